@@ -1,0 +1,46 @@
+"""labkit: write, run, check and time Ascend C kernels, with or without an NPU.
+
+Importing it is cheap: every name below is loaded at its first use, so that `labkit doctor` works where torch does not.
+"""
+from __future__ import annotations
+
+import importlib
+import os
+
+# A torch_npu wheel without CANN makes a plain `import torch` raise; labkit decides itself which device to use.
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "kernel": ("labkit.kernel", "kernel"),
+    "Kernel": ("labkit.kernel", "Kernel"),
+    "LaunchError": ("labkit.record", "LaunchError"),
+    "CompileError": ("labkit.diagnostics", "CompileError"),
+    "expect": ("labkit.record", "expect"),
+    "doctor": ("labkit.doctor", "doctor"),
+    "setup": ("labkit.session", "setup"),
+    "exercise": ("labkit.exercise", "exercise"),
+    "check": ("labkit.exercise", "check"),
+    "hint": ("labkit.exercise", "hint"),
+    "predict": ("labkit.exercise", "predict"),
+    "progress": ("labkit.exercise", "progress"),
+    "figures": ("labkit.figures", None),
+    "device": ("labkit.device", None),
+}
+__all__ = sorted(_PUBLIC) + ["__version__"]
+
+
+def __getattr__(name: str):
+    try:
+        module, attribute = _PUBLIC[name]
+    except KeyError:
+        raise AttributeError(f"labkit has no {name!r}; it has {', '.join(sorted(_PUBLIC))}") from None
+    loaded = importlib.import_module(module)
+    value = loaded if attribute is None else getattr(loaded, attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

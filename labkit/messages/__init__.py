@@ -1,0 +1,79 @@
+"""Every sentence that a learner reads, in one set of tables: English and Chinese side by side.
+
+A table is a TOML file in this folder; its keys are the entries of all tables together. An entry is either
+`en`/`zh` strings, or `en`/`zh` tables with the parts `what`, `why` and `try` of a teaching message. Placeholders
+are those of `str.format`. A missing number shows as `?`: a message must never be the thing that fails.
+"""
+from __future__ import annotations
+
+import os
+import string
+from functools import lru_cache
+from pathlib import Path
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+LANGUAGES = ("en", "zh")
+PARTS = ("what", "why", "try")
+
+
+def language() -> str:
+    """The language in force: LABKIT_LANG, `en` where it is unset or unknown."""
+    lang = os.environ.get("LABKIT_LANG", "en").lower()[:2]
+    return lang if lang in LANGUAGES else "en"
+
+
+@lru_cache(maxsize=None)
+def tables() -> dict[str, dict]:
+    """All entries. Raises ValueError when two tables define the same key."""
+    entries: dict[str, dict] = {}
+    for file in sorted(Path(__file__).parent.glob("*.toml")):
+        for key, entry in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            if key in entries:
+                raise ValueError(f"message {key!r} stands twice, the second time in {file.name}")
+            entries[key] = entry
+    return entries
+
+
+class _Lenient(string.Formatter):
+    """`str.format` that shows `?` for a number nobody gave."""
+
+    def get_value(self, key, args, kwargs):
+        return kwargs.get(key, "?") if isinstance(key, str) else super().get_value(key, args, kwargs)
+
+    def format_field(self, value, spec):
+        try:
+            return super().format_field(value, spec)
+        except (TypeError, ValueError):
+            return str(value)
+
+
+_format = _Lenient().format
+
+
+def _entry(key: str, lang: str | None):
+    entry = tables().get(key)
+    if entry is None:
+        raise KeyError(f"no message {key!r}; the tables are labkit/messages/*.toml")
+    return entry.get(lang or language()) or entry["en"]
+
+
+def text(key: str, /, *, lang: str | None = None, **numbers) -> str:
+    """The sentence `key`. Raises KeyError for a key that no table has."""
+    entry = _entry(key, lang)
+    if isinstance(entry, dict):
+        return "\n".join(_format(entry[part], **numbers) for part in PARTS if part in entry)
+    return _format(entry, **numbers)
+
+
+def lines(key: str, /, *, lang: str | None = None, **numbers) -> list[str]:
+    """[what, why, try] of a teaching message."""
+    entry = _entry(key, lang)
+    return [_format(entry[part], **numbers) for part in PARTS]
+
+
+def has(key: str) -> bool:
+    return key in tables()

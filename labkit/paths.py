@@ -1,0 +1,48 @@
+"""Where things are: one place, so that no other module builds a path out of `__file__`."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def repo_root() -> Path:
+    """The checkout: the folder that holds notebooks/, kernels/ and data/."""
+    return _PACKAGE.parent
+
+
+def twin_dir() -> Path:
+    """The twin's C++ sources, include tree and chip tables."""
+    return _PACKAGE / "twin"
+
+
+def kernels_dir() -> Path:
+    return repo_root() / "kernels"
+
+
+def notebooks_dir() -> Path:
+    return repo_root() / "notebooks"
+
+
+def data_dir() -> Path:
+    return repo_root() / "data"
+
+
+def cache_dir() -> Path:
+    """Where everything built is kept: LABKIT_CACHE, else XDG_CACHE_HOME/labkit, else ~/.cache/labkit. Made if missing."""
+    named = os.environ.get("LABKIT_CACHE")
+    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labkit"
+    base.mkdir(parents=True, exist_ok=True)
+    return base
+
+
+def display_path(path: str | os.PathLike) -> str:
+    """`path` as a reader should see it: relative to the checkout or the working folder where that is possible."""
+    p = Path(path)
+    for base in (Path.cwd(), repo_root()):
+        try:
+            return str(p.resolve().relative_to(base.resolve()))
+        except ValueError:
+            continue
+    return str(p)

@@ -1,0 +1,154 @@
+// The promise between the headers a kernel includes and the compiled machine behind them.
+//
+// Everything here is plain data and extern functions: a kernel is compiled in a fraction of a second because
+// this is all that its compiler sees. Addresses on chip are byte offsets into one core's memory; GM addresses
+// are real pointers into the device arena.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+namespace twin {
+
+enum class Dt : uint8_t { F16, BF16, F32, I8, U8, I16, U16, I32, U32, I64, U64 };
+
+constexpr uint32_t size_of(Dt t) {
+    return t == Dt::I8 || t == Dt::U8 ? 1 : t <= Dt::BF16 || t == Dt::I16 || t == Dt::U16 ? 2 : t >= Dt::I64 ? 8 : 4;
+}
+
+// Where in the learner's file a call stands; captured by a default argument, so that it costs the learner nothing.
+struct Here {
+    const char* file;
+    int line;
+};
+#define TWIN_HERE ::twin::Here here = ::twin::Here { __builtin_FILE(), __builtin_LINE() }
+
+enum class Mem : uint8_t { UB, L1, L0A, L0B, L0C, BT, FB, Count };
+enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, Count, All = 15 };
+
+// Every instruction that the timeline can show. One list gives the enum, the names and the keys of the chip's cost table.
+#define TWIN_OPS(X)                                                                                                   \
+    X(Abs) X(Exp) X(Ln) X(Sqrt) X(Rsqrt) X(Reciprocal) X(Relu) X(Not)                                                 \
+    X(Add) X(Sub) X(Mul) X(Div) X(Max) X(Min) X(And) X(Or) X(AddRelu) X(SubRelu) X(MulAddDst) X(FusedMulAdd)          \
+    X(Adds) X(Muls) X(Maxs) X(Mins) X(LeakyRelu) X(ShiftLeft) X(ShiftRight) X(Axpy)                                   \
+    X(Compare) X(CompareScalar) X(Select) X(Cast) X(Duplicate) X(Copy)                                                \
+    X(ReduceSum) X(ReduceMax) X(ReduceMin) X(WholeReduceSum) X(WholeReduceMax) X(WholeReduceMin)                      \
+    X(BlockReduceSum) X(BlockReduceMax) X(BlockReduceMin) X(PairReduceSum)                                            \
+    X(CopyIn) X(CopyOut) X(Scalar)
+enum class Op : uint16_t {
+#define X(name) name,
+    TWIN_OPS(X)
+#undef X
+    Count
+};
+
+enum class Cmp : uint8_t { LT, GT, EQ, LE, GE, NE };
+enum class Round : uint8_t { None, Rint, Floor, Ceil, Round, Trunc, Odd, Hybrid };
+
+// A stretch of on-chip memory as an operand. `bytes` is what is left of the tensor from `addr` on; `buf` and `gen`
+// name the allocation and its life, so that a tensor used after FreeTensor is known for what it is. buf 0: unmanaged.
+struct Loc {
+    uint32_t addr = 0, bytes = 0;
+    uint16_t buf = 0, gen = 0;
+    Mem mem = Mem::UB;
+    uint8_t pos = 0;  // TPosition
+};
+
+// A GM operand: where it starts, and the view that SetGlobalBuffer declared (bytes 0: length not declared).
+struct Gm {
+    uint8_t* ptr = nullptr;
+    const uint8_t* base = nullptr;
+    uint64_t bytes = 0;
+    bool l2_bypass = false;
+};
+
+// blocks x len bytes; strides from start to start, in bytes. pad: DataCopyPad's completion of each block to 32 bytes.
+struct Dma {
+    uint32_t blocks = 1, len = 0;
+    uint64_t src_stride = 0, dst_stride = 0;
+    bool pad = false, fill = false;
+    uint8_t left = 0, right = 0;      // padded elements
+    uint8_t elem = 1;                 // bytes of an element
+    uint64_t value = 0;               // bits of the padding value
+};
+
+// The mask/repeat form: `times` repeats of 8 blocks of 32 bytes; strides count blocks; mask is one bit a lane.
+struct Rep {
+    uint64_t mask[2] = {~0ull, ~0ull};
+    int32_t times = 1;
+    uint16_t dst_blk = 1, src0_blk = 1, src1_blk = 1;
+    uint16_t dst_rep = 8, src0_rep = 8, src1_rep = 8;
+};
+
+struct Value {  // a scalar operand, in the tensor's own type
+    uint64_t bits;
+};
+
+// ---- vector: the count form, then the mask/repeat form
+void unary(Op, Dt, Loc d, Loc s, int32_t n, Here);
+void unary(Op, Dt, Loc d, Loc s, const Rep&, Here);
+void binary(Op, Dt, Loc d, Loc a, Loc b, int32_t n, Here);
+void binary(Op, Dt, Loc d, Loc a, Loc b, const Rep&, Here);
+void scalar(Op, Dt, Loc d, Loc s, Value v, int32_t n, Here);
+void scalar(Op, Dt, Loc d, Loc s, Value v, const Rep&, Here);
+void cast(Dt to, Dt from, Loc d, Loc s, Round, int32_t n, Here);
+void cast(Dt to, Dt from, Loc d, Loc s, Round, const Rep&, Here);
+void compare(Cmp, Dt, Loc d, Loc a, Loc b, int32_t n, Here);
+void compare(Cmp, Dt, Loc d, Loc a, Value v, int32_t n, Here);
+enum class Sel : uint8_t { Mask, TensorScalar, TensorTensor };
+void select(Sel, Dt, Loc d, Loc mask, Loc a, Loc b, Value v, int32_t n, Here);
+void duplicate(Dt, Loc d, Value v, int32_t n, Here);
+void duplicate(Dt, Loc d, Value v, const Rep&, Here);
+void copy_local(Dt, Loc d, Loc s, const Rep&, Here);
+void reduce(Op, Dt, Loc d, Loc s, Loc work, int32_t n, bool index, Here);
+void reduce_rep(Op, Dt, Loc d, Loc s, const Rep&, bool index, Here);  // WholeReduce*, BlockReduce*, PairReduceSum
+float accumulated(Dt);                                                 // GetAccVal
+
+// ---- data movement
+void copy_in(Loc d, Gm s, const Dma&, Here);
+void copy_out(Gm d, Loc s, const Dma&, Here);
+void copy_local(Loc d, Loc s, const Dma&, Here);
+
+// ---- buffers and queues
+void pipe_begin(Here);
+void pipe_end(Here);
+void pipe_reset(Here);
+int queue_init(uint8_t src_pos, uint8_t dst_pos, int depth, uint8_t num, uint32_t len, Here);
+Loc queue_alloc(int q, uint8_t pos, Here);
+void queue_enque(int q, Loc, Here);
+Loc queue_deque(int q, uint8_t pos, Here);
+void queue_free(int q, Loc, Here);
+bool queue_vacant(int q);
+bool queue_has(int q);
+int queue_count(int q);
+Loc buf_init(uint8_t pos, uint32_t len, Here);
+Loc local_alloc(Mem, uint8_t pos, uint32_t bytes, Here);
+uint8_t* address(Loc);
+
+// ---- synchronisation
+void set_flag(Pipe from, Pipe to, int id, Here);
+void wait_flag(Pipe from, Pipe to, int id, Here);
+void barrier(Pipe, Here);
+int event_id(Pipe from, Pipe to, bool reserve, Here);
+void event_release(Pipe from, Pipe to, int id, Here);
+
+// ---- scalar access; `size` bytes at the operand's start
+void load(Loc, uint32_t size, void* out, Here);
+void store(Loc, uint32_t size, const void* in, Here);
+void load(Gm, uint32_t size, void* out, Here);
+void store(Gm, uint32_t size, const void* in, Here);
+
+// ---- system
+int64_t block_idx();
+int64_t block_num();
+int64_t cycles();
+void say(const char* fmt, ...);
+void dump(Dt, Loc, uint32_t desc, uint32_t n, Here);
+void dump(Dt, Gm, uint32_t desc, uint32_t n, Here);
+[[noreturn]] void fail_assert(const char* expr, const char* text, Here);
+void run_blocks(const char* name, uint32_t blocks, void* stream, void (*body)(void*), void* closure, Here);
+
+// ---- scalar conversions that half and bfloat16_t need
+float half_to_float(uint16_t);
+uint16_t float_to_half(float);
+
+}  // namespace twin
