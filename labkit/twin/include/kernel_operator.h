@@ -1,0 +1,13 @@
+// What a kernel includes. The names, types and forms are those of Ascend C for Atlas A2/A3 (dav-2201); the work is done
+// by the compiled machine behind twin/abi.h. Keep heavy standard headers out of this tree: each costs a learner a
+// quarter of a second at every compile.
+#pragma once
+#include "twin/types.h"
+#include "twin/tensor.h"
+#include "twin/pipe.h"
+#include "twin/sync.h"
+#include "twin/copy.h"
+#include "twin/vector.h"
+#include "twin/reduce.h"
+#include "twin/system.h"
+#include "twin/launch.h"

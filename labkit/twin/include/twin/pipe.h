@@ -1,0 +1,100 @@
+// TPipe and its queues and buffers; LocalMemAllocator for kernels that place their tensors themselves.
+#pragma once
+#include "twin/tensor.h"
+
+namespace AscendC {
+
+template <TPosition src, TPosition dst, int32_t depth, auto mask = 0> class TQueBind {
+public:
+    static constexpr TPosition kSrc = src, kDst = dst;
+    static constexpr int32_t kDepth = depth;
+    template <typename T> LocalTensor<T> AllocTensor(TWIN_HERE) { return LocalTensor<T>(::twin::queue_alloc(id_, uint8_t(src), here)); }
+    template <typename T> void AllocTensor(LocalTensor<T>& t, TWIN_HERE) { t = AllocTensor<T>(here); }
+    template <typename T> bool EnQue(const LocalTensor<T>& t, TWIN_HERE) {
+        ::twin::queue_enque(id_, t.loc_, here);
+        return true;
+    }
+    template <typename T> LocalTensor<T> DeQue(TWIN_HERE) { return LocalTensor<T>(::twin::queue_deque(id_, uint8_t(dst), here)); }
+    template <typename T> void DeQue(LocalTensor<T>& t, TWIN_HERE) { t = DeQue<T>(here); }
+    template <typename T> void FreeTensor(const LocalTensor<T>& t, TWIN_HERE) { ::twin::queue_free(id_, t.loc_, here); }
+    bool VacantInQue() { return ::twin::queue_vacant(id_); }
+    bool HasTensorInQue() { return ::twin::queue_has(id_); }
+    int32_t GetTensorCountInQue() { return ::twin::queue_count(id_); }
+    bool HasIdleBuffer() { return ::twin::queue_vacant(id_); }
+    void FreeAllEvent() {}
+    int id_ = -1;
+};
+
+template <TPosition pos, int32_t depth, auto mask = 0> class TQue : public TQueBind<pos, pos, depth, mask> {};
+
+template <TPosition pos = TPosition::VECCALC> class TBuf {
+public:
+    template <typename T> LocalTensor<T> Get() { return LocalTensor<T>(loc_); }
+    template <typename T> LocalTensor<T> Get(uint32_t len) {
+        LocalTensor<T> t(loc_);
+        t.SetSize(len);
+        return t;
+    }
+    template <typename T> LocalTensor<T> GetWithOffset(uint32_t size, uint32_t offset) {
+        LocalTensor<T> t(loc_);
+        t.loc_.addr += offset;
+        t.SetSize(size);
+        return t;
+    }
+    template <typename T> LocalTensor<T> AllocTensor() { return Get<T>(); }
+    template <typename T> void FreeTensor(LocalTensor<T>&) {}
+    uint32_t GetBufLen() const { return loc_.bytes; }
+    ::twin::Loc loc_;
+};
+
+class TPipe {
+public:
+    explicit TPipe(TWIN_HERE) { ::twin::pipe_begin(here); }
+    ~TPipe() { ::twin::pipe_end(::twin::Here{nullptr, 0}); }
+    TPipe(const TPipe&) = delete;
+    void Init(TWIN_HERE) { ::twin::pipe_begin(here); }
+    void Destroy(TWIN_HERE) { ::twin::pipe_end(here); }
+    void Reset(TWIN_HERE) { ::twin::pipe_reset(here); }
+    // num buffers of len bytes each; len is rounded up to 32 bytes.
+    template <TPosition src, TPosition dst, int32_t depth, auto mask>
+    bool InitBuffer(TQueBind<src, dst, depth, mask>& que, uint8_t num, uint32_t len, TWIN_HERE) {
+        que.id_ = ::twin::queue_init(uint8_t(src), uint8_t(dst), depth, num, len, here);
+        return true;
+    }
+    template <TPosition pos> bool InitBuffer(TBuf<pos>& buf, uint32_t len, TWIN_HERE) {
+        buf.loc_ = ::twin::buf_init(uint8_t(pos), len, here);
+        return true;
+    }
+    template <typename = void> int32_t FetchEventID(int event) { return fetch(event, false, {nullptr, 0}); }
+    template <typename E> int32_t FetchEventID(E event, TWIN_HERE) { return fetch(int(event), false, here); }
+    template <auto event> int32_t AllocEventID(TWIN_HERE) { return fetch(int(event), true, here); }
+    template <auto event> void ReleaseEventID(int32_t id, TWIN_HERE) {
+        ::twin::event_release(::twin::Pipe(int(event) >> 4), ::twin::Pipe(int(event) & 15), id, here);
+    }
+private:
+    static int32_t fetch(int event, bool reserve, ::twin::Here here) {
+        return ::twin::event_id(::twin::Pipe(event >> 4), ::twin::Pipe(event & 15), reserve, here);
+    }
+};
+
+TPipe* GetTPipePtr();
+
+template <Hardware hard = Hardware::UB> class LocalMemAllocator {
+public:
+    LocalMemAllocator() = default;
+    uint32_t GetCurAddr() const { return used_; }
+    template <TPosition pos, class T> LocalTensor<T> Alloc(uint32_t tileSize, TWIN_HERE) {
+        ::twin::Loc loc = ::twin::local_alloc(::twin::mem_of(pos), uint8_t(pos), tileSize * sizeof(T), here);
+        used_ = loc.addr + loc.bytes;
+        LocalTensor<T> t(loc);
+        t.SetSize(tileSize);
+        return t;
+    }
+    template <TPosition pos, class T, uint32_t tileSize> LocalTensor<T> Alloc(TWIN_HERE) { return Alloc<pos, T>(tileSize, here); }
+    template <class T> LocalTensor<T> Alloc(uint32_t tileSize, TWIN_HERE) { return Alloc<TPosition::VECCALC, T>(tileSize, here); }
+    template <class T, uint32_t tileSize> LocalTensor<T> Alloc(TWIN_HERE) { return Alloc<TPosition::VECCALC, T>(tileSize, here); }
+private:
+    uint32_t used_ = 0;
+};
+
+}  // namespace AscendC

@@ -1,0 +1,85 @@
+// GlobalTensor and LocalTensor: typed handles on GM and on-chip memory.
+#pragma once
+#include "twin/types.h"
+
+namespace AscendC {
+
+using TTagType = int32_t;
+
+template <typename T> class GlobalTensor {
+public:
+    using PrimType = T;
+    GlobalTensor() = default;
+    void SetGlobalBuffer(__gm__ T* buffer) { SetGlobalBuffer(buffer, 0); }
+    void SetGlobalBuffer(__gm__ T* buffer, uint64_t size) {
+        gm_.ptr = (uint8_t*)buffer;
+        gm_.base = gm_.ptr;
+        gm_.bytes = size * sizeof(T);
+    }
+    uint64_t GetSize() const { return gm_.bytes / sizeof(T); }
+    __gm__ T* GetPhyAddr() const { return (T*)gm_.ptr; }
+    __gm__ T* GetPhyAddr(uint64_t offset) const { return (T*)gm_.ptr + offset; }
+    GlobalTensor operator[](uint64_t offset) const {
+        GlobalTensor r = *this;
+        r.gm_.ptr += offset * sizeof(T);
+        return r;
+    }
+    T GetValue(uint64_t offset, TWIN_HERE) const {
+        T v;
+        ::twin::load((*this)[offset].gm_, sizeof(T), &v, here);
+        return v;
+    }
+    void SetValue(uint64_t offset, T value, TWIN_HERE) { ::twin::store((*this)[offset].gm_, sizeof(T), &value, here); }
+    __gm__ T& operator()(uint64_t offset) const { return ((T*)gm_.ptr)[offset]; }
+    template <CacheRwMode rw = CacheRwMode::RW> void SetL2CacheHint(CacheMode mode) { gm_.l2_bypass = mode == CacheMode::CACHE_MODE_DISABLE; }
+    template <typename U> GlobalTensor<U> ReinterpretCast() const {
+        GlobalTensor<U> r;
+        r.gm_ = gm_;
+        return r;
+    }
+    ::twin::Gm gm_;
+};
+
+template <typename T> class LocalTensor {
+public:
+    using PrimType = T;
+    LocalTensor() = default;
+    // A tensor at a fixed address (static style, no TPipe); tileSize in elements.
+    LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize) {
+        loc_.addr = addr;
+        loc_.bytes = tileSize * sizeof(T);
+        loc_.mem = ::twin::mem_of(pos);
+        loc_.pos = uint8_t(pos);
+    }
+    explicit LocalTensor(const ::twin::Loc& loc) : loc_(loc) {}
+    uint32_t GetSize() const { return loc_.bytes / sizeof(T); }
+    void SetSize(uint32_t size) { loc_.bytes = size * sizeof(T); }
+    uint32_t GetLength() const { return loc_.bytes; }
+    int32_t GetPosition() const { return loc_.pos; }
+    uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(::twin::address(loc_)) + offset * sizeof(T); }
+    void SetUserTag(TTagType tag) { tag_ = tag; }
+    TTagType GetUserTag() const { return tag_; }
+    LocalTensor operator[](uint32_t offset) const {
+        LocalTensor r = *this;
+        uint32_t skip = offset * sizeof(T);
+        r.loc_.addr += skip;
+        r.loc_.bytes = skip < loc_.bytes ? loc_.bytes - skip : 0;
+        return r;
+    }
+    T GetValue(uint32_t index, TWIN_HERE) const {
+        T v;
+        ::twin::load((*this)[index].loc_, sizeof(T), &v, here);
+        return v;
+    }
+    template <typename S> void SetValue(uint32_t index, S value, TWIN_HERE) const {
+        T v = T(value);
+        ::twin::store((*this)[index].loc_, sizeof(T), &v, here);
+    }
+    __ubuf__ T& operator()(uint32_t offset) const { return ((T*)::twin::address(loc_))[offset]; }
+    template <typename U> LocalTensor<U> ReinterpretCast() const { return LocalTensor<U>(loc_); }
+    ::twin::Loc loc_{0, 0, 0, 0, ::twin::Mem::UB, uint8_t(TPosition::MAX)};
+private:
+    TTagType tag_ = 0;
+};
+
+}  // namespace AscendC

@@ -1,0 +1,138 @@
+// Qualifiers, scalar types and constants of the language.
+#pragma once
+#include "twin/abi.h"
+
+#define __NPU_ARCH__ 2201
+#define __CCE_AICORE__ 220
+#define __LABKIT_TWIN__ 1
+
+#define __global__
+#define __aicore__
+#define __vector__
+#define __cube__
+#define __mix__(cube, vector)
+#define __schedmode__(mode)
+#define __gm__
+#define __ubuf__
+#define __cbuf__
+#define __ca__
+#define __cb__
+#define __cc__
+#define __fbuf__
+#define GM_ADDR __gm__ uint8_t*
+
+// 16-bit floating types: storage plus conversion. Scalar arithmetic happens in float, as on the scalar unit.
+struct half {
+    uint16_t bits;
+    half() = default;
+    half(float v) : bits(::twin::float_to_half(v)) {}
+    half(double v) : half(float(v)) {}
+    half(int v) : half(float(v)) {}
+    half(unsigned v) : half(float(v)) {}
+    half(long v) : half(float(v)) {}
+    half(unsigned long v) : half(float(v)) {}
+    half(long long v) : half(float(v)) {}
+    half(unsigned long long v) : half(float(v)) {}
+    operator float() const { return ::twin::half_to_float(bits); }
+    half& operator+=(float v) { return *this = half(float(*this) + v); }
+    half& operator-=(float v) { return *this = half(float(*this) - v); }
+    half& operator*=(float v) { return *this = half(float(*this) * v); }
+    half& operator/=(float v) { return *this = half(float(*this) / v); }
+};
+using float16_t = half;
+
+struct bfloat16_t {  // converts by ToFloat / ToBfloat16 only, as on the device
+    uint16_t bits;
+};
+
+namespace AscendC {
+
+enum class TPosition : uint8_t {
+    GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, SHM = SPM, TSCM, C2PIPE2GM, C2PIPE2LOCAL, MAX
+};
+using QuePosition = TPosition;
+enum class Hardware : uint8_t { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF, MAX };
+enum class CacheMode : uint8_t { CACHE_MODE_DISABLE, CACHE_MODE_NORMAL, CACHE_MODE_LAST, CACHE_MODE_PERSISTENT };
+enum class CacheRwMode : uint8_t { READ = 1, WRITE = 2, RW = 3 };
+enum class RoundMode : uint8_t { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD, CAST_HYBRID };
+enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };
+enum class SELMODE : uint8_t { VSEL_CMPMASK_SPR, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
+enum class ReduceOrder : uint8_t { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
+
+constexpr uint32_t ONE_BLK_SIZE = 32;
+constexpr uint32_t DEFAULT_C0_SIZE = 32;
+constexpr uint32_t ONE_REPEAT_BYTE_SIZE = 256;
+constexpr int32_t DEFAULT_BLK_NUM = 8;
+constexpr uint8_t DEFAULT_BLK_STRIDE = 1;
+constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;
+constexpr uint32_t MASK_PLACEHOLDER = 0;
+
+// Helpers that kernels reach through `using namespace AscendC`.
+template <typename A, typename B> constexpr auto DivCeil(A a, B b) { return (a + b - 1) / b; }
+template <typename A, typename B> constexpr auto CeilDivision(A a, B b) { return (a + b - 1) / b; }
+template <typename A, typename B> constexpr auto AlignUp(A a, B b) { return (a + b - 1) / b * b; }
+constexpr uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+
+template <typename T, typename U> struct IsSameType { static constexpr bool value = false; };
+template <typename T> struct IsSameType<T, T> { static constexpr bool value = true; };
+
+inline float ToFloat(const bfloat16_t& v) {
+    uint32_t u = uint32_t(v.bits) << 16;
+    float f;
+    __builtin_memcpy(&f, &u, 4);
+    return f;
+}
+inline bfloat16_t ToBfloat16(const float& v) {
+    uint32_t u;
+    __builtin_memcpy(&u, &v, 4);
+    uint32_t rounded = v != v ? (u | 0x400000u) : u + 0x7fffu + ((u >> 16) & 1);
+    return bfloat16_t{uint16_t(rounded >> 16)};
+}
+
+}  // namespace AscendC
+
+namespace twin {
+
+template <typename T> struct DtOf { static constexpr bool known = false; };
+#define TWIN_DT(type, tag) \
+    template <> struct DtOf<type> { static constexpr bool known = true; static constexpr Dt value = Dt::tag; }
+TWIN_DT(half, F16);
+TWIN_DT(bfloat16_t, BF16);
+TWIN_DT(float, F32);
+TWIN_DT(int8_t, I8);
+TWIN_DT(uint8_t, U8);
+TWIN_DT(int16_t, I16);
+TWIN_DT(uint16_t, U16);
+TWIN_DT(int32_t, I32);
+TWIN_DT(uint32_t, U32);
+TWIN_DT(int64_t, I64);
+TWIN_DT(uint64_t, U64);
+#undef TWIN_DT
+
+template <typename T> constexpr Dt dt() {
+    static_assert(DtOf<T>::known, "LocalTensor and GlobalTensor hold half, bfloat16_t, float or an integer type of 8 to 64 bits");
+    return DtOf<T>::value;
+}
+// Is T one of these? The documented types of an A2 instruction are spelt out with it.
+template <typename T, typename... Us> constexpr bool one_of() { return (AscendC::IsSameType<T, Us>::value || ...); }
+
+template <typename T> Value value_of(T v) {
+    Value r{0};
+    __builtin_memcpy(&r.bits, &v, sizeof(T));
+    return r;
+}
+
+constexpr Mem mem_of(AscendC::TPosition p) {
+    using P = AscendC::TPosition;
+    switch (p) {
+        case P::A1: case P::B1: case P::C1: case P::TSCM: return Mem::L1;
+        case P::A2: return Mem::L0A;
+        case P::B2: return Mem::L0B;
+        case P::C2: return Mem::BT;
+        case P::CO1: return Mem::L0C;
+        case P::C2PIPE2GM: return Mem::FB;
+        default: return Mem::UB;
+    }
+}
+
+}  // namespace twin
