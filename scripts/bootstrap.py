@@ -1,0 +1,338 @@
+"""From a bare machine to a working lab: what `make lab`, `make run`, `make test` and `make build` start.
+
+Standard library only, because it runs before anything is installed. It finds or makes the environment, installs the
+extras `lab` and `test` of pyproject.toml into it once, and starts the asked-for command there. An active virtual or
+conda environment is used as it is; without one, ./.venv is made. A second call only compares a stamp (pyproject.toml,
+Python version, place of the checkout) and imports the packages that fail most often.
+
+No `from __future__ import annotations` and no new syntax here: an older Python must get as far as the sentence that
+says it is too old.
+"""
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from bootstrap_text import text
+
+ROOT = Path(__file__).resolve().parents[1]
+MINIMUM = (3, 10)
+NEWER = ("python3.13", "python3.12", "python3.11", "python3.10", "python3.14")
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+INDEX_TIMEOUT = 3.0  # seconds
+STAMP = "labkit-stamp.json"
+
+# Run inside the environment: fails, with the reason as last line, when something that the lab needs is not there.
+PROBE = r"""
+import importlib.metadata as metadata, re
+import numpy, typer, rich, labkit, torch
+for requirement in metadata.requires("labkit"):
+    if re.search(r"extra == .(lab|test).", requirement):
+        metadata.version(re.match(r"[\w.-]+", requirement).group())
+print(labkit.__file__)
+"""
+DISTRIBUTIONS = r"""
+import importlib.metadata as metadata, json, sys
+found = {d.metadata["Name"].lower().replace("_", "-"): d.version for d in metadata.distributions() if d.metadata["Name"]}
+print(json.dumps({"python": sys.version_info[:3], "torch": found.get("torch"), "torch-npu": found.get("torch-npu")}))
+"""
+
+
+class Stop(Exception):
+    """Something a person must mend; the text says what and how."""
+
+
+def language():
+    return "zh" if os.environ.get("LABKIT_LANG", "").lower().startswith("zh") else "en"
+
+
+def say(key, **numbers):
+    print(text(key, language(), **numbers), flush=True)
+
+
+def stop(key, **numbers):
+    raise Stop(text(key, language(), **numbers))
+
+
+def dotted(version):
+    return ".".join(str(part) for part in version)
+
+
+# --- what the machine must have ---------------------------------------------------------------------------------------
+
+MANAGERS = (  # (program, command, names of: compiler, make, venv, a newer Python)
+    ("apt-get", "apt-get install -y", "g++", "make", "python3-venv", "python3.11 python3.11-venv"),
+    ("dnf", "dnf install -y", "gcc-c++", "make", "python3-virtualenv", "python3.11"),
+    ("yum", "yum install -y", "gcc-c++", "make", "python3-virtualenv", "python3.11"),
+    ("zypper", "zypper install -y", "gcc-c++", "make", "python3-virtualenv", "python311"),
+    ("pacman", "pacman -S --needed", "gcc", "make", "python-virtualenv", "python"),
+    ("apk", "apk add", "g++", "make", "py3-virtualenv", "python3"),
+)
+
+
+def install_command(*what):
+    """The command of this machine's package manager that installs `what` ("compiler", "make", "venv", "python")."""
+    names = ("compiler", "make", "venv", "python")
+    if conda_prefix() and not {"venv", "python"} & set(what):
+        return "conda install -c conda-forge " + " ".join({"compiler": "gxx", "make": "make"}[w] for w in what)
+    for manager in MANAGERS:
+        if shutil.which(manager[0]):
+            sudo = "" if os.geteuid() == 0 else "sudo "
+            return sudo + manager[1] + " " + " ".join(manager[2 + names.index(w)] for w in what)
+    return "install with your package manager: " + ", ".join(what)
+
+
+def check_tools():
+    """Raise Stop when no C++ compiler or no make is on the PATH."""
+    missing = []
+    if not (os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")):
+        missing.append("compiler")
+    if not shutil.which("make"):
+        missing.append("make")
+    if missing:
+        names = {"compiler": "g++ / clang++", "make": "make"}
+        use = ", ".join(text("use-" + tool, language()) for tool in missing)
+        stop("no-tool", tool=", ".join(names[tool] for tool in missing), use=use, mend=install_command(*missing))
+
+
+def newer_python():
+    """A Python on the PATH that is new enough, or None."""
+    for name in NEWER:
+        found = shutil.which(name)
+        if found and subprocess.call([found, "-c", ""], stderr=subprocess.DEVNULL) == 0:
+            return found
+    return None
+
+
+# --- the environment --------------------------------------------------------------------------------------------------
+
+def conda_prefix():
+    """The active conda environment's folder; None where there is none or it is conda's own `base`."""
+    prefix = os.environ.get("CONDA_PREFIX")
+    return None if not prefix or os.environ.get("CONDA_DEFAULT_ENV") == "base" else prefix
+
+
+def choose_environment():
+    """(folder, is it ours): the active environment, else ./.venv. A virtual environment is the inner one of two."""
+    active = os.environ.get("VIRTUAL_ENV") or conda_prefix()
+    if active:
+        return Path(active), Path(active).resolve() == ROOT / ".venv"
+    return ROOT / ".venv", True
+
+
+def environment_python(prefix):
+    return prefix / "bin" / "python"
+
+
+def run(command, **options):
+    return subprocess.run([str(part) for part in command], **options)
+
+
+def has_pip(python):
+    return run([python, "-m", "pip", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def make_environment(prefix):
+    """Make the virtual environment `prefix` with the running Python. Raises Stop when this machine can not."""
+    say("making", prefix=prefix, python=sys.executable)
+    options = []
+    if importlib.util.find_spec("torch_npu") is not None:
+        say("system-site", python=sys.executable)
+        options.append("--system-site-packages")
+    tools = []
+    if importlib.util.find_spec("ensurepip") is not None:
+        tools.append([sys.executable, "-m", "venv"])
+    if importlib.util.find_spec("virtualenv") is not None:
+        tools.append([sys.executable, "-m", "virtualenv", "-q"])
+    if shutil.which("virtualenv"):
+        tools.append([shutil.which("virtualenv"), "-q", "-p", sys.executable])
+    for tool in tools:
+        shutil.rmtree(str(prefix), ignore_errors=True)
+        if run(tool + options + [prefix]).returncode == 0 and has_pip(environment_python(prefix)):
+            return
+    shutil.rmtree(str(prefix), ignore_errors=True)
+    stop("no-venv", python=sys.executable, mend=install_command("venv"))
+
+
+def stamp_of(python_version):
+    """What an installation depends on, as one hash."""
+    parts = [(ROOT / "pyproject.toml").read_bytes(), dotted(python_version).encode(), str(ROOT).encode()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def distributions(python):
+    """{"python": [3, 11, 7], "torch": version or None, "torch-npu": version or None} of the environment."""
+    return json.loads(run([python, "-c", DISTRIBUTIONS], stdout=subprocess.PIPE, check=True).stdout.decode())
+
+
+def probe(python):
+    """None when the environment works, else the last line of what went wrong."""
+    environment = dict(os.environ, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    done = run([python, "-c", PROBE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd="/")
+    if done.returncode:
+        return (done.stderr.decode(errors="replace").strip().splitlines() or ["exit code %d" % done.returncode])[-1]
+    origin = Path(done.stdout.decode().strip().splitlines()[-1]).resolve()
+    return None if origin.parents[1] == ROOT else "labkit is the one of %s" % origin.parents[1]
+
+
+# --- torch ------------------------------------------------------------------------------------------------------------
+
+def torch_facts():
+    """(requirement with its range, lowest (major, minor), first excluded (major, minor), tested version)."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    wanted = re.search(r'"(torch>=(\d+)\.(\d+),<(\d+)\.(\d+))"', project)
+    tested = re.search(r'^tested-torch = "([^"]+)"', project, re.M).group(1)
+    numbers = [int(n) for n in wanted.groups()[1:]]
+    return wanted.group(1), tuple(numbers[:2]), tuple(numbers[2:]), tested
+
+
+def answers(url, seconds=INDEX_TIMEOUT):
+    """Whether `url` answers within `seconds`, name look-up included (which has no time limit of its own)."""
+    import urllib.request
+    seen = []
+
+    def ask():
+        try:
+            with urllib.request.urlopen(url, timeout=seconds) as reply:
+                seen.append(reply.status)
+        except Exception:  # no network, no certificate, a proxy that refuses: all mean "not from here"
+            pass
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return bool(seen)
+
+
+def torch_command(found, ours):
+    """pip's arguments that bring torch, [] when the environment's own will do. Raises Stop for an unfit one of others.
+
+    found: `distributions()` of the environment; ours: whether the environment is ./.venv.
+    """
+    wanted, low, high, tested = torch_facts()
+    requirement = os.environ.get("LABKIT_TORCH") or "torch==" + tested
+    if found["torch-npu"] and not os.environ.get("LABKIT_TORCH"):
+        requirement = "torch==" + ".".join(found["torch-npu"].split(".")[:3])
+    if found["torch"]:
+        have = tuple(int(n) for n in re.findall(r"\d+", found["torch"])[:2])
+        if low <= have < high:
+            return []
+        if not ours:
+            stop("torch-range", have=found["torch"], range=wanted, requirement=requirement)
+    index = os.environ.get("LABKIT_TORCH_INDEX") or CPU_INDEX
+    if answers(index.rstrip("/") + "/torch/"):
+        say("torch-cpu", requirement=requirement, index=index)
+        return [requirement, "--index-url", index]
+    say("torch-default", requirement=requirement, index=index)
+    return [requirement]
+
+
+def pip(python, *arguments):
+    quiet = [] if sys.stdout.isatty() else ["-q"]
+    code = run([python, "-m", "pip", "install", "--disable-pip-version-check"] + quiet + list(arguments),
+               cwd=str(ROOT)).returncode
+    if code:
+        stop("pip-failed", code=code)
+
+
+def ensure():
+    """The Python of an environment in which the lab works; installs what is missing. Raises Stop."""
+    check_tools()
+    prefix, ours = choose_environment()
+    python = environment_python(prefix)
+    if ours:
+        if os.environ.get("CONDA_DEFAULT_ENV") == "base" and not os.environ.get("VIRTUAL_ENV"):
+            say("conda-base")
+        if not python.exists() or not has_pip(python):
+            make_environment(prefix)
+    else:
+        say("active", prefix=prefix)
+        if not python.exists():
+            stop("env-gone", prefix=prefix)
+    found = distributions(python)
+    if tuple(found["python"]) < MINIMUM:
+        stop("env-too-old", prefix=prefix, have=dotted(found["python"]), need=dotted(MINIMUM))
+    stamp, key = prefix / STAMP, stamp_of(found["python"])
+    if stamp.exists() and json.loads(stamp.read_text()).get("key") == key:
+        why = probe(python)
+        if why is None:
+            say("ready")
+            return python
+        say("broken", why=why)
+    install(prefix, python, found, ours)
+    stamp.write_text(json.dumps({"key": key}))
+    return python
+
+
+def install(prefix, python, found, ours):
+    if not has_pip(python):
+        stop("no-pip", prefix=prefix, mend="%s -m ensurepip" % python)
+    start = time.monotonic()
+    torch = torch_command(found, ours)
+    if torch:
+        pip(python, *torch)
+    say("packages")
+    pip(python, "-e", ".[lab,test]")
+    why = probe(python)
+    if why is not None:
+        remove = "rm -rf %s, then make again" % prefix if ours else "%s -m pip check" % python
+        stop("still-broken", prefix=prefix, why=why, mend=remove)
+    say("installed", seconds=time.monotonic() - start)
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+def jupyter_arguments():
+    # The checkout is the root, so that kernels/ and data/ can be opened beside the notebooks.
+    arguments = ["--ServerApp.root_dir=%s" % ROOT, "--LabApp.default_url=/lab/tree/notebooks"]
+    if os.geteuid() == 0:
+        say("root")
+        arguments.append("--allow-root")
+    return arguments
+
+
+def start(python, *arguments):
+    """Replace this process by `python arguments` with the environment's programs first on the PATH."""
+    environment = dict(os.environ, PATH="%s%s%s" % (python.parent, os.pathsep, os.environ.get("PATH", "")))
+    os.chdir(str(ROOT))
+    sys.stdout.flush()
+    os.execve(str(python), [str(python)] + list(arguments), environment)
+
+
+def main(arguments):
+    command, rest = (arguments[0] if arguments else "env"), arguments[1:]
+    if command not in ("env", "lab", "run", "test", "build", "doctor"):
+        raise Stop("bootstrap.py env | lab | run | test | build | doctor")
+    if sys.version_info < MINIMUM:
+        newer = newer_python()
+        if newer:
+            os.execv(newer, [newer, str(Path(__file__).resolve())] + arguments)
+        stop("too-old", need=dotted(MINIMUM), python=sys.executable, have=dotted(sys.version_info[:3]),
+             mend=install_command("python"))
+    python = ensure()
+    if command == "lab":
+        if run([python, "-m", "labkit", "prebuild"], cwd=str(ROOT)).returncode:
+            return 1
+        say("lab")
+        start(python, "-m", "jupyterlab", *(jupyter_arguments() + rest))
+    elif command == "test":
+        start(python, "-m", "pytest", "tests", *rest)
+    elif command != "env":
+        start(python, "-m", "labkit", {"run": "run-notebooks", "build": "prebuild", "doctor": "doctor"}[command], *rest)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Stop as message:
+        sys.exit("\n%s" % message)
+    except KeyboardInterrupt:
+        sys.exit(130)
