@@ -1,0 +1,190 @@
+// Cast: every pair that A2 documents, by way of float lanes wherever float holds the source exactly.
+#include "math.h"
+#include "math_lanes.h"
+#include "math_round.h"
+
+namespace twin::math {
+namespace {
+
+// ---- sources: as many elements as a float vector has lanes
+struct FromHalf { using T = uint16_t; static F get(const T* p) { return half_to_lanes(p); } };
+struct FromSingle { using T = float; static F get(const T* p) { return load<F>(p); } };
+struct FromBf16 {
+    using T = uint16_t;
+    static F get(const T* p) { return (F)(__builtin_convertvector(load<Narrow<T>>(p), U) << 16); }
+};
+template <class Int>
+struct FromInt {
+    using T = Int;
+    static F get(const T* p) { return __builtin_convertvector(__builtin_convertvector(load<Narrow<T>>(p), I), F); }
+};
+
+// ---- destinations, the rounding a parameter
+struct ToSingle {
+    using T = float;
+    template <Round R> static void put(T* p, F x) { store(p, settle(x)); }
+};
+struct ToWholeSingle {
+    using T = float;
+    template <Round R> static void put(T* p, F x) { store(p, settle(to_whole<R>(x))); }
+};
+struct ToHalf {
+    using T = uint16_t;
+    template <Round R> static void put(T* p, F x) {
+        if (R == Round::Rint || R == Round::None) return lanes_to_half(p, settle(x));
+        store(p, __builtin_convertvector(to_half_bits<R>(x), Narrow<T>));
+    }
+};
+struct ToBf16 {
+    using T = uint16_t;
+    template <Round R> static void put(T* p, F x) { store(p, __builtin_convertvector(to_bf16_bits<R>(x), Narrow<T>)); }
+};
+template <class Int>
+struct ToInt {  // saturates; NaN gives 0
+    using T = Int;
+    template <Round R> static void put(T* p, F x) {
+        constexpr bool wide = sizeof(T) > 2;
+        // The largest whole number that both T and float hold; what lies above is set to T's own largest below.
+        constexpr float low = sizeof(T) == 1 ? (T(-1) < T(0) ? -128.0f : 0.0f) : sizeof(T) == 2 ? -32768.0f : sizeof(T) == 4 ? -0x1p31f : -0x1p63f;
+        constexpr float high = sizeof(T) == 1 ? (T(-1) < T(0) ? 127.0f : 255.0f) : sizeof(T) == 2 ? 32767.0f : sizeof(T) == 4 ? 0x1.fffffep30f : 0x1.fffffep62f;
+        F w = to_whole<R>(x);
+        I above = w > high;
+        w = w == w ? w : F{};
+        w = w < low ? splat(low) : above ? splat(high) : w;
+        if constexpr (sizeof(T) == 8) {
+            for (size_t i = 0; i < kLanes; ++i) p[i] = above[i] ? INT64_MAX : (int64_t)w[i];
+        } else {
+            I whole = __builtin_convertvector(w, I);
+            if (wide) whole = above ? I{} + INT32_MAX : whole;
+            store(p, __builtin_convertvector(whole, Narrow<T>));
+        }
+    }
+};
+
+// Source and destination of different widths: the last lanes go through padded copies, as in map().
+template <class From, class To, Round R>
+void convert(void* dst, const void* src, size_t n) {
+    auto* d = static_cast<typename To::T*>(dst);
+    auto* s = static_cast<const typename From::T*>(src);
+    size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) To::template put<R>(d + i, From::get(s + i));
+    if (i < n) {
+        typename From::T in[kLanes] = {};
+        typename To::T out[kLanes];
+        memcpy(in, s + i, (n - i) * sizeof *in);
+        To::template put<R>(out, From::get(in));
+        memcpy(d + i, out, (n - i) * sizeof *out);
+    }
+}
+
+// int32 is more than float holds, so it rounds on the way in.
+template <Round R>
+struct Int32 { using T = int32_t; static F get(const T* p) { return from_int32<R>(load<I>(p)); } };
+
+template <Round R>
+struct Mode {
+    template <class From, class To> static void lanes(void* d, const void* s, size_t n) { convert<From, To, R>(d, s, n); }
+    static void int32(void* d, const void* s, size_t n) { convert<Int32<R>, ToSingle, R>(d, s, n); }
+};
+
+// 64 bits to float, one at a time: keep the top 24 bits, round by what is below.
+template <Round R>
+float from_int64(int64_t x) {
+    if (R == Round::Rint || R == Round::None) return (float)x;
+    uint64_t a = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+    if (a < 1u << 24) return (float)x;
+    int drop = 40 - __builtin_clzll(a);
+    uint64_t kept = a >> drop, cut = drop ? a << (64 - drop) : 0, half = 1ull << 63;
+    bool some = cut != 0, up = R == Round::Floor ? some && x < 0 : R == Round::Ceil ? some && x > 0 :
+                               R == Round::Round ? cut >= half : R == Round::Odd ? some && !(kept & 1) : false;
+    float y = (float)(kept + up);
+    uint32_t scale = (uint32_t)(127 + drop) << 23;
+    float power;
+    memcpy(&power, &scale, sizeof power);
+    return (x < 0 ? -y : y) * power;
+}
+
+template <class From, class To, class Fn>
+void each(void* d, const void* s, size_t n, Fn fn) {
+    for (size_t i = 0; i < n; ++i) static_cast<To*>(d)[i] = fn(static_cast<const From*>(s)[i]);
+}
+
+template <class To, class From>
+To saturate(From x) {
+    constexpr From low = sizeof(To) == 2 ? INT16_MIN : INT32_MIN, high = sizeof(To) == 2 ? INT16_MAX : INT32_MAX;
+    return (To)(x < low ? low : x > high ? high : x);
+}
+
+constexpr int pair(Dt from, Dt to) { return (int)from * 16 + (int)to; }
+
+// Pairs that lose nothing, or for which the mode means nothing. False: not such a pair.
+bool cast_plainly(Dt to, Dt from, void* d, const void* s, size_t n) {
+    using Any = Mode<Round::Rint>;
+    switch (pair(from, to)) {
+    case pair(Dt::I8, Dt::F16): Any::lanes<FromInt<int8_t>, ToHalf>(d, s, n); return true;
+    case pair(Dt::U8, Dt::F16): Any::lanes<FromInt<uint8_t>, ToHalf>(d, s, n); return true;
+    case pair(Dt::I16, Dt::F32): Any::lanes<FromInt<int16_t>, ToSingle>(d, s, n); return true;
+    case pair(Dt::F16, Dt::F32): Any::lanes<FromHalf, ToSingle>(d, s, n); return true;
+    case pair(Dt::BF16, Dt::F32): Any::lanes<FromBf16, ToSingle>(d, s, n); return true;
+    case pair(Dt::I32, Dt::F16): cast_scaled(d, static_cast<const int32_t*>(s), 1.0f, n); return true;
+    case pair(Dt::I32, Dt::I16): each<int32_t, int16_t>(d, s, n, saturate<int16_t, int32_t>); return true;
+    case pair(Dt::I32, Dt::I64): each<int32_t, int64_t>(d, s, n, [](int32_t x) { return (int64_t)x; }); return true;
+    case pair(Dt::I64, Dt::I32): each<int64_t, int32_t>(d, s, n, saturate<int32_t, int64_t>); return true;
+    default: return false;
+    }
+}
+
+template <Round R>
+void cast_rounding(Dt to, Dt from, void* d, const void* s, size_t n) {
+    using M = Mode<R>;
+    switch (pair(from, to)) {
+    case pair(Dt::I16, Dt::F16): return M::template lanes<FromInt<int16_t>, ToHalf>(d, s, n);
+    case pair(Dt::F16, Dt::I8): return M::template lanes<FromHalf, ToInt<int8_t>>(d, s, n);
+    case pair(Dt::F16, Dt::U8): return M::template lanes<FromHalf, ToInt<uint8_t>>(d, s, n);
+    case pair(Dt::F16, Dt::I16): return M::template lanes<FromHalf, ToInt<int16_t>>(d, s, n);
+    case pair(Dt::F16, Dt::I32): return M::template lanes<FromHalf, ToInt<int32_t>>(d, s, n);
+    case pair(Dt::BF16, Dt::I32): return M::template lanes<FromBf16, ToInt<int32_t>>(d, s, n);
+    case pair(Dt::F32, Dt::I16): return M::template lanes<FromSingle, ToInt<int16_t>>(d, s, n);
+    case pair(Dt::F32, Dt::I32): return M::template lanes<FromSingle, ToInt<int32_t>>(d, s, n);
+    case pair(Dt::F32, Dt::I64): return M::template lanes<FromSingle, ToInt<int64_t>>(d, s, n);
+    case pair(Dt::F32, Dt::F16): return M::template lanes<FromSingle, ToHalf>(d, s, n);
+    case pair(Dt::F32, Dt::BF16): return M::template lanes<FromSingle, ToBf16>(d, s, n);
+    case pair(Dt::F32, Dt::F32): return M::template lanes<FromSingle, ToWholeSingle>(d, s, n);
+    case pair(Dt::I32, Dt::F32): return M::int32(d, s, n);
+    case pair(Dt::I64, Dt::F32): return each<int64_t, float>(d, s, n, from_int64<R>);
+    default: refuse("such Cast", from);
+    }
+}
+
+}  // namespace
+
+void cast(Dt to, Dt from, Round mode, void* d, const void* s, size_t n) {
+    if (cast_plainly(to, from, d, s, n)) return;
+    switch (mode) {
+    case Round::None:
+    case Round::Rint: return cast_rounding<Round::Rint>(to, from, d, s, n);
+    case Round::Floor: return cast_rounding<Round::Floor>(to, from, d, s, n);
+    case Round::Ceil: return cast_rounding<Round::Ceil>(to, from, d, s, n);
+    case Round::Round: return cast_rounding<Round::Round>(to, from, d, s, n);
+    case Round::Trunc: return cast_rounding<Round::Trunc>(to, from, d, s, n);
+    case Round::Odd: return cast_rounding<Round::Odd>(to, from, d, s, n);
+    case Round::Hybrid: refuse("Cast with CAST_HYBRID", from);
+    }
+}
+
+// src / 2^17 * scale * 2^17 (SetDeqScale): the detour keeps a large source within fp16 before the scale brings it down.
+void cast_scaled(void* half, const int32_t* s, float scale, size_t n) {
+    auto* d = static_cast<uint16_t*>(half);
+    auto one = [=](F x) { return settle(x * 0x1p-17f * scale * 0x1p17f); };
+    size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) lanes_to_half(d + i, one(__builtin_convertvector(load<I>(s + i), F)));
+    if (i < n) {
+        int32_t in[kLanes] = {};
+        uint16_t out[kLanes];
+        memcpy(in, s + i, (n - i) * sizeof *in);
+        lanes_to_half(out, one(__builtin_convertvector(load<I>(in), F)));
+        memcpy(d + i, out, (n - i) * sizeof *out);
+    }
+}
+
+}  // namespace twin::math
