@@ -67,26 +67,15 @@ def dotted(version):
 
 # --- what the machine must have ---------------------------------------------------------------------------------------
 
-MANAGERS = (  # (program, command, names of: compiler, make, venv, a newer Python)
-    ("apt-get", "apt-get install -y", "g++", "make", "python3-venv", "python3.11 python3.11-venv"),
-    ("dnf", "dnf install -y", "gcc-c++", "make", "python3-virtualenv", "python3.11"),
-    ("yum", "yum install -y", "gcc-c++", "make", "python3-virtualenv", "python3.11"),
-    ("zypper", "zypper install -y", "gcc-c++", "make", "python3-virtualenv", "python311"),
-    ("pacman", "pacman -S --needed", "gcc", "make", "python-virtualenv", "python"),
-    ("apk", "apk add", "g++", "make", "py3-virtualenv", "python3"),
-)
+def load_system():
+    """labkit/system.py by its path: importing labkit itself needs a Python that is new enough."""
+    spec = importlib.util.spec_from_file_location("labkit_system", str(ROOT / "labkit" / "system.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def install_command(*what):
-    """The command of this machine's package manager that installs `what` ("compiler", "make", "venv", "python")."""
-    names = ("compiler", "make", "venv", "python")
-    if conda_prefix() and not {"venv", "python"} & set(what):
-        return "conda install -c conda-forge " + " ".join({"compiler": "gxx", "make": "make"}[w] for w in what)
-    for manager in MANAGERS:
-        if shutil.which(manager[0]):
-            sudo = "" if os.geteuid() == 0 else "sudo "
-            return sudo + manager[1] + " " + " ".join(manager[2 + names.index(w)] for w in what)
-    return "install with your package manager: " + ", ".join(what)
+system = load_system()
 
 
 def check_tools():
@@ -99,7 +88,7 @@ def check_tools():
     if missing:
         names = {"compiler": "g++ / clang++", "make": "make"}
         use = ", ".join(text("use-" + tool, language()) for tool in missing)
-        stop("no-tool", tool=", ".join(names[tool] for tool in missing), use=use, mend=install_command(*missing))
+        stop("no-tool", tool=", ".join(names[tool] for tool in missing), use=use, mend=system.install_command(missing))
 
 
 def newer_python():
@@ -113,15 +102,9 @@ def newer_python():
 
 # --- the environment --------------------------------------------------------------------------------------------------
 
-def conda_prefix():
-    """The active conda environment's folder; None where there is none or it is conda's own `base`."""
-    prefix = os.environ.get("CONDA_PREFIX")
-    return None if not prefix or os.environ.get("CONDA_DEFAULT_ENV") == "base" else prefix
-
-
 def choose_environment():
     """(folder, is it ours): the active environment, else ./.venv. A virtual environment is the inner one of two."""
-    active = os.environ.get("VIRTUAL_ENV") or conda_prefix()
+    active = os.environ.get("VIRTUAL_ENV") or system.conda_prefix(os.environ)
     if active:
         return Path(active), Path(active).resolve() == ROOT / ".venv"
     return ROOT / ".venv", True
@@ -158,7 +141,7 @@ def make_environment(prefix):
         if run(tool + options + [prefix]).returncode == 0 and has_pip(environment_python(prefix)):
             return
     shutil.rmtree(str(prefix), ignore_errors=True)
-    stop("no-venv", python=sys.executable, mend=install_command("venv"))
+    stop("no-venv", python=sys.executable, mend=system.install_command(["venv"]))
 
 
 def stamp_of(python_version):
@@ -315,7 +298,7 @@ def main(arguments):
         if newer:
             os.execv(newer, [newer, str(Path(__file__).resolve())] + arguments)
         stop("too-old", need=dotted(MINIMUM), python=sys.executable, have=dotted(sys.version_info[:3]),
-             mend=install_command("python"))
+             mend=system.install_command(["python"]))
     python = ensure()
     if command == "lab":
         if run([python, "-m", "labkit", "prebuild"], cwd=str(ROOT)).returncode:
