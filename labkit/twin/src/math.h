@@ -11,7 +11,7 @@
 //   of CTRL[48] is not modelled), subnormals are kept, a NaN result is always the quiet NaN 0x7FC00000 / 0x7E00 / 0x7FC0.
 // - Max, Min, Relu, ReduceMax, ReduceMin: NaN in, NaN out. Of equal operands (+0, -0) Max and Min give the second.
 // - Sqrt and Div are correctly rounded; Rsqrt is 1/sqrt(x) and Reciprocal 1/x, so better than the unit's approximations.
-//   Exp and Ln are within 1 ulp (fp32), also for subnormal results.
+//   Exp and Ln stay below 1.02 and 0.84 ulp in fp32, subnormal results included (measured over every float).
 // - Multiply-adds (MulAddDst, FusedMulAdd, Axpy) round the product and the sum in fp32; fp16 then rounds once.
 // - A shift by the width or more leaves 0, or the sign of a signed number shifted right.
 #pragma once
@@ -37,6 +37,10 @@ void fill(Dt, void* d, uint64_t bits, size_t n);
 void reduce_sum(Dt, void* d, const void* s, size_t n);
 void reduce_max(Dt, void* value, uint32_t* index, const void* s, size_t n);              // lowest index on ties; index may be null
 void reduce_min(Dt, void* value, uint32_t* index, const void* s, size_t n);
+// d[g] = the reduction of run g, for `count` full runs of `group` lanes that lie one after the other: the same bits as the
+// calls above one run at a time, much faster for short runs (BlockReduce*, PairReduceSum, WholeReduce* without a mask).
+// op: ReduceSum, ReduceMax or ReduceMin; group: a power of two, at most 1024; d may be s.
+void reduce_runs(Op, Dt, void* d, const void* s, size_t group, size_t count);
 
 // For math_*.cpp: end the process with a message where there is no such operation.
 [[noreturn]] void refuse(const char* what, Dt);

@@ -15,7 +15,8 @@
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12's own headers
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // said of GCC 12's own headers
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #include <immintrin.h>

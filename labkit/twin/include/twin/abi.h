@@ -16,11 +16,13 @@ constexpr uint32_t size_of(Dt t) {
 }
 
 // Where in the learner's file a call stands; captured by a default argument, so that it costs the learner nothing.
+// (The constructor's own defaults matter: g++ takes the line of the call only from there.)
 struct Here {
     const char* file;
     int line;
+    Here(const char* f = __builtin_FILE(), int l = __builtin_LINE()) : file(f), line(l) {}
 };
-#define TWIN_HERE ::twin::Here here = ::twin::Here { __builtin_FILE(), __builtin_LINE() }
+#define TWIN_HERE ::twin::Here here = ::twin::Here()
 
 enum class Mem : uint8_t { UB, L1, L0A, L0B, L0C, BT, FB, Count };
 enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, Count, All = 15 };

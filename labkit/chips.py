@@ -1,0 +1,54 @@
+"""The chip tables: `twin/chips/*.toml`, every number of the hardware with its source beside it."""
+from __future__ import annotations
+
+from functools import lru_cache
+
+from labkit.paths import cache_dir, twin_dir
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+DEFAULT = "910B1"
+
+
+def names() -> list[str]:
+    """The chips that have a table."""
+    return sorted(p.stem for p in (twin_dir() / "chips").glob("*.toml"))
+
+
+@lru_cache(maxsize=None)
+def load(chip: str = DEFAULT) -> dict:
+    """One chip's table. Raises ValueError for a chip without one."""
+    path = twin_dir() / "chips" / f"{chip}.toml"
+    if not path.exists():
+        raise ValueError(f"no chip {chip!r}; there are tables for {', '.join(names())}")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def flat(chip: str = DEFAULT) -> dict[str, float]:
+    """The table's numbers by dotted name, e.g. {"clock.hz": 1.85e9, "vector.cycles.Exp.f16": 4.0}."""
+    numbers: dict[str, float] = {}
+
+    def walk(prefix: str, node: dict) -> None:
+        for key, value in node.items():
+            name = f"{prefix}.{key}" if prefix else key
+            if isinstance(value, dict):
+                walk(name, value)
+            elif isinstance(value, (int, float)):
+                numbers[name] = float(value)
+
+    walk("", load(chip))
+    return numbers
+
+
+def flat_file(chip: str = DEFAULT) -> str:
+    """Path of a key=value file of `flat(chip)`, which the twin reads."""
+    text = "".join(f"{key}={value!r}\n" for key, value in sorted(flat(chip).items()))
+    path = cache_dir() / f"chip-{chip}.txt"
+    if not path.exists() or path.read_text() != text:
+        partial = path.with_suffix(f".{id(text):x}")
+        partial.write_text(text)
+        partial.replace(path)
+    return str(path)

@@ -1,0 +1,41 @@
+"""The twin's compiled half: one runtime library and the runner process, built once a machine.
+
+A kernel is compiled against `twin/include` alone; what its calls do is in `libtwin`, which only the runner loads.
+"""
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+from labkit import compiler, messages
+from labkit.paths import twin_dir
+
+# No contraction into fused multiply-add: results must not depend on the host.
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthread")
+
+
+def include_dir() -> Path:
+    """What a kernel is compiled with `-I`."""
+    return twin_dir() / "include"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@lru_cache(maxsize=1)
+def library() -> Path:
+    """Path of libtwin. Raises CompileError, ToolError."""
+    sources = sorted(p for p in (twin_dir() / "src").glob("*.cpp") if p.name != "runner.cpp")
+    return compiler.build(sources, flags=[*FLAGS, f"-I{include_dir()}", f"-I{twin_dir() / 'src'}"], name="libtwin",
+                          announce=lambda _: _say(messages.text("runtime.building")))
+
+
+@lru_cache(maxsize=1)
+def runner() -> Path:
+    """Path of the runner program, which finds libtwin by its absolute path."""
+    lib = library()
+    return compiler.build([twin_dir() / "src" / "runner.cpp"], kind="exe", name="twin-runner", deps=[lib],
+                          flags=[*FLAGS, f"-I{include_dir()}", f"-I{twin_dir() / 'src'}"],
+                          libs=[str(lib), f"-Wl,-rpath,{lib.parent}", "-ldl"])

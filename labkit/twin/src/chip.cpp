@@ -1,0 +1,60 @@
+#include "chip.h"
+
+#include <stdexcept>
+
+namespace twin {
+
+Chip chip;
+
+static const char* const kOps[] = {
+#define X(name) #name,
+    TWIN_OPS(X)
+#undef X
+};
+static const char* const kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
+static const char* const kTypes[] = {"half", "bfloat16_t", "float", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"};
+static const char* const kTypeKeys[] = {"f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"};
+static const char* const kMems[] = {"ub", "l1", "l0a", "l0b", "l0c", "bt", "fb"};
+
+const char* name_of(Op op) { return kOps[int(op)]; }
+const char* name_of(Pipe p) { return p == Pipe::All ? "ALL" : kPipeNames[int(p)]; }
+const char* name_of(Dt t) { return kTypes[int(t)]; }
+
+double Chip::get(const char* key) const {
+    auto it = values_.find(key);
+    if (it == values_.end()) throw std::runtime_error(std::string("the chip table has no ") + key);
+    return it->second;
+}
+
+void Chip::ready() {
+    hz = get("clock.hz");
+    cores = uint32_t(get("cores.aiv"));
+    for (int m = 0; m < int(Mem::Count); m++) size[m] = uint32_t(get((std::string("memory.") + kMems[m]).c_str()));
+    in = {get("dma.in.latency"), get("dma.in.fast"), get("dma.in.slow")};
+    out = {get("dma.out.latency"), get("dma.out.fast"), get("dma.out.slow")};
+    auto shared = [&](const char* key) { return get(key) / hz; };
+    read = shared("gm.read");
+    read_busy = shared("gm.read_busy");
+    read_bypass = shared("gm.read_bypass");
+    read_bypass_busy = shared("gm.read_bypass_busy");
+    write = shared("gm.write");
+    write_busy = shared("gm.write_busy");
+    write_bypass_busy = shared("gm.write_bypass_busy");
+    vector_startup = get("vector.startup");
+    conflict = get("vector.bank_group_conflict");
+    scalar_issue = get("scalar.issue");
+    scalar_access = get("scalar.access");
+    scalar_gm = get("scalar.gm");
+    launch_head = get("launch.head");
+    launch_per_core = get("launch.per_core");
+    double fallback = get("vector.cycles.default");
+    for (int op = 0; op < int(Op::Count); op++)
+        for (int t = 0; t < 11; t++) {
+            std::string base = std::string("vector.cycles.") + kOps[op];
+            auto typed = values_.find(base + "." + kTypeKeys[t]);
+            auto any = values_.find(base);
+            per_repeat[op][t] = float(typed != values_.end() ? typed->second : any != values_.end() ? any->second : fallback);
+        }
+}
+
+}  // namespace twin

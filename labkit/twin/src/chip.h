@@ -1,0 +1,37 @@
+// The chip's constants, as the launcher hands them over: "key=value" lines flattened from twin/chips/*.toml. No number
+// of the hardware stands in C++.
+#pragma once
+#include <string>
+#include <unordered_map>
+
+#include "twin/abi.h"
+
+namespace twin {
+
+class Chip {
+public:
+    void set(const std::string& key, double value) { values_[key] = value; }
+    void ready();  // resolves the tables below; throws std::runtime_error naming a missing key
+    double get(const char* key) const;
+
+    double hz = 0;
+    uint32_t cores = 0;
+    uint32_t size[int(Mem::Count)] = {};
+    struct Dma { double latency, fast, slow; } in, out;     // cycles, bytes/cycle, bytes/cycle
+    // Shared by all cores, bytes/cycle: alone, and while the other direction moves data; cached and past the L2.
+    double read = 0, read_busy = 0, read_bypass = 0, read_bypass_busy = 0, write = 0, write_busy = 0, write_bypass_busy = 0;
+    double vector_startup = 0, repeat_bytes = 256;
+    float per_repeat[int(Op::Count)][11] = {};              // cycles a 256-byte repeat
+    double conflict = 1;                                    // added per repeat when both sources share a bank group
+    double scalar_issue = 0, scalar_access = 0, scalar_gm = 0;
+    double launch_head = 0, launch_per_core = 0;            // seconds
+private:
+    std::unordered_map<std::string, double> values_;
+};
+
+const char* name_of(Op);
+const char* name_of(Pipe);
+const char* name_of(Dt);
+extern Chip chip;
+
+}  // namespace twin

@@ -1,0 +1,119 @@
+// DataCopy and DataCopyPad.
+#include <cstring>
+
+#include "machine.h"
+
+namespace twin {
+
+namespace {
+
+// latency + bytes at the fast rate while small, the sustained rate when large, and never faster than this core's share
+// of what all cores draw from GM. Sources of the constants: twin/chips/*.toml.
+double cycles(bool in, uint64_t bytes, bool bypass, double start) {
+    const auto& d = in ? chip.in : chip.out;
+    double own = std::max(d.latency + double(bytes) / d.fast, double(bytes) / d.slow);
+    bool both = core->free_at[int(in ? Pipe::MTE3 : Pipe::MTE2)] > start;
+    double all = in ? (bypass ? (both ? chip.read_bypass_busy : chip.read_bypass) : both ? chip.read_busy : chip.read)
+                    : both ? (bypass ? chip.write_bypass_busy : chip.write_busy) : chip.write;
+    return std::max(own, double(bytes) * core->sharing / all);
+}
+
+bool plausible(Dma& d, Here here) {
+    if (!d.blocks || !d.len) return false;  // documented as no action
+    if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32 || d.right * d.elem > 32))) {
+        core->report("copy-params", true, here, Numbers().add("blocks", d.blocks).add("len", d.len).add("left", unsigned(d.left)).add("right", unsigned(d.right)).add("elem", unsigned(d.elem)));
+        return false;
+    }
+    if (!d.pad && d.len % 32) {
+        uint32_t cut = d.len % 32;
+        core->report("copy-truncated", true, here, Numbers().add("bytes", d.len).add("cut", cut).add("kept", d.len - cut).add("lost", cut / d.elem).add("count", d.len / d.elem));
+        d.len -= cut;
+        d.src_stride = d.dst_stride = d.len;
+    }
+    return d.len > 0;
+}
+
+uint64_t extent(const Dma& d, uint64_t stride, uint64_t last) { return (d.blocks - 1) * stride + last; }
+
+void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uint32_t piece, bool write) {
+    if (d.blocks == 1 || stride == piece || d.blocks > 64) {
+        core->book(t, l, uint32_t(extent(d, stride, piece)), write);
+        return;
+    }
+    for (uint32_t b = 0; b < d.blocks; b++) {
+        Loc part = l;
+        part.addr += uint32_t(b * stride);
+        core->book(t, part, piece, write);
+    }
+}
+
+void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece) {
+    uint8_t* p = dst;
+    auto put = [&](const void* v, uint32_t n) {
+        for (uint32_t i = 0; i < n; i++, p += d.elem) std::memcpy(p, v, d.elem);
+    };
+    const uint64_t poison = ~0ull;
+    put(d.fill ? &d.value : &poison, d.left);
+    std::memcpy(p, src, d.len);
+    p += d.len;
+    put(d.fill ? &d.value : &poison, d.right);
+    // The rest up to 32 bytes: documented as the block's first element when no padding was asked for, else unspecified.
+    const void* rest = !d.left && !d.right ? (const void*)src : &poison;
+    put(rest, uint32_t(dst + piece - p) / d.elem);
+}
+
+}  // namespace
+
+void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
+    Dma d = asked;
+    core->last = here;
+    if (!plausible(d, here)) return;
+    uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
+    if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst")) return;
+    if (!core->gm_usable(src, extent(d, d.src_stride, d.len), false, here)) return;
+    auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
+    if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
+    else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
+    book_local(t, dst, d, d.dst_stride, piece, true);
+    uint8_t* to = core->at(dst);
+    for (uint32_t b = 0; b < d.blocks; b++) {
+        if (d.pad) pad_block(to + b * d.dst_stride, src.ptr + b * d.src_stride, d, piece);
+        else std::memcpy(to + b * d.dst_stride, src.ptr + b * d.src_stride, d.len);
+    }
+    uint64_t bytes = uint64_t(d.blocks) * d.len;
+    core->retire(t, cycles(true, bytes, src.l2_bypass, t.start), bytes);
+}
+
+void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
+    Dma d = asked;
+    core->last = here;
+    if (!plausible(d, here)) return;
+    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
+    if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here)) return;
+    auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
+    book_local(t, src, d, d.src_stride, d.len, false);
+    const uint8_t* from = core->at(src);
+    if (d.dst_stride == d.len) core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true);
+    for (uint32_t b = 0; b < d.blocks; b++) {
+        if (d.dst_stride != d.len) core->book_gm(t, dst.ptr + b * d.dst_stride, d.len, true);
+        std::memcpy(dst.ptr + b * d.dst_stride, from + b * d.src_stride, d.len);
+    }
+    uint64_t bytes = uint64_t(d.blocks) * d.len;
+    core->retire(t, cycles(false, bytes, dst.l2_bypass, t.start), bytes);
+}
+
+void copy_local(Loc dst, Loc src, const Dma& asked, Here here) {
+    Dma d = asked;
+    core->last = here;
+    if (!plausible(d, here)) return;
+    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
+    if (!core->usable(dst, extent(d, d.dst_stride, d.len), false, here, "dst")) return;
+    auto t = core->issue(Pipe::V, Op::Copy, here);
+    book_local(t, src, d, d.src_stride, d.len, false);
+    book_local(t, dst, d, d.dst_stride, d.len, true);
+    for (uint32_t b = 0; b < d.blocks; b++) std::memmove(core->at(dst) + b * d.dst_stride, core->at(src) + b * d.src_stride, d.len);
+    uint64_t bytes = uint64_t(d.blocks) * d.len;
+    core->retire(t, chip.vector_startup + double((bytes + 255) / 256) * chip.per_repeat[int(Op::Copy)][int(Dt::U32)], bytes);
+}
+
+}  // namespace twin

@@ -1,0 +1,221 @@
+#include <cstring>
+
+#include "machine.h"
+
+namespace twin {
+
+thread_local Core* core = nullptr;
+
+Core::Core() {
+    for (int m = 0; m < int(Mem::Count); m++) memory_[m].reset(new uint8_t[chip.size[m] + 64]);
+}
+
+void Core::start(uint32_t block_, uint32_t blocks_, uint32_t sharing_, size_t keep) {
+    block = block_;
+    blocks = blocks_;
+    sharing = sharing_;
+    keep_events = keep;
+    std::memset(memory_[int(Mem::UB)].get(), kPoison, chip.size[int(Mem::UB)]);
+    buffers.assign(1, Buffer{});
+    queues.clear();
+    views.clear();
+    std::memset(top, 0, sizeof top);
+    pipes_open = 0;
+    groups = 0;
+    for (auto& a : flags)
+        for (auto& b : a)
+            for (auto& f : b) f = Flag{};
+    for (int p = 0; p < 8; p++) {
+        known[p] = Clock{};
+        issued[p] = 0;
+        free_at[p] = ready_at[p] = 0;
+    }
+    scalar_now = 0;
+    std::memset(busy, 0, sizeof busy);
+    findings.clear(block);
+    ub.clear();
+    gm.clear();
+    gm_writes.clear();
+    events.clear();
+    output.clear();
+    last = {nullptr, 0};
+    ub_peak = 0;
+    instructions = 0;
+}
+
+BlockResult Core::finish() {
+    BlockResult r;
+    r.cycles = scalar_now;
+    for (double t : free_at) r.cycles = std::max(r.cycles, t);
+    r.findings = std::move(findings.list());
+    r.events = std::move(events);
+    r.writes = std::move(gm_writes);
+    r.buffers = std::move(views);
+    r.output = std::move(output);
+    std::memcpy(r.busy, busy, sizeof busy);
+    r.instructions = instructions;
+    r.ub_peak = ub_peak;
+    return r;
+}
+
+// ---------------------------------------------------------------- order and time
+
+Core::Ticket Core::issue(Pipe p, Op op, Here here) {
+    last = here;
+    instructions++;
+    scalar_now += chip.scalar_issue;
+    busy[int(Pipe::S)] += chip.scalar_issue;
+    int i = int(p);
+    known[i].join(known[int(Pipe::S)]);  // the scalar unit issues everything: what it has waited for, all later instructions have
+    uint32_t n = ++issued[i];
+    known[i].seen[i] = n;
+    return {{n, p, here}, std::max({free_at[i], ready_at[i], scalar_now}), op};
+}
+
+void Core::retire(const Ticket& t, double cycles, uint64_t bytes) {
+    int i = int(t.access.pipe);
+    free_at[i] = t.start + cycles;
+    busy[i] += cycles;
+    if (events.size() < keep_events)
+        events.push_back({uint16_t(block), uint8_t(i), 0, uint16_t(t.op), 0, t.access.here.line, uint32_t(bytes), t.start, free_at[i]});
+}
+
+// ---------------------------------------------------------------- operands
+
+void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uint64_t lo, uint64_t hi) {
+    const char* code = memory[0] == 'G' ? "race-gm" : c.race == Race::ReadAfterWrite ? "race-raw" : c.race == Race::WriteAfterRead ? "race-war" : "race-waw";
+    report(code, true, t.access.here,
+           Numbers().add("op", name_of(t.op)).add("pipe", name_of(t.access.pipe)).add("other", name_of(c.other.pipe)).add("other_line", c.other.here.line)
+               .add("memory", memory).add("addr", lo).add("bytes", hi - lo).add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
+}
+
+void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
+    if (!bytes) return;
+    if (l.buf && write) buffers[l.buf].filled = true;
+    if (!checks || l.mem != Mem::UB) return;
+    uint64_t lo = l.addr, hi = lo + bytes;
+    const Clock& now = known[int(t.access.pipe)];
+    Conflict c = write ? ub.write(lo, hi, t.access, now) : ub.read(lo, hi, t.access, now);
+    if (c.race != Race::None) note_race(c, t, "UB", lo, hi);
+}
+
+void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write) {
+    if (!bytes) return;
+    uint64_t lo = uint64_t(p), hi = lo + bytes;
+    Here here = t.access.here;
+    if (write) {
+        if (!gm_writes.empty() && gm_writes.back().hi == lo && gm_writes.back().line == here.line)
+            gm_writes.back().hi = hi;
+        else
+            gm_writes.push_back({lo, hi, block, here.file, here.line});
+    }
+    if (!checks) return;
+    const Clock& now = known[int(t.access.pipe)];
+    Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);
+    // Writes to the same GM bytes from one pipe stay in order; what matters is reading back what may not have arrived.
+    if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
+}
+
+bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what, bool aligned) {
+    last = here;
+    if (!l.bytes && !l.buf && l.pos >= 16) {
+        report("tensor-empty", true, here, Numbers().add("what", what));
+        return false;
+    }
+    if (l.buf) {
+        const Buffer& b = buffers[l.buf];
+        if (b.gen != l.gen) {
+            report("tensor-freed", true, here, Numbers().add("what", what).add("freed_line", b.last.line));
+            return false;
+        }
+    }
+    uint64_t size = chip.size[int(l.mem)];
+    if (bytes > l.bytes || l.addr + bytes > size) {
+        report("local-bounds", true, here,
+               Numbers().add("what", what).add("need", bytes).add("have", std::min<uint64_t>(l.bytes, l.addr < size ? size - l.addr : 0)).add("addr", l.addr));
+        return false;
+    }
+    if (aligned && l.addr % 32) {
+        report("local-align", true, here, Numbers().add("what", what).add("addr", l.addr).add("off", l.addr % 32).add("down", l.addr / 32 * 32).add("up", l.addr / 32 * 32 + 32));
+        return false;
+    }
+    if (read && checks && bytes && l.mem == Mem::UB) {
+        bool filled = l.buf && buffers[l.buf].queue >= 0 ? buffers[l.buf].filled : (l.buf && buffers[l.buf].filled) || ub.any_written(l.addr, l.addr + bytes);
+        if (!filled) report("uninit-local", true, here, Numbers().add("what", what).add("addr", l.addr).add("bytes", bytes));
+    }
+    return true;
+}
+
+bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here) {
+    last = here;
+    uint64_t lo = uint64_t(g.ptr), hi = lo + bytes;
+    const char* verb = write ? "write" : "read";
+    const GmRange* home = nullptr;
+    const GmRange* near = nullptr;
+    if (ranges)
+        for (const GmRange& r : *ranges) {
+            if (lo >= r.lo && lo < r.hi) home = &r;
+            if (lo >= r.hi && (!near || r.hi > near->hi)) near = &r;
+        }
+    if (!home) {
+        Numbers n;
+        n.add("verb", verb).add("bytes", bytes);
+        if (near) n.add("over", hi - near->hi).add("argument", near->argument).add("size", near->hi - near->lo).add("offset", lo - near->lo);
+        else n.add("over", bytes).add("argument", -1).add("size", 0).add("offset", 0);
+        report("gm-bounds", true, here, n);
+        return false;
+    }
+    if (hi > home->hi) {
+        uint64_t over = hi - home->hi;
+        Numbers n;
+        n.add("verb", verb).add("bytes", bytes).add("over", over).add("argument", home->argument).add("size", home->hi - home->lo).add("offset", lo - home->lo);
+        if (!write && over < 32) {  // the copy unit moves whole 32-byte blocks; nothing is damaged
+            report("gm-overread", false, here, n);
+            return true;
+        }
+        report("gm-bounds", true, here, n);
+        return false;
+    }
+    if (g.bytes && (g.ptr < g.base || hi > uint64_t(g.base) + g.bytes)) {
+        uint64_t over = hi > uint64_t(g.base) + g.bytes ? hi - uint64_t(g.base) - g.bytes : 0;
+        if (write ? over > 0 : over >= 32)
+            report("gm-view", false, here, Numbers().add("verb", verb).add("bytes", bytes).add("over", over).add("view", g.bytes).add("argument", home->argument));
+    }
+    if (!write && checks && !home->written && !gm.any_written(lo, hi)) {
+        bool own = false;
+        for (const GmWrite& w : gm_writes) own = own || (w.lo < hi && lo < w.hi);
+        if (!own) report("gm-uninit", true, here, Numbers().add("argument", home->argument).add("offset", lo - home->lo).add("bytes", bytes));
+    }
+    return true;
+}
+
+// The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
+void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
+    last = here;
+    Clock& s = known[int(Pipe::S)];
+    auto wait_for = [&](const Access& a) {
+        if (!a.number || s.seen[int(a.pipe)] >= a.number) return;
+        s.join(known[int(a.pipe)]);
+        scalar_now = std::max(scalar_now, free_at[int(a.pipe)]);
+    };
+    if (l.mem == Mem::UB)
+        ub.each(l.addr, l.addr + bytes, [&](const Hazards::Cell& c) {
+            wait_for(c.write);
+            if (write)
+                for (const Access& r : c.reads) wait_for(r);
+        });
+    if (write && l.buf) buffers[l.buf].filled = true;
+    instructions++;
+    double start = scalar_now;
+    scalar_now += chip.scalar_access;
+    busy[int(Pipe::S)] += chip.scalar_access;
+    if (events.empty() || events.back().op != uint16_t(Op::Scalar) || events.back().line != here.line) {
+        if (events.size() < keep_events)
+            events.push_back({uint16_t(block), uint8_t(Pipe::S), 0, uint16_t(Op::Scalar), 0, here.line, bytes, start, scalar_now});
+    } else {
+        events.back().end = scalar_now;  // a loop of scalar accesses shows as one bar
+        events.back().bytes += bytes;
+    }
+}
+
+}  // namespace twin

@@ -1,0 +1,35 @@
+// A launch: the blocks of one kernel over the host's cores, and what came of it.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "machine.h"
+
+namespace twin {
+
+struct Launch {
+    std::string kernel;
+    uint32_t blocks = 1;
+    std::vector<GmRange> ranges;
+    size_t keep_events = 20000;  // for the timeline, all blocks together
+    bool checks = true;
+};
+
+struct LaunchResult {
+    std::vector<BlockResult> blocks;
+    std::vector<Finding> across;  // findings that belong to no single block
+    double seconds = 0;           // modelled
+    bool finished = true;
+};
+
+LaunchResult run(const Launch&, const std::function<void()>& body, int threads);
+
+// For a watchdog: what each playing core did last. Safe to read while they run.
+struct Playing {
+    Core* core;
+    unsigned long thread;
+};
+std::vector<Playing> playing();
+
+}  // namespace twin

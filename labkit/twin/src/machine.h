@@ -1,0 +1,146 @@
+// One AI core while it runs one block: its memories, queues, flags, what is known about order, and its clock.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chip.h"
+#include "findings.h"
+#include "hazard.h"
+
+namespace twin {
+
+struct TimelineEvent {
+    uint16_t block;
+    uint8_t pipe, pad;
+    uint16_t op, pad2;
+    int32_t line;
+    uint32_t bytes;
+    double start, end;  // cycles since the block began
+};
+
+struct GmRange {  // a tensor that the launch may touch
+    uint64_t lo, hi;
+    bool written;  // false: nothing was ever stored in it before this launch
+    int argument;
+};
+
+struct GmWrite {
+    uint64_t lo, hi;
+    uint32_t block;
+    const char* file;
+    int line;
+};
+
+struct BufferView {  // what InitBuffer laid out, for the memory ruler
+    uint32_t addr, bytes;
+    uint8_t pos, kind;  // kind 0 queue, 1 TBuf, 2 LocalMemAllocator
+    uint16_t group, index;
+};
+
+struct BlockResult {
+    std::vector<Finding> findings;
+    std::vector<TimelineEvent> events;
+    std::vector<GmWrite> writes;
+    std::vector<BufferView> buffers;
+    std::string output;
+    double cycles = 0, busy[kPipes] = {};
+    uint64_t instructions = 0;
+    uint32_t ub_peak = 0;
+    bool finished = false;
+};
+
+class Core {
+public:
+    Core();
+    void start(uint32_t block, uint32_t blocks, uint32_t sharing, size_t keep_events);
+    BlockResult finish();
+
+    // ---- one instruction: order it, check and book its operands, cost it
+    struct Ticket {
+        Access access;
+        double start;
+        Op op;
+    };
+    Ticket issue(Pipe, Op, Here);
+    void retire(const Ticket&, double cycles, uint64_t bytes);
+    void book(const Ticket&, Loc, uint32_t bytes, bool write);
+    void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write);
+    void touch_scalar(Loc, uint32_t bytes, bool write, Here);
+
+    // ---- checks that stand before an instruction; false: it must not run
+    bool usable(Loc, uint64_t bytes, bool read, Here, const char* what, bool aligned = true);
+    bool gm_usable(Gm, uint64_t bytes, bool write, Here);
+    void report(const char* code, bool error, Here here, const Numbers& n) { findings.add(code, error, here, n); }
+    [[noreturn]] void stop(const char* code, Here here, const Numbers& n) {
+        findings.add(code, true, here, n);
+        throw Stop{};
+    }
+    uint8_t* at(Loc l) { return memory_[int(l.mem)].get() + l.addr; }
+
+    // ---- buffers
+    enum class State : uint8_t { Free, Occupied, Queued, Taken };
+    struct Buffer {
+        uint32_t addr = 0, len = 0;
+        uint16_t gen = 0;
+        uint8_t pos = 0;
+        State state = State::Free;
+        int queue = -1;
+        bool filled = false;
+        Clock ready, idle;           // what a consumer, and the next producer, may rely on
+        double ready_at = 0, idle_at = 0;
+        Here last{nullptr, 0};
+    };
+    struct Queue {
+        Pipe producer, consumer;
+        uint8_t src, dst;
+        int depth;
+        uint16_t first, num, next = 0;
+        std::vector<uint16_t> fifo;
+        uint32_t len;
+    };
+    std::vector<Buffer> buffers;  // index 0 stands for "unmanaged"
+    std::vector<Queue> queues;
+    std::vector<BufferView> views;
+    uint32_t top[int(Mem::Count)] = {};
+    int pipes_open = 0;
+    uint16_t groups = 0;
+
+    // ---- flags
+    struct Flag {
+        bool set = false, reserved = false;
+        Clock clock;
+        double at = 0;
+        Here here{nullptr, 0};
+    };
+    Flag flags[8][8][8];
+
+    // ---- order and time
+    Clock known[8];
+    uint32_t issued[8] = {};
+    double free_at[8] = {}, ready_at[8] = {}, scalar_now = 0;
+    double busy[kPipes] = {};
+
+    Findings findings;
+    Hazards ub, gm;
+    std::vector<GmWrite> gm_writes;
+    std::vector<TimelineEvent> events;
+    std::string output;
+    Here last{nullptr, 0};
+    uint32_t block = 0, blocks = 1, sharing = 1, ub_peak = 0;
+    uint64_t instructions = 0;
+    size_t keep_events = 0;
+    float accumulated = 0;
+    const std::vector<GmRange>* ranges = nullptr;
+    bool checks = true;
+
+private:
+    void note_race(const Conflict&, const Ticket&, const char* memory, uint64_t lo, uint64_t hi);
+    std::unique_ptr<uint8_t[]> memory_[int(Mem::Count)];
+};
+
+extern thread_local Core* core;  // the core that this host thread is playing
+
+constexpr uint8_t kPoison = 0xff;  // a NaN in every floating type, -1 in every integer type: stale or missing data shows
+
+}  // namespace twin

@@ -1,0 +1,105 @@
+// Reductions over counts, repeats, blocks and pairs.
+#include "vector.h"
+
+namespace twin {
+
+namespace {
+
+float as_float(Dt t, const void* p) {
+    if (t == Dt::F16) {
+        uint16_t h;
+        std::memcpy(&h, p, 2);
+        return half_to_float(h);
+    }
+    float f;
+    std::memcpy(&f, p, 4);
+    return f;
+}
+void put_float(Dt t, void* p, float v) {
+    uint16_t h = t == Dt::F16 ? float_to_half(v) : 0;
+    std::memcpy(p, t == Dt::F16 ? (const void*)&h : &v, size_of(t));
+}
+void put_index(Dt t, void* p, uint32_t i) {  // an index is written as an integer in the element's own width
+    uint16_t h = uint16_t(i);
+    std::memcpy(p, t == Dt::F16 ? (const void*)&h : &i, size_of(t));
+}
+
+}  // namespace
+
+void reduce(Op op, Dt t, Loc d, Loc s, Loc work, int32_t n, bool index, Here here) {
+    if (!count_ok(n, here)) return;
+    uint32_t size = size_of(t), lanes = kRepeat / size;
+    uint64_t bytes = uint64_t(n) * size, out = index ? 2 * size : size;
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, out, false, here, "dst") || !core->usable(work, 32, false, here, "work")) return;
+    auto k = core->issue(Pipe::V, op, here);
+    core->book(k, s, uint32_t(bytes), false);
+    const uint8_t* src = core->at(s);
+    alignas(8) uint8_t result[8] = {};
+    uint32_t best = 0;
+    if (op == Op::ReduceSum) {  // a tree within each repeat, the repeats added in order, all in the tensor's type
+        alignas(8) uint8_t part[8];
+        for (uint32_t i = 0; i < uint32_t(n); i += lanes) {
+            math::reduce_sum(t, i ? part : result, src + size_t(i) * size, std::min<size_t>(lanes, size_t(n) - i));
+            if (i) put_float(t, result, as_float(t, result) + as_float(t, part));
+        }
+        core->accumulated = as_float(t, result);
+    } else if (op == Op::ReduceMax) {
+        math::reduce_max(t, result, &best, src, size_t(n));
+    } else {
+        math::reduce_min(t, result, &best, src, size_t(n));
+    }
+    core->book(k, d, uint32_t(out), true);
+    std::memcpy(core->at(d), result, size);
+    if (index) put_index(t, core->at(d) + size, best);
+    core->retire(k, cost(op, t, bytes), bytes);
+}
+
+void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) {
+    Shape shape(r, size_of(t));
+    if (!rep_ok(shape, here)) return;
+    uint32_t size = shape.size, per_block = kBlock / size;
+    bool blockwise = op == Op::BlockReduceSum || op == Op::BlockReduceMax || op == Op::BlockReduceMin, pairs = op == Op::PairReduceSum;
+    bool largest = op == Op::WholeReduceMax || op == Op::BlockReduceMax, sum = op == Op::WholeReduceSum || op == Op::BlockReduceSum || pairs;
+    uint32_t results = blockwise ? 8 : pairs ? shape.lanes / 2 : index ? 2 : 1;
+    // Destination stride: Whole* counts results, Block* 8 results, Pair* half a repeat.
+    uint64_t step = uint64_t(r.dst_rep) * (blockwise ? 8 * size : pairs ? kRepeat / 2 : results * size);
+    if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src")) return;
+    if (!core->usable(d, uint64_t(r.times - 1) * step + results * size, false, here, "dst")) return;
+    auto k = core->issue(Pipe::V, op, here);
+    book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
+    core->book(k, d, uint32_t(uint64_t(r.times - 1) * step + results * size), true);
+    alignas(64) uint8_t lanes[kRepeat], packed[kRepeat];
+    uint32_t place[128];
+    for (uint32_t i = 0; i < uint32_t(r.times); i++) {
+        gather(lanes, core->at(s), i, r.src0_blk, r.src0_rep);
+        uint8_t* out = core->at(d) + i * step;
+        uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
+        for (uint32_t g = 0; g < shape.lanes / group; g++) {
+            uint32_t n = 0;
+            for (uint32_t lane = g * group; lane < (g + 1) * group; lane++)
+                if (shape.on(lane)) {
+                    std::memcpy(packed + n * size, lanes + lane * size, size);
+                    place[n++] = lane;
+                }
+            if (!n) continue;  // fully masked: the destination keeps what it had
+            alignas(8) uint8_t value[8];
+            uint32_t best = 0;
+            if (sum) math::reduce_sum(t, value, packed, n);
+            else if (largest) math::reduce_max(t, value, &best, packed, n);
+            else math::reduce_min(t, value, &best, packed, n);
+            if (!index) {
+                std::memcpy(out + g * size, value, size);
+                continue;
+            }
+            auto order = r.dst_blk;  // ReduceOrder: value-index, index-value, value only, index only
+            std::memcpy(out + (order == 1 ? size : 0), value, size);
+            put_index(t, out + (order == 0 ? size : 0), place[best]);
+        }
+    }
+    uint64_t bytes = uint64_t(r.times) * kRepeat;
+    core->retire(k, cost(op, t, bytes), bytes);
+}
+
+float accumulated(Dt) { return core->accumulated; }
+
+}  // namespace twin

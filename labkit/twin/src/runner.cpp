@@ -1,0 +1,320 @@
+// twin-runner: the child process in which kernels run. Whatever a kernel does, it does it here.
+//
+//   twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file>
+//
+// Protocol on the control socket, one launch at a time. In: lines of key=value ended by "end". Out: 8 bytes of JSON
+// length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). A kernel that crashes or runs out
+// of time still gets its answer; the process then ends and the parent starts another.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "launch.h"
+
+using namespace twin;
+
+namespace {
+
+int g_control = -1;
+int g_stdout = -1;  // what the kernel prints by the C library lands in this memfd
+
+// ---- a fault or a time-out stops one of the playing threads; it tells where, and the main thread answers.
+struct Fault {
+    int signal = 0;
+    uint64_t address = 0, pc = 0;
+    Core* where = nullptr;
+} g_fault;
+sem_t g_event;
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+    static volatile sig_atomic_t taken = 0;
+    if (__sync_lock_test_and_set(&taken, 1) == 0) {
+        auto* u = static_cast<ucontext_t*>(context);
+#if defined(__x86_64__)
+        g_fault.pc = uint64_t(u->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+        g_fault.pc = u->uc_mcontext.pc;
+#endif
+        g_fault.signal = signal;
+        g_fault.address = signal == SIGSEGV || signal == SIGBUS ? uint64_t(info->si_addr) : 0;
+        g_fault.where = core;
+        sem_post(&g_event);
+    }
+    for (;;) pause();  // the process ends as soon as the main thread has answered
+}
+
+void catch_faults() {
+    // Faults in a kernel's threads need a stack of their own: the thread's may be the one that overflowed.
+    struct sigaction a {};
+    a.sa_sigaction = on_fault;
+    a.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
+}
+
+struct Request {
+    std::string so, entry, kernel;
+    std::vector<std::vector<uint8_t>> values;
+    Launch launch;
+    double timeout = 10;
+    int threads = 1;
+};
+
+std::vector<uint8_t> from_hex(const std::string& s) {
+    std::vector<uint8_t> r(s.size() / 2);
+    auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+    for (size_t i = 0; i < r.size(); i++) r[i] = uint8_t(digit(s[2 * i]) * 16 + digit(s[2 * i + 1]));
+    return r;
+}
+
+bool read_line(std::string& line) {
+    static char buffer[65536];
+    static size_t have = 0, at = 0;
+    line.clear();
+    for (;;) {
+        if (at == have) {
+            ssize_t n = read(g_control, buffer, sizeof buffer);
+            if (n <= 0) return false;
+            have = size_t(n);
+            at = 0;
+        }
+        char* end = static_cast<char*>(std::memchr(buffer + at, '\n', have - at));
+        size_t take = end ? size_t(end - buffer) - at : have - at;
+        line.append(buffer + at, take);
+        at += take + (end ? 1 : 0);
+        if (end) return true;
+    }
+}
+
+bool read_request(Request& r) {
+    r = Request{};
+    std::string line;
+    while (read_line(line)) {
+        if (line == "end") return true;
+        size_t eq = line.find('=');
+        std::string key = line.substr(0, eq), value = line.substr(eq + 1);
+        if (key == "so") r.so = value;
+        else if (key == "entry") r.entry = value;
+        else if (key == "kernel") r.launch.kernel = r.kernel = value;
+        else if (key == "blocks") r.launch.blocks = uint32_t(std::stoul(value));
+        else if (key == "timeout") r.timeout = std::stod(value);
+        else if (key == "threads") r.threads = std::stoi(value);
+        else if (key == "keep") r.launch.keep_events = std::stoul(value);
+        else if (key == "checks") r.launch.checks = value == "1";
+        else if (key == "value") r.values.push_back(from_hex(value));
+        else if (key == "range") {  // argument base bytes written
+            std::istringstream in(value);
+            GmRange g{};
+            uint64_t bytes = 0;
+            in >> g.argument >> g.lo >> bytes >> g.written;
+            g.hi = g.lo + bytes;
+            r.launch.ranges.push_back(g);
+        }
+    }
+    return false;
+}
+
+void write_all(const void* p, size_t n) {
+    auto* b = static_cast<const char*>(p);
+    while (n) {
+        ssize_t w = send(g_control, b, n, MSG_NOSIGNAL);
+        if (w <= 0) _exit(1);
+        b += w;
+        n -= size_t(w);
+    }
+}
+
+std::string list(const std::vector<std::string>& items) {
+    std::string r = "[";
+    for (size_t i = 0; i < items.size(); i++) r += (i ? "," : "") + items[i];
+    return r + "]";
+}
+
+std::string number(double v) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.9g", v);
+    return text;
+}
+
+std::string finding_json(const Finding& f) {
+    return "{\"code\":" + json_string(f.code) + ",\"error\":" + (f.error ? "true" : "false") + ",\"block\":" + std::to_string(f.block) + ",\"file\":" + json_string(f.file ? f.file : "") +
+           ",\"line\":" + std::to_string(f.line) + ",\"count\":" + std::to_string(f.count) + ",\"numbers\":{" + f.numbers + "}}";
+}
+
+std::string taken_output() {
+    std::fflush(stdout);
+    off_t n = lseek(g_stdout, 0, SEEK_END);
+    std::string text(size_t(n > 65536 ? 65536 : n), '\0');
+    if (n > 0 && pread(g_stdout, &text[0], text.size(), 0) < 0) text.clear();
+    if (ftruncate(g_stdout, 0) == 0) lseek(g_stdout, 0, SEEK_SET);
+    return text;
+}
+
+void answer(const Request& q, const LaunchResult& r, const std::string& fault = "") {
+    std::vector<std::string> findings, buffers;
+    std::vector<TimelineEvent> events;
+    std::string output;
+    double busy[kPipes] = {}, cycles = 0;
+    uint64_t instructions = 0;
+    uint32_t ub = 0;
+    for (const auto& b : r.blocks) {
+        for (const auto& f : b.findings) findings.push_back(finding_json(f));
+        events.insert(events.end(), b.events.begin(), b.events.end());
+        output += b.output;
+        if (!b.output.empty() && b.output.back() != '\n') output += '\n';
+        for (int p = 0; p < kPipes; p++) busy[p] += b.busy[p] / double(r.blocks.size()) / chip.hz * 1e6;
+        cycles = std::max(cycles, b.cycles);
+        instructions += b.instructions;
+        ub = std::max(ub, b.ub_peak);
+    }
+    for (const auto& f : r.across) findings.push_back(finding_json(f));
+    if (!r.blocks.empty())
+        for (const auto& v : r.blocks[0].buffers)
+            buffers.push_back("[" + std::to_string(v.addr) + "," + std::to_string(v.bytes) + "," + std::to_string(v.pos) + "," + std::to_string(v.kind) + "," + std::to_string(v.group) + "," + std::to_string(v.index) + "]");
+    std::vector<std::string> busy_text;
+    for (double b : busy) busy_text.push_back(number(b));
+    for (auto& e : events) {
+        e.start = e.start / chip.hz * 1e6;
+        e.end = e.end / chip.hz * 1e6;
+    }
+    std::string json = "{\"finished\":" + std::string(r.finished && fault.empty() ? "true" : "false") + ",\"us\":" + number(r.seconds * 1e6) + ",\"core_us\":" + number(cycles / chip.hz * 1e6) +
+                       ",\"instructions\":" + std::to_string(instructions) + ",\"ub_used\":" + std::to_string(ub) + ",\"findings\":" + list(findings) + ",\"busy\":" + list(busy_text) +
+                       ",\"buffers\":" + list(buffers) + ",\"output\":" + json_string(output + taken_output()) + (fault.empty() ? "" : ",\"fault\":" + fault) + "}";
+    (void)q;
+    uint64_t sizes[2] = {json.size(), events.size() * sizeof(TimelineEvent)};
+    write_all(sizes, sizeof sizes);
+    write_all(json.data(), json.size());
+    write_all(events.data(), sizes[1]);
+}
+
+std::string fault_json(const char* kind) {
+    Dl_info info{};
+    uint64_t offset = 0;
+    std::string object;
+    if (g_fault.pc && dladdr((void*)g_fault.pc, &info) && info.dli_fname) {
+        object = info.dli_fname;
+        offset = g_fault.pc - uint64_t(info.dli_fbase);
+    }
+    Here last = g_fault.where ? g_fault.where->last : Here{nullptr, 0};
+    return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) + ",\"address\":" + std::to_string(g_fault.address) + ",\"object\":" + json_string(object) +
+           ",\"offset\":" + std::to_string(offset) + ",\"block\":" + std::to_string(g_fault.where ? g_fault.where->block : 0) + ",\"file\":" + json_string(last.file ? last.file : "") +
+           ",\"line\":" + std::to_string(last.line) + "}";
+}
+
+// Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
+void serve(const Request& q) {
+    using Entry = void (*)(const void* const*);
+    void* handle = dlopen(q.so.c_str(), RTLD_NOW | RTLD_LOCAL);
+    Entry entry = handle ? reinterpret_cast<Entry>(dlsym(handle, q.entry.c_str())) : nullptr;
+    if (!entry) {
+        const char* why = dlerror();
+        LaunchResult none;
+        none.finished = false;
+        return answer(q, none, "{\"kind\":\"load\",\"what\":" + json_string(why ? why : "no such entry") + "}");
+    }
+    std::vector<const void*> args;
+    for (auto& v : q.values) args.push_back(v.data());
+
+    LaunchResult result;
+    std::thread worker([&] {
+        result = run(q.launch, [&] {
+            static thread_local std::unique_ptr<char[]> spare;  // a stack for the fault handler
+            if (!spare) {
+                spare.reset(new char[65536]);
+                stack_t s{};
+                s.ss_sp = spare.get();
+                s.ss_size = 65536;
+                sigaltstack(&s, nullptr);
+            }
+            entry(args.data());
+        }, q.threads);
+        sem_post(&g_event);
+    });
+    auto until = std::chrono::system_clock::now() + std::chrono::duration<double>(q.timeout);
+    timespec deadline{};
+    deadline.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(until.time_since_epoch()).count();
+    deadline.tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(until.time_since_epoch()).count() % 1000000000;
+    int woke;
+    while ((woke = sem_timedwait(&g_event, &deadline)) != 0 && errno == EINTR) {}
+    if (woke == 0 && !g_fault.signal) {
+        worker.join();
+        answer(q, result);
+        dlclose(handle);
+        return;
+    }
+    const char* kind = "crash";
+    if (woke != 0) {  // time is up: ask one playing thread where it is
+        kind = "time-out";
+        auto who = playing();
+        if (!who.empty()) {
+            pthread_kill(pthread_t(who[0].thread), SIGUSR1);
+            timespec soon = deadline;
+            soon.tv_sec += 2;
+            while (sem_timedwait(&g_event, &soon) != 0 && errno == EINTR) {}
+        }
+    }
+    LaunchResult none;
+    none.finished = false;
+    if (g_fault.where) {
+        BlockResult b;
+        b.findings = g_fault.where->findings.list();
+        b.output = g_fault.where->output;
+        none.blocks.push_back(std::move(b));
+    }
+    answer(q, none, fault_json(kind));
+    _exit(3);
+}
+
+void read_chip(const char* path) {
+    std::ifstream in(path);
+    std::string line;
+    while (std::getline(in, line)) {
+        size_t eq = line.find('=');
+        if (eq != std::string::npos) chip.set(line.substr(0, eq), std::stod(line.substr(eq + 1)));
+    }
+    chip.ready();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 7) {
+        std::fprintf(stderr, "usage: twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file> <memory limit in bytes>\n");
+        return 2;
+    }
+    g_control = std::stoi(argv[1]);
+    int arena = std::stoi(argv[2]);
+    uint64_t base = std::stoull(argv[3]), bytes = std::stoull(argv[4]), limit = std::stoull(argv[6]);
+    read_chip(argv[5]);
+    if (arena >= 0) {
+        void* p = mmap((void*)base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, arena, 0);
+        if (p != (void*)base) {
+            std::perror("twin-runner: the device memory cannot be mapped");
+            return 2;
+        }
+    }
+    rlimit most{limit, limit};
+    setrlimit(RLIMIT_DATA, &most);
+    rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    g_stdout = memfd_create("kernel output", 0);
+    dup2(g_stdout, 1);
+    dup2(g_stdout, 2);
+    sem_init(&g_event, 0, 0);
+    catch_faults();
+    Request q;
+    while (read_request(q)) serve(q);
+    return 0;
+}

@@ -1,0 +1,74 @@
+// Flags and barriers.
+#include "machine.h"
+
+namespace twin {
+
+static std::string event_name(Pipe from, Pipe to) { return std::string(name_of(from)) + "_" + name_of(to); }
+
+static Core::Flag& flag(Pipe from, Pipe to, int id, const char* call, Here here) {
+    core->last = here;
+    if (id < 0 || id > 7) core->stop("event-id", here, Numbers().add("call", call).add("event", event_name(from, to)).add("id", id));
+    return core->flags[int(from)][int(to)][id];
+}
+
+void set_flag(Pipe from, Pipe to, int id, Here here) {
+    Core::Flag& f = flag(from, to, id, "SetFlag", here);
+    if (f.set) core->report("event-twice", true, here, Numbers().add("event", event_name(from, to)).add("id", id).add("first_line", f.here.line));
+    int p = int(from);
+    core->scalar_now += chip.scalar_issue;
+    core->busy[0] += chip.scalar_issue;
+    core->known[p].join(core->known[0]);
+    f.set = true;
+    f.here = here;
+    f.clock = core->known[p];
+    f.at = std::max({core->free_at[p], core->ready_at[p], core->scalar_now});
+}
+
+void wait_flag(Pipe from, Pipe to, int id, Here here) {
+    Core::Flag& f = flag(from, to, id, "WaitFlag", here);
+    if (!f.set) core->stop("event-unset", here, Numbers().add("event", event_name(from, to)).add("id", id).add("to", name_of(to)));
+    int p = int(to);
+    core->scalar_now += chip.scalar_issue;
+    core->busy[0] += chip.scalar_issue;
+    f.set = false;
+    core->known[p].join(f.clock);
+    if (to == Pipe::S)
+        core->scalar_now = std::max(core->scalar_now, f.at);
+    else
+        core->ready_at[p] = std::max(core->ready_at[p], f.at);
+}
+
+void barrier(Pipe p, Here here) {
+    core->last = here;
+    core->scalar_now += chip.scalar_issue;
+    core->busy[0] += chip.scalar_issue;
+    if (p != Pipe::All) return;  // one pipe is in order anyway
+    Clock all;
+    double t = core->scalar_now;
+    for (int i = 0; i < kPipes; i++) {
+        all.join(core->known[i]);
+        t = std::max({t, core->free_at[i], core->ready_at[i]});
+    }
+    for (int i = 0; i < kPipes; i++) {
+        core->known[i] = all;
+        core->ready_at[i] = t;
+    }
+    core->scalar_now = t;
+}
+
+int event_id(Pipe from, Pipe to, bool reserve, Here here) {
+    if (here.file) core->last = here;
+    auto& row = core->flags[int(from)][int(to)];
+    for (int id = 0; id < 8; id++)
+        if (!row[id].set && !row[id].reserved) {
+            row[id].reserved = reserve;
+            return id;
+        }
+    core->stop("event-exhausted", here, Numbers().add("event", event_name(from, to)));
+}
+
+void event_release(Pipe from, Pipe to, int id, Here here) {
+    flag(from, to, id, "ReleaseEventID", here).reserved = false;
+}
+
+}  // namespace twin

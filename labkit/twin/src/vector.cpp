@@ -1,0 +1,214 @@
+// Vector instructions: check the operands, book them, compute, cost. The arithmetic itself is in math_*.cpp.
+#include "vector.h"
+
+namespace twin {
+
+namespace {
+
+// Runs `body(dst, src0, src1)` on 256-byte temporaries, repeat by repeat, so that a repeat sees what an earlier one wrote.
+template <typename F>
+void run_rep(Op op, Dt t, Loc d, Loc a, Loc b, bool two, bool read_dst, const Rep& r, Here here, F body) {
+    Shape s(r, size_of(t));
+    if (!rep_ok(s, here)) return;
+    uint64_t dn = s.extent(r.dst_blk, r.dst_rep, s.size);
+    if (!core->usable(a, s.extent(r.src0_blk, r.src0_rep, s.size), true, here, "src0")) return;
+    if (two && !core->usable(b, s.extent(r.src1_blk, r.src1_rep, s.size), true, here, "src1")) return;
+    if (!core->usable(d, dn, read_dst, here, "dst")) return;
+    auto k = core->issue(Pipe::V, op, here);
+    book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
+    if (two) book_rep(k, b, s, r.src1_blk, r.src1_rep, s.size, false);
+    book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
+    alignas(64) uint8_t td[kRepeat], ta[kRepeat], tb[kRepeat];
+    for (uint32_t i = 0; i < uint32_t(r.times); i++) {
+        gather(ta, core->at(a), i, r.src0_blk, r.src0_rep);
+        if (two) gather(tb, core->at(b), i, r.src1_blk, r.src1_rep);
+        if (read_dst) gather(td, core->at(d), i, r.dst_blk, r.dst_rep);
+        body(td, ta, tb, s.lanes);
+        scatter(core->at(d), td, i, r.dst_blk, r.dst_rep, s, s.size);
+    }
+    uint64_t bytes = uint64_t(r.times) * kRepeat;
+    core->retire(k, cost(op, t, bytes, two && same_bank_group(a, b)), bytes);
+}
+
+bool reads_dst(Op op) { return op == Op::MulAddDst || op == Op::FusedMulAdd || op == Op::Axpy; }
+
+}  // namespace
+
+// ---------------------------------------------------------------- element-wise
+
+void unary(Op op, Dt t, Loc d, Loc s, int32_t n, Here here) {
+    if (!count_ok(n, here)) return;
+    uint64_t bytes = uint64_t(n) * size_of(t);
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, false, here, "dst") || !overlap_ok(d, bytes, s, bytes, here)) return;
+    auto k = core->issue(Pipe::V, op, here);
+    core->book(k, s, uint32_t(bytes), false);
+    core->book(k, d, uint32_t(bytes), true);
+    math::unary(op, t, core->at(d), core->at(s), size_t(n));
+    core->retire(k, cost(op, t, bytes), bytes);
+}
+void unary(Op op, Dt t, Loc d, Loc s, const Rep& r, Here here) {
+    run_rep(op, t, d, s, s, false, false, r, here, [&](uint8_t* td, uint8_t* ta, uint8_t*, size_t n) { math::unary(op, t, td, ta, n); });
+}
+
+void binary(Op op, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) {
+    if (!count_ok(n, here)) return;
+    uint64_t bytes = uint64_t(n) * size_of(t);
+    if (!core->usable(a, bytes, true, here, "src0") || !core->usable(b, bytes, true, here, "src1") || !core->usable(d, bytes, reads_dst(op), here, "dst")) return;
+    if (!overlap_ok(d, bytes, a, bytes, here) || !overlap_ok(d, bytes, b, bytes, here)) return;
+    auto k = core->issue(Pipe::V, op, here);
+    core->book(k, a, uint32_t(bytes), false);
+    core->book(k, b, uint32_t(bytes), false);
+    core->book(k, d, uint32_t(bytes), true);
+    math::binary(op, t, core->at(d), core->at(a), core->at(b), size_t(n));
+    core->retire(k, cost(op, t, bytes, same_bank_group(a, b)), bytes);
+}
+void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
+    run_rep(op, t, d, a, b, true, reads_dst(op), r, here, [&](uint8_t* td, uint8_t* ta, uint8_t* tb, size_t n) { math::binary(op, t, td, ta, tb, n); });
+}
+
+void scalar(Op op, Dt t, Loc d, Loc s, Value v, int32_t n, Here here) {
+    if (!count_ok(n, here)) return;
+    uint64_t bytes = uint64_t(n) * size_of(t);
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, reads_dst(op), here, "dst") || !overlap_ok(d, bytes, s, bytes, here)) return;
+    auto k = core->issue(Pipe::V, op, here);
+    core->book(k, s, uint32_t(bytes), false);
+    core->book(k, d, uint32_t(bytes), true);
+    math::scalar(op, t, core->at(d), core->at(s), v.bits, size_t(n));
+    core->retire(k, cost(op, t, bytes), bytes);
+}
+void scalar(Op op, Dt t, Loc d, Loc s, Value v, const Rep& r, Here here) {
+    run_rep(op, t, d, s, s, false, reads_dst(op), r, here, [&](uint8_t* td, uint8_t* ta, uint8_t*, size_t n) { math::scalar(op, t, td, ta, v.bits, n); });
+}
+
+// ---------------------------------------------------------------- cast: operands of two widths
+
+static bool castable(Dt to, Dt from, Here here) {
+    bool ok = false;
+    switch (from) {  // the pairs documented for A2
+        case Dt::I8: case Dt::U8: ok = to == Dt::F16; break;
+        case Dt::I16: ok = to == Dt::F16 || to == Dt::F32; break;
+        case Dt::F16: ok = to == Dt::I8 || to == Dt::U8 || to == Dt::I16 || to == Dt::I32 || to == Dt::F32; break;
+        case Dt::BF16: ok = to == Dt::I32 || to == Dt::F32; break;
+        case Dt::I32: ok = to == Dt::I16 || to == Dt::F16 || to == Dt::F32 || to == Dt::I64; break;
+        case Dt::F32: ok = to == Dt::I16 || to == Dt::F16 || to == Dt::BF16 || to == Dt::I32 || to == Dt::I64 || to == Dt::F32; break;
+        case Dt::I64: ok = to == Dt::I32 || to == Dt::F32; break;
+        default: break;
+    }
+    if (!ok) core->report("cast-pair", true, here, Numbers().add("from", name_of(from)).add("to", name_of(to)));
+    return ok;
+}
+
+void cast(Dt to, Dt from, Loc d, Loc s, Round mode, int32_t n, Here here) {
+    if (!count_ok(n, here) || !castable(to, from, here)) return;
+    uint64_t dn = uint64_t(n) * size_of(to), sn = uint64_t(n) * size_of(from);
+    if (!core->usable(s, sn, true, here, "src") || !core->usable(d, dn, false, here, "dst") || !overlap_ok(d, dn, s, sn, here)) return;
+    auto k = core->issue(Pipe::V, Op::Cast, here);
+    core->book(k, s, uint32_t(sn), false);
+    core->book(k, d, uint32_t(dn), true);
+    if (d.addr == s.addr && dn != sn) {  // in place across widths: lanes are read before they are written, repeat by repeat
+        std::unique_ptr<uint8_t[]> copy(new uint8_t[sn]);
+        std::memcpy(copy.get(), core->at(s), sn);
+        math::cast(to, from, mode, core->at(d), copy.get(), size_t(n));
+    } else {
+        math::cast(to, from, mode, core->at(d), core->at(s), size_t(n));
+    }
+    core->retire(k, cost(Op::Cast, size_of(to) > size_of(from) ? to : from, std::max(dn, sn)), std::max(dn, sn));
+}
+void cast(Dt to, Dt from, Loc d, Loc s, Round mode, const Rep& r, Here here) {
+    uint32_t wide = std::max(size_of(to), size_of(from));
+    Shape shape(r, wide);
+    if (!rep_ok(shape, here) || !castable(to, from, here)) return;
+    uint64_t sn = shape.extent(r.src0_blk, r.src0_rep, size_of(from)), dn = shape.extent(r.dst_blk, r.dst_rep, size_of(to));
+    if (!core->usable(s, sn, true, here, "src") || !core->usable(d, dn, false, here, "dst")) return;
+    auto k = core->issue(Pipe::V, Op::Cast, here);
+    book_rep(k, s, shape, r.src0_blk, r.src0_rep, size_of(from), false);
+    book_rep(k, d, shape, r.dst_blk, r.dst_rep, size_of(to), true);
+    alignas(64) uint8_t td[kRepeat], ts[kRepeat];
+    for (uint32_t i = 0; i < uint32_t(r.times); i++) {
+        gather(ts, core->at(s), i, r.src0_blk, r.src0_rep, shape.lanes * size_of(from) / kBlock);
+        math::cast(to, from, mode, td, ts, shape.lanes);
+        scatter(core->at(d), td, i, r.dst_blk, r.dst_rep, shape, size_of(to));
+    }
+    uint64_t bytes = uint64_t(r.times) * kRepeat;
+    core->retire(k, cost(Op::Cast, size_of(to) > size_of(from) ? to : from, bytes), bytes);
+}
+
+// ---------------------------------------------------------------- compare, select
+
+static bool whole_repeats(const char* op, Dt t, int32_t& n, Here here) {
+    uint32_t lanes = kRepeat / size_of(t);
+    if (n % int32_t(lanes) == 0) return true;
+    core->report("compare-tail", true, here, Numbers().add("op", op).add("count", n).add("lanes", lanes).add("tail", n % int32_t(lanes)).add("up", (n / int32_t(lanes) + 1) * int32_t(lanes)));
+    n -= n % int32_t(lanes);
+    return n > 0;
+}
+
+static void compare_any(Cmp mode, Op op, Dt t, Loc d, Loc a, const Loc* b, Value v, int32_t n, Here here) {
+    if (!count_ok(n, here) || !whole_repeats(name_of(op), t, n, here)) return;
+    if (t == Dt::I32 && mode != Cmp::EQ) return core->report("compare-int", true, here, Numbers().add("op", name_of(op)));
+    uint64_t bytes = uint64_t(n) * size_of(t), out = uint64_t(n) / 8;
+    if (!core->usable(a, bytes, true, here, "src0") || (b && !core->usable(*b, bytes, true, here, "src1")) || !core->usable(d, out, false, here, "dst")) return;
+    auto k = core->issue(Pipe::V, op, here);
+    core->book(k, a, uint32_t(bytes), false);
+    if (b) core->book(k, *b, uint32_t(bytes), false);
+    core->book(k, d, uint32_t(out), true);
+    if (b) math::compare(mode, t, core->at(d), core->at(a), core->at(*b), size_t(n));
+    else math::compare_scalar(mode, t, core->at(d), core->at(a), v.bits, size_t(n));
+    core->retire(k, cost(op, t, bytes, b && same_bank_group(a, *b)), bytes);
+}
+void compare(Cmp mode, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) { compare_any(mode, Op::Compare, t, d, a, &b, Value{0}, n, here); }
+void compare(Cmp mode, Dt t, Loc d, Loc a, Value v, int32_t n, Here here) { compare_any(mode, Op::CompareScalar, t, d, a, nullptr, v, n, here); }
+
+void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, int32_t n, Here here) {
+    if (!count_ok(n, here)) return;
+    uint32_t lanes = kRepeat / size_of(t);
+    uint64_t bytes = uint64_t(n) * size_of(t), bits = mode == Sel::Mask ? lanes / 8 : (uint64_t(n) + 7) / 8;
+    bool two = mode != Sel::TensorScalar;
+    if (!core->usable(mask, bits, true, here, "mask") || !core->usable(a, bytes, true, here, "src0") || (two && !core->usable(b, bytes, true, here, "src1")) ||
+        !core->usable(d, bytes, false, here, "dst")) return;
+    auto k = core->issue(Pipe::V, Op::Select, here);
+    core->book(k, mask, uint32_t(bits), false);
+    core->book(k, a, uint32_t(bytes), false);
+    if (two) core->book(k, b, uint32_t(bytes), false);
+    core->book(k, d, uint32_t(bytes), true);
+    const uint8_t* m = core->at(mask);
+    if (mode == Sel::TensorScalar) {
+        math::select_scalar(t, core->at(d), m, core->at(a), v.bits, size_t(n));
+    } else if (mode == Sel::TensorTensor) {
+        math::select(t, core->at(d), m, core->at(a), core->at(b), size_t(n));
+    } else {  // the same bits for every repeat
+        for (uint32_t i = 0; i < uint32_t(n); i += lanes) {
+            size_t at = size_t(i) * size_of(t), some = std::min<size_t>(lanes, size_t(n) - i);
+            math::select(t, core->at(d) + at, m, core->at(a) + at, core->at(b) + at, some);
+        }
+    }
+    core->retire(k, cost(Op::Select, t, bytes, two && same_bank_group(a, b)), bytes);
+}
+
+// ---------------------------------------------------------------- fill, copy
+
+void duplicate(Dt t, Loc d, Value v, int32_t n, Here here) {
+    if (!count_ok(n, here)) return;
+    uint64_t bytes = uint64_t(n) * size_of(t);
+    if (!core->usable(d, bytes, false, here, "dst")) return;
+    auto k = core->issue(Pipe::V, Op::Duplicate, here);
+    core->book(k, d, uint32_t(bytes), true);
+    math::fill(t, core->at(d), v.bits, size_t(n));
+    core->retire(k, cost(Op::Duplicate, t, bytes), bytes);
+}
+void duplicate(Dt t, Loc d, Value v, const Rep& r, Here here) {
+    Shape s(r, size_of(t));
+    if (!rep_ok(s, here) || !core->usable(d, s.extent(r.dst_blk, r.dst_rep, s.size), false, here, "dst")) return;
+    auto k = core->issue(Pipe::V, Op::Duplicate, here);
+    book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
+    alignas(64) uint8_t td[kRepeat];
+    math::fill(t, td, v.bits, s.lanes);
+    for (uint32_t i = 0; i < uint32_t(r.times); i++) scatter(core->at(d), td, i, r.dst_blk, r.dst_rep, s, s.size);
+    uint64_t bytes = uint64_t(r.times) * kRepeat;
+    core->retire(k, cost(Op::Duplicate, t, bytes), bytes);
+}
+void copy_local(Dt t, Loc d, Loc s, const Rep& r, Here here) {
+    run_rep(Op::Copy, t, d, s, s, false, false, r, here, [&](uint8_t* td, uint8_t* ta, uint8_t*, size_t) { std::memcpy(td, ta, kRepeat); });
+}
+
+}  // namespace twin
