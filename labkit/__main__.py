@@ -1,0 +1,4 @@
+"""`python -m labkit` is the program `labkit`."""
+from labkit.cli import main
+
+main()

@@ -1,0 +1,164 @@
+"""The program `labkit`. A thin layer: every command calls one function of another room, imported when it runs.
+
+Nothing at the top may import torch, IPython or a notebook library: `labkit --help` answers in a fraction of a second.
+Exit codes: 0 all well, 1 something failed or is to be done, 2 the command was written wrongly.
+"""
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+app = typer.Typer(
+    name="labkit", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    help="The Ascend C lab: kernels, exercises and notebooks, with or without an NPU.",
+)
+bench = typer.Typer(no_args_is_help=True, help="Measure.")
+app.add_typer(bench, name="bench")
+
+_STATE_STYLE = {"PASS": "green", "WARN": "yellow", "FAIL": "bold red", "SKIP": "dim", "TODO": "cyan"}
+
+
+def _console():
+    from rich.console import Console
+    return Console(soft_wrap=True, highlight=False)
+
+
+def _show(console, lines) -> None:
+    """(state, text) lines; the word always stands there, colour only repeats it."""
+    from rich.text import Text
+    for state, line in lines:
+        console.print(Text(f"{state:<6}" if state else "", style=_STATE_STYLE.get(state, "")) + Text(line))
+
+
+# ---- the machine
+
+@app.command()
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")] = False) -> None:
+    """What this machine has, what it lacks, and the command that mends it. Exit code 1 only on FAIL."""
+    import labkit.doctor
+    report = labkit.doctor.doctor()
+    if as_json:
+        print(json.dumps(report.json(), indent=2, ensure_ascii=False))
+    else:
+        console = _console()
+        _show(console, report.lines())
+        console.print(f"\n{report.summary()}", markup=False)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+@app.command()
+def prebuild() -> None:
+    """Build the twin and the simulated device now rather than at their first use."""
+    from labkit import housekeeping
+    for name, seconds in housekeeping.prebuild():
+        print(f"{name}: ready ({seconds:.1f} s)", flush=True)
+
+
+@app.command()
+def clean() -> None:
+    """Throw away everything that was built. Code and progress stay."""
+    from labkit import housekeeping, paths
+    print(f"{housekeeping.clear() / 2**20:.0f} MB freed in {paths.cache_dir()}")
+
+
+@app.command()
+def lang(
+    wanted: Annotated[Optional[str], typer.Argument(metavar="[en|zh]", help="Print the line that sets it in a shell.")] = None,
+) -> None:
+    """The language of messages. To change it: eval "$(labkit lang zh)", or LABKIT_LANG=zh in front of a command."""
+    from labkit import messages
+    if wanted is None:
+        print(messages.language())
+    elif wanted in messages.LANGUAGES:
+        print(f"export LABKIT_LANG={wanted}")
+    else:
+        raise typer.BadParameter(f"{wanted!r} is none of {', '.join(messages.LANGUAGES)}")
+
+
+# ---- kernels and exercises
+
+@app.command()
+def kernels() -> None:
+    """The operators of the lab and their Ascend C sources."""
+    from labkit import paths
+    home = paths.kernels_dir()
+    for folder in sorted(p for p in home.glob("*") if p.is_dir() and not p.name.startswith((".", "_"))):
+        sources = sorted(str(f.relative_to(home)) for f in folder.glob("*.asc"))
+        tasks = sorted(f.parent.name for f in folder.glob("exercises/*/spec.toml"))
+        if sources or tasks:
+            print(f"{folder.name:<16} {' '.join(sources) or '-'}" + (f"   exercises: {' '.join(tasks)}" if tasks else ""))
+
+
+@app.command()
+def check(
+    exercise: Annotated[str, typer.Argument(help="The exercise's id, as its cell shows it.")],
+    file: Annotated[Optional[Path], typer.Argument(exists=True, dir_okay=False, help="Your source; without one, what you saved last.")] = None,
+) -> None:
+    """Judge a solution. Exit code 0 on PASS and SKIP, 1 on FAIL and TODO."""
+    import labkit
+    source = (file.read_text(encoding="utf-8"),) if file else ()
+    result = labkit.check(exercise, *source)
+    print(result)
+    raise typer.Exit(0 if result.state in ("PASS", "SKIP") else 1)
+
+
+@app.command()
+def hint(exercise: Annotated[str, typer.Argument(help="The exercise's id.")]) -> None:
+    """The next hint: each call gives one more, three in all."""
+    import labkit
+    shown = labkit.hint(exercise)
+    if shown is not None:
+        print(shown)
+
+
+@app.command()
+def progress() -> None:
+    """Which exercises are solved, and what comes next."""
+    import labkit
+    print(labkit.progress())
+
+
+# ---- the workbook
+
+@app.command()
+def build(
+    notebooks: Annotated[Optional[list[str]], typer.Argument(help="Numbers, ids or paths; all without one.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit code 1 when a notebook is out of step.")] = False,
+    stamp: Annotated[bool, typer.Option("--stamp", help="Mark the Chinese text as a translation of the English as it is now.")] = False,
+    execute: Annotated[bool, typer.Option("--execute/--no-execute", help="Run the demo cells and keep their outputs.")] = True,
+) -> None:
+    """Write the notebooks from their sources."""
+    from labkit.workbook import build as workbook
+    raise typer.Exit(workbook.main(notebooks or [], check=check, stamp=stamp, execute=execute))
+
+
+@app.command("run-notebooks", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run_notebooks(context: typer.Context) -> None:
+    """Run the workbook with papermill: run/*.ipynb and run/index.html. Arguments are those of labkit.workbook.run."""
+    from labkit.workbook import run
+    raise typer.Exit(run.main(context.args))
+
+
+@bench.command("self")
+def bench_self() -> None:
+    """The lab's own times: edit, compile, launch, check."""
+    from labkit import bench as room
+    room.main()
+
+
+def main() -> None:
+    """The console script. What a learner can mend is one message, not a traceback."""
+    from labkit.compiler import ToolError
+    try:
+        app()
+    except ToolError as error:
+        sys.exit(f"labkit: {error}")
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] != "labkit":
+            sys.exit(f"labkit: the Python package {error.name} is missing. Try: {shlex.quote(sys.executable)} -m pip install -e '.[lab]'")
+        raise
