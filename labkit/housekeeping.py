@@ -5,14 +5,36 @@ Standard library only until `prebuild` is called, so that `make clean` works wit
 from __future__ import annotations
 
 import shutil
+import time
+from collections.abc import Iterator
 
 from labkit import paths
 
 
-def built(what: str) -> bool:
-    """Whether the cache holds a "twin" or "device", of this or an earlier version of the sources."""
-    folder = paths.cache_dir() / "build"
-    return any(path.is_dir() for path in folder.glob(f"*{what}*-*"))
+# part -> (name of its entry in the cache, the folders with its sources)
+_PARTS = {
+    "twin": ("twin-runner", ("twin/src", "twin/include")),
+    "device": ("labkit-device", ("device/csrc",)),
+}
+
+
+def built(part: str) -> bool:
+    """Whether the cache holds the "twin" or the "device", and no source of it was touched since it was built."""
+    name, folders = _PARTS[part]
+    entries = (paths.cache_dir() / "build").glob(f"{name}-*/{name}*")
+    newest = max((entry.stat().st_mtime for entry in entries), default=0.0)
+    package = paths.twin_dir().parent
+    sources = [file for folder in folders for file in (package / folder).rglob("*") if file.is_file()]
+    return newest > max((source.stat().st_mtime for source in sources), default=0.0)
+
+
+def prebuild() -> Iterator[tuple[str, float]]:
+    """Build each part; yields (what, seconds) as they become ready. Raises CompileError, ToolError."""
+    from labkit import device, runtime
+    for name, make in (("twin", runtime.runner), ("simulated device", device.build)):
+        start = time.monotonic()
+        make()
+        yield name, time.monotonic() - start
 
 
 def clear() -> int:
