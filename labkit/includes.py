@@ -1,0 +1,88 @@
+"""Which files a compilation reads: the sources, and every header they reach in the folders they were told of.
+
+System headers are not followed: they change with the compiler, whose version is in every cache key.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
+_DIR_FLAGS = ("-isystem", "-iquote", "-I")
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A file as it was when last read. includes: (written with quotes, path)."""
+    stamp: tuple[int, int, int]
+    digest: bytes
+    includes: tuple[tuple[bool, str], ...]
+
+
+_memo: dict[str, _Seen] = {}  # a stat is 50 times cheaper than reading and hashing a header again
+
+
+def includes(text: bytes) -> tuple[tuple[bool, str], ...]:
+    return tuple((bool(m[1]), os.fsdecode(m[1] or m[2])) for m in _INCLUDE.finditer(text))
+
+
+def _see(path: str) -> _Seen:
+    stat = os.stat(path)
+    stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    seen = _memo.get(path)
+    if seen is None or seen.stamp != stamp:
+        data = Path(path).read_bytes()
+        binary = b"\0" in data[:512]
+        seen = _memo[path] = _Seen(stamp, hashlib.sha256(data).digest(), () if binary else includes(data))
+    return seen
+
+
+def digest(path: str | os.PathLike) -> bytes:
+    """SHA-256 of a file, remembered while its stat is the same. Raises FileNotFoundError."""
+    return _see(str(path)).digest
+
+
+def folders(flags: Sequence[str]) -> list[str]:
+    """The include folders that compiler flags name, in order."""
+    found, take = [], False
+    for flag in flags:
+        if take:
+            found.append(flag)
+        else:
+            found += [flag[len(d):] for d in _DIR_FLAGS if flag.startswith(d) and len(flag) > len(d)][:1]
+        take = not take and flag in _DIR_FLAGS
+    return found
+
+
+def reach(paths: Iterable[str | os.PathLike], texts: Iterable[bytes], dirs: Sequence[str]) -> dict[str, bytes]:
+    """path -> digest of the files, and of all that they or the texts include from `dirs`. A folder means its files."""
+    todo = [str(p) for path in paths for p in _files(Path(path))]
+    for text in texts:
+        todo += _resolve(includes(text), dirs, "")
+    found: dict[str, bytes] = {}
+    while todo:
+        path = todo.pop()
+        if path not in found:
+            seen = _see(path)
+            found[path] = seen.digest
+            todo += _resolve(seen.includes, dirs, os.path.dirname(path))
+    return found
+
+
+def _files(path: Path) -> Iterable[Path]:
+    if path.is_dir():
+        return sorted(p for p in path.rglob("*") if p.is_file())
+    return [path]
+
+
+def _resolve(wanted: Iterable[tuple[bool, str]], dirs: Sequence[str], here: str) -> Iterable[str]:
+    for quoted, name in wanted:
+        for folder in [here, *dirs] if quoted and here else dirs:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                yield os.path.normpath(path)
+                break

@@ -1,0 +1,177 @@
+"""Ascend C source text as the lab sees it: which kernels it has, what they take, and the C++ that runs on the twin.
+
+Two steps make a kernel runnable by a host compiler. The launch `k<<<blocks, nullptr, stream>>>(x)`, which no C++
+parser accepts, becomes a call of `::twin::bind`; and behind the learner's text stand trampolines with C names, so that
+a runner can call any kernel with an array of pointers to its arguments. No line is moved: line n of the learner's
+file is line n for the compiler, and what the lab added is in a file of its own name, `<labkit entry>`.
+
+    signatures = parse(text, "add.asc")
+    shared = compiler.compile_kernel(lower(text, "add.asc"), filename="add.asc", ...)
+    # in it, for every kernel (symbol(name) names the last part):
+    #   void twin_entry_add(const void* const* args);    args[i] points to the i-th argument's value
+    #   const unsigned twin_count_add, twin_sizes_add[];  number of parameters, sizeof of each
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from .cxxkernels import KernelSignature, Param, SourceError, clean, parse, symbol
+from .cxxkernels import kernels as all_kernels
+from .cxxscan import Lines, closing_angle, mask, split
+from .cxxstructs import Struct, as_ctypes, encode, structs
+
+__all__ = ["ENTRY_FILE", "KernelSignature", "Param", "SourceError", "Struct", "as_ctypes", "encode", "lower", "parse",
+           "structs", "symbol", "unlower"]
+
+ENTRY_FILE = "<labkit entry>"
+
+
+# ---- lowering
+
+_BIND_HEAD, _BIND_TAIL = "[&](auto... twin_a) {{ {call}(twin_a...); }}, ", ")/*>>>*/"
+_LOWERED = re.compile(r'::twin::bind\("[^"]*", \[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, |\)/\*>>>\*/', re.S)
+
+
+def lower(text: str, filename: str, entries: Iterable[str] = ()) -> str:
+    """C++ for a host compiler: launches lowered, trampolines appended, first line `#line 1 "filename"`.
+
+    entries: instantiations of template kernels that need a trampoline, such as ["add<half>", "ns::scale<float, 2>"];
+    plain kernels always have one. Raises SourceError as `parse` does, and for a launch that is not written right.
+    """
+    text = clean(text)
+    parse(text, filename)
+    kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
+    quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
+    body = _lower_launches(text, filename)
+    end = "" if body.endswith("\n") else "\n"
+    return f'#line 1 "{quoted}"\n{body}{end}' + "\n".join(_trampolines(kernels, entries, filename, text)) + "\n"
+
+
+def _lower_launches(text: str, filename: str) -> str:
+    masked, lines = mask(text), Lines(text)
+    macro = re.search(r"<<<", mask(text, directives=False))
+    edits: list[tuple[int, int, str]] = []
+    for m in re.finditer(r"<<<", masked):
+        def wrong(key: str, offset: int = m.start(), **numbers) -> SourceError:
+            return SourceError(key, filename=filename, line=lines.line(offset), text=text, **numbers)
+
+        name_at = _callee(masked, m.start())
+        if name_at is None:
+            raise wrong("source.launch_name")
+        name = text[name_at:m.start()].rstrip()
+        close = _launch_end(masked, m.end())
+        if close is None:
+            raise wrong("source.launch_form", name=" ".join(name.split()))
+        count = len(split(masked, m.end(), close, angles=True))
+        if count != 3:
+            raise wrong("source.launch_three", name=" ".join(name.split()), count=count)
+        words = " ".join(mask(name).split()).replace('"', "'")
+        edits.append((name_at, m.end(), f'::twin::bind("{words}", ' + _BIND_HEAD.format(call=text[name_at:m.start()])))
+        edits.append((close, close + 3, _BIND_TAIL))
+    if macro and not edits and "<<<" not in masked:
+        raise SourceError("source.launch_macro", filename=filename, line=lines.line(macro.start()), text=text)
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _callee(masked: str, at: int) -> int | None:
+    """Where the name in front of `<<<` starts: `add`, `ns::add`, `ns::add<half, 3>`."""
+    end = len(masked[:at].rstrip())
+    if end and masked[end - 1] == ">":
+        starts = [m.start() for m in re.finditer("<", masked[:end]) if closing_angle(masked, m.start()) == end - 1]
+        if not starts:
+            return None
+        end = len(masked[:starts[-1]].rstrip())
+    m = re.search(r"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*$", masked[:end])
+    return m.start() if m else None
+
+
+def _launch_end(masked: str, start: int) -> int | None:
+    """Offset of the `>>>` of the launch whose configuration starts at `start`; a `(` must follow it.
+
+    `f<g<int>>>(3), nullptr, s>>>(x)`: the first `>>>(` closes templates; one that leaves a bracket open, or too few
+    parts, is not the end unless no other is.
+    """
+    first = None
+    for m in re.finditer(r">>>(?=\s*\()", masked[start:]):
+        at = start + m.start()
+        inside = masked[start:at]
+        if ";" in inside or "{" in inside:
+            break
+        if inside.count("(") != inside.count(")"):
+            continue
+        first = at if first is None else first
+        if inside.count("<") == inside.count(">") and len(split(masked, start, at, angles=False)) >= 3:
+            return at
+    return first
+
+
+# Deducing the types from the function itself keeps namespaces, aliases and template arguments out of this text.
+_HELPERS = """\
+namespace twin_lab {
+template <unsigned I, class F> struct param;
+template <unsigned I, class H, class... R> struct param<I, void(H, R...)> : param<I - 1, void(R...)> {};
+template <class H, class... R> struct param<0, void(H, R...)> { using type = H; };
+template <unsigned I, class F> const typename param<I, F>::type& take(const void* const* a) {
+    return *static_cast<const typename param<I, F>::type*>(a[I]);
+}
+}"""
+
+
+def _trampolines(kernels: list[KernelSignature], entries: Iterable[str], filename: str, text: str) -> list[str]:
+    out = [f'#line 1 "{ENTRY_FILE}"', *_HELPERS.splitlines()]
+    wanted = [(k.qualified, k) for k in _once(k for k in kernels if k.template is None)]
+    for entry in dict.fromkeys(entries):
+        head = "".join(entry.partition("<")[0].split())
+        kernel = next((k for k in kernels if head in (k.qualified, k.name)), None)
+        if kernel is None or (kernel.template is None and "<" in entry):
+            raise SourceError("source.no_entry", filename=filename, line=1, text=text, entry=entry,
+                              known=", ".join(k.qualified for k in kernels))
+        if kernel.template is not None:
+            if "<" not in entry:
+                raise SourceError("source.template_entry", filename=filename, line=kernel.line, text=text,
+                                  name=kernel.qualified, template=kernel.template)
+            wanted.append((kernel.qualified + "".join(entry.partition("<")[1:]), kernel))
+    for name, kernel in wanted:
+        out += _trampoline(name, kernel)
+    return out
+
+
+def _once(kernels: Iterable[KernelSignature]) -> Iterable[KernelSignature]:
+    """Each kernel once: the first outside any condition, else one a branch (`#ifdef A ... #else ... #endif`)."""
+    groups: dict[str, dict[tuple, KernelSignature]] = {}
+    for kernel in kernels:
+        groups.setdefault(kernel.qualified, {}).setdefault(kernel.guard, kernel)
+    for group in groups.values():
+        yield from [group[()]] if () in group else group.values()
+
+
+def _trampoline(name: str, kernel: KernelSignature) -> list[str]:
+    n, c = len(kernel.params), symbol(name)
+    function = f"decltype(::{name})"
+    values = ", ".join(f"::twin_lab::take<{i}, {function}>(a)" for i in range(n))
+    sizes = ", ".join([*(f"sizeof(::twin_lab::param<{i}, {function}>::type)" for i in range(n)), "0"])
+    seen = '__attribute__((visibility("default")))'
+    code = ['extern "C" {',
+            f"{seen} void twin_entry_{c}(const void* const* a) {{ (void)a; ::{name}({values}); }}",
+            f"{seen} extern const unsigned twin_count_{c}; const unsigned twin_count_{c} = {n};",
+            f"{seen} extern const unsigned twin_sizes_{c}[]; const unsigned twin_sizes_{c}[] = {{{sizes}}};", "}"]
+    for guard in kernel.guard:
+        code = [*guard.split("\n"), *code, "#endif"]
+    return code
+
+
+def unlower(line: str, column: int = 0) -> tuple[str, int]:
+    """(line as the learner wrote it, column in it) of one line of lowered text; columns from 1, 0 for none."""
+    out, at, moved = "", 0, column
+    for m in _LOWERED.finditer(line):
+        out += line[at:m.start()]
+        new = ">>>" if m["call"] is None else f"{m['call']}<<<"
+        if column > m.end():
+            moved += len(new) - len(m[0])
+        elif column > m.start():
+            moved = len(out) + 1
+        out, at = out + new, m.end()
+    return out + line[at:], moved
