@@ -1,0 +1,261 @@
+"""A kernel as an object: Ascend C source in, launches out.
+
+    k = labkit.kernel("kernels/add/add.asc")
+    record = k[8](x, y, z, n)            # 8 blocks; x, y, z are npu tensors
+
+The source is parsed, lowered and built when the object is made, so that a mistake in it shows there; the build is
+cached by content. On the twin a launch runs in a child process that shares the device's memory; on an NPU node the
+same call builds with bisheng and launches on the current stream.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labkit import chips, compiler, messages, runner, runtime, source
+from labkit.record import PIPES, POSITIONS, Finding, LaunchRecord, announce
+
+MOST_BLOCKS = 65535
+_KINDS = ["queue", "buf", "local"]
+_SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
+_OPS: list[str] = []
+
+
+def op_names() -> list[str]:
+    """Names of the timeline's `op` numbers, read from the twin's own list."""
+    if not _OPS:
+        text = (runtime.include_dir() / "twin" / "abi.h").read_text()
+        block = text.split("#define TWIN_OPS(X)")[1].split("enum class Op")[0]
+        _OPS.extend(part.split(")")[0] for part in block.split("X(")[1:])
+    return _OPS
+
+
+def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None,
+           entry: str | None = None, chip: str = chips.DEFAULT, timeout: float = 10.0, checks: bool = True) -> "Kernel":
+    """The kernel in an Ascend C file, or in `text`.
+
+    entry: which kernel, where the source has several, or an instantiation such as "add<half>". timeout: seconds of host
+    time a launch may take on the twin. checks=False skips the race and initialisation checks (for measuring).
+    Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).
+    """
+    if (path is None) == (text is None):
+        raise TypeError("give a path or text=, one of the two")
+    if text is None:
+        text = Path(path).read_text(encoding="utf-8")
+        filename = filename or str(Path(path).resolve())
+    return Kernel(text, filename or "kernel.asc", entry=entry, chip=chip, timeout=timeout, checks=checks)
+
+
+class ArgumentError(TypeError):
+    """An argument that the kernel cannot take; the text says which, why and what to write."""
+
+
+@dataclass
+class Kernel:
+    """Made by `labkit.kernel`. signature: what it takes; launch with `k[blocks](*arguments)`."""
+    text: str
+    filename: str
+    entry: str | None = None
+    chip: str = chips.DEFAULT
+    timeout: float = 10.0
+    checks: bool = True
+    signature: source.KernelSignature = field(init=False)
+
+    def __post_init__(self):
+        signatures = source.parse(self.text, self.filename)
+        wanted = (self.entry or "").partition("<")[0].strip()
+        matching = [s for s in signatures if wanted in (s.name, s.qualified)] if wanted else signatures
+        if len(matching) != 1:
+            names = ", ".join(s.qualified for s in signatures)
+            raise ValueError(messages.text("kernel.which", entry=self.entry or "", names=names, file=self.filename))
+        self.signature = matching[0]
+        self.entry = self.entry or self.signature.qualified
+        self._structs = source.structs(self.text)
+        self._built = None
+        self.build()
+
+    # ---- building
+
+    @property
+    def target(self) -> str:
+        """"npu" where torch_npu and CANN are usable, else "twin"."""
+        from labkit import device
+        return "npu" if device.usable_npu() else "twin"
+
+    def build(self):
+        """Builds for the target (a path for the twin, a labkit.bisheng module for the NPU); cached."""
+        if self._built is None:
+            if self.target == "npu":
+                from labkit import bisheng
+                self._built = bisheng.build(self.text, [self.signature], self.filename)
+            else:
+                entries = [self.entry] if self.signature.template is not None else []
+                lowered = source.lower(self.text, self.filename, entries)
+                self._built = compiler.compile_kernel(lowered, filename=self.filename, include_dirs=[runtime.include_dir()])
+        return self._built
+
+    # ---- launching
+
+    def __getitem__(self, blocks: int) -> "Launcher":
+        if not isinstance(blocks, int) or isinstance(blocks, bool) or not 1 <= blocks <= MOST_BLOCKS:
+            raise ArgumentError(messages.text("kernel.blocks", blocks=blocks, most=MOST_BLOCKS))
+        return Launcher(self, blocks)
+
+    def __call__(self, *_arguments):
+        raise ArgumentError(messages.text("kernel.no_blocks", name=self.signature.name))
+
+    def __repr__(self) -> str:
+        params = ", ".join(f"{p.type} {p.name}" for p in self.signature.params)
+        return f"Kernel {self.entry}({params})"
+
+    def struct(self, name: str, **fields) -> ctypes.Structure:
+        """A struct of the source as a C object, e.g. `k.struct("AddTiling", length=4096)`. Raises KeyError."""
+        return source.encode(name, fields, self._structs)
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """`k[blocks]`: call it with the kernel's arguments."""
+    kernel: Kernel
+    blocks: int
+
+    def __call__(self, *arguments) -> LaunchRecord:
+        """Launches and waits. Raises ArgumentError, labkit.LaunchError (see labkit.record)."""
+        k = self.kernel
+        from labkit import device
+        device.install(k.chip)
+        params = k.signature.params
+        if len(arguments) != len(params):
+            listed = ", ".join(f"{p.type} {p.name}" for p in params)
+            raise ArgumentError(messages.text("kernel.count", name=k.signature.name, want=len(params), got=len(arguments), params=listed))
+        values = [_argument(k, i, p, a) for i, (p, a) in enumerate(zip(params, arguments))]
+        run = _on_npu if k.target == "npu" else _on_twin
+        return announce(run(k, self.blocks, values))
+
+
+@dataclass(frozen=True)
+class _Value:
+    """One argument made ready: its bytes, and the tensor behind it (kept alive for the launch)."""
+    data: bytes
+    tensor: object = None
+
+
+def _argument(k: Kernel, index: int, param: source.Param, value) -> _Value:
+    where = dict(index=index + 1, name=param.name, kernel=k.signature.name)
+    if param.kind == "gm":
+        return _pointer(k, param, value, where)
+    if type(value).__module__.partition(".")[0] == "torch":
+        raise ArgumentError(messages.text("kernel.scalar", **where, type=param.type))
+    try:
+        return _Value(bytes(source.encode(param.ctype, value, k._structs)))
+    except OverflowError as error:
+        raise ArgumentError(messages.text("kernel.overflow", **where, type=param.type, value=value, error=error)) from None
+    except (TypeError, ValueError, KeyError) as error:
+        raise ArgumentError(messages.text("kernel.value", **where, type=param.type, got=type(value).__name__, error=error)) from None
+
+
+_POINTER_TYPES = {"half": "float16", "float16_t": "float16", "bfloat16_t": "bfloat16", "float": "float32",
+                  "int8_t": "int8", "int16_t": "int16", "int32_t": "int32", "int64_t": "int64"}
+
+
+def _pointer(k: Kernel, param: source.Param, value, where: dict) -> _Value:
+    import torch
+    if value is None:
+        return _Value(bytes(8))
+    if isinstance(value, (ctypes.Structure, ctypes.Array, bytes, bytearray)):  # tiling data: goes to GM first
+        value = torch.frombuffer(bytearray(bytes(value)), dtype=torch.uint8).npu()
+    if not isinstance(value, torch.Tensor):
+        raise ArgumentError(messages.text("kernel.not_tensor", **where, got=type(value).__name__))
+    if value.device.type != "npu":
+        raise ArgumentError(messages.text("kernel.cpu_tensor", **where, device=value.device))
+    if not value.is_contiguous():
+        raise ArgumentError(messages.text("kernel.contiguous", **where, shape=tuple(value.shape), stride=tuple(value.stride())))
+    wanted = _POINTER_TYPES.get(param.ctype)
+    if wanted and value.dtype != getattr(torch, wanted):
+        raise ArgumentError(messages.text("kernel.dtype", **where, want=wanted, got=str(value.dtype).replace("torch.", "")))
+    return _Value(value.data_ptr().to_bytes(8, "little"), value)
+
+
+# ---- the twin
+
+def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
+    from labkit import device
+    began = time.perf_counter()
+    ranges = []
+    for i, v in enumerate(values):
+        if v.tensor is not None:
+            size = v.tensor.numel() * v.tensor.element_size()
+            ranges.append((i, v.tensor.data_ptr(), size, device.is_written(v.tensor)))
+    request = runner.Request(so=str(k.build()), entry=f"twin_entry_{source.symbol(k.entry)}", kernel=k.signature.name,
+                             blocks=blocks, values=[v.data for v in values], ranges=ranges, timeout=k.timeout,
+                             threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1, checks=k.checks)
+    answer, timeline = runner.runner_for(k.chip, device.arena()).launch(request)
+    record = _record(k, blocks, answer, timeline)
+    for f in record.findings:  # an argument is known to the reader by its name
+        index = f.numbers.get("argument", -1)
+        f.numbers["tensor"] = k.signature.params[index].name if 0 <= index < len(k.signature.params) else "?"
+    for v in values:
+        if v.tensor is not None:
+            device.mark_written(v.tensor)
+    moved = float(sum(r[2] for r in ranges))
+    device.launched(k.signature.name, record.time_us * 1e3, moved)
+    record.wall_s = time.perf_counter() - began
+    return record
+
+
+def _record(k: Kernel, blocks: int, answer: dict, timeline) -> LaunchRecord:
+    record = LaunchRecord(target="twin", kernel=k.signature.name, blocks=blocks, time_us=answer.get("us", 0.0), time_kind="modelled",
+                          chip=k.chip, output=answer.get("output", ""), timeline=timeline,
+                          timeline_total=answer.get("instructions", 0), op_names=op_names(), core_us=answer.get("core_us", 0.0),
+                          busy=dict(zip(PIPES, answer.get("busy", [0.0] * len(PIPES)))), ub_used=answer.get("ub_used", 0),
+                          ub_size=int(chips.load(k.chip)["memory"]["ub"]), finished=answer["finished"])
+    for addr, size, pos, kind, group, index in answer.get("buffers", []):
+        record.buffers.append(dict(name=POSITIONS[pos], pos=POSITIONS[pos], addr=addr, bytes=size, kind=_KINDS[kind], group=group, index=index))
+    for f in answer.get("findings", []):
+        record.findings.append(Finding(f["code"], "error" if f["error"] else "warning", f["block"], f["file"], f["line"], f["numbers"], f["count"]))
+    if "fault" in answer:
+        finding = _fault(k, answer["fault"])
+        record.crashed = finding.code
+        record.findings.insert(0, finding)
+    return record
+
+
+def _fault(k: Kernel, fault: dict) -> Finding:
+    """What ended the runner, as a finding: the exact line where the debug information has it, else the last call's."""
+    kind = fault["kind"]
+    code = {"crash": "crash", "time-out": "time-out", "died": "exit", "load": "load"}[kind]
+    file, line = fault.get("file", ""), fault.get("line", 0)
+    if fault.get("object"):
+        exact = _line_of(fault["object"], fault["offset"], k.filename)
+        if exact:
+            file, line = exact
+    numbers = dict(seconds=k.timeout, signal=_SIGNALS.get(fault.get("signal", 0), str(fault.get("signal", 0))),
+                   address=hex(fault.get("address", 0)), last_line=fault.get("line", 0), what=fault.get("what", ""))
+    return Finding(code, "error", fault.get("block", 0), file or k.filename, line, numbers)
+
+
+def _line_of(binary: str, offset: int, filename: str) -> tuple[str, int] | None:
+    """The innermost line of `filename` at a code address; None where addr2line or the information is missing."""
+    try:
+        run = subprocess.run(["addr2line", "-i", "-e", binary, hex(max(0, offset - 1))], capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    for entry in run.stdout.splitlines():
+        path, _, line = entry.split(" (")[0].rpartition(":")
+        if line.isdigit() and int(line) > 0 and os.path.basename(path) == os.path.basename(filename):
+            return filename, int(line)
+    return None
+
+
+# ---- the NPU
+
+def _on_npu(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
+    began = time.perf_counter()
+    us = k.build().launch(k.signature.name, blocks, [v.data for v in values], keep=[v.tensor for v in values])
+    record = LaunchRecord(target="npu", kernel=k.signature.name, blocks=blocks, time_us=us, time_kind="measured", chip=k.chip)
+    record.wall_s = time.perf_counter() - began
+    return record
