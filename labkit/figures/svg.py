@@ -50,6 +50,7 @@ svg.§:root{color:#1b1f24;background:#fff}
 .§ .lk-l{stroke:currentColor;fill:none;stroke-opacity:.45}.§ .lk-g{stroke:currentColor;fill:none;stroke-opacity:.16}
 .§ .lk-o{stroke:currentColor;fill:currentColor;fill-opacity:.05;stroke-opacity:.45}
 .§ .lk-d{stroke:#fff;stroke-opacity:.8}
+.§ .lk-q{fill:currentColor;fill-opacity:.06}.§ .lk-y{stroke:#fff;fill:none;stroke-width:3.6;stroke-opacity:.85}.§ .lk-x{stroke:#c62839;fill:none;stroke-width:1.6;stroke-dasharray:4 3}
 .§ .lk-k{stroke:currentColor;fill:none;stroke-width:2}
 """.replace("§", _ID)
 
@@ -120,6 +121,10 @@ class Canvas:
         self._body: list[str] = []
         self._patterns: dict[str, str] = {}
 
+    def mark(self) -> int:
+        """A place in the drawing order, for `path(at=...)` to come back to."""
+        return len(self._body)
+
     def add(self, raw: str) -> None:
         self._body.append(raw)
 
@@ -140,6 +145,12 @@ class Canvas:
         attributes += f' opacity="{number(opacity)}"' if opacity < 1 else ""
         self.add(f"<rect {attributes}><title>{escape(title)}</title></rect>" if title else f"<rect {attributes}/>")
 
+    def bar(self, x, y, w, h, tip: str, fill=None, edge=False) -> None:
+        """A rectangle in the group around it, kept short: a chart has hundreds."""
+        top = f' y="{number(y)}"' if y else ""
+        more = self.fill(fill) + (_class("d") if edge else "")
+        self.add(f'<rect x="{number(x)}"{top} width="{number(w)}" height="{number(h)}"{more}><title>{escape(tip)}</title></rect>')
+
     def text(self, x, y, words, cls="", opacity=1.0) -> None:
         attributes = f'x="{number(x)}" y="{number(y)}"' + _class(cls)
         attributes += f' opacity="{number(opacity)}"' if opacity < 1 else ""
@@ -151,13 +162,14 @@ class Canvas:
             return False
         name, _, kind = fill.partition("/")
         if kind:
-            wide = text_width(words, size) + 4
+            wide = text_width(words, size, bold=True) + 4
             self.rect(x + w / 2 - wide / 2, y + h / 2 - size * 0.65, wide, size * 1.3, name, rx=3)
         self.text(x + w / 2, y + h / 2 + size * 0.36, words, "w c s" if size == 11 else "w c")
         return True
 
-    def path(self, d: str, cls="", fill=None, extra="") -> None:
-        self.add(f'<path d="{d}"{self.fill(fill)}{_class(cls)}{extra}/>')
+    def path(self, d: str, cls="", fill=None, extra="", at: int | None = None) -> None:
+        raw = f'<path d="{d}"{self.fill(fill)}{_class(cls)}{extra}/>'
+        self._body.insert(len(self._body) if at is None else at, raw)
 
     def line(self, x1, y1, x2, y2, cls="l", extra="") -> None:
         self.path(f"M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}", cls, extra=extra)

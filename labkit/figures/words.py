@@ -14,7 +14,7 @@ _NARROW = dict.fromkeys("ijlI.,:;'|!", 0.34) | dict.fromkeys("frt()[]{}/- \"", 0
 _WIDE = dict.fromkeys("mwMW%@", 0.95)
 
 
-def text_width(words: str, size: float = 12) -> float:
+def text_width(words: str, size: float = 12, bold: bool = False) -> float:
     """Estimated width in px at a font size in px."""
     ems = 0.0
     for ch in words:
@@ -22,11 +22,12 @@ def text_width(words: str, size: float = 12) -> float:
             ems += 1.0
         else:
             ems += _NARROW.get(ch) or _WIDE.get(ch) or (0.7 if ch.isupper() else 0.63)
-    return ems * size
+    return ems * size * (1.07 if bold else 1.0)
 
 
 def fits(words: str, width: float, size: float = 12) -> bool:
-    return text_width(words, size) + 6 <= width
+    """Whether bold `words` have room in `width` px, with a little air."""
+    return text_width(words, size, bold=True) + 5 <= width
 
 
 def shorten(words: str, width: float, size: float = 12) -> str:
