@@ -14,7 +14,7 @@ from labkit import paths
 # part -> (name of its entry in the cache, the folders with its sources)
 _PARTS = {
     "twin": ("twin-runner", ("twin/src", "twin/include")),
-    "device": ("labkit-device", ("device/csrc",)),
+    "device": ("labdevice", ("device/csrc",)),
 }
 
 
@@ -30,8 +30,9 @@ def built(part: str) -> bool:
 
 def prebuild() -> Iterator[tuple[str, float]]:
     """Build each part; yields (what, seconds) as they become ready. Raises CompileError, ToolError."""
-    from labkit import device, runtime
-    for name, make in (("twin", runtime.runner), ("simulated device", device.build)):
+    from labkit import runtime
+    from labkit.device import build as device
+    for name, make in (("twin", runtime.runner), ("simulated device", device.library)):
         start = time.monotonic()
         make()
         yield name, time.monotonic() - start

@@ -9,6 +9,8 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from labkit import messages
+
 from .facts import Facts
 from .report import Check, check
 
@@ -138,8 +140,9 @@ def target(facts: Facts) -> tuple[Check, str]:
     asked = facts.env.get("LABKIT_TARGET", "")
     if asked == "twin":
         return check("target", "PASS", "target.asked", target="twin"), "twin"
-    ok, why = facts.usable_npu()
-    if ok:
+    usable, reason = facts.usable_npu()
+    why = messages.text(f"doctor.why.{reason}.{'yes' if usable else 'no'}")
+    if usable:
         return check("target", "PASS", "target.npu", why=why), "npu"
     if asked == "npu":
         return check("target", "FAIL", "target.refused", "unset LABKIT_TARGET", why=why), "npu"

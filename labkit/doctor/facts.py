@@ -22,9 +22,8 @@ from labkit import paths
 
 CANN_FALLBACKS = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest",
                   "~/Ascend/cann", "~/Ascend/ascend-toolkit/latest")
-PROBE_TIMEOUT_S = 120.0
-_TARGET_PROBE = ("import json, labkit.device as device; ok, why = device.usable_npu(); "
-                 "print(json.dumps([bool(ok), str(why)]))")
+PROBE_TIMEOUT_S = 180.0  # more than the 120 s that the child gives itself
+_TARGET_PROBE = "import sys; from labkit.device.detect import usable_npu; sys.exit(not usable_npu())"
 
 
 class Facts:
@@ -190,18 +189,24 @@ class Facts:
         return found.group(1) if found else None
 
     def usable_npu(self) -> tuple[bool, str]:
-        """(usable, why not). Asked in a child process, because the answer may import torch_npu. Some seconds on a node."""
-        import json
-        done = subprocess.run([sys.executable, "-c", _TARGET_PROBE], capture_output=True, text=True, env=self.env,
-                              timeout=PROBE_TIMEOUT_S)
-        if done.returncode:
-            return False, (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        ok, why = json.loads(done.stdout.strip().splitlines()[-1])
-        return ok, why
+        """(usable, key of the reason): "forced", "no-device", "no-torch-npu", "probe" (a child process tried it).
+
+        The order is that of labkit.device.detect, which the child asks; without a card no child is needed. Some
+        seconds on a node.
+        """
+        if self.env.get("LABKIT_DEVICE") in ("sim", "npu"):
+            return self.env["LABKIT_DEVICE"] == "npu", "forced"
+        if not self.npu_devices():
+            return False, "no-device"
+        if self.folder("torch_npu") is None:
+            return False, "no-torch-npu"
+        child = subprocess.run([sys.executable, "-c", _TARGET_PROBE], env=self.env, timeout=PROBE_TIMEOUT_S,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return child.returncode == 0, "probe"
 
     # ---- what the lab builds
 
-    def built(self, what: str) -> bool | None:
-        """Whether "twin" or "device" is in the cache; None when that can not be told."""
+    def built(self, what: str) -> bool:
+        """Whether "twin" or "device" is in the cache."""
         from labkit import housekeeping
         return housekeeping.built(what)
