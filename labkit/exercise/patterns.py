@@ -233,7 +233,10 @@ def tails(e: Evidence):
 
 
 def half_range(e: Evidence):
-    if e.state and _is_suffix(e.at, 0, e.n):
+    """Right up to some element, untouched from there on, whatever the blocks."""
+    rest = slice(int(e.at[0]), None)
+    untouched = not e.got[rest].any() if e.state == "zero" else bool(e.state) and np.array_equal(e.got[rest], e.initial[rest])
+    if untouched and _is_suffix(e.at, 0, e.n):
         return {"bad": "?", "bad_count": 0, "blocks": e.layouts[0].blocks, "right": int(e.at[0]), "part": int(e.at[0]) / e.n}
 
 

@@ -86,6 +86,7 @@ class Spec:
     cases: str = "cases"
     run: str = ""
     needs: str = ""
+    device: bool = False
     public: tuple[str, ...] = ()
     question: Text = field(default_factory=dict)
     given: dict = field(default_factory=dict)
@@ -96,6 +97,11 @@ class Spec:
     @property
     def op(self) -> str:
         return self.folder.parents[1].name
+
+    @property
+    def on_device(self) -> bool:
+        """Does the check launch on the target? A Python exercise says so with `device = true`."""
+        return self.kind == "kernel" or self.device or self.needs == "npu"
 
     @property
     def comment(self) -> str:

@@ -106,6 +106,8 @@ class Template:
             out.append(line)
             origin.append(where)
 
+        if self.comment == "//":
+            put(f'#line 1 "{given_name(name)}"', GIVEN, 1)
         done = 0
         for region, (text, start) in zip(self.regions, self.split(cell)):
             for number in range(done + 1, region.first):
