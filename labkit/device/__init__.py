@@ -1,0 +1,150 @@
+"""The device "npu": a simulated one where there is no NPU, torch_npu itself where there is.
+
+Importing this module installs the device, unless LABKIT_DEVICE=none. After that `x.npu()`, `torch.device("npu")`,
+`torch.npu` and `import torch_npu` work as on a machine with a card. On the simulated device tensors are real and time
+is virtual: `clock()` and `timeline()` show when the host and the device would have done what.
+
+    LABKIT_DEVICE     auto (default) | sim | npu | none
+    LABKIT_ARENA_GB   address space of device memory, default 64; memory is taken as it is used
+    LABKIT_NPUS       number of simulated devices, default 1
+"""
+from __future__ import annotations
+
+import os
+import threading
+from typing import NamedTuple
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # see detect.py: torch_npu is not to load by itself
+
+from .detect import usable_npu  # noqa: E402
+
+__all__ = ["Clock", "Span", "arena", "block", "chip", "clock", "host_work", "install", "launch", "mark_written", "mode",
+           "reset_clock", "timeline", "usable_npu"]
+
+ENGINES = ("vector", "cube", "cores", "copy in", "copy out")
+_lock = threading.RLock()
+_mode: str | None = None
+_chip: str | None = None
+
+
+def install(chip: str | None = None) -> str:
+    """Makes "npu" a device of PyTorch; "sim" or "npu", which of the two it is. Safe to call again.
+
+    With a usable NPU this imports torch_npu and does nothing else. chip (default 910B1) names the simulated chip;
+    another name in a later call changes the rates and the memory from then on.
+    Raises ToolError (no compiler, no torch), CompileError, RuntimeError (device memory cannot be mapped, or another
+    backend owns PrivateUse1 already), ValueError (no such chip).
+    """
+    global _mode, _chip
+    with _lock:
+        if _mode is None:
+            if usable_npu():
+                import torch_npu  # noqa: F401
+                _mode = "npu"
+            else:
+                from . import simulated
+                simulated.install()
+                _mode = "sim"
+        if _mode == "sim" and (chip or _chip is None):
+            from . import rates
+            from ..chips import DEFAULT
+            rates.apply(chip or DEFAULT)
+            _chip = chip or DEFAULT
+        return _mode
+
+
+def mode() -> str | None:
+    """"sim", "npu", or None where nothing is installed yet."""
+    return _mode
+
+
+def chip() -> str | None:
+    """The simulated chip's name; None on a real NPU."""
+    return _chip
+
+
+# ---- device memory, for launching kernels on it
+
+def arena() -> tuple[int, int, int]:
+    """(file descriptor, address, bytes) of all device memory. Another process that maps the descriptor shared at that
+    address sees every npu tensor at its data_ptr(). The descriptor is close-on-exec: pass it on explicitly."""
+    from .library import lib
+    return lib().lab_arena_fd(), lib().lab_arena_base(), lib().lab_arena_size()
+
+
+def block(pointer: int) -> tuple[int, int, bool] | None:
+    """(address, bytes, written) of the allocation that holds `pointer`; None outside device memory.
+
+    bytes is the size that was asked for; written is False while nothing was ever stored there (torch.empty).
+    """
+    import ctypes
+    from .library import lib
+    base, size, written = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_int()
+    if not lib().lab_block(pointer, base, size, written):
+        return None
+    return base.value, size.value, bool(written.value)
+
+
+def mark_written(pointer: int) -> None:
+    """Notes that something outside PyTorch stored to the allocation that holds `pointer`."""
+    from .library import lib
+    lib().lab_mark_written(pointer)
+
+
+# ---- virtual time
+
+class Clock(NamedTuple):
+    """Where virtual time stands. host_us: the host's clock; device_us: when the current device will be idle; launches:
+    pieces of device work since the clock's zero."""
+    host_us: float
+    device_us: float
+    launches: int
+
+
+class Span(NamedTuple):
+    """One piece of device work, modelled. Times in microseconds since the clock's zero; host_us: when the host had
+    issued it; engine: one of ENGINES."""
+    name: str
+    device: int
+    stream: int
+    start_us: float
+    end_us: float
+    host_us: float
+    engine: str
+    bytes: float
+    flops: float
+
+
+def clock() -> Clock:
+    """The virtual clock now."""
+    from .library import lib
+    return Clock(lib().lab_host_ns() / 1e3, lib().lab_busy_until_ns(lib().lab_get_device()) / 1e3, lib().lab_launches())
+
+
+def timeline() -> list[Span]:
+    """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces."""
+    from .library import records
+    return [Span(name, r.device, r.stream, r.start / 1e3, r.end / 1e3, r.host / 1e3, ENGINES[r.engine], r.bytes, r.flops)
+            for name, r in records()]
+
+
+def reset_clock() -> None:
+    """Puts the virtual clock back to zero and empties the timeline."""
+    from .library import lib
+    lib().lab_reset_clock()
+
+
+def launch(name: str, device_us: float, bytes: float = 0, flops: float = 0) -> None:
+    """Charges the clock for a kernel that ran outside PyTorch, on the current stream of the current device."""
+    from .library import lib
+    lib().lab_launch(name.encode(), device_us * 1e3, bytes, flops)
+
+
+def host_work(us: float) -> None:
+    """Lets the host be busy for `us` microseconds of virtual time: data loading, say, which the clock does not see."""
+    from .library import lib
+    lib().lab_host_work(us * 1e3)
+
+
+if os.environ.get("LABKIT_DEVICE", "auto") != "none":
+    install()

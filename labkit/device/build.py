@@ -1,0 +1,49 @@
+"""Builds the device's shared library for the installed torch, once; later uses find it in the compiler's cache.
+
+No Python headers and no pybind: one library serves every Python version. PyTorch's headers are named by a joined
+`-isystem` so that the cache does not walk and hash all of them; the torch version in the flags stands for them.
+"""
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from .. import compiler, messages
+
+OLDEST_TORCH = (2, 6)
+_CPP20_FROM = (2, 14)
+_SOURCES = Path(__file__).resolve().parent / "csrc"
+
+
+def torch_home() -> tuple[Path, str]:
+    """(folder, version) of the installed torch, without importing it. Raises ToolError when there is none."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
+        raise compiler.ToolError(messages.text("device.no_torch"))
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    names: dict = {}
+    exec((folder / "version.py").read_text(encoding="utf-8"), names)
+    return folder, str(names["__version__"])
+
+
+def library() -> Path:
+    """Path of the built library. Raises ToolError (no torch, no compiler, torch too old), CompileError."""
+    folder, version = torch_home()
+    release = tuple(int(part) for part in version.split(".")[:2])
+    if release < OLDEST_TORCH:
+        raise compiler.ToolError(messages.text("device.old_torch", torch=version, oldest=".".join(map(str, OLDEST_TORCH))))
+    flags = [f"-std={'c++20' if release >= _CPP20_FROM else 'c++17'}", "-O2", "-fvisibility=hidden",
+             f"-DLABKIT_TORCH={release[0] * 100 + release[1]}", f'-DLABKIT_TORCH_FULL="{version}"',
+             f"-isystem{folder / 'include'}"]
+    if release < (2, 7):  # wheels before 2.7 may have been built with the old layout of std::string
+        import torch
+        flags.append(f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}")
+    lib = folder / "lib"
+    libs = [f"-L{lib}", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}"]
+
+    def announce(_: str) -> None:
+        print(messages.text("device.building", torch=version), file=sys.stderr, flush=True)
+
+    return compiler.build([_SOURCES / name for name in ("device.cpp", "arena.cpp", "clock.cpp", "capi.cpp")],
+                          flags=flags, libs=libs, deps=sorted(_SOURCES.glob("*.h")), name="labdevice", announce=announce)

@@ -1,0 +1,172 @@
+#include "clock.h"
+
+#include <algorithm>
+
+namespace labdev {
+namespace {
+constexpr size_t kRecords = 1 << 17;  // 7 MB: more than a page of trace shows, less than a training run would fill
+constexpr unsigned kStreamPool = 32;  // streams a device hands out before it starts again with the first, as PyTorch's
+thread_local int tls_device = 0;
+thread_local std::vector<int> tls_streams;
+}  // namespace
+
+Clock& virtual_clock() {
+  static Clock* one = new Clock();  // never destroyed: the last tensors may be freed after static destructors
+  return *one;
+}
+
+int current_device() { return tls_device; }
+void set_current_device(int device) { tls_device = device; }
+
+int current_stream(int device) { return size_t(device) < tls_streams.size() ? tls_streams[size_t(device)] : 0; }
+
+void set_current_stream(int device, int stream) {
+  if (tls_streams.size() <= size_t(device)) tls_streams.resize(size_t(device) + 1, 0);
+  tls_streams[size_t(device)] = stream;
+}
+
+void Clock::configure(int devices) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  devices_.resize(size_t(devices));
+}
+
+uint32_t Clock::intern(const std::string& name) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto [it, fresh] = ids_.emplace(name, uint32_t(names_.size()));
+  if (fresh) names_.push_back(name);
+  return it->second;
+}
+
+std::string Clock::name(uint32_t id) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return id < names_.size() ? names_[id] : std::string();
+}
+
+double& Clock::stream(int device, int id) {
+  auto& streams = devices_[size_t(device)].streams;
+  if (size_t(id) >= streams.size()) streams.resize(size_t(id) + 1);  // a handle that was made from bare numbers
+  return streams[size_t(id)];
+}
+
+double Clock::launch(int device, int id, const Work& work) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ += rates_.host_dispatch;
+  double& busy = stream(device, id);
+  double* engines = devices_[size_t(device)].engines;
+  const bool both = work.engine == Engine::Cores;
+  double& first = engines[int(both ? Engine::Vector : work.engine)];
+  double& second = both ? engines[int(Engine::Cube)] : first;
+  const double start = std::max({host_, busy, first, second});
+  busy = first = second = start + work.ns;
+  const Record record{work.name, int16_t(device), int16_t(id), uint32_t(work.engine), 0, host_, start, busy, work.bytes,
+                      work.flops};
+  if (ring_.size() < kRecords) ring_.push_back(record);
+  else ring_[launches_ % kRecords] = record;
+  ++launches_;
+  return busy;
+}
+
+void Clock::spend(double ns) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ += ns;
+}
+
+void Clock::spend_api() { spend(rates_.host_api); }
+
+void Clock::wait(double time) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ = std::max(host_, time);
+}
+
+double Clock::host() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return host_;
+}
+
+double Clock::busy_until(int device) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto& streams = devices_[size_t(device)].streams;
+  return *std::max_element(streams.begin(), streams.end());
+}
+
+// ---- streams and events
+
+int Clock::new_stream(int device) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Device& d = devices_[size_t(device)];
+  const unsigned slot = d.next_stream++ % kStreamPool + 1;
+  if (slot >= d.streams.size()) d.streams.push_back(0);
+  return int(slot);
+}
+
+void Clock::synchronize(int device) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ += rates_.host_api;
+  for (double busy : devices_[size_t(device)].streams) host_ = std::max(host_, busy);
+}
+
+void Clock::synchronize(int device, int id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ = std::max(host_ + rates_.host_api, stream(device, id));
+}
+
+bool Clock::idle(int device, int id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ += rates_.host_api;  // a loop that polls moves the clock, so it ends
+  return stream(device, id) <= host_;
+}
+
+void Clock::record(Event& event, int device, int id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ += rates_.host_api;
+  double& busy = stream(device, id);
+  busy = std::max(busy, host_);  // on an idle stream the event happens when the host gets to it
+  event = {busy, true};
+}
+
+void Clock::block(const Event& event, int device, int id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ += rates_.host_api;
+  double& busy = stream(device, id);
+  if (event.recorded) busy = std::max(busy, event.time);
+}
+
+bool Clock::query(const Event& event) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ += rates_.host_api;
+  return !event.recorded || event.time <= host_;
+}
+
+void Clock::synchronize(const Event& event) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ += rates_.host_api;
+  if (event.recorded) host_ = std::max(host_, event.time);
+}
+
+// ---- timeline
+
+void Clock::reset() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  host_ = 0;
+  for (Device& device : devices_) {
+    std::fill(device.streams.begin(), device.streams.end(), 0.0);
+    std::fill(std::begin(device.engines), std::end(device.engines), 0.0);
+  }
+  ring_.clear();
+  launches_ = 0;
+}
+
+std::vector<Record> Clock::records() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (launches_ <= kRecords) return ring_;
+  std::vector<Record> ordered(ring_);
+  std::rotate(ordered.begin(), ordered.begin() + long(launches_ % kRecords), ordered.end());
+  return ordered;
+}
+
+uint64_t Clock::launches() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return launches_;
+}
+
+}  // namespace labdev

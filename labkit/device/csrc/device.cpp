@@ -1,0 +1,70 @@
+// The simulated PyTorch device "npu": everything that needs PyTorch's headers, as one translation unit.
+//
+// Those headers cost eight to ten seconds for each file that includes them; the pieces are therefore headers of their
+// own and are compiled together. What needs no PyTorch (arena, clock, C ABI) is compiled beside it.
+#ifndef LABKIT_TORCH
+#error "give the torch version as -DLABKIT_TORCH=<major * 100 + minor>, e.g. 213"
+#endif
+#include <torch/library.h>
+
+#include "allocators.h"
+#include "alias.h"
+#include "fallback.h"
+#include "generator.h"
+#include "guard.h"
+#include "ops.h"
+
+namespace labdev {
+C10_REGISTER_GUARD_IMPL(PrivateUse1, NpuGuard)
+}
+
+using torch::CppFunction;
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(CppFunction::makeFromBoxedFunction<&labdev::fallback>()); }
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  namespace ops = labdev::ops;
+  m.impl("empty.memory_format", TORCH_FN(ops::empty));
+  m.impl("empty_strided", TORCH_FN(ops::empty_strided));
+  m.impl("resize_", TORCH_FN(ops::resize));
+  m.impl("as_strided", TORCH_FN(ops::as_strided));
+  m.impl("view", TORCH_FN(ops::view));
+  m.impl("_reshape_alias", TORCH_FN(ops::reshape_alias));
+  m.impl("set_.source_Tensor", TORCH_FN(ops::set_tensor));
+  m.impl("set_.source_Storage", TORCH_FN(ops::set_storage));
+  m.impl("set_.source_Storage_storage_offset", TORCH_FN(ops::set_storage_view));
+  m.impl("_copy_from", TORCH_FN(ops::copy_from));
+  m.impl("_copy_from_and_resize", TORCH_FN(ops::copy_from_and_resize));
+  m.impl("_local_scalar_dense", TORCH_FN(ops::item));
+  m.impl("record_stream", TORCH_FN(ops::record_stream));
+  m.impl("convolution_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution>());
+  m.impl("convolution_backward_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution_backward>());
+}
+
+// A copy handles lazy conjugation and negation itself. Without this, those keys' own fallbacks would clone, which
+// copies, which clones ...
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", CppFunction::makeFallthrough()); }
+
+// ---- what Python calls that needs PyTorch; the rest of the C ABI is in capi.cpp
+
+extern "C" {
+
+#define LAB_API __attribute__((visibility("default")))
+
+// After lab_open(): makes the device known to PyTorch's core. Once a process.
+LAB_API void lab_register() {
+  static bool done = false;
+  if (done) return;
+  done = true;
+  c10::SetAllocator(labdev::kNpu, labdev::npu_allocator(), 0);
+  c10::SetCPUAllocator(new labdev::CpuAllocator(c10::GetCPUAllocator()), /*priority=*/1);
+  at::RegisterPrivateUse1HooksInterface(new labdev::NpuHooks());
+}
+
+LAB_API void lab_hand_out_default_generator(int on) { labdev::NpuHooks::hand_out_default() = on != 0; }
+
+// A text with {fields} for an error that C++ raises.
+LAB_API void lab_set_text(const char* key, const char* text) { labdev::texts()[key] = text; }
+
+}  // extern "C"

@@ -1,0 +1,92 @@
+"""The device's C ABI, typed. `lib()` is the loaded library; csrc/capi.cpp and csrc/device.cpp say what each call does."""
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_char_p, c_double, c_int, c_int16, c_long, c_size_t, c_uint32, c_uint64, c_void_p
+
+MEMORY_FIELDS = ("allocated", "allocated_peak", "reserved", "reserved_peak", "requested", "blocks", "segments",
+                 "allocations", "frees", "retries", "ooms")  # MemoryStats of arena.h
+
+
+class Record(ctypes.Structure):
+    """struct Record of clock.h; times in nanoseconds."""
+    _fields_ = [("name", c_uint32), ("device", c_int16), ("stream", c_int16), ("engine", c_uint32),
+                ("reserved", c_uint32), ("host", c_double), ("start", c_double), ("end", c_double),
+                ("bytes", c_double), ("flops", c_double)]
+
+
+_SIGNATURES = {  # name: (result, arguments)
+    "lab_open": (c_int, [c_size_t, c_int]),
+    "lab_error": (c_char_p, []),
+    "lab_register": (None, []),
+    "lab_set_capacity": (None, [c_size_t, c_size_t]),
+    "lab_set_param": (c_int, [c_char_p, c_double]),
+    "lab_set_text": (None, [c_char_p, c_char_p]),
+    "lab_hand_out_default_generator": (None, [c_int]),
+    "lab_arena_fd": (c_int, []),
+    "lab_arena_base": (c_void_p, []),
+    "lab_arena_size": (c_size_t, []),
+    "lab_block": (c_int, [c_void_p, ctypes.POINTER(c_void_p), ctypes.POINTER(c_size_t), ctypes.POINTER(c_int)]),
+    "lab_mark_written": (None, [c_void_p]),
+    "lab_memory": (c_int, [c_int, ctypes.POINTER(c_uint64), c_int]),
+    "lab_capacity": (c_size_t, []),
+    "lab_set_memory_fraction": (None, [c_int, c_double]),
+    "lab_reset_peak": (None, [c_int]),
+    "lab_empty_cache": (None, []),
+    "lab_forked": (c_int, []),
+    "lab_device_count": (c_int, []),
+    "lab_get_device": (c_int, []),
+    "lab_set_device": (c_int, [c_int]),
+    "lab_current_stream": (c_int, [c_int]),
+    "lab_synchronize": (None, [c_int]),
+    "lab_event_time": (c_double, [c_void_p]),
+    "lab_event_synchronize": (None, [c_void_p]),
+    "lab_launch": (None, [c_char_p, c_double, c_double, c_double]),
+    "lab_host_ns": (c_double, []),
+    "lab_busy_until_ns": (c_double, [c_int]),
+    "lab_host_work": (None, [c_double]),
+    "lab_reset_clock": (None, []),
+    "lab_launches": (c_uint64, []),
+    "lab_records": (c_long, [ctypes.POINTER(Record), c_long]),
+    "lab_record_name": (c_char_p, [c_uint32]),
+}
+_loaded: ctypes.CDLL | None = None
+
+
+def load(path) -> ctypes.CDLL:
+    """Loads the library for good. Its symbols are global: an operator's own library may call lab_launch()."""
+    global _loaded
+    if _loaded is None:
+        library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+        _loaded = library
+    return _loaded
+
+
+def lib() -> ctypes.CDLL:
+    """The loaded library. Raises RuntimeError before install()."""
+    if _loaded is None:
+        raise RuntimeError("the simulated npu is not installed in this process: call labkit.device.install()")
+    return _loaded
+
+
+def memory(device: int) -> dict[str, int]:
+    """Statistics of one device in bytes and counts, by the names of MEMORY_FIELDS."""
+    buffer = (c_uint64 * len(MEMORY_FIELDS))()
+    lib().lab_memory(device, buffer, len(buffer))
+    return dict(zip(MEMORY_FIELDS, buffer))
+
+
+def records() -> list[tuple[str, Record]]:
+    """(name, record) of what the device did, oldest first."""
+    library = lib()
+    count = library.lab_records(None, 0)
+    buffer = (Record * count)()
+    library.lab_records(buffer, count)
+    names: dict[int, str] = {}
+    for record in buffer:
+        if record.name not in names:
+            names[record.name] = library.lab_record_name(record.name).decode()
+    return [(names[record.name], record) for record in buffer]
