@@ -44,3 +44,8 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     return __all__
+
+
+from labkit.autoinstall import watch as _watch  # noqa: E402
+
+_watch()

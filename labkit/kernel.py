@@ -189,7 +189,9 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
     for i, v in enumerate(values):
         if v.tensor is not None:
             size = v.tensor.numel() * v.tensor.element_size()
-            ranges.append((i, v.tensor.data_ptr(), size, device.is_written(v.tensor)))
+            pointer = v.tensor.data_ptr()
+            home = device.block(pointer)
+            ranges.append((i, pointer, size, home is None or home[2]))
     request = runner.Request(so=str(k.build()), entry=f"twin_entry_{source.symbol(k.entry)}", kernel=k.signature.name,
                              blocks=blocks, values=[v.data for v in values], ranges=ranges, timeout=k.timeout,
                              threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1, checks=k.checks)
@@ -200,9 +202,9 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
         f.numbers["tensor"] = k.signature.params[index].name if 0 <= index < len(k.signature.params) else "?"
     for v in values:
         if v.tensor is not None:
-            device.mark_written(v.tensor)
+            device.mark_written(v.tensor.data_ptr())
     moved = float(sum(r[2] for r in ranges))
-    device.launched(k.signature.name, record.time_us * 1e3, moved)
+    device.launch(k.signature.name, record.time_us, moved)
     record.wall_s = time.perf_counter() - began
     return record
 
@@ -215,13 +217,29 @@ def _record(k: Kernel, blocks: int, answer: dict, timeline) -> LaunchRecord:
                           ub_size=int(chips.load(k.chip)["memory"]["ub"]), finished=answer["finished"])
     for addr, size, pos, kind, group, index in answer.get("buffers", []):
         record.buffers.append(dict(name=POSITIONS[pos], pos=POSITIONS[pos], addr=addr, bytes=size, kind=_KINDS[kind], group=group, index=index))
-    for f in answer.get("findings", []):
-        record.findings.append(Finding(f["code"], "error" if f["error"] else "warning", f["block"], f["file"], f["line"], f["numbers"], f["count"]))
+    record.findings = _merged(answer.get("findings", []))
+    for finding in record.findings:  # raised outside any Ascend C call: all that is known is a code address
+        if "object" in finding.numbers:
+            exact = _line_of(finding.numbers["object"], finding.numbers["code"], k.filename)
+            finding.file, finding.line = exact or (finding.file or k.filename, finding.line)
     if "fault" in answer:
         finding = _fault(k, answer["fault"])
         record.crashed = finding.code
         record.findings.insert(0, finding)
     return record
+
+
+def _merged(found: list[dict]) -> list[Finding]:
+    """Findings of all blocks; the same code on the same line is one, told with the first block's numbers."""
+    merged: dict[tuple, Finding] = {}
+    for f in found:
+        known = merged.get((f["code"], f["file"], f["line"]))
+        if known:
+            known.count += f["count"]
+        else:
+            severity = "error" if f["error"] else "warning"
+            merged[f["code"], f["file"], f["line"]] = Finding(f["code"], severity, f["block"], f["file"], f["line"], f["numbers"], f["count"])
+    return list(merged.values())
 
 
 def _fault(k: Kernel, fault: dict) -> Finding:
@@ -240,13 +258,14 @@ def _fault(k: Kernel, fault: dict) -> Finding:
 
 def _line_of(binary: str, offset: int, filename: str) -> tuple[str, int] | None:
     """The innermost line of `filename` at a code address; None where addr2line or the information is missing."""
+    ours = {os.path.basename(filename), os.path.splitext(os.path.basename(binary))[0] + ".cpp"}
     try:
-        run = subprocess.run(["addr2line", "-i", "-e", binary, hex(max(0, offset - 1))], capture_output=True, text=True, timeout=20)
+        run = subprocess.run(["addr2line", "-i", "-e", binary, hex(offset)], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         return None
     for entry in run.stdout.splitlines():
         path, _, line = entry.split(" (")[0].rpartition(":")
-        if line.isdigit() and int(line) > 0 and os.path.basename(path) == os.path.basename(filename):
+        if line.isdigit() and int(line) > 0 and os.path.basename(path) in ours:
             return filename, int(line)
     return None
 

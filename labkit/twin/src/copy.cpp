@@ -70,7 +70,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     if (!plausible(d, here)) return;
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst")) return;
-    if (!core->gm_usable(src, extent(d, d.src_stride, d.len), false, here)) return;
+    if (!core->gm_usable(src, extent(d, d.src_stride, d.len), false, here)) return void(core->refuse(dst, extent(d, d.dst_stride, piece)));
     auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
     if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
     else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
@@ -106,7 +106,7 @@ void copy_local(Loc dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
     if (!plausible(d, here)) return;
-    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
+    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return void(core->refuse(dst, extent(d, d.dst_stride, d.len)));
     if (!core->usable(dst, extent(d, d.dst_stride, d.len), false, here, "dst")) return;
     auto t = core->issue(Pipe::V, Op::Copy, here);
     book_local(t, src, d, d.src_stride, d.len, false);

@@ -189,6 +189,15 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here) {
     return true;
 }
 
+bool Core::refuse(Loc dst, uint64_t bytes) {
+    if (dst.buf) buffers[dst.buf].filled = true;
+    uint64_t lo = dst.addr, hi = std::min<uint64_t>(lo + bytes, chip.size[int(dst.mem)]);
+    if (dst.mem != Mem::UB || lo >= hi) return false;
+    known[0].seen[0] = ++issued[0];
+    ub.write(lo, hi, {issued[0], Pipe::S, last}, known[0]);
+    return false;
+}
+
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
 void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     last = here;

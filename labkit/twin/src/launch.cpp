@@ -1,17 +1,41 @@
 #include "launch.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <stdexcept>
 #include <thread>
 
+// A kernel's `new` comes here, so that the one that fails can be named.
+static thread_local void* g_refused = nullptr;
+static void* allocate(size_t n, void* caller) {
+    if (void* p = std::malloc(n ? n : 1)) return p;
+    g_refused = caller;
+    throw std::bad_alloc();
+}
+void* operator new(size_t n) { return allocate(n, __builtin_return_address(0)); }
+void* operator new[](size_t n) { return allocate(n, __builtin_return_address(0)); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+void operator delete[](void* p, size_t) noexcept { std::free(p); }
+
 namespace twin {
 
 void check_leftovers();
+
+// Where in the kernel's library an address lies; whoever shows the finding turns it into a line.
+static Numbers code_place(void* pc) {
+    Dl_info info{};
+    Numbers n;
+    if (pc && dladdr(pc, &info) && info.dli_fname) n.add("object", info.dli_fname).add("code", (unsigned long)((char*)pc - (char*)info.dli_fbase - 1));
+    return n;
+}
 
 static std::mutex g_playing_lock;
 static std::vector<Playing> g_playing;
@@ -32,7 +56,7 @@ static BlockResult play(Core& c, const Launch& l, uint32_t block, size_t keep, c
         finished = true;
     } catch (const Stop&) {
     } catch (const std::bad_alloc&) {
-        c.report("host-memory", true, c.last, Numbers());
+        c.report("host-memory", true, c.last, code_place(g_refused));
     } catch (const std::exception& e) {
         c.report("exception", true, c.last, Numbers().add("what", e.what()));
     } catch (...) {

@@ -71,6 +71,8 @@ public:
     // ---- checks that stand before an instruction; false: it must not run
     bool usable(Loc, uint64_t bytes, bool read, Here, const char* what, bool aligned = true);
     bool gm_usable(Gm, uint64_t bytes, bool write, Here);
+    // An instruction that was refused would have filled its destination: say no more about it.
+    bool refuse(Loc dst, uint64_t bytes);
     void report(const char* code, bool error, Here here, const Numbers& n) { findings.add(code, error, here, n); }
     [[noreturn]] void stop(const char* code, Here here, const Numbers& n) {
         findings.add(code, true, here, n);

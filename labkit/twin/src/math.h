@@ -21,13 +21,13 @@ namespace twin::math {
 
 bool supports(Op, Dt);                                                                   // else the calls below abort()
 bool supports_compare(Cmp, Dt);                                                          // int32 has EQ only
-bool supports_cast(Dt to, Dt from, Round);                                               // the documented pairs and modes; None where lossy means Rint
+bool supports_cast(Dt to, Dt from, Round);                                               // documented pairs and modes; None: Rint
 void unary(Op, Dt, void* d, const void* s, size_t n);
 void binary(Op, Dt, void* d, const void* a, const void* b, size_t n);                    // MulAddDst: d += a*b; FusedMulAdd: d = d*a + b
 void scalar(Op, Dt, void* d, const void* s, uint64_t bits, size_t n);                    // Axpy: d += value*s; shifts: value is the count
 void cast(Dt to, Dt from, Round, void* d, const void* s, size_t n);                      // any mode but Hybrid for any documented pair
-void cast_scaled(void* half, const int32_t* s, float scale, size_t n);                   // int32 -> half under SetDeqScale; cast() has scale 1
-void compare(Cmp, Dt, uint8_t* bits, const void* a, const void* b, size_t n);            // 1 bit an element, element 0 = bit 0 of byte 0
+void cast_scaled(void* half, const int32_t* s, float scale, size_t n);                   // int32 -> half, SetDeqScale
+void compare(Cmp, Dt, uint8_t* bits, const void* a, const void* b, size_t n);            // element 0 = bit 0 of byte 0
 void compare_scalar(Cmp, Dt, uint8_t* bits, const void* a, uint64_t value, size_t n);    // bits past n in the last byte are 0
 void select(Dt, void* d, const uint8_t* bits, const void* a, const void* b, size_t n);   // bit 1 -> a, bit 0 -> b
 void select_scalar(Dt, void* d, const uint8_t* bits, const void* a, uint64_t value, size_t n);
@@ -35,7 +35,7 @@ void fill(Dt, void* d, uint64_t bits, size_t n);
 // Reductions over one run of n >= 1 lanes of F16 or F32; masked lanes are left out by the caller.
 // Sum: pairwise tree in the tensor's own type, as the unit does it (adjacent pairs, level by level; an odd one passes on).
 void reduce_sum(Dt, void* d, const void* s, size_t n);
-void reduce_max(Dt, void* value, uint32_t* index, const void* s, size_t n);              // lowest index on ties; index may be null
+void reduce_max(Dt, void* value, uint32_t* index, const void* s, size_t n);              // lowest index; it may be null
 void reduce_min(Dt, void* value, uint32_t* index, const void* s, size_t n);
 // d[g] = the reduction of run g, for `count` full runs of `group` lanes that lie one after the other: the same bits as the
 // calls above one run at a time, much faster for short runs (BlockReduce*, PairReduceSum, WholeReduce* without a mask).

@@ -1,4 +1,6 @@
 // Cast: every pair that A2 documents, by way of float lanes wherever float holds the source exactly.
+#include <limits>
+
 #include "math.h"
 #include "math_lanes.h"
 #include "math_round.h"
@@ -43,10 +45,9 @@ template <class Int>
 struct ToInt {  // saturates; NaN gives 0
     using T = Int;
     template <Round R> static void put(T* p, F x) {
-        constexpr bool wide = sizeof(T) > 2;
-        // The largest whole number that both T and float hold; what lies above is set to T's own largest below.
-        constexpr float low = sizeof(T) == 1 ? (T(-1) < T(0) ? -128.0f : 0.0f) : sizeof(T) == 2 ? -32768.0f : sizeof(T) == 4 ? -0x1p31f : -0x1p63f;
-        constexpr float high = sizeof(T) == 1 ? (T(-1) < T(0) ? 127.0f : 255.0f) : sizeof(T) == 2 ? 32767.0f : sizeof(T) == 4 ? 0x1.fffffep30f : 0x1.fffffep62f;
+        constexpr bool wide = sizeof(T) > 2;  // T's largest number is no float: stop at the float below it
+        constexpr float low = (float)std::numeric_limits<T>::min();
+        constexpr float high = wide ? -low * 0x1.fffffep-1f : (float)std::numeric_limits<T>::max();
         F w = to_whole<R>(x);
         I above = w > high;
         w = w == w ? w : F{};

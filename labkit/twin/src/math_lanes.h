@@ -101,6 +101,8 @@ inline uint32_t mask_bits(I m) {
     return (uint32_t)_mm256_movemask_ps((__m256)m);
 #elif TWIN_SSE2
     return (uint32_t)_mm_movemask_ps((__m128)m);
+#elif TWIN_NEON
+    return vaddvq_u32(vandq_u32((uint32x4_t)m, uint32x4_t{1, 2, 4, 8}));
 #else
     uint32_t bits = 0;
     for (size_t i = 0; i < kLanes; ++i) bits |= (uint32_t)(m[i] & 1) << i;

@@ -39,7 +39,7 @@ bool reads_dst(Op op) { return op == Op::MulAddDst || op == Op::FusedMulAdd || o
 void unary(Op op, Dt t, Loc d, Loc s, int32_t n, Here here) {
     if (!count_ok(n, here)) return;
     uint64_t bytes = uint64_t(n) * size_of(t);
-    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, false, here, "dst") || !overlap_ok(d, bytes, s, bytes, here)) return;
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, false, here, "dst") || !overlap_ok(d, bytes, s, bytes, here)) return void(core->refuse(d, bytes));
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, s, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
@@ -53,8 +53,8 @@ void unary(Op op, Dt t, Loc d, Loc s, const Rep& r, Here here) {
 void binary(Op op, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) {
     if (!count_ok(n, here)) return;
     uint64_t bytes = uint64_t(n) * size_of(t);
-    if (!core->usable(a, bytes, true, here, "src0") || !core->usable(b, bytes, true, here, "src1") || !core->usable(d, bytes, reads_dst(op), here, "dst")) return;
-    if (!overlap_ok(d, bytes, a, bytes, here) || !overlap_ok(d, bytes, b, bytes, here)) return;
+    if (!core->usable(a, bytes, true, here, "src0") || !core->usable(b, bytes, true, here, "src1") || !core->usable(d, bytes, reads_dst(op), here, "dst") ||
+        !overlap_ok(d, bytes, a, bytes, here) || !overlap_ok(d, bytes, b, bytes, here)) return void(core->refuse(d, bytes));
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, a, uint32_t(bytes), false);
     core->book(k, b, uint32_t(bytes), false);
@@ -69,7 +69,7 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
 void scalar(Op op, Dt t, Loc d, Loc s, Value v, int32_t n, Here here) {
     if (!count_ok(n, here)) return;
     uint64_t bytes = uint64_t(n) * size_of(t);
-    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, reads_dst(op), here, "dst") || !overlap_ok(d, bytes, s, bytes, here)) return;
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, reads_dst(op), here, "dst") || !overlap_ok(d, bytes, s, bytes, here)) return void(core->refuse(d, bytes));
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, s, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
@@ -99,9 +99,10 @@ static bool castable(Dt to, Dt from, Here here) {
 }
 
 void cast(Dt to, Dt from, Loc d, Loc s, Round mode, int32_t n, Here here) {
-    if (!count_ok(n, here) || !castable(to, from, here)) return;
+    if (!count_ok(n, here)) return;
+    if (!castable(to, from, here)) return void(core->refuse(d, uint64_t(n) * size_of(to)));
     uint64_t dn = uint64_t(n) * size_of(to), sn = uint64_t(n) * size_of(from);
-    if (!core->usable(s, sn, true, here, "src") || !core->usable(d, dn, false, here, "dst") || !overlap_ok(d, dn, s, sn, here)) return;
+    if (!core->usable(s, sn, true, here, "src") || !core->usable(d, dn, false, here, "dst") || !overlap_ok(d, dn, s, sn, here)) return void(core->refuse(d, dn));
     auto k = core->issue(Pipe::V, Op::Cast, here);
     core->book(k, s, uint32_t(sn), false);
     core->book(k, d, uint32_t(dn), true);
@@ -145,9 +146,12 @@ static bool whole_repeats(const char* op, Dt t, int32_t& n, Here here) {
 
 static void compare_any(Cmp mode, Op op, Dt t, Loc d, Loc a, const Loc* b, Value v, int32_t n, Here here) {
     if (!count_ok(n, here) || !whole_repeats(name_of(op), t, n, here)) return;
-    if (t == Dt::I32 && mode != Cmp::EQ) return core->report("compare-int", true, here, Numbers().add("op", name_of(op)));
+    if (t == Dt::I32 && mode != Cmp::EQ) {
+        core->report("compare-int", true, here, Numbers().add("op", name_of(op)));
+        return void(core->refuse(d, uint64_t(n) / 8));
+    }
     uint64_t bytes = uint64_t(n) * size_of(t), out = uint64_t(n) / 8;
-    if (!core->usable(a, bytes, true, here, "src0") || (b && !core->usable(*b, bytes, true, here, "src1")) || !core->usable(d, out, false, here, "dst")) return;
+    if (!core->usable(a, bytes, true, here, "src0") || (b && !core->usable(*b, bytes, true, here, "src1")) || !core->usable(d, out, false, here, "dst")) return void(core->refuse(d, out));
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, a, uint32_t(bytes), false);
     if (b) core->book(k, *b, uint32_t(bytes), false);
@@ -165,7 +169,7 @@ void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, int32_t n, H
     uint64_t bytes = uint64_t(n) * size_of(t), bits = mode == Sel::Mask ? lanes / 8 : (uint64_t(n) + 7) / 8;
     bool two = mode != Sel::TensorScalar;
     if (!core->usable(mask, bits, true, here, "mask") || !core->usable(a, bytes, true, here, "src0") || (two && !core->usable(b, bytes, true, here, "src1")) ||
-        !core->usable(d, bytes, false, here, "dst")) return;
+        !core->usable(d, bytes, false, here, "dst")) return void(core->refuse(d, bytes));
     auto k = core->issue(Pipe::V, Op::Select, here);
     core->book(k, mask, uint32_t(bits), false);
     core->book(k, a, uint32_t(bytes), false);
