@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from labkit.messages import text
 
 from .svg import WIDTH, Canvas, Figure
-from .words import fits, join, percent, shorten, size_text, text_width
+from .words import fits, join, percent, shorten, size_text, text_width, wrap
 
 KB = 1024
 LEFT, RIGHT = 16, WIDTH - 16
-ROWS = 12
+ROWS, DRAWN = 12, 200
 
 # TPosition -> fill: direction of travel by hue and by pattern. Positions outside UB are other memories.
 _FILLS = {"VECIN": "blue", "VECOUT": "green/diagonal", "VECCALC": "purple/dots"}
@@ -57,8 +57,10 @@ def read_buffers(items: Iterable, align: int = 32) -> list[Buffer]:
             raise ValueError(f"buffer {i} needs bytes >= 0 and addr >= 0, got {item!r}")
         pos = str(_get(item, "pos", "position", default=""))
         addr = int(_get(item, "addr", "address", default=cursor))
-        name = str(_get(item, "name", default=pos or f"buffer {i}"))
-        buffers.append(Buffer(name, pos, addr, int(count), str(_get(item, "kind", default="buf")), int(_get(item, "index", "slot", default=0))))
+        name, kind, group = str(_get(item, "name", default=pos or f"buffer {i}")), str(_get(item, "kind", default="buf")), _get(item, "group")
+        if name == pos and group is not None:  # a launch knows which queue a slot belongs to, but not the learner's variable
+            name = text("fig_group", kind=text("fig_group_queue" if kind == "queue" else f"fig_kind_{kind}"), group=group)
+        buffers.append(Buffer(name, pos, addr, int(count), kind, int(_get(item, "index", "slot", default=0))))
         cursor = addr + -(-int(count) // align) * align
     return sorted(buffers, key=lambda b: (b.addr, b.end))
 
@@ -81,13 +83,13 @@ def _lanes(buffers: list[Buffer]) -> list[int]:
     return lanes
 
 
-def _free(buffers: list[Buffer], usable: int) -> list[tuple[int, int]]:
-    """Unused [start, end) pieces below `usable`."""
+def _free(buffers: list[Buffer], usable: int, align: int) -> list[tuple[int, int]]:
+    """Unused [start, end) pieces below `usable`; the padding of a buffer is not free."""
     pieces, cursor = [], 0
     for b in buffers:
         if b.addr > cursor:
             pieces.append((cursor, min(b.addr, usable)))
-        cursor = max(cursor, b.end)
+        cursor = max(cursor, -(-b.end // align) * align)
     pieces.append((cursor, usable))
     return [(a, b) for a, b in pieces if b > a]
 
@@ -104,7 +106,7 @@ def memory_ruler(buffers: Iterable, size: int = 192 * KB, reserved: int = 8 * KB
     end = max((b.end for b in items), default=0)
     asked = sum(-(-b.bytes // align) * align for b in items)
     over = max(0, end - usable)
-    pieces = _free(items, usable)
+    pieces = _free(items, usable, align)
     free = sum(b - a for a, b in pieces)
     title = text("fig_ruler_title", name=name, size=size_text(size))
     key = "fig_ruler_over" if over else "fig_ruler_fits"
@@ -149,15 +151,15 @@ def _bar(c: Canvas, y: float, items, lanes, pieces, size: int, reserved: int, en
     if reserved:
         c.rect(x(usable), top, x(size) - x(usable), height, "grey/back", title=text("fig_reserved", size=size_text(reserved)))
     deep = max(lanes, default=0) + 1
-    for i, (b, lane) in enumerate(zip(items, lanes, strict=True), 1):
+    for i, (b, lane) in enumerate(zip(items[:DRAWN], lanes, strict=False), 1):
         h = height / deep
         fill = _FILLS.get(b.pos, "ochre/grid")
         dim = highlight is not None and highlight not in (i, b.name)
         left, wide = x(b.addr), max(x(b.end) - x(b.addr), 0.75)
         c.rect(left, top + lane * h, wide, h, fill, rx=min(2, wide / 4), title=f"{b.name}, {b.bytes:,} B @ {b.addr:,}", opacity=0.3 if dim else 1,
-               cls="d")
+               cls="d" if wide > 4 else "")
         clear = max(x(min(b.end, usable)) - left, 0)
-        for words in () if dim else (f"{i}  {b.name}  {size_text(b.bytes)}", f"{i} {b.name}", str(i)):
+        for words in () if dim or (i >= ROWS and len(items) > ROWS) else (f"{i}  {b.name}  {size_text(b.bytes)}", f"{i} {b.name}", str(i)):
             if c.inside(left, top + lane * h, clear, h, words, fill):
                 break
         if highlight is not None and not dim:
@@ -183,7 +185,11 @@ def _limits(c: Canvas, x, top: float, height: float, usable: int, size: int, res
     if reserved:
         c.line(x(usable), top - 5, x(usable), bottom + 7, "k")
         words = text("fig_usable", size=size_text(usable)) + " + " + text("fig_reserved", size=size_text(reserved))
-        c.text(right_edge - text_width(whole, 11) - 14, bottom + 19, words, "s e")
+        edge = right_edge - text_width(whole, 11) - 14
+        if edge - text_width(words, 11) >= LEFT:
+            c.text(edge, bottom + 19, words, "s e")
+        else:
+            c.text(right_edge + 14, bottom + 19, words, "s")
 
 
 def _table(c: Canvas, y: float, items: list[Buffer], align: int, usable: int, highlight) -> tuple[list[str], float]:
@@ -241,7 +247,10 @@ def _zoom(c: Canvas, y: float, addr: int, count: int, align: int) -> tuple[str, 
     y += 20
     c.text(LEFT, y, text("fig_zoom", addr=f"{addr:,}"), "b")
     y += 18
-    c.text(LEFT, y, sentence, "m")
+    for row in wrap(sentence, RIGHT - LEFT):
+        c.text(LEFT, y, row, "m")
+        y += 16
+    y -= 16
     first, last = addr // align, (addr + count - 1) // align
     blocks = list(range(first, last + 1))
     if len(blocks) > 4:
@@ -275,5 +284,6 @@ def _zoom(c: Canvas, y: float, addr: int, count: int, align: int) -> tuple[str, 
 
 def memory_ruler_from_record(record, highlight: str | int | None = None, zoom: tuple[int, int] | None = None) -> Figure:
     """The UB as a launch left it: `record.buffers` that live in UB, against `record.ub_size`."""
-    items = [b for b in record.buffers if str(_get(b, "pos", "position", default="")) not in _NOT_UB]
+    items = {(_get(b, "addr"), _get(b, "bytes"), _get(b, "pos", "position")): b for b in record.buffers  # a loop may allocate one place many times
+             if str(_get(b, "pos", "position", default="")) not in _NOT_UB}.values()
     return memory_ruler(items, size=int(record.ub_size), highlight=highlight, zoom=zoom)

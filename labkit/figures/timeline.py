@@ -55,11 +55,18 @@ def pipe_timeline(record_or_array, blocks: int | Sequence[int] | None = None, t0
     trace = read_trace(record_or_array)
     chosen = _blocks(trace, blocks)
     low, high = _window(trace, chosen, t0, t1)
-    for cap in (max_bars, max_bars // 2, max_bars // 4, max_bars // 8):
-        figure = _draw([(trace, chosen, "")], low, high, max(cap, 8), _title(trace, chosen))
-        if len(figure.svg.encode()) <= MAX_BYTES:
-            break
-    return figure
+    title = _title(trace, chosen)
+    return _fit(lambda cap: _draw([(trace, chosen, "")], low, high, cap, title), max_bars)
+
+
+def _fit(draw, max_bars: int) -> Figure:
+    """The figure with as many bars as leave it under MAX_BYTES."""
+    cap = float(max_bars)
+    while True:
+        figure = draw(max(int(cap), 8))
+        if len(figure.svg.encode()) <= MAX_BYTES or cap <= 8:
+            return figure
+        cap *= 0.6
 
 
 def compare_timelines(a, b, labels: tuple[str, str] | None = None, max_bars: int = 400) -> Figure:
@@ -73,11 +80,8 @@ def compare_timelines(a, b, labels: tuple[str, str] | None = None, max_bars: int
             raise ValueError(f"{name} has no instructions in its timeline")
     panels = [(trace, [_slowest(trace)], name) for trace, name in zip(traces, names, strict=True)]
     high = max(float(trace.rows["end"].max()) for trace in traces)
-    for cap in (max_bars, max_bars // 2, max_bars // 4):
-        figure = _draw(panels, 0.0, high, max(cap // 2, 8), text("fig_compare_title", a=names[0], b=names[1]))
-        if len(figure.svg.encode()) <= MAX_BYTES:
-            break
-    return figure
+    title = text("fig_compare_title", a=names[0], b=names[1])
+    return _fit(lambda cap: _draw(panels, 0.0, high, cap // 2, title), max_bars)
 
 
 def _title(trace: Trace, blocks: list[int]) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from labkit.messages import text
+
 PIPES = ["S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"]
 # The way a tile travels: in, compute, out, and the scalar unit that sends the instructions last.
 LANE_ORDER = ["MTE2", "MTE1", "M", "V", "FIX", "MTE3", "S"]
@@ -35,8 +37,10 @@ class Trace:
 
 
 def read_trace(source) -> Trace:
-    """A LaunchRecord (anything with `.timeline`) or the structured array itself. Raises TypeError for anything else."""
+    """A LaunchRecord (anything with `.timeline`) or the structured array itself. Raises TypeError for anything else, ValueError for a launch without one."""
     rows = getattr(source, "timeline", source)
+    if rows is None:
+        raise ValueError(text("fig_no_timeline"))
     if not isinstance(rows, np.ndarray) or not {"block", "pipe", "start", "end"} <= set(rows.dtype.names or ()):
         raise TypeError(f"want a LaunchRecord or a structured array with block, pipe, op, line, start, end; got {type(source).__name__}")
     take = lambda name, default: default if getattr(source, name, None) is None else getattr(source, name)  # noqa: E731
