@@ -21,6 +21,13 @@ struct FromInt {
     static F get(const T* p) { return __builtin_convertvector(__builtin_convertvector(load<Narrow<T>>(p), I), F); }
 };
 
+// int32 is more than float holds, so it rounds on the way in.
+template <Round R>
+struct FromInt32 {
+    using T = int32_t;
+    static F get(const T* p) { return from_int32<R>(load<I>(p)); }
+};
+
 // ---- destinations, the rounding a parameter
 struct ToSingle {
     using T = float;
@@ -78,16 +85,6 @@ void convert(void* dst, const void* src, size_t n) {
     }
 }
 
-// int32 is more than float holds, so it rounds on the way in.
-template <Round R>
-struct Int32 { using T = int32_t; static F get(const T* p) { return from_int32<R>(load<I>(p)); } };
-
-template <Round R>
-struct Mode {
-    template <class From, class To> static void lanes(void* d, const void* s, size_t n) { convert<From, To, R>(d, s, n); }
-    static void int32(void* d, const void* s, size_t n) { convert<Int32<R>, ToSingle, R>(d, s, n); }
-};
-
 // 64 bits to float, one at a time: keep the top 24 bits, round by what is below.
 template <Round R>
 float from_int64(int64_t x) {
@@ -96,8 +93,14 @@ float from_int64(int64_t x) {
     if (a < 1u << 24) return (float)x;
     int drop = 40 - __builtin_clzll(a);
     uint64_t kept = a >> drop, cut = drop ? a << (64 - drop) : 0, half = 1ull << 63;
-    bool some = cut != 0, up = R == Round::Floor ? some && x < 0 : R == Round::Ceil ? some && x > 0 :
-                               R == Round::Round ? cut >= half : R == Round::Odd ? some && !(kept & 1) : false;
+    bool some = cut != 0, up = false;
+    switch (R) {
+    case Round::Floor: up = some && x < 0; break;
+    case Round::Ceil: up = some && x > 0; break;
+    case Round::Round: up = cut >= half; break;
+    case Round::Odd: up = some && !(kept & 1); break;
+    default: break;
+    }
     float y = (float)(kept + up);
     uint32_t scale = (uint32_t)(127 + drop) << 23;
     float power;
@@ -120,13 +123,13 @@ constexpr int pair(Dt from, Dt to) { return (int)from * 16 + (int)to; }
 
 // Pairs that lose nothing, or for which the mode means nothing. False: not such a pair.
 bool cast_plainly(Dt to, Dt from, void* d, const void* s, size_t n) {
-    using Any = Mode<Round::Rint>;
+    constexpr Round Any = Round::Rint;
     switch (pair(from, to)) {
-    case pair(Dt::I8, Dt::F16): Any::lanes<FromInt<int8_t>, ToHalf>(d, s, n); return true;
-    case pair(Dt::U8, Dt::F16): Any::lanes<FromInt<uint8_t>, ToHalf>(d, s, n); return true;
-    case pair(Dt::I16, Dt::F32): Any::lanes<FromInt<int16_t>, ToSingle>(d, s, n); return true;
-    case pair(Dt::F16, Dt::F32): Any::lanes<FromHalf, ToSingle>(d, s, n); return true;
-    case pair(Dt::BF16, Dt::F32): Any::lanes<FromBf16, ToSingle>(d, s, n); return true;
+    case pair(Dt::I8, Dt::F16): convert<FromInt<int8_t>, ToHalf, Any>(d, s, n); return true;
+    case pair(Dt::U8, Dt::F16): convert<FromInt<uint8_t>, ToHalf, Any>(d, s, n); return true;
+    case pair(Dt::I16, Dt::F32): convert<FromInt<int16_t>, ToSingle, Any>(d, s, n); return true;
+    case pair(Dt::F16, Dt::F32): convert<FromHalf, ToSingle, Any>(d, s, n); return true;
+    case pair(Dt::BF16, Dt::F32): convert<FromBf16, ToSingle, Any>(d, s, n); return true;
     case pair(Dt::I32, Dt::F16): cast_scaled(d, static_cast<const int32_t*>(s), 1.0f, n); return true;
     case pair(Dt::I32, Dt::I16): each<int32_t, int16_t>(d, s, n, saturate<int16_t, int32_t>); return true;
     case pair(Dt::I32, Dt::I64): each<int32_t, int64_t>(d, s, n, [](int32_t x) { return (int64_t)x; }); return true;
@@ -137,21 +140,20 @@ bool cast_plainly(Dt to, Dt from, void* d, const void* s, size_t n) {
 
 template <Round R>
 void cast_rounding(Dt to, Dt from, void* d, const void* s, size_t n) {
-    using M = Mode<R>;
     switch (pair(from, to)) {
-    case pair(Dt::I16, Dt::F16): return M::template lanes<FromInt<int16_t>, ToHalf>(d, s, n);
-    case pair(Dt::F16, Dt::I8): return M::template lanes<FromHalf, ToInt<int8_t>>(d, s, n);
-    case pair(Dt::F16, Dt::U8): return M::template lanes<FromHalf, ToInt<uint8_t>>(d, s, n);
-    case pair(Dt::F16, Dt::I16): return M::template lanes<FromHalf, ToInt<int16_t>>(d, s, n);
-    case pair(Dt::F16, Dt::I32): return M::template lanes<FromHalf, ToInt<int32_t>>(d, s, n);
-    case pair(Dt::BF16, Dt::I32): return M::template lanes<FromBf16, ToInt<int32_t>>(d, s, n);
-    case pair(Dt::F32, Dt::I16): return M::template lanes<FromSingle, ToInt<int16_t>>(d, s, n);
-    case pair(Dt::F32, Dt::I32): return M::template lanes<FromSingle, ToInt<int32_t>>(d, s, n);
-    case pair(Dt::F32, Dt::I64): return M::template lanes<FromSingle, ToInt<int64_t>>(d, s, n);
-    case pair(Dt::F32, Dt::F16): return M::template lanes<FromSingle, ToHalf>(d, s, n);
-    case pair(Dt::F32, Dt::BF16): return M::template lanes<FromSingle, ToBf16>(d, s, n);
-    case pair(Dt::F32, Dt::F32): return M::template lanes<FromSingle, ToWholeSingle>(d, s, n);
-    case pair(Dt::I32, Dt::F32): return M::int32(d, s, n);
+    case pair(Dt::I16, Dt::F16): return convert<FromInt<int16_t>, ToHalf, R>(d, s, n);
+    case pair(Dt::F16, Dt::I8): return convert<FromHalf, ToInt<int8_t>, R>(d, s, n);
+    case pair(Dt::F16, Dt::U8): return convert<FromHalf, ToInt<uint8_t>, R>(d, s, n);
+    case pair(Dt::F16, Dt::I16): return convert<FromHalf, ToInt<int16_t>, R>(d, s, n);
+    case pair(Dt::F16, Dt::I32): return convert<FromHalf, ToInt<int32_t>, R>(d, s, n);
+    case pair(Dt::BF16, Dt::I32): return convert<FromBf16, ToInt<int32_t>, R>(d, s, n);
+    case pair(Dt::F32, Dt::I16): return convert<FromSingle, ToInt<int16_t>, R>(d, s, n);
+    case pair(Dt::F32, Dt::I32): return convert<FromSingle, ToInt<int32_t>, R>(d, s, n);
+    case pair(Dt::F32, Dt::I64): return convert<FromSingle, ToInt<int64_t>, R>(d, s, n);
+    case pair(Dt::F32, Dt::F16): return convert<FromSingle, ToHalf, R>(d, s, n);
+    case pair(Dt::F32, Dt::BF16): return convert<FromSingle, ToBf16, R>(d, s, n);
+    case pair(Dt::F32, Dt::F32): return convert<FromSingle, ToWholeSingle, R>(d, s, n);
+    case pair(Dt::I32, Dt::F32): return convert<FromInt32<R>, ToSingle, R>(d, s, n);
     case pair(Dt::I64, Dt::F32): return each<int64_t, float>(d, s, n, from_int64<R>);
     default: refuse("such Cast", from);
     }
