@@ -95,14 +95,26 @@ def kernels() -> None:
 
 
 @app.command()
+def stub(exercise: Annotated[str, typer.Argument(help="The exercise's id.")]) -> None:
+    """The part of an exercise that is yours to write: labkit stub ID > mine.asc"""
+    import labkit
+    print(labkit.exercise(exercise).stub())
+
+
+@app.command()
 def check(
     exercise: Annotated[str, typer.Argument(help="The exercise's id, as its cell shows it.")],
-    file: Annotated[Optional[Path], typer.Argument(exists=True, dir_okay=False, help="Your source; without one, what you saved last.")] = None,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What `labkit stub` printed, filled in.")],
 ) -> None:
-    """Judge a solution. Exit code 0 on PASS and SKIP, 1 on FAIL and TODO."""
+    """Judge your solution. Exit code 0 on PASS and SKIP, 1 on FAIL and TODO."""
     import labkit
-    source = (file.read_text(encoding="utf-8"),) if file else ()
-    result = labkit.check(exercise, *source)
+    source, first_line = file.read_text(encoding="utf-8"), 1
+    if source.startswith("%%exercise"):
+        source, first_line = source.partition("\n")[2], 2
+    try:
+        result = labkit.check(exercise, source, first_line=first_line)
+    except TypeError as error:  # a prediction: answered in the notebook
+        sys.exit(f"labkit: {error}")
     print(result)
     raise typer.Exit(0 if result.state in ("PASS", "SKIP") else 1)
 
@@ -111,9 +123,7 @@ def check(
 def hint(exercise: Annotated[str, typer.Argument(help="The exercise's id.")]) -> None:
     """The next hint: each call gives one more, three in all."""
     import labkit
-    shown = labkit.hint(exercise)
-    if shown is not None:
-        print(shown)
+    print(labkit.hint(exercise))
 
 
 @app.command()
@@ -151,14 +161,26 @@ def bench_self() -> None:
     room.main()
 
 
+def _mendable(error: Exception) -> bool:
+    """Whether `error` is one whose text tells a learner what to do, so that a traceback would only hide it."""
+    loaded = [getattr(sys.modules.get(module), name, None) for module, name in (
+        ("labkit.compiler", "ToolError"), ("labkit.diagnostics", "CompileError"), ("labkit.record", "LaunchError"),
+        ("labkit.exercise.spec", "SpecError"), ("labkit.exercise.result", "CheckFailed"))]
+    return isinstance(error, tuple(kind for kind in loaded if kind is not None))
+
+
 def main() -> None:
-    """The console script. What a learner can mend is one message, not a traceback."""
-    from labkit.compiler import ToolError
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if (stream.encoding or "").lower() in ("ascii", "us-ascii", "ansi_x3.4-1968"):
+            stream.reconfigure(encoding="utf-8")  # LC_ALL=C; what such a terminal really shows is UTF-8 nearly always
     try:
         app()
-    except ToolError as error:
-        sys.exit(f"labkit: {error}")
     except ModuleNotFoundError as error:
-        if error.name and error.name.partition(".")[0] != "labkit":
-            sys.exit(f"labkit: the Python package {error.name} is missing. Try: {shlex.quote(sys.executable)} -m pip install -e '.[lab]'")
-        raise
+        if not error.name or error.name.partition(".")[0] == "labkit":
+            raise
+        sys.exit(f"labkit: the Python package {error.name} is missing. Try: {shlex.quote(sys.executable)} -m pip install -e '.[lab]'")
+    except Exception as error:
+        if not _mendable(error):
+            raise
+        sys.exit(f"labkit: {error}")

@@ -4,6 +4,7 @@ Standard library only until `prebuild` is called, so that `make clean` works wit
 """
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ def built(part: str) -> bool:
 
 def prebuild() -> Iterator[tuple[str, float]]:
     """Build each part; yields (what, seconds) as they become ready. Raises CompileError, ToolError."""
+    os.environ["LABKIT_DEVICE"] = "none"  # labkit.device installs itself when imported; here it is only to be built
     from labkit import runtime
     from labkit.device import build as device
     for name, make in (("twin", runtime.runner), ("simulated device", device.library)):

@@ -200,7 +200,7 @@ class Facts:
             return False, "no-device"
         if self.folder("torch_npu") is None:
             return False, "no-torch-npu"
-        child = subprocess.run([sys.executable, "-c", _TARGET_PROBE], env=self.env, timeout=PROBE_TIMEOUT_S,
+        child = subprocess.run([sys.executable, "-c", _TARGET_PROBE], env={**self.env, "LABKIT_DEVICE": "none"}, timeout=PROBE_TIMEOUT_S,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return child.returncode == 0, "probe"
 

@@ -110,7 +110,6 @@ class Page:
         browser.get(f"{server.url}lab/tree/{notebook}?token={server.token}")
         wait_for("the notebook", lambda: self.all(".jp-NotebookPanel .jp-Cell"), START_S)
         wait_for("an idle kernel", self.idle, START_S)
-        self.script("document.querySelector('.jp-SideBar .lm-TabBar-tab.lm-mod-current')?.click()")  # fold the file list
 
     def all(self, css: str):
         from selenium.webdriver.common.by import By
@@ -167,6 +166,11 @@ class Page:
     def severe(self) -> list[str]:
         """Messages of level SEVERE on the browser's console since the last call."""
         return [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+    def fold_file_list(self) -> None:
+        from selenium.webdriver.common.by import By
+        from selenium.webdriver.common.keys import Keys
+        self.browser.find_element(By.TAG_NAME, "body").send_keys(Keys.CONTROL, "b")
 
     def screenshot(self, file: Path, tallest: int = 16000) -> None:
         """The whole notebook in one picture: the window is made as tall as its content for it."""

@@ -45,6 +45,7 @@ def sliders_with_a_figure(page: Page) -> list:
 
 
 def test_every_cell_runs_without_an_error(page, repo):
+    page.fold_file_list()
     page.screenshot(repo / "run" / "browser" / "00.01.png")
     saved = page.save()
     code = [cell for cell in saved["cells"] if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]

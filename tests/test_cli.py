@@ -1,0 +1,147 @@
+"""The program `labkit`: quick to start, honest in its exit codes, and thin."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import types
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import labkit
+from labkit import cli, messages
+from labkit.doctor.report import Check, Report
+
+runner = CliRunner()
+
+
+def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "labkit", *arguments], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **(env or {})})
+
+
+def test_help_loads_nothing_heavy():
+    text = textwrap.dedent("""
+        import sys
+        from labkit import cli
+        try:
+            cli.app(["--help"])
+        except SystemExit as stop:
+            assert not stop.code
+        heavy = {"torch", "numpy", "IPython", "nbformat", "papermill", "rich.console", "labkit.kernel", "labkit.device"}
+        print(sorted(heavy & set(sys.modules)))
+    """)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith("[]"), done.stdout
+
+
+def test_help_names_every_command():
+    shown = runner.invoke(cli.app, ["--help"]).output
+    for command in ("doctor", "prebuild", "clean", "lang", "kernels", "stub", "check", "hint", "progress", "build", "run-notebooks", "bench"):
+        assert command in shown
+
+
+@pytest.mark.parametrize("state, code", [("PASS", 0), ("WARN", 0), ("SKIP", 0), ("FAIL", 1)])
+def test_doctor_fails_only_on_fail(monkeypatch, state, code):
+    import labkit.doctor
+    report = Report((Check("make", state, "so it is [bold]", ("do this",)),), "twin")
+    monkeypatch.setattr(sys.modules["labkit.doctor"], "doctor", lambda: report)
+    shown = runner.invoke(cli.app, ["doctor"])
+    assert shown.exit_code == code
+    assert state in shown.output and "so it is [bold]" in shown.output and "do this" in shown.output
+    as_json = runner.invoke(cli.app, ["doctor", "--json"])
+    assert as_json.exit_code == code and json.loads(as_json.output)["checks"][0]["state"] == state
+
+
+def test_doctor_in_chinese_where_the_terminal_is_not():
+    done = run("doctor", env={"LABKIT_LANG": "zh", "LC_ALL": "C", "PYTHONUTF8": "0"})
+    assert done.returncode == 0, done.stderr
+
+
+def test_lang():
+    assert runner.invoke(cli.app, ["lang"]).output.strip() == "en"
+    assert runner.invoke(cli.app, ["lang", "zh"]).output.strip() == "export LABKIT_LANG=zh"
+    assert runner.invoke(cli.app, ["lang", "fr"]).exit_code == 2
+
+
+def test_kernels_lists_sources_and_exercises(monkeypatch, tmp_path):
+    for name in ("add/add.asc", "add/exercises/copy_tail/spec.toml", ".hidden/x.asc", "empty/readme.md"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    monkeypatch.setattr("labkit.paths.kernels_dir", lambda: tmp_path)
+    assert runner.invoke(cli.app, ["kernels"]).output.split() == ["add", "add/add.asc", "exercises:", "copy_tail"]
+
+
+@pytest.mark.parametrize("state, code", [("PASS", 0), ("SKIP", 0), ("TODO", 1), ("FAIL", 1)])
+def test_check_hands_the_region_on(monkeypatch, tmp_path, state, code):
+    seen = []
+
+    class Result:
+        def __str__(self):
+            return f"{state} copy_tail"
+
+    def check(*arguments, **options):
+        seen.append((arguments, options))
+        result = Result()
+        result.state = state
+        return result
+
+    monkeypatch.setattr(labkit, "check", check, raising=False)
+    file = tmp_path / "mine.asc"
+    file.write_text("%%exercise copy_tail\nint n = 1;\n")
+    shown = runner.invoke(cli.app, ["check", "copy_tail", str(file)])
+    assert shown.exit_code == code and f"{state} copy_tail" in shown.output
+    assert seen == [(("copy_tail", "int n = 1;\n"), {"first_line": 2})]
+
+
+def test_check_wants_a_file_that_exists(tmp_path):
+    assert runner.invoke(cli.app, ["check", "copy_tail", str(tmp_path / "none.asc")]).exit_code == 2
+
+
+def test_an_unknown_exercise_is_one_line():
+    done = run("hint", "no_such_exercise")
+    assert done.returncode == 1 and "no_such_exercise" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_missing_package_is_one_line(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
+    done = run("prebuild", env={"PYTHONPATH": str(tmp_path), "LABKIT_CACHE": str(tmp_path), "CXX": str(tmp_path / "none")})
+    assert done.returncode == 1 and done.stderr.startswith("labkit: ") and "Traceback" not in done.stderr
+
+
+def test_a_mistake_of_our_own_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr(cli, "app", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        cli.main()
+
+
+def test_build_and_run_hand_on_what_they_are_given(monkeypatch):
+    seen = []
+    room = types.ModuleType("labkit.workbook")
+    room.build = types.SimpleNamespace(main=lambda *a, **k: seen.append((a, k)) or 3)
+    room.run = types.SimpleNamespace(main=lambda *a: seen.append(a) or 4)
+    monkeypatch.setitem(sys.modules, "labkit.workbook", room)
+    assert runner.invoke(cli.app, ["build", "00.01", "--check"]).exit_code == 3
+    assert runner.invoke(cli.app, ["run-notebooks", "--stage", "00", "00.01"]).exit_code == 4
+    assert seen == [((["00.01"],), {"check": True, "stamp": False, "execute": True}), (["--stage", "00", "00.01"],)]
+
+
+def test_clean_removes_what_was_built_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
+    (tmp_path / "build" / "add-1").mkdir(parents=True)
+    (tmp_path / "build" / "add-1" / "add.so").write_bytes(b"x" * (3 << 20))
+    (tmp_path / "progress.jsonl").write_text("{}\n")
+    assert runner.invoke(cli.app, ["clean"]).output.startswith("3 MB freed")
+    assert [p.name for p in tmp_path.iterdir()] == ["progress.jsonl"]
+
+
+def test_messages_are_found_from_any_folder(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "labkit", "kernels"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert messages.has("doctor.python") and Path(labkit.__file__).is_file()
