@@ -1,21 +1,240 @@
-"""Compiler errors told in the learner's own lines. (First version: the parser follows.)"""
+"""A failed compilation, told where the learner can act on it.
+
+    compile_error(stderr, filename="add.asc", text=lowered) -> CompileError
+
+The compiler's errors are read (labkit.cxxmessages), each is put at a line of the learner's own files, what follows
+from another error is dropped, and each gets what to try (labkit.hints). The place is the learner's line nearest to the
+error: for an error inside a twin header that is the call the learner wrote, not the far end of the chain where the
+kernel instantiates its class. `lint(text)` is about what a host compiler lets pass and the device does not.
+"""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-_LINE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<message>.*)$", re.M)
+from . import messages, paths
+from .cxxmessages import Diagnostic, Frame, read
+
+__all__ = ["CompileError", "compile_error", "lint"]
+
+ENTRY_FILE = "<labkit entry>"
 
 
 class CompileError(Exception):
-    """A compilation failed. problems: list of dict(file, line, column, message, hint); stderr: what the compiler said."""
+    """A compilation failed.
 
-    def __init__(self, problems: list[dict], *, stderr: str = "", command=(), text: str | None = None,
-                 filename: str | None = None):
-        self.problems, self.stderr, self.command, self.text, self.filename = problems, stderr, list(command), text, filename
-        super().__init__(str(problems[0]["message"]) if problems else stderr.strip()[:2000] or "the compiler failed")
+    problems: list of dict(file, line, column, message, hint), the first useful one first; columns count characters
+    from 1, 0 where unknown; raw: the compiler's own words, via: the learner's lines that led there.
+    stderr: all that the compiler said; command: its words; text: what was compiled; filename: the learner's name of it.
+    """
+
+    def __init__(self, problems: list[dict], *, stderr: str = "", command: Iterable[str] = (), text: str | None = None,
+                 filename: str | None = None) -> None:
+        self.problems, self.stderr, self.command = problems, stderr, list(command)
+        self.text, self.filename = text, filename
+        super().__init__("\n".join(self.render()))
+
+    def render(self) -> list[str]:
+        """The lines that a learner reads: headline, source line with caret, what to try, how many more."""
+        if not self.problems:
+            return [messages.text("build.headline_bare", message=self.stderr.strip()[-2000:])]
+        first = self.problems[0]
+        place = paths.display_path(first["file"]) if first["file"].startswith("/") else first["file"]
+        key = "build.headline" if first["line"] else "build.headline_bare"
+        out = [messages.text(key, file=place, line=first["line"], message=first["message"])]
+        out += _snippet(self.source_line(first["file"], first["line"]), first["line"], first["column"])
+        if first.get("via"):
+            out.append(messages.text("build.via", lines=", ".join(map(str, first["via"]))))
+        if first["hint"]:
+            out.append(messages.text("build.try", hint=first["hint"]))
+        more = self.problems[1:]
+        if more:
+            lines = list(dict.fromkeys(p["line"] for p in more if p["line"]))
+            shown = ", ".join(map(str, lines[:6])) + (" ..." if len(lines) > 6 else "")
+            out.append(messages.text("build.more" if lines else "build.more_bare", count=len(more), lines=shown))
+        return out
+
+    def source_line(self, file: str, line: int) -> str:
+        """The learner's text of a line, "" when it is not known."""
+        lines = _learner_lines(self.text) if file == self.filename else _file_lines(file)
+        return lines[line - 1] if 0 < line <= len(lines) else ""
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython shows this in place of a traceback: a mistake in C++ is no Python stack."""
+        return self.render()
 
 
-def compile_error(stderr: str, *, filename: str | None, text: str | None, command=()) -> CompileError:
-    problems = [dict(file=m["file"], line=int(m["line"]), column=int(m["column"] or 0), message=m["message"], hint=None)
-                for m in _LINE.finditer(stderr)]
+def _snippet(text: str, line: int, column: int) -> list[str]:
+    if not text.strip():
+        return []
+    shown = text.expandtabs(4).rstrip()
+    out = [f"{line:5} | {shown}"]
+    if 0 < column <= len(text) + 1:
+        before = text[:column - 1].expandtabs(4)
+        # a CJK character takes two places on a terminal and in a notebook
+        out.append("      | " + "".join("  " if ord(c) > 0x2E7F else " " for c in before) + "^")
+    return out
+
+
+def _learner_lines(text: str | None) -> list[str]:
+    """The learner's lines of a lowered text, or of a text as it is behind an empty first line (SourceError)."""
+    from .source import unlower
+    if text is None:
+        return []
+    own = text.partition(f'\n#line 1 "{ENTRY_FILE}"')[0]
+    return [unlower(line)[0] for line in own.split("\n")[1:]]
+
+
+def _file_lines(file: str) -> list[str]:
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return []
+
+
+# ---- from the compiler's output to problems
+
+def compile_error(stderr: str, *, filename: str | None, text: str | None, command: Sequence[str] = ()) -> CompileError:
+    """The CompileError of a compiler's stderr. filename and text: the learner's, None for the lab's own sources."""
+    story = _Story(filename, text)
+    # a quote left open is an error of its own for g++, for clang only a warning before a vague error
+    errors = [d for d in read(stderr) if d.severity == "error" or d.message.startswith("missing terminating")]
+    problems = story.tell(errors)
+    if not problems:
+        said = next((s for s in reversed(stderr.strip().split("\n")) if s.strip()), messages.text("build.silent"))
+        problems = [_problem(filename or "", 0, 0, said.strip(), None, raw=said)]
     return CompileError(problems, stderr=stderr, command=command, text=text, filename=filename)
+
+
+def _problem(file: str, line: int, column: int, message: str, hint: str | None, raw: str = "", via=()) -> dict:
+    return dict(file=file, line=line, column=column, message=message, hint=hint, raw=raw or message, via=list(via))
+
+
+class _Story:
+    """One failed compilation of one learner's text (or of the lab's own sources, filename None)."""
+
+    def __init__(self, filename: str | None, text: str | None) -> None:
+        from .hints import Scene
+        self.filename, self.text = filename, text
+        self.lowered = text.partition(f'\n#line 1 "{ENTRY_FILE}"')[0].split("\n")[1:] if text is not None else []
+        self.lines = _learner_lines(text)
+        code = "\n".join(self.lines)
+        kernels = re.findall(r"__global__[^;{(]*?(?:\([^)]*\)[^;{(]*?)?\bvoid\s+(\w+)\s*\(", code)
+        self.scene = Scene(self.lines, frozenset(re.findall(r"[A-Za-z_]\w{2,}", code)), tuple(kernels))
+
+    def tell(self, errors: list[Diagnostic]) -> list[dict]:
+        if braces := self._braces(errors):
+            return [braces]  # everything else the compiler says follows from it
+        places = [self._place(error) for error in errors]
+        moved = {(e.file, e.line) for e, p in zip(errors, places) if e.file == p.file and e.line > p.line}
+        kept: list[tuple[int, dict]] = []
+        lost: set[str] = set()   # names that are missing only because the line that declares them failed
+        taken: set[tuple[str, int]] = set()
+        for error, place in zip(errors, places):
+            where = (place.file, place.line)
+            if where in taken or where in moved or self._consequence(error, lost):
+                continue  # one line, one problem: what follows on the same line follows from the first
+            taken.add(where)
+            lost |= self._declared_on(place)
+            kept.append((self._rank(place, error), self._problem(error, place)))
+        if any(rank == 0 for rank, _ in kept):
+            kept = [one for one in kept if one[0] < 2]  # the lab's own trampolines fail only because of the learner's text
+        return [problem for _, problem in sorted(kept, key=lambda one: one[0])]
+
+    # -- where
+
+    def own(self, file: str) -> bool:
+        """Whether the learner can edit this file: the text itself, or a file of theirs that it includes."""
+        if self.filename is None or file == self.filename:
+            return True
+        path, home = Path(file), Path(self.filename).resolve().parent
+        if not path.is_absolute():
+            return path.exists()
+        inside = path.is_relative_to(home) and home != Path("/")
+        return inside and not path.is_relative_to(paths.twin_dir()) and not re.search(r"/include/c\+\+/|/lib/gcc/|/lib/clang/", file)
+
+    def _place(self, error: Diagnostic) -> Frame:
+        here = Frame(error.file, error.line, error.column)
+        if error.file == ENTRY_FILE:
+            note = next((n for n in error.notes if self.own(n.file)), None)
+            return note or here
+        found = next((f for f in [here, *error.frames] if self.own(f.file)), here)
+        return self._semicolon(error, found)
+
+    def _semicolon(self, error: Diagnostic, place: Frame) -> Frame:
+        """A missing `;` is noticed at the next word; it belongs behind the code before it."""
+        if place.file != self.filename or not re.match(r"expected '?[;,].* (?:before|at end)", error.message):
+            return place
+        line = place.line
+        if " before" in error.message:
+            if self._code(line).encode()[:place.column - 1].strip() not in (b"", b"extern"):
+                return place  # the next word is on the same line
+            line -= 1
+            while line > 0 and not self._code(line).strip():
+                line -= 1
+        return Frame(place.file, line, len(self._code(line).rstrip().encode()) + 1) if line else place
+
+    def _code(self, line: int) -> str:
+        """A line of the lowered text without its comments."""
+        from .cxxscan import mask
+        if not hasattr(self, "_masked"):
+            self._masked = mask("\n".join(self.lowered), directives=False).split("\n")
+        return self._masked[line - 1] if 0 < line <= len(self._masked) else ""
+
+    def _column(self, place: Frame) -> int:
+        """Characters of the learner's line, from the compiler's bytes of the lowered one."""
+        from .source import unlower
+        if place.file != self.filename or not 0 < place.line <= len(self.lowered) or place.column <= 0:
+            return max(0, place.column)
+        line = self.lowered[place.line - 1]
+        column = len(line.encode()[:place.column - 1].decode(errors="replace")) + 1
+        while column > 1 and line[column - 1:column] == "(" and re.match(r"\w", line[column - 2]):
+            column -= len(re.search(r"\w+$", line[:column - 1])[0])  # g++ points at the bracket of a call, not its name
+        return unlower(line, column)[1]
+
+    # -- what
+
+    def _problem(self, error: Diagnostic, place: Frame) -> dict:
+        from .hints import advise
+        what, hint = advise(error, self.scene)
+        via = [f.line for f in error.frames if f.file == place.file and f.line != place.line and "included" not in f.text]
+        return _problem(place.file, place.line, self._column(place), what or error.message, hint, raw=error.message,
+                        via=dict.fromkeys(via))
+
+    def _rank(self, place: Frame, error: Diagnostic) -> int:
+        if place.file == ENTRY_FILE:
+            return 2
+        inside = self.own(place.file) and (place.file, place.line) not in {(f.file, f.line) for f in error.frames if "included" in f.text}
+        return 0 if inside else 1
+
+    def _declared_on(self, place: Frame) -> set[str]:
+        if place.file != self.filename:
+            return set()
+        return set(re.findall(r"[\w>*&]\s+[*&]?\s*([A-Za-z_]\w*)\s*(?=[=;({,\[]|$)", self._code(place.line)))
+
+    @staticmethod
+    def _consequence(error: Diagnostic, lost: set[str]) -> bool:
+        from .hints import undeclared
+        return undeclared(error.message) in lost or bool(re.search(r"template argument \d+ is invalid|<expression error>", error.message))
+
+    # -- brackets
+
+    def _braces(self, errors: list[Diagnostic]) -> dict | None:
+        """A `{` that is never closed, or a `}` too many: compilers report it far from where it is."""
+        if self.filename is None or not self.lines or not errors:
+            return None
+        from .cxxbraces import unbalanced
+        found = unbalanced("\n".join(self.lines))
+        if found is None:
+            return None
+        kind, line, column = found
+        from .hints import say
+        what, hint = say(f"hint.brace_{kind}", line=line)
+        return _problem(self.filename, line, column, what or "", hint)
+
+
+def lint(text: str, filename: str = "<kernel>") -> list[dict]:
+    """What g++ accepts and the device or bisheng does not, as problems with `code` and severity "warning"."""
+    from .lint import lint as run
+    return run(text, filename)
