@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from . import includes, messages
+from . import includes, messages, system
 from .buildcache import keep, key, prune
 from .process import TooSlow, Workers, c_locale
 
@@ -51,7 +51,8 @@ def find_cxx() -> str:
         found = shutil.which(candidate)
         if found:
             return found
-    raise ToolError(messages.text("compiler.cxx_not_found" if words else "compiler.no_cxx", cxx=named))
+    raise ToolError(messages.text("compiler.cxx_not_found" if words else "compiler.no_cxx", cxx=named,
+                                  command=system.install_command(["compiler"])))
 
 
 def cxx_version(cxx: str) -> str:
@@ -59,7 +60,8 @@ def cxx_version(cxx: str) -> str:
     try:
         return _cxx_version(cxx, os.stat(cxx).st_mtime_ns)
     except (OSError, subprocess.SubprocessError) as error:
-        raise ToolError(messages.text("compiler.cxx_broken", cxx=cxx, error=error)) from None
+        raise ToolError(messages.text("compiler.cxx_broken", cxx=cxx, error=error,
+                                      command=system.install_command(["compiler"]))) from None
 
 
 @lru_cache(maxsize=8)
@@ -226,7 +228,8 @@ def _step(workers: Workers, command: list[str], recipe: _Recipe) -> None:
     except TooSlow as slow:
         raise ToolError(messages.text("compiler.too_slow", seconds=slow.seconds)) from None
     except OSError as error:
-        raise ToolError(messages.text("compiler.cxx_broken", cxx=recipe.cxx, error=error)) from None
+        raise ToolError(messages.text("compiler.cxx_broken", cxx=recipe.cxx, error=error,
+                                      command=system.install_command(["compiler"]))) from None
     if code:
         filename, text = recipe.learner or (None, None)
         raise compile_error(stderr, filename=filename, text=text, command=command)

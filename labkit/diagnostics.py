@@ -18,7 +18,7 @@ from .cxxmessages import Diagnostic, Frame, read
 
 __all__ = ["CompileError", "compile_error", "lint"]
 
-ENTRY_FILE = "<labkit entry>"
+ENTRY_FILE = "<labkit entry>"  # what the lab adds behind a learner's text
 
 
 class CompileError(Exception):

@@ -20,12 +20,10 @@ from .cxxkernels import KernelSignature, Param, SourceError, clean, parse, symbo
 from .cxxkernels import kernels as all_kernels
 from .cxxscan import Lines, closing_angle, mask, split
 from .cxxstructs import Struct, as_ctypes, encode, structs
+from .diagnostics import ENTRY_FILE
 
 __all__ = ["ENTRY_FILE", "KernelSignature", "Param", "SourceError", "Struct", "as_ctypes", "encode", "lower", "parse",
            "structs", "symbol", "unlower"]
-
-ENTRY_FILE = "<labkit entry>"
-
 
 # ---- lowering
 
