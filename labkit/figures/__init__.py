@@ -14,5 +14,5 @@ from .tiling import split_aligned, split_even, tiling_map
 from .timeline import compare_timelines, pipe_timeline
 from .widgets import memory_ruler_widget, pipes_widget
 
-__all__ = ["Figure", "compare_timelines", "core_on_one_page", "find_period", "ladder", "memory_ruler", "memory_ruler_from_record", "memory_ruler_widget",
-           "mismatch_map", "pipe_timeline", "pipes_widget", "split_aligned", "split_even", "tiling_map"]
+__all__ = ["Figure", "compare_timelines", "core_on_one_page", "find_period", "ladder", "memory_ruler", "memory_ruler_from_record",
+           "memory_ruler_widget", "mismatch_map", "pipe_timeline", "pipes_widget", "split_aligned", "split_even", "tiling_map"]

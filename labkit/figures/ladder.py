@@ -58,12 +58,14 @@ def ladder(rows: Iterable[Mapping], log: bool = False, title: str | None = None,
             if value is None:
                 c.text(BAR_LEFT + 6, at + 12, text(f"fig_no_{kind}"), "s m")
                 continue
-            c.rect(BAR_LEFT, at, max(width(value), 0.8), BAR, FILLS[kind], rx=1.5, title=f"{name}: {time_text(value)} us {text('fig_' + kind)}")
+            tip = f"{name}: {time_text(value)} us {text('fig_' + kind)}"
+            c.rect(BAR_LEFT, at, max(width(value), 0.8), BAR, FILLS[kind], rx=1.5, title=tip)
             c.text(BAR_LEFT + width(value) + 6, at + 12, f"{time_text(value)} us{mark}", "s")
         ratio = f"{(modelled / measured - 1) * 100:+.0f} %".replace("-", "−") if modelled and measured else ""
         c.text(EDGE, y + 28, ratio, "b e")
-        lines.append(f"{i + 1} {name}: " + ", ".join(f"{time_text(v)} us {text('fig_' + k)}" if v else text(f"fig_no_{k}")
-                                                     for k, v in (("modelled", modelled), ("measured", measured))) + (f" ({ratio})" if ratio else ""))
+        both = ", ".join(f"{time_text(v)} us {text('fig_' + k)}" if v else text(f"fig_no_{k}")
+                         for k, v in (("modelled", modelled), ("measured", measured)))
+        lines.append(f"{i + 1} {name}: {both}" + (f" ({ratio})" if ratio else ""))
         y += PITCH
     _axis(c, low, high, log, width, top, y, behind)
     y += 52
@@ -87,7 +89,10 @@ def _legend(c: Canvas, y: float) -> float:
 
 
 def _axis(c: Canvas, low: float, high: float, log: bool, width, top: float, y: float, behind: int) -> None:
-    marks = [10.0 ** k for k in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)] if log else ticks(low, high, 5)
+    if log:
+        marks = [10.0 ** k for k in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)]
+    else:
+        marks = ticks(low, high, 5)
     for tick in marks:
         c.text(BAR_LEFT + width(tick), y + 17, time_text(tick), "s m c")
     c.path("".join(f"M{number(BAR_LEFT + width(t))} {number(top)}V{number(y + 4)}" for t in marks), "g", at=behind)

@@ -43,8 +43,8 @@ def find_period(bad: np.ndarray) -> Period | None:
         low, high = first - first % p, last + 1 + (-last - 1) % p
         if high - low < 3 * p or len(bad) < low + 3 * p:
             break
-        whole = bad[low:low + (min(high, len(bad)) - low) // p * p].reshape(-1, p)[1:-1] if high - low >= 5 * p else bad[low:low + 3 * p].reshape(-1, p)
-        rate = whole.mean(axis=0)
+        periods = bad[low:low + (min(high, len(bad)) - low) // p * p].reshape(-1, p)
+        rate = (periods[1:-1] if len(periods) >= 5 else periods).mean(axis=0)  # the first and last may be cut
         hit = rate >= 0.9
         if ((rate <= 0.1) | hit).all() and 0 < hit.sum() < p:
             return Period(p, tuple(int(i) for i in np.flatnonzero(hit)), first, last)
@@ -98,8 +98,8 @@ def _finding(bad, cores, tile: int, wrong: np.ndarray, period: Period | None) ->
         return text("fig_mismatch_none")
     at = int(np.argmax(bad))
     core = next((i for i, (start, length) in enumerate(cores) if start <= at < start + length), None)
-    sentences = [text("fig_mismatch_first", at=f"{at:,}", core="?" if core is None else core, tile="?" if core is None else (at - cores[core][0]) // tile,
-                      tiles=int((wrong > 0).sum()), cores=int((wrong > 0).any(axis=1).sum()))]
+    place = dict(core="?", tile="?") if core is None else dict(core=core, tile=(at - cores[core][0]) // tile)
+    sentences = [text("fig_mismatch_first", at=f"{at:,}", **place, tiles=int((wrong > 0).sum()), cores=int((wrong > 0).any(axis=1).sum()))]
     if period:
         offsets = ", ".join(map(str, period.offsets[:8])) + ("…" if len(period.offsets) > 8 else "")
         sentences.append(text("fig_mismatch_period", period=period.period, offsets=offsets))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from labkit import chips
 from labkit.messages import text
 
-from .svg import WIDTH, Canvas, Figure
+from .svg import Canvas, Figure
 from .timeline import FILLS
 from .words import fits, size_text
 
@@ -16,7 +16,8 @@ VECTOR, CUBE = ("MTE2", "V", "MTE3", "S"), ("MTE1", "M", "FIX")
 # Where a tile can be: x, y of its token.
 PLACES = {"gm_in": (44, 136), "vecin": (462, 135), "vecout": (462, 179), "gm_out": (44, 180)}
 # One tile's way: (active pipe, place of the tile); the words are the messages fig_step_0 ... fig_step_7.
-STEPS = ((None, "gm_in"), ("S", "gm_in"), ("MTE2", "vecin"), ("S", "vecin"), ("V", "vecout"), ("S", "vecout"), ("MTE3", "gm_out"), ("S", "gm_out"))
+STEPS = ((None, "gm_in"), ("S", "gm_in"), ("MTE2", "vecin"), ("S", "vecin"),
+         ("V", "vecout"), ("S", "vecout"), ("MTE3", "gm_out"), ("S", "gm_out"))
 
 _GREY = 0.5
 
@@ -47,8 +48,7 @@ def core_on_one_page(active: str | None = None, tile: str | None = None, step: i
         x, y = PLACES[tile]
         c.rect(x, y, 44, 18, "ochre", rx=3, cls="d")
         c.inside(x, y, 44, 18, text("fig_tile_token"), "ochre", size=11)
-    sizes = text("fig_core_sizes", ub=size_text(memory["ub"]), l1=size_text(memory["l1"]), l0a=size_text(memory["l0a"]), l0b=size_text(memory["l0b"]),
-                 l0c=size_text(memory["l0c"]))
+    sizes = text("fig_core_sizes", **{key: size_text(memory[key]) for key in ("ub", "l1", "l0a", "l0b", "l0c")})
     pipes = [f"{name}: {text(f'fig_pipe_{name}')}" for name in VECTOR + CUBE]
     return c.figure(title, "\n".join([finding, *([text("fig_active", pipe=active)] if active else []), sizes, *pipes]), 462)
 

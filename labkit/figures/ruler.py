@@ -57,7 +57,8 @@ def read_buffers(items: Iterable, align: int = 32) -> list[Buffer]:
             raise ValueError(f"buffer {i} needs bytes >= 0 and addr >= 0, got {item!r}")
         pos = str(_get(item, "pos", "position", default=""))
         addr = int(_get(item, "addr", "address", default=cursor))
-        name, kind, group = str(_get(item, "name", default=pos or f"buffer {i}")), str(_get(item, "kind", default="buf")), _get(item, "group")
+        name = str(_get(item, "name", default=pos or f"buffer {i}"))
+        kind, group = str(_get(item, "kind", default="buf")), _get(item, "group")
         if name == pos and group is not None:  # a launch knows which queue a slot belongs to, but not the learner's variable
             name = text("fig_group", kind=text("fig_group_queue" if kind == "queue" else f"fig_kind_{kind}"), group=group)
         buffers.append(Buffer(name, pos, addr, int(count), kind, int(_get(item, "index", "slot", default=0))))
@@ -104,13 +105,12 @@ def memory_ruler(buffers: Iterable, size: int = 192 * KB, reserved: int = 8 * KB
     items = read_buffers(buffers, align)
     usable = size - reserved
     end = max((b.end for b in items), default=0)
-    asked = sum(-(-b.bytes // align) * align for b in items)
     over = max(0, end - usable)
     pieces = _free(items, usable, align)
     free = sum(b - a for a, b in pieces)
     title = text("fig_ruler_title", name=name, size=size_text(size))
     key = "fig_ruler_over" if over else "fig_ruler_fits"
-    finding = text(key, n=len(items), asked=size_text(asked), usable=size_text(usable), over=f"{over:,}", free=size_text(free), end=size_text(end),
+    finding = text(key, n=len(items), usable=size_text(usable), over=f"{over:,}", free=size_text(free), end=size_text(end),
                    share=percent((usable - free) / usable))
     lanes = _lanes(items)
     if any(lanes):
@@ -156,8 +156,8 @@ def _bar(c: Canvas, y: float, items, lanes, pieces, size: int, reserved: int, en
         fill = _FILLS.get(b.pos, "ochre/grid")
         dim = highlight is not None and highlight not in (i, b.name)
         left, wide = x(b.addr), max(x(b.end) - x(b.addr), 0.75)
-        c.rect(left, top + lane * h, wide, h, fill, rx=min(2, wide / 4), title=f"{b.name}, {b.bytes:,} B @ {b.addr:,}", opacity=0.3 if dim else 1,
-               cls="d" if wide > 4 else "")
+        c.rect(left, top + lane * h, wide, h, fill, cls="d" if wide > 4 else "", rx=min(2, wide / 4), opacity=0.3 if dim else 1,
+               title=f"{b.name}, {b.bytes:,} B @ {b.addr:,}")
         clear = max(x(min(b.end, usable)) - left, 0)
         for words in () if dim or (i >= ROWS and len(items) > ROWS) else (f"{i}  {b.name}  {size_text(b.bytes)}", f"{i} {b.name}", str(i)):
             if c.inside(left, top + lane * h, clear, h, words, fill):
@@ -194,12 +194,12 @@ def _limits(c: Canvas, x, top: float, height: float, usable: int, size: int, res
 
 def _table(c: Canvas, y: float, items: list[Buffer], align: int, usable: int, highlight) -> tuple[list[str], float]:
     """One row a buffer with the same number as in the bar; returns the rows as text and the y below."""
-    columns = (LEFT, 46, 196, 276, 372, 478, 512)
+    columns = (LEFT, 46, 196, 276, 412, 478, 512)
     shown = items if len(items) <= ROWS else items[:ROWS - 1]
     rows = []
     if shown:
-        for at, key, cls in zip(columns[1:], ("fig_buffer", "fig_position", "fig_slot", "fig_address", "fig_size"), ("", "", "", " e", " e"), strict=False):
-            c.text(at + (40 if key == "fig_address" else 0), y, text(key), "s m" + cls)
+        for at, key in zip(columns[1:], ("buffer", "position", "slot", "address", "size"), strict=False):
+            c.text(at, y, text(f"fig_{key}"), "s m e" if key in ("address", "size") else "s m")
         y += 8
         c.line(LEFT, y, RIGHT, y, "g")
     for i, b in enumerate(shown, 1):
@@ -221,13 +221,14 @@ def _table(c: Canvas, y: float, items: list[Buffer], align: int, usable: int, hi
         c.text(columns[1], y, shorten(b.name, 144, 12.5), "b")
         c.text(columns[2], y, shorten(b.pos, 76))
         c.text(columns[3], y, shorten(slot, 92))
-        c.text(columns[4] + 40, y, f"{b.addr:,}", "e")
+        c.text(columns[4], y, f"{b.addr:,}", "e")
         c.text(columns[5], y, size_text(b.bytes), "e")
         if note:
             if wrong:
                 c.warn(columns[6] - 12, y - 4)
             c.text(columns[6] + 2, y, shorten("; ".join(note), RIGHT - columns[6] - 2, 11), "s")
-        rows.append(f"{i} {b.name}" + (f" {b.pos}" if b.pos and b.pos != b.name else "") + f", {slot}: {b.bytes:,} B @ {b.addr:,}" + (f" ({'; '.join(note)})" if note else ""))
+        where = f" {b.pos}" if b.pos and b.pos != b.name else ""
+        rows.append(f"{i} {b.name}{where}, {slot}: {b.bytes:,} B @ {b.addr:,}" + (f" ({'; '.join(note)})" if note else ""))
     if len(shown) < len(items):
         y += 19
         rest = items[len(shown):]
@@ -268,7 +269,9 @@ def _zoom(c: Canvas, y: float, addr: int, count: int, align: int) -> tuple[str, 
         used = (max(addr, start), min(addr + count, start + align))
         px = wide / align
         c.rect(x, y, wide, 30, cls="o")
-        for a, b, fill, key in ((start, used[0], "red/back", "fig_zoom_off"), (*used, "blue", "fig_zoom_used"), (used[1], start + align, "grey/diagonal", "fig_zoom_pad")):
+        parts = ((start, used[0], "red/back", "fig_zoom_off"), (*used, "blue", "fig_zoom_used"),
+                 (used[1], start + align, "grey/diagonal", "fig_zoom_pad"))
+        for a, b, fill, key in parts:
             if b > a:
                 words = text(key, bytes=b - a)
                 left, part = x + (a - start) * px, (b - a) * px
@@ -284,6 +287,6 @@ def _zoom(c: Canvas, y: float, addr: int, count: int, align: int) -> tuple[str, 
 
 def memory_ruler_from_record(record, highlight: str | int | None = None, zoom: tuple[int, int] | None = None) -> Figure:
     """The UB as a launch left it: `record.buffers` that live in UB, against `record.ub_size`."""
-    items = {(_get(b, "addr"), _get(b, "bytes"), _get(b, "pos", "position")): b for b in record.buffers  # a loop may allocate one place many times
-             if str(_get(b, "pos", "position", default="")) not in _NOT_UB}.values()
-    return memory_ruler(items, size=int(record.ub_size), highlight=highlight, zoom=zoom)
+    in_ub = [b for b in record.buffers if str(_get(b, "pos", "position", default="")) not in _NOT_UB]
+    once = {(_get(b, "addr"), _get(b, "bytes"), _get(b, "pos", "position")): b for b in in_ub}  # a loop may allocate one place many times
+    return memory_ruler(once.values(), size=int(record.ub_size), highlight=highlight, zoom=zoom)

@@ -50,7 +50,8 @@ svg.§:root{color:#1b1f24;background:#fff}
 .§ .lk-l{stroke:currentColor;fill:none;stroke-opacity:.45}.§ .lk-g{stroke:currentColor;fill:none;stroke-opacity:.16}
 .§ .lk-o{stroke:currentColor;fill:currentColor;fill-opacity:.05;stroke-opacity:.45}
 .§ .lk-d{stroke:#fff;stroke-opacity:.8}
-.§ .lk-q{fill:currentColor;fill-opacity:.06}.§ .lk-y{stroke:#fff;fill:none;stroke-width:3.6;stroke-opacity:.85}.§ .lk-x{stroke:#c62839;fill:none;stroke-width:1.6;stroke-dasharray:4 3}
+.§ .lk-q{fill:currentColor;fill-opacity:.06}.§ .lk-y{stroke:#fff;fill:none;stroke-width:3.6;stroke-opacity:.85}
+.§ .lk-x{stroke:#c62839;fill:none;stroke-width:1.6;stroke-dasharray:4 3}
 .§ .lk-k{stroke:currentColor;fill:none;stroke-width:2}
 """.replace("§", _ID)
 

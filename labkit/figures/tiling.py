@@ -92,7 +92,8 @@ def tiling_map(n: int, blocks: int, tile: int, dtype_bytes: int, split: str | Se
     cores = read_split(n, blocks, dtype_bytes, split)
     groups = _groups(cores, dtype_bytes)
     missing, doubled = _coverage(cores, n)
-    title = text("fig_tiling_title", n=f"{n:,}", size=size_text(n * dtype_bytes), cores=len(cores), tile=f"{tile:,}", tile_size=size_text(tile * dtype_bytes))
+    title = text("fig_tiling_title", n=f"{n:,}", size=size_text(n * dtype_bytes), cores=len(cores), tile=f"{tile:,}",
+                 tile_size=size_text(tile * dtype_bytes))
     sentences = [text("fig_tiling_even", length=f"{groups[0].length:,}")] if len(groups) == 1 else [
         text("fig_tiling_uneven", low=f"{min(g.length for g in groups):,}", high=f"{max(g.length for g in groups):,}")]
     tails = sorted({g.length % tile for g in groups if g.length % tile})
@@ -127,7 +128,8 @@ def _gm_line(c: Canvas, y: float, n: int, cores, groups, dtype_bytes: int) -> fl
     y += 18
     end = max([n, *(start + length for start, length in cores)]) or 1
     if len(cores) <= 64:
-        places = [(i, LEFT + (RIGHT - LEFT) * start / end, (RIGHT - LEFT) * length / end) for i, (start, length) in enumerate(cores) if length]
+        px = (RIGHT - LEFT) / end
+        places = [(i, LEFT + start * px, length * px) for i, (start, length) in enumerate(cores) if length]
     else:
         wide = 56.0
         heads, tails = range(5), range(len(cores) - 3, len(cores))
@@ -143,7 +145,8 @@ def _gm_line(c: Canvas, y: float, n: int, cores, groups, dtype_bytes: int) -> fl
     c.rect(LEFT, y, RIGHT - LEFT, 24, cls="o", rx=2)
     for core, x, wide in places:
         fill = _fill(groups, core)
-        c.rect(x, y, wide, 24, fill, cls="d" if wide > 3 else "", title=text("fig_core_tip", core=core, start=f"{cores[core][0]:,}", length=f"{cores[core][1]:,}"))
+        tip = text("fig_core_tip", core=core, start=f"{cores[core][0]:,}", length=f"{cores[core][1]:,}")
+        c.rect(x, y, wide, 24, fill, cls="d" if wide > 3 else "", title=tip)
         if inside and not c.inside(x, y, wide, 24, text("fig_core", core=core), fill, size=11):
             c.inside(x, y, wide, 24, str(core), fill, size=11)
     first = next((p for p in places if p[0] == groups[0].first), None)
@@ -170,15 +173,16 @@ def _rows(c: Canvas, y: float, groups: list[CoreGroup], tile: int, dtype_bytes: 
             c.text(LEFT, y + 28, text("fig_alike", n=g.count), "s m")
         words = text("fig_elements", n=f"{g.length:,}")
         c.text(BAR_RIGHT + 12, y + 14, words, "b")
-        c.text(BAR_RIGHT + 12, y + 28, text("fig_core_bytes", size=f"{g.length * dtype_bytes:,}", tiles=f"{-(-g.length // tile):,}"), "s m")
-        _tiles(c, y, g, tile, per_element, to_scale, _FILLS[min(i, len(_FILLS) - 1)] if len(shown) == len(groups) else _fill(groups, g.first))
+        volume = text("fig_core_bytes", size=f"{g.length * dtype_bytes:,}", tiles=f"{-(-g.length // tile):,}")
+        c.text(BAR_RIGHT + 12, y + 28, volume, "s m")
+        _tiles(c, y, g, tile, per_element, to_scale, _fill(groups, g.first))
         y += 34
         for flag in flags:
             c.warn(BAR_LEFT + 9, y + 7)
             c.text(BAR_LEFT + 24, y + 12, flag, "s")
             y += 19
         y += 12
-        lines.append(f"{name}: {words}, {text('fig_core_bytes', size=f'{g.length * dtype_bytes:,}', tiles=-(-g.length // tile))}" + (f"; {'; '.join(flags)}" if flags else ""))
+        lines.append(f"{name}: " + "; ".join([f"{words}, {volume}", *flags]))
     if any(g.length % tile for g in shown):
         c.rect(LEFT, y - 10, 22, 12, "orange/diagonal", rx=2)
         c.text(LEFT + 28, y, text("fig_tail_legend"), "s m")
@@ -206,8 +210,8 @@ def _tiles(c: Canvas, y: float, g: CoreGroup, tile: int, per_element: float, to_
     if tail:
         part, words = tail * per_element, text("fig_tail", n=f"{tail:,}")
         c.rect(x, y, max(part, 1.5), 30, "orange/diagonal", cls="d" if part > 3 else "", title=words)
-        if not c.inside(x, y, part, 30, words, "orange/diagonal", size=11) and not c.inside(x, y, part, 30, f"{tail:,}", "orange/diagonal", size=11) \
-                and fits(words, BAR_RIGHT - x - part - 4, 11):
+        said = any(c.inside(x, y, part, 30, w, "orange/diagonal", size=11) for w in (words, f"{tail:,}"))
+        if not said and fits(words, BAR_RIGHT - x - part - 4, 11):
             c.text(x + part + 5, y + 19, words, "s")
 
 

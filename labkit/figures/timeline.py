@@ -100,7 +100,7 @@ def _finding(panels, lanes_by_panel: list[list[Lane]], low: float, high: float) 
     if len(panels) == 2:
         (a, _, name_a), (b, _, name_b) = panels
         first, second = _duration(a), _duration(b)
-        said = text("fig_compare", a=name_a, b=name_b, ta=time_text(first), tb=time_text(second), ka=kind_text(a.kind), kb=kind_text(b.kind))
+        said = text("fig_compare", a=name_a, ta=time_text(first), ka=kind_text(a.kind), b=name_b, tb=time_text(second), kb=kind_text(b.kind))
         if a.kind == b.kind and first > 0:
             said = join(said, text("fig_compare_ratio", a=name_a, b=name_b, ratio=f"{second / first:.2f}"))
         return said
@@ -109,8 +109,8 @@ def _finding(panels, lanes_by_panel: list[list[Lane]], low: float, high: float) 
         return text("fig_time_empty")
     busiest = max(lanes, key=lambda lane: lane.busy_us)
     both = max(overlap([x for x in lanes if x.block == block and x.pipe != "S"]) for block in {x.block for x in lanes})
-    said = text("fig_time_finding", us=time_text(span), kind=kind_text(trace.kind), pipe=busiest.pipe, share=percent(busiest.busy_us / span),
-                both=percent(both / span))
+    said = text("fig_time_finding", total=time_text(_duration(trace)), us=time_text(span), kind=kind_text(trace.kind), pipe=busiest.pipe,
+                share=percent(busiest.busy_us / span), both=percent(both / span))
     if trace.total > len(trace.rows):
         said = join(said, text("fig_time_cut", n=f"{len(trace.rows):,}", total=f"{trace.total:,}"))
     return said
@@ -128,7 +128,9 @@ def _draw(panels, low: float, high: float, max_bars: int, title: str) -> Figure:
     c.text(EDGE, y - 6, text("fig_busy"), "m s e")
     top, rows, notes, drawn, behind = y, [], [], [], c.mark()
     for (trace, blocks, label), lanes in zip(panels, lanes_by_panel, strict=True):
-        span = high - low if len(panels) == 1 else max((float(lane.spans[-1, 1]) for lane in lanes), default=high) - low  # each launch by its own time
+        span = high - low
+        if len(panels) > 1:  # side by side, each launch is busy by its own time
+            span = max((float(lane.spans[-1, 1]) for lane in lanes), default=high) - low
         if label:
             y += 12 if not rows else 22
             c.text(16, y, shorten(label, 460, 12.5), "b")
@@ -175,7 +177,8 @@ def _lane(c: Canvas, lane: Lane, trace: Trace, y: float, low: float, us_per_px: 
         x, wide = LEFT + (bar.start - low) / us_per_px, max((bar.end - bar.start) / us_per_px, 0.6)
         merged = bar.count > 1
         high = max(BAR * bar.share, 2.5) if merged else BAR
-        where = text("fig_line", line=", ".join(map(str, bar.lines[:4])) + ("…" if len(bar.lines) > 4 else "")) if any(line > 0 for line in bar.lines) else ""
+        known = [str(line) for line in bar.lines if line > 0]
+        where = text("fig_line", line=", ".join(known[:4]) + ("…" if len(known) > 4 else "")) if known else ""
         ops = ", ".join(bar.ops[:3]) + ("…" if len(bar.ops) > 3 else "")
         head = text("fig_merged", n=f"{bar.count:,}") + ": " + ops if merged else ops
         tip = f"{head} {where} {time_text(bar.start)}–{time_text(bar.end)} us"
@@ -191,8 +194,8 @@ def _lane(c: Canvas, lane: Lane, trace: Trace, y: float, low: float, us_per_px: 
 
 def _row(lane: Lane, trace: Trace, span: float, name_block: bool) -> str:
     block = text("fig_block", block=lane.block) + " " if name_block else ""
-    return block + text("fig_lane_row", pipe=lane.pipe, share=percent(lane.busy_us / span), n=f"{len(lane.rows):,}", us=time_text(lane.busy_us),
-                        op=trace.op(lane.main_op))
+    return block + text("fig_lane_row", pipe=lane.pipe, share=percent(lane.busy_us / span), us=time_text(lane.busy_us),
+                        n=f"{len(lane.rows):,}", op=trace.op(lane.main_op))
 
 
 def _axis(c: Canvas, low: float, high: float, us_per_px: float, top: float, y: float, panels, behind: int) -> None:
@@ -208,15 +211,17 @@ def _axis(c: Canvas, low: float, high: float, us_per_px: float, top: float, y: f
     c.text(RIGHT, y + 32, words, "s e")
 
 
-def _marks(c: Canvas, trace: Trace, lanes: list[Lane], tops: list[float], low: float, us_per_px: float, before: int) -> list[tuple[str, str]]:
+def _marks(c: Canvas, trace: Trace, lanes: list[Lane], tops: list[float], low: float, us_per_px: float,
+           before: int) -> list[tuple[str, str]]:
     """Draw the races of one panel; returns (mark, sentence) for the lines below the chart."""
-    notes = []
+    notes, named = [], []
     for mark in marks_of(trace, lanes):
         f, name = mark.finding, str(mark.number + before)
         numbers = f.numbers or {}
         sentence = text("fig_race", code=f.code, line=f.line, block=f.block, count=f.count)
         if numbers.get("other_line"):
-            sentence = join(sentence, text("fig_race_other", pipe=numbers.get("pipe", "?"), other=numbers.get("other", "?"), line=numbers["other_line"]))
+            other = text("fig_race_other", pipe=numbers.get("pipe", "?"), other=numbers.get("other", "?"), line=numbers["other_line"])
+            sentence = join(sentence, other)
         notes.append((name, sentence))
         if mark.at is None:
             continue
@@ -228,7 +233,8 @@ def _marks(c: Canvas, trace: Trace, lanes: list[Lane], tops: list[float], low: f
             c.add(f'<circle cx="{number(x2)}" cy="{number(y2)}" r="4.5" fill="#c62839" stroke="#fff" stroke-width="1.5"/>')
         c.warn(x, y, name)
         wide = text_width(str(f.code), 11, bold=True)
-        if not any(abs(x - LEFT - (m.at[1] - low) / us_per_px) < 60 for m in marks_of(trace, lanes)[:mark.number - 1] if m.at and m.at[0] == mark.at[0]):
+        if all(abs(x - at) >= 80 or lane != mark.at[0] for at, lane in named):  # else its number has to do
+            named.append((x, mark.at[0]))
             words = str(f.code)
             at = x + 13 if x + 13 + wide < RIGHT or not fits(words, x - LEFT) else x - 15 - wide
             c.rect(at - 3, y - 14, wide + 6, 13, "red", rx=3)

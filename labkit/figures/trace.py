@@ -4,7 +4,6 @@ All times are microseconds, as in LaunchRecord.timeline (fields block, pipe, op,
 """
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,15 +36,21 @@ class Trace:
 
 
 def read_trace(source) -> Trace:
-    """A LaunchRecord (anything with `.timeline`) or the structured array itself. Raises TypeError for anything else, ValueError for a launch without one."""
+    """A LaunchRecord (anything with `.timeline`) or the structured array itself. Raises TypeError for anything else, ValueError for
+    a launch that left none.
+    """
     rows = getattr(source, "timeline", source)
     if rows is None:
         raise ValueError(text("fig_no_timeline"))
     if not isinstance(rows, np.ndarray) or not {"block", "pipe", "start", "end"} <= set(rows.dtype.names or ()):
         raise TypeError(f"want a LaunchRecord or a structured array with block, pipe, op, line, start, end; got {type(source).__name__}")
-    take = lambda name, default: default if getattr(source, name, None) is None else getattr(source, name)  # noqa: E731
-    return Trace(rows, list(take("op_names", [])), list(take("pipe_names", PIPES)), str(take("time_kind", "modelled")), str(take("kernel", "")),
-                 take("time_us", None), int(take("timeline_total", len(rows))), list(take("findings", [])))
+
+    def take(name: str, default):
+        value = getattr(source, name, None)
+        return default if value is None else value
+
+    return Trace(rows, list(take("op_names", [])), list(take("pipe_names", PIPES)), str(take("time_kind", "modelled")),
+                 str(take("kernel", "")), take("time_us", None), int(take("timeline_total", len(rows))), list(take("findings", [])))
 
 
 @dataclass
@@ -90,6 +95,10 @@ def _spans(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return np.stack([start[first], reach[np.r_[first[1:] - 1, len(end) - 1]]], axis=1)
 
 
+def _rank(pipe: str) -> int:
+    return LANE_ORDER.index(pipe) if pipe in LANE_ORDER else len(LANE_ORDER)
+
+
 def lanes_of(trace: Trace, blocks: list[int], t0: float, t1: float) -> list[Lane]:
     """Lanes that are not empty in [t0, t1], block by block in LANE_ORDER; instructions are clipped to the window."""
     lanes = []
@@ -97,8 +106,7 @@ def lanes_of(trace: Trace, blocks: list[int], t0: float, t1: float) -> list[Lane
         mine = trace.rows[trace.rows["block"] == block]
         mine = mine[(mine["end"] > t0) & (mine["start"] < t1)].copy()
         mine["start"], mine["end"] = np.maximum(mine["start"], t0), np.minimum(mine["end"], t1)
-        codes = sorted(set(mine["pipe"].tolist()), key=lambda p: (LANE_ORDER.index(trace.pipe(p)) if trace.pipe(p) in LANE_ORDER else 99, p))
-        for code in codes:
+        for code in sorted(set(mine["pipe"].tolist()), key=lambda p: (_rank(trace.pipe(p)), p)):
             rows = mine[mine["pipe"] == code]
             rows = rows[np.lexsort((rows["end"], rows["start"]))]
             lanes.append(Lane(block, trace.pipe(code), rows, _spans(rows["start"], rows["end"])))
@@ -119,7 +127,8 @@ def merge(lane: Lane, trace: Trace, least: float, group: float) -> list[Bar]:
     for a, b, end, busy in zip(first.tolist(), last.tolist(), ends.tolist(), sums.tolist(), strict=True):
         head, start = rows[a:min(b, a + 200)], float(rows["start"][a])
         ops = [trace.op(code) for code in dict.fromkeys(head["op"].tolist())]
-        bars.append(Bar(start, end, b - a, ops, list(dict.fromkeys(head["line"].tolist())), min(1.0, busy / (end - start)) if end > start else 1.0))
+        share = min(1.0, busy / (end - start)) if end > start else 1.0
+        bars.append(Bar(start, end, b - a, ops, list(dict.fromkeys(head["line"].tolist())), share))
     return bars
 
 
@@ -184,8 +193,3 @@ def _find(lanes: list[Lane], block: int, pipe, line: int, near: float | None) ->
             if best is None or (near is not None and abs(at - near) < abs(best[1] - near)):
                 best = (i, at)
     return best
-
-
-def top_lines(lane: Lane, trace: Trace, count: int = 1) -> list[str]:
-    """The source lines with the most instructions, as text."""
-    return [str(line) for line, _ in Counter(lane.rows["line"].tolist()).most_common(count) if line > 0]

@@ -19,6 +19,7 @@ from .words import percent, size_text
 
 DTYPES = {"half": 2, "bfloat16_t": 2, "float": 4, "int32_t": 4, "int16_t": 2, "int8_t": 1}
 ALIGN = 32
+_LABEL = {"description_width": "170px"}
 POSITION_LIMIT = 8  # buffers on one TPosition: A2 has eight event ids for them
 
 
@@ -92,10 +93,11 @@ def _build(words: str, controls: dict, show):
 def _slider(key: str, value: int, low: int, high: int):
     import ipywidgets
 
-    return ipywidgets.IntSlider(value=value, min=low, max=high, description=text(key), style={"description_width": "170px"}, layout={"width": "620px"})
+    return ipywidgets.IntSlider(value=value, min=low, max=high, description=text(key), style=_LABEL, layout={"width": "620px"})
 
 
-def memory_ruler_widget(size: int = 192 * KB, reserved: int = 8 * KB, tile: int = 4096, dtype: str = "half", depth: int = 2, queues: int = 3):
+def memory_ruler_widget(size: int = 192 * KB, reserved: int = 8 * KB, tile: int = 4096, dtype: str = "half", depth: int = 2,
+                        queues: int = 3):
     """Tile length, type, slots and queues against UB, live. Raises KeyError for a type that DTYPES does not have."""
     DTYPES[dtype]
     if plain() or _panel() is None:
@@ -105,7 +107,7 @@ def memory_ruler_widget(size: int = 192 * KB, reserved: int = 8 * KB, tile: int 
 
     controls = {
         "tile": _slider("fig_control_tile", tile, 8, max(size // 8, tile)),
-        "dtype": ipywidgets.Dropdown(options=list(DTYPES), value=dtype, description=text("fig_control_dtype"), style={"description_width": "170px"}),
+        "dtype": ipywidgets.Dropdown(options=list(DTYPES), value=dtype, description=text("fig_control_dtype"), style=_LABEL),
         "depth": _slider("fig_control_depth", depth, 1, max(4, depth)),
         "queues": _slider("fig_control_queues", queues, 1, max(6, queues)),
     }
