@@ -28,11 +28,9 @@ def ascendc(line: str, cell: str):
         raise ValueError(messages.text("magics.name", name=asked.name))
     from labkit.diagnostics import CompileError
     from labkit.kernel import kernel
-    text = f'#line {_FIRST_LINE} "cell {asked.name}"\n{cell}'
     try:
-        made = kernel(text=text, name=asked.name, **({"entry": asked.entry} if asked.entry else {}))
-        if hasattr(made, "build"):
-            made.build()
+        # The empty line stands for the magic's, so that line numbers are the cell's.
+        made = kernel(text="\n" * (_FIRST_LINE - 1) + cell, filename=f"cell {asked.name}", entry=asked.entry)
     except CompileError as error:
         if asked.expect != "compile":
             raise

@@ -7,7 +7,9 @@ are checked here, and the error says what the choices are.
 """
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 from dataclasses import dataclass
 
 from labkit import chips, messages
@@ -75,7 +77,8 @@ def setup(TARGET: str = "auto", DEVICE: int = 0, SEED: int = 0, STRICT: bool = F
     values = validate({"TARGET": TARGET, "DEVICE": DEVICE, "SEED": SEED, "STRICT": STRICT, "QUICK": QUICK})
     session = _make(**values)
     os.environ["LABKIT_TARGET"] = session.target
-    os.environ["LABKIT_DEVICE"] = str(session.device)
+    if session.target == "twin":
+        _simulate()
     if session.strict:
         os.environ["LABKIT_STRICT"] = "1"
     elif _current is not None and _current.strict:
@@ -104,14 +107,19 @@ def _make(TARGET: str, DEVICE: int, SEED: int, STRICT: bool, QUICK: bool) -> Ses
 
 
 def npu() -> tuple[bool, str]:
-    """(usable, why not)."""
-    try:
-        from labkit.device import usable_npu
-    except ImportError as error:
-        return False, str(error)
-    found = usable_npu()
-    usable, reason = found if isinstance(found, tuple) else (found, "")
-    return bool(usable), "" if usable else str(reason or "torch_npu finds none")
+    """(usable, why not). Imports nothing heavy where torch_npu is not even installed."""
+    if importlib.util.find_spec("torch_npu") is None and "torch_npu" not in sys.modules:
+        return False, messages.text("session.no-torch-npu")
+    from labkit.device import usable_npu
+    return (True, "") if usable_npu() else (False, messages.text("session.npu-probe"))
+
+
+def _simulate() -> None:
+    """TARGET = "twin" holds on a node too; once torch_npu is loaded there is no way back in this process."""
+    loaded = sys.modules.get("labkit.device")  # importing it would install what LABKIT_DEVICE says at that moment
+    if loaded is not None and loaded.mode() == "npu":
+        raise ValueError(messages.text("session.restart"))
+    os.environ["LABKIT_DEVICE"] = "sim"
 
 
 def _seed(seed: int) -> None:

@@ -21,7 +21,7 @@ from labkit.exercise.stub import CELL, Joined, RegionError, Template, given_name
 # What this process knows of each exercise: the last cell, hints given, whether it passed. A restart forgets it; the log does not.
 _cells: dict[str, tuple[str, int]] = {}
 _hints: dict[str, int] = {}
-_passed: set[str] = set()
+_passed: dict[str, str] = {}
 
 
 def hint_level(exercise_id: str, level: int | None = None) -> int:
@@ -35,15 +35,16 @@ def has_passed(exercise_id: str) -> bool:
     return exercise_id in _passed
 
 
-def last_cell(exercise_id: str) -> str | None:
-    return _cells.get(exercise_id, (None, 1))[0]
+def passed_cell(exercise_id: str) -> str:
+    """The text that passed last."""
+    return _passed[exercise_id]
 
 
 def forget(exercise_id: str) -> None:
     """What `reset` undoes: the cell, the hints, the pass."""
     _cells.pop(exercise_id, None)
     _hints.pop(exercise_id, None)
-    _passed.discard(exercise_id)
+    _passed.pop(exercise_id, None)
 
 
 @dataclass
@@ -83,7 +84,7 @@ def finish(spec: Spec, result: Result, source: str, seconds: float) -> None:
     """What every kind of check does at its end: title, next step, and the log."""
     result.title, result.seconds, result.hint_level = pick(spec.title), seconds, _hints.get(spec.id, 0)
     if result.state == "PASS":
-        _passed.add(spec.id)
+        _passed[spec.id] = source
         result.next.append(messages.text("exercise.compare-offer", id=spec.id))
     elif result.state in ("FAIL", "TODO"):
         level = result.hint_level
@@ -93,14 +94,14 @@ def finish(spec: Spec, result: Result, source: str, seconds: float) -> None:
         diagnosis=result.diagnosis, hint_level=result.hint_level)
 
 
-def examine(spec: Spec, source: str, first_line: int = 1) -> Result:
-    """The verdict alone: no log, no strictness, no memory of earlier checks."""
+def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = False) -> Result:
+    """The verdict alone: no log, no strictness, no memory of earlier checks. even_stub: judge our stub like any other code."""
     from labkit.session import current
     session = current()
     target = session.target if spec.on_device else "host"
     result = Result(spec.id, "PASS", target=target)
     ours = template(spec)
-    if ours.is_stub(source):
+    if ours.is_stub(source) and not even_stub:
         result.state, result.lines = "TODO", [messages.text("exercise.todo")]
         if target != "host":
             result.checked_on = messages.text("exercise.would-check-on", target=target)
@@ -167,19 +168,22 @@ def _rank(failure: Failure) -> int:
 def _build(spec: Spec, joined: Joined, name: str):
     """(kernel or function, None) or (None, Failure)."""
     if spec.kind == "kernel":
+        from labkit.cxxkernels import SourceError
         from labkit.diagnostics import CompileError
         try:
-            return launch.build(joined.text, spec.id, spec.entry), None
+            return launch.build(joined.text, name, spec.entry), None
         except CompileError as error:
             first = (error.problems or [{}])[0]
             where = f"{paths.display_path(first['file'])}:{first.get('line', 0)}" if first.get("file") else ""
-            numbers = {"where": where, "message": first.get("message") or str(error), "hint": first.get("hint") or messages.text("exercise.compile-hint")}
+            if isinstance(error, SourceError):  # found in the text before the compiler applied #line
+                where = _place(joined, name, error.line)
+            numbers = {"message": first.get("message") or str(error), "hint": first.get("hint") or messages.text("exercise.compile-hint")}
             return None, Failure(None, Diagnosis("compile", numbers), where=where)
     try:
         return launch.function(joined.text, name, spec.entry), None
     except SyntaxError as error:
         where = _place(joined, name, error.lineno or 0)
-        return None, Failure(None, Diagnosis("compile", {"where": where, "message": error.msg, "hint": messages.text("exercise.compile-hint")}), where=where)
+        return None, Failure(None, Diagnosis("compile", {"message": error.msg, "hint": messages.text("exercise.compile-hint")}), where=where)
     except Exception as error:
         return None, _exception(error, joined, name)
 
@@ -231,7 +235,7 @@ def _exception(error: Exception, joined: Joined, name: str) -> Failure:
     places = [joined.place(f.lineno or 0) for f in frames]
     mine = [n for kind, n in places if kind == CELL]
     where = f"{name}:{mine[-1]}" if mine else f"{given_name(name)}:{places[-1][1]}" if places else name
-    return Failure(None, Diagnosis("exception", {"type": type(error).__name__, "where": where, "message": str(error) or "-"}), where=where)
+    return Failure(None, Diagnosis("exception", {"type": type(error).__name__, "message": str(error) or "-"}), where=where)
 
 
 def _place(joined: Joined, name: str, line: int) -> str:
@@ -305,6 +309,7 @@ def reference_us(spec: Spec, ours: Template, case: Case) -> float:
     solution = ours.solution()
     key = (spec.id, current().target, case.name, case.blocks, solution)
     if key not in _references:
-        kernel = launch.build(ours.join(solution, f"solution {spec.id}").text, spec.id, spec.entry)
+        name = f"solution {spec.id}"
+        kernel = launch.build(ours.join(solution, name).text, name, spec.entry)
         _references[key] = launch.run_kernel(spec, kernel, case)[1].time_us
     return _references[key]

@@ -5,9 +5,9 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-from labkit import messages, paths
-from labkit.exercise.check import check, forget, has_passed, hint_level, last_cell
-from labkit.exercise.predict import answer, predict, question, show
+from labkit import messages
+from labkit.exercise.check import check, forget, has_passed, hint_level, passed_cell
+from labkit.exercise.predict import answer, filled, predict, question, show
 from labkit.exercise.progress import record as log
 from labkit.exercise.result import Result, Shown
 from labkit.exercise.spec import HINT_LEVELS, Spec, pick
@@ -55,7 +55,7 @@ class Exercise:
         level = min(level, HINT_LEVELS)
         hint_level(self.id, level)
         log("hint", self.id, hint_level=level)
-        return Shown(messages.text(key, level=level, levels=HINT_LEVELS, text=pick(self.spec.hints[level - 1])))
+        return Shown(messages.text(key, level=level, levels=HINT_LEVELS, text=hint_text(self.spec, level)))
 
     def reset(self) -> Shown:
         """The stub again, as a new cell where the front end can add one; hints start over."""
@@ -73,7 +73,7 @@ class Exercise:
         """After PASS: our solution, the learner's, and why."""
         if not has_passed(self.id):
             return Shown(messages.text("exercise.compare-locked", id=self.id))
-        return self._solution(mine=last_cell(self.id) if self.spec.kind != "predict" else None)
+        return self._solution(mine=passed_cell(self.id) if self.spec.kind != "predict" else None)
 
     def _solution(self, mine: str | None = None) -> Shown:
         parts = []
@@ -84,15 +84,20 @@ class Exercise:
                 parts.append((messages.text("exercise.your-code"), mine))
             parts.append((messages.text("exercise.solution"), template(self.spec).solution()))
         parts.append((messages.text("exercise.why-title"), ""))
-        parts.append((pick(self.spec.why), ""))
+        parts.append((filled(self.spec, self.spec.why), ""))
         plain = "\n".join(f"{head}\n\n{code}\n" if code else head for head, code in parts)
         return Shown(plain, "".join(f"<div>{html.escape(head)}</div>" + (f"<pre>{html.escape(code)}</pre>" if code else "") for head, code in parts))
+
+
+def hint_text(spec: Spec, level: int, lang: str | None = None) -> str:
+    """Hint `level`, counted from 1."""
+    return filled(spec, spec.hints[level - 1], lang)
 
 
 def given_code(spec: Spec) -> Shown:
     """The whole file with line numbers; the regions hold the stub and are marked. Lines are those of the solution's file."""
     ours, lang = template(spec), messages.language()
-    title = messages.text("exercise.given", file=paths.display_path(spec.solution_path) if spec.solution_path.is_relative_to(paths.repo_root()) else spec.solution_path.name)
+    title = messages.text("exercise.given", id=spec.id)
     rows: list[tuple[str, str, bool]] = []
     starts = {region.first: (k, region) for k, region in enumerate(ours.regions)}
     number = 1

@@ -24,10 +24,10 @@ class Output:
     dtype: str
 
 
-def build(text: str, name: str, entry: str):
-    """The kernel `entry` of an Ascend C text. Raises labkit.CompileError."""
+def build(text: str, filename: str, entry: str):
+    """The kernel `entry` of an Ascend C text, which messages call `filename`. Raises labkit.CompileError."""
     from labkit.kernel import kernel
-    return kernel(text=text, name=name, entry=entry)
+    return kernel(text=text, filename=filename, entry=entry)
 
 
 def function(text: str, filename: str, entry: str) -> Callable:

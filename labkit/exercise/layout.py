@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 UB_ALIGN = 32  # bytes; DataCopy's unit
-MAP_COLUMNS = 64
+MAP_COLUMNS, MAP_ROWS = 64, 32
 
 
 def splits(n: int, blocks: int, tile: int | None, itemsize: int) -> list[np.ndarray]:
@@ -74,36 +74,47 @@ def owners(at: Layout) -> tuple[np.ndarray, np.ndarray]:
         return tiles % at.blocks, tiles // at.blocks
     block = np.searchsorted(at.starts, index, side="right") - 1
     block = np.clip(block, 0, at.blocks - 1)
-    longest = int(np.diff(at.starts).max(initial=1))
-    step = at.tile or max(1, -(-longest // 16))
-    return block, (index - at.starts[block]) // step
+    return block, (index - at.starts[block]) // step_of(at)
+
+
+def step_of(at: Layout) -> int:
+    """Elements of one column of the map."""
+    longest = 1 if at.starts is None else int(np.diff(at.starts).max(initial=1))
+    return at.tile or max(1, -(-longest // 16))
 
 
 @dataclass(frozen=True)
 class MismatchMap:
-    """Wrong elements per block and tile. wrong, total: int64[blocks, tiles]; total 0 where a block has no such tile."""
+    """Wrong elements per block and tile. wrong, total: int64[blocks, tiles]; total 0 where a block has no such tile.
+
+    bad: bool[n]; cores: (start, length) of each block, None for an interleaved layout; step: elements of a column.
+    """
     wrong: np.ndarray
     total: np.ndarray
-    tile: int | None
+    bad: np.ndarray
+    cores: list[tuple[int, int]] | None
+    step: int
 
     def text(self) -> list[str]:
         """One line a block: `.` right, `o` partly wrong, `X` all wrong. Cut at 64 tiles and 32 blocks."""
         rows = []
         width = min(self.wrong.shape[1], MAP_COLUMNS)
-        for b in range(min(len(self.wrong), 32)):
+        for b in range(min(len(self.wrong), MAP_ROWS)):
             marks = "".join(" " if t == 0 else "." if w == 0 else "X" if w == t else "o" for w, t in zip(self.wrong[b, :width], self.total[b, :width]))
             rows.append(f"{b:>3} |{marks}|" + (" ..." if self.wrong.shape[1] > width else ""))
-        if len(self.wrong) > 32:
-            rows.append(f"... {len(self.wrong) - 32} more blocks")
-        return rows
+        return rows + ([f"... +{len(self.wrong) - MAP_ROWS}"] if len(self.wrong) > MAP_ROWS else [])
 
     def figure(self):
-        """The map as a figure (labkit.figures)."""
-        from labkit import figures
-        return figures.mismatch(self.wrong, self.total, tile=self.tile)
+        """The map as a labkit.figures.Figure; None where a block's elements are not one range."""
+        if self.cores is None:
+            return None
+        from labkit.figures.mismatch import mismatch_map as draw
+        return draw(self.bad, len(self.cores), self.step, split=self.cores)
 
     def as_json(self) -> dict:
-        return {"wrong": self.wrong.tolist(), "total": self.total.tolist(), "tile": self.tile}
+        """Counts, cut as in text()."""
+        part = (slice(0, MAP_ROWS), slice(0, MAP_COLUMNS))
+        return {"wrong": self.wrong[part].tolist(), "total": self.total[part].tolist(), "blocks": len(self.wrong), "tiles": self.wrong.shape[1]}
 
 
 def mismatch_map(wrong: np.ndarray, at: Layout) -> MismatchMap:
@@ -113,4 +124,5 @@ def mismatch_map(wrong: np.ndarray, at: Layout) -> MismatchMap:
     counts, totals = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     np.add.at(totals, (block, tile), 1)
     np.add.at(counts, (block[wrong], tile[wrong]), 1)
-    return MismatchMap(counts, totals, at.tile)
+    cores = None if at.starts is None else [(int(a), int(b - a)) for a, b in zip(at.starts[:-1], at.starts[1:])]
+    return MismatchMap(counts, totals, wrong, cores, step_of(at))

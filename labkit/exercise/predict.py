@@ -53,9 +53,15 @@ def answer(spec: Spec) -> Any:
 
 def question(spec: Spec, lang: str | None = None) -> str:
     """The question with its numbers, and its choices."""
-    lines = [pick(spec.question, lang).format(**given(spec))]
-    lines += [f"- `\"{c['key']}\"`: {pick(c, lang).format(**given(spec))}" for c in spec.answer.choices]
+    lines = [filled(spec, spec.question, lang)]
+    lines += [f"- `\"{c['key']}\"`: {filled(spec, c, lang)}" for c in spec.answer.choices]
     return "\n".join(lines) if len(lines) == 1 else lines[0] + "\n\n" + "\n".join(lines[1:])
+
+
+def filled(spec: Spec, table: dict, lang: str | None = None) -> str:
+    """A text of the spec; in a prediction's texts {name} stands for a given number."""
+    text = pick(table, lang)
+    return text.format(**given(spec)) if spec.kind == "predict" else text
 
 
 def predict(exercise_id: str, value: Any) -> Result:
@@ -120,7 +126,7 @@ def judge(spec: Spec, value: Any, right: Any) -> Diagnosis | None:
     got = show(spec, value)
     for mutant in spec.mutants:
         if mutant.say and equal(spec, value, evaluate(spec, mutant.value)):
-            return Diagnosis("prediction-mutant", {"got": got, "say": pick(mutant.say).format(**given(spec))})
+            return Diagnosis("prediction-mutant", {"got": got, "say": filled(spec, mutant.say)})
     if wanted == "text":
         return Diagnosis("prediction-wrong-text", {"got": got})
     if wanted == "choice":

@@ -53,7 +53,8 @@ class Result:
 
     def _head(self) -> str:
         word = messages.text(f"exercise.state-{self.state}")
-        return f"{_SIGN[self.state]} {word}  {self.exercise}" + (f": {self.title}" if self.title else "")
+        key = f"  [{self.diagnosis}]" if self.diagnosis else ""
+        return f"{_SIGN[self.state]} {word}  {self.exercise}" + (f": {self.title}" if self.title else "") + key
 
     def _labelled(self) -> list[str]:
         if self.state == "FAIL" and len(self.lines) == 3:
@@ -100,10 +101,10 @@ class Result:
 
 
 def _map_html(map: MismatchMap) -> str:
-    try:
-        return map.figure().svg
-    except (ImportError, AttributeError):
-        return f"<pre style='margin:.3em 0;line-height:1.2'>{html.escape(messages.text('exercise.map-legend'))}\n" + html.escape("\n".join(map.text())) + "</pre>"
+    figure = map.figure()
+    if figure is not None:
+        return figure.svg
+    return f"<pre style='margin:.3em 0;line-height:1.2'>{html.escape(messages.text('exercise.map-legend'))}\n" + html.escape("\n".join(map.text())) + "</pre>"
 
 
 class CheckFailed(AssertionError):

@@ -26,7 +26,10 @@ Text = dict  # {"en": ..., "zh": ...}
 
 
 class SpecError(ValueError):
-    """A spec.toml that cannot be used: `file: what is wrong; what to try`."""
+    """A spec.toml that cannot be used: `file: what is wrong; what to try`. Also an unknown exercise id."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 def pick(table: Text | None, lang: str | None = None) -> str:
@@ -165,7 +168,7 @@ def load(exercise_id: str) -> Spec:
     known = folders()
     if exercise_id not in known:
         close = _close(exercise_id, known)
-        raise SpecError(f"no exercise {exercise_id!r}; " + (f"did you mean {close!r}? " if close else "") + f"there are {len(known)}, in kernels/*/exercises/")
+        raise SpecError(f"no exercise {exercise_id!r}; " + (f"did you mean {close!r}? " if close else "") + f"labkit.progress() lists all {len(known)}")
     file = known[exercise_id] / "spec.toml"
     key = (file, file.stat().st_mtime_ns)
     if key not in _loaded:
