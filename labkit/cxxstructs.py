@@ -37,6 +37,7 @@ class Struct(list):
     def __init__(self, fields=(), *, pack: int | None = None, align: int | None = None) -> None:
         super().__init__(fields)
         self.pack, self.align = pack, align
+        self.made: type[ctypes.Structure] | None = None  # one Python type a struct, or nested ones would not fit
 
 
 def canonical(ctype: str) -> str:
@@ -198,6 +199,8 @@ def _declared(statement: str, constants, names, table) -> list[tuple[str, str, i
 def as_ctypes(name: str, table: Mapping[str, Struct]) -> type[ctypes.Structure]:
     """The ctypes.Structure of table[name], nested structs included. Raises KeyError for an unknown struct."""
     spec = table[name]
+    if spec.made is not None:
+        return spec.made
     members = []
     for ctype, field, length in spec:
         member = SCALARS[ctype] if ctype in SCALARS else as_ctypes(ctype, table)
@@ -210,6 +213,7 @@ def as_ctypes(name: str, table: Mapping[str, Struct]) -> type[ctypes.Structure]:
     if spec.align and size % spec.align:  # C rounds the size of an alignas struct up
         body["_fields_"] = [*members, ("_tail", ctypes.c_uint8 * (-size % spec.align))]
         made = type(name, (ctypes.Structure,), body)
+    spec.made = made
     return made
 
 

@@ -61,7 +61,7 @@ def _lower_launches(text: str, filename: str) -> str:
         close = _launch_end(masked, m.end())
         if close is None:
             raise wrong("source.launch_form", name=" ".join(name.split()))
-        count = len(split(masked, m.end(), close, angles=True))
+        count = _parts(masked, m.end(), close)
         if count != 3:
             raise wrong("source.launch_three", name=" ".join(name.split()), count=count)
         words = " ".join(mask(name).split()).replace('"', "'")
@@ -89,7 +89,7 @@ def _callee(masked: str, at: int) -> int | None:
 def _launch_end(masked: str, start: int) -> int | None:
     """Offset of the `>>>` of the launch whose configuration starts at `start`; a `(` must follow it.
 
-    `f<g<int>>>(3), nullptr, s>>>(x)`: the first `>>>(` closes templates; one that leaves a bracket open, or too few
+    `f<g<h<int>>>(3), nullptr, s>>>(x)`: the first `>>>(` closes templates; one that leaves a bracket open, or too few
     parts, is not the end unless no other is.
     """
     first = None
@@ -104,6 +104,12 @@ def _launch_end(masked: str, start: int) -> int | None:
         if inside.count("<") == inside.count(">") and len(split(masked, start, at, angles=False)) >= 3:
             return at
     return first
+
+
+def _parts(masked: str, start: int, end: int) -> int:
+    """Number of values in a launch configuration. `<` and `>` that do not pair are operators, not brackets."""
+    inside = masked[start:end]
+    return len(split(masked, start, end, angles=inside.count("<") == inside.count(">")))
 
 
 # Deducing the types from the function itself keeps namespaces, aliases and template arguments out of this text.
@@ -132,7 +138,12 @@ def _trampolines(kernels: list[KernelSignature], entries: Iterable[str], filenam
                 raise SourceError("source.template_entry", filename=filename, line=kernel.line, text=text,
                                   name=kernel.qualified, template=kernel.template)
             wanted.append((kernel.qualified + "".join(entry.partition("<")[1:]), kernel))
+    names = {symbol(name) for name, kernel in wanted if kernel.template is None}
     for name, kernel in wanted:
+        if kernel.template is not None:
+            if symbol(name) in names:
+                continue  # the same instantiation, spelt twice
+            names.add(symbol(name))
         out += _trampoline(name, kernel)
     return out
 

@@ -1,0 +1,391 @@
+"""Reading Ascend C: kernels, parameters, structs; and the lowering that lets a host compiler take it."""
+from __future__ import annotations
+
+import ctypes
+import subprocess
+
+import pytest
+
+from labkit import compiler, source
+from labkit.cxxscan import Outline, mask
+from labkit.diagnostics import CompileError
+from labkit.source import SourceError, lower, parse, structs, symbol, unlower
+
+hypothesis = pytest.importorskip("hypothesis")
+st = hypothesis.strategies
+
+ADD = "extern \"C\" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, uint32_t n) {}\n"
+
+# Stands in for kernel_operator.h: what lowering and trampolines need, and a bind that notes what it was given.
+PRELUDE = """\
+#include <stdint.h>
+#include <stdio.h>
+#define __global__
+#define __aicore__
+#define __vector__
+#define __mix__(a, b)
+#define __gm__
+#define GM_ADDR __gm__ uint8_t*
+struct half { uint16_t bits; };
+extern "C" { char twin_log[512]; }
+namespace twin {
+template <class F> struct Bound { F f; template <class... A> void operator()(A... a) const { f(a...); } };
+template <class F, class D> Bound<F> bind(const char* name, F f, unsigned blocks, D, void* stream) {
+    snprintf(twin_log, sizeof twin_log, "%s %u %p", name, blocks, stream);
+    return {f};
+}
+}
+"""
+
+
+def one(text):
+    kernels = parse(text)
+    assert len(kernels) == 1
+    return kernels[0]
+
+
+def load(text, entries=(), filename="t.asc"):
+    """The lowered text, compiled behind the prelude, loaded."""
+    lowered = lower(PRELUDE + text, filename, entries)
+    return ctypes.CDLL(str(compiler.compile_kernel(lowered, filename=filename)))
+
+
+def call(library, entry, *values):
+    pointers = (ctypes.c_void_p * max(1, len(values)))(*(ctypes.addressof(v) for v in values))
+    getattr(library, f"twin_entry_{symbol(entry)}")(pointers)
+
+
+def sizes(library, entry):
+    count = ctypes.c_uint.in_dll(library, f"twin_count_{symbol(entry)}").value
+    return list((ctypes.c_uint * count).in_dll(library, f"twin_sizes_{symbol(entry)}")) if count else []
+
+
+# ---- the scanner
+
+@pytest.mark.parametrize("text, hidden", [
+    ("a // x {\nb", "x {"), ("a /* { \n } */ b", "{"), ('s = "a\\"{";', "{"), ("c = '{';", "{"), ("c = '\\'';d", "\\'"),
+    ('r = R"x( )" } )x"; b', '}'), ("n = 1'000'000; {", None), ('L"{"', "{"), ("// a \\\n { \nb", "{"), ("'\"' { '\"'", None)])
+def test_mask_hides_text_and_keeps_places(text, hidden):
+    masked = mask(text)
+    assert len(masked) == len(text) and masked.count("\n") == text.count("\n")
+    if hidden is None:
+        assert "{" in masked or "{" not in text
+    else:
+        assert hidden.strip() not in masked
+
+
+def test_mask_and_directives():
+    text = "#define A(x) { \\\n  } // }\nint a;\n  # if 0\n"
+    assert mask(text).split() == ["int", "a;"]
+    assert "{" in mask(text, directives=False)
+
+
+PIECES = st.sampled_from(['"', "'", "//", "/*", "*/", "\\", "\n", "{", "}", "(", ")", "<<<", ">>>", "R\"(", ")\"", "a", "1'0", "#if", ";", ",",
+                          "<", ">", "__global__ ", "__aicore__ ", "void ", "k", " "])
+
+
+@hypothesis.given(st.lists(PIECES, max_size=40).map("".join))
+def test_any_text_keeps_its_length_and_lines(text):
+    masked = mask(text)
+    assert len(masked) == len(text)
+    assert [i for i, c in enumerate(masked) if c == "\n"] == [i for i, c in enumerate(text) if c == "\n"]
+    Outline(text)
+
+
+@hypothesis.given(st.lists(PIECES, max_size=40).map("".join))
+def test_any_text_is_lowered_or_refused(text):
+    try:
+        lowered = lower(ADD + text, "t.asc")
+    except SourceError as error:
+        assert 1 <= error.line <= (ADD + text).count("\n") + 1
+        return
+    own = lowered.split('#line 1 "<labkit entry>"')[0]
+    assert own.count("\n") in (1 + (ADD + text).count("\n"), 2 + (ADD + text).count("\n"))
+
+
+def test_outline_tells_functions_from_the_rest():
+    blocks = Outline("namespace a::b { struct S : B<int> { int x{3}; S() : y(1), z{2} { f({1}); } void g() const { if (x) { } auto l = [&](int) { }; } };\n"
+                     "enum class E { A }; int t[] = {1, 2}; }\nextern \"C\" { void h() noexcept { while (1) { } } }\n").blocks
+    assert [(b.kind, b.name) for b in blocks if b.kind != "other"] == [
+        ("namespace", "a::b"), ("type", "S"), ("function", "S"), ("function", "g"), ("type", "E"), ("linkage", ""), ("function", "h")]
+
+
+# ---- kernels
+
+@pytest.mark.parametrize("head, kind, mix", [
+    ("extern \"C\" __global__ __aicore__", "vector", None), ("__aicore__ __global__", "vector", None),
+    ("__global__ __vector__", "vector", None), ("__global__ __cube__", "cube", None), ("__mix__(1, 2) __global__", "mix", (1, 2)),
+    ("__global__ __mix__ ( 1,1 )", "mix", (1, 1)), ("__global__ __aicore__ __schedmode__(1)", "vector", None),
+    ("[[maybe_unused]] __attribute__((noinline)) static inline __global__ __aicore__", "vector", None)])
+def test_qualifiers_in_any_order(head, kind, mix):
+    kernel = one(f"{head} void k(GM_ADDR x) {{}}")
+    assert (kernel.name, kernel.kind, kernel.mix, kernel.params[0].kind) == ("k", kind, mix, "gm")
+    assert kernel.extern_c == head.startswith("extern")
+
+
+def test_void_between_the_qualifiers():
+    assert one("__global__ void __aicore__ k(GM_ADDR x) {}").name == "k"
+
+
+@pytest.mark.parametrize("body, kind", [
+    ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);", "vector"), ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);", "cube"),
+    ("KERNEL_TASK_TYPE(2, KERNEL_TYPE_MIX_AIC_1_2);", "mix"), ("Mmad(c, a, b, p);", "mix"), ("// Mmad(\n", "vector")])
+def test_kind_from_the_body(body, kind):
+    assert one(f"__global__ __aicore__ void k(GM_ADDR x) {{ {body} }}").kind == kind
+
+
+@pytest.mark.parametrize("declared, expected", [
+    ("GM_ADDR x", ("GM_ADDR", "x", "gm", "uint8_t")), ("__gm__ uint8_t* __restrict__ x", ("__gm__ uint8_t* __restrict__", "x", "gm", "uint8_t")),
+    ("__gm__ const float *x", ("__gm__ const float *", "x", "gm", "float")), ("half *x", ("half *", "x", "gm", "half")),
+    ("const uint32_t n", ("const uint32_t", "n", "scalar", "uint32_t")), ("unsigned long int n", ("unsigned long int", "n", "scalar", "unsigned long")),
+    ("std::int64_t n", ("std::int64_t", "n", "scalar", "int64_t")), ("bool b", ("bool", "b", "scalar", "bool")),
+    ("half s", ("half", "s", "scalar", "half")), ("bfloat16_t s", ("bfloat16_t", "s", "scalar", "bfloat16_t")),
+    ("AddTiling t", ("AddTiling", "t", "struct", "AddTiling")), ("Pair<int, float> p", ("Pair<int, float>", "p", "struct", "Pair<int, float>")),
+    ("uint32_t", ("uint32_t", "arg0", "scalar", "uint32_t")), ("GM_ADDR", ("GM_ADDR", "arg0", "gm", "uint8_t")),
+    ("ns::Tiling", ("ns::Tiling", "arg0", "struct", "ns::Tiling")), ("const Tiling&", ("const Tiling&", "arg0", "struct", "Tiling&")),
+    ("unsigned", ("unsigned", "arg0", "scalar", "unsigned")), ("Num n", ("Num", "n", "scalar", "float"))])
+def test_parameters(declared, expected):
+    p = one(f"using Num = float;\n__global__ __aicore__ void k({declared}) {{}}").params[0]
+    assert (p.type, p.name, p.kind, p.ctype) == expected
+
+
+def test_arrays_defaults_and_comments():
+    a, b, c = one("__global__ __aicore__ void k(float a[2][3], /* n, */ uint32_t b = F(1, 2), // last\n  float c = 1.5f) {}").params
+    assert (a.name, a.array, a.kind) == ("a", "[2][3]", "gm")
+    assert (b.name, b.default, c.default) == ("b", "F(1, 2)", "1.5f")
+
+
+@pytest.mark.parametrize("inside", ["", "void", " /* none */ "])
+def test_no_parameters(inside):
+    assert one(f"__global__ __aicore__ void k({inside}) {{}}").params == ()
+
+
+def test_templates_namespaces_and_lines():
+    text = ("// __global__ in a comment\nnamespace a { namespace b {\ntemplate <typename T, int N = (3 > 2)>\n"
+            "__global__ __vector__ void k(__gm__ T* x) {}\n} }\nconst char* s = \"__global__ void no()\";\n" + ADD)
+    k, add = parse(text)
+    assert (k.qualified, k.template, k.line, k.extern_c) == ("a::b::k", "typename T, int N = (3 > 2)", 4, False)
+    assert (add.qualified, add.template, add.line, add.extern_c) == ("add", None, 7, True)
+
+
+def test_declaration_and_definition_are_one():
+    kernels = parse("__global__ __aicore__ void k(GM_ADDR x);\n\n__global__ __aicore__ void k(GM_ADDR y) {}\n")
+    assert [(k.line, k.defined) for k in kernels] == [(3, True)]
+    assert parse("__global__ __aicore__ void k(GM_ADDR x);")[0].defined is False
+
+
+def test_conditions_are_known():
+    text = ("#ifndef K_H\n#define K_H\n#if 0\n__global__ __aicore__ void dead(GM_ADDR x) {}\n#endif\n#ifdef FAST\n"
+            "__global__ __aicore__ void k(GM_ADDR x) {}\n#else\n__global__ __aicore__ void k(GM_ADDR x, int n) {}\n#endif\n#endif\n")
+    kernels = parse(text)
+    assert [(k.name, k.guard) for k in kernels] == [("k", ("#ifdef FAST",))]
+
+
+@pytest.mark.parametrize("text, key, line", [
+    ("int main() {}\n", "source.no_kernel", 1), ("\n__global__ void k(GM_ADDR x) {}", "source.no_core", 2),
+    ("__global__ __aicore__ int k(GM_ADDR x) {}", "source.not_void", 1), ("__global__ __aicore__ k(GM_ADDR x) {}", "source.not_void", 1),
+    ("__global__ __aicore__ void k(GM_ADDR x) {}\n__global__ __aicore__ void k(int n) {}", "source.overload", 2),
+    ("__global__ __aicore__ int x;", "source.not_a_function", 1), ("__global__ __aicore__ void k(GM_ADDR x", "source.not_a_function", 1)])
+def test_mistakes_are_told(text, key, line, monkeypatch):
+    with pytest.raises(SourceError) as raised:
+        parse(text, "lesson.asc")
+    error = raised.value
+    assert (error.key, error.line, error.filename) == (key, line, "lesson.asc")
+    assert isinstance(error, CompileError) and error.problems[0]["hint"]
+    shown = "\n".join(error._render_traceback_())
+    assert "lesson.asc" in shown and str(line) in shown
+    monkeypatch.setenv("LABKIT_LANG", "zh")
+    with pytest.raises(SourceError) as raised:
+        parse(text, "lesson.asc")
+    assert any(ord(c) > 0x2E7F for c in raised.value.problems[0]["message"])
+
+
+def test_the_source_line_of_a_mistake_is_shown():
+    with pytest.raises(SourceError) as raised:
+        parse("int a;\n__global__ void kernel_without_core(GM_ADDR x) {}\n", "t.asc")
+    assert "kernel_without_core(GM_ADDR x) {}" in str(raised.value)
+
+
+# ---- structs
+
+STRUCTS = """
+#define N 4
+constexpr uint32_t M = N * 2 + 0x10u;
+using Num = float;
+typedef int64_t Wide;
+struct A { uint8_t a; uint32_t b = 3, c[N]; Num d[2][M]; bool q; long long int z; static constexpr int K = 3; };
+struct B { A a[2]; unsigned char c; std::uint64_t e{1}; Wide w; };
+#pragma pack(push, 1)
+struct C { uint8_t a; uint32_t b; };
+#pragma pack(pop)
+typedef struct { uint8_t a; uint16_t b; } D;
+struct alignas(32) E { uint8_t a; };
+struct __attribute__((packed)) F { uint8_t a; uint64_t b; };
+struct G { uint8_t a; uint64_t b; } __attribute__((packed));
+#pragma pack(2)
+struct H { uint8_t a; uint64_t b; };
+#pragma pack()
+struct I { uint8_t a; uint64_t b; };
+"""
+UNKNOWN = """
+struct P { uint8_t* p; }; class Q { int x; }; struct R : A { int x; }; struct S { int f() { return 1; } }; union U { int x; };
+struct T { Elsewhere e; }; struct V { int x[COUNT]; }; template <class X> struct W { int x; }; struct Y { alignas(16) int x; }; struct Z { E e; };
+"""
+
+
+def test_structs_have_the_layout_of_the_compiler(tmp_path):
+    table = structs(STRUCTS + UNKNOWN)
+    assert list(table) == list("ABCDEFGHI")
+    lines = []
+    for name, spec in table.items():
+        lines.append(f'printf("%zu ", sizeof({name}));')
+        lines += [f'printf("%zu ", __builtin_offsetof({name}, {field}));' for _, field, _ in spec]
+    code = "#include <cstdint>\n#include <cstdio>\n" + STRUCTS + "int main() {" + "".join(lines) + "}"
+    (tmp_path / "m.cpp").write_text(code)
+    program = compiler.build([tmp_path / "m.cpp"], kind="exe", flags=["-std=c++17"], name="layout")
+    told = list(map(int, subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()))
+    ours = []
+    for name, spec in table.items():
+        made = source.as_ctypes(name, table)
+        ours += [ctypes.sizeof(made), *(getattr(made, field).offset for _, field, _ in spec)]
+    assert ours == told
+
+
+def test_struct_fields():
+    table = structs(STRUCTS)
+    assert list(table["A"]) == [("uint8_t", "a", None), ("uint32_t", "b", None), ("uint32_t", "c", 4), ("float", "d", 48),
+                                ("bool", "q", None), ("long long", "z", None)]
+    assert (table["C"].pack, table["E"].align, table["H"].pack, table["I"].pack) == (1, 32, 2, None)
+
+
+def test_values_become_c():
+    table = structs(STRUCTS)
+    value = source.encode("B", {"a": [{"b": 7, "c": [1, 2]}], "c": 255, "w": -1}, table)
+    assert (value.a[0].b, list(value.a[0].c), value.c, value.w) == (7, [1, 2, 0, 0], 255, -1)
+    assert bytes(source.encode("half", 1.5)) == b"\x00\x3e" and bytes(source.encode("half", 1e9)) == b"\x00\x7c"
+    assert bytes(source.encode("bfloat16_t", 1.0)) == b"\x80\x3f" and bytes(source.encode("bfloat16_t", 1.00390625)) == b"\x80\x3f"
+    assert source.encode("float", 3).value == 3.0 and source.encode("bool", 2).value is True
+    assert bytes(source.encode("C", b"12345", table)) == b"12345"
+
+
+@pytest.mark.parametrize("ctype, value, error", [
+    ("uint32_t", -1, OverflowError), ("int8_t", 200, OverflowError), ("uint32_t", 1.5, TypeError), ("A", {"nope": 1}, KeyError),
+    ("A", {"c": [1] * 5}, OverflowError), ("Missing", {}, KeyError)])
+def test_values_that_do_not_fit(ctype, value, error):
+    with pytest.raises(error):
+        source.encode(ctype, value, structs(STRUCTS))
+
+
+# ---- lowering
+
+LAUNCHES = """\
+extern "C" __global__ __aicore__ void fill(__gm__ uint8_t* x, uint32_t n, half h) { x[0] = (uint8_t)n; x[1] = (uint8_t)h.bits; }
+namespace ns { template <typename T, int N> __global__ __vector__ void put(__gm__ T* x, T v) { x[N] = v; } }
+extern "C" void launch_fill(uint8_t* x, void* s) { fill<<<8, nullptr, s>>>(x, 7u, half{9}); }
+extern "C" void launch_put(uint8_t* x, void* s) {
+    // not<<<1, 2, 3>>>(a launch)
+    const char* text = "nor<<<this>>>()"; (void)text;
+    ns::put<uint8_t, 2> <<< (1 < 2 ? 4 : 5),   // blocks
+        nullptr, s>>> (x, (uint8_t)(1 << 3)); int line = __LINE__; x[3] = (uint8_t)line;
+}
+"""
+
+
+def test_launches_run():
+    library = load(LAUNCHES, entries=["ns::put<uint8_t, 2>", "put<float,1>"])
+    log = (ctypes.c_char * 512).in_dll(library, "twin_log")
+    x = (ctypes.c_uint8 * 8)()
+    library.launch_fill(x, ctypes.c_void_p(0x40))
+    assert list(x[:2]) == [7, 9] and log.value == b"fill 8 0x40"
+    library.launch_put(x, None)
+    assert log.value.startswith(b"ns::put<uint8_t, 2> 4 ")
+    expected = next(i for i, line in enumerate((PRELUDE + LAUNCHES).split("\n"), 1) if "__LINE__" in line)
+    assert list(x[2:4]) == [8, expected]
+
+
+def test_trampolines_unpack_and_size():
+    text = ("struct T { uint32_t n; float s; };\nnamespace deep { namespace er {\nusing Local = T;\n"
+            "__global__ __aicore__ void k(GM_ADDR x, const Local t, uint64_t big = 3, bool b = false, uint8_t c = 1) "
+            "{ x[0] = (uint8_t)(t.n + big + b + c); }\n} }\n__global__ __aicore__ void none() { twin_log[0] = 'N'; }\n")
+    library = load(text)
+    assert sizes(library, "deep::er::k") == [8, 8, 8, 1, 1] and sizes(library, "none") == []
+    x = (ctypes.c_uint8 * 4)()
+    t = source.encode("T", {"n": 10, "s": 1.0}, structs(text))
+    call(library, "deep::er::k", ctypes.c_void_p(ctypes.addressof(x)), t, ctypes.c_uint64(20), ctypes.c_bool(True), ctypes.c_uint8(2))
+    assert x[0] == 33
+    call(library, "none")
+    assert (ctypes.c_char * 512).in_dll(library, "twin_log").value == b"N"
+
+
+def test_template_entries():
+    library = load(LAUNCHES, entries=["put<float, 1>", "ns::put<float,1>", "ns::put<uint8_t, 2>"])
+    assert sizes(library, "ns::put<uint8_t, 2>") == [8, 1] and sizes(library, "ns::put<float, 1>") == [8, 4]
+    x = (ctypes.c_float * 2)()
+    call(library, "ns::put<float, 1>", ctypes.c_void_p(ctypes.addressof(x)), ctypes.c_float(2.5))
+    assert x[1] == 2.5
+
+
+def test_conditions_guard_trampolines():
+    text = ("#ifndef GUARD\n#define GUARD\n#if 0\n__global__ __aicore__ void dead(Unknown x) {}\n#endif\n#ifdef NEVER\n"
+            "__global__ __aicore__ void k(Unknown x) {}\n#else\n__global__ __aicore__ void k(GM_ADDR x, int n) { x[0] = n; }\n#endif\n#endif\n")
+    assert sizes(load(text), "k") == [8, 4]
+
+
+def test_lines_stay_and_come_back():
+    lowered = lower(LAUNCHES, 'a "b".asc')
+    first, *rest = lowered.split("\n")
+    assert first == '#line 1 "a \\"b\\".asc"'
+    for ours, theirs in zip(LAUNCHES.split("\n")[:-1], rest):
+        assert unlower(theirs)[0] == ours
+    assert rest[len(LAUNCHES.split("\n")) - 1] == '#line 1 "<labkit entry>"'
+
+
+def test_columns_come_back():
+    text = "void f() { k<<<8, nullptr, s>>>(alpha, beta); }\n" + ADD.replace("add", "k")
+    line = lower(text, "t.asc").split("\n")[1]
+    for word in ("void", "alpha", "beta", "8,"):
+        assert unlower(line, line.index(word) + 1) == (text.split("\n")[0], text.index(word) + 1)
+    inside = line.index("twin_a")
+    assert unlower(line, inside)[1] == text.index("k<<<") + 1
+
+
+@pytest.mark.parametrize("statement, key", [
+    ("<<<8, nullptr, s>>>(x);", "source.launch_name"), ("(*f)<<<8, nullptr, s>>>(x);", "source.launch_name"),
+    ("add<<<8, nullptr, s(x);", "source.launch_form"), ("add<<<8, nullptr, s>>>;", "source.launch_form"),
+    ("add<<<8>>>(x);", "source.launch_three"), ("add<<<8, s>>>(x);", "source.launch_three"), ("add<<<8, nullptr, s, 0>>>(x);", "source.launch_three")])
+def test_wrong_launches_are_told(statement, key):
+    with pytest.raises(SourceError) as raised:
+        lower(ADD + "void f() {\n  " + statement + "\n}\n", "t.asc")
+    assert raised.value.key == key and raised.value.line == 3
+
+
+def test_a_launch_in_a_macro_is_told():
+    with pytest.raises(SourceError) as raised:
+        lower(ADD + "#define GO(k) k<<<8, nullptr, s>>>(x)\n", "t.asc")
+    assert raised.value.key == "source.launch_macro" and raised.value.line == 2
+
+
+@pytest.mark.parametrize("launch", ["k<<<f<int>(3), nullptr, s>>>(x)", "k<<<f<g<h<int>>>(3), nullptr, s>>>(x)", "k<<<a >> 2, nullptr, s>>>(x)",
+                                    "k<<<(a > b) ? a : b, nullptr, s>>>(x)", "k<<<n<3 ? 1 : 2, nullptr, s>>>(x)"])
+def test_configurations_with_angles(launch):
+    line = lower(ADD.replace("add", "k") + f"void f() {{ {launch}; }}\n", "t.asc").split("\n")[2]
+    config = launch[4:launch.rindex(">>>")]
+    assert f"twin_a...); }}, {config})/*>>>*/(x)" in line and unlower(line)[0] == f"void f() {{ {launch}; }}"
+
+
+@pytest.mark.parametrize("entries, key", [(["nope"], "source.no_entry"), (["add<half>"], "source.no_entry"), (["put"], "source.template_entry")])
+def test_wrong_entries_are_told(entries, key):
+    with pytest.raises(SourceError) as raised:
+        lower(LAUNCHES + ADD, "t.asc", entries)
+    assert raised.value.key == key
+
+
+def test_symbols():
+    assert [symbol(e) for e in ("add", "ns::add", "add<half>", "a::b<half, 3>", "k<-1>")] == [
+        "add", "ns__add", "add__half", "a__b__half_3", "k__minus_1"]
+
+
+def test_windows_lines_and_byte_order_mark():
+    kernel = one("\ufeff// c\r\n" + ADD.replace("\n", "\r\n"))
+    assert kernel.line == 2
+    assert "\r" not in lower("\ufeff// c\r\n" + ADD, "t.asc")
