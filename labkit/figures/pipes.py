@@ -95,13 +95,13 @@ def _vector_core(c: Canvas, memory: dict, cores: dict, active: str | None, opaci
         c.text(394, y + 20, name, "s")
     c.text(456, 226, text("fig_ub_blocks"), "s m c")
     for y, name, inward in ((144, "MTE2", True), (188, "MTE3", False)):
-        points = [(118, y), (206, y)] if inward else [(380, y), (300, y)]
+        points = [(118, y), (200, y)] if inward else [(380, y), (300, y)]
         c.line(*points[0], *points[1])
-        c.arrow([(294, y), (380, y)] if inward else [(206, y), (118, y)])
+        c.arrow([(300, y), (380, y)] if inward else [(200, y), (118, y)])
         _pipe(c, 200, y - 15, 100, 30, name, active)
         c.text(338, y - 6, text("fig_in" if inward else "fig_out"), "s m c")
-    c.arrow([(532, 144), (612, 144)])
-    c.arrow([(612, 188), (532, 188)])
+    c.arrow([(532, 144), (608, 144)])
+    c.arrow([(608, 188), (532, 188)])
     _pipe(c, 614, 134, 110, 64, "V", active, text("fig_computes"))
     _pipe(c, 614, 98, 110, 26, "S", active)
     c.text(606, 115, text("fig_sends"), "s m e")
@@ -113,8 +113,8 @@ def _cube_core(c: Canvas, memory: dict, cores: dict, active: str | None, opacity
     c.rect(136, 260, 608, 188, cls="g", rx=8)
     c.text(150, 280, text("fig_aic", n=cores["aic"]), "b")
     y = 338
-    c.line(118, y, 156, y)
-    c.arrow([(206, y), (236, y)])
+    c.line(118, y, 150, y)
+    c.arrow([(210, y), (236, y)])
     inner = active if active in CUBE else None
     for x, w, name in ((150, 60, "MTE2"), (346, 60, "MTE1"), (546, 48, "M")):
         if name == "MTE2":

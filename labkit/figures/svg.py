@@ -5,8 +5,9 @@ Inside the SVG: `<title>`, `<desc>`, `role="img"`, no reference to anything outs
 class scope named after a hash of the content, so that several figures share a page without touching one another.
 
 Light and dark. Inline in a page (widgets, nbconvert, VS Code) a figure is transparent and its text takes the page's
-`currentColor`. JupyterLab shows an SVG output inside `<img>`, where nothing is inherited and its theme is unknown; there,
-and only there, the SVG is its own root (`svg:root`) and brings a background and a text colour that fit together.
+`currentColor`. JupyterLab shows an SVG output inside `<img>`, where nothing is inherited and `currentColor` is black on any
+theme; there, and only there, the SVG is its own root (`svg:root`) and brings a background and a text colour that fit together,
+dark ones where `prefers-color-scheme` says so (JupyterLab 4.6 passes its theme on that way; elsewhere it is the system's).
 Every fill is chosen so that it stands 3:1 against white and against #111 and carries white text at 4.5:1.
 """
 from __future__ import annotations
