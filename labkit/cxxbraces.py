@@ -11,17 +11,19 @@ _BRANCH = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b[^\n]*",
 def _one_branch(text: str) -> str:
     """Masked text with only the first branch of each `#if` left, and nothing of `#if 0`: braces may match branchwise."""
     plain, out, at = mask(text, directives=False), [], 0
-    hidden: list[bool] = []
+    hidden: list[bool] = []   # one flag a level; `zero` says that the level began with `#if 0`
+    zero: list[bool] = []
     for m in _BRANCH.finditer(plain):
         part = plain[at:m.end()]
         out.append(re.sub(r"[^\n]", " ", part) if any(hidden) else part)
         at = m.end()
         if m[1].startswith("if"):
-            hidden.append(bool(re.match(r"\s*#\s*if\s+0\s*$", m[0])))
-        elif m[1] == "endif":
-            hidden = hidden[:-1]
+            zero.append(bool(re.fullmatch(r"\s*#\s*if\s+0\s*", m[0])))
+            hidden.append(zero[-1])
+        elif hidden and m[1] == "endif":
+            hidden.pop(), zero.pop()
         elif hidden:
-            hidden[-1] = not hidden[-1] if m[1] == "else" and re.search(r"if\s+0\s*$", plain[:at]) else True
+            hidden[-1], zero[-1] = not zero[-1], False
     out.append(plain[at:])
     return mask("".join(out))
 

@@ -21,7 +21,7 @@ _HOST_HEADERS = ("algorithm array atomic bitset chrono cmath condition_variable 
 _STL = re.compile(r"\bstd\s*::\s*(vector|string|map|set|unordered_map|unordered_set|list|deque|queue|stack|function|cout|cerr|endl"
                   r"|unique_ptr|shared_ptr|make_unique|make_shared|thread|mutex|sort|copy|fill|accumulate|transform|for_each)\b")
 _ATOMIC = re.compile(r"\bstd\s*::\s*(atomic\w*)")
-_HEAP = re.compile(r"\b(malloc|calloc|realloc|free)\s*\(|(?<![\w.])(new|delete)\b(?!\s*;)")
+_HEAP = re.compile(r"(?<![\w.>])(malloc|calloc|realloc|free)\s*\(|(?<![\w.])(new|delete)\b(?!\s*;)")
 _RUNTIME = re.compile(r"\b(virtual|dynamic_cast|typeid|throw|try)\b")
 
 
