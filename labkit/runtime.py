@@ -12,7 +12,8 @@ from labkit import compiler, messages
 from labkit.paths import twin_dir
 
 # No contraction into fused multiply-add: results must not depend on the host.
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthread")
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthread",
+         "-ftls-model=initial-exec")  # libtwin is there from the runner's start: its thread-locals need no look-up
 
 
 def include_dir() -> Path:
@@ -28,7 +29,7 @@ def _say(text: str) -> None:
 def library() -> Path:
     """Path of libtwin. Raises CompileError, ToolError."""
     sources = sorted(p for p in (twin_dir() / "src").glob("*.cpp") if p.name != "runner.cpp")
-    return compiler.build(sources, flags=[*FLAGS, f"-I{include_dir()}", f"-I{twin_dir() / 'src'}"], name="libtwin",
+    return compiler.build(sources, flags=[*FLAGS, f"-I{include_dir()}"], name="libtwin",
                           announce=lambda _: _say(messages.text("runtime.building")))
 
 
@@ -37,5 +38,5 @@ def runner() -> Path:
     """Path of the runner program, which finds libtwin by its absolute path."""
     lib = library()
     return compiler.build([twin_dir() / "src" / "runner.cpp"], kind="exe", name="twin-runner", deps=[lib],
-                          flags=[*FLAGS, f"-I{include_dir()}", f"-I{twin_dir() / 'src'}"],
+                          flags=[*FLAGS, f"-I{include_dir()}"],
                           libs=[str(lib), f"-Wl,-rpath,{lib.parent}", "-ldl"])

@@ -37,11 +37,26 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, int32_t n, bool index, Here her
     alignas(8) uint8_t result[8] = {};
     uint32_t best = 0;
     if (op == Op::ReduceSum) {  // a tree within each repeat, the repeats added in order, all in the tensor's type
-        alignas(8) uint8_t part[8];
-        for (uint32_t i = 0; i < uint32_t(n); i += lanes) {
-            math::reduce_sum(t, i ? part : result, src + size_t(i) * size, std::min<size_t>(lanes, size_t(n) - i));
-            if (i) put_float(t, result, as_float(t, result) + as_float(t, part));
+        constexpr size_t kRuns = 64;
+        alignas(64) uint8_t parts[kRuns * 4 + 64];
+        float total = 0;
+        auto add = [&](size_t runs, bool first) {
+            for (size_t j = 0; j < runs; j++) {
+                float part = as_float(t, parts + j * size), next = first && !j ? part : total + part;
+                total = t == Dt::F16 ? half_to_float(float_to_half(next)) : next;
+            }
+        };
+        size_t whole = size_t(n) / lanes;
+        for (size_t i = 0; i < whole; i += kRuns) {
+            size_t runs = std::min(kRuns, whole - i);
+            math::reduce_runs(op, t, parts, src + i * kRepeat, lanes, runs);
+            add(runs, i == 0);
         }
+        if (size_t(n) % lanes) {
+            math::reduce_sum(t, parts, src + whole * kRepeat, size_t(n) % lanes);
+            add(1, whole == 0);
+        }
+        put_float(t, result, total);
         core->accumulated = as_float(t, result);
     } else if (op == Op::ReduceMax) {
         math::reduce_max(t, result, &best, src, size_t(n));
@@ -68,12 +83,17 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
     core->book(k, d, uint32_t(uint64_t(r.times - 1) * step + results * size), true);
+    uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
+    if (shape.full && !index && shape.plain(r.src0_blk, r.src0_rep) && step == results * size) {  // the usual case, all repeats at once
+        math::reduce_runs(sum ? Op::ReduceSum : largest ? Op::ReduceMax : Op::ReduceMin, t, core->at(d), core->at(s), group, size_t(r.times) * shape.lanes / group);
+        uint64_t bytes = uint64_t(r.times) * kRepeat;
+        return core->retire(k, cost(op, t, bytes), bytes);
+    }
     alignas(64) uint8_t lanes[kRepeat], packed[kRepeat];
     uint32_t place[128];
     for (uint32_t i = 0; i < uint32_t(r.times); i++) {
         gather(lanes, core->at(s), i, r.src0_blk, r.src0_rep);
         uint8_t* out = core->at(d) + i * step;
-        uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
         for (uint32_t g = 0; g < shape.lanes / group; g++) {
             uint32_t n = 0;
             for (uint32_t lane = g * group; lane < (g + 1) * group; lane++)
