@@ -5,6 +5,7 @@ Importing this module installs the device, unless LABKIT_DEVICE=none. After that
 is virtual: `clock()` and `timeline()` show when the host and the device would have done what.
 
     LABKIT_DEVICE     auto (default) | sim | npu | none
+    LABKIT_CHIP       chip to simulate, default 910B1
     LABKIT_ARENA_GB   address space of device memory, default 64; memory is taken as it is used
     LABKIT_NPUS       number of simulated devices, default 1
 """
@@ -30,7 +31,7 @@ _chip: str | None = None
 def install(chip: str | None = None) -> str:
     """Makes "npu" a device of PyTorch; "sim" or "npu", which of the two it is. Safe to call again.
 
-    With a usable NPU this imports torch_npu and does nothing else. chip (default 910B1) names the simulated chip;
+    With a usable NPU this imports torch_npu and does nothing else. chip (default LABKIT_CHIP, else 910B1) names the simulated chip;
     another name in a later call changes the rates and the memory from then on.
     Raises ToolError (no compiler, no torch), CompileError, RuntimeError (device memory cannot be mapped, or another
     backend owns PrivateUse1 already), ValueError (no such chip).
@@ -48,8 +49,9 @@ def install(chip: str | None = None) -> str:
         if _mode == "sim" and (chip or _chip is None):
             from . import rates
             from ..chips import DEFAULT
-            rates.apply(chip or DEFAULT)
-            _chip = chip or DEFAULT
+            wanted = chip or os.environ.get("LABKIT_CHIP") or DEFAULT
+            rates.apply(wanted)
+            _chip = wanted
         return _mode
 
 

@@ -6,6 +6,7 @@
 #pragma once
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/clone.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/util/SmallVector.h>
 
@@ -70,6 +71,8 @@ class Aliases {
     const int seen = by_cpu_.find(cpu.unsafeGetTensorImpl());
     if (seen >= 0) return pairs_[size_t(seen)].npu;
     TORCH_CHECK(cpu.layout() == c10::kStrided, "npu: the simulated device has strided tensors only, not ", cpu.layout());
+    // A CPU kernel may answer with zeros that have no memory behind them.
+    if (cpu._is_zerotensor()) cpu = cpu.clone();
     return make(npu_storage(cpu, device), kNpuKeys, cpu);
   }
 
@@ -83,6 +86,8 @@ class Aliases {
       s.npu->set_nbytes(bytes);
     }
     for (const Pair& p : pairs_) {
+      if (p.npu.is_conj() != p.cpu.is_conj()) p.npu.unsafeGetTensorImpl()->_set_conj(p.cpu.is_conj());
+      if (p.npu.is_neg() != p.cpu.is_neg()) p.npu.unsafeGetTensorImpl()->_set_neg(p.cpu.is_neg());
       if (p.npu.sizes() == p.cpu.sizes() && p.npu.strides() == p.cpu.strides() &&
           p.npu.storage_offset() == p.cpu.storage_offset())
         continue;

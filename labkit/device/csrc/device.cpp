@@ -26,6 +26,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   namespace ops = labdev::ops;
   m.impl("empty.memory_format", TORCH_FN(ops::empty));
   m.impl("empty_strided", TORCH_FN(ops::empty_strided));
+  m.impl("_efficientzerotensor", TORCH_FN(ops::zero_tensor));
   m.impl("resize_", TORCH_FN(ops::resize));
   m.impl("as_strided", TORCH_FN(ops::as_strided));
   m.impl("view", TORCH_FN(ops::view));

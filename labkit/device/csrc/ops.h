@@ -45,6 +45,20 @@ inline Tensor empty_strided(IntArrayRef size, IntArrayRef stride, optional<at::S
   return at::detail::empty_strided_generic(size, stride, npu_allocator(), kNpuKeys, c10::dtype_or_default(dtype));
 }
 
+// Zeros without memory, as some derivatives make them; PyTorch gives them memory before a kernel sees them.
+inline Tensor zero_tensor(SymIntArrayRef size, optional<at::ScalarType> dtype, optional<c10::Layout> layout,
+                          optional<c10::Device> device, optional<bool> pin) {
+  struct Nothing final : c10::Allocator {
+    c10::DataPtr allocate(size_t) override { return {nullptr, npu_device(current_device())}; }
+    void copy_data(void*, const void*, size_t) const override {}
+  };
+  static auto* nothing = new Nothing();
+  check_options(layout, pin);
+  OnDevice here(device ? index_of(*device) : current_device());
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), nothing, kNpuKeys.add(c10::DispatchKey::ZeroTensor),
+                                   c10::dtype_or_default(dtype), std::nullopt);
+}
+
 inline const Tensor& resize(const Tensor& self, SymIntArrayRef size, optional<c10::MemoryFormat> format) {
   OnDevice here(self.device().index());
   BlockInfo old{};
