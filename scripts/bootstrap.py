@@ -8,6 +8,7 @@ Python version, place of the checkout) and imports the packages that fail most o
 No `from __future__ import annotations` and no new syntax here: an older Python must get as far as the sentence that
 says it is too old.
 """
+import glob
 import hashlib
 import importlib.util
 import json
@@ -284,6 +285,8 @@ def jupyter_arguments():
 def start(python, *arguments):
     """Replace this process by `python arguments` with the environment's programs first on the PATH."""
     environment = dict(os.environ, PATH="%s%s%s" % (python.parent, os.pathsep, os.environ.get("PATH", "")))
+    if not glob.glob("/dev/davinci[0-9]*"):  # so that a notebook may import torch before labkit, whatever is installed
+        environment.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     os.chdir(str(ROOT))
     sys.stdout.flush()
     os.execve(str(python), [str(python)] + list(arguments), environment)
