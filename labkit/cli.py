@@ -147,7 +147,7 @@ def build(
     raise typer.Exit(workbook.main(notebooks or [], check=check, stamp=stamp, execute=execute))
 
 
-@app.command("run-notebooks", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command("run-notebooks", context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def run_notebooks(context: typer.Context) -> None:
     """Run the workbook with papermill: run/*.ipynb and run/index.html. Arguments are those of labkit.workbook.run."""
     from labkit.workbook import run
