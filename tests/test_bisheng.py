@@ -207,6 +207,10 @@ def test_conditions_and_no_parameters():
     assert "k<<<blocks, nullptr, stream>>>();" in launchers(text)
 
 
+def test_an_array_is_a_pointer():
+    assert "k<<<blocks, nullptr, stream>>>(*(float* const*)a[0]);" in launchers("__global__ __aicore__ void k(__gm__ float x[4]) {}\n")
+
+
 def test_defaults_of_template_parameters():
     text = "template <typename T, typename U = float> __global__ __vector__ void k(U u, Pair<T, U> p) {}\n"
     assert "*(float const*)a[0], *(Pair<int, float> const*)a[1]" in launchers(text, ["k<int>"])

@@ -263,7 +263,7 @@ def test_stop_ends_what_runs():
 
     def work():
         ended.append(workers.run([sys.executable, "-c", "import time; time.sleep(600)"], timeout=600))
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     while not workers._running:
         time.sleep(0.01)
@@ -303,6 +303,7 @@ def test_prune_removes_the_least_recently_used(cache):
 def test_prune_leaves_what_is_being_built_and_sweeps_the_killed(cache):
     entry(cache, "busy-1", 1000, 9)
     entry(cache, ".tmp-dead", 10, 9)
+    assert buildcache.prune(1 << 30) == 10
     with open(cache / "busy-1.lock", "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         buildcache.prune(500)
