@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit import chips, compiler, messages, runner, runtime, source
+from labkit import chips, compiler, messages, paths, runner, runtime, source
 from labkit.record import PIPES, POSITIONS, Finding, LaunchRecord, announce
 
 MOST_BLOCKS = 65535
@@ -36,7 +36,7 @@ def op_names() -> list[str]:
 
 def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None,
            entry: str | None = None, chip: str = chips.DEFAULT, timeout: float = 10.0, checks: bool = True) -> "Kernel":
-    """The kernel in an Ascend C file, or in `text`.
+    """The kernel in an Ascend C file, or in `text`. A path that does not exist from here is taken from the checkout.
 
     entry: which kernel, where the source has several, or an instantiation such as "add<half>". timeout: seconds of host
     time a launch may take on the twin. checks=False skips the race and initialisation checks (for measuring).
@@ -45,8 +45,9 @@ def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, fi
     if (path is None) == (text is None):
         raise TypeError("give a path or text=, one of the two")
     if text is None:
-        text = Path(path).read_text(encoding="utf-8")
-        filename = filename or str(Path(path).resolve())
+        file = Path(path) if Path(path).exists() else paths.repo_root() / path  # a notebook runs in its own folder
+        text = file.read_text(encoding="utf-8")
+        filename = filename or str(file.resolve())
     return Kernel(text, filename or "kernel.asc", entry=entry, chip=chip, timeout=timeout, checks=checks)
 
 
