@@ -80,7 +80,8 @@ class Report:
         cell = '<td style="text-align:left;vertical-align:top">'
         rows = []
         for c in self.checks:
-            mend = "".join(f"<br><code>{escape(command)}</code>" for command in c.mend)
+            word = escape(messages.text("doctor.mend"))
+            mend = "".join(f"<br>{word} <code>{escape(command)}</code>" for command in c.mend)
             message = escape(c.message).replace("\n", "<br>")
             rows.append(f"<tr>{cell}<b>{c.state}</b></td>{cell}{c.id}</td>{cell}{message}{mend}</td></tr>")
         return f"<table>{''.join(rows)}</table><p>{escape(self.summary())}</p>"
