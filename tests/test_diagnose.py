@@ -253,6 +253,19 @@ def test_python_values():
     assert compare_values(x.bfloat16(), x.bfloat16()) is None
 
 
+def test_every_tile_reads_or_writes_the_same_place():
+    x = data(4 * 256)
+    first = np.arange(4 * 256) // 256 * 256 + np.arange(4 * 256) % TILE
+    assert key(x[first], x) == "same-tile"
+    assert key(x[np.arange(4 * 256) % TILE], x, blocks=1) == "same-tile"
+    assert key(with_(x, slice(100, 110), 0), x) != "same-tile"
+    last = np.full_like(x, POISON_FLOAT)
+    for start in range(0, 1024, 256):
+        last[start:start + TILE] = x[start + 256 - TILE:start + 256]
+    assert key(last, x) == "one-place"
+    assert key(with_(last, slice(0, 256), x[:256]), x) != "one-place", "one block is right"
+
+
 def test_every_key_has_its_three_lines_in_both_languages():
     for name, _ in PATTERNS:
         for lang in messages.LANGUAGES:

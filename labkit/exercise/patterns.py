@@ -142,6 +142,41 @@ def same_block(e: Evidence):
             return {"block_length": int(at.starts[1])}
 
 
+def same_tile(e: Evidence):
+    """Every tile of a block shows the block's first tile: the tile number is missing in the read offset."""
+    for at in e.layouts:
+        first = _first_tiles(e, at)
+        if first is None or e.wrong[first == np.arange(e.n)].any():
+            continue
+        later = np.flatnonzero(first != np.arange(e.n))
+        if len(later) >= ENOUGH and e.wrong[later].mean() >= AGREE and e.close(e.got[later], e.expected[first[later]]).mean() >= AGREE:
+            return {"tiles": -(-int(np.diff(at.starts).max()) // at.tile)}
+
+
+def one_place(e: Evidence):
+    """Of every block only the first tile was written, with the values of its last: the tile number is missing in the write offset."""
+    if e.initial is None:
+        return None
+    for at in e.layouts:
+        first = _first_tiles(e, at)
+        if first is None:
+            continue
+        start = first == np.arange(e.n)
+        size = np.diff(at.starts)
+        last = np.repeat((size - 1) // at.tile * at.tile, size)  # of its block, at each element
+        source = np.minimum(np.flatnonzero(start) + last[start], e.n - 1)
+        if np.array_equal(e.got[~start], e.initial[~start]) and e.close(e.got[start], e.expected[source]).mean() >= AGREE:
+            return {"tiles": -(-int(size.max()) // at.tile)}
+
+
+def _first_tiles(e: Evidence, at: Layout) -> np.ndarray | None:
+    """For each element the same place in the first tile of its block; None where no block has two tiles."""
+    if at.starts is None or not at.tile or np.diff(at.starts).max() <= at.tile:
+        return None
+    begin = np.repeat(at.starts[:-1], np.diff(at.starts))
+    return begin + (np.arange(e.n) - begin) % at.tile
+
+
 def _shift(e: Evidence) -> int | None:
     """k with got[i] == expected[i + k] for the wrong elements i; None when there is none."""
     if len(e.at) < 4 or e.state or len(np.unique(e.got[e.at])) < 3:
@@ -261,5 +296,5 @@ def no_pattern(e: Evidence):
 # Order is part of the contract: values that cannot be right at all, then values that are right but transformed or misplaced
 # (they explain every element), then places, then what is left. A function that returns a tuple names its own key.
 PATTERNS = (("nan-inf", nan_inf), ("unwritten", unwritten), ("all-zero", all_zero), ("negated", negated), ("reciprocal", reciprocal),
-            ("scaled", scaled), ("offset", offset), ("rounding", rounding), ("same-block", same_block), ("shifted", shifted), ("row-tail", row_tail),
+            ("scaled", scaled), ("offset", offset), ("rounding", rounding), ("same-block", same_block), ("same-tile", same_tile), ("one-place", one_place), ("shifted", shifted), ("row-tail", row_tail),
             ("block-k", whole_blocks), ("only-tail", tails), ("half-range", half_range), ("period", period), ("", no_pattern))
