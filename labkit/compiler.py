@@ -18,6 +18,7 @@ import platform
 import re
 import shlex
 import shutil
+import sys
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -191,6 +192,9 @@ def _made(recipe: _Recipe, jobs: int, announce: Callable[[str], None] | None) ->
 # ---- the work itself
 
 def _compile(recipe: _Recipe, work: Path, jobs: int) -> None:
+    # Imported by this thread: a build may run while `import labkit` holds its import lock, and then a worker that
+    # imports a part of it would wait for ever.
+    from . import diagnostics  # noqa: F401
     workers = Workers()
     common = [recipe.cxx, *recipe.flags, *_message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
     shape = ["-shared"] if recipe.kind == "shared" else []
@@ -222,7 +226,7 @@ def _input(unit: _Unit, work: Path) -> str:
 
 
 def _step(workers: Workers, command: list[str], recipe: _Recipe) -> None:
-    from .diagnostics import compile_error
+    compile_error = sys.modules[f"{__package__}.diagnostics"].compile_error
     try:
         code, stderr = workers.run(command, timeout=TIMEOUT_S)
     except TooSlow as slow:

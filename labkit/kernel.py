@@ -12,7 +12,9 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
+import sys
 import time
+import types
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,16 +87,16 @@ class Kernel:
     def target(self) -> str:
         """"npu" where torch_npu and CANN are usable, else "twin"."""
         from labkit import device
-        return "npu" if device.usable_npu() else "twin"
+        return "npu" if device.install() == "npu" else "twin"
 
     def build(self):
         """Builds for the target (a path for the twin, a labkit.bisheng module for the NPU); cached."""
         if self._built is None:
+            entries = [self.entry] if self.signature.template is not None else []
             if self.target == "npu":
                 from labkit import bisheng
-                self._built = bisheng.build(self.text, [self.signature], self.filename)
+                self._built = bisheng.build(self.text, [self.signature], self.filename, entries=entries)
             else:
-                entries = [self.entry] if self.signature.template is not None else []
                 lowered = source.lower(self.text, self.filename, entries)
                 self._built = compiler.compile_kernel(lowered, filename=self.filename, include_dirs=[runtime.include_dir()])
         return self._built
@@ -275,7 +277,16 @@ def _line_of(binary: str, offset: int, filename: str) -> tuple[str, int] | None:
 
 def _on_npu(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
     began = time.perf_counter()
-    us = k.build().launch(k.signature.name, blocks, [v.data for v in values], keep=[v.tensor for v in values])
+    us = k.build().launch(k.entry, blocks, [v.data for v in values], keep=[v.tensor for v in values])
     record = LaunchRecord(target="npu", kernel=k.signature.name, blocks=blocks, time_us=us, time_kind="measured", chip=k.chip)
     record.wall_s = time.perf_counter() - began
     return record
+
+
+class _Module(types.ModuleType):
+    # `labkit.kernel` is this module as soon as anything imports it, and the function before that. Both can be called.
+    def __call__(self, *args, **kwargs) -> Kernel:
+        return kernel(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Module

@@ -1,0 +1,204 @@
+"""The kernel object: what it refuses, what it returns, and that nothing a kernel does ends this process."""
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+import torch
+
+import labkit
+from labkit.kernel import ArgumentError
+
+HEAD = '#include "kernel_operator.h"\nusing namespace AscendC;\n'
+SCALE = HEAD + """
+struct Tiling { uint32_t length; float factor; };
+__aicore__ inline void scale(GM_ADDR x, GM_ADDR y, uint32_t length, float factor) {
+    GlobalTensor<float> in, out;
+    in.SetGlobalBuffer((__gm__ float*)x, length);
+    out.SetGlobalBuffer((__gm__ float*)y, length);
+    TPipe pipe;
+    TQueBind<TPosition::VECIN, TPosition::VECOUT, 1> through;
+    TQue<TPosition::VECIN, 1> inQ;
+    TQue<TPosition::VECOUT, 1> outQ;
+    pipe.InitBuffer(inQ, 1, length * sizeof(float));
+    pipe.InitBuffer(outQ, 1, length * sizeof(float));
+    LocalTensor<float> a = inQ.AllocTensor<float>();
+    DataCopy(a, in, length);
+    inQ.EnQue(a);
+    a = inQ.DeQue<float>();
+    LocalTensor<float> b = outQ.AllocTensor<float>();
+    Muls(b, a, factor, int32_t(length));
+    outQ.EnQue(b);
+    inQ.FreeTensor(a);
+    b = outQ.DeQue<float>();
+    DataCopy(out, b, length);
+    outQ.FreeTensor(b);
+}
+extern "C" __global__ __aicore__ void by_scalar(GM_ADDR x, GM_ADDR y, uint32_t length, float factor) { scale(x, y, length, factor); }
+extern "C" __global__ __aicore__ void by_struct(GM_ADDR x, GM_ADDR y, Tiling t) { scale(x, y, t.length, t.factor); }
+extern "C" __global__ __aicore__ void by_gm(GM_ADDR x, GM_ADDR y, GM_ADDR tiling) {
+    GET_TILING_DATA_WITH_STRUCT(Tiling, t, tiling);
+    scale(x, y, t.length, t.factor);
+}
+template <typename T> __global__ __aicore__ void typed(__gm__ float* x, GM_ADDR y, uint32_t length, T factor) { scale((GM_ADDR)x, y, length, float(factor)); }
+"""
+
+
+def made(entry: str) -> labkit.Kernel:
+    return labkit.kernel(text=SCALE, filename="scale.asc", entry=entry)
+
+
+@pytest.fixture
+def pair():
+    x = torch.arange(256, dtype=torch.float32).npu()
+    return x, torch.zeros_like(x)
+
+
+def test_arguments_by_scalar_struct_and_gm(pair):
+    x, y = pair
+    for entry, rest in (("by_scalar", (256, 1.5)), ("by_struct", ({"length": 256, "factor": 1.5},)),
+                        ("typed<half>", (256, 1.5)), ("typed<float>", (256, 1.5))):
+        y.zero_()
+        record = made(entry)[1](x, y, *rest)
+        assert record.ok and torch.equal(y.cpu(), x.cpu() * 1.5), entry
+    k = made("by_gm")
+    y.zero_()
+    assert k[1](x, y, k.struct("Tiling", length=256, factor=2.0)).ok
+    assert torch.equal(y.cpu(), x.cpu() * 2)
+
+
+def test_record_has_what_the_lessons_draw(pair):
+    x, y = pair
+    record = made("by_scalar")[1](x, y, 256, 2.0)
+    assert record.target == "twin" and record.time_kind == "modelled" and record.time_us > record.core_us > 0
+    assert [record.op_names[e["op"]] for e in record.timeline] == ["CopyIn", "Muls", "CopyOut"]
+    assert [b["pos"] for b in record.buffers] == ["VECIN", "VECOUT"] and record.ub_used == 2048
+    assert record.busy["MTE2"] > 0 and record.busy["M"] == 0
+    lines = SCALE.splitlines()
+    assert "Muls(" in lines[record.timeline[1]["line"] - 1]
+    assert "modelled" in str(record)
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (lambda x, y: (x.cpu(), y, 256, 1.0), "x = x.npu()"),
+    (lambda x, y: (x.view(16, 16).t(), y, 256, 1.0), "contiguous()"),
+    (lambda x, y: (x, y, 256), "takes 4 arguments"),
+    (lambda x, y: (x, y, -1, 1.0), "uint32_t"),
+    (lambda x, y: (x, y, 2 ** 32, 1.0), "uint32_t"),
+    (lambda x, y: (x, y, torch.tensor(3), 1.0), "by value"),
+    (lambda x, y: (3, y, 256, 1.0), "GM pointer"),
+    (lambda x, y: (x, y, "n", 1.0), "uint32_t"),
+])
+def test_refused_arguments_say_what_to_write(pair, arguments, said):
+    with pytest.raises(ArgumentError) as error:
+        made("by_scalar")[1](*arguments(*pair))
+    assert said in str(error.value)
+
+
+def test_pointer_type_is_held_against_the_tensor(pair):
+    x, y = pair
+    with pytest.raises(ArgumentError, match="float32"):
+        made("typed<float>")[1](x.half(), y, 256, 1.0)
+
+
+def test_blocks_are_needed_and_bounded(pair):
+    k = made("by_scalar")
+    for bad in (0, -1, 65536, 1.5, True):
+        with pytest.raises(ArgumentError):
+            k[bad]
+    with pytest.raises(ArgumentError, match=r"by_scalar\[8\]"):
+        k(*pair, 256, 1.0)
+
+
+def test_entry_must_be_named_among_several():
+    with pytest.raises(ValueError, match="by_struct"):
+        labkit.kernel(text=SCALE)
+    with pytest.raises(ValueError, match="nothing_like_it"):
+        made("nothing_like_it")
+
+
+def test_unknown_struct_field(pair):
+    with pytest.raises(ArgumentError, match="lenght"):
+        made("by_struct")[1](*pair, {"lenght": 1})
+
+
+@pytest.mark.parametrize("body, code", [
+    ("int* p = (int*)8; *p = 3;", "crash"),
+    ("volatile int a = 1, b = 0; a = a / b;", "crash"),
+    ("volatile uint32_t i = 0; while (true) { i = i + 1; }", "time-out"),
+    ("while (true) { PipeBarrier<PIPE_ALL>(); }", "time-out"),
+    ("volatile char* p = new char[100ull << 30]; *p = 3;", "host-memory"),
+    ("for (;;) { volatile char* p = new char[1 << 26]; for (int i = 0; i < (1 << 26); i += 4096) p[i] = 1; }", "host-memory"),
+    ("__builtin_trap();", "crash"),
+])
+def test_a_kernel_cannot_take_this_process_down(pair, body, code):
+    x, y = pair
+    text = HEAD + "extern \"C\" __global__ __aicore__ void bad(GM_ADDR x) {\n    " + body + "\n}\n"
+    bad = labkit.kernel(text=text, filename="bad.asc", timeout=3)
+    with pytest.raises(labkit.LaunchError) as error:
+        bad[2](x)
+    finding = error.value.record.findings[0]
+    assert finding.code == code and finding.line == 4 and finding.file.endswith("bad.asc")
+    assert not error.value.record.finished and "?" not in str(finding)
+    assert made("by_scalar")[1](x, y, 256, 3.0).ok and torch.equal(y.cpu(), x.cpu() * 3)
+
+
+def test_findings_do_not_raise_unless_strict(pair, capsys, monkeypatch):
+    x, y = pair
+    k = made("by_scalar")
+    record = k[2](x, y, 256, 1.0)  # two blocks, one range
+    assert record.codes() == ["gm-overlap"] and not record.ok and record.finished
+    assert "gm-overlap" in capsys.readouterr().out
+    monkeypatch.setenv("LABKIT_STRICT", "1")
+    with pytest.raises(labkit.LaunchError):
+        k[2](x, y, 256, 1.0)
+
+
+def test_expect_shows_what_it_swallows_and_misses_nothing(pair, capsys):
+    x, y = pair
+    k = made("by_scalar")
+    with labkit.expect("gm-overlap") as seen:
+        k[2](x, y, 256, 1.0)
+    assert [f.code for f in seen.findings] == ["gm-overlap"] and "gm-overlap" in capsys.readouterr().out
+    with pytest.raises(AssertionError, match="race-raw"):
+        with labkit.expect("race-raw"):
+            k[2](x, y, 256, 1.0)
+    with pytest.raises(AssertionError):
+        with labkit.expect("gm-overlap"):
+            k[1](x, y, 256, 1.0)
+
+
+def test_torch_empty_is_known_to_hold_nothing(pair):
+    x, y = pair
+    record = made("by_scalar")[1](torch.empty(256).npu() * 0 + 1, y, 256, 1.0)
+    assert record.ok
+    record = made("by_scalar")[1](torch.empty(256, device="npu"), y, 256, 1.0)
+    assert record.codes() == ["gm-uninit"] and record.findings[0].numbers["tensor"] == "x"
+
+
+def test_launch_advances_the_device_clock(pair):
+    x, y = pair
+    start, end = (torch.npu.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    record = made("by_scalar")[1](x, y, 256, 1.0)
+    end.record()
+    torch.npu.synchronize()
+    assert start.elapsed_time(end) * 1e3 >= record.time_us > 0
+
+
+def test_same_launch_same_time_on_one_and_two_threads(monkeypatch):
+    k = labkit.kernel(labkit.paths.repo_root() / "labkit" / "bench" / "kernels" / "add.asc")
+    n = 8 * 8192 * 3
+    x, y = torch.randn(n).half().npu(), torch.randn(n).half().npu()
+    z = torch.empty_like(x)
+    records = []
+    for threads in ("1", "2", "2"):
+        monkeypatch.setenv("LABKIT_THREADS", threads)
+        records.append(k[8](x, y, z, n))
+    assert torch.equal(z, x + y)
+    assert len({r.time_us for r in records}) == 1 and len({r.timeline.tobytes() for r in records}) == 1
+
+
+def test_structs_are_c_structs():
+    s = made("by_gm").struct("Tiling", length=7, factor=0.5)
+    assert ctypes.sizeof(s) == 8 and bytes(s)[:4] == (7).to_bytes(4, "little")
