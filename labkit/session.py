@@ -17,6 +17,8 @@ from labkit import chips, messages
 TARGETS = ("auto", "twin", "npu")
 PARAMETERS = {"TARGET": "auto", "DEVICE": 0, "SEED": 0, "STRICT": False, "QUICK": False}
 
+_OURS = "setup"  # the value of LABKIT_STRICT that setup() gave it
+
 
 @dataclass(frozen=True)
 class Session:
@@ -74,15 +76,15 @@ def setup(TARGET: str = "auto", DEVICE: int = 0, SEED: int = 0, STRICT: bool = F
     Raises ValueError for a value that no notebook takes. An npu that cannot be used does not raise: checks then say SKIP.
     """
     global _current
+    if _current is not None and os.environ.get("LABKIT_STRICT") == _OURS:
+        del os.environ["LABKIT_STRICT"]  # an earlier STRICT=True of this notebook, not the caller's environment
     values = validate({"TARGET": TARGET, "DEVICE": DEVICE, "SEED": SEED, "STRICT": STRICT, "QUICK": QUICK})
     session = _make(**values)
     os.environ["LABKIT_TARGET"] = session.target
     if session.target == "twin":
         _simulate()
-    if session.strict:
-        os.environ["LABKIT_STRICT"] = "1"
-    elif _current is not None and _current.strict:
-        os.environ.pop("LABKIT_STRICT", None)  # setup(STRICT=True) was called before, now it is taken back
+    if STRICT:
+        os.environ["LABKIT_STRICT"] = _OURS
     _current = session
     _seed(session.seed)
     if not session.reason:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections import Counter
 from dataclasses import dataclass
 
 from labkit import messages, paths
 from labkit.exercise import launch
 from labkit.exercise.cases import Case
-from labkit.exercise.diagnose import VAGUE, Diagnosis, compare_values, diagnose, first_error, tensor_to_numpy
+from labkit.exercise.diagnose import VAGUE, WHOLE, Diagnosis, compare_values, diagnose, first_error, tensor_to_numpy
 from labkit.exercise.progress import code_hash, record as log
 from labkit.exercise.result import CheckFailed, Result
 from labkit.exercise.spec import HINT_LEVELS, Spec, load, pick
@@ -150,7 +151,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
                 break
     result.cases, result.failed = len(cases), len(failures)
     if failures:
-        shown = min(failures, key=lambda f: _rank(f))
+        shown = _telling(failures)
         _tell_cases(spec, result, shown, failures, cases)
         return _fail(result, shown, source, first_line)
     result.lines = [messages.text("exercise.pass", cases=len(cases))]
@@ -158,11 +159,20 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         _measure(spec, ours, cases, records, result, source, first_line)
 
 
-def _rank(failure: Failure) -> int:
-    """Findings first, then patterns that name a place, then the vague ones."""
-    if failure.diagnosis.finding is not None or failure.fatal:
-        return 0
-    return 2 if failure.diagnosis.key in VAGUE else 1
+def _telling(failures: list[Failure]) -> Failure:
+    """The failure to show: a finding or a crash; else the pattern that most cases agree on, a place before "nothing at all" before "no pattern".
+
+    A case of one element is all tail and all output: what it shows ("never written") is true and misleading.
+    """
+    def rank(failure: Failure) -> int:
+        if failure.diagnosis.finding is not None or failure.fatal:
+            return 0
+        return 3 if failure.diagnosis.key in VAGUE else 2 if failure.diagnosis.key in WHOLE else 1
+
+    best = min(map(rank, failures))
+    among = [f for f in failures if rank(f) == best]
+    votes = Counter(f.diagnosis.key for f in among)
+    return among[0] if best == 0 else max(among, key=lambda f: votes[f.diagnosis.key])
 
 
 def _build(spec: Spec, joined: Joined, name: str):
@@ -265,14 +275,21 @@ def _fail(result: Result, failure: Failure, source: str, first_line: int) -> Non
     result.state, result.diagnosis, result.numbers = "FAIL", found.key, found.numbers
     result.lines, result.where, result.map, result.record = found.lines(), failure.where, found.map, failure.record
     result.case = failure.case.name if failure.case else ""
-    name, _, line = result.where.rpartition(":")
-    if name == f"exercise {result.exercise}" and line.isdigit():
-        text = source.split("\n")
-        index = int(line) - first_line
-        result.source_line = text[index] if 0 <= index < len(text) else ""
+    result.source_line = _line_at(result, source, first_line)
     printed = getattr(failure.record, "output", "") or ""
     if printed:
         result.notes += [messages.text("exercise.printed"), *printed.splitlines()[:20]]
+
+
+def _line_at(result: Result, source: str, first_line: int) -> str:
+    """The line of code that `where` names, in the cell or in the given part."""
+    name, _, line = result.where.rpartition(":")
+    mine = f"exercise {result.exercise}"
+    if not line.isdigit() or name not in (mine, given_name(mine)):
+        return ""
+    text = source.split("\n") if name == mine else template(load(result.exercise)).lines
+    index = int(line) - (first_line if name == mine else 1)
+    return text[index] if 0 <= index < len(text) else ""
 
 
 def _measure(spec: Spec, ours: Template, cases, records: dict, result: Result, source: str, first_line: int) -> None:

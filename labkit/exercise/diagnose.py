@@ -16,8 +16,9 @@ from labkit.exercise.cases import tolerance_of
 from labkit.exercise.layout import MismatchMap, layouts, mismatch_map
 from labkit.exercise.patterns import PATTERNS, Evidence
 
-# Keys that say little: another case of the same check may say more.
+# Keys that say little: another case of the same check may say more. WHOLE: true of any very small case.
 VAGUE = ("scattered", "wrong-everywhere", "value", "rounding")
+WHOLE = ("unwritten", "all-zero")
 
 
 @dataclass(frozen=True)
