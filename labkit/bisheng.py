@@ -161,12 +161,12 @@ def _host_type(param: Param, name: str, kernel: KernelSignature) -> str:
     words = " ".join(re.sub(r"\bGM_ADDR\b", "uint8_t*", words).split())
     if param.array:
         words += "*"
-    for parameter, argument in _template_arguments(name, kernel).items():
+    for parameter, argument in template_arguments(name, kernel).items():
         words = re.sub(rf"\b{re.escape(parameter)}\b", argument, words)
     return words
 
 
-def _template_arguments(name: str, kernel: KernelSignature) -> dict[str, str]:
+def template_arguments(name: str, kernel: KernelSignature) -> dict[str, str]:
     """{"T": "half", "N": "3"} of `scale<half, 3>` for `template <typename T, int N>`; defaults fill the rest."""
     if kernel.template is None or "<" not in name:
         return {}

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import types
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labkit import chips, compiler, messages, paths, runner, runtime, source
@@ -78,6 +78,12 @@ class Kernel:
         self.signature = matching[0]
         self.entry = self.entry or self.signature.qualified
         self._structs = source.structs(self.text)
+        if self.signature.template is not None:  # `T factor` of "scale<half>" is a half
+            from labkit.bisheng import template_arguments
+            given = template_arguments(self.entry, self.signature)
+            self.signature = replace(self.signature, params=tuple(
+                replace(p, ctype=given[p.ctype], kind="scalar" if given[p.ctype] in SCALARS else p.kind) if p.ctype in given else p
+                for p in self.signature.params))
         self._built = None
         self.build()
 
