@@ -4,8 +4,8 @@ What the notebook looks like then is kept as run/browser/00.01.png.
 """
 from __future__ import annotations
 
+import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -32,9 +32,14 @@ def first_notebook(repo: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def page(browser, server, repo):
-    """The notebook after Run > Run All Cells. It is a copy: JupyterLab saves into what it opens."""
+    """The notebook after Run > Run All Cells. It is a copy without outputs: JupyterLab saves into what it opens, and what
+    is seen here must come from this run."""
     source = first_notebook(repo)
-    shutil.copy(source, server.root / source.name)
+    notebook = json.loads(source.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell.update(outputs=[], execution_count=None)
+    (server.root / source.name).write_text(json.dumps(notebook), encoding="utf-8")
     page = Page(browser, server, source.name)
     page.run_all()
     return page
