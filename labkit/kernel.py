@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labkit import chips, compiler, messages, paths, runner, runtime, source
+from labkit.cxxstructs import SCALARS
 from labkit.record import PIPES, POSITIONS, Finding, LaunchRecord, announce
 
 MOST_BLOCKS = 65535
