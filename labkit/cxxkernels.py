@@ -13,15 +13,20 @@ from . import messages
 from .cxxscan import Outline, closing, closing_angle, mask, split, strip_attributes
 from .cxxstructs import SCALARS, aliases, canonical, resolve
 from .diagnostics import CompileError
+from .linemap import LineMap
 
 
 class SourceError(CompileError):
-    """The text cannot be a kernel for a reason that is plain before any compiler runs. filename, line, key."""
+    """The text cannot be a kernel for a reason that is plain before any compiler runs.
+
+    key: of the message; line: of `text` itself, while problems name the place as `#line` in the text has it.
+    """
 
     def __init__(self, key: str, *, filename: str, line: int, text: str, **numbers) -> None:
         what, _, hint = messages.text(key, **numbers).partition("\n")
-        problem = dict(file=filename, line=line, column=0, message=what, hint=hint or None)
-        super().__init__([problem], text=f"\n{text}", filename=filename)
+        file, shown = LineMap(text, filename).logical(line)
+        problem = dict(file=file, line=shown, column=0, message=what, hint=hint or None)
+        super().__init__([problem], text=text, filename=filename)
         self.line, self.key = line, key
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from . import messages, paths
 from .cxxmessages import Diagnostic, Frame, read
+from .cxxscan import mask
+from .linemap import LineMap
 
 __all__ = ["CompileError", "compile_error", "lint"]
 
@@ -57,7 +59,12 @@ class CompileError(Exception):
 
     def source_line(self, file: str, line: int) -> str:
         """The learner's text of a line, "" when it is not known."""
-        lines = _learner_lines(self.text) if file == self.filename else _file_lines(file)
+        from .source import unlower
+        if self.text is not None and self.filename is not None:
+            where = LineMap(self.text, self.filename)
+            if number := where.physical(file, line):
+                return unlower(where.lines[number - 1])[0]
+        lines = _file_lines(file)
         return lines[line - 1] if 0 < line <= len(lines) else ""
 
     def _render_traceback_(self) -> list[str]:
@@ -75,15 +82,6 @@ def _snippet(text: str, line: int, column: int) -> list[str]:
         # a CJK character takes two places on a terminal and in a notebook
         out.append("      | " + "".join("  " if ord(c) > 0x2E7F else " " for c in before) + "^")
     return out
-
-
-def _learner_lines(text: str | None) -> list[str]:
-    """The learner's lines of a lowered text, or of a text as it is behind an empty first line (SourceError)."""
-    from .source import unlower
-    if text is None:
-        return []
-    own = text.partition(f'\n#line 1 "{ENTRY_FILE}"')[0]
-    return [unlower(line)[0] for line in own.split("\n")[1:]]
 
 
 def _file_lines(file: str) -> list[str]:
@@ -116,12 +114,15 @@ class _Story:
 
     def __init__(self, filename: str | None, text: str | None) -> None:
         from .hints import Scene
-        self.filename, self.text = filename, text
-        self.lowered = text.partition(f'\n#line 1 "{ENTRY_FILE}"')[0].split("\n")[1:] if text is not None else []
-        self.lines = _learner_lines(text)
-        code = "\n".join(self.lines)
-        kernels = re.findall(r"__global__[^;{(]*?(?:\([^)]*\)[^;{(]*?)?\bvoid\s+(\w+)\s*\(", code)
-        self.scene = Scene(self.lines, frozenset(re.findall(r"[A-Za-z_]\w{2,}", code)), tuple(kernels))
+        from .source import unlower
+        self.filename = filename
+        # without the lab's own part behind it, which a learner never sees
+        self.map = LineMap((text or "").partition(f'\n#line 1 "{ENTRY_FILE}"')[0], filename or "")
+        self.code = mask("\n".join(self.map.lines)).split("\n")
+        lines = [unlower(line)[0] for line in self.map.lines]
+        words = frozenset(re.findall(r"[A-Za-z_]\w{2,}", "\n".join(lines)))
+        kernels = re.findall(r"__global__[^;{(]*?(?:\([^)]*\)[^;{(]*?)?\bvoid\s+(\w+)\s*\(", "\n".join(self.code))
+        self.scene = Scene(lines, words, tuple(kernels))
 
     def tell(self, errors: list[Diagnostic]) -> list[dict]:
         if braces := self._braces(errors):
@@ -146,7 +147,7 @@ class _Story:
 
     def own(self, file: str) -> bool:
         """Whether the learner can edit this file: the text itself, or a file of theirs that it includes."""
-        if self.filename is None or file == self.filename:
+        if self.filename is None or file == self.filename or file in self.map.files:
             return True
         path, home = Path(file), Path(self.filename).resolve().parent
         if not path.is_absolute():
@@ -164,30 +165,30 @@ class _Story:
 
     def _semicolon(self, error: Diagnostic, place: Frame) -> Frame:
         """A missing `;` is noticed at the next word; it belongs behind the code before it."""
-        if place.file != self.filename or not re.match(r"expected '?[;,].* (?:before|at end)", error.message):
+        number = self.map.physical(place.file, place.line)
+        if not number or not re.match(r"expected '?[;,].* (?:before|at end)", error.message):
             return place
-        line = place.line
         if " before" in error.message:
-            if self._code(line).encode()[:place.column - 1].strip() not in (b"", b"extern"):
+            if self.code[number - 1].encode()[:place.column - 1].strip() not in (b"", b"extern"):
                 return place  # the next word is on the same line
-            line -= 1
-            while line > 0 and not self._code(line).strip():
-                line -= 1
-        return Frame(place.file, line, len(self._code(line).rstrip().encode()) + 1) if line else place
+            number -= 1
+            while number > 0 and not self.code[number - 1].strip():
+                number -= 1
+        if not number:
+            return place
+        return Frame(*self.map.logical(number), len(self.map.lines[number - 1].encode()[:self._end(number)]) + 1)
 
-    def _code(self, line: int) -> str:
-        """A line of the lowered text without its comments."""
-        from .cxxscan import mask
-        if not hasattr(self, "_masked"):
-            self._masked = mask("\n".join(self.lowered), directives=False).split("\n")
-        return self._masked[line - 1] if 0 < line <= len(self._masked) else ""
+    def _end(self, number: int) -> int:
+        """Bytes of a line up to the end of its code."""
+        return len(self.map.lines[number - 1][:len(self.code[number - 1].rstrip())].encode())
 
     def _column(self, place: Frame) -> int:
         """Characters of the learner's line, from the compiler's bytes of the lowered one."""
         from .source import unlower
-        if place.file != self.filename or not 0 < place.line <= len(self.lowered) or place.column <= 0:
+        number = self.map.physical(place.file, place.line)
+        if not number or place.column <= 0:
             return max(0, place.column)
-        line = self.lowered[place.line - 1]
+        line = self.map.lines[number - 1]
         column = len(line.encode()[:place.column - 1].decode(errors="replace")) + 1
         while column > 1 and line[column - 1:column] == "(" and re.match(r"\w", line[column - 2]):
             column -= len(re.search(r"\w+$", line[:column - 1])[0])  # g++ points at the bracket of a call, not its name
@@ -209,9 +210,9 @@ class _Story:
         return 0 if inside else 1
 
     def _declared_on(self, place: Frame) -> set[str]:
-        if place.file != self.filename:
-            return set()
-        return set(re.findall(r"[\w>*&]\s+[*&]?\s*([A-Za-z_]\w*)\s*(?=[=;({,\[]|$)", self._code(place.line)))
+        number = self.map.physical(place.file, place.line)
+        code = self.code[number - 1] if number else ""
+        return set(re.findall(r"[\w>*&]\s+[*&]?\s*([A-Za-z_]\w*)\s*(?=[=;({,\[]|$)", code))
 
     @staticmethod
     def _consequence(error: Diagnostic, lost: set[str]) -> bool:
@@ -222,16 +223,16 @@ class _Story:
 
     def _braces(self, errors: list[Diagnostic]) -> dict | None:
         """A `{` that is never closed, or a `}` too many: compilers report it far from where it is."""
-        if self.filename is None or not self.lines or not errors:
+        if self.filename is None or not errors:
             return None
         from .cxxbraces import unbalanced
-        found = unbalanced("\n".join(self.lines))
+        found = unbalanced("\n".join(self.scene.lines))
         if found is None:
             return None
-        kind, line, column = found
         from .hints import say
-        what, hint = say(f"hint.brace_{kind}", line=line)
-        return _problem(self.filename, line, column, what or "", hint)
+        file, line = self.map.logical(found[1])
+        what, hint = say(f"hint.brace_{found[0]}", line=line)
+        return _problem(file, line, found[2], what or "", hint)
 
 
 def lint(text: str, filename: str = "<kernel>") -> list[dict]:

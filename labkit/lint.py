@@ -13,6 +13,7 @@ from .cxxkernels import KernelSignature, clean, kernels
 from .cxxscan import Block, Outline, closing, mask
 from .diagnostics import CompileError
 from .hints import say
+from .linemap import LineMap
 
 _DEVICE = re.compile(r"\b(?:__aicore__|__global__|__vector__|__cube__|__mix__)")
 _HOST_HEADERS = ("algorithm array atomic bitset chrono cmath condition_variable deque fstream functional future iomanip iostream "
@@ -40,7 +41,7 @@ def lint(text: str, filename: str = "<kernel>") -> list[dict]:
 
 class _Lint:
     def __init__(self, outline: Outline, found: list[KernelSignature], filename: str) -> None:
-        self.outline, self.kernels, self.filename = outline, found, filename
+        self.outline, self.kernels, self.map = outline, found, LineMap(outline.text, filename)
         self.found: list[dict] = []
         self.functions = [b for b in outline.blocks if b.kind == "function"]
         self.device = [b for b in self.functions if _DEVICE.search(self._head(b))]
@@ -51,8 +52,9 @@ class _Lint:
     def _say(self, code: str, offset: int, **numbers) -> None:
         lines = self.outline.lines
         what, hint = say(f"lint.{code}", **numbers)
-        self.found.append(dict(file=self.filename, line=lines.line(offset), column=lines.column(offset), message=what,
-                               hint=hint, code=code, severity="warning"))
+        file, line = self.map.logical(lines.line(offset))
+        self.found.append(dict(file=file, line=line, column=lines.column(offset), message=what, hint=hint, code=code,
+                               severity="warning"))
 
     def _in_device(self, pattern: re.Pattern) -> Iterator[re.Match]:
         for block in self.device:

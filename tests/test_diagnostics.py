@@ -337,3 +337,34 @@ def test_every_lint_has_its_words():
     import re
     used = set(re.findall(r'_say\("(\w+)"', (paths.repo_root() / "labkit" / "lint.py").read_text()))
     assert used and used == {key[5:] for key in messages.tables() if key.startswith("lint.")}
+
+
+# ---- a text put together from parts, as an exercise's is
+
+def joined(body):
+    """The class of KERNEL around a cell that holds the lines of Process; the cell starts at line 5 of `cell one`."""
+    lines = KERNEL.split("\n")
+    return "\n".join(['#line 1 "add.asc (given)"', *lines[:13], '#line 5 "cell one"', *body, '#line 22 "add.asc (given)"', *lines[21:]])
+
+
+BODY = KERNEL.split("\n")[13:21]
+
+
+@pytest.mark.parametrize("change, place, words", [
+    ({5: "        Ad(z, a, a, TILE);"}, ("cell one", 10), "Ad(z"), ({7: "        inQ.FreeTensor(a)  // end"}, ("cell one", 12), "inQ.FreeTensor(a)"),
+    ({5: "        if (true) {"}, ("cell one", 10), "if (true)"), ({5: "        Exp(z, a);"}, ("cell one", 10), "Exp(z")])
+def test_parts_keep_their_own_lines(change, place, words):
+    error = failed(joined([change.get(i, line) for i, line in enumerate(BODY)]), "cell one")
+    first = error.problems[0]
+    assert (first["file"], first["line"]) == place
+    assert words in error.render()[1] and first["column"] > 0
+
+
+def test_parts_in_mistakes_of_the_source_and_in_lints():
+    text = joined(BODY).replace("__aicore__ void add", "void add")
+    with pytest.raises(CompileError) as raised:
+        lower(text, "cell one")
+    assert (raised.value.problems[0]["file"], raised.value.problems[0]["line"]) == ("add.asc (given)", 29)
+    assert raised.value.line == 32 and "void add(GM_ADDR" in str(raised.value)
+    found = lint(joined([*BODY[:2], "        std::vector<int> v;", *BODY[2:]]), "cell one")
+    assert [(p["file"], p["line"], p["code"]) for p in found] == [("cell one", 7, "stl")]
