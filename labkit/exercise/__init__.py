@@ -32,9 +32,9 @@ def hint(exercise_id: str):
     return exercise(exercise_id).hint()
 
 
-def progress(path: str | Path | None = None) -> Progress:
-    """What has been tried and passed, from the log (labkit.exercise.progress.log_path)."""
-    return _progress(Path(path) if path else None)
+def progress(path: str | Path | None = None, *, only: str = "") -> Progress:
+    """What has been tried and passed, from the log (labkit.exercise.progress.log_path). only: ids that begin with this."""
+    return _progress(Path(path) if path else None, only)
 
 
 class _Callable(types.ModuleType):

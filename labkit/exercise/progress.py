@@ -114,11 +114,11 @@ class Progress:
         return {"text/plain": str(self), "text/html": f"{table}<p>{total}</p>"}
 
 
-def progress(path: Path | None = None) -> Progress:
-    """What the log says about every exercise of the checkout."""
+def progress(path: Path | None = None, only: str = "") -> Progress:
+    """What the log says about every exercise of the checkout whose id begins with `only`."""
     from labkit.exercise.spec import folders, load, pick
-    rows = {name: Row(name, pick(load(name).title)) for name in folders()}
-    log = events(path)
+    rows = {name: Row(name, pick(load(name).title)) for name in folders() if name.startswith(only)}
+    log = [e for e in events(path) if e["id"].startswith(only)]
     for name in sorted({e["id"] for e in log} - set(rows)):
         rows[name] = Row(name)
     for event in log:

@@ -56,6 +56,8 @@ def build(src: reader.Source, home: Path | None = None, *, run: bool = True, fre
     home = home or paths.notebooks_dir()
     target = src.target(home)
     nb = notebook(src)
+    if len({c["id"] for c in nb["cells"]}) < len(nb["cells"]):  # nbformat would give one of them a random id
+        raise reader.SourceFormatError(f"{paths.display_path(src.path)}: two cells share an id; an exercise stands twice, or a key=")
     old = load_notebook(target)
     if run and (not carry(nb, old) or fresh):
         nb = execute(nb, target.parent, paths.display_path(target))

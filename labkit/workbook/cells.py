@@ -91,7 +91,7 @@ class _Maker:
             if isinstance(block, Markdown):
                 self.markdown(block.zh if self.lang == "zh" and block.zh else block.en)
             elif isinstance(block, Code):
-                self.code(block.text, block.tags, block.key)
+                self.code(block.text, block.tags, block.key and f"key {block.key}")
             elif isinstance(block, ExerciseMark):
                 self.exercise(block)
             else:

@@ -80,9 +80,6 @@ def _source(src: reader.Source) -> Iterator[str]:
             yield from _code(src, block)
     if prose > MAX_PROSE:
         yield f"{_at(src.path, since)}: {prose} lines of prose after the last cell, at most {MAX_PROSE}; cut the text"
-    keys = Counter(b.key for b in src.blocks if isinstance(b, Code) and b.key)
-    for key in (k for k, n in keys.items() if n > 1):
-        yield f"{_at(src.path)}: key={key} stands twice; ids must be unique, rename one"
     setups = sum(isinstance(b, reader.SetupMark) for b in src.blocks)
     if setups > 1:
         yield f"{_at(src.path)}: <!-- setup --> stands {setups} times; a notebook has one parameters cell"
@@ -120,9 +117,9 @@ def _notebook(src: reader.Source, home: Path) -> Iterator[str]:
         yield f"{at}: differs from its source ({_difference(made, wanted)}); run labkit build {src.number}, and edit the source, not the notebook"
     if made["metadata"].get("kernelspec") != KERNELSPEC:
         yield f"{at}: kernelspec is {made['metadata'].get('kernelspec')}; it must be {KERNELSPEC['name']}, or the notebook does not open elsewhere; run labkit build"
-    ids = Counter(c["id"] for c in made["cells"])
-    if repeated := [i for i, n in ids.items() if n > 1]:
-        yield f"{at}: cell ids {', '.join(repeated)} stand more than once; give the cells different keys"
+    ids = Counter(c["id"] for c in wanted["cells"])
+    if repeated := [c["source"].split("\n")[0] for c in wanted["cells"] if ids[c["id"]] > 1]:
+        yield f"{_at(src.path)}: cells share an id: {'; '.join(repeated)}; give them different keys, and use an exercise once"
     tagged = sum("parameters" in c["metadata"].get("tags", ()) for c in made["cells"])
     if tagged != 1:
         yield f"{at}: {tagged} cells tagged parameters, there must be exactly one; run labkit build"
