@@ -189,6 +189,29 @@ def test_what_is_wrong_with_the_npu_fails_where_the_npu_was_asked_for(tmp_path):
     assert states(report)["npu"] == states(report)["target"] == "FAIL"
 
 
+def test_a_session_set_up_for_the_twin_is_not_mistaken_for_the_shell(tmp_path):
+    # labkit.setup() puts LABKIT_TARGET into its own process; /proc/self/environ keeps what the shell had given.
+    write(tmp_path, "/proc/self/environ", "HOME=/home/ada\0USER=ada\0")
+    laptop = Machine(tmp_path, {"LABKIT_TARGET": "twin"})
+    assert "no NPU" in ascend.target(laptop)[0].message
+    line, target = ascend.target(node(tmp_path, env=(("LABKIT_TARGET", "twin"),)))
+    assert target == "twin" and "session" in line.message
+
+
+@pytest.mark.parametrize("asked, usable", [("sim", False), ("npu", True)])
+def test_the_device_that_the_shell_asks_for(tmp_path, asked, usable):
+    machine = Facts(tmp_path, {"LABKIT_DEVICE": asked})
+    assert machine.usable_npu() == (usable, "forced")
+
+
+def test_no_child_process_where_there_is_no_card(tmp_path, monkeypatch):
+    monkeypatch.setattr("labkit.doctor.facts.subprocess.run", lambda *a, **k: pytest.fail("a child was started"))
+    assert Facts(tmp_path, {}).usable_npu() == (False, "no-device")
+    write(tmp_path, "/dev/davinci0")
+    monkeypatch.setattr(Facts, "folder", lambda self, module: None)
+    assert Facts(tmp_path, {}).usable_npu() == (False, "no-torch-npu")
+
+
 def test_cann_in_a_usual_folder_is_found_and_its_set_env_named(tmp_path):
     write(tmp_path, "/usr/local/Ascend/ascend-toolkit/latest/x86_64-linux/ascend_toolkit_install.info", "version=8.3.RC1\n")
     write(tmp_path, "/usr/local/Ascend/ascend-toolkit/set_env.sh")

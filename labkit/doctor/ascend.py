@@ -138,8 +138,10 @@ def cann_torch_npu(facts: Facts) -> Check:
 def target(facts: Facts) -> tuple[Check, str]:
     """(the line, "twin" or "npu"): where a kernel that is launched now will run, and why."""
     asked = facts.env.get("LABKIT_TARGET", "")
-    if asked == "twin":
+    if asked == "twin" and facts.shell("LABKIT_TARGET") == "twin":
         return check("target", "PASS", "target.asked", target="twin"), "twin"
+    if asked == "twin" and facts.npu_devices():  # labkit.setup() sets the variable in its own process
+        return check("target", "PASS", "target.session", target="twin"), "twin"
     usable, reason = facts.usable_npu()
     why = messages.text(f"doctor.why.{reason}.{'yes' if usable else 'no'}")
     if usable:

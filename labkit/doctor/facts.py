@@ -194,8 +194,9 @@ class Facts:
         The order is that of labkit.device.detect, which the child asks; without a card no child is needed. Some
         seconds on a node.
         """
-        if self.env.get("LABKIT_DEVICE") in ("sim", "npu"):
-            return self.env["LABKIT_DEVICE"] == "npu", "forced"
+        forced = self.shell("LABKIT_DEVICE")  # of the shell: labkit.setup() sets it too
+        if forced in ("sim", "npu"):
+            return forced == "npu", "forced"
         if not self.npu_devices():
             return False, "no-device"
         if self.folder("torch_npu") is None:

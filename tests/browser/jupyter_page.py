@@ -181,4 +181,6 @@ class Page:
             return panel.scrollHeight + window.innerHeight - panel.clientHeight;""")
         self.browser.set_window_size(1280, min(int(height) + 40, tallest))
         time.sleep(1.0)
+        self.script("for (const e of document.querySelectorAll('.jp-NotebookPanel, .jp-NotebookPanel *')) if (e.scrollTop) e.scrollTop = 0;")
+        time.sleep(1.0)
         self.browser.save_screenshot(str(file))
