@@ -93,7 +93,7 @@ class LaunchRecord:
     def __str__(self) -> str:
         state = messages.text("record.ok" if self.ok else "record.not_ok", count=len(self.errors))
         time = messages.text(f"record.{self.time_kind}", us=f"{self.time_us:.2f}")
-        lines = [f"{self.kernel}: {self.blocks} x {messages.text('record.on')} {self.target} ({self.chip}), {time}, {state}"]
+        lines = [f"{self.kernel}[{self.blocks}] {messages.text('record.on')} {self.target} ({self.chip}): {time}, {state}"]
         lines += [f"  {f.severity} [{f.code}] {f.place}" for f in self.findings]
         return "\n".join(lines)
 
