@@ -14,7 +14,7 @@ from .words import fits, size_text
 
 VECTOR, CUBE = ("MTE2", "V", "MTE3", "S"), ("MTE1", "M", "FIX")
 # Where a tile can be: x, y of its token.
-PLACES = {"gm_in": (44, 136), "vecin": (462, 135), "vecout": (462, 179), "gm_out": (44, 180)}
+PLACES = {"gm_in": (44, 148), "vecin": (462, 135), "vecout": (462, 179), "gm_out": (44, 180)}
 # One tile's way: (active pipe, place of the tile); the words are the messages fig_step_0 ... fig_step_7.
 STEPS = ((None, "gm_in"), ("S", "gm_in"), ("MTE2", "vecin"), ("S", "vecin"),
          ("V", "vecout"), ("S", "vecout"), ("MTE3", "gm_out"), ("S", "gm_out"))
