@@ -8,7 +8,7 @@ UNIT = 32       # bytes: UB is addressed and copied in blocks of 32
 
 def tiling(n: int, blocks: int, ub: int) -> dict:
     """The AddTiling of n elements on `blocks` blocks; ub: usable bytes. n is a multiple of blocks * 16."""
-    # >>> exercise: the elements of a block, and the largest tile: it divides them, it is a multiple of 32 bytes, and 3 x 2 tiles fit UB (3 lines) | 每个核的元素数，以及最大的 tile：能整除份额，是 32 字节的整数倍，且 3 x 2 个 tile 放得进 UB（3 行）
+    # >>> exercise: a block's share, and the largest tile that divides it, is whole UNITs and fits UB | 每个核的份额，以及能整除它、为 UNIT 整数倍且放得进 UB 的最大 tile
     # stub: block_length = n
     # stub: tile_length = 16
     block_length = n // blocks
