@@ -105,7 +105,7 @@ def _make(TARGET: str, DEVICE: int, SEED: int, STRICT: bool, QUICK: bool) -> Ses
         reason = reason if wanted == "npu" and not usable else ""
     seed = SEED + int(os.environ.get("LABKIT_SEED", "") or 0)
     strict = STRICT or os.environ.get("LABKIT_STRICT", "0") not in ("", "0")
-    return Session(wanted, DEVICE, seed, strict, QUICK or os.environ.get("LABKIT_QUICK", "0") not in ("", "0"), os.environ.get("LABKIT_CHIP") or chips.DEFAULT, reason)
+    return Session(wanted, DEVICE, seed, strict, QUICK or os.environ.get("LABKIT_QUICK", "0") not in ("", "0"), _chip(wanted, reason, DEVICE), reason)
 
 
 def npu() -> tuple[bool, str]:
@@ -114,6 +114,14 @@ def npu() -> tuple[bool, str]:
         return False, messages.text("session.no-torch-npu")
     from labkit.device import usable_npu
     return (True, "") if usable_npu() else (False, messages.text("session.npu-probe"))
+
+
+def _chip(target: str, reason: str, device: int) -> str:
+    """The name of the card on a node; the modelled chip otherwise."""
+    if target != "npu" or reason:
+        return chips.DEFAULT
+    import torch
+    return torch.npu.get_device_name(device)
 
 
 def _simulate() -> None:

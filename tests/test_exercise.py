@@ -276,6 +276,8 @@ def test_hints_come_one_by_one_and_the_result_offers_the_next():
     assert [t.split(":")[0] for t in told[:3]] == ["Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3"] and "no further hint" in told[3]
     assert "give_up()" in str(check("fx_share", "edges = []"))
     assert "1000" in str(hint("fx_tiles")), "numbers of a prediction are filled in"
+    forget("fx_share")
+    assert "no further hint" in str(hint("fx_share")), "a new process goes on where the last one stopped"
     exercise("fx_share").reset()
     assert "Hint 1" in str(hint("fx_share"))
 
@@ -285,6 +287,9 @@ def test_compare_opens_after_a_pass():
     ex.check(ours("fx_share").mutant(load("fx_share").mutants[0].regions))
     assert "opens when" in str(ex.compare())
     mine = "share = (n + blocks - 1) // blocks\nshare = (share + 7) // 8 * 8\nedges = [min(i * share, n) for i in range(blocks + 1)]"
+    assert ex.check(mine).passed
+    forget("fx_share")
+    assert "Our solution" in str(ex.compare()) and "(share + 7)" not in str(ex.compare()), "after a restart the log still knows of the pass"
     assert ex.check(mine).passed
     assert "(share + 7)" in str(ex.compare()) and "Our solution" in str(ex.compare()) and "32-byte" in str(ex.compare())
     assert predict("fx_tiles", 16).passed and "16 tiles" in str(exercise("fx_tiles").compare())

@@ -12,7 +12,7 @@ import pytest
 from labkit import messages, paths
 from labkit.workbook import build, gate, run, source, verify
 from labkit.workbook.cells import Variant, notebook
-from labkit.workbook.execute import DemoFailed
+from labkit.workbook.execute import DemoFailed, execute
 
 FIXTURES = Path(__file__).parent / "fixtures"
 NAME = "00.01_fixture"
@@ -259,6 +259,12 @@ def test_a_solved_run_passes_and_strict_counts(home, tmp_path):
 def test_wrong_parameters_stop_before_anything_runs(home, tmp_path, bad, capsys):
     assert run.main(["--out", str(tmp_path / "run"), "-p", *bad], home=home) == 2
     assert bad[0] in capsys.readouterr().err and not (tmp_path / "run").exists()
+
+
+def test_the_chinese_reading_answers_in_chinese(home, tmp_path):
+    nb = execute(notebook(source.read(the_source(home)), Variant(lang="zh")), tmp_path, "zh", skip=())
+    said = "".join(o["data"]["text/plain"] for c in nb["cells"] if "exercise" in c["metadata"].get("tags", ()) for o in c["outputs"])
+    assert "TODO（待完成）" in said and "labkit.hint" in said and "This is still" not in said
 
 
 @pytest.mark.slow

@@ -14,12 +14,13 @@ from labkit import messages, paths
 from labkit.exercise import launch
 from labkit.exercise.cases import Case
 from labkit.exercise.diagnose import VAGUE, WHOLE, Diagnosis, compare_values, diagnose, first_error, tensor_to_numpy
-from labkit.exercise.progress import code_hash, record as log
+from labkit.exercise.progress import code_hash, ever_passed, last_hint
+from labkit.exercise.progress import record as log
 from labkit.exercise.result import CheckFailed, Result
 from labkit.exercise.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercise.stub import CELL, Joined, RegionError, Template, given_name, template
 
-# What this process knows of each exercise: the last cell, hints given, whether it passed. A restart forgets it; the log does not.
+# What this process knows of each exercise: the last cell, hints given, the text that passed. After a restart the log knows the rest.
 _cells: dict[str, tuple[str, int]] = {}
 _hints: dict[str, int] = {}
 _passed: dict[str, str] = {}
@@ -29,16 +30,18 @@ def hint_level(exercise_id: str, level: int | None = None) -> int:
     """Hints given so far; set when `level` is given."""
     if level is not None:
         _hints[exercise_id] = level
-    return _hints.get(exercise_id, 0)
+    elif exercise_id not in _hints:
+        _hints[exercise_id] = last_hint(exercise_id)
+    return _hints[exercise_id]
 
 
 def has_passed(exercise_id: str) -> bool:
-    return exercise_id in _passed
+    return exercise_id in _passed or ever_passed(exercise_id)
 
 
-def passed_cell(exercise_id: str) -> str:
-    """The text that passed last."""
-    return _passed[exercise_id]
+def passed_cell(exercise_id: str) -> str | None:
+    """The text that passed last in this process."""
+    return _passed.get(exercise_id)
 
 
 def forget(exercise_id: str) -> None:
@@ -83,7 +86,7 @@ def check(exercise_id: str, source: str | None = None, *, first_line: int = 1) -
 
 def finish(spec: Spec, result: Result, source: str, seconds: float) -> None:
     """What every kind of check does at its end: title, next step, and the log."""
-    result.title, result.seconds, result.hint_level = pick(spec.title), seconds, _hints.get(spec.id, 0)
+    result.title, result.seconds, result.hint_level = pick(spec.title), seconds, hint_level(spec.id)
     if result.state == "PASS":
         _passed[spec.id] = source
         result.next.append(messages.text("exercise.compare-offer", id=spec.id))

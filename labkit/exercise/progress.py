@@ -69,6 +69,19 @@ def events(path: Path | None = None) -> list[dict]:
     return found
 
 
+def last_hint(exercise: str) -> int:
+    """Highest hint given since the last reset, so that a new process goes on where the last one stopped."""
+    level = 0
+    for event in events():
+        if event["id"] == exercise and event["event"] in ("hint", "reset"):
+            level = int(event.get("hint_level") or 0) if event["event"] == "hint" else 0
+    return level
+
+
+def ever_passed(exercise: str) -> bool:
+    return any(e["id"] == exercise and e.get("state") == "PASS" for e in events())
+
+
 @dataclass
 class Row:
     """One exercise: state is "" (never tried), TODO, FAIL, SKIP or PASS (ever passed); gave_up: the solution was shown before."""

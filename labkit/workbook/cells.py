@@ -32,7 +32,7 @@ labkit.setup(TARGET, DEVICE, SEED, STRICT, QUICK)'''
 
 _SETUP_CELL_ZH = '''import os
 
-os.environ.setdefault("LABKIT_LANG", "zh")
+os.environ["LABKIT_LANG"] = "zh"
 import labkit
 
 labkit.setup(TARGET, DEVICE, SEED, STRICT, QUICK)'''
