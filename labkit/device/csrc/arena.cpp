@@ -29,7 +29,7 @@ constexpr size_t kTail = 32;                  // torch_npu asks for 32 bytes mor
 // Ours: how much host memory the cache may hold, and the smallest free block worth a system call to give back.
 constexpr size_t kBackedMax = 512 * kMiB;
 constexpr size_t kGiveBackMin = 4 * kMiB;
-constexpr size_t kHostCheckMin = 64 * kMiB;   // segments from this size on are checked against the host's free memory
+constexpr size_t kHostCheckEvery = 64 * kMiB;  // growth after which the host's free memory is looked at again
 constexpr size_t kHostMargin = 256 * kMiB;    // left to everything else on the machine
 
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -107,7 +107,7 @@ void* Arena::allocate(size_t bytes, int index, bool counted) {
   if (forked_) throw BadFork();
   std::lock_guard<std::mutex> lock(mutex_);
   Device& device = pools_[size_t(index)];
-  if (bytes > size()) fail(device, index, bytes, OutOfMemory::Limit::Chip);  // also keeps the rounding from overflowing
+  if (bytes > SIZE_MAX / 2) fail(device, index, bytes, limit_of(device));  // rounding it up would overflow
   const size_t size = round_up(bytes + kTail, kAlign);
   Pool& pool = size <= kSmall ? device.small : device.large;
   Block* block = take(pool, size);
@@ -250,18 +250,20 @@ void Arena::give_back(Block* block) {
 Arena::Block* Arena::grow(Device& device, int index, Pool& pool, size_t size) {
   using Limit = OutOfMemory::Limit;
   const size_t bytes = segment_size(size);
-  const size_t all = capacity();
-  const size_t allowed = size_t(double(all) * device.fraction);
+  const size_t allowed = size_t(double(capacity()) * device.fraction);
   if (device.stats.reserved + bytes > allowed) {
     ++device.stats.retries;
     if (!release_cached(device) || device.stats.reserved + bytes > allowed)
-      fail(device, index, size, device.fraction < 1 ? Limit::Fraction : all < chip_bytes_ ? Limit::Host : Limit::Chip);
+      fail(device, index, size, limit_of(device));
   }
-  // Untouched pages cost nothing, so a small segment is never refused; a large one would end in the kernel's OOM
-  // killer, which takes the whole notebook.
-  if (bytes >= kHostCheckMin && bytes + kHostMargin > host_available()) {
-    release_cached(device);
-    if (bytes + kHostMargin > host_available()) fail(device, index, size, Limit::Host);
+  // Pages are taken when they are touched, and too late to refuse then: the kernel's OOM killer takes the notebook.
+  unchecked_ += bytes;
+  if (unchecked_ >= kHostCheckEvery) {
+    unchecked_ = 0;
+    if (bytes + kHostMargin > host_available()) {
+      release_cached(device);
+      if (bytes + kHostMargin > host_available()) fail(device, index, size, Limit::Host);
+    }
   }
   char* start = take_address(bytes);
   if (!start) {
@@ -322,6 +324,14 @@ void Arena::return_address(char* start, size_t bytes) {
       addresses_.erase(it);
     }
   }
+}
+
+// What keeps a device from reserving more.
+OutOfMemory::Limit Arena::limit_of(const Device& device) const {
+  using Limit = OutOfMemory::Limit;
+  if (device.fraction < 1) return Limit::Fraction;
+  if (capacity() == chip_bytes_) return Limit::Chip;
+  return capacity() == size() ? Limit::Address : Limit::Host;
 }
 
 void Arena::fail(Device& device, int index, size_t asked, OutOfMemory::Limit limit) {

@@ -111,6 +111,7 @@ class Arena {
   bool release_cached(Device& device);
   char* take_address(size_t bytes);
   void return_address(char* start, size_t bytes);
+  OutOfMemory::Limit limit_of(const Device& device) const;
   [[noreturn]] void fail(Device& device, int index, size_t asked, OutOfMemory::Limit limit);
   Block* at(const void* p) const;
 
@@ -120,6 +121,7 @@ class Arena {
   bool forked_ = false;
   size_t chip_bytes_ = 0, host_bytes_ = 0;
   size_t backed_bytes_ = 0;  // pages of the host that only the cache holds
+  size_t unchecked_ = 0;     // growth since the host's free memory was looked at
   mutable std::mutex mutex_;
   std::vector<Device> pools_;
   std::map<char*, Block*> used_;      // by address: lab_block() asks for any pointer inside

@@ -50,13 +50,14 @@ inline Flops product_flops(const OpFacts& facts, c10::ArrayRef<c10::IValue> args
 
 struct Cost {
   double read = 0, written = 0;  // bytes
+  double table = 0;              // bytes of the argument that a gathering operator reads rows of
   double elements = 0;           // bytes of the largest result: what the vector unit puts through
   double flops = 0;
   bool half = false;
 
   Work work(const OpFacts& facts) const {
     const Rates& r = virtual_clock().rates();
-    const double bytes = (facts.gathers ? std::min(read, 2 * written) : read) + written;
+    const double bytes = read + std::min(table, written) + written;
     const bool cube = facts.product != Product::None;
     const double compute = cube ? flops / (half ? r.cube_half : r.cube_float) : elements / r.vector;
     return {facts.name, cube ? Engine::Cube : Engine::Vector, r.launch + std::max(bytes / r.hbm, compute), bytes, flops};

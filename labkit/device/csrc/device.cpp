@@ -38,6 +38,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from_and_resize", TORCH_FN(ops::copy_from_and_resize));
   m.impl("_local_scalar_dense", TORCH_FN(ops::item));
   m.impl("record_stream", TORCH_FN(ops::record_stream));
+  // PyTorch has a kernel for every device here, which then finds none for this one.
+  m.impl("conj_physical_", CppFunction::makeFromBoxedFunction<&labdev::fallback>());
   m.impl("convolution_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution>());
   m.impl("convolution_backward_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution_backward>());
 }

@@ -25,7 +25,7 @@ struct OpFacts {
   bool random = false;       // draws random numbers
   bool waits = false;        // its answer (a number, or a shape) is needed on the host: the host waits for the device
   bool view = false;         // makes a view: no work for the device
-  bool gathers = false;      // reads only the rows it is asked for, not the whole first argument
+  bool gathers = false;      // reads only the rows of its first argument that it is asked for
   bool silent = false;       // returns nothing: what it writes shows in its arguments only
   int generator = -1;        // index of an optional generator argument
   std::vector<Use> uses;     // one an argument

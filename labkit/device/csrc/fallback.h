@@ -88,7 +88,7 @@ class CpuCall {
     TORCH_CHECK(device == device_, "Expected all tensors to be on the same device, but found at least two devices, npu:",
                 device_, " and npu:", device, "! (in ", op_.operator_name(), ")");
     if (use != OpFacts::Use::Read) written_.push_back(storage_of(t));
-    if (use != OpFacts::Use::Write) cost_.read += bytes_of(t);
+    if (use != OpFacts::Use::Write) (facts_.gathers && aliases_.pairs().empty() ? cost_.table : cost_.read) += bytes_of(t);
     if (use != OpFacts::Use::Read && facts_.silent) cost_.written += bytes_of(t);
     return aliases_.to_cpu(t);
   }

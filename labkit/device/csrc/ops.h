@@ -68,15 +68,18 @@ inline const Tensor& resize(const Tensor& self, SymIntArrayRef size, optional<c1
   return self;
 }
 
-// ---- viewing: the CPU's own functions look at sizes only, so they serve any device
+// ---- viewing: the CPU's own functions look at sizes only, so they serve any device. The host's time, no device work.
 
 inline Tensor as_strided(const Tensor& self, SymIntArrayRef size, SymIntArrayRef stride, optional<c10::SymInt> offset) {
+  virtual_clock().spend_api();
   return at::cpu::as_strided_symint(self, size, stride, offset);
 }
 inline Tensor view(const Tensor& self, SymIntArrayRef size) {
+  virtual_clock().spend_api();
   return at::native::view(self, C10_AS_INTARRAYREF_SLOW(size));
 }
 inline Tensor reshape_alias(const Tensor& self, SymIntArrayRef size, SymIntArrayRef stride) {
+  virtual_clock().spend_api();
   return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride));
 }
 inline Tensor& set_tensor(Tensor& self, const Tensor& source) { return at::native::set_tensor_(self, source); }

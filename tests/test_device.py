@@ -1,0 +1,390 @@
+"""The simulated npu as a device of PyTorch: the same values as the CPU's, in the arena, with the field's own errors."""
+from __future__ import annotations
+
+import copy
+import io
+import os
+import pickle
+import threading
+
+import pytest
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+import labkit.device as device  # noqa: E402
+
+pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+
+
+def inside(t: torch.Tensor) -> bool:
+    """Whether the tensor's memory lies in the arena."""
+    _, base, size = device.arena()
+    return base <= t.data_ptr() < base + size
+
+
+# ---- the device
+
+def test_names():
+    assert torch.device("npu").type == "npu" and torch.npu.is_available() and torch.npu.device_count() == 1
+    assert torch.npu.get_device_name().startswith("Ascend910B1")
+    properties = torch.npu.get_device_properties()
+    assert (properties.cube_core_num, properties.vector_core_num, properties.total_memory) == (24, 48, 64 << 30)
+    import torch_npu
+    assert torch_npu.npu is torch.npu and torch_npu.__version__.endswith("+sim")
+
+
+def test_install_again_changes_nothing():
+    x = torch.ones(4, device="npu")
+    assert device.install() == device.install("910B1") == "sim"
+    assert device.chip() == "910B1" and x.tolist() == [1, 1, 1, 1]
+    with pytest.raises(ValueError, match="no chip 'X9'"):
+        device.install("X9")
+
+
+def test_missing_names_say_so():
+    with pytest.raises(AttributeError, match="exists in torch_npu"):
+        torch.npu.NPUGraph
+    with pytest.raises(AttributeError, match="neither"):
+        torch.npu.no_such_name
+    import torch_npu
+    with pytest.raises(AttributeError, match="stand-in"):
+        torch_npu.npu_rms_norm
+    with pytest.raises(RuntimeError, match="no npu:7"):
+        torch.npu.set_device(7)
+    for name in torch.npu.__all__:
+        getattr(torch.npu, name)
+
+
+def test_printing_and_leaving_the_device():
+    x = torch.arange(6, device="npu").reshape(2, 3)
+    assert repr(x) == "tensor([[0, 1, 2],\n        [3, 4, 5]], device='npu:0')"
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]] and x[1, 2].item() == 5
+    with pytest.raises(TypeError, match="can't convert npu:0 device type tensor to numpy"):
+        x.numpy()
+
+
+@pytest.mark.parametrize("mix", [
+    lambda a, b: a + b, lambda a, b: b + a, lambda a, b: a @ b, lambda a, b: torch.cat([a, b]), lambda a, b: a.mul_(b),
+    lambda a, b: F.linear(a, b), lambda a, b: torch.where(a > 0, a, b), lambda a, b: a.index_select(0, b[0].long()),
+])
+def test_mixed_devices_are_refused(mix):
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices"):
+        mix(torch.ones(2, 2, device="npu"), torch.ones(2, 2))
+
+
+def test_what_may_be_mixed():
+    x = torch.arange(4.0, device="npu")
+    assert (x + torch.tensor(1.0)).tolist() == [1, 2, 3, 4]   # a number in a tensor's clothes
+    assert x[torch.tensor([3, 0])].tolist() == [3, 0]         # index tensors may stay on the host
+    x[torch.tensor([True, False, False, True])] = 9
+    assert x.tolist() == [9, 1, 2, 9]
+
+
+def test_operators_without_a_kernel():
+    lib = torch.library.Library("labtest", "FRAGMENT")
+    lib.define("nothing(Tensor x) -> Tensor")
+    lib.define("twice(Tensor x) -> Tensor")
+    lib.impl("twice", lambda x: torch.from_numpy(x.numpy() * 2), "CPU")
+    with pytest.raises(NotImplementedError, match="labtest::nothing"):
+        torch.ops.labtest.nothing(torch.ones(2, device="npu"))
+    y = torch.ops.labtest.twice(torch.ones(2, device="npu"))  # a CPU kernel whose result lies outside the arena
+    assert y.device.type == "npu" and y.tolist() == [2, 2] and inside(y)
+
+
+def test_a_cpu_kernel_may_keep_its_result():
+    kept = []
+    lib = torch.library.Library("labtest", "FRAGMENT")
+    lib.define("kept(Tensor x) -> Tensor")
+    lib.impl("kept", lambda x: kept.append(x + 1) or kept[-1], "CPU")
+    y = torch.ops.labtest.kept(torch.ones(3, device="npu"))
+    assert inside(y) and y.tolist() == [2, 2, 2]
+    del y
+    assert kept[0].device.type == "cpu" and (kept[0] * 2).tolist() == [4, 4, 4]
+
+
+# ---- values
+
+def _train(make, where: str, x: torch.Tensor, loss_of, optimizer):
+    torch.manual_seed(0)
+    model = make()  # made on the CPU, so that both devices start from the same numbers
+    model, x = model.to(where), x.to(where)
+    step, losses = optimizer(model.parameters()), []
+    for _ in range(5):
+        loss = loss_of(model(x))
+        step.zero_grad()
+        loss.backward()
+        step.step()
+        losses.append(loss.item())
+    return losses, [p.grad.cpu() for p in model.parameters()], model
+
+
+def _same_training(make, x, loss_of, optimizer):
+    cpu, cpu_grads, _ = _train(make, "cpu", x, loss_of, optimizer)
+    npu, npu_grads, model = _train(make, "npu", x, loss_of, optimizer)
+    torch.testing.assert_close(npu, cpu, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(npu_grads, cpu_grads, rtol=1e-4, atol=1e-5)
+    assert all(inside(p) and inside(p.grad) for p in model.parameters())
+
+
+def test_mlp_trains_as_on_the_cpu():
+    target = torch.arange(32) % 4
+    _same_training(
+        lambda: nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 4)),
+        torch.randn(32, 16, generator=torch.Generator().manual_seed(1)),
+        lambda y: F.cross_entropy(y, target.to(y.device)), lambda p: torch.optim.AdamW(p, 1e-2))
+
+
+def test_cnn_trains_as_on_the_cpu():
+    _same_training(
+        lambda: nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+                              nn.ConvTranspose2d(8, 4, 2, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 5)),
+        torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(1)),
+        lambda y: y.square().mean(), lambda p: torch.optim.SGD(p, 0.1, momentum=0.9))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_products_add_up_in_fp32(dtype):
+    a, b = (torch.randn(64, 512, generator=torch.Generator().manual_seed(i)).to(dtype) for i in (1, 2))
+    exact = a.float() @ b.float().T
+    a, b = a.npu(), b.npu()
+    y = a @ b.T
+    assert y.dtype == dtype and inside(y)
+    assert torch.equal(y.cpu(), exact.to(dtype))            # one rounding, at the end
+    out = torch.empty(0, dtype=dtype, device="npu")
+    torch.mm(a, b.T, out=out)
+    assert torch.equal(out, y) and inside(out)
+    c = torch.ones_like(y)
+    assert torch.equal(c.addmm_(a, b.T).cpu(), (exact + 1).to(dtype))
+    assert torch.equal(torch.bmm(a[None], b.T[None])[0], y)
+    image, kernel = a.reshape(2, 4, 64, 64), b.reshape(128, 4, 8, 8)
+    assert F.conv2d(image, kernel).dtype == dtype
+
+
+def test_in_place_out_and_resize():
+    x = torch.ones(3, device="npu")
+    pointer = x.data_ptr()
+    x.add_(1).mul_(x)
+    assert x.data_ptr() == pointer and x.tolist() == [4, 4, 4]
+    out = torch.empty(0, device="npu")
+    assert torch.add(x, 1, out=out) is out and out.tolist() == [5, 5, 5] and inside(out)
+    y = torch.arange(6.0, device="npu")
+    y.resize_(2, 5)
+    assert y.flatten()[:6].tolist() == [0, 1, 2, 3, 4, 5] and inside(y)
+    y.untyped_storage().resize_(4096)
+    assert y.flatten()[:6].tolist() == [0, 1, 2, 3, 4, 5] and inside(y)
+    z = torch.empty(0, device="npu").set_(x.untyped_storage(), 1, (2,))
+    assert z.tolist() == [4, 4] and z.data_ptr() == x.data_ptr() + 4
+    tensors = [torch.ones(3, device="npu") for _ in range(40)]  # more than the aliases' short list
+    torch._foreach_add_(tensors, 2)
+    assert all(t.tolist() == [3, 3, 3] for t in tensors)
+
+
+def test_views_share_memory():
+    x = torch.arange(16.0, device="npu").reshape(4, 4)
+    x.T[0, 1] = 99
+    x.unfold(0, 2, 1)[2, 3, 1] = 7
+    x.diagonal().fill_(5)
+    assert x[1, 0].item() == 99 and x[3, 3].item() == 5 and x[1, 1].item() == 5
+    assert torch.view_as_complex(x.reshape(4, 2, 2))[0, 0].real.item() == 5
+    assert x.view(torch.int32).data_ptr() == x.data_ptr()
+    a = torch.ones(3, device="npu")
+    with pytest.raises(RuntimeError, match="unsupported operation"):
+        a.expand(2, 3).add_(1)
+
+
+# ---- every result is in the arena
+
+def _results():
+    g = torch.Generator("npu").manual_seed(0)
+    x = torch.randn(8, 8, device="npu", generator=g)
+    i = torch.tensor([3, 1], device="npu")
+    yield from (x + 1, x @ x, torch.cat([x, x]), x[i], x.sort()[0], x.nonzero(), x.unique(), x.topk(2)[1], x.cumsum(0))
+    yield from (x.to(torch.float16), x.half() @ x.half(), x.masked_select(x > 0), torch.where(x > 0, x, -x), x.sum(), x.std())
+    yield from (x.clone(), x.T.contiguous(), x.gather(0, i[None]), x.softmax(-1), x.argmax(1), x.bool().any(0), x.cpu().npu())
+    yield from (torch.fft.fft(x), torch.linalg.inv(x), *torch.linalg.svd(x), *x.chunk(2), torch.stack([x, x]), x.var(1))
+    yield from (torch.arange(5, device="npu"), torch.eye(3, device="npu"), torch.randperm(9, device="npu"), x.new_zeros(3))
+    yield from (torch.linspace(0, 1, 5, device="npu"), torch.full((2,), 3, device="npu"), torch.rand_like(x), F.pad(x, (1, 1)))
+    yield from (F.conv2d(x[None, None], x[None, None, :3, :3]), F.max_pool2d(x[None], 2), F.layer_norm(x, (8,)), x.tril())
+    yield from (F.embedding(i, x), F.one_hot(i), F.interpolate(x[None, None], scale_factor=2), F.dropout(x), x.kron(x))
+    yield from (F.scaled_dot_product_attention(x[None], x[None], x[None]), torch.einsum("ij,kj->ik", x, x), x.scatter(0, i[None], 0))
+
+
+def test_results_lie_in_the_arena():
+    results = list(_results())
+    assert len(results) > 50
+    for t in results:
+        assert t.device.type == "npu" and inside(t), t.shape
+        assert device.block(t.data_ptr())[2], "a result counts as written"
+
+
+def test_gradients_lie_in_the_arena():
+    x = torch.randn(4, 8, device="npu", requires_grad=True)
+    w = torch.randn(8, 8, device="npu", requires_grad=True)
+    b = torch.randn(8, device="npu", requires_grad=True)
+    hidden = F.linear(x, w, b)
+    hidden.retain_grad()
+    (F.layer_norm(hidden, (8,)).relu()[:, 1:] * F.softmax(hidden, 0)[:, :-1]).sum().backward()
+    assert all(inside(t.grad) for t in (x, w, b, hidden))
+
+
+def test_cpu_tensors_stay_on_the_heap():
+    torch.ones(64, device="npu").sort()
+    assert not inside(torch.ones(64) + 1) and not inside(torch.ones(64, device="npu").cpu())
+
+
+def test_written_state():
+    def written(t):
+        return device.block(t.data_ptr())[2]
+
+    assert not written(torch.empty(16, device="npu")) and not written(torch.empty_like(torch.ones(16, device="npu")))
+    assert written(torch.zeros(16, device="npu")) and written(torch.empty(16, device="npu").fill_(1))
+    x = torch.empty(16, device="npu")
+    x[:4].copy_(torch.ones(4))  # through a view, from the host
+    assert written(x)
+    y = torch.empty(16, device="npu")
+    torch.add(x, x, out=y)
+    z = torch.empty(16, device="npu")
+    device.mark_written(z.data_ptr() + 8)
+    assert written(y) and written(z)
+    assert not written(torch.empty(16, device="npu").resize_(4096)) and written(z.resize_(4096))
+
+
+# ---- another process
+
+def test_a_forked_process_sees_the_same_bytes():
+    import mmap
+    import struct
+    fd, base, size = device.arena()
+    x = torch.arange(1000.0, device="npu")
+    offset = x.data_ptr() - base
+    child = os.fork()
+    if child == 0:  # no torch here: only the descriptor, mapped wherever it fits
+        code = 1
+        try:
+            with mmap.mmap(fd, size) as memory:
+                if struct.unpack_from("3f", memory, offset) == (0.0, 1.0, 2.0):
+                    struct.pack_into("f", memory, offset + 4, 42.0)
+                    code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert x[1].item() == 42
+
+
+def test_a_forked_process_may_not_use_the_device():
+    x = torch.full((1 << 20,), 3.0, device="npu")
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with pytest.raises(RuntimeError) as caught:
+                x + 1
+            del x  # must not give the parent's memory back
+            os.write(write, f"{torch.npu._is_in_bad_fork()} {caught.value}".encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    said = os.read(read, 4096).decode()
+    assert said.startswith("True Cannot re-initialize NPU in forked subprocess")
+    assert x.sum().item() == 3 << 20
+
+
+def test_data_loader_with_workers_and_pinned_memory():
+    data = torch.utils.data.TensorDataset(torch.arange(32.0))
+    loader = torch.utils.data.DataLoader(data, 8, num_workers=2, pin_memory=True)
+    batches = [batch for batch, in loader]
+    assert all(b.is_pinned() for b in batches)
+    assert sum(b.npu(non_blocking=True).sum().item() for b in batches) == 31 * 16
+
+
+# ---- moving and saving
+
+def test_to_and_back():
+    assert torch.ones(2).npu().device == torch.ones(2).to("npu").device == torch.device("npu", 0)
+    assert nn.Linear(2, 2).npu().weight.device.type == "npu"
+    with torch.device("npu"):
+        assert torch.ones(2).device.type == "npu" and nn.Linear(2, 2).weight.device.type == "npu"
+    z = torch.ones(3, device="npu").type(torch.complex64).conj()
+    assert z.is_conj() and torch.equal(z.cpu(), torch.ones(3, dtype=torch.complex64))
+    assert torch.ones(2).pin_memory().is_pinned()
+
+
+def test_save_load_copy():
+    model = nn.Linear(3, 3).npu()
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+
+    def load(**how):
+        file.seek(0)
+        return torch.load(file, **how)["weight"]
+
+    assert load().device.type == "npu" and inside(load()) and load(map_location="cpu").device.type == "cpu"
+    assert torch.equal(load(), model.weight) and load(map_location="npu:0", weights_only=True).device.type == "npu"
+    twin = copy.deepcopy(model)
+    assert twin.weight.device.type == "npu" and twin.weight.data_ptr() != model.weight.data_ptr()
+    x = torch.ones(3, device="npu")
+    assert torch.equal(pickle.loads(pickle.dumps(x)), x)
+
+
+# ---- random numbers
+
+def test_seeds_repeat():
+    def draw():
+        x = torch.ones(1000, device="npu")
+        return [torch.randn(7, device="npu"), F.dropout(x), torch.rand(3, device="npu"), torch.randperm(9, device="npu"),
+                torch.multinomial(x, 5), x.clone().normal_(), torch.normal(x, 1.0), torch.bernoulli(x / 2)]
+
+    for seed in (torch.manual_seed, torch.npu.manual_seed, torch.npu.manual_seed_all):
+        seed(5)
+        first = draw()
+        seed(5)
+        assert all(torch.equal(a, b) for a, b in zip(first, draw()))
+    state = torch.npu.get_rng_state()
+    a = torch.rand(4, device="npu")
+    torch.npu.set_rng_state(state)
+    assert torch.equal(a, torch.rand(4, device="npu")) and not torch.equal(a, torch.rand(4, device="npu"))
+
+
+def test_the_cpu_sequence_is_left_alone():
+    def cpu_draws(between):
+        torch.manual_seed(3)
+        a = torch.randn(3)
+        between()
+        return torch.cat([a, torch.randn(3)])
+
+    def npu_draws():
+        F.rrelu(torch.randn(5, device="npu"), training=True)
+        torch.poisson(torch.ones(5, device="npu"))
+
+    assert torch.equal(cpu_draws(lambda: None), cpu_draws(npu_draws))
+
+
+def test_generators():
+    g = torch.Generator("npu")
+    assert torch.equal(torch.rand(3, device="npu", generator=g.manual_seed(1)), torch.rand(3, device="npu", generator=g.manual_seed(1)))
+    with pytest.raises(RuntimeError, match="Expected a 'npu' device type for generator but found 'cpu'"):
+        torch.rand(3, device="npu", generator=torch.Generator())
+    with torch.random.fork_rng(devices=[0], device_type="npu"):
+        torch.rand(3, device="npu")
+
+
+def test_threads():
+    failures = []
+
+    def work(seed):
+        x = torch.full((257,), float(seed), device="npu")
+        for _ in range(200):
+            y = (x * 2 + x).sort()[0]
+            if y.sum().item() != 3 * seed * 257:
+                failures.append(seed)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures

@@ -1,0 +1,202 @@
+"""Device memory of the simulated npu: the caching allocator's numbers, running out, and what the host gets back."""
+from __future__ import annotations
+
+import gc
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+torch = pytest.importorskip("torch")
+
+import labkit.device as device  # noqa: E402
+from labkit.device import rates, simulated  # noqa: E402
+
+pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    """Each test starts with nothing cached and finds its own peaks."""
+    gc.collect()
+    torch.npu.empty_cache()
+    torch.npu.reset_peak_memory_stats()
+    yield
+    torch.npu.set_per_process_memory_fraction(1.0)
+
+
+def python(code: str, **env: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, text=True)
+
+
+def test_blocks_are_rounded_as_torch_npu_rounds_them():
+    before = torch.npu.memory_allocated()
+    x = torch.empty(1, dtype=torch.uint8, device="npu")
+    y = torch.empty(512, dtype=torch.uint8, device="npu")  # 512 + 32 bytes: the next multiple of 512
+    assert x.data_ptr() % 512 == y.data_ptr() % 512 == 0
+    assert torch.npu.memory_allocated() - before == 512 + 1024
+    del x, y
+    assert torch.npu.memory_allocated() == before
+
+
+def test_segments_cache_and_peaks():
+    allocated, reserved = torch.npu.memory_allocated(), torch.npu.memory_reserved()
+    x = torch.empty(30 * MIB, dtype=torch.uint8, device="npu")  # a segment of its own, in steps of 2 MiB
+    assert torch.npu.memory_reserved() - reserved == 32 * MIB
+    pointer = x.data_ptr()
+    del x
+    assert torch.npu.memory_allocated() == allocated
+    assert torch.npu.memory_reserved() - reserved == 32 * MIB, "free memory stays in the cache"
+    assert torch.npu.max_memory_allocated() - allocated == 30 * MIB + 512
+    x = torch.empty(29 * MIB, dtype=torch.uint8, device="npu")
+    assert x.data_ptr() == pointer, "and is used again"
+    del x
+    torch.npu.empty_cache()
+    assert torch.npu.memory_reserved() == reserved
+    torch.npu.reset_peak_memory_stats()
+    assert torch.npu.max_memory_allocated() == allocated and torch.npu.max_memory_reserved() == reserved
+    free, total = torch.npu.mem_get_info()
+    assert total - free == reserved
+
+
+def test_results_of_operators_are_counted():
+    before = torch.npu.memory_allocated()
+    x = torch.randn(256, 256, device="npu")
+    block = torch.npu.memory_allocated() - before
+    assert block == 256 * 256 * 4 + 512
+    results = [x.sort(), x @ x, x[x > 0], torch.linalg.inv(x)]
+    assert torch.npu.memory_allocated() - before >= 5 * 256 * 256 * 4
+    del results, x
+    assert torch.npu.memory_allocated() == before, "nor is scratch memory of a CPU kernel left behind"
+    stats = torch.npu.memory_stats()
+    assert stats["allocated_bytes.all.current"] == before
+    assert torch.accelerator.memory_allocated() == before
+    assert "reserved" in torch.npu.memory_summary()
+
+
+def test_the_allocator_keeps_its_books():
+    """Random sizes in random order: no two tensors overlap, no content is lost, the sums come out even."""
+    def requested() -> int:
+        return torch.npu.memory_stats()["requested_bytes.all.current"]
+
+    rng, live, before, asked = random.Random(0), [], torch.npu.memory_allocated(), requested()
+    for step in range(600):
+        if live and (len(live) > 40 or rng.random() < 0.45):
+            tensor, value = live.pop(rng.randrange(len(live)))
+            assert bool((tensor == value).all())
+            del tensor
+        else:
+            size = int(2 ** rng.uniform(0, 22))
+            live.append((torch.full((size,), step % 251, dtype=torch.uint8, device="npu"), step % 251))
+    ends = sorted((t.data_ptr(), t.data_ptr() + t.numel()) for t, _ in live)
+    assert all(a[1] <= b[0] for a, b in zip(ends, ends[1:]))
+    # A block of more than 1 MiB may hold up to 1 MiB that is not worth splitting off.
+    rounded = [(t.numel() + 32 + 511) // 512 * 512 for t, _ in live]
+    extra = torch.npu.memory_allocated() - before - sum(rounded)
+    assert 0 <= extra <= MIB * sum(size > MIB for size in rounded)
+    assert requested() - asked == sum(t.numel() for t, _ in live)
+    live.clear()
+    torch.npu.empty_cache()
+    assert torch.npu.memory_allocated() == before
+
+
+def test_block():
+    x = torch.empty(1000, dtype=torch.float16, device="npu")
+    assert device.block(x[10:].data_ptr()) == (x.data_ptr(), 2000, False)
+    assert device.block(torch.ones(4).data_ptr()) is None
+    _, base, size = device.arena()
+    assert device.block(base + size - 1) is None
+    assert base == 0x200000000000 and size == 64 << 30
+
+
+# ---- running out
+
+def test_out_of_memory_at_the_chip_or_at_the_host():
+    with pytest.raises(torch.OutOfMemoryError) as caught:
+        torch.empty(70 << 30, dtype=torch.uint8, device="npu")
+    text = str(caught.value)
+    assert "NPU out of memory. Tried to allocate 70.00 GiB (NPU 0;" in text and "total capacity" in text
+    host_is_smaller = rates.host_memory() < 64 << 30
+    assert ("The limit is this machine's" if host_is_smaller else "The limit is the chip's") in text
+    assert torch.npu.memory_stats()["num_ooms"] >= 1
+
+
+def test_out_of_memory_at_the_fraction():
+    total = torch.npu.mem_get_info()[1]
+    held = torch.npu.memory_reserved()
+    torch.npu.set_per_process_memory_fraction((held + 64 * MIB) / total)
+    x = torch.empty(40 * MIB, dtype=torch.uint8, device="npu")
+    with pytest.raises(torch.OutOfMemoryError, match="set_per_process_memory_fraction"):
+        torch.empty(40 * MIB, dtype=torch.uint8, device="npu")
+    with pytest.raises(torch.OutOfMemoryError):  # also where a CPU kernel asks for its result
+        x.to(torch.int64)
+    del x
+    torch.empty(50 * MIB, dtype=torch.uint8, device="npu")  # the cache is given up for it
+
+
+def test_error_in_chinese():
+    code = ("import labkit.device, torch\n"
+            "try: torch.empty(70 << 30, dtype=torch.uint8, device='npu')\n"
+            "except torch.OutOfMemoryError as e: print(e)\n")
+    said = python(code, LABKIT_LANG="zh", PYTHONUTF8="1").stdout
+    assert said.startswith("NPU out of memory. Tried to allocate 70.00 GiB") and "上限" in said
+
+
+def test_address_space_refused():
+    code = ("import torch, resource\n"
+            "resource.setrlimit(resource.RLIMIT_AS, (32 << 30, 32 << 30))\n"
+            "try: import labkit.device\n"
+            "except RuntimeError as e: print(e)\n")
+    said = python(code).stdout
+    assert "64 GiB of address space at 0x200000000000 were refused (mmap: " in said and "LABKIT_ARENA_GB=8" in said
+
+
+def test_bad_environment(monkeypatch):
+    monkeypatch.setenv("LABKIT_ARENA_GB", "much")
+    with pytest.raises(RuntimeError, match="LABKIT_ARENA_GB=much is not a number"):
+        simulated._number("LABKIT_ARENA_GB", 64)
+
+
+# ---- the host's memory
+
+def test_large_freed_memory_goes_back_to_the_host():
+    fd, _, _ = device.arena()
+
+    def resident() -> int:
+        return os.fstat(fd).st_blocks * 512
+
+    before = resident()
+    tensors = [torch.ones(200 * MIB, dtype=torch.uint8, device="npu") for _ in range(4)]
+    assert resident() - before >= 790 * MIB
+    reserved = torch.npu.memory_reserved()
+    del tensors
+    assert resident() - before <= 520 * MIB, "the cache keeps at most 512 MiB of pages"
+    assert torch.npu.memory_reserved() == reserved, "which the chip's statistics do not show"
+    torch.npu.empty_cache()
+    assert resident() - before <= 8 * MIB
+    assert torch.zeros(200 * MIB, dtype=torch.uint8, device="npu").max().item() == 0
+
+
+# ---- several devices
+
+def test_two_devices():
+    code = """
+import labkit.device, torch
+assert torch.npu.device_count() == 2
+x = torch.ones(1000, device="npu:1")
+assert torch.npu.memory_allocated(1) > 0 == torch.npu.memory_allocated(0)
+with torch.npu.device(1):
+    assert torch.ones(2, device="npu").device.index == 1 == torch.npu.current_device()
+assert torch.npu.current_device() == 0 and (x * 2).device.index == 1 and x.to("npu:0").device.index == 0
+try: x + torch.ones(1000, device="npu:0")
+except RuntimeError as e: assert "npu:1 and npu:0" in str(e), e
+else: raise SystemExit("not refused")
+x.requires_grad_().sum().backward()
+assert x.grad.device.index == 1
+"""
+    run = python(code, LABKIT_NPUS="2")
+    assert run.returncode == 0, run.stderr

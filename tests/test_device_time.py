@@ -1,0 +1,275 @@
+"""Virtual time of the simulated npu: what is charged, what overlaps, and that two runs give the same numbers."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+torch = pytest.importorskip("torch")
+
+import labkit.device as device  # noqa: E402
+from labkit.device import detect, rates  # noqa: E402
+
+pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+US = 1e-3  # nanoseconds to microseconds
+
+
+@pytest.fixture(autouse=True)
+def zero():
+    torch.npu.set_stream(torch.npu.default_stream())
+    device.reset_clock()
+
+
+@pytest.fixture
+def rate() -> dict[str, float]:
+    return rates.rates("910B1")
+
+
+def spent(work) -> float:
+    """Microseconds of host time that `work` takes."""
+    before = device.clock().host_us
+    work()
+    return device.clock().host_us - before
+
+
+# ---- operators
+
+def test_an_elementwise_operator_costs_its_bytes(rate):
+    x = torch.ones(4 << 20, device="npu")
+    device.reset_clock()
+    y = x + x.add(1)
+    first, second = device.timeline()
+    assert first.name == second.name == "aten::add" and first.engine == "vector"
+    assert (first.bytes, second.bytes) == (2 * x.nbytes, 3 * x.nbytes)  # a number is read for nothing
+    assert second.end_us - second.start_us == pytest.approx((rate["launch"] + 3 * y.nbytes / rate["hbm"]) * US)
+    assert first.host_us == pytest.approx(rate["host_dispatch"] * US)
+    assert second.start_us == first.end_us, "one stream works in order"
+
+
+def test_in_place_and_out_are_charged_alike():
+    x, y = torch.ones(1000, device="npu"), torch.ones(1000, device="npu")
+    device.reset_clock()
+    x.add_(y)
+    torch.add(x, y, out=y)
+    torch._foreach_add_([x], [y])
+    x.zero_()
+    torch.nn.functional.embedding(torch.tensor([1, 2], device="npu"), torch.ones(4000, 10, device="npu"))
+    add, out, each, zero, *_, embedding = [span.bytes for span in device.timeline()]
+    assert add == out == each == 3 * 4000 and zero == 4000
+    assert embedding == 2 * (2 * 10 * 4) + 2 * 8, "a table is charged for the rows that are read"
+
+
+@pytest.mark.parametrize("dtype, speed", [(torch.float16, "cube_half"), (torch.float32, "cube_float")])
+def test_products_run_on_the_cube(rate, dtype, speed):
+    a = torch.ones(512, 256, dtype=dtype, device="npu")
+    image, kernel = torch.ones(2, 4, 8, 8, dtype=dtype, device="npu"), torch.ones(6, 4, 3, 3, dtype=dtype, device="npu")
+    device.reset_clock()
+    a @ a.T
+    torch.nn.functional.linear(a, a, torch.ones(512, dtype=dtype, device="npu"))
+    torch.bmm(a[None], a.T[None])
+    torch.nn.functional.conv2d(image, kernel, padding=1, stride=2)
+    spans = [s for s in device.timeline() if s.engine == "cube"]
+    assert [s.name for s in spans] == ["aten::mm", "aten::addmm", "aten::bmm", "aten::convolution_overrideable"]
+    product = 2 * 512 * 512 * 256
+    assert [s.flops for s in spans] == [product, product, product, 2 * (2 * 6 * 4 * 4) * (4 * 3 * 3)]
+    s = spans[0]
+    assert s.end_us - s.start_us == pytest.approx((rate["launch"] + max(s.bytes / rate["hbm"], s.flops / rate[speed])) * US)
+
+
+def test_views_and_empty_are_no_device_work():
+    x = torch.ones(8, 8, device="npu")
+    device.reset_clock()
+    x.T[1:].unsqueeze(0).expand(3, 7, 8)
+    torch.empty(1000, device="npu")
+    assert device.timeline() == [] and 0 < device.clock().host_us < 3
+
+
+def test_a_value_or_a_shape_makes_the_host_wait(rate):
+    x = torch.ones(4 << 20, device="npu")
+    device.reset_clock()
+    y = x.sum()
+    assert device.clock().host_us < device.clock().device_us
+    y.item()
+    assert device.clock().host_us == device.clock().device_us
+    assert device.timeline()[-1].name == "MEMCPY_D2H"
+    x.nonzero()
+    assert device.clock().host_us == pytest.approx(device.clock().device_us + rate["copy_latency"] * US)
+    torch.equal(x, x)
+    assert device.clock().host_us >= device.clock().device_us
+
+
+def test_launch_bound_and_device_bound(rate):
+    x = torch.ones(64, device="npu")
+    device.reset_clock()
+    for _ in range(50):
+        x.add_(1)
+    torch.npu.synchronize()
+    assert device.clock().host_us == pytest.approx(50 * rate["host_dispatch"] * US, rel=0.05), "the launches are the time"
+    big = torch.ones(16 << 20, device="npu")
+    device.reset_clock()
+    for _ in range(10):
+        big.add_(1)
+    assert device.clock().host_us < 0.2 * device.clock().device_us, "the host runs ahead"
+
+
+# ---- copies
+
+def test_copies_wait_unless_pinned_and_non_blocking(rate):
+    host = torch.ones(1 << 20)
+    pinned = host.pin_memory()
+    wire = (rate["copy_latency"] + host.nbytes / rate["link"]) * US
+    assert spent(lambda: host.npu()) > wire
+    assert spent(lambda: host.npu(non_blocking=True)) > wire, "pageable memory waits all the same"
+    assert spent(lambda: pinned.npu()) > wire
+    assert spent(lambda: pinned.npu(non_blocking=True)) < 0.1 * wire
+    x = torch.empty_like(host, device="npu")
+    assert spent(lambda: pinned.copy_(x, non_blocking=True)) < 0.1 * wire
+    assert spent(lambda: x.cpu()) > wire
+    names = [(s.name, s.engine) for s in device.timeline()]
+    assert names[0] == ("MEMCPY_H2D", "copy in") and names[-1] == ("MEMCPY_D2H", "copy out")
+    assert spent(lambda: x.clone()) < 0.1 * wire, "within the device nobody waits"
+
+
+def test_copies_overlap_with_work_on_another_stream():
+    x = torch.ones(8 << 20, device="npu")
+    batch = torch.ones(1 << 18).pin_memory()
+
+    def total(copying) -> float:
+        torch.npu.synchronize()
+        device.reset_clock()
+        for _ in range(4):
+            x.add_(1)
+            with torch.npu.stream(copying):
+                batch.npu(non_blocking=True)
+        torch.npu.synchronize()
+        return device.clock().host_us
+
+    other = torch.npu.Stream()
+    assert total(other) < 0.7 * total(torch.npu.default_stream())
+
+
+def test_two_streams_do_not_double_the_chip():
+    x = torch.ones(8 << 20, device="npu")
+    other = torch.npu.Stream()
+    device.reset_clock()
+    x + 1
+    with torch.npu.stream(other):
+        x + 1
+    first, second = device.timeline()
+    assert first.stream != second.stream and second.start_us == first.end_us
+
+
+# ---- streams and events
+
+def test_events():
+    a, b = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
+    x = torch.ones(8 << 20, device="npu")
+    with pytest.raises(RuntimeError, match="must be recorded"):
+        a.elapsed_time(b)
+    torch.npu.synchronize()
+    a.record()
+    x + 1
+    b.record()
+    assert a.query() and not b.query()
+    b.synchronize()
+    assert b.query()
+    span = device.timeline()[-1]
+    assert a.elapsed_time(b) == pytest.approx((span.end_us - span.start_us) * US, rel=0.2)
+    with pytest.raises(ValueError, match="enable_timing"):
+        torch.npu.Event().elapsed_time(b)
+
+
+def test_streams_wait_for_each_other():
+    x, s = torch.ones(8 << 20, device="npu"), torch.npu.Stream()
+    assert torch.npu.current_stream() == torch.npu.default_stream() and s != torch.npu.current_stream()
+    x + 1
+    with torch.npu.stream(s):
+        assert torch.npu.current_stream() == s and isinstance(torch.npu.current_stream(), torch.npu.Stream)
+        s.wait_stream(torch.npu.default_stream())
+        y = torch.ones(4, device="npu")
+        event = s.record_event()
+    assert torch.npu.current_stream() == torch.npu.default_stream()
+    first, second = device.timeline()[-2:]
+    assert second.stream == s.stream_id and second.start_us >= first.end_us
+    torch.npu.current_stream().wait_event(event)
+    y + 1
+    assert device.timeline()[-1].start_us >= second.end_us
+    assert not s.query()
+    s.synchronize()
+    assert s.query() and s.npu_stream and "npu_stream" in repr(s)
+    y.record_stream(s)
+
+
+def test_a_launch_outside_pytorch(rate):
+    device.launch("my_kernel", 25.0, bytes=1e6, flops=2e6)
+    device.host_work(100)
+    span, = device.timeline()
+    assert (span.name, span.engine, span.end_us - span.start_us, span.bytes) == ("my_kernel", "cores", 25.0, 1e6)
+    assert device.clock().host_us == pytest.approx(rate["host_dispatch"] * US + 100)
+    assert device.clock().launches == 1
+
+
+_TWICE = """
+import torch, labkit.device as device
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Dropout(0.1), torch.nn.Linear(64, 8)).npu()
+step, side = torch.optim.AdamW(model.parameters(), 1e-2), torch.npu.Stream()
+start, end = (torch.npu.Event(enable_timing=True) for _ in range(2))
+x = torch.randn(64, 32).pin_memory()
+start.record()
+for _ in range(3):
+    with torch.npu.stream(side):
+        y = x.npu(non_blocking=True)
+    torch.npu.current_stream().wait_stream(side)
+    loss = model(y).square().mean()
+    step.zero_grad()
+    loss.backward()
+    step.step()
+end.record()
+torch.npu.synchronize()
+print(loss.item(), start.elapsed_time(end), device.clock(), device.timeline(), y.data_ptr(), torch.npu.memory_stats())
+"""
+
+
+def test_two_runs_give_the_same_numbers():
+    runs = [subprocess.Popen([sys.executable, "-c", _TWICE], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    first, second = (r.communicate()[0] for r in runs)
+    assert first == second and len(first) > 1000
+
+
+# ---- which device it is
+
+def test_usable_npu(monkeypatch, tmp_path):
+    def decide(**env):
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+        return detect._decide()
+
+    assert decide(LABKIT_DEVICE="npu") and not decide(LABKIT_DEVICE="sim")
+    assert not decide(LABKIT_DEVICE="auto"), "labkit's own torch_npu is not a real one"
+    monkeypatch.delitem(sys.modules, "torch_npu")
+    assert not decide(), "no wheel, no card"
+    # A card and a wheel: only then is a child asked, and only a yes is remembered on disk.
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
+    monkeypatch.setattr(detect.glob, "glob", lambda pattern: ["/dev/davinci0"])
+    monkeypatch.setattr(detect.importlib.util, "find_spec", lambda name: type("Spec", (), {"origin": "/x/torch_npu"}))
+    asked = []
+    code = 3
+
+    def child(*command, **how):
+        asked.append(command)
+        return subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr(detect.subprocess, "run", child)
+    assert not decide() and not decide() and len(asked) == 2
+    code = 0
+    assert decide() and decide() and len(asked) == 3
+
+
+def test_nothing_is_installed_when_told_so():
+    code = "import labkit.device as d, sys; print(d.mode(), 'torch' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "LABKIT_DEVICE": "none"}, capture_output=True, text=True)
+    assert run.stdout.split() == ["None", "False"]
