@@ -154,6 +154,12 @@ def test_html_is_escaped():
     assert "<script>" not in result._repr_mimebundle_()["text/html"]
 
 
+def test_plain_text_alone(monkeypatch):
+    monkeypatch.setenv("LABKIT_PLAIN", "1")
+    assert set(check("fx_share", "edges = []")._repr_mimebundle_()) == {"text/plain", MIME}
+    assert set(exercise("fx_tail").brief()._repr_mimebundle_()) == {"text/plain"}
+
+
 def test_strict_raises_on_fail_and_todo_only(monkeypatch):
     monkeypatch.setenv("LABKIT_STRICT", "1")
     t = ours("fx_share")

@@ -6,6 +6,7 @@ Interactive use never raises; LABKIT_STRICT=1 turns FAIL and TODO into CheckFail
 from __future__ import annotations
 
 import html
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,16 @@ from labkit.exercise.layout import MismatchMap
 STATES = ("TODO", "PASS", "FAIL", "SKIP")
 MIME = "application/vnd.labkit.result+json"
 _SIGN = {"TODO": "…", "PASS": "✓", "FAIL": "✗", "SKIP": "–"}  # never colour alone
+
+
+def plain_only() -> bool:
+    """LABKIT_PLAIN=1: text alone, for screen readers and logs."""
+    return os.environ.get("LABKIT_PLAIN", "") not in ("", "0")
+
+
+def bundle(plain: str, html_text: str) -> dict:
+    """What IPython shows: text, and HTML where it is wanted."""
+    return {"text/plain": plain} if plain_only() else {"text/plain": plain, "text/html": html_text}
 
 
 @dataclass
@@ -97,7 +108,7 @@ class Result:
         return {name: getattr(self, name) for name in names} | {"seconds": round(self.seconds, 2), "map": self.map.as_json() if self.map else None}
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return {"text/plain": str(self), "text/html": self._html(), MIME: self.as_json()}
+        return bundle(str(self), "" if plain_only() else self._html()) | {MIME: self.as_json()}
 
 
 def _map_html(map: MismatchMap) -> str:
@@ -130,4 +141,4 @@ class Shown:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return {"text/plain": self.plain, "text/html": self.html or f"<pre>{html.escape(self.plain)}</pre>"}
+        return bundle(self.plain, self.html or f"<pre>{html.escape(self.plain)}</pre>")
