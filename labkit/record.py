@@ -101,7 +101,7 @@ class LaunchRecord:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         text = str(self)
-        return {"text/plain": text, "text/html": f"<pre>{html.escape(text)}</pre>"}
+        return {"text/plain": text, "text/html": f"<pre style='margin:0;padding:0'>{html.escape(text)}</pre>"}
 
     def report(self) -> str:
         """All findings in full, errors first."""
