@@ -271,5 +271,6 @@ def test_usable_npu(monkeypatch, tmp_path):
 
 def test_nothing_is_installed_when_told_so():
     code = "import labkit.device as d, sys; print(d.mode(), 'torch' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "LABKIT_DEVICE": "none"}, capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "LABKIT_DEVICE": "none"}, capture_output=True,
+                         text=True)
     assert run.stdout.split() == ["None", "False"]

@@ -31,8 +31,8 @@ _chip: str | None = None
 def install(chip: str | None = None) -> str:
     """Makes "npu" a device of PyTorch; "sim" or "npu", which of the two it is. Safe to call again.
 
-    With a usable NPU this imports torch_npu and does nothing else. chip (default LABKIT_CHIP, else 910B1) names the simulated chip;
-    another name in a later call changes the rates and the memory from then on.
+    With a usable NPU this imports torch_npu and does nothing else. chip (default LABKIT_CHIP, else 910B1) names the
+    simulated chip; another name in a later call changes the rates and the memory from then on.
     Raises ToolError (no compiler, no torch), CompileError, RuntimeError (device memory cannot be mapped, or another
     backend owns PrivateUse1 already), ValueError (no such chip).
     """

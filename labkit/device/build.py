@@ -33,10 +33,10 @@ def library() -> Path:
     if release < OLDEST_TORCH:
         raise compiler.ToolError(messages.text("device.old_torch", torch=version, oldest=".".join(map(str, OLDEST_TORCH))))
     flags = [f"-std={'c++20' if release >= _CPP20_FROM else 'c++17'}", "-O2", "-fvisibility=hidden",
-             f"-DLABKIT_TORCH={release[0] * 100 + release[1]}", f'-DLABKIT_TORCH_FULL="{version}"',
+             f"-DLABKIT_TORCH={release[0] * 100 + release[1]}",
              # Written so that the cache does not hash the 680 headers of torch at every start (0.1 s): they change with
-             # the version, which is a flag as well.
-             f"-Wp,-isystem,{folder / 'include'}"]
+             # the version, which is a flag for that reason.
+             f"-Wp,-isystem,{folder / 'include'}", f'-DLABKIT_TORCH_VERSION="{version}"']
     if release < (2, 7):  # wheels before 2.7 may have been built with the old layout of std::string
         import torch
         flags.append(f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}")

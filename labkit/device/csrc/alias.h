@@ -122,8 +122,7 @@ class Aliases {
     if (seen >= 0) return storages_[size_t(seen)].cpu;
     void* data = npu->mutable_data();
     c10::raw::intrusive_ptr::incref(npu);  // the alias may outlive the call in the hands of a Python kernel
-    auto release = [](void* p) { c10::raw::intrusive_ptr::decref(static_cast<c10::StorageImpl*>(p)); };
-    c10::DataPtr pointer(data, npu, release, c10::Device(c10::DeviceType::CPU));
+    c10::DataPtr pointer(data, npu, &drop_storage, c10::Device(c10::DeviceType::CPU));
     c10::Storage cpu = new_storage(npu->nbytes(), std::move(pointer), c10::GetCPUAllocator());
     share(npu, cpu, data);
     return cpu;
@@ -149,15 +148,9 @@ class Aliases {
 
   // The memory of a CPU storage, moved out of it. Copied only when it does not lie in the arena.
   static c10::DataPtr to_arena(c10::StorageImpl* cpu, int device) {
-    const size_t bytes = cpu->nbytes();
-    if (bytes && !arena().contains(cpu->data())) {
-      c10::DataPtr block = allocate_block(bytes, device);
-      std::memcpy(block.get(), cpu->data(), bytes);
-      arena().mark_written(block.get());
-      return block;
-    }
+    if (elsewhere(cpu)) return copied(cpu, device);
     c10::DataPtr data = cpu->set_data_ptr(c10::DataPtr(nullptr, c10::Device(c10::DeviceType::CPU)));
-    if (bytes) arena().adopt(data.get());
+    if (data) arena().adopt(data.get());
     auto release = data.get_deleter();
     void* p = data.mutable_get();
     return c10::DataPtr(p, data.release_context(), release, npu_device(device));
@@ -165,17 +158,22 @@ class Aliases {
 
   // The memory of a CPU storage that others hold as well: kept alive, not moved.
   static c10::DataPtr keep(c10::StorageImpl* cpu, int device) {
-    if (cpu->nbytes() && !arena().contains(cpu->data())) {
-      c10::DataPtr block = allocate_block(cpu->nbytes(), device);
-      std::memcpy(block.get(), cpu->data(), cpu->nbytes());
-      arena().mark_written(block.get());
-      return block;
-    }
+    if (elsewhere(cpu)) return copied(cpu, device);
     if (cpu->nbytes()) arena().adopt(cpu->mutable_data());
     c10::raw::intrusive_ptr::incref(cpu);
-    auto release = [](void* p) { c10::raw::intrusive_ptr::decref(static_cast<c10::StorageImpl*>(p)); };
-    return c10::DataPtr(cpu->mutable_data(), cpu, release, npu_device(device));
+    return c10::DataPtr(cpu->mutable_data(), cpu, &drop_storage, npu_device(device));
   }
+
+  static bool elsewhere(const c10::StorageImpl* cpu) { return cpu->nbytes() && !arena().contains(cpu->data()); }
+
+  static c10::DataPtr copied(const c10::StorageImpl* cpu, int device) {
+    c10::DataPtr block = allocate_block(cpu->nbytes(), device);
+    std::memcpy(block.get(), cpu->data(), cpu->nbytes());
+    arena().mark_written(block.get());
+    return block;
+  }
+
+  static void drop_storage(void* p) { c10::raw::intrusive_ptr::decref(static_cast<c10::StorageImpl*>(p)); }
 
   c10::SmallVector<Pair, 8> pairs_;
   c10::SmallVector<Shared, 8> storages_;

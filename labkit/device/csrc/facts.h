@@ -70,11 +70,14 @@ inline OpFacts make_facts(const c10::OperatorHandle& op) {
   return f;
 }
 
-inline const OpFacts& facts_of(const c10::OperatorHandle& op) {
+// `room` holds the answer for an operator that is not looked up: one of a library that a notebook's cell defines anew
+// at every run, with another schema at the same address perhaps.
+inline const OpFacts& facts_of(const c10::OperatorHandle& op, OpFacts& room) {
   static thread_local std::unordered_map<const void*, OpFacts> known;  // a table a thread: no lock on the way
-  const void* key = &op.schema();
-  auto it = known.find(key);
-  if (it == known.end()) it = known.emplace(key, make_facts(op)).first;
+  const auto& schema = op.schema();
+  if (schema.name().compare(0, 6, "aten::") != 0) return room = make_facts(op);
+  auto it = known.find(&schema);
+  if (it == known.end()) it = known.emplace(&schema, make_facts(op)).first;
   return it->second;
 }
 

@@ -23,7 +23,7 @@ class CpuCall {
   // Runs `op`, whose arguments are on the stack, as `target` on the CPU; the results replace the arguments.
   // target differs from op only where the CPU knows the operator by another name.
   CpuCall(const c10::OperatorHandle& op, const c10::OperatorHandle& target, Stack* stack)
-      : op_(op), target_(target), facts_(facts_of(op)), stack_(stack) {}
+      : op_(op), target_(target), facts_(facts_of(op, room_)), stack_(stack) {}
 
   void run() {
     TORCH_CHECK_NOT_IMPLEMENTED(target_.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "Could not run '",
@@ -167,6 +167,7 @@ class CpuCall {
 
   const c10::OperatorHandle& op_;
   const c10::OperatorHandle& target_;
+  OpFacts room_;
   const OpFacts& facts_;
   Stack* stack_;
   int device_ = -1;
