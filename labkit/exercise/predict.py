@@ -95,9 +95,13 @@ def examine(spec: Spec, value: Any) -> Result:
     return result
 
 
+def unit(spec: Spec) -> str:
+    """The answer's unit in the language in force."""
+    return pick(spec.answer.unit) if isinstance(spec.answer.unit, dict) else spec.answer.unit
+
+
 def show(spec: Spec, value: Any) -> str:
-    unit = f" {spec.answer.unit}" if spec.answer.unit else ""
-    return (f"{value:g}" if isinstance(value, float) else str(value)) + unit
+    return (f"{value:g}" if isinstance(value, float) else str(value)) + (f" {unit(spec)}" if unit(spec) else "")
 
 
 def equal(spec: Spec, value: Any, right: Any) -> bool:
@@ -131,7 +135,7 @@ def judge(spec: Spec, value: Any, right: Any) -> Diagnosis | None:
         return Diagnosis("prediction-wrong-text", {"got": got})
     if wanted == "choice":
         return Diagnosis("prediction-wrong-choice", {"got": got})
-    return Diagnosis(_number_key(value, right), {"got": got, "factor": _factor(value, right), "unit": spec.answer.unit or "-"})
+    return Diagnosis(_number_key(value, right), {"got": got, "factor": _factor(value, right), "unit": unit(spec) or "-"})
 
 
 def _factor(value: Any, right: Any) -> float | int:

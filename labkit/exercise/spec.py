@@ -66,7 +66,7 @@ class Answer:
     type: str
     value: str = ""
     callable: str = ""
-    unit: str = ""
+    unit: str | Text = ""
     rtol: float | None = None
     atol: float = 0.0
     choices: tuple[dict, ...] = ()
