@@ -21,7 +21,8 @@ def _one_branch(text: str) -> str:
             zero.append(bool(re.fullmatch(r"\s*#\s*if\s+0\s*", m[0])))
             hidden.append(zero[-1])
         elif hidden and m[1] == "endif":
-            hidden.pop(), zero.pop()
+            hidden.pop()
+            zero.pop()
         elif hidden:
             hidden[-1], zero[-1] = not zero[-1], False
     out.append(plain[at:])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from .cxxkernels import KernelSignature, clean, kernels
-from .cxxscan import Block, Outline, closing, mask
+from .cxxscan import Block, Outline, mask
 from .diagnostics import CompileError
 from .hints import say
 from .linemap import LineMap
@@ -153,7 +153,4 @@ class _Lint:
                     continue  # its own declaration
                 if any(b in self.device for b in inside.chain()):
                     continue  # recursion is told elsewhere
-                before = self.outline.masked[:m.start()].rstrip()
-                after = self.outline.masked[closing(self.outline.masked, m.end() - 1) + 1:].lstrip()
-                if not before.endswith("(") or not after.startswith(")"):  # ACLRT_LAUNCH_KERNEL(add)(...)
-                    self._say("kernel_call", m.start(), name=name)
+                self._say("kernel_call", m.start(), name=name)

@@ -138,7 +138,7 @@ def _trampolines(kernels: list[KernelSignature], entries: Iterable[str], filenam
                 raise SourceError("source.template_entry", filename=filename, line=kernel.line, text=text,
                                   name=kernel.qualified, template=kernel.template)
             wanted.append((kernel.qualified + "".join(entry.partition("<")[1:]), kernel))
-    names = {symbol(name) for name, kernel in wanted if kernel.template is None}
+    names: set[str] = set()
     for name, kernel in wanted:
         if kernel.template is not None:
             if symbol(name) in names:

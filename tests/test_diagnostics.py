@@ -219,6 +219,19 @@ def test_clang_is_understood():
     assert problems[3]["message"].startswith("Kernel add takes 3")
 
 
+def test_clang_what_follows_from_a_failed_declaration_is_dropped():
+    text = "int f() {\n    LocalTenser<half> z = get();\n    return z;\n}\n"
+    said = ("k.asc:2:5: error: no template named 'LocalTenser'; did you mean 'LocalTensor'?\n"
+            "k.asc:3:12: error: use of undeclared identifier 'z'\nk.asc:4:1: error: use of undeclared identifier 'w'\n")
+    assert [p["line"] for p in compile_error(said, filename="k.asc", text=text).problems] == [2, 4]
+
+
+def test_clang_an_open_quote_is_only_a_warning():
+    said = "k.asc:1:5: warning: missing terminating '\"' character [-Winvalid-pp-token]\nk.asc:1:5: error: expected expression\n"
+    problems = compile_error(said, filename="k.asc", text="f = \"hi;\n").problems
+    assert len(problems) == 1 and "not closed" in problems[0]["message"]
+
+
 GCC_MACRO = """\
 In file included from mine.h:3,
                  from lesson.asc:1:
@@ -234,7 +247,8 @@ lesson.asc:9:11: note: in expansion of macro 'OTHER'
 def test_macros_and_includes_lead_to_the_learner():
     first, second = read(GCC_MACRO)
     assert [(f.file, f.line) for f in first.frames] == [("mine.h", 3), ("lesson.asc", 1)]
-    assert (second.frames[0].file, second.frames[0].line) == ("lesson.asc", 7)
+    assert [f.line for f in second.frames] == [7, 3, 1] and [n.line for n in second.notes] == [2]
+    assert [(f.file, f.line) for f in read(CLANG)[0].frames[-2:]] == [("/lab/twin/include/kernel_operator.h", 10), ("lesson.asc", 1)]
     lines = [p["line"] for p in compile_error(GCC_MACRO, filename="lesson.asc", text="\n" * 40).problems]
     assert lines == [7, 1]  # a place inside the text comes before a mere #include
 

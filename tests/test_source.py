@@ -64,7 +64,7 @@ def sizes(library, entry):
 
 @pytest.mark.parametrize("text, hidden", [
     ("a // x {\nb", "x {"), ("a /* { \n } */ b", "{"), ('s = "a\\"{";', "{"), ("c = '{';", "{"), ("c = '\\'';d", "\\'"),
-    ('r = R"x( )" } )x"; b', '}'), ("n = 1'000'000; {", None), ('L"{"', "{"), ("// a \\\n { \nb", "{"), ("'\"' { '\"'", None)])
+    ('r = R"x( )" } )x"; b', '}'), ("n = 1'000'000; {", None), ('L"{"', "{"), ("// a \\\n { \nb", "{"), ("n = 1'000; c = '{';", "{"), ("'\"' { '\"'", None)])
 def test_mask_hides_text_and_keeps_places(text, hidden):
     masked = mask(text)
     assert len(masked) == len(text) and masked.count("\n") == text.count("\n")
@@ -143,7 +143,7 @@ def test_kind_from_the_body(body, kind):
     ("AddTiling t", ("AddTiling", "t", "struct", "AddTiling")), ("Pair<int, float> p", ("Pair<int, float>", "p", "struct", "Pair<int, float>")),
     ("uint32_t", ("uint32_t", "arg0", "scalar", "uint32_t")), ("GM_ADDR", ("GM_ADDR", "arg0", "gm", "uint8_t")),
     ("ns::Tiling", ("ns::Tiling", "arg0", "struct", "ns::Tiling")), ("const Tiling&", ("const Tiling&", "arg0", "struct", "Tiling&")),
-    ("unsigned", ("unsigned", "arg0", "scalar", "unsigned")), ("Num n", ("Num", "n", "scalar", "float"))])
+    ("unsigned long", ("unsigned long", "arg0", "scalar", "unsigned long")), ("unsigned", ("unsigned", "arg0", "scalar", "unsigned")), ("Num n", ("Num", "n", "scalar", "float"))])
 def test_parameters(declared, expected):
     p = one(f"using Num = float;\n__global__ __aicore__ void k({declared}) {{}}").params[0]
     assert (p.type, p.name, p.kind, p.ctype) == expected
