@@ -90,26 +90,38 @@ static void find_overlaps(LaunchResult& result) {
     }
 }
 
+// A core's memories are a megabyte: they are kept from launch to launch.
+static std::vector<std::unique_ptr<Core>> g_idle;
+
+static std::unique_ptr<Core> take_core() {
+    std::lock_guard<std::mutex> hold(g_playing_lock);
+    if (g_idle.empty()) return std::make_unique<Core>();
+    auto c = std::move(g_idle.back());
+    g_idle.pop_back();
+    return c;
+}
+
 LaunchResult run(const Launch& l, const std::function<void()>& body, int threads) {
     LaunchResult result;
     result.blocks.resize(l.blocks);
     std::atomic<uint32_t> next{0};
     size_t keep = std::max<size_t>(64, l.keep_events / std::max(1u, l.blocks));
     auto work = [&] {
-        Core mine;
-        core = &mine;
+        auto mine = take_core();
+        core = mine.get();
         {
             std::lock_guard<std::mutex> hold(g_playing_lock);
-            g_playing.push_back({&mine, (unsigned long)pthread_self()});
+            g_playing.push_back({core, (unsigned long)pthread_self()});
         }
-        for (uint32_t b; (b = next++) < l.blocks;) result.blocks[b] = play(mine, l, b, keep, body);
+        for (uint32_t b; (b = next++) < l.blocks;) result.blocks[b] = play(*core, l, b, keep, body);
         std::lock_guard<std::mutex> hold(g_playing_lock);
         for (auto it = g_playing.begin(); it != g_playing.end(); ++it)
-            if (it->core == &mine) {
+            if (it->core == core) {
                 g_playing.erase(it);
                 break;
             }
         core = nullptr;
+        g_idle.push_back(std::move(mine));
     };
     int n = std::max(1, std::min<int>(threads, int(l.blocks)));
     std::vector<std::thread> pool;
