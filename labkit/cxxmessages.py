@@ -34,12 +34,14 @@ class Diagnostic:
 _PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)?\s+(?P<rest>.*)$")
 _SEVERITY = re.compile(r"(?:fatal )?(?P<severity>error|warning|note): (?P<message>.*)$|sorry, (?P<sorry>unimplemented: .*)$")
 _CONTEXT = re.compile(r"^(?P<file>[^\s:][^:\n]*): (?:In |At )[^\n]*:$")
-_INCLUDED = re.compile(r"^(?P<outer>In file included)?\s+?from (?P<file>[^:\n]+):(?P<line>\d+)|^In file included from (?P<file2>[^:\n]+):(?P<line2>\d+)")
+_INCLUDED = re.compile(r"^(?:In file included)?\s+?from (?P<file>[^:\n]+):(?P<line>\d+)"
+                       r"|^In file included from (?P<file2>[^:\n]+):(?P<line2>\d+)")
 _CHAIN = re.compile(r"(?:recursively )?required (?:from|by)|in .constexpr. expansion of")
 _CLANG_CHAIN = re.compile(r"in (?:evaluation|instantiation) of|while substituting|while instantiating|in call to")
 _MACRO = re.compile(r"in expansion of macro|expanded from macro|in definition of macro")
 _OPTION = re.compile(r" \[-(?:W|f)[\w+=-]+\]$")
-_TOOL = re.compile(r"^(?:[\w./+-]*/)?(?:g\+\+|c\+\+|clang[\w+-]*|cc1plus|collect2|ld(?:\.\w+)?|bisheng|ld\.lld)[\w.+-]*: (?:fatal )?(?:error: )?(?P<message>.*(?:error|Killed|fatal|cannot|undefined|signal|No such).*)$")
+_TOOL = re.compile(r"^(?:[\w./+-]*/)?(?:g\+\+|c\+\+|clang[\w+-]*|cc1plus|collect2|ld(?:\.\w+)?|bisheng|ld\.lld)[\w.+-]*: (?:fatal )?(?:error: )?"
+                   r"(?P<message>.*(?:error|Killed|fatal|cannot|undefined|signal|No such).*)$")
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$|undefined symbol: (?P<name2>.+)$")
 
 

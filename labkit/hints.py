@@ -136,7 +136,8 @@ _TENSOR = re.compile(r"(?:AscendC::)?(?P<kind>Local|Global)Tensor<(?P<type>[^<>]
 _NO_MATCH = re.compile(r"no matching (?:member )?function for call to '(?P<call>.*)'$")
 _CONFLICT = re.compile(r"conflicting types for parameter '\w+' \('(?P<a>[^']+)'(?: and | vs\. )'(?P<b>[^']+)'\)")
 _COUNTS = re.compile(r"(?:expects|requires)(?P<least> at least)? (?P<want>\d+) arguments?, (?:but )?(?P<have>\d+) (?:was |were )?provided")
-_NO_CONVERSION = re.compile(r"no known conversion (?:for argument (?P<i>\d+) )?from '(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])? to '(?P<b>[^']+)'(?:.*? for (?P<nth>\d+)\w\w argument)?")
+_NO_CONVERSION = re.compile(r"no known conversion (?:for argument (?P<i>\d+) )?from '(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?"
+                            r" to '(?P<b>[^']+)'(?:.*? for (?P<nth>\d+)\w\w argument)?")
 
 
 def _call(error: Diagnostic, scene: Scene) -> Advice | None:
