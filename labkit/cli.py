@@ -155,10 +155,11 @@ def run_notebooks(context: typer.Context) -> None:
 
 
 @bench.command("self")
-def bench_self() -> None:
-    """The lab's own times: edit, compile, launch, check."""
+def bench_self(slow: bool = typer.Option(False, help="Also load_inline and Triton's interpreter (minutes)."),
+               as_json: bool = typer.Option(False, "--json", help="Print the rows as JSON.")) -> None:
+    """The lab's own speed, as ratios taken in one run."""
     from labkit import bench as room
-    room.main()
+    room.main(slow=slow, as_json=as_json)
 
 
 def _mendable(error: Exception) -> bool:

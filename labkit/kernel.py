@@ -20,7 +20,7 @@ from pathlib import Path
 
 from labkit import chips, compiler, messages, paths, runner, runtime, source
 from labkit.cxxstructs import SCALARS
-from labkit.record import PIPES, POSITIONS, Finding, LaunchRecord, announce
+from labkit.record import PIPES, POSITIONS, Finding, LaunchRecord, announce, may_launch
 
 MOST_BLOCKS = 65535
 _KINDS = ["queue", "buf", "local"]
@@ -138,6 +138,7 @@ class Launcher:
         k = self.kernel
         from labkit import device
         device.install(k.chip)
+        may_launch(k.target)
         params = k.signature.params
         if len(arguments) != len(params):
             listed = ", ".join(f"{p.type} {p.name}" for p in params)

@@ -134,7 +134,7 @@ def test_unknown_struct_field(pair):
 def test_a_kernel_cannot_take_this_process_down(pair, body, code):
     x, y = pair
     text = HEAD + "extern \"C\" __global__ __aicore__ void bad(GM_ADDR x) {\n    " + body + "\n}\n"
-    bad = labkit.kernel(text=text, filename="bad.asc", timeout=3)
+    bad = labkit.kernel(text=text, filename="bad.asc", timeout=2 if code == "time-out" else 60)
     with pytest.raises(labkit.LaunchError) as error:
         bad[2](x)
     finding = error.value.record.findings[0]
@@ -166,6 +166,15 @@ def test_expect_shows_what_it_swallows_and_misses_nothing(pair, capsys):
     with pytest.raises(AssertionError):
         with labkit.expect("gm-overlap"):
             k[1](x, y, 256, 1.0)
+
+
+def test_expect_does_not_launch_on_hardware(pair, capsys, monkeypatch):
+    k = made("by_scalar")
+    monkeypatch.setattr(type(k), "target", "npu")
+    monkeypatch.setattr(type(k), "build", lambda self: pytest.fail("launched"))
+    with labkit.expect("gm-overlap") as seen:
+        k[2](*pair, 256, 1.0)
+    assert "SKIP" in capsys.readouterr().out and not seen.findings
 
 
 def test_torch_empty_is_known_to_hold_nothing(pair):

@@ -7,7 +7,7 @@ namespace twin {
 thread_local Core* core = nullptr;
 
 Core::Core() {
-    for (int m = 0; m < int(Mem::Count); m++) memory_[m].reset(new uint8_t[chip.size[m] + 64]);
+    for (int m = 0; m < int(Mem::Count); m++) memory_[m].reset(static_cast<uint8_t*>(std::aligned_alloc(4096, (chip.size[m] + 4095) / 4096 * 4096 + 4096)));
 }
 
 void Core::start(uint32_t block_, uint32_t blocks_, uint32_t sharing_, size_t keep) {

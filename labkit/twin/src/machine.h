@@ -1,5 +1,6 @@
 // One AI core while it runs one block: its memories, queues, flags, what is known about order, and its clock.
 #pragma once
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -138,7 +139,10 @@ public:
 
 private:
     void note_race(const Conflict&, const Ticket&, const char* memory, uint64_t lo, uint64_t hi);
-    std::unique_ptr<uint8_t[]> memory_[int(Mem::Count)];
+    struct Free {
+        void operator()(uint8_t* p) const { std::free(p); }
+    };
+    std::unique_ptr<uint8_t, Free> memory_[int(Mem::Count)];  // page-aligned: an unaligned base would split every host vector access
 };
 
 extern thread_local Core* core;  // the core that this host thread is playing

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -217,7 +218,9 @@ std::string fault_json(const char* kind) {
 // Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
 void serve(const Request& q) {
     using Entry = void (*)(const void* const*);
-    void* handle = dlopen(q.so.c_str(), RTLD_NOW | RTLD_LOCAL);
+    static std::map<std::string, void*> loaded;  // a library's name tells its content, so it is loaded once
+    void*& handle = loaded[q.so];
+    if (!handle) handle = dlopen(q.so.c_str(), RTLD_NOW | RTLD_LOCAL);
     Entry entry = handle ? reinterpret_cast<Entry>(dlsym(handle, q.entry.c_str())) : nullptr;
     if (!entry) {
         const char* why = dlerror();
@@ -251,9 +254,7 @@ void serve(const Request& q) {
     while ((woke = sem_timedwait(&g_event, &deadline)) != 0 && errno == EINTR) {}
     if (woke == 0 && !g_fault.signal) {
         worker.join();
-        answer(q, result);
-        dlclose(handle);
-        return;
+        return answer(q, result);
     }
     const char* kind = "crash";
     if (woke != 0) {  // time is up: ask one playing thread where it is

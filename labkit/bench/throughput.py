@@ -1,0 +1,86 @@
+"""How fast the twin computes: one thread, 16 KB tiles, all checks on, against torch's own CPU operators."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from labkit.bench import Row
+from labkit.bench.timing import alternately, seconds
+
+_KERNELS = Path(__file__).parent / "kernels"
+_N = 1 << 23            # elements of the element-wise cases: large enough for a launch's fixed cost, small enough that torch's
+                        # results come from its heap and not, page by page, from the system
+_ROWS, _WIDTH = 4096, 1024
+
+
+def _cases():
+    """(name, kernel arguments, torch operator on the same CPU tensors, bar, elements)."""
+    import torch
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(_N, generator=generator).half() for _ in range(2))
+    out = torch.empty_like(a)
+    x = torch.randn(_ROWS, _WIDTH, generator=generator)
+    gate = torch.empty_like(a)
+    probabilities = torch.empty_like(x)
+
+    def swiglu():  # into memory that is there already: torch at its best
+        torch.ops.aten.silu.out(a, out=gate)
+        return torch.mul(gate, b, out=out)
+
+    yield "add", (a, b, torch.zeros_like(a), _N), lambda: torch.add(a, b, out=out), 2.5
+    yield "swiglu", (a, b, torch.zeros_like(a), _N), swiglu, 3.0
+    yield "softmax", (x, torch.zeros_like(x), _ROWS, _WIDTH), lambda: torch.softmax(x, 1, out=probabilities), 3.5
+
+
+def _launcher(name: str, arguments):
+    """A call that launches, the result tensor, and the same launch without the checks."""
+    import torch
+
+    import labkit
+    on_device = [t.npu() if isinstance(t, torch.Tensor) else t for t in arguments]
+    path = _KERNELS / f"{name}.asc"
+    kernel, bare = labkit.kernel(path), labkit.kernel(path, checks=False)
+    result = [t for t in on_device if isinstance(t, torch.Tensor)][-1]
+    return lambda: kernel[1](*on_device), result, lambda: bare[1](*on_device)
+
+
+def rows() -> list[Row]:
+    """Twin against torch, one thread each; and the twin with its checks against the twin without."""
+    import torch
+    found = []
+    threads, torch_threads = os.environ.get("LABKIT_THREADS"), torch.get_num_threads()
+    os.environ["LABKIT_THREADS"] = "1"
+    torch.set_num_threads(1)
+    try:
+        for name, arguments, reference, bar in _cases():
+            launch, result, bare = _launcher(name, arguments)
+            assert launch().ok
+            torch.testing.assert_close(result.cpu(), reference(), rtol=4e-3, atol=4e-3)
+            ours, theirs = alternately(launch, reference)
+            found.append(Row(f"{name}: twin / torch CPU", ours, theirs, ours / theirs, f"<= {bar}"))
+            checked, unchecked = alternately(launch, bare, rounds=7)
+            found.append(Row(f"{name}: checks on / off", checked, unchecked, checked / unchecked, "<= 1.5"))
+    finally:
+        torch.set_num_threads(torch_threads)
+        if threads is None:
+            del os.environ["LABKIT_THREADS"]
+        else:
+            os.environ["LABKIT_THREADS"] = threads
+    return found
+
+
+def triton_rows() -> list[Row]:
+    """Twin against Triton's interpreter, per element; empty where triton is not installed."""
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+    try:
+        from labkit.bench import triton_kernels
+    except ImportError:
+        return []
+    found = []
+    for (name, arguments, _, _), bar in zip(_cases(), (1000, 600, 600)):
+        launch, _, _ = _launcher(name, arguments)
+        launch()
+        ours = min(seconds(launch) for _ in range(5)) / arguments[0].numel()
+        theirs = triton_kernels.seconds_per_element(name)
+        found.append(Row(f"{name}: Triton's interpreter / twin, an element", ours, theirs, theirs / ours, f">= {bar}"))
+    return found
