@@ -9,7 +9,7 @@ from labkit import messages
 from labkit.exercise.check import check, forget, has_passed, hint_level, passed_cell
 from labkit.exercise.predict import answer, filled, predict, question, show
 from labkit.exercise.progress import record as log
-from labkit.exercise.result import Result, Shown
+from labkit.exercise.result import CODE, Result, Shown
 from labkit.exercise.spec import HINT_LEVELS, Spec, pick
 from labkit.exercise.stub import template
 
@@ -86,7 +86,7 @@ class Exercise:
         parts.append((messages.text("exercise.why-title"), ""))
         parts.append((filled(self.spec, self.spec.why), ""))
         plain = "\n".join(f"{head}\n\n{code}\n" if code else head for head, code in parts)
-        return Shown(plain, "".join(f"<div>{html.escape(head)}</div>" + (f"<pre>{html.escape(code)}</pre>" if code else "") for head, code in parts))
+        return Shown(plain, "".join(f"<div>{html.escape(head)}</div>" + (f"<pre style='{CODE}'>{html.escape(code)}</pre>" if code else "") for head, code in parts))
 
 
 def hint_text(spec: Spec, level: int, lang: str | None = None) -> str:
@@ -117,7 +117,7 @@ def given_code(spec: Spec) -> Shown:
         body.append(f"<b title='{html.escape(mark)}' style='border-left:3px solid currentColor'>{text}</b>" if mine else text)
     code = "\n".join(body)
     return Shown(f"{title}\n" + "\n".join(plain),
-                 f"<details open><summary>{html.escape(title)}</summary><pre style='max-height:28em;overflow:auto;line-height:1.3'>{code}</pre></details>")
+                 f"<details open><summary>{html.escape(title)}</summary><pre style='max-height:28em;overflow:auto;line-height:1.3;{CODE}'>{code}</pre></details>")
 
 
 def _next_cell(text: str) -> None:

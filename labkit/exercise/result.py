@@ -15,6 +15,7 @@ from labkit.exercise.layout import MismatchMap
 
 STATES = ("TODO", "PASS", "FAIL", "SKIP")
 MIME = "application/vnd.labkit.result+json"
+CODE = "font-family:var(--jp-code-font-family,monospace)"  # JupyterLab sets an output's <pre> in the font of its text
 _SIGN = {"TODO": "…", "PASS": "✓", "FAIL": "✗", "SKIP": "–"}  # never colour alone
 
 
@@ -93,7 +94,7 @@ class Result:
         if self.checked_on:
             parts.append(small(self.checked_on))
         if self.where:
-            parts.append(f"<pre style='margin:.3em 0'>{html.escape(self.where)}  {html.escape(self.source_line.strip())}</pre>")
+            parts.append(f"<pre style='margin:.3em 0;{CODE}'>{html.escape(self.where)}  {html.escape(self.source_line.strip())}</pre>")
         for line in self._labelled():
             label, _, rest = line.partition(" ") if self.state == "FAIL" and len(self.lines) == 3 else ("", "", line)
             parts.append(f"<div>{f'<b>{html.escape(label)}</b> ' if label else ''}{html.escape(rest)}</div>")
@@ -115,7 +116,7 @@ def _map_html(map: MismatchMap) -> str:
     figure = map.figure()
     if figure is not None:
         return figure.svg
-    return f"<pre style='margin:.3em 0;line-height:1.2'>{html.escape(messages.text('exercise.map-legend'))}\n" + html.escape("\n".join(map.text())) + "</pre>"
+    return f"<pre style='margin:.3em 0;line-height:1.2;{CODE}'>{html.escape(messages.text('exercise.map-legend'))}\n" + html.escape("\n".join(map.text())) + "</pre>"
 
 
 class CheckFailed(AssertionError):
@@ -141,4 +142,4 @@ class Shown:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return bundle(self.plain, self.html or f"<pre>{html.escape(self.plain)}</pre>")
+        return bundle(self.plain, self.html or f"<pre style='{CODE}'>{html.escape(self.plain)}</pre>")
