@@ -49,3 +49,9 @@ def __dir__() -> list[str]:
 from labkit.autoinstall import watch as _watch  # noqa: E402
 
 _watch()
+
+import sys as _sys  # noqa: E402
+
+if "IPython" in _sys.modules:  # %%ascendc and %%exercise from the first cell on
+    from labkit.magics import register as _register  # noqa: E402
+    _register()

@@ -38,6 +38,9 @@ def ascendc(line: str, cell: str):
         return
     if asked.expect:
         raise AssertionError(messages.text("magics.compiled", name=asked.name))
+    from labkit.lint import lint
+    for p in lint(made.text, made.filename):  # what the host's compiler accepts and the device's does not
+        print(f"{p['file']}:{p['line']}: {p['message']}" + (f"\n  {p['hint']}" if p.get("hint") else ""))
     _bind(asked.name, made[asked.blocks] if asked.blocks else made)
 
 
