@@ -36,7 +36,7 @@ class Request:
     ranges: list[tuple[int, int, int, bool]] = field(default_factory=list)
     timeout: float = 10.0
     threads: int = 1
-    keep_events: int = 20000
+    keep_events: int = 8192
     checks: bool = True
 
     def encode(self) -> bytes:

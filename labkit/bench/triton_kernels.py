@@ -1,7 +1,6 @@
 """The same three operators for Triton's interpreter, on few elements: it is slow and its cost is per element."""
 from __future__ import annotations
 
-import torch
 import triton
 import triton.language as tl
 
@@ -36,6 +35,7 @@ def _softmax(x, y, z, n, BLOCK: tl.constexpr):
 
 def seconds_per_element(name: str, blocks: int = 64) -> float:
     """Best of three runs over `blocks` blocks of 1024 elements."""
+    import torch
     n = blocks * _BLOCK
     dtype = torch.float32 if name == "softmax" else torch.float16
     x, y = torch.randn(n).to(dtype), torch.randn(n).to(dtype)

@@ -12,7 +12,7 @@ struct Launch {
     std::string kernel;
     uint32_t blocks = 1;
     std::vector<GmRange> ranges;
-    size_t keep_events = 20000;  // for the timeline, all blocks together
+    size_t keep_events = 8192;  // for the timeline, all blocks together
     bool checks = true;
 };
 
