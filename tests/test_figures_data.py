@@ -373,3 +373,12 @@ def test_ruler_state_numbers():
     assert said == ["A tile of 4,096 half: 8,192 B = 256 blocks of 32 B: a multiple.",
                     "6 buffers of 8,192 B = 49,152 B: 26 % of 184 KB usable."]
     assert "136 KB free" in figure.desc
+
+
+def test_a_launch_on_an_npu_leaves_a_sentence_instead_of_a_figure():
+    from types import SimpleNamespace
+
+    from labkit import figures
+    measured = SimpleNamespace(time_kind="measured", timeline=None, buffers=[], ub_size=0, time_us=3.0, kernel="k")
+    for made in (figures.pipe_timeline(measured), figures.compare_timelines(measured, measured), figures.memory_ruler_from_record(measured)):
+        assert made.title == "SKIP" and "NPU" in made.desc and "<svg" in made.svg

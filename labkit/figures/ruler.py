@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from labkit.messages import text
 
+from .absent import absent
 from .svg import WIDTH, Canvas, Figure
 from .words import fits, join, percent, shorten, size_text, text_width, wrap
 
@@ -287,6 +288,8 @@ def _zoom(c: Canvas, y: float, addr: int, count: int, align: int) -> tuple[str, 
 
 def memory_ruler_from_record(record, highlight: str | int | None = None, zoom: tuple[int, int] | None = None) -> Figure:
     """The UB as a launch left it: `record.buffers` that live in UB, against `record.ub_size`."""
+    if (none := absent(record)) is not None:
+        return none
     in_ub = [b for b in record.buffers if str(_get(b, "pos", "position", default="")) not in _NOT_UB]
     once = {(_get(b, "addr"), _get(b, "bytes"), _get(b, "pos", "position")): b for b in in_ub}  # a loop may allocate one place many times
     return memory_ruler(once.values(), size=int(record.ub_size), highlight=highlight, zoom=zoom)

@@ -12,6 +12,7 @@ import numpy as np
 
 from labkit.messages import text
 
+from .absent import absent
 from .svg import MAX_BYTES, WIDTH, Canvas, Figure, number
 from .trace import Lane, Trace, lanes_of, marks_of, merge_all, overlap, read_trace
 from .words import fits, join, percent, shorten, text_width, ticks, time_text
@@ -52,6 +53,8 @@ def kind_text(kind: str) -> str:
 def pipe_timeline(record_or_array, blocks: int | Sequence[int] | None = None, t0: float | None = None, t1: float | None = None,
                   max_bars: int = 400) -> Figure:
     """The Gantt chart of one launch. `t0`, `t1` in us. Raises TypeError for data without a timeline, ValueError for an empty window."""
+    if (none := absent(record_or_array)) is not None:
+        return none
     trace = read_trace(record_or_array)
     chosen = _blocks(trace, blocks)
     low, high = _window(trace, chosen, t0, t1)
@@ -71,6 +74,8 @@ def _fit(draw, max_bars: int) -> Figure:
 
 def compare_timelines(a, b, labels: tuple[str, str] | None = None, max_bars: int = 400) -> Figure:
     """Two launches one above the other on one time scale, each by the block that ends last."""
+    if (none := absent(a, b)) is not None:
+        return none
     traces = [read_trace(a), read_trace(b)]
     names = labels or tuple(t.kernel or letter for t, letter in zip(traces, "AB", strict=True))
     if names[0] == names[1]:
