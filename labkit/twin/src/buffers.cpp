@@ -1,5 +1,6 @@
 // TPipe, queues, TBuf and LocalMemAllocator: the layout of UB and the life of each tensor.
 #include <algorithm>
+#include <exception>
 
 #include "machine.h"
 
@@ -44,18 +45,20 @@ Pipe consumer_of(uint8_t dst) {
 }
 
 // Lay `bytes` behind what the pipe holds already; a kernel that wants more than there is cannot run.
-uint32_t take(uint8_t pos, uint32_t bytes, const char* asked, uint32_t num, uint32_t len, Here here) {
-    Mem m = memory_of(pos);
-    uint32_t& top = core->top[int(m)];
-    uint32_t addr = top;
-    uint64_t want = uint64_t(addr) + bytes;
+uint32_t take(Mem m, uint32_t addr, uint32_t num, uint64_t len, const char* asked, Here here) {
+    uint64_t bytes = num * len, want = addr + bytes;
     if (m == Mem::UB) core->ub_peak = uint32_t(std::max<uint64_t>(core->ub_peak, std::min<uint64_t>(want, ~0u)));
     if (want > chip.size[int(m)])
         core->stop("ub-budget", here, Numbers().add("asked", asked).add("num", num).add("len", len).add("need", bytes).add("used", addr).add("total", want)
                                           .add("size", chip.size[int(m)]).add("over", want - chip.size[int(m)]));
-    top = uint32_t(want);
+    core->top[int(m)] = uint32_t(want);
     return addr;
 }
+uint32_t take(uint8_t pos, uint32_t num, uint64_t len, const char* asked, Here here) {
+    Mem m = memory_of(pos);
+    return take(m, core->top[int(m)], num, len, asked, here);
+}
+uint64_t rounded(uint32_t len) { return (uint64_t(len) + kAlign - 1) / kAlign * kAlign; }
 
 uint16_t new_buffer(uint32_t addr, uint32_t len, uint8_t pos, int queue) {
     Core::Buffer b;
@@ -69,7 +72,7 @@ uint16_t new_buffer(uint32_t addr, uint32_t len, uint8_t pos, int queue) {
 
 Core::Queue& queue_at(int q, Here here) {
     core->last = here;
-    if (q < 0 || size_t(q) >= core->queues.size()) core->stop("queue-uninit", here, Numbers());
+    if (q < 0 || size_t(q) >= core->queues.size() || !core->queues[size_t(q)].alive) core->stop("queue-uninit", here, Numbers());
     return core->queues[size_t(q)];
 }
 
@@ -92,34 +95,72 @@ Core::Buffer* own(Core::Queue& q, Loc l, const char* call, Here here) {
     return &b;
 }
 
+// What the queues still hold when their pipe ends.
+void check_queues() {
+    for (auto& q : core->queues) {
+        if (!q.alive) continue;
+        if (!q.fifo.empty()) {
+            auto& b = core->buffers[q.fifo.front()];
+            core->report("queue-left", true, b.last, Numbers().add("count", q.fifo.size()).add("position", kPositions[q.src]));
+        }
+        for (uint32_t i = 0; i < q.num; i++) {
+            auto& b = core->buffers[q.first + i];
+            if (b.state == Core::State::Occupied || b.state == Core::State::Taken)
+                core->report("queue-leak", false, b.last, Numbers().add("position", kPositions[q.src]).add("num", unsigned(q.num)));
+        }
+    }
+}
+
+// All memory goes back; the queues and tensors that lay in it are no more.
+void give_back(Here here) {
+    for (uint32_t& t : core->top) t = 0;
+    for (auto& q : core->queues) q.alive = false;
+    for (auto& b : core->buffers) {
+        b.gen++;
+        b.last = here.file ? here : b.last;
+    }
+}
+
 }  // namespace
 
 void pipe_begin(Here here) {
     if (core->pipes_open++) core->report("pipe-twice", true, here, Numbers());
 }
-void pipe_reset(Here) {
-    for (uint32_t& t : core->top) t = 0;
-    core->queues.clear();
-    for (auto& b : core->buffers) b.gen++;
+void pipe_reset(Here here) {
+    core->last = here;
+    check_queues();
+    for (auto& q : core->queues)  // the producers wait for the buffers that were given back, as AllocTensor would
+        for (uint32_t i = 0; q.alive && i < q.num; i++) {
+            auto& b = core->buffers[q.first + i];
+            int p = int(q.producer);
+            core->known[p].join(b.idle);
+            core->ready_at[p] = std::max(core->ready_at[p], b.idle_at);
+        }
+    give_back(here);
 }
-void pipe_end(Here) {
+void pipe_end(Here here) {
+    if (here.file) core->last = here;
+    if (std::uncaught_exceptions()) return;  // the block was stopped: whatever is left has no meaning
     core->pipes_open--;
+    check_queues();
+    core->join_all();  // the pipe's end waits for everything
+    give_back(here);
 }
 
 int queue_init(uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, Here here) {
     core->last = here;
-    len = (len + kAlign - 1) / kAlign * kAlign;
     if (!num || !len) core->stop("buffer-empty", here, Numbers().add("num", unsigned(num)).add("len", len));
     int same = num;
     size_t all = num;
     for (auto& q : core->queues) {
-        same += q.src == src && q.dst == dst ? q.num : 0;
-        all += q.num;
+        same += q.alive && q.src == src && q.dst == dst ? q.num : 0;
+        all += q.alive ? q.num : 0;
     }
     if (same > kBuffersPerPosition || all > kBuffersPerPipe)
         core->stop("queue-buffers", here, Numbers().add("position", kPositions[src]).add("count", same).add("most", kBuffersPerPosition));
-    uint32_t addr = take(src, num * len, "a queue", num, len, here);
-    Core::Queue q{producer_of(src), consumer_of(dst), src, dst, depth, uint16_t(core->buffers.size()), num, 0, {}, len};
+    uint32_t addr = take(src, num, rounded(len), "a queue", here);
+    len = uint32_t(rounded(len));
+    Core::Queue q{producer_of(src), consumer_of(dst), src, dst, depth, uint16_t(core->buffers.size()), num, 0, {}, true};
     for (uint32_t i = 0; i < num; i++) {
         new_buffer(addr + i * len, len, src, int(core->queues.size()));
         core->views.push_back({addr + i * len, len, src, 0, core->groups, uint16_t(i)});
@@ -154,7 +195,7 @@ void queue_enque(int id, Loc l, Here here) {
     Core::Buffer* b = own(q, l, "EnQue", here);
     if (!b) return;
     if (b->state == Core::State::Queued) {
-        core->report("queue-state", true, here, Numbers().add("call", "EnQue").add("state", "already in the queue").add("line", b->last.line));
+        core->report("queue-state", true, here, Numbers().add("call", "EnQue").add("state", "already in the queue").add("state_line", b->last.line));
         return;
     }
     if (q.depth > 0 && q.fifo.size() >= size_t(std::max(q.depth, 1))) {
@@ -188,7 +229,7 @@ void queue_free(int id, Loc l, Here here) {
     Core::Buffer* b = own(q, l, "FreeTensor", here);
     if (!b) return;
     if (b->state == Core::State::Queued) {
-        core->report("queue-state", true, here, Numbers().add("call", "FreeTensor").add("state", "still in the queue").add("line", b->last.line));
+        core->report("queue-state", true, here, Numbers().add("call", "FreeTensor").add("state", "still in the queue").add("state_line", b->last.line));
         return;
     }
     b->state = Core::State::Free;
@@ -210,36 +251,26 @@ int queue_count(int id) { return int(queue_at(id, core->last).fifo.size()); }
 
 Loc buf_init(uint8_t pos, uint32_t len, Here here) {
     core->last = here;
-    len = (len + kAlign - 1) / kAlign * kAlign;
     if (!len) core->stop("buffer-empty", here, Numbers().add("num", 1).add("len", 0));
-    uint32_t addr = take(pos, len, "a TBuf", 1, len, here);
+    uint32_t addr = take(pos, 1, rounded(len), "a TBuf", here);
+    len = uint32_t(rounded(len));
     core->views.push_back({addr, len, pos, 1, core->groups++, 0});
     return loc_of(new_buffer(addr, len, pos, -1), pos);
 }
 
-Loc local_alloc(Mem m, uint8_t pos, uint32_t bytes, Here here) {
+Loc local_alloc(Mem m, uint8_t pos, uint32_t at, uint64_t bytes, Here here) {
     core->last = here;
-    bytes = (bytes + kAlign - 1) / kAlign * kAlign;
-    uint32_t addr = take(pos, bytes, "LocalMemAllocator", 1, bytes, here);
-    core->views.push_back({addr, bytes, pos, 2, core->groups++, 0});
-    return {addr, bytes, 0, 0, m, pos};
+    if (core->pipes_open) core->report("alloc-mixed", true, here, Numbers());
+    uint32_t addr = take(m, at, 1, bytes, "LocalMemAllocator", here);
+    core->views.push_back({addr, uint32_t(bytes), pos, 2, core->groups++, 0});
+    return {addr, uint32_t(bytes), 0, 0, m, pos};
 }
 
 uint8_t* address(Loc l) { return core->at(l); }
 
 // What a block leaves behind when it ends.
 void check_leftovers() {
-    for (auto& q : core->queues) {
-        if (!q.fifo.empty()) {
-            auto& b = core->buffers[q.fifo.front()];
-            core->report("queue-left", true, b.last, Numbers().add("count", q.fifo.size()).add("position", kPositions[q.src]));
-        }
-        for (uint32_t i = 0; i < q.num; i++) {
-            auto& b = core->buffers[q.first + i];
-            if (b.state == Core::State::Occupied || b.state == Core::State::Taken)
-                core->report("queue-leak", false, b.last, Numbers().add("position", kPositions[q.src]).add("num", unsigned(q.num)));
-        }
-    }
+    check_queues();
     for (int a = 0; a < 8; a++)
         for (int b = 0; b < 8; b++)
             for (int id = 0; id < 8; id++) {

@@ -58,10 +58,7 @@ bool plausible(Dma& d, Here here) {
 uint64_t extent(const Dma& d, uint64_t stride, uint64_t last) { return (d.blocks - 1) * stride + last; }
 
 void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uint32_t piece, bool write) {
-    if (d.blocks == 1 || stride == piece || d.blocks > 64) {
-        core->book(t, l, uint32_t(extent(d, stride, piece)), write);
-        return;
-    }
+    if (stride < piece + 32u) return core->book(t, l, uint32_t(extent(d, stride, piece)), write);  // no whole block between two
     for (uint32_t b = 0; b < d.blocks; b++) {
         Loc part = l;
         part.addr += uint32_t(b * stride);
@@ -89,10 +86,10 @@ void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece) {
 void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
-    if (!plausible(d, here)) return;
+    if (!plausible(d, here)) return core->refuse(dst, asked.len);
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
-    if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst")) return;
-    if (!core->gm_usable(src, extent(d, d.src_stride, d.len), false, here)) return void(core->refuse(dst, extent(d, d.dst_stride, piece)));
+    if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
+        !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad)) return core->refuse(dst, extent(d, d.dst_stride, piece));
     auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
     if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
     else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
@@ -111,7 +108,7 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     core->last = here;
     if (!plausible(d, here)) return;
     if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
-    if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here)) return;
+    if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad)) return;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
     const uint8_t* from = core->at(src);
@@ -127,9 +124,9 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
 void copy_local(Loc dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
-    if (!plausible(d, here)) return;
-    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return void(core->refuse(dst, extent(d, d.dst_stride, d.len)));
-    if (!core->usable(dst, extent(d, d.dst_stride, d.len), false, here, "dst")) return;
+    if (!plausible(d, here)) return core->refuse(dst, asked.len);
+    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
+        !core->usable(dst, extent(d, d.dst_stride, d.len), false, here, "dst")) return core->refuse(dst, extent(d, d.dst_stride, d.len));
     auto t = core->issue(Pipe::V, Op::Copy, here);
     book_local(t, src, d, d.src_stride, d.len, false);
     book_local(t, dst, d, d.dst_stride, d.len, true);

@@ -80,6 +80,20 @@ void Core::retire(const Ticket& t, double cycles, uint64_t bytes) {
         events.push_back({uint16_t(block), uint8_t(i), 0, uint16_t(t.op), 0, t.access.here.line, uint32_t(bytes), t.start, free_at[i]});
 }
 
+void Core::join_all() {
+    Clock all;
+    double t = scalar_now;
+    for (int i = 0; i < kPipes; i++) {
+        all.join(known[i]);
+        t = std::max({t, free_at[i], ready_at[i]});
+    }
+    for (int i = 0; i < kPipes; i++) {
+        known[i] = all;
+        ready_at[i] = t;
+    }
+    scalar_now = t;
+}
+
 // ---------------------------------------------------------------- operands
 
 void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uint64_t lo, uint64_t hi) {
@@ -116,27 +130,28 @@ void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write
     if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
 }
 
-bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what, bool aligned) {
+bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what, uint32_t align) {
     last = here;
-    if (!l.bytes && !l.buf && l.pos >= 16) {
+    if (l.pos >= kNowhere) {
         report("tensor-empty", true, here, Numbers().add("what", what));
         return false;
     }
+    uint64_t end = chip.size[int(l.mem)];
     if (l.buf) {
         const Buffer& b = buffers[l.buf];
+        end = b.addr + b.len;  // SetSize and Get(len) may claim more
         if (b.gen != l.gen) {
             report("tensor-freed", true, here, Numbers().add("what", what).add("freed_line", b.last.line));
             return false;
         }
     }
-    uint64_t size = chip.size[int(l.mem)];
-    if (bytes > l.bytes || l.addr + bytes > size) {
+    if (bytes > l.bytes || l.addr + bytes > end) {
         report("local-bounds", true, here,
-               Numbers().add("what", what).add("need", bytes).add("have", std::min<uint64_t>(l.bytes, l.addr < size ? size - l.addr : 0)).add("addr", l.addr));
+               Numbers().add("what", what).add("need", bytes).add("have", std::min<uint64_t>(l.bytes, l.addr < end ? end - l.addr : 0)).add("addr", l.addr));
         return false;
     }
-    if (aligned && l.addr % 32) {
-        report("local-align", true, here, Numbers().add("what", what).add("addr", l.addr).add("off", l.addr % 32).add("down", l.addr / 32 * 32).add("up", l.addr / 32 * 32 + 32));
+    if (uint32_t off = l.addr % align) {
+        report("local-align", true, here, Numbers().add("what", what).add("addr", l.addr).add("off", off).add("align", align).add("halves", align / 2).add("floats", align / 4).add("down", l.addr - off).add("up", l.addr - off + align));
         return false;
     }
     if (read && checks && bytes && l.mem == Mem::UB) {
@@ -146,40 +161,56 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
     return true;
 }
 
-bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here) {
+// The tensor that an operand belongs to: by the view it was made from, else by where it points. Arguments may be views
+// of one another; then it is the one that holds the whole access, or else the longest.
+const GmRange* Core::home_of(const Gm& g, uint64_t hi) const {
+    const GmRange* home = nullptr;
+    if (!ranges) return home;
+    for (uint64_t at : {uint64_t(g.base), uint64_t(g.ptr)}) {
+        for (const GmRange& r : *ranges)
+            if (at >= r.lo && at < r.hi && (!home || (home->hi < hi && r.hi > home->hi))) home = &r;
+        if (home) return home;
+    }
+    return home;
+}
+
+void Core::report_stray(const Gm& g, uint64_t bytes, bool write, const GmRange* home, Here here) {
+    uint64_t lo = uint64_t(g.ptr), hi = lo + bytes;
+    const GmRange* behind = home;
+    const GmRange* ahead = home;
+    for (size_t i = 0; ranges && !home && i < ranges->size(); i++) {
+        const GmRange& r = (*ranges)[i];
+        if (lo >= r.hi && (!behind || r.hi > behind->hi)) behind = &r;
+        if (lo < r.lo && (!ahead || r.lo < ahead->lo)) ahead = &r;
+    }
+    Numbers n;
+    n.add("verb", write ? "write" : "read").add("bytes", bytes);
+    if (!g.base)
+        report("gm-empty", true, here, n);
+    else if (behind && lo >= behind->lo)
+        report("gm-bounds", true, here, n.add("over", hi - behind->hi).add("argument", behind->argument).add("size", behind->hi - behind->lo).add("offset", lo - behind->lo));
+    else
+        report("gm-stray", true, here, n.add("before", ahead ? ahead->lo - lo : 0));
+}
+
+bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
     last = here;
     uint64_t lo = uint64_t(g.ptr), hi = lo + bytes;
-    const char* verb = write ? "write" : "read";
-    const GmRange* home = nullptr;
-    const GmRange* near = nullptr;
-    if (ranges)
-        for (const GmRange& r : *ranges) {
-            if (lo >= r.lo && lo < r.hi) home = &r;
-            if (lo >= r.hi && (!near || r.hi > near->hi)) near = &r;
+    const GmRange* home = home_of(g, hi);
+    uint64_t over = home && lo >= home->lo && hi > home->hi ? hi - home->hi : 0;
+    if (!home || lo < home->lo || over) {
+        bool rounding = over && over < 32 && lo < home->hi && !write && !exact;  // the copy unit moves whole 32-byte blocks; nothing is damaged
+        if (!rounding) {
+            report_stray(g, bytes, write, home, here);
+            return false;
         }
-    if (!home) {
-        Numbers n;
-        n.add("verb", verb).add("bytes", bytes);
-        if (near) n.add("over", hi - near->hi).add("argument", near->argument).add("size", near->hi - near->lo).add("offset", lo - near->lo);
-        else n.add("over", bytes).add("argument", -1).add("size", 0).add("offset", 0);
-        report("gm-bounds", true, here, n);
-        return false;
-    }
-    if (hi > home->hi) {
-        uint64_t over = hi - home->hi;
-        Numbers n;
-        n.add("verb", verb).add("bytes", bytes).add("over", over).add("argument", home->argument).add("size", home->hi - home->lo).add("offset", lo - home->lo);
-        if (!write && over < 32) {  // the copy unit moves whole 32-byte blocks; nothing is damaged
-            report("gm-overread", false, here, n);
-            return true;
-        }
-        report("gm-bounds", true, here, n);
-        return false;
+        report("gm-overread", false, here, Numbers().add("bytes", bytes).add("over", over).add("argument", home->argument));
+        return true;
     }
     if (g.bytes && (g.ptr < g.base || hi > uint64_t(g.base) + g.bytes)) {
-        uint64_t over = hi > uint64_t(g.base) + g.bytes ? hi - uint64_t(g.base) - g.bytes : 0;
-        if (write ? over > 0 : over >= 32)
-            report("gm-view", false, here, Numbers().add("verb", verb).add("bytes", bytes).add("over", over).add("view", g.bytes).add("argument", home->argument));
+        uint64_t past = hi > uint64_t(g.base) + g.bytes ? hi - uint64_t(g.base) - g.bytes : 0;
+        if (write || exact ? past > 0 : past >= 32)
+            report("gm-view", false, here, Numbers().add("verb", write ? "write" : "read").add("bytes", bytes).add("over", past).add("view", g.bytes).add("argument", home->argument));
     }
     if (!write && checks && !home->written && !gm.any_written(lo, hi)) {
         bool own = false;
@@ -189,13 +220,12 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here) {
     return true;
 }
 
-bool Core::refuse(Loc dst, uint64_t bytes) {
+void Core::refuse(Loc dst, uint64_t bytes) {
     if (dst.buf) buffers[dst.buf].filled = true;
     uint64_t lo = dst.addr, hi = std::min<uint64_t>(lo + bytes, chip.size[int(dst.mem)]);
-    if (dst.mem != Mem::UB || lo >= hi) return false;
+    if (dst.mem != Mem::UB || lo >= hi) return;
     known[0].seen[0] = ++issued[0];
     ub.write(lo, hi, {issued[0], Pipe::S, last}, known[0]);
-    return false;
 }
 
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.

@@ -68,12 +68,13 @@ public:
     void book(const Ticket&, Loc, uint32_t bytes, bool write);
     void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write);
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
+    void join_all();  // every pipe waits for every other
 
     // ---- checks that stand before an instruction; false: it must not run
-    bool usable(Loc, uint64_t bytes, bool read, Here, const char* what, bool aligned = true);
-    bool gm_usable(Gm, uint64_t bytes, bool write, Here);
+    bool usable(Loc, uint64_t bytes, bool read, Here, const char* what, uint32_t align = 32);
+    bool gm_usable(Gm, uint64_t bytes, bool write, Here, bool exact);  // exact: moves no byte more than asked
     // An instruction that was refused would have filled its destination: say no more about it.
-    bool refuse(Loc dst, uint64_t bytes);
+    void refuse(Loc dst, uint64_t bytes);
     void report(const char* code, bool error, Here here, const Numbers& n) { findings.add(code, error, here, n); }
     [[noreturn]] void stop(const char* code, Here here, const Numbers& n) {
         findings.add(code, true, here, n);
@@ -100,7 +101,7 @@ public:
         int depth;
         uint16_t first, num, next = 0;
         std::vector<uint16_t> fifo;
-        uint32_t len;
+        bool alive;  // its pipe still has the memory
     };
     std::vector<Buffer> buffers;  // index 0 stands for "unmanaged"
     std::vector<Queue> queues;
@@ -138,6 +139,8 @@ public:
     bool checks = true;
 
 private:
+    const GmRange* home_of(const Gm&, uint64_t hi) const;
+    void report_stray(const Gm&, uint64_t bytes, bool write, const GmRange* home, Here);
     void note_race(const Conflict&, const Ticket&, const char* memory, uint64_t lo, uint64_t hi);
     struct Free {
         void operator()(uint8_t* p) const { std::free(p); }
@@ -147,6 +150,7 @@ private:
 
 extern thread_local Core* core;  // the core that this host thread is playing
 
+constexpr uint8_t kNowhere = 16;  // TPosition::MAX: a tensor that was never given memory
 constexpr uint8_t kPoison = 0xff;  // a NaN in every floating type, -1 in every integer type: stale or missing data shows
 
 }  // namespace twin

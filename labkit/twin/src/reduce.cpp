@@ -30,7 +30,7 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, int32_t n, bool index, Here her
     if (!count_ok(n, here)) return;
     uint32_t size = size_of(t), lanes = kRepeat / size;
     uint64_t bytes = uint64_t(n) * size, out = index ? 2 * size : size;
-    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, out, false, here, "dst") || !core->usable(work, 32, false, here, "work")) return;
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, out, false, here, "dst", uint32_t(out)) || !core->usable(work, 32, false, here, "work")) return core->refuse(d, out);
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, s, uint32_t(bytes), false);
     const uint8_t* src = core->at(s);
@@ -75,16 +75,21 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
     uint32_t size = shape.size, per_block = kBlock / size;
     bool blockwise = op == Op::BlockReduceSum || op == Op::BlockReduceMax || op == Op::BlockReduceMin, pairs = op == Op::PairReduceSum;
     bool largest = op == Op::WholeReduceMax || op == Op::BlockReduceMax, sum = op == Op::WholeReduceSum || op == Op::BlockReduceSum || pairs;
-    uint32_t results = blockwise ? 8 : pairs ? shape.lanes / 2 : index ? 2 : 1;
-    // Destination stride: Whole* counts results, Block* 8 results, Pair* half a repeat.
-    uint64_t step = uint64_t(r.dst_rep) * (blockwise ? 8 * size : pairs ? kRepeat / 2 : results * size);
-    if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src")) return;
-    if (!core->usable(d, uint64_t(r.times - 1) * step + results * size, false, here, "dst")) return;
+    bool only_index = index && r.dst_blk == 3;  // ReduceOrder; then it is a uint32_t for every type
+    uint32_t width = blockwise ? 8 * size : pairs ? kRepeat / 2 : only_index ? 4 : index ? 2 * size : size;  // bytes a repeat leaves
+    // Destination strides count what a repeat leaves, and its start is aligned to that (at most to a block).
+    uint64_t step = uint64_t(r.dst_rep) * width, dn = uint64_t(r.times - 1) * step + width;
+    if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") ||
+        !core->usable(d, dn, false, here, "dst", std::min(width, kBlock))) return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
-    core->book(k, d, uint32_t(uint64_t(r.times - 1) * step + results * size), true);
+    for (uint32_t i = 0; i < uint32_t(step < width + kBlock ? 1 : r.times); i++) {
+        Loc part = d;
+        part.addr += uint32_t(i * step);
+        core->book(k, part, step < width + kBlock ? uint32_t(dn) : width, true);
+    }
     uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
-    if (shape.full && !index && shape.plain(r.src0_blk, r.src0_rep) && step == results * size) {  // the usual case, all repeats at once
+    if (shape.full && !index && shape.plain(r.src0_blk, r.src0_rep) && step == width) {  // the usual case, all repeats at once
         math::reduce_runs(sum ? Op::ReduceSum : largest ? Op::ReduceMax : Op::ReduceMin, t, core->at(d), core->at(s), group, size_t(r.times) * shape.lanes / group);
         uint64_t bytes = uint64_t(r.times) * kRepeat;
         return core->retire(k, cost(op, t, bytes), bytes);
@@ -92,7 +97,7 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
     alignas(64) uint8_t lanes[kRepeat], packed[kRepeat];
     uint32_t place[128];
     for (uint32_t i = 0; i < uint32_t(r.times); i++) {
-        gather(lanes, core->at(s), i, r.src0_blk, r.src0_rep);
+        gather(lanes, core->at(s), i, r.src0_blk, r.src0_rep, shape, size);
         uint8_t* out = core->at(d) + i * step;
         for (uint32_t g = 0; g < shape.lanes / group; g++) {
             uint32_t n = 0;
@@ -111,9 +116,13 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
                 std::memcpy(out + g * size, value, size);
                 continue;
             }
-            auto order = r.dst_blk;  // ReduceOrder: value-index, index-value, value only, index only
-            std::memcpy(out + (order == 1 ? size : 0), value, size);
-            put_index(t, out + (order == 0 ? size : 0), place[best]);
+            if (only_index) {
+                std::memcpy(out, &place[best], 4);
+                continue;
+            }
+            bool first = r.dst_blk == 1;  // index, value
+            std::memcpy(out + (first ? size : 0), value, size);
+            put_index(t, out + (first ? 0 : size), place[best]);
         }
     }
     uint64_t bytes = uint64_t(r.times) * kRepeat;

@@ -8,7 +8,7 @@
 namespace twin {
 
 void load(Loc l, uint32_t size, void* out, Here here) {
-    if (!core->usable(l, size, true, here, "GetValue", false)) {
+    if (!core->usable(l, size, true, here, "GetValue", 1)) {
         std::memset(out, kPoison, size);
         return;
     }
@@ -17,7 +17,7 @@ void load(Loc l, uint32_t size, void* out, Here here) {
 }
 
 void store(Loc l, uint32_t size, const void* in, Here here) {
-    if (!core->usable(l, size, false, here, "SetValue", false)) return;
+    if (!core->usable(l, size, false, here, "SetValue", 1)) return;
     core->touch_scalar(l, size, true, here);
     if (l.mem == Mem::UB && !(l.buf && core->buffers[l.buf].filled)) {
         // An unmanaged tensor becomes "written" here; ordered with everything, so it can never be part of a race.
@@ -50,7 +50,7 @@ static void scalar_gm(Gm g, uint32_t size, bool write, Here here) {
 }
 
 void load(Gm g, uint32_t size, void* out, Here here) {
-    if (!core->gm_usable(g, size, false, here)) {
+    if (!core->gm_usable(g, size, false, here, true)) {
         std::memset(out, kPoison, size);
         return;
     }
@@ -59,7 +59,7 @@ void load(Gm g, uint32_t size, void* out, Here here) {
 }
 
 void store(Gm g, uint32_t size, const void* in, Here here) {
-    if (!core->gm_usable(g, size, true, here)) return;
+    if (!core->gm_usable(g, size, true, here, true)) return;
     scalar_gm(g, size, true, here);
     std::memcpy(g.ptr, in, size);
 }
@@ -126,12 +126,12 @@ static void dump_bytes(Dt t, const char* where, const uint8_t* p, uint32_t desc,
 }
 
 void dump(Dt t, Loc l, uint32_t desc, uint32_t n, Here here) {
-    if (!core->usable(l, uint64_t(n) * size_of(t), true, here, "DumpTensor", false)) return;
+    if (!core->usable(l, uint64_t(n) * size_of(t), true, here, "DumpTensor", 1)) return;
     core->touch_scalar(l, n * size_of(t), false, here);
     dump_bytes(t, "UB", core->at(l), desc, n, here);
 }
 void dump(Dt t, Gm g, uint32_t desc, uint32_t n, Here here) {
-    if (!core->gm_usable(g, uint64_t(n) * size_of(t), false, here)) return;
+    if (!core->gm_usable(g, uint64_t(n) * size_of(t), false, here, true)) return;
     dump_bytes(t, "GM", g.ptr, desc, n, here);
 }
 

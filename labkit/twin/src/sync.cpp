@@ -43,17 +43,7 @@ void barrier(Pipe p, Here here) {
     core->scalar_now += chip.scalar_issue;
     core->busy[0] += chip.scalar_issue;
     if (p != Pipe::All) return;  // one pipe is in order anyway
-    Clock all;
-    double t = core->scalar_now;
-    for (int i = 0; i < kPipes; i++) {
-        all.join(core->known[i]);
-        t = std::max({t, core->free_at[i], core->ready_at[i]});
-    }
-    for (int i = 0; i < kPipes; i++) {
-        core->known[i] = all;
-        core->ready_at[i] = t;
-    }
-    core->scalar_now = t;
+    core->join_all();
 }
 
 int event_id(Pipe from, Pipe to, bool reserve, Here here) {

@@ -102,7 +102,7 @@ void duplicate(Dt, Loc d, Value v, int32_t n, Here);
 void duplicate(Dt, Loc d, Value v, const Rep&, Here);
 void copy_local(Dt, Loc d, Loc s, const Rep&, Here);
 void reduce(Op, Dt, Loc d, Loc s, Loc work, int32_t n, bool index, Here);
-void reduce_rep(Op, Dt, Loc d, Loc s, const Rep&, bool index, Here);  // WholeReduce*, BlockReduce*, PairReduceSum
+void reduce_rep(Op, Dt, Loc d, Loc s, const Rep&, bool index, Here);  // WholeReduce*, BlockReduce*, PairReduceSum; with index, dst_blk is the ReduceOrder
 float accumulated(Dt);                                                 // GetAccVal
 
 // ---- data movement
@@ -123,7 +123,7 @@ bool queue_vacant(int q);
 bool queue_has(int q);
 int queue_count(int q);
 Loc buf_init(uint8_t pos, uint32_t len, Here);
-Loc local_alloc(Mem, uint8_t pos, uint32_t bytes, Here);
+Loc local_alloc(Mem, uint8_t pos, uint32_t at, uint64_t bytes, Here);
 uint8_t* address(Loc);
 
 // ---- synchronisation

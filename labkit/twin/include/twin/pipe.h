@@ -44,16 +44,23 @@ public:
     template <typename T> LocalTensor<T> AllocTensor() { return Get<T>(); }
     template <typename T> void FreeTensor(LocalTensor<T>&) {}
     uint32_t GetBufLen() const { return loc_.bytes; }
-    ::twin::Loc loc_;
+    ::twin::Loc loc_{0, 0, 0, 0, ::twin::Mem::UB, uint8_t(TPosition::MAX)};  // until InitBuffer
 };
 
 class TPipe {
 public:
-    explicit TPipe(TWIN_HERE) { ::twin::pipe_begin(here); }
-    ~TPipe() { ::twin::pipe_end(::twin::Here{nullptr, 0}); }
+    explicit TPipe(TWIN_HERE) { Init(here); }
+    ~TPipe() { Destroy(::twin::Here{nullptr, 0}); }
     TPipe(const TPipe&) = delete;
-    void Init(TWIN_HERE) { ::twin::pipe_begin(here); }
-    void Destroy(TWIN_HERE) { ::twin::pipe_end(here); }
+    void Init(TWIN_HERE) {  // after Destroy; a pipe is made open
+        if (!open_) ::twin::pipe_begin(here);
+        open_ = true;
+        current() = this;
+    }
+    void Destroy(TWIN_HERE) {
+        if (open_) ::twin::pipe_end(here);
+        open_ = false;
+    }
     void Reset(TWIN_HERE) { ::twin::pipe_reset(here); }
     // num buffers of len bytes each; len is rounded up to 32 bytes.
     template <TPosition src, TPosition dst, int32_t depth, auto mask>
@@ -65,30 +72,35 @@ public:
         buf.loc_ = ::twin::buf_init(uint8_t(pos), len, here);
         return true;
     }
-    template <typename = void> int32_t FetchEventID(int event) { return fetch(event, false, {nullptr, 0}); }
     template <typename E> int32_t FetchEventID(E event, TWIN_HERE) { return fetch(int(event), false, here); }
+    template <auto event> int32_t FetchEventID(TWIN_HERE) { return fetch(int(event), false, here); }
     template <auto event> int32_t AllocEventID(TWIN_HERE) { return fetch(int(event), true, here); }
     template <auto event> void ReleaseEventID(int32_t id, TWIN_HERE) {
         ::twin::event_release(::twin::Pipe(int(event) >> 4), ::twin::Pipe(int(event) & 15), id, here);
+    }
+    static TPipe*& current() {
+        static thread_local TPipe* pipe = nullptr;
+        return pipe;
     }
 private:
     static int32_t fetch(int event, bool reserve, ::twin::Here here) {
         return ::twin::event_id(::twin::Pipe(event >> 4), ::twin::Pipe(event & 15), reserve, here);
     }
+    bool open_ = false;
 };
 
-TPipe* GetTPipePtr();
+inline TPipe* GetTPipePtr() { return TPipe::current(); }
 
+// Hands out addresses from 0 on, one behind the other: it rounds nothing, so a length that is no multiple of 32 bytes
+// leaves the next tensor misaligned. One allocator a memory.
 template <Hardware hard = Hardware::UB> class LocalMemAllocator {
 public:
     LocalMemAllocator() = default;
     uint32_t GetCurAddr() const { return used_; }
     template <TPosition pos, class T> LocalTensor<T> Alloc(uint32_t tileSize, TWIN_HERE) {
-        ::twin::Loc loc = ::twin::local_alloc(::twin::mem_of(pos), uint8_t(pos), tileSize * sizeof(T), here);
+        ::twin::Loc loc = ::twin::local_alloc(::twin::mem_of(pos), uint8_t(pos), used_, uint64_t(tileSize) * sizeof(T), here);
         used_ = loc.addr + loc.bytes;
-        LocalTensor<T> t(loc);
-        t.SetSize(tileSize);
-        return t;
+        return LocalTensor<T>(loc);
     }
     template <TPosition pos, class T, uint32_t tileSize> LocalTensor<T> Alloc(TWIN_HERE) { return Alloc<pos, T>(tileSize, here); }
     template <class T> LocalTensor<T> Alloc(uint32_t tileSize, TWIN_HERE) { return Alloc<TPosition::VECCALC, T>(tileSize, here); }
