@@ -36,11 +36,15 @@ class Finding:
 
     def lines(self, lang: str | None = None) -> list[str]:
         """[what happened, why it matters, what to try]."""
-        return messages.lines(f"finding.{self.code}", lang=lang, **self.numbers, line=self.line)
+        numbers = {**self.numbers, "line": self.line}
+        for key, value in numbers.items():  # "read", "a queue" ...: the twin's own words, in the reader's language
+            if isinstance(value, str) and messages.has(f"word.{value}"):
+                numbers[key] = messages.text(f"word.{value}", lang=lang)
+        return messages.lines(f"finding.{self.code}", lang=lang, **numbers)
 
     @property
     def place(self) -> str:
-        return f"{display_path(self.file)}:{self.line}" if self.file else "?"
+        return f"{display_path(self.file)}:{self.line}" if self.line > 0 else display_path(self.file) if self.file else "?"
 
     def __str__(self) -> str:
         times = f" x{self.count}" if self.count > 1 else ""

@@ -25,7 +25,19 @@ void operator delete[](void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }
 void operator delete[](void* p, size_t) noexcept { std::free(p); }
 
+// A kernel that calls exit is told apart from one that ends, and where it did so.
+static void (*g_leaving)(void* caller) = nullptr;
+template <typename F> [[noreturn]] static void leave(F real, int status, void* caller) {
+    if (twin::core && g_leaving) g_leaving(caller);
+    real(status);
+    __builtin_unreachable();
+}
+extern "C" void exit(int status) noexcept { leave(reinterpret_cast<void (*)(int)>(dlsym(RTLD_NEXT, "exit")), status, __builtin_return_address(0)); }
+extern "C" void _exit(int status) { leave(reinterpret_cast<void (*)(int)>(dlsym(RTLD_NEXT, "_exit")), status, __builtin_return_address(0)); }
+
 namespace twin {
+
+void when_leaving(void (*call)(void* caller)) { g_leaving = call; }
 
 void check_leftovers();
 

@@ -25,6 +25,9 @@ struct LaunchResult {
 
 LaunchResult run(const Launch&, const std::function<void()>& body, int threads);
 
+// Calls this in place of exit when a kernel calls it. It must not return.
+void when_leaving(void (*)(void* caller));
+
 // For a watchdog: what each playing core did last. Safe to read while they run.
 struct Playing {
     Core* core;

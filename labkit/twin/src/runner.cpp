@@ -41,21 +41,25 @@ struct Fault {
 } g_fault;
 sem_t g_event;
 
-void on_fault(int signal, siginfo_t* info, void* context) {
+constexpr int kLeft = -1;  // in place of a signal: the kernel called exit
+
+[[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc) {
     static volatile sig_atomic_t taken = 0;
     if (__sync_lock_test_and_set(&taken, 1) == 0) {
-        auto* u = static_cast<ucontext_t*>(context);
-#if defined(__x86_64__)
-        g_fault.pc = uint64_t(u->uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-        g_fault.pc = u->uc_mcontext.pc;
-#endif
-        g_fault.signal = signal;
-        g_fault.address = signal == SIGSEGV || signal == SIGBUS ? uint64_t(info->si_addr) : 0;
-        g_fault.where = core;
+        g_fault = {signal, address, pc, core};
         sem_post(&g_event);
     }
     for (;;) pause();  // the process ends as soon as the main thread has answered
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+    auto* u = static_cast<ucontext_t*>(context);
+#if defined(__x86_64__)
+    uint64_t pc = uint64_t(u->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    uint64_t pc = u->uc_mcontext.pc;
+#endif
+    faulted(signal, signal == SIGSEGV || signal == SIGBUS ? uint64_t(info->si_addr) : 0, pc);
 }
 
 void catch_faults() {
@@ -63,6 +67,7 @@ void catch_faults() {
     struct sigaction a {};
     a.sa_sigaction = on_fault;
     a.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    when_leaving([](void* caller) { faulted(kLeft, 0, uint64_t(caller) - 1); });
     for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
 }
 
@@ -256,7 +261,7 @@ void serve(const Request& q) {
         worker.join();
         return answer(q, result);
     }
-    const char* kind = "crash";
+    const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
     if (woke != 0) {  // time is up: ask one playing thread where it is
         kind = "time-out";
         auto who = playing();
