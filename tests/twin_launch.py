@@ -1,0 +1,63 @@
+"""Launching kernel files on the twin, for the tests: arguments from a short description, everything built beforehand."""
+from __future__ import annotations
+
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import labkit
+from labkit import record
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+DTYPES = {"half": "float16", "float": "float32", "bf16": "bfloat16"}
+
+
+def load_index(path: Path) -> dict[str, dict]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def build_all(paths, jobs: int = 2) -> None:
+    """Compiles the kernels side by side, so that no test waits for its own; one that fails fails again in its test."""
+    def build(path):
+        try:
+            labkit.kernel(path)
+        except Exception:
+            pass
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(build, paths))
+
+
+def tensor(words: str, seed: int = 0):
+    """"half 64", "empty half 64": a tensor on the device; random values, exact in half, fixed by the words."""
+    import torch
+    *kind, dtype, count = words.split()
+    dtype = getattr(torch, DTYPES.get(dtype, dtype))
+    if kind == ["empty"]:
+        return torch.empty(int(count), dtype=dtype, device="npu")
+    rng = np.random.default_rng(zlib.crc32(words.encode()) + seed)
+    return torch.from_numpy(rng.integers(-64, 64, int(count)) / (8 if dtype.is_floating_point else 1)).to(dtype).npu()
+
+
+def launch(path: Path, args: list, blocks: int = 1, timeout: float = 20.0, checks: bool = True) -> record.LaunchRecord:
+    """The record, whether or not the launch finished."""
+    from labkit import device
+    device.install()
+    k = labkit.kernel(path, timeout=timeout, checks=checks)
+    values = []
+    for i, a in enumerate(args):
+        if isinstance(a, dict):
+            a = dict(a)
+            values.append(k.struct(a.pop("struct"), **a))
+        else:
+            values.append(tensor(a, i) if isinstance(a, str) else a)
+    try:
+        return k[blocks](*values)
+    except record.LaunchError as error:
+        return error.record
