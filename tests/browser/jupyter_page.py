@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -109,7 +110,7 @@ class Page:
         self.browser, self.file = browser, server.root / notebook
         browser.get(f"{server.url}lab/tree/{notebook}?token={server.token}")
         wait_for("the notebook", lambda: self.all(".jp-NotebookPanel .jp-Cell"), START_S)
-        wait_for("an idle kernel", self.idle, START_S)
+        wait_for("an idle kernel", self.rested, START_S)
 
     def all(self, css: str):
         from selenium.webdriver.common.by import By
@@ -121,18 +122,27 @@ class Page:
     def idle(self) -> bool:
         return bool(self.all('.jp-Notebook-ExecutionIndicator[data-status="idle"]'))
 
-    def run_all(self) -> None:
-        """Run > Run All Cells, then wait until no cell waits or runs and the kernel has rested for a second."""
-        for _ in range(5):  # a page that is still laying itself out swallows a click now and then
-            self._choose("Run", "runmenu:run-all")
-            try:
-                wait_for("the first cell", lambda: any(mark in self.prompts() for mark in "*123456789"), 5, every=0.05)
-                break
-            except TimeoutError:
-                continue
-        wait_for("the last cell", self.rested, IDLE_S, every=0.5)
+    def run_all(self, cells: int) -> None:
+        """Run > Run All Cells, then wait until all `cells` code cells have run, or one shows an error and no more run.
 
-    def _choose(self, menu: str, command: str) -> None:
+        The count is asked for because a page under load has cells that it does not show yet.
+        """
+        tries = []
+        while not self.done():
+            if len(tries) == 5:
+                raise TimeoutError(f"Run > Run All Cells started nothing: {tries}; the prompts: {self.prompts()}")
+            tries.append(self._choose("Run", "runmenu:run-all"))
+            try:
+                # A page that is still laying itself out swallows a click now and then, and a kernel whose connection is
+                # just being made drops what was sent to it: then the prompts are empty again, and a person tries again.
+                wait_for("the first cell", self.started, 5, every=0.05)
+                wait_for("the last cell", lambda: self.rested() and (self.done() in (0, cells) or self.errors()), IDLE_S, every=0.5)
+            except TimeoutError:
+                if self.started():
+                    raise TimeoutError(f"{self.done()} of {cells} cells have run; the prompts: {self.prompts()}") from None
+
+    def _choose(self, menu: str, command: str) -> str:
+        """Choose an entry of a menu; what went wrong with it, "" when nothing did."""
         from selenium.common.exceptions import WebDriverException
         from selenium.webdriver.common.by import By
         from selenium.webdriver.common.keys import Keys
@@ -141,17 +151,33 @@ class Page:
             next(item for item in self.all(".lm-MenuBar-item") if item.text.strip() == menu).click()
             entry = wait_for("the menu", lambda: self.all(f'.lm-Menu-item[data-command="{command}"]'), 5)[0]
             entry.find_element(By.CSS_SELECTOR, ".lm-Menu-itemLabel").click()
-        except (StopIteration, TimeoutError, WebDriverException):
-            pass  # tried again by the caller
+        except (StopIteration, TimeoutError, WebDriverException) as error:
+            return f"{type(error).__name__}: {str(error).splitlines()[:1]}"
+        return ""
 
-    def prompts(self) -> str:
-        return self.script("return [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(e => e.textContent).join(' ')")
+    def prompts(self) -> list[str]:
+        """"[*]:", "[3]:" or "[ ]:" of every code cell; a folded cell shows its number beside the output only."""
+        return self.script("""
+            return [...document.querySelectorAll('.jp-NotebookPanel .jp-CodeCell')].map(cell =>
+                (cell.querySelector('.jp-InputPrompt')?.textContent || cell.querySelector('.jp-OutputPrompt')?.textContent || '').trim())""")
+
+    def started(self) -> bool:
+        return any(prompt not in ("", "[ ]:") for prompt in self.prompts())
+
+    def done(self) -> int:
+        """How many code cells have a number."""
+        return sum(bool(re.fullmatch(r"\[\d+\]:", prompt)) for prompt in self.prompts())
+
+    def errors(self) -> list[str]:
+        """The error outputs that the page shows."""
+        return [shown.text for shown in self.all('[data-mime-type="application/vnd.jupyter.error"]')]
 
     def rested(self) -> bool:
-        if "[*]" in self.prompts() or not self.idle():
+        """Whether nothing waits, nothing runs, and so a second later."""
+        if "[*]:" in self.prompts() or not self.idle():
             return False
         time.sleep(1.0)
-        return "[*]" not in self.prompts() and self.idle()
+        return "[*]:" not in self.prompts() and self.idle()
 
     def save(self) -> dict:
         """Ctrl+S; the notebook as it then is on disk."""

@@ -36,12 +36,16 @@ def page(browser, server, repo):
     is seen here must come from this run."""
     source = first_notebook(repo)
     notebook = json.loads(source.read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            cell.update(outputs=[], execution_count=None)
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for cell in code:
+        cell.update(outputs=[], execution_count=None)
     (server.root / source.name).write_text(json.dumps(notebook), encoding="utf-8")
     page = Page(browser, server, source.name)
-    page.run_all()
+    try:
+        page.run_all(len(code))
+    except TimeoutError:
+        browser.save_screenshot(str(repo / "run" / "browser-failed.png"))
+        raise
     return page
 
 
