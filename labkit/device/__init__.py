@@ -46,7 +46,7 @@ def install(chip: str | None = None) -> str:
                 from . import simulated
                 simulated.install()
                 _mode = "sim"
-        if _mode == "sim" and (chip or _chip is None):
+        if _mode == "sim" and (_chip is None or (chip or _chip) != _chip):
             from . import rates
             from ..chips import DEFAULT
             wanted = chip or os.environ.get("LABKIT_CHIP") or DEFAULT

@@ -21,7 +21,6 @@ void write_through(uint8_t* to, const uint8_t* from, size_t n) {
         for (; i + kLine <= n; i += kLine)
             for (size_t j = 0; j < kLine; j += 32)
                 _mm256_stream_si256((__m256i*)(to + i + j), _mm256_loadu_si256((const __m256i*)(from + i + j)));
-        _mm_sfence();
         std::memcpy(to + i, from + i, n - i);
         return;
     }
@@ -82,6 +81,13 @@ void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece) {
 }
 
 }  // namespace
+
+// Streaming stores wait in the host's buffers; whoever reads the results next is another thread.
+void settle_writes() {
+#if defined(__AVX__)
+    _mm_sfence();
+#endif
+}
 
 void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     Dma d = asked;

@@ -37,13 +37,17 @@ void Core::start(uint32_t block_, uint32_t blocks_, uint32_t sharing_, size_t ke
     gm.clear();
     gm_writes.clear();
     events.clear();
+    events.reserve(std::min<size_t>(keep, 4096));
     output.clear();
     last = {nullptr, 0};
     ub_peak = 0;
     instructions = 0;
 }
 
+void settle_writes();
+
 BlockResult Core::finish() {
+    settle_writes();
     BlockResult r;
     r.cycles = scalar_now;
     for (double t : free_at) r.cycles = std::max(r.cycles, t);

@@ -137,7 +137,8 @@ LaunchResult run(const Launch& l, const std::function<void()>& body, int threads
     };
     int n = std::max(1, std::min<int>(threads, int(l.blocks)));
     std::vector<std::thread> pool;
-    for (int i = 0; i < n; i++) pool.emplace_back(work);
+    for (int i = 1; i < n; i++) pool.emplace_back(work);
+    work();
     for (auto& t : pool) t.join();
 
     for (auto& b : result.blocks) result.finished = result.finished && b.finished;

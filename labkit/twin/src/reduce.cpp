@@ -101,12 +101,17 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
         uint8_t* out = core->at(d) + i * step;
         for (uint32_t g = 0; g < shape.lanes / group; g++) {
             uint32_t n = 0;
-            for (uint32_t lane = g * group; lane < (g + 1) * group; lane++)
-                if (shape.on(lane)) {
-                    std::memcpy(packed + n * size, lanes + lane * size, size);
-                    place[n++] = lane;
-                }
+            for (uint32_t lane = g * group; lane < (g + 1) * group; lane++) {
+                if (!shape.on(lane)) continue;
+                std::memcpy(packed + n * size, lanes + lane * size, size);
+                place[n++] = lane;
+            }
             if (!n) continue;  // fully masked: the destination keeps what it had
+            if (sum && n < group) {  // the tree is that of the lanes; one that is masked adds nothing (-0)
+                for (uint32_t i = 0; i < group; i++) put_float(t, packed + i * size, -0.0f);
+                for (uint32_t i = 0; i < n; i++) std::memcpy(packed + (place[i] - g * group) * size, lanes + place[i] * size, size);
+                n = group;
+            }
             alignas(8) uint8_t value[8];
             uint32_t best = 0;
             if (sum) math::reduce_sum(t, value, packed, n);
