@@ -12,7 +12,7 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def alternately(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 11) -> tuple[float, float]:
+def alternately(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 21) -> tuple[float, float]:
     """Best wall time of each over `rounds` turns, after one untimed call of both."""
     ours(), theirs()
     pairs = [(seconds(ours), seconds(theirs)) for _ in range(rounds)]
