@@ -202,14 +202,23 @@ template <typename T, bool isSetMask = true>
 void Duplicate(const LocalTensor<T>& dst, const typename Same<T>::type& value, const uint64_t mask[], uint8_t repeatTime, uint16_t dstBlockStride, uint8_t dstRepeatStride, TWIN_HERE) {
     ::twin::duplicate(::twin::dt<T>(), dst.loc_, ::twin::value_of(value), detail::rep(mask, repeatTime, UnaryRepeatParams(dstBlockStride, 1, dstRepeatStride, 8)), here);
 }
-template <typename T, bool isSetMask = true>
-void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, uint8_t repeatTime, const CopyRepeatParams& p, TWIN_HERE) {
-    ::twin::Rep r = detail::masked(mask, repeatTime);
+namespace detail {
+template <typename M> ::twin::Rep rep(M mask, int32_t times, const CopyRepeatParams& p) {
+    ::twin::Rep r = masked(mask, times);
     r.dst_blk = p.dstStride;
     r.src0_blk = p.srcStride;
     r.dst_rep = p.dstRepeatSize;
     r.src0_rep = p.srcRepeatSize;
-    ::twin::copy_local(::twin::dt<T>(), dst.loc_, src.loc_, r, here);
+    return r;
+}
+}  // namespace detail
+template <typename T, bool isSetMask = true>
+void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, uint8_t repeatTime, const CopyRepeatParams& p, TWIN_HERE) {
+    ::twin::copy_local(::twin::dt<T>(), dst.loc_, src.loc_, detail::rep(mask, repeatTime, p), here);
+}
+template <typename T, bool isSetMask = true>
+void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], uint8_t repeatTime, const CopyRepeatParams& p, TWIN_HERE) {
+    ::twin::copy_local(::twin::dt<T>(), dst.loc_, src.loc_, detail::rep(mask, repeatTime, p), here);
 }
 
 }  // namespace AscendC
