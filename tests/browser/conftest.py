@@ -18,7 +18,7 @@ def missing() -> str | None:
     return None
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # gone before the other tests need the memory
 def browser(tmp_path_factory):
     reason = missing()
     if reason and os.environ.get("LABKIT_REQUIRE_BROWSER") == "1":
@@ -30,7 +30,7 @@ def browser(tmp_path_factory):
     chromium.quit()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # gone before the other tests need the memory
 def server(tmp_path_factory, browser):
     jupyter = Server(tmp_path_factory.mktemp("jupyter"))
     yield jupyter
