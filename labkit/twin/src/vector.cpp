@@ -148,62 +148,6 @@ void cast(Dt to, Dt from, Loc d, Loc s, Round mode, const Rep& r, Here here) {
     core->retire(k, cost(Op::Cast, size_of(to) > size_of(from) ? to : from, bytes), bytes);
 }
 
-// ---------------------------------------------------------------- compare, select
-
-static bool whole_repeats(const char* op, Dt t, int32_t& n, Here here) {
-    uint32_t lanes = kRepeat / size_of(t);
-    if (n % int32_t(lanes) == 0) return true;
-    core->report("compare-tail", true, here, Numbers().add("op", op).add("count", n).add("lanes", lanes).add("tail", n % int32_t(lanes)).add("up", (n / int32_t(lanes) + 1) * int32_t(lanes)));
-    n -= n % int32_t(lanes);
-    return n > 0;
-}
-
-static void compare_any(Cmp mode, Op op, Dt t, Loc d, Loc a, const Loc* b, Value v, int32_t n, Here here) {
-    if (!count_ok(n, here)) return;
-    if (!whole_repeats(name_of(op), t, n, here)) return core->refuse(d, 32);
-    if (t == Dt::I32 && mode != Cmp::EQ) {
-        core->report("compare-int", true, here, Numbers().add("op", name_of(op)));
-        return core->refuse(d, uint64_t(n) / 8);
-    }
-    uint64_t bytes = uint64_t(n) * size_of(t), out = uint64_t(n) / 8;
-    if (!core->usable(a, bytes, true, here, "src0") || (b && !core->usable(*b, bytes, true, here, "src1")) || !core->usable(d, out, false, here, "dst")) return core->refuse(d, out);
-    auto k = core->issue(Pipe::V, op, here);
-    core->book(k, a, uint32_t(bytes), false);
-    if (b) core->book(k, *b, uint32_t(bytes), false);
-    core->book(k, d, uint32_t(out), true);
-    if (b) math::compare(mode, t, core->at(d), core->at(a), core->at(*b), size_t(n));
-    else math::compare_scalar(mode, t, core->at(d), core->at(a), v.bits, size_t(n));
-    core->retire(k, cost(op, t, bytes, b && same_bank_group(a, *b)), bytes);
-}
-void compare(Cmp mode, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) { compare_any(mode, Op::Compare, t, d, a, &b, Value{0}, n, here); }
-void compare(Cmp mode, Dt t, Loc d, Loc a, Value v, int32_t n, Here here) { compare_any(mode, Op::CompareScalar, t, d, a, nullptr, v, n, here); }
-
-void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, int32_t n, Here here) {
-    if (!count_ok(n, here)) return;
-    uint32_t lanes = kRepeat / size_of(t);
-    uint64_t bytes = uint64_t(n) * size_of(t), bits = mode == Sel::Mask ? lanes / 8 : (uint64_t(n) + 7) / 8;
-    bool two = mode != Sel::TensorScalar;
-    if (!core->usable(mask, bits, true, here, "mask") || !core->usable(a, bytes, true, here, "src0") || (two && !core->usable(b, bytes, true, here, "src1")) ||
-        !core->usable(d, bytes, false, here, "dst")) return core->refuse(d, bytes);
-    auto k = core->issue(Pipe::V, Op::Select, here);
-    core->book(k, mask, uint32_t(bits), false);
-    core->book(k, a, uint32_t(bytes), false);
-    if (two) core->book(k, b, uint32_t(bytes), false);
-    core->book(k, d, uint32_t(bytes), true);
-    const uint8_t* m = core->at(mask);
-    if (mode == Sel::TensorScalar) {
-        math::select_scalar(t, core->at(d), m, core->at(a), v.bits, size_t(n));
-    } else if (mode == Sel::TensorTensor) {
-        math::select(t, core->at(d), m, core->at(a), core->at(b), size_t(n));
-    } else {  // the same bits for every repeat
-        for (uint32_t i = 0; i < uint32_t(n); i += lanes) {
-            size_t at = size_t(i) * size_of(t), some = std::min<size_t>(lanes, size_t(n) - i);
-            math::select(t, core->at(d) + at, m, core->at(a) + at, core->at(b) + at, some);
-        }
-    }
-    core->retire(k, cost(Op::Select, t, bytes, two && same_bank_group(a, b)), bytes);
-}
-
 // ---------------------------------------------------------------- fill, copy
 
 void duplicate(Dt t, Loc d, Value v, int32_t n, Here here) {

@@ -188,6 +188,35 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const Loca
     ::twin::select(::twin::Sel(mode), ::twin::dt<T>(), dst.loc_, selMask.loc_, src0.loc_, src0.loc_, ::twin::value_of(src1), int32_t(count), here);
 }
 
+// The mask/repeat forms; M is a lane count (uint64_t) or an array of mask bits.
+#define TWIN_COMPARE_REP(M)                                                                                                       \
+    template <typename T, typename U, bool isSetMask = true>                                                                      \
+    void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE mode, M mask, uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) { \
+        TWIN_ALLOW("Compare", "half, float and (EQ only) int32_t", half, float, int32_t);                                         \
+        ::twin::compare(::twin::Cmp(mode), ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, detail::rep(mask, repeatTime, p), here); \
+    }                                                                                                                             \
+    template <typename T, typename U, bool isSetMask = true>                                                                      \
+    void CompareScalar(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1, CMPMODE mode, M mask, uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) { \
+        TWIN_ALLOW("CompareScalar", "half, float and (EQ only) int32_t", half, float, int32_t);                                   \
+        ::twin::compare(::twin::Cmp(mode), ::twin::dt<T>(), dst.loc_, src0.loc_, ::twin::value_of(src1), detail::rep(mask, repeatTime, p), here); \
+    }                                                                                                                             \
+    template <typename T, typename U, bool isSetMask = true>                                                                      \
+    void Compares(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1, CMPMODE mode, M mask, uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) { \
+        CompareScalar(dst, src0, src1, mode, mask, repeatTime, p, here);                                                          \
+    }                                                                                                                             \
+    template <typename T, typename U, bool isSetMask = true>                                                                      \
+    void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE mode, M mask, uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) { \
+        TWIN_ALLOW("Select", "half and float", half, float);                                                                      \
+        ::twin::select(::twin::Sel(mode), ::twin::dt<T>(), dst.loc_, selMask.loc_, src0.loc_, src1.loc_, ::twin::Value{0}, detail::rep(mask, repeatTime, p), here); \
+    }                                                                                                                             \
+    template <typename T, typename U, bool isSetMask = true>                                                                      \
+    void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1, SELMODE mode, M mask, uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) { \
+        TWIN_ALLOW("Select", "half and float", half, float);                                                                      \
+        ::twin::select(::twin::Sel(mode), ::twin::dt<T>(), dst.loc_, selMask.loc_, src0.loc_, src0.loc_, ::twin::value_of(src1), detail::rep(mask, repeatTime, p), here); \
+    }
+TWIN_COMPARE_REP(uint64_t)
+TWIN_COMPARE_REP(const uint64_t*)
+
 // ---- Duplicate and Copy
 template <typename T> struct Same { using type = T; };
 template <typename T> void Duplicate(const LocalTensor<T>& dst, const typename Same<T>::type& value, const int32_t& count, TWIN_HERE) {
