@@ -179,6 +179,7 @@ Loc queue_alloc(int id, uint8_t pos, Here here) {
         q.next = uint16_t((q.next + step + 1) % q.num);
         b.state = Core::State::Occupied;
         b.filled = false;
+        b.settled[0] = b.settled[1] = Core::kNever;
         b.gen++;
         b.last = here;
         // The producer may overwrite this buffer only once its last consumer is done: the event that FreeTensor set.

@@ -41,7 +41,7 @@ void Core::start(uint32_t block_, uint32_t blocks_, uint32_t sharing_, size_t ke
     output.clear();
     last = {nullptr, 0};
     ub_peak = 0;
-    instructions = 0;
+    instructions = issues = 0;
 }
 
 void settle_writes();
@@ -67,6 +67,7 @@ BlockResult Core::finish() {
 Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     last = here;
     instructions++;
+    issues++;
     scalar_now += chip.scalar_issue;
     busy[int(Pipe::S)] += chip.scalar_issue;
     int i = int(p);
@@ -234,10 +235,10 @@ void Core::refuse(Loc dst, uint64_t bytes) {
 
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
 void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
-    last = here;
     Clock& s = known[int(Pipe::S)];
+    auto open = [&](const Access& a) { return a.number && s.seen[int(a.pipe)] < a.number; };
     auto wait_for = [&](const Access& a) {
-        if (!a.number || s.seen[int(a.pipe)] >= a.number) return;
+        if (!open(a)) return;
         s.join(known[int(a.pipe)]);
         scalar_now = std::max(scalar_now, free_at[int(a.pipe)]);
     };
@@ -247,18 +248,18 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
             if (write)
                 for (const Access& r : c.reads) wait_for(r);
         });
-    if (write && l.buf) buffers[l.buf].filled = true;
-    instructions++;
-    double start = scalar_now;
-    scalar_now += chip.scalar_access;
-    busy[int(Pipe::S)] += chip.scalar_access;
-    if (events.empty() || events.back().op != uint16_t(Op::Scalar) || events.back().line != here.line) {
-        if (events.size() < keep_events)
-            events.push_back({uint16_t(block), uint8_t(Pipe::S), 0, uint16_t(Op::Scalar), 0, here.line, bytes, start, scalar_now});
-    } else {
-        events.back().end = scalar_now;  // a loop of scalar accesses shows as one bar
-        events.back().bytes += bytes;
-    }
+    spend_scalar(bytes, here);
+    if (!l.buf || l.mem != Mem::UB) return;
+    // Is there anything left in this buffer to wait for? If not, the next element needs no look at the cells.
+    Buffer& b = buffers[l.buf];
+    b.filled = b.filled || write;
+    bool writes = b.filled, reads = b.filled;
+    ub.each(b.addr, b.addr + b.len, [&](const Hazards::Cell& c) {
+        writes = writes && !open(c.write);
+        for (const Access& r : c.reads) reads = reads && !open(r);
+    });
+    b.settled[0] = writes ? issues : kNever;
+    b.settled[1] = writes && reads ? issues : kNever;
 }
 
 }  // namespace twin

@@ -53,6 +53,7 @@ struct BlockResult {
 
 class Core {
 public:
+    static constexpr uint64_t kNever = ~0ull;
     Core();
     void start(uint32_t block, uint32_t blocks, uint32_t sharing, size_t keep_events);
     BlockResult finish();
@@ -68,6 +69,18 @@ public:
     void book(const Ticket&, Loc, uint32_t bytes, bool write);
     void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write);
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
+    void spend_scalar(uint32_t bytes, Here here) {
+        instructions++;
+        double start = scalar_now;
+        scalar_now += chip.scalar_access;
+        busy[int(Pipe::S)] += chip.scalar_access;
+        if (!events.empty() && events.back().op == uint16_t(Op::Scalar) && events.back().line == here.line) {
+            events.back().end = scalar_now;  // a loop of scalar accesses shows as one bar
+            events.back().bytes += bytes;
+        } else if (events.size() < keep_events) {
+            events.push_back({uint16_t(block), uint8_t(Pipe::S), 0, uint16_t(Op::Scalar), 0, here.line, bytes, start, scalar_now});
+        }
+    }
     void join_all();  // every pipe waits for every other
 
     // ---- checks that stand before an instruction; false: it must not run
@@ -94,6 +107,7 @@ public:
         Clock ready, idle;           // what a consumer, and the next producer, may rely on
         double ready_at = 0, idle_at = 0;
         Here last{nullptr, 0};
+        uint64_t settled[2] = {kNever, kNever};  // `issues` when the scalar unit had nothing to wait for: to read, to write
     };
     struct Queue {
         Pipe producer, consumer;
@@ -132,7 +146,7 @@ public:
     std::string output;
     Here last{nullptr, 0};
     uint32_t block = 0, blocks = 1, sharing = 1, ub_peak = 0;
-    uint64_t instructions = 0;
+    uint64_t instructions = 0, issues = 0;  // issues: of them, those that are not the scalar unit's own
     size_t keep_events = 0;
     float accumulated = 0;
     const std::vector<GmRange>* ranges = nullptr;
@@ -148,7 +162,7 @@ private:
     std::unique_ptr<uint8_t, Free> memory_[int(Mem::Count)];  // page-aligned: an unaligned base would split every host vector access
 };
 
-extern thread_local Core* core;  // the core that this host thread is playing
+extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is playing
 
 constexpr uint8_t kNowhere = 16;  // TPosition::MAX: a tensor that was never given memory
 constexpr uint8_t kPoison = 0xff;  // a NaN in every floating type, -1 in every integer type: stale or missing data shows

@@ -7,31 +7,43 @@
 
 namespace twin {
 
-void load(Loc l, uint32_t size, void* out, Here here) {
-    if (!core->usable(l, size, true, here, "GetValue", 1)) {
-        std::memset(out, kPoison, size);
-        return;
-    }
-    core->touch_scalar(l, size, false, here);
-    std::memcpy(out, core->at(l), size);
+static void* nowhere() {  // what a refused access reads and writes
+    static thread_local uint64_t place;
+    place = ~0ull;
+    return &place;
 }
 
-void store(Loc l, uint32_t size, const void* in, Here here) {
-    if (!core->usable(l, size, false, here, "SetValue", 1)) return;
-    core->touch_scalar(l, size, true, here);
-    if (l.mem == Mem::UB && !(l.buf && core->buffers[l.buf].filled)) {
+static void* element_checked(Loc l, uint32_t offset, uint32_t size, bool write, Here here) {
+    l.addr += offset;
+    l.bytes = offset < l.bytes ? l.bytes - offset : 0;
+    if (!core->usable(l, size, !write, here, write ? "SetValue" : "GetValue", 1)) return nowhere();
+    core->touch_scalar(l, size, write, here);
+    if (write && l.mem == Mem::UB && !l.buf && !core->ub.any_written(l.addr, l.addr + size)) {
         // An unmanaged tensor becomes "written" here; ordered with everything, so it can never be part of a race.
-        Access me{0, Pipe::S, here};
-        if (!core->ub.any_written(l.addr, l.addr + size)) {
-            me.number = ++core->issued[0];
-            core->known[0].seen[0] = me.number;
-            core->ub.write(l.addr / 32 * 32, l.addr / 32 * 32 + 32, me, core->known[0]);
+        Access me{++core->issued[0], Pipe::S, here};
+        core->known[0].seen[0] = me.number;
+        core->ub.write(l.addr / 32 * 32, l.addr / 32 * 32 + 32, me, core->known[0]);
+    }
+    return core->at(l);
+}
+
+void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here here) {
+    Core& c = *core;
+    if (l.buf) {
+        const Core::Buffer& b = c.buffers[l.buf];
+        if (b.settled[write] == c.issues && b.gen == l.gen && uint64_t(offset) + size <= l.bytes && uint64_t(l.addr) + offset + size <= b.addr + b.len) {
+            c.last = here;
+            c.spend_scalar(size, here);
+            return c.at(l) + offset;
         }
     }
-    std::memcpy(core->at(l), in, size);
+    return element_checked(l, offset, size, write, here);
 }
 
-static void scalar_gm(Gm g, uint32_t size, bool write, Here here) {
+void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here here) {
+    Gm g = base;
+    g.ptr += offset;
+    if (!core->gm_usable(g, size, write, here, true)) return nowhere();
     uint64_t lo = uint64_t(g.ptr);
     Clock& s = core->known[0];
     core->gm.each(lo, lo + size, [&](const Hazards::Cell& c) {
@@ -42,26 +54,13 @@ static void scalar_gm(Gm g, uint32_t size, bool write, Here here) {
     core->instructions++;
     core->scalar_now += chip.scalar_gm;
     core->busy[0] += chip.scalar_gm;
-    if (!write) return;
-    if (!core->gm_writes.empty() && core->gm_writes.back().hi == lo && core->gm_writes.back().line == here.line)
-        core->gm_writes.back().hi = lo + size;
-    else
-        core->gm_writes.push_back({lo, lo + size, core->block, here.file, here.line});
-}
-
-void load(Gm g, uint32_t size, void* out, Here here) {
-    if (!core->gm_usable(g, size, false, here, true)) {
-        std::memset(out, kPoison, size);
-        return;
+    if (write) {
+        if (!core->gm_writes.empty() && core->gm_writes.back().hi == lo && core->gm_writes.back().line == here.line)
+            core->gm_writes.back().hi = lo + size;
+        else
+            core->gm_writes.push_back({lo, lo + size, core->block, here.file, here.line});
     }
-    scalar_gm(g, size, false, here);
-    std::memcpy(out, g.ptr, size);
-}
-
-void store(Gm g, uint32_t size, const void* in, Here here) {
-    if (!core->gm_usable(g, size, true, here, true)) return;
-    scalar_gm(g, size, true, here);
-    std::memcpy(g.ptr, in, size);
+    return g.ptr;
 }
 
 int64_t block_idx() { return core->block; }

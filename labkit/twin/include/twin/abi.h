@@ -136,11 +136,10 @@ void barrier(Pipe, Here);
 int event_id(Pipe from, Pipe to, bool reserve, Here);
 void event_release(Pipe from, Pipe to, int id, Here);
 
-// ---- scalar access; `size` bytes at the operand's start
-void load(Loc, uint32_t size, void* out, Here);
-void store(Loc, uint32_t size, const void* in, Here);
-void load(Gm, uint32_t size, void* out, Here);
-void store(Gm, uint32_t size, const void* in, Here);
+// ---- scalar access: where the `size` bytes at `offset` are, once all checks are through. Never null: an access that
+// was refused gets a place of its own. (A pointer and references, because kernels do this in their innermost loops.)
+void* element(const Loc&, uint32_t offset, uint32_t size, bool write, Here);
+void* element(const Gm&, uint64_t offset, uint32_t size, bool write, Here);
 
 // ---- system
 int64_t block_idx();

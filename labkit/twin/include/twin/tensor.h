@@ -26,10 +26,12 @@ public:
     }
     T GetValue(uint64_t offset, TWIN_HERE) const {
         T v;
-        ::twin::load((*this)[offset].gm_, sizeof(T), &v, here);
+        __builtin_memcpy(&v, ::twin::element(gm_, offset * sizeof(T), sizeof(T), false, here), sizeof(T));
         return v;
     }
-    void SetValue(uint64_t offset, T value, TWIN_HERE) { ::twin::store((*this)[offset].gm_, sizeof(T), &value, here); }
+    void SetValue(uint64_t offset, T value, TWIN_HERE) {
+        __builtin_memcpy(::twin::element(gm_, offset * sizeof(T), sizeof(T), true, here), &value, sizeof(T));
+    }
     __gm__ T& operator()(uint64_t offset) const { return ((T*)gm_.ptr)[offset]; }
     template <CacheRwMode rw = CacheRwMode::RW> void SetL2CacheHint(CacheMode mode) { gm_.l2_bypass = mode == CacheMode::CACHE_MODE_DISABLE; }
     template <typename U> GlobalTensor<U> ReinterpretCast() const {
@@ -68,12 +70,12 @@ public:
     }
     T GetValue(uint32_t index, TWIN_HERE) const {
         T v;
-        ::twin::load((*this)[index].loc_, sizeof(T), &v, here);
+        __builtin_memcpy(&v, ::twin::element(loc_, index * sizeof(T), sizeof(T), false, here), sizeof(T));
         return v;
     }
     template <typename S> void SetValue(uint32_t index, S value, TWIN_HERE) const {
         T v = T(value);
-        ::twin::store((*this)[index].loc_, sizeof(T), &v, here);
+        __builtin_memcpy(::twin::element(loc_, index * sizeof(T), sizeof(T), true, here), &v, sizeof(T));
     }
     __ubuf__ T& operator()(uint32_t offset) const { return ((T*)::twin::address(loc_))[offset]; }
     template <typename U> LocalTensor<U> ReinterpretCast() const { return LocalTensor<U>(loc_); }
