@@ -140,6 +140,28 @@ def test_a_barrier_after_every_step_leaves_none(play, program, _):
     hold(play, safe)
 
 
+@pytest.mark.parametrize("program", [
+    # a copy out splits what V read; the part behind the split is still V's
+    [(VECTOR, 4, 0, 3), (STORE, 1, 0, 2), (SET, 4, 0, 0), (WAIT, 4, 0, 0), (LOAD, 2, 0, 1)],
+    [(VECTOR, 4, 0, 3), (STORE, 0, 0, 2), (SET, 4, 0, 0), (WAIT, 4, 0, 0), (LOAD, 0, 0, 1)],
+    [(VECTOR, 4, 0, 3), (STORE, 1, 0, 1), (SET, 4, 0, 0), (WAIT, 4, 0, 0), (LOAD, 1, 0, 1)],
+    # of two loads only the first is waited for
+    [(LOAD, 0, 0, 1), (SET, 0, 0, 0), (LOAD, 1, 0, 1), (WAIT, 0, 0, 0), (VECTOR, 4, 0, 2)],
+    [(LOAD, 0, 0, 1), (SET, 0, 0, 0), (LOAD, 1, 0, 1), (WAIT, 0, 0, 0), (VECTOR, 4, 0, 1)],
+    # order by way of a third pipe
+    [(LOAD, 0, 0, 2), (SET, 5, 0, 0), (WAIT, 5, 0, 0), (STORE, 0, 0, 2), (SET, 3, 0, 0), (WAIT, 3, 0, 0), (VECTOR, 0, 0, 2)],
+    [(VECTOR, 0, 4, 1), (GETVALUE, 0, 0, 1), (STORE, 0, 0, 1)],
+    [(VECTOR, 0, 4, 2), (GETVALUE, 2, 0, 1), (STORE, 0, 0, 1)],
+    # the blocks between are free
+    [(EVERY_OTHER, 0, 0, 3), (VECTOR, 1, 1, 1), (STORE, 3, 0, 1)],
+    [(EVERY_OTHER, 0, 0, 3), (VECTOR, 2, 1, 1)],
+    # back from GM
+    [(STORE, 0, 0, 2), (AGAIN, 4, 1, 1)], [(STORE, 0, 0, 2), (SET, 4, 1, 0), (WAIT, 4, 1, 0), (AGAIN, 4, 1, 1)],
+])
+def test_by_hand(play, program):
+    hold(play, program)
+
+
 def test_both_kinds_of_programs_come_up():
     """The judge is no rubber stamp: of the programs above a good part races and a good part does not."""
     verdicts = []

@@ -6,9 +6,11 @@
 // length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). A kernel that crashes or runs out
 // of time still gets its answer; the process then ends and the parent starts another.
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -43,30 +45,66 @@ sem_t g_event;
 
 constexpr int kLeft = -1;  // in place of a signal: the kernel called exit
 
-[[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc) {
+const char* g_kernel = "";   // the library that is being played
+
+bool in_kernel(void* pc) {
+    Dl_info info{};
+    return dladdr(pc, &info) && info.dli_fname && !std::strcmp(info.dli_fname, g_kernel);
+}
+
+thread_local sigjmp_buf t_walk;
+thread_local volatile bool t_walking = false;  // over a stack that the kernel may have destroyed
+
+// The kernel's own code: where it is, or where it called whatever failed further in.
+// link: where a call that jumped to no code left its way back; null: not known.
+uint64_t kernel_place(uint64_t pc, const uint64_t* link) {
+    if (in_kernel((void*)pc)) return pc;
+    t_walking = true;
+    if (sigsetjmp(t_walk, 1) == 0) {
+        Dl_info info{};
+        if (link && !dladdr((void*)pc, &info) && in_kernel((void*)*link)) {
+            t_walking = false;
+            return *link - 1;
+        }
+        void* frames[48];
+        int n = backtrace(frames, 48);
+        for (int i = 0; i < n; i++)
+            if (in_kernel(frames[i])) {
+                pc = uint64_t(frames[i]) - 1;
+                break;
+            }
+    }
+    t_walking = false;
+    return pc;
+}
+
+[[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc, const uint64_t* link = nullptr) {
     static volatile sig_atomic_t taken = 0;
     if (__sync_lock_test_and_set(&taken, 1) == 0) {
-        g_fault = {signal, address, pc, core};
+        g_fault = {signal, address, kernel_place(pc, link), core};
         sem_post(&g_event);
     }
     for (;;) pause();  // the process ends as soon as the main thread has answered
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
+    if (t_walking) siglongjmp(t_walk, 1);
     auto* u = static_cast<ucontext_t*>(context);
 #if defined(__x86_64__)
     uint64_t pc = uint64_t(u->uc_mcontext.gregs[REG_RIP]);
+    auto* link = (const uint64_t*)u->uc_mcontext.gregs[REG_RSP];
 #elif defined(__aarch64__)
     uint64_t pc = u->uc_mcontext.pc;
+    auto* link = (const uint64_t*)&u->uc_mcontext.regs[30];
 #endif
-    faulted(signal, signal == SIGSEGV || signal == SIGBUS ? uint64_t(info->si_addr) : 0, pc);
+    faulted(signal, signal == SIGSEGV || signal == SIGBUS ? uint64_t(info->si_addr) : 0, pc, link);
 }
 
 void catch_faults() {
     // Faults in a kernel's threads need a stack of their own: the thread's may be the one that overflowed.
     struct sigaction a {};
     a.sa_sigaction = on_fault;
-    a.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     when_leaving([](void* caller) { faulted(kLeft, 0, uint64_t(caller) - 1); });
     for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
 }
@@ -161,7 +199,10 @@ std::string finding_json(const Finding& f) {
 }
 
 std::string taken_output() {
-    std::fflush(stdout);
+    if (ftrylockfile(stdout) == 0) {  // a stopped thread may hold it for ever
+        std::fflush(stdout);
+        funlockfile(stdout);
+    }
     off_t n = lseek(g_stdout, 0, SEEK_END);
     std::string text(size_t(n > 65536 ? 65536 : n), '\0');
     if (n > 0 && pread(g_stdout, &text[0], text.size(), 0) < 0) text.clear();
@@ -233,6 +274,7 @@ void serve(const Request& q) {
         none.finished = false;
         return answer(q, none, "{\"kind\":\"load\",\"what\":" + json_string(why ? why : "no such entry") + "}");
     }
+    g_kernel = q.so.c_str();
     std::vector<const void*> args;
     for (auto& v : q.values) args.push_back(v.data());
 
@@ -316,6 +358,9 @@ int main(int argc, char** argv) {
     setrlimit(RLIMIT_DATA, &most);
     rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
+    rlimit printed{1 << 20, 1 << 20};  // a loop that prints must not fill the host's memory
+    setrlimit(RLIMIT_FSIZE, &printed);
+    signal(SIGXFSZ, SIG_IGN);
     g_stdout = memfd_create("kernel output", 0);
     dup2(g_stdout, 1);
     dup2(g_stdout, 2);
@@ -324,6 +369,8 @@ int main(int argc, char** argv) {
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
     mallopt(M_ARENA_MAX, 2);
     sem_init(&g_event, 0, 0);
+    void* warm[2];
+    backtrace(warm, 2);  // the first call loads the unwinder, which a signal handler must not
     catch_faults();
     Request q;
     while (read_request(q)) serve(q);
