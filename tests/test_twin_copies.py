@@ -72,14 +72,14 @@ def test_everything_else():
     record = k[1](z, k.struct("Sizes", a=1, b=2, c=3, d=[1.0, 2.0, 3.5], e=-9))
     assert record.ok and not record.findings, record.report()
     want = [1, 0, 0, 2, 1, 1, 2, 32, 128, 128, 32, 64, 5, 512, 10, 64, 77, 64, 2, 2, 123, 123, 10, 10, 32, 1, 6, 7, -9, 43123,
-            5, -3, 210, 0, 24, 1]
+            5, -3, 210, 0, 24, 4]
     assert z.cpu().tolist()[:len(want)] == want
     lines = record.output.splitlines()
     assert lines[0] == "[block 0] slots 36, text, -1, 0.500000, 1099511627776"
     assert "desc=3" in lines[1] and "GM int32_t[2]" in lines[1] and lines[2].split("]")[-1].split() == ["1", "1"]
     assert "desc=4" in lines[3] and lines[4].split("]")[-1].split() == ["5"]
-    assert [(b["kind"], b["pos"], b["bytes"]) for b in record.buffers] == [("queue", "VECIN", 128), ("queue", "VECIN", 128), ("buf", "VECCALC", 1024)]
-    assert record.ub_used == 1280
+    assert [(b["kind"], b["pos"], b["bytes"]) for b in record.buffers] == [("queue", "VECIN", 128), ("queue", "VECIN", 128), ("buf", "VECCALC", 1024), ("queue", "VECOUT", 32)]
+    assert record.ub_used == 1312
 
 
 def test_an_assertion_prints_before_it_stops():

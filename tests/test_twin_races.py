@@ -32,7 +32,7 @@ def spans(kind: int, a: int, b: int, n: int):
 
 
 def first_race(program):
-    """(kind of the step, code) of the first access that relies on luck, or None."""
+    """(kind of the step, the codes that fit) of the first access that relies on luck, or None."""
     known, flags, seen = [0] * 4, {}, []  # known: bits of the accesses that a pipe may rely on; seen: (pipe, reads, writes, ...)
     for kind, a, b, n in program:
         if kind == SET:
@@ -41,24 +41,24 @@ def first_race(program):
             flags[a, b] = known[p]
         elif kind == WAIT:
             known[EVENTS[a][1]] |= flags.pop((a, b))
-        elif kind == BARRIER:
+        elif kind == BARRIER and a == 0:  # of one pipe (a > 0) it orders nothing that is not in order anyway
             known = [known[0] | known[1] | known[2] | known[3]] * 4
+        elif kind == BARRIER:
+            pass
         elif kind in (SETVALUE, GETVALUE):  # the compiler makes the scalar unit wait for the pipes that matter
             for i, (pipe, reads, writes, _, _) in enumerate(seen):
                 if not known[S] >> i & 1 and a in (writes | reads if kind == SETVALUE else writes):
                     known[S] |= known[pipe]
         else:
             pipe, reads, writes, gm_reads, gm_writes = spans(kind, a, b, n)
-            before = known[pipe] | known[S]
+            before, codes = known[pipe] | known[S], set()
             for i, (other, their_reads, their_writes, _, their_gm) in enumerate(seen):
                 if other == pipe or before >> i & 1:
                     continue
-                if reads & their_writes:
-                    return kind, {"race-raw"}
-                if writes & (their_reads | their_writes):
-                    return kind, {"race-war"} if not writes & their_writes else {"race-war", "race-waw"}
-                if gm_reads & their_gm:
-                    return kind, {"race-gm"}
+                codes |= {code for code, hit in (("race-raw", reads & their_writes), ("race-war", writes & their_reads),
+                                                 ("race-waw", writes & their_writes), ("race-gm", gm_reads & their_gm)) if hit}
+            if codes:
+                return kind, codes
             seen.append((pipe, reads, writes, gm_reads, gm_writes))
             known[pipe] = before | 1 << len(seen) - 1
     return None
@@ -83,7 +83,7 @@ def programs(draw):
             del raised[a, b]
             n = 0
         elif kind == BARRIER:
-            a = b = n = 0
+            a, b, n = draw(st.integers(0, 3)), 0, 0
         elif kind == EVERY_OTHER:
             n = draw(st.integers(1, 3))
             a, b = draw(st.integers(0, BLOCKS - 2 * n)), 0
@@ -152,6 +152,9 @@ def test_a_barrier_after_every_step_leaves_none(play, program, _):
     [(LOAD, 0, 0, 2), (SET, 5, 0, 0), (WAIT, 5, 0, 0), (STORE, 0, 0, 2), (SET, 3, 0, 0), (WAIT, 3, 0, 0), (VECTOR, 0, 0, 2)],
     [(VECTOR, 0, 4, 1), (GETVALUE, 0, 0, 1), (STORE, 0, 0, 1)],
     [(VECTOR, 0, 4, 2), (GETVALUE, 2, 0, 1), (STORE, 0, 0, 1)],
+    # a barrier of one pipe is none for the others
+    [(LOAD, 0, 0, 1), (BARRIER, 2, 0, 0), (VECTOR, 4, 0, 1)], [(VECTOR, 0, 4, 1), (BARRIER, 1, 0, 0), (STORE, 0, 0, 1)],
+    [(STORE, 0, 0, 1), (BARRIER, 3, 0, 0), (LOAD, 0, 0, 1)], [(STORE, 0, 0, 1), (BARRIER, 0, 0, 0), (LOAD, 0, 0, 1)],
     # the blocks between are free
     [(EVERY_OTHER, 0, 0, 3), (VECTOR, 1, 1, 1), (STORE, 3, 0, 1)],
     [(EVERY_OTHER, 0, 0, 3), (VECTOR, 2, 1, 1)],

@@ -8,15 +8,27 @@ template <TPosition src, TPosition dst, int32_t depth, auto mask = 0> class TQue
 public:
     static constexpr TPosition kSrc = src, kDst = dst;
     static constexpr int32_t kDepth = depth;
-    template <typename T> LocalTensor<T> AllocTensor(TWIN_HERE) { return LocalTensor<T>(::twin::queue_alloc(id_, uint8_t(src), here)); }
-    template <typename T> void AllocTensor(LocalTensor<T>& t, TWIN_HERE) { t = AllocTensor<T>(here); }
+    template <typename T> LocalTensor<T> AllocTensor(TWIN_HERE) {
+        static_assert(depth != 0 || sizeof(T) == 0, "a queue of depth 0 fills a tensor in place: AllocTensor<T>(tensor). For `t = AllocTensor<T>()` give the queue a depth of 1");
+        return LocalTensor<T>(::twin::queue_alloc(id_, uint8_t(src), here));
+    }
+    template <typename T> void AllocTensor(LocalTensor<T>& t, TWIN_HERE) {
+        static_assert(depth == 0 || sizeof(T) == 0, "AllocTensor<T>(tensor) is for queues of depth 0; here it is `t = AllocTensor<T>()`");
+        t = LocalTensor<T>(::twin::queue_alloc(id_, uint8_t(src), here));
+    }
     template <typename T> bool EnQue(const LocalTensor<T>& t, TWIN_HERE) {
         ::twin::queue_enque(id_, t.loc_, here);
         return true;
     }
-    template <typename T> LocalTensor<T> DeQue(TWIN_HERE) { return LocalTensor<T>(::twin::queue_deque(id_, uint8_t(dst), here)); }
-    template <typename T> void DeQue(LocalTensor<T>& t, TWIN_HERE) { t = DeQue<T>(here); }
-    template <typename T> void FreeTensor(const LocalTensor<T>& t, TWIN_HERE) { ::twin::queue_free(id_, t.loc_, here); }
+    template <typename T> LocalTensor<T> DeQue(TWIN_HERE) {
+        static_assert(depth != 0 || sizeof(T) == 0, "a queue of depth 0 fills a tensor in place: DeQue<T>(tensor). For `t = DeQue<T>()` give the queue a depth of 1");
+        return LocalTensor<T>(::twin::queue_deque(id_, uint8_t(dst), here));
+    }
+    template <typename T> void DeQue(LocalTensor<T>& t, TWIN_HERE) {
+        static_assert(depth == 0 || sizeof(T) == 0, "DeQue<T>(tensor) is for queues of depth 0; here it is `t = DeQue<T>()`");
+        t = LocalTensor<T>(::twin::queue_deque(id_, uint8_t(dst), here));
+    }
+    template <typename T> void FreeTensor(LocalTensor<T>& t, TWIN_HERE) { ::twin::queue_free(id_, t.loc_, here); }
     bool VacantInQue() { return ::twin::queue_vacant(id_); }
     bool HasTensorInQue() { return ::twin::queue_has(id_); }
     int32_t GetTensorCountInQue() { return ::twin::queue_count(id_); }

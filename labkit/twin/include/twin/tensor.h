@@ -34,11 +34,6 @@ public:
     }
     __gm__ T& operator()(uint64_t offset) const { return ((T*)gm_.ptr)[offset]; }
     template <CacheRwMode rw = CacheRwMode::RW> void SetL2CacheHint(CacheMode mode) { gm_.l2_bypass = mode == CacheMode::CACHE_MODE_DISABLE; }
-    template <typename U> GlobalTensor<U> ReinterpretCast() const {
-        GlobalTensor<U> r;
-        r.gm_ = gm_;
-        return r;
-    }
     ::twin::Gm gm_;
 };
 
