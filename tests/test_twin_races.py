@@ -108,14 +108,14 @@ def play():
     k = labkit.kernel(FILE)
     x, z = torch.ones(64).npu(), torch.zeros(64).npu()
 
-    def run(program):
+    def run(program, managed):
         data = b"".join(struct.pack("<4I", *step) for step in program) or bytes(16)
-        return k[1](x, z, data, len(program), BLOCKS)
+        return k[1](x, z, data, len(program), BLOCKS, int(managed))
     return run
 
 
-def hold(play, program):
-    record = play(program)
+def hold(play, program, managed):
+    record = play(program, managed)
     assert record.finished
     first = first_race(program)
     if first is None:
@@ -127,19 +127,20 @@ def hold(play, program):
 
 
 @settings(max_examples=400)
-@given(programs())
-def test_exactly_the_races(play, program):
-    hold(play, program)
+@given(programs(), st.booleans())
+def test_exactly_the_races(play, program, managed):
+    hold(play, program, managed)
 
 
 @settings(max_examples=300)
-@given(programs(), st.integers(0, 3))
-def test_a_barrier_after_every_step_leaves_none(play, program, _):
+@given(programs(), st.booleans())
+def test_a_barrier_after_every_step_leaves_none(play, program, managed):
     safe = [s for step in program for s in (step, (BARRIER, 0, 0, 0))]
     assert first_race(safe) is None
-    hold(play, safe)
+    hold(play, safe, managed)
 
 
+@pytest.mark.parametrize("managed", [False, True])
 @pytest.mark.parametrize("program", [
     # a copy out splits what V read; the part behind the split is still V's
     [(VECTOR, 4, 0, 3), (STORE, 1, 0, 2), (SET, 4, 0, 0), (WAIT, 4, 0, 0), (LOAD, 2, 0, 1)],
@@ -152,6 +153,11 @@ def test_a_barrier_after_every_step_leaves_none(play, program, _):
     [(LOAD, 0, 0, 2), (SET, 5, 0, 0), (WAIT, 5, 0, 0), (STORE, 0, 0, 2), (SET, 3, 0, 0), (WAIT, 3, 0, 0), (VECTOR, 0, 0, 2)],
     [(VECTOR, 0, 4, 1), (GETVALUE, 0, 0, 1), (STORE, 0, 0, 1)],
     [(VECTOR, 0, 4, 2), (GETVALUE, 2, 0, 1), (STORE, 0, 0, 1)],
+    # the scalar unit waits for what it touches, each time anew
+    [(LOAD, 1, 0, 1), (GETVALUE, 0, 0, 1), (GETVALUE, 1, 0, 1), (VECTOR, 4, 1, 1)],
+    [(LOAD, 1, 0, 1), (GETVALUE, 1, 0, 1), (LOAD, 1, 0, 1), (GETVALUE, 1, 0, 1), (VECTOR, 4, 1, 1)],
+    [(STORE, 1, 0, 1), (SETVALUE, 0, 0, 1), (SETVALUE, 1, 0, 1), (LOAD, 1, 0, 1)],
+    [(STORE, 1, 0, 1), (GETVALUE, 1, 0, 1), (LOAD, 1, 0, 1)], [(STORE, 1, 0, 1), (SETVALUE, 1, 0, 1), (LOAD, 1, 0, 1)],
     # a barrier of one pipe is none for the others
     [(LOAD, 0, 0, 1), (BARRIER, 2, 0, 0), (VECTOR, 4, 0, 1)], [(VECTOR, 0, 4, 1), (BARRIER, 1, 0, 0), (STORE, 0, 0, 1)],
     [(STORE, 0, 0, 1), (BARRIER, 3, 0, 0), (LOAD, 0, 0, 1)], [(STORE, 0, 0, 1), (BARRIER, 0, 0, 0), (LOAD, 0, 0, 1)],
@@ -161,8 +167,8 @@ def test_a_barrier_after_every_step_leaves_none(play, program, _):
     # back from GM
     [(STORE, 0, 0, 2), (AGAIN, 4, 1, 1)], [(STORE, 0, 0, 2), (SET, 4, 1, 0), (WAIT, 4, 1, 0), (AGAIN, 4, 1, 1)],
 ])
-def test_by_hand(play, program):
-    hold(play, program)
+def test_by_hand(play, program, managed):
+    hold(play, program, managed)
 
 
 def test_both_kinds_of_programs_come_up():
