@@ -202,19 +202,29 @@ def _compile(recipe: _Recipe, work: Path, jobs: int) -> None:
     inputs = [_input(unit, work) for unit in recipe.units]
     if len(inputs) == 1:
         return _step(workers, [*common, *shape, inputs[0], *target], recipe)
-    objects = [str(work / f"{i}.o") for i in range(len(inputs))]
-    pool = ThreadPoolExecutor(max(1, min(jobs, len(objects))), thread_name_prefix="labkit-build")
+    pool = ThreadPoolExecutor(max(1, min(jobs, len(inputs))), thread_name_prefix="labkit-build")
     try:
-        for done in [pool.submit(_step, workers, [*common, "-c", i, "-o", o], recipe) for i, o in zip(inputs, objects)]:
-            done.result()
+        objects = [str(o) for o in pool.map(lambda i: _object(workers, common, i, recipe), inputs)]
     except BaseException:
         workers.stop()
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
     _step(workers, [*common, *shape, *objects, *target], recipe)
-    for file in objects:
-        os.unlink(file)
+
+
+def _object(workers: Workers, common: list[str], source: str, recipe: _Recipe) -> Path:
+    """One unit's object, kept by itself: an edit of one file of the twin compiles that file.
+
+    The key has no folders in it, only what they hold, so that two checkouts share their objects.
+    """
+    reached = includes.reach([source], [], includes.folders(recipe.flags))
+    flags = [f for f in common if not f.startswith("-I")]
+    native = [cpu_key()] if "-march=native" in flags else []
+    digest = key(_FORMAT, cxx_version(recipe.cxx), platform.machine(), *native, *flags, os.path.basename(source),
+                 *(part for path, content in sorted((os.path.basename(p), d) for p, d in reached.items()) for part in (path, content)))
+    return keep(f"{recipe.name}-{Path(source).stem}", digest, "unit.o",
+                lambda work: _step(workers, [*common, "-c", source, "-o", str(work / "unit.o")], recipe))
 
 
 def _input(unit: _Unit, work: Path) -> str:
