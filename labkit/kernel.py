@@ -38,11 +38,13 @@ def op_names() -> list[str]:
 
 
 def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None,
-           entry: str | None = None, chip: str = chips.DEFAULT, timeout: float = 10.0, checks: bool = True) -> "Kernel":
+           entry: str | None = None, chip: str = chips.DEFAULT, timeout: float = 10.0, checks: bool = True,
+           schedule: str = "program") -> "Kernel":
     """The kernel in an Ascend C file, or in `text`. A path that does not exist from here is taken from the checkout.
 
     entry: which kernel, where the source has several, or an instantiation such as "add<half>". timeout: seconds of host
     time a launch may take on the twin. checks=False skips the race and initialisation checks (for measuring).
+    schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
     Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).
     """
     if (path is None) == (text is None):
@@ -51,7 +53,8 @@ def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, fi
         file = Path(path) if Path(path).exists() else paths.repo_root() / path  # a notebook runs in its own folder
         text = file.read_text(encoding="utf-8")
         filename = filename or str(file.resolve())
-    return Kernel(text, filename or "kernel.asc", entry=entry, chip=chip, timeout=timeout, checks=checks)
+    return Kernel(text, filename or "kernel.asc", entry=entry, chip=chip, timeout=timeout, checks=checks,
+                  schedule=schedule)
 
 
 class ArgumentError(TypeError):
@@ -67,9 +70,12 @@ class Kernel:
     chip: str = chips.DEFAULT
     timeout: float = 10.0
     checks: bool = True
+    schedule: str = "program"
     signature: source.KernelSignature = field(init=False)
 
     def __post_init__(self):
+        if self.schedule not in ("program", "worst"):
+            raise ValueError(messages.text("kernel.schedule", schedule=self.schedule))
         signatures = source.parse(self.text, self.filename)
         wanted = (self.entry or "").partition("<")[0].strip()
         matching = [s for s in signatures if wanted in (s.name, s.qualified)] if wanted else signatures
@@ -205,7 +211,8 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
             ranges.append((i, pointer, size, home is None or home[2]))
     request = runner.Request(so=str(k.build()), entry=f"twin_entry_{source.symbol(k.entry)}", kernel=k.signature.name,
                              blocks=blocks, values=[v.data for v in values], ranges=ranges, timeout=k.timeout,
-                             threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1, checks=k.checks)
+                             threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1, checks=k.checks,
+                             schedule=k.schedule)
     answer, timeline = runner.runner_for(k.chip, device.arena()).launch(request)
     record = _record(k, blocks, answer, timeline)
     for f in record.findings:  # an argument is known to the reader by its name

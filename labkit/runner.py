@@ -18,9 +18,9 @@ import numpy as np
 
 from labkit import chips, runtime
 
-EVENT = np.dtype({"names": ["block", "pipe", "op", "line", "bytes", "start", "end"],
-                  "formats": ["u2", "u1", "u2", "i4", "u4", "f8", "f8"],
-                  "offsets": [0, 2, 4, 8, 12, 16, 24], "itemsize": 32})
+EVENT = np.dtype({"names": ["block", "pipe", "core", "op", "line", "bytes", "start", "end"],
+                  "formats": ["u2", "u1", "u1", "u2", "i4", "u4", "f8", "f8"],
+                  "offsets": [0, 2, 3, 4, 8, 12, 16, 24], "itemsize": 32})
 _GRACE_S = 5.0             # beyond the launch's own time limit, before the child is given up
 _MEMORY_BYTES = 1 << 30    # what a kernel may allocate on the host's heap
 
@@ -38,11 +38,12 @@ class Request:
     threads: int = 1
     keep_events: int = 8192
     checks: bool = True
+    schedule: str = "program"  # or "worst": every transfer as late as the order allows
 
     def encode(self) -> bytes:
         lines = [f"so={self.so}", f"entry={self.entry}", f"kernel={self.kernel}", f"blocks={self.blocks}",
                  f"timeout={self.timeout}", f"threads={self.threads}", f"keep={self.keep_events}",
-                 f"checks={int(self.checks)}"]
+                 f"checks={int(self.checks)}", f"schedule={self.schedule}"]
         lines += [f"value={v.hex()}" for v in self.values]
         lines += [f"range={a} {p} {n} {int(w)}" for a, p, n, w in self.ranges]
         return ("\n".join(lines) + "\nend\n").encode()

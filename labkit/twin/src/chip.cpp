@@ -14,10 +14,12 @@ static const char* const kOps[] = {
 static const char* const kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
 static const char* const kTypes[] = {"half", "bfloat16_t", "float", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"};
 static const char* const kTypeKeys[] = {"f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"};
+static const char* const kMemories[] = {"UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"};
 static const char* const kMems[] = {"ub", "l1", "l0a", "l0b", "l0c", "bt", "fb"};
 
 const char* name_of(Op op) { return kOps[int(op)]; }
 const char* name_of(Pipe p) { return p == Pipe::All ? "ALL" : kPipeNames[int(p)]; }
+const char* name_of(Mem m) { return kMemories[int(m)]; }
 const char* name_of(Dt t) { return kTypes[int(t)]; }
 
 double Chip::get(const char* key) const {

@@ -31,6 +31,7 @@ private:
 
 const char* name_of(Op);
 const char* name_of(Pipe);
+const char* name_of(Mem);
 const char* name_of(Dt);
 extern Chip chip;
 

@@ -100,11 +100,12 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
     else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
     book_local(t, dst, d, d.dst_stride, piece, true);
-    uint8_t* to = core->at(dst);
-    for (uint32_t b = 0; b < d.blocks; b++) {
-        if (d.pad) pad_block(to + b * d.dst_stride, src.ptr + b * d.src_stride, d, piece);
-        else std::memcpy(to + b * d.dst_stride, src.ptr + b * d.src_stride, d.len);
-    }
+    core->perform(t, [=, to = core->at(dst)] {
+        for (uint32_t b = 0; b < d.blocks; b++) {
+            if (d.pad) pad_block(to + b * d.dst_stride, src.ptr + b * d.src_stride, d, piece);
+            else std::memcpy(to + b * d.dst_stride, src.ptr + b * d.src_stride, d.len);
+        }
+    });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
     core->retire(t, cycles(true, bytes, src.l2_bypass, t.start), bytes);
 }
@@ -117,12 +118,11 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad)) return;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
-    const uint8_t* from = core->at(src);
     if (d.dst_stride == d.len) core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true);
-    for (uint32_t b = 0; b < d.blocks; b++) {
-        if (d.dst_stride != d.len) core->book_gm(t, dst.ptr + b * d.dst_stride, d.len, true);
-        write_through(dst.ptr + b * d.dst_stride, from + b * d.src_stride, d.len);
-    }
+    else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, dst.ptr + b * d.dst_stride, d.len, true);
+    core->perform(t, [=, from = (const uint8_t*)core->at(src)] {
+        for (uint32_t b = 0; b < d.blocks; b++) write_through(dst.ptr + b * d.dst_stride, from + b * d.src_stride, d.len);
+    });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
     core->retire(t, cycles(false, bytes, dst.l2_bypass, t.start), bytes);
 }

@@ -6,16 +6,18 @@ namespace twin {
 
 thread_local Core* core = nullptr;
 
-Core::Core() {
-    for (int m = 0; m < int(Mem::Count); m++) memory_[m].reset(static_cast<uint8_t*>(std::aligned_alloc(4096, (chip.size[m] + 4095) / 4096 * 4096 + 4096)));
-}
-
-void Core::start(uint32_t block_, uint32_t blocks_, uint32_t sharing_, size_t keep) {
-    block = block_;
-    blocks = blocks_;
+void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedule) {
+    seat = at;
+    block = at.block;
     sharing = sharing_;
     keep_events = keep;
-    std::memset(memory_[int(Mem::UB)].get(), kPoison, chip.size[int(Mem::UB)]);
+    for (int m = 0; m < int(Mem::Count); m++) {
+        memory[m].clear();
+        if (!has(seat.kind, Mem(m))) continue;
+        if (!bytes_[m]) bytes_[m].reset(static_cast<uint8_t*>(std::aligned_alloc(4096, (chip.size[m] + 4095) / 4096 * 4096 + 4096)));
+        std::memset(bytes_[m].get(), kPoison, chip.size[m]);
+    }
+    late.clear(schedule == Schedule::Worst);
     buffers.assign(1, Buffer{});
     queues.clear();
     views.clear();
@@ -33,7 +35,6 @@ void Core::start(uint32_t block_, uint32_t blocks_, uint32_t sharing_, size_t ke
     scalar_now = 0;
     std::memset(busy, 0, sizeof busy);
     findings.clear(block);
-    ub.clear();
     gm.clear();
     gm_writes.clear();
     events.clear();
@@ -47,6 +48,7 @@ void Core::start(uint32_t block_, uint32_t blocks_, uint32_t sharing_, size_t ke
 void settle_writes();
 
 BlockResult Core::finish() {
+    late.flush();
     settle_writes();
     BlockResult r;
     r.cycles = scalar_now;
@@ -74,6 +76,7 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     known[i].join(known[int(Pipe::S)]);  // the scalar unit issues everything: what it has waited for, all later instructions have
     uint32_t n = ++issued[i];
     known[i].seen[i] = n;
+    if (late.on && !Late::delays(p)) late.settle(known[i]);
     return {{n, p, here}, std::max({free_at[i], ready_at[i], scalar_now}), op};
 }
 
@@ -82,7 +85,7 @@ void Core::retire(const Ticket& t, double cycles, uint64_t bytes) {
     free_at[i] = t.start + cycles;
     busy[i] += cycles;
     if (events.size() < keep_events)
-        events.push_back({uint16_t(block), uint8_t(i), 0, uint16_t(t.op), 0, t.access.here.line, uint32_t(bytes), t.start, free_at[i]});
+        events.push_back({uint16_t(block), uint8_t(i), slot(), uint16_t(t.op), 0, t.access.here.line, uint32_t(bytes), t.start, free_at[i]});
 }
 
 void Core::join_all() {
@@ -97,6 +100,7 @@ void Core::join_all() {
         ready_at[i] = t;
     }
     scalar_now = t;
+    if (late.on) late.settle(all);
 }
 
 // ---------------------------------------------------------------- operands
@@ -111,11 +115,13 @@ void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uin
 void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
     if (l.buf && write) buffers[l.buf].filled = true;
-    if (!checks || l.mem != Mem::UB) return;
     uint64_t lo = l.addr, hi = lo + bytes;
+    if (late.on && write && !Late::delays(t.access.pipe)) late.keep(t.access, at(l), bytes);
+    if (!checks) return;
     const Clock& now = known[int(t.access.pipe)];
-    Conflict c = write ? ub.write(lo, hi, t.access, now) : ub.read(lo, hi, t.access, now);
-    if (c.race != Race::None) note_race(c, t, "UB", lo, hi);
+    Hazards& h = memory[int(l.mem)];
+    Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
+    if (c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
 }
 
 void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write) {
@@ -141,6 +147,10 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         report("tensor-empty", true, here, Numbers().add("what", what));
         return false;
     }
+    if (!has(seat.kind, l.mem)) {
+        if (!seat.mixed) report("core-wrong", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("core", seat.kind == Kind::AIC ? "AIC" : "AIV"));
+        return false;
+    }
     uint64_t end = chip.size[int(l.mem)];
     if (l.buf) {
         const Buffer& b = buffers[l.buf];
@@ -159,8 +169,8 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         report("local-align", true, here, Numbers().add("what", what).add("addr", l.addr).add("off", off).add("align", align).add("halves", align / 2).add("floats", align / 4).add("down", l.addr - off).add("up", l.addr - off + align));
         return false;
     }
-    if (read && checks && bytes && l.mem == Mem::UB) {
-        bool filled = l.buf && buffers[l.buf].queue >= 0 ? buffers[l.buf].filled : (l.buf && buffers[l.buf].filled) || ub.any_written(l.addr, l.addr + bytes);
+    if (read && checks && bytes) {
+        bool filled = l.buf && buffers[l.buf].queue >= 0 ? buffers[l.buf].filled : (l.buf && buffers[l.buf].filled) || memory[int(l.mem)].any_written(l.addr, l.addr + bytes);
         if (!filled) report("uninit-local", true, here, Numbers().add("what", what).add("addr", l.addr).add("bytes", bytes));
     }
     return true;
@@ -226,11 +236,12 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
 }
 
 void Core::refuse(Loc dst, uint64_t bytes) {
+    if (!has(seat.kind, dst.mem)) return;
     if (dst.buf) buffers[dst.buf].filled = true;
     uint64_t lo = dst.addr, hi = std::min<uint64_t>(lo + bytes, chip.size[int(dst.mem)]);
-    if (dst.mem != Mem::UB || lo >= hi) return;
+    if (lo >= hi) return;
     known[0].seen[0] = ++issued[0];
-    ub.write(lo, hi, {issued[0], Pipe::S, last}, known[0]);
+    memory[int(dst.mem)].write(lo, hi, {issued[0], Pipe::S, last}, known[0]);
 }
 
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
@@ -248,6 +259,7 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
             if (write)
                 for (const Access& r : c.reads) wait_for(r);
         });
+    if (late.on) late.settle(s);
     spend_scalar(bytes, here);
     if (!l.buf || l.mem != Mem::UB) return;
     // Is there anything left in this buffer to wait for? If not, the next element needs no look at the cells.

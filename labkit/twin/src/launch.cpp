@@ -60,7 +60,8 @@ std::vector<Playing> playing() {
 static BlockResult play(Core& c, const Launch& l, uint32_t block, size_t keep, const std::function<void()>& body) {
     c.ranges = &l.ranges;
     c.checks = l.checks;
-    c.start(block, l.blocks, std::min(l.blocks, chip.cores), keep);
+    Seat seat{l.kind, block, l.blocks};
+    c.start(seat, std::min(l.blocks, chip.cores), keep, l.schedule);
     bool finished = false;
     try {
         body();

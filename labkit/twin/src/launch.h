@@ -14,6 +14,8 @@ struct Launch {
     std::vector<GmRange> ranges;
     size_t keep_events = 8192;  // for the timeline, all blocks together
     bool checks = true;
+    Kind kind = Kind::AIV;
+    Schedule schedule = Schedule::Program;
 };
 
 struct LaunchResult {

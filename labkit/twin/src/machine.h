@@ -8,12 +8,17 @@
 #include "chip.h"
 #include "findings.h"
 #include "hazard.h"
+#include "late.h"
 
 namespace twin {
 
+// The two kinds of cores, each with memories of its own: AIV has the UB, AIC has L1, L0A, L0B, L0C and two small buffers.
+enum class Kind : uint8_t { AIV, AIC };
+constexpr bool has(Kind k, Mem m) { return (m == Mem::UB) == (k == Kind::AIV); }
+
 struct TimelineEvent {
     uint16_t block;
-    uint8_t pipe, pad;
+    uint8_t pipe, core;  // core of its block: 0 and 1 the AIVs, 2 the AIC
     uint16_t op, pad2;
     int32_t line;
     uint32_t bytes;
@@ -51,11 +56,18 @@ struct BlockResult {
     bool finished = false;
 };
 
+// Where a core sits in its launch.
+struct Seat {
+    Kind kind = Kind::AIV;
+    uint32_t block = 0, blocks = 1;  // of the launch
+    uint32_t sub = 0, subs = 1;      // which of the AIVs of its block
+    bool mixed = false;              // the block has cores of both kinds
+};
+
 class Core {
 public:
     static constexpr uint64_t kNever = ~0ull;
-    Core();
-    void start(uint32_t block, uint32_t blocks, uint32_t sharing, size_t keep_events);
+    void start(const Seat&, uint32_t sharing, size_t keep_events, Schedule);
     BlockResult finish();
 
     // ---- one instruction: order it, check and book its operands, cost it
@@ -78,12 +90,18 @@ public:
             events.back().end = scalar_now;  // a loop of scalar accesses shows as one bar
             events.back().bytes += bytes;
         } else if (events.size() < keep_events) {
-            events.push_back({uint16_t(block), uint8_t(Pipe::S), 0, uint16_t(Op::Scalar), 0, here.line, bytes, start, scalar_now});
+            events.push_back({uint16_t(block), uint8_t(Pipe::S), slot(), uint16_t(Op::Scalar), 0, here.line, bytes, start, scalar_now});
         }
     }
     void join_all();  // every pipe waits for every other
+    // The effect of a transfer: at once, or under Schedule::Worst as late as the order allows.
+    template <typename F> void perform(const Ticket& t, F effect) {
+        if (late.on) late.push(t.access, known[int(t.access.pipe)], effect);
+        else effect();
+    }
 
     // ---- checks that stand before an instruction; false: it must not run
+    // Silent where this kind of core has no such memory: in a mixed kernel each kind skips the other's instructions.
     bool usable(Loc, uint64_t bytes, bool read, Here, const char* what, uint32_t align = 32);
     bool gm_usable(Gm, uint64_t bytes, bool write, Here, bool exact);  // exact: moves no byte more than asked
     // An instruction that was refused would have filled its destination: say no more about it.
@@ -93,7 +111,7 @@ public:
         findings.add(code, true, here, n);
         throw Stop{};
     }
-    uint8_t* at(Loc l) { return memory_[int(l.mem)].get() + l.addr; }
+    uint8_t* at(Loc l) { return bytes_[int(l.mem)].get() + l.addr; }
 
     // ---- buffers
     enum class State : uint8_t { Free, Occupied, Queued, Taken };
@@ -140,12 +158,16 @@ public:
     double busy[kPipes] = {};
 
     Findings findings;
-    Hazards ub, gm;
+    Hazards memory[int(Mem::Count)], gm;
+    Hazards& ub = memory[int(Mem::UB)];
+    Late late;
     std::vector<GmWrite> gm_writes;
     std::vector<TimelineEvent> events;
     std::string output;
     Here last{nullptr, 0};
-    uint32_t block = 0, blocks = 1, sharing = 1, ub_peak = 0;
+    Seat seat;
+    uint32_t block = 0, sharing = 1, ub_peak = 0;
+    uint8_t slot() const { return seat.kind == Kind::AIC ? 2 : uint8_t(seat.sub); }
     uint64_t instructions = 0, issues = 0;  // issues: of them, those that are not the scalar unit's own
     size_t keep_events = 0;
     float accumulated = 0;
@@ -159,7 +181,7 @@ private:
     struct Free {
         void operator()(uint8_t* p) const { std::free(p); }
     };
-    std::unique_ptr<uint8_t, Free> memory_[int(Mem::Count)];  // page-aligned: an unaligned base would split every host vector access
+    std::unique_ptr<uint8_t, Free> bytes_[int(Mem::Count)];  // page-aligned: an unaligned base would split every host vector access
 };
 
 extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is playing

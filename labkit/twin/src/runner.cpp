@@ -158,6 +158,7 @@ bool read_request(Request& r) {
         else if (key == "threads") r.threads = std::stoi(value);
         else if (key == "keep") r.launch.keep_events = std::stoul(value);
         else if (key == "checks") r.launch.checks = value == "1";
+        else if (key == "schedule") r.launch.schedule = value == "worst" ? Schedule::Worst : Schedule::Program;
         else if (key == "value") r.values.push_back(from_hex(value));
         else if (key == "range") {  // argument base bytes written
             std::istringstream in(value);

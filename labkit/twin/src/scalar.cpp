@@ -51,6 +51,7 @@ void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here h
         s.join(core->known[int(c.write.pipe)]);
         core->scalar_now = std::max(core->scalar_now, core->free_at[int(c.write.pipe)]);
     });
+    if (core->late.on) core->late.settle(s);
     core->instructions++;
     core->scalar_now += chip.scalar_gm;
     core->busy[0] += chip.scalar_gm;
@@ -64,7 +65,7 @@ void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here h
 }
 
 int64_t block_idx() { return core->block; }
-int64_t block_num() { return core->blocks; }
+int64_t block_num() { return core->seat.blocks; }
 int64_t cycles() { return int64_t(core->scalar_now / chip.hz * 50e6); }  // GetSystemCycle ticks at 50 MHz on A2
 
 static constexpr size_t kMostOutput = 64 << 10;
