@@ -46,7 +46,7 @@ namespace detail {
 
 template <typename T> ::twin::Dma contiguous(uint32_t count) {
     ::twin::Dma d;
-    d.len = count * sizeof(T);
+    d.len = uint32_t(::twin::bytes_of<T>(count));
     d.elem = sizeof(T);
     return d;
 }

@@ -110,7 +110,7 @@ public:
     LocalMemAllocator() = default;
     uint32_t GetCurAddr() const { return used_; }
     template <TPosition pos, class T> LocalTensor<T> Alloc(uint32_t tileSize, TWIN_HERE) {
-        ::twin::Loc loc = ::twin::local_alloc(::twin::mem_of(pos), uint8_t(pos), used_, uint64_t(tileSize) * sizeof(T), here);
+        ::twin::Loc loc = ::twin::local_alloc(::twin::mem_of(pos), uint8_t(pos), used_, ::twin::bytes_of<T>(tileSize), here);
         used_ = loc.addr + loc.bytes;
         return LocalTensor<T>(loc);
     }

@@ -14,14 +14,14 @@ public:
     void SetGlobalBuffer(__gm__ T* buffer, uint64_t size) {
         gm_.ptr = (uint8_t*)buffer;
         gm_.base = gm_.ptr;
-        gm_.bytes = size * sizeof(T);
+        gm_.bytes = ::twin::bytes_of<T>(size);
     }
-    uint64_t GetSize() const { return gm_.bytes / sizeof(T); }
+    uint64_t GetSize() const { return gm_.bytes * 8 / ::twin::bits_of<T>(); }
     __gm__ T* GetPhyAddr() const { return (T*)gm_.ptr; }
-    __gm__ T* GetPhyAddr(uint64_t offset) const { return (T*)gm_.ptr + offset; }
+    __gm__ T* GetPhyAddr(uint64_t offset) const { return (T*)(gm_.ptr + ::twin::bytes_of<T>(offset)); }
     GlobalTensor operator[](uint64_t offset) const {
         GlobalTensor r = *this;
-        r.gm_.ptr += offset * sizeof(T);
+        r.gm_.ptr += ::twin::bytes_of<T>(offset);
         return r;
     }
     T GetValue(uint64_t offset, TWIN_HERE) const {
@@ -44,31 +44,33 @@ public:
     // A tensor at a fixed address (static style, no TPipe); tileSize in elements.
     LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize) {
         loc_.addr = addr;
-        loc_.bytes = tileSize * sizeof(T);
+        loc_.bytes = uint32_t(::twin::bytes_of<T>(tileSize));
         loc_.mem = ::twin::mem_of(pos);
         loc_.pos = uint8_t(pos);
     }
     explicit LocalTensor(const ::twin::Loc& loc) : loc_(loc) {}
-    uint32_t GetSize() const { return loc_.bytes / sizeof(T); }
-    void SetSize(uint32_t size) { loc_.bytes = size * sizeof(T); }
+    uint32_t GetSize() const { return loc_.bytes * 8ull / ::twin::bits_of<T>(); }
+    void SetSize(uint32_t size) { loc_.bytes = uint32_t(::twin::bytes_of<T>(size)); }
     uint32_t GetLength() const { return loc_.bytes; }
     int32_t GetPosition() const { return loc_.pos; }
-    uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(::twin::address(loc_)) + offset * sizeof(T); }
+    uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(::twin::address(loc_)) + ::twin::bytes_of<T>(offset); }
     void SetUserTag(TTagType tag) { tag_ = tag; }
     TTagType GetUserTag() const { return tag_; }
     LocalTensor operator[](uint32_t offset) const {
         LocalTensor r = *this;
-        uint32_t skip = offset * sizeof(T);
+        uint32_t skip = uint32_t(::twin::bytes_of<T>(offset));
         r.loc_.addr += skip;
         r.loc_.bytes = skip < loc_.bytes ? loc_.bytes - skip : 0;
         return r;
     }
     T GetValue(uint32_t index, TWIN_HERE) const {
+        static_assert(::twin::bits_of<T>() >= 8, "GetValue of a LocalTensor<int4b_t>: read its bytes through ReinterpretCast<int8_t>()");
         T v;
         __builtin_memcpy(&v, ::twin::element(loc_, index * sizeof(T), sizeof(T), false, here), sizeof(T));
         return v;
     }
     template <typename S> void SetValue(uint32_t index, S value, TWIN_HERE) const {
+        static_assert(::twin::bits_of<T>() >= 8, "SetValue of a LocalTensor<int4b_t>: write its bytes through ReinterpretCast<int8_t>()");
         T v = T(value);
         __builtin_memcpy(::twin::element(loc_, index * sizeof(T), sizeof(T), true, here), &v, sizeof(T));
     }

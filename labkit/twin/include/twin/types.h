@@ -45,7 +45,16 @@ struct bfloat16_t {  // converts by ToFloat / ToBfloat16 only, as on the device
     uint16_t bits;
 };
 
+struct int4b_t {  // a value of its own in a register; in memory two share a byte, the even one low
+    uint8_t storage;
+    int4b_t() = default;
+    int4b_t(int v) : storage(uint8_t(v) & 15) {}
+    operator int8_t() const { return int8_t(int8_t(storage << 4) >> 4); }
+};
+
 namespace AscendC {
+
+using ::int4b_t;
 
 enum class TPosition : uint8_t {
     GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, SHM = SPM, TSCM, C2PIPE2GM, C2PIPE2LOCAL, MAX
@@ -113,6 +122,9 @@ template <typename T> constexpr Dt dt() {
     static_assert(DtOf<T>::known, "LocalTensor and GlobalTensor hold half, bfloat16_t, float or an integer type of 8 to 64 bits");
     return DtOf<T>::value;
 }
+// Elements to bytes; int4b_t has two a byte.
+template <typename T> constexpr uint32_t bits_of() { return AscendC::IsSameType<T, int4b_t>::value ? 4 : sizeof(T) * 8; }
+template <typename T> constexpr uint64_t bytes_of(uint64_t n) { return n * bits_of<T>() / 8; }
 // Is T one of these? The documented types of an A2 instruction are spelt out with it.
 template <typename T, typename... Us> constexpr bool one_of() { return (AscendC::IsSameType<T, Us>::value || ...); }
 
