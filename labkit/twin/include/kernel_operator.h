@@ -9,5 +9,7 @@
 #include "twin/copy.h"
 #include "twin/vector.h"
 #include "twin/reduce.h"
+#include "twin/gather.h"
+#include "twin/sort.h"
 #include "twin/system.h"
 #include "twin/launch.h"

@@ -171,6 +171,8 @@ public:
     uint64_t instructions = 0, issues = 0;  // issues: of them, those that are not the scalar unit's own
     size_t keep_events = 0;
     float accumulated = 0;
+    uint64_t gathered = 0;      // what the last GatherMask kept
+    uint16_t merged[4] = {};    // how far the last MrgSort came in each list
     const std::vector<GmRange>* ranges = nullptr;
     bool checks = true;
 
