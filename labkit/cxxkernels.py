@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from . import messages
+from . import cxxcrew, messages
 from .cxxscan import Outline, closing, closing_angle, mask, split, strip_attributes
 from .cxxstructs import SCALARS, aliases, canonical, resolve
 from .diagnostics import CompileError
@@ -47,14 +47,14 @@ class Param:
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """A `__global__` function. kind: "vector" | "cube" | "mix" (from the qualifier, the task type, or what it calls).
+    """A `__global__` function; crew() tells its cores.
 
     template: text between the angle brackets of the template head, None for a plain function; namespace: "a::b";
-    mix: the ratio (cube, vector) where it is written; guard: the preprocessor conditions it stands under.
+    mix: the ratio (cube, vector) where it is written; body: its text, comments and strings masked; guard: the
+    preprocessor conditions it stands under.
     """
     name: str
     params: tuple[Param, ...]
-    kind: str
     line: int
     template: str | None = None
     namespace: str = ""
@@ -62,6 +62,7 @@ class KernelSignature:
     qualifiers: tuple[str, ...] = ()
     extern_c: bool = False
     defined: bool = True
+    body: str = ""
     guard: tuple[str, ...] = ()
 
     @property
@@ -79,9 +80,8 @@ def symbol(entry: str) -> str:
 
 # ---- finding kernels
 
-_KINDS = {"__vector__": "vector", "__cube__": "cube", "__mix__": "mix"}
 _NOT_A_NAME = {"__mix__", "__schedmode__", "__attribute__", "__launch_bounds__", "alignas", "decltype", "extern"}
-_CUBE_CALLS = re.compile(r"\b(?:Mmad|Matmul|MatmulImpl|REGIST_MATMUL_OBJ|Fixpipe|LoadData)\b")
+_CORE_WORDS = {"__aicore__", "__vector__", "__cube__", "__mix__"}
 
 
 def parse(text: str, filename: str = "<kernel>") -> list[KernelSignature]:
@@ -136,7 +136,7 @@ def _signature(outline: Outline, start: int, at: int, names, filename: str, guar
     template, offset = _template(outline, start, head)
     words = re.findall(r"[A-Za-z_]\w*|\*|&", strip_attributes(head[offset:]))
     marked = [w for w in re.findall(r"\b__\w+__\b", head[offset:]) if w not in ("__attribute__", "__launch_bounds__")]
-    if not {"__aicore__", *_KINDS} & set(marked):
+    if not _CORE_WORDS & set(marked):
         raise wrong("source.no_core", name=name)
     returns = [w for w in words if w not in ("extern", "static", "inline") and not re.fullmatch(r"__\w+__", w)]
     if returns != ["void"]:
@@ -145,11 +145,11 @@ def _signature(outline: Outline, start: int, at: int, names, filename: str, guar
     mix = re.search(r"\b__mix__\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", head)
     scopes = list(block.chain()) if (block := outline.around(at)) else []
     return KernelSignature(
-        name=name, params=_params(outline, paren, end, names), kind=_kind(marked, body, outline.masked), line=line,
+        name=name, params=_params(outline, paren, end, names), line=line,
         template=template, mix=(int(mix[1]), int(mix[2])) if mix else None, qualifiers=tuple(marked),
         namespace="::".join(b.name for b in reversed(scopes) if b.kind == "namespace" and b.name),
         extern_c=bool(re.search(r'\bextern\s*"', head)) or any(b.kind == "linkage" for b in scopes),
-        defined=bool(body), guard=tuple(guards(at)))
+        defined=bool(body), body=body, guard=tuple(guards(at)))
 
 
 def _template(outline: Outline, start: int, head: str) -> tuple[str | None, int]:
@@ -166,14 +166,10 @@ def _body(outline: Outline, after: int) -> str:
     return outline.masked[m.end():max(m.end(), closing(outline.masked, m.end() - 1)) + 1] or " " if m else ""
 
 
-def _kind(marked: list[str], body: str, whole: str) -> str:
-    for word in marked:
-        if word in _KINDS:
-            return _KINDS[word]
-    m = re.search(r"\bKERNEL_TASK_TYPE(?:_DEFAULT)?\s*\([^)]*?(?:KERNEL_TYPE_)?(AIV_ONLY|AIC_ONLY|MIX_\w+)\s*\)", body)
-    if m:
-        return {"AIV_ONLY": "vector", "AIC_ONLY": "cube"}.get(m[1], "mix")
-    return "mix" if _CUBE_CALLS.search(whole) else "vector"
+def crew(kernel: KernelSignature, around: str = "", tiling_key: int | None = None) -> cxxcrew.Crew:
+    """(cube cores, vector cores) of a block of this kernel. around: its source with all that it includes, where at hand."""
+    says = cxxcrew.declared(list(kernel.qualifiers), kernel.mix, kernel.body, tiling_key)
+    return says or cxxcrew.used(mask(around, directives=False) if around else kernel.body)
 
 
 # ---- parameters

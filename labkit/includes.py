@@ -86,3 +86,10 @@ def _resolve(wanted: Iterable[tuple[bool, str]], dirs: Sequence[str], here: str)
             if os.path.isfile(path):
                 yield os.path.normpath(path)
                 break
+
+
+def text_of(source: str, here: Path, dirs: Sequence[str] = ()) -> str:
+    """The text of all that a source includes with quotes, from its own folder or `dirs`."""
+    quoted = [(q, name) for q, name in includes(source.encode()) if q]
+    files = [p for p in _resolve(quoted, dirs, str(here)) if os.path.isfile(p)]
+    return "\n".join(Path(p).read_text(encoding="utf-8", errors="replace") for p in reach(files, [], list(dirs)))

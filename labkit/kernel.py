@@ -15,10 +15,11 @@ import subprocess
 import sys
 import time
 import types
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from labkit import chips, compiler, messages, paths, runner, runtime, source
+from labkit import chips, compiler, includes, messages, paths, runner, runtime, source
 from labkit.cxxstructs import SCALARS
 from labkit.record import PIPES, POSITIONS, Finding, LaunchRecord, announce, may_launch
 
@@ -26,6 +27,7 @@ MOST_BLOCKS = 65535
 _KINDS = ["queue", "buf", "local"]
 _SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
 _OPS: list[str] = []
+_CORE_FLAGS = {"so": (), "cube_so": ("-DTWIN_CUBE_CORE",)}  # vector cores, cube cores
 
 
 def op_names() -> list[str]:
@@ -72,6 +74,7 @@ class Kernel:
     checks: bool = True
     schedule: str = "program"
     signature: source.KernelSignature = field(init=False)
+    crew: tuple[int, int] = field(init=False, default=(0, 1))  # cube cores, vector cores of a block
 
     def __post_init__(self):
         if self.schedule not in ("program", "worst"):
@@ -103,16 +106,29 @@ class Kernel:
         return "npu" if device.install() == "npu" else "twin"
 
     def build(self):
-        """Builds for the target (a path for the twin, a labkit.bisheng module for the NPU); cached."""
+        """Builds for the target (paths of libraries for the twin, a labkit.bisheng module for the NPU); cached."""
         if self._built is None:
             entries = [self.entry] if self.signature.template is not None else []
             if self.target == "npu":
                 from labkit import bisheng
                 self._built = bisheng.build(self.text, [self.signature], self.filename, entries=entries)
             else:
-                lowered = source.lower(self.text, self.filename, entries)
-                self._built = compiler.compile_kernel(lowered, filename=self.filename, include_dirs=[runtime.include_dir()])
+                self._built = self._build_for_twin(entries)
         return self._built
+
+    def _build_for_twin(self, entries: list[str]) -> dict[str, Path]:
+        """One library for each kind of core that the kernel has work for."""
+        around = includes.text_of(self.text, Path(self.filename).resolve().parent)
+        self.crew = source.crew(self.signature, around + "\n" + self.text)
+        lowered = source.lower(self.text, self.filename, entries, around)
+
+        def library(*flags: str) -> Path:
+            return compiler.compile_kernel(lowered, filename=self.filename, include_dirs=[runtime.include_dir()], flags=flags)
+        wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.crew)) if cores]
+        if len(wanted) == 1:
+            return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
+        with ThreadPoolExecutor(2) as pool:
+            return dict(zip(wanted, pool.map(lambda kind: library(*_CORE_FLAGS[kind]), wanted)))
 
     # ---- launching
 
@@ -209,7 +225,8 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
             pointer = v.tensor.data_ptr()
             home = device.block(pointer)
             ranges.append((i, pointer, size, home is None or home[2]))
-    request = runner.Request(so=str(k.build()), entry=f"twin_entry_{source.symbol(k.entry)}", kernel=k.signature.name,
+    built = k.build()
+    request = runner.Request(so=str(built.get("so", "")), cube_so=str(built.get("cube_so", "")), crew=k.crew, entry=f"twin_entry_{source.symbol(k.entry)}", kernel=k.signature.name,
                              blocks=blocks, values=[v.data for v in values], ranges=ranges, timeout=k.timeout,
                              threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1, checks=k.checks,
                              schedule=k.schedule)

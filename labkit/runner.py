@@ -32,6 +32,8 @@ class Request:
     entry: str
     kernel: str
     blocks: int
+    cube_so: str = ""                # the same source compiled for cube cores
+    crew: tuple[int, int] = (0, 1)   # cube cores, vector cores of a block
     values: list[bytes] = field(default_factory=list)
     ranges: list[tuple[int, int, int, bool]] = field(default_factory=list)
     timeout: float = 10.0
@@ -41,7 +43,7 @@ class Request:
     schedule: str = "program"  # or "worst": every transfer as late as the order allows
 
     def encode(self) -> bytes:
-        lines = [f"so={self.so}", f"entry={self.entry}", f"kernel={self.kernel}", f"blocks={self.blocks}",
+        lines = [f"so={self.so}", f"cube_so={self.cube_so}", "crew={}:{}".format(*self.crew), f"entry={self.entry}", f"kernel={self.kernel}", f"blocks={self.blocks}",
                  f"timeout={self.timeout}", f"threads={self.threads}", f"keep={self.keep_events}",
                  f"checks={int(self.checks)}", f"schedule={self.schedule}"]
         lines += [f"value={v.hex()}" for v in self.values]

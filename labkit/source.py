@@ -16,40 +16,42 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .cxxkernels import KernelSignature, Param, SourceError, clean, parse, symbol
+from .cxxkernels import KernelSignature, Param, SourceError, clean, crew, parse, symbol
 from .cxxkernels import kernels as all_kernels
 from .cxxscan import Lines, closing_angle, mask, split
 from .cxxstructs import Struct, as_ctypes, encode, structs
 from .diagnostics import ENTRY_FILE
 
-__all__ = ["ENTRY_FILE", "KernelSignature", "Param", "SourceError", "Struct", "as_ctypes", "encode", "lower", "parse",
+__all__ = ["ENTRY_FILE", "KernelSignature", "Param", "SourceError", "Struct", "as_ctypes", "crew", "encode", "lower", "parse",
            "structs", "symbol", "unlower"]
 
 # ---- lowering
 
 _BIND_HEAD, _BIND_TAIL = "[&](auto... twin_a) {{ {call}(twin_a...); }}, ", ")/*>>>*/"
-_LOWERED = re.compile(r'::twin::bind\("[^"]*", \[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, |\)/\*>>>\*/', re.S)
+_LOWERED = re.compile(r'::twin::bind<\d+, \d+>\("[^"]*", \[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, |\)/\*>>>\*/', re.S)
 
 
-def lower(text: str, filename: str, entries: Iterable[str] = ()) -> str:
+def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "") -> str:
     """C++ for a host compiler: launches lowered, trampolines appended, first line `#line 1 "filename"`.
 
     entries: instantiations of template kernels that need a trampoline, such as ["add<half>", "ns::scale<float, 2>"];
-    plain kernels always have one. Raises SourceError as `parse` does, and for a launch that is not written right.
+    plain kernels always have one. around: the text of what the source includes, where kernels that it launches may
+    stand and what tells on which cores they run. Raises SourceError as `parse` does, and for a launch that is not written right.
     """
     text = clean(text)
     parse(text, filename)
     kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
-    body = _lower_launches(text, filename)
+    body = _lower_launches(text, filename, around)
     end = "" if body.endswith("\n") else "\n"
     return f'#line 1 "{quoted}"\n{body}{end}' + "\n".join(_trampolines(kernels, entries, filename, text)) + "\n"
 
 
-def _lower_launches(text: str, filename: str) -> str:
+def _lower_launches(text: str, filename: str, around: str) -> str:
     masked, lines = mask(text), Lines(text)
     macro = re.search(r"<<<", mask(text, directives=False))
     edits: list[tuple[int, int, str]] = []
+    crews = _crews(text, filename, around) if macro else {}
     for m in re.finditer(r"<<<", masked):
         def wrong(key: str, offset: int = m.start(), **numbers) -> SourceError:
             return SourceError(key, filename=filename, line=lines.line(offset), text=text, **numbers)
@@ -65,13 +67,25 @@ def _lower_launches(text: str, filename: str) -> str:
         if count != 3:
             raise wrong("source.launch_three", name=" ".join(name.split()), count=count)
         words = " ".join(mask(name).split()).replace('"', "'")
-        edits.append((name_at, m.end(), f'::twin::bind("{words}", ' + _BIND_HEAD.format(call=text[name_at:m.start()])))
+        aic, aiv = crews.get(words.partition("<")[0].rpartition("::")[2].strip(), (0, 1))
+        edits.append((name_at, m.end(), f'::twin::bind<{aic}, {aiv}>("{words}", ' + _BIND_HEAD.format(call=text[name_at:m.start()])))
         edits.append((close, close + 3, _BIND_TAIL))
     if macro and not edits and "<<<" not in masked:
         raise SourceError("source.launch_macro", filename=filename, line=lines.line(macro.start()), text=text)
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
+
+
+def _crews(text: str, filename: str, around: str) -> dict[str, tuple[int, int]]:
+    """name -> (cube cores, vector cores) of every kernel in reach."""
+    whole = around + "\n" + text
+    found = {}
+    for part in (around, text):
+        for kernel in all_kernels(part, filename) if "__global__" in part else ():
+            if kernel.defined or kernel.name not in found:
+                found[kernel.name] = crew(kernel, whole)
+    return found
 
 
 def _callee(masked: str, at: int) -> int | None:

@@ -9,7 +9,7 @@ import pytest
 from labkit import compiler, source
 from labkit.cxxscan import Outline, mask
 from labkit.diagnostics import CompileError
-from labkit.source import SourceError, lower, parse, structs, symbol, unlower
+from labkit.source import crew, SourceError, lower, parse, structs, symbol, unlower
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
@@ -30,7 +30,7 @@ struct half { uint16_t bits; };
 extern "C" { char twin_log[512]; }
 namespace twin {
 template <class F> struct Bound { F f; template <class... A> void operator()(A... a) const { f(a...); } };
-template <class F, class D> Bound<F> bind(const char* name, F f, unsigned blocks, D, void* stream) {
+template <int, int, class F, class D> Bound<F> bind(const char* name, F f, unsigned blocks, D, void* stream) {
     snprintf(twin_log, sizeof twin_log, "%s %u %p", name, blocks, stream);
     return {f};
 }
@@ -112,14 +112,14 @@ def test_outline_tells_functions_from_the_rest():
 
 # ---- kernels
 
-@pytest.mark.parametrize("head, kind, mix", [
-    ("extern \"C\" __global__ __aicore__", "vector", None), ("__aicore__ __global__", "vector", None),
-    ("__global__ __vector__", "vector", None), ("__global__ __cube__", "cube", None), ("__mix__(1, 2) __global__", "mix", (1, 2)),
-    ("__global__ __mix__ ( 1,1 )", "mix", (1, 1)), ("__global__ __aicore__ __schedmode__(1)", "vector", None),
-    ("[[maybe_unused]] __attribute__((noinline)) static inline __global__ __aicore__", "vector", None)])
-def test_qualifiers_in_any_order(head, kind, mix):
+@pytest.mark.parametrize("head, cores, mix", [
+    ("extern \"C\" __global__ __aicore__", (0, 1), None), ("__aicore__ __global__", (0, 1), None),
+    ("__global__ __vector__", (0, 1), None), ("__global__ __cube__", (1, 0), None), ("__mix__(1, 2) __global__", (1, 2), (1, 2)),
+    ("__global__ __mix__ ( 1,1 )", (1, 1), (1, 1)), ("__global__ __aicore__ __schedmode__(1)", (0, 1), None),
+    ("[[maybe_unused]] __attribute__((noinline)) static inline __global__ __aicore__", (0, 1), None)])
+def test_qualifiers_in_any_order(head, cores, mix):
     kernel = one(f"{head} void k(GM_ADDR x) {{}}")
-    assert (kernel.name, kernel.kind, kernel.mix, kernel.params[0].kind) == ("k", kind, mix, "gm")
+    assert (kernel.name, crew(kernel), kernel.mix, kernel.params[0].kind) == ("k", cores, mix, "gm")
     assert kernel.extern_c == head.startswith("extern")
 
 
@@ -127,11 +127,31 @@ def test_void_between_the_qualifiers():
     assert one("__global__ void __aicore__ k(GM_ADDR x) {}").name == "k"
 
 
-@pytest.mark.parametrize("body, kind", [
-    ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);", "vector"), ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);", "cube"),
-    ("KERNEL_TASK_TYPE(2, KERNEL_TYPE_MIX_AIC_1_2);", "mix"), ("Mmad(c, a, b, p);", "mix"), ("// Mmad(\n", "vector")])
-def test_kind_from_the_body(body, kind):
-    assert one(f"__global__ __aicore__ void k(GM_ADDR x) {{ {body} }}").kind == kind
+@pytest.mark.parametrize("body, cores", [
+    ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);", (0, 1)), ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);", (1, 0)),
+    ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0); Mmad(c, a, b, p);", (0, 1)),
+    ("KERNEL_TASK_TYPE(2, KERNEL_TYPE_MIX_AIC_1_2);", (1, 2)), ("KERNEL_TASK_TYPE_DEFAULT(AscendC::KERNEL_TYPE_MIX_AIC_1_1);", (1, 1)),
+    ("Mmad(c, a, b, p);", (1, 0)), ("TQue<TPosition::VECIN, 1> q; Mmad(c, a, b, p);", (1, 2)), ("// Mmad(\n", (0, 1)),
+    ("Matmul<A, B, C> mm;", (1, 2)), ("REGIST_MATMUL_OBJ(&pipe, ws, mm);", (1, 2)),
+    ("KERNEL_TASK_TYPE(1, KERNEL_TYPE_AIV_ONLY); KERNEL_TASK_TYPE(2UL, KERNEL_TYPE_MIX_AIC_1_1);", (0, 1))])
+def test_cores_from_the_body(body, cores):
+    assert crew(one(f"__global__ __aicore__ void k(GM_ADDR x) {{ {body} }}")) == cores
+
+
+def test_cores_by_tiling_key_and_from_what_is_included():
+    kernel = one("__global__ __aicore__ void k(GM_ADDR x) { KERNEL_TASK_TYPE(1, KERNEL_TYPE_AIV_ONLY); KERNEL_TASK_TYPE(2UL, KERNEL_TYPE_MIX_AIC_1_1); }")
+    assert crew(kernel, tiling_key=2) == (1, 1)
+    plain = one("__global__ __aicore__ void k(GM_ADDR x) { go(x); }")
+    assert crew(plain, "inline void go() { Mmad(c, a, b, p); }") == (1, 0)
+    assert crew(plain, "#define ASCENDC_CUBE_ONLY\n#include \"lib/matmul_intf.h\"\nMatmul<A> m;") == (1, 0)
+    assert crew(plain, "// Mmad(c)\n") == (0, 1)
+
+
+def test_a_launch_tells_the_cores():
+    lowered = lower("__global__ __mix__(1, 2) void k(GM_ADDR x) {}\nvoid f(void* s) { k<<<4, nullptr, s>>>(nullptr); }\n", "a.asc")
+    assert '::twin::bind<1, 2>("k"' in lowered
+    around = "__global__ __cube__ void g(GM_ADDR x) { }"
+    assert "::twin::bind<1, 0>" in lower("__global__ __aicore__ void k(GM_ADDR x) {}\nvoid f(void* s) { g<<<4, nullptr, s>>>(nullptr); }\n", "a.asc", around=around)
 
 
 @pytest.mark.parametrize("declared, expected", [

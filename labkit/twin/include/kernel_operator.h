@@ -6,6 +6,7 @@
 #include "twin/tensor.h"
 #include "twin/pipe.h"
 #include "twin/sync.h"
+#include "twin/cross.h"
 #include "twin/copy.h"
 #include "twin/vector.h"
 #include "twin/reduce.h"

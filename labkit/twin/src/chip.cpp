@@ -31,6 +31,9 @@ double Chip::get(const char* key) const {
 void Chip::ready() {
     hz = get("clock.hz");
     cores = uint32_t(get("cores.aiv"));
+    cube_cores = uint32_t(get("cores.aic"));
+    sync_all = get("sync.all") * hz;
+    cross_flag = get("sync.flag") * hz;
     for (int m = 0; m < int(Mem::Count); m++) size[m] = uint32_t(get((std::string("memory.") + kMems[m]).c_str()));
     in = {get("dma.in.latency"), get("dma.in.fast"), get("dma.in.slow")};
     out = {get("dma.out.latency"), get("dma.out.fast"), get("dma.out.slow")};

@@ -15,7 +15,7 @@ public:
     double get(const char* key) const;
 
     double hz = 0;
-    uint32_t cores = 0;
+    uint32_t cores = 0, cube_cores = 0;
     uint32_t size[int(Mem::Count)] = {};
     struct Dma { double latency, fast, slow; } in, out;     // cycles, bytes/cycle, bytes/cycle
     // Shared by all cores, bytes/cycle: alone, and while the other direction moves data; cached and past the L2.
@@ -24,6 +24,7 @@ public:
     float per_repeat[int(Op::Count)][11] = {};              // cycles a 256-byte repeat
     double conflict = 1;                                    // added per repeat when both sources share a bank group
     double scalar_issue = 0, scalar_access = 0, scalar_gm = 0;
+    double sync_all = 0, cross_flag = 0;                    // cycles
     double launch_head = 0, launch_per_core = 0;            // seconds
 private:
     std::unordered_map<std::string, double> values_;

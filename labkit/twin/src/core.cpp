@@ -41,16 +41,20 @@ void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedu
     events.reserve(std::min<size_t>(keep, 4096));
     output.clear();
     last = {nullptr, 0};
-    ub_peak = 0;
+    ub_peak = phase = turns = 0;
+    ordered = false;
+    pipe = nullptr;
     instructions = issues = 0;
 }
 
 void settle_writes();
 
-BlockResult Core::finish() {
+CoreResult Core::finish() {
     late.flush();
     settle_writes();
-    BlockResult r;
+    CoreResult r;
+    r.block = block;
+    r.core = slot();
     r.cycles = scalar_now;
     for (double t : free_at) r.cycles = std::max(r.cycles, t);
     r.findings = std::move(findings.list());
@@ -124,16 +128,17 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
 }
 
+void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here) {
+    GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
+    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered) w->hi = hi;
+    else gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line});
+}
+
 void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write) {
     if (!bytes) return;
     uint64_t lo = uint64_t(p), hi = lo + bytes;
     Here here = t.access.here;
-    if (write) {
-        if (!gm_writes.empty() && gm_writes.back().hi == lo && gm_writes.back().line == here.line)
-            gm_writes.back().hi = hi;
-        else
-            gm_writes.push_back({lo, hi, block, here.file, here.line});
-    }
+    if (write) note_gm_write(lo, hi, here);
     if (!checks) return;
     const Clock& now = known[int(t.access.pipe)];
     Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);
@@ -227,7 +232,7 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
         if (write || exact ? past > 0 : past >= 32)
             report("gm-view", false, here, Numbers().add("verb", write ? "write" : "read").add("bytes", bytes).add("over", past).add("view", g.bytes).add("argument", home->argument));
     }
-    if (!write && checks && !home->written && !gm.any_written(lo, hi)) {
+    if (!write && checks && !home->written && !phase && !ordered && !gm.any_written(lo, hi)) {
         bool own = false;
         for (const GmWrite& w : gm_writes) own = own || (w.lo < hi && lo < w.hi);
         if (!own) report("gm-uninit", true, here, Numbers().add("argument", home->argument).add("offset", lo - home->lo).add("bytes", bytes));

@@ -11,20 +11,20 @@ void Late::clear(bool on_) {
 }
 
 void Late::push(const Access& a, const Clock& known, std::function<void()> effect) {
-    waiting_[int(a.pipe)].push_back({a.number, known, std::move(effect)});
+    waiting_[int(a.pipe)].push_back({a.number, ++turn_, known, std::move(effect)});
 }
 
 void Late::keep(const Access& by, uint8_t* at, uint32_t bytes) {
     // Old bytes matter only to transfers that are still to come; those wait in the queues or will be issued soon.
     constexpr size_t kMost = 4096;
     if (overwritten_.size() == kMost) overwritten_.pop_front();
-    overwritten_.push_back({by, at, std::vector<uint8_t>(at, at + bytes)});
+    overwritten_.push_back({by, ++turn_, at, std::vector<uint8_t>(at, at + bytes)});
 }
 
 void Late::take_place(const Transfer& t) {
     std::vector<Overwritten*> unseen;
     for (auto it = overwritten_.rbegin(); it != overwritten_.rend(); ++it)
-        if (it->by.number > t.known.seen[int(it->by.pipe)]) unseen.push_back(&*it);
+        if (it->turn < t.turn && it->by.number > t.known.seen[int(it->by.pipe)]) unseen.push_back(&*it);
     auto swap = [](Overwritten* o) { std::swap_ranges(o->old.begin(), o->old.end(), o->at); };
     for (Overwritten* o : unseen) swap(o);  // newest first: back to what this transfer may see
     t.effect();

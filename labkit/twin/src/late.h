@@ -2,9 +2,9 @@
 // the numbers and not only in a finding.
 //
 // A transfer (MTE1, MTE2, MTE3, FIX) is put by, with what its pipe knew when it was issued. It takes place when an
-// instruction that knows it to be done is issued, at the latest when the block ends. Results of the vector and the cube
-// unit are "late" for those who have not waited for them: what they overwrote is kept, and a transfer that does not know
-// of them reads the old bytes.
+// instruction that knows it to be done is issued, at the latest when the block ends: by then its source may have been
+// overwritten. Results of the vector and the cube unit are late in their turn for a later transfer that has not waited
+// for them: what they overwrote is kept, and that transfer reads the old bytes.
 #pragma once
 #include <deque>
 #include <functional>
@@ -28,11 +28,13 @@ public:
 private:
     struct Transfer {
         uint32_t number;
+        uint64_t turn;  // in program order
         Clock known;
         std::function<void()> effect;
     };
     struct Overwritten {
         Access by;
+        uint64_t turn;
         uint8_t* at;
         std::vector<uint8_t> old;
     };
@@ -40,6 +42,7 @@ private:
     void take_place(const Transfer&);
     std::deque<Transfer> waiting_[kPipes];
     std::deque<Overwritten> overwritten_;
+    uint64_t turn_ = 0;
 };
 
 }  // namespace twin

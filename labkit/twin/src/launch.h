@@ -8,25 +8,31 @@
 
 namespace twin {
 
+// The cores that a block of the launch has.
+struct Crew {
+    uint32_t aic = 0, aiv = 1;
+    bool mixed() const { return aic && aiv; }
+};
+
 struct Launch {
     std::string kernel;
     uint32_t blocks = 1;
+    Crew crew;
     std::vector<GmRange> ranges;
     size_t keep_events = 8192;  // for the timeline, all blocks together
     bool checks = true;
-    Kind kind = Kind::AIV;
     Schedule schedule = Schedule::Program;
+    std::function<void()> body[2];  // what a core of each kind runs
 };
 
 struct LaunchResult {
-    std::vector<BlockResult> blocks;
-    std::vector<Finding> across;  // findings that belong to no single block
-    double seconds = 0;           // modelled
+    std::vector<CoreResult> cores;  // block by block: the AIVs, then the AIC
+    std::vector<Finding> across;    // findings that belong to no single core
+    double seconds = 0;             // modelled
     bool finished = true;
 };
 
-LaunchResult run(const Launch&, const std::function<void()>& body, int threads);
-
+LaunchResult run(const Launch&, int threads);
 // Calls this in place of exit when a kernel calls it. It must not return.
 void when_leaving(void (*)(void* caller));
 

@@ -33,7 +33,8 @@ struct GmRange {  // a tensor that the launch may touch
 
 struct GmWrite {
     uint64_t lo, hi;
-    uint32_t block;
+    uint32_t block, phase;
+    bool ordered;
     const char* file;
     int line;
 };
@@ -44,7 +45,9 @@ struct BufferView {  // what InitBuffer laid out, for the memory ruler
     uint16_t group, index;
 };
 
-struct BlockResult {
+struct CoreResult {
+    uint32_t block = 0;
+    uint8_t core = 0;  // as in TimelineEvent
     std::vector<Finding> findings;
     std::vector<TimelineEvent> events;
     std::vector<GmWrite> writes;
@@ -68,7 +71,7 @@ class Core {
 public:
     static constexpr uint64_t kNever = ~0ull;
     void start(const Seat&, uint32_t sharing, size_t keep_events, Schedule);
-    BlockResult finish();
+    CoreResult finish();
 
     // ---- one instruction: order it, check and book its operands, cost it
     struct Ticket {
@@ -79,6 +82,7 @@ public:
     Ticket issue(Pipe, Op, Here);
     void retire(const Ticket&, double cycles, uint64_t bytes);
     void book(const Ticket&, Loc, uint32_t bytes, bool write);
+    void note_gm_write(uint64_t lo, uint64_t hi, Here);
     void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write);
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, Here here) {
@@ -167,6 +171,12 @@ public:
     Here last{nullptr, 0};
     Seat seat;
     uint32_t block = 0, sharing = 1, ub_peak = 0;
+    uint32_t phase = 0;    // how often all cores have met
+    uint32_t turns = 0;
+    bool ordered = false;  // has waited for another core: what it shares with it may well be in order
+    class Team* team = nullptr;
+    Core* cube = nullptr;    // the AIC of the same block; of a cube core, itself
+    void* pipe = nullptr;    // the kernel's own TPipe
     uint8_t slot() const { return seat.kind == Kind::AIC ? 2 : uint8_t(seat.sub); }
     uint64_t instructions = 0, issues = 0;  // issues: of them, those that are not the scalar unit's own
     size_t keep_events = 0;

@@ -45,11 +45,11 @@ sem_t g_event;
 
 constexpr int kLeft = -1;  // in place of a signal: the kernel called exit
 
-const char* g_kernel = "";   // the library that is being played
+const char* g_kernels[2] = {"", ""};  // the libraries that are being played
 
 bool in_kernel(void* pc) {
     Dl_info info{};
-    return dladdr(pc, &info) && info.dli_fname && !std::strcmp(info.dli_fname, g_kernel);
+    return dladdr(pc, &info) && info.dli_fname && (!std::strcmp(info.dli_fname, g_kernels[0]) || !std::strcmp(info.dli_fname, g_kernels[1]));
 }
 
 thread_local sigjmp_buf t_walk;
@@ -110,7 +110,7 @@ void catch_faults() {
 }
 
 struct Request {
-    std::string so, entry, kernel;
+    std::string so, cube_so, entry, kernel;  // cube_so: the same source compiled for the AIC, where there is one
     std::vector<std::vector<uint8_t>> values;
     Launch launch;
     double timeout = 10;
@@ -151,6 +151,8 @@ bool read_request(Request& r) {
         size_t eq = line.find('=');
         std::string key = line.substr(0, eq), value = line.substr(eq + 1);
         if (key == "so") r.so = value;
+        else if (key == "cube_so") r.cube_so = value;
+        else if (key == "crew") r.launch.crew = {uint32_t(value.at(0) - '0'), uint32_t(value.at(2) - '0')};
         else if (key == "entry") r.entry = value;
         else if (key == "kernel") r.launch.kernel = r.kernel = value;
         else if (key == "blocks") r.launch.blocks = uint32_t(std::stoul(value));
@@ -218,19 +220,19 @@ void answer(const Request& q, const LaunchResult& r, const std::string& fault = 
     double busy[kPipes] = {}, cycles = 0;
     uint64_t instructions = 0;
     uint32_t ub = 0;
-    for (const auto& b : r.blocks) {
+    for (const auto& b : r.cores) {
         for (const auto& f : b.findings) findings.push_back(finding_json(f));
         events.insert(events.end(), b.events.begin(), b.events.end());
         output += b.output;
         if (!b.output.empty() && b.output.back() != '\n') output += '\n';
-        for (int p = 0; p < kPipes; p++) busy[p] += b.busy[p] / double(r.blocks.size()) / chip.hz * 1e6;
+        for (int p = 0; p < kPipes; p++) busy[p] += b.busy[p] / double(r.cores.size()) / chip.hz * 1e6;
         cycles = std::max(cycles, b.cycles);
         instructions += b.instructions;
         ub = std::max(ub, b.ub_peak);
     }
     for (const auto& f : r.across) findings.push_back(finding_json(f));
-    if (!r.blocks.empty())
-        for (const auto& v : r.blocks[0].buffers)
+    if (!r.cores.empty())
+        for (const auto& v : r.cores[0].buffers)
             buffers.push_back("[" + std::to_string(v.addr) + "," + std::to_string(v.bytes) + "," + std::to_string(v.pos) + "," + std::to_string(v.kind) + "," + std::to_string(v.group) + "," + std::to_string(v.index) + "]");
     std::vector<std::string> busy_text;
     for (double b : busy) busy_text.push_back(number(b));
@@ -262,36 +264,53 @@ std::string fault_json(const char* kind) {
            ",\"line\":" + std::to_string(last.line) + "}";
 }
 
+using Entry = void (*)(const void* const*);
+
+Entry find_entry(const std::string& so, const std::string& name, std::string& why) {
+    static std::map<std::string, void*> loaded;  // a library's name tells its content, so it is loaded once
+    void*& handle = loaded[so];
+    if (!handle) handle = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* entry = handle ? dlsym(handle, name.c_str()) : nullptr;
+    const char* error = entry ? nullptr : dlerror();
+    if (!entry) why = error ? error : "no such entry";
+    return reinterpret_cast<Entry>(entry);
+}
+
+void give_fault_stack() {  // the handler needs one of its own: the kernel's may be what overflowed
+    static thread_local std::unique_ptr<char[]> spare;
+    if (spare) return;
+    spare.reset(new char[65536]);
+    stack_t s{};
+    s.ss_sp = spare.get();
+    s.ss_size = 65536;
+    sigaltstack(&s, nullptr);
+}
+
 // Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
 void serve(const Request& q) {
-    using Entry = void (*)(const void* const*);
-    static std::map<std::string, void*> loaded;  // a library's name tells its content, so it is loaded once
-    void*& handle = loaded[q.so];
-    if (!handle) handle = dlopen(q.so.c_str(), RTLD_NOW | RTLD_LOCAL);
-    Entry entry = handle ? reinterpret_cast<Entry>(dlsym(handle, q.entry.c_str())) : nullptr;
-    if (!entry) {
-        const char* why = dlerror();
+    std::string why;
+    Entry entry[2] = {};
+    if (q.launch.crew.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
+    if (q.launch.crew.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
+    if (!why.empty()) {
         LaunchResult none;
         none.finished = false;
-        return answer(q, none, "{\"kind\":\"load\",\"what\":" + json_string(why ? why : "no such entry") + "}");
+        return answer(q, none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
     }
-    g_kernel = q.so.c_str();
+    g_kernels[0] = q.so.c_str();
+    g_kernels[1] = q.cube_so.c_str();
     std::vector<const void*> args;
     for (auto& v : q.values) args.push_back(v.data());
 
     LaunchResult result;
     std::thread worker([&] {
-        result = run(q.launch, [&] {
-            static thread_local std::unique_ptr<char[]> spare;  // a stack for the fault handler
-            if (!spare) {
-                spare.reset(new char[65536]);
-                stack_t s{};
-                s.ss_sp = spare.get();
-                s.ss_size = 65536;
-                sigaltstack(&s, nullptr);
-            }
-            entry(args.data());
-        }, q.threads);
+        Launch launch = q.launch;
+        for (int k = 0; k < 2; k++)
+            launch.body[k] = [&, k] {
+                give_fault_stack();
+                entry[k](args.data());
+            };
+        result = run(launch, q.threads);
         sem_post(&g_event);
     });
     auto until = std::chrono::system_clock::now() + std::chrono::duration<double>(q.timeout);
@@ -318,10 +337,10 @@ void serve(const Request& q) {
     LaunchResult none;
     none.finished = false;
     if (g_fault.where) {
-        BlockResult b;
+        CoreResult b;
         b.findings = g_fault.where->findings.list();
         b.output = g_fault.where->output;
-        none.blocks.push_back(std::move(b));
+        none.cores.push_back(std::move(b));
     }
     answer(q, none, fault_json(kind));
     _exit(3);

@@ -55,16 +55,14 @@ void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here h
     core->instructions++;
     core->scalar_now += chip.scalar_gm;
     core->busy[0] += chip.scalar_gm;
-    if (write) {
-        if (!core->gm_writes.empty() && core->gm_writes.back().hi == lo && core->gm_writes.back().line == here.line)
-            core->gm_writes.back().hi = lo + size;
-        else
-            core->gm_writes.push_back({lo, lo + size, core->block, here.file, here.line});
-    }
+    if (write) core->note_gm_write(lo, lo + size, here);
     return g.ptr;
 }
 
-int64_t block_idx() { return core->block; }
+int64_t block_idx() { return core->seat.kind == Kind::AIV ? core->block * core->seat.subs + core->seat.sub : core->block; }
+int64_t sub_block_idx() { return core->seat.sub; }
+int64_t sub_block_num() { return core->seat.subs; }
+void*& current_pipe() { return core->pipe; }
 int64_t block_num() { return core->seat.blocks; }
 int64_t cycles() { return int64_t(core->scalar_now / chip.hz * 50e6); }  // GetSystemCycle ticks at 50 MHz on A2
 

@@ -139,6 +139,17 @@ void barrier(Pipe, Here);
 int event_id(Pipe from, Pipe to, bool reserve, Here);
 void event_release(Pipe from, Pipe to, int id, Here);
 
+// ---- synchronisation of cores
+void cross_set(int mode, Pipe, int id, Here);
+void cross_wait(int id, Here);
+void sync_all(bool only_vector, Here);
+void sync_all(bool only_vector, Gm, Loc, int32_t used, Here);
+void block_set(int32_t block, int32_t event, Here);
+void block_wait(int32_t block, int32_t event, Here);
+void turn_wait(Here);
+void turn_pass(Here);
+void let_others_play();  // in a loop that reads GM until another core has written
+
 // ---- scalar access: where the `size` bytes at `offset` are, once all checks are through. Never null: an access that
 // was refused gets a place of its own. (A pointer and references, because kernels do this in their innermost loops.)
 void* element(const Loc&, uint32_t offset, uint32_t size, bool write, Here);
@@ -147,12 +158,15 @@ void* element(const Gm&, uint64_t offset, uint32_t size, bool write, Here);
 // ---- system
 int64_t block_idx();
 int64_t block_num();
+int64_t sub_block_idx();
+int64_t sub_block_num();
+void*& current_pipe();  // where a core keeps its TPipe
 int64_t cycles();
 void say(const char* fmt, ...);
 void dump(Dt, Loc, uint32_t desc, uint32_t n, Here);
 void dump(Dt, Gm, uint32_t desc, uint32_t n, Here);
 [[noreturn]] void fail_assert(const char* expr, const char* text, Here);
-void run_blocks(const char* name, uint32_t blocks, void* stream, void (*body)(void*), void* closure, Here);
+void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* stream, const char* call, void* closure, Here);
 
 // ---- scalar conversions that half and bfloat16_t need
 float half_to_float(uint16_t);

@@ -1,10 +1,23 @@
-// What `kernel<<<blocks, dynamic UB, stream>>>(args)` is lowered to: bind(...)(args) runs the body once a block.
+// What `kernel<<<blocks, dynamic UB, stream>>>(args)` is lowered to: bind<cores>(...)(args) runs the body on each core.
+//
+// A kernel with work for cube cores is compiled a second time, for them. Both compilations have the same call here; it
+// is known by the type of its closure, so that the launcher finds the cube cores' body of a call made by the host.
 #pragma once
+#include <typeinfo>
+
 #include "twin/abi.h"
 
 namespace twin {
 
-template <typename F> struct Bound {
+bool know_call(const char* type, void (*body)(void*));
+
+template <typename Once> struct Call {
+    static void body(void* c) { (*static_cast<Once*>(c))(); }
+    static const bool known;
+};
+template <typename Once> const bool Call<Once>::known = know_call(typeid(Once).name(), &Call<Once>::body);
+
+template <int aic, int aiv, typename F> struct Bound {  // aic, aiv: the cores of a block
     const char* name;
     F body;
     uint32_t blocks;
@@ -13,11 +26,12 @@ template <typename F> struct Bound {
     template <typename... Args> void operator()(Args... args) const {
         auto once = [&] { body(args...); };
         using Once = decltype(once);
-        run_blocks(name, blocks, stream, [](void* c) { (*static_cast<Once*>(c))(); }, &once, here);
+        (void)Call<Once>::known;
+        run_blocks(name, blocks, aic, aiv, stream, typeid(Once).name(), &once, here);
     }
 };
-template <typename F, typename D> Bound<F> bind(const char* name, F body, uint32_t blocks, D, void* stream, TWIN_HERE) {
-    return Bound<F>{name, body, blocks, stream, here};
+template <int aic, int aiv, typename F, typename D> Bound<aic, aiv, F> bind(const char* name, F body, uint32_t blocks, D, void* stream, TWIN_HERE) {
+    return Bound<aic, aiv, F>{name, body, blocks, stream, here};
 }
 
 }  // namespace twin

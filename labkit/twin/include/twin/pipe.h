@@ -90,10 +90,7 @@ public:
     template <auto event> void ReleaseEventID(int32_t id, TWIN_HERE) {
         ::twin::event_release(::twin::Pipe(int(event) >> 4), ::twin::Pipe(int(event) & 15), id, here);
     }
-    static TPipe*& current() {
-        static thread_local TPipe* pipe = nullptr;
-        return pipe;
-    }
+    static TPipe*& current() { return (TPipe*&)::twin::current_pipe(); }
 private:
     static int32_t fetch(int event, bool reserve, ::twin::Here here) {
         return ::twin::event_id(::twin::Pipe(event >> 4), ::twin::Pipe(event & 15), reserve, here);

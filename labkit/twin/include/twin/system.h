@@ -6,8 +6,8 @@ namespace AscendC {
 
 inline int64_t GetBlockIdx() { return ::twin::block_idx(); }
 inline int64_t GetBlockNum() { return ::twin::block_num(); }
-inline int64_t GetSubBlockNum() { return 1; }
-inline int64_t GetSubBlockIdx() { return 0; }
+inline int64_t GetSubBlockNum() { return ::twin::sub_block_num(); }
+inline int64_t GetSubBlockIdx() { return ::twin::sub_block_idx(); }
 inline int64_t GetSystemCycle() { return ::twin::cycles(); }
 inline int64_t GetDataBlockSizeInBytes() { return 32; }
 inline void InitSocState() {}

@@ -52,6 +52,20 @@ struct int4b_t {  // a value of its own in a register; in memory two share a byt
     operator int8_t() const { return int8_t(int8_t(storage << 4) >> 4); }
 };
 
+// A kernel with work for both kinds of cores is compiled once for each.
+namespace AscendC {
+constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
+}
+#ifdef TWIN_CUBE_CORE
+constexpr int32_t g_coreType = AscendC::AIC;
+#else
+constexpr int32_t g_coreType = AscendC::AIV;
+#endif
+#define ASCEND_IS_AIV constexpr(g_coreType == AscendC::AIV)
+#define ASCEND_IS_AIC constexpr(g_coreType == AscendC::AIC)
+#define ASCEND_IS_NOT_AIV constexpr(g_coreType != AscendC::AIV)
+#define ASCEND_IS_NOT_AIC constexpr(g_coreType != AscendC::AIC)
+
 namespace AscendC {
 
 using ::int4b_t;

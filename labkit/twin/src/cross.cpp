@@ -1,0 +1,115 @@
+// What a kernel says to synchronise cores with each other.
+#include <algorithm>
+
+#include "team.h"
+
+namespace twin {
+
+namespace {
+
+// From here on, what this core reads and writes in GM may be ordered with other cores' accesses by what it waited for.
+void go_on(double at) {
+    core->scalar_now = std::max(core->scalar_now, at);
+    for (double& r : core->ready_at) r = std::max(r, core->scalar_now);
+}
+
+double everything_done() {
+    core->join_all();
+    return core->scalar_now;
+}
+
+void meet(const char* call, int barrier, uint32_t cores, Here here) {
+    core->last = here;
+    auto mine = core->team->arrive(barrier, cores, everything_done());
+    wait_until(call, here, [=, team = core->team] { return team->met(mine); });
+    go_on(core->team->met_at(mine) + chip.sync_all);
+    core->phase++;
+}
+
+uint64_t key(uint32_t block, uint32_t event) { return uint64_t(event) << 32 | block; }
+
+}  // namespace
+
+void cross_set(int mode, Pipe pipe, int id, Here here) {
+    core->last = here;
+    if (!core->seat.mixed && mode != 0 && !(mode == 1 && core->seat.subs > 1)) {
+        core->report("cross-mode", true, here, Numbers().add("mode", mode).add("core", core->seat.kind == Kind::AIC ? "AIC" : "AIV"));
+        throw Stop{};
+    }
+    int p = int(pipe);
+    if (core->late.on) core->late.settle(core->known[p]);
+    core->scalar_now += chip.scalar_issue;
+    core->team->set(*core, mode, id & 15, std::max({core->scalar_now, core->free_at[p], core->ready_at[p]}));
+}
+
+void cross_wait(int id, Here here) {
+    core->last = here;
+    id &= 15;
+    wait_until("CrossCoreWaitFlag", here, [=, c = core] { return c->team->received(*c, id); });
+    go_on(core->team->take(*core, id) + chip.cross_flag);
+    core->ordered = true;
+}
+
+void sync_all(bool only_vector, Here here) {
+    const Team& t = *core->team;
+    bool cube = core->seat.kind == Kind::AIC;
+    if (only_vector && cube) {
+        if (core->seat.mixed) return;  // the vector cores meet without it
+        core->stop("sync-kind", here, Numbers().add("core", "AIC"));
+    }
+    if (!only_vector && !core->seat.mixed && !cube) core->stop("sync-kind", here, Numbers().add("core", "AIV"));
+    uint32_t cores = t.blocks * (only_vector ? t.aiv : t.aic + t.aiv);
+    meet("SyncAll", only_vector ? 0 : 1, cores, here);
+}
+
+void sync_all(bool only_vector, Gm, Loc, int32_t used, Here here) {
+    const Team& t = *core->team;
+    if (core->seat.kind == Kind::AIC) return;  // the form in GM is one of vector cores
+    meet("SyncAll", 2, used > 0 ? uint32_t(used) : t.blocks * t.aiv, here);
+    (void)only_vector;
+}
+
+void block_set(int32_t block, int32_t event, Here here) {
+    core->last = here;
+    if (core->seat.kind == Kind::AIC) return;
+    double at = everything_done();
+    uint64_t k = key(uint32_t(block), uint32_t(event));
+    wait_until("IBSet", here, [=, team = core->team] { return !team->posted(k); });
+    core->team->post(k, at);
+    core->ordered = true;
+}
+
+void block_wait(int32_t block, int32_t event, Here here) {
+    core->last = here;
+    if (core->seat.kind == Kind::AIC) return;
+    everything_done();
+    uint64_t k = key(uint32_t(block), uint32_t(event));
+    wait_until("IBWait", here, [=, team = core->team] { return team->posted(k); });
+    go_on(core->team->collect(k) + chip.cross_flag);
+    core->ordered = true;
+}
+
+// The blocks one after the other: block 0 may go at once, each passes the turn on.
+constexpr uint32_t kTurn = 0xffff;
+
+void turn_wait(Here here) {
+    core->last = here;
+    if (core->seat.kind == Kind::AIC) return;
+    core->ordered = true;
+    uint64_t k = key(uint32_t(block_idx()), kTurn);
+    if (core->turns++ == 0 && block_idx() == 0) return;
+    wait_until("WaitPreBlock", here, [=, team = core->team] { return team->posted(k); });
+    go_on(core->team->collect(k) + chip.cross_flag);
+}
+
+void turn_pass(Here here) {
+    core->last = here;
+    if (core->seat.kind == Kind::AIC) return;
+    core->ordered = true;
+    double at = everything_done();
+    uint32_t next = uint32_t(block_idx()) + 1;
+    if (next < core->team->blocks * core->team->aiv) core->team->post(key(next, kTurn), at);
+    else core->team->post(key(0, kTurn), at);
+}
+
+}  // namespace twin

@@ -1,0 +1,28 @@
+// A function with a stack of its own, that can stop in the middle and go on later. Cores that wait for one another are
+// fibers of one host thread, so that a launch needs no thread a core and runs the same way every time.
+#pragma once
+#include <ucontext.h>
+
+#include <functional>
+#include <memory>
+
+namespace twin {
+
+class Fiber {
+public:
+    Fiber();
+    ~Fiber();
+    Fiber(const Fiber&) = delete;
+    void begin(std::function<void()> body);  // to run at the next resume
+    void resume();                           // returns when the body yields or ends
+    void yield();                            // called by the body
+    bool done() const { return done_; }
+private:
+    static void enter(unsigned low, unsigned high);
+    ucontext_t here_{}, back_{};
+    std::function<void()> body_;
+    char* stack_ = nullptr;
+    bool done_ = true;
+};
+
+}  // namespace twin
