@@ -1,0 +1,4 @@
+// The host side of the advanced API: tilings and temporary sizes. Host code only; no kernel header includes it.
+#pragma once
+#include "tiling/platform/platform_ascendc.h"
+#include "twin/matmul_tiling.h"
