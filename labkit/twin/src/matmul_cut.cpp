@@ -153,7 +153,7 @@ struct Search {
         for (int d = 1; d <= most; d++) {
             for (int64_t g : {grain, step > 1 ? step : unit[axis], int64_t(0)}) {
                 int64_t s = g == 0 ? (step == 1 && whole % d == 0 ? whole / d : whole) : std::min(up(parts(whole, d), g), whole);
-                if (step > 1) s = std::min(up(s, step), up(whole, step));
+                if (s < whole) s = std::min(up(s, step), whole);
                 if (t.single_max[axis] > 0 && s > t.single_max[axis]) continue;
                 if (t.single_min[axis] > 0 && s < std::min(t.single_min[axis], whole)) continue;
                 if (g == 0 && d > 1 && s % unit[axis]) continue;  // an even cut that no fractal fits is none
