@@ -1,13 +1,14 @@
 """Which names the Ascend C headers of the twin offer: for "did you mean", and for names that only lack their scope."""
 from __future__ import annotations
 
+import csv
 import difflib
 import re
 from collections.abc import Iterable
 from functools import lru_cache
 
 from .cxxscan import mask
-from .paths import twin_dir
+from .paths import repo_root, twin_dir
 
 _PRIVATE = re.compile(r"TWIN_|Twin|_H$|__LABKIT")
 
@@ -66,3 +67,18 @@ def close(name: str, more: Iterable[str] = (), candidates: Iterable[str] | None 
     found = difflib.get_close_matches(name, sorted(pool), n=1, cutoff=0.8 if len(name) > 4 else 0.85)
     return found[0] if found else ""
 
+
+
+@lru_cache(maxsize=1)
+def documented() -> dict[str, tuple[bool, str]]:
+    """Every name of the public Ascend C reference: (whether Atlas A2 has it, its page), from data/ascendc_api.csv."""
+    table = repo_root() / "data" / "ascendc_api.csv"
+    if not table.is_file():
+        return {}
+    with table.open(encoding="utf-8", newline="") as file:
+        return {row["name"]: (row["on_a2"] == "yes", row["page"]) for row in csv.DictReader(file)}
+
+
+def absent(name: str) -> bool:
+    """Whether `name` is Ascend C's and the twin has no such thing."""
+    return name in documented() and not re.search(rf"\b{re.escape(name)}\b", "\n".join(_headers()))

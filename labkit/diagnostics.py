@@ -127,6 +127,8 @@ class _Story:
     def tell(self, errors: list[Diagnostic]) -> list[dict]:
         if braces := self._braces(errors):
             return [braces]  # everything else the compiler says follows from it
+        if absent := self._absent(errors):
+            return absent
         places = [self._place(error) for error in errors]
         moved = {(e.file, e.line) for e, p in zip(errors, places) if e.file == p.file and e.line > p.line}
         kept: list[tuple[int, dict]] = []
@@ -142,6 +144,17 @@ class _Story:
         if any(rank == 0 for rank, _ in kept):
             kept = [one for one in kept if one[0] < 2]  # the lab's own trampolines fail only because of the learner's text
         return [problem for _, problem in sorted(kept, key=lambda one: one[0])]
+
+    def _absent(self, errors: list[Diagnostic]) -> list[dict]:
+        """One line for each API that the twin lacks, where it is first used."""
+        from .hints import absent
+        found: dict[str, dict] = {}
+        for error in errors:
+            if lacking := absent(error):
+                name, (what, hint) = lacking
+                place = self._place(error)
+                found.setdefault(name, _problem(place.file, place.line, self._column(place), what or "", hint, raw=error.message))
+        return list(found.values())
 
     # -- where
 

@@ -95,6 +95,16 @@ def undeclared(message: str) -> str:
     return next((m["name"] for p in _UNKNOWN if (m := p.search(message))), "")
 
 
+def absent(error: Diagnostic) -> tuple[str, Advice] | None:
+    """(name, advice) when the error is that the twin lacks a documented name: then nothing else matters."""
+    name = undeclared(error.message).rpartition("::")[2]
+    if not name or not apinames.absent(name):
+        return None
+    on_a2, page = apinames.documented()[name]
+    instead = messages.text(f"instead.{name}") if messages.has(f"instead.{name}") else messages.text("instead.other" if on_a2 else "instead.not_on_a2")
+    return name, say("hint.absent" if on_a2 else "hint.not_on_a2", name=name, page=page, instead=instead)
+
+
 def _claimed(error: Diagnostic, scene: Scene) -> Advice | None:
     """Names that circulate and never existed."""
     name = undeclared(error.message).removeprefix("AscendC::")
