@@ -12,5 +12,6 @@
 #include "twin/reduce.h"
 #include "twin/gather.h"
 #include "twin/sort.h"
+#include "twin/transpose.h"
 #include "twin/system.h"
 #include "twin/launch.h"
