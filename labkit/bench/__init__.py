@@ -27,8 +27,8 @@ class Row:
 
 def main(slow: bool = False, as_json: bool = False) -> list[Row]:
     """Measures and prints. slow adds torch's load_inline (about a minute) and, where installed, Triton's interpreter."""
-    from labkit.bench import loop, throughput
-    rows = [*throughput.rows(), *loop.rows()]
+    from labkit.bench import cost, loop, throughput
+    rows = [*throughput.rows(), *loop.rows(), *cost.rows()]
     if slow:
         rows += [*throughput.triton_rows(), *loop.slow_rows()]
     if as_json:
@@ -44,4 +44,6 @@ def main(slow: bool = False, as_json: bool = False) -> list[Row]:
 
 
 def _time(seconds: float) -> str:
+    if seconds < 1e-5:
+        return f"{seconds * 1e9:.0f} ns"
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.2f} ms"
