@@ -58,8 +58,8 @@ class Finding:
 class LaunchRecord:
     """One launch. Times in microseconds; time_kind says whether they are modelled or measured.
 
-    timeline: records (block, pipe, op, line, bytes, start, end); it may be cut, timeline_total counts all instructions.
-    busy: mean over the blocks of each pipe's busy time. buffers: how the kernel laid out UB. wall_s: host seconds spent.
+    timeline: records (block, core, pipe, op, line, bytes, start, end); core 0 and 1 are a block's AIVs, 2 its AIC. It may
+    be cut, timeline_total counts all instructions. busy: each pipe's busy time, the mean over the cores that have it. buffers: how the kernel laid out UB. wall_s: host seconds spent.
     """
     target: str
     kernel: str

@@ -114,7 +114,7 @@ def _finding(panels, lanes_by_panel: list[list[Lane]], low: float, high: float) 
         return text("fig_time_empty")
     busiest = max(lanes, key=lambda lane: lane.busy_us)
     both = max(overlap([x for x in lanes if x.block == block and x.pipe != "S"]) for block in {x.block for x in lanes})
-    said = text("fig_time_finding", total=time_text(_duration(trace)), us=time_text(span), kind=kind_text(trace.kind), pipe=busiest.pipe,
+    said = text("fig_time_finding", total=time_text(_duration(trace)), us=time_text(span), kind=kind_text(trace.kind), pipe=busiest.label,
                 share=percent(busiest.busy_us / span), both=percent(both / span))
     if trace.total > len(trace.rows):
         said = join(said, text("fig_time_cut", n=f"{len(trace.rows):,}", total=f"{trace.total:,}"))
@@ -173,7 +173,7 @@ def _draw(panels, low: float, high: float, max_bars: int, title: str) -> Figure:
 
 def _lane(c: Canvas, lane: Lane, trace: Trace, y: float, low: float, us_per_px: float, span: float) -> None:
     fill = FILLS.get(lane.pipe, "grey")
-    c.text(16, y + 10, lane.pipe, "b")
+    c.text(16, y + 10, lane.label, "b")
     c.text(16, y + 23, shorten(trace.op(lane.main_op), LEFT - 26, 11), "s m")
     c.text(EDGE, y + 15, percent(lane.busy_us / span), "e b")
     c.rect(LEFT, y, RIGHT - LEFT, BAR, cls="q", rx=2)
@@ -199,7 +199,7 @@ def _lane(c: Canvas, lane: Lane, trace: Trace, y: float, low: float, us_per_px: 
 
 def _row(lane: Lane, trace: Trace, span: float, name_block: bool) -> str:
     block = text("fig_block", block=lane.block) + " " if name_block else ""
-    return block + text("fig_lane_row", pipe=lane.pipe, share=percent(lane.busy_us / span), us=time_text(lane.busy_us),
+    return block + text("fig_lane_row", pipe=lane.label, share=percent(lane.busy_us / span), us=time_text(lane.busy_us),
                         n=f"{len(lane.rows):,}", op=trace.op(lane.main_op))
 
 

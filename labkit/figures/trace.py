@@ -74,6 +74,11 @@ class Lane:
     rows: np.ndarray
     spans: np.ndarray  # (k, 2) disjoint busy intervals, us
     bars: list[Bar] = field(default_factory=list)
+    core: str = ""     # "AIC", "AIV0" ... in a launch whose blocks have several cores
+
+    @property
+    def label(self) -> str:
+        return f"{self.core} {self.pipe}".strip()
 
     @property
     def busy_us(self) -> float:
@@ -99,17 +104,29 @@ def _rank(pipe: str) -> int:
     return LANE_ORDER.index(pipe) if pipe in LANE_ORDER else len(LANE_ORDER)
 
 
+CORES = ["AIV0", "AIV1", "AIC"]  # as LaunchRecord.timeline numbers the cores of a block
+
+
+def _cores(rows: np.ndarray) -> list[tuple[int, str]]:
+    """(number, name) of the cores that a block has, the cube core first; the name is empty where there is but one."""
+    there = np.unique(rows["core"]).tolist() if "core" in rows.dtype.names else []
+    if len(there) < 2:
+        return [(-1, "")]
+    return [(core, CORES[core] if core < len(CORES) else f"core {core}") for core in sorted(there, reverse=True)]
+
+
 def lanes_of(trace: Trace, blocks: list[int], t0: float, t1: float) -> list[Lane]:
-    """Lanes that are not empty in [t0, t1], block by block in LANE_ORDER; instructions are clipped to the window."""
+    """Lanes that are not empty in [t0, t1], block by block, core by core, in LANE_ORDER; instructions are clipped to the window."""
     lanes = []
-    for block in blocks:
+    for block, (core, name) in ((block, core) for block in blocks for core in _cores(trace.rows)):
         mine = trace.rows[trace.rows["block"] == block]
+        mine = mine if core < 0 else mine[mine["core"] == core]
         mine = mine[(mine["end"] > t0) & (mine["start"] < t1)].copy()
         mine["start"], mine["end"] = np.maximum(mine["start"], t0), np.minimum(mine["end"], t1)
         for code in sorted(set(mine["pipe"].tolist()), key=lambda p: (_rank(trace.pipe(p)), p)):
             rows = mine[mine["pipe"] == code]
             rows = rows[np.lexsort((rows["end"], rows["start"]))]
-            lanes.append(Lane(block, trace.pipe(code), rows, _spans(rows["start"], rows["end"])))
+            lanes.append(Lane(block, trace.pipe(code), rows, _spans(rows["start"], rows["end"]), core=name))
     return lanes
 
 
