@@ -218,7 +218,6 @@ void answer(const Request& q, const LaunchResult& r, const std::string& fault = 
     std::vector<TimelineEvent> events;
     std::string output;
     double busy[kPipes] = {}, cycles = 0;
-    int having[kPipes] = {};  // cores that have this pipe
     uint64_t instructions = 0;
     uint32_t ub = 0;
     for (const auto& b : r.cores) {
@@ -226,10 +225,7 @@ void answer(const Request& q, const LaunchResult& r, const std::string& fault = 
         events.insert(events.end(), b.events.begin(), b.events.end());
         output += b.output;
         if (!b.output.empty() && b.output.back() != '\n') output += '\n';
-        for (int p = 0; p < kPipes; p++) {
-            busy[p] += b.busy[p] / chip.hz * 1e6;
-            having[p] += Pipe(p) == Pipe::V ? b.core != 2 : Pipe(p) == Pipe::M || Pipe(p) == Pipe::MTE1 || Pipe(p) == Pipe::FIX ? b.core == 2 : true;
-        }
+        for (int p = 0; p < kPipes; p++) busy[p] += b.busy[p] / double(r.cores.size()) / chip.hz * 1e6;
         cycles = std::max(cycles, b.cycles);
         instructions += b.instructions;
         ub = std::max(ub, b.ub_peak);
@@ -239,7 +235,7 @@ void answer(const Request& q, const LaunchResult& r, const std::string& fault = 
         for (const auto& v : r.cores[0].buffers)
             buffers.push_back("[" + std::to_string(v.addr) + "," + std::to_string(v.bytes) + "," + std::to_string(v.pos) + "," + std::to_string(v.kind) + "," + std::to_string(v.group) + "," + std::to_string(v.index) + "]");
     std::vector<std::string> busy_text;
-    for (int p = 0; p < kPipes; p++) busy_text.push_back(number(busy[p] / std::max(1, having[p])));
+    for (double b : busy) busy_text.push_back(number(b));
     for (auto& e : events) {
         e.start = e.start / chip.hz * 1e6;
         e.end = e.end / chip.hz * 1e6;
