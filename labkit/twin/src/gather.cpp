@@ -139,7 +139,7 @@ void gather_blocks(Dt t, Loc d, Loc s, Loc offset, const Rep& asked, Here here) 
 uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool counter, uint32_t mask, const Rep& r, Here here) {
     static constexpr uint8_t kFixed[] = {0, 0x55, 0xaa, 0x11, 0x22, 0x44, 0x88, 0xff};
     core->last = here;
-    if (on_cube()) return 0;
+    if (!core->usable(d, 0, false, here, "dst")) return 0;
     if (!bits && (pattern < 1 || pattern > 7)) {
         core->report("gather-pattern", true, here, Numbers().add("pattern", unsigned(pattern)));
         core->refuse(d, kBlock);

@@ -5,9 +5,6 @@
 
 namespace twin {
 
-// A cube core has no UB: the instructions of the vector unit do nothing there, and say nothing.
-inline bool on_cube() { return !has(core->seat.kind, Mem::UB); }
-
 // The scalar unit reads a register that the vector unit wrote: it waits for it.
 inline void await_vector() {
     core->known[int(Pipe::S)].join(core->known[int(Pipe::V)]);

@@ -11,7 +11,7 @@ namespace {
 
 bool repeats_ok(Op op, int32_t times, Loc d, Here here) {
     core->last = here;
-    if (on_cube()) return false;
+    if (!core->usable(d, 0, false, here, "dst")) return false;
     if (times >= 0 && times <= 255) return times > 0;
     core->report("sort-repeats", true, here, Numbers().add("op", name_of(op)).add("times", times).add("elements", times * 32));
     core->refuse(d, d.bytes);

@@ -54,19 +54,28 @@ template <typename T> void turn(uint8_t (&to)[16][kBlock], const uint8_t (&from)
 }  // namespace
 
 Loc pointed_at(uint64_t address, Here here) {
-    if (on_cube()) return Loc{};
-    const uint8_t* base = core->at(Loc{});
-    uint64_t from = uint64_t(base), size = chip.size[int(Mem::UB)];
-    if (address < from || address >= from + size) core->report("local-pointer", true, here, Numbers().add("size", (long long)size));
     Loc l;
-    l.addr = uint32_t(std::min(address < from ? size : address - from, size));
+    uint64_t size = chip.size[int(Mem::UB)];
+    l.bytes = uint32_t(size);
+    if (!has(core->seat.kind, Mem::UB)) return l;  // whoever uses it says so
+    uint64_t at = address - uint64_t(core->at(l));
+    if (at >= size) core->report("local-pointer", true, here, Numbers().add("size", (long long)size));
+    l.addr = uint32_t(std::min(at, size));
     l.bytes = uint32_t(size - l.addr);
+    for (size_t i = core->buffers.size(); i-- > 1;) {  // the buffer that the pointer was taken from
+        const Core::Buffer& b = core->buffers[i];
+        bool alive = b.queue < 0 || core->queues[b.queue].alive;
+        if (!alive || mem_of(AscendC::TPosition(b.pos)) != Mem::UB || l.addr < b.addr || l.addr >= b.addr + b.len) continue;
+        l.buf = uint16_t(i);
+        l.gen = b.gen;
+        break;
+    }
     return l;
 }
 
 void trans_5hd(Dt t, const Blocks16& d, const Blocks16& s, int32_t times, Here here) {
     core->last = here;
-    if (times <= 0 || on_cube()) return;
+    if (times <= 0) return;
     bool stray = false;  // pointed_at has said so
     for (int i = 0; i < 16; i++) stray = stray || std::max(d.block[i].addr, s.block[i].addr) >= chip.size[int(Mem::UB)];
     // Documented: a single repeat begins one step further on.
@@ -109,7 +118,7 @@ void transpose16(Dt t, Loc d, Loc s, Here here) {
 // the amount of data, is what the call costs.
 void transpose_image(Dt t, Loc d, Loc s, Loc tmp, uint32_t n, uint32_t c, uint32_t hw, bool to_nhwc, Here here) {
     core->last = here;
-    if (!n || !c || !hw || on_cube()) return;
+    if (!n || !c || !hw || !core->usable(d, 0, false, here, "dst")) return;
     uint32_t size = size_of(t);
     uint64_t all = uint64_t(n) * c * hw, bytes = all * size;
     if (c > 4095 || hw > 4095 || uint64_t(hw) * size % kBlock) {
@@ -135,7 +144,7 @@ void transpose_image(Dt t, Loc d, Loc s, Loc tmp, uint32_t n, uint32_t c, uint32
 }
 
 void transpose_unknown(int type, Loc d, Here here) {
-    if (on_cube()) return;
+    if (!core->usable(d, 0, false, here, "dst")) return;
     core->report("transpose-type", true, here, Numbers().add("type", type));
     core->refuse(d, d.bytes);
 }
