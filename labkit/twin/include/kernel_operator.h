@@ -14,4 +14,5 @@
 #include "twin/sort.h"
 #include "twin/transpose.h"
 #include "twin/system.h"
+#include "twin/adv.h"
 #include "twin/launch.h"

@@ -1,0 +1,4 @@
+// The advanced API: functions of whole tensors, each a composite of vector instructions. kernel_operator.h brings it in.
+#pragma once
+#include "twin/adv_activation.h"
+#include "twin/adv_math.h"
