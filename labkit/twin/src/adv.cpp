@@ -26,7 +26,8 @@ bool Call::scratch_ok() {
     if (scratch_.loc.bytes < least_) {
         Numbers n;
         n.add("api", name_of(op_)).add("need", least_).add("have", scratch_.loc.bytes);
-        core->report(own ? "adv-no-room" : "adv-tmp-small", true, here_, n);
+        if (own) core->report("adv-no-room", true, here_, n);
+        else core->report("adv-tmp-small", true, here_, n);
         return false;
     }
     if (own) scratch_.loc.pos = 11;  // VECCALC
@@ -63,6 +64,10 @@ void Call::refuse() {
 bool Call::begin() {
     bool ok = true;
     for (int i = 0; i < count_ && ok; i++) ok = core->usable(parts_[i].loc, parts_[i].bytes, parts_[i].read, here_, parts_[i].what);
+    if (ok && odd_.what) {
+        core->report("adv-shape", true, here_, Numbers().add("api", name_of(op_)).add("what", odd_.what).add("value", odd_.value).add("unit", odd_.unit));
+        ok = false;
+    }
     ok = ok && scratch_ok() && apart();
     if (!ok) {
         refuse();

@@ -37,6 +37,11 @@ public:
     Call& inout(Loc l, uint64_t bytes, const char* what = "dst") { return add({l, bytes, what, true, true}); }
     // Scratch of which at least `least` bytes are needed and at most `most` are used; least 0: none.
     Call& scratch(Loc l, uint64_t least, uint64_t most);
+    // A length that must be a whole number of `unit`s.
+    Call& whole(const char* what, uint64_t value, uint64_t unit) {
+        if (value % unit && !odd_.what) odd_ = {what, value, unit};
+        return *this;
+    }
     uint64_t scratch_bytes() const { return scratch_.bytes; }
     // Checks and books everything; false: it was reported, and nothing may happen.
     bool begin();
@@ -64,6 +69,7 @@ private:
     int count_ = 0;
     Part scratch_{{}, 0, "tmp", false, true};
     uint64_t least_ = 0;
+    struct { const char* what; uint64_t value, unit; } odd_{};
     Core::Ticket ticket_;
     double cycles_ = 0, issues_ = 0;
 };

@@ -7,7 +7,7 @@ void adv_cumsum(Dt t, Loc d, Loc last, Loc a, Loc tmp, uint32_t outer, uint32_t 
     uint64_t bytes = uint64_t(outer) * inner * size_of(t);
     Call c(Op::CumSum, here);
     if (!bytes) return;
-    if (inner * size_of(t) % kBlock) return core->report("adv-shape", true, here, Numbers().add("api", "CumSum").add("what", "inner").add("value", inner).add("unit", kBlock / size_of(t)));
+    c.whole("inner", inner, kBlock / size_of(t));
     bool half = t == Dt::F16;
     // Along rows 16 of them are transposed at a time; down the columns only half needs room, for the sums in float.
     uint64_t sixteen = uint64_t(inner) * 16 * size_of(t) * 2 + (half ? inner * 32 : 0), groups = (outer + 15) / 16;
