@@ -80,7 +80,42 @@ def lang(
         raise typer.BadParameter(f"{wanted!r} is none of {', '.join(messages.LANGUAGES)}")
 
 
-# ---- kernels and exercises
+# ---- programs, kernels and exercises
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def run(
+    path: Annotated[Path, typer.Argument(exists=True, help="A source file with a main(), or a sample's folder.")],
+    arguments: Annotated[Optional[list[str]], typer.Argument(help="Handed to the program.")] = None,
+    define: Annotated[Optional[list[str]], typer.Option("-D", metavar="NAME=VALUE", help="As for cmake; also replaces NAME=... in a README's commands.")] = None,
+    chip: Annotated[str, typer.Option(help="The chip whose table the clock uses.")] = "910B1",
+    schedule: Annotated[str, typer.Option(help="program, or worst: every transfer as late as the order allows.")] = "program",
+    timeout: Annotated[float, typer.Option(help="Seconds that each program may take.")] = 60.0,
+    threads: Annotated[int, typer.Option(help="Host threads for the blocks; 0: as many as there are cores.")] = 0,
+    checks: Annotated[bool, typer.Option("--checks/--no-checks", help="Race and initialisation checks.")] = True,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Run a folder's commands in the folder itself, not in a copy.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output, the program's output inside.")] = False,
+) -> None:
+    """Build and run a whole program on the twin. Exits with the program's own status, or 3 when the checks found an error."""
+    from labkit import chips, messages, program
+    if chip not in chips.names():
+        raise typer.BadParameter(f"{chip!r} is none of {', '.join(chips.names())}", param_hint="--chip")
+    if schedule not in ("program", "worst"):
+        raise typer.BadParameter(f"{schedule!r} is none of program, worst", param_hint="--schedule")
+    settings = program.Settings(chip, timeout, threads, checks, schedule)
+    definitions = dict(word.partition("=")[::2] for word in define or [])
+    try:
+        if path.is_dir():
+            result = program.run_folder(path, arguments or [], settings, definitions=definitions, in_place=in_place, capture=as_json)
+        else:
+            result = program.run_file(path, arguments or [], settings, definitions=definitions, capture=as_json)
+    except program.NoProgram as error:
+        sys.exit(f"labkit: {error}")
+    if as_json:
+        print(json.dumps(result.json(), ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(result.lines() + [messages.text("program.died")] * bool(result.died)))
+    raise typer.Exit(result.exit_code)
+
 
 @app.command()
 def kernels() -> None:

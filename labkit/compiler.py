@@ -105,7 +105,7 @@ def _message_flags(cxx: str) -> list[str]:
 # ---- what is built
 
 @dataclass(frozen=True)
-class _Unit:
+class Unit:
     """One translation unit: a file, or a text that is written into the entry as `name`."""
     name: str
     path: Path | None = None
@@ -113,8 +113,8 @@ class _Unit:
 
 
 @dataclass(frozen=True)
-class _Recipe:
-    units: tuple[_Unit, ...]
+class Recipe:
+    units: tuple[Unit, ...]
     flags: tuple[str, ...]
     kind: str
     libs: tuple[str, ...]
@@ -125,10 +125,10 @@ class _Recipe:
 
     @property
     def file(self) -> str:
-        return f"{self.name}.so" if self.kind == "shared" else self.name
+        return {"shared": f"{self.name}.so", "object": f"{self.name}.o"}.get(self.kind, self.name)
 
 
-def _digest(recipe: _Recipe) -> str:
+def _digest(recipe: Recipe) -> str:
     parts: list[str | bytes] = [_FORMAT, recipe.kind, recipe.name, recipe.cxx, cxx_version(recipe.cxx), platform.machine(),
                                 str(len(recipe.flags)), *recipe.flags, str(len(recipe.libs)), *recipe.libs]
     if any(re.fullmatch(r"-m(?:arch|cpu|tune)=native", flag) for flag in recipe.flags):
@@ -155,10 +155,10 @@ def build(sources: Sequence[str | os.PathLike], *, flags: Sequence[str], kind: s
     """
     if kind not in ("shared", "exe"):
         raise ValueError(f'kind is "shared" or "exe", not {kind!r}')
-    units = tuple(_Unit(Path(s).name, Path(s).resolve()) for s in sources)
+    units = tuple(Unit(Path(s).name, Path(s).resolve()) for s in sources)
     if not units:
         raise ValueError(f"nothing to build for {name!r}: sources is empty")
-    recipe = _Recipe(units, tuple(map(str, flags)), kind, tuple(map(str, libs)), name, find_cxx(),
+    recipe = Recipe(units, tuple(map(str, flags)), kind, tuple(map(str, libs)), name, find_cxx(),
                      tuple(Path(d) for d in deps))
     return _made(recipe, jobs, announce)
 
@@ -177,12 +177,17 @@ def compile_kernel(text: str, *, filename: str, include_dirs: Sequence[str | os.
     here = Path(filename).resolve().parent
     if here.is_dir() and any(quoted for quoted, _ in includes.includes(code)):
         words += ["-iquote", str(here)]
-    recipe = _Recipe((_Unit(f"{stem}.cpp", None, code),), tuple(map(str, words)), "shared", tuple(map(str, libs)),
+    recipe = Recipe((Unit(f"{stem}.cpp", None, code),), tuple(map(str, words)), "shared", tuple(map(str, libs)),
                      stem, find_cxx(), learner=(filename, text))
     return _made(recipe, 1, announce)
 
 
-def _made(recipe: _Recipe, jobs: int, announce: Callable[[str], None] | None) -> Path:
+def compile_object(recipe: Recipe) -> Path:
+    """The object file of a recipe of kind "object" with one unit. Raises CompileError, ToolError."""
+    return _made(recipe, 1, None)
+
+
+def _made(recipe: Recipe, jobs: int, announce: Callable[[str], None] | None) -> Path:
     def say() -> None:
         if announce is not None:
             announce(messages.text("compiler.building", name=recipe.name, count=len(recipe.units)))
@@ -191,17 +196,17 @@ def _made(recipe: _Recipe, jobs: int, announce: Callable[[str], None] | None) ->
 
 # ---- the work itself
 
-def _compile(recipe: _Recipe, work: Path, jobs: int) -> None:
+def _compile(recipe: Recipe, work: Path, jobs: int) -> None:
     # Imported by this thread: a build may run while `import labkit` holds its import lock, and then a worker that
     # imports a part of it would wait for ever.
     from . import diagnostics  # noqa: F401
     workers = Workers()
     common = [recipe.cxx, *recipe.flags, *_message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
-    shape = ["-shared"] if recipe.kind == "shared" else []
+    shape = {"shared": ["-shared"], "object": ["-c"]}.get(recipe.kind, [])
     target = ["-o", str(work / recipe.file), *recipe.libs]
     inputs = [_input(unit, work) for unit in recipe.units]
     if len(inputs) == 1:
-        return _step(workers, [*common, *shape, inputs[0], *target], recipe)
+        return step(workers, [*common, *shape, inputs[0], *target], recipe)
     pool = ThreadPoolExecutor(max(1, min(jobs, len(inputs))), thread_name_prefix="labkit-build")
     try:
         objects = [str(o) for o in pool.map(lambda i: _object(workers, common, i, recipe), inputs)]
@@ -210,10 +215,10 @@ def _compile(recipe: _Recipe, work: Path, jobs: int) -> None:
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-    _step(workers, [*common, *shape, *objects, *target], recipe)
+    step(workers, [*common, *shape, *objects, *target], recipe)
 
 
-def _object(workers: Workers, common: list[str], source: str, recipe: _Recipe) -> Path:
+def _object(workers: Workers, common: list[str], source: str, recipe: Recipe) -> Path:
     """One unit's object, kept by itself: an edit of one file of the twin compiles that file.
 
     The key has no folders in it, only what they hold, so that two checkouts share their objects.
@@ -224,10 +229,10 @@ def _object(workers: Workers, common: list[str], source: str, recipe: _Recipe) -
     digest = key(_FORMAT, cxx_version(recipe.cxx), platform.machine(), *native, *flags, os.path.basename(source),
                  *(part for path, content in sorted((os.path.basename(p), d) for p, d in reached.items()) for part in (path, content)))
     return keep(f"{recipe.name}-{Path(source).stem}", digest, "unit.o",
-                lambda work: _step(workers, [*common, "-c", source, "-o", str(work / "unit.o")], recipe))
+                lambda work: step(workers, [*common, "-c", source, "-o", str(work / "unit.o")], recipe))
 
 
-def _input(unit: _Unit, work: Path) -> str:
+def _input(unit: Unit, work: Path) -> str:
     if unit.path is not None:
         return str(unit.path)
     path = work / unit.name
@@ -235,7 +240,8 @@ def _input(unit: _Unit, work: Path) -> str:
     return str(path)
 
 
-def _step(workers: Workers, command: list[str], recipe: _Recipe) -> None:
+def step(workers: Workers, command: list[str], recipe: Recipe) -> None:
+    """Runs one command of a build. Raises CompileError, told in the recipe's learner's file, and ToolError."""
     compile_error = sys.modules[f"{__package__}.diagnostics"].compile_error
     try:
         code, stderr = workers.run(command, timeout=TIMEOUT_S)

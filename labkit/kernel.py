@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ from labkit.record import PIPES, POSITIONS, Finding, LaunchRecord, announce, may
 
 MOST_BLOCKS = 65535
 _KINDS = ["queue", "buf", "local"]
-_SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
+SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
 _OPS: list[str] = []
 _CORE_FLAGS = {"so": (), "cube_so": ("-DTWIN_CUBE_CORE",)}  # vector cores, cube cores
 
@@ -252,7 +253,7 @@ def _record(k: Kernel, blocks: int, answer: dict, timeline) -> LaunchRecord:
                           ub_size=int(chips.load(k.chip)["memory"]["ub"]), finished=answer["finished"])
     for addr, size, pos, kind, group, index in answer.get("buffers", []):
         record.buffers.append(dict(name=POSITIONS[pos], pos=POSITIONS[pos], addr=addr, bytes=size, kind=_KINDS[kind], group=group, index=index))
-    record.findings = _merged(answer.get("findings", []))
+    record.findings = merged(answer.get("findings", []))
     for finding in record.findings:  # raised outside any Ascend C call: all that is known is a code address
         if "object" in finding.numbers:
             exact = _line_of(finding.numbers["object"], finding.numbers["code"], k.filename)
@@ -264,7 +265,7 @@ def _record(k: Kernel, blocks: int, answer: dict, timeline) -> LaunchRecord:
     return record
 
 
-def _merged(found: list[dict]) -> list[Finding]:
+def merged(found: list[dict]) -> list[Finding]:
     """Findings of all blocks; the same code on the same line is one, told with the first block's numbers."""
     merged: dict[tuple, Finding] = {}
     for f in found:
@@ -286,7 +287,7 @@ def _fault(k: Kernel, fault: dict) -> Finding:
         exact = _line_of(fault["object"], fault["offset"], k.filename)
         if exact:
             file, line = exact
-    numbers = dict(seconds=k.timeout, signal=_SIGNALS.get(fault.get("signal", 0), str(fault.get("signal", 0))),
+    numbers = dict(seconds=k.timeout, signal=SIGNALS.get(fault.get("signal", 0), str(fault.get("signal", 0))),
                    address=hex(fault.get("address", 0)), last_line=fault.get("line", 0), what=fault.get("what", ""))
     return Finding(code, "error", fault.get("block", 0), file or k.filename, line, numbers)
 
@@ -294,15 +295,27 @@ def _fault(k: Kernel, fault: dict) -> Finding:
 def _line_of(binary: str, offset: int, filename: str) -> tuple[str, int] | None:
     """The innermost line of `filename` at a code address; None where addr2line or the information is missing."""
     ours = {os.path.basename(filename), os.path.splitext(os.path.basename(binary))[0] + ".cpp"}
+    found = next((place for place in _lines_at(binary, offset) if os.path.basename(place[0]) in ours), None)
+    return (filename, found[1]) if found else None
+
+
+def line_at(binary: str, offset: int) -> tuple[str, int] | None:
+    """(file, line) of the learner's own code at an address of a program: the innermost that is not the twin's."""
+    twin = str(paths.twin_dir())
+    return next((place for place in _lines_at(binary, offset) if not place[0].startswith(twin) and not re.search(r"/include/c\+\+/|/lib/gcc/", place[0])), None)
+
+
+def _lines_at(binary: str, offset: int) -> list[tuple[str, int]]:
     try:
         run = subprocess.run(["addr2line", "-i", "-e", binary, hex(offset)], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
-        return None
+        return []
+    found = []
     for entry in run.stdout.splitlines():
         path, _, line = entry.split(" (")[0].rpartition(":")
-        if line.isdigit() and int(line) > 0 and os.path.basename(path) in ours:
-            return filename, int(line)
-    return None
+        if line.isdigit() and int(line) > 0:
+            found.append((os.path.normpath(path), int(line)))
+    return found
 
 
 # ---- the NPU

@@ -49,7 +49,8 @@ class Finding:
     def __str__(self) -> str:
         times = f" x{self.count}" if self.count > 1 else ""
         what, why, hint = self.lines()
-        return (f"{self.severity} [{self.code}] {self.place} (block {self.block}){times}\n"
+        block = f" (block {self.block})" if self.block >= 0 else ""  # below 0: the host's own code
+        return (f"{self.severity} [{self.code}] {self.place}{block}{times}\n"
                 f"  {messages.text('record.what')} {what}\n  {messages.text('record.why')} {why}\n"
                 f"  {messages.text('record.try')} {hint}")
 

@@ -28,7 +28,7 @@ def _say(text: str) -> None:
 @lru_cache(maxsize=1)
 def library() -> Path:
     """Path of libtwin. Raises CompileError, ToolError."""
-    sources = sorted(p for p in (twin_dir() / "src").glob("*.cpp") if p.name != "runner.cpp")
+    sources = sorted(p for p in (twin_dir() / "src").glob("*.cpp") if p.name not in ("runner.cpp", "program_start.cpp"))
     return compiler.build(sources, flags=[*FLAGS, f"-I{include_dir()}"], name="libtwin",
                           announce=lambda _: _say(messages.text("runtime.building")))
 
@@ -40,3 +40,9 @@ def runner() -> Path:
     return compiler.build([twin_dir() / "src" / "runner.cpp"], kind="exe", name="twin-runner", deps=[lib],
                           flags=[*FLAGS, f"-I{include_dir()}"],
                           libs=[str(lib), f"-Wl,-rpath,{lib.parent}", "-ldl"])
+
+
+@lru_cache(maxsize=1)
+def program_start() -> Path:
+    """The source that every program of a learner is linked with."""
+    return twin_dir() / "src" / "program_start.cpp"

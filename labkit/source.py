@@ -22,8 +22,8 @@ from .cxxscan import Lines, closing_angle, mask, split
 from .cxxstructs import Struct, as_ctypes, encode, structs
 from .diagnostics import ENTRY_FILE
 
-__all__ = ["ENTRY_FILE", "KernelSignature", "Param", "SourceError", "Struct", "as_ctypes", "crew", "encode", "lower", "parse",
-           "structs", "symbol", "unlower"]
+__all__ = ["ENTRY_FILE", "KernelSignature", "Param", "SourceError", "Struct", "as_ctypes", "crew", "crews", "encode",
+           "lower", "lower_launches", "parse", "structs", "symbol", "unlower"]
 
 # ---- lowering
 
@@ -42,16 +42,20 @@ def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "
     parse(text, filename)
     kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
-    body = _lower_launches(text, filename, around)
+    body = _lower_launches(text, filename, crews(text, filename, around) if "<<<" in text else {})
     end = "" if body.endswith("\n") else "\n"
     return f'#line 1 "{quoted}"\n{body}{end}' + "\n".join(_trampolines(kernels, entries, filename, text)) + "\n"
 
 
-def _lower_launches(text: str, filename: str, around: str) -> str:
-    masked, lines = mask(text), Lines(text)
+def lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]]) -> str:
+    """`text` with its launches lowered and nothing else changed; also where a #define holds one. crews: by kernel name."""
+    return _lower_launches(text, filename, crews, mask(text, directives=False))
+
+
+def _lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]], masked: str | None = None) -> str:
     macro = re.search(r"<<<", mask(text, directives=False))
+    masked, lines = masked or mask(text), Lines(text)
     edits: list[tuple[int, int, str]] = []
-    crews = _crews(text, filename, around) if macro else {}
     for m in re.finditer(r"<<<", masked):
         def wrong(key: str, offset: int = m.start(), **numbers) -> SourceError:
             return SourceError(key, filename=filename, line=lines.line(offset), text=text, **numbers)
@@ -77,13 +81,13 @@ def _lower_launches(text: str, filename: str, around: str) -> str:
     return text
 
 
-def _crews(text: str, filename: str, around: str) -> dict[str, tuple[int, int]]:
-    """name -> (cube cores, vector cores) of every kernel in reach."""
+def crews(text: str, filename: str, around: str, *, defined: bool = False) -> dict[str, tuple[int, int]]:
+    """name -> (cube cores, vector cores) of every kernel in reach; defined: only of those whose body is there."""
     whole = around + "\n" + text
     found = {}
     for part in (around, text):
         for kernel in all_kernels(part, filename) if "__global__" in part else ():
-            if kernel.defined or kernel.name not in found:
+            if kernel.defined or (kernel.name not in found and not defined):
                 found[kernel.name] = crew(kernel, whole)
     return found
 

@@ -127,7 +127,7 @@ def test_everything_that_matters_is_in_the_key(tmp_path, monkeypatch):
         options = dict(flags=["-O1", f"-I{src}"], kind="shared", name="x", libs=[str(library)], deps=[src / "extra.txt"])
         options.update(change)
         flags, libs, deps = options.pop("flags"), options.pop("libs"), options.pop("deps")
-        return compiler._digest(compiler._Recipe((compiler._Unit("x.cpp", src / "x.cpp"),), tuple(flags), options["kind"],
+        return compiler._digest(compiler.Recipe((compiler.Unit("x.cpp", src / "x.cpp"),), tuple(flags), options["kind"],
                                                  tuple(libs), options["name"], compiler.find_cxx(), tuple(deps)))
 
     base = digest()
@@ -146,10 +146,10 @@ def test_everything_that_matters_is_in_the_key(tmp_path, monkeypatch):
 
 
 def test_cpu_features_matter_only_for_native_code(tmp_path, monkeypatch):
-    unit = compiler._Unit("x.cpp", None, b"int x;")
+    unit = compiler.Unit("x.cpp", None, b"int x;")
 
     def digest(*flags):
-        return compiler._digest(compiler._Recipe((unit,), flags, "shared", (), "x", compiler.find_cxx()))
+        return compiler._digest(compiler.Recipe((unit,), flags, "shared", (), "x", compiler.find_cxx()))
 
     plain, native = digest("-O1"), digest("-O1", "-march=native")
     monkeypatch.setattr(compiler, "cpu_key", lambda: "another machine")

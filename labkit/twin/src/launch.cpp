@@ -1,12 +1,6 @@
 #include "launch.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <map>
-#include <stdexcept>
-#include <thread>
 
 #include "players.h"
 
@@ -53,40 +47,6 @@ LaunchResult run(const Launch& l, int threads) {
     uint32_t used = std::min(l.blocks, places);
     result.seconds = longest_core(l, result, places) / chip.hz + chip.launch_head + chip.launch_per_core * used;
     return result;
-}
-
-// `kernel<<<...>>>` inside a compiled host function. The cube cores' compilation of the same program is a library that
-// $LABKIT_CUBE_LIBRARY names; it is loaded by the first launch that needs it.
-static std::map<std::string, void (*)(void*)> g_calls[2];
-static bool g_loading_cube = false;
-
-bool know_call(const char* type, void (*body)(void*)) {
-    g_calls[g_loading_cube][type] = body;
-    return true;
-}
-
-static void (*cube_body(const char* type))(void*) {
-    static void* library = nullptr;
-    const char* path = std::getenv("LABKIT_CUBE_LIBRARY");
-    if (!library && path) {
-        g_loading_cube = true;
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        g_loading_cube = false;
-        if (!library) throw std::runtime_error(dlerror());
-    }
-    auto it = g_calls[1].find(type);
-    if (it == g_calls[1].end()) throw std::runtime_error("the launch was not compiled for cube cores");
-    return it->second;
-}
-
-void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void*, const char* call, void* closure, Here) {
-    Launch l;
-    l.kernel = name;
-    l.blocks = blocks;
-    l.crew = {uint32_t(aic), uint32_t(aiv)};
-    if (aiv) l.body[int(Kind::AIV)] = [=, body = g_calls[0].at(call)] { body(closure); };
-    if (aic) l.body[int(Kind::AIC)] = [=, body = cube_body(call)] { body(closure); };
-    run(l, int(std::thread::hardware_concurrency()));
 }
 
 }  // namespace twin

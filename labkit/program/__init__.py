@@ -1,0 +1,110 @@
+"""Whole programs on the twin: `labkit run file.asc [arguments]` and `labkit run folder/`.
+
+    run_file(Path("demo.asc"), ["8"], Settings())     builds the program, runs it in its own folder
+    run_folder(Path("samples/add"), [], Settings())   follows the folder's own README or run.sh, in a copy of it
+
+Both return a Result: the program's status, what the checks found, the modelled time of each launch.
+"""
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+from pathlib import Path
+
+from labkit import messages
+
+from . import build as _build
+from . import cmakefile, commands, results, standin, supervise
+from .build import NoProgram
+from .results import Result
+from .supervise import Settings
+
+__all__ = ["NoProgram", "Result", "Settings", "run_file", "run_folder"]
+
+_LEFT_OUT = shutil.ignore_patterns("build", "build_*", "out", ".git", "__pycache__", "*.o", "*.so")
+
+
+def run_file(path: Path, arguments: list[str], settings: Settings, *, definitions: dict[str, str] | None = None,
+             capture: bool = False) -> Result:
+    """Builds one file (with what its CMakeLists.txt adds to it) and runs it where it lies.
+
+    Raises CompileError, ToolError, SourceError, NoProgram.
+    """
+    path = path.resolve()
+    program = _build.build(_program_of(path, definitions or {}))
+    ended = supervise.run([str(program), *arguments], path.parent, settings, capture=capture)
+    return _result(ended, settings)
+
+
+def _program_of(path: Path, definitions: dict[str, str]) -> _build.Program:
+    if (path.parent / "CMakeLists.txt").is_file():
+        try:
+            made = _build.of_project(cmakefile.read(path.parent, definitions))
+            for program in made:
+                if path in [s.path for s in program.sources]:
+                    return program
+        except (cmakefile.CMakeError, NoProgram):
+            pass  # the file by itself is a program as well
+    if not _has_main(path):
+        raise NoProgram(messages.text("program.no_main", file=path.name))
+    return _build.of_files([path], definitions, [])
+
+
+def _has_main(path: Path) -> bool:
+    import re
+    from labkit.cxxscan import mask
+    return bool(re.search(r"\bmain\s*\(", mask(path.read_text(encoding="utf-8", errors="replace"))))
+
+
+def run_folder(folder: Path, arguments: list[str], settings: Settings, *, definitions: dict[str, str] | None = None,
+               in_place: bool = False, capture: bool = False) -> Result:
+    """Runs a sample as its own files say, in a copy of its folder (in_place: in the folder itself).
+
+    Raises NoProgram. What fails on the way (a compilation, a script) shows as the status of the commands.
+    """
+    folder = folder.resolve()
+    if not _has_anything(folder):
+        raise NoProgram(messages.text("program.none", folder=folder))
+    script = commands.commands(folder, definitions or {}, arguments)
+    with tempfile.TemporaryDirectory(prefix="labkit-sample-") as scratch:
+        tools = Path(scratch) / "tools"
+        tools.mkdir()
+        standin.install(tools)
+        copy = folder if in_place else _copy(folder, Path(scratch) / "samples")
+        env = standin.environment(tools, folder, copy)
+        env["LABKIT_PROGRAM"] = _only_program(folder, definitions or {})
+        lines = ["set -e", *(f"echo {shlex.quote('$ ' + line)}\n{line}" for line in script.lines)]
+        ended = supervise.run(["bash", "-c", "\n".join(lines)], copy, settings, env=env, capture=capture)
+    result = _result(ended, settings)
+    result.steps = script.lines
+    return result
+
+
+def _has_anything(folder: Path) -> bool:
+    return any((folder / f).is_file() for f in ("CMakeLists.txt", "run.sh")) or any(
+        _has_main(p) for pattern in ("*.asc", "*.cpp") for p in folder.glob(pattern))
+
+
+def _copy(folder: Path, home: Path) -> Path:
+    """The folder's copy, its neighbours linked beside it: a script may reach for ../common."""
+    home.mkdir(parents=True)
+    shutil.copytree(folder, home / folder.name, ignore=_LEFT_OUT, symlinks=True)
+    for neighbour in folder.parent.iterdir():
+        if neighbour != folder and not neighbour.name.startswith("."):
+            (home / neighbour.name).symlink_to(neighbour)
+    return home / folder.name
+
+
+def _only_program(folder: Path, definitions: dict[str, str]) -> str:
+    try:
+        programs = cmakefile.read(folder, definitions).programs()
+    except (FileNotFoundError, cmakefile.CMakeError):
+        return "demo"
+    return programs[0].name if programs else "demo"
+
+
+def _result(ended: supervise.Ended, settings: Settings) -> Result:
+    result = results.read(ended.reports, status=ended.status, chip=settings.chip, timeout=settings.timeout)
+    result.output, result.late, result.died = ended.output, ended.late, ended.died
+    return result

@@ -1,0 +1,27 @@
+"""`python -m labkit.program cmake ...`: one of the lab's stand-ins; a sample's own commands call them."""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from labkit.compiler import ToolError
+from labkit.diagnostics import CompileError
+
+from . import standin
+from .build import NoProgram
+
+
+def main(name: str, words: list[str]) -> int:
+    if name == "cmake":
+        return standin.cmake(words)
+    if name in ("make", "ninja"):
+        folder = next((Path(words[i + 1]) for i, w in enumerate(words[:-1]) if w == "-C"), Path("."))
+        return standin.make(folder, words)
+    return standin.bisheng(words) if name == "bisheng" else standin.profiler(words)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1], sys.argv[2:]))
+    except (CompileError, ToolError, NoProgram) as error:
+        sys.exit(f"labkit: {error}")

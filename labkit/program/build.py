@@ -1,0 +1,121 @@
+"""Building a learner's whole program for the twin: each source by itself, then one executable with the twin's runtime.
+
+    program = build(files(Path("demo.asc")), name="demo")
+
+Sources are lowered (labkit.program.sources); objects and executables are kept by content like every build of the lab.
+"""
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labkit import compiler, includes, runtime
+from labkit.buildcache import keep, key
+from labkit.process import Workers
+
+from . import sources
+from .cmakefile import Project, Target
+
+_FLAGS = ("-O1", "-std=gnu++17", "-g1", "-fPIC", "-fno-gnu-unique")
+_HEADERS = ("cstdint", "cstdio", "cstdlib", "cstring", "string")  # what CANN's own headers bring along
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of a program and what it is compiled with."""
+    path: Path
+    definitions: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
+
+
+@dataclass
+class Program:
+    """name: of the executable. missing: files that the project names and that are not there."""
+    name: str
+    sources: list[Source] = field(default_factory=list)
+    link_flags: list[str] = field(default_factory=list)
+
+
+class NoProgram(Exception):
+    """There is nothing to build here; the text says what was looked for."""
+
+
+def of_project(project: Project, name: str = "") -> list[Program]:
+    """The programs of a CMake project, or the one called `name`. Raises NoProgram."""
+    wanted = [t for t in project.programs() if name in ("", t.name)] or project.programs()
+    made = [Program(t.name, _of_target(project, t)) for t in wanted]
+    made = [p for p in made if p.sources]
+    if not made:
+        raise NoProgram
+    return made
+
+
+def _of_target(project: Project, target: Target) -> list[Source]:
+    parts = project.parts(target)
+    found: dict[Path, Source] = {}
+    for part in parts:
+        shared = [p for other in parts for p in other.includes]  # CANN's modules hand include folders on
+        for path in part.sources:
+            found.setdefault(path, Source(path, tuple(dict.fromkeys(part.definitions)), tuple(dict.fromkeys([*part.includes, *shared]))))
+    return list(found.values())
+
+
+def of_files(paths: list[Path], definitions: dict[str, str], include_dirs: list[str]) -> Program:
+    """A program of these files, all compiled alike."""
+    words = tuple(f"{k}={v}" if v else k for k, v in definitions.items())
+    return Program(paths[0].stem, [Source(p, words, tuple(include_dirs)) for p in paths])
+
+
+def build(program: Program) -> Path:
+    """Path of the executable; one with work for cube cores has their library `<name>.cube.so` beside it.
+
+    Raises CompileError, ToolError, SourceError.
+    """
+    texts = [sources.read(s.path, list(s.includes)) for s in program.sources]
+    by_name = sources.launched_by_name([t.text for t in texts])
+    crews = sources.crews(texts)
+    units = [(s, sources.lower(t, crews, by_name)) for s, t in zip(program.sources, texts)]
+    generated = [str(_headers(by_name))] if by_name else []
+    kinds = [(), *([("-DTWIN_CUBE_CORE",)] if any(aic for aic, _ in crews.values()) else [])]
+    jobs = [(s, text, generated, flags) for flags in kinds for s, text in units]
+    with ThreadPoolExecutor(2) as pool:
+        objects = list(pool.map(lambda job: _object(*job), jobs))
+    return _linked(program.name, objects[:len(units)], objects[len(units):], (str(program.sources[0].path), units[0][1]))
+
+
+def _linked(name: str, own: list[Path], cube: list[Path], learner: tuple[str, str]) -> Path:
+    stem = re.sub(r"\W+", "_", name).strip("_") or "program"
+    library, cxx = runtime.library(), compiler.find_cxx()
+    own = [*own, _start_object()]
+    libs = (str(library), f"-Wl,-rpath,{library.parent}", "-ldl", "-pthread")
+    recipe = compiler.Recipe((), (), "exe", libs, stem, cxx, learner=learner)
+    digest = key(compiler.cxx_version(cxx), *libs, *(includes.digest(f) for f in [library, *own, *cube]))
+
+    def link(work: Path) -> None:
+        if cube:
+            compiler.step(Workers(), [cxx, "-shared", *map(str, cube), "-Wl,-Bsymbolic", "-o", str(work / f"{stem}.cube.so"), *libs], recipe)
+        compiler.step(Workers(), [cxx, *map(str, own), "-o", str(work / stem), *libs], recipe)
+    return keep(stem, digest, stem, link)
+
+
+def _headers(by_name: list[str]) -> Path:
+    return keep("aclrtlaunch", key(*by_name), "", lambda work: sources.write_launch_headers(work, by_name)).resolve()
+
+
+def _object(source: Source, text: str, generated: list[str], kind: tuple[str, ...]) -> Path:
+    """One source's object. Its folder is searched for quoted includes, as if the file itself were compiled."""
+    stem = re.sub(r"\W+", "_", source.path.stem).strip("_") or "source"
+    folders = [*generated, *source.includes, str(runtime.include_dir())]
+    flags = [*_FLAGS, *kind, *(f"-D{d}" for d in source.definitions), "-iquote", str(source.path.parent),
+             *(f"-I{d}" for d in folders), *(x for h in _HEADERS for x in ("-include", h))]
+    recipe = compiler.Recipe((compiler.Unit(f"{stem}.cpp", None, text.encode()),), tuple(flags), "object", (), stem,
+                             compiler.find_cxx(), learner=(str(source.path), text))
+    return compiler.compile_object(recipe)
+
+
+def _start_object() -> Path:
+    path = runtime.program_start()
+    recipe = compiler.Recipe((compiler.Unit(path.name, path),), _FLAGS, "object", (), path.stem, compiler.find_cxx())
+    return compiler.compile_object(recipe)

@@ -1,0 +1,119 @@
+"""A program's source files as the host compiler takes them: launches lowered, ACLRT_LAUNCH_KERNEL given something to call.
+
+No line moves: line n of the learner's file stays line n for the compiler. A header that holds a launch is put in place
+of the line that includes it, since what a compiler includes by itself nobody can lower.
+"""
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit import source
+from labkit.cxxkernels import clean, kernels
+from labkit.cxxscan import mask
+from labkit.diagnostics import ENTRY_FILE
+from labkit.includes import text_of
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.M)
+_LAUNCHED = re.compile(r'#[ \t]*include[ \t]*[<"]aclrtlaunch_(\w+)\.h[">]|\bACLRT_LAUNCH_KERNEL\s*\(\s*(\w+)\s*\)')
+
+
+def launched_by_name(texts: list[str]) -> list[str]:
+    """The kernels that the program launches with ACLRT_LAUNCH_KERNEL or includes an aclrtlaunch_*.h for."""
+    found = (m[1] or m[2] for text in texts for m in _LAUNCHED.finditer(text))
+    return sorted(set(found) - {"kernel_func"})
+
+
+@dataclass(frozen=True)
+class Text:
+    """A source file with the headers that lead to launches put in place; around: what else it includes."""
+    path: Path
+    text: str
+    around: str
+
+
+def read(path: Path, includes: list[str]) -> Text:
+    """includes: the folders that the file is compiled with."""
+    text = _inlined(path, clean(path.read_text(encoding="utf-8", errors="replace")), includes, set())
+    return Text(path, text, text_of(text, path.parent, includes))
+
+
+def crews(texts: list[Text]) -> dict[str, tuple[int, int]]:
+    """name -> (cube cores, vector cores) of every kernel of the program. Raises SourceError."""
+    found: dict[str, tuple[int, int]] = {}
+    for t in texts:
+        found.update(source.crews(t.text, str(t.path), t.around, defined=True))
+    return found
+
+
+def lower(t: Text, crews_of: dict[str, tuple[int, int]], by_name: list[str]) -> str:
+    """C++ of one source file; by_name: see launched_by_name. Raises SourceError for a launch that is not written right."""
+    lowered = source.lower_launches(t.text, str(t.path), crews_of) if "<<<" in t.text else t.text
+    quoted = str(t.path).replace("\\", "\\\\").replace('"', '\\"')
+    end = "" if lowered.endswith("\n") else "\n"
+    return f'#line 1 "{quoted}"\n{lowered}{end}' + _named_entries(t, crews_of, by_name)
+
+
+def _inlined(path: Path, text: str, includes: list[str], seen: set[str]) -> str:
+    """The text with every header that leads to a launch in place of its include line."""
+    out, at = [], 0
+    visible = mask(text, directives=False)
+    for m in _INCLUDE.finditer(text):
+        if visible[m.start():m.end()].strip()[:1] != "#":
+            continue  # commented out
+        header = _find(m[1], path.parent, includes)
+        if header is None or not _leads_to_launch(header, includes, set()):
+            continue
+        line = text.count("\n", 0, m.start()) + 1
+        body = ""
+        if str(header) not in seen:
+            inside = clean(header.read_text(encoding="utf-8", errors="replace"))
+            if re.search(r"^[ \t]*#[ \t]*pragma[ \t]+once", inside, re.M):
+                seen.add(str(header))
+                inside = re.sub(r"^([ \t]*#[ \t]*pragma[ \t]+once)", "//", inside, flags=re.M)
+            body = f'#line 1 "{header}"\n' + _inlined(header, inside, includes, seen).rstrip("\n") + "\n"
+        out += [text[at:m.start()], body, f'#line {line + 1} "{path}"']
+        at = m.end()
+    return "".join([*out, text[at:]])
+
+
+def _find(name: str, here: Path, includes: list[str]) -> Path | None:
+    for folder in [str(here), *includes]:
+        path = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(path):
+            return Path(path)
+    return None
+
+
+def _leads_to_launch(header: Path, includes: list[str], seen: set[Path]) -> bool:
+    if header in seen:
+        return False
+    seen.add(header)
+    text = header.read_text(encoding="utf-8", errors="replace")
+    if "<<<" in mask(text, directives=False):
+        return True
+    found = (_find(m[1], header.parent, includes) for m in _INCLUDE.finditer(text))
+    return any(_leads_to_launch(h, includes, seen) for h in found if h is not None)
+
+
+# ---- ACLRT_LAUNCH_KERNEL(name)(blocks, stream, arguments...)
+
+def write_launch_headers(folder: Path, by_name: list[str]) -> None:
+    """An aclrtlaunch_<name>.h for each kernel, as CANN's build makes them."""
+    for name in by_name:
+        (folder / f"aclrtlaunch_{name}.h").write_text(
+            f'#pragma once\n#include "twin/aclrtlaunch.h"\nTWIN_LAUNCHED_BY_NAME({name})\n', encoding="utf-8")
+
+
+def _named_entries(t: Text, crews_of: dict[str, tuple[int, int]], by_name: list[str]) -> str:
+    if not by_name or "__global__" not in t.text:
+        return ""
+    out: list[str] = []
+    for kernel in kernels(t.text, str(t.path)):
+        if kernel.name in by_name and kernel.defined and kernel.template is None and "0" not in kernel.guard:
+            guards = [line for guard in kernel.guard for line in guard.split("\n")]
+            aic, aiv = crews_of.get(kernel.name, (0, 1))
+            out += [*guards, f"TWIN_LAUNCH_ENTRY({kernel.name}, ::{kernel.qualified}, {aic}, {aiv})", *["#endif"] * len(kernel.guard)]
+    return "\n".join([f'#line 1 "{ENTRY_FILE}"', '#include "twin/aclrtlaunch.h"', *out]) + "\n" if out else ""
