@@ -18,7 +18,7 @@ from labkit.process import Workers
 from . import sources
 from .cmakefile import Project, Target
 
-_FLAGS = ("-O1", "-std=gnu++17", "-g1", "-fPIC", "-fno-gnu-unique")
+_FLAGS = ("-O1", "-std=gnu++17", "-g1", "-fPIC")
 _HEADERS = ("cstdint", "cstdio", "cstdlib", "cstring", "string")  # what CANN's own headers bring along
 
 
@@ -108,11 +108,16 @@ def _object(source: Source, text: str, generated: list[str], kind: tuple[str, ..
     """One source's object. Its folder is searched for quoted includes, as if the file itself were compiled."""
     stem = re.sub(r"\W+", "_", source.path.stem).strip("_") or "source"
     folders = [*generated, *source.includes, str(runtime.include_dir())]
-    flags = [*_FLAGS, *kind, *(f"-D{d}" for d in source.definitions), "-iquote", str(source.path.parent),
+    flags = [*_FLAGS, *_own_symbols(), *kind, *(f"-D{d}" for d in source.definitions), "-iquote", str(source.path.parent),
              *(f"-I{d}" for d in folders), *(x for h in _HEADERS for x in ("-include", h))]
     recipe = compiler.Recipe((compiler.Unit(f"{stem}.cpp", None, text.encode()),), tuple(flags), "object", (), stem,
                              compiler.find_cxx(), learner=(str(source.path), text))
     return compiler.compile_object(recipe)
+
+
+def _own_symbols() -> list[str]:
+    """What keeps the two compilations of a mixed program apart: g++ makes some symbols one for the whole process."""
+    return ["-fno-gnu-unique"] if compiler.gcc_major(compiler.find_cxx()) else []
 
 
 def _start_object() -> Path:
