@@ -65,11 +65,11 @@ def _lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]],
             raise wrong("source.launch_name")
         name = text[name_at:m.start()].rstrip()
         close = _launch_end(masked, m.end())
-        if close is None:
+        if close is None or not text[m.end():close].strip():
             raise wrong("source.launch_form", name=" ".join(name.split()))
         count = _parts(masked, m.end(), close)
-        if count != 3:
-            raise wrong("source.launch_three", name=" ".join(name.split()), count=count)
+        if not 1 <= count <= 3:
+            raise wrong("source.launch_parts", name=" ".join(name.split()), count=count)
         words = " ".join(mask(name).split()).replace('"', "'")
         aic, aiv = crews.get(words.partition("<")[0].rpartition("::")[2].strip(), (0, 1))
         edits.append((name_at, m.end(), f'::twin::bind<{aic}, {aiv}>("{words}", ' + _BIND_HEAD.format(call=text[name_at:m.start()])))
@@ -119,7 +119,7 @@ def _launch_end(masked: str, start: int) -> int | None:
         if inside.count("(") != inside.count(")"):
             continue
         first = at if first is None else first
-        if inside.count("<") == inside.count(">") and len(split(masked, start, at, angles=False)) >= 3:
+        if inside.count("<") == inside.count(">") and masked[start:at].strip():
             return at
     return first
 

@@ -345,7 +345,7 @@ def test_columns_come_back():
 @pytest.mark.parametrize("statement, key", [
     ("<<<8, nullptr, s>>>(x);", "source.launch_name"), ("(*f)<<<8, nullptr, s>>>(x);", "source.launch_name"),
     ("add<<<8, nullptr, s(x);", "source.launch_form"), ("add<<<8, nullptr, s>>>;", "source.launch_form"),
-    ("add<<<8>>>(x);", "source.launch_three"), ("add<<<8, s>>>(x);", "source.launch_three"), ("add<<<8, nullptr, s, 0>>>(x);", "source.launch_three")])
+    ("add<<<>>>(x);", "source.launch_form"), ("add<<<8, nullptr, s, 0>>>(x);", "source.launch_parts")])
 def test_wrong_launches_are_told(statement, key):
     with pytest.raises(SourceError) as raised:
         lower(ADD + "void f() {\n  " + statement + "\n}\n", "t.asc")
