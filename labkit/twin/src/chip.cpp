@@ -45,6 +45,25 @@ void Chip::ready() {
     write = shared("gm.write");
     write_busy = shared("gm.write_busy");
     write_bypass_busy = shared("gm.write_bypass_busy");
+    auto path = [&](const char* name) {
+        auto key = [&](const char* part) { return "cube.path." + std::string(name) + "." + part; };
+        return Path{get(key("floor").c_str()), get(key("start").c_str()), get(key("rate").c_str())};
+    };
+    to_l1 = path("to_l1");
+    to_l1_nz = path("to_l1_nz");
+    to_l0a = path("to_l0a");
+    to_l0b = path("to_l0b");
+    to_bt = path("to_bt");
+    to_fb = path("to_fb");
+    l0c_to_gm = path("l0c_to_gm");
+    l0c_to_l1 = path("l0c_to_l1");
+    mmad_floor = get("cube.mmad_floor");
+    mmad_start = get("cube.mmad_start");
+    cube_k_int4 = get("cube.k.int4");
+    cube_k_int8 = get("cube.k.int8");
+    cube_k_half = get("cube.k.half");
+    cube_k_hf32 = get("cube.k.hf32");
+    cube_k_float = get("cube.k.float");
     vector_startup = get("vector.startup");
     conflict = get("vector.bank_group_conflict");
     scalar_issue = get("scalar.issue");

@@ -20,6 +20,10 @@ public:
     struct Dma { double latency, fast, slow; } in, out;     // cycles, bytes/cycle, bytes/cycle
     // Shared by all cores, bytes/cycle: alone, and while the other direction moves data; cached and past the L2.
     double read = 0, read_busy = 0, read_bypass = 0, read_bypass_busy = 0, write = 0, write_busy = 0, write_bypass_busy = 0;
+    // The cube's paths: max(floor, start + bytes/rate), in cycles and bytes/cycle.
+    struct Path { double floor, start, rate; } to_l1, to_l1_nz, to_l0a, to_l0b, to_bt, to_fb, l0c_to_gm, l0c_to_l1;
+    double mmad_floor = 0, mmad_start = 0;                  // cycles; then one a fractal of 16 x 16 x k:
+    double cube_k_int4 = 0, cube_k_int8 = 0, cube_k_half = 0, cube_k_hf32 = 0, cube_k_float = 0;
     double vector_startup = 0, repeat_bytes = 256;
     float per_repeat[int(Op::Count)][11] = {};              // cycles a 256-byte repeat
     double conflict = 1;                                    // added per repeat when both sources share a bank group

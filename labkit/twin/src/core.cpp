@@ -19,6 +19,7 @@ void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedu
     }
     late.clear(schedule == Schedule::Worst);
     buffers.assign(1, Buffer{});
+    cube_state = CubeState{};
     queues.clear();
     views.clear();
     std::memset(top, 0, sizeof top);

@@ -39,7 +39,7 @@ struct Out {
     static Out nz(void* p, ptrdiff_t height) { return {p, 16, height * 16}; }
 };
 
-enum class Hf32 : uint8_t { Off, Even, Away };  // fp32 operands lose their lowest 12 bits: to nearest; ties to even, or away from zero
+enum class Hf32 : uint8_t { Off, Even, Zero };  // fp32 operands lose their lowest 12 bits: to nearest; ties to even, or towards zero
 
 void gemm(const View& a, const View& b, const Out& c, uint32_t m, uint32_t n, uint32_t k, bool accumulate, Hf32 = Hf32::Off);
 

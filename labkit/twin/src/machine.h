@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "chip.h"
+#include "cube.h"
 #include "findings.h"
 #include "hazard.h"
 #include "late.h"
@@ -183,6 +184,7 @@ public:
     float accumulated = 0;
     uint64_t gathered = 0;      // what the last GatherMask kept
     uint16_t merged[4] = {};    // how far the last MrgSort came in each list
+    CubeState cube_state;
     const std::vector<GmRange>* ranges = nullptr;
     bool checks = true;
 
@@ -197,6 +199,10 @@ private:
 };
 
 extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is playing
+
+// The least that a transfer takes, when all cores draw from GM at once.
+double from_gm(uint64_t bytes, bool bypass, double start);
+double to_gm(uint64_t bytes, bool bypass, double start);
 
 constexpr uint8_t kNowhere = 16;  // TPosition::MAX: a tensor that was never given memory
 constexpr uint8_t kPoison = 0xff;  // a NaN in every floating type, -1 in every integer type: stale or missing data shows
