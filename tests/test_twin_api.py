@@ -158,6 +158,12 @@ def test_cast_without_an_instruction(lab, frm, to):
         x = torch.from_numpy(start).npu()
         z = torch.zeros_like(x)
         record = k[1](x, z, k.struct("Form", **form))
+        if mode == "None":  # the documents promise CAST_RINT: so it is, with a warning
+            assert record.codes() == ["cast-none"] and record.ok
+            want = start.copy()
+            golden.cast(want, to, frm, form, lambda x: cast_golden(to, frm, "Rint", x))
+            agree(z.cpu().numpy(), want, np.uint16 if to == "BF16" else NP[to])
+            continue
         assert record.codes() == ["cast-mode"] and f"CAST_{mode.upper()}" in str(record.findings[0])
         assert torch.equal(z, x)
 
@@ -216,7 +222,12 @@ def test_reduce(lab, name, t):
         form = dict(kind=0, count=count, dst=dst * align, src0=REGION + src, src1=2 * REGION, mode=int(index))
         want = start.copy()
         golden.reduce(want, name, NP[t], form)
-        agree(lab.form(start, op=NUMBER[name], type=TYPES.index(t), **form), want, NP[t])
+        got = lab.form(start, op=NUMBER[name], type=TYPES.index(t), **form)
+        if name != "ReduceSum":  # the work space is written, with what nobody promises
+            repeats = max(1, count * np.dtype(NP[t]).itemsize // 256)
+            work = slice(2 * REGION, 2 * REGION + repeats * 2 * np.dtype(NP[t]).itemsize + 128)
+            want[work] = got[work]
+        agree(got, want, NP[t])
     check()
 
 

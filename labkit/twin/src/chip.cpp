@@ -12,8 +12,8 @@ static const char* const kOps[] = {
 #undef X
 };
 static const char* const kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
-static const char* const kTypes[] = {"half", "bfloat16_t", "float", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"};
-static const char* const kTypeKeys[] = {"f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"};
+static const char* const kTypes[] = {"half", "bfloat16_t", "float", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "int4b_t"};
+static const char* const kTypeKeys[] = {"f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "i4"};
 static const char* const kMemories[] = {"UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"};
 static const char* const kMems[] = {"ub", "l1", "l0a", "l0b", "l0c", "bt", "fb"};
 
@@ -35,6 +35,7 @@ void Chip::ready() {
     sync_all = get("sync.all") * hz;
     cross_flag = get("sync.flag") * hz;
     for (int m = 0; m < int(Mem::Count); m++) size[m] = uint32_t(get((std::string("memory.") + kMems[m]).c_str()));
+    reserved = uint32_t(get("memory.ub_reserved"));
     in = {get("dma.in.latency"), get("dma.in.fast"), get("dma.in.slow")};
     out = {get("dma.out.latency"), get("dma.out.fast"), get("dma.out.slow")};
     auto shared = [&](const char* key) { return get(key) / hz; };
@@ -73,7 +74,7 @@ void Chip::ready() {
     launch_per_core = get("launch.per_core");
     double fallback = get("vector.cycles.default");
     for (int op = 0; op < int(Op::Count); op++)
-        for (int t = 0; t < 11; t++) {
+        for (int t = 0; t < int(Dt::Count); t++) {
             std::string base = std::string("vector.cycles.") + kOps[op];
             auto typed = values_.find(base + "." + kTypeKeys[t]);
             auto any = values_.find(base);

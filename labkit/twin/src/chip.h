@@ -17,6 +17,7 @@ public:
     double hz = 0;
     uint32_t cores = 0, cube_cores = 0;
     uint32_t size[int(Mem::Count)] = {};
+    uint32_t reserved = 0;                                  // the last bytes of UB, which some instructions use themselves
     struct Dma { double latency, fast, slow; } in, out;     // cycles, bytes/cycle, bytes/cycle
     // Shared by all cores, bytes/cycle: alone, and while the other direction moves data; cached and past the L2.
     double read = 0, read_busy = 0, read_bypass = 0, read_bypass_busy = 0, write = 0, write_busy = 0, write_bypass_busy = 0;
@@ -25,7 +26,7 @@ public:
     double mmad_floor = 0, mmad_start = 0;                  // cycles; then one a fractal of 16 x 16 x k:
     double cube_k_int4 = 0, cube_k_int8 = 0, cube_k_half = 0, cube_k_hf32 = 0, cube_k_float = 0;
     double vector_startup = 0, repeat_bytes = 256;
-    float per_repeat[int(Op::Count)][11] = {};              // cycles a 256-byte repeat
+    float per_repeat[int(Op::Count)][int(Dt::Count)] = {};              // cycles a 256-byte repeat
     double conflict = 1;                                    // added per repeat when both sources share a bank group
     double scalar_issue = 0, scalar_access = 0, scalar_gm = 0;
     double sync_all = 0, cross_flag = 0;                    // cycles

@@ -42,6 +42,7 @@ void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedu
     events.reserve(std::min<size_t>(keep, 4096));
     output.clear();
     last = {nullptr, 0};
+    vec = VectorState{};
     ub_peak = phase = turns = 0;
     ordered = false;
     pipe = nullptr;

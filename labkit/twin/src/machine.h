@@ -10,6 +10,7 @@
 #include "findings.h"
 #include "hazard.h"
 #include "late.h"
+#include "vector_state.h"
 
 namespace twin {
 
@@ -181,7 +182,7 @@ public:
     uint8_t slot() const { return seat.kind == Kind::AIC ? 2 : uint8_t(seat.sub); }
     uint64_t instructions = 0, issues = 0;  // issues: of them, those that are not the scalar unit's own
     size_t keep_events = 0;
-    float accumulated = 0;
+    VectorState vec;
     uint64_t gathered = 0;      // what the last GatherMask kept
     uint16_t merged[4] = {};    // how far the last MrgSort came in each list
     CubeState cube_state;

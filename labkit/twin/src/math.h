@@ -23,10 +23,16 @@ bool supports(Op, Dt);                                                          
 bool supports_compare(Cmp, Dt);                                                          // int32 has EQ only
 bool supports_cast(Dt to, Dt from, Round);                                               // documented pairs and modes; None: Rint
 void unary(Op, Dt, void* d, const void* s, size_t n);
-void binary(Op, Dt, void* d, const void* a, const void* b, size_t n);                    // MulAddDst: d += a*b; FusedMulAdd: d = d*a + b
+void binary(Op, Dt, void* d, const void* a, const void* b, size_t n);                    // MulAddDst: d += a*b; FusedMulAdd: d = d*a + b, MulAddRelu its positive part
 void scalar(Op, Dt, void* d, const void* s, uint64_t bits, size_t n);                    // Axpy: d += value*s; shifts: value is the count
 void cast(Dt to, Dt from, Round, void* d, const void* s, size_t n);                      // any mode but Hybrid for any documented pair
+                                                                                         // I4: a lane a byte, in both directions
 void cast_scaled(void* half, const int32_t* s, float scale, size_t n);                   // int32 -> half, SetDeqScale
+// Computes on `from` and converts to `to`: MulAddDst, Axpy (half -> float: d += a*b, d += value*a), AddReluCast,
+// SubReluCast, MulCast (rounded to `from`, then converted to nearest even), AddDeqRelu (`bits`: the scale as a float).
+bool supports_mixed(Op, Dt to, Dt from);
+void mixed(Op, Dt to, Dt from, void* d, const void* a, const void* b, uint64_t bits, size_t n);
+void shift_right_rounded(Dt, void* d, const void* s, uint64_t bits, size_t n);           // half of the last place is added first
 void compare(Cmp, Dt, uint8_t* bits, const void* a, const void* b, size_t n);            // element 0 = bit 0 of byte 0
 void compare_scalar(Cmp, Dt, uint8_t* bits, const void* a, uint64_t value, size_t n);    // bits past n in the last byte are 0
 void select(Dt, void* d, const uint8_t* bits, const void* a, const void* b, size_t n);   // bit 1 -> a, bit 0 -> b

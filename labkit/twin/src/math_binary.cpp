@@ -1,4 +1,5 @@
-// Two operands: Add Sub Mul Div Max Min And Or AddRelu SubRelu MulAddDst FusedMulAdd, and a tensor with a scalar:
+// Two operands: Add Sub Mul Div Max Min And Or AddRelu SubRelu MulAddDst FusedMulAdd
+// MulAddRelu, and a tensor with a scalar:
 // Adds Muls Maxs Mins LeakyRelu Axpy ShiftLeft ShiftRight.
 #include <type_traits>
 
@@ -27,6 +28,7 @@ struct FusedMulAdd { F operator()(F a, F b, F d) const { return d * a + b; } };
 inline F relu(F x) { return x <= 0.0f ? F{} : x; }
 using Bits16 = Vec<uint16_t>;
 inline Bits16 relu(Bits16 x) { return x & (Bits16)((Vec<int16_t>)x >= 0); }  // the sum has wrapped as unsigned
+struct MulAddRelu { F operator()(F a, F b, F d) const { return relu(d * a + b); } };
 struct AddRelu { template <class V> V operator()(V a, V b) const { return relu(a + b); } };
 struct SubRelu { template <class V> V operator()(V a, V b) const { return relu(a - b); } };
 
@@ -105,7 +107,27 @@ void shift_right(void* d, const void* s, uint64_t bits, size_t n) {
     map<Whole<T>>([by = all_out ? width - 1 : (int)count](auto x) { return x >> by; }, d, n, s);
 }
 
+// Adds half of the last place that stays before it cuts, as roundEn asks; only signed numbers have it.
+template <class T>
+void shift_right_up(void* d, const void* s, uint64_t bits, size_t n) {
+    constexpr int width = 8 * sizeof(T);
+    auto count = (std::make_unsigned_t<T>)bits;
+    if (count == 0) return shift_right<T>(d, s, bits, n);
+    if (count > width) return map<Whole<T>>([](auto x) { return x ^ x; }, d, n, s);
+    map<Whole<T>>([by = (int)count](auto x) {
+        auto cut = x >> (by - 1);
+        return (cut >> 1) + (cut & 1);
+    }, d, n, s);
+}
+
 }  // namespace
+
+void shift_right_rounded(Dt t, void* d, const void* s, uint64_t bits, size_t n) {
+    require(Op::ShiftRight, t);
+    if (t == Dt::I16) return shift_right_up<int16_t>(d, s, bits, n);
+    if (t == Dt::I32) return shift_right_up<int32_t>(d, s, bits, n);
+    scalar(Op::ShiftRight, t, d, s, bits, n);
+}
 
 void binary(Op op, Dt t, void* d, const void* a, const void* b, size_t n) {
     require(op, t);
@@ -123,6 +145,7 @@ void binary(Op op, Dt t, void* d, const void* a, const void* b, size_t n) {
     case Op::SubRelu: return rectified<SubRelu>(t, d, a, b, n);
     case Op::MulAddDst: return floats<MulAddDst>(t, d, n, a, b, sum);
     case Op::FusedMulAdd: return floats<FusedMulAdd>(t, d, n, a, b, sum);
+    case Op::MulAddRelu: return floats<MulAddRelu>(t, d, n, a, b, sum);
     default: refuse("such binary operation", t);
     }
 }

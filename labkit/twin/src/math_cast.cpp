@@ -1,73 +1,8 @@
 // Cast: every pair that A2 documents, by way of float lanes wherever float holds the source exactly.
-#include <limits>
-
-#include "math.h"
-#include "math_lanes.h"
-#include "math_round.h"
+#include "math_formats.h"
 
 namespace twin::math {
 namespace {
-
-// ---- sources: as many elements as a float vector has lanes
-struct FromHalf { using T = uint16_t; static F get(const T* p) { return half_to_lanes(p); } };
-struct FromSingle { using T = float; static F get(const T* p) { return load<F>(p); } };
-struct FromBf16 {
-    using T = uint16_t;
-    static F get(const T* p) { return (F)(__builtin_convertvector(load<Narrow<T>>(p), U) << 16); }
-};
-template <class Int>
-struct FromInt {
-    using T = Int;
-    static F get(const T* p) { return __builtin_convertvector(__builtin_convertvector(load<Narrow<T>>(p), I), F); }
-};
-
-// int32 is more than float holds, so it rounds on the way in.
-template <Round R>
-struct FromInt32 {
-    using T = int32_t;
-    static F get(const T* p) { return from_int32<R>(load<I>(p)); }
-};
-
-// ---- destinations, the rounding a parameter
-struct ToSingle {
-    using T = float;
-    template <Round R> static void put(T* p, F x) { store(p, settle(x)); }
-};
-struct ToWholeSingle {
-    using T = float;
-    template <Round R> static void put(T* p, F x) { store(p, settle(to_whole<R>(x))); }
-};
-struct ToHalf {
-    using T = uint16_t;
-    template <Round R> static void put(T* p, F x) {
-        if (R == Round::Rint || R == Round::None) return lanes_to_half(p, settle(x));
-        store(p, __builtin_convertvector(to_half_bits<R>(x), Narrow<T>));
-    }
-};
-struct ToBf16 {
-    using T = uint16_t;
-    template <Round R> static void put(T* p, F x) { store(p, __builtin_convertvector(to_bf16_bits<R>(x), Narrow<T>)); }
-};
-template <class Int>
-struct ToInt {  // saturates; NaN gives 0
-    using T = Int;
-    template <Round R> static void put(T* p, F x) {
-        constexpr bool wide = sizeof(T) > 2;  // T's largest number is no float: stop at the float below it
-        constexpr float low = (float)std::numeric_limits<T>::min();
-        constexpr float high = wide ? -low * 0x1.fffffep-1f : (float)std::numeric_limits<T>::max();
-        F w = to_whole<R>(x);
-        I above = w > high;
-        w = w == w ? w : F{};
-        w = w < low ? splat(low) : above ? splat(high) : w;
-        if constexpr (sizeof(T) == 8) {
-            for (size_t i = 0; i < kLanes; ++i) p[i] = above[i] ? INT64_MAX : (int64_t)w[i];
-        } else {
-            I whole = __builtin_convertvector(w, I);
-            if (wide) whole = above ? I{} + INT32_MAX : whole;
-            store(p, __builtin_convertvector(whole, Narrow<T>));
-        }
-    }
-};
 
 // Source and destination of different widths: the last lanes go through padded copies, as in map().
 template <class From, class To, Round R>
@@ -127,6 +62,7 @@ bool cast_plainly(Dt to, Dt from, void* d, const void* s, size_t n) {
     switch (pair(from, to)) {
     case pair(Dt::I8, Dt::F16): convert<FromInt<int8_t>, ToHalf, Any>(d, s, n); return true;
     case pair(Dt::U8, Dt::F16): convert<FromInt<uint8_t>, ToHalf, Any>(d, s, n); return true;
+    case pair(Dt::I4, Dt::F16): convert<FromInt<int8_t>, ToHalf, Any>(d, s, n); return true;
     case pair(Dt::I16, Dt::F32): convert<FromInt<int16_t>, ToSingle, Any>(d, s, n); return true;
     case pair(Dt::F16, Dt::F32): convert<FromHalf, ToSingle, Any>(d, s, n); return true;
     case pair(Dt::BF16, Dt::F32): convert<FromBf16, ToSingle, Any>(d, s, n); return true;
@@ -144,6 +80,7 @@ void cast_rounding(Dt to, Dt from, void* d, const void* s, size_t n) {
     case pair(Dt::I16, Dt::F16): return convert<FromInt<int16_t>, ToHalf, R>(d, s, n);
     case pair(Dt::F16, Dt::I8): return convert<FromHalf, ToInt<int8_t>, R>(d, s, n);
     case pair(Dt::F16, Dt::U8): return convert<FromHalf, ToInt<uint8_t>, R>(d, s, n);
+    case pair(Dt::F16, Dt::I4): return convert<FromHalf, ToInt<int8_t, -8, 7>, R>(d, s, n);
     case pair(Dt::F16, Dt::I16): return convert<FromHalf, ToInt<int16_t>, R>(d, s, n);
     case pair(Dt::F16, Dt::I32): return convert<FromHalf, ToInt<int32_t>, R>(d, s, n);
     case pair(Dt::BF16, Dt::I32): return convert<FromBf16, ToInt<int32_t>, R>(d, s, n);

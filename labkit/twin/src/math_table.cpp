@@ -24,7 +24,7 @@ constexpr unsigned types_of(Op op) {
     case Op::Adds: case Op::Muls: case Op::Maxs: case Op::Mins:
         return kNumbers;
     case Op::Abs: case Op::Exp: case Op::Ln: case Op::Sqrt: case Op::Rsqrt: case Op::Reciprocal: case Op::Div:
-    case Op::LeakyRelu: case Op::Axpy: case Op::MulAddDst: case Op::FusedMulAdd:
+    case Op::LeakyRelu: case Op::Axpy: case Op::MulAddDst: case Op::FusedMulAdd: case Op::MulAddRelu:
         return kFloats;
     case Op::Relu: return kFloats | Dt::I32;
     case Op::AddRelu: case Op::SubRelu: return kFloats | Dt::I16;
@@ -38,6 +38,7 @@ constexpr unsigned types_of(Op op) {
     case Op::BlockReduceSum: case Op::BlockReduceMax: case Op::BlockReduceMin: case Op::PairReduceSum:
         return kFloats;
     case Op::Cast:  // see casts_from
+    case Op::AddReluCast: case Op::SubReluCast: case Op::MulCast: case Op::AddDeqRelu: case Op::CastDequant: case Op::CmpMask:  // see supports_mixed
     case Op::CopyIn: case Op::CopyOut: case Op::Scalar: case Op::Count: return 0;
     }
     return 0;
@@ -45,9 +46,9 @@ constexpr unsigned types_of(Op op) {
 
 constexpr unsigned casts_from(Dt from) {
     switch (from) {
-    case Dt::I8: case Dt::U8: return set(Dt::F16);
+    case Dt::I4: case Dt::I8: case Dt::U8: return set(Dt::F16);
     case Dt::I16: return Dt::F16 | Dt::F32;
-    case Dt::F16: return Dt::I8 | Dt::U8 | Dt::I16 | Dt::I32 | Dt::F32;
+    case Dt::F16: return Dt::I4 | Dt::I8 | Dt::U8 | Dt::I16 | Dt::I32 | Dt::F32;
     case Dt::BF16: return Dt::I32 | Dt::F32;
     case Dt::I32: return Dt::I16 | Dt::F16 | Dt::F32 | Dt::I64;
     case Dt::F32: return Dt::I16 | Dt::F16 | Dt::BF16 | Dt::I32 | Dt::F32 | Dt::I64;
@@ -83,9 +84,20 @@ bool supports_cast(Dt to, Dt from, Round mode) {
     return rounds(to, from);
 }
 
+bool supports_mixed(Op op, Dt to, Dt from) {
+    switch (op) {
+    case Op::MulAddDst: case Op::Axpy: return to == Dt::F32 && from == Dt::F16;
+    case Op::AddReluCast: case Op::SubReluCast:
+        return (to == Dt::I8 && (from == Dt::F16 || from == Dt::I16)) || (to == Dt::F16 && from == Dt::F32);
+    case Op::MulCast: return from == Dt::F16 && (to == Dt::I8 || to == Dt::U8);
+    case Op::AddDeqRelu: return to == Dt::F16 && from == Dt::I32;
+    default: return false;
+    }
+}
+
 void refuse(const char* what, Dt t) {
     static const char* names[] = {"half", "bfloat16_t", "float", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t",
-                                  "uint32_t", "int64_t", "uint64_t"};
+                                  "uint32_t", "int64_t", "uint64_t", "int4b_t"};
     fprintf(stderr, "twin::math: no %s for %s on this chip; ask supports() first\n", what, names[(int)t]);
     abort();
 }

@@ -1,139 +1,191 @@
-// Reductions over counts, repeats, blocks and pairs.
-#include "vector.h"
+// Reductions to one result: ReduceSum, ReduceMax, ReduceMin over a count or over repeats. WholeReduce* and its like are in
+// reduce_repeat.cpp.
+#include "reduce.h"
 
 namespace twin {
 
 namespace {
 
-float as_float(Dt t, const void* p) {
-    if (t == Dt::F16) {
-        uint16_t h;
-        std::memcpy(&h, p, 2);
-        return half_to_float(h);
+// Sums of one repeat after the other, in the tensor's type.
+struct Total {
+    Dt t;
+    float sum = 0;
+    bool first = true;
+    void add(const uint8_t* part) {
+        float x = as_float(t, part), next = first ? x : sum + x;
+        sum = t == Dt::F16 ? half_to_float(float_to_half(next)) : next;
+        first = false;
     }
-    float f;
-    std::memcpy(&f, p, 4);
-    return f;
+};
+
+void sum_contiguous(Dt t, uint8_t* result, const uint8_t* src, size_t n) {
+    constexpr size_t kRuns = 64;
+    uint32_t size = size_of(t), lanes = kRepeat / size;
+    alignas(64) uint8_t parts[kRuns * 4 + 64];
+    Total total{t};
+    size_t whole = n / lanes;
+    for (size_t i = 0; i < whole; i += kRuns) {
+        size_t runs = std::min(kRuns, whole - i);
+        math::reduce_runs(Op::ReduceSum, t, parts, src + i * kRepeat, lanes, runs);
+        for (size_t j = 0; j < runs; j++) total.add(parts + j * size);
+    }
+    if (n % lanes) {
+        math::reduce_sum(t, parts, src + whole * kRepeat, n % lanes);
+        total.add(parts);
+    }
+    put_float(t, result, total.sum);
 }
-void put_float(Dt t, void* p, float v) {
-    uint16_t h = t == Dt::F16 ? float_to_half(v) : 0;
-    std::memcpy(p, t == Dt::F16 ? (const void*)&h : &v, size_of(t));
+
+// What the library writes behind `work` for an extreme over so many repeats: a value and a place for each, and with the
+// place wanted also what it reduces those to.
+uint64_t work_bytes(Op op, uint32_t size, uint32_t repeats, bool index, bool tail) {
+    if (op == Op::ReduceSum) return uint64_t(repeats) * size;
+    uint64_t pair = 2 * size, least = tail || !index ? pair : 0;
+    if (repeats <= 1) return least;
+    auto up = [](uint64_t n) { return (n + kBlock - 1) / kBlock * kBlock; };
+    uint64_t one = repeats * pair, two = (one + kRepeat - 1) / kRepeat * pair, three = (two + kRepeat - 1) / kRepeat * pair;
+    if (!index) return one;
+    return two == pair ? up(one) + two : up(one) + up(two) + three;
 }
-void put_index(Dt t, void* p, uint32_t i) {  // an index is written as an integer in the element's own width
-    uint16_t h = uint16_t(i);
-    std::memcpy(p, t == Dt::F16 ? (const void*)&h : &i, size_of(t));
+
+bool work_ok(Op op, Loc d, Loc work, uint64_t need, Here here) {
+    if (!need) return true;
+    if (need > work.bytes && core->usable(work, 0, false, here, "work")) {
+        core->report("reduce-work", true, here, Numbers().add("op", name_of(op)).add("need", need).add("have", work.bytes).add("addr", work.addr));
+        return false;
+    }
+    (void)d;
+    return core->usable(work, need, false, here, "work");
+}
+
+// The last step is the scalar unit's: it waits for the vector unit, and everything behind it is in order with that.
+void finish_scalar() {
+    core->known[int(Pipe::S)].join(core->known[int(Pipe::V)]);
+    core->scalar_now = std::max(core->scalar_now, core->free_at[int(Pipe::V)]);
+}
+
+// One extreme and its place over the repeats of `shape`; the pair of each repeat goes to `work` as on the device.
+struct Extreme {
+    alignas(8) uint8_t value[8] = {};
+    uint32_t place = 0;
+    bool any = false;
+    void join(Op op, Dt t, const uint8_t* x, uint32_t at) {
+        uint32_t size = size_of(t), which = 0;
+        if (any) {
+            alignas(8) uint8_t two[16], best[8];
+            std::memcpy(two, value, size);
+            std::memcpy(two + size, x, size);
+            if (op == Op::ReduceMax) math::reduce_max(t, best, &which, two, 2); else math::reduce_min(t, best, &which, two, 2);
+            if (!which) return;
+        }
+        std::memcpy(value, x, size);
+        place = at;
+        any = true;
+    }
+};
+
+void extreme_of(Op op, Dt t, uint8_t* value, uint32_t* at, const uint8_t* lanes, size_t n) {
+    if (op == Op::ReduceMax) math::reduce_max(t, value, at, lanes, n); else math::reduce_min(t, value, at, lanes, n);
 }
 
 }  // namespace
 
 void reduce(Op op, Dt t, Loc d, Loc s, Loc work, int32_t n, bool index, Here here) {
     if (!count_ok(n, here)) return;
-    uint32_t size = size_of(t), lanes = kRepeat / size;
-    uint64_t bytes = uint64_t(n) * size, out = index ? 2 * size : size;
-    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, out, false, here, "dst", uint32_t(out)) || !core->usable(work, 32, false, here, "work")) return core->refuse(d, out);
+    uint32_t size = size_of(t), lanes = kRepeat / size, repeats = std::max(1u, uint32_t(n) / lanes);
+    bool sum = op == Op::ReduceSum, tail = uint32_t(n) > lanes && uint32_t(n) % lanes;
+    uint64_t bytes = uint64_t(n) * size, out = index ? 2 * size : size, need = sum ? 0 : work_bytes(op, size, repeats, index, tail);
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, out, false, here, "dst", uint32_t(out)) || !work_ok(op, d, work, need, here)) return core->refuse(d, out);
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, s, uint32_t(bytes), false);
     const uint8_t* src = core->at(s);
     alignas(8) uint8_t result[8] = {};
     uint32_t best = 0;
-    if (op == Op::ReduceSum) {  // a tree within each repeat, the repeats added in order, all in the tensor's type
-        constexpr size_t kRuns = 64;
-        alignas(64) uint8_t parts[kRuns * 4 + 64];
-        float total = 0;
-        auto add = [&](size_t runs, bool first) {
-            for (size_t j = 0; j < runs; j++) {
-                float part = as_float(t, parts + j * size), next = first && !j ? part : total + part;
-                total = t == Dt::F16 ? half_to_float(float_to_half(next)) : next;
-            }
-        };
-        size_t whole = size_t(n) / lanes;
-        for (size_t i = 0; i < whole; i += kRuns) {
-            size_t runs = std::min(kRuns, whole - i);
-            math::reduce_runs(op, t, parts, src + i * kRepeat, lanes, runs);
-            add(runs, i == 0);
-        }
-        if (size_t(n) % lanes) {
-            math::reduce_sum(t, parts, src + whole * kRepeat, size_t(n) % lanes);
-            add(1, whole == 0);
-        }
-        put_float(t, result, total);
-        core->accumulated = as_float(t, result);
-    } else if (op == Op::ReduceMax) {
-        math::reduce_max(t, result, &best, src, size_t(n));
+    if (sum) {
+        sum_contiguous(t, result, src, size_t(n));
+        core->vec.sum = 0;
+        std::memcpy(&core->vec.sum, result, size);
     } else {
-        math::reduce_min(t, result, &best, src, size_t(n));
+        extreme_of(op, t, result, &best, src, size_t(n));
+        core->vec.note(t, result, ~0u);
+        if (need) {
+            core->book(k, work, uint32_t(need), true);
+            std::memset(core->at(work), kPoison, need);
+        }
     }
     core->book(k, d, uint32_t(out), true);
     std::memcpy(core->at(d), result, size);
     if (index) put_index(t, core->at(d) + size, best);
     core->retire(k, cost(op, t, bytes), bytes);
+    if (sum || repeats > 1 || !index) finish_scalar();
 }
 
-void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) {
-    Shape shape(r, size_of(t));
+void reduce(Op op, Dt t, Loc d, Loc s, Loc work, const Rep& r, bool index, Here here) {
+    uint32_t size = size_of(t);
+    Shape shape(r, size);
     if (!rep_ok(shape, here)) return;
-    uint32_t size = shape.size, per_block = kBlock / size;
-    bool blockwise = op == Op::BlockReduceSum || op == Op::BlockReduceMax || op == Op::BlockReduceMin, pairs = op == Op::PairReduceSum;
-    bool largest = op == Op::WholeReduceMax || op == Op::BlockReduceMax, sum = op == Op::WholeReduceSum || op == Op::BlockReduceSum || pairs;
-    bool only_index = index && r.dst_blk == 3;  // ReduceOrder; then it is a uint32_t for every type
-    uint32_t width = blockwise ? 8 * size : pairs ? kRepeat / 2 : only_index ? 4 : index ? 2 * size : size;  // bytes a repeat leaves
-    // Destination strides count what a repeat leaves, and its start is aligned to that (at most to a block).
-    uint64_t step = uint64_t(r.dst_rep) * width, dn = uint64_t(r.times - 1) * step + width;
-    if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") ||
-        !core->usable(d, dn, false, here, "dst", std::min(width, kBlock))) return core->refuse(d, dn);
+    bool sum = op == Op::ReduceSum, count_form = sum && !r.own;  // ReduceSum<T, false>: the count form with a mask from outside
+    uint32_t repeats = uint32_t(shape.r.times);
+    uint64_t out = index ? 2 * size : size, need = count_form ? 0 : work_bytes(op, size, repeats, index, false);
+    if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") || !core->usable(d, out, false, here, "dst", uint32_t(out)) ||
+        !work_ok(op, d, work, need, here)) return core->refuse(d, out);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
-    for (uint32_t i = 0; i < uint32_t(step < width + kBlock ? 1 : r.times); i++) {
-        Loc part = d;
-        part.addr += uint32_t(i * step);
-        core->book(k, part, step < width + kBlock ? uint32_t(dn) : width, true);
-    }
-    uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
-    if (shape.full && !index && shape.plain(r.src0_blk, r.src0_rep) && step == width) {  // the usual case, all repeats at once
-        math::reduce_runs(sum ? Op::ReduceSum : largest ? Op::ReduceMax : Op::ReduceMin, t, core->at(d), core->at(s), group, size_t(r.times) * shape.lanes / group);
-        uint64_t bytes = uint64_t(r.times) * kRepeat;
-        return core->retire(k, cost(op, t, bytes), bytes);
-    }
-    alignas(64) uint8_t lanes[kRepeat], packed[kRepeat];
-    uint32_t place[128];
-    for (uint32_t i = 0; i < uint32_t(r.times); i++) {
+    if (need) core->book(k, work, uint32_t(need), true);
+    alignas(64) uint8_t lanes[kRepeat];
+    Run run;
+    Total total{t};
+    Extreme extreme;
+    for (uint32_t i = 0; i < repeats; i++) {
         gather(lanes, core->at(s), i, r.src0_blk, r.src0_rep, shape, size);
-        uint8_t* out = core->at(d) + i * step;
-        for (uint32_t g = 0; g < shape.lanes / group; g++) {
-            uint32_t n = 0;
-            for (uint32_t lane = g * group; lane < (g + 1) * group; lane++) {
-                if (!shape.on(lane)) continue;
-                std::memcpy(packed + n * size, lanes + lane * size, size);
-                place[n++] = lane;
-            }
-            if (!n) continue;  // fully masked: the destination keeps what it had
-            if (sum && n < group) {  // the tree is that of the lanes; one that is masked adds nothing (-0)
-                for (uint32_t i = 0; i < group; i++) put_float(t, packed + i * size, -0.0f);
-                for (uint32_t i = 0; i < n; i++) std::memcpy(packed + (place[i] - g * group) * size, lanes + place[i] * size, size);
-                n = group;
-            }
-            alignas(8) uint8_t value[8];
-            uint32_t best = 0;
-            if (sum) math::reduce_sum(t, value, packed, n);
-            else if (largest) math::reduce_max(t, value, &best, packed, n);
-            else math::reduce_min(t, value, &best, packed, n);
-            if (!index) {
-                std::memcpy(out + g * size, value, size);
-                continue;
-            }
-            if (only_index) {
-                std::memcpy(out, &place[best], 4);
-                continue;
-            }
-            bool first = r.dst_blk == 1;  // index, value
-            std::memcpy(out + (first ? size : 0), value, size);
-            put_index(t, out + (first ? 0 : size), place[best]);
-        }
+        run.pack(lanes, shape, t, 0, shape.lanes, i, sum);
+        alignas(8) uint8_t value[8];
+        uint32_t at = 0;
+        if (sum) math::reduce_sum(t, value, run.packed, run.n);
+        else extreme_of(op, t, value, &at, run.packed, run.n);
+        if (count_form) total.add(value);
+        else if (sum) std::memcpy(core->at(work) + size_t(i) * size, value, size);
+        else extreme.join(op, t, value, uint32_t(i * r.src0_rep * (kBlock / size) + run.place[at]));
     }
-    uint64_t bytes = uint64_t(r.times) * kRepeat;
+    alignas(8) uint8_t result[8];
+    if (count_form) {
+        put_float(t, result, total.sum);
+        core->vec.sum = 0;
+        std::memcpy(&core->vec.sum, result, size);
+    } else if (sum) {  // the repeats' sums are reduced as a repeat is, until one is left
+        uint8_t* parts = core->at(work);
+        for (uint32_t n = repeats; n > 1; n = (n + shape.lanes - 1) / shape.lanes)
+            for (uint32_t i = 0; i < n; i += shape.lanes) {
+                alignas(8) uint8_t part[8];
+                math::reduce_sum(t, part, parts + size_t(i) * size, std::min(shape.lanes, n - i));
+                std::memcpy(parts + size_t(i / shape.lanes) * size, part, size);
+            }
+        std::memcpy(result, parts, size);
+    } else {
+        std::memcpy(result, extreme.value, size);
+        core->vec.note(t, result, ~0u);
+        if (need) std::memset(core->at(work), kPoison, need);
+    }
+    core->book(k, d, uint32_t(out), true);
+    std::memcpy(core->at(d), result, size);
+    if (index) put_index(t, core->at(d) + size, extreme.place);
+    uint64_t bytes = uint64_t(repeats) * kRepeat;
     core->retire(k, cost(op, t, bytes), bytes);
+    if (repeats > 1 || !index) finish_scalar();
 }
 
-float accumulated(Dt) { return core->accumulated; }
+uint64_t reduce_sum_bits() {
+    finish_scalar();
+    return core->vec.sum;
+}
+void reduce_extreme(uint32_t& value, uint32_t& index) {
+    finish_scalar();
+    value = core->vec.extreme;
+    index = core->vec.place;
+}
+float accumulated(Dt t) {
+    uint64_t bits = reduce_sum_bits();
+    return as_float(t, &bits);
+}
 
 }  // namespace twin

@@ -9,10 +9,10 @@
 
 namespace twin {
 
-enum class Dt : uint8_t { F16, BF16, F32, I8, U8, I16, U16, I32, U32, I64, U64 };
+enum class Dt : uint8_t { F16, BF16, F32, I8, U8, I16, U16, I32, U32, I64, U64, I4, Count };  // I4: two a byte, for Cast
 
 constexpr uint32_t size_of(Dt t) {
-    return t == Dt::I8 || t == Dt::U8 ? 1 : t <= Dt::BF16 || t == Dt::I16 || t == Dt::U16 ? 2 : t >= Dt::I64 ? 8 : 4;
+    return t == Dt::I8 || t == Dt::U8 || t == Dt::I4 ? 1 : t <= Dt::BF16 || t == Dt::I16 || t == Dt::U16 ? 2 : t >= Dt::I64 ? 8 : 4;
 }
 
 // Where in the learner's file a call stands; captured by a default argument, so that it costs the learner nothing.
@@ -30,9 +30,10 @@ enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, Count, All = 15 };
 // Every instruction that the timeline can show. One list gives the enum, the names and the keys of the chip's cost table.
 #define TWIN_OPS(X)                                                                                                   \
     X(Abs) X(Exp) X(Ln) X(Sqrt) X(Rsqrt) X(Reciprocal) X(Relu) X(Not)                                                 \
-    X(Add) X(Sub) X(Mul) X(Div) X(Max) X(Min) X(And) X(Or) X(AddRelu) X(SubRelu) X(MulAddDst) X(FusedMulAdd)          \
+    X(Add) X(Sub) X(Mul) X(Div) X(Max) X(Min) X(And) X(Or) X(AddRelu) X(SubRelu) X(MulAddDst) X(FusedMulAdd) X(MulAddRelu)          \
     X(Adds) X(Muls) X(Maxs) X(Mins) X(LeakyRelu) X(ShiftLeft) X(ShiftRight) X(Axpy)                                   \
-    X(Compare) X(CompareScalar) X(Select) X(Cast) X(Duplicate) X(Copy)                                                \
+    X(AddReluCast) X(SubReluCast) X(MulCast) X(AddDeqRelu) X(CastDequant)                                             \
+    X(Compare) X(CompareScalar) X(CmpMask) X(Select) X(Cast) X(Duplicate) X(Copy)                                     \
     X(ReduceSum) X(ReduceMax) X(ReduceMin) X(WholeReduceSum) X(WholeReduceMax) X(WholeReduceMin)                      \
     X(BlockReduceSum) X(BlockReduceMax) X(BlockReduceMin) X(PairReduceSum)                                            \
     X(Gather) X(Gatherb) X(GatherMask) X(Brcb) X(CreateVecIndex) X(Arange)                                           \
@@ -85,6 +86,7 @@ struct Dma {
 struct Rep {
     uint64_t mask[2] = {~0ull, ~0ull};
     int32_t times = 1;
+    bool own = true;  // isSetMask: the mask goes into its register; else it comes from there
     uint16_t dst_blk = 1, src0_blk = 1, src1_blk = 1;
     uint16_t dst_rep = 8, src0_rep = 8, src1_rep = 8;
 };

@@ -88,7 +88,6 @@ constexpr uint32_t ONE_REPEAT_BYTE_SIZE = 256;
 constexpr int32_t DEFAULT_BLK_NUM = 8;
 constexpr uint8_t DEFAULT_BLK_STRIDE = 1;
 constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;
-constexpr uint32_t MASK_PLACEHOLDER = 0;
 
 // Helpers that kernels reach through `using namespace AscendC`.
 template <typename A, typename B> constexpr auto DivCeil(A a, B b) { return (a + b - 1) / b; }
