@@ -17,5 +17,6 @@
 #include "twin/mmad.h"
 #include "twin/fixpipe.h"
 #include "twin/system.h"
+#include "twin/registers.h"
 #include "twin/adv.h"
 #include "twin/launch.h"

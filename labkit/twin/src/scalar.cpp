@@ -60,6 +60,7 @@ void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here h
 }
 
 int64_t block_idx() { return core->seat.kind == Kind::AIV ? core->block * core->seat.subs + core->seat.sub : core->block; }
+int64_t core_idx() { return core->block; }
 int64_t sub_block_idx() { return core->seat.sub; }
 int64_t sub_block_num() { return core->seat.subs; }
 void*& current_pipe() { return core->pipe; }

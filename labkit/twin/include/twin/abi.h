@@ -163,7 +163,8 @@ void* element(const Loc&, uint32_t offset, uint32_t size, bool write, Here);
 void* element(const Gm&, uint64_t offset, uint32_t size, bool write, Here);
 
 // ---- system
-int64_t block_idx();
+int64_t block_idx();  // counts cores of this kind
+int64_t core_idx();   // counts blocks
 int64_t block_num();
 int64_t sub_block_idx();
 int64_t sub_block_num();
