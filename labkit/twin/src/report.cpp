@@ -22,24 +22,43 @@ std::string finding_json(const Finding& f) {
            ",\"line\":" + std::to_string(f.line) + ",\"count\":" + std::to_string(f.count) + ",\"numbers\":{" + f.numbers + "}}";
 }
 
-std::string launch_json(const Launch& l, Here here, double begun, const LaunchResult& r) {
+// Which cores of a block have this pipe; core as in TimelineEvent.
+static bool has_pipe(uint8_t core, Pipe p) {
+    bool cube = core == 2;
+    if (p == Pipe::V) return !cube;
+    return cube || (p != Pipe::M && p != Pipe::MTE1 && p != Pipe::FIX);
+}
+
+std::string figures_json(const LaunchResult& r, bool finished) {
     std::vector<std::string> findings, pipes;
-    double busy[kPipes] = {}, cycles = 0;
+    double cycles = 0;
     uint64_t instructions = 0;
     uint32_t ub = 0;
     for (const auto& c : r.cores) {
         for (const auto& f : c.findings) findings.push_back(finding_json(f));
-        for (int p = 0; p < kPipes; p++) busy[p] += c.busy[p] / double(l.blocks) / chip.hz * 1e6;
         cycles = std::max(cycles, c.cycles);
         instructions += c.instructions;
         ub = std::max(ub, c.ub_peak);
     }
     for (const auto& f : r.across) findings.push_back(finding_json(f));
-    for (double b : busy) pipes.push_back(json_number(b));
+    for (int p = 0; p < kPipes; p++) {
+        double busy = 0;
+        int cores = 0;
+        for (const auto& c : r.cores)
+            if (has_pipe(c.core, Pipe(p))) {
+                busy += c.busy[p];
+                cores++;
+            }
+        pipes.push_back(json_number(busy / std::max(1, cores) / chip.hz * 1e6));
+    }
+    return "\"finished\":" + std::string(finished ? "true" : "false") + ",\"us\":" + json_number(r.seconds * 1e6) + ",\"core_us\":" + json_number(cycles / chip.hz * 1e6) +
+           ",\"instructions\":" + std::to_string(instructions) + ",\"ub_used\":" + std::to_string(ub) + ",\"busy\":" + json_list(pipes) + ",\"findings\":" + json_list(findings);
+}
+
+std::string launch_json(const Launch& l, Here here, double begun, const LaunchResult& r) {
     return "{\"kernel\":" + json_string(l.kernel) + ",\"blocks\":" + std::to_string(l.blocks) + ",\"aic\":" + std::to_string(l.crew.aic) + ",\"aiv\":" + std::to_string(l.crew.aiv) +
-           ",\"file\":" + json_string(here.file ? here.file : "") + ",\"line\":" + std::to_string(here.line) + ",\"begun_us\":" + json_number(begun * 1e6) +
-           ",\"us\":" + json_number(r.seconds * 1e6) + ",\"core_us\":" + json_number(cycles / chip.hz * 1e6) + ",\"instructions\":" + std::to_string(instructions) +
-           ",\"ub_used\":" + std::to_string(ub) + ",\"finished\":" + (r.finished ? "true" : "false") + ",\"busy\":" + json_list(pipes) + ",\"findings\":" + json_list(findings) + "}";
+           ",\"file\":" + json_string(here.file ? here.file : "") + ",\"line\":" + std::to_string(here.line) + ",\"begun_us\":" + json_number(begun * 1e6) + "," +
+           figures_json(r, r.finished) + "}";
 }
 
 }  // namespace twin

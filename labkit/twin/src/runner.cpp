@@ -26,7 +26,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "launch.h"
+#include "report.h"
 
 using namespace twin;
 
@@ -184,23 +184,6 @@ void write_all(const void* p, size_t n) {
     }
 }
 
-std::string list(const std::vector<std::string>& items) {
-    std::string r = "[";
-    for (size_t i = 0; i < items.size(); i++) r += (i ? "," : "") + items[i];
-    return r + "]";
-}
-
-std::string number(double v) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.9g", v);
-    return text;
-}
-
-std::string finding_json(const Finding& f) {
-    return "{\"code\":" + json_string(f.code) + ",\"error\":" + (f.error ? "true" : "false") + ",\"block\":" + std::to_string(f.block) + ",\"file\":" + json_string(f.file ? f.file : "") +
-           ",\"line\":" + std::to_string(f.line) + ",\"count\":" + std::to_string(f.count) + ",\"numbers\":{" + f.numbers + "}}";
-}
-
 std::string taken_output() {
     if (ftrylockfile(stdout) == 0) {  // a stopped thread may hold it for ever
         std::fflush(stdout);
@@ -213,37 +196,24 @@ std::string taken_output() {
     return text;
 }
 
-void answer(const Request& q, const LaunchResult& r, const std::string& fault = "") {
-    std::vector<std::string> findings, buffers;
+void answer(const LaunchResult& r, const std::string& fault = "") {
+    std::vector<std::string> buffers;
     std::vector<TimelineEvent> events;
     std::string output;
-    double busy[kPipes] = {}, cycles = 0;
-    uint64_t instructions = 0;
-    uint32_t ub = 0;
-    for (const auto& b : r.cores) {
-        for (const auto& f : b.findings) findings.push_back(finding_json(f));
-        events.insert(events.end(), b.events.begin(), b.events.end());
-        output += b.output;
-        if (!b.output.empty() && b.output.back() != '\n') output += '\n';
-        for (int p = 0; p < kPipes; p++) busy[p] += b.busy[p] / double(r.cores.size()) / chip.hz * 1e6;
-        cycles = std::max(cycles, b.cycles);
-        instructions += b.instructions;
-        ub = std::max(ub, b.ub_peak);
+    for (const auto& c : r.cores) {
+        events.insert(events.end(), c.events.begin(), c.events.end());
+        output += c.output;
+        if (!c.output.empty() && c.output.back() != '\n') output += '\n';
     }
-    for (const auto& f : r.across) findings.push_back(finding_json(f));
     if (!r.cores.empty())
         for (const auto& v : r.cores[0].buffers)
             buffers.push_back("[" + std::to_string(v.addr) + "," + std::to_string(v.bytes) + "," + std::to_string(v.pos) + "," + std::to_string(v.kind) + "," + std::to_string(v.group) + "," + std::to_string(v.index) + "]");
-    std::vector<std::string> busy_text;
-    for (double b : busy) busy_text.push_back(number(b));
     for (auto& e : events) {
         e.start = e.start / chip.hz * 1e6;
         e.end = e.end / chip.hz * 1e6;
     }
-    std::string json = "{\"finished\":" + std::string(r.finished && fault.empty() ? "true" : "false") + ",\"us\":" + number(r.seconds * 1e6) + ",\"core_us\":" + number(cycles / chip.hz * 1e6) +
-                       ",\"instructions\":" + std::to_string(instructions) + ",\"ub_used\":" + std::to_string(ub) + ",\"findings\":" + list(findings) + ",\"busy\":" + list(busy_text) +
-                       ",\"buffers\":" + list(buffers) + ",\"output\":" + json_string(output + taken_output()) + (fault.empty() ? "" : ",\"fault\":" + fault) + "}";
-    (void)q;
+    std::string json = "{" + figures_json(r, r.finished && fault.empty()) + ",\"buffers\":" + json_list(buffers) + ",\"output\":" + json_string(output + taken_output()) +
+                       (fault.empty() ? "" : ",\"fault\":" + fault) + "}";
     uint64_t sizes[2] = {json.size(), events.size() * sizeof(TimelineEvent)};
     write_all(sizes, sizeof sizes);
     write_all(json.data(), json.size());
@@ -295,7 +265,7 @@ void serve(const Request& q) {
     if (!why.empty()) {
         LaunchResult none;
         none.finished = false;
-        return answer(q, none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
+        return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
     }
     g_kernels[0] = q.so.c_str();
     g_kernels[1] = q.cube_so.c_str();
@@ -321,7 +291,7 @@ void serve(const Request& q) {
     while ((woke = sem_timedwait(&g_event, &deadline)) != 0 && errno == EINTR) {}
     if (woke == 0 && !g_fault.signal) {
         worker.join();
-        return answer(q, result);
+        return answer(result);
     }
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
     if (woke != 0) {  // time is up: ask one playing thread where it is
@@ -342,7 +312,7 @@ void serve(const Request& q) {
         b.output = g_fault.where->output;
         none.cores.push_back(std::move(b));
     }
-    answer(q, none, fault_json(kind));
+    answer(none, fault_json(kind));
     _exit(3);
 }
 
