@@ -1,6 +1,7 @@
 // Qualifiers, scalar types and constants of the language.
 #pragma once
 #include "twin/abi.h"
+#include "twin/float16.h"
 
 #define __NPU_ARCH__ 2201
 #define __CCE_AICORE__ 220
@@ -21,37 +22,6 @@
 #define __fbuf__
 #define GM_ADDR __gm__ uint8_t*
 
-// 16-bit floating types: storage plus conversion. Scalar arithmetic happens in float, as on the scalar unit.
-struct half {
-    uint16_t bits;
-    half() = default;
-    half(float v) : bits(::twin::float_to_half(v)) {}
-    half(double v) : half(float(v)) {}
-    half(int v) : half(float(v)) {}
-    half(unsigned v) : half(float(v)) {}
-    half(long v) : half(float(v)) {}
-    half(unsigned long v) : half(float(v)) {}
-    half(long long v) : half(float(v)) {}
-    half(unsigned long long v) : half(float(v)) {}
-    operator float() const { return ::twin::half_to_float(bits); }
-    half& operator+=(float v) { return *this = half(float(*this) + v); }
-    half& operator-=(float v) { return *this = half(float(*this) - v); }
-    half& operator*=(float v) { return *this = half(float(*this) * v); }
-    half& operator/=(float v) { return *this = half(float(*this) / v); }
-};
-using float16_t = half;
-
-struct bfloat16_t {  // converts by ToFloat / ToBfloat16 only, as on the device
-    uint16_t bits;
-};
-
-struct int4b_t {  // a value of its own in a register; in memory two share a byte, the even one low
-    uint8_t storage;
-    int4b_t() = default;
-    int4b_t(int v) : storage(uint8_t(v) & 15) {}
-    operator int8_t() const { return int8_t(int8_t(storage << 4) >> 4); }
-};
-
 // A kernel with work for both kinds of cores is compiled once for each.
 namespace AscendC {
 constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
@@ -67,8 +37,6 @@ constexpr int32_t g_coreType = AscendC::AIV;
 #define ASCEND_IS_NOT_AIC constexpr(g_coreType != AscendC::AIC)
 
 namespace AscendC {
-
-using ::int4b_t;
 
 enum class TPosition : uint8_t {
     GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, SHM = SPM, TSCM, C2PIPE2GM, C2PIPE2LOCAL, MAX
@@ -98,19 +66,6 @@ constexpr uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 template <typename T, typename U> struct IsSameType { static constexpr bool value = false; };
 template <typename T> struct IsSameType<T, T> { static constexpr bool value = true; };
 
-inline float ToFloat(const bfloat16_t& v) {
-    uint32_t u = uint32_t(v.bits) << 16;
-    float f;
-    __builtin_memcpy(&f, &u, 4);
-    return f;
-}
-inline bfloat16_t ToBfloat16(const float& v) {
-    uint32_t u;
-    __builtin_memcpy(&u, &v, 4);
-    uint32_t rounded = v != v ? (u | 0x400000u) : u + 0x7fffu + ((u >> 16) & 1);
-    return bfloat16_t{uint16_t(rounded >> 16)};
-}
-
 }  // namespace AscendC
 
 namespace twin {
@@ -129,6 +84,7 @@ TWIN_DT(int32_t, I32);
 TWIN_DT(uint32_t, U32);
 TWIN_DT(int64_t, I64);
 TWIN_DT(uint64_t, U64);
+TWIN_DT(int4b_t, I4);
 #undef TWIN_DT
 
 template <typename T> constexpr Dt dt() {
