@@ -1,10 +1,10 @@
-// DataCopy and DataCopyPad.
+// DataCopy and DataCopyPad between GM and a core's memories.
+#include "copy.h"
+
 #include <cstring>
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
-
-#include "machine.h"
 
 namespace twin {
 
@@ -39,6 +39,24 @@ double cycles(bool in, uint64_t bytes, bool bypass, double start) {
     return std::max(own, double(bytes) * core->sharing / all);
 }
 
+// What DataCopyPad leaves in UB: left, the block, right, and the rest up to 32 bytes. The rest is the block's first
+// element where nothing was to be padded, else it is padded as well.
+void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece, uint64_t beside) {
+    uint8_t* p = dst;
+    auto put = [&](const void* v, uint32_t n) {
+        for (uint32_t i = 0; i < n; i++, p += d.elem) std::memcpy(p, v, d.elem);
+    };
+    put(&beside, d.left);
+    std::memcpy(p, src, d.len);
+    p += d.len;
+    put(&beside, d.right);
+    uint32_t left = uint32_t(dst + piece - p);
+    put(!d.left && !d.right ? (const void*)src : &beside, left / d.elem);
+    std::memset(p, 0xff, size_t(dst + piece - p));
+}
+
+}  // namespace
+
 bool plausible(Dma& d, Here here) {
     if (!d.blocks || !d.len) return false;  // documented as no action
     if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32 || d.right * d.elem > 32))) {
@@ -65,28 +83,24 @@ void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uin
     }
 }
 
-void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece) {
-    uint8_t* p = dst;
-    auto put = [&](const void* v, uint32_t n) {
-        for (uint32_t i = 0; i < n; i++, p += d.elem) std::memcpy(p, v, d.elem);
-    };
-    const uint64_t poison = ~0ull;
-    put(d.fill ? &d.value : &poison, d.left);
-    std::memcpy(p, src, d.len);
-    p += d.len;
-    put(d.fill ? &d.value : &poison, d.right);
-    // The rest up to 32 bytes: documented as the block's first element when no padding was asked for, else unspecified.
-    const void* rest = !d.left && !d.right ? (const void*)src : &poison;
-    put(rest, uint32_t(dst + piece - p) / d.elem);
-}
-
-}  // namespace
-
 // Streaming stores wait in the host's buffers; whoever reads the results next is another thread.
 void settle_writes() {
 #if defined(__AVX__)
     _mm_sfence();
 #endif
+}
+
+void set_pad_value(uint64_t bits, uint32_t elem) {
+    core->scalar_now += chip.scalar_issue;
+    core->registers.pad_value = bits;
+    (void)elem;
+}
+
+// The scalar unit's stores stay in its data cache until they are cleaned out; a transfer reads GM.
+static void check_stale(Gm g, uint64_t bytes, Here here) {
+    uint64_t lo = uint64_t(g.ptr);
+    if (const auto* d = core->cache.holds(lo, lo + bytes))
+        core->report("gm-stale", true, here, Numbers().add("set_line", d->here.line).add("bytes", std::min(d->hi, lo + bytes) - std::max(d->lo, lo)));
 }
 
 void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
@@ -96,13 +110,15 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
         !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad)) return core->refuse(dst, extent(d, d.dst_stride, piece));
+    if (!core->cache.empty()) check_stale(src, extent(d, d.src_stride, d.len), here);
     auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
     if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
     else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
     book_local(t, dst, d, d.dst_stride, piece, true);
-    core->perform(t, [=, to = core->at(dst)] {
+    if (d.fill) core->registers.pad_value = d.value;  // the padding value goes through the same register
+    core->perform(t, [=, to = core->at(dst), beside = core->registers.pad_value] {
         for (uint32_t b = 0; b < d.blocks; b++) {
-            if (d.pad) pad_block(to + b * d.dst_stride, src.ptr + b * d.src_stride, d, piece);
+            if (d.pad) pad_block(to + b * d.dst_stride, src.ptr + b * d.src_stride, d, piece, beside);
             else std::memcpy(to + b * d.dst_stride, src.ptr + b * d.src_stride, d.len);
         }
     });
@@ -116,29 +132,20 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     if (!plausible(d, here)) return;
     if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
     if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad)) return;
+    AtomicMode atomic = core->registers.atomic;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
     if (d.dst_stride == d.len) core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true);
     else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, dst.ptr + b * d.dst_stride, d.len, true);
     core->perform(t, [=, from = (const uint8_t*)core->at(src)] {
-        for (uint32_t b = 0; b < d.blocks; b++) write_through(dst.ptr + b * d.dst_stride, from + b * d.src_stride, d.len);
+        for (uint32_t b = 0; b < d.blocks; b++) {
+            uint8_t* to = dst.ptr + b * d.dst_stride;
+            if (atomic) atomic_store(atomic, to, from + b * d.src_stride, d.len);
+            else write_through(to, from + b * d.src_stride, d.len);
+        }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
     core->retire(t, cycles(false, bytes, dst.l2_bypass, t.start), bytes);
-}
-
-void copy_local(Loc dst, Loc src, const Dma& asked, Here here) {
-    Dma d = asked;
-    core->last = here;
-    if (!plausible(d, here)) return core->refuse(dst, asked.len);
-    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
-        !core->usable(dst, extent(d, d.dst_stride, d.len), false, here, "dst")) return core->refuse(dst, extent(d, d.dst_stride, d.len));
-    auto t = core->issue(Pipe::V, Op::Copy, here);
-    book_local(t, src, d, d.src_stride, d.len, false);
-    book_local(t, dst, d, d.dst_stride, d.len, true);
-    for (uint32_t b = 0; b < d.blocks; b++) std::memmove(core->at(dst) + b * d.dst_stride, core->at(src) + b * d.src_stride, d.len);
-    uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, chip.vector_startup + double((bytes + 255) / 256) * chip.per_repeat[int(Op::Copy)][int(Dt::U32)], bytes);
 }
 
 }  // namespace twin

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "arena.h"
 #include "machine.h"
 
 namespace twin {
@@ -14,8 +15,8 @@ void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedu
     for (int m = 0; m < int(Mem::Count); m++) {
         memory[m].clear();
         if (!has(seat.kind, Mem(m))) continue;
-        if (!bytes_[m]) bytes_[m].reset(static_cast<uint8_t*>(std::aligned_alloc(4096, (chip.size[m] + 4095) / 4096 * 4096 + 4096)));
-        std::memset(bytes_[m].get(), kPoison, chip.size[m]);
+        if (!bytes_[m]) bytes_[m] = map_memory(chip.size[m] + 4096);
+        std::memset(bytes_[m], kPoison, chip.size[m]);
     }
     late.clear(schedule == Schedule::Worst);
     buffers.assign(1, Buffer{});
@@ -38,6 +39,8 @@ void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedu
     findings.clear(block);
     gm.clear();
     gm_writes.clear();
+    registers = Registers{};
+    cache.clear();
     events.clear();
     events.reserve(std::min<size_t>(keep, 4096));
     output.clear();
@@ -130,17 +133,17 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
 }
 
-void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here) {
+void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic) {
     GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
-    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered) w->hi = hi;
-    else gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line});
+    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic) w->hi = hi;
+    else gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic});
 }
 
 void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write) {
     if (!bytes) return;
     uint64_t lo = uint64_t(p), hi = lo + bytes;
     Here here = t.access.here;
-    if (write) note_gm_write(lo, hi, here);
+    if (write) note_gm_write(lo, hi, here, bool(registers.atomic));
     if (!checks) return;
     const Clock& now = known[int(t.access.pipe)];
     Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);

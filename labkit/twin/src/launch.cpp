@@ -11,13 +11,15 @@ static void find_overlaps(LaunchResult& result) {
     std::vector<GmWrite> all;
     for (auto& b : result.cores) all.insert(all.end(), b.writes.begin(), b.writes.end());
     std::sort(all.begin(), all.end(), [](const GmWrite& a, const GmWrite& b) { return a.lo != b.lo ? a.lo < b.lo : a.block < b.block; });
-    const GmWrite* reach = nullptr;  // the write that extends furthest so far
+    const GmWrite* reach[2] = {};  // the write that extends furthest so far: of the plain ones, of the atomic ones
     for (auto& w : all) {
-        bool in_order = reach && (w.phase != reach->phase || w.ordered || reach->ordered);
-        if (reach && w.lo < reach->hi && w.block != reach->block && !in_order) {
+        const GmWrite* other = nullptr;
+        for (const GmWrite* r : {reach[0], w.atomic ? nullptr : reach[1]})  // atomic writes add up; with any other they do not
+            if (!other && r && w.lo < r->hi && w.block != r->block && w.phase == r->phase && !w.ordered && !r->ordered) other = r;
+        if (other) {
             Findings one;
             one.clear(w.block);
-            one.add("gm-overlap", true, {w.file, w.line}, Numbers().add("first", reach->block).add("second", w.block).add("bytes", std::min(w.hi, reach->hi) - w.lo).add("address", w.lo));
+            one.add("gm-overlap", true, {w.file, w.line}, Numbers().add("first", other->block).add("second", w.block).add("bytes", std::min(w.hi, other->hi) - w.lo).add("address", w.lo));
             bool known = false;
             for (auto& f : result.across)
                 if (f.line == w.line) {
@@ -26,7 +28,8 @@ static void find_overlaps(LaunchResult& result) {
                 }
             if (!known) result.across.push_back(one.list().front());
         }
-        if (!reach || w.hi > reach->hi) reach = &w;
+        const GmWrite*& mine = reach[w.atomic];
+        if (!mine || w.hi > mine->hi) mine = &w;
     }
 }
 
@@ -41,7 +44,7 @@ static double longest_core(const Launch& l, const LaunchResult& r, uint32_t plac
 LaunchResult run(const Launch& l, int threads) {
     LaunchResult result;
     uint32_t places = l.crew.aic ? chip.cube_cores : chip.cores;
-    play(l, result, places, threads);
+    play(l, result, places, l.in_order ? 1 : threads);
     for (auto& c : result.cores) result.finished = result.finished && c.finished;
     if (l.checks && l.blocks > 1) find_overlaps(result);
     uint32_t used = std::min(l.blocks, places);

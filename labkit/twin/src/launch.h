@@ -22,6 +22,7 @@ struct Launch {
     size_t keep_events = 8192;  // for the timeline, all blocks together
     bool checks = true;
     Schedule schedule = Schedule::Program;
+    bool in_order = false;          // one host thread, block after block: for sums that depend on the order
     std::function<void()> body[2];  // what a core of each kind runs
 };
 
@@ -33,6 +34,7 @@ struct LaunchResult {
 };
 
 LaunchResult run(const Launch&, int threads);
+bool played_in_order(const void* code);  // whether the library that holds this code asks for in_order
 // Calls this in place of exit when a kernel calls it. It must not return.
 void when_leaving(void (*)(void* caller));
 

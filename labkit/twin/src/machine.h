@@ -10,6 +10,7 @@
 #include "findings.h"
 #include "hazard.h"
 #include "late.h"
+#include "registers.h"
 #include "vector_state.h"
 
 namespace twin {
@@ -39,6 +40,7 @@ struct GmWrite {
     bool ordered;
     const char* file;
     int line;
+    bool atomic = false;
 };
 
 struct BufferView {  // what InitBuffer laid out, for the memory ruler
@@ -84,7 +86,7 @@ public:
     Ticket issue(Pipe, Op, Here);
     void retire(const Ticket&, double cycles, uint64_t bytes);
     void book(const Ticket&, Loc, uint32_t bytes, bool write);
-    void note_gm_write(uint64_t lo, uint64_t hi, Here);
+    void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false);
     void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write);
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, Here here) {
@@ -117,7 +119,7 @@ public:
         findings.add(code, true, here, n);
         throw Stop{};
     }
-    uint8_t* at(Loc l) { return bytes_[int(l.mem)].get() + l.addr; }
+    uint8_t* at(Loc l) { return bytes_[int(l.mem)] + l.addr; }
 
     // ---- buffers
     enum class State : uint8_t { Free, Occupied, Queued, Taken };
@@ -185,6 +187,8 @@ public:
     VectorState vec;
     uint64_t gathered = 0;      // what the last GatherMask kept
     uint16_t merged[4] = {};    // how far the last MrgSort came in each list
+    Registers registers;
+    DataCache cache;
     CubeState cube_state;
     const std::vector<GmRange>* ranges = nullptr;
     bool checks = true;
@@ -193,10 +197,7 @@ private:
     const GmRange* home_of(const Gm&, uint64_t hi) const;
     void report_stray(const Gm&, uint64_t bytes, bool write, const GmRange* home, Here);
     void note_race(const Conflict&, const Ticket&, const char* memory, uint64_t lo, uint64_t hi);
-    struct Free {
-        void operator()(uint8_t* p) const { std::free(p); }
-    };
-    std::unique_ptr<uint8_t, Free> bytes_[int(Mem::Count)];  // page-aligned: an unaligned base would split every host vector access
+    uint8_t* bytes_[int(Mem::Count)] = {};  // see arena.h
 };
 
 extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is playing

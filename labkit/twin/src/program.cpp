@@ -161,8 +161,12 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
     l.kernel = name;
     l.blocks = blocks;
     l.crew = {uint32_t(aic), uint32_t(aiv)};
-    if (aiv) l.body[int(Kind::AIV)] = [=, body = g_calls[0].at(call)] { spare_stack(); body(closure); };
-    if (aic) l.body[int(Kind::AIC)] = [=, body = cube_body(call)] { spare_stack(); body(closure); };
+    auto plays = [&](Kind kind, void (*body)(void*)) {
+        l.body[int(kind)] = [=] { spare_stack(); body(closure); };
+        l.in_order = l.in_order || played_in_order(reinterpret_cast<const void*>(body));
+    };
+    if (aiv) plays(Kind::AIV, g_calls[0].at(call));
+    if (aic) plays(Kind::AIC, cube_body(call));
     if (!g_running) {
         run(l, int(std::thread::hardware_concurrency()));
         return;

@@ -280,6 +280,7 @@ void serve(const Request& q) {
                 give_fault_stack();
                 entry[k](args.data());
             };
+        for (Entry e : entry) launch.in_order = launch.in_order || (e && played_in_order(reinterpret_cast<const void*>(e)));
         result = run(launch, q.threads);
         sem_post(&g_event);
     });

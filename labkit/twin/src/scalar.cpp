@@ -40,11 +40,8 @@ void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here her
     return element_checked(l, offset, size, write, here);
 }
 
-void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here here) {
-    Gm g = base;
-    g.ptr += offset;
-    if (!core->gm_usable(g, size, write, here, true)) return nowhere();
-    uint64_t lo = uint64_t(g.ptr);
+// The compiler puts the scalar unit's reads and writes of GM in order with the transfers of its own core.
+static void wait_for_gm(uint64_t lo, uint32_t size) {
     Clock& s = core->known[0];
     core->gm.each(lo, lo + size, [&](const Hazards::Cell& c) {
         if (s.seen[int(c.write.pipe)] >= c.write.number) return;
@@ -55,8 +52,48 @@ void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here h
     core->instructions++;
     core->scalar_now += chip.scalar_gm;
     core->busy[0] += chip.scalar_gm;
-    if (write) core->note_gm_write(lo, lo + size, here);
+}
+
+void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here here) {
+    Gm g = base;
+    g.ptr += offset;
+    if (!core->gm_usable(g, size, write, here, true)) return nowhere();
+    uint64_t lo = uint64_t(g.ptr);
+    wait_for_gm(lo, size);
+    if (write) {
+        core->note_gm_write(lo, lo + size, here);
+        if (core->checks) core->cache.wrote(lo, lo + size, here);
+    }
     return g.ptr;
+}
+
+void* place(const Loc& base, uint64_t offset, uint32_t size, Here here) {
+    Loc l = base;
+    l.addr += uint32_t(offset);
+    l.bytes = offset < base.bytes ? uint32_t(base.bytes - offset) : 0;
+    if (!core->usable(l, size, false, here, "operator()", 1)) return nowhere();
+    return element_checked(base, uint32_t(offset), size, true, here);  // a write as far as order goes: it waits for more
+}
+
+void* place(const Gm& base, uint64_t offset, uint32_t size, Here here) {
+    Gm g = base;
+    g.ptr += offset;
+    if (!core->gm_usable(g, size, true, here, true)) return nowhere();
+    wait_for_gm(uint64_t(g.ptr), size);
+    return g.ptr;
+}
+
+void clean_cache(const uint8_t* line, bool whole, Here here) {
+    core->last = here;
+    core->scalar_now += chip.scalar_gm;
+    core->busy[0] += chip.scalar_gm;
+    if (whole) core->cache.clean_all();
+    else core->cache.clean_line(uint64_t(line));
+    let_others_play();  // whoever cleans its cache may be waiting for what another core writes
+}
+void preload(const void*, int64_t, Here here) {
+    core->last = here;
+    core->scalar_now += chip.scalar_issue;
 }
 
 int64_t block_idx() { return core->seat.kind == Kind::AIV ? core->block * core->seat.subs + core->seat.sub : core->block; }

@@ -121,7 +121,6 @@ float accumulated(Dt);                                                 // GetAcc
 // ---- data movement
 void copy_in(Loc d, Gm s, const Dma&, Here);
 void copy_out(Gm d, Loc s, const Dma&, Here);
-void copy_local(Loc d, Loc s, const Dma&, Here);
 
 // ---- buffers and queues
 void pipe_begin(Here);

@@ -1,47 +1,26 @@
-// DataCopy and DataCopyPad between GM and UB, and within UB.
+// DataCopy and DataCopyPad between GM and on-chip memory, and within a core.
 #pragma once
+#include "twin/copy_params.h"
 #include "twin/tensor.h"
 
+namespace twin {
+
+// Between two memories of a core; what a block and a gap are depends on the pair (UB to UB: 32 bytes; to BT: 64; to FB: 128).
+void copy_blocks(Loc d, Loc s, uint32_t count, uint32_t len, uint32_t src_gap, uint32_t dst_gap, Here);
+void copy_count(Loc d, Loc s, uint64_t bytes, Here);
+
+// One dimension of a slice, in bytes where it counts elements.
+struct Slice {
+    uint32_t start, end, gap, burst, shape;
+};
+void slice_in(Loc d, Gm s, const Slice* ds, const Slice* ss, uint32_t dims, uint32_t elem, Here);
+void slice_out(Gm d, Loc s, const Slice* ds, const Slice* ss, uint32_t dims, uint32_t elem, Here);
+
+void set_pad_value(uint64_t bits, uint32_t elem);
+
+}  // namespace twin
+
 namespace AscendC {
-
-// blockLen and gaps in units of 32 bytes (DataCopy) or, for DataCopyPad, blockLen and the GM side in bytes.
-struct DataCopyParams {
-    DataCopyParams() {}
-    DataCopyParams(uint16_t count, uint16_t len, uint16_t srcGapIn, uint16_t dstGapIn)
-        : blockCount(count), blockLen(len), srcStride(srcGapIn), dstStride(dstGapIn) {}
-    uint16_t blockCount = 1;
-    uint16_t blockLen = 0;
-    union {
-        uint16_t srcStride = 0;
-        uint16_t srcGap;
-    };
-    union {
-        uint16_t dstStride = 0;
-        uint16_t dstGap;
-    };
-};
-struct DataCopyExtParams {
-    DataCopyExtParams() {}
-    DataCopyExtParams(uint16_t count, uint32_t len, uint32_t src, uint32_t dst, uint32_t rsvIn)
-        : blockCount(count), blockLen(len), srcStride(src), dstStride(dst), rsv(rsvIn) {}
-    uint16_t blockCount = 1;
-    uint32_t blockLen = 0, srcStride = 0, dstStride = 0, rsv = 0;
-};
-struct DataCopyPadParams {
-    DataCopyPadParams() {}
-    DataCopyPadParams(bool pad, uint8_t left, uint8_t right, uint64_t value) : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
-    bool isPad = false;
-    uint8_t leftPadding = 0, rightPadding = 0;
-    uint64_t paddingValue = 0;
-};
-template <typename T> struct DataCopyPadExtParams {
-    DataCopyPadExtParams() {}
-    DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, T value) : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
-    bool isPad = false;
-    uint8_t leftPadding = 0, rightPadding = 0;
-    T paddingValue = T(0);
-};
-
 namespace detail {
 
 template <typename T> ::twin::Dma contiguous(uint32_t count) {
@@ -60,18 +39,18 @@ template <typename T> ::twin::Dma blocks32(const DataCopyParams& p) {
     return d;
 }
 constexpr uint32_t up32(uint32_t n) { return (n + 31) / 32 * 32; }
-// GM strides are gaps in bytes, local ones gaps in 32-byte blocks.
+// GM strides are gaps in bytes, local ones gaps in 32-byte blocks. 64-bit types move as pairs of 32-bit ones.
 template <typename T> ::twin::Dma pad_in(uint32_t count, uint32_t len, uint32_t src, uint32_t dst, bool isPad, uint8_t left, uint8_t right, uint64_t value) {
     ::twin::Dma d;
     d.blocks = count;
     d.len = len;
     d.src_stride = uint64_t(len) + src;
-    d.dst_stride = up32(len + (left + right) * sizeof(T)) + dst * 32ull;
+    d.elem = sizeof(T) == 8 ? 4 : sizeof(T);
+    d.left = uint8_t(left * (sizeof(T) / d.elem));
+    d.right = uint8_t(right * (sizeof(T) / d.elem));
+    d.dst_stride = up32(len + (d.left + d.right) * d.elem) + dst * 32ull;
     d.pad = true;
     d.fill = isPad;
-    d.left = left;
-    d.right = right;
-    d.elem = sizeof(T);
     d.value = value;
     return d;
 }
@@ -85,8 +64,14 @@ template <typename T> ::twin::Dma pad_out(uint32_t count, uint32_t len, uint32_t
     d.elem = sizeof(T);
     return d;
 }
+template <typename T, PaddingMode mode> constexpr void check_pad() {
+    static_assert(mode == PaddingMode::Normal, "DataCopyPad<T, PaddingMode::Compact> is for Ascend 950; on A2/A3 every block is padded to 32 bytes: leave the mode out");
+    static_assert(!IsSameType<T, int4b_t>::value, "DataCopyPad has no int4b_t: ReinterpretCast<int8_t>() the tensor and halve the counts");
+}
 
 }  // namespace detail
+
+// ---- between GM and a core
 
 template <typename T> void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, uint32_t count, TWIN_HERE) {
     ::twin::copy_in(dst.loc_, src.gm_, detail::contiguous<T>(count), here);
@@ -94,32 +79,92 @@ template <typename T> void DataCopy(const LocalTensor<T>& dst, const GlobalTenso
 template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, TWIN_HERE) {
     ::twin::copy_out(dst.gm_, src.loc_, detail::contiguous<T>(count), here);
 }
-template <typename T> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, TWIN_HERE) {
-    ::twin::copy_local(dst.loc_, src.loc_, detail::contiguous<T>(count), here);
-}
 template <typename T> void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p, TWIN_HERE) {
     ::twin::copy_in(dst.loc_, src.gm_, detail::blocks32<T>(p), here);
 }
 template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, TWIN_HERE) {
     ::twin::copy_out(dst.gm_, src.loc_, detail::blocks32<T>(p), here);
 }
+template <typename T> void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p, const DataCopyEnhancedParams&, TWIN_HERE) {
+    DataCopy(dst, src, p, here);
+}
+template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, const DataCopyEnhancedParams&, TWIN_HERE) {
+    DataCopy(dst, src, p, here);
+}
+
+// ---- within a core
+
+template <typename T> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, TWIN_HERE) {
+    ::twin::copy_count(dst.loc_, src.loc_, ::twin::bytes_of<T>(count), here);
+}
 template <typename T> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, TWIN_HERE) {
-    ::twin::copy_local(dst.loc_, src.loc_, detail::blocks32<T>(p), here);
+    ::twin::copy_blocks(dst.loc_, src.loc_, p.blockCount, p.blockLen, p.srcStride, p.dstStride, here);
+}
+template <typename T> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, const DataCopyEnhancedParams&, TWIN_HERE) {
+    DataCopy(dst, src, p, here);
+}
+
+// ---- slices of up to 8 dimensions
+
+namespace detail {
+inline bool slices(::twin::Slice* out, const SliceInfo* in, const ShapeInfo& known, bool own, uint32_t dims) {
+    for (uint32_t i = 0; i < dims && i < uint32_t(K_MAX_SHAPE_DIM); i++)
+        out[i] = {in[i].startIndex, in[i].endIndex, in[i].stride, in[i].burstLen, own ? in[i].shapeValue : known.shape[i]};
+    return dims <= uint32_t(K_MAX_SHAPE_DIM);
+}
+}  // namespace detail
+template <typename T>
+void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const SliceInfo dstSlice[], const SliceInfo srcSlice[], uint32_t dimValue = 1, TWIN_HERE) {
+    ::twin::Slice d[K_MAX_SHAPE_DIM], s[K_MAX_SHAPE_DIM];
+    bool own = srcSlice[0].shapeValue != 0;
+    detail::slices(s, srcSlice, src.GetShapeInfo(), own, dimValue);
+    detail::slices(d, dstSlice, dst.GetShapeInfo(), own, dimValue);
+    ::twin::slice_in(dst.loc_, src.gm_, d, s, dimValue, sizeof(T), here);
 }
 template <typename T>
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const SliceInfo dstSlice[], const SliceInfo srcSlice[], uint32_t dimValue = 1, TWIN_HERE) {
+    ::twin::Slice d[K_MAX_SHAPE_DIM], s[K_MAX_SHAPE_DIM];
+    bool own = srcSlice[0].shapeValue != 0;
+    detail::slices(s, srcSlice, src.GetShapeInfo(), own, dimValue);
+    detail::slices(d, dstSlice, dst.GetShapeInfo(), own, dimValue);
+    ::twin::slice_out(dst.gm_, src.loc_, d, s, dimValue, sizeof(T), here);
+}
+
+// Each NZ matrix goes out as columns of 16 elements, as the library on the device does it.
+template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& p, TWIN_HERE) {
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "DataCopy with Nz2NdParamsFull moves types of 16 or 32 bits");
+    for (uint32_t m = 0; m < p.ndNum; m++)
+        for (uint32_t c = 0; c < p.dValue; c += 16) {
+            uint32_t wide = p.dValue - c < 16 ? p.dValue - c : 16;
+            ::twin::copy_out(dst[uint64_t(m) * p.dstNdMatrixStride + c].gm_, src[m * p.srcNdMatrixStride * 256u + c * p.srcNStride].loc_,
+                             detail::pad_out<T>(p.nValue, wide * sizeof(T), 0, (p.dstDStride - wide) * sizeof(T)), here);
+        }
+}
+
+// ---- any number of bytes
+
+template <typename T, PaddingMode mode = PaddingMode::Normal>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& p, const DataCopyPadExtParams<T>& pad, TWIN_HERE) {
+    detail::check_pad<T, mode>();
     ::twin::copy_in(dst.loc_, src.gm_, detail::pad_in<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride, pad.isPad, pad.leftPadding, pad.rightPadding,
                                                          ::twin::value_of(pad.paddingValue).bits), here);
 }
-template <typename T>
+template <typename T, PaddingMode mode = PaddingMode::Normal>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p, const DataCopyPadParams& pad, TWIN_HERE) {
+    detail::check_pad<T, mode>();
     ::twin::copy_in(dst.loc_, src.gm_, detail::pad_in<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride, pad.isPad, pad.leftPadding, pad.rightPadding, pad.paddingValue), here);
 }
-template <typename T> void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& p, TWIN_HERE) {
+template <typename T, PaddingMode mode = PaddingMode::Normal>
+void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& p, TWIN_HERE) {
+    detail::check_pad<T, mode>();
     ::twin::copy_out(dst.gm_, src.loc_, detail::pad_out<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride), here);
 }
-template <typename T> void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, TWIN_HERE) {
+template <typename T, PaddingMode mode = PaddingMode::Normal>
+void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, TWIN_HERE) {
+    detail::check_pad<T, mode>();
     ::twin::copy_out(dst.gm_, src.loc_, detail::pad_out<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride), here);
 }
+// What DataCopyPad with isPad = false puts to the left and right.
+template <typename T, TPosition pos = TPosition::MAX> void SetPadValue(T paddingValue) { ::twin::set_pad_value(::twin::value_of(paddingValue).bits, sizeof(T)); }
 
 }  // namespace AscendC

@@ -1,15 +1,41 @@
 // GlobalTensor and LocalTensor: typed handles on GM and on-chip memory.
 #pragma once
-#include "twin/types.h"
+#include "twin/shape.h"
+
+namespace twin {
+// Where an element is, for code that takes a reference to it: whether it will be read or written is not known.
+void* place(const Loc&, uint64_t offset, uint32_t size, Here);
+void* place(const Gm&, uint64_t offset, uint32_t size, Here);
+}  // namespace twin
 
 namespace AscendC {
 
 using TTagType = int32_t;
+using TBufHandle = uint8_t*;
+
+// The fields that kernels set by hand in a tensor's `address_`. It is the tensor's Loc, seen under its other names.
+struct TBuffAddr {
+    struct Position {  // keeps the memory in step with the position
+        Position& operator=(uint8_t p) {
+            pos = p;
+            mem = ::twin::mem_of(TPosition(p));
+            return *this;
+        }
+        operator uint8_t() const { return pos; }
+        ::twin::Mem mem;
+        uint8_t pos;
+    };
+    uint32_t bufferAddr;
+    uint32_t dataLen;
+    uint32_t bufferHandle;  // the twin's own: which allocation, and which life of it
+    Position logicPos;
+};
+static_assert(sizeof(TBuffAddr) == sizeof(::twin::Loc), "TBuffAddr is another view of Loc");
 
 template <typename T> class GlobalTensor {
 public:
     using PrimType = T;
-    GlobalTensor() = default;
+    GlobalTensor() {}
     void SetGlobalBuffer(__gm__ T* buffer) { SetGlobalBuffer(buffer, 0); }
     void SetGlobalBuffer(__gm__ T* buffer, uint64_t size) {
         gm_.ptr = (uint8_t*)buffer;
@@ -17,11 +43,12 @@ public:
         gm_.bytes = ::twin::bytes_of<T>(size);
     }
     uint64_t GetSize() const { return gm_.bytes * 8 / ::twin::bits_of<T>(); }
-    __gm__ T* GetPhyAddr() const { return (T*)gm_.ptr; }
+    const __gm__ T* GetPhyAddr() const { return (const T*)gm_.ptr; }
     __gm__ T* GetPhyAddr(uint64_t offset) const { return (T*)(gm_.ptr + ::twin::bytes_of<T>(offset)); }
+    void SetAddr(uint64_t offset) { gm_.ptr += ::twin::bytes_of<T>(offset); }
     GlobalTensor operator[](uint64_t offset) const {
         GlobalTensor r = *this;
-        r.gm_.ptr += ::twin::bytes_of<T>(offset);
+        r.SetAddr(offset);
         return r;
     }
     T GetValue(uint64_t offset, TWIN_HERE) const {
@@ -32,15 +59,24 @@ public:
     void SetValue(uint64_t offset, T value, TWIN_HERE) {
         __builtin_memcpy(::twin::element(gm_, offset * sizeof(T), sizeof(T), true, here), &value, sizeof(T));
     }
-    __gm__ T& operator()(uint64_t offset) const { return ((T*)gm_.ptr)[offset]; }
-    template <CacheRwMode rw = CacheRwMode::RW> void SetL2CacheHint(CacheMode mode) { gm_.l2_bypass = mode == CacheMode::CACHE_MODE_DISABLE; }
-    ::twin::Gm gm_;
+    __gm__ T& operator()(uint64_t offset, TWIN_HERE) const { return *(T*)::twin::place(gm_, offset * sizeof(T), sizeof(T), here); }
+    template <CacheRwMode rw = CacheRwMode::RW> void SetL2CacheHint(CacheMode mode) {
+        gm_.l2_bypass = mode == CacheMode::CACHE_MODE_DISABLE;
+    }
+    void SetShapeInfo(const ShapeInfo& info) { shape_ = detail::number_of(info); }
+    ShapeInfo GetShapeInfo() const { return detail::shape_of(shape_); }
+    union {
+        ::twin::Gm gm_{};
+        __gm__ T* address_;
+    };
+private:
+    uint16_t shape_ = 0;
 };
 
 template <typename T> class LocalTensor {
 public:
     using PrimType = T;
-    LocalTensor() = default;
+    LocalTensor() {}
     // A tensor at a fixed address (static style, no TPipe); tileSize in elements.
     LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize) {
         loc_.addr = addr;
@@ -48,12 +84,26 @@ public:
         loc_.mem = ::twin::mem_of(pos);
         loc_.pos = uint8_t(pos);
     }
+    explicit LocalTensor(const TBuffAddr& address) : address_(address) {}
     explicit LocalTensor(const ::twin::Loc& loc) : loc_(loc) {}
-    uint32_t GetSize() const { return loc_.bytes * 8ull / ::twin::bits_of<T>(); }
+    uint32_t GetSize() const { return uint32_t(loc_.bytes * 8ull / ::twin::bits_of<T>()); }
     void SetSize(uint32_t size) { loc_.bytes = uint32_t(::twin::bytes_of<T>(size)); }
     uint32_t GetLength() const { return loc_.bytes; }
+    void SetBufferLen(uint32_t size) { SetSize(size); }
     int32_t GetPosition() const { return loc_.pos; }
-    uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(::twin::address(loc_)) + ::twin::bytes_of<T>(offset); }
+    // A real pointer, whose lower 32 bits are the address on the chip.
+    uint64_t GetPhyAddr() const { return uint64_t(::twin::address(loc_)); }
+    uint64_t GetPhyAddr(uint32_t offset) const { return GetPhyAddr() + ::twin::bytes_of<T>(offset); }
+    void SetAddr(const TBuffAddr& address) { address_ = address; }
+    void InitBuffer(uint32_t bufferOffset, uint32_t bufferSize) {  // bytes; elements
+        loc_.addr = bufferOffset;
+        SetSize(bufferSize);
+    }
+    template <typename S> void SetAddrWithOffset(LocalTensor<S>& src, uint32_t offset) {
+        loc_ = src.loc_;
+        *this = (*this)[offset];
+    }
+    TBufHandle GetBufferHandle() const { return reinterpret_cast<TBufHandle>(uintptr_t(address_.bufferHandle)); }
     void SetUserTag(TTagType tag) { tag_ = tag; }
     TTagType GetUserTag() const { return tag_; }
     LocalTensor operator[](uint32_t offset) const {
@@ -74,11 +124,21 @@ public:
         T v = T(value);
         __builtin_memcpy(::twin::element(loc_, index * sizeof(T), sizeof(T), true, here), &v, sizeof(T));
     }
-    __ubuf__ T& operator()(uint32_t offset) const { return ((T*)::twin::address(loc_))[offset]; }
-    template <typename U> LocalTensor<U> ReinterpretCast() const { return LocalTensor<U>(loc_); }
-    ::twin::Loc loc_{0, 0, 0, 0, ::twin::Mem::UB, uint8_t(TPosition::MAX)};
+    __ubuf__ T& operator()(uint32_t offset, TWIN_HERE) const { return *(T*)::twin::place(loc_, offset * sizeof(T), sizeof(T), here); }
+    template <typename U> LocalTensor<U> ReinterpretCast() const {
+        LocalTensor<U> r(loc_);
+        r.SetUserTag(tag_);
+        return r;
+    }
+    void SetShapeInfo(const ShapeInfo& info) { shape_ = detail::number_of(info); }
+    ShapeInfo GetShapeInfo() const { return detail::shape_of(shape_); }
+    union {
+        ::twin::Loc loc_{0, 0, 0, 0, ::twin::Mem::UB, uint8_t(TPosition::MAX)};
+        TBuffAddr address_;
+    };
 private:
     TTagType tag_ = 0;
+    uint16_t shape_ = 0;
 };
 
 }  // namespace AscendC

@@ -2,6 +2,8 @@
 #pragma once
 #include "twin/abi.h"
 #include "twin/float16.h"
+#include "twin/constants.h"
+#include "twin/std.h"
 
 #define __NPU_ARCH__ 2201
 #define __CCE_AICORE__ 220
@@ -50,18 +52,16 @@ enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };
 enum class SELMODE : uint8_t { VSEL_CMPMASK_SPR, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
 enum class ReduceOrder : uint8_t { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
 
-constexpr uint32_t ONE_BLK_SIZE = 32;
-constexpr uint32_t DEFAULT_C0_SIZE = 32;
-constexpr uint32_t ONE_REPEAT_BYTE_SIZE = 256;
-constexpr int32_t DEFAULT_BLK_NUM = 8;
-constexpr uint8_t DEFAULT_BLK_STRIDE = 1;
-constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;
 
 // Helpers that kernels reach through `using namespace AscendC`.
-template <typename A, typename B> constexpr auto DivCeil(A a, B b) { return (a + b - 1) / b; }
-template <typename A, typename B> constexpr auto CeilDivision(A a, B b) { return (a + b - 1) / b; }
-template <typename A, typename B> constexpr auto AlignUp(A a, B b) { return (a + b - 1) / b * b; }
-constexpr uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+constexpr uint32_t DivCeil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+constexpr uint32_t AlignUp(uint32_t a, uint32_t b) { return DivCeil(a, b) * b; }
+constexpr uint32_t ConstCeil(uint32_t a, uint32_t b) { return DivCeil(a, b); }
+constexpr uint32_t Ceil(uint32_t a, uint32_t b) { return DivCeil(a, b); }
+constexpr int32_t CeilDivision(int32_t a, int32_t b) { return b == 0 ? 0 : (a + b - 1) / b; }
+
+template <typename T> struct SizeOfBits { static constexpr uint32_t value = sizeof(T) * 8; };
+template <> struct SizeOfBits<::int4b_t> { static constexpr int value = 4; };
 
 template <typename T, typename U> struct IsSameType { static constexpr bool value = false; };
 template <typename T> struct IsSameType<T, T> { static constexpr bool value = true; };
@@ -85,6 +85,7 @@ TWIN_DT(uint32_t, U32);
 TWIN_DT(int64_t, I64);
 TWIN_DT(uint64_t, U64);
 TWIN_DT(int4b_t, I4);
+TWIN_DT(bool, U8);
 #undef TWIN_DT
 
 template <typename T> constexpr Dt dt() {

@@ -1,0 +1,12 @@
+// A core's on-chip memory, mapped so that an address on the chip is the lower half of a real pointer.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace twin {
+
+// `bytes` of memory that begin at a multiple of 4 GiB: kernels cast GetPhyAddr() to a pointer and read through it, or to
+// 32 bits and take it for the address on the chip; both are then right. Never given back: cores live as long as the process.
+uint8_t* map_memory(size_t bytes);
+
+}  // namespace twin
