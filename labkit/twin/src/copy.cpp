@@ -30,13 +30,11 @@ void write_through(uint8_t* to, const uint8_t* from, size_t n) {
 
 // latency + bytes at the fast rate while small, the sustained rate when large, and never faster than this core's share
 // of what all cores draw from GM. Sources of the constants: twin/chips/*.toml.
-double cycles(bool in, uint64_t bytes, bool bypass, double start) {
+double cycles(bool in, Mem local, uint64_t bytes, bool bypass, double start) {
     const auto& d = in ? chip.in : chip.out;
     double own = std::max(d.latency + double(bytes) / d.fast, double(bytes) / d.slow);
-    bool both = core->free_at[int(in ? Pipe::MTE3 : Pipe::MTE2)] > start;
-    double all = in ? (bypass ? (both ? chip.read_bypass_busy : chip.read_bypass) : both ? chip.read_busy : chip.read)
-                    : both ? (bypass ? chip.write_bypass_busy : chip.write_busy) : chip.write;
-    return std::max(own, double(bytes) * core->sharing / all);
+    if (in && local == Mem::L1) own = chip.to_l1.start + double(bytes) / chip.to_l1.rate;
+    return std::max(own, in ? from_gm(bytes, bypass, start) : to_gm(bytes, bypass, start));
 }
 
 // What DataCopyPad leaves in UB: left, the block, right, and the rest up to 32 bytes. The rest is the block's first
@@ -123,7 +121,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
         }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, cycles(true, bytes, src.l2_bypass, t.start), bytes);
+    core->retire(t, cycles(true, dst.mem, bytes, src.l2_bypass, t.start), bytes);
 }
 
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
@@ -145,7 +143,7 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
         }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, cycles(false, bytes, dst.l2_bypass, t.start), bytes);
+    core->retire(t, cycles(false, src.mem, bytes, dst.l2_bypass, t.start), bytes);
 }
 
 }  // namespace twin

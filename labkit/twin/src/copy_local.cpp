@@ -36,7 +36,9 @@ void move(Loc dst, Loc src, Dma d, Route r, Here here) {
     if (r.pipe == Pipe::V) effect();
     else core->perform(t, effect);
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, chip.vector_startup + double((bytes + 255) / 256) * chip.per_repeat[int(Op::Copy)][int(Dt::U32)], bytes);
+    const auto& path = dst.mem == Mem::BT ? chip.to_bt : chip.to_fb;
+    core->retire(t, r.pipe == Pipe::V ? chip.vector_startup + double((bytes + 255) / 256) * chip.per_repeat[int(Op::Copy)][int(Dt::U32)]
+                                      : std::max(path.floor, path.start + double(bytes) / path.rate), bytes);
 }
 
 bool known_route(Loc dst, Loc src, Route& r, Here here) {

@@ -39,4 +39,11 @@ struct CubeState {
 // Does an operand lie where this instruction can reach it? Says so when it does not.
 bool placed(Loc, std::initializer_list<Mem>, const char* op, const char* what, Here);
 
+// A tensor of L0 that a kernel placed itself: its declared size binds nobody, only the memory's end does. Kernels declare
+// m x n elements and multiply in whole fractals.
+inline Loc in_l0(Loc l, uint64_t need) {
+    if (!l.buf && (l.mem == Mem::L0A || l.mem == Mem::L0B || l.mem == Mem::L0C)) l.bytes = uint32_t(std::max<uint64_t>(l.bytes, need));
+    return l;
+}
+
 }  // namespace twin

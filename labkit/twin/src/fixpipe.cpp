@@ -102,8 +102,13 @@ void make_line(const Plan& p, const uint8_t* src, uint32_t nd, uint32_t r, uint3
     convert_line(p.quantities, f.quant, f.relu, p.to, p.from, line, scratch, first, count);
 }
 
-template <typename Store> void move_out(const Plan& p, const uint8_t* src, Store store) {
+template <typename Store> void move_out(Plan p, const uint8_t* src, Store store) {
     const Fix& f = p.layout.f;
+    std::vector<uint64_t> own;  // the unit fetches its parameters first: results may be laid over them
+    if (p.quantities.each) {
+        own.assign(p.quantities.each, p.quantities.each + f.n);
+        p.quantities.each = own.data();
+    }
     std::vector<uint8_t> line(f.n * 4 + 64), scratch(f.n * 4 + 64);
     if (f.rows) {
         for (uint32_t nd = 0; nd < f.nds; nd++)
@@ -137,7 +142,7 @@ bool prepare(Plan& p, Dt to, Dt from, Loc s, Loc quantities, const Fix& asked, b
     p.to = to;
     p.from = from;
     if (!placed(s, {Mem::L0C}, "Fixpipe", "src", here) || !has(core->seat.kind, Mem::L0C)) return has(core->seat.kind, Mem::L0C) ? false : core->usable(s, 0, false, here, "src");
-    if (!plausible(f, to, from, gm, here) || !core->usable(s, p.layout.read(), true, here, "src", 64)) return false;
+    if (!plausible(f, to, from, gm, here) || !core->usable(in_l0(s, p.layout.read()), p.layout.read(), true, here, "src", 64)) return false;
     p.quantities.scalar = f.scalar;
     bool tensor = f.quant == Quant::DeqHalfV || f.quant == Quant::ToB8V || f.quant == Quant::ReqB8V;
     if (tensor) {

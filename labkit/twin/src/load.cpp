@@ -60,6 +60,7 @@ void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     if (!placed(s, {Mem::L1}, "LoadData", "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, "LoadData", "dst", here) || !f.times) return;
     uint64_t reads = (uint64_t(f.start) + uint64_t(f.times - 1) * f.stride + 1) * kFractal;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
+    d = in_l0(d, writes);
     if (f.turned && bits != 16) {
         core->report("load-turned", true, here, Numbers().add("bits", bits));
         return core->refuse(d, writes);
@@ -84,6 +85,7 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
     bool down = f.down && d.mem == Mem::L1;  // the other paths know only one direction
     uint64_t span = uint64_t(f.times - 1) * f.stride;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
+    d = in_l0(d, writes);
     if (down && span > f.start) {
         core->report("load-below", true, here, Numbers().add("start", unsigned(f.start)).add("span", span));
         return core->refuse(d, writes);
@@ -113,6 +115,7 @@ void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     uint64_t inner = (1 + uint64_t(parts > 1 ? f.inner_gap : 0)) * kFractal, outer = (1 + uint64_t(f.gap)) * kFractal;
     uint64_t span = uint64_t(f.times - 1) * f.stride;
     uint64_t writes = (f.times - 1) * outer + (parts - 1) * inner + kFractal;
+    d = in_l0(d, writes);
     if (bits == 4 && d.mem == Mem::L0A) {
         core->report("load-turned", true, here, Numbers().add("bits", bits));
         return core->refuse(d, writes);
@@ -140,6 +143,7 @@ void load_sparse(Loc d, Loc s, Loc index, const Fractals& f, Here here) {
     const char* op = "LoadDataWithSparse";
     if (!placed(s, {Mem::L1}, op, "src", here) || !placed(index, {Mem::L1}, op, "idx", here) || !placed(d, {Mem::L0B}, op, "dst", here) || !f.times) return;
     uint64_t fractals = uint64_t(f.start) + f.times, writes = f.times * kFractal;
+    d = in_l0(d, writes);
     if (!core->usable(s, fractals * kFractal, true, here, "src") || !core->usable(index, fractals * kIndex, true, here, "idx") ||
         !core->usable(d, writes, false, here, "dst", kFractal)) return core->refuse(d, writes);
     core->cube_state.sparse_index.resize(chip.size[int(Mem::L0B)] / 4);
@@ -159,6 +163,7 @@ void fill_local(uint32_t elem, Loc d, uint64_t value, uint16_t times, uint16_t b
     if (!placed(d, {Mem::L1, Mem::L0A, Mem::L0B}, "Fill", "dst", here) || !times || !blocks) return;
     uint32_t unit = d.mem == Mem::L1 ? 32 : kFractal, piece = blocks * unit;
     uint64_t stride = (uint64_t(blocks) + gap) * unit, writes = (times - 1) * stride + piece;
+    d = in_l0(d, writes);
     if (times > 32767 || blocks > 32767 || gap > 32767) {
         core->report("fill-params", true, here, Numbers().add("times", unsigned(times)).add("blocks", unsigned(blocks)).add("gap", unsigned(gap)));
         return core->refuse(d, writes);

@@ -59,13 +59,17 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     if (!p.m || !p.n || !p.k) return;
     uint32_t c0 = nibbles ? 64 : 32 / size_of(type), tall = (p.m + 15u) / 16 * 16, wide = (p.n + 15u) / 16;
     uint32_t deep = p.wide_k && type == Dt::F32 ? (p.k + 15u) / 16 * 2 : (p.k + c0 - 1) / c0;  // fractals along k
+    uint32_t bits = nibbles ? 4 : size_of(type) * 8;
     bool row = p.m == 1 && !p.sparse;  // a single row lies as it is, k elements side by side
-    uint64_t a_bytes = row ? (uint64_t(p.k) * (nibbles ? 4 : size_of(type) * 8) / 8 + 31) / 32 * 32 : uint64_t(tall / 16) * deep * kFractal;
+    uint64_t a_bytes = row ? (uint64_t(p.k) * bits / 8 + 31) / 32 * 32 : uint64_t(tall / 16) * deep * kFractal;
     uint64_t b_bytes = uint64_t((p.k / (p.sparse ? 2 : 1) + c0 - 1) / c0) * wide * kFractal, c_bytes = uint64_t(tall) * wide * 64;
     if (p.m > kMost || p.n > kMost || p.k > kMost || (nibbles && p.k % 2)) {
         core->report("mmad-size", true, here, Numbers().add("m", unsigned(p.m)).add("n", unsigned(p.n)).add("k", unsigned(p.k)).add("most", kMost));
         return core->refuse(c, c_bytes);
     }
+    a = in_l0(a, a_bytes);
+    b = in_l0(b, b_bytes);
+    c = in_l0(c, c_bytes);
     bool keeps = p.start == MmadShape::Kept, from_bias = p.start == MmadShape::Bias;
     if (!core->usable(a, a_bytes, true, here, "fm", kFractal) || !core->usable(b, b_bytes, true, here, "filter", kFractal) ||
         !core->usable(c, c_bytes, keeps, here, "dst", 1024) || (from_bias && !core->usable(bias, p.n * 4ull, true, here, "bias", 64)))

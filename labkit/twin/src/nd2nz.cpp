@@ -17,7 +17,7 @@ void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz& p, Here here) {
         return core->refuse(d, writes);
     }
     if (dst_matrix % 32 && p.nds > 1) {
-        core->report("local-align", true, here, Numbers().add("what", "dst").add("addr", d.addr + dst_matrix).add("off", dst_matrix % 32).add("align", 32u)
+        core->report("local-align", true, here, Numbers().add("what", "dst").add("memory", "L1").add("addr", d.addr + dst_matrix).add("off", dst_matrix % 32).add("align", 32u)
                          .add("halves", 16u).add("floats", 8u).add("down", d.addr + dst_matrix / 32 * 32).add("up", d.addr + (dst_matrix + 31) / 32 * 32));
         return core->refuse(d, writes);
     }

@@ -164,24 +164,11 @@ static void dump_bytes(Dt t, const char* where, const uint8_t* p, uint32_t desc,
 void dump(Dt t, Loc l, uint32_t desc, uint32_t n, Here here) {
     if (!core->usable(l, uint64_t(n) * size_of(t), true, here, "DumpTensor", 1)) return;
     core->touch_scalar(l, n * size_of(t), false, here);
-    dump_bytes(t, name_of(l.mem), core->at(l), desc, n, here);
+    dump_bytes(t, "UB", core->at(l), desc, n, here);
 }
 void dump(Dt t, Gm g, uint32_t desc, uint32_t n, Here here) {
     if (!core->gm_usable(g, uint64_t(n) * size_of(t), false, here, true)) return;
     dump_bytes(t, "GM", g.ptr, desc, n, here);
-}
-
-// By address: whose memory it is decides what is checked.
-void dump(Dt t, const void* address, uint32_t desc, uint32_t n, Here here) {
-    auto* p = static_cast<const uint8_t*>(address);
-    for (int m = 0; m < int(Mem::Count); m++) {
-        Loc start{0, chip.size[m], 0, 0, Mem(m), 0};
-        if (!has(core->seat.kind, Mem(m)) || p < core->at(start) || p >= core->at(start) + chip.size[m]) continue;
-        start.addr = uint32_t(p - core->at(start));
-        start.bytes = chip.size[m] - start.addr;
-        return dump(t, start, desc, n, here);
-    }
-    dump(t, Gm{const_cast<uint8_t*>(p), p, 0}, desc, n, here);
 }
 
 void fail_assert(const char* expr, const char*, Here here) { core->stop("assert", here, Numbers().add("expr", expr)); }

@@ -1,7 +1,7 @@
 // The way out of the cube: L0C through the fixed-function pipe to GM or L1, with quantisation, ReLU and layout on the way;
 // and the copies of its parameters from L1 to the bias table and the Fixpipe buffer.
 #pragma once
-#include "twin/tensor.h"
+#include "twin/copy.h"
 
 namespace twin {
 
@@ -20,6 +20,7 @@ struct Fix {
 // quantities: the tensor of quantisation parameters in L1, or nowhere (pos = MAX)
 void fixpipe(Dt to, Dt from, Gm d, Loc s, Loc quantities, const Fix&, Here);
 void fixpipe(Dt to, Dt from, Loc d, Loc s, Loc quantities, const Fix&, Here);
+void copy_bias_half(Loc d, Loc s, uint32_t count, uint32_t len, uint32_t src_gap, uint32_t dst_gap, Here);
 void set_fix_quantities(Loc fb, bool clear_unit_flags, Here);
 void set_fix_scalar(uint64_t);
 void set_fix_rows(uint16_t nds, uint16_t nd_src, uint32_t nd_dst);
@@ -166,6 +167,11 @@ template <typename T, typename U> void DataCopy(const GlobalTensor<T>& dst, cons
 template <typename T, typename U> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p, TWIN_HERE) {
     static_assert(detail::kLeaves<T, U>, "DataCopy from L0C on Atlas A2: float into int8_t, uint8_t, half or bfloat16_t; int32_t into int8_t, uint8_t or half");
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(), detail::fix(p), here);
+}
+// L1 to the bias table with a conversion; blockLen in 64 bytes of halves.
+template <typename T, typename U> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams& p, TWIN_HERE) {
+    static_assert(IsSameType<T, float>::value && IsSameType<U, half>::value, "DataCopy between tensors of two types: half in L1 into float in the bias table (C2) is the one there is; use Cast on the AIV otherwise");
+    ::twin::copy_bias_half(dst.loc_, src.loc_, p.blockCount, p.blockLen, p.srcStride, p.dstStride, here);
 }
 template <typename T> void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, bool isUnitFlag = false, TWIN_HERE) {
     ::twin::set_fix_quantities(quantPre.loc_, isUnitFlag, here);

@@ -103,6 +103,8 @@ inline TPipe* GetTPipePtr() { return TPipe::current(); }
 // Hands out addresses from 0 on, one behind the other: it rounds nothing, so a length that is no multiple of 32 bytes
 // leaves the next tensor misaligned. One allocator a memory.
 template <Hardware hard = Hardware::UB> class LocalMemAllocator {
+    static constexpr TPosition kPosition = hard == Hardware::L1 ? TPosition::A1 : hard == Hardware::L0A ? TPosition::A2 : hard == Hardware::L0B ? TPosition::B2 :
+        hard == Hardware::L0C ? TPosition::CO1 : hard == Hardware::BIAS ? TPosition::C2 : hard == Hardware::FIXBUF ? TPosition::C2PIPE2GM : TPosition::VECCALC;
 public:
     LocalMemAllocator() = default;
     uint32_t GetCurAddr() const { return used_; }
@@ -112,8 +114,8 @@ public:
         return LocalTensor<T>(loc);
     }
     template <TPosition pos, class T, uint32_t tileSize> LocalTensor<T> Alloc(TWIN_HERE) { return Alloc<pos, T>(tileSize, here); }
-    template <class T> LocalTensor<T> Alloc(uint32_t tileSize, TWIN_HERE) { return Alloc<TPosition::VECCALC, T>(tileSize, here); }
-    template <class T, uint32_t tileSize> LocalTensor<T> Alloc(TWIN_HERE) { return Alloc<TPosition::VECCALC, T>(tileSize, here); }
+    template <class T> LocalTensor<T> Alloc(uint32_t tileSize, TWIN_HERE) { return Alloc<kPosition, T>(tileSize, here); }
+    template <class T, uint32_t tileSize> LocalTensor<T> Alloc(TWIN_HERE) { return Alloc<kPosition, T>(tileSize, here); }
 private:
     uint32_t used_ = 0;
 };

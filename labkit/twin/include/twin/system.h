@@ -45,6 +45,9 @@ template <typename... Args> void check_assert(bool ok, const char* expr, Here he
 #ifndef ASSERT
 #define ASSERT(expr) ascendc_assert(expr)
 #endif
+#ifndef assert
+#define assert(expr) ascendc_assert(expr)
+#endif
 
 // ---- tiling handed over in GM: the struct is copied to the core's stack, field by field as the host laid it out
 #define GET_TILING_DATA_WITH_STRUCT(type, name, ptr) \

@@ -1,2 +1,0 @@
-ascendc_library(kernels SHARED ${KERNEL_FILES})
-ascendc_compile_definitions(kernels PRIVATE COUNT=32)
