@@ -27,7 +27,7 @@ __aicore__ inline void scale(GM_ADDR x, GM_ADDR y, uint32_t length, float factor
     inQ.EnQue(a);
     a = inQ.DeQue<float>();
     LocalTensor<float> b = outQ.AllocTensor<float>();
-    Muls(b, a, factor, int32_t(length));
+    Muls(b, a, factor + GetBlockIdx(), int32_t(length));
     outQ.EnQue(b);
     inQ.FreeTensor(a);
     b = outQ.DeQue<float>();

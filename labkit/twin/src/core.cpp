@@ -133,17 +133,18 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
 }
 
-void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic) {
+void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
     GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
-    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic) w->hi = hi;
-    else gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic});
+    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic) return w->append(hi, from, hi - lo);
+    gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic});
+    gm_writes.back().values(from, hi - lo);
 }
 
-void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write) {
+void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from) {
     if (!bytes) return;
     uint64_t lo = uint64_t(p), hi = lo + bytes;
     Here here = t.access.here;
-    if (write) note_gm_write(lo, hi, here, bool(registers.atomic));
+    if (write) note_gm_write(lo, hi, here, bool(registers.atomic), from);
     if (!checks) return;
     const Clock& now = known[int(t.access.pipe)];
     Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);

@@ -19,10 +19,11 @@ static void find_overlaps(LaunchResult& result) {
         if (other) {
             Findings one;
             one.clear(w.block);
-            one.add("gm-overlap", true, {w.file, w.line}, Numbers().add("first", other->block).add("second", w.block).add("bytes", std::min(w.hi, other->hi) - w.lo).add("address", w.lo));
+            bool same = w.same_values(*other);
+            one.add(same ? "gm-twice" : "gm-overlap", !same, {w.file, w.line}, Numbers().add("first", other->block).add("second", w.block).add("bytes", std::min(w.hi, other->hi) - w.lo).add("address", w.lo));
             bool known = false;
             for (auto& f : result.across)
-                if (f.line == w.line) {
+                if (f.line == w.line && f.error == !same) {
                     f.count++;
                     known = true;
                 }

@@ -10,6 +10,7 @@
 #include "findings.h"
 #include "hazard.h"
 #include "late.h"
+#include "written.h"
 #include "registers.h"
 #include "vector_state.h"
 
@@ -32,15 +33,6 @@ struct GmRange {  // a tensor that the launch may touch
     uint64_t lo, hi;
     bool written;  // false: nothing was ever stored in it before this launch
     int argument;
-};
-
-struct GmWrite {
-    uint64_t lo, hi;
-    uint32_t block, phase;
-    bool ordered;
-    const char* file;
-    int line;
-    bool atomic = false;
 };
 
 struct BufferView {  // what InitBuffer laid out, for the memory ruler
@@ -86,8 +78,8 @@ public:
     Ticket issue(Pipe, Op, Here);
     void retire(const Ticket&, double cycles, uint64_t bytes);
     void book(const Ticket&, Loc, uint32_t bytes, bool write);
-    void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false);
-    void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write);
+    void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false, const uint8_t* from = nullptr);
+    void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from = nullptr);  // from: the values, where at hand
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, Here here) {
         instructions++;
