@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import types
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,12 +43,13 @@ def op_names() -> list[str]:
 
 def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None,
            entry: str | None = None, chip: str = chips.DEFAULT, timeout: float = 10.0, checks: bool = True,
-           schedule: str = "program") -> "Kernel":
+           schedule: str = "program", defines: dict[str, str] | None = None, include_dirs: Sequence[str | os.PathLike] = ()) -> "Kernel":
     """The kernel in an Ascend C file, or in `text`. A path that does not exist from here is taken from the checkout.
 
     entry: which kernel, where the source has several, or an instantiation such as "add<half>". timeout: seconds of host
     time a launch may take on the twin. checks=False skips the race and initialisation checks (for measuring).
     schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
+    defines, include_dirs: what the source is compiled with, as -D and -I (on the twin).
     Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).
     """
     if (path is None) == (text is None):
@@ -57,7 +59,7 @@ def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, fi
         text = file.read_text(encoding="utf-8")
         filename = filename or str(file.resolve())
     return Kernel(text, filename or "kernel.asc", entry=entry, chip=chip, timeout=timeout, checks=checks,
-                  schedule=schedule)
+                  schedule=schedule, defines=dict(defines or {}), include_dirs=tuple(map(str, include_dirs)))
 
 
 class ArgumentError(TypeError):
@@ -74,6 +76,8 @@ class Kernel:
     timeout: float = 10.0
     checks: bool = True
     schedule: str = "program"
+    defines: dict[str, str] = field(default_factory=dict)
+    include_dirs: tuple[str, ...] = ()
     signature: source.KernelSignature = field(init=False)
     crew: tuple[int, int] = field(init=False, default=(0, 1))  # cube cores, vector cores of a block
 
@@ -119,12 +123,15 @@ class Kernel:
 
     def _build_for_twin(self, entries: list[str]) -> dict[str, Path]:
         """One library for each kind of core that the kernel has work for."""
-        around = includes.text_of(self.text, Path(self.filename).resolve().parent)
-        self.crew = source.crew(self.signature, around + "\n" + self.text)
+        around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
+        key = self.defines.get("TILING_KEY_VAR")
+        self.crew = source.crew(self.signature, around + "\n" + self.text, int(key) if key else None)
+        words = [f"-D{name}={value}" for name, value in self.defines.items()]
         lowered = source.lower(self.text, self.filename, entries, around)
 
         def library(*flags: str) -> Path:
-            return compiler.compile_kernel(lowered, filename=self.filename, include_dirs=[runtime.include_dir()], flags=flags)
+            return compiler.compile_kernel(lowered, filename=self.filename, include_dirs=[*self.include_dirs, runtime.include_dir()],
+                                           flags=[*words, *flags])
         wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.crew)) if cores]
         if len(wanted) == 1:
             return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}

@@ -68,10 +68,10 @@ def of_files(paths: list[Path], definitions: dict[str, str], include_dirs: list[
     return Program(paths[0].stem, [Source(p, words, tuple(include_dirs)) for p in paths])
 
 
-def build(program: Program) -> Path:
+def build(program: Program, *, start: bool = True) -> Path:
     """Path of the executable; one with work for cube cores has their library `<name>.cube.so` beside it.
 
-    Raises CompileError, ToolError, SourceError.
+    start=False leaves out what makes it a program of the twin: host code that launches nothing. Raises CompileError, ToolError, SourceError.
     """
     texts = [sources.read(s.path, list(s.includes)) for s in program.sources]
     by_name = sources.launched_by_name([t.text for t in texts])
@@ -82,13 +82,13 @@ def build(program: Program) -> Path:
     jobs = [(s, text, generated, flags) for flags in kinds for s, text in units]
     with ThreadPoolExecutor(2) as pool:
         objects = list(pool.map(lambda job: _object(*job), jobs))
-    return _linked(program.name, objects[:len(units)], objects[len(units):], (str(program.sources[0].path), units[0][1]))
+    return _linked(program.name, objects[:len(units)], objects[len(units):], (str(program.sources[0].path), units[0][1]), start)
 
 
-def _linked(name: str, own: list[Path], cube: list[Path], learner: tuple[str, str]) -> Path:
+def _linked(name: str, own: list[Path], cube: list[Path], learner: tuple[str, str], start: bool) -> Path:
     stem = re.sub(r"\W+", "_", name).strip("_") or "program"
     library, cxx = runtime.library(), compiler.find_cxx()
-    own = [*own, _start_object()]
+    own = [*own, *([_start_object()] if start else [])]
     libs = (str(library), f"-Wl,-rpath,{library.parent}", "-ldl", "-pthread")
     recipe = compiler.Recipe((), (), "exe", libs, stem, cxx, learner=learner)
     digest = key(compiler.cxx_version(cxx), *libs, *(includes.digest(f) for f in [library, *own, *cube]))

@@ -1,0 +1,236 @@
+"""A custom-operator project (op_host/ and op_kernel/) on the twin: its own tiling function, then its kernel.
+
+    add = load("AddCustom")                                    # the folder with op_host and op_kernel
+    result = add(x, y, outputs=[(x.shape, x.dtype)], alpha=2)  # tensors in the definition's order, attributes by name
+    result.outputs[0], result.record
+
+The host code is built as it is, against the lab's gert::TilingContext and OpDef; what it computes (blocks, tiling key,
+tiling data, workspace) launches the kernel, which is compiled with the DTYPE_X names of this call's types.
+"""
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import labkit
+from labkit import paths
+from labkit.includes import text_of
+from labkit.record import LaunchRecord
+
+# ge::DataType -> (torch, C++, its name there)
+_TYPES = {0: ("float32", "float", "DT_FLOAT"), 1: ("float16", "half", "DT_FLOAT16"), 2: ("int8", "int8_t", "DT_INT8"), 3: ("int32", "int32_t", "DT_INT32"),
+          4: ("uint8", "uint8_t", "DT_UINT8"), 6: ("int16", "int16_t", "DT_INT16"), 7: ("uint16", "uint16_t", "DT_UINT16"),
+          8: ("uint32", "uint32_t", "DT_UINT32"), 9: ("int64", "int64_t", "DT_INT64"), 10: ("uint64", "uint64_t", "DT_UINT64"),
+          11: ("float64", "double", "DT_DOUBLE"), 12: ("bool", "bool", "DT_BOOL"), 27: ("bfloat16", "bfloat16_t", "DT_BF16")}
+_NUMBERS = {names[0]: number for number, names in _TYPES.items()}
+_ND = 2
+_STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\(\s*(?P<name>\w+)\s*\)(?P<body>.*?)END_TILING_DATA_DEF", re.S)
+_FIELD = re.compile(r"TILING_DATA_FIELD_DEF(?P<kind>_ARR|_STRUCT)?\s*\(\s*(?P<type>[^,()]+?)\s*,\s*(?:(?P<count>[^,()]+?)\s*,\s*)?(?P<name>\w+)\s*\)")
+_CLASS = re.compile(r"REGISTER_TILING_DATA_CLASS\(\s*(\w+)\s*,\s*([\w:]+)\s*\)")
+
+
+class ProjectError(Exception):
+    """The project has no operator to run, or its host code refused; the text says which."""
+
+
+@dataclass
+class Tiling:
+    """What the project's tiling function decided."""
+    blocks: int
+    key: int
+    data: bytes
+    workspaces: list[int]
+
+
+@dataclass
+class Result:
+    outputs: list
+    record: LaunchRecord
+    tiling: Tiling
+
+
+@dataclass
+class Project:
+    """Made by `load`. definition: the operator's inputs, outputs and attributes as its OpDef names them."""
+    folder: Path
+    name: str
+    kernel_file: Path
+    tool: Path
+    definition: dict
+    include_dirs: list[str]
+    timeout: float = 60.0
+    schedule: str = "program"
+    _kernels: dict = field(default_factory=dict)
+
+    def __call__(self, *inputs, outputs=None, **attrs) -> Result:
+        """Tiles and launches. inputs: tensors (anywhere), None for an optional one that is left out, lists for dynamic ones.
+
+        outputs: (shape, torch dtype) of each; without them the project's InferShape says. Raises ProjectError, LaunchError.
+        """
+        import torch
+        from labkit import device
+        device.install()
+        groups = [list(i) if isinstance(i, (list, tuple)) else [] if i is None else [i] for i in inputs]
+        made = outputs if outputs is not None else self._inferred(groups, attrs)
+        answer = self._ask(groups, made, attrs)
+        if "tiling" not in answer:
+            raise ProjectError(f"{self.name} has no tiling function")
+        told = answer["tiling"]
+        if told["status"]:
+            raise ProjectError(f"the tiling function of {self.name} refused (status {told['status']:#x})")
+        tiling = Tiling(told["blocks"], told["key"], bytes.fromhex(told["data"]), told["workspaces"])
+        zeroed = [o["zeroed"] for o in self.definition["outputs"]]
+        places = [(torch.zeros if z else torch.empty)(tuple(shape), dtype=dtype, device="npu") for (shape, dtype), z in zip(made, zeroed)]
+        arguments = [_on_device(g) for g in groups] + places
+        workspace = torch.empty(max(32, sum(tiling.workspaces)), dtype=torch.uint8, device="npu")
+        k = self._kernel(groups, made, tiling)
+        record = k[tiling.blocks](*arguments, workspace, tiling.data or bytes(8))
+        return Result([p.cpu() for p in places], record, tiling)
+
+    # ---- the host's side
+
+    def _inferred(self, groups: list, attrs: dict) -> list:
+        import torch
+        inferred = self._ask(groups, [], attrs).get("inferred")
+        if not inferred:
+            raise ProjectError(f"{self.name} does not say what its outputs are; give outputs=[(shape, dtype), ...]")
+        first = groups[0][0].dtype
+        return [(o["shape"], getattr(torch, _TYPES[o["dtype"]][0]) if o["dtype"] in _TYPES else first) for o in inferred]
+
+    def _ask(self, groups: list, outputs: list, attrs: dict) -> dict:
+        lines = [f"op {self.name}"]
+        for i, group in enumerate(groups):
+            for t in group:
+                lines.append(f"input {i} {_number(t.dtype)} {_ND} {' '.join(map(str, t.shape))}")
+                if self.definition["inputs"][i]["depends"]:
+                    lines.append(f"data {i} {t.detach().cpu().contiguous().numpy().tobytes().hex()}")
+        lines += [f"output {_number(dtype)} {_ND} {' '.join(map(str, shape))}" for shape, dtype in outputs]
+        lines += [f"attr {name} {_word(value)}" for name, value in attrs.items()]
+        return _run(self.tool, lines)
+
+    # ---- the kernel's side
+
+    def _kernel(self, groups: list, outputs: list, tiling: Tiling):
+        defines = {"TILING_KEY_VAR": str(tiling.key)}
+        given = [g[0].dtype if g else None for g in groups]
+        for param, dtype in zip(self.definition["inputs"] + self.definition["outputs"], given + [d for _, d in outputs]):
+            if dtype is None and param["dtypes"]:
+                number = param["dtypes"][0]
+            else:
+                number = _number(dtype)
+            upper = param["name"].upper()
+            defines.update({f"DTYPE_{upper}": _TYPES[number][1], f"ORIG_DTYPE_{upper}": _TYPES[number][2], f"FORMAT_{upper}": "FORMAT_ND"})
+        key = tuple(sorted(defines.items()))
+        if key not in self._kernels:
+            text = self.kernel_file.read_text(encoding="utf-8", errors="replace")
+            self._kernels[key] = labkit.kernel(
+                text=self._prelude(text) + f'#line 1 "{self.kernel_file}"\n' + text, filename=str(self.kernel_file), entry=_snake(self.name),
+                defines=defines, include_dirs=self.include_dirs, timeout=self.timeout, schedule=self.schedule)
+        return self._kernels[key]
+
+    def _prelude(self, text: str) -> str:
+        """The plain structs of the host's tiling classes, which CANN's build generates for the kernel."""
+        reached = text + text_of(text, self.kernel_file.parent, self.include_dirs)
+        out, classes = ['#include "kernel_operator.h"'], []
+        host = "\n".join(f.read_text(encoding="utf-8", errors="replace") for f in _files(self.folder / "op_host", (".h", ".cpp")))
+        for name, body in plain_structs(host):
+            if not re.search(rf"\b(?:struct|class)\s+{name}\b", reached):
+                out.append(body)
+        for op, name in _CLASS.findall(host):
+            classes.append((op, name.rpartition("::")[2]))
+        default = next((c for op, c in classes if op == self.name), classes[0][1] if classes else "")
+        if default and "REGISTER_TILING_DEFAULT" not in reached and not re.search(rf"\b(?:struct|class)\s+{default}\b", reached):
+            out.append(f"REGISTER_TILING_DEFAULT({default});")
+        return "\n".join(out) + "\n"
+
+
+def plain_structs(text: str) -> list[tuple[str, str]]:
+    """(name, plain struct) of each BEGIN_TILING_DATA_DEF in host code: the same bytes as the class writes."""
+    found = []
+    for m in _STRUCT.finditer(re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)):
+        fields = []
+        for f in _FIELD.finditer(m["body"]):
+            if f["kind"] == "_ARR":
+                fields.append(f"    {f['type']} {f['name']}[{f['count']}];")
+            elif f["kind"] == "_STRUCT":
+                fields.append(f"    {f['type'].rpartition('::')[2]} {f['name']};")
+            else:
+                fields.append(f"    {f['type']} {f['name']};")
+        found.append((m["name"], f"struct alignas(8) {m['name']} {{\n" + "\n".join(fields) + "\n};"))
+    return found
+
+
+def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: float = 60.0, schedule: str = "program") -> Project:
+    """The operator of a project's folder; op: which, where its op_host defines several; kernel: the op_kernel file.
+
+    Raises ProjectError, CompileError, ToolError.
+    """
+    folder = Path(folder).resolve()
+    hosts = [f for f in _files(folder / "op_host", (".cpp", ".cc")) if "__global__" not in f.read_text(errors="replace")]
+    if not hosts:
+        raise ProjectError(f"{folder} has no op_host with C++ sources")
+    dirs = [str(folder / "op_host"), str(folder / "op_kernel"), *map(str, include_dirs)]
+    tool = _tool(hosts, dirs)
+    definition = _run(tool, [f"op {op}"])
+    if "op" not in definition:
+        raise ProjectError(f"{folder.name} defines {', '.join(definition['ops']) or 'no operator'}" + (f", not {op}" if op else ""))
+    name = definition["op"]
+    return Project(folder, name, _kernel_file(folder, kernel, name), tool, definition, dirs, timeout, schedule)
+
+
+def _tool(hosts: list[Path], dirs: list[str]) -> Path:
+    from labkit.program import build
+    main = paths.twin_dir() / "op" / "tiling_main.cpp"
+    sources = [build.Source(f, (), tuple(dirs)) for f in [*hosts, main]]
+    return build.build(build.Program("tiling", sources), start=False)
+
+
+def _kernel_file(folder: Path, named: str, op: str) -> Path:
+    files = [f for f in _files(folder / "op_kernel", (".cpp", ".asc", ".cce")) if "__global__" in f.read_text(errors="replace")]
+    wanted = [f for f in files if f.name == (named or f"{_snake(op)}{f.suffix}")] or (files if len(files) == 1 else [])
+    if not wanted:
+        raise ProjectError(f"{folder.name}/op_kernel has no kernel for {op}")
+    return wanted[0]
+
+
+def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    return sorted(f for f in folder.rglob("*") if f.suffix in suffixes and f.is_file() and not {"build_out", ".ipynb_checkpoints"} & set(f.parts))
+
+
+def _run(tool: Path, lines: list[str]) -> dict:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as request:
+        request.write("\n".join(lines) + "\n")
+        request.flush()
+        done = subprocess.run([str(tool), request.name], capture_output=True, text=True, errors="replace", timeout=60)
+    at = done.stdout.rfind("\n@@@")
+    if done.returncode or at < 0:
+        raise ProjectError(f"the host code ended with status {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
+    return json.loads(done.stdout[at + 4:])
+
+
+def _number(dtype) -> int:
+    name = str(dtype).removeprefix("torch.")
+    if name not in _NUMBERS:
+        raise ProjectError(f"operators do not take {name}")
+    return _NUMBERS[name]
+
+
+def _word(value) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    return " ".join(map(_word, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _snake(name: str) -> str:
+    """The file and function name that CANN's build expects for an operator: AddCustom -> add_custom."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _on_device(group: list):
+    if len(group) > 1:
+        raise ProjectError("lists of tensors (dynamic inputs) are not supported yet")
+    return group[0].npu().contiguous() if group else None

@@ -1,0 +1,52 @@
+"""Custom-operator projects: their own tiling function decides, their kernel runs."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from labkit import opproject
+
+FOLDER = Path(__file__).parent / "programs" / "op_project"
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def project():
+    return opproject.load(FOLDER)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+@pytest.mark.parametrize("shape", [(5,), (37, 41), (3, 1000)])
+def test_the_projects_own_tiling_runs_its_kernel(project, dtype, shape):
+    x, y = torch.randn(shape).to(dtype), torch.randn(shape).to(dtype)
+    result = project(x, y, None, alpha=0.5)
+    assert torch.equal(result.outputs[0], x + y * 0.5)
+    assert result.record.ok and result.tiling.key == 1 and result.tiling.workspaces == [1024]
+    assert result.record.blocks == min(48, -(-x.numel() * x.element_size() // 32))
+
+
+def test_an_attribute_has_the_definitions_default(project):
+    x = torch.ones(64)
+    assert torch.equal(project(x, x, None).outputs[0], x + x * 0.1)
+    assert project(x, x, x).tiling.key == 2
+
+
+def test_what_the_host_code_refuses_is_told(project):
+    with pytest.raises(opproject.ProjectError, match="ScaleAdd refused"):
+        project(torch.ones(4), torch.ones(5), None, outputs=[((4,), torch.float32)])
+    with pytest.raises(opproject.ProjectError, match="defines ScaleAdd, not Other"):
+        opproject.load(FOLDER, "Other")
+
+
+def test_plain_structs_have_the_bytes_that_the_host_writes():
+    text = (FOLDER / "op_host" / "scale_add_tiling.h").read_text()
+    names = [name for name, _ in opproject.plain_structs(text)]
+    assert names == ["ScaleAddPart", "ScaleAddTilingData"]
+    assert "uint32_t marks[3];" in opproject.plain_structs(text)[0][1]
+
+
+@pytest.mark.parametrize("name, snake", [("AddCustom", "add_custom"), ("MatMul", "mat_mul"), ("ThreeNN", "three_nn"), ("IsInf", "is_inf"),
+                                         ("AddRmsNormV2", "add_rms_norm_v2"), ("NLLLoss", "nll_loss")])
+def test_file_names_of_operators(name, snake):
+    assert opproject._snake(name) == snake
