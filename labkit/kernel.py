@@ -43,14 +43,15 @@ def op_names() -> list[str]:
 
 def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None,
            entry: str | None = None, chip: str = chips.DEFAULT, timeout: float = 10.0, checks: bool = True,
-           schedule: str = "program", defines: dict[str, str] | None = None, include_dirs: Sequence[str | os.PathLike] = ()) -> "Kernel":
+           schedule: str = "program", tiling_key: int = 0, defines: dict[str, str] | None = None,
+           include_dirs: Sequence[str | os.PathLike] = ()) -> "Kernel":
     """The kernel in an Ascend C file, or in `text`. A path that does not exist from here is taken from the checkout.
 
     entry: which kernel, where the source has several, or an instantiation such as "add<half>". timeout: seconds of host
     time a launch may take on the twin. checks=False skips the race and initialisation checks (for measuring).
     schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
-    defines, include_dirs: what the source is compiled with, as -D and -I (on the twin).
-    Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).
+    tiling_key: what TILING_KEY_IS compares with. defines, include_dirs: what the source is compiled with, as -D and -I
+    (on the twin). Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).
     """
     if (path is None) == (text is None):
         raise TypeError("give a path or text=, one of the two")
@@ -59,7 +60,7 @@ def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, fi
         text = file.read_text(encoding="utf-8")
         filename = filename or str(file.resolve())
     return Kernel(text, filename or "kernel.asc", entry=entry, chip=chip, timeout=timeout, checks=checks,
-                  schedule=schedule, defines=dict(defines or {}), include_dirs=tuple(map(str, include_dirs)))
+                  schedule=schedule, tiling_key=tiling_key, defines=dict(defines or {}), include_dirs=tuple(map(str, include_dirs)))
 
 
 class ArgumentError(TypeError):
@@ -76,6 +77,7 @@ class Kernel:
     timeout: float = 10.0
     checks: bool = True
     schedule: str = "program"
+    tiling_key: int = 0
     defines: dict[str, str] = field(default_factory=dict)
     include_dirs: tuple[str, ...] = ()
     signature: source.KernelSignature = field(init=False)
@@ -124,8 +126,8 @@ class Kernel:
     def _build_for_twin(self, entries: list[str]) -> dict[str, Path]:
         """One library for each kind of core that the kernel has work for."""
         around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
-        key = self.defines.get("TILING_KEY_VAR")
-        self.crew = source.crew(self.signature, around + "\n" + self.text, int(key) if key else None)
+        key = int(self.defines.get("TILING_KEY_VAR", self.tiling_key))
+        self.crew = source.crew(self.signature, around + "\n" + self.text, key)
         words = [f"-D{name}={value}" for name, value in self.defines.items()]
         lowered = source.lower(self.text, self.filename, entries, around)
 
@@ -237,7 +239,7 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
     request = runner.Request(so=str(built.get("so", "")), cube_so=str(built.get("cube_so", "")), crew=k.crew, entry=f"twin_entry_{source.symbol(k.entry)}", kernel=k.signature.name,
                              blocks=blocks, values=[v.data for v in values], ranges=ranges, timeout=k.timeout,
                              threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1, checks=k.checks,
-                             schedule=k.schedule)
+                             schedule=k.schedule, tiling_key=k.tiling_key)
     answer, timeline = runner.runner_for(k.chip, device.arena()).launch(request)
     record = _record(k, blocks, answer, timeline)
     for f in record.findings:  # an argument is known to the reader by its name

@@ -115,7 +115,7 @@ class Project:
     # ---- the kernel's side
 
     def _kernel(self, groups: list, outputs: list, tiling: Tiling):
-        defines = {"TILING_KEY_VAR": str(tiling.key)}
+        defines = {"TILING_KEY_VAR": str(tiling.key), "TWIN_OP_KERNEL": "1"}
         given = [g[0].dtype if g else None for g in groups]
         for param, dtype in zip(self.definition["inputs"] + self.definition["outputs"], given + [d for _, d in outputs]):
             if dtype is None and param["dtypes"]:

@@ -123,7 +123,10 @@ void give_back(Here here) {
 
 }  // namespace
 
+void init_soc_state();
+
 void pipe_begin(Here here) {
+    init_soc_state();
     if (core->pipes_open++) core->report("pipe-twice", true, here, Numbers());
 }
 void pipe_reset(Here here) {

@@ -33,6 +33,7 @@ struct LaunchResult {
     bool finished = true;
 };
 
+void set_tiling_key(uint64_t);  // of the launches to come
 LaunchResult run(const Launch&, int threads);
 bool played_in_order(const void* code);  // whether the library that holds this code asks for in_order
 // Calls this in place of exit when a kernel calls it. It must not return.

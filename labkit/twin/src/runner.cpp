@@ -115,6 +115,7 @@ struct Request {
     Launch launch;
     double timeout = 10;
     int threads = 1;
+    uint64_t tiling_key = 0;
 };
 
 std::vector<uint8_t> from_hex(const std::string& s) {
@@ -161,6 +162,7 @@ bool read_request(Request& r) {
         else if (key == "keep") r.launch.keep_events = std::stoul(value);
         else if (key == "checks") r.launch.checks = value == "1";
         else if (key == "schedule") r.launch.schedule = value == "worst" ? Schedule::Worst : Schedule::Program;
+        else if (key == "key") r.tiling_key = std::stoull(value);
         else if (key == "value") r.values.push_back(from_hex(value));
         else if (key == "range") {  // argument base bytes written
             std::istringstream in(value);
@@ -275,6 +277,7 @@ void serve(const Request& q) {
     LaunchResult result;
     std::thread worker([&] {
         Launch launch = q.launch;
+        set_tiling_key(q.tiling_key);
         for (int k = 0; k < 2; k++)
             launch.body[k] = [&, k] {
                 give_fault_stack();

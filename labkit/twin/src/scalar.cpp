@@ -1,8 +1,4 @@
-// What the scalar unit does itself: single elements, printing, assertions, system variables.
-#include <cstdarg>
-#include <cstdio>
-#include <cstring>
-
+// What the scalar unit does itself: single elements, its data cache, system variables.
 #include "machine.h"
 
 namespace twin {
@@ -103,74 +99,5 @@ int64_t sub_block_num() { return core->seat.subs; }
 void*& current_pipe() { return core->pipe; }
 int64_t block_num() { return core->seat.blocks; }
 int64_t cycles() { return int64_t(core->scalar_now / chip.hz * 50e6); }  // GetSystemCycle ticks at 50 MHz on A2
-
-static constexpr size_t kMostOutput = 64 << 10;
-
-static void print(const std::string& text) {
-    if (core->output.size() > kMostOutput) return;
-    size_t from = 0;
-    while (from < text.size()) {
-        size_t to = text.find('\n', from);
-        if (core->output.empty() || core->output.back() == '\n') core->output += "[block " + std::to_string(core->block) + "] ";
-        core->output += text.substr(from, to == std::string::npos ? to : to - from + 1);
-        if (to == std::string::npos) break;
-        from = to + 1;
-    }
-    if (core->output.size() > kMostOutput) core->output += "\n... (output cut here)\n";
-}
-
-void say(const char* fmt, ...) {
-    char text[1024];
-    va_list args;
-    va_start(args, fmt);
-    std::vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    print(text);
-}
-
-static std::string element(Dt t, const uint8_t* p) {
-    char text[32];
-    switch (t) {
-        case Dt::F16: case Dt::BF16: {
-            uint16_t h;
-            std::memcpy(&h, p, 2);
-            uint32_t u = uint32_t(h) << 16;
-            float f;
-            std::memcpy(&f, &u, 4);
-            std::snprintf(text, sizeof text, "%g", double(t == Dt::F16 ? half_to_float(h) : f));
-            return text;
-        }
-        case Dt::F32: {
-            float f;
-            std::memcpy(&f, p, 4);
-            std::snprintf(text, sizeof text, "%g", double(f));
-            return text;
-        }
-        default: break;
-    }
-    uint64_t u = 0;
-    std::memcpy(&u, p, size_of(t));
-    bool is_signed = t == Dt::I8 || t == Dt::I16 || t == Dt::I32 || t == Dt::I64;
-    int unused = 64 - int(size_of(t)) * 8;
-    return is_signed ? std::to_string(int64_t(u << unused) >> unused) : std::to_string(u);
-}
-
-static void dump_bytes(Dt t, const char* where, const uint8_t* p, uint32_t desc, uint32_t n, Here here) {
-    std::string text = "DumpTensor desc=" + std::to_string(desc) + " line " + std::to_string(here.line) + " " + where + " " + name_of(t) + "[" + std::to_string(n) + "]:";
-    for (uint32_t i = 0; i < n; i++) text += (i % 16 ? " " : "\n  ") + element(t, p + i * size_of(t));
-    print(text + "\n");
-}
-
-void dump(Dt t, Loc l, uint32_t desc, uint32_t n, Here here) {
-    if (!core->usable(l, uint64_t(n) * size_of(t), true, here, "DumpTensor", 1)) return;
-    core->touch_scalar(l, n * size_of(t), false, here);
-    dump_bytes(t, "UB", core->at(l), desc, n, here);
-}
-void dump(Dt t, Gm g, uint32_t desc, uint32_t n, Here here) {
-    if (!core->gm_usable(g, uint64_t(n) * size_of(t), false, here, true)) return;
-    dump_bytes(t, "GM", g.ptr, desc, n, here);
-}
-
-void fail_assert(const char* expr, const char*, Here here) { core->stop("assert", here, Numbers().add("expr", expr)); }
 
 }  // namespace twin

@@ -1,0 +1,1 @@
+#include "twin/data_type.h"

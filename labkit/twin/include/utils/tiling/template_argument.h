@@ -1,0 +1,1 @@
+#include "twin/template_argument.h"
