@@ -14,8 +14,7 @@ bool reads_dst(Op op) {
 }
 
 // The mask/repeat form; body(dst, source..., lanes).
-template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, Here here, F body) {
-    Shape s(r, size_of(t));
+template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, const Shape& s, Here here, F body) {
     if (!rep_ok(s, here)) return;
     uint64_t dn = s.extent(r.dst_blk, r.dst_rep, s.size);
     if (!core->usable(a, s.extent(r.src0_blk, r.src0_rep, s.size), true, here, "src") || !core->usable(d, dn, reads_dst(op), here, "dst")) return core->refuse(d, dn);
@@ -26,6 +25,7 @@ template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, H
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
     core->retire(k, cost(op, t, bytes), bytes);
 }
+template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, Here here, F body) { one_source(op, t, d, a, r, Shape(r, size_of(t)), here, body); }
 
 }  // namespace
 
@@ -89,6 +89,14 @@ void shift_right_rounded(Dt t, Loc d, Loc s, Value v, const Rep& r, Here here) {
     one_source(Op::ShiftRight, t, d, s, r, here, [=](uint8_t* to, const uint8_t* a, size_t n) { math::shift_right_rounded(t, to, a, v.bits, n); });
 }
 
+// ---------------------------------------------------------------- the mask register
+
+void mask_set(uint64_t high, uint64_t low) {
+    core->vec.mask[0] = low;
+    core->vec.mask[1] = high;
+}
+void mask_mode(bool counter) { core->vec.counter = counter; }
+
 // ---------------------------------------------------------------- fill, copy
 
 void duplicate(Dt t, Loc d, Value v, int32_t n, Here here) {
@@ -111,16 +119,31 @@ void duplicate(Dt t, Loc d, Value v, const Rep& r, Here here) {
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
     core->retire(k, cost(Op::Duplicate, t, bytes), bytes);
 }
+
+// In counter mode Copy differs from the others: the count is that of each repeat, and the repeats stay as given.
+static void copy_counted(Dt t, Loc d, Loc s, const Rep& rep, Here here) {
+    uint32_t lanes = kRepeat / size_of(t);
+    Rep r = rep;
+    if (rep.own) mask_set(rep.mask[1], rep.mask[0]);
+    uint64_t n = core->vec.mask[0], chunks = std::min<uint64_t>((n + lanes - 1) / lanes, INT32_MAX);
+    for (int32_t i = 0; i < rep.times; i++) {  // a repeat is as many runs of 8 blocks as it takes
+        r.times = int32_t(chunks);
+        r.dst_rep = uint16_t(8 * rep.dst_blk);
+        r.src0_rep = uint16_t(8 * rep.src0_blk);
+        Shape shape(r, size_of(t), n);
+        Loc to = d, from = s;
+        uint32_t up = uint32_t(i) * rep.dst_rep * kBlock, on = uint32_t(i) * rep.src0_rep * kBlock;
+        to.addr += up;
+        to.bytes = up < d.bytes ? d.bytes - up : 0;
+        from.addr += on;
+        from.bytes = on < s.bytes ? s.bytes - on : 0;
+        one_source(Op::Copy, t, to, from, r, shape, here, [=](uint8_t* x, const uint8_t* a, size_t k) { std::memmove(x, a, k * size_of(t)); });
+    }
+}
+
 void copy_local(Dt t, Loc d, Loc s, const Rep& r, Here here) {
+    if (core->vec.counter) return copy_counted(t, d, s, r, here);
     one_source(Op::Copy, t, d, s, r, here, [=](uint8_t* to, const uint8_t* a, size_t n) { std::memmove(to, a, n * size_of(t)); });
 }
-
-// ---------------------------------------------------------------- the mask register
-
-void mask_set(uint64_t high, uint64_t low) {
-    core->vec.mask[0] = low;
-    core->vec.mask[1] = high;
-}
-void mask_mode(bool counter) { core->vec.counter = counter; }
 
 }  // namespace twin

@@ -20,22 +20,29 @@ template <typename M> ::twin::Rep rep(M mask, int32_t times, const CopyRepeatPar
 }
 }  // namespace detail
 
-template <typename T> struct Same { using type = T; };
-template <typename T> void Duplicate(const LocalTensor<T>& dst, const typename Same<T>::type& value, const int32_t& count, TWIN_HERE) {
+template <typename T> void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, const int32_t& count, TWIN_HERE) {
     TWIN_ALLOW("Duplicate", "16- and 32-bit types", half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t);
-    ::twin::duplicate(::twin::dt<T>(), dst.loc_, ::twin::value_of(value), count, here);
+    ::twin::duplicate(::twin::dt<T>(), dst.loc_, ::twin::value_of(scalarValue), count, here);
 }
 #define TWIN_FILL_BY(masktype)                                                                                                    \
     template <typename T, bool isSetMask = true>                                                                                  \
-    void Duplicate(const LocalTensor<T>& dst, const typename Same<T>::type& value, masktype, uint8_t repeatTime, uint16_t dstBlockStride, uint8_t dstRepeatStride, TWIN_HERE) { \
+    void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, masktype, const uint8_t repeatTime, const uint16_t dstBlockStride, const uint8_t dstRepeatStride, TWIN_HERE) { \
         TWIN_ALLOW("Duplicate", "16- and 32-bit types", half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t);           \
-        ::twin::duplicate(::twin::dt<T>(), dst.loc_, ::twin::value_of(value), detail::rep(mask, repeatTime, UnaryRepeatParams(dstBlockStride, 1, dstRepeatStride, 8), isSetMask), here); \
-    }                                                                                                                             \
-    template <typename T, bool isSetMask = true>                                                                                  \
-    void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, masktype, uint8_t repeatTime, const CopyRepeatParams& p, TWIN_HERE) { \
-        ::twin::copy_local(::twin::dt<T>(), dst.loc_, src.loc_, detail::rep(mask, repeatTime, p, isSetMask), here);               \
+        ::twin::duplicate(::twin::dt<T>(), dst.loc_, ::twin::value_of(scalarValue), detail::rep(mask, repeatTime, UnaryRepeatParams(dstBlockStride, 1, dstRepeatStride, 8), isSetMask), here); \
     }
 TWIN_FILL_BY(uint64_t mask)
-TWIN_FILL_BY(const uint64_t mask[])
+TWIN_FILL_BY(uint64_t mask[])
+template <typename T> void Duplicate(const LocalTensor<T>&, ...) {
+    static_assert(sizeof(T) == 0, "Duplicate takes a value of the tensor's own type, as in Duplicate(dst, T(0), count), or a mask, repeats and two strides in place of the count");
+}
+
+#define TWIN_COPY_BY(masktype)                                                                                                    \
+    template <typename T, bool isSetMask = true>                                                                                  \
+    void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, masktype, const uint8_t repeatTime, const CopyRepeatParams& p, TWIN_HERE) { \
+        TWIN_ALLOW("Copy", "16- and 32-bit types", half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t);                \
+        ::twin::copy_local(::twin::dt<T>(), dst.loc_, src.loc_, detail::rep(mask, repeatTime, p, isSetMask), here);               \
+    }
+TWIN_COPY_BY(const uint64_t mask)
+TWIN_COPY_BY(const uint64_t mask[])
 
 }  // namespace AscendC

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <type_traits>
 
+#include "twin/float16.h"
+
 namespace AscendC {
 namespace Std {
 
@@ -17,7 +19,7 @@ TWIN_STD_TYPE(remove_pointer) TWIN_STD_TYPE(remove_extent) TWIN_STD_TYPE(make_si
 TWIN_STD_TYPE(add_const) TWIN_STD_TYPE(add_volatile) TWIN_STD_TYPE(add_cv) TWIN_STD_TYPE(add_pointer)
 TWIN_STD_TYPE(add_lvalue_reference) TWIN_STD_TYPE(add_rvalue_reference)
 TWIN_STD_VALUE(is_same) TWIN_STD_VALUE(is_convertible) TWIN_STD_VALUE(is_base_of) TWIN_STD_VALUE(is_integral)
-TWIN_STD_VALUE(is_floating_point) TWIN_STD_VALUE(is_arithmetic) TWIN_STD_VALUE(is_signed) TWIN_STD_VALUE(is_unsigned)
+TWIN_STD_VALUE(is_arithmetic) TWIN_STD_VALUE(is_signed) TWIN_STD_VALUE(is_unsigned)
 TWIN_STD_VALUE(is_pointer) TWIN_STD_VALUE(is_reference) TWIN_STD_VALUE(is_lvalue_reference) TWIN_STD_VALUE(is_rvalue_reference)
 TWIN_STD_VALUE(is_const) TWIN_STD_VALUE(is_volatile) TWIN_STD_VALUE(is_void) TWIN_STD_VALUE(is_array) TWIN_STD_VALUE(is_enum)
 TWIN_STD_VALUE(is_class) TWIN_STD_VALUE(is_function) TWIN_STD_VALUE(is_empty) TWIN_STD_VALUE(is_constructible)
@@ -27,6 +29,18 @@ TWIN_STD_VALUE(is_class) TWIN_STD_VALUE(is_function) TWIN_STD_VALUE(is_empty) TW
 using std::void_t;
 template <typename T> struct remove_cvref { using type = std::remove_cv_t<std::remove_reference_t<T>>; };
 template <typename T> using remove_cvref_t = typename remove_cvref<T>::type;
+template <typename T> struct is_floating_point : bool_constant<std::is_floating_point_v<T> || std::is_same_v<std::remove_cv_t<T>, half>> {};
+template <typename T> constexpr bool is_floating_point_v = is_floating_point<T>::value;
+template <typename T, typename... Ts> struct is_one_of : bool_constant<(std::is_same_v<T, Ts> || ...)> {};
+template <typename T, typename... Ts> constexpr bool is_one_of_v = is_one_of<T, Ts...>::value;
+template <typename T, T value, T... values> struct is_one_of_value : bool_constant<((value == values) || ...)> {};
+template <typename T, T value, T... values> constexpr bool is_one_of_value_v = is_one_of_value<T, value, values...>::value;
+template <auto n, typename T> struct is_constant : false_type {};
+template <auto n, typename T> struct is_constant<n, const T> : is_constant<n, T> {};
+template <auto n, typename T> struct is_constant<n, T&> : is_constant<n, T> {};
+template <auto n, typename T> struct is_constant<n, T&&> : is_constant<n, T> {};
+template <auto n, typename T, T v> struct is_constant<n, std::integral_constant<T, v>> : bool_constant<v == n> {};
+template <auto n, typename T> constexpr bool is_constant_v = is_constant<n, T>::value;
 template <typename...> constexpr bool always_false_v = false;
 template <auto...> constexpr bool always_false_value_v = false;
 
@@ -48,14 +62,20 @@ template <size_t n> using make_index_sequence = typename detail::MakeIndices<n>:
 template <typename... T> using index_sequence_for = make_index_sequence<sizeof...(T)>;
 
 // ---- values
-template <typename T, typename U> constexpr auto min(const T& a, const U& b) { return a > b ? b : a; }
-template <typename T, typename U> constexpr auto max(const T& a, const U& b) { return a > b ? a : b; }
+namespace detail {
+template <typename T, typename U> struct Common { using type = decltype(T() + U()); };  // what C++ makes of the two
+template <typename T> struct Common<T, T> { using type = T; };
+}  // namespace detail
+template <typename T, typename U> constexpr auto min(const T& a, const U& b) { return a > b ? typename detail::Common<T, U>::type(b) : typename detail::Common<T, U>::type(a); }
+template <typename T, typename U> constexpr auto max(const T& a, const U& b) { return a > b ? typename detail::Common<T, U>::type(a) : typename detail::Common<T, U>::type(b); }
 template <typename T> constexpr T abs(T v) { return v < T(0) ? T(-v) : v; }
 template <typename T> T sqrt(T v) {
-    static_assert(std::is_same_v<T, float>, "Std::sqrt takes a float");
-    return __builtin_sqrtf(v);
+    static_assert(is_one_of_v<T, float, int64_t>, "Std::sqrt takes a float or an int64_t");
+    if constexpr (std::is_same_v<T, float>) return __builtin_sqrtf(v);
+    else return T(__builtin_sqrt(double(v)));
 }
 template <typename T, typename U> constexpr auto ceil_division(const T& a, const U& b) { return (a + b - 1) / b; }
+template <typename T, typename U> constexpr auto divide(const T& a, const U& b) { return a / b; }
 template <typename T, typename U> constexpr auto ceil_align(const T& a, const U& b) { return (a + b - 1) / b * b; }
 
 // ---- tuples
@@ -95,6 +115,11 @@ template <size_t n, typename H, typename... R> constexpr const auto& get(const t
 template <size_t n, typename H, typename... R> constexpr auto&& get(tuple<H, R...>&& t) noexcept { return Std::move(Std::get<n>(t)); }
 template <typename... T> constexpr tuple<std::decay_t<T>...> make_tuple(T&&... v) { return tuple<std::decay_t<T>...>(Std::forward<T>(v)...); }
 template <typename... T> constexpr tuple<T&...> tie(T&... v) noexcept { return tuple<T&...>(v...); }
+struct ignore_t {
+    constexpr ignore_t() = default;
+    template <typename T> constexpr const ignore_t& operator=(const T&) const noexcept { return *this; }
+};
+inline constexpr ignore_t ignore;
 template <typename T> struct is_tuple : std::false_type {};
 template <typename... T> struct is_tuple<tuple<T...>> : std::true_type {};
 template <typename T> constexpr bool is_tuple_v = is_tuple<T>::value;

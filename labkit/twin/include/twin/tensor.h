@@ -10,6 +10,9 @@ void* place(const Gm&, uint64_t offset, uint32_t size, Here);
 
 namespace AscendC {
 
+namespace detail {
+template <typename T> struct Assigned;  // operators.h
+}
 using TTagType = int32_t;
 using TBufHandle = uint8_t*;
 
@@ -86,6 +89,7 @@ public:
     }
     explicit LocalTensor(const TBuffAddr& address) : address_(address) {}
     explicit LocalTensor(const ::twin::Loc& loc) : loc_(loc) {}
+    void operator=(const detail::Assigned<T>&);  // dst = a + b
     uint32_t GetSize() const { return uint32_t(loc_.bytes * 8ull / ::twin::bits_of<T>()); }
     void SetSize(uint32_t size) { loc_.bytes = uint32_t(::twin::bytes_of<T>(size)); }
     uint32_t GetLength() const { return loc_.bytes; }

@@ -24,6 +24,11 @@
 #define __fbuf__
 #define GM_ADDR __gm__ uint8_t*
 
+#ifndef likely
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#endif
+
 // A kernel with work for both kinds of cores is compiled once for each.
 namespace AscendC {
 constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
@@ -52,7 +57,6 @@ enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };
 enum class SELMODE : uint8_t { VSEL_CMPMASK_SPR, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
 enum class ReduceOrder : uint8_t { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
 
-
 // Helpers that kernels reach through `using namespace AscendC`.
 constexpr uint32_t DivCeil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 constexpr uint32_t AlignUp(uint32_t a, uint32_t b) { return DivCeil(a, b) * b; }
@@ -63,8 +67,21 @@ constexpr int32_t CeilDivision(int32_t a, int32_t b) { return b == 0 ? 0 : (a + 
 template <typename T> struct SizeOfBits { static constexpr uint32_t value = sizeof(T) * 8; };
 template <> struct SizeOfBits<::int4b_t> { static constexpr int value = 4; };
 
-template <typename T, typename U> struct IsSameType { static constexpr bool value = false; };
-template <typename T> struct IsSameType<T, T> { static constexpr bool value = true; };
+template <bool b> struct BoolInst {
+    using Type = BoolInst;
+    static constexpr bool value = b;
+};
+using TrueType = BoolInst<true>;
+using FalseType = BoolInst<false>;
+template <typename T, typename U> struct IsSameType : FalseType {};
+template <typename T> struct IsSameType<T, T> : TrueType {};
+template <typename T, typename U, typename... Us> constexpr bool SupportType() { return IsSameType<T, U>::value || (IsSameType<T, Us>::value || ...); }
+template <bool condition, class A, class B> using Conditional = std::conditional<condition, A, B>;
+template <typename T> using PrimT = T;
+template <typename T, typename U> U GetScalarBitcodeValue(T v) {
+    static_assert(sizeof(T) == sizeof(U), "GetScalarBitcodeValue reads the bits of one type as another of the same size");
+    return __builtin_bit_cast(U, v);
+}
 
 }  // namespace AscendC
 
