@@ -28,4 +28,8 @@
 #include "twin/tiling.h"
 #include "twin/registers.h"
 #include "twin/adv.h"
+#include "twin/topk.h"
+#include "twin/layout.h"
+#include "twin/adv_fill.h"
+#include "twin/filter.h"
 #include "twin/launch.h"

@@ -52,6 +52,14 @@ void warn_in_place(Loc d, uint64_t dn, Loc s, uint32_t repeats, Here here) {
     if (repeats > 1 && meets(d, dn, s, s.bytes)) core->report("overlap", false, here, Numbers().add("dst", d.addr).add("src", s.addr).add("bytes", (long long)dn));
 }
 
+// The instructions of whole blocks set a full mask and look at none.
+Shape whole_blocks(const Rep& r, uint32_t size) {
+    bool counter = std::exchange(core->vec.counter, false);
+    Shape shape(r, size);
+    core->vec.counter = counter;
+    return shape;
+}
+
 template <typename T> void pick(uint8_t* to, const uint8_t* from, const uint8_t* offsets, uint64_t n) {
     for (uint64_t i = 0; i < n; i++) std::memcpy(to + i * sizeof(T), from + offset_at(offsets, i), sizeof(T));
 }
@@ -86,9 +94,10 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, int64_t n, Here here)
     core->retire(k, cost(Op::Gather, t, bytes), bytes);
 }
 
-void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& r, Here here) {
-    Shape shape(r, size_of(t));
+void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& asked, Here here) {
+    Shape shape(asked, size_of(t));
     if (!rep_ok(shape, here)) return;
+    const Rep& r = shape.r;
     uint64_t offsets = (uint64_t(r.times - 1) * shape.lanes + shape.top) * 4, dn = shape.extent(1, r.dst_rep, shape.size);
     if (!core->usable(offset, offsets, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") || !core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
     Reach reach(s, base, shape.size, shape.size, "Gather");
@@ -116,7 +125,7 @@ void gather_blocks(Dt t, Loc d, Loc s, Loc offset, const Rep& asked, Here here) 
     Rep r = asked;
     if (r.times <= 0) return;
     if (!r.dst_blk) r.dst_blk = 1;  // documented
-    Shape shape(r, size_of(t));
+    Shape shape = whole_blocks(r, size_of(t));
     uint32_t blocks = uint32_t(r.times) * 8;
     uint64_t dn = shape.extent(r.dst_blk, r.dst_rep, shape.size);
     if (!core->usable(offset, blocks * 4, true, here, "offset") || !core->usable(s, 0, false, here, "src") || !core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
@@ -139,6 +148,9 @@ void gather_blocks(Dt t, Loc d, Loc s, Loc offset, const Rep& asked, Here here) 
 uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool counter, uint32_t mask, const Rep& r, Here here) {
     static constexpr uint8_t kFixed[] = {0, 0x55, 0xaa, 0x11, 0x22, 0x44, 0x88, 0xff};
     core->last = here;
+    core->vec.counter = false;  // the registers it leaves
+    core->vec.mask[0] = mask;
+    core->vec.mask[1] = 0;
     if (!core->usable(d, 0, false, here, "dst")) return 0;
     if (!bits && (pattern < 1 || pattern > 7)) {
         core->report("gather-pattern", true, here, Numbers().add("pattern", unsigned(pattern)));
@@ -206,7 +218,7 @@ void broadcast_blocks(Dt t, Loc d, Loc s, const Rep& asked, Here here) {
     Rep r = asked;
     if (r.times <= 0) return;
     if (!r.dst_blk) r.dst_blk = 1;
-    Shape shape(r, size_of(t));
+    Shape shape = whole_blocks(r, size_of(t));
     uint64_t sn = uint64_t(r.times) * 8 * shape.size, dn = shape.extent(r.dst_blk, r.dst_rep, shape.size);
     if (!core->usable(roomy(s, sn), sn, true, here, "src") || !core->usable(roomy(d, dn), dn, false, here, "dst")) return core->refuse(d, dn);
     s.bytes = uint32_t(sn);

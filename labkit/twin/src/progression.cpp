@@ -58,9 +58,10 @@ void progression(Op op, Dt t, Loc d, Value first, Value step, int64_t n, Here he
     core->retire(k, double(instructions) * (chip.vector_startup + chip.per_repeat[int(op)][int(t)]), bytes);
 }
 
-void progression(Dt t, Loc d, Value first, const Rep& r, Here here) {
-    Shape s(r, size_of(t));
+void progression(Dt t, Loc d, Value first, const Rep& asked, Here here) {
+    Shape s(asked, size_of(t));
     if (!rep_ok(s, here)) return;
+    const Rep& r = s.r;
     uint64_t dn = s.extent(r.dst_blk, r.dst_rep, s.size);
     if (!core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
     uint32_t block = kBlock / s.size;

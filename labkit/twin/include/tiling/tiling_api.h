@@ -2,3 +2,4 @@
 #pragma once
 #include "tiling/platform/platform_ascendc.h"
 #include "twin/matmul_tiling.h"
+#include "twin/rearrange_tiling.h"

@@ -121,3 +121,5 @@ private:
 };
 
 }  // namespace AscendC
+
+using AscendC::GetTPipePtr;  // CANN declares it outside the namespace
