@@ -95,7 +95,7 @@ void set_pad_value(uint64_t bits, uint32_t elem) {
 }
 
 // The scalar unit's stores stay in its data cache until they are cleaned out; a transfer reads GM.
-static void check_stale(Gm g, uint64_t bytes, Here here) {
+void check_stale(Gm g, uint64_t bytes, Here here) {
     uint64_t lo = uint64_t(g.ptr);
     if (const auto* d = core->cache.holds(lo, lo + bytes))
         core->report("gm-stale", true, here, Numbers().add("set_line", d->here.line).add("bytes", std::min(d->hi, lo + bytes) - std::max(d->lo, lo)));

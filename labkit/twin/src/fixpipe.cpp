@@ -195,8 +195,11 @@ void fixpipe(Dt to, Dt from, Gm d, Loc s, Loc quantities, const Fix& asked, Here
     } else {
         for (uint32_t j = 0; j < l.columns; j++) core->book_gm(t, d.ptr + uint64_t(j) * f.dst_stride * 32, uint64_t(f.m) * l.wide(j) * l.size, true);
     }
-    core->perform(t, [=, src = (const uint8_t*)core->at(s)] {
-        move_out(p, src, [&](uint64_t at, const uint8_t* line, size_t n) { std::memcpy(d.ptr + at, line, n); });
+    core->perform(t, [=, src = (const uint8_t*)core->at(s), atomic = core->registers.atomic] {
+        move_out(p, src, [&](uint64_t at, const uint8_t* line, size_t n) {
+            if (atomic) atomic_store(atomic, d.ptr + at, line, n);
+            else std::memcpy(d.ptr + at, line, n);
+        });
     });
     uint64_t bytes = uint64_t(f.rows ? f.nds : 1) * f.m * f.n * l.size;
     const auto& r = chip.l0c_to_gm;

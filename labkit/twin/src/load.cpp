@@ -1,7 +1,7 @@
 // LoadData 2D, LoadDataWithTranspose, LoadDataWithSparse, Fill: fractals from L1 (or GM) into L0A, L0B and L1.
 #include <cstring>
 
-#include "machine.h"
+#include "copy.h"
 #include "twin/load.h"
 #include "turn.h"
 
@@ -94,6 +94,7 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
     lowest.ptr += (down ? f.start - span : f.start) * kFractal;
     if (!core->usable(d, writes, false, here, "dst", d.mem == Mem::L1 ? 32 : kFractal)) return core->refuse(d, writes);
     if (!core->gm_usable(lowest, (span + 1) * kFractal, false, here, true)) return core->refuse(d, writes);
+    if (!core->cache.empty()) check_stale(lowest, (span + 1) * kFractal, here);
     auto t = core->issue(Pipe::MTE2, Op::LoadData, here);
     if (f.stride == 1) core->book_gm(t, lowest.ptr, uint64_t(f.times) * kFractal, false);
     else for (uint32_t i = 0; i < f.times; i++) core->book_gm(t, lowest.ptr + uint64_t(i) * f.stride * kFractal, kFractal, false);

@@ -1,7 +1,7 @@
 // DataCopy with Nd2NzParams: rows in GM become columns of 32-byte blocks in L1.
 #include <cstring>
 
-#include "machine.h"
+#include "copy.h"
 #include "twin/load.h"
 
 namespace twin {
@@ -22,6 +22,7 @@ void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz& p, Here here) {
         return core->refuse(d, writes);
     }
     if (!core->usable(d, writes, false, here, "dst") || !core->gm_usable(s, reads, false, here, true)) return core->refuse(d, writes);
+    if (!core->cache.empty()) check_stale(s, reads, here);
     auto t = core->issue(Pipe::MTE2, Op::CopyInNz, here);
     for (uint32_t m = 0; m < p.nds; m++) {
         const uint8_t* from = s.ptr + m * src_matrix;
