@@ -57,7 +57,8 @@ void turn_square(uint32_t bits, const uint8_t* s, uint8_t* d, uint64_t fractal_s
 }  // namespace
 
 void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
-    if (!placed(s, {Mem::L1}, "LoadData", "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, "LoadData", "dst", here) || !f.times) return;
+    if (!(f.times)) return;
+    if (!placed(s, {Mem::L1}, "LoadData", "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, "LoadData", "dst", here)) return core->refuse(d, d.bytes);
     uint64_t reads = (uint64_t(f.start) + uint64_t(f.times - 1) * f.stride + 1) * kFractal;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
     d = in_l0(d, writes);
@@ -81,7 +82,8 @@ void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
 }
 
 void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
-    if (!placed(d, {Mem::L1, Mem::L0A, Mem::L0B}, "LoadData", "dst", here) || !f.times) return;
+    if (!(f.times)) return;
+    if (!placed(d, {Mem::L1, Mem::L0A, Mem::L0B}, "LoadData", "dst", here)) return core->refuse(d, d.bytes);
     bool down = f.down && d.mem == Mem::L1;  // the other paths know only one direction
     uint64_t span = uint64_t(f.times - 1) * f.stride;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
@@ -111,7 +113,8 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
 
 void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     const char* op = "LoadDataWithTranspose";
-    if (!placed(s, {Mem::L1}, op, "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, op, "dst", here) || !f.times) return;
+    if (!(f.times)) return;
+    if (!placed(s, {Mem::L1}, op, "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, op, "dst", here)) return core->refuse(d, d.bytes);
     uint32_t parts = bits == 16 ? 1 : bits == 4 ? 4 : 2, square = parts * kFractal;
     uint64_t inner = (1 + uint64_t(parts > 1 ? f.inner_gap : 0)) * kFractal, outer = (1 + uint64_t(f.gap)) * kFractal;
     uint64_t span = uint64_t(f.times - 1) * f.stride;
@@ -142,7 +145,8 @@ void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
 void load_sparse(Loc d, Loc s, Loc index, const Fractals& f, Here here) {
     constexpr uint32_t kIndex = kFractal / 4;  // two bits an element
     const char* op = "LoadDataWithSparse";
-    if (!placed(s, {Mem::L1}, op, "src", here) || !placed(index, {Mem::L1}, op, "idx", here) || !placed(d, {Mem::L0B}, op, "dst", here) || !f.times) return;
+    if (!(f.times)) return;
+    if (!placed(s, {Mem::L1}, op, "src", here) || !placed(index, {Mem::L1}, op, "idx", here) || !placed(d, {Mem::L0B}, op, "dst", here)) return core->refuse(d, d.bytes);
     uint64_t fractals = uint64_t(f.start) + f.times, writes = f.times * kFractal;
     d = in_l0(d, writes);
     if (!core->usable(s, fractals * kFractal, true, here, "src") || !core->usable(index, fractals * kIndex, true, here, "idx") ||
@@ -161,7 +165,8 @@ void load_sparse(Loc d, Loc s, Loc index, const Fractals& f, Here here) {
 }
 
 void fill_local(uint32_t elem, Loc d, uint64_t value, uint16_t times, uint16_t blocks, uint16_t gap, Here here) {
-    if (!placed(d, {Mem::L1, Mem::L0A, Mem::L0B}, "Fill", "dst", here) || !times || !blocks) return;
+    if (!(times && blocks)) return;
+    if (!placed(d, {Mem::L1, Mem::L0A, Mem::L0B}, "Fill", "dst", here)) return core->refuse(d, d.bytes);
     uint32_t unit = d.mem == Mem::L1 ? 32 : kFractal, piece = blocks * unit;
     uint64_t stride = (uint64_t(blocks) + gap) * unit, writes = (times - 1) * stride + piece;
     d = in_l0(d, writes);

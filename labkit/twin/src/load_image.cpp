@@ -98,7 +98,7 @@ bool plausible(const Img2col& p, uint32_t bits, bool right, Here here) {
     uint32_t c0 = 256 / bits, rest = p.channels % c0;
     const char* why = nullptr;
     if (!p.stride_w || !p.stride_h || !p.dilation_w || !p.dilation_h) why = "stride";
-    else if (rest && (rest * bits < 32 || (rest & (rest - 1)))) why = "channels";
+    else if (rest && (rest < (bits == 4 ? 8u : 4u) || (rest & (rest - 1)))) why = "channels";
     else if (p.k_start % c0) why = "kStartPt";
     else if (int(p.width) + p.pad[0] + p.pad[1] < (p.filter_w - 1) * p.dilation_w + 1 || int(p.height) + p.pad[2] + p.pad[3] < (p.filter_h - 1) * p.dilation_h + 1) why = "filter";
     else if (bits < 16 && (right || p.turned)) why = "type";
@@ -131,7 +131,7 @@ void book_map(const Core::Ticket& t, Loc s, const Image& image, const Cut& cut) 
 }  // namespace
 
 void load_3d(uint32_t bits, Loc d, Loc s, const Img2col& asked, Here here) {
-    if (!placed(s, {Mem::L1}, "LoadData", "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, "LoadData", "dst", here)) return;
+    if (!placed(s, {Mem::L1}, "LoadData", "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, "LoadData", "dst", here)) return core->refuse(d, d.bytes);
     if (!has(core->seat.kind, Mem::L1)) return void(core->usable(s, 0, false, here, "src"));
     CubeState& state = core->cube_state;
     auto& map = asked.right ? state.right : state.left;

@@ -54,8 +54,8 @@ void multiply_sparse(const MmadShape& p, const int8_t* a, const int8_t* b, const
 
 void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape& p, Here here) {
     const char* op = p.sparse ? "MmadWithSparse" : "Mmad";
-    if (!placed(c, {Mem::L0C}, op, "dst", here) || !placed(a, {Mem::L0A}, op, "fm", here) || !placed(b, {Mem::L0B}, op, "filter", here)) return;
-    if (p.start == MmadShape::Bias && !placed(bias, {Mem::BT}, op, "bias", here)) return;
+    if (!placed(c, {Mem::L0C}, op, "dst", here) || !placed(a, {Mem::L0A}, op, "fm", here) || !placed(b, {Mem::L0B}, op, "filter", here) ||
+        (p.start == MmadShape::Bias && !placed(bias, {Mem::BT}, op, "bias", here))) return core->refuse(c, c.bytes);
     if (!p.m || !p.n || !p.k) return;
     uint32_t c0 = nibbles ? 64 : 32 / size_of(type), tall = (p.m + 15u) / 16 * 16, wide = (p.n + 15u) / 16;
     uint32_t deep = p.wide_k && type == Dt::F32 ? (p.k + 15u) / 16 * 2 : (p.k + c0 - 1) / c0;  // fractals along k
