@@ -44,7 +44,9 @@ enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, Count, All = 15 };
     X(Tanh) X(Sin) X(Cos) X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh) X(Asinh) X(Acosh) X(Atanh) X(Erf) X(Erfc)    \
     X(ExpTaylor) X(Log) X(Log2) X(Log10) X(Lgamma) X(Digamma) X(Power) X(Floor) X(Ceil) X(Round) X(Trunc) X(Frac)     \
     X(Fmod) X(Sign) X(Xor) X(ClampMax) X(ClampMin) X(AxpyWide) X(CumSum)                                              \
-    X(Gelu) X(FasterGelu) X(FasterGeluV2) X(Silu) X(Swish) X(Sigmoid) X(SwiGLU) X(GeGLU) X(ReGlu)
+    X(Gelu) X(FasterGelu) X(FasterGeluV2) X(Silu) X(Swish) X(Sigmoid) X(SwiGLU) X(GeGLU) X(ReGlu)    \
+    X(SoftMax) X(SimpleSoftMax) X(LogSoftMax) X(SoftmaxFlash) X(SoftmaxFlashV2) X(SoftmaxFlashV3) X(SoftmaxGrad)      \
+    X(SoftmaxGradFront)
 enum class Op : uint16_t {
 #define X(name) name,
     TWIN_OPS(X)

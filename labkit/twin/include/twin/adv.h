@@ -2,3 +2,4 @@
 #pragma once
 #include "twin/adv_activation.h"
 #include "twin/adv_math.h"
+#include "twin/adv_softmax.h"
