@@ -31,7 +31,10 @@ const Recipe& recipe(Op);
 
 class Call {
 public:
-    Call(Op op, Here here) : op_(op), here_(here) { core->last = here; }
+    Call(Op op, Here here) : op_(op), here_(here) {
+        core->last = here;
+        core->vec.full();  // normal mode and a full mask are left behind
+    }
     Call& in(Loc l, uint64_t bytes, const char* what = "src") { return add({l, bytes, what, true, false}); }
     Call& out(Loc l, uint64_t bytes, const char* what = "dst") { return add({l, bytes, what, false, true}); }
     Call& inout(Loc l, uint64_t bytes, const char* what = "dst") { return add({l, bytes, what, true, true}); }

@@ -8,19 +8,19 @@ namespace twin {
 namespace {
 
 using wide::D;
-constexpr uint32_t kFractal = 16;
+constexpr uint32_t kColumns = 16;
 
 // A row's place: one stretch, or blocks of 16 columns, `rows` of them one below the other.
 struct Rows {
     const Softmax& s;
     void get(double* to, Loc l, uint32_t row) const {
         if (!s.fractal) return fetch(to, s.type, l, uint64_t(row) * s.width, s.width);
-        for (uint32_t c = 0; c < s.width; c += kFractal) fetch(to + c, s.type, l, uint64_t(c) * s.rows + row * kFractal, kFractal);
+        for (uint32_t c = 0; c < s.width; c += kColumns) fetch(to + c, s.type, l, uint64_t(c) * s.rows + row * kColumns, kColumns);
     }
     void put(Loc l, uint32_t row, const double* from) const {
         if (!s.fractal) return keep(s.type, l, uint64_t(row) * s.width, from, s.width);
-        for (uint32_t c = 0; c < s.own_width; c += kFractal)
-            keep(s.type, l, uint64_t(c) * s.rows + row * kFractal, from + c, std::min(kFractal, s.own_width - c));
+        for (uint32_t c = 0; c < s.own_width; c += kColumns)
+            keep(s.type, l, uint64_t(c) * s.rows + row * kColumns, from + c, std::min(kColumns, s.own_width - c));
     }
 };
 
@@ -68,7 +68,7 @@ void divide(double* x, uint32_t n, double by) {
 // Floats of scratch that a row takes at least.
 uint32_t row_floats(Op op, const Softmax& s) {
     bool half = s.type == Dt::F16;
-    if (s.fractal) return s.width + kFractal;
+    if (s.fractal) return s.width + kColumns;
     if (op == Op::SimpleSoftMax) return half ? s.width : 0;
     if (op == Op::SoftmaxGrad || op == Op::SoftmaxGradFront) return half ? 3 * s.width + 64 : s.width + 64;
     return (half ? s.width : 0) + 64;
@@ -146,7 +146,7 @@ void softmax(Op op, const Softmax& given, Here here) {
 
     uint64_t bytes = uint64_t(s.fractal ? s.rows : rows) * s.width * size_of(s.type);
     Call c(op, here);
-    c.whole("srcK", s.width, s.fractal ? kFractal : kBlock / size_of(s.type));
+    c.whole("srcK", s.width, s.fractal ? kColumns : kBlock / size_of(s.type));
     uint64_t floats = row_floats(op, s);
     c.scratch(s.tmp, floats * 4, floats * 4 * rows);
     c.in(s.src, bytes);
@@ -227,8 +227,8 @@ bool softmax_adjust(Dt t, Dt u, Loc r, Loc m, uint32_t from, Value to, uint32_t 
         if (seen != (size_of(u) == 2 ? uint16_t(from) : from)) continue;
         some = true;
         Loc row = r;
-        row.addr += (fractal ? i * kFractal : i * width) * size_of(t);
-        for (uint32_t k = 0; k < (fractal ? width / kFractal : 1); k++, row.addr += rows * kFractal * size_of(t)) duplicate(t, row, to, int32_t(fractal ? kFractal : width), here);
+        row.addr += (fractal ? i * kColumns : i * width) * size_of(t);
+        for (uint32_t k = 0; k < (fractal ? width / kColumns : 1); k++, row.addr += rows * kColumns * size_of(t)) duplicate(t, row, to, int32_t(fractal ? kColumns : width), here);
     }
     return some;
 }

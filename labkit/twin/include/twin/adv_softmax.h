@@ -60,11 +60,20 @@ template <typename T, typename U, typename Tiling, typename Shape>
     s.dst = dst.loc_;
     s.src = src.loc_;
     s.tmp = tmp;
+    const ShapeInfo told = src.GetShapeInfo();
     bool given = shape.srcM && shape.srcK;
-    s.rows = given ? shape.srcM : t.srcM;
-    s.width = given ? shape.srcK : t.srcK;
-    s.own_rows = given && shape.oriSrcM ? shape.oriSrcM : s.rows;
-    s.own_width = given && shape.oriSrcK ? shape.oriSrcK : s.width;
+    if (given || !told.shapeDim) {  // told nothing at all, the tiling's shape it is
+        s.rows = given ? shape.srcM : t.srcM;
+        s.width = given ? shape.srcK : t.srcK;
+        s.own_rows = given && shape.oriSrcM ? shape.oriSrcM : s.rows;
+        s.own_width = given && shape.oriSrcK ? shape.oriSrcK : s.width;
+    } else {
+        s.width = told.shape[told.shapeDim - 1];
+        s.own_width = told.originalShapeDim ? told.originalShape[told.originalShapeDim - 1] : s.width;
+        s.rows = s.own_rows = 1;
+        for (int i = 0; i + 1 < told.shapeDim; i++) s.rows *= told.shape[i];
+        for (int i = 0; i + 1 < told.originalShapeDim; i++) s.own_rows *= told.originalShape[i];
+    }
     s.tiled_rows = t.srcM;
     s.tiled_width = t.srcK;
     s.piece = t.splitM;
