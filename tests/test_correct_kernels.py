@@ -47,10 +47,11 @@ def values(n, dtype, low=-8.0, high=8.0):
     return (rng.integers(int(low * 64), int(high * 64), n, endpoint=True) / 64).astype(dtype)
 
 
+@pytest.mark.parametrize("schedule", ["program", "worst"])  # the order is kept by flags and queues, not by luck
 @pytest.mark.parametrize("golden, size, blocks, entry, tolerance", CASES)
-def test_right_and_silent(golden, size, blocks, entry, tolerance):
+def test_right_and_silent(golden, size, blocks, entry, tolerance, schedule):
     import torch
-    k = labkit.kernel(HERE / f"{golden.__name__}.asc", entry=entry)
+    k = labkit.kernel(HERE / f"{golden.__name__}.asc", entry=entry, schedule=schedule)
     arguments, wanted = golden(k, *size)
     outputs, given, pending = [], [], iter(wanted)
     for a in arguments:

@@ -11,14 +11,24 @@ void Hazards::split(uint64_t at) {
     cells_.insert(cells_.begin() + long(i) + 1, right);
 }
 
+// A read of bytes that no pipe has written (the scalar unit did) matters to whoever writes them next.
+void Hazards::cover(uint64_t lo, uint64_t hi) {
+    for (size_t i = first(lo); lo < hi; i++) {
+        bool there = i < cells_.size() && cells_[i].lo < hi;
+        uint64_t gap = there ? cells_[i].lo : hi;
+        if (lo < gap) cells_.insert(cells_.begin() + long(i), Cell{lo, gap, {}, {}});
+        lo = lo < gap ? gap : cells_[i].hi;
+    }
+}
+
 Conflict Hazards::read(uint64_t lo, uint64_t hi, const Access& me, const Clock& now, bool keep) {
     Conflict found;
     size_t i = first(lo);
-    if (i == cells_.size()) return found;
-    bool exact = cells_[i].lo == lo && cells_[i].hi == hi;  // the usual case: the same tile as before
+    bool exact = i < cells_.size() && cells_[i].lo == lo && cells_[i].hi == hi;  // the usual case: the same tile as before
     if (keep && !exact) {
         split(lo);
         split(hi);
+        cover(lo, hi);
         i = first(lo);
     }
     for (; i < cells_.size() && cells_[i].lo < hi; i++) {

@@ -66,6 +66,7 @@ private:
         return a;
     }
     void split(uint64_t at);
+    void cover(uint64_t lo, uint64_t hi);
     std::vector<Cell> cells_;  // sorted, disjoint
 };
 
