@@ -329,9 +329,12 @@ class Reader:
             self.variables[w[2]] = w[1].lower() if w[0] == "TOLOWER" else w[1].upper()
         elif len(w) >= 4 and w[0] == "REPLACE":
             self.variables[w[3]] = "".join(w[4:]).replace(w[1], w[2])
-        elif len(w) >= 5 and w[:2] == ["REGEX", "MATCH"]:
-            found = re.search(w[2], "".join(w[4:]))
+        elif w[:2] == ["REGEX", "MATCH"] and len(w) >= 4:
+            found = re.search(w[2].replace("\\\\", "\\"), "".join(w[4:]))
             self.variables[w[3]] = found[0] if found else ""
+            self.variables.update({f"CMAKE_MATCH_{i}": g or "" for i, g in enumerate(found.groups(), 1)} if found else {})
+        elif w[:2] == ["REGEX", "REPLACE"] and len(w) >= 5:
+            self.variables[w[4]] = re.sub(w[2].replace("\\\\", "\\"), w[3].replace("\\\\", "\\"), "".join(w[5:]))
 
     def do_message(self, w: list[str]) -> None:
         if w[:1] == ["FATAL_ERROR"]:
