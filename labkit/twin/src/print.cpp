@@ -81,6 +81,19 @@ void dump(Dt t, Gm g, uint32_t desc, uint32_t n, Here here) {
     dump_bytes(t, "GM", g.ptr, desc, n, here);
 }
 
+// By address: whose memory it is decides what is checked.
+void dump(Dt t, const void* address, uint32_t desc, uint32_t n, Here here) {
+    auto* p = static_cast<const uint8_t*>(address);
+    for (int m = 0; m < int(Mem::Count); m++) {
+        Loc start{0, chip.size[m], 0, 0, Mem(m), 0};
+        if (!has(core->seat.kind, Mem(m)) || p < core->at(start) || p >= core->at(start) + chip.size[m]) continue;
+        start.addr = uint32_t(p - core->at(start));
+        start.bytes = chip.size[m] - start.addr;
+        return dump(t, start, desc, n, here);
+    }
+    dump(t, Gm{const_cast<uint8_t*>(p), p, 0}, desc, n, here);
+}
+
 void fail_assert(const char* expr, const char*, Here here) {
     if (core) core->stop("assert", here, Numbers().add("expr", expr));
     std::fprintf(stderr, "%s:%d: Assertion `%s' failed.\n", here.file, here.line, expr);
