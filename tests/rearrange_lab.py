@@ -14,7 +14,7 @@ from twin_image import HERE, Shared
 REGION = 32768
 SRC, DST, MORE, WORK = 0, REGION, 2 * REGION, 3 * REGION  # where operands, second operands or masks, and scratch lie
 BYTES = 4 * REGION
-OP = {"Broadcast": 0, "Pad": 1, "UnPad": 2, "Select": 3, "DropOut": 4, "TopK": 5, "Transpose": 6}
+OP = {"Broadcast": 0, "Pad": 1, "UnPad": 2, "Select": 3, "DropOut": 4, "TopK": 5, "Transpose": 6, "TransData": 7}
 TYPE = {"half": 0, "float": 1, "int8": 2, "int32": 3}
 DT = {"half": np.float16, "float": np.float32, "int8": np.int8, "int32": np.int32}
 

@@ -37,6 +37,14 @@ void sizes_top(int inner, int outter, bool own, int small, bool largest, uint32_
 void sizes_transpose(const int64_t* dims, int n, uint32_t size, uint32_t scene, uint32_t* most, uint32_t* least) {
     GetTransposeMaxMinTmpSize(shape(dims, n), size, scene, *most, *least);
 }
+void sizes_trans_data(const int64_t* dims, bool fractal, bool back, uint32_t* most, uint32_t* least) {
+    auto up = [](int64_t n) { return (n + 15) / 16; };
+    const int64_t n = dims[0], c = dims[1], d = dims[2], h = dims[3], w = dims[4];
+    TensorShape five = shape(dims, 5), blocks = fractal ? TensorShape({d, up(c), h, w, up(n), 16, 16}) : TensorShape({n, d, up(c), h, w, 16});
+    DataFormat other = fractal ? DataFormat::FRACTAL_Z_3D : DataFormat::NDC1HWC0;
+    TransDataConfig config = back ? TransDataConfig{other, DataFormat::NCDHW} : TransDataConfig{DataFormat::NCDHW, other};
+    if (!GetTransDataMaxMinTmpSize(platform(), back ? blocks : five, back ? five : blocks, ge::DT_FLOAT16, config, *most, *least)) *most = *least = ~0u;
+}
 uint32_t size_sort(uint32_t n, uint32_t size) { return GetSortTmpSize(platform(), n, size) + GetConcatTmpSize(platform(), n, size); }
 
 void tiling_pad(void* out, int host_class, const int64_t* dims, const int64_t* own, uint32_t scratch, uint32_t size) {

@@ -32,4 +32,5 @@
 #include "twin/layout.h"
 #include "twin/adv_fill.h"
 #include "twin/filter.h"
+#include "twin/trans_data.h"
 #include "twin/launch.h"

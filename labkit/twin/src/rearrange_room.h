@@ -33,4 +33,11 @@ inline Room top_k_room(uint64_t inner, uint64_t rows, bool own_index, bool small
     return {n + index, n + index};
 }
 
+inline uint64_t trans_data_room(uint64_t n, uint64_t c, uint64_t d, uint64_t plane, bool fractal, bool back) {
+    uint64_t padded = whole_of(plane, 16), cs = whole_of(c, 16), ns = whole_of(n, 16), blocks = d * cs * padded * 2;
+    if (!fractal) return blocks + (back ? 512 : d * padded * 2);
+    if (back) return ns * blocks * (n == ns && c == cs ? 1 : 2);
+    return ns * blocks + std::max(c * d * padded, d * plane * ns) * 2;
+}
+
 }  // namespace twin

@@ -123,6 +123,17 @@ void GetTransposeMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeS
 void GetConfusionTransposeMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize, const uint32_t scene, uint32_t& maxValue, uint32_t& minValue) {
     GetTransposeMaxMinTmpSize(srcShape, typeSize, scene, maxValue, minValue);
 }
+bool GetTransDataMaxMinTmpSize(const HostPlatform&, const TensorShape& srcShape, const TensorShape& dstShape, const TensorDataType type, const TransDataConfig& config,
+                               uint32_t& maxValue, uint32_t& minValue) {
+    bool back = config.dstFormat == DataFormat::NCDHW;
+    DataFormat other = back ? config.srcFormat : config.dstFormat;
+    const TensorShape &five = back ? dstShape : srcShape, &blocks = back ? srcShape : dstShape;
+    bool fractal = other == DataFormat::FRACTAL_Z_3D, b16 = type == ge::DT_FLOAT16 || type == ge::DT_BF16 || type == ge::DT_UINT16 || type == ge::DT_INT16;
+    if (!b16 || (!back && config.srcFormat != DataFormat::NCDHW) || (!fractal && other != DataFormat::NDC1HWC0)) return false;
+    if (five.GetDimNum() != 5 || blocks.GetDimNum() != (fractal ? 7u : 6u)) return false;
+    maxValue = minValue = uint32_t(twin::trans_data_room(at(five, 0), at(five, 1), at(five, 2), uint64_t(at(five, 3)) * at(five, 4), fractal, back));
+    return true;
+}
 void GetPadMaxMinTmpSize(const TensorShape& srcShape, const uint32_t, uint32_t& maxValue, uint32_t& minValue) {
     minValue = 2 * kSide * kBlock;
     maxValue = uint32_t(whole_of(uint64_t(at(srcShape, 0)) * at(srcShape, 1), kSide)) * kBlock * 2;

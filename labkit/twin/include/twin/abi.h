@@ -37,7 +37,7 @@ enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, Count, All = 15 };
     X(ReduceSum) X(ReduceMax) X(ReduceMin) X(WholeReduceSum) X(WholeReduceMax) X(WholeReduceMin)                      \
     X(BlockReduceSum) X(BlockReduceMax) X(BlockReduceMin) X(PairReduceSum)                                            \
     X(Gather) X(Gatherb) X(GatherMask) X(Brcb) X(CreateVecIndex) X(Arange)                                           \
-    X(Sort32) X(MrgSort) X(Sort) X(TopK) X(Extract) X(Transpose) X(TransDataTo5HD)                                    \
+    X(Sort32) X(MrgSort) X(Sort) X(TopK) X(Extract) X(Transpose) X(TransDataTo5HD) X(TransData)                                    \
     X(Broadcast) X(Pad) X(UnPad) X(SelectBytes) X(DropOut)                                                            \
     X(CopyIn) X(CopyOut) X(CopyInNz) X(Scalar)                                                                        \
     X(LoadData) X(LoadDataWithTranspose) X(LoadDataWithSparse) X(Fill) X(Mmad) X(MmadWithSparse) X(Fixpipe)           \

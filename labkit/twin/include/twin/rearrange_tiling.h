@@ -4,6 +4,7 @@
 #include "adv_api/utils/types.h"
 #include "kernel_tiling/kernel_tiling.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "twin/trans_data_types.h"
 #include "twin/host_tilings.h"
 #include "twin/topk_types.h"
 
@@ -39,6 +40,8 @@ TWIN_SELECT_SIZES(SelectWithBytesMask)
 // ---- layouts, padding, sequences
 void GetTransposeMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize, const uint32_t transposeTypeIn, uint32_t& maxValue, uint32_t& minValue);
 void GetConfusionTransposeMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize, const uint32_t transposeTypeIn, uint32_t& maxValue, uint32_t& minValue);
+bool GetTransDataMaxMinTmpSize(const HostPlatform&, const TensorShape& srcShape, const TensorShape& dstShape, const TensorDataType dataType, const TransDataConfig& config,
+                               uint32_t& maxValue, uint32_t& minValue);
 void GetPadMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize, uint32_t& maxValue, uint32_t& minValue);
 void GetUnPadMaxMinTmpSize(const HostPlatform&, const TensorShape& srcShape, const uint32_t typeSize, uint32_t& maxValue, uint32_t& minValue);
 void GetBroadCastMaxMinTmpSize(const HostPlatform&, const TensorShape& srcShape, const TensorShape& dstShape, uint32_t typeSize, const bool isReuseSource,
