@@ -70,6 +70,14 @@ def test_turns(play, blocks, rounds):
     assert (z.cpu() == blocks * rounds).all()
 
 
+@pytest.mark.parametrize("blocks", [2, 6, 48])
+def test_a_group(play, blocks):
+    half = blocks // 2
+    x, z = rows(half * 3), zeros(half * 3, ROW)
+    assert play("group", blocks, x, zeros(half * 3, ROW), z, zeros(64 * blocks), 3).findings == []
+    assert torch.equal(z.cpu().view(3, half, ROW), torch.roll(x.cpu().view(3, half, ROW) + 1, -(blocks // 2 + 1) % half, 1))
+
+
 @pytest.mark.parametrize("blocks", [1, 3, 24])
 def test_a_cube_core_and_its_vector_cores(play, blocks):
     z = zeros(2 * blocks, ROW)

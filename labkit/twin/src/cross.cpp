@@ -89,6 +89,34 @@ void block_wait(int32_t block, int32_t event, Here here) {
     core->ordered = true;
 }
 
+// The members' posts stay for the round: any number of cores may wait for them.
+static uint64_t group_key(const uint8_t* gm, uint32_t member, uint32_t round) {
+    uint64_t place = uint64_t(gm) * 0x9e3779b97f4a7c15ull >> 32;
+    return 1ull << 63 | (place & 0x7fffffff) << 32 | (round & 0xffffff) << 8 | member;
+}
+
+void group_arrive(const uint8_t* gm, uint32_t member, uint32_t round, Here here) {
+    core->last = here;
+    if (core->seat.kind == Kind::AIC) return;
+    core->team->post(group_key(gm, member, round), everything_done());
+    core->ordered = true;
+}
+
+void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed, Here here) {
+    core->last = here;
+    if (core->seat.kind == Kind::AIC || !listed) return;
+    everything_done();
+    wait_until("GroupBarrier::Wait", here, [=, team = core->team] {
+        for (uint32_t m = 0; m < members; m++)
+            if (!team->posted(group_key(gm, m, round))) return false;
+        return true;
+    });
+    double at = 0;
+    for (uint32_t m = 0; m < members; m++) at = std::max(at, core->team->posted_at(group_key(gm, m, round)));
+    go_on(at + chip.cross_flag);
+    core->ordered = true;
+}
+
 // The blocks one after the other: block 0 may go at once, each passes the turn on.
 constexpr uint32_t kTurn = 0xffff;
 
@@ -96,6 +124,7 @@ void turn_wait(Here here) {
     core->last = here;
     if (core->seat.kind == Kind::AIC) return;
     core->ordered = true;
+    everything_done();  // it reads its flag by MTE2 and waits for it: what went before on that pipe is done as well
     uint64_t k = key(uint32_t(block_idx()), kTurn);
     if (core->turns++ == 0 && block_idx() == 0) return;
     wait_until("WaitPreBlock", here, [=, team = core->team] { return team->posted(k); });

@@ -262,6 +262,7 @@ void wait_until(const char* call, Here here, std::function<bool()> ready) {
 
 void let_others_play() {
     Player* me = t_player;
+    me->core.ordered = true;  // what it reads next may well be another core's
     me->ready = [] { return true; };
     me->fiber.yield();
     me->ready = nullptr;

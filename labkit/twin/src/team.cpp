@@ -82,6 +82,10 @@ void Team::post(uint64_t key, double at) {
     posts_[key] = at;
     bump();
 }
+double Team::posted_at(uint64_t key) {
+    std::lock_guard<std::mutex> hold(lock_);
+    return posts_[key];
+}
 double Team::collect(uint64_t key) {
     std::lock_guard<std::mutex> hold(lock_);
     double at = posts_[key];

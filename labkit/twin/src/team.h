@@ -37,6 +37,7 @@ public:
     // Flags that cores keep in GM: IBSet and IBWait, and the turn that NotifyNextBlock passes on.
     bool posted(uint64_t key);
     void post(uint64_t key, double at);
+    double posted_at(uint64_t key);
     double collect(uint64_t key);
 
     // Raised by whatever may set a waiting core free; a scheduler that finds it unchanged has nothing new to look at.

@@ -154,6 +154,8 @@ void sync_all(bool only_vector, Here);
 void sync_all(bool only_vector, Gm, Loc, int32_t used, Here);
 void block_set(int32_t block, int32_t event, Here);
 void block_wait(int32_t block, int32_t event, Here);
+void group_arrive(const uint8_t* gm, uint32_t member, uint32_t round, Here);
+void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed, Here);
 void turn_wait(Here);
 void turn_pass(Here);
 void let_others_play();  // in a loop that reads GM until another core has written

@@ -30,6 +30,25 @@ inline void WaitPreBlock(GlobalTensor<int32_t>&, LocalTensor<int32_t>&, TWIN_HER
 inline void NotifyNextBlock(GlobalTensor<int32_t>&, LocalTensor<int32_t>&, TWIN_HERE) { ::twin::turn_pass(here); }
 inline void SetNextTaskStart() {}
 inline void WaitPreTaskEnd() {}
+
+// Waits until the scalar unit's stores to this memory have arrived; the twin's have.
+enum class MemDsbT : uint8_t { ALL, DDR, UB, SEQ };
+template <MemDsbT arg> void DataSyncBarrier(TWIN_HERE) { ::twin::barrier(::twin::Pipe::S, here); }
+
+// arriveSize cores say that they are there, waitSize cores wait for all of them; round after round.
+enum class PipeMode : uint8_t { SCALAR_MODE, MTE3_MODE, MAX };
+template <PipeMode mode> class GroupBarrier {
+public:
+    GroupBarrier(GM_ADDR groupWorkspace, uint32_t arriveSizeIn, uint32_t waitSizeIn)
+        : gm_(groupWorkspace), arrive_(arriveSizeIn), wait_(waitSizeIn) {}
+    void Arrive(uint32_t arriveIndex, TWIN_HERE) { ::twin::group_arrive(gm_, arriveIndex, round_++, here); }
+    void Wait(uint32_t waitIndex, TWIN_HERE) { ::twin::group_wait(gm_, arrive_, waited_++, waitIndex < wait_, here); }
+    uint64_t GetWorkspaceLen() { return 64ull * (arrive_ + wait_); }
+private:
+    GM_ADDR gm_;
+    uint32_t arrive_, wait_, round_ = 0, waited_ = 0;
+};
+
 inline void SetSyncBaseAddr(uint64_t) {}
 
 }  // namespace AscendC
