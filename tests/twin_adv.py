@@ -1,6 +1,7 @@
 """What the tests of the advanced API share: launching a kernel of tests/twin_api, and distance in units of the last place."""
 from __future__ import annotations
 
+import ctypes
 from functools import lru_cache
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import numpy as np
 import torch
 
 import labkit
-from labkit import record
+from labkit import compiler, record, runtime
 
 HERE = Path(__file__).parent / "twin_api"
 TORCH = {"F16": torch.float16, "F32": torch.float32, "BF16": torch.bfloat16, "I8": torch.int8, "I16": torch.int16,
@@ -50,3 +51,41 @@ def agree(got: torch.Tensor, exact: torch.Tensor, units: int = 1, floor: float =
     if far.any():
         i = int(np.flatnonzero(far.ravel())[0])
         raise AssertionError(f"{far.sum()} of {far.size} too far; the first at {i}: {got.flatten()[i].item()!r}, exact {exact.flatten()[i].item()!r}")
+
+
+class Asked(ctypes.Structure):
+    _fields_ = [("shape", ctypes.c_int64 * 4), ("original", ctypes.c_int64 * 4), ("dims", ctypes.c_int32), ("original_dims", ctypes.c_int32),
+                ("size", ctypes.c_uint32), ("reuse", ctypes.c_uint32), ("more", ctypes.c_uint32), ("room", ctypes.c_uint32)]
+
+
+def asked(shape: list[int], original: list[int], size: int, reuse: bool = False, more: int = 0) -> Asked:
+    """A question to the host's functions: shapes, bytes of an element, reuse of the source, one number more."""
+    return Asked((ctypes.c_int64 * 4)(*shape), (ctypes.c_int64 * 4)(*original), len(shape), len(original), size, int(reuse), more, 0)
+
+
+@lru_cache(maxsize=None)
+def _host() -> ctypes.CDLL:
+    lib = runtime.library()
+    flags = ["-O1", "-std=c++17", f"-I{runtime.include_dir()}"]
+    source = Path(__file__).parent / "adv_shim.cpp"
+    return ctypes.CDLL(str(compiler.build([source], flags=flags, name="adv_shim", libs=[lib, f"-Wl,-rpath,{lib.parent}"])))
+
+
+def sizes(name: str, question: Asked) -> tuple[int, int]:
+    """The most and the least temporary space, in bytes."""
+    most, least = ctypes.c_uint32(0), ctypes.c_uint32(0)
+    assert _host().adv_sizes(name.encode(), ctypes.byref(question), ctypes.byref(most), ctypes.byref(least)), name
+    assert least.value <= most.value, (name, most, least)
+    return most.value, least.value
+
+
+def tiling(name: str, question: Asked) -> np.ndarray:
+    """The struct's bytes, the same by way of the host's class and of the plain struct."""
+    got = []
+    for host_class in (0, 1):
+        out = np.zeros(512, np.uint8)
+        n = _host().adv_tiling(name.encode(), ctypes.byref(question), host_class, out.ctypes.data_as(ctypes.c_void_p))
+        assert n, name
+        got.append(out[:n])
+    assert np.array_equal(*got)
+    return got[0]

@@ -3,3 +3,4 @@
 #include "tiling/platform/platform_ascendc.h"
 #include "twin/matmul_tiling.h"
 #include "twin/rearrange_tiling.h"
+#include "twin/adv_tiling_norm.h"

@@ -46,7 +46,9 @@ enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, Count, All = 15 };
     X(Fmod) X(Sign) X(Xor) X(ClampMax) X(ClampMin) X(AxpyWide) X(CumSum)                                              \
     X(Gelu) X(FasterGelu) X(FasterGeluV2) X(Silu) X(Swish) X(Sigmoid) X(SwiGLU) X(GeGLU) X(ReGlu)    \
     X(SoftMax) X(SimpleSoftMax) X(LogSoftMax) X(SoftmaxFlash) X(SoftmaxFlashV2) X(SoftmaxFlashV3) X(SoftmaxGrad)      \
-    X(SoftmaxGradFront)
+    X(SoftmaxGradFront)                                                                                               \
+    X(LayerNorm) X(LayerNormRstd) X(DeepNorm) X(RmsNorm) X(BatchNorm) X(GroupNorm) X(LayerNormGrad) X(LayerNormGradBeta)   \
+    X(Normalize) X(WelfordUpdate) X(WelfordFinalize)
 enum class Op : uint16_t {
 #define X(name) name,
     TWIN_OPS(X)

@@ -2,4 +2,5 @@
 #pragma once
 #include "twin/adv_activation.h"
 #include "twin/adv_math.h"
+#include "twin/adv_norm.h"
 #include "twin/adv_softmax.h"

@@ -27,6 +27,8 @@ template <typename T, typename... Us> constexpr void adv_type() {
 }
 }  // namespace detail
 
+#define TWIN_LIST(...) __VA_ARGS__  // one macro argument with commas in it
+
 // With and without a temporary tensor, of the whole tensor or of its first calCount elements.
 #define TWIN_ADV_TMP_COUNT(name)                                                                                                  \
     template <typename T, bool isReuseSource = false>                                                                             \

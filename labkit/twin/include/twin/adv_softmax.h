@@ -101,7 +101,6 @@ void stats(::twin::Softmax& s, const LocalTensor<U>& sum, const LocalTensor<U>& 
         const ::twin::Loc scratch = ::twin::spare();                                                                              \
         __VA_ARGS__                                                                                                               \
     }
-#define TWIN_LIST(...) __VA_ARGS__
 #define TWIN_SHAPE TWIN_LIST(, const SoftMaxShapeInfo& shape = {})
 
 #define TWIN_SOFTMAX_STATS(name, M, S)                                                                                            \
