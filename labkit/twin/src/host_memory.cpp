@@ -28,6 +28,9 @@ bool DeviceMemory::start(uint64_t bytes) {
     return base_ != 0;
 }
 
+// As the driver gives memory to a fresh process; public samples rely on it.
+constexpr uint8_t kFresh = 0;
+
 uint64_t DeviceMemory::take(uint64_t bytes, Here here) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
     uint64_t whole = (bytes + kPage - 1) / kPage * kPage;
@@ -36,7 +39,7 @@ uint64_t DeviceMemory::take(uint64_t bytes, Here here) {
     top_ += whole + kPage;  // a page between two allocations belongs to neither
     used_ += whole;
     if (mprotect((void*)lo, whole, PROT_READ | PROT_WRITE) != 0) return 0;
-    std::memset((void*)lo, 0, whole);  // as the driver gives it to a fresh process; public samples rely on it. That nothing was stored is known without a poison
+    std::memset((void*)lo, kFresh, whole);
     if (!depth_) mprotect((void*)lo, whole, PROT_NONE);
     live[lo] = {lo, lo + bytes, ++count_, false, here};
     return lo;
@@ -87,7 +90,7 @@ std::map<int, Allocation> DeviceMemory::known() const {
 static bool touched(const Allocation& a) {
     const uint8_t* p = (const uint8_t*)a.lo;
     uint64_t n = a.hi - a.lo;
-    return n && (p[0] != kPoison || std::memcmp(p, p + 1, n - 1) != 0);
+    return n && (p[0] != kFresh || std::memcmp(p, p + 1, n - 1) != 0);
 }
 
 std::vector<GmRange> DeviceMemory::ranges() {
