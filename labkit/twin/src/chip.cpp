@@ -38,6 +38,8 @@ void Chip::ready() {
     reserved = uint32_t(get("memory.ub_reserved"));
     in = {get("dma.in.latency"), get("dma.in.fast"), get("dma.in.slow")};
     out = {get("dma.out.latency"), get("dma.out.fast"), get("dma.out.slow")};
+    cube = {get("matmul.load_latency"), get("matmul.load_rate"), get("matmul.load_shared") / hz, get("matmul.l0_start"), get("matmul.l0a_rate"), get("matmul.l0b_rate"),
+            get("matmul.mmad_start"), get("matmul.store_latency"), get("matmul.store_rate")};
     auto shared = [&](const char* key) { return get(key) / hz; };
     read = shared("gm.read");
     read_busy = shared("gm.read_busy");

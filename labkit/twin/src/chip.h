@@ -29,6 +29,9 @@ public:
     float per_repeat[int(Op::Count)][int(Dt::Count)] = {};              // cycles a 256-byte repeat
     double conflict = 1;                                    // added per repeat when both sources share a bank group
     double scalar_issue = 0, scalar_access = 0, scalar_gm = 0;
+    struct Cube {  // of a Matmul object: cycles and bytes/cycle
+        double load_latency, load_rate, load_shared, l0_start, l0a_rate, l0b_rate, mmad_start, store_latency, store_rate;
+    } cube = {};
     double sync_all = 0, cross_flag = 0;                    // cycles
     double launch_head = 0, launch_per_core = 0;            // seconds
 private:

@@ -40,7 +40,7 @@ enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, Count, All = 15 };
     X(Sort32) X(MrgSort) X(Sort) X(TopK) X(Extract) X(Transpose) X(TransDataTo5HD) X(TransData)                                    \
     X(Broadcast) X(Pad) X(UnPad) X(SelectBytes) X(DropOut)                                                            \
     X(CopyIn) X(CopyOut) X(CopyInNz) X(Scalar)                                                                        \
-    X(LoadData) X(LoadDataWithTranspose) X(LoadDataWithSparse) X(Fill) X(Mmad) X(MmadWithSparse) X(Fixpipe)           \
+    X(LoadData) X(LoadDataWithTranspose) X(LoadDataWithSparse) X(Fill) X(Mmad) X(MmadWithSparse) X(Fixpipe) X(Matmul) \
     X(Tanh) X(Sin) X(Cos) X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh) X(Asinh) X(Acosh) X(Atanh) X(Erf) X(Erfc)    \
     X(ExpTaylor) X(Log) X(Log2) X(Log10) X(Lgamma) X(Digamma) X(Power) X(Floor) X(Ceil) X(Round) X(Trunc) X(Frac)     \
     X(Fmod) X(Sign) X(Xor) X(ClampMax) X(ClampMin) X(AxpyWide) X(CumSum)                                              \

@@ -1,0 +1,2 @@
+#pragma once
+#include "twin/matmul_config.h"

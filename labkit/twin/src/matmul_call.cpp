@@ -1,0 +1,196 @@
+#include "matmul_call.h"
+
+#include <algorithm>
+
+namespace twin {
+
+std::shared_ptr<Ready> prepare(MatmulState& s, const Crew& crew, const BatchStep& step, Here here) {
+    auto ready = std::make_shared<Ready>();
+    Ready& r = *ready;
+    Product& p = r.p;
+    p.m = is_format(s.kind->a, CubeFormat::VECTOR) || is_format(s.kind->a, CubeFormat::SCALAR) ? 1 : s.single_m;
+    p.n = s.single_n, p.k = s.single_k;
+    p.base_m = s.tiling.baseM, p.base_n = s.tiling.baseN;
+    p.integer = s.kind->a.type == Dt::I8;
+    p.triangle = s.kind->triangle;
+    p.hf32 = !s.hf32 || s.kind->a.type != Dt::F32 ? Hf32::Off : s.hf32_zero ? Hf32::Zero : Hf32::Even;
+    bool fine = place_a(s, crew, step.a, step.ld_a, r.spare_a, r.a, here);
+    fine = place_b(s, crew, step.b, step.ld_b, r.spare_b, r.b, here) && fine;
+    fine = place_bias(s, crew, step.bias, p, here) && fine;
+    fine = place_scales(s, crew, p, here) && fine;
+    p.a = r.a.view;
+    p.b = r.b.view;
+    return fine ? ready : nullptr;
+}
+
+// What a cube core itself reads and writes is booked on its pipes; what it does for an AIV is ordered by their messages.
+void book_reads(const Ready& r, const Crew& crew, Here here) {
+    if (crew.caller != crew.cube) {
+        for (const Placed* p : {&r.a, &r.b})
+            if (!p->in_gm && p->bytes && p->loc.mem == Mem::UB) {
+                auto t = crew.caller->issue(Pipe::MTE3, Op::Matmul, here);
+                crew.caller->known[int(Pipe::MTE3)].join(crew.caller->known[int(Pipe::V)]);  // the library waits for V before it sends
+                crew.caller->book(t, p->loc, uint32_t(p->bytes), false);
+                crew.caller->retire(t, chip.out.latency + double(p->bytes) / chip.out.fast, uint64_t(p->bytes));
+            }
+        return;
+    }
+    for (const Placed* p : {&r.a, &r.b}) {
+        if (!p->bytes) continue;
+        auto t = crew.cube->issue(p->in_gm ? Pipe::MTE2 : Pipe::MTE1, Op::Matmul, here);
+        if (p->in_gm) crew.cube->book_gm(t, p->gm.ptr, uint64_t(p->bytes), false);
+        else crew.cube->book(t, p->loc, uint32_t(p->bytes), false);
+    }
+}
+
+// Rows of C in GM, one note for each stretch that lies together.
+void book_gm_rows(Core& c, const Core::Ticket* t, const Drain& d, int64_t rows, int64_t cols, Here here) {
+    auto note = [&](const uint8_t* p, int64_t elements) {
+        uint64_t bytes = uint64_t(elements) * size_of(d.type);
+        if (d.atomic) return;
+        if (t) c.book_gm(*t, p, bytes, true);
+        else c.note_gm_write(uint64_t(p), uint64_t(p) + bytes, here);
+    };
+    if (d.fractals)
+        for (int64_t col = 0; col < cols; col += d.c0) note(d.at(0, col), rows * d.c0);
+    else if (d.ld == cols) note(d.to, rows * cols);
+    else
+        for (int64_t row = 0; row < rows; row++) note(d.at(row, 0), std::max(cols, d.padded));
+}
+
+static int64_t line_of_c(const MatmulState& s) {
+    int64_t n = s.kc > 0 ? s.kc : s.n;
+    return is_format(s.kind->c, CubeFormat::ND_ALIGN) ? up(n, 32 / size_of(s.kind->c.type)) : n;
+}
+
+// C as a whole, or a block of it: rows x cols with its first column at col0.
+Drain drain_of(const MatmulState& s, uint8_t* to, uint8_t atomic, bool packed, int64_t rows, int64_t cols, bool last_columns) {
+    Drain d;
+    d.to = to;
+    d.type = s.kind->c.type;
+    d.atomic = atomic;
+    d.fractals = is_format(s.kind->c, CubeFormat::NZ);
+    int64_t line = 32 / int64_t(size_of(d.type));
+    if (d.fractals) {
+        d.c0 = s.kind->channel_split ? 8 : std::max<int64_t>(16, line == 32 ? 32 : 16);
+        d.ld = up(packed ? rows : s.m, 16);
+        return d;
+    }
+    bool aligned = is_format(s.kind->c, CubeFormat::ND_ALIGN);
+    d.ld = packed ? (aligned ? up(cols, line) : cols) : line_of_c(s);
+    if (aligned && last_columns) d.padded = up(cols, line);
+    return d;
+}
+
+CubeWork work_of(const MatmulState& s, const Ready& r) {
+    const Product& p = r.p;
+    CubeWork w;
+    w.m = p.m, w.n = p.n, w.k = p.k;
+    w.base_m = s.tiling.baseM, w.base_n = s.tiling.baseN, w.base_k = s.tiling.baseK;
+    w.step_k = std::max(1, std::min(s.tiling.stepKa, s.tiling.stepKb));
+    w.a_bits = bits_of(s.kind->a), w.b_bits = bits_of(s.kind->b);
+    w.a_gm = r.a.in_gm || (!r.a.in_gm && r.a.loc.mem == Mem::UB), w.b_gm = r.b.in_gm || (!r.b.in_gm && r.b.loc.mem == Mem::UB);
+    w.n_first = walk_of(s).n_first;
+    w.unit_flag = s.kind->unit_flag;
+    w.double_out = s.tiling.dbL0C == 2;
+    w.out_bytes = size_of(s.kind->c.type);
+    w.hf32 = p.hf32 != Hf32::Off;
+    return w;
+}
+
+// Time passes on the cube, from the moment it knows what to do; the caller goes on when it must.
+void pass_time(MatmulState& s, const Crew& crew, const CubeWork& w, Here here) {
+    if (crew.twice) return;
+    Core &me = *crew.caller, &cube = *crew.cube;
+    if (!s.kind->client) {
+        cube.scalar_now += chip.scalar_issue;
+        s.ready_at = spend(cube, w, cube.scalar_now, here);
+        return;
+    }
+    double sent = std::max(me.scalar_now, me.free_at[int(Pipe::MTE3)]) + chip.cross_flag;
+    s.ready_at = spend(cube, w, std::max(sent, cube.scalar_now), here) + chip.cross_flag;
+}
+
+// A synchronous call, or a wait, stalls the calling core; its message went out behind all its stores.
+void go_on(const MatmulState& s, const Crew& crew) {
+    Core& me = *crew.caller;
+    if (!s.kind->client) return;
+    me.scalar_now = std::max(me.scalar_now, s.ready_at);
+    for (int i = 0; i < kPipes; i++) {
+        me.ready_at[i] = std::max(me.ready_at[i], me.scalar_now);
+        me.known[i].join(me.known[int(Pipe::MTE3)]);
+    }
+    if (me.late.on) me.late.settle(me.known[int(Pipe::S)]);
+}
+
+// Whatever an AIV has on its way to GM arrives before its message does.
+void send(const Crew& crew) {
+    Core& me = *crew.caller;
+    if (!me.late.on || crew.caller == crew.cube) return;
+    Clock sent = me.known[int(Pipe::MTE3)];
+    sent.seen[int(Pipe::MTE3)] = me.issued[int(Pipe::MTE3)];
+    me.late.settle(sent);
+}
+
+// The library copies into UB by MTE2 and lets the vector unit wait for it.
+void into_ub(const Crew& crew, Loc to, int64_t bytes, bool ordered, Here here, std::function<void(uint8_t*)> effect) {
+    Core& me = *crew.caller;
+    if (!me.usable(to, uint64_t(bytes), false, here, "C")) return me.refuse(to, uint64_t(bytes));
+    auto t = me.issue(Pipe::MTE2, Op::Matmul, here);
+    me.book(t, to, uint32_t(bytes), true);
+    me.perform(t, [effect, at = me.at(to)] { effect(at); });
+    me.retire(t, chip.in.latency + double(bytes) / chip.in.fast, uint64_t(bytes));
+    if (!ordered) return;
+    me.known[int(Pipe::V)].join(me.known[int(Pipe::MTE2)]);
+    me.ready_at[int(Pipe::V)] = std::max(me.ready_at[int(Pipe::V)], me.free_at[int(Pipe::MTE2)]);
+}
+
+// Within the object each pipe waits for the one before it.
+Core::Ticket out_ticket(Core& cube, Here here) {
+    cube.known[int(Pipe::MTE1)].join(cube.known[int(Pipe::MTE2)]);
+    cube.known[int(Pipe::M)].join(cube.known[int(Pipe::MTE1)]);
+    cube.known[int(Pipe::FIX)].join(cube.known[int(Pipe::M)]);
+    return cube.issue(Pipe::FIX, Op::Matmul, here);
+}
+
+// All of C to GM.
+void run_to_gm(MatmulState& s, const Crew& crew, const std::shared_ptr<Ready>& r, Gm to, const Drain& d, Here here) {
+    Gm whole = to;
+    whole.bytes = 0;
+    const Product& p = r->p;
+    if (!crew.caller->gm_usable(whole, uint64_t(d.extent(p.m, p.n)), true, here, true)) return;
+    book_reads(*r, crew, here);
+    if (s.kind->client) {
+        if (!crew.twice) book_gm_rows(*crew.caller, nullptr, d, p.m, p.n, here);
+        if (!crew.twice || !d.atomic) p.run(d);
+    } else {
+        auto t = out_ticket(*crew.cube, here);
+        book_gm_rows(*crew.cube, &t, d, p.m, p.n, here);
+        crew.cube->perform(t, [r, d] { r->p.run(d); });
+    }
+    pass_time(s, crew, work_of(s, *r), here);
+}
+
+// All of C into L1 of the cube core, or through GM into the caller's UB.
+void run_to_local(MatmulState& s, const Crew& crew, const std::shared_ptr<Ready>& r, Loc to, Drain d, Here here) {
+    const Product& p = r->p;
+    int64_t bytes = d.extent(p.m, p.n);
+    book_reads(*r, crew, here);
+    pass_time(s, crew, work_of(s, *r), here);
+    if (to.mem == Mem::UB) {
+        go_on(s, crew);
+        return into_ub(crew, to, bytes, true, here, [r, d](uint8_t* at) mutable {
+            d.to = at;
+            r->p.run(d);
+        });
+    }
+    if (crew.caller != crew.cube) to.buf = 0;
+    if (!crew.cube->usable(to, uint64_t(bytes), false, here, "C")) return crew.cube->refuse(to, uint64_t(bytes));
+    auto t = out_ticket(*crew.cube, here);
+    crew.cube->book(t, to, uint32_t(bytes), true);
+    d.to = crew.cube->at(to);
+    if (s.kind->client) p.run(d);
+    else crew.cube->perform(t, [r, d] { r->p.run(d); });
+}
+
+}  // namespace twin

@@ -1,0 +1,51 @@
+// The steps of a Matmul call, for the calls of the Iterate family: operands, order between pipes and cores, time, results.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "matmul_ready.h"
+
+namespace twin {
+
+// A product of the object's current shapes, its operands placed.
+struct Ready {
+    Product p;
+    Placed a, b;
+    std::vector<uint8_t> spare_a, spare_b;
+};
+struct BatchStep {  // elements from the matrices that were set to those of this product; rows apart (0: as shaped)
+    int64_t a = 0, b = 0, bias = 0, ld_a = 0, ld_b = 0;
+};
+std::shared_ptr<Ready> prepare(MatmulState&, const Crew&, const BatchStep&, Here);  // null: refused, and said why
+
+// C as a whole, or a block of it packed by itself.
+Drain drain_of(const MatmulState&, uint8_t* to, uint8_t atomic, bool packed, int64_t rows, int64_t cols, bool last_columns);
+
+void send(const Crew&);                                      // before an AIV's call
+void book_reads(const Ready&, const Crew&, Here);
+void book_gm_rows(Core&, const Core::Ticket*, const Drain&, int64_t rows, int64_t cols, Here);
+Core::Ticket out_ticket(Core& cube, Here);
+CubeWork work_of(const MatmulState&, const Ready&);
+void pass_time(MatmulState&, const Crew&, const CubeWork&, Here);
+void go_on(const MatmulState&, const Crew&);                 // the caller has waited for the results
+
+// Bytes into the caller's UB, written by `effect`; ordered: the vector unit waits for them.
+void into_ub(const Crew&, Loc, int64_t bytes, bool ordered, Here, std::function<void(uint8_t*)> effect);
+
+// One block of C at a time: where it lies, and its sums in the object's scratch memory.
+struct Block {
+    int64_t row = 0, col = 0, k = 0;                       // indices
+    int64_t r0 = 0, c0 = 0, k0 = 0, rows = 0, cols = 0, depth = 0;
+};
+Block block_at(const MatmulState&, int64_t index);
+void compute_block(MatmulState&, const Crew&, const Ready&, const Block&, bool onto, Here);
+void store_block(const MatmulState&, const Crew&, const Ready&, const Block&, const MatmulCall&, Gm, Here);
+// The same where the kernel's own functions copy A or B into L1, or a block out of L0C.
+bool fed_by_kernel(const MatmulState&);
+void multiply_fed(MatmulState&, const Crew&, const Ready&, const Block&, void* acc, bool onto, Here);
+void store_by_kernel(const MatmulState&, const Crew&, const Block&, const Drain&, Here);
+
+void run_to_gm(MatmulState&, const Crew&, const std::shared_ptr<Ready>&, Gm, const Drain&, Here);
+void run_to_local(MatmulState&, const Crew&, const std::shared_ptr<Ready>&, Loc, Drain, Here);
+
+}  // namespace twin
