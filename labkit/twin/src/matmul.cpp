@@ -105,10 +105,12 @@ void matmul_all(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
     s.at = -1;
 }
 
-void matmul_wait(MatmulState& s, Here here) {
+void matmul_wait(MatmulState& s, bool fetched, Here here) {
     Crew crew = crew_of(s, here);
-    if (crew) go_on(s, crew);
     s.waiting = false;
+    if (!crew) return;
+    if (!fetched) return go_on(s, crew);
+    vector_waits(*crew.caller);
 }
 
 }  // namespace twin

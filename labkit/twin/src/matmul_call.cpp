@@ -140,9 +140,22 @@ void into_ub(const Crew& crew, Loc to, int64_t bytes, bool ordered, Here here, s
     me.book(t, to, uint32_t(bytes), true);
     me.perform(t, [effect, at = me.at(to)] { effect(at); });
     me.retire(t, chip.in.latency + double(bytes) / chip.in.fast, uint64_t(bytes));
-    if (!ordered) return;
+    if (ordered) vector_waits(me);
+}
+
+void vector_waits(Core& me) {
     me.known[int(Pipe::V)].join(me.known[int(Pipe::MTE2)]);
     me.ready_at[int(Pipe::V)] = std::max(me.ready_at[int(Pipe::V)], me.free_at[int(Pipe::MTE2)]);
+}
+
+void into_l1(const Crew& crew, Loc to, int64_t bytes, Here here, std::function<void(uint8_t*)> effect) {
+    if (crew.caller != crew.cube) to.buf = 0;  // an AIV's name for a piece of the cube core's L1
+    if (!crew.cube->usable(to, uint64_t(bytes), false, here, "C")) return crew.cube->refuse(to, uint64_t(bytes));
+    auto t = out_ticket(*crew.cube, here);
+    crew.cube->book(t, to, uint32_t(bytes), true);
+    auto fill = [effect, at = crew.cube->at(to)] { effect(at); };
+    if (crew.caller != crew.cube) fill();
+    else crew.cube->perform(t, fill);
 }
 
 // Within the object each pipe waits for the one before it.
@@ -177,20 +190,13 @@ void run_to_local(MatmulState& s, const Crew& crew, const std::shared_ptr<Ready>
     int64_t bytes = d.extent(p.m, p.n);
     book_reads(*r, crew, here);
     pass_time(s, crew, work_of(s, *r), here);
-    if (to.mem == Mem::UB) {
-        go_on(s, crew);
-        return into_ub(crew, to, bytes, true, here, [r, d](uint8_t* at) mutable {
-            d.to = at;
-            r->p.run(d);
-        });
-    }
-    if (crew.caller != crew.cube) to.buf = 0;
-    if (!crew.cube->usable(to, uint64_t(bytes), false, here, "C")) return crew.cube->refuse(to, uint64_t(bytes));
-    auto t = out_ticket(*crew.cube, here);
-    crew.cube->book(t, to, uint32_t(bytes), true);
-    d.to = crew.cube->at(to);
-    if (s.kind->client) p.run(d);
-    else crew.cube->perform(t, [r, d] { r->p.run(d); });
+    auto fill = [r, d](uint8_t* at) mutable {
+        d.to = at;
+        r->p.run(d);
+    };
+    if (to.mem != Mem::UB) return into_l1(crew, to, bytes, here, fill);
+    go_on(s, crew);
+    into_ub(crew, to, bytes, true, here, fill);
 }
 
 }  // namespace twin

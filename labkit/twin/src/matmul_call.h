@@ -31,6 +31,8 @@ void go_on(const MatmulState&, const Crew&);                 // the caller has w
 
 // Bytes into the caller's UB, written by `effect`; ordered: the vector unit waits for them.
 void into_ub(const Crew&, Loc, int64_t bytes, bool ordered, Here, std::function<void(uint8_t*)> effect);
+void vector_waits(Core&);  // for what was copied into UB
+void into_l1(const Crew&, Loc, int64_t bytes, Here, std::function<void(uint8_t*)> effect);  // of the cube core
 
 // One block of C at a time: where it lies, and its sums in the object's scratch memory.
 struct Block {

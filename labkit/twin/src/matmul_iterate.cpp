@@ -186,7 +186,7 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
         const uint8_t* from = s.workspace.ptr + s.fetched;
         if (s.fetched == 0) go_on(s, crew);
         s.fetched += block_bytes(s);
-        return into_ub(crew, to, int64_t(bytes), !call.sequential || call.sync || true, here, [=](uint8_t* at) { std::memcpy(at, from, bytes); });
+        return into_ub(crew, to, int64_t(bytes), call.sync, here, [=](uint8_t* at) { std::memcpy(at, from, bytes); });
     }
     if (!s.scratch.data) return;
     auto r = prepare(s, crew, {}, here);
@@ -203,11 +203,7 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
     go_on(s, crew);
     int64_t fits = std::min<int64_t>(bytes, to.bytes / 32 * 32);
     if (to.mem == Mem::UB) return into_ub(crew, to, fits, true, here, [=](uint8_t* at) { std::memcpy(at, block->data(), size_t(fits)); });
-    if (crew.caller != crew.cube) to.buf = 0;
-    if (!crew.cube->usable(to, uint64_t(fits), false, here, "C")) return crew.cube->refuse(to, uint64_t(fits));
-    auto t = out_ticket(*crew.cube, here);
-    crew.cube->book(t, to, uint32_t(fits), true);
-    std::memcpy(crew.cube->at(to), block->data(), size_t(fits));
+    into_l1(crew, to, fits, here, [=](uint8_t* at) { std::memcpy(at, block->data(), size_t(fits)); });
 }
 
 // The next block of the workspace, for the kernel to fetch itself.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "fixpipe.h"
 #include "math.h"
 #include "matmul.h"
 
@@ -17,21 +18,6 @@ void widen(Dt t, const void* s, int64_t first, int64_t n, float* d) {
     const uint8_t* from = static_cast<const uint8_t*>(s) + first * size_of(t);
     if (t == Dt::F32) std::memcpy(d, from, size_t(n) * 4);
     else math::cast(Dt::F32, t, Round::None, d, from, size_t(n));
-}
-
-// The upper 19 bits of the parameter's low word are the scale; bits 37 to 45 an offset for 8-bit results.
-float scale_of(uint64_t p) {
-    uint32_t bits = uint32_t(p) & 0xffffe000u;
-    float f;
-    std::memcpy(&f, &bits, 4);
-    return f;
-}
-int offset_of(uint64_t p) { return int(int64_t(p << 18) >> 55); }
-
-int8_t to_byte(float v, int offset) {
-    if (v != v) return 0;
-    float r = std::nearbyint(std::min(std::max(v, -1024.f), 1024.f)) + float(offset);
-    return int8_t(std::min(std::max(r, -128.f), 127.f));
 }
 
 void put(const Drain& d, int64_t row, int64_t cols, const uint8_t* line) {
@@ -104,23 +90,13 @@ void Product::multiply(int64_t r0, int64_t rows, int64_t c0, int64_t cols, int64
 
 void Product::drain(const void* acc, int64_t ld, int64_t rows, int64_t cols, int64_t c0, const Drain& d) const {
     int64_t width = d.fractals ? up(cols, d.c0) : std::max(cols, d.padded);
-    std::vector<uint8_t> line(size_t(width) * size_of(d.type));
-    std::vector<float> scaled(size_t(cols), 0.f);
+    std::vector<uint8_t> line(size_t(width) * size_of(d.type)), sums(size_t(cols) * 4);
+    Dt held = integer ? Dt::I32 : Dt::F32;
+    Quant mode = quantised ? (d.type == Dt::F16 ? Quant::DeqHalf : integer ? Quant::ReqB8 : Quant::ToB8) : d.type == Dt::F16 ? Quant::ToHalf : d.type == Dt::BF16 ? Quant::ToBf16 : Quant::None;
+    Quantities parameters{scale, scales, {}};
     for (int64_t r = 0; r < rows; r++) {
-        const float* f = static_cast<const float*>(acc) + r * ld;
-        const int32_t* i = static_cast<const int32_t*>(acc) + r * ld;
-        if (quantised || (integer && d.type != Dt::I32)) {
-            auto parameter = [&](int64_t c) { return scales ? scales[c0 + c] : scale; };
-            for (int64_t c = 0; c < cols; c++) scaled[size_t(c)] = (integer ? float(i[c]) : f[c]) * scale_of(parameter(c));
-            if (d.type == Dt::I8)
-                for (int64_t c = 0; c < cols; c++) line[size_t(c)] = uint8_t(to_byte(scaled[size_t(c)], offset_of(parameter(c))));
-            else if (d.type == Dt::F32) std::memcpy(line.data(), scaled.data(), size_t(cols) * 4);
-            else math::cast(d.type, Dt::F32, Round::Rint, line.data(), scaled.data(), size_t(cols));
-        } else if (size_of(d.type) == 4) {
-            std::memcpy(line.data(), f, size_t(cols) * 4);
-        } else {
-            math::cast(d.type, Dt::F32, Round::Rint, line.data(), f, size_t(cols));
-        }
+        std::memcpy(sums.data(), static_cast<const uint8_t*>(acc) + r * ld * 4, sums.size());
+        convert_line(parameters, mode, false, d.type, held, line.data(), sums.data(), uint32_t(c0), uint32_t(cols));
         put(d, r, cols, line.data());
     }
 }

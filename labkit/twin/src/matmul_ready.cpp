@@ -88,8 +88,8 @@ const uint8_t* reach(const MatmulOperand& o, const Crew& crew, int64_t offset, i
     return crew.cube->usable(p.loc, uint64_t(bytes), true, here, what) ? crew.cube->at(p.loc) : nullptr;
 }
 
-// rows x cols as stored, `ld` elements (or, for NZ, rows) from line to line.
-bool place(const MatmulOperand& o, const MatmulSide& side, const Crew& crew, int64_t rows, int64_t cols, int64_t ld, int64_t step, std::vector<uint8_t>& spare, const char* what,
+// rows x cols as stored, `ld` elements (or, for NZ, rows) from line to line in GM; given: everywhere, where it is not 0.
+bool place(const MatmulOperand& o, const MatmulSide& side, const Crew& crew, int64_t rows, int64_t cols, int64_t ld, int64_t given, int64_t step, std::vector<uint8_t>& spare, const char* what,
            Placed& p, Here here) {
     int64_t c0 = c0_of(side), bits = bits_of(side);
     bool trans = o.trans;
@@ -101,7 +101,8 @@ bool place(const MatmulOperand& o, const MatmulSide& side, const Crew& crew, int
     }
     bool fractals = is_format(side, CubeFormat::NZ), local = o.in == In::Local;
     if (local && !fractals && o.loc.mem == Mem::L1 && !is_format(side, CubeFormat::VECTOR)) fractals = true;
-    if (fractals) ld = local ? up(rows, trans && bits < 16 ? c0 : 16) : up(ld, 16);
+    if (given) ld = given;
+    else if (fractals) ld = local ? up(rows, trans && bits < 16 ? c0 : 16) : up(ld, 16);
     else if (local) ld = is_format(side, CubeFormat::VECTOR) ? cols : up(cols, c0);
     int64_t elements = fractals ? (parts(cols, c0) - 1) * ld * c0 + rows * c0 : (rows - 1) * ld + cols;
     const uint8_t* at = reach(o, crew, step * bits / 8, (elements * bits + 7) / 8, what, p, here);
@@ -124,18 +125,18 @@ bool place(const MatmulOperand& o, const MatmulSide& side, const Crew& crew, int
 
 }  // namespace
 
-bool place_a(MatmulState& s, const Crew& crew, int64_t step, int64_t ld, std::vector<uint8_t>& spare, Placed& p, Here here) {
+bool place_a(MatmulState& s, const Crew& crew, int64_t step, int64_t given, std::vector<uint8_t>& spare, Placed& p, Here here) {
     bool vector = is_format(s.kind->a, CubeFormat::VECTOR) || is_format(s.kind->a, CubeFormat::SCALAR), trans = s.a.trans, nz = is_format(s.kind->a, CubeFormat::NZ);
     int64_t m = vector ? 1 : s.single_m, rows = trans ? s.single_k : m, cols = trans ? m : s.single_k;
-    if (!ld) ld = nz ? (trans ? s.ka : s.m) : trans ? s.m : s.ka;
-    return place(s.a, s.kind->a, crew, rows, cols, ld, step, spare, "A", p, here);
+    int64_t ld = nz ? (trans ? s.ka : s.m) : trans ? s.m : s.ka;
+    return place(s.a, s.kind->a, crew, rows, cols, ld, given, step, spare, "A", p, here);
 }
 
-bool place_b(MatmulState& s, const Crew& crew, int64_t step, int64_t ld, std::vector<uint8_t>& spare, Placed& p, Here here) {
+bool place_b(MatmulState& s, const Crew& crew, int64_t step, int64_t given, std::vector<uint8_t>& spare, Placed& p, Here here) {
     bool trans = s.b.trans, nz = is_format(s.kind->b, CubeFormat::NZ);
     int64_t rows = trans ? s.single_n : s.single_k, cols = trans ? s.single_k : s.single_n;
-    if (!ld) ld = nz ? (trans ? s.n : s.kb) : trans ? s.kb : s.n;
-    return place(s.b, s.kind->b, crew, rows, cols, ld, step, spare, "B", p, here);
+    int64_t ld = nz ? (trans ? s.n : s.kb) : trans ? s.kb : s.n;
+    return place(s.b, s.kind->b, crew, rows, cols, ld, given, step, spare, "B", p, here);
 }
 
 bool place_bias(MatmulState& s, const Crew& crew, int64_t step, Product& out, Here here) {
@@ -150,7 +151,7 @@ bool place_bias(MatmulState& s, const Crew& crew, int64_t step, Product& out, He
 
 bool place_scales(MatmulState& s, const Crew& crew, Product& out, Here here) {
     out.quantised = s.quant_scalar || s.quant_vector;
-    bool needed = s.kind->c.type == Dt::I8 || (out.integer && s.kind->c.type != Dt::I32);
+    bool needed = size_of(s.kind->c.type) == 1 || (out.integer && s.kind->c.type != Dt::I32);
     if (needed && !out.quantised) {
         crew.caller->report("matmul-quant", true, here, Numbers());
         return false;

@@ -16,8 +16,8 @@ Crew crew_of(const MatmulState&, Here);  // nobody: this core does not take part
 // Is the object set up, and can its tiling be? Reports and says no otherwise.
 bool vetted(const MatmulState&, const Crew&, const char* call, Here);
 
-// One matrix of a call: `step` elements behind the one that was set (batches), rows `ld` elements apart (0: as the
-// object's shapes say).
+// One matrix of a call: `step` elements behind the one that was set (batches), rows `given` elements apart (0: as
+// the object's shapes say).
 struct Placed {
     View view;
     bool in_gm = false;
@@ -25,8 +25,8 @@ struct Placed {
     Loc loc;
     int64_t bytes = 0;
 };
-bool place_a(MatmulState&, const Crew&, int64_t step, int64_t ld, std::vector<uint8_t>& spare, Placed&, Here);
-bool place_b(MatmulState&, const Crew&, int64_t step, int64_t ld, std::vector<uint8_t>& spare, Placed&, Here);
+bool place_a(MatmulState&, const Crew&, int64_t step, int64_t given, std::vector<uint8_t>& spare, Placed&, Here);
+bool place_b(MatmulState&, const Crew&, int64_t step, int64_t given, std::vector<uint8_t>& spare, Placed&, Here);
 bool place_bias(MatmulState&, const Crew&, int64_t step, Product&, Here);
 bool place_scales(MatmulState&, const Crew&, Product&, Here);
 

@@ -39,7 +39,7 @@ public:
                   "Matmul on Atlas A2 gives C in the formats ND, NZ and ND_ALIGN");
     static_assert(::twin::one_of<SrcAT, half, bfloat16_t, float, int8_t, int4b_t>() && IsSameType<SrcAT, SrcBT>::value,
                   "Matmul on Atlas A2 multiplies half, bfloat16_t, float, int8_t or int4b_t, A and B of one type");
-    static_assert(IsSameType<typename GetMmDstType<SrcAT>::Type, float>::value ? ::twin::one_of<DstT, half, bfloat16_t, float, int8_t>() : ::twin::one_of<DstT, int32_t, half, int8_t>(),
+    static_assert(IsSameType<typename GetMmDstType<SrcAT>::Type, float>::value ? ::twin::one_of<DstT, half, bfloat16_t, float, int8_t, uint8_t>() : ::twin::one_of<DstT, int32_t, half, int8_t, uint8_t>(),
                   "Matmul on Atlas A2: floating operands give half, bfloat16_t, float or int8_t; int8_t and int4b_t give int32_t, half or int8_t");
 
     MatmulObject() { s_.kind = &kKind; }
@@ -136,9 +136,9 @@ public:
         return tensor(::twin::matmul_get(s_, call<sync>(enAtomic, enSequentialWrite), here));
     }
     void AsyncGetTensorC(const LocalTensor<DstT>& c, TWIN_HERE) { ::twin::matmul_get(s_, call<false>(0, true), c.loc_, here); }
-    void WaitGetTensorC(TWIN_HERE) { ::twin::matmul_wait(s_, here); }
-    void WaitIterateAll(TWIN_HERE) { ::twin::matmul_wait(s_, here); }
-    void WaitIterateBatch(TWIN_HERE) { ::twin::matmul_wait(s_, here); }
+    void WaitGetTensorC(TWIN_HERE) { ::twin::matmul_wait(s_, true, here); }
+    void WaitIterateAll(TWIN_HERE) { ::twin::matmul_wait(s_, false, here); }
+    void WaitIterateBatch(TWIN_HERE) { ::twin::matmul_wait(s_, false, here); }
     template <bool isTurnOnDebug = true> MatrixOffset GetOffsetC() { return {}; }
     void End() { ::twin::matmul_end(s_); }
 

@@ -92,7 +92,7 @@ void matmul_batch(MatmulState&, const MatmulCall&, Loc, Here);
 void matmul_n_batch(MatmulState&, const MatmulCall&, Here);
 Gm matmul_get_batch(MatmulState&, const MatmulCall&, Here);
 void matmul_get_batch(MatmulState&, const MatmulCall&, Loc, Here);
-void matmul_wait(MatmulState&, Here);
+void matmul_wait(MatmulState&, bool fetched, Here);  // for results; fetched: for copies of them into UB
 void matmul_end(MatmulState&);
 
 }  // namespace twin
