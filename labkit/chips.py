@@ -1,6 +1,7 @@
 """The chip tables: `twin/chips/*.toml`, every number of the hardware with its source beside it."""
 from __future__ import annotations
 
+import zlib
 from functools import lru_cache
 
 from labkit.paths import cache_dir, twin_dir
@@ -46,7 +47,7 @@ def flat(chip: str = DEFAULT) -> dict[str, float]:
 def flat_file(chip: str = DEFAULT) -> str:
     """Path of a key=value file of `flat(chip)`, which the twin reads."""
     text = "".join(f"{key}={value!r}\n" for key, value in sorted(flat(chip).items()))
-    path = cache_dir() / f"chip-{chip}.txt"
+    path = cache_dir() / f"chip-{chip}-{zlib.crc32(text.encode()):08x}.txt"  # checkouts with other tables share the folder
     if not path.exists() or path.read_text() != text:
         partial = path.with_suffix(f".{id(text):x}")
         partial.write_text(text)

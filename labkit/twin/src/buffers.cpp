@@ -58,6 +58,12 @@ uint32_t take(uint8_t pos, uint32_t num, uint64_t len, const char* asked, Here h
     Mem m = memory_of(pos);
     return take(m, core->top[int(m)], num, len, asked, here);
 }
+// What the AIVs of a block call TSCM is laid from the end of their AIC's L1 downwards, a piece for each of them.
+uint32_t take_tscm(uint32_t num, uint64_t len, Here here) {
+    if (core->seat.kind == Kind::AIC) return take(TSCM, num, len, "a queue", here);
+    uint32_t used = take(TSCM, num * core->seat.subs, len, "a queue for each AIV of the block", here);
+    return uint32_t(chip.size[int(Mem::L1)] - used - (core->seat.subs - core->seat.sub) * num * len);
+}
 uint64_t rounded(uint32_t len) { return (uint64_t(len) + kAlign - 1) / kAlign * kAlign; }
 
 uint16_t new_buffer(uint32_t addr, uint32_t len, uint8_t pos, int queue) {
@@ -78,6 +84,7 @@ Core::Queue& queue_at(int q, Here here) {
 
 Loc loc_of(uint16_t index, uint8_t pos) {
     const auto& b = core->buffers[index];
+    if (b.pos == TSCM) pos = TSCM;
     return {b.addr, b.len, index, b.gen, memory_of(pos), pos};
 }
 
@@ -161,12 +168,13 @@ int queue_init(uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, H
     }
     if (same > kBuffersPerPosition || all > kBuffersPerPipe)
         core->stop("queue-buffers", here, Numbers().add("position", kPositions[src]).add("count", same).add("most", kBuffersPerPosition));
-    uint32_t addr = take(src, num, rounded(len), "a queue", here);
+    uint8_t home = dst == TSCM ? dst : src;
+    uint32_t addr = dst == TSCM ? take_tscm(num, rounded(len), here) : take(src, num, rounded(len), "a queue", here);
     len = uint32_t(rounded(len));
     Core::Queue q{producer_of(src), consumer_of(dst), src, dst, depth, uint16_t(core->buffers.size()), num, 0, {}, true};
     for (uint32_t i = 0; i < num; i++) {
-        new_buffer(addr + i * len, len, src, int(core->queues.size()));
-        core->views.push_back({addr + i * len, len, src, 0, core->groups, uint16_t(i)});
+        new_buffer(addr + i * len, len, home, int(core->queues.size()));
+        core->views.push_back({addr + i * len, len, home, 0, core->groups, uint16_t(i)});
     }
     core->groups++;
     core->queues.push_back(q);

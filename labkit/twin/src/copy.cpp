@@ -1,5 +1,6 @@
 // DataCopy and DataCopyPad between GM and a core's memories.
 #include "copy.h"
+#include "errand.h"
 
 #include <cstring>
 #if defined(__AVX__)
@@ -102,6 +103,10 @@ void check_stale(Gm g, uint64_t bytes, Here here) {
 }
 
 void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
+    if (Core* keeper = keeper_of(dst)) {
+        Errand errand(keeper, dst);
+        return copy_in(dst, src, asked, here);
+    }
     Dma d = asked;
     core->last = here;
     if (!plausible(d, here)) return core->refuse(dst, asked.len);

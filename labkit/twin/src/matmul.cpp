@@ -71,6 +71,7 @@ Walk walk_of(const MatmulState& s) {
 void matmul_all(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
     Crew crew = crew_of(s, here);
     if (!crew || call.fake || !vetted(s, crew, "IterateAll", here)) return;
+    s.waiting = !call.sync && call.wait;
     send(crew);
     auto r = prepare(s, crew, {}, here);
     if (!r) return;
@@ -87,9 +88,8 @@ void matmul_all(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
         }
         pass_time(s, crew, work_of(s, *r), here);
     } else {
-        run_to_gm(s, crew, r, to, drain_of(s, to.ptr, call.atomic, false, r->p.m, r->p.n, true), here);
+        run_to_gm(s, crew, r, to, drain_of(s, to.ptr, atomic_of(crew, call.atomic), false, r->p.m, r->p.n, true), here);
     }
-    s.waiting = !call.sync;
     if (call.sync) go_on(s, crew);
     s.at = -1;
 }
@@ -100,17 +100,19 @@ void matmul_all(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
     send(crew);
     auto r = prepare(s, crew, {}, here);
     if (!r) return;
-    run_to_local(s, crew, r, to, drain_of(s, nullptr, call.atomic, false, r->p.m, r->p.n, true), here);
+    run_to_local(s, crew, r, to, drain_of(s, nullptr, 0, false, r->p.m, r->p.n, true), here);
     if (call.sync) go_on(s, crew);
     s.at = -1;
 }
 
 void matmul_wait(MatmulState& s, bool fetched, Here here) {
     Crew crew = crew_of(s, here);
-    s.waiting = false;
     if (!crew) return;
-    if (!fetched) return go_on(s, crew);
-    vector_waits(*crew.caller);
+    if (fetched) return vector_waits(*crew.caller);
+    // The answer to an asynchronous call comes only if the call asked for it.
+    if (s.kind->client && !s.waiting) crew.caller->stop("matmul-wait", here, Numbers());
+    s.waiting = false;
+    go_on(s, crew);
 }
 
 }  // namespace twin

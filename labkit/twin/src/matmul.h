@@ -80,7 +80,4 @@ double spend(Core& cube, const CubeWork&, double start, Here);
 // The matrix from (r, c) on, rows x cols; where that is not the start of a tile, unfolded into `spare`.
 View part_of(const View&, int64_t r, int64_t c, int64_t rows, int64_t cols, std::vector<uint8_t>& spare);
 
-// Atomic adds from several host threads: one at a time.
-void combine(uint8_t op, Dt, void* d, const void* s, size_t n);
-
 }  // namespace twin

@@ -58,9 +58,9 @@ bool plausible(const MatmulState& s, const Crew& crew, const MatmulCall& call, H
     for (auto [name, side, e] : {std::tuple<const char*, const MatmulSide*, Extent>{"ALayoutInfo", &s.kind->a, extent_a(s)}, {"BLayoutInfo", &s.kind->b, extent_b(s)}, {"CLayoutInfo", &s.kind->c, extent_c(s)}})
         if (woven(*side))
             for (int64_t value : {e.b, e.s, e.n, e.g, e.d})
-                if (value <= 0) return no(name, value, "positive: what SetALayout, SetBLayout and SetCLayout of the tiling give");
+                if (value <= 0) return no(name, value, "> 0 (SetALayout, SetBLayout, SetCLayout)");
     int64_t most = std::max(call.batch_a, call.batch_b), least = std::min(call.batch_a, call.batch_b);
-    if (least <= 0 || most % least) return no("batchA, batchB", least, "positive, and a divisor of the other");
+    if (least <= 0 || most % least) return no("batchA, batchB", least, "> 0, max % min == 0");
     return true;
 }
 
@@ -76,7 +76,7 @@ template <typename Give> void each(MatmulState& s, const Crew& crew, const Matmu
     const MatmulKind& kind = *s.kind;
     int64_t a_alone = call.stride_a ? call.stride_a : elements_alone(kind.a, s.a.trans ? s.single_k : s.single_m, s.a.trans ? s.single_m : s.single_k);
     int64_t b_alone = call.stride_b ? call.stride_b : elements_alone(kind.b, s.b.trans ? s.single_n : s.single_k, s.b.trans ? s.single_k : s.single_n);
-    Drain plain = drain_of(s, nullptr, call.atomic, true, s.single_m, s.single_n, true);
+    Drain plain = drain_of(s, nullptr, atomic_of(crew, call.atomic), true, s.single_m, s.single_n, true);
     int64_t c_alone = plain.fractals ? parts(s.single_n, plain.c0) * plain.ld * plain.c0 : s.single_m * plain.ld;
     if (is_format(kind.c, CubeFormat::ND_ALIGN)) ec.d = up(ec.d, 32 / size_of(kind.c.type));
     bool by_axes = call.batch_a != call.batch_b && woven(kind.a) && woven(kind.b);
@@ -109,6 +109,7 @@ void matmul_batch(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
     Crew crew = crew_of(s, here);
     if (!crew || !vetted(s, crew, "IterateBatch", here) || !plausible(s, crew, call, here)) return;
     send(crew);
+    s.waiting = !call.sync && call.wait;
     batch_to_gm(s, crew, call, 0, to, here);
     if (call.sync) go_on(s, crew);
     s.at = -1;
@@ -147,6 +148,7 @@ void matmul_n_batch(MatmulState& s, const MatmulCall& call, Here here) {
     if (!crew || !vetted(s, crew, "IterateNBatch", here) || !plausible(s, crew, call, here)) return;
     if (!s.workspace.ptr) return crew.caller->report("matmul-workspace", true, here, Numbers());
     send(crew);
+    s.waiting = !call.sync && call.wait;
     for (int64_t loop = 0; loop < call.loops; loop++) batch_to_gm(s, crew, call, loop, s.workspace, here);
     s.fetched = 0;
     if (call.sync) go_on(s, crew);

@@ -47,15 +47,25 @@ void book_reads(const Ready& r, const Crew& crew, Here here) {
 void book_gm_rows(Core& c, const Core::Ticket* t, const Drain& d, int64_t rows, int64_t cols, Here here) {
     auto note = [&](const uint8_t* p, int64_t elements) {
         uint64_t bytes = uint64_t(elements) * size_of(d.type);
-        if (d.atomic) return;
         if (t) c.book_gm(*t, p, bytes, true);
-        else c.note_gm_write(uint64_t(p), uint64_t(p) + bytes, here);
+        else c.note_gm_write(uint64_t(p), uint64_t(p) + bytes, here, d.atomic);
     };
+    AtomicMode before = c.registers.atomic;
+    c.registers.atomic.op = Atomic(d.atomic);
     if (d.fractals)
         for (int64_t col = 0; col < cols; col += d.c0) note(d.at(0, col), rows * d.c0);
     else if (d.ld == cols) note(d.to, rows * cols);
     else
         for (int64_t row = 0; row < rows; row++) note(d.at(row, 0), std::max(cols, d.padded));
+    c.registers.atomic = before;
+}
+
+// A cube core's own stores go by its register, which a call that stores atomically leaves cleared.
+uint8_t atomic_of(const Crew& crew, uint8_t asked) {
+    if (crew.caller != crew.cube) return asked;
+    uint8_t before = uint8_t(crew.cube->registers.atomic.op);
+    if (asked) crew.cube->registers.atomic = {};
+    return asked ? asked : before;
 }
 
 static int64_t line_of_c(const MatmulState& s) {
@@ -130,6 +140,7 @@ void send(const Crew& crew) {
     Clock sent = me.known[int(Pipe::MTE3)];
     sent.seen[int(Pipe::MTE3)] = me.issued[int(Pipe::MTE3)];
     me.late.settle(sent);
+    crew.cube->join_all();  // and the cube core has done what it was asked before
 }
 
 // The library copies into UB by MTE2 and lets the vector unit wait for it.

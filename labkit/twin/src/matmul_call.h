@@ -24,6 +24,7 @@ Drain drain_of(const MatmulState&, uint8_t* to, uint8_t atomic, bool packed, int
 void send(const Crew&);                                      // before an AIV's call
 void book_reads(const Ready&, const Crew&, Here);
 void book_gm_rows(Core&, const Core::Ticket*, const Drain&, int64_t rows, int64_t cols, Here);
+uint8_t atomic_of(const Crew&, uint8_t asked);
 Core::Ticket out_ticket(Core& cube, Here);
 CubeWork work_of(const MatmulState&, const Ready&);
 void pass_time(MatmulState&, const Crew&, const CubeWork&, Here);

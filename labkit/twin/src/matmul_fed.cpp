@@ -2,18 +2,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "errand.h"
 #include "matmul_call.h"
 
 namespace twin {
 
 namespace {
-
-// While a callback runs, the cube core is the one that plays.
-struct OnCore {
-    Core* before;
-    explicit OnCore(Core* c) : before(core) { core = c; }
-    ~OnCore() { core = before; }
-};
 
 // A tile of A or B in L1: `tall` x `wide` as stored, at `loc`.
 struct Tile {
@@ -80,7 +74,7 @@ void multiply_fed(MatmulState& s, const Crew& crew, const Ready& r, const Block&
     Feed a(s.kind->copy_a, s.a, s.kind->a, step_m * t.baseM, step_ka * t.baseK, t.depthA1 / (step_m * step_ka), at);
     Feed bb(s.kind->copy_b, s.b, s.kind->b, step_kb * t.baseK, step_n * t.baseN, t.depthB1 / (step_n * step_kb), s.kind->copy_a ? a.end() : at);
     if ((s.kind->copy_b ? bb.end() : a.end()) > chip.size[int(Mem::L1)]) {
-        crew.caller->report("matmul-tiling", true, here, Numbers().add("field", "depthA1, depthB1: tiles in L1, bytes").add("value", bb.end()).add("limit", "what L1 has left, 512 KB at most"));
+        crew.caller->report("matmul-tiling", true, here, Numbers().add("field", "depthA1 * baseM * baseK + depthB1 * baseN * baseK").add("value", bb.end()).add("limit", "<= 524288 (L1)"));
         return;
     }
     Product bias_only = p;

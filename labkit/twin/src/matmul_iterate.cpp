@@ -31,7 +31,7 @@ void compute_block(MatmulState& s, const Crew& crew, const Ready& r, const Block
 
 void store_block(const MatmulState& s, const Crew& crew, const Ready& r, const Block& b, const MatmulCall& call, Gm to, Here here) {
     bool packed = call.sequential;
-    Drain d = drain_of(s, to.ptr, call.atomic, packed, b.rows, b.cols, b.c0 + b.cols >= s.single_n);
+    Drain d = drain_of(s, to.ptr, atomic_of(crew, call.atomic), packed, b.rows, b.cols, b.c0 + b.cols >= s.single_n);
     if (!packed) d.to = d.at(b.r0, b.c0);
     Gm place = to;
     place.ptr = d.to;
@@ -39,7 +39,7 @@ void store_block(const MatmulState& s, const Crew& crew, const Ready& r, const B
     if (!crew.caller->gm_usable(place, uint64_t(d.extent(b.rows, b.cols)), true, here, true)) return;
     if (s.kind->copy_out) return store_by_kernel(s, crew, b, d, here);
     if (s.kind->client) {
-        if (crew.twice && call.atomic) return;
+        if (crew.twice && d.atomic) return;
         if (!crew.twice) book_gm_rows(*crew.caller, nullptr, d, b.rows, b.cols, here);
         return r.p.drain(s.scratch.data, b.cols, b.rows, b.cols, b.c0, d);
     }

@@ -1,8 +1,6 @@
 // What the cube and the fixed-function pipe do with a block: sums, bias, conversion, layout.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <mutex>
 
 #include "fixpipe.h"
 #include "math.h"
@@ -24,15 +22,11 @@ void put(const Drain& d, int64_t row, int64_t cols, const uint8_t* line) {
     uint32_t size = size_of(d.type);
     auto piece = [&](int64_t c, int64_t n) {
         uint8_t* to = d.at(row, c);
-        if (d.atomic) combine(d.atomic, d.type, to, line + c * size, size_t(n));
+        if (d.atomic) atomic_store({Atomic(d.atomic), d.type}, to, line + c * size, size_t(n) * size);
         else std::memcpy(to, line + c * size, size_t(n) * size);
     };
     if (!d.fractals) return piece(0, std::max(cols, d.padded));
     for (int64_t c = 0; c < cols; c += d.c0) piece(c, d.c0);  // a fractal is always written as a whole
-}
-
-template <typename T> void combine_plain(uint8_t op, T* d, const T* s, size_t n) {
-    for (size_t i = 0; i < n; i++) d[i] = op == 1 ? T(d[i] + s[i]) : op == 2 ? std::max(d[i], s[i]) : std::min(d[i], s[i]);
 }
 
 }  // namespace
@@ -56,22 +50,6 @@ View part_of(const View& v, int64_t r, int64_t c, int64_t rows, int64_t cols, st
     spare.resize(flat.size() * 4);
     std::memcpy(spare.data(), flat.data(), spare.size());
     return View::rows(spare.data(), Dt::F32, cols);
-}
-
-void combine(uint8_t op, Dt t, void* d, const void* s, size_t n) {
-    static std::mutex one_at_a_time;
-    std::lock_guard<std::mutex> hold(one_at_a_time);
-    switch (t) {
-        case Dt::F32: return combine_plain(op, static_cast<float*>(d), static_cast<const float*>(s), n);
-        case Dt::I32: return combine_plain(op, static_cast<int32_t*>(d), static_cast<const int32_t*>(s), n);
-        case Dt::I8: return combine_plain(op, static_cast<int8_t*>(d), static_cast<const int8_t*>(s), n);
-        default: break;
-    }
-    std::vector<float> a(n), b(n);
-    widen(t, d, 0, int64_t(n), a.data());
-    widen(t, s, 0, int64_t(n), b.data());
-    combine_plain(op, a.data(), b.data(), n);
-    math::cast(t, Dt::F32, Round::Rint, d, a.data(), n);
 }
 
 void Product::multiply(int64_t r0, int64_t rows, int64_t c0, int64_t cols, int64_t k0, int64_t depth, void* acc, int64_t ld, bool on) const {

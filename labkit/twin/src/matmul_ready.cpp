@@ -37,9 +37,9 @@ bool vetted(const MatmulState& s, const Crew& crew, const char* call, Here here)
         me.report("matmul-empty", true, here, Numbers().add("call", call).add("what", what));
         return false;
     };
-    if (!s.ready) return missing("the tiling (REGIST_MATMUL_OBJ or Init)");
-    if (s.a.in == In::Nothing) return missing("A (SetTensorA)");
-    if (s.b.in == In::Nothing) return missing("B (SetTensorB)");
+    if (!s.ready) return missing("REGIST_MATMUL_OBJ / Init");
+    if (s.a.in == In::Nothing) return missing("SetTensorA");
+    if (s.b.in == In::Nothing) return missing("SetTensorB");
     const auto& t = s.tiling;
     bool fine = true;
     auto check = [&](bool ok, const char* field, int64_t value, const char* limit) {
@@ -48,13 +48,13 @@ bool vetted(const MatmulState& s, const Crew& crew, const char* call, Here here)
         fine = false;
     };
     for (auto [field, value] : {std::pair<const char*, int32_t>{"baseM", t.baseM}, {"baseN", t.baseN}, {"baseK", t.baseK}})
-        check(value > 0 && value % 8 == 0, field, value, "a positive multiple of the fractal's side, 16");
+        check(value > 0 && value % 8 == 0, field, value, "> 0, % 16 == 0");
     for (auto [field, value] : {std::pair<const char*, int32_t>{"singleCoreM", s.single_m}, {"singleCoreN", s.single_n}, {"singleCoreK", s.single_k}, {"M", s.m}, {"N", s.n}, {"Ka", s.ka}, {"Kb", s.kb}})
-        check(value > 0, field, value, "positive");
+        check(value > 0, field, value, "> 0");
     int64_t a1 = int64_t(t.baseM) * t.baseK * bits_of(s.kind->a) / 8, b1 = int64_t(t.baseN) * t.baseK * bits_of(s.kind->b) / 8;
-    check(a1 <= chip.size[int(Mem::L0A)], "baseM * baseK in bytes", a1, "what L0A holds, 64 KB");
-    check(b1 <= chip.size[int(Mem::L0B)], "baseN * baseK in bytes", b1, "what L0B holds, 64 KB");
-    check(int64_t(t.baseM) * t.baseN * 4 <= chip.size[int(Mem::L0C)], "baseM * baseN * 4", int64_t(t.baseM) * t.baseN * 4, "what L0C holds, 128 KB");
+    check(a1 <= chip.size[int(Mem::L0A)], "baseM * baseK * sizeof(A)", a1, "<= 65536 (L0A)");
+    check(b1 <= chip.size[int(Mem::L0B)], "baseN * baseK * sizeof(B)", b1, "<= 65536 (L0B)");
+    check(int64_t(t.baseM) * t.baseN * 4 <= chip.size[int(Mem::L0C)], "baseM * baseN * 4", int64_t(t.baseM) * t.baseN * 4, "<= 131072 (L0C)");
     return fine;
 }
 
@@ -161,7 +161,7 @@ bool place_scales(MatmulState& s, const Crew& crew, Product& out, Here here) {
     out.scales = nullptr;
     if (!needed || !s.quant_vector) return true;
     Placed p;
-    out.scales = reinterpret_cast<const uint64_t*>(reach(s.quant, crew, 0, s.single_n * 8, "the quantisation parameters", p, here));
+    out.scales = reinterpret_cast<const uint64_t*>(reach(s.quant, crew, 0, s.single_n * 8, "SetQuantVector", p, here));
     return out.scales != nullptr;
 }
 

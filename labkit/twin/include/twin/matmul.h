@@ -3,6 +3,7 @@
 // MatmulImpl computes on the cube core that calls it. Matmul is the same where ASCENDC_CUBE_ONLY is defined; otherwise it
 // is called on the AIV and the AIC of its block does the work.
 #pragma once
+#include "twin/atomic.h"
 #include "twin/matmul_types.h"
 #include "twin/pipe.h"
 
@@ -109,18 +110,20 @@ public:
         c.partial_sum = enPartialSum;
         return ::twin::matmul_iterate(s_, c, localCmatrix.loc_, here);
     }
+    template <bool sync = true> void IterateAll(const GlobalTensor<DstT>& gm, TWIN_HERE) { ::twin::matmul_all(s_, call<sync>(), gm.gm_, here); }
     template <bool sync = true>
-    void IterateAll(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0, bool enSequentialWrite = false, bool waitIterateAll = false, bool fakeMsg = false, TWIN_HERE) {
-        ::twin::MatmulCall c = call<sync>(enAtomic, enSequentialWrite);
+    void IterateAll(const GlobalTensor<DstT>& gm, uint8_t enAtomic, bool enSequentialWrite = false, bool waitIterateAll = false, bool fakeMsg = false, TWIN_HERE) {
+        ::twin::MatmulCall c = in_order<sync>(enAtomic, enSequentialWrite);
         c.wait = waitIterateAll;
         c.fake = fakeMsg;
         ::twin::matmul_all(s_, c, gm.gm_, here);
     }
-    template <bool sync = true> void IterateAll(const LocalTensor<DstT>& ubCmatrix, uint8_t enAtomic = 0, TWIN_HERE) {
-        ::twin::matmul_all(s_, call<sync>(enAtomic), ubCmatrix.loc_, here);
+    template <bool sync = true> void IterateAll(const LocalTensor<DstT>& localC, uint8_t = 0, TWIN_HERE) {
+        ::twin::matmul_all(s_, call<sync>(), localC.loc_, here);
     }
-    template <bool sync = true> void GetTensorC(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0, bool enSequentialWrite = false, TWIN_HERE) {
-        ::twin::matmul_get(s_, call<sync>(enAtomic, enSequentialWrite), gm.gm_, here);
+    template <bool sync = true> void GetTensorC(const GlobalTensor<DstT>& gm, TWIN_HERE) { ::twin::matmul_get(s_, call<sync>(), gm.gm_, here); }
+    template <bool sync = true> void GetTensorC(const GlobalTensor<DstT>& gm, uint8_t enAtomic, bool enSequentialWrite = false, TWIN_HERE) {
+        ::twin::matmul_get(s_, in_order<sync>(enAtomic, enSequentialWrite), gm.gm_, here);
     }
     template <bool sync = true, bool doPad = false>
     void GetTensorC(const LocalTensor<DstT>& co2Local, uint8_t enAtomic = 0, bool enSequentialWrite = false, uint32_t = 0, uint32_t = 0, uint32_t = 0, uint32_t = 0, TWIN_HERE) {
@@ -129,7 +132,7 @@ public:
     }
     template <bool sync = true>
     void GetTensorC(const GlobalTensor<DstT>& gm, const LocalTensor<DstT>& co2Local, uint8_t enAtomic = 0, bool enSequentialWrite = false, TWIN_HERE) {
-        ::twin::matmul_get(s_, call<sync>(enAtomic, enSequentialWrite), gm.gm_, here);
+        ::twin::matmul_get(s_, in_order<sync>(enAtomic, enSequentialWrite), gm.gm_, here);
         ::twin::matmul_get(s_, call<sync>(0, true), co2Local.loc_, here);
     }
     template <bool sync = true> GlobalTensor<DstT> GetTensorC(uint8_t enAtomic = 0, bool enSequentialWrite = false, TWIN_HERE) {
@@ -152,6 +155,10 @@ protected:
         c.atomic = atomic;
         c.sequential = sequential;
         return c;
+    }
+    template <bool sync> static ::twin::MatmulCall in_order(uint8_t atomic, bool sequential) {  // may store atomically
+        static_cast<void>(&::twin::InOrder<0>::known);
+        return call<sync>(atomic, sequential);
     }
     static GlobalTensor<DstT> tensor(const ::twin::Gm& gm) {
         GlobalTensor<DstT> t;
@@ -189,16 +196,16 @@ public:
     }
     void SetNBatchOutNum(int32_t nBatchOutNum) { this->s_.batch_out = nBatchOutNum; }
     void IterateBatch(const GlobalTensor<DstT>& gm, bool enPartialSum, uint8_t enAtomic, bool enSequentialWrite, const uint32_t matrixStrideA = 0,
-                      const uint32_t matrixStrideB = 0, const uint32_t matrixStrideC = 0, TWIN_HERE) {
+                      const uint32_t matrixStrideB = 0, const uint32_t = 0, TWIN_HERE) {
         ::twin::matmul_batch(this->s_, batches(enPartialSum, enAtomic, enSequentialWrite, matrixStrideA, matrixStrideB), gm.gm_, here);
     }
     void IterateBatch(const LocalTensor<DstT>& ubCmatrix, bool enPartialSum, uint8_t enAtomic, bool enSequentialWrite, const uint32_t matrixStrideA = 0,
-                      const uint32_t matrixStrideB = 0, const uint32_t matrixStrideC = 0, TWIN_HERE) {
+                      const uint32_t matrixStrideB = 0, const uint32_t = 0, TWIN_HERE) {
         ::twin::matmul_batch(this->s_, batches(enPartialSum, enAtomic, enSequentialWrite, matrixStrideA, matrixStrideB), ubCmatrix.loc_, here);
     }
 private:
     ::twin::MatmulCall batches(bool partial, uint8_t atomic, bool sequential, uint32_t strideA, uint32_t strideB) {
-        ::twin::MatmulCall c = Base::template call<true>(atomic, sequential);
+        ::twin::MatmulCall c = Base::template in_order<true>(atomic, sequential);
         c.partial_sum = partial;
         c.batch_a = uint32_t(this->s_.batch_a);
         c.batch_b = uint32_t(this->s_.batch_b);
@@ -217,31 +224,39 @@ public:
     using DstT = typename C_TYPE::T;
     template <bool sync = true, bool waitIterateBatch = false>
     void IterateBatch(const GlobalTensor<DstT>& gm, uint32_t batchA, uint32_t batchB, bool enSequentialWrite, const uint32_t matrixStrideA = 0, const uint32_t matrixStrideB = 0,
-                      const uint32_t matrixStrideC = 0, const bool enPartialSum = false, const uint8_t enAtomic = 0, TWIN_HERE) {
-        ::twin::MatmulCall c = batches<sync>(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB, enPartialSum, enAtomic);
+                      const uint32_t = 0, TWIN_HERE) {
+        ::twin::MatmulCall c = batches<sync>(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB);
         c.wait = waitIterateBatch;
+        ::twin::matmul_batch(this->s_, c, gm.gm_, here);
+    }
+    template <bool sync = true, bool waitIterateBatch = false>
+    void IterateBatch(const GlobalTensor<DstT>& gm, uint32_t batchA, uint32_t batchB, bool enSequentialWrite, const uint32_t matrixStrideA, const uint32_t matrixStrideB, const uint32_t,
+                      const bool enPartialSum, const uint8_t enAtomic = 0, TWIN_HERE) {
+        ::twin::MatmulCall c = batches<sync>(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB, enPartialSum);
+        c.wait = waitIterateBatch;
+        c.atomic = Base::template in_order<sync>(enAtomic, false).atomic;
         ::twin::matmul_batch(this->s_, c, gm.gm_, here);
     }
     template <bool sync = true>
     void IterateBatch(const LocalTensor<DstT>& ubCmatrix, uint32_t batchA, uint32_t batchB, bool enSequentialWrite, const uint32_t matrixStrideA = 0, const uint32_t matrixStrideB = 0,
-                      const uint32_t matrixStrideC = 0, const bool enPartialSum = false, const uint8_t enAtomic = 0, TWIN_HERE) {
+                      const uint32_t = 0, const bool enPartialSum = false, const uint8_t = 0, TWIN_HERE) {
         static_assert(sync, "IterateBatch into local memory is synchronous: leave `sync` true");
-        ::twin::matmul_batch(this->s_, batches<sync>(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB, enPartialSum, enAtomic), ubCmatrix.loc_, here);
+        ::twin::matmul_batch(this->s_, batches<sync>(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB, enPartialSum), ubCmatrix.loc_, here);
     }
     template <bool sync = true, bool waitIterateBatch = false>
     void IterateNBatch(const uint32_t batchLoop, uint32_t batchA, uint32_t batchB, bool enSequentialWrite, const uint32_t matrixStrideA = 0, const uint32_t matrixStrideB = 0,
-                       const uint32_t matrixStrideC = 0, const bool enPartialSum = false, const uint8_t enAtomic = 0, TWIN_HERE) {
+                       const uint32_t = 0, const bool enPartialSum = false, const uint8_t = 0, TWIN_HERE) {
         static_assert(ToMatmulConfig(MM_CFG).isNBatch, "IterateNBatch needs a configuration with isNBatch: GetNormalConfig(false, true) or MatmulBatchParams{true, ...}");
-        ::twin::MatmulCall c = batches<sync>(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB, enPartialSum, enAtomic);
+        ::twin::MatmulCall c = batches<sync>(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB, enPartialSum);
         c.loops = batchLoop;
         c.wait = waitIterateBatch;
         ::twin::matmul_n_batch(this->s_, c, here);
     }
     template <bool sync = true> GlobalTensor<DstT> GetBatchTensorC(uint32_t batchA, uint32_t batchB, bool enSequentialWrite = false, TWIN_HERE) {
-        return Base::tensor(::twin::matmul_get_batch(this->s_, batches<sync>(batchA, batchB, enSequentialWrite, 0, 0, false, 0), here));
+        return Base::tensor(::twin::matmul_get_batch(this->s_, batches<sync>(batchA, batchB, enSequentialWrite, 0, 0), here));
     }
     template <bool sync = true> void GetBatchTensorC(const LocalTensor<DstT>& c, uint32_t batchA, uint32_t batchB, bool enSequentialWrite = false, TWIN_HERE) {
-        ::twin::matmul_get_batch(this->s_, batches<sync>(batchA, batchB, enSequentialWrite, 0, 0, false, 0), c.loc_, here);
+        ::twin::matmul_get_batch(this->s_, batches<sync>(batchA, batchB, enSequentialWrite, 0, 0), c.loc_, here);
     }
     template <bool sync = true> GlobalTensor<DstT> GetBatchC(uint32_t batchA, uint32_t batchB, bool enSequentialWrite = false, TWIN_HERE) {
         return GetBatchTensorC<sync>(batchA, batchB, enSequentialWrite, here);
@@ -250,8 +265,8 @@ public:
         GetBatchTensorC<sync>(c, batchA, batchB, enSequentialWrite, here);
     }
 private:
-    template <bool sync> static ::twin::MatmulCall batches(uint32_t a, uint32_t b, bool sequential, uint32_t strideA, uint32_t strideB, bool partial, uint8_t atomic) {
-        ::twin::MatmulCall c = Base::template call<sync>(atomic, sequential);
+    template <bool sync> static ::twin::MatmulCall batches(uint32_t a, uint32_t b, bool sequential, uint32_t strideA, uint32_t strideB, bool partial = false) {
+        ::twin::MatmulCall c = Base::template call<sync>(0, sequential);
         c.partial_sum = partial;
         c.batch_a = a;
         c.batch_b = b;

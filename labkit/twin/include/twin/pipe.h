@@ -37,6 +37,7 @@ public:
     int id_ = -1;
 };
 
+template <TPosition pos, int32_t depth = 1, auto mask = 0> using TSCM = TQueBind<pos, TPosition::TSCM, depth, mask>;
 template <TPosition pos, int32_t depth, auto mask = 0> class TQue : public TQueBind<pos, pos, depth, mask> {};
 
 template <TPosition pos = TPosition::VECCALC> class TBuf {
