@@ -27,7 +27,6 @@
 #include "twin/data_type.h"
 #include "twin/tiling.h"
 #include "twin/registers.h"
-#include "twin/workspace.h"
 #include "twin/adv.h"
 #include "twin/topk.h"
 #include "twin/layout.h"

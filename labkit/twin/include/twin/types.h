@@ -14,6 +14,7 @@
 #define __vector__
 #define __cube__
 #define __mix__(cube, vector)
+#define __kfc_workspace__
 #define __schedmode__(mode)
 #define __gm__
 #define __ubuf__
