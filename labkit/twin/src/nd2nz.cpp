@@ -1,26 +1,19 @@
 // DataCopy with Nd2NzParams: rows in GM become columns of 32-byte blocks in L1.
 #include <cstring>
 
-<<<<<<< HEAD
 #include "copy.h"
-=======
 #include "errand.h"
->>>>>>> 33bfbe6 (Twin: Matmul objects take TSCM, atomic stores and answers to asynchronous calls; findings with a broken kernel each)
 #include "twin/load.h"
 
 namespace twin {
 
 void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz& p, Here here) {
-<<<<<<< HEAD
-    if (!p.nds || !p.rows || !p.cols) return;
-    if (!placed(d, {Mem::L1}, "DataCopy with Nd2NzParams", "dst", here)) return core->refuse(d, d.bytes);
-=======
     if (Core* keeper = keeper_of(d)) {
         Errand errand(keeper, d);
         return copy_nd2nz(elem, d, s, p, here);
     }
-    if (!placed(d, {Mem::L1}, "DataCopy with Nd2NzParams", "dst", here) || !p.nds || !p.rows || !p.cols) return;
->>>>>>> 33bfbe6 (Twin: Matmul objects take TSCM, atomic stores and answers to asynchronous calls; findings with a broken kernel each)
+    if (!p.nds || !p.rows || !p.cols) return;
+    if (!placed(d, {Mem::L1}, "DataCopy with Nd2NzParams", "dst", here)) return core->refuse(d, d.bytes);
     uint32_t row = p.cols * elem, lines = (row + 31) / 32;
     uint64_t src_row = p.src_row * elem, src_matrix = p.src_matrix * elem, dst_matrix = p.dst_matrix * elem;
     uint64_t column = (p.rows - 1) * uint64_t(p.dst_row) * 32 + 32, writes = (p.nds - 1) * dst_matrix + (lines - 1) * uint64_t(p.dst_col) * 32 + column;
