@@ -32,7 +32,8 @@ from .process import TooSlow, Workers, c_locale
 
 __all__ = ["KERNEL_FLAGS", "ToolError", "build", "compile_kernel", "cpu_key", "cxx_version", "find_cxx", "prune"]
 
-KERNEL_FLAGS = ("-O1", "-std=c++17", "-g1")
+# hidden: a kernel called fmax is not the C library's, for whoever calls either
+KERNEL_FLAGS = ("-O1", "-std=c++17", "-g1", "-fvisibility=hidden")
 TIMEOUT_S = 900.0  # one translation unit; a template that never ends must not hang a notebook
 _FORMAT = "2"      # part of every key: raise it when the layout of an entry changes
 _LAUNCHERS = ("ccache", "sccache", "distcc")
@@ -89,6 +90,11 @@ def cpu_key() -> str:
     except OSError:
         pass
     return f"{platform.machine()}-{hashlib.sha256(features.encode()).hexdigest()[:12]}"
+
+
+def no_builtins(names: Iterable[str]) -> list[str]:
+    """Flags under which functions of these names are the learner's: a kernel may be called asinh or fmax."""
+    return [f"-fno-builtin-{name}" for name in sorted(names)]
 
 
 def _message_flags(cxx: str) -> list[str]:

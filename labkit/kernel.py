@@ -128,7 +128,7 @@ class Kernel:
         around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
         key = int(self.defines.get("TILING_KEY_VAR", self.tiling_key))
         self.crew = source.crew(self.signature, around + "\n" + self.text, key)
-        words = [f"-D{name}={value}" for name, value in self.defines.items()]
+        words = [f"-D{name}={value}" for name, value in self.defines.items()] + compiler.no_builtins([self.signature.name])
         lowered = source.lower(self.text, self.filename, entries, around)
 
         def library(*flags: str) -> Path:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import labkit
-from labkit import paths
+from labkit import paths, source
 from labkit.includes import text_of
 from labkit.record import LaunchRecord
 
@@ -48,7 +48,9 @@ class Tiling:
 
 @dataclass
 class Result:
+    """outputs, inputs: tensors on the CPU, the inputs as the kernel left them."""
     outputs: list
+    inputs: list
     record: LaunchRecord
     tiling: Tiling
 
@@ -76,7 +78,7 @@ class Project:
         device.install()
         groups = [list(i) if isinstance(i, (list, tuple)) else [] if i is None else [i] for i in inputs]
         made = outputs if outputs is not None else self._inferred(groups, attrs)
-        answer = self._ask(groups, made, attrs)
+        answer = self._ask("tile", groups, made, attrs)
         if "tiling" not in answer:
             raise ProjectError(f"{self.name} has no tiling function")
         told = answer["tiling"]
@@ -85,24 +87,30 @@ class Project:
         tiling = Tiling(told["blocks"], told["key"], bytes.fromhex(told["data"]), told["workspaces"])
         zeroed = [o["zeroed"] for o in self.definition["outputs"]]
         places = [(torch.zeros if z else torch.empty)(tuple(shape), dtype=dtype, device="npu") for (shape, dtype), z in zip(made, zeroed)]
-        arguments = [_on_device(g) for g in groups] + places
+        given = [_on_device(g) for g in groups]
         workspace = torch.empty(max(32, sum(tiling.workspaces)), dtype=torch.uint8, device="npu")
         k = self._kernel(groups, made, tiling)
-        record = k[tiling.blocks](*arguments, workspace, tiling.data or bytes(8))
-        return Result([p.cpu() for p in places], record, tiling)
+        names = [i["name"] for i in self.definition["inputs"]]
+        missing = len(given) + len(places) + 2 - len(k.signature.params)
+        for i, output in enumerate(self.definition["outputs"]):
+            if output["name"] in names:  # written in place; a kernel may still have a parameter for it
+                places[i] = given[names.index(output["name"])]
+        passed = places[missing:] if missing > 0 else places
+        record = k[tiling.blocks](*given, *passed, workspace, tiling.data or bytes(8))
+        return Result([p.cpu() for p in places], [g if g is None else g.cpu() for g in given], record, tiling)
 
     # ---- the host's side
 
     def _inferred(self, groups: list, attrs: dict) -> list:
         import torch
-        inferred = self._ask(groups, [], attrs).get("inferred")
+        inferred = self._ask("infer", groups, [], attrs).get("inferred")
         if not inferred:
             raise ProjectError(f"{self.name} does not say what its outputs are; give outputs=[(shape, dtype), ...]")
         first = groups[0][0].dtype
         return [(o["shape"], getattr(torch, _TYPES[o["dtype"]][0]) if o["dtype"] in _TYPES else first) for o in inferred]
 
-    def _ask(self, groups: list, outputs: list, attrs: dict) -> dict:
-        lines = [f"op {self.name}"]
+    def _ask(self, what: str, groups: list, outputs: list, attrs: dict) -> dict:
+        lines = [f"op {self.name}", what]
         for i, group in enumerate(groups):
             for t in group:
                 lines.append(f"input {i} {_number(t.dtype)} {_ND} {' '.join(map(str, t.shape))}")
@@ -124,21 +132,22 @@ class Project:
                 number = _number(dtype)
             upper = param["name"].upper()
             defines.update({f"DTYPE_{upper}": _TYPES[number][1], f"ORIG_DTYPE_{upper}": _TYPES[number][2], f"FORMAT_{upper}": "FORMAT_ND"})
-        key = tuple(sorted(defines.items()))
+        key = (tiling.key, *sorted(defines.items()))
         if key not in self._kernels:
-            text = self.kernel_file.read_text(encoding="utf-8", errors="replace")
+            text = source.without_launches(self.kernel_file.read_text(encoding="utf-8", errors="replace"))
             self._kernels[key] = labkit.kernel(
                 text=self._prelude(text) + f'#line 1 "{self.kernel_file}"\n' + text, filename=str(self.kernel_file), entry=_snake(self.name),
-                defines=defines, include_dirs=self.include_dirs, timeout=self.timeout, schedule=self.schedule)
+                defines=defines, include_dirs=self.include_dirs, tiling_key=tiling.key, timeout=self.timeout, schedule=self.schedule)
         return self._kernels[key]
 
     def _prelude(self, text: str) -> str:
         """The plain structs of the host's tiling classes, which CANN's build generates for the kernel."""
         reached = text + text_of(text, self.kernel_file.parent, self.include_dirs)
         out, classes = ['#include "kernel_operator.h"'], []
-        host = "\n".join(f.read_text(encoding="utf-8", errors="replace") for f in _files(self.folder / "op_host", (".h", ".cpp")))
+        files = [*_files(self.folder / "op_host", (".h", ".cpp")), *_files(self.folder / "op_kernel", (".h",))]
+        host = "\n".join(f.read_text(encoding="utf-8", errors="replace") for f in files)
         for name, body in plain_structs(host):
-            if not re.search(rf"\b(?:struct|class)\s+{name}\b", reached):
+            if not re.search(rf"\b(?:struct|class)\s+{name}\b|TILING_DATA_DEF\(\s*{name}\b", reached):
                 out.append(body)
         for op, name in _CLASS.findall(host):
             classes.append((op, name.rpartition("::")[2]))
@@ -207,6 +216,8 @@ def _run(tool: Path, lines: list[str]) -> dict:
         request.flush()
         done = subprocess.run([str(tool), request.name], capture_output=True, text=True, errors="replace", timeout=60)
     at = done.stdout.rfind("\n@@@")
+    if done.returncode == -11:
+        raise ProjectError("the host code crashed (SIGSEGV); where it reads an input's values, the definition must say .ValueDepend(...)")
     if done.returncode or at < 0:
         raise ProjectError(f"the host code ended with status {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
     return json.loads(done.stdout[at + 4:])

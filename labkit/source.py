@@ -18,12 +18,12 @@ from collections.abc import Iterable
 
 from .cxxkernels import KernelSignature, Param, SourceError, clean, crew, parse, symbol
 from .cxxkernels import kernels as all_kernels
-from .cxxscan import Lines, closing_angle, mask, split
+from .cxxscan import Lines, closing, closing_angle, mask, split
 from .cxxstructs import Struct, as_ctypes, encode, structs
 from .diagnostics import ENTRY_FILE
 
 __all__ = ["ENTRY_FILE", "KernelSignature", "Param", "SourceError", "Struct", "as_ctypes", "crew", "crews", "encode",
-           "lower", "lower_launches", "parse", "structs", "symbol", "unlower"]
+           "lower", "lower_launches", "parse", "structs", "symbol", "unlower", "without_launches"]
 
 # ---- lowering
 
@@ -50,6 +50,20 @@ def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "
 def lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]]) -> str:
     """`text` with its launches lowered and nothing else changed; also where a #define holds one. crews: by kernel name."""
     return _lower_launches(text, filename, crews, mask(text, directives=False))
+
+
+def without_launches(text: str) -> str:
+    """`text` with each launch turned into nothing: for a kernel that somebody else launches."""
+    masked = mask(text)
+    edits = []
+    for m in re.finditer(r"<<<", masked):
+        start, close = _callee(masked, m.start()), _launch_end(masked, m.end())
+        end = closing(masked, masked.index("(", close)) if start is not None and close is not None else -1
+        if end > 0:
+            edits.append((start, end + 1))
+    for start, end in reversed(edits):
+        text = text[:start] + "(void)0" + "\n" * text.count("\n", start, end) + text[end:]
+    return text
 
 
 def _lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]], masked: str | None = None) -> str:

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
 os.environ["PYTHONPATH"] = str(ROOT) + (":" + os.environ["PYTHONPATH"] if os.environ.get("PYTHONPATH") else "")
 
-from tests.world import Case, Outcome, course, devkit  # noqa: E402
+from tests.world import Case, Outcome, course, devkit, projects  # noqa: E402
 
 TABLE = ROOT / "data" / "world_kernels.csv"
 FIELDS = ("group", "repository", "commit", "path", "class", "result", "reason")
@@ -32,7 +32,7 @@ BARS = [("devkit", ("vector",), 75), ("devkit", ("cube", "mixed"), 50), ("course
 
 
 def all_cases(sources: Path) -> list[Case]:
-    return [*devkit.cases(sources), *course.cases(sources)]
+    return [*devkit.cases(sources), *course.cases(sources), *projects.cases(sources)]
 
 
 def table() -> dict[tuple[str, str], dict]:

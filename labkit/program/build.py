@@ -18,7 +18,7 @@ from labkit.process import Workers
 from . import sources
 from .cmakefile import Project, Target
 
-_FLAGS = ("-O1", "-std=gnu++17", "-g1", "-fPIC")
+_FLAGS = ("-O1", "-std=gnu++17", "-g1", "-fPIC", "-fvisibility=hidden")
 _HEADERS = ("cstdint", "cstdio", "cstdlib", "cstring", "string")  # what CANN's own headers bring along
 
 
@@ -79,7 +79,8 @@ def build(program: Program, *, start: bool = True) -> Path:
     units = [(s, sources.lower(t, crews, by_name)) for s, t in zip(program.sources, texts)]
     generated = [str(_headers(by_name))] if by_name else []
     kinds = [(), *([("-DTWIN_CUBE_CORE",)] if any(aic for aic, _ in crews.values()) else [])]
-    jobs = [(s, text, generated, flags) for flags in kinds for s, text in units]
+    plain = tuple(compiler.no_builtins(crews))
+    jobs = [(s, text, generated, (*flags, *plain)) for flags in kinds for s, text in units]
     with ThreadPoolExecutor(2) as pool:
         objects = list(pool.map(lambda job: _object(*job), jobs))
     return _linked(program.name, objects[:len(units)], objects[len(units):], (str(program.sources[0].path), units[0][1]), start)

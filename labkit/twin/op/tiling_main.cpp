@@ -3,7 +3,7 @@
 //
 //   tiling <request file>      writes one JSON object to standard output
 //
-// Request, a line each:   op Name | input <group> <dtype> <format> <dims...> | data <group> <hex> | output <dtype> <format>
+// Request, a line each:   op Name | infer | tile | input <group> <dtype> <format> <dims...> | data <group> <hex> | output <dtype> <format>
 // <dims...> | attr <name> <value> (values of a list separated by blanks, text as it is)
 #include <cstdio>
 #include <fstream>
@@ -19,6 +19,7 @@ struct Asked {
     std::vector<std::vector<gert::Tensor>> inputs;
     std::vector<gert::Tensor> outputs;
     std::map<std::string, std::string> attrs;
+    bool infer = false, tile = false;
 } asked;
 
 gert::Tensor tensor(std::istream& in) {
@@ -43,6 +44,10 @@ void read(const char* path) {
         in >> word;
         if (word == "op") {
             in >> asked.op;
+        } else if (word == "infer") {
+            asked.infer = true;
+        } else if (word == "tile") {
+            asked.tile = true;
         } else if (word == "input" || word == "data") {
             size_t group = 0;
             in >> group;
@@ -138,7 +143,7 @@ int main(int argc, char** argv) {
         out += ",\"op\":\"" + op->type_ + "\",\"inputs\":" + params(op->inputs_) + ",\"outputs\":" + params(op->outputs_);
         gert::OpImpl impl = gert::op_impls()[op->type_];
         gert::RuntimeAttrs attrs = attributes(*op);
-        if (!asked.inputs.empty() && asked.outputs.empty() && impl.infer_shape) {
+        if (asked.infer && impl.infer_shape && !op->outputs_.empty()) {
             gert::InferShapeContext shape;
             fill(shape, *op, attrs);
             bool ok = impl.infer_shape(&shape) == ge::GRAPH_SUCCESS;
@@ -150,7 +155,7 @@ int main(int argc, char** argv) {
                 out += (i ? "," : "") + std::string("{\"shape\":") + dims(shape.outputs_[i].shape_.GetOriginShape()) + ",\"dtype\":" + std::to_string(int(type.outputs_[i].GetDataType())) + "}";
             out += "]";
         }
-        if (!asked.outputs.empty() && impl.tiling) {
+        if (asked.tile && impl.tiling) {
             gert::TilingContext c;
             fill(c, *op, attrs);
             if (impl.new_info) c.compile_info_ = impl.new_info();

@@ -2,7 +2,9 @@
 // functions that work out shapes and tiling. The lab reads it to know in which order a kernel takes its arguments.
 #pragma once
 #include <functional>
+#include <iostream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
