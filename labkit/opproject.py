@@ -44,6 +44,7 @@ class Tiling:
     key: int
     data: bytes
     workspaces: list[int]
+    arguments: list[int] = field(default_factory=list)  # of a template kernel
 
 
 @dataclass
@@ -84,7 +85,7 @@ class Project:
         told = answer["tiling"]
         if told["status"]:
             raise ProjectError(f"the tiling function of {self.name} refused (status {told['status']:#x})")
-        tiling = Tiling(told["blocks"], told["key"], bytes.fromhex(told["data"]), told["workspaces"])
+        tiling = Tiling(told["blocks"], told["key"], bytes.fromhex(told["data"]), told["workspaces"], told["arguments"])
         zeroed = [o["zeroed"] for o in self.definition["outputs"]]
         places = [(torch.zeros if z else torch.empty)(tuple(shape), dtype=dtype, device="npu") for (shape, dtype), z in zip(made, zeroed)]
         given = [_on_device(g) for g in groups]
@@ -132,13 +133,23 @@ class Project:
                 number = _number(dtype)
             upper = param["name"].upper()
             defines.update({f"DTYPE_{upper}": _TYPES[number][1], f"ORIG_DTYPE_{upper}": _TYPES[number][2], f"FORMAT_{upper}": "FORMAT_ND"})
-        key = (tiling.key, *sorted(defines.items()))
+        key = (tiling.key, *tiling.arguments, *sorted(defines.items()))
         if key not in self._kernels:
             text = source.without_launches(self.kernel_file.read_text(encoding="utf-8", errors="replace"))
             self._kernels[key] = labkit.kernel(
-                text=self._prelude(text) + f'#line 1 "{self.kernel_file}"\n' + text, filename=str(self.kernel_file), entry=_snake(self.name),
+                text=self._prelude(text) + f'#line 1 "{self.kernel_file}"\n' + text, filename=str(self.kernel_file), entry=self._entry(text, tiling),
                 defines=defines, include_dirs=self.include_dirs, tiling_key=tiling.key, timeout=self.timeout, schedule=self.schedule)
         return self._kernels[key]
+
+    def _entry(self, text: str, tiling: Tiling) -> str:
+        """The kernel, or its instantiation with the arguments that the tiling function chose."""
+        name = _snake(self.name)
+        found = [k for k in source.parse(text, str(self.kernel_file)) if k.name == name]
+        if not found or found[0].template is None:
+            return name
+        heads = [" ".join(h.split()) for h in found[0].template.split(",")]
+        words = [_TYPES[a][1] if re.match(r"(?:typename|class)\b", h) else str(a) for h, a in zip(heads, tiling.arguments)]
+        return f"{name}<{', '.join(words)}>"
 
     def _prelude(self, text: str) -> str:
         """The plain structs of the host's tiling classes, which CANN's build generates for the kernel."""
@@ -179,10 +190,10 @@ def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: fl
     Raises ProjectError, CompileError, ToolError.
     """
     folder = Path(folder).resolve()
-    hosts = [f for f in _files(folder / "op_host", (".cpp", ".cc")) if "__global__" not in f.read_text(errors="replace")]
+    hosts = _hosts(folder / "op_host")
     if not hosts:
         raise ProjectError(f"{folder} has no op_host with C++ sources")
-    dirs = [str(folder / "op_host"), str(folder / "op_kernel"), *map(str, include_dirs)]
+    dirs = [str(folder / "op_host"), str(folder / "op_kernel"), str(folder), *map(str, include_dirs)]
     tool = _tool(hosts, dirs)
     definition = _run(tool, [f"op {op}"])
     if "op" not in definition:
@@ -191,10 +202,23 @@ def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: fl
     return Project(folder, name, _kernel_file(folder, kernel, name), tool, definition, dirs, timeout, schedule)
 
 
+def _hosts(folder: Path) -> list[Path]:
+    """The definition and the tiling; shapes alone, other chips' and other interfaces' files stay out."""
+    kept = []
+    for f in _files(folder, (".cpp", ".cc")):
+        text = f.read_text(encoding="utf-8", errors="replace")
+        parts = set(f.relative_to(folder).parts[:-1])
+        if parts & {"op_api", "op_graph", "config", "arch35", "arch38"} or f.stem.endswith(("_infershape", "_graph_infer")) or "__global__" in text:
+            continue
+        kept.append(f)
+    return kept
+
+
 def _tool(hosts: list[Path], dirs: list[str]) -> Path:
     from labkit.program import build
     main = paths.twin_dir() / "op" / "tiling_main.cpp"
-    sources = [build.Source(f, (), tuple(dirs)) for f in [*hosts, main]]
+    everything = (*dirs, str(paths.twin_dir() / "op" / "include"))
+    sources = [build.Source(f, ("TWIN_OP_HOST",), everything) for f in [*hosts, main]]
     return build.build(build.Program("tiling", sources), start=False)
 
 

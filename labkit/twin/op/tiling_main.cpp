@@ -10,6 +10,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "ascendc/host_api/tiling/template_argument.h"
 #include "register/op_def_registry.h"
 
 namespace {
@@ -172,7 +173,10 @@ int main(int argc, char** argv) {
             }
             std::string spaces;
             for (size_t n : c.workspaces_) spaces += (spaces.empty() ? "" : ",") + std::to_string(n);
-            out += ",\"tiling\":{\"status\":" + std::to_string(status) + ",\"key\":" + std::to_string(c.key_) + ",\"blocks\":" + std::to_string(c.blocks_) + ",\"data\":\"" + hex + "\",\"workspaces\":[" + spaces + "]}";
+            std::string chosen;
+            if (c.key_ >= twin_op::kChosen && c.key_ - twin_op::kChosen < twin_op::chosen().size())
+                for (int64_t v : twin_op::chosen()[c.key_ - twin_op::kChosen]) chosen += (chosen.empty() ? "" : ",") + std::to_string(v);
+            out += ",\"tiling\":{\"arguments\":[" + chosen + "],\"status\":" + std::to_string(status) + ",\"key\":" + std::to_string(c.key_ >= twin_op::kChosen ? 0 : c.key_) + ",\"blocks\":" + std::to_string(c.blocks_) + ",\"data\":\"" + hex + "\",\"workspaces\":[" + spaces + "]}";
         }
     }
     std::cout << "\n@@@" << out << "}" << std::endl;
