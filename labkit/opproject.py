@@ -28,6 +28,7 @@ _TYPES = {0: ("float32", "float", "DT_FLOAT"), 1: ("float16", "half", "DT_FLOAT1
           11: ("float64", "double", "DT_DOUBLE"), 12: ("bool", "bool", "DT_BOOL"), 27: ("bfloat16", "bfloat16_t", "DT_BF16")}
 _NUMBERS = {names[0]: number for number, names in _TYPES.items()}
 _ND = 2
+_OTHER_CHIPS = {"arch35", "arch38", "arch10", "ascend310p", "ascend950"}  # folders of sources that are not for A2/A3
 _STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\(\s*(?P<name>\w+)\s*\)(?P<body>.*?)END_TILING_DATA_DEF", re.S)
 _FIELD = re.compile(r"TILING_DATA_FIELD_DEF(?P<kind>_ARR|_STRUCT)?\s*\(\s*(?P<type>[^,()]+?)\s*,\s*(?:(?P<count>[^,()]+?)\s*,\s*)?(?P<name>\w+)\s*\)")
 _CLASS = re.compile(r"REGISTER_TILING_DATA_CLASS\(\s*(\w+)\s*,\s*([\w:]+)\s*\)")
@@ -193,7 +194,7 @@ def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: fl
     hosts = _hosts(folder / "op_host")
     if not hosts:
         raise ProjectError(f"{folder} has no op_host with C++ sources")
-    dirs = [str(folder / "op_host"), str(folder / "op_kernel"), str(folder), *map(str, include_dirs)]
+    dirs = [str(folder / "op_host"), str(folder / "op_kernel"), str(folder), str(folder.parent), *map(str, include_dirs)]
     tool = _tool(hosts, dirs)
     definition = _run(tool, [f"op {op}"])
     if "op" not in definition:
@@ -208,7 +209,7 @@ def _hosts(folder: Path) -> list[Path]:
     for f in _files(folder, (".cpp", ".cc")):
         text = f.read_text(encoding="utf-8", errors="replace")
         parts = set(f.relative_to(folder).parts[:-1])
-        if parts & {"op_api", "op_graph", "config", "arch35", "arch38"} or f.stem.endswith(("_infershape", "_graph_infer")) or "__global__" in text:
+        if parts & ({"op_api", "op_graph", "config"} | _OTHER_CHIPS) or f.stem.endswith(("_infershape", "_graph_infer")) or "__global__" in text:
             continue
         kept.append(f)
     return kept
@@ -223,7 +224,8 @@ def _tool(hosts: list[Path], dirs: list[str]) -> Path:
 
 
 def _kernel_file(folder: Path, named: str, op: str) -> Path:
-    files = [f for f in _files(folder / "op_kernel", (".cpp", ".asc", ".cce")) if "__global__" in f.read_text(errors="replace")]
+    files = [f for f in _files(folder / "op_kernel", (".cpp", ".asc", ".cce")) if "__global__" in f.read_text(errors="replace")
+             and not _OTHER_CHIPS & set(f.relative_to(folder).parts)]
     wanted = [f for f in files if f.name == (named or f"{_snake(op)}{f.suffix}")] or (files if len(files) == 1 else [])
     if not wanted:
         raise ProjectError(f"{folder.name}/op_kernel has no kernel for {op}")

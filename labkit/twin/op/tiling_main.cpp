@@ -142,6 +142,9 @@ int main(int argc, char** argv) {
     std::string out = "{\"ops\":[" + names + "]";
     if (op) {
         out += ",\"op\":\"" + op->type_ + "\",\"inputs\":" + params(op->inputs_) + ",\"outputs\":" + params(op->outputs_);
+        std::string socs;
+        for (const auto& soc : op->aicore_.socs_) socs += (socs.empty() ? "\"" : ",\"") + soc + "\"";
+        out += ",\"socs\":[" + socs + "]";
         gert::OpImpl impl = gert::op_impls()[op->type_];
         gert::RuntimeAttrs attrs = attributes(*op);
         if (asked.infer && impl.infer_shape && !op->outputs_.empty()) {

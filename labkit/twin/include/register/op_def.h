@@ -122,9 +122,11 @@ public:
     template <typename F> OpAICoreDef& SetOpSupportInfo(F) { return *this; }
     template <typename F> OpAICoreDef& SetOpSpecInfo(F) { return *this; }
     template <typename F> OpAICoreDef& SetParamGeneralize(F) { return *this; }
-    OpAICoreDef& AddConfig(const char*) { return *this; }
-    OpAICoreDef& AddConfig(const char*, const OpAICoreConfig&) { return *this; }
+    OpAICoreDef& AddConfig(const char* soc) { return socs_.push_back(soc), *this; }
+    OpAICoreDef& AddConfig(const char* soc, const OpAICoreConfig&) { return AddConfig(soc); }
+    // the lab's side
     TilingFunc tiling_ = nullptr;
+    std::vector<std::string> socs_;
 };
 
 class OpMC2Def {

@@ -1,8 +1,22 @@
 // What a tiling function is given and what it fills in. The content comes from the lab (twin/op/tiling_main.cpp).
 #pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <sstream>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
+
+#include "securec.h"
 
 #include "exe_graph/runtime/runtime_attrs.h"
 #include "exe_graph/runtime/tensor.h"
@@ -48,6 +62,24 @@ public:
         const Tensor* t = at(ir, n);
         return t ? &t->desc_ : nullptr;
     }
+    const NodeContext* GetComputeNodeInfo() const { return this; }
+    size_t GetIrInputsNum() const { return inputs_.size(); }
+    size_t GetInputsNum() const { return flat_.size(); }
+    size_t GetOutputsNum() const { return outputs_.size(); }
+    struct Instances {
+        size_t start, count;
+        size_t GetInstanceNum() const { return count; }
+        size_t GetInstanceStart() const { return start; }
+    };
+    const Instances* GetIrInputInstanceInfo(size_t ir) const { return GetInputInstanceInfo(ir); }
+    const Instances* GetInputInstanceInfo(size_t ir) const {  // how many tensors an input of the definition has
+        if (ir >= inputs_.size()) return nullptr;
+        instances_.resize(inputs_.size());
+        size_t start = 0;
+        for (size_t i = 0; i < ir; i++) start += inputs_[i].size();
+        instances_[ir] = {start, inputs_[ir].size()};
+        return &instances_[ir];
+    }
     const CompileTimeTensorDesc* GetOutputDesc(size_t i) const { return i < outputs_.size() ? &outputs_[i].desc_ : nullptr; }
     // the lab's side
     const Tensor* at(size_t ir, size_t n) const { return ir < inputs_.size() && n < inputs_[ir].size() ? &inputs_[ir][n] : nullptr; }
@@ -61,6 +93,7 @@ public:
     std::vector<std::vector<Tensor>> inputs_;
     std::vector<Tensor*> flat_;
     std::vector<Tensor> outputs_;
+    mutable std::vector<Instances> instances_;
 };
 
 class TilingContext : public NodeContext {
