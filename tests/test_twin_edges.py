@@ -40,4 +40,4 @@ def test_edge(codes, what, most, code):
         assert codes(what, most + 1) == []
         return
     code, beyond = code if isinstance(code, tuple) else (code, most + 1)
-    assert codes(what, beyond) == [code]
+    assert codes(what, beyond)[:1] == [code]  # what lies behind may be the other operand: then they overlap too

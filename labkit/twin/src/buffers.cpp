@@ -9,7 +9,7 @@ namespace twin {
 namespace {
 
 constexpr uint32_t kAlign = 32;
-constexpr int kBuffersPerPosition = 8;   // event ids of one kind on A2
+constexpr int kEvents = 8;   // of one kind on A2
 constexpr size_t kBuffersPerPipe = 64;
 const char* const kPositions[] = {"GM", "A1", "A2", "B1", "B2", "C1", "C2", "CO1", "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM", "C2PIPE2GM", "C2PIPE2LOCAL"};
 enum Pos : uint8_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, SPM, TSCM };
@@ -160,14 +160,9 @@ void pipe_end(Here here) {
 int queue_init(uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, Here here) {
     core->last = here;
     if (!num || !len) core->stop("buffer-empty", here, Numbers().add("num", unsigned(num)).add("len", len));
-    int same = num;
     size_t all = num;
-    for (auto& q : core->queues) {
-        same += q.alive && q.src == src && q.dst == dst ? q.num : 0;
-        all += q.alive ? q.num : 0;
-    }
-    if (same > kBuffersPerPosition || all > kBuffersPerPipe)
-        core->stop("queue-buffers", here, Numbers().add("position", kPositions[src]).add("count", same).add("most", kBuffersPerPosition));
+    for (auto& q : core->queues) all += q.alive ? q.num : 0;
+    if (all > kBuffersPerPipe) core->stop("queue-buffers", here, Numbers().add("position", kPositions[src]).add("count", (long long)all).add("most", int(kBuffersPerPipe)));
     uint8_t home = dst == TSCM ? dst : src;
     uint32_t addr = dst == TSCM ? take_tscm(num, rounded(len), here) : take(src, num, rounded(len), "a queue", here);
     len = uint32_t(rounded(len));
@@ -180,6 +175,20 @@ int queue_init(uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, H
     core->queues.push_back(q);
     return int(core->queues.size()) - 1;
 }
+
+namespace {
+// A buffer holds an event from EnQue to DeQue, and another from FreeTensor to the next AllocTensor: what counts is how many
+// are in use at once, not how many buffers there are.
+void check_events(const Core::Queue& mine, Core::State state, Here here) {
+    int held = 0;
+    for (auto& q : core->queues)
+        for (uint32_t i = 0; q.alive && q.producer == mine.producer && q.consumer == mine.consumer && i < q.num; i++) {
+            const auto& b = core->buffers[q.first + i];
+            held += b.state == state && b.gen > 0;
+        }
+    if (held > kEvents) core->stop("queue-buffers", here, Numbers().add("position", kPositions[mine.src]).add("count", held).add("most", kEvents));
+}
+}  // namespace
 
 Loc queue_alloc(int id, uint8_t pos, Here here) {
     Core::Queue& q = queue_at(id, here);
@@ -220,6 +229,7 @@ void queue_enque(int id, Loc l, Here here) {
     b->ready = core->known[p];
     b->ready_at = std::max({core->free_at[p], core->ready_at[p], core->scalar_now});
     q.fifo.push_back(l.buf);
+    check_events(q, Core::State::Queued, here);
 }
 
 Loc queue_deque(int id, uint8_t pos, Here here) {
@@ -250,6 +260,7 @@ void queue_free(int id, Loc l, Here here) {
     int c = int(q.consumer);
     b->idle = core->known[c];
     b->idle_at = std::max({core->free_at[c], core->ready_at[c], core->scalar_now});
+    check_events(q, Core::State::Free, here);
 }
 
 bool queue_vacant(int id) {

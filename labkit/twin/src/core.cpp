@@ -174,7 +174,7 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
     if (bytes > l.bytes || l.addr + bytes > end) {
         report("local-bounds", true, here,
                Numbers().add("what", what).add("memory", name_of(l.mem)).add("need", bytes).add("have", std::min<uint64_t>(l.bytes, l.addr < end ? end - l.addr : 0)).add("addr", l.addr));
-        return false;
+        if (l.addr + bytes > chip.size[int(l.mem)]) return false;  // else it does what it does on the device: to the neighbour
     }
     if (uint32_t off = l.addr % align) {
         report("local-align", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("off", off).add("align", align).add("halves", align / 2).add("floats", align / 4).add("down", l.addr - off).add("up", l.addr - off + align));
