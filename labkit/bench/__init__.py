@@ -28,7 +28,7 @@ class Row:
 def main(slow: bool = False, as_json: bool = False) -> list[Row]:
     """Measures and prints. slow adds torch's load_inline (about a minute) and, where installed, Triton's interpreter."""
     from labkit.bench import cost, loop, throughput
-    rows = [*throughput.rows(), *loop.rows(), *cost.rows()]
+    rows = [*throughput.rows(), throughput.matmul_row(), *loop.rows(), *cost.rows()]
     if slow:
         rows += [*throughput.triton_rows(), *loop.slow_rows()]
     if as_json:

@@ -69,6 +69,22 @@ def rows() -> list[Row]:
     return found
 
 
+def matmul_row() -> Row:
+    """The rate of a 512 x 512 x 512 half product by a Matmul object, as a part of torch's fp32 rate; all host threads each."""
+    import torch
+
+    import labkit
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(512, 512, generator=generator) for _ in range(2))
+    kernel = labkit.kernel(_KERNELS / "matmul.asc")
+    x, y, z, work = a.half().npu(), b.half().npu(), torch.zeros(512, 512).npu(), torch.zeros(1 << 20, dtype=torch.uint8).npu()
+    assert kernel[2](x, y, z, work).ok
+    torch.testing.assert_close(z.cpu(), a.half().float() @ b.half().float(), rtol=1e-3, atol=1e-3)
+    out = torch.empty(512, 512)
+    ours, theirs = alternately(lambda: kernel[2](x, y, z, work), lambda: torch.mm(a, b, out=out))
+    return Row("matmul 512: rate of torch fp32 reached", ours, theirs, theirs / ours, ">= 0.25")
+
+
 def triton_rows() -> list[Row]:
     """Twin against Triton's interpreter, per element; empty where triton is not installed."""
     os.environ.setdefault("TRITON_INTERPRET", "1")
