@@ -18,7 +18,7 @@ _TASK = re.compile(r"\bKERNEL_TASK_TYPE(?:_DEFAULT)?\s*\(\s*(?:(?P<key>[^,()]+),
 _CUBE_OBJECT = re.compile(r"\b(?:REGIST_MATMUL_OBJ\w*|MatmulImpl\s*<|Matmul\s*<|matmul_intf\.h)")
 _CUBE_WORDS = re.compile(r"\b(?:Mmad|LoadData\w*|Fixpipe|TPosition::(?:A1|A2|B1|B2|CO1|C1|C2)|QuePosition::(?:A1|A2|B1|B2|CO1)|__cbuf__|__ca__)\b")
 _VECTOR_WORDS = re.compile(r"\b(?:VECIN|VECOUT|VECCALC)\b|Hardware::UB")
-_BOTH = re.compile(r"\bASCEND_IS_(?:NOT_)?AIC\b|\bASCEND_IS_(?:NOT_)?AIV\b|\bg_coreType\b|\bMIX_AIC_1_|\b__mix__\b")
+_BOTH = re.compile(r"\bASCEND_IS_(?:NOT_)?AIC\b|\bASCEND_IS_(?:NOT_)?AIV\b|\bg_coreType\b|\b__DAV_C220_(?:CUBE|VEC)__\b|\bMIX_AIC_1_|\b__mix__\b")
 
 
 def declared(marked: list[str], mix: Crew | None, body: str, tiling_key: int | None = None) -> Crew | None:

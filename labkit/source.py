@@ -27,6 +27,7 @@ __all__ = ["ENTRY_FILE", "KernelSignature", "Param", "SourceError", "Struct", "a
 
 # ---- lowering
 
+_ATTRIBUTE = re.compile(r"\[[ \t]*(?:host[ \t]*,[ \t]*)?aicore[ \t]*\]")
 _BIND_HEAD, _BIND_TAIL = "[&](auto... twin_a) {{ {call}(twin_a...); }}, ", ")/*>>>*/"
 _LOWERED = re.compile(r'::twin::bind<\d+, \d+>\("[^"]*", \[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, |\)/\*>>>\*/', re.S)
 
@@ -38,13 +39,21 @@ def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "
     plain kernels always have one. around: the text of what the source includes, where kernels that it launches may
     stand and what tells on which cores they run. Raises SourceError as `parse` does, and for a launch that is not written right.
     """
-    text = clean(text)
+    text = without_attributes(clean(text))
     parse(text, filename)
     kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
     body = _lower_launches(text, filename, crews(text, filename, around) if "<<<" in text else {})
     end = "" if body.endswith("\n") else "\n"
     return f'#line 1 "{quoted}"\n{body}{end}' + "\n".join(_trampolines(kernels, entries, filename, text)) + "\n"
+
+
+def without_attributes(text: str) -> str:
+    """`text` with the device compiler's own attributes, [aicore] and [host, aicore], blanked: sources write `#define __aicore__ [aicore]`."""
+    found = list(_ATTRIBUTE.finditer(mask(text, directives=False))) if _ATTRIBUTE.search(text) else []
+    for m in found:
+        text = text[:m.start()] + " " * len(m[0]) + text[m.end():]
+    return text
 
 
 def lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]]) -> str:

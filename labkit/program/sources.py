@@ -50,7 +50,8 @@ def crews(texts: list[Text]) -> dict[str, tuple[int, int]]:
 
 def lower(t: Text, crews_of: dict[str, tuple[int, int]], by_name: list[str]) -> str:
     """C++ of one source file; by_name: see launched_by_name. Raises SourceError for a launch that is not written right."""
-    lowered = source.lower_launches(t.text, str(t.path), crews_of) if "<<<" in t.text else t.text
+    text = source.without_attributes(t.text)
+    lowered = source.lower_launches(text, str(t.path), crews_of) if "<<<" in text else text
     quoted = str(t.path).replace("\\", "\\\\").replace('"', '\\"')
     end = "" if lowered.endswith("\n") else "\n"
     return f'#line 1 "{quoted}"\n{lowered}{end}' + _named_entries(t, crews_of, by_name)

@@ -66,6 +66,12 @@ void copy_blocks(Loc dst, Loc src, uint32_t count, uint32_t len, uint32_t src_ga
     move(dst, src, d, r, here);
 }
 
+void copy_refused(Loc dst, Loc src, Here here) {
+    core->last = here;
+    if (core->seat.mixed && !has(core->seat.kind, src.mem)) return;
+    core->report("copy-route", true, here, Numbers().add("from", name_of(src.mem)).add("to", name_of(dst.mem)));
+}
+
 void copy_count(Loc dst, Loc src, uint64_t bytes, Here here) {
     Route r;
     if (!known_route(dst, src, r, here)) return;

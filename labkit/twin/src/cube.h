@@ -39,6 +39,9 @@ struct CubeState {
 // Does an operand lie where this instruction can reach it? Says so when it does not.
 bool placed(Loc, std::initializer_list<Mem>, const char* op, const char* what, Here);
 
+// The tensor of results. One that was never given a place says in its bits address 0 of L0C, which kernels get away with.
+Loc results(Loc, Here);
+
 // A tensor of L0 that a kernel placed itself: its declared size binds nobody, only the memory's end does. Kernels declare
 // m x n elements and multiply in whole fractals.
 inline Loc in_l0(Loc l, uint64_t need) {

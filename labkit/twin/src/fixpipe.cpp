@@ -128,7 +128,7 @@ template <typename Store> void move_out(Plan p, const uint8_t* src, Store store)
 }
 
 // The checks that both ways out share; books the sources. False: nothing is to be done.
-bool prepare(Plan& p, Dt to, Dt from, Loc s, Loc quantities, const Fix& asked, bool gm, Here here) {
+bool prepare(Plan& p, Dt to, Dt from, Loc& s, Loc quantities, const Fix& asked, bool gm, Here here) {
     CubeState& cube = core->cube_state;
     Fix f = asked;
     if (f.registers) {
@@ -141,6 +141,7 @@ bool prepare(Plan& p, Dt to, Dt from, Loc s, Loc quantities, const Fix& asked, b
     p.layout = Layout(f, to);
     p.to = to;
     p.from = from;
+    s = results(s, here);
     if (!placed(s, {Mem::L0C}, "Fixpipe", "src", here) || !has(core->seat.kind, Mem::L0C)) return has(core->seat.kind, Mem::L0C) ? false : core->usable(s, 0, false, here, "src");
     if (!plausible(f, to, from, gm, here) || !core->usable(in_l0(s, p.layout.read()), p.layout.read(), true, here, "src", 64)) return false;
     p.quantities.scalar = f.scalar;

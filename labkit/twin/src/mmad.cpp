@@ -52,8 +52,18 @@ void multiply_sparse(const MmadShape& p, const int8_t* a, const int8_t* b, const
 
 }  // namespace
 
+Loc results(Loc l, Here here) {
+    if (l.pos < kNowhere) return l;
+    if (has(core->seat.kind, Mem::L0C)) core->report("l0c-default", false, here, Numbers());
+    l.mem = Mem::L0C;
+    l.pos = uint8_t(AscendC::TPosition::CO1);
+    l.bytes = chip.size[int(Mem::L0C)];
+    return l;
+}
+
 void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape& p, Here here) {
     const char* op = p.sparse ? "MmadWithSparse" : "Mmad";
+    c = results(c, here);
     if (!placed(c, {Mem::L0C}, op, "dst", here) || !placed(a, {Mem::L0A}, op, "fm", here) || !placed(b, {Mem::L0B}, op, "filter", here) ||
         (p.start == MmadShape::Bias && !placed(bias, {Mem::BT}, op, "bias", here))) return core->refuse(c, c.bytes);
     if (!p.m || !p.n || !p.k) return;

@@ -7,6 +7,7 @@ namespace twin {
 
 // Between two memories of a core; what a block and a gap are depends on the pair (UB to UB: 32 bytes; to BT: 64; to FB: 128).
 void copy_blocks(Loc d, Loc s, uint32_t count, uint32_t len, uint32_t src_gap, uint32_t dst_gap, Here);
+void copy_refused(Loc d, Loc s, Here);
 void copy_count(Loc d, Loc s, uint64_t bytes, Here);
 
 // One dimension of a slice, in bytes where it counts elements.
@@ -102,6 +103,10 @@ template <typename T> void DataCopy(const LocalTensor<T>& dst, const LocalTensor
 }
 template <typename T> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, const DataCopyEnhancedParams&, TWIN_HERE) {
     DataCopy(dst, src, p, here);
+}
+// L0C to UB with a conversion on older chips. Kernels written for several chips have the call without making it here.
+template <typename T, typename U> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams&, const DataCopyEnhancedParams&, TWIN_HERE) {
+    ::twin::copy_refused(dst.loc_, src.loc_, here);
 }
 
 // ---- slices of up to 8 dimensions

@@ -10,6 +10,9 @@ template <uint8_t modeId, pipe_t pipe> void CrossCoreSetFlag(uint16_t flagId, TW
     ::twin::cross_set(modeId, ::twin::Pipe(pipe), flagId, here);
 }
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S> void CrossCoreWaitFlag(uint16_t flagId, TWIN_HERE) { ::twin::cross_wait(flagId, here); }
+// The names they had before.
+template <pipe_t pipe> void NotifyEvent(uint16_t flagId, TWIN_HERE) { ::twin::cross_set(2, ::twin::Pipe(pipe), flagId, here); }
+template <pipe_t pipe = PIPE_S> void WaitEvent(uint16_t flagId, TWIN_HERE) { ::twin::cross_wait(flagId, here); }
 
 template <bool isAIVOnly = true> void SyncAll(TWIN_HERE) { ::twin::sync_all(isAIVOnly, here); }
 // The form in software: gm holds 32 bytes a core, zeroed; ub as much.

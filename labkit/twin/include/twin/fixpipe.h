@@ -67,8 +67,29 @@ using FixpipeParamsM300 = FixpipeParamsV220;
 using FixpipeParamsM310 = FixpipeParamsV220;
 
 struct Nz2NdParams {
-    uint16_t ndNum = 1, srcNdStride = 0;
-    uint32_t dstNdStride = 0;
+    Nz2NdParams() {}
+    Nz2NdParams(bool enable, uint16_t nds, uint16_t srcNd, uint16_t dstNd, uint16_t n)
+        : nz2ndEn(enable), ndNum(nds), srcNdStride(srcNd), dstNdStride(dstNd), originalNSize(n) {}
+    bool nz2ndEn = false;
+    uint16_t ndNum = 1, srcNdStride = 0, dstNdStride = 0, originalNSize = 0;
+};
+struct QuantParams {
+    QuantParams() {}
+    QuantParams(QuantMode_t quant) : quantPre(quant) {}
+    QuantParams(QuantMode_t quant, uint64_t scalar) : quantPre(quant), deqScalar(scalar) {}
+    QuantMode_t quantPre = QuantMode_t::NoQuant;
+    uint64_t deqScalar = 0;
+};
+template <typename T = int32_t> struct FixpipeParams {  // the older form: bursts of fractals and the gaps between them
+    FixpipeParams() : cburstNum(1), burstLen(1) {}
+    FixpipeParams(uint16_t count, uint16_t len, uint16_t src, uint32_t dst) : cburstNum(count), burstLen(len), dstStride(dst), srcStride(src) {}
+    uint16_t cburstNum = 0, burstLen = 0;
+    uint32_t dstStride = 0;
+    uint16_t srcStride = 0;
+    QuantParams quantParams;
+    bool reluEn = false;
+    Nz2NdParams nz2ndParams;
+    uint8_t unitFlag = 0;
 };
 struct Nz2DnParams {
     uint16_t dnNum = 1, srcNzMatrixStride = 0;
@@ -126,6 +147,14 @@ inline ::twin::Fix fix(const DataCopyCO12DstParams& p) {
     f.registers = true;
     return f;
 }
+template <typename U> ::twin::Fix fix(const FixpipeParams<U>& p, uint32_t size) {  // size: of an element at the destination
+    bool rows = p.nz2ndParams.nz2ndEn;
+    uint16_t m = p.burstLen / 2;
+    FixpipeParamsV220 q(rows ? p.nz2ndParams.originalNSize : uint16_t(p.cburstNum * 16), m, uint16_t(p.srcStride * 16 + (m + 15) / 16 * 16),
+                        rows ? p.dstStride : p.dstStride + p.burstLen * size / 4, p.reluEn, p.quantParams.quantPre, int64_t(p.quantParams.deqScalar),
+                        p.nz2ndParams.ndNum, p.nz2ndParams.srcNdStride, p.nz2ndParams.dstNdStride, p.unitFlag);
+    return fix(q, rows ? CO2Layout::ROW_MAJOR : CO2Layout::NZ);
+}
 inline ::twin::Loc nowhere() { return {0, 0, 0, 0, ::twin::Mem::L1, uint8_t(TPosition::MAX)}; }
 }  // namespace detail
 
@@ -155,6 +184,26 @@ void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTe
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, cbufWorkspace.loc_, detail::fix(p, CO2Layout::NZ), here);
 }
 #undef TWIN_LEAVES
+#define TWIN_LEAVES static_assert(detail::kLeaves<T, U>, "Fixpipe on Atlas A2: float into int8_t, uint8_t, half, bfloat16_t or float; int32_t into int8_t, uint8_t, half or int32_t")
+template <typename T, typename U> void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<U>& p, TWIN_HERE) {
+    TWIN_LEAVES;
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, detail::nowhere(), detail::fix(p, sizeof(T)), here);
+}
+template <typename T, typename U, typename S>
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& cbufWorkspace, const FixpipeParams<U>& p, TWIN_HERE) {
+    TWIN_LEAVES;
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, cbufWorkspace.loc_, detail::fix(p, sizeof(T)), here);
+}
+template <typename T, typename U> void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<U>& p, TWIN_HERE) {
+    TWIN_LEAVES;
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(), detail::fix(p, sizeof(T)), here);
+}
+template <typename T, typename U, typename S>
+void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& cbufWorkspace, const FixpipeParams<U>& p, TWIN_HERE) {
+    TWIN_LEAVES;
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, cbufWorkspace.loc_, detail::fix(p, sizeof(T)), here);
+}
+#undef TWIN_LEAVES
 template <typename D, typename S, CO2Layout format> void Fixpipe(const D&, const S&, const FixpipeParamsArch3510<format>&) {
     static_assert(sizeof(D) == 0, "Fixpipe with FixpipeParamsArch3510 is not on Atlas A2 (it belongs to Ascend 950): use FixpipeParamsV220");
 }
@@ -182,6 +231,9 @@ template <typename T, bool setRelu = false> void SetFixPipeConfig(const LocalTen
 }
 inline void SetFixpipePreQuantFlag(uint64_t config) { ::twin::set_fix_scalar(config); }
 inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride) { ::twin::set_fix_rows(ndNum, srcNdStride, dstNdStride); }
+inline void SetNdParaImpl(uint64_t config) {  // the same in one word, as CANN's own headers pass it on
+    ::twin::set_fix_rows(uint16_t(config), uint16_t(config >> 16), uint32_t(config >> 32 & 0xFFFF));
+}
 template <typename T> void SetFixPipeClipRelu(T) { static_assert(sizeof(T) == 0, "SetFixPipeClipRelu is not on Atlas A2: use reluEn, or clip on the AIV"); }
 template <typename T> void SetFixPipeAddr(const LocalTensor<T>&, uint16_t) { static_assert(sizeof(T) == 0, "SetFixPipeAddr is not on Atlas A2: add the other tensor on the AIV"); }
 

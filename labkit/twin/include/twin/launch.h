@@ -17,6 +17,14 @@ template <typename Once> struct Call {
 };
 template <typename Once> const bool Call<Once>::known = know_call(typeid(Once).name(), &Call<Once>::body);
 
+// A launch takes a void* for a parameter of any pointer type.
+struct Untyped {
+    void* at;
+    template <typename T> operator T*() const { return static_cast<T*>(at); }
+};
+inline Untyped passed(void* at) { return {at}; }
+template <typename T> T passed(T value) { return value; }
+
 template <int aic, int aiv, typename F> struct Bound {  // aic, aiv: the cores of a block
     const char* name;
     F body;
@@ -24,7 +32,7 @@ template <int aic, int aiv, typename F> struct Bound {  // aic, aiv: the cores o
     void* stream;
     Here here;
     template <typename... Args> void operator()(Args... args) const {
-        auto once = [&] { body(args...); };
+        auto once = [&] { body(passed(args)...); };
         using Once = decltype(once);
         (void)Call<Once>::known;
         run_blocks(name, blocks, aic, aiv, stream, typeid(Once).name(), &once, here);

@@ -52,6 +52,17 @@ struct Nd2NzParams {
     uint16_t dstNzC0Stride = 0, dstNzNStride = 0, dstNzMatrixStride = 0;
 };
 
+struct Dn2NzParams {  // parses; the copy belongs to Ascend 950
+    Dn2NzParams() {}
+    Dn2NzParams(uint16_t dns, uint16_t n, uint32_t d, uint64_t srcMatrix, uint64_t srcD, uint16_t c0, uint16_t nStride, uint32_t matrix)
+        : dnNum(dns), nValue(n), dValue(d), srcDnMatrixStride(srcMatrix), srcDValue(srcD), dstNzC0Stride(c0), dstNzNStride(nStride), dstNzMatrixStride(matrix) {}
+    uint16_t dnNum = 0, nValue = 0;
+    uint32_t dValue = 0;
+    uint64_t srcDnMatrixStride = 0, srcDValue = 0;
+    uint16_t dstNzC0Stride = 0, dstNzNStride = 0;
+    uint32_t dstNzMatrixStride = 0;
+};
+
 struct LoadData2DParams {
     LoadData2DParams() {}
     LoadData2DParams(uint16_t start, uint8_t times, uint16_t stride, uint8_t sidIn, uint16_t gap, bool transpose, uint8_t mode)
@@ -161,6 +172,9 @@ template <typename T> void DataCopy(const LocalTensor<T>& dst, const GlobalTenso
     ::twin::copy_nd2nz(sizeof(T), dst.loc_, src.gm_,
                        {p.ndNum, p.nValue, p.dValue, p.srcNdMatrixStride, p.srcDValue, p.dstNzMatrixStride, p.dstNzC0Stride, p.dstNzNStride}, here);
 }
+template <typename T> void DataCopy(const LocalTensor<T>&, const GlobalTensor<T>&, const Dn2NzParams&) {
+    static_assert(sizeof(T) == 0, "DataCopy with Dn2NzParams is not on Atlas A2 (it belongs to Ascend 950): use Nd2NzParams and a turning LoadData");
+}
 
 // ---- LoadData 2D: L1 to L0A or L0B, GM to L1, L0A or L0B
 template <typename T> void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& p, TWIN_HERE) {
@@ -226,6 +240,10 @@ inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4], con
     ::twin::set_feature_map(l1H, l1W, padList, mode == FmatrixMode::FMATRIX_RIGHT);
 }
 template <typename T> void SetLoadDataPaddingValue(const T padValue) { ::twin::set_padding(::twin::value_of(padValue).bits); }
+// Names that CANN's own headers have behind these, and kernels call.
+inline void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) { ::twin::set_feature_map(l1H, l1W, padList, false); }
+inline void Load3DSetFMatrixBCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) { ::twin::set_feature_map(l1H, l1W, padList, true); }
+template <typename T> void Load3DSetPaddingCal(const T padValue) { SetLoadDataPaddingValue(padValue); }
 inline void SetLoadDataBoundary(uint32_t boundaryValue) { ::twin::set_load_boundary(boundaryValue); }
 inline void SetLoadDataRepeat(const LoadDataRepeatParam& p) { ::twin::set_load_repeat(p.repeatStride, p.repeatTime, p.repeatMode); }
 

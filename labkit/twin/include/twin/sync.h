@@ -36,5 +36,5 @@ template <pipe_t pipe> void PipeBarrier(TWIN_HERE) {
 
 // The raw spellings that some kernels use.
 inline void pipe_barrier(pipe_t pipe, TWIN_HERE) { ::twin::barrier(::twin::Pipe(pipe), here); }
-inline void set_flag(pipe_t from, pipe_t to, event_t id, TWIN_HERE) { ::twin::set_flag(::twin::Pipe(from), ::twin::Pipe(to), id, here); }
-inline void wait_flag(pipe_t from, pipe_t to, event_t id, TWIN_HERE) { ::twin::wait_flag(::twin::Pipe(from), ::twin::Pipe(to), id, here); }
+inline void set_flag(pipe_t from, pipe_t to, int64_t id, TWIN_HERE) { ::twin::set_flag(::twin::Pipe(from), ::twin::Pipe(to), int32_t(id), here); }
+inline void wait_flag(pipe_t from, pipe_t to, int64_t id, TWIN_HERE) { ::twin::wait_flag(::twin::Pipe(from), ::twin::Pipe(to), int32_t(id), here); }

@@ -8,6 +8,13 @@
 #define __NPU_ARCH__ 2201
 #define __CCE_AICORE__ 220
 #define __LABKIT_TWIN__ 1
+#ifdef TWIN_CUBE_CORE
+#define __DAV_C220_CUBE__ 1
+#define __DAV_CUBE__ 1
+#else
+#define __DAV_C220_VEC__ 1
+#define __DAV_VEC__ 1
+#endif
 
 #define __global__
 #define __aicore__
@@ -25,6 +32,12 @@
 #define __fbuf__
 #define GM_ADDR __gm__ uint8_t*
 
+#define __bf16 bfloat16_t
+using float32_t = float;
+extern "C" double sqrt(double) noexcept;  // the device compiler knows it without a header
+#ifndef __forceinline__
+#define __forceinline__ inline __attribute__((always_inline))
+#endif
 #ifndef likely
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
