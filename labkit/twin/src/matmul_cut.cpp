@@ -16,6 +16,8 @@ constexpr double kToL0A = 256, kToL0B = 128, kGm = 64, kFix = 64, kMmadStart = 2
 constexpr double kLine = 128, kBrokenLine = 1.2;  // rows that do not fill 128-byte lines load slower
 // Kernels that know nothing of tails are common, so an even cut may cost this much more; less where there is much to do.
 constexpr double kUnevenSingle = 0.5, kUnevenBase = 0.2, kMuch = 2e4;
+// Kernels that take a core's part for one block are common too.
+constexpr double kSeveral = 1.2, kCutInL1 = 2;
 double uneven_factor(double most, double cycles) { return 1 + most * std::min(1.0, kMuch / cycles); }
 
 struct Search {
@@ -81,13 +83,15 @@ struct Search {
         double total = longest + (c.db_l0a == 2 && c.db_l0b == 2 ? 0.1 : 0.6) * rest + (one_block ? fix : c.db_l0c == 1 ? 0.3 * fix : 0);
         bool uneven = false;
         for (int i = 0; i < 2; i++) uneven = uneven || (c.single[i] > c.base[i] && c.single[i] % c.base[i]);
-        return total * (uneven ? uneven_factor(kUnevenBase, total) : 1);
+        return total * (uneven ? uneven_factor(kUnevenBase, total) : 1) * (one_block ? 1 : kSeveral);
     }
 
     bool try_base(const Cut& single, int64_t bm, int64_t bn, Cut& best) const {
         Cut c = single;
         c.base[0] = bm;
         c.base[1] = bn;
+        bool free = t.fixed_base[0] <= 0 || t.fixed_base[1] <= 0;
+        if (t.c_room && free && bm * bn * t.c_bytes > t.c_room) return false;
         if (bm * bn * 4 > t.l0c || bn * t.bias_bytes > t.bt) return false;
         int64_t k_all = up(c.single[2], unit[2]);
         auto deepest = [&](int share) {
@@ -138,6 +142,8 @@ struct Search {
         const int64_t whole[3] = {t.m, t.n, t.k};
         bool uneven = false;
         for (int i = 0; i < 3; i++) uneven = uneven || whole[i] % found.single[i];
+        // A kernel that puts an operand into L1 itself finds it easier whole.
+        if ((t.a_l1 && found.dims[0] > 1) || (t.b_l1 && found.dims[1] > 1)) cost *= kCutInL1;
         found.cost = cost * (uneven ? uneven_factor(kUnevenSingle, cost) : 1) * (1 + 1e-4 * found.cores());  // of two equal cuts, the one with fewer cores
         if (best.cost == 0 || found.cost < best.cost) best = found;
         return true;

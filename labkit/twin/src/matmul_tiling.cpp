@@ -19,6 +19,7 @@ int bits_of(DataType t) {
         default: return 16;
     }
 }
+bool in_ub(TPosition p) { return p == TPosition::VECIN || p == TPosition::VECOUT || p == TPosition::VECCALC; }
 bool in_l1(TPosition p) { return p == TPosition::TSCM || p == TPosition::A1 || p == TPosition::B1 || p == TPosition::C1; }
 
 // Fields by name, from the plain struct to the host's class and back.
@@ -55,6 +56,7 @@ struct Cutter {
         task.b_trans = o.b_.isTrans;
         task.a_l1 = in_l1(o.a_.pos);
         task.b_l1 = in_l1(o.b_.pos);
+        task.c_room = in_ub(o.c_.pos) ? o.ub_ * 3 / 8 : 0;  // beside it the kernel keeps as much of its own, and more
         task.l1 = o.l1_;
         task.l0a = o.l0a_;
         task.l0b = o.l0b_;
