@@ -94,7 +94,9 @@ def _lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]],
         if not 1 <= count <= 3:
             raise wrong("source.launch_parts", name=" ".join(name.split()), count=count)
         words = " ".join(mask(name).split()).replace('"', "'")
-        aic, aiv = crews.get(words.partition("<")[0].rpartition("::")[2].strip(), (0, 1))
+        kinds = set(crews.values())
+        unknown = kinds.pop() if len(kinds) == 1 else (0, 1)  # launched by way of a variable
+        aic, aiv = crews.get(words.partition("<")[0].rpartition("::")[2].strip(), unknown)
         edits.append((name_at, m.end(), f'::twin::bind<{aic}, {aiv}>("{words}", ' + _BIND_HEAD.format(call=text[name_at:m.start()])))
         edits.append((close, close + 3, _BIND_TAIL))
     if macro and not edits and "<<<" not in masked:

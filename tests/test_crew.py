@@ -33,5 +33,7 @@ def test_cores_by_tiling_key_and_from_what_is_included():
 def test_a_launch_tells_the_cores():
     lowered = lower("__global__ __mix__(1, 2) void k(GM_ADDR x) {}\nvoid f(void* s) { k<<<4, nullptr, s>>>(nullptr); }\n", "a.asc")
     assert '::twin::bind<1, 2>("k"' in lowered
+    chosen = "__global__ __cube__ void k(GM_ADDR x) {}\nvoid f(void* s) { auto which = k; which<<<4, nullptr, s>>>(nullptr); }\n"
+    assert "::twin::bind<1, 0>" in lower(chosen, "a.asc")
     around = "__global__ __cube__ void g(GM_ADDR x) { }"
     assert "::twin::bind<1, 0>" in lower("__global__ __aicore__ void k(GM_ADDR x) {}\nvoid f(void* s) { g<<<4, nullptr, s>>>(nullptr); }\n", "a.asc", around=around)

@@ -16,8 +16,8 @@ constexpr double kToL0A = 256, kToL0B = 128, kGm = 64, kFix = 64, kMmadStart = 2
 constexpr double kLine = 128, kBrokenLine = 1.2;  // rows that do not fill 128-byte lines load slower
 // Kernels that know nothing of tails are common, so an even cut may cost this much more; less where there is much to do.
 constexpr double kUnevenSingle = 0.5, kUnevenBase = 0.2, kMuch = 2e4;
-// Kernels that take a core's part for one block are common too.
-constexpr double kSeveral = 1.2, kCutInL1 = 2;
+// Kernels that take a core's part for one block are common too; and those that fetch C by blocks walk one axis rather than two.
+constexpr double kSeveral = 1.2, kBothWays = 1.5, kCutInL1 = 2;
 double uneven_factor(double most, double cycles) { return 1 + most * std::min(1.0, kMuch / cycles); }
 
 struct Search {
@@ -83,7 +83,7 @@ struct Search {
         double total = longest + (c.db_l0a == 2 && c.db_l0b == 2 ? 0.1 : 0.6) * rest + (one_block ? fix : c.db_l0c == 1 ? 0.3 * fix : 0);
         bool uneven = false;
         for (int i = 0; i < 2; i++) uneven = uneven || (c.single[i] > c.base[i] && c.single[i] % c.base[i]);
-        return total * (uneven ? uneven_factor(kUnevenBase, total) : 1) * (one_block ? 1 : kSeveral);
+        return total * (uneven ? uneven_factor(kUnevenBase, total) : 1) * (one_block ? 1 : kSeveral) * (t.c_room && m_blocks > 1 && n_blocks > 1 ? kBothWays : 1);
     }
 
     bool try_base(const Cut& single, int64_t bm, int64_t bn, Cut& best) const {
@@ -101,14 +101,15 @@ struct Search {
         };
         int64_t bk = deepest(2);
         c.db_l0a = c.db_l0b = 2;
-        if (bk < unit[2]) {
+        int64_t least = std::max(unit[2], std::min(t.base_min[2], k_all));
+        if (bk < least) {
             bk = deepest(1);
             c.db_l0a = c.db_l0b = 1;
         }
         c.db_l0c = bm * bn * 8 <= t.l0c ? 2 : 1;
         for (; bk >= unit[2] && bk > 0; bk = bk / 2 / unit[2] * unit[2]) {
             c.base[2] = bk;
-            if (t.base_min[2] > 0 && bk < std::min(t.base_min[2], k_all)) return false;
+            if (bk < least) return false;
             if (!cut_l1(c)) continue;
             c.cost = cost(c);
             if (best.cost == 0 || c.cost < best.cost) best = c;

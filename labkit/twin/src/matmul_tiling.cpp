@@ -196,9 +196,11 @@ int32_t MatmulApiTilingBase::SetBatchNum(int32_t batch) { return t_.BatchNum = b
 int32_t MatmulApiTilingBase::EnableBias(bool on) { return is_bias_ = on, 0; }
 int32_t MatmulApiTilingBase::SetBias(bool on) { return is_bias_ = on, 0; }
 int32_t MatmulApiTilingBase::SetFixSplit(int32_t m, int32_t n, int32_t k) {
-    if ((m > 0 && m % 16) || (n > 0 && n % 16) || k > 0) return -1;
+    for (int32_t base : {m, n, k})
+        if (base == 0 || (base > 0 && base % 16)) return -1;
     fix_[0] = m;
     fix_[1] = n;
+    if (k > 0) base_range_[2] = {k, k};
     return 0;
 }
 int32_t MatmulApiTilingBase::SetBufferSpace(int32_t l1, int32_t l0c, int32_t ub, int32_t bt) {
