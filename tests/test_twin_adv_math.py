@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twin_adv import TORCH, agree, kernel, launch
+from twin_adv import TORCH, agree, asked, factor, kernel, launch, sizes
 
 MOST = 3000
 some = settings(max_examples=12, deadline=None)
@@ -75,6 +75,20 @@ def call(which, dtype, x, y, scalar, form=0, tmp=60000, shape=(0, 0)):
     return z.cpu(), last.cpu(), seen
 
 
+HOST = {"ExpTaylor": "Exp", "GeluInFloat": "Gelu", "FasterGelu": "Gelu", "FasterGeluV2": "Gelu", "LgammaLeft": "Lgamma", "DigammaLeft": "Digamma",
+        "ClampMax": "Clamp", "ClampMin": "Clamp", "PowerScalar": "Power", "ScalarPower": "Power"}
+
+
+def scratch(name, n, dtype, room, reuse=False):
+    """Anything between the least and the most that the host asks for."""
+    second = [1] if name == "PowerScalar" else [n, 1]
+    most, least = sizes(HOST.get(name, name), asked([1] if name == "ScalarPower" else [n, 1], second, dtype.itemsize, reuse))
+    return (least + int((most - least) * room) + 31) // 32 * 32
+
+
+rooms = st.none() | st.just(0.0) | st.floats(0, 1)  # none: without a temporary tensor
+
+
 def draw(make, seed, n, dtype):
     return torch.from_numpy(make(np.random.default_rng(seed), n)).to(dtype)
 
@@ -85,10 +99,11 @@ def test_one_operand(name, t):
     which, formula, make = ONE[name]
 
     @some
-    @given(st.integers(1, MOST) | st.sampled_from([1, 8, 64, 128, 2048]), st.integers(0, 10**6), st.booleans())
-    def check(n, seed, form):
+    @given(st.integers(1, MOST) | st.sampled_from([1, 8, 64, 128, 2048]), st.integers(0, 10**6), rooms, st.booleans())
+    def check(n, seed, room, reuse):
         x = draw(make, seed, n, TORCH[t])
-        got, _, seen = call(which, TORCH[t], x, x, 0.0, int(form))
+        tmp = scratch(name, n, TORCH[t], room or 0.0, reuse)
+        got, _, seen = call(which, TORCH[t], x, x, 0.0, int(room is None), tmp)
         assert seen.finished and not seen.findings, seen.report()
         agree(got, formula(x.double()), floor=2e-14)
 
@@ -101,11 +116,12 @@ def test_two_operands(name, t):
     which, formula, left, right = TWO[name]
 
     @some
-    @given(st.integers(1, MOST), st.integers(0, 10**6), st.integers(-24, 24), st.booleans())
-    def check(n, seed, eighths, form):
+    @given(st.integers(1, MOST), st.integers(0, 10**6), st.integers(-24, 24), rooms)
+    def check(n, seed, eighths, room):
         v = abs(eighths / 8) + 0.5 if name == "ScalarPower" else eighths / 8
         x, y = draw(left, seed, n, TORCH[t]), draw(right, seed + 1, n, TORCH[t])
-        got, _, seen = call(which, TORCH[t], x, y, v, int(form and name != "Axpy"))
+        tmp = scratch(name, n, TORCH[t], room or 0.0)
+        got, _, seen = call(which, TORCH[t], x, y, v, int(room is None and name != "Axpy"), tmp)
         assert seen.finished and not seen.findings, seen.report()
         exact = formula(x.double(), y.double(), eighths / 8)
         agree(got, exact, floor=1e-11 if name == "Axpy" else 0)
@@ -143,11 +159,12 @@ def c_pow(a: float, b: float) -> float:
 @pytest.mark.parametrize("rows", [True, False])
 def test_running_sums(t, rows):
     @some
-    @given(st.integers(1, 40), st.integers(1, 5), st.integers(0, 10**6), st.booleans())
-    def check(outer, blocks, seed, form):
+    @given(st.integers(1, 40), st.integers(1, 5), st.integers(0, 10**6), st.floats(0, 1))
+    def check(outer, blocks, seed, room):
         inner = blocks * (16 if t == "F16" else 8)
+        most, least = sizes("CumSum", asked([outer, inner], [], TORCH[t].itemsize, more=int(rows)))
         x = draw(floats(-1, 1), seed, outer * inner, TORCH[t])
-        got, last, seen = call(60 if rows else 61, TORCH[t], x, x, 0.0, tmp=80000, shape=(outer, inner))
+        got, last, seen = call(60 if rows else 61, TORCH[t], x, x, 0.0, tmp=(least + int((most - least) * room)) // 32 * 32, shape=(outer, inner))
         assert seen.finished and not seen.findings, seen.report()
         exact = torch.cumsum(x.double().view(outer, inner), 1 if rows else 0)
         agree(got, exact.flatten(), floor=1e-12)
@@ -174,6 +191,19 @@ def test_whole_powers_and_xor(which, blocks, seed, scalar):
     for got, b, e in zip(z.cpu().tolist(), base.tolist(), exponent.tolist()):
         want = b**e if e >= 0 else {1: 1, -1: -1 if e % 2 else 1}.get(b, 0)
         assert got == (want + 2**31) % 2**32 - 2**31, (b, e)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_factors_make_sizes(size):
+    """A size that the factor gives is one that the function takes: between its least and its most."""
+    for name in [*ONE, *TWO]:
+        host = HOST.get(name, name)
+        given_by = factor(host, size)
+        if given_by is None or host in ("Clamp", "Log2", "Axpy") or (host, size) == ("Lgamma", 2):
+            continue
+        nodes, extra = given_by
+        most, least = sizes(host, asked([4096, 1], [4096, 1], size))
+        assert least <= nodes * size * 4096 + extra <= most, name
 
 
 def test_more_scratch_is_faster():

@@ -9,10 +9,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twin_adv import TORCH, agree, kernel, launch
+from twin_adv import TORCH, agree, asked, kernel, launch, sizes, tiling
 
 SLOT, SLOTS = 6144, 6
 some = settings(max_examples=20, deadline=None)
+# number in tests/twin_api/adv_softmax.asc -> whose tiling; whether it updates, or is the front of a gradient
+TILINGS = {0: ("SoftMax", 0), 1: ("SoftMax", 0), 2: ("SoftmaxFlash", 0), 3: ("SoftmaxFlash", 1), 4: ("SoftmaxFlashV2", 0), 5: ("SoftmaxFlashV2", 1),
+           10: ("SoftMax", 0), 11: ("LogSoftMax", 0), 12: ("SoftmaxGrad", 0), 13: ("SoftmaxGrad", 1), 14: ("SoftmaxGrad", 1), 15: ("SoftmaxFlashV2", 1),
+           16: ("SoftMax", 0), 17: ("SoftMax", 0), 20: ("SoftmaxFlashV3", 0), 21: ("SoftmaxFlashV3", 1)}
 TYPES = {"half": (0, "F16", "F16"), "float": (1, "F32", "F32"), "mixed": (2, "F16", "F32")}
 
 
@@ -47,12 +51,17 @@ class Tile:
 
     def run(self, which: int, form: int = 0, tiled: bool = True, **more):
         k = kernel("adv_softmax.asc", "adv_softmax")
-        c = k.struct("Call", which=which, form=form, m=self.m, k=self.k, om=self.m, ok=self.ok, tm=self.m if tiled else 0,
-                     tmp=0 if form else 40000, **{"loops": 1, "from": 0, "alpha": 0.0, **more})
+        name, flag = TILINGS[which]
+        question = asked([self.m, self.k], [], TORCH[self.t].itemsize, bool(flag), TORCH[self.s].itemsize)
+        most, least = sizes(name, question)
+        question.room = (least + int((most - least) * self.rng.uniform())) // 32 * 32 + 32
+        t = tiling(name, question) if tiled else np.zeros(128, np.uint8)
+        c = k.struct("Call", which=which, form=form, m=self.m, k=self.k, om=self.m, ok=self.ok, tmp=0 if form else question.room,
+                     **{"loops": 1, "from": 0, "alpha": 0.0, **more})
         gin = torch.cat(self.inputs).npu()
         gout = torch.full((SLOT * SLOTS,), 0x3C, dtype=torch.uint8).npu()
         self.flag = torch.zeros(32, dtype=torch.uint8).npu()
-        seen = launch(k, gin, gout, self.flag, c, SLOT, self.code, int(self.nz))
+        seen = launch(k, gin, gout, self.flag, torch.from_numpy(t).npu(), c, SLOT, self.code, int(self.nz))
         assert seen.finished and not seen.findings, seen.report()
         self.out = gout.cpu().view(SLOTS, SLOT)
         return self

@@ -79,6 +79,12 @@ def sizes(name: str, question: Asked) -> tuple[int, int]:
     return most.value, least.value
 
 
+def factor(name: str, size: int) -> tuple[int, int] | None:
+    """Bytes of temporary space for each byte of data, and for the whole call."""
+    nodes, extra = ctypes.c_uint32(0), ctypes.c_uint32(0)
+    return (nodes.value, extra.value) if _host().adv_factor(name.encode(), size, ctypes.byref(nodes), ctypes.byref(extra)) else None
+
+
 def tiling(name: str, question: Asked) -> np.ndarray:
     """The struct's bytes, the same by way of the host's class and of the plain struct."""
     got = []

@@ -12,6 +12,16 @@ Loc spare() {
     return l;
 }
 
+// The function that a learner called.
+const char* api_name(Op op) {
+    switch (op) {
+        case Op::LayerNormRstd: return "LayerNorm";
+        case Op::ExpTaylor: return "Exp";
+        case Op::AxpyWide: return "Axpy";
+        default: return name_of(op);
+    }
+}
+
 Call& Call::scratch(Loc l, uint64_t least, uint64_t most) {
     least_ = least;
     scratch_.loc = l;
@@ -25,7 +35,7 @@ bool Call::scratch_ok() {
     if (!own && scratch_.loc.pos >= kNowhere) return core->usable(scratch_.loc, least_, false, here_, "tmp");
     if (scratch_.loc.bytes < least_) {
         Numbers n;
-        n.add("api", name_of(op_)).add("need", least_).add("have", scratch_.loc.bytes);
+        n.add("api", api_name(op_)).add("need", least_).add("have", scratch_.loc.bytes);
         if (own) core->report("adv-no-room", true, here_, n);
         else core->report("adv-tmp-small", true, here_, n);
         return false;
@@ -42,7 +52,7 @@ bool Call::apart() {
     for (int i = 0; i < count_; i++) {
         const Part& d = parts_[i];
         if (least_ && meet(d, scratch_)) {
-            core->report("adv-tmp-overlap", true, here_, Numbers().add("api", name_of(op_)).add("what", d.what).add("addr", d.loc.addr).add("tmp", scratch_.loc.addr).add("bytes", scratch_.bytes));
+            core->report("adv-tmp-overlap", true, here_, Numbers().add("api", api_name(op_)).add("what", d.what).add("addr", d.loc.addr).add("tmp", scratch_.loc.addr).add("bytes", scratch_.bytes));
             return false;
         }
         for (int j = 0; d.write && j < count_; j++) {
@@ -65,7 +75,7 @@ bool Call::begin() {
     bool ok = true;
     for (int i = 0; i < count_ && ok; i++) ok = core->usable(parts_[i].loc, parts_[i].bytes, parts_[i].read, here_, parts_[i].what);
     if (ok && odd_.what) {
-        core->report("adv-shape", true, here_, Numbers().add("api", name_of(op_)).add("what", odd_.what).add("value", odd_.value).add("unit", odd_.unit));
+        core->report("adv-shape", true, here_, Numbers().add("api", api_name(op_)).add("what", odd_.what).add("value", odd_.value).add("unit", odd_.unit));
         ok = false;
     }
     ok = ok && scratch_ok() && apart();

@@ -28,6 +28,7 @@ struct Recipe {
     Step steps[8];
 };
 const Recipe& recipe(Op);
+const char* api_name(Op);
 
 class Call {
 public:

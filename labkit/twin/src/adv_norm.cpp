@@ -213,7 +213,7 @@ void norm(Op op, const Norm& given, Here here) {
     if (op == Op::Normalize) fit(n);
     Call c(op, here);
     if (!n.piece || !n.rows || !n.width) {
-        core->report("adv-tiling", true, here, Numbers().add("api", name_of(op)));
+        core->report("adv-tiling", true, here, Numbers().add("api", api_name(op)));
         if (n.out.bytes) core->refuse(n.out, n.out.bytes);
         return;
     }

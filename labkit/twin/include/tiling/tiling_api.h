@@ -4,4 +4,6 @@
 #include "tiling/platform/platform_ascendc.h"
 #include "twin/matmul_tiling.h"
 #include "twin/rearrange_tiling.h"
+#include "twin/adv_tiling_math.h"
 #include "twin/adv_tiling_norm.h"
+#include "twin/adv_tiling_softmax.h"

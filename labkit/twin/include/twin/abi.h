@@ -48,7 +48,9 @@ enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, Count, All = 15 };
     X(SoftMax) X(SimpleSoftMax) X(LogSoftMax) X(SoftmaxFlash) X(SoftmaxFlashV2) X(SoftmaxFlashV3) X(SoftmaxGrad)      \
     X(SoftmaxGradFront)                                                                                               \
     X(LayerNorm) X(LayerNormRstd) X(DeepNorm) X(RmsNorm) X(BatchNorm) X(GroupNorm) X(LayerNormGrad) X(LayerNormGradBeta)   \
-    X(Normalize) X(WelfordUpdate) X(WelfordFinalize)
+    X(Normalize) X(WelfordUpdate) X(WelfordFinalize)                                                                  \
+    X(ReduceMean) X(ReduceProd) X(ReduceAny) X(ReduceAll) X(Sum) X(Mean) X(ReduceXorSum)  \
+    X(AscendQuant) X(AscendDequant) X(AscendAntiQuant)
 enum class Op : uint16_t {
 #define X(name) name,
     TWIN_OPS(X)

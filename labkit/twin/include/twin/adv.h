@@ -3,4 +3,6 @@
 #include "twin/adv_activation.h"
 #include "twin/adv_math.h"
 #include "twin/adv_norm.h"
+#include "twin/adv_quant.h"
+#include "twin/adv_reduce.h"
 #include "twin/adv_softmax.h"
