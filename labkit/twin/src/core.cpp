@@ -23,8 +23,10 @@ void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedu
     cube_state = CubeState{};
     queues.clear();
     views.clear();
-    std::memset(top, 0, sizeof top);
-    pipes_open = 0;
+    pipes.clear();
+    std::memset(no_pipe, 0, sizeof no_pipe);
+    top = no_pipe;
+    pools = 0;
     groups = 0;
     for (auto& a : flags)
         for (auto& b : a)

@@ -1,6 +1,7 @@
 // One AI core while it runs one block: its memories, queues, flags, what is known about order, and its clock.
 #pragma once
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -115,13 +116,18 @@ public:
 
     // ---- buffers
     enum class State : uint8_t { Free, Occupied, Queued, Taken };
+    struct Held {  // an event id in use
+        int8_t id = -1;
+        Pipe from = Pipe::S, to = Pipe::S;
+    };
     struct Buffer {
         uint32_t addr = 0, len = 0;
         uint16_t gen = 0;
         uint8_t pos = 0;
         State state = State::Free;
-        int queue = -1;
-        bool filled = false;
+        bool filled = false, loose = false;  // loose: its pipe gave the memory back; it stays readable until somebody else gets it
+        int queue = -1, pipe = -1, owner = -1, tag = -1;  // owner: its pool
+        Held queued, freed;          // from EnQue to DeQue; from FreeTensor to AllocTensor
         Clock ready, idle;           // what a consumer, and the next producer, may rely on
         double ready_at = 0, idle_at = 0;
         Here last{nullptr, 0};
@@ -129,22 +135,29 @@ public:
     };
     struct Queue {
         Pipe producer, consumer;
-        uint8_t src, dst;
+        uint8_t pos;
         int depth;
-        uint16_t first, num, next = 0;
+        uint16_t first, num, next;
+        int pipe;
         std::vector<uint16_t> fifo;
         bool alive;  // its pipe still has the memory
     };
+    struct PipeLife {  // one TPipe from Init to Destroy
+        uint32_t top[int(Mem::Count)] = {}, tscm = 0, buffers = 0;  // tscm: from the end of L1 downwards
+        bool open = true, used = false;
+        Here here{nullptr, 0};
+    };
     std::vector<Buffer> buffers;  // index 0 stands for "unmanaged"
     std::vector<Queue> queues;
+    std::deque<PipeLife> pipes;
     std::vector<BufferView> views;
-    uint32_t top[int(Mem::Count)] = {};
-    int pipes_open = 0;
+    uint32_t no_pipe[int(Mem::Count)] = {}, *top = no_pipe;  // how far the newest pipe, or the allocator, has come in each memory
+    int pools = 0;
     uint16_t groups = 0;
 
     // ---- flags
     struct Flag {
-        bool set = false, reserved = false;
+        bool set = false, reserved = false, library = false;  // library: TPipe itself set it
         Clock clock;
         double at = 0;
         Here here{nullptr, 0};

@@ -1,5 +1,5 @@
 // Flags and barriers.
-#include "machine.h"
+#include "buffers.h"
 
 namespace twin {
 
@@ -13,12 +13,14 @@ static Core::Flag& flag(Pipe from, Pipe to, int id, const char* call, Here here)
 
 void set_flag(Pipe from, Pipe to, int id, Here here) {
     Core::Flag& f = flag(from, to, id, "SetFlag", here);
-    if (f.set) core->report("event-twice", true, here, Numbers().add("event", event_name(from, to)).add("id", id).add("first_line", f.here.line));
+    if (f.library) core->report("event-taken", true, here, Numbers().add("call", "SetFlag").add("id", id).add("pipe_line", f.here.line));
+    else if (f.set) core->report("event-twice", true, here, Numbers().add("event", event_name(from, to)).add("id", id).add("first_line", f.here.line));
     int p = int(from);
     core->scalar_now += chip.scalar_issue;
     core->busy[0] += chip.scalar_issue;
     core->known[p].join(core->known[0]);
     f.set = true;
+    f.library = false;
     f.here = here;
     f.clock = core->known[p];
     f.at = std::max({core->free_at[p], core->ready_at[p], core->scalar_now});
@@ -26,6 +28,8 @@ void set_flag(Pipe from, Pipe to, int id, Here here) {
 
 void wait_flag(Pipe from, Pipe to, int id, Here here) {
     Core::Flag& f = flag(from, to, id, "WaitFlag", here);
+    if (f.library) core->report("event-taken", true, here, Numbers().add("call", "WaitFlag").add("id", id).add("pipe_line", f.here.line));
+    f.library = false;
     if (!f.set) core->stop("event-unset", here, Numbers().add("event", event_name(from, to)).add("id", id).add("to", name_of(to)));
     int p = int(to);
     core->scalar_now += chip.scalar_issue;
@@ -46,15 +50,14 @@ void barrier(Pipe p, Here here) {
     core->join_all();
 }
 
+// What TPipe counts are the ids that were reserved; a flag that was set by hand does not take its id away.
 int event_id(Pipe from, Pipe to, bool reserve, Here here) {
     if (here.file) core->last = here;
-    auto& row = core->flags[int(from)][int(to)];
-    for (int id = 0; id < 8; id++)
-        if (!row[id].set && !row[id].reserved) {
-            row[id].reserved = reserve;
-            return id;
-        }
-    core->stop("event-exhausted", here, Numbers().add("event", event_name(from, to)));
+    Core::Held h{take_event(from, to), from, to};
+    int id = h.id;
+    if (id < 0) core->stop("event-exhausted", here, Numbers().add("event", event_name(from, to)));
+    if (!reserve) give_event(h);
+    return id;
 }
 
 void event_release(Pipe from, Pipe to, int id, Here here) {

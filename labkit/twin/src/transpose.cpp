@@ -64,8 +64,7 @@ Loc pointed_at(uint64_t address, Here here) {
     l.bytes = uint32_t(size - l.addr);
     for (size_t i = core->buffers.size(); i-- > 1;) {  // the buffer that the pointer was taken from
         const Core::Buffer& b = core->buffers[i];
-        bool alive = b.queue < 0 || core->queues[b.queue].alive;
-        if (!alive || mem_of(AscendC::TPosition(b.pos)) != Mem::UB || l.addr < b.addr || l.addr >= b.addr + b.len) continue;
+        if (!b.len || mem_of(AscendC::TPosition(b.pos)) != Mem::UB || l.addr < b.addr || l.addr >= b.addr + b.len) continue;
         l.buf = uint16_t(i);
         l.gen = b.gen;
         break;

@@ -128,20 +128,6 @@ float accumulated(Dt);                                                 // GetAcc
 void copy_in(Loc d, Gm s, const Dma&, Here);
 void copy_out(Gm d, Loc s, const Dma&, Here);
 
-// ---- buffers and queues
-void pipe_begin(Here);
-void pipe_end(Here);
-void pipe_reset(Here);
-int queue_init(uint8_t src_pos, uint8_t dst_pos, int depth, uint8_t num, uint32_t len, Here);
-Loc queue_alloc(int q, uint8_t pos, Here);
-void queue_enque(int q, Loc, Here);
-Loc queue_deque(int q, uint8_t pos, Here);
-void queue_free(int q, Loc, Here);
-bool queue_vacant(int q);
-bool queue_has(int q);
-int queue_count(int q);
-Loc buf_init(uint8_t pos, uint32_t len, Here);
-Loc local_alloc(Mem, uint8_t pos, uint32_t at, uint64_t bytes, Here);
 uint8_t* address(Loc);
 
 // ---- synchronisation

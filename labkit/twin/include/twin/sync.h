@@ -7,7 +7,6 @@ enum event_t : int32_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, 
 
 namespace AscendC {
 
-using TEventID = int8_t;
 #define TWIN_EVENTS(X)                                                                                                 \
     X(MTE2, MTE1) X(MTE1, MTE2) X(MTE1, M) X(M, MTE1) X(MTE2, V) X(V, MTE2) X(MTE3, V) X(V, MTE3) X(M, V) X(V, M)      \
     X(V, V) X(MTE3, MTE1) X(MTE1, MTE3) X(MTE1, V) X(MTE2, M) X(M, MTE2) X(V, MTE1) X(M, FIX) X(FIX, M)                \
@@ -31,6 +30,13 @@ template <pipe_t pipe> void PipeBarrier(TWIN_HERE) {
     static_assert(pipe != PIPE_S, "PipeBarrier<PIPE_S> does not exist: the scalar unit is in order. Use PIPE_V, PIPE_MTE2, PIPE_MTE3 or PIPE_ALL.");
     ::twin::barrier(::twin::Pipe(pipe), here);
 }
+
+template <pipe_t src, pipe_t dst> class TQueSync {
+    static_assert(src != dst, "TQueSync orders two different pipes");
+public:
+    void SetFlag(TEventID id, TWIN_HERE) { ::twin::set_flag(::twin::Pipe(src), ::twin::Pipe(dst), id, here); }
+    void WaitFlag(TEventID id, TWIN_HERE) { ::twin::wait_flag(::twin::Pipe(src), ::twin::Pipe(dst), id, here); }
+};
 
 }  // namespace AscendC
 

@@ -6,6 +6,9 @@ namespace twin {
 // Where an element is, for code that takes a reference to it: whether it will be read or written is not known.
 void* place(const Loc&, uint64_t offset, uint32_t size, Here);
 void* place(const Gm&, uint64_t offset, uint32_t size, Here);
+// The tag that a queue's buffer carries from AllocTensor on.
+void set_tag(const Loc&, int tag);
+int tag_of(const Loc&);
 }  // namespace twin
 
 namespace AscendC {
@@ -108,8 +111,8 @@ public:
         *this = (*this)[offset];
     }
     TBufHandle GetBufferHandle() const { return reinterpret_cast<TBufHandle>(uintptr_t(address_.bufferHandle)); }
-    void SetUserTag(TTagType tag) { tag_ = tag; }
-    TTagType GetUserTag() const { return tag_; }
+    void SetUserTag(TTagType tag) { ::twin::set_tag(loc_, tag); }
+    TTagType GetUserTag() const { return ::twin::tag_of(loc_); }
     LocalTensor operator[](uint32_t offset) const {
         LocalTensor r = *this;
         uint32_t skip = uint32_t(::twin::bytes_of<T>(offset));
@@ -130,9 +133,7 @@ public:
     }
     __ubuf__ T& operator()(uint32_t offset, TWIN_HERE) const { return *(T*)::twin::place(loc_, offset * sizeof(T), sizeof(T), here); }
     template <typename U> LocalTensor<U> ReinterpretCast() const {
-        LocalTensor<U> r(loc_);
-        r.SetUserTag(tag_);
-        return r;
+        return LocalTensor<U>(loc_);
     }
     void SetShapeInfo(const ShapeInfo& info) { shape_ = detail::number_of(info); }
     ShapeInfo GetShapeInfo() const { return detail::shape_of(shape_); }
@@ -141,7 +142,6 @@ public:
         TBuffAddr address_;
     };
 private:
-    TTagType tag_ = 0;
     uint16_t shape_ = 0;
 };
 
