@@ -16,7 +16,7 @@ from labkit import messages
 from labkit.paths import display_path
 
 PIPES = ["S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"]
-POSITIONS = ["GM", "A1", "A2", "B1", "B2", "C1", "C2", "CO1", "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM"]
+POSITIONS = ["GM", "A1", "A2", "B1", "B2", "C1", "C2", "CO1", "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM", "C2PIPE2GM", "C2PIPE2LOCAL"]
 
 
 def strict() -> bool:

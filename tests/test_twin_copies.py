@@ -71,7 +71,7 @@ def test_everything_else():
     z = torch.zeros(64, dtype=torch.int32).npu()
     record = k[1](z, k.struct("Sizes", a=1, b=2, c=3, d=[1.0, 2.0, 3.5], e=-9))
     assert record.ok and not record.findings, record.report()
-    want = [1, 0, 0, 2, 1, 1, 2, 32, 128, 128, 32, 64, 5, 512, 10, 64, 77, 64, 2, 2, 123, 123, 10, 10, 32, 1, 6, 7, -9, 43123,
+    want = [1, 0, 1, 2, 1, 1, 2, 32, 128, 128, 32, 64, 5, 512, 10, 64, 77, 64, 2, 2, 123, 123, 10, 10, 32, 1, 6, 7, -9, 43123,
             5, -3, 210, 0, 24, 4]
     assert z.cpu().tolist()[:len(want)] == want
     lines = record.output.splitlines()

@@ -169,7 +169,7 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         const Buffer& b = buffers[l.buf];
         end = b.addr + b.len;  // SetSize and Get(len) may claim more
         if (b.gen != l.gen) {
-            report("tensor-freed", true, here, Numbers().add("what", what).add("freed_line", b.last.line));
+            report(b.len ? "tensor-freed" : "tensor-gone", true, here, Numbers().add("what", what).add("freed_line", b.last.line));
             return false;
         }
     }
