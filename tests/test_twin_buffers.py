@@ -136,3 +136,14 @@ def test_queues_of_a_cube_core():
     assert record.ok and not record.findings, record.report()
     a1, a2, b1, b2, c1, c2, co1, scm, fix = 1, 2, 3, 4, 5, 6, 7, 13, 14
     assert at.cpu().tolist() == [0, a1, 2048, b1, 0, a2, 0, b2, 0, co1, 3072, c1, 0, c2, 0, fix, L1 - 2048, scm, 3136, 6]
+
+
+@pytest.mark.parametrize("rows, size", [(1, 64), (5, 96), (7, 6), (3, 130)])
+def test_copies_by_their_raw_names(rows, size):
+    import torch
+    gap = 4 if size % 32 else 32
+    x = torch.randint(0, 256, (rows, size + gap), dtype=torch.uint8)
+    z = torch.zeros(rows, size, dtype=torch.uint8).npu()
+    record = labkit.kernel(SOURCE, entry="raw")[1](x.npu(), z, rows, size)
+    assert record.ok and not record.findings, record.report()
+    assert torch.equal(z.cpu(), x[:, :size])

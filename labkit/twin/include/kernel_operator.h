@@ -33,6 +33,7 @@
 #include "twin/adv.h"
 #include "twin/topk.h"
 #include "twin/layout.h"
+#include "twin/raw_copy.h"
 #include "twin/adv_fill.h"
 #include "twin/filter.h"
 #include "twin/trans_data.h"
