@@ -1,0 +1,2 @@
+#pragma once
+#include "twin/host_tilings.h"

@@ -1,0 +1,2 @@
+#pragma once
+#include "twin/adv_tiling_norm.h"
