@@ -1,5 +1,6 @@
 // The host side of the advanced API: tilings and temporary sizes. Host code only; no kernel header includes it.
 #pragma once
+#include "securec.h"
 #include <iostream>  // sources that include this header count on it
 #include "tiling/platform/platform_ascendc.h"
 #include "twin/matmul_tiling.h"
