@@ -41,6 +41,12 @@ def test_times_are_the_same_every_time():
     assert run_file("add.asc").launches == run_file("add.asc", settings=program.Settings(timeout=20, threads=1)).launches
 
 
+def test_a_rounded_tail_that_hurts_nobody_is_a_warning():
+    result = run_file("faults.asc", "rounded")
+    assert result.exit_code == 0
+    assert [(f.code, f.severity, f.numbers["over"]) for f in result.findings] == [("host-overwrite", "warning", 16)]
+
+
 @pytest.mark.parametrize("fault, code, words", [
     ("bounds", "gm-bounds", ["faults.asc:", "256 bytes, aclrtMalloc at"]), ("uninit", "gm-uninit", ["aclrtMalloc at"]),
     ("copy", "host-bounds", ["64 past the end"]), ("direction", "host-direction", ["host memory"]), ("freed", "host-freed", ["destination"]),

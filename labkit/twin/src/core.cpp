@@ -227,12 +227,13 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
     const GmRange* home = home_of(g, hi);
     uint64_t over = home && lo >= home->lo && hi > home->hi ? hi - home->hi : 0;
     if (!home || lo < home->lo || over) {
-        bool rounding = over && over < 32 && lo < home->hi && !write && !exact;  // the copy unit moves whole 32-byte blocks; nothing is damaged
+        // The copy unit moves whole 32-byte blocks; nothing is damaged by reading more, nor by writing what nobody else has.
+        bool rounding = over && over < 32 && lo < home->hi && !exact && (!write || over <= home->slack);
         if (!rounding) {
             report_stray(g, bytes, write, home, here);
             return false;
         }
-        report("gm-overread", false, here, Numbers().add("bytes", bytes).add("over", over).add("argument", home->argument));
+        report(write ? "host-overwrite" : "gm-overread", false, here, Numbers().add("bytes", bytes).add("over", over).add("argument", home->argument));
         return true;
     }
     if (g.bytes && (g.ptr < g.base || hi > uint64_t(g.base) + g.bytes)) {

@@ -99,7 +99,7 @@ std::vector<GmRange> DeviceMemory::ranges() {
     open();
     for (auto& [lo, a] : live) {
         a.written = a.written || touched(a);
-        all.push_back({a.lo, a.hi, a.written, a.number});
+        all.push_back({a.lo, a.hi, a.written, a.number, uint32_t((a.hi - a.lo + 31) / 32 * 32 + 32 - (a.hi - a.lo))});  // aclrtMalloc rounds up and adds 32
     }
     close();
     return all;

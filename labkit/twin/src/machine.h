@@ -34,6 +34,7 @@ struct GmRange {  // a tensor that the launch may touch
     uint64_t lo, hi;
     bool written;  // false: nothing was ever stored in it before this launch
     int argument;
+    uint32_t slack = 0;  // bytes behind it that belong to the same allocation
 };
 
 struct BufferView {  // what InitBuffer laid out, for the memory ruler
