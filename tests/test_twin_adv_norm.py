@@ -201,11 +201,12 @@ def test_welford_update(tile, blocks, active, keep, reuse, rounds):
     x, mean, var = tile.vector(0, width), tile.vector(3, width, t="F32"), tile.vector(4, width, 0, 3, t="F32")
     rate = float(np.float32(1 / rounds))
     tile.run("WelfordUpdate", asked([1, width], [], tile.size, reuse, more=int(keep)), cut=False, own=active, width=width, bare=int(keep), rate=rate)
-    off = x - mean
-    new = mean + off * rate
-    spread = var + off * (x - new)
-    near(tile, tile.got(1, active, "F32"), new[:active])
-    near(tile, tile.got(2, active, "F32"), spread[:active])
+    one = torch.tensor(rate, dtype=torch.float32)
+    off = x.float() - mean.float()  # in float, step by step
+    new = mean.float() + off * one
+    spread = var.float() + off * (x.float() - new)
+    assert torch.equal(tile.got(1, active, "F32"), new[:active])
+    assert torch.equal(tile.got(2, active, "F32"), spread[:active])
     rest = mean[active:].float() if keep else torch.full((4 * (width - active),), 0x3C, dtype=torch.uint8).view(torch.float32)
     assert torch.equal(tile.got(1, width, "F32")[active:], rest)
 

@@ -23,9 +23,10 @@ void update(const Welford& w, Here here) {
     if (!c.begin()) return;
     Row x = row_of(w.type, w.x, w.active), mean = row_of(Dt::F32, w.in_mean, written), var = row_of(Dt::F32, w.in_var, written);
     for (uint32_t i = 0; i < w.active; i++) {
-        double off = x[i] - mean[i];
-        mean[i] += off * w.rate;
-        var[i] += off * (x[i] - mean[i]);
+        // step by step in float, as kernels and their golden data do it: the running sums carry each rounding on
+        float off = float(x[i]) - float(mean[i]), share = off * w.rate, now = float(mean[i]) + share, rest = float(x[i]) - now, spread = off * rest;
+        mean[i] = now;
+        var[i] = float(var[i]) + spread;
     }
     keep(Dt::F32, w.mean, 0, mean.data(), written);
     keep(Dt::F32, w.var, 0, var.data(), written);
