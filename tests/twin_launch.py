@@ -23,10 +23,13 @@ def load_index(path: Path) -> dict[str, dict]:
 
 
 def build_all(paths, jobs: int = 2) -> None:
-    """Compiles the kernels side by side, so that no test waits for its own; one that fails fails again in its test."""
+    """Compiles the kernels side by side, so that no test waits for its own; one that fails fails again in its test.
+
+    paths: files, or what labkit.kernel takes, as dicts.
+    """
     def build(path):
         try:
-            labkit.kernel(path)
+            labkit.kernel(**path) if isinstance(path, dict) else labkit.kernel(path)
         except Exception:
             pass
 
@@ -45,11 +48,12 @@ def tensor(words: str, seed: int = 0):
     return torch.from_numpy(rng.integers(-64, 64, int(count)) / (8 if dtype.is_floating_point else 1)).to(dtype).npu()
 
 
-def launch(path: Path, args: list, blocks: int = 1, timeout: float = 20.0, checks: bool = True) -> record.LaunchRecord:
-    """The record, whether or not the launch finished."""
+def launch(path: Path, args: list, blocks: int = 1, timeout: float = 20.0, checks: bool = True, **more) -> record.LaunchRecord:
+    """The record, whether or not the launch finished. more: for labkit.kernel; text= stands in for what the file holds."""
     from labkit import device
     device.install()
-    k = labkit.kernel(path, timeout=timeout, checks=checks)
+    given = {"filename": str(path)} if "text" in more else {"path": path}
+    k = labkit.kernel(**given, timeout=timeout, checks=checks, **more)
     values = []
     for i, a in enumerate(args):
         if isinstance(a, dict):
