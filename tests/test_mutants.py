@@ -14,7 +14,7 @@ INDEX = load_index(Path(__file__).parent / "mutants" / "index.toml")
 FAMILIES = {  # what a change touches
     "unary", "binary", "scalar", "mask form", "cast", "compare", "select", "reduce", "gather", "gather mask", "sort", "transpose", "fill", "broadcast",
     "pad", "copy count", "copy blocks", "copy pad", "copy slice", "copy nd2nz", "atomic", "gm scalar", "ub scalar", "tque", "tbuf", "tquebind", "allocator",
-    "static tensor", "events", "mask mode", "load data", "mmad", "fixpipe", "matmul", "softmax", "normalisation", "math", "topk", "cumsum",
+    "static tensor", "events", "mask mode", "load data", "mmad", "fixpipe", "matmul", "softmax", "normalisation", "math", "topk", "cumsum", "quantization",
     "sync all", "cross core", "block chain", "tiling", "language"}
 CHECKS = {  # codes without a mutant, and where their broken kernel or program shows them
     "host-": "faults of a host program: tests/test_run.py"}

@@ -50,7 +50,7 @@ def test_a_rounded_tail_that_hurts_nobody_is_a_warning():
 @pytest.mark.parametrize("fault, code, words", [
     ("bounds", "gm-bounds", ["faults.asc:", "256 bytes, aclrtMalloc at"]), ("uninit", "gm-uninit", ["aclrtMalloc at"]),
     ("copy", "host-bounds", ["64 past the end"]), ("direction", "host-direction", ["host memory"]), ("freed", "host-freed", ["destination"]),
-    ("twice", "host-freed", ["aclrtFree"]), ("touch", "host-touch", ["aclrtMalloc at"]), ("null", "host-crash", ["SIGSEGV"]),
+    ("free", "host-free", ["aclrtFree"]), ("twice", "host-freed", ["aclrtFree"]), ("touch", "host-touch", ["aclrtMalloc at"]), ("null", "host-crash", ["SIGSEGV"]),
     ("abort", "host-abort", []), ("context", "host-context", ["aclrtSetDevice"]), ("blocks", "host-blocks", ["0 blocks"]),
     ("crash", "crash", ["SIGFPE"]), ("leave", "exit", [])])
 def test_what_went_wrong_is_a_finding_in_the_learners_line(fault, code, words):
@@ -85,6 +85,9 @@ def test_kernels_launched_by_name_take_what_the_caller_has():
     result = run_file("byname/main.cpp")
     assert result.exit_code == 0 and "scaled 3 4.5 42" in result.output, result.output
     assert [x.kernel for x in result.launches] == ["scale", "scale"]
+    few = run_file("byname/main.cpp", "few").findings
+    wanted = next(i for i, line in enumerate((PROGRAMS / "byname" / "main.cpp").read_text().split("\n"), 1) if line.endswith("// few"))
+    assert [(f.code, f.line) for f in few] == [("host-arguments", wanted)]
 
 
 def test_a_mixed_program_has_both_kinds_of_cores():

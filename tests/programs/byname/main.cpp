@@ -1,11 +1,12 @@
-// Launches a kernel of another file by its name: a struct by value and by its address, numbers of other types.
+// Launches a kernel of another file by its name: a struct by value and by its address, numbers of other types; with an
+// argument of its own, one number too few.
 #include <cstdio>
 
 #include "acl/acl.h"
 #include "aclrtlaunch_scale.h"
 #include "scale.h"
 
-int main() {
+int main(int argc, char**) {
     aclInit(nullptr);
     aclrtSetDevice(0);
     aclrtStream stream = nullptr;
@@ -17,6 +18,7 @@ int main() {
     aclrtMemcpy(x, sizeof host, host, sizeof host, ACL_MEMCPY_HOST_TO_DEVICE);
     ScaleTiling tiling{16, 1.5f};
     ACLRT_LAUNCH_KERNEL(scale)(1, stream, x, 2.0, &tiling, 1);
+    if (argc > 1) ACLRT_LAUNCH_KERNEL(scale)(1, stream, x, 1.0f, tiling);  // few
     tiling.offset = 0;
     ACLRT_LAUNCH_KERNEL(scale)(1, stream, x, 1.0f, tiling, size_t(1));
     aclrtSynchronizeStream(stream);
