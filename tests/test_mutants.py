@@ -13,7 +13,7 @@ from twin_launch import build_all, launch, load_index
 INDEX = load_index(Path(__file__).parent / "mutants" / "index.toml")
 FAMILIES = {  # what a change touches
     "unary", "binary", "scalar", "mask form", "cast", "compare", "select", "reduce", "gather", "gather mask", "sort", "transpose", "fill", "broadcast",
-    "pad", "copy count", "copy blocks", "copy pad", "copy slice", "copy nd2nz", "atomic", "gm scalar", "ub scalar", "tque", "tbuf", "tquebind", "allocator",
+    "pad", "copy count", "copy blocks", "copy pad", "copy slice", "copy nd2nz", "atomic", "gm scalar", "ub scalar", "tque", "tbuf", "tquebind", "pool", "allocator",
     "static tensor", "events", "mask mode", "load data", "mmad", "fixpipe", "matmul", "softmax", "normalisation", "math", "topk", "cumsum", "quantization",
     "sync all", "cross core", "block chain", "tiling", "language"}
 CHECKS = {  # codes without a mutant, and where their broken kernel or program shows them
