@@ -70,6 +70,12 @@ def test_turns(play, blocks, rounds):
     assert (z.cpu() == blocks * rounds).all()
 
 
+def test_ones_own_flag_orders_ones_own_pipes(play):
+    x, z = rows(4), zeros(4, ROW)
+    assert play("read_back", 4, x, zeros(4, ROW), z).findings == []
+    assert torch.equal(z.cpu(), x.cpu())
+
+
 @pytest.mark.parametrize("blocks", [2, 6, 48])
 def test_a_group(play, blocks):
     half = blocks // 2

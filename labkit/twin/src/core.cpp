@@ -50,6 +50,7 @@ void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedu
     vec = VectorState{};
     ub_peak = phase = turns = 0;
     ordered = false;
+    told = Clock{};
     pipe = nullptr;
     instructions = issues = 0;
 }

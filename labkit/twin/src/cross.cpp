@@ -39,6 +39,7 @@ void cross_set(int mode, Pipe pipe, int id, Here here) {
     int p = int(pipe);
     if (core->late.on) core->late.settle(core->known[p]);
     core->scalar_now += chip.scalar_issue;
+    core->told.join(core->known[p]);
     core->team->set(*core, mode, id & 15, std::max({core->scalar_now, core->free_at[p], core->ready_at[p]}));
 }
 
@@ -47,6 +48,7 @@ void cross_wait(int id, Here here) {
     id &= 15;
     wait_until("CrossCoreWaitFlag", here, [=, c = core] { return c->team->received(*c, id); });
     go_on(core->team->take(*core, id) + chip.cross_flag);
+    core->known[int(Pipe::S)].join(core->told);  // whoever answers has seen this core's own flag, and so what came before it
     core->ordered = true;
 }
 

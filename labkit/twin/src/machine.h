@@ -183,6 +183,7 @@ public:
     uint32_t block = 0, sharing = 1, ub_peak = 0;
     uint32_t phase = 0;    // how often all cores have met
     uint32_t turns = 0;
+    Clock told;            // what was done when this core last told others so
     bool ordered = false;  // has waited for another core: what it shares with it may well be in order
     class Team* team = nullptr;
     Core* cube = nullptr;    // the AIC of the same block; of a cube core, itself
