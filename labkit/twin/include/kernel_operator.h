@@ -25,6 +25,7 @@
 #include "twin/mmad.h"
 #include "twin/fixpipe.h"
 #include "twin/system.h"
+#include "twin/utils.h"
 #include "twin/debug.h"
 #include "twin/list_tensor.h"
 #include "twin/data_type.h"

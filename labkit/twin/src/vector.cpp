@@ -45,6 +45,10 @@ void unary(Op op, Dt t, Loc d, Loc s, const Rep& r, Here here) {
 
 void binary(Op op, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) {
     if (!count_ok(n, here)) return;
+    if (size_of(t) != 2 && (op == Op::And || op == Op::Or)) {
+        core->report("bits-lanes", false, here, Numbers().add("op", name_of(op)).add("type", name_of(t)).add("count", n));
+        t = Dt::I16;
+    }
     uint64_t bytes = uint64_t(n) * size_of(t);
     if (!core->usable(a, bytes, true, here, "src0") || !core->usable(b, bytes, true, here, "src1") || !core->usable(d, bytes, reads_dst(op), here, "dst") ||
         !overlap_ok(d, size_of(t), a, size_of(t), uint64_t(n), here) || !overlap_ok(d, size_of(t), b, size_of(t), uint64_t(n), here)) return core->refuse(d, bytes);

@@ -129,6 +129,8 @@ template <typename T> T GetAccVal() {
     return v;
 }
 template <typename T> T GetReduceRepeatSumSpr() { return GetAccVal<T>(); }
+inline int64_t GetAccVal() { return int64_t(::twin::reduce_sum_bits()); }  // the register's bits
+inline int64_t GetReduceRepeatSumSpr() { return GetAccVal(); }
 // The index is an integer in the bits of T (reinterpret it), or a uint32_t where both are asked for as such.
 template <typename T> void GetReduceMaxMinCount(T& maxMinValue, T& maxMinIndex) {
     uint32_t value, index;
@@ -138,6 +140,7 @@ template <typename T> void GetReduceMaxMinCount(T& maxMinValue, T& maxMinIndex) 
 }
 template <typename T> void GetReduceRepeatMaxMinSpr(T& maxMinValue, T& maxMinIndex) { GetReduceMaxMinCount<T>(maxMinValue, maxMinIndex); }
 template <typename T> void GetReduceMaxMinCount(uint32_t& maxMinValue, uint32_t& maxMinIndex) { ::twin::reduce_extreme(maxMinValue, maxMinIndex); }
+template <typename T> void GetReduceRepeatMaxMinSpr(uint32_t& maxMinValue, uint32_t& maxMinIndex) { ::twin::reduce_extreme(maxMinValue, maxMinIndex); }
 template <typename T> void GetReduceMaxMinCount(T&) { static_assert(sizeof(T) == 0, "GetReduceMaxMinCount on Atlas A2 gives value and index: GetReduceMaxMinCount<T>(value, index)"); }
 
 }  // namespace AscendC

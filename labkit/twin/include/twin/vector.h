@@ -77,8 +77,15 @@ TWIN_BINARY(Mul, "half, int16_t, int32_t and float", half, int16_t, int32_t, flo
 TWIN_BINARY(Max, "half, int16_t, int32_t and float", half, int16_t, int32_t, float)
 TWIN_BINARY(Min, "half, int16_t, int32_t and float", half, int16_t, int32_t, float)
 TWIN_BINARY(Div, "half and float", half, float)
-TWIN_BINARY(And, "int16_t and uint16_t", int16_t, uint16_t)
-TWIN_BINARY(Or, "int16_t and uint16_t", int16_t, uint16_t)
+// By count these take any type and work on lanes of 16 bits all the same, which is warned of.
+#define TWIN_BITS(name)                                                                                                           \
+    template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count, TWIN_HERE) { \
+        ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                           \
+    }                                                                                                                             \
+    TWIN_BINARY_BY(name, uint64_t mask, "int16_t and uint16_t", int16_t, uint16_t)                                                \
+    TWIN_BINARY_BY(name, uint64_t mask[], "int16_t and uint16_t", int16_t, uint16_t)
+TWIN_BITS(And)
+TWIN_BITS(Or)
 TWIN_BINARY(AddRelu, "half, int16_t and float", half, int16_t, float)
 TWIN_BINARY(SubRelu, "half, int16_t and float", half, int16_t, float)
 TWIN_BINARY(FusedMulAdd, "half and float", half, float)
