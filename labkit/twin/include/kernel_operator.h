@@ -21,6 +21,7 @@
 #include "twin/gather.h"
 #include "twin/sort.h"
 #include "twin/transpose.h"
+#include "twin/raw.h"
 #include "twin/load.h"
 #include "twin/mmad.h"
 #include "twin/fixpipe.h"

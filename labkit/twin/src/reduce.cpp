@@ -36,6 +36,20 @@ void sum_contiguous(Dt t, uint8_t* result, const uint8_t* src, size_t n) {
     put_float(t, result, total.sum);
 }
 
+float total_of(Dt t, const uint8_t* src, const Shape& shape) {
+    alignas(64) uint8_t lanes[kRepeat];
+    Run run;
+    Total total{t};
+    for (uint32_t i = 0; i < uint32_t(shape.r.times); i++) {
+        gather(lanes, src, i, shape.r.src0_blk, shape.r.src0_rep, shape, shape.size);
+        run.pack(lanes, shape, t, 0, shape.lanes, i, true);
+        alignas(8) uint8_t value[8];
+        math::reduce_sum(t, value, run.packed, run.n);
+        total.add(value);
+    }
+    return total.sum;
+}
+
 // What the library writes behind `work` for an extreme over so many repeats: a value and a place for each, and with the
 // place wanted also what it reduces those to.
 uint64_t work_bytes(Op op, uint32_t size, uint32_t repeats, bool index, bool tail) {
@@ -134,22 +148,20 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, const Rep& r, bool index, Here 
     if (need) core->book(k, work, uint32_t(need), true);
     alignas(64) uint8_t lanes[kRepeat];
     Run run;
-    Total total{t};
     Extreme extreme;
-    for (uint32_t i = 0; i < repeats; i++) {
+    for (uint32_t i = 0; i < repeats && !count_form; i++) {
         gather(lanes, core->at(s), i, r.src0_blk, r.src0_rep, shape, size);
         run.pack(lanes, shape, t, 0, shape.lanes, i, sum);
         alignas(8) uint8_t value[8];
         uint32_t at = 0;
         if (sum) math::reduce_sum(t, value, run.packed, run.n);
         else extreme_of(op, t, value, &at, run.packed, run.n);
-        if (count_form) total.add(value);
-        else if (sum) std::memcpy(core->at(work) + size_t(i) * size, value, size);
+        if (sum) std::memcpy(core->at(work) + size_t(i) * size, value, size);
         else extreme.join(op, t, value, uint32_t(i * r.src0_rep * (kBlock / size) + run.place[at]));
     }
     alignas(8) uint8_t result[8];
     if (count_form) {
-        put_float(t, result, total.sum);
+        put_float(t, result, total_of(t, core->at(s), shape));
         core->vec.sum = 0;
         std::memcpy(&core->vec.sum, result, size);
     } else if (sum) {  // the repeats' sums are reduced as a repeat is, until one is left
@@ -172,6 +184,18 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, const Rep& r, bool index, Here 
     uint64_t bytes = uint64_t(repeats) * kRepeat;
     core->retire(k, cost(op, t, bytes), bytes);
     if (repeats > 1 || !index) finish_scalar();
+}
+
+void accumulate(Dt t, Loc s, const Rep& r, Here here) {
+    Shape shape(r, size_of(t));
+    if (!rep_ok(shape, here)) return;
+    if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, shape.size), true, here, "src")) return;
+    auto k = core->issue(Pipe::V, Op::ReduceSum, here);
+    book_rep(k, s, shape, r.src0_blk, r.src0_rep, shape.size, false);
+    core->vec.sum = 0;
+    put_float(t, &core->vec.sum, total_of(t, core->at(s), shape));
+    uint64_t bytes = uint64_t(shape.r.times) * kRepeat;
+    core->retire(k, cost(Op::ReduceSum, t, bytes), bytes);
 }
 
 uint64_t reduce_sum_bits() {
