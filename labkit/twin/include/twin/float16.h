@@ -11,7 +11,7 @@ template <typename To, typename From> constexpr To same_bits(const From& v) { re
 
 constexpr float float_of_half(uint16_t h) {
     uint32_t body = uint32_t(h & 0x7fff) << 13;
-    if (body >= 0x7c00u << 13) body += (224u << 23) | (body > 0x7c00u << 13 ? 0x400000u : 0);  // inf, NaN (made quiet)
+    if (body >= 0x7c00u << 13) body = (body + (224u << 23)) | (body > 0x7c00u << 13 ? 0x400000u : 0);  // inf, NaN (made quiet)
     else if (body >= 0x400u << 13) body += 112u << 23;                                        // the biases differ by 127 - 15
     else body = same_bits<uint32_t>(float(h & 0x7fff) * 0x1p-24f);                            // a count of the smallest step
     return same_bits<float>(body | uint32_t(h & 0x8000) << 16);

@@ -66,8 +66,14 @@ namespace detail {
 template <typename T, typename U> struct Common { using type = decltype(T() + U()); };  // what C++ makes of the two
 template <typename T> struct Common<T, T> { using type = T; };
 }  // namespace detail
-template <typename T, typename U> constexpr auto min(const T& a, const U& b) { return a > b ? typename detail::Common<T, U>::type(b) : typename detail::Common<T, U>::type(a); }
-template <typename T, typename U> constexpr auto max(const T& a, const U& b) { return a > b ? typename detail::Common<T, U>::type(a) : typename detail::Common<T, U>::type(b); }
+template <typename T, typename U> constexpr auto min(const T& a, const U& b) {
+    using C = typename detail::Common<T, U>::type;
+    return C(a) > C(b) ? C(b) : C(a);
+}
+template <typename T, typename U> constexpr auto max(const T& a, const U& b) {
+    using C = typename detail::Common<T, U>::type;
+    return C(a) > C(b) ? C(a) : C(b);
+}
 template <typename T> constexpr T abs(T v) { return v < T(0) ? T(-v) : v; }
 template <typename T> T sqrt(T v) {
     static_assert(is_one_of_v<T, float, int64_t>, "Std::sqrt takes a float or an int64_t");
