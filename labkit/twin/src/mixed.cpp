@@ -127,7 +127,7 @@ void cast_deq(Loc d, Loc s, bool tensor, bool upper, const Rep& r, const Shape& 
             if (shape.prefix || shape.on(lane)) out[size_t(lane / 16) * r.dst_blk * kBlock + lane % 16] = dequantised(config[lane % 16], in[lane]);
     }
     uint64_t bytes = uint64_t(shape.r.times) * kRepeat;
-    core->retire(k, cost(Op::CastDequant, Dt::I16, bytes), bytes);
+    core->retire(k, cost(tensor ? Op::CastDequant : Op::Cast, Dt::I16, bytes), bytes);
 }
 
 }  // namespace
