@@ -165,25 +165,25 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         if (!seat.mixed) report("core-wrong", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("core", seat.kind == Kind::AIC ? "AIC" : "AIV"));
         return false;
     }
-    uint64_t end = chip.size[int(l.mem)];
+    // Memory does not know who it belongs to: an access to a neighbour, or after FreeTensor, is reported and happens.
+    uint64_t end = chip.size[int(l.mem)], memory_end = end;
+    bool stale = false;
     if (l.buf) {
         const Buffer& b = buffers[l.buf];
-        end = b.addr + b.len;  // SetSize and Get(len) may claim more
-        if (b.gen != l.gen) {
-            report(b.len ? "tensor-freed" : "tensor-gone", true, here, Numbers().add("what", what).add("freed_line", b.last.line));
-            return false;
-        }
+        stale = b.gen != l.gen;
+        if (stale) report(b.len ? "tensor-freed" : "tensor-gone", true, here, Numbers().add("what", what).add("freed_line", b.last.line));
+        else end = b.addr + b.len;  // SetSize and Get(len) may claim more
     }
     if (bytes > l.bytes || l.addr + bytes > end) {
         report("local-bounds", true, here,
                Numbers().add("what", what).add("memory", name_of(l.mem)).add("need", bytes).add("have", std::min<uint64_t>(l.bytes, l.addr < end ? end - l.addr : 0)).add("addr", l.addr));
-        if (l.addr + bytes > chip.size[int(l.mem)]) return false;  // else it does what it does on the device: to the neighbour
+        if (l.addr + bytes > memory_end) return false;
     }
     if (uint32_t off = l.addr % align) {
         report("local-align", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("off", off).add("align", align).add("halves", align / 2).add("floats", align / 4).add("down", l.addr - off).add("up", l.addr - off + align));
         return false;
     }
-    if (read && checks && bytes) {
+    if (read && checks && bytes && !stale) {
         bool filled = l.buf && buffers[l.buf].queue >= 0 ? buffers[l.buf].filled : (l.buf && buffers[l.buf].filled) || memory[int(l.mem)].any_written(l.addr, l.addr + bytes);
         if (!filled) report("uninit-local", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("bytes", bytes));
     }
