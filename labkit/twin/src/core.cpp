@@ -226,6 +226,7 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
     last = here;
     uint64_t lo = uint64_t(g.ptr), hi = lo + bytes;
     const GmRange* home = home_of(g, hi);
+    if (!home && !write && g.base && constant_data(lo, hi)) return true;
     uint64_t over = home && lo >= home->lo && hi > home->hi ? hi - home->hi : 0;
     if (!home || lo < home->lo || over) {
         // The copy unit moves whole 32-byte blocks; nothing is damaged by reading more, nor by writing what nobody else has.

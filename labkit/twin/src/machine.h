@@ -209,6 +209,8 @@ private:
 
 extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is playing
 
+bool constant_data(uint64_t lo, uint64_t hi);  // these bytes are constants of the kernel's own
+
 // The least that a transfer takes, when all cores draw from GM at once.
 double from_gm(uint64_t bytes, bool bypass, double start);
 double to_gm(uint64_t bytes, bool bypass, double start);
