@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
 import labkit
 from labkit import runtime
-from pathlib import Path
 
 FILE = Path(__file__).parent / "twin_api" / "matmul.asc"
+KINDS = re.findall(r"// (\w+)$", FILE.read_text().partition("switch (ask.kind)")[2], re.M)
 C0 = {"half": 16, "bf16": 16, "float": 8, "int8": 32}
 
 
@@ -47,6 +49,11 @@ def torch_of(x: np.ndarray, kind: str):
     import torch
     types = {"half": torch.float16, "bf16": torch.bfloat16, "float": torch.float32, "int8": torch.int8, "int32": torch.int32, "uint64": torch.int64}
     return torch.from_numpy(np.ascontiguousarray(x)).to(types[kind])
+
+
+@lru_cache
+def kernel(**settings):
+    return labkit.kernel(FILE, **settings)
 
 
 @dataclass
@@ -100,8 +107,8 @@ class Case:
         c = torch_of(before, self.c).npu()
         t = tiling(self.m, self.n, self.k, self.base, self.single, pm * pn * pk, isBias=int(self.bias), **self.fields)
         work = torch.zeros(pm * pn * pk * 4 * int(t[5] * t[6]) + 64 * 1024, dtype=c.dtype).npu()
-        k = labkit.kernel(FILE, entry=self.entry, **self.launch)
-        ask = k.struct("Ask", way=self.way, transA=int(self.trans_a), transB=int(self.trans_b), bias=int(self.bias), atomic=self.atomic, hf32=self.hf32,
+        k = kernel(**self.launch)
+        ask = k.struct("Ask", kind=KINDS.index(self.entry), way=self.way, transA=int(self.trans_a), transB=int(self.trans_b), bias=int(self.bias), atomic=self.atomic, hf32=self.hf32,
                        quant=min(2, len(self.quant)), parts_m=pm, parts_n=pn, parts_k=pk)
         quant = torch.from_numpy(np.array(self.quant or [0], np.uint64).view(np.int64)).npu()
         record = k[-(-pm * pn * pk // 2)](torch_of(side_a, self.a).npu(), torch_of(side_b, self.a).npu(), torch_of(bias, self.bias_type).npu(), c, work, quant,
