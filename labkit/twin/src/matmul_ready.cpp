@@ -40,6 +40,7 @@ bool vetted(const MatmulState& s, const Crew& crew, const char* call, Here here)
     if (!s.ready) return missing("REGIST_MATMUL_OBJ / Init");
     if (s.a.in == In::Nothing) return missing("SetTensorA");
     if (s.b.in == In::Nothing) return missing("SetTensorB");
+    if (s.kind->sparse && !s.sparse_index.ptr) return missing("SetSparseIndex");
     const auto& t = s.tiling;
     bool fine = true;
     auto check = [&](bool ok, const char* field, int64_t value, const char* limit) {
@@ -132,7 +133,29 @@ bool place_a(MatmulState& s, const Crew& crew, int64_t step, int64_t given, std:
     return place(s.a, s.kind->a, crew, rows, cols, ld, given, step, spare, "A", p, here);
 }
 
+// B with two of every four elements along K kept ([n][k / 2]), and two bits for each: where it stood among the first, or the
+// last, three. The bits are [k / 64][n up to 16][8] bytes in GM. Unfolded, it is a product like any other.
+static bool place_sparse_b(MatmulState& s, const Crew& crew, std::vector<uint8_t>& spare, Placed& p, Here here) {
+    int64_t n = s.single_n, k = s.single_k, tall = up(s.n, 16), line = s.kb / 2;
+    Placed bits;
+    MatmulOperand index;
+    index.in = In::Gm;
+    index.gm = s.sparse_index;
+    const uint8_t* kept = reach(s.b, crew, 0, (n - 1) * line + k / 2, "B", p, here);
+    const uint8_t* where = reach(index, crew, 0, (parts(k, 64) - 1) * tall * 8 + n * 8, "SetSparseIndex", bits, here);
+    if (!kept || !where) return false;
+    spare.assign(size_t(n * k), 0);
+    for (int64_t row = 0; row < n; row++)
+        for (int64_t i = 0; i < k / 2; i++) {
+            uint8_t four = where[i / 32 * tall * 8 + row * 8 + i / 4 % 8];
+            spare[size_t(row * k + i / 2 * 4 + i % 2 + (four >> (i % 4 * 2) & 3))] += kept[row * line + i];
+        }
+    p.view = View::columns(spare.data(), Dt::I8, k);
+    return true;
+}
+
 bool place_b(MatmulState& s, const Crew& crew, int64_t step, int64_t given, std::vector<uint8_t>& spare, Placed& p, Here here) {
+    if (s.kind->sparse) return place_sparse_b(s, crew, spare, p, here);
     bool trans = s.b.trans, nz = is_format(s.kind->b, CubeFormat::NZ);
     int64_t rows = trans ? s.single_n : s.single_k, cols = trans ? s.single_k : s.single_n;
     int64_t ld = nz ? (trans ? s.n : s.kb) : trans ? s.kb : s.n;
