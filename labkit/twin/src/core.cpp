@@ -222,6 +222,8 @@ void Core::report_stray(const Gm& g, uint64_t bytes, bool write, const GmRange* 
         report("gm-stray", true, here, n.add("before", ahead ? ahead->lo - lo : 0));
 }
 
+static constexpr uint64_t kPage = 4096;
+
 bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
     last = here;
     uint64_t lo = uint64_t(g.ptr), hi = lo + bytes;
@@ -233,7 +235,7 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
         bool rounding = over && over < 32 && lo < home->hi && !exact && (!write || over <= home->slack);
         if (!rounding) {
             report_stray(g, bytes, write, home, here);
-            return false;
+            return over && !write && lo < home->hi && hi <= (home->hi + kPage - 1) / kPage * kPage;  // the device reads it: memory comes in pages
         }
         report(write ? "host-overwrite" : "gm-overread", false, here, Numbers().add("bytes", bytes).add("over", over).add("argument", home->argument));
         return true;
