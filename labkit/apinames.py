@@ -38,7 +38,8 @@ def enums() -> dict[str, str]:
     for text in _headers():
         for m in re.finditer(r"\benum\s+class\s+(\w+)[^{;]*\{([^}]*)\}", text):
             for name in re.findall(r"([A-Z]\w*)\s*(?:=[^,]*)?(?:,|$)", m[2].strip()):
-                found.setdefault(name, m[1])
+                if name not in documented():  # the twin's own lists name instructions
+                    found.setdefault(name, m[1])
     return found
 
 
@@ -63,7 +64,7 @@ def close(name: str, more: Iterable[str] = (), candidates: Iterable[str] | None 
     pool = {c for c in (candidates if candidates is not None else names()) if c != name} | {m for m in more if m != name}
     same = [c for c in pool if c.lower().replace("_", "") == name.lower().replace("_", "")]
     if same:
-        return min(same)
+        return min(same, key=lambda c: (sum(a != b for a, b in zip(c, name)), c))  # EnQue before ENQUE
     found = difflib.get_close_matches(name, sorted(pool), n=1, cutoff=0.8 if len(name) > 4 else 0.85)
     return found[0] if found else ""
 

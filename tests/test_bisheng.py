@@ -292,7 +292,7 @@ def test_a_launch_through_a_real_library(monkeypatch):
     """The C convention itself: blocks, stream and the pointers arrive in a compiled launcher."""
     code = ("#include <stdint.h>\nextern \"C\" void labkit_launch_add(uint32_t blocks, void* stream, const void* const* a) {\n"
             "  uint64_t* out = *(uint64_t* const*)a[0]; out[0] = blocks; out[1] = (uint64_t)stream; out[2] = *(uint32_t const*)a[1]; }\n")
-    module = bisheng.NpuModule(compiler.compile_kernel(code, filename="launcher.asc"))
+    module = bisheng.NpuModule(compiler.compile_kernel(code, filename="launcher.asc", flags=["-fvisibility=default"]))
     monkeypatch.setattr(bisheng, "_torch", lambda: types.SimpleNamespace(npu=Npu()))
     out = (ctypes.c_uint64 * 3)()
     module.launch("add", 65535, [ctypes.addressof(out).to_bytes(8, "little"), ctypes.c_uint32(0xFFFFFFFF)])

@@ -222,9 +222,9 @@ def test_kernel_sees_headers_of_its_folder_and_follows_them(tmp_path):
     write(tmp_path / "k", tiling__h="#define N 3\n")
     text = '#line 1 "k.asc"\n#include "tiling.h"\nextern "C" int n() { return N; }\n'
     file = str(tmp_path / "k" / "k.asc")
-    assert ctypes.CDLL(str(compiler.compile_kernel(text, filename=file))).n() == 3
+    assert ctypes.CDLL(str(compiler.compile_kernel(text, filename=file, flags=["-fvisibility=default"]))).n() == 3
     (tmp_path / "k" / "tiling.h").write_text("#define N 44\n")
-    assert ctypes.CDLL(str(compiler.compile_kernel(text, filename=file))).n() == 44
+    assert ctypes.CDLL(str(compiler.compile_kernel(text, filename=file, flags=["-fvisibility=default"]))).n() == 44
 
 
 def test_kernel_flags_and_text_are_in_the_key(tmp_path, no_compiler):

@@ -79,7 +79,6 @@ BROKEN = {
     "template arguments": ("LocalTensor<T> z", "LocalTensor<T, 3> z", 18, None, ["template arguments", "one type"]),
     "constant": ("TPosition::VECIN, 2> inQ;", "TPosition::VECIN, depth> inQ; int depth;", 25, "depth>", ["depth"]),
     "narrowing": ("DataCopy(x, xGm, TILE)", "DataCopyParams p{1, -1, 0, 0}; DataCopy(x, xGm, p)", 15, None, ["uint16_t", "static_cast"]),
-    "operator": (ADD, "z = a + a;", 19, "+ a;", ["operators", "Add(dst, a, b, count)"]),
     "enum": ("TPosition::VECIN,", "VECIN,", 25, "VECIN,", ["TPosition::VECIN"]),
     "brace open": ("inQ.FreeTensor(a);\n    }", "inQ.FreeTensor(a);\n", 13, "{", ["{ of line 13 is never closed"]),
     "brace open, last": ("op.Process();\n}", "op.Process();\n", 29, "{", ["{ of line 29 is never closed"]),

@@ -47,7 +47,7 @@ def one(text):
 def load(text, entries=(), filename="t.asc"):
     """The lowered text, compiled behind the prelude, loaded."""
     lowered = lower(PRELUDE + text, filename, entries)
-    return ctypes.CDLL(str(compiler.compile_kernel(lowered, filename=filename)))
+    return ctypes.CDLL(str(compiler.compile_kernel(lowered, filename=filename, flags=["-fvisibility=default"])))
 
 
 def call(library, entry, *values):

@@ -21,15 +21,6 @@ void adv_cumsum(Dt, Loc d, Loc last, Loc a, Loc tmp, uint32_t outer, uint32_t in
 
 namespace AscendC {
 
-// What queues and buffers leave of UB, as a tensor.
-template <typename T, TPosition pos> bool PopStackBuffer(LocalTensor<T>& popLocal) {
-    static_assert(pos == TPosition::LCM, "PopStackBuffer gives what is left of UB: TPosition::LCM");
-    ::twin::Loc rest = ::twin::spare();
-    rest.pos = uint8_t(TPosition::VECCALC);
-    popLocal = LocalTensor<T>(rest);
-    return rest.bytes != 0;
-}
-
 namespace detail {
 template <typename T, typename... Us> constexpr void adv_type() {
     static_assert(::twin::one_of<T, Us...>(), "this function is not there for the type on Atlas A2: most of the advanced API takes half and float; Cast first");
