@@ -11,9 +11,9 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 import labkit  # noqa: E402
-from matmul_case import from_nz, tiling, torch_of, up  # noqa: E402
+from matmul_case import from_nz, tiling, to_nz, torch_of, up  # noqa: E402
 
-(L0C, L1, OWN, OWN_MDL, SUMMED, ADDED, UPPER, LOWER, INT4, GEMV, SPLIT, BASIC, STATIC, SPARSE) = range(14)
+(L0C, L1, OWN, OWN_MDL, SUMMED, ADDED, UPPER, LOWER, INT4, GEMV, SPLIT, BASIC, STATIC, SPARSE, SPARSE_NZ) = range(15)
 SIDE = st.one_of(st.integers(1, 40), st.sampled_from([48, 64, 65, 100]))
 some = settings(max_examples=30)
 
@@ -108,8 +108,8 @@ def test_tilings_of_the_kernel_s_own(cube):
 
 
 @some
-@given(SIDE, SIDE, st.integers(1, 20), st.booleans(), st.integers(0, 99))
-def test_two_of_every_four(m, n, groups, trans_a, seed):
+@given(SIDE, SIDE, st.integers(1, 20), st.booleans(), st.booleans(), st.integers(0, 99))
+def test_two_of_every_four(m, n, groups, trans_a, nz, seed):
     rng = np.random.default_rng(seed)
     k = 8 * groups
     a, b = rng.integers(-100, 100, (m, k)), np.zeros((n, k), np.int64)
@@ -121,7 +121,7 @@ def test_two_of_every_four(m, n, groups, trans_a, seed):
             bits[i // 32, row, i // 4 % 8] |= (first | (second - 1) << 2) << i % 4 * 2
     kernel = labkit.kernel(Path(__file__).parent / "twin_api" / "matmul_cube.asc")
     c = torch.zeros(m, n, dtype=torch.int32).npu()
-    record = kernel[1](torch_of(a.T if trans_a else a, "int8").npu(), torch_of(kept, "int8").npu(), torch.from_numpy(bits).npu(), c,
-                       torch.from_numpy(tiling(m, n, k, (32, 32, 64))).npu(), kernel.struct("Ask", kind=SPARSE, transA=int(trans_a), transB=1, bias=0, flag=0))
+    record = kernel[1](torch_of(a.T if trans_a else a, "int8").npu(), torch_of(to_nz(kept, 32) if nz else kept, "int8").npu(), torch.from_numpy(bits).npu(), c,
+                       torch.from_numpy(tiling(m, n, k, (32, 32, 64))).npu(), kernel.struct("Ask", kind=SPARSE_NZ if nz else SPARSE, transA=int(trans_a), transB=1, bias=0, flag=0))
     assert record.finished and not record.findings, record.report()
     assert np.array_equal(c.cpu().numpy(), a @ b.T)

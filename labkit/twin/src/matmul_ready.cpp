@@ -133,22 +133,24 @@ bool place_a(MatmulState& s, const Crew& crew, int64_t step, int64_t given, std:
     return place(s.a, s.kind->a, crew, rows, cols, ld, given, step, spare, "A", p, here);
 }
 
-// B with two of every four elements along K kept ([n][k / 2]), and two bits for each: where it stood among the first, or the
+// B with two of every four elements along K kept ([n][k / 2], or fractals of that), and two bits for each: where it stood among the first, or the
 // last, three. The bits are [k / 64][n up to 16][8] bytes in GM. Unfolded, it is a product like any other.
 static bool place_sparse_b(MatmulState& s, const Crew& crew, std::vector<uint8_t>& spare, Placed& p, Here here) {
     int64_t n = s.single_n, k = s.single_k, tall = up(s.n, 16), line = s.kb / 2;
+    bool nz = is_format(s.kind->b, CubeFormat::NZ);
     Placed bits;
     MatmulOperand index;
     index.in = In::Gm;
     index.gm = s.sparse_index;
-    const uint8_t* kept = reach(s.b, crew, 0, (n - 1) * line + k / 2, "B", p, here);
+    auto place = [&](int64_t row, int64_t i) { return nz ? i / 32 * tall * 32 + row * 32 + i % 32 : row * line + i; };
+    const uint8_t* kept = reach(s.b, crew, 0, place(n - 1, k / 2 - 1) + 1, "B", p, here);
     const uint8_t* where = reach(index, crew, 0, (parts(k, 64) - 1) * tall * 8 + n * 8, "SetSparseIndex", bits, here);
     if (!kept || !where) return false;
     spare.assign(size_t(n * k), 0);
     for (int64_t row = 0; row < n; row++)
         for (int64_t i = 0; i < k / 2; i++) {
             uint8_t four = where[i / 32 * tall * 8 + row * 8 + i / 4 % 8];
-            spare[size_t(row * k + i / 2 * 4 + i % 2 + (four >> (i % 4 * 2) & 3))] += kept[row * line + i];
+            spare[size_t(row * k + i / 2 * 4 + i % 2 + (four >> (i % 4 * 2) & 3))] += kept[place(row, i)];
         }
     p.view = View::columns(spare.data(), Dt::I8, k);
     return true;

@@ -29,6 +29,7 @@ template <typename T> void DataCachePreload(const GlobalTensor<uint64_t>& src, T
 }
 inline void ICachePreLoad(int64_t) {}
 inline int64_t GetICachePreloadStatus() { return 0; }  // done
+#define PRELOAD(len) static_cast<void>(0)
 
 // One value of GM, past the data cache.
 template <typename T> void WriteGmByPassDCache(__gm__ T* addr, T value, TWIN_HERE) {

@@ -4,6 +4,8 @@
 
 namespace AscendC {
 
+constexpr uint16_t SYNC_AIC_FLAG = 11, SYNC_AIV_FLAG = 12, SYNC_AIC_AIV_FLAG = 13, SYNC_AIV_ONLY_ALL = 14;  // the flags that SyncAll takes on the device
+
 // mode 0: all cores of this kind; 1: the vector cores of this block; 2: the cube core and the vector cores of this block.
 template <uint8_t modeId, pipe_t pipe> void CrossCoreSetFlag(uint16_t flagId, TWIN_HERE) {
     static_assert(modeId <= 2, "CrossCoreSetFlag has the modes 0, 1 and 2 on Atlas A2; mode 4 is one of Ascend 950");

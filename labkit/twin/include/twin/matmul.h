@@ -43,8 +43,8 @@ public:
     static_assert(IsSameType<typename GetMmDstType<SrcAT>::Type, float>::value ? ::twin::one_of<DstT, half, bfloat16_t, float, int8_t, uint8_t>() : ::twin::one_of<DstT, int32_t, half, int8_t, uint8_t>(),
                   "Matmul on Atlas A2: floating operands give half, bfloat16_t, float or int8_t; int8_t and int4b_t give int32_t, half or int8_t");
 
-    static_assert(!detail::HasIndex<B_TYPE>::value || (IsSameType<SrcBT, int8_t>::value && B_TYPE::isTrans && B_TYPE::format == CubeFormat::ND && B_TYPE::pos == TPosition::GM),
-                  "SparseMatmulType: B is int8_t, in GM, in the format ND and transposed");
+    static_assert(!detail::HasIndex<B_TYPE>::value || (IsSameType<SrcBT, int8_t>::value && B_TYPE::isTrans && B_TYPE::pos == TPosition::GM),
+                  "SparseMatmulType: B is int8_t, in GM and transposed");
 
     MatmulObject() { s_.kind = &kKind; }
 

@@ -58,6 +58,12 @@ struct DataCopyOutParams {
     uint64_t cbufWorkspaceAddr = 0;
 };
 
+// Rounding as the library's headers have it, for kernels that count on them.
+inline uint16_t CeilDiv(uint16_t num1, uint16_t num2) { return num2 ? uint16_t((num1 + num2 - 1) / num2) : uint16_t(0); }
+inline uint16_t CeilAlign(uint16_t num1, uint16_t num2) { return uint16_t(CeilDiv(num1, num2) * num2); }
+template <typename T> T CeilT(T num1, T num2) { return num2 ? (num1 + num2 - 1) / num2 : T(0); }
+template <typename T> T CeilAlignT(T num1, T num2) { return CeilT(num1, num2) * num2; }
+
 namespace Impl {
 constexpr int32_t QUEUE_DEPTH = 1, L1_SIZE = detail::kL1, DB_ON = 2, DB_OFF = 1;
 namespace Detail {

@@ -26,8 +26,8 @@ enum class TransposeType : uint8_t {
     TRANSPOSE_ND2NZ_WITH_INTLV
 };
 struct TransDataTo5HDParams {
-    TransDataTo5HDParams() {}
-    TransDataTo5HDParams(bool dstHigh, bool srcHigh, uint8_t times, uint16_t dstRep, uint16_t srcRep)
+    constexpr TransDataTo5HDParams() {}
+    constexpr TransDataTo5HDParams(bool dstHigh, bool srcHigh, uint8_t times, uint16_t dstRep, uint16_t srcRep)
         : dstHighHalf(dstHigh), srcHighHalf(srcHigh), repeatTimes(times), dstRepStride(dstRep), srcRepStride(srcRep) {}
     bool dstHighHalf = false, srcHighHalf = false;
     uint8_t repeatTimes = 1;

@@ -22,6 +22,7 @@
 #define __cube__
 #define __mix__(cube, vector)
 #define __kfc_workspace__
+#define __BLOCK_LOCAL__ thread_local  // the cores of a block that have work for the same library share it
 #define __schedmode__(mode)
 #define __gm__
 #define __ubuf__
