@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from labkit import chips, compiler, includes, messages, paths, runner, runtime, source
+from labkit import chips, compiler, includes, messages, opfolders, paths, runner, runtime, source
 from labkit.cxxstructs import SCALARS
 from labkit.record import PIPES, POSITIONS, Finding, LaunchRecord, announce, may_launch
 
@@ -60,7 +60,8 @@ def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, fi
         text = file.read_text(encoding="utf-8")
         filename = filename or str(file.resolve())
     return Kernel(text, filename or "kernel.asc", entry=entry, chip=chip, timeout=timeout, checks=checks,
-                  schedule=schedule, tiling_key=tiling_key, defines=dict(defines or {}), include_dirs=tuple(map(str, include_dirs)))
+                  schedule=schedule, tiling_key=tiling_key, defines=dict(defines or {}),
+                  include_dirs=(*map(str, include_dirs), *opfolders.side_by_side(filename or "kernel.asc")))
 
 
 class ArgumentError(TypeError):

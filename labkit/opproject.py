@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import labkit
-from labkit import paths, source
+from labkit import opfolders, paths, source, tilingstructs
 from labkit.includes import text_of
 from labkit.record import LaunchRecord
 
@@ -29,9 +29,6 @@ _TYPES = {0: ("float32", "float", "DT_FLOAT"), 1: ("float16", "half", "DT_FLOAT1
 _NUMBERS = {names[0]: number for number, names in _TYPES.items()}
 _ND = 2
 _OTHER_CHIPS = {"arch35", "arch38", "arch10", "ascend310p", "ascend950"}  # folders of sources that are not for A2/A3
-_STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\(\s*(?P<name>\w+)\s*\)(?P<body>.*?)END_TILING_DATA_DEF", re.S)
-_FIELD = re.compile(r"TILING_DATA_FIELD_DEF(?P<kind>_ARR|_STRUCT)?\s*\(\s*(?P<type>[^,()]+?)\s*,\s*(?:(?P<count>[^,()]+?)\s*,\s*)?(?P<name>\w+)\s*\)")
-_CLASS = re.compile(r"REGISTER_TILING_DATA_CLASS\(\s*(\w+)\s*,\s*([\w:]+)\s*\)")
 
 
 class ProjectError(Exception):
@@ -96,7 +93,7 @@ class Project:
         missing = len(given) + len(places) + 2 - len(k.signature.params)
         for i, output in enumerate(self.definition["outputs"]):
             if output["name"] in names:  # written in place; a kernel may still have a parameter for it
-                places[i] = given[names.index(output["name"])]
+                places[i:i + 1] = [given[names.index(output["name"])]]
         passed = places[missing:] if missing > 0 else places
         record = k[tiling.blocks](*given, *passed, workspace, tiling.data or bytes(8))
         return Result([p.cpu() for p in places], [g if g is None else g.cpu() for g in given], record, tiling)
@@ -155,34 +152,17 @@ class Project:
     def _prelude(self, text: str) -> str:
         """The plain structs of the host's tiling classes, which CANN's build generates for the kernel."""
         reached = text + text_of(text, self.kernel_file.parent, self.include_dirs)
-        out, classes = ['#include "kernel_operator.h"'], []
+        out = ['#include "kernel_operator.h"']
         files = [*_files(self.folder / "op_host", (".h", ".cpp")), *_files(self.folder / "op_kernel", (".h",))]
         host = "\n".join(f.read_text(encoding="utf-8", errors="replace") for f in files)
-        for name, body in plain_structs(host):
+        for name, body in tilingstructs.plain_structs(host).items():
             if not re.search(rf"\b(?:struct|class)\s+{name}\b|TILING_DATA_DEF\(\s*{name}\b", reached):
                 out.append(body)
-        for op, name in _CLASS.findall(host):
-            classes.append((op, name.rpartition("::")[2]))
+        classes = tilingstructs.registered(host)
         default = next((c for op, c in classes if op == self.name), classes[0][1] if classes else "")
         if default and "REGISTER_TILING_DEFAULT" not in reached and not re.search(rf"\b(?:struct|class)\s+{default}\b", reached):
             out.append(f"REGISTER_TILING_DEFAULT({default});")
         return "\n".join(out) + "\n"
-
-
-def plain_structs(text: str) -> list[tuple[str, str]]:
-    """(name, plain struct) of each BEGIN_TILING_DATA_DEF in host code: the same bytes as the class writes."""
-    found = []
-    for m in _STRUCT.finditer(re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)):
-        fields = []
-        for f in _FIELD.finditer(m["body"]):
-            if f["kind"] == "_ARR":
-                fields.append(f"    {f['type']} {f['name']}[{f['count']}];")
-            elif f["kind"] == "_STRUCT":
-                fields.append(f"    {f['type'].rpartition('::')[2]} {f['name']};")
-            else:
-                fields.append(f"    {f['type']} {f['name']};")
-        found.append((m["name"], f"struct alignas(8) {m['name']} {{\n" + "\n".join(fields) + "\n};"))
-    return found
 
 
 def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: float = 60.0, schedule: str = "program") -> Project:
@@ -194,7 +174,7 @@ def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: fl
     hosts = _hosts(folder / "op_host")
     if not hosts:
         raise ProjectError(f"{folder} has no op_host with C++ sources")
-    dirs = [str(folder / "op_host"), str(folder / "op_kernel"), str(folder), str(folder.parent), *map(str, include_dirs)]
+    dirs = [str(folder / "op_host"), str(folder / "op_kernel"), str(folder), str(folder.parent), *map(str, include_dirs), str(paths.twin_dir() / "op" / "include")]
     tool = _tool(hosts, dirs)
     definition = _run(tool, [f"op {op}"])
     if "op" not in definition:
@@ -218,8 +198,7 @@ def _hosts(folder: Path) -> list[Path]:
 def _tool(hosts: list[Path], dirs: list[str]) -> Path:
     from labkit.program import build
     main = paths.twin_dir() / "op" / "tiling_main.cpp"
-    everything = (*dirs, str(paths.twin_dir() / "op" / "include"))
-    sources = [build.Source(f, ("TWIN_OP_HOST",), everything) for f in [*hosts, main]]
+    sources = [build.Source(f, ("TWIN_OP_HOST",), tuple(dirs)) for f in [*hosts, main]]
     return build.build(build.Program("tiling", sources), start=False)
 
 

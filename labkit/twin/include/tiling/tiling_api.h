@@ -2,6 +2,7 @@
 #pragma once
 #include "securec.h"
 #include <iostream>  // sources that include this header count on it
+#include "securec.h"
 #include "tiling/platform/platform_ascendc.h"
 #include "twin/matmul_tiling.h"
 #include "twin/rearrange_tiling.h"

@@ -24,6 +24,9 @@
 #define __kfc_workspace__
 #define __BLOCK_LOCAL__ thread_local  // the cores of a block that have work for the same library share it
 #define __schedmode__(mode)
+#define __in_pipe__(pipe)
+#define __out_pipe__(pipe)
+#define __inout_pipe__(pipe)
 #define __gm__
 #define __ubuf__
 #define __cbuf__
@@ -35,7 +38,6 @@
 
 #define __bf16 bfloat16_t
 using float32_t = float;
-extern "C" double sqrt(double) noexcept;  // the device compiler knows it without a header
 #ifndef __forceinline__
 #define __forceinline__ inline __attribute__((always_inline))
 #endif

@@ -23,8 +23,25 @@
 #include "tiling/platform/platform_ascendc.h"
 
 namespace fe {
-class PlatFormInfos {};
-}
+enum class LocalMemType { L0_A = 0, L0_B = 1, L0_C = 2, L1 = 3, L2 = 4, UB = 5, HBM = 6 };
+class PlatFormInfos {
+public:
+    void GetLocalMemSize(LocalMemType type, uint64_t& size) const {
+        static constexpr platform_ascendc::CoreMemType types[] = {
+            platform_ascendc::CoreMemType::L0_A, platform_ascendc::CoreMemType::L0_B, platform_ascendc::CoreMemType::L0_C, platform_ascendc::CoreMemType::L1,
+            platform_ascendc::CoreMemType::L2, platform_ascendc::CoreMemType::UB, platform_ascendc::CoreMemType::HBM};
+        platform_ascendc::PlatformAscendC(static_cast<const char*>(nullptr)).GetCoreMemSize(types[int(type)], size);
+    }
+    bool GetPlatformRes(const std::string&, const std::string&, std::string& value) const { return value.clear(), false; }
+    uint32_t GetCoreNum() const { return platform_ascendc::PlatformAscendC(static_cast<const char*>(nullptr)).GetCoreNum(); }
+};
+}  // namespace fe
+
+namespace ge {
+using std::map;
+using std::string;
+using std::vector;
+}  // namespace ge
 
 namespace gert {
 

@@ -22,6 +22,7 @@ enum Format {
     FORMAT_FRACTAL_Z_3D_TRANSPOSE, FORMAT_FRACTAL_ZN_LSTM, FORMAT_FRACTAL_Z_G, FORMAT_RESERVED, FORMAT_ALL, FORMAT_NULL,
     FORMAT_ND_RNN_BIAS, FORMAT_FRACTAL_ZN_RNN, FORMAT_NYUV, FORMAT_NYUV_A, FORMAT_NCL, FORMAT_FRACTAL_Z_WINO, FORMAT_C1HWC0, FORMAT_MAX = 0xff
 };
+inline int32_t GetPrimaryFormat(int32_t format) { return format & 0xff; }
 
 inline int GetSizeByDataType(DataType t) {  // -1: a type without a size; 1000 and more: bits of one below a byte
     switch (t) {

@@ -29,6 +29,15 @@ template <typename... A> void ignore(const A&...) {}
 
 }  // namespace twin_op
 
+enum { DLOG_DEBUG = 0, DLOG_INFO = 1, DLOG_WARN = 2, DLOG_ERROR = 3 };
+enum { OP = 63 };  // this module's number in the log
+inline int32_t CheckLogLevel(int32_t, int32_t) { return 0; }
+#define REPORT_INNER_ERR_MSG(...) static_cast<void>(0)
+#define D_OP_LOGE(name, ...) ::twin_op::print(name, ##__VA_ARGS__)
+#define D_OP_LOGW(...) static_cast<void>(0)
+#define D_OP_LOGI(...) static_cast<void>(0)
+#define D_OP_LOGD(...) static_cast<void>(0)
+
 #define OP_LOGE(context, ...) ::twin_op::print(::twin_op::who(context), ##__VA_ARGS__)
 #define OP_LOGE_WITHOUT_REPORT(context, ...) OP_LOGE(context, ##__VA_ARGS__)
 #define OP_LOGW(context, ...) ::twin_op::ignore(context)
@@ -77,6 +86,12 @@ template <typename... A> void ignore(const A&...) {}
 #define OP_LOGE_FOR_INVALID_LISTSIZE(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_FOR_INVALID_FORMAT(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_FOR_INVALID_FORMATS_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_WITH_INVALID_INPUT(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_WITH_INVALID_INPUT_DTYPE(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_WITH_INVALID_INPUT_SHAPE(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_WITH_INVALID_INPUT_FORMAT(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_WITH_INVALID_ATTR(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_FOR_INVALID_FORMAT_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
 
 namespace Ops::Base {
 template <typename T> std::string ToString(const T& v) {
@@ -89,5 +104,7 @@ inline std::string ToString(const gert::Shape& s) {
     for (size_t i = 0; i < s.GetDimNum(); i++) r += (i ? ", " : "") + std::to_string(s.GetDim(i));
     return r + "]";
 }
+template <typename T> std::string GetOpInfo(const T& context) { return ::twin_op::who(context); }
+inline const char* GetSafeStr(const std::string& s) { return s.c_str(); }
 inline std::string ToString(ge::DataType t) { return ge::TypeUtils::DataTypeToSerialString(t); }
 }  // namespace Ops::Base
