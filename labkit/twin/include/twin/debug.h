@@ -74,13 +74,7 @@ template <typename... Args> void check_assert(bool ok, const char* expr, Here he
 #define ASCENDC_ASSERT(expr, body) \
     do { if (!(expr)) { body; ::twin::fail_assert(#expr, "", ::twin::Here{__FILE__, __LINE__}); } } while (0)
 #ifndef ASSERT
-#ifndef ASSERT
-#if defined(ASCENDC_CPU_DEBUG) && ASCENDC_CPU_DEBUG == 1
 #define ASSERT(expr) ascendc_assert(expr)
-#else
-#define ASSERT(expr)  // on the device it is nothing: what it names need not exist there
-#endif
-#endif
 #endif
 #undef assert
 #define assert ascendc_assert
