@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import opproject
+from labkit import opproject, tilingstructs
 
 FOLDER = Path(__file__).parent / "programs" / "op_project"
 torch = pytest.importorskip("torch")
@@ -41,9 +41,9 @@ def test_what_the_host_code_refuses_is_told(project):
 
 def test_plain_structs_have_the_bytes_that_the_host_writes():
     text = (FOLDER / "op_host" / "scale_add_tiling.h").read_text()
-    names = [name for name, _ in opproject.plain_structs(text)]
-    assert names == ["ScaleAddPart", "ScaleAddTilingData"]
-    assert "uint32_t marks[3];" in opproject.plain_structs(text)[0][1]
+    structs = tilingstructs.plain_structs(text)
+    assert list(structs) == ["ScaleAddPart", "ScaleAddTilingData"]
+    assert "uint32_t marks[3];" in structs["ScaleAddPart"]
 
 
 @pytest.mark.parametrize("name, snake", [("AddCustom", "add_custom"), ("MatMul", "mat_mul"), ("ThreeNN", "three_nn"), ("IsInf", "is_inf"),

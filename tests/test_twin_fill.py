@@ -148,6 +148,7 @@ def test_drop_out(whole, host, t, mode, rows, width, more, room, by_bit, seed): 
     packed = mode in (1, 4) or (mode == 0 and bool(seed % 2))
     if by_bit:
         width *= 32 * 8 if mode == 0 else 16
+        rows = min(rows, (DST - SRC) // (width * size))
         step = (-(-width // 8 // 32) + more) * 32 if packed else width // 8
         mask = rng.integers(0, 256, (rows, step)).astype(np.uint8)
         chosen = np.unpackbits(mask, axis=1, bitorder="little")[:, :width]

@@ -49,9 +49,9 @@ def _two_cores() -> Row:
     def on(n: int):
         def launch():
             with _threads(n):
-                kernel[48](x, 400)
+                kernel[48](x, 1600)
         return launch
-    one, two = alternately(on(1), on(2), rounds=5)
+    one, two = alternately(on(1), on(2), rounds=7)
     return Row("48 blocks: one host core / two", two, one, one / two, ">= 1.7")
 
 

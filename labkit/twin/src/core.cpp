@@ -139,6 +139,13 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
     GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
     if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic) return w->append(hi, from, hi - lo);
+    // A loop that stores to the same place again and again keeps one entry, so that it may run for ever.
+    uint32_t& recent = recent_writes[(lo >> 5 ^ uint64_t(here.line)) % recent_writes.size()];
+    if (recent < gm_writes.size()) {
+        GmWrite& r = gm_writes[recent];
+        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == ordered && r.atomic == atomic) return r.values(from, hi - lo);
+    }
+    recent = uint32_t(gm_writes.size());
     gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic});
     gm_writes.back().values(from, hi - lo);
 }

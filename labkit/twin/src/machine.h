@@ -1,5 +1,6 @@
 // One AI core while it runs one block: its memories, queues, flags, what is known about order, and its clock.
 #pragma once
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <memory>
@@ -176,6 +177,7 @@ public:
     Hazards& ub = memory[int(Mem::UB)];
     Late late;
     std::vector<GmWrite> gm_writes;
+    std::array<uint32_t, 64> recent_writes{};  // entries of gm_writes, found by place and line
     std::vector<TimelineEvent> events;
     std::string output;
     Here last{nullptr, 0};
