@@ -137,9 +137,9 @@ def test_run_sh_in_the_style_of_the_old_samples():
 
 def test_commands_of_a_readme(tmp_path):
     (tmp_path / "README.md").write_text("Debug:\n```bash\nmsprof op ./demo\n```\n1. Run\n   ```bash\n   N=1\n   mkdir -p build && cd build;  # make it\n"
-                                        "   cmake -DN=$N ..;make -j;\n   sudo rm -rf /\n   ./demo $N\n   ```\n")
+                                        "   cmake -DCMAKE_ASC_ARCHITECTURES=dav-3510 -DN=$N ..;make -j;\n   sudo rm -rf /\n   ./demo $N\n   ```\n")
     assert commands.commands(tmp_path, {"N": "3", "M": "x"}, ["--fast"]).lines == [
-        "N=3", "mkdir -p build && cd build", "cmake -DM=x -DN=3 .. && make -j", "./demo $N --fast"]
+        "N=3", "mkdir -p build && cd build", "cmake -DM=x -DCMAKE_ASC_ARCHITECTURES=dav-2201 -DN=3 .. && make -j", "./demo $N --fast"]
 
 
 # ---- the command line

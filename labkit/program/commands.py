@@ -16,6 +16,7 @@ _ASSIGNED = re.compile(r"(?:export\s+)?[A-Za-z_]\w*=\S*(?:\s+[A-Za-z_]\w*=\S*)*$
 _ALLOWED = re.compile(r"(?:\./[\w./-]+|cd|mkdir|cmake|make|ninja|python3?|bash|sh|cp|rm -rf? (?:build|input|output|out)\b|bisheng|export)(?:\s|$)")
 _PROFILER = re.compile(r"^(?:msprof|msopprof|mssanitizer)\b.*?(?=\./)")
 _PROGRAM = re.compile(r"^\s*(?:\(.*;\s*)?\./[\w./-]+", re.M)
+_OTHER_CHIP = re.compile(r"(?<=CMAKE_ASC_ARCHITECTURES=)dav-(?!2201)\d+")
 _READMES = ("README.md", "README.MD", "readme.md", "README_en.md", "README_CN.md")
 
 
@@ -54,6 +55,7 @@ def _lines(body: str) -> list[str]:
         line = re.sub(r"(?:^|\s)#.*$", "", re.sub(r"^\s*\$\s", "", raw)).strip().rstrip(";").strip()
         line = _PROFILER.sub("", line)
         parts = [p.strip() for p in re.split(r"&&|;", line) if p.strip()]
+        parts = [_OTHER_CHIP.sub("dav-2201", p) for p in parts]  # a README that shows another chip's line: the twin is an Atlas A2
         if parts and all(_ALLOWED.match(p) or _ASSIGNED.match(p) for p in parts):
             out.append(" && ".join(parts))
     return out

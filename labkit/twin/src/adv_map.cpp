@@ -74,6 +74,73 @@ void evaluate(Op op, double* d, const double* a, const double* b, double v, size
     }
 }
 
+// What CANN computes in half as it is, a vector instruction at a time: each of them rounds.
+class HalfSteps {
+public:
+    HalfSteps(size_t n) : n_(n) {}
+    template <class F, class... S> void step(double* d, F f, const S*... a) {
+        each(n_, d, f, a...);
+        uint16_t half[kTile];
+        narrow(Dt::F16, half, d, n_);
+        widen(Dt::F16, d, half, n_);
+    }
+    void times(double* d, const double* a, double v) {
+        v = as_half(v);
+        step(d, [v](D x) { return x * v; }, a);
+    }
+    void logistic(double* d) {  // 1 + e^d
+        step(d, wide::exp, d);
+        step(d, [](D e) { return e + 1.0; }, d);
+    }
+    static double as_half(double v) {
+        uint16_t bits;
+        narrow(Dt::F16, &bits, &v, 1);
+        return wide::value_of(Dt::F16, bits);
+    }
+
+private:
+    size_t n_;
+};
+
+bool half_steps(Op op, double* d, const double* a, const double* b, size_t n) {
+    HalfSteps h(n);
+    alignas(64) double s[kTile], u[kTile];
+    auto over = [](D x, D y) { return x / y; };
+    auto product = [](D x, D y) { return x * y; };
+    switch (op) {
+        case Op::Sigmoid:
+            h.times(s, a, -1);
+            h.logistic(s);
+            h.step(d, [](D x) { return 1.0 / x; }, s);
+            return true;
+        case Op::Silu:
+        case Op::FasterGelu:
+        case Op::Swish:
+            if (op == Op::Swish) h.step(s, [](D x, D beta) { return x * -beta; }, a, b);
+            else h.times(s, a, op == Op::Silu ? -1 : -1.702);
+            h.logistic(s);
+            h.step(d, over, a, s);
+            return true;
+        case Op::Gelu:  // y = 1.5957691 (x + 0.044715 x^3); x / (1 + e^-|y|) * e^min(y, 0)
+            h.step(s, product, a, a);
+            h.step(s, product, a, s);
+            h.times(s, s, 0.044715);
+            h.step(s, [](D x, D y) { return x + y; }, a, s);
+            h.times(s, s, 1.5957691216057308);
+            h.step(u, [](D y) { return wide::exp(y > 0.0 ? D{} : y); }, s);
+            each(n, s, [](D y) { return -magnitude(y); }, s);
+            h.logistic(s);
+            h.step(s, over, a, s);
+            h.step(d, product, s, u);
+            return true;
+        case Op::Log10:
+            h.step(s, wide::log, a);
+            h.times(d, s, 0.43429448190325182765);
+            return true;
+        default: return false;
+    }
+}
+
 // Whole powers wrap as the multiplication does; a negative exponent leaves 0 but for the bases 1 and -1.
 int32_t whole_power(int32_t base, int32_t exponent) {
     if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
@@ -146,7 +213,7 @@ void pair(Op op, Dt t, Loc d, const Operand& a, const Operand& b, double v, Loc 
             if (!a.scalar) fetch(x, t, a.loc, i, some);
             if (!b.scalar) fetch(y, t, b.loc, i, some);
             alignas(64) double z[kTile];
-            evaluate(op, z, x, y, v, some);
+            if (t != Dt::F16 || r.casts || !half_steps(op, z, x, y, some)) evaluate(op, z, x, y, v, some);
             keep(t, d, i, z, some);
         }
     }
@@ -165,7 +232,7 @@ void single(const Recipe& r, uint64_t width, Dt t, Loc d, Loc a, Loc tmp, uint32
     for (uint32_t i = 0; i < n; i += kTile) {
         size_t some = std::min<size_t>(kTile, n - i);
         fetch(x, t, a, i, some);
-        evaluate(r.op, x, x, some);
+        if (t != Dt::F16 || r.casts || !half_steps(r.op, x, x, nullptr, some)) evaluate(r.op, x, x, some);
         keep(t, d, i, x, some);
     }
     c.charge(r, t, n, piece_of(r, width, c, n));

@@ -16,7 +16,3 @@ inline int64_t get_block_idx() { return ::twin::core_idx(); }
 inline int64_t get_block_num() { return ::twin::block_num(); }
 inline int64_t get_subblockid() { return ::twin::sub_block_idx(); }
 inline int64_t get_subblockdim() { return ::twin::sub_block_num(); }
-
-// The compiler's own min and max. Two types, so that a kernel's `min(a, b)` of one type, or std's, is always the better match.
-template <typename T, typename U> constexpr auto min(T a, U b) -> decltype(a < b ? a : b) { return a < b ? a : b; }
-template <typename T, typename U> constexpr auto max(T a, U b) -> decltype(a < b ? b : a) { return a < b ? b : a; }

@@ -39,6 +39,19 @@ enum KernelMetaType : uint8_t {
     type(*name)[count] = &twin_copy_of_##name;         \
     ::twin::read_struct((void*)name, ::twin::place_of(src), sizeof(*name))
 
+// ---- the struct from bytes that are known when the kernel is compiled
+#ifdef __has_builtin
+#if __has_builtin(__builtin_bit_cast)
+template <typename T> constexpr T convert_from_bytes(const uint8_t* bytes) {
+    struct Bytes {
+        uint8_t at[sizeof(T)];
+    } copy{};
+    for (size_t i = 0; i < sizeof(T); i++) copy.at[i] = bytes[i];
+    return __builtin_bit_cast(T, copy);
+}
+#endif
+#endif
+
 // ---- keys
 #ifndef TILING_KEY_VAR  // a build for one key defines it
 #define TILING_KEY_VAR (::twin::tiling_key())
