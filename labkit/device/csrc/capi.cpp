@@ -17,6 +17,10 @@ std::string& last_error() {
 
 bool valid(int device) { return device >= 0 && device < virtual_clock().devices(); }
 
+// A stream's handle, as guard.h makes it.
+int device_of(const void* stream) { return int(uintptr_t(stream) >> 32); }
+int stream_of(const void* stream) { return int(uintptr_t(stream) & 0xFFFFFFFF) - 1; }
+
 struct RateName {
   const char* name;
   double labdev::Rates::*rate;
@@ -109,6 +113,22 @@ void lab_launch(const char* name, double device_ns, double bytes, double flops) 
   const int device = labdev::current_device();
   virtual_clock().launch(device, labdev::current_stream(device),
                          {virtual_clock().intern(name), labdev::Engine::Cores, device_ns, bytes, flops});
+}
+// The same on a stream by its handle (see guard.h), by way of the host queue or past it.
+void lab_launch_on(const void* stream, const char* name, double device_ns, double bytes, int queued) {
+  virtual_clock().launch(device_of(stream), stream_of(stream),
+                         {virtual_clock().intern(name), labdev::Engine::Cores, device_ns, bytes, 0}, queued != 0);
+}
+// How many operators wait in the host queue in front of a stream; the newest one's name is lab_record_name(*last).
+uint32_t lab_waiting(const void* stream, uint32_t* last) {
+  *last = virtual_clock().last_queued(device_of(stream), stream_of(stream));
+  return virtual_clock().waiting(device_of(stream), stream_of(stream));
+}
+void lab_drain(const void* stream) { virtual_clock().drain(device_of(stream), stream_of(stream)); }
+// Noise on every time from now on; levels in the order of NoiseLevels, null switches it off.
+void lab_noise(uint64_t seed, const double* levels) {
+  if (!levels) return virtual_clock().stop_noise();
+  virtual_clock().start_noise(seed, {levels[0], levels[1], levels[2], levels[3], levels[4], levels[5]});
 }
 double lab_host_ns() { return virtual_clock().host(); }
 double lab_busy_until_ns(int device) { return virtual_clock().busy_until(device); }

@@ -42,28 +42,34 @@ std::string Clock::name(uint32_t id) const {
   return id < names_.size() ? names_[id] : std::string();
 }
 
-double& Clock::stream(int device, int id) {
+Clock::Stream& Clock::stream(int device, int id) {
   auto& streams = devices_[size_t(device)].streams;
   if (size_t(id) >= streams.size()) streams.resize(size_t(id) + 1);  // a handle that was made from bare numbers
   return streams[size_t(id)];
 }
 
-double Clock::launch(int device, int id, const Work& work) {
+double Clock::launch(int device, int id, const Work& work, bool queued) {
   std::lock_guard<std::mutex> lock(mutex_);
-  host_ += rates_.host_dispatch;
-  double& busy = stream(device, id);
+  host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
+  Stream& s = stream(device, id);
+  if (queued) ++s.waiting, s.last = work.name;
   double* engines = devices_[size_t(device)].engines;
   const bool both = work.engine == Engine::Cores;
   double& first = engines[int(both ? Engine::Vector : work.engine)];
   double& second = both ? engines[int(Engine::Cube)] : first;
-  const double start = std::max({host_, busy, first, second});
-  busy = first = second = start + work.ns;
-  const Record record{work.name, int16_t(device), int16_t(id), uint32_t(work.engine), 0, host_, start, busy, work.bytes,
+  const double start = std::max({host_, s.busy, first, second});
+  double ns = work.ns;
+  if (noise_.on()) {
+    ns = noise_.device_ns(ns);
+    if (work.engine < Engine::CopyIn) ns = noise_.heated(devices_[size_t(device)].heat, start - std::max(first, second), ns);
+  }
+  s.busy = first = second = start + ns;
+  const Record record{work.name, int16_t(device), int16_t(id), uint32_t(work.engine), 0, host_, start, s.busy, work.bytes,
                       work.flops};
   if (ring_.size() < kRecords) ring_.push_back(record);
   else ring_[launches_ % kRecords] = record;
   ++launches_;
-  return busy;
+  return s.busy;
 }
 
 void Clock::spend(double ns) {
@@ -85,8 +91,9 @@ double Clock::host() const {
 
 double Clock::busy_until(int device) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto& streams = devices_[size_t(device)].streams;
-  return *std::max_element(streams.begin(), streams.end());
+  double last = 0;
+  for (const Stream& s : devices_[size_t(device)].streams) last = std::max(last, s.busy);
+  return last;
 }
 
 // ---- streams and events
@@ -95,31 +102,36 @@ int Clock::new_stream(int device) {
   std::lock_guard<std::mutex> lock(mutex_);
   Device& d = devices_[size_t(device)];
   const unsigned slot = d.next_stream++ % kStreamPool + 1;
-  if (slot >= d.streams.size()) d.streams.push_back(0);
+  if (slot >= d.streams.size()) d.streams.emplace_back();
   return int(slot);
 }
 
 void Clock::synchronize(int device) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
-  for (double busy : devices_[size_t(device)].streams) host_ = std::max(host_, busy);
+  for (Stream& s : devices_[size_t(device)].streams) {
+    host_ = std::max(host_, s.busy);
+    s.waiting = 0;
+  }
 }
 
 void Clock::synchronize(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
-  host_ = std::max(host_ + rates_.host_api, stream(device, id));
+  Stream& s = stream(device, id);
+  host_ = std::max(host_ + rates_.host_api, s.busy);
+  s.waiting = 0;
 }
 
 bool Clock::idle(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;  // a loop that polls moves the clock, so it ends
-  return stream(device, id) <= host_;
+  return stream(device, id).busy <= host_;
 }
 
 void Clock::record(Event& event, int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
-  double& busy = stream(device, id);
+  double& busy = stream(device, id).busy;
   busy = std::max(busy, host_);  // on an idle stream the event happens when the host gets to it
   event = {busy, true};
 }
@@ -127,8 +139,13 @@ void Clock::record(Event& event, int device, int id) {
 void Clock::block(const Event& event, int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
-  double& busy = stream(device, id);
+  double& busy = stream(device, id).busy;
   if (event.recorded) busy = std::max(busy, event.time);
+}
+
+Event Clock::now(int device, int id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return {stream(device, id).busy, true};
 }
 
 bool Clock::query(const Event& event) {
@@ -143,13 +160,44 @@ void Clock::synchronize(const Event& event) {
   if (event.recorded) host_ = std::max(host_, event.time);
 }
 
+// ---- the host queue
+
+void Clock::drain(int device, int id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  stream(device, id).waiting = 0;
+}
+
+uint32_t Clock::waiting(int device, int id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return stream(device, id).waiting;
+}
+
+uint32_t Clock::last_queued(int device, int id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return stream(device, id).last;
+}
+
+// ---- noise
+
+void Clock::start_noise(uint64_t seed, const NoiseLevels& levels) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (Device& device : devices_) device.heat = 0;
+  noise_.start(seed, levels);
+}
+
+void Clock::stop_noise() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  noise_.stop();
+}
+
 // ---- timeline
 
 void Clock::reset() {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ = 0;
   for (Device& device : devices_) {
-    std::fill(device.streams.begin(), device.streams.end(), 0.0);
+    for (Stream& s : device.streams) s.busy = 0;
+    device.heat = 0;
     std::fill(std::begin(device.engines), std::end(device.engines), 0.0);
   }
   ring_.clear();

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "noise.h"
+
 namespace labdev {
 
 // What the cost model knows of the chip and its host. Filled from the chip's table by lab_set_param().
@@ -59,8 +61,13 @@ class Clock {
   uint32_t intern(const std::string& name);
   std::string name(uint32_t id) const;
 
-  // The host issues `work` to a stream and goes on; returns when the device will have finished it.
-  double launch(int device, int stream, const Work& work);
+  // The host issues `work` to a stream and goes on; returns when the device will have finished it. queued: by way of
+  // torch_npu's host queue, as operators of PyTorch are; a kernel's own launch is not.
+  double launch(int device, int stream, const Work& work, bool queued = true);
+  // The host queue in front of a stream. On hardware a launch on a raw stream overtakes what waits there.
+  void drain(int device, int stream);
+  uint32_t waiting(int device, int stream);  // operators issued since it was drained
+  uint32_t last_queued(int device, int stream);  // the newest one's name
   void spend(double ns);       // the host is busy
   void spend_api();            // with one call
   void wait(double time);      // the host blocks until device time `time`
@@ -73,24 +80,33 @@ class Clock {
   bool idle(int device, int stream);
   void record(Event& event, int device, int stream);
   void block(const Event& event, int device, int stream);  // the stream waits for the event
+  Event now(int device, int stream);  // when the stream will be idle, at no cost
   bool query(const Event& event);
   void synchronize(const Event& event);
 
+  void start_noise(uint64_t seed, const NoiseLevels& levels);
+  void stop_noise();
   void reset();                                    // time zero, timeline empty; streams stay
   std::vector<Record> records() const;             // oldest first
   uint64_t launches() const;                       // since reset(), more than records() keeps
 
  private:
+  struct Stream {
+    double busy = 0;  // until
+    uint32_t waiting = 0, last = 0;
+  };
   struct Device {
-    std::vector<double> streams = std::vector<double>(1);  // busy until; 0 is the default stream
+    std::vector<Stream> streams = std::vector<Stream>(1);  // 0 is the default stream
     double engines[int(Engine::Count)] = {};
     unsigned next_stream = 0;
+    double heat = 0;
   };
-  double& stream(int device, int id);
+  Stream& stream(int device, int id);
 
   mutable std::mutex mutex_;
   Rates rates_;
   double host_ = 0;
+  Noise noise_;
   std::vector<Device> devices_ = std::vector<Device>(1);
   std::vector<Record> ring_;
   uint64_t launches_ = 0;

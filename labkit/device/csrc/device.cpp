@@ -9,10 +9,13 @@
 
 #include "allocators.h"
 #include "alias.h"
+#include "autocast.h"
+#include "collectives.h"
 #include "fallback.h"
 #include "generator.h"
 #include "guard.h"
 #include "ops.h"
+#include "profile.h"
 
 namespace labdev {
 C10_REGISTER_GUARD_IMPL(PrivateUse1, NpuGuard)
@@ -49,6 +52,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", CppFunction::makeFallthrough()); }
 TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", CppFunction::makeFallthrough()); }
 
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) { labdev::autocast::add(m); }
+
+TORCH_LIBRARY_IMPL(c10d, PrivateUse1, m) { labdev::add_collectives(m); }
+
 // ---- what Python calls that needs PyTorch; the rest of the C ABI is in capi.cpp
 
 extern "C" {
@@ -63,6 +71,7 @@ LAB_API void lab_register() {
   c10::SetAllocator(labdev::kNpu, labdev::npu_allocator(), 0);
   c10::SetCPUAllocator(new labdev::CpuAllocator(c10::GetCPUAllocator()), /*priority=*/1);
   at::RegisterPrivateUse1HooksInterface(new labdev::NpuHooks());
+  torch::profiler::impl::registerPrivateUse1Methods(new labdev::ProfilerMarks());
 }
 
 LAB_API void lab_hand_out_default_generator(int on) { labdev::NpuHooks::hand_out_default() = on != 0; }

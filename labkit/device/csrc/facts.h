@@ -26,6 +26,7 @@ struct OpFacts {
   bool waits = false;        // its answer (a number, or a shape) is needed on the host: the host waits for the device
   bool view = false;         // makes a view: no work for the device
   bool gathers = false;      // reads only the rows of its first argument that it is asked for
+  bool collective = false;   // moves its tensors to and from other processes
   bool silent = false;       // returns nothing: what it writes shows in its arguments only
   int generator = -1;        // index of an optional generator argument
   std::vector<Use> uses;     // one an argument
@@ -49,6 +50,7 @@ inline OpFacts make_facts(const c10::OperatorHandle& op) {
   f.gathers = one_of(name, {"index", "index_select", "gather", "embedding", "take"});
   f.random = op.hasTag(at::Tag::nondeterministic_seeded);
   f.waits = op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
+  f.collective = full.rfind("c10d::", 0) == 0;
   f.silent = schema.returns().empty();
   f.view = !f.silent;
   for (const auto& r : schema.returns()) {
@@ -63,7 +65,8 @@ inline OpFacts make_facts(const c10::OperatorHandle& op) {
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const auto& a = schema.arguments()[i];
     const bool writes = a.alias_info() && a.alias_info()->isWrite();
-    f.uses.push_back(!writes ? OpFacts::Use::Read : a.is_out() || fills ? OpFacts::Use::Write : OpFacts::Use::ReadWrite);
+    f.uses.push_back(f.collective ? OpFacts::Use::ReadWrite  // their schemas do not say what they write
+                     : !writes ? OpFacts::Use::Read : a.is_out() || fills ? OpFacts::Use::Write : OpFacts::Use::ReadWrite);
     if (auto optional = a.type()->cast<c10::OptionalType>())
       if (optional->getElementType()->kind() == c10::TypeKind::GeneratorType) f.generator = int(i);
   }
@@ -75,7 +78,7 @@ inline OpFacts make_facts(const c10::OperatorHandle& op) {
 inline const OpFacts& facts_of(const c10::OperatorHandle& op, OpFacts& room) {
   static thread_local std::unordered_map<const void*, OpFacts> known;  // a table a thread: no lock on the way
   const auto& schema = op.schema();
-  if (schema.name().compare(0, 6, "aten::") != 0) return room = make_facts(op);
+  if (schema.name().compare(0, 6, "aten::") != 0 && schema.name().compare(0, 6, "c10d::") != 0) return room = make_facts(op);
   auto it = known.find(&schema);
   if (it == known.end()) it = known.emplace(&schema, make_facts(op)).first;
   return it->second;
@@ -98,6 +101,14 @@ void map_tensors(c10::IValue& v, F&& f) {
     c10::List<std::optional<at::Tensor>> out;
     for (const auto& t : v.toOptionalTensorVector())
       out.push_back(t && t->defined() ? std::optional<at::Tensor>(f(at::Tensor(*t))) : t);
+    v = std::move(out);
+  } else if (v.isList() && v.toListRef().size() && v.toListRef()[0].isTensorList()) {  // Tensor[][] of a collective
+    c10::List<c10::List<at::Tensor>> out;
+    for (const c10::IValue& list : v.toListRef()) {
+      c10::IValue inner = list;
+      map_tensors(inner, f);
+      out.push_back(inner.toTensorList());
+    }
     v = std::move(out);
   }
 }
