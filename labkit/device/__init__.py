@@ -18,9 +18,10 @@ from typing import NamedTuple
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # see detect.py: torch_npu is not to load by itself
 
 from .detect import usable_npu  # noqa: E402
+from .noisy import noise  # noqa: E402
 
 __all__ = ["Clock", "Span", "arena", "block", "chip", "clock", "host_work", "install", "launch", "mark_written", "mode",
-           "reset_clock", "timeline", "usable_npu"]
+           "noise", "reset_clock", "timeline", "usable_npu"]
 
 ENGINES = ("vector", "cube", "cores", "copy in", "copy out")
 _lock = threading.RLock()

@@ -47,6 +47,18 @@ def memory_stats(device=None) -> dict[str, int]:
     }
 
 
+def memory_stats_as_nested_dict(device=None) -> dict:
+    """The same, taken apart at the dots of the names."""
+    nested: dict = {}
+    for name, value in memory_stats(device).items():
+        *path, last = name.split(".")
+        inner = nested
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = value
+    return nested
+
+
 def memory_summary(device=None, abbreviated: bool = False) -> str:
     """The main numbers as a small table, in MiB."""
     m = memory(index(device))
@@ -66,7 +78,8 @@ def reset_peak_memory_stats(device=None) -> None:
     lib().lab_reset_peak(index(device))
 
 
-reset_max_memory_allocated = reset_peak_memory_stats
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved  # their names of before
 
 
 def reset_accumulated_memory_stats(device=None) -> None:

@@ -1,5 +1,10 @@
-"""Public names of the real torch.npu (torch_npu 2.13), so that a missing one can be told from a misspelt one."""
+"""Public names of the real torch.npu (torch_npu 2.13): which the simulated device has, and what to use for the others.
+
+    python -m labkit.device.names      writes data/torch_npu_names.csv
+"""
 from __future__ import annotations
+
+from .. import messages, paths
 
 REAL_NAMES = frozenset("""
     BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor CharStorage CharTensor CubeMathType
@@ -30,3 +35,63 @@ REAL_NAMES = frozenset("""
     set_task_queue_enable stop_device stream streams stress_detect super_kernel_scope_begin super_kernel_scope_end
     synchronize use_compatible_impl use_mem_pool utilization utils
 """.split())
+
+# What to use instead: the last part of a message key (device.instead.*), and the names that it is about.
+_INSTEAD = {
+    "graph": """NPUGraph NpuGraphOpHandler graph graph_pool_handle graph_task_group_begin graph_task_group_end
+        graph_task_update_begin graph_task_update_end graphs make_graphed_callables npugraph_ex register_npu_graph_handler""",
+    "storage": """BFloat16Storage BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage HalfStorage IntStorage
+        LongStorage ShortStorage""",
+    "allocator": "MemPool NPUPluggableAllocator change_current_allocator use_mem_pool empty_virt_addr_cache",
+    "snapshot": "memory_snapshot",
+    "host_memory": """host_empty_cache host_memory_stats host_memory_stats_as_nested_dict reset_accumulated_host_memory_stats
+        reset_peak_host_memory_stats""",
+    "event": "ExternalEvent",
+    "limits": """get_device_limit get_stream_limit reset_stream_limit set_device_limit set_stream_limit
+        super_kernel_scope_begin super_kernel_scope_end""",
+    "attention": """enable_flash_sdp enable_math_sdp enable_mem_efficient_sdp flash_sdp_enabled math_sdp_enabled
+        mem_efficient_sdp_enabled sdp_kernel""",
+    "faults": "check_uce_in_memory restart_device stop_device stress_detect",
+    "dump": "finalize_dump init_dump set_aoe set_dump",
+    "profile": "mstx utilization",
+    "secret": "obfuscation_calculate obfuscation_finalize obfuscation_initialize",
+    "internal": """CubeMathType ErrCode aclnn autocast_utils backends current_blas_handle deterministic npu_config npurt
+        preferred_linalg_library prof_error pta_error""",
+}
+
+
+def instead(name: str) -> str:
+    """What a program can use for a name of torch_npu that the simulation has not; "" where nothing is known."""
+    group = next((g for g, names in _INSTEAD.items() if name in names.split()), None)
+    return messages.text(f"device.instead.{group}") if group else ""
+
+
+def table() -> list[tuple[str, str, str]]:
+    """(name, "yes" or "no", what to use instead) of every public name of torch.npu."""
+    from . import npu
+    rows = []
+    for name in sorted(REAL_NAMES):
+        has = name in npu.__dict__
+        rows.append((name, "yes" if has else "no", "" if has else instead(name)))
+    return rows
+
+
+def csv_text() -> str:
+    import csv
+    import io
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("name", "simulated", "instead"))
+    writer.writerows(table())
+    return out.getvalue()
+
+
+def main() -> None:
+    path = paths.repo_root() / "data" / "torch_npu_names.csv"
+    path.write_text(csv_text(), encoding="utf-8")
+    rows = table()
+    print(f"{path}: {sum(has == 'yes' for _, has, _ in rows)} of {len(rows)} names simulated")
+
+
+if __name__ == "__main__":
+    main()

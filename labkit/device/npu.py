@@ -10,25 +10,41 @@ import torch
 
 from .. import chips, messages
 from .library import lib
+from . import amp, memory, random, streams  # noqa: F401  (torch.npu.memory ... are modules there as well)
 from .memory import (caching_allocator_alloc, caching_allocator_delete, empty_cache, get_per_process_memory_fraction,
-                     max_memory_allocated, max_memory_reserved, mem_get_info, memory_allocated, memory_reserved,
-                     memory_stats, memory_summary, reset_accumulated_memory_stats, reset_max_memory_allocated,
-                     reset_peak_memory_stats, set_per_process_memory_fraction)
-from .random import (get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all,
+                     max_memory_allocated, max_memory_cached, max_memory_reserved, mem_get_info, memory_allocated, memory_cached,
+                     memory_reserved, memory_stats, memory_stats_as_nested_dict, memory_summary, reset_accumulated_memory_stats,
+                     reset_max_memory_allocated, reset_max_memory_cached, reset_peak_memory_stats, set_per_process_memory_fraction)
+from .random import (get_default_generator, get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all,
                      set_rng_state, set_rng_state_all)
 from .devices import device, device_of, index
-from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
+from .streams import Event, ExternalStream, Stream, StreamContext, SyncLaunchStream, current_stream, default_stream, set_stream, stream
+from .switches import (are_compatible_impl_enabled, clear_npu_overflow_flag, config, conv, disable_deterministic_with_backward,
+                       enable_deterministic_with_backward, get_mm_bmm_format_nd, get_npu_overflow_flag, get_sync_debug_mode,
+                       get_task_queue_enable, is_jit_compile_false, matmul, set_compile_mode, set_deterministic_level,
+                       set_mm_bmm_format_nd, set_op_timeout_ms, set_option, set_sync_debug_mode, set_task_queue_enable,
+                       use_compatible_impl)
+from .switches import utils as _utils
+from .tensors import tensor_types
+
+utils = _utils()
+globals().update(tensor_types())
 
 __all__ = [
-    "Event", "Stream", "StreamContext", "caching_allocator_alloc", "caching_allocator_delete",
-    "can_device_access_peer", "current_device", "current_stream", "default_stream", "device", "device_count", "device_of",
-    "empty_cache", "get_amp_supported_dtype", "get_device_capability", "get_device_name", "get_device_properties",
-    "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all", "init", "initial_seed", "is_available",
-    "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "max_memory_allocated",
-    "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats", "memory_summary",
-    "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_peak_memory_stats", "seed", "seed_all",
-    "set_compile_mode", "set_device", "set_option", "set_per_process_memory_fraction", "set_rng_state",
-    "set_rng_state_all", "set_stream", "stream", "synchronize",
+    "Event", "ExternalStream", "Stream", "StreamContext", "SyncLaunchStream", "amp", "are_compatible_impl_enabled", "caching_allocator_alloc", "caching_allocator_delete",
+    "can_device_access_peer", "clear_npu_overflow_flag", "config", "conv", "current_device", "current_stream", "default_stream", "device", "device_count", "device_of",
+    "disable_deterministic_with_backward", "empty_cache", "enable_deterministic_with_backward", "get_allocator_backend", "get_amp_supported_dtype", "get_autocast_dtype", "get_default_generator", "get_device_capability", "get_device_name", "get_device_properties",
+    "get_mm_bmm_format_nd", "get_npu_overflow_flag", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
+    "get_soc_version", "get_sync_debug_mode", "get_task_queue_enable", "init", "initial_seed", "ipc_collect", "is_autocast_enabled",
+    "is_available", "is_current_stream_capturing", "is_jit_compile_false",
+    "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "matmul", "max_memory_allocated",
+    "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
+    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
+    "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all",
+    "set_autocast_dtype", "set_autocast_enabled", "set_compile_mode", "set_deterministic_level", "set_device",
+    "set_mm_bmm_format_nd", "set_op_timeout_ms", "set_option", "set_sync_debug_mode", "set_task_queue_enable", "set_per_process_memory_fraction", "set_rng_state",
+    "set_rng_state_all", "set_stream", "stream", "synchronize", "use_compatible_impl", "utils",
+    *tensor_types(),
 ]
 
 
@@ -125,19 +141,45 @@ def is_bf16_supported(including_emulation: bool = False) -> bool:
     return True
 
 
-# ---- switches of torch_npu's compiler: taken, without effect
+def get_soc_version() -> int:
+    """The chip's number in AscendCL's list: 220 is the Ascend 910B1, 221 the B2, and so on."""
+    return {"910B1": 220, "910B2": 221, "910B3": 222, "910B4": 223}.get(_chip(), 220)
 
-def set_compile_mode(jit_compile: bool = False) -> None:
-    """On hardware: whether operators are compiled for their shapes. Here there is nothing to compile."""
+
+def get_allocator_backend() -> str:
+    return "native"
 
 
-def set_option(option: dict) -> None:
-    """On hardware: options of the operator compiler."""
-    if not isinstance(option, dict):
-        raise TypeError("npu option must be a dict.")
+def is_current_stream_capturing() -> bool:
+    return False
 
+
+def ipc_collect() -> None:
+    """No tensor is shared with another process here."""
+
+
+# ---- autocast, by its older names
+
+def is_autocast_enabled() -> bool:
+    return torch.is_autocast_enabled("npu")
+
+
+def set_autocast_enabled(enable: bool) -> None:
+    torch.set_autocast_enabled("npu", enable)
+
+
+def get_autocast_dtype() -> torch.dtype:
+    return torch.get_autocast_dtype("npu")
+
+
+def set_autocast_dtype(dtype: torch.dtype) -> None:
+    torch.set_autocast_dtype("npu", dtype)
+
+
+# ---- what is not there
 
 def __getattr__(name: str) -> Any:
-    from .names import REAL_NAMES
-    key = "device.npu_missing" if name in REAL_NAMES else "device.npu_unknown"
-    raise AttributeError(messages.text(key, name=name))
+    from .names import REAL_NAMES, instead
+    if name not in REAL_NAMES:
+        raise AttributeError(messages.text("device.npu_unknown", name=name))
+    raise AttributeError(messages.text("device.npu_missing", name=name, instead=instead(name)))

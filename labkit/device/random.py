@@ -19,6 +19,10 @@ def adopt_default_generators() -> None:
         lib().lab_hand_out_default_generator(0)
 
 
+def get_default_generator(device_index: int) -> torch.Generator:
+    return default_generators[device_index]
+
+
 def manual_seed(seed: int) -> None:
     """Seeds the current device."""
     default_generators[index()].manual_seed(int(seed))

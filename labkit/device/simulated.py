@@ -32,11 +32,15 @@ def install() -> None:
         lib.lab_set_text(key.encode(), template.encode())
     lib.lab_register()
 
-    from . import npu, random
+    from . import cells, compiling, distributed, npu, random
     torch.utils.rename_privateuse1_backend("npu")
     torch._register_device_module("npu", npu)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     random.adopt_default_generators()
+    npu.default_generators = random.default_generators
+    cells.register()
+    distributed.register()
+    compiling.register()
     atexit.register(_let_autograd_finish)
     _stand_in(npu)
 
@@ -96,4 +100,4 @@ def _stand_in(npu: types.ModuleType) -> None:
         raise AttributeError(messages.text("device.torch_npu_missing", name=name))
 
     module.__getattr__ = missing
-    sys.modules.update({"torch_npu": module, "torch_npu.npu": npu, "torch.npu": npu})
+    sys.modules.update({"torch_npu": module, "torch_npu.npu": npu, "torch.npu": npu, "torch_npu.npu.amp": npu.amp, "torch.npu.amp": npu.amp})

@@ -35,11 +35,26 @@ class Stream(torch.Stream):
 
     @property
     def npu_stream(self) -> int:
-        """The stream as a number, as C++ sees it."""
-        return (self.device_index << 32) | (self.stream_id + 1)
+        """The stream as a number, as C++ sees it. Asking for it empties the host's queue of operators in front of it."""
+        handle = (self.device_index << 32) | (self.stream_id + 1)
+        lib().lab_drain(handle)
+        return handle
+
+    _as_parameter_ = npu_stream  # for ctypes
+
+    def set_data_preprocess_stream(self, is_data_preprocess_stream: bool = False) -> None:
+        """On hardware: the stream has a host queue of its own. Taken, without effect."""
 
     def __repr__(self) -> str:
-        return f"<torch_npu.npu.Stream device={self.device} npu_stream={self.npu_stream:#x}>"
+        return f"<torch_npu.npu.Stream device={self.device} npu_stream={(self.device_index << 32) | (self.stream_id + 1):#x}>"
+
+
+SyncLaunchStream = Stream  # on hardware: one without the host's queue
+
+
+def ExternalStream(stream_ptr: int, device=None, **_) -> Stream:
+    """The stream that a handle (Stream.npu_stream, or one of C++) stands for."""
+    return _existing((int(stream_ptr) & 0xFFFFFFFF) - 1, int(stream_ptr) >> 32)
 
 
 class Event(torch.Event):
@@ -56,6 +71,11 @@ class Event(torch.Event):
 
     def wait(self, stream=None) -> None:
         super().wait(current_stream() if stream is None else stream)
+
+    @property
+    def npu_event(self) -> int:
+        """The event as a number, as C++ sees it."""
+        return self.event_id
 
     def elapsed_time(self, end_event: "Event") -> float:
         """Modelled milliseconds of device time between two recorded events; waits for both, as torch_npu does.

@@ -1,0 +1,116 @@
+"""torch.distributed on npu tensors, two processes over gloo: collectives, DDP, DTensor, tensor parallel, FSDP2."""
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+torch = pytest.importorskip("torch")
+
+import labkit.device as device  # noqa: E402
+
+pytestmark = [pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here"),
+              pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")]
+
+_WORKER = """
+import sys
+import torch, labkit.device as device
+import torch.distributed as dist
+from torch import nn
+backend = sys.argv[1]
+dist.init_process_group(backend)
+rank = dist.get_rank()
+npu = dict(device="npu")
+full = lambda n, value: torch.full((n,), float(value), **npu)
+
+t = full(4, rank + 1)
+pointer = t.data_ptr()
+dist.all_reduce(t)
+assert t.tolist() == [3] * 4 and t.data_ptr() == pointer, "in place"
+parts = [torch.empty(2, **npu) for _ in range(2)]
+dist.all_gather(parts, full(2, rank))
+assert [p.tolist() for p in parts] == [[0, 0], [1, 1]]
+assert device.block(parts[0].data_ptr())[2], "what arrives counts as written"
+b = full(3, rank)
+dist.broadcast(b, 1)
+assert b.tolist() == [1] * 3
+gathered = torch.empty(4, **npu)
+dist.all_gather_into_tensor(gathered, full(2, rank))
+assert gathered.tolist() == [0, 0, 1, 1]
+mine = torch.empty(2, **npu)
+dist.reduce_scatter_tensor(mine, torch.arange(4.0, **npu))
+assert mine.tolist() == [4 * rank, 4 * rank + 2]
+swapped = torch.empty(2, **npu)
+dist.all_to_all_single(swapped, torch.arange(2.0, **npu) + 10 * rank)
+assert swapped.tolist() == [rank, rank + 10]
+work = dist.all_reduce(t, async_op=True)
+work.wait()
+assert t.tolist() == [6] * 4
+dist.send(full(2, 7), 1) if rank == 0 else dist.recv(mine, 0)
+assert rank == 0 or mine.tolist() == [7, 7]
+dist.barrier()
+said = [None, None]
+dist.all_gather_object(said, {"rank": rank})
+assert [s["rank"] for s in said] == [0, 1]
+assert any(s.name == "c10d::allreduce_" and s.end_us > s.start_us for s in device.timeline())
+
+torch.manual_seed(0)
+linear = nn.Linear(4, 4).npu()
+parallel = nn.parallel.DistributedDataParallel(linear, device_ids=[0])
+parallel(torch.full((2, 4), float(rank), **npu)).sum().backward()
+assert linear.weight.grad.tolist() == [[1.0] * 4] * 4, "the mean of 0 and 2"
+
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+mesh = init_device_mesh("npu", (2,))
+sharded = distribute_tensor(torch.arange(8.0, **npu).reshape(4, 2), mesh, [Shard(0)])
+assert sharded.to_local().shape == (2, 2)
+assert (sharded * 2).full_tensor().tolist() == (torch.arange(8.0).reshape(4, 2) * 2).tolist()
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)).npu()
+for p in model.parameters():
+    dist.broadcast(p.data, 0)
+x = torch.ones(2, 4, **npu)
+whole = model(x)
+parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+torch.testing.assert_close(model(x), whole)
+
+from torch.distributed.fsdp import fully_shard
+torch.manual_seed(0)
+reference = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)).npu()
+want = reference(x)
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)).npu()
+for layer in (*model, model):
+    fully_shard(layer, mesh=mesh)
+torch.testing.assert_close(model(x), want)
+model(x).sum().backward()
+torch.optim.SGD(model.parameters(), 0.1).step()
+assert not torch.equal(model(x), want)
+dist.destroy_process_group()
+print("done", rank)
+"""
+
+
+@pytest.mark.parametrize("backend", ["hccl", "cpu:gloo,npu:hccl"])
+def test_two_processes(backend):
+    if not hasattr(__import__("torch.distributed.fsdp").distributed.fsdp, "fully_shard"):
+        pytest.skip("this torch has FSDP2 at another place")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    env = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
+    runs = [subprocess.Popen([sys.executable, "-c", _WORKER, backend], env={**env, "RANK": str(rank)}, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True) for rank in range(2)]
+    for rank, run in enumerate(runs):
+        try:
+            out, err = run.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            for other in runs:
+                other.kill()
+            raise
+        assert out == f"done {rank}\n", err[-2000:]
