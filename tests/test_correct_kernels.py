@@ -137,6 +137,18 @@ def uneven_cores(k, rows, cores, columns):
     return [x, None, tiling], [-x]
 
 
+@case((5, 3), (64, 8), (100, 20), blocks="cores")
+def sum_of_all(k, share, cores):
+    x = np.arange(share * cores, dtype=F32) % 7
+    return [x, None, None, share], [x.reshape(cores, share).sum(1), x.sum(keepdims=True)]
+
+
+@case((64, 20), (1000, 3))
+def low_bits(k, n, bits):
+    x = values(n, I32, -2**27, 2**27)
+    return [x, None, n, bits], [x & ((1 << bits) - 1)]
+
+
 @case(1, 100, 256, 999)
 def tiling_gm(k, n):
     x = values(n, F32)

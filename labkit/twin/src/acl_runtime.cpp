@@ -80,6 +80,7 @@ aclError wait_for(const char* call, aclrtStream handle) {
     }
     host_clock.api();
     host_clock.wait(*s);
+    device_memory.settle();
     if (handle) settle(handle);
     int error = s->error;
     s->error = 0;

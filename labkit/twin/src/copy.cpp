@@ -117,6 +117,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
     if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
     else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
+    core->note_gm_read(uint64_t(src.ptr), d.len, d.src_stride, d.blocks, here, d.pad);
     book_local(t, dst, d, d.dst_stride, piece, true);
     if (d.fill) core->registers.pad_value = d.value;  // the padding value goes through the same register
     core->perform(t, [=, to = core->at(dst), beside = core->registers.pad_value] {

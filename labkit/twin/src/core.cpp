@@ -41,6 +41,8 @@ void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedu
     findings.clear(block);
     gm.clear();
     gm_writes.clear();
+    gm_reads.clear();
+    may_poll = false;
     registers = Registers{};
     cache.clear();
     events.clear();
@@ -68,6 +70,9 @@ CoreResult Core::finish() {
     r.findings = std::move(findings.list());
     r.events = std::move(events);
     r.writes = std::move(gm_writes);
+    r.reads = gm_reads.take();
+    r.phases = phase;
+    r.may_poll = may_poll;
     r.buffers = std::move(views);
     r.output = std::move(output);
     std::memcpy(r.busy, busy, sizeof busy);
@@ -146,8 +151,14 @@ void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const
         if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == ordered && r.atomic == atomic) return r.values(from, hi - lo);
     }
     recent = uint32_t(gm_writes.size());
-    gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic});
+    gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, seat.kind == Kind::AIC});
     gm_writes.back().values(from, hi - lo);
+}
+
+void Core::note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here here, bool exact, bool scalar) {
+    if (!checks || ordered || seat.blocks == 1 || !rows || !row) return;
+    if (rows == 1 || apart <= row) apart = row = (rows - 1) * apart + row;
+    gm_reads.note({lo, rows == 1 || apart == row ? lo + row : lo + (rows - 1) * apart + row, row, apart, phase, here.line, here.file, exact, scalar});
 }
 
 void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from) {

@@ -15,6 +15,7 @@ struct Allocation {
     int number;          // from 1, in the order of the calls
     bool written;        // something was stored in it
     Here here;
+    int looked = 0;      // launches that found it as it was given
     void* busy = nullptr;  // the stream that a kernel wrote it on and that nobody has waited for since
 };
 
@@ -32,13 +33,17 @@ public:
     std::vector<GmRange> ranges();              // for a launch; looks at what was never written first
     void open();                                // a kernel or a copy is about to touch it
     void close();                               // back to the host's own code, which must not
+    void settle();                              // the same, where the host has waited for the device
     std::map<int, Allocation> known() const;    // by number: the live ones, and the last that were given back
     std::map<uint64_t, Allocation> live;        // by lo
 
 private:
     std::vector<Allocation> gone_;
+    void shut(int& times);
     uint64_t base_ = 0, space_ = 0, size_ = 0, top_ = 0, used_ = 0;
-    int count_ = 0, depth_ = 0;
+    int count_ = 0, depth_ = 0, closed_ = 0, settled_ = 0;
+    bool is_open_ = false;
+    double shut_at_ = 0, shut_cost_ = 0;
 };
 extern DeviceMemory device_memory;
 

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 
@@ -28,7 +29,7 @@ bool DeviceMemory::start(uint64_t bytes) {
     return base_ != 0;
 }
 
-// As the driver gives memory to a fresh process; public samples rely on it.
+// As the driver gives memory to a fresh process; public samples rely on it. Here it is the host's fresh pages.
 constexpr uint8_t kFresh = 0;
 
 uint64_t DeviceMemory::take(uint64_t bytes, Here here) {
@@ -38,9 +39,7 @@ uint64_t DeviceMemory::take(uint64_t bytes, Here here) {
     uint64_t lo = top_;
     top_ += whole + kPage;  // a page between two allocations belongs to neither
     used_ += whole;
-    if (mprotect((void*)lo, whole, PROT_READ | PROT_WRITE) != 0) return 0;
-    std::memset((void*)lo, kFresh, whole);
-    if (!depth_) mprotect((void*)lo, whole, PROT_NONE);
+    if (is_open_ && mprotect((void*)lo, whole, PROT_READ | PROT_WRITE) != 0) return 0;
     live[lo] = {lo, lo + bytes, ++count_, false, here};
     return lo;
 }
@@ -86,6 +85,9 @@ std::map<int, Allocation> DeviceMemory::known() const {
     return all;
 }
 
+// To look at memory that stays as it was given costs a launch its time: after so many it counts as written.
+static constexpr int kLooks = 32;
+
 // A kernel's writes through plain pointers are known to nobody: what is no longer as it was given was written.
 static bool touched(const Allocation& a) {
     const uint8_t* p = (const uint8_t*)a.lo;
@@ -98,7 +100,7 @@ std::vector<GmRange> DeviceMemory::ranges() {
     std::vector<GmRange> all;
     open();
     for (auto& [lo, a] : live) {
-        a.written = a.written || touched(a);
+        a.written = a.written || touched(a) || ++a.looked == kLooks;
         all.push_back({a.lo, a.hi, a.written, a.number, uint32_t((a.hi - a.lo + 31) / 32 * 32 + 32 - (a.hi - a.lo))});  // aclrtMalloc rounds up and adds 32
     }
     close();
@@ -107,12 +109,37 @@ std::vector<GmRange> DeviceMemory::ranges() {
 
 void DeviceMemory::open() {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    if (depth_++ == 0 && top_ > base_) mprotect((void*)base_, top_ - base_, PROT_READ | PROT_WRITE);
+    depth_++;
+    if (is_open_ || top_ == base_) return;
+    mprotect((void*)base_, top_ - base_, PROT_READ | PROT_WRITE);
+    is_open_ = true;
 }
+
+// What a change of protection costs grows with the memory that is in use. A program with many launches keeps it open for
+// a while: a tenth of its time may go into this.
+static constexpr int kAlways = 64;
+static constexpr double kShare = 0.1;
+
+static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 void DeviceMemory::close() {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    if (--depth_ == 0 && top_ > base_) mprotect((void*)base_, top_ - base_, PROT_NONE);
+    if (--depth_ == 0) shut(closed_);
+}
+
+void DeviceMemory::settle() {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
+    if (depth_ == 0) shut(settled_);
+}
+
+void DeviceMemory::shut(int& times) {
+    double begun = now();
+    if (!is_open_ || (times >= kAlways && begun - shut_at_ < shut_cost_ / kShare)) return;
+    times++;
+    mprotect((void*)base_, top_ - base_, PROT_NONE);
+    is_open_ = false;
+    shut_at_ = now();
+    shut_cost_ = 2 * (shut_at_ - begun);  // and as much to open it again
 }
 
 }  // namespace twin

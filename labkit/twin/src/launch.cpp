@@ -6,13 +6,17 @@
 
 namespace twin {
 
-// GM ranges that two blocks wrote: whoever comes last wins, and on the hardware nobody knows who that is.
-static void find_overlaps(LaunchResult& result) {
+static std::vector<GmWrite> stores_of(const LaunchResult& result) {
     std::vector<GmWrite> all;
     for (auto& b : result.cores) all.insert(all.end(), b.writes.begin(), b.writes.end());
     std::sort(all.begin(), all.end(), [](const GmWrite& a, const GmWrite& b) { return a.lo != b.lo ? a.lo < b.lo : a.block < b.block; });
+    return all;
+}
+
+// GM ranges that two blocks wrote: whoever comes last wins, and on the hardware nobody knows who that is.
+static void find_overlaps(LaunchResult& result, const std::vector<GmWrite>& all) {
     const GmWrite* reach[2] = {};  // the write that extends furthest so far: of the plain ones, of the atomic ones
-    for (auto& w : all) {
+    for (const GmWrite& w : all) {
         const GmWrite* other = nullptr;
         for (const GmWrite* r : {reach[0], w.atomic ? nullptr : reach[1]})  // atomic writes add up; with any other they do not
             if (!other && r && w.lo < r->hi && w.block != r->block && w.phase == r->phase && !w.ordered && !r->ordered) other = r;
@@ -47,7 +51,11 @@ LaunchResult run(const Launch& l, int threads) {
     uint32_t places = l.crew.aic ? chip.cube_cores : chip.cores;
     play(l, result, places, l.in_order ? 1 : threads);
     for (auto& c : result.cores) result.finished = result.finished && c.finished;
-    if (l.checks && l.blocks > 1) find_overlaps(result);
+    if (l.checks && l.blocks > 1) {
+        auto stores = stores_of(result);
+        find_overlaps(result, stores);
+        find_unordered_reads(result, stores);
+    }
     uint32_t used = std::min(l.blocks, places);
     result.seconds = longest_core(l, result, places) / chip.hz + chip.launch_head + chip.launch_per_core * used;
     return result;

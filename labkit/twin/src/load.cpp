@@ -100,6 +100,7 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
     auto t = core->issue(Pipe::MTE2, Op::LoadData, here);
     if (f.stride == 1) core->book_gm(t, lowest.ptr, uint64_t(f.times) * kFractal, false);
     else for (uint32_t i = 0; i < f.times; i++) core->book_gm(t, lowest.ptr + uint64_t(i) * f.stride * kFractal, kFractal, false);
+    core->note_gm_read(uint64_t(lowest.ptr), kFractal, uint64_t(f.stride) * kFractal, f.times, here, true);
     book_pieces(t, d, 0, f.times, (1 + int64_t(f.gap)) * kFractal, kFractal, true);
     core->perform(t, [=, to = core->at(d)] {
         for (uint32_t i = 0; i < f.times; i++) {

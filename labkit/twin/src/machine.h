@@ -12,6 +12,7 @@
 #include "findings.h"
 #include "hazard.h"
 #include "late.h"
+#include "shared_reads.h"
 #include "written.h"
 #include "registers.h"
 #include "vector_state.h"
@@ -50,6 +51,9 @@ struct CoreResult {
     std::vector<Finding> findings;
     std::vector<TimelineEvent> events;
     std::vector<GmWrite> writes;
+    std::vector<GmRead> reads;
+    uint32_t phases = 0;   // how often it met all others
+    bool may_poll = false;  // has read past its data cache, or cleaned it
     std::vector<BufferView> buffers;
     std::string output;
     double cycles = 0, busy[kPipes] = {};
@@ -82,6 +86,8 @@ public:
     void retire(const Ticket&, double cycles, uint64_t bytes);
     void book(const Ticket&, Loc, uint32_t bytes, bool write);
     void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false, const uint8_t* from = nullptr);
+    // rows of `row` bytes, `apart` bytes from one to the next, that other cores may store to
+    void note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here, bool exact, bool scalar = false);
     void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from = nullptr);  // from: the values, where at hand
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, Here here) {
@@ -177,6 +183,8 @@ public:
     Hazards& ub = memory[int(Mem::UB)];
     Late late;
     std::vector<GmWrite> gm_writes;
+    SharedReads gm_reads;
+    bool may_poll = false;
     std::array<uint32_t, 64> recent_writes{};  // entries of gm_writes, found by place and line
     std::vector<TimelineEvent> events;
     std::string output;

@@ -25,6 +25,8 @@ std::shared_ptr<Ready> prepare(MatmulState& s, const Crew& crew, const BatchStep
 
 // What a cube core itself reads and writes is booked on its pipes; what it does for an AIV is ordered by their messages.
 void book_reads(const Ready& r, const Crew& crew, Here here) {
+    for (const Placed* p : {&r.a, &r.b})
+        if (p->in_gm) crew.caller->note_gm_read(uint64_t(p->gm.ptr), uint64_t(p->row), uint64_t(p->apart), uint64_t(p->rows), here, true);
     if (crew.caller != crew.cube) {
         for (const Placed* p : {&r.a, &r.b})
             if (!p->in_gm && p->bytes && p->loc.mem == Mem::UB) {

@@ -17,6 +17,8 @@ Crew crew_of(const MatmulState& s, Here here) {
     }
     if (me->seat.kind == Kind::AIC) return {};
     if (!me->cube) me->stop("matmul-alone", here, Numbers().add("core", "AIV"));
+    me->cube->phase = std::max(me->cube->phase, me->phase);  // what it does for an AIV is in the AIV's order with other cores
+    me->cube->ordered = me->cube->ordered || me->ordered;
     return {me, me->cube, s.kind->a.share && s.kind->b.share && me->seat.sub > 0};
 }
 
@@ -108,6 +110,7 @@ bool place(const MatmulOperand& o, const MatmulSide& side, const Crew& crew, int
     int64_t elements = fractals ? (parts(cols, c0) - 1) * ld * c0 + rows * c0 : (rows - 1) * ld + cols;
     const uint8_t* at = reach(o, crew, step * bits / 8, (elements * bits + 7) / 8, what, p, here);
     if (!at) at = nowhere();
+    if (p.in_gm && !fractals && bits >= 8) p.row = cols * bits / 8, p.apart = ld * bits / 8, p.rows = rows;
     View v;
     if (!fractals) {
         v = trans ? View::columns(at, side.type, ld) : View::rows(at, side.type, ld);

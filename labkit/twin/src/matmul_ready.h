@@ -23,7 +23,7 @@ struct Placed {
     bool in_gm = false;
     Gm gm;
     Loc loc;
-    int64_t bytes = 0;
+    int64_t bytes = 0, row = 0, apart = 0, rows = 0;  // in GM: rows of so many bytes; 0 where that is not known
 };
 bool place_a(MatmulState&, const Crew&, int64_t step, int64_t given, std::vector<uint8_t>& spare, Placed&, Here);
 bool place_b(MatmulState&, const Crew&, int64_t step, int64_t given, std::vector<uint8_t>& spare, Placed&, Here);

@@ -34,6 +34,7 @@ void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz& p, Here here) {
         const uint8_t* from = s.ptr + m * src_matrix;
         if (src_row == row) core->book_gm(t, from, uint64_t(p.rows) * row, false);
         else for (uint32_t r = 0; r < p.rows; r++) core->book_gm(t, from + r * src_row, row, false);
+        core->note_gm_read(uint64_t(from), row, src_row, p.rows, here, true);
         // Columns that leave less than a fractal between them are one piece.
         bool dense = p.dst_row == 1 && p.dst_col >= p.rows && p.dst_col < p.rows + 16;
         for (uint32_t c = 0; c < (dense ? 1 : lines); c++) {

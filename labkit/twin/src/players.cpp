@@ -261,6 +261,7 @@ void wait_until(const char* call, Here here, std::function<bool()> ready) {
 }
 
 void let_others_play() {
+    core->may_poll = true;
     Player* me = t_player;
     me->core.ordered = true;  // what it reads next may well be another core's
     me->ready = [] { return true; };

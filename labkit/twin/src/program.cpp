@@ -178,8 +178,8 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
     l.keep_events = 0;
     l.checks = g_program.checks;
     l.schedule = g_program.schedule;
-    l.ranges = device_memory.ranges();
     device_memory.open();
+    l.ranges = device_memory.ranges();
     LaunchResult r = run(l, g_program.threads);
     device_memory.close();
     note_writes(r, handle);

@@ -13,7 +13,7 @@ struct GmWrite {
     bool ordered;
     const char* file;
     int line;
-    bool atomic;
+    bool atomic, cube;
     bool known = false;     // the values below were at hand
     uint64_t stamp = 0;     // of samples of all stores that make up this one
     uint8_t head[kEdge] = {}, tail[kEdge] = {};  // the first and the last bytes
