@@ -19,6 +19,8 @@ _PUBLIC = {
     "CompileError": ("labkit.diagnostics", "CompileError"),
     "expect": ("labkit.record", "expect"),
     "doctor": ("labkit.doctor", "doctor"),
+    "register": ("labkit.adapter", "register"),
+    "RegistrationError": ("labkit.adapter", "RegistrationError"),
     "setup": ("labkit.session", "setup"),
     "exercise": ("labkit.exercise", "exercise"),
     "check": ("labkit.exercise", "check"),

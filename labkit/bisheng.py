@@ -207,7 +207,7 @@ def build(text: str, signatures: Sequence[KernelSignature], filename: str, *, en
     def make(work: Path) -> None:
         (work / f"{stem}.asc").write_bytes(data)
         run = [str(work / w) if w in (f"{stem}.asc", f"{stem}.so") else w for w in words]
-        _compile(run, root, filename, code)
+        compile_words(run, root, filename, code)
 
     def say() -> None:
         if announce is not None:
@@ -215,7 +215,8 @@ def build(text: str, signatures: Sequence[KernelSignature], filename: str, *, en
     return NpuModule(keep_built(f"{stem}-npu", key(*parts), f"{stem}.so", make, say))
 
 
-def _compile(words: list[str], root: Path, filename: str, code: str) -> None:
+def compile_words(words: list[str], root: Path, filename: str, code: str) -> None:
+    """Runs bisheng. Raises CompileError, told in `filename`, and ToolError."""
     env = c_locale()
     env.setdefault("ASCEND_HOME_PATH", str(root))
     try:

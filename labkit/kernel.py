@@ -236,9 +236,18 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
             pointer = v.tensor.data_ptr()
             home = device.block(pointer)
             ranges.append((i, pointer, size, home is None or home[2]))
+    record = run_on_twin(k, blocks, [v.data for v in values], ranges)
+    device.launch(k.signature.name, record.time_us, float(sum(r[2] for r in ranges)))
+    record.wall_s = time.perf_counter() - began
+    return record
+
+
+def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[int, int, int, bool]]) -> LaunchRecord:
+    """One launch in the child process; the device's clock is left to the caller. values, ranges: as runner.Request has them."""
+    from labkit import device
     built = k.build()
     request = runner.Request(so=str(built.get("so", "")), cube_so=str(built.get("cube_so", "")), crew=k.crew, entry=f"twin_entry_{source.symbol(k.entry)}", kernel=k.signature.name,
-                             blocks=blocks, values=[v.data for v in values], ranges=ranges, timeout=k.timeout,
+                             blocks=blocks, values=values, ranges=ranges, timeout=k.timeout,
                              threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1, checks=k.checks,
                              schedule=k.schedule, tiling_key=k.tiling_key)
     answer, timeline = runner.runner_for(k.chip, device.arena()).launch(request)
@@ -246,12 +255,8 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
     for f in record.findings:  # an argument is known to the reader by its name
         index = f.numbers.get("argument", -1)
         f.numbers["tensor"] = k.signature.params[index].name if 0 <= index < len(k.signature.params) else "?"
-    for v in values:
-        if v.tensor is not None:
-            device.mark_written(v.tensor.data_ptr())
-    moved = float(sum(r[2] for r in ranges))
-    device.launch(k.signature.name, record.time_us, moved)
-    record.wall_s = time.perf_counter() - began
+    for _, pointer, _, _ in ranges:
+        device.mark_written(pointer)
     return record
 
 

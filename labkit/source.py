@@ -23,13 +23,14 @@ from .cxxstructs import Struct, as_ctypes, encode, structs
 from .diagnostics import ENTRY_FILE
 
 __all__ = ["ENTRY_FILE", "KernelSignature", "Param", "SourceError", "Struct", "as_ctypes", "crew", "crews", "encode",
-           "lower", "lower_launches", "parse", "structs", "symbol", "unlower", "without_launches"]
+           "lower", "lower_adapter", "lower_launches", "parse", "structs", "symbol", "unlower", "without_launches"]
 
 # ---- lowering
 
 _ATTRIBUTE = re.compile(r"\[[ \t]*(?:host[ \t]*,[ \t]*)?aicore[ \t]*\]")
 _BIND_HEAD, _BIND_TAIL = "[&](auto... twin_a) {{ {call}(twin_a...); }}, ", ")/*>>>*/"
-_LOWERED = re.compile(r'::twin::bind<\d+, \d+>\("[^"]*", \[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, |\)/\*>>>\*/', re.S)
+_LOWERED = re.compile(r'::twin::bind<\d+, \d+>\("[^"]*", \[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, '
+                      r'|::labkit::bind\("[^"]*", (?P<adapter>.*?)/\*<<<\*/, |\)/\*>>>\*/', re.S)
 
 
 def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "") -> str:
@@ -61,6 +62,15 @@ def lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]]) 
     return _lower_launches(text, filename, crews, mask(text, directives=False))
 
 
+def lower_adapter(text: str, filename: str) -> str:
+    """`text` of an operator's C++ side, its launches turned into calls of twin/include/torch_npu/adapter.h.
+
+    What is launched stands in the result as `::labkit::bind("name", ...`. Raises SourceError.
+    """
+    text = without_attributes(clean(text))
+    return _lower_launches(text, filename, {}, form='::labkit::bind("{words}", {call}/*<<<*/, ')
+
+
 def without_launches(text: str) -> str:
     """`text` with each launch turned into nothing: for a kernel that somebody else launches."""
     masked = mask(text)
@@ -75,7 +85,8 @@ def without_launches(text: str) -> str:
     return text
 
 
-def _lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]], masked: str | None = None) -> str:
+def _lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]], masked: str | None = None,
+                    form: str = '::twin::bind<{aic}, {aiv}>("{words}", ' + _BIND_HEAD) -> str:
     macro = re.search(r"<<<", mask(text, directives=False))
     masked, lines = masked or mask(text), Lines(text)
     edits: list[tuple[int, int, str]] = []
@@ -97,7 +108,7 @@ def _lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]],
         kinds = set(crews.values())
         unknown = kinds.pop() if len(kinds) == 1 else (0, 1)  # launched by way of a variable
         aic, aiv = crews.get(words.partition("<")[0].rpartition("::")[2].strip(), unknown)
-        edits.append((name_at, m.end(), f'::twin::bind<{aic}, {aiv}>("{words}", ' + _BIND_HEAD.format(call=text[name_at:m.start()])))
+        edits.append((name_at, m.end(), form.format(aic=aic, aiv=aiv, words=words, call=text[name_at:m.start()])))
         edits.append((close, close + 3, _BIND_TAIL))
     if macro and not edits and "<<<" not in masked:
         raise SourceError("source.launch_macro", filename=filename, line=lines.line(macro.start()), text=text)
@@ -220,7 +231,8 @@ def unlower(line: str, column: int = 0) -> tuple[str, int]:
     out, at, moved = "", 0, column
     for m in _LOWERED.finditer(line):
         out += line[at:m.start()]
-        new = ">>>" if m["call"] is None else f"{m['call']}<<<"
+        call = m["call"] or m["adapter"]
+        new = ">>>" if call is None else f"{call}<<<"
         if column > m.end():
             moved += len(new) - len(m[0])
         elif column > m.start():

@@ -26,25 +26,35 @@ def torch_home() -> tuple[Path, str]:
     return folder, str(names["__version__"])
 
 
-def library() -> Path:
-    """Path of the built library. Raises ToolError (no torch, no compiler, torch too old), CompileError."""
+def torch_flags() -> list[str]:
+    """What a file that includes PyTorch's headers is compiled with. Raises ToolError (no torch, torch too old)."""
     folder, version = torch_home()
     release = tuple(int(part) for part in version.split(".")[:2])
     if release < OLDEST_TORCH:
         raise compiler.ToolError(messages.text("device.old_torch", torch=version, oldest=".".join(map(str, OLDEST_TORCH))))
-    flags = [f"-std={'c++20' if release >= _CPP20_FROM else 'c++17'}", "-O2", "-fvisibility=hidden",
+    flags = [f"-std={'c++20' if release >= _CPP20_FROM else 'c++17'}", "-fvisibility=hidden",
              f"-DLABKIT_TORCH={release[0] * 100 + release[1]}",
              # Written so that the cache does not hash the 680 headers of torch at every start (0.1 s): they change with
              # the version, which is a flag for that reason.
-             f"-Wp,-isystem,{folder / 'include'}", f'-DLABKIT_TORCH_VERSION="{version}"']
+             f"-Wp,-isystem,{folder / 'include'}", f"-Wp,-isystem,{folder / 'include/torch/csrc/api/include'}",
+             f'-DLABKIT_TORCH_VERSION="{version}"']
     if release < (2, 7):  # wheels before 2.7 may have been built with the old layout of std::string
         import torch
         flags.append(f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}")
-    lib = folder / "lib"
-    libs = [f"-L{lib}", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}"]
+    return flags
+
+
+def torch_libs() -> list[str]:
+    lib = torch_home()[0] / "lib"
+    return [f"-L{lib}", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}"]
+
+
+def library() -> Path:
+    """Path of the built library. Raises ToolError (no torch, no compiler, torch too old), CompileError."""
+    version = torch_home()[1]
 
     def announce(_: str) -> None:
         print(messages.text("device.building", torch=version), file=sys.stderr, flush=True)
 
     return compiler.build([_SOURCES / name for name in ("device.cpp", "arena.cpp", "clock.cpp", "capi.cpp")],
-                          flags=flags, libs=libs, deps=sorted(_SOURCES.glob("*.h")), name="labdevice", announce=announce)
+                          flags=[*torch_flags(), "-O2"], libs=torch_libs(), deps=sorted(_SOURCES.glob("*.h")), name="labdevice", announce=announce)

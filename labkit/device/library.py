@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char_p, c_double, c_int, c_int16, c_long, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import c_char_p, c_double, c_int, c_int16, c_long, c_longlong, c_size_t, c_uint32, c_uint64, c_void_p
 
 MEMORY_FIELDS = ("allocated", "allocated_peak", "reserved", "reserved_peak", "requested", "blocks", "segments",
                  "allocations", "frees", "retries", "ooms")  # MemoryStats of arena.h
@@ -27,6 +27,8 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_arena_base": (c_void_p, []),
     "lab_arena_size": (c_size_t, []),
     "lab_block": (c_int, [c_void_p, ctypes.POINTER(c_void_p), ctypes.POINTER(c_size_t), ctypes.POINTER(c_int)]),
+    "lab_device_of": (c_int, [c_void_p]),
+    "lab_stream_handle": (c_size_t, [c_int, c_longlong]),
     "lab_mark_written": (None, [c_void_p]),
     "lab_memory": (c_int, [c_int, ctypes.POINTER(c_uint64), c_int]),
     "lab_capacity": (c_size_t, []),
@@ -43,6 +45,7 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_event_synchronize": (None, [c_void_p]),
     "lab_launch": (None, [c_char_p, c_double, c_double, c_double]),
     "lab_launch_on": (None, [c_void_p, c_char_p, c_double, c_double, c_int]),
+    "lab_set_launcher": (None, [c_void_p]),
     "lab_waiting": (c_uint32, [c_void_p, ctypes.POINTER(c_uint32)]),
     "lab_drain": (None, [c_void_p]),
     "lab_noise": (None, [c_uint64, ctypes.POINTER(c_double)]),

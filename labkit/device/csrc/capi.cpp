@@ -72,6 +72,10 @@ int lab_block(const void* p, void** base, size_t* bytes, int* written) {
   *written = info.written;
   return 1;
 }
+int lab_device_of(const void* p) {  // -1: not in device memory
+  labdev::BlockInfo info;
+  return arena().find(p, info) ? info.device : -1;
+}
 void lab_mark_written(const void* p) { arena().mark_written(p); }
 // Statistics in the order of MemoryStats; returns how many there are.
 int lab_memory(int device, uint64_t* out, int room) {
@@ -118,6 +122,19 @@ void lab_launch(const char* name, double device_ns, double bytes, double flops) 
 void lab_launch_on(const void* stream, const char* name, double device_ns, double bytes, int queued) {
   virtual_clock().launch(device_of(stream), stream_of(stream),
                          {virtual_clock().intern(name), labdev::Engine::Cores, device_ns, bytes, 0}, queued != 0);
+}
+// ---- launches from an operator's C++ side (twin/include/torch_npu)
+
+void* lab_stream_handle(int device, long long stream) { return reinterpret_cast<void*>((uintptr_t(device) << 32) | uintptr_t(stream + 1)); }
+// Python's part: it runs the kernel, and returns null or a text that lives until the next call.
+using Launcher = const char* (*)(int adapter, const char* kernel, uint32_t blocks, const void* stream, int queued, const char* file,
+                                 int line, int count, const void* const* values, const uint32_t* sizes);
+static Launcher launcher = nullptr;
+void lab_set_launcher(Launcher function) { launcher = function; }
+const char* lab_kernel_launch(int adapter, const char* kernel, uint32_t blocks, const void* stream, int queued, const char* file,
+                              int line, int count, const void* const* values, const uint32_t* sizes) {
+  if (!launcher) return "labkit.register() has not loaded this adapter";
+  return launcher(adapter, kernel, blocks, stream, queued, file, line, count, values, sizes);
 }
 // How many operators wait in the host queue in front of a stream; the newest one's name is lab_record_name(*last).
 uint32_t lab_waiting(const void* stream, uint32_t* last) {

@@ -1,0 +1,55 @@
+"""Building an operator's C++ side: with the host compiler and the twin's shims here, with bisheng on a node."""
+from __future__ import annotations
+
+import re
+import sysconfig
+from pathlib import Path
+
+from labkit import bisheng, compiler, messages, runtime
+from labkit.buildcache import keep, key
+from labkit.source import lower_adapter
+
+_LAUNCHED = re.compile(r'::labkit::bind\("([^"]*)"')
+_PYTHON = re.compile(r"<(?:torch/extension\.h|Python\.h|pybind11/)")
+
+
+def for_twin(text: str, filename: str, announce) -> tuple[Path, list[str]]:
+    """(library, names that it launches). Raises CompileError, SourceError, ToolError."""
+    from labkit.device.build import torch_flags, torch_libs
+    lowered = lower_adapter(text, filename)
+    quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
+    shims, twin = runtime.include_dir(), runtime.library()  # the kernels' code is in the text, though nobody calls it here
+    flags = [*torch_flags(), "-O0", "-g0", "-fno-gnu-unique", "-include", str(shims / "torch_npu" / "adapter.h")]
+    if compiler.gcc_major(compiler.find_cxx()) == 0:
+        flags.remove("-fno-gnu-unique")  # clang has no such symbols
+    if _PYTHON.search(text):
+        flags.append(f"-Wp,-isystem,{sysconfig.get_paths()['include']}")
+    path = compiler.compile_kernel(f'#line 1 "{quoted}"\n{lowered}', filename=filename, include_dirs=[shims], flags=flags,
+                                   libs=[*torch_libs(), twin, f"-Wl,-rpath,{twin.parent}"], announce=announce)
+    return path, list(dict.fromkeys(_LAUNCHED.findall(lowered)))
+
+
+def for_npu(text: str, filename: str, announce) -> Path:
+    """The library for torch_npu on a node. The words are those of CANN's samples; their author ran them on none."""
+    import torch
+    import torch.utils.cpp_extension as extension
+    root = bisheng.find_root()
+    wheel = Path(__import__("torch_npu").__file__).parent
+    here = Path(filename).resolve().parent
+    stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "adapter"
+    release = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    words = bisheng.command(f"{stem}.asc", f"{stem}.so", root=root, arch=bisheng.arch_for(bisheng.soc_name()),
+                            include_dirs=[here, *extension.include_paths(), sysconfig.get_paths()["include"], wheel / "include"])
+    words += [f"-std={'c++20' if release >= (2, 14) else 'c++17'}", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
+              f"-L{Path(torch.__file__).parent / 'lib'}", f"-L{wheel / 'lib'}", "-ltorch_npu", "-ltorch", "-ltorch_cpu", "-lc10"]
+    data = text.encode()
+    parts: list = ["npu adapter", torch.__version__, *words, data]
+    from labkit import includes
+    for path, digest in sorted(includes.reach([], [data], [str(here)]).items()):
+        parts += [path, digest]
+
+    def make(work: Path) -> None:
+        (work / f"{stem}.asc").write_bytes(data)
+        run = [str(work / w) if w in (f"{stem}.asc", f"{stem}.so") else w for w in words]
+        bisheng.compile_words(run, root, filename, text)
+    return keep(f"{stem}-adapter", key(*parts), f"{stem}.so", make, lambda: announce(messages.text("npu.building", name=stem)))
