@@ -88,7 +88,7 @@ def test_every_file_is_in_the_index():
 
 def test_every_check_has_a_broken_kernel():
     """Codes in the twin's sources and in the message table are the same, and each is shown here. Faults of the host's
-    part of a program (host-...) need a program: tests/test_run.py shows them and names each."""
+    part of a program (host-...) need a program: tests/test_run.py and, for operators, tests/test_adapter.py show them and name each."""
     src = paths.twin_dir() / "src"
     spoken = {key.removeprefix("finding.") for key in messages.tables() if key.startswith("finding.")}
     shown = set()
@@ -97,9 +97,10 @@ def test_every_check_has_a_broken_kernel():
         shown |= {c for c, _ in marks} or {name.replace("_", "-")}
     host = {code for code in spoken if code.startswith("host-") and code not in shown}
     assert shown == spoken - host
-    programs = (HERE.parent / "test_run.py").read_text()
+    programs = (HERE.parent / "test_run.py").read_text() + (HERE.parent / "test_adapter.py").read_text()
     assert [code for code in sorted(host) if f'"{code}"' not in programs] == []
-    sources = "".join(file.read_text() for file in (*src.glob("*.cpp"), *src.glob("*.h"), *(paths.twin_dir().parent / "program").glob("*.py")))
+    sources = "".join(file.read_text() for file in (*src.glob("*.cpp"), *src.glob("*.h"), *(paths.twin_dir().parent / "program").glob("*.py"),
+                                                   *(paths.twin_dir().parent / "adapter").glob("*.py")))
     raised = set(re.findall(r'(?:report|stop|one\.add|host_finding)\("([\w-]+)"', sources))
     assert raised <= spoken
     named = {code for code in spoken if f'"{code}"' in sources}  # some are chosen between

@@ -17,7 +17,7 @@ FAMILIES = {  # what a change touches
     "static tensor", "events", "mask mode", "load data", "mmad", "fixpipe", "matmul", "softmax", "normalisation", "math", "topk", "cumsum", "quantization",
     "sync all", "cross core", "block chain", "tiling", "language"}
 CHECKS = {  # codes without a mutant, and where their broken kernel or program shows them
-    "host-": "faults of a host program: tests/test_run.py"}
+    "host-": "faults of a host program: tests/test_run.py, test_adapter.py"}
 
 
 def source(case: dict) -> Path:

@@ -18,6 +18,7 @@ from pathlib import Path
 from labkit import messages, paths
 from labkit.kernel import Kernel
 from labkit.record import LaunchRecord
+from labkit.source import parse
 
 from . import build, errors, launch, views
 from .errors import RegistrationError
@@ -80,36 +81,25 @@ def register(path: str | os.PathLike | None = None, *, text: str | None = None, 
     if target == "npu":
         return _on_npu(text, filename, name, defined)
     kernels = _kernels(text, filename)  # first: a mistake in a kernel shows in a second
-    built, launched = build.for_twin(text, filename, lambda _: print(messages.text("adapter.building", file=name), file=sys.stderr, flush=True))
-    made = Operators(name, filename, built, kernels={n: kernels(n) for n in launched})
+    built = build.for_twin(text, filename, lambda _: print(messages.text("adapter.building", file=name), file=sys.stderr, flush=True))
+    made = Operators(name, filename, built, kernels=kernels)
     _replace(filename, defined)
     _load(made)
     return made
 
 
-def _kernels(text: str, filename: str):
-    """name as launched -> Kernel. Each text with kernels is built once."""
-    parts = views.kernels_of(text, filename)
-    for part in parts:
-        _warm(part)
-
-    def find(launched: str) -> Kernel:
-        from labkit.source import parse
+def _kernels(text: str, filename: str) -> dict[str, Kernel]:
+    """name as launched -> Kernel, built. Raises RegistrationError for one that is not there."""
+    parts = [(part, parse(part.text, part.filename)) for part in views.kernels_of(text, filename)]
+    found = {}
+    for launched in build.launched(text, filename):
         bare = launched.partition("<")[0].strip().removeprefix("::")
-        for part in parts:
-            if any(bare in (s.name, s.qualified) for s in parse(part.text, part.filename)):
-                return Kernel(part.text, part.filename, entry=launched.removeprefix("::"))
-        known = ", ".join(s.qualified for p in parts for s in parse(p.text, p.filename)) or "-"
-        raise RegistrationError(messages.text("adapter.no_kernel", kernel=launched, file=filename, known=known))
-    return find
-
-
-def _warm(part: views.Part) -> None:
-    """Compiles the kernels of a text that are no templates."""
-    from labkit.source import parse
-    plain = [s for s in parse(part.text, part.filename) if s.template is None and s.defined]
-    if plain:
-        Kernel(part.text, part.filename, entry=plain[0].qualified)
+        part = next((p for p, kernels in parts if any(bare in (k.name, k.qualified) for k in kernels)), None)
+        if part is None:
+            known = ", ".join(k.qualified for _, kernels in parts for k in kernels) or "-"
+            raise RegistrationError(messages.text("adapter.no_kernel", kernel=launched, file=filename, known=known))
+        found[launched] = Kernel(part.text, part.filename, entry=launched.removeprefix("::"))
+    return found
 
 
 # ---- loading

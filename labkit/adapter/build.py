@@ -7,14 +7,21 @@ from pathlib import Path
 
 from labkit import bisheng, compiler, messages, runtime
 from labkit.buildcache import keep, key
+from labkit.diagnostics import CompileError
 from labkit.source import lower_adapter
 
 _LAUNCHED = re.compile(r'::labkit::bind\("([^"]*)"')
+_HINTS = ((r"'(\w+)' is not a member of 'at'", "adapter.hint.include"), (r"'(c10_npu|at_npu)' (?:has not been|was not) declared", "adapter.hint.npu"))
 _PYTHON = re.compile(r"<(?:torch/extension\.h|Python\.h|pybind11/)")
 
 
-def for_twin(text: str, filename: str, announce) -> tuple[Path, list[str]]:
-    """(library, names that it launches). Raises CompileError, SourceError, ToolError."""
+def launched(text: str, filename: str) -> list[str]:
+    """The names of the kernels that the text launches, as written. Raises SourceError."""
+    return list(dict.fromkeys(_LAUNCHED.findall(lower_adapter(text, filename))))
+
+
+def for_twin(text: str, filename: str, announce) -> Path:
+    """The library. Raises CompileError, SourceError, ToolError."""
     from labkit.device.build import torch_flags, torch_libs
     lowered = lower_adapter(text, filename)
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
@@ -24,9 +31,20 @@ def for_twin(text: str, filename: str, announce) -> tuple[Path, list[str]]:
         flags.remove("-fno-gnu-unique")  # clang has no such symbols
     if _PYTHON.search(text):
         flags.append(f"-Wp,-isystem,{sysconfig.get_paths()['include']}")
-    path = compiler.compile_kernel(f'#line 1 "{quoted}"\n{lowered}', filename=filename, include_dirs=[shims], flags=flags,
-                                   libs=[*torch_libs(), twin, f"-Wl,-rpath,{twin.parent}"], announce=announce)
-    return path, list(dict.fromkeys(_LAUNCHED.findall(lowered)))
+    try:
+        return compiler.compile_kernel(f'#line 1 "{quoted}"\n{lowered}', filename=filename, include_dirs=[shims], flags=flags,
+                                       libs=[*torch_libs(), twin, f"-Wl,-rpath,{twin.parent}"], announce=announce)
+    except CompileError as error:
+        raise _in_words_of_cpp(error) from None
+
+def _in_words_of_cpp(error: CompileError) -> CompileError:
+    """The same error without what the lab says about Ascend C calls: this is the host's side."""
+    for problem in error.problems:
+        problem["message"], problem["hint"] = problem["raw"], None
+        for pattern, key in _HINTS:
+            if m := re.search(pattern, problem["raw"]):
+                problem["hint"] = messages.text(key, name=m[1])
+    return CompileError(error.problems, stderr=error.stderr, command=error.command, text=error.text, filename=error.filename)
 
 
 def for_npu(text: str, filename: str, announce) -> Path:

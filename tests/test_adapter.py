@@ -1,0 +1,203 @@
+"""labkit.register: an operator's C++ side on the twin - launches, streams, devices, autograd, and errors that explain."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+torch = pytest.importorskip("torch")
+
+from hypothesis import given, strategies as st  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+import labkit  # noqa: E402
+import labkit.device as device  # noqa: E402
+from labkit.adapter import views  # noqa: E402
+
+pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+EVERY = Path(__file__).parent / "adapters" / "every.asc"
+ALLOWED = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+
+
+@pytest.fixture(scope="module")
+def silu():
+    return labkit.register("kernels/silu/silu_torch.asc")
+
+
+@pytest.fixture(scope="module")
+def every():
+    return labkit.register(EVERY)
+
+
+# ---- an operator beside its kernel's file
+
+@given(shape=st.lists(st.integers(0, 40), min_size=0, max_size=3), seed=st.integers(0, 99))
+def test_any_shape(silu, shape, seed):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(seed)) * 5
+    torch.testing.assert_close(torch.ops.lab.silu(x.npu()).cpu(), F.silu(x), rtol=2e-6, atol=1e-6)
+
+
+def test_what_register_gives(silu):
+    assert silu.names == ["lab::silu"] and silu.keys("lab::silu") == ["PrivateUse1", "Meta"]
+    assert repr(silu) == "lab::silu(Tensor x) -> Tensor   [PrivateUse1, Meta]"
+    device.reset_clock()
+    torch.ops.lab.silu(torch.ones(100_000, device="npu"))
+    span = device.timeline()[-1]
+    assert span.name == "silu" and span.engine == "cores" and silu.record.ok and silu.record.blocks == 13
+    assert span.end_us - span.start_us == pytest.approx(silu.record.time_us)
+
+
+def test_opcheck_and_compile(silu):
+    x = torch.randn(3, 50, device="npu")
+    assert set(torch.library.opcheck(torch.ops.lab.silu.default, (x,), test_utils=ALLOWED).values()) == {"SUCCESS"}
+    compiled = torch.compile(lambda t: torch.ops.lab.silu(t) + 1, backend="npu", fullgraph=True)
+    torch.testing.assert_close(compiled(x), torch.ops.lab.silu(x) + 1)
+
+
+@pytest.mark.parametrize("make, said", [
+    (lambda: torch.ones(4, device="npu", dtype=torch.float16), "the kernel takes float32"),
+    (lambda: torch.ones(4, 4, device="npu").T, r"call x.contiguous\(\) first"), (lambda: torch.ones(4), "'CPU' backend")])
+def test_the_operator_checks_its_arguments(silu, make, said):
+    with pytest.raises((RuntimeError, NotImplementedError), match=said):
+        torch.ops.lab.silu(make())
+
+
+# ---- all in one file, and every way to launch
+
+@pytest.mark.parametrize("op", ["scale", "queued", "command", "unguarded", "aside"])
+def test_ways_to_launch(every, op, capsys):
+    x = torch.randn(5000, device="npu")
+    torch.testing.assert_close(getattr(torch.ops.every, op)(x * 1, 3.0), x * 3)
+    assert every.record.ok and capsys.readouterr().out == ""
+
+
+def test_autograd_in_cpp(every):
+    x = torch.randn(40, device="npu", requires_grad=True)
+    torch.ops.every.scale(x, 2.5).sum().backward()
+    assert x.grad.tolist() == [2.5] * 40
+    assert torch.autograd.gradcheck(lambda t: torch.ops.every.scale(t, 2.5), (x,), eps=1e-2, atol=1e-2, rtol=1e-2)
+    assert set(torch.library.opcheck(torch.ops.every.scale.default, (x, 2.5), test_utils=ALLOWED).values()) == {"SUCCESS"}
+
+
+def test_a_cached_raw_stream_is_found(every):
+    x = torch.randn(3000, device="npu")
+    torch.npu.synchronize()
+    torch.ops.every.cached(x, 2.0)
+    assert every.record.ok, "nothing waits in the queue yet"
+    with labkit.expect("host-stream-queue") as seen:
+        torch.ops.every.cached(x.add(1).mul(2), 2.0)
+    finding, = seen.findings
+    assert finding.numbers == {"waiting": 2, "last": "aten::mul"} and finding.file.endswith("every.asc")
+    text = EVERY.read_text().split("\n")
+    assert "scale_custom<<<" in text[finding.line - 1] and "cached" in "".join(text[finding.line - 5:finding.line])
+    with labkit.expect("host-stream-queue"):
+        torch.ops.every.cached(torch.ops.every.queued(x, 1.0), 2.0)  # a queued launch waits there too
+    torch.ops.every.cached(torch.ops.every.scale(x, 1.0), 2.0)       # one past the queue does not
+    assert every.record.ok
+    torch.npu.current_stream().npu_stream                            # asking for the handle empties the queue
+    for lang, word in (("en", "overtake"), ("zh", "抢在")):
+        assert word in "\n".join(finding.lines(lang))
+
+
+def test_a_host_pointer_is_refused(every):
+    with pytest.raises(RuntimeError, match=r"argument 1 \(x\) of scale_custom points to host memory"):
+        torch.ops.every.unguarded(torch.ones(8), 2.0)
+
+
+_TWO = f"""
+import torch, labkit
+every = labkit.register({str(EVERY)!r})
+x = torch.ones(64, device="npu:1")
+assert torch.ops.every.scale(x, 3.0).tolist() == [3.0] * 64 and torch.ops.every.queued(x, 3.0).device == x.device
+with labkit.expect("host-other-device") as seen:
+    torch.ops.every.unguarded(x, 3.0)
+assert seen.findings[0].numbers == {{"name": "x", "where": 1, "device": 0}}
+"""
+
+
+def test_two_devices(every):
+    run = subprocess.run([sys.executable, "-c", _TWO], env={**os.environ, "LABKIT_NPUS": "2"}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+# ---- registering again
+
+_ONE = """
+#include <cstdlib>
+#include <cstring>
+#include <torch/library.h>
+#include <ATen/ops/add.h>
+at::Tensor plus(const at::Tensor& x) { return at::add(x, NUMBER); }
+static bool wrong(const char* what) { return getenv("LABTEST_WRONG") && !strcmp(getenv("LABTEST_WRONG"), what); }
+TORCH_LIBRARY_FRAGMENT(again, m) {
+  m.def("plus(Tensor x) -> Tensor");
+  if (wrong("twice")) m.def("plus(Tensor x) -> Tensor");
+  if (wrong("mismatch")) m.def("other(Tensor x, int n) -> Tensor", &plus);
+}
+TORCH_LIBRARY_IMPL(again, CompositeExplicitAutograd, m) { m.impl(wrong("name") ? "pluss" : "plus", &plus); }
+"""
+
+
+def one(number: int = 1) -> str:
+    return _ONE.replace("NUMBER", str(number))
+
+
+def test_an_edited_source_replaces_the_old():
+    x = torch.zeros(2, device="npu")
+    for number in (1, 2, 1):  # the last is the first one's library again
+        labkit.register(text=one(number), filename="again.asc")
+        torch.library.register_fake("again::plus", lambda t: torch.empty_like(t))
+        torch.library.register_autograd("again::plus", lambda ctx, g: g * 1)
+        assert torch.ops.again.plus(x).tolist() == [number] * 2
+        y = x.clone().requires_grad_()
+        torch.ops.again.plus(y).sum().backward()
+        assert y.grad.tolist() == [1, 1]
+
+
+# ---- errors
+
+@pytest.mark.parametrize("wrong, said", [
+    ("name", "m.impl names again::pluss, but no m.def defines it"), ("twice", r"again.asc:8: again::plus is defined already"),
+    ("mismatch", r"again.asc:8: the C\+\+ function and the schema of again::other disagree")])
+def test_errors_of_registration(wrong, said, monkeypatch):
+    labkit.register(text=one(), filename="again.asc")
+    monkeypatch.setenv("LABTEST_WRONG", wrong)
+    with pytest.raises(labkit.RegistrationError, match=said):
+        labkit.register(text=one(), filename="again.asc")
+    assert not any(n.startswith("again::") for n in torch._C._dispatch_get_all_op_names())
+
+
+def test_a_schema_that_is_none():
+    with pytest.raises(labkit.RegistrationError, match=r"again.asc:9: PyTorch cannot read the schema \"plus\(Tensor x\) -> Tensr\""):
+        labkit.register(text=one().replace("-> Tensor", "-> Tensr", 1), filename="again.asc")
+
+
+def test_errors_of_compilation():
+    with pytest.raises(labkit.CompileError, match=r"#include <ATen/ops/mul\.h>") as refused:
+        labkit.register(text=one().replace("at::add", "at::mul"), filename="again.asc")
+    assert refused.value.problems[0]["line"] == 6
+    kernel = EVERY.read_text().replace("in.EnQue(tile);", "in.EnQueue(tile);")
+    with pytest.raises(labkit.CompileError) as refused:  # found before PyTorch's headers are read
+        labkit.register(text=kernel, filename=str(EVERY))
+    line = next(i for i, text in enumerate(kernel.split("\n"), 1) if "EnQueue" in text)
+    assert refused.value.problems[0]["line"] == line
+
+
+def test_an_unknown_kernel_is_named():
+    source = one() + "template <typename T> void go(at::Tensor x) { k<T><<<1, nullptr, nullptr>>>((uint8_t*)x.data_ptr()); }\n"
+    with pytest.raises(labkit.RegistrationError, match=r"k<T><<<...>>> is launched"):
+        labkit.register(text=source, filename="again.asc")
+
+
+# ---- the kernels' side of a text
+
+def test_the_kernels_view_keeps_lines_and_drops_the_host():
+    text = EVERY.read_text()
+    view = views.kernel_view(text)
+    assert view.count("\n") == text.count("\n") and "TORCH_" not in view and "at::" not in view and "<<<" not in view
+    assert "struct ScaleTiling" in view and "scale_custom(GM_ADDR x" in view and "#include \"kernel_operator.h\"" in view
+    assert "torch/" not in view and "Tensor scale" not in view
