@@ -96,6 +96,9 @@ MAKERS = {
     "core": lambda: figures.core_on_one_page(),
     "core cube": lambda: figures.core_on_one_page("M"),
     "core step": lambda: figures.core_on_one_page(step=4),
+    "fractals": lambda: figures.fractal_layout(40, 72, "Nz", mark=(17, 40)),
+    "fractals many": lambda: figures.fractal_layout(128, 256, "Zn", 1),
+    "fractals rows": lambda: figures.fractal_layout(5, 9, "ND", 4),
     "ladder": lambda: figures.ladder(STEPS, log=True),
     "ladder linear": lambda: figures.ladder(STEPS[1:]),
 }

@@ -32,8 +32,8 @@ def hint(exercise_id: str):
     return exercise(exercise_id).hint()
 
 
-def progress(path: str | Path | None = None, *, only: str = "") -> Progress:
-    """What has been tried and passed, from the log (labkit.exercise.progress.log_path). only: ids that begin with this."""
+def progress(path: str | Path | None = None, *, only: str | tuple[str, ...] = "") -> Progress:
+    """What has been tried and passed, from the log (labkit.exercise.progress.log_path). only: ids that begin with this, or one of these."""
     return _progress(Path(path) if path else None, only)
 
 

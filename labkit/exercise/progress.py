@@ -127,8 +127,8 @@ class Progress:
         return {"text/plain": str(self), "text/html": f"{table}<p>{total}</p>"}
 
 
-def progress(path: Path | None = None, only: str = "") -> Progress:
-    """What the log says about every exercise of the checkout whose id begins with `only`."""
+def progress(path: Path | None = None, only: str | tuple[str, ...] = "") -> Progress:
+    """What the log says about every exercise of the checkout whose id begins with `only` (or one of them)."""
     from labkit.exercise.spec import folders, load, pick
     rows = {name: Row(name, pick(load(name).title)) for name in folders() if name.startswith(only)}
     log = [e for e in events(path) if e["id"].startswith(only)]

@@ -1,0 +1,94 @@
+"""Cases of the cube and Matmul exercises: C = A B, A and B half, C float; sizes that fill their fractals and sizes that do not."""
+from __future__ import annotations
+
+import ctypes
+
+import torch
+
+from labkit.exercise import Case, Out
+
+TOLERANCE = (1e-4, 1e-3)  # float sums of exact products, in an order that is not ours
+TILING_WORDS = 50
+
+
+def _operands(seed, m, n, k):
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(m, k, generator=g).half(), torch.randn(k, n, generator=g).half()
+
+
+def _case(seed, m, n, k, *, turned=False, blocks=1, timed=False, more=None):
+    a, b = _operands(seed, m, n, k)
+    want = (a.double() @ b.double()).float()
+    args = (a, b.T.contiguous() if turned else b, Out((m, n), torch.float32), *(more if more is not None else (m, n, k)))
+    return Case(f"m={m} n={n} k={k}", args, want, TOLERANCE, blocks=blocks, tile=n, timed=timed)
+
+
+def left_cases(seed, quick):
+    sizes = ((16, 16, 16), (16, 16, 48), (48, 16, 16), (64, 80, 112), (40, 72, 100), (128, 128, 128))
+    return [_case(seed, *s, turned=True) for s in (sizes[1:5] if quick else sizes)]
+
+
+def right_cases(seed, quick):
+    sizes = ((16, 16, 16), (16, 48, 16), (16, 16, 48), (64, 80, 112), (40, 72, 100), (128, 128, 128))
+    return [_case(seed, *s) for s in (sizes[1:5] if quick else sizes)]
+
+
+def sum_cases(seed, quick):
+    """k in pieces of 64: one piece, whole pieces, a short last piece."""
+    sizes = ((16, 16, 32), (32, 48, 64), (64, 64, 128), (40, 72, 100), (128, 112, 1000), (33, 17, 320))
+    return [_case(seed, *s) for s in (sizes[1:5] if quick else sizes)]
+
+
+def overlap_cases(seed, quick):
+    """All of A and B lie in L1; the last case is long enough to see whether MTE1 and M overlap."""
+    sizes = ((16, 16, 16), (40, 72, 100), (128, 128, 320), (128, 128, 1024))
+    return [_case(seed, *s, timed=s[2] == 1024) for s in (sizes[1:] if quick else sizes)]
+
+
+def tail_cases(seed, quick):
+    sizes = ((16, 16, 16), (48, 64, 64), (40, 16, 32), (40, 72, 100), (33, 128, 64), (120, 100, 90))
+    return [_case(seed, *s) for s in (sizes[1:5] if quick else sizes)]
+
+
+def nz_cases(seed, quick):
+    """(row, column, rows) -> place, from a matrix that was really laid out."""
+    made = []
+    for rows, columns, asked in ((32, 32, ((0, 0), (0, 15), (0, 16), (1, 0), (16, 0), (31, 31))), (40, 72, ((0, 16), (39, 5), (39, 71), (17, 40))),
+                                 (1, 64, ((0, 63), (0, 16))), (100, 16, ((99, 15), (50, 3)))):
+        tall = -(-rows // 16) * 16
+        places = torch.arange(tall * -(-columns // 16) * 16).view(-1, tall, 16).transpose(0, 1).reshape(tall, -1)
+        made += [Case(f"{rows} x {columns}", (row, column, rows), int(places[row, column])) for row, column in asked]
+    return made[2:] if quick else made
+
+
+# ---- the Matmul object: (m, n, k, cores) instead of the kernel's last arguments; `run` makes the tiling
+
+SIZES = ((64, 64, 64, 1), (256, 256, 128, 4), (300, 257, 177, 4), (1000, 520, 256, 12), (1, 1000, 64, 8), (1024, 1024, 512, 24))
+
+
+def object_cases(seed, quick):
+    return [_case(seed, m, n, k, blocks=cores, more=((m, n, k, cores),), timed=m == 1024) for m, n, k, cores in (SIZES[1:4] if quick else SIZES)]
+
+
+def _launch(kernel, args, make):
+    a, b, c, asked = args
+    words = (ctypes.c_int32 * TILING_WORDS)()
+    if make(*asked, words):
+        from labkit.record import LaunchError, LaunchRecord
+        told = f"make_tiling found no tiling for m, n, k, cores = {asked}: GetTiling returned -1"
+        raise LaunchError(LaunchRecord(kernel.target, kernel.signature.name, 0, 0.0, "modelled", kernel.chip, finished=False, crashed=told))
+    return kernel[max(1, min(words[0], 64))](a, b, c, torch.zeros(1 << 20, dtype=torch.uint8).npu(), words)
+
+
+def run_object(kernel, args, case):
+    """With the tiling of the finished file."""
+    import labkit
+    from labkit.hostcall import host_function
+    make = host_function(labkit.kernel("kernels/matmul/matmul.asc", entry="product_mdl"), "make_tiling")
+    return _launch(kernel, args, lambda m, n, k, cores, words: make(m, n, k, cores, -1, -1, -1, words))
+
+
+def run_host(kernel, args, case):
+    """With the learner's own tiling."""
+    from labkit.hostcall import host_function
+    return _launch(kernel, args, host_function(kernel, "make_tiling"))
