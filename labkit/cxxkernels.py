@@ -138,7 +138,8 @@ def _signature(outline: Outline, start: int, at: int, names, filename: str, guar
     marked = [w for w in re.findall(r"\b__\w+__\b", head[offset:]) if w not in ("__attribute__", "__launch_bounds__")]
     if not _CORE_WORDS & set(marked):
         raise wrong("source.no_core", name=name)
-    returns = [w for w in words if w not in ("extern", "static", "inline") and not re.fullmatch(r"__\w+__", w)]
+    linkage = _linkage_macros(outline.text)
+    returns = [w for w in words if w not in ("extern", "static", "inline") and w not in linkage and not re.fullmatch(r"__\w+__", w)]
     if returns != ["void"]:
         raise wrong("source.not_void", name=name, type=" ".join(returns) or "nothing")
     body = _body(outline, end)
@@ -241,3 +242,8 @@ def _guards(text: str):
     def at(offset: int) -> tuple[str, ...]:
         return tuple("0" if g == "#if 0" else g for g in events[bisect_right(starts, offset) - 1][1])
     return at
+
+
+def _linkage_macros(text: str) -> set[str]:
+    """Macros that stand for `extern "C"` or for nothing, as in `KERNEL_LINKAGE __global__ __aicore__ void add()`."""
+    return set(re.findall(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]*(?:extern[ \t]+"C"|static|inline)?[ \t]*(?://[^\n]*)?$', text, re.M)) if "#" in text else set()

@@ -187,6 +187,10 @@ class _Value:
     data: bytes
     tensor: object = None
 
+    def tensors(self) -> list:
+        """It, and those that it points to (`points_to`, of a list of tensors)."""
+        return [] if self.tensor is None else [self.tensor, *getattr(self.tensor, "points_to", ())]
+
 
 def _argument(k: Kernel, index: int, param: source.Param, value) -> _Value:
     where = dict(index=index + 1, name=param.name, kernel=k.signature.name)
@@ -231,11 +235,10 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
     began = time.perf_counter()
     ranges = []
     for i, v in enumerate(values):
-        if v.tensor is not None:
-            size = v.tensor.numel() * v.tensor.element_size()
-            pointer = v.tensor.data_ptr()
+        for tensor in v.tensors():
+            pointer = tensor.data_ptr()
             home = device.block(pointer)
-            ranges.append((i, pointer, size, home is None or home[2]))
+            ranges.append((i, pointer, tensor.numel() * tensor.element_size(), home is None or home[2]))
     record = run_on_twin(k, blocks, [v.data for v in values], ranges)
     device.launch(k.signature.name, record.time_us, float(sum(r[2] for r in ranges)))
     record.wall_s = time.perf_counter() - began

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 from labkit import paths
@@ -31,8 +32,9 @@ def side_by_side(file: str | os.PathLike) -> list[str]:
         return []
     view = paths.cache_dir() / "op_folders" / hashlib.sha256("\n".join(map(str, named.values())).encode()).hexdigest()[:16]
     if not view.is_dir():
-        made = view.with_name(f"{view.name}.{os.getpid()}")
-        (made / "here").mkdir(parents=True)
+        view.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f"{view.name}.", dir=view.parent))
+        (made / "here").mkdir()
         for name, kernel in named.items():
             (made / name).symlink_to(kernel)
         try:

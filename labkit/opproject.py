@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import labkit
-from labkit import opfolders, paths, source, tilingstructs
+from labkit import opfolders, oprepo, paths, runtime, source, tilingstructs
 from labkit.includes import text_of
 from labkit.record import LaunchRecord
 
@@ -28,7 +28,6 @@ _TYPES = {0: ("float32", "float", "DT_FLOAT"), 1: ("float16", "half", "DT_FLOAT1
           11: ("float64", "double", "DT_DOUBLE"), 12: ("bool", "bool", "DT_BOOL"), 27: ("bfloat16", "bfloat16_t", "DT_BF16")}
 _NUMBERS = {names[0]: number for number, names in _TYPES.items()}
 _ND = 2
-_OTHER_CHIPS = {"arch35", "arch38", "arch10", "ascend310p", "ascend950"}  # folders of sources that are not for A2/A3
 
 
 class ProjectError(Exception):
@@ -63,6 +62,8 @@ class Project:
     tool: Path
     definition: dict
     include_dirs: list[str]
+    hosts: list[Path]
+    host_dirs: list[str]
     timeout: float = 60.0
     schedule: str = "program"
     _kernels: dict = field(default_factory=dict)
@@ -70,14 +71,15 @@ class Project:
     def __call__(self, *inputs, outputs=None, **attrs) -> Result:
         """Tiles and launches. inputs: tensors (anywhere), None for an optional one that is left out, lists for dynamic ones.
 
-        outputs: (shape, torch dtype) of each; without them the project's InferShape says. Raises ProjectError, LaunchError.
+        outputs: (shape, torch dtype) of each, a list of them for a dynamic one; without them the project's InferShape says. Raises ProjectError, LaunchError.
         """
         import torch
         from labkit import device
         device.install()
         groups = [list(i) if isinstance(i, (list, tuple)) else [] if i is None else [i] for i in inputs]
-        made = outputs if outputs is not None else self._inferred(groups, attrs)
-        answer = self._ask("tile", groups, made, attrs)
+        dynamic = [len(i) if isinstance(i, (list, tuple)) else 0 for i in inputs]
+        made = [list(o) if isinstance(o, list) else [o] for o in (outputs if outputs is not None else self._inferred(groups, attrs))]
+        answer = self._ask("tile", groups, [o for group in made for o in group], attrs)
         if "tiling" not in answer:
             raise ProjectError(f"{self.name} has no tiling function")
         told = answer["tiling"]
@@ -85,18 +87,21 @@ class Project:
             raise ProjectError(f"the tiling function of {self.name} refused (status {told['status']:#x})")
         tiling = Tiling(told["blocks"], told["key"], bytes.fromhex(told["data"]), told["workspaces"], told["arguments"])
         zeroed = [o["zeroed"] for o in self.definition["outputs"]]
-        places = [(torch.zeros if z else torch.empty)(tuple(shape), dtype=dtype, device="npu") for (shape, dtype), z in zip(made, zeroed)]
-        given = [_on_device(g) for g in groups]
+        results = [[(torch.zeros if z else torch.empty)(tuple(shape), dtype=dtype, device="npu") for shape, dtype in group] for group, z in zip(made, zeroed)]
+        held = [[t.npu().contiguous() for t in g] for g in groups]
+        given = [_tensor_list(h) if n else h[0] if h else None for h, n in zip(held, dynamic)]
+        places = [_tensor_list(r) if isinstance(o, list) else r[0] for r, o in zip(results, outputs or [None] * len(results))]
         workspace = torch.empty(max(32, sum(tiling.workspaces)), dtype=torch.uint8, device="npu")
         k = self._kernel(groups, made, tiling)
         names = [i["name"] for i in self.definition["inputs"]]
         missing = len(given) + len(places) + 2 - len(k.signature.params)
         for i, output in enumerate(self.definition["outputs"]):
             if output["name"] in names:  # written in place; a kernel may still have a parameter for it
-                places[i:i + 1] = [given[names.index(output["name"])]]
+                places[i], results[i] = given[names.index(output["name"])], held[names.index(output["name"])]
         passed = places[missing:] if missing > 0 else places
         record = k[tiling.blocks](*given, *passed, workspace, tiling.data or bytes(8))
-        return Result([p.cpu() for p in places], [g if g is None else g.cpu() for g in given], record, tiling)
+        left = [[t.cpu() for t in h] for h in held]
+        return Result([t.cpu() for r in results for t in r], [h if n else h[0] if h else None for h, n in zip(left, dynamic)], record, tiling)
 
     # ---- the host's side
 
@@ -124,7 +129,7 @@ class Project:
     def _kernel(self, groups: list, outputs: list, tiling: Tiling):
         defines = {"TILING_KEY_VAR": str(tiling.key), "TWIN_OP_KERNEL": "1"}
         given = [g[0].dtype if g else None for g in groups]
-        for param, dtype in zip(self.definition["inputs"] + self.definition["outputs"], given + [d for _, d in outputs]):
+        for param, dtype in zip(self.definition["inputs"] + self.definition["outputs"], given + [o[0][1] for o in outputs]):
             if dtype is None and param["dtypes"]:
                 number = param["dtypes"][0]
             else:
@@ -135,7 +140,7 @@ class Project:
         if key not in self._kernels:
             text = source.without_launches(self.kernel_file.read_text(encoding="utf-8", errors="replace"))
             self._kernels[key] = labkit.kernel(
-                text=self._prelude(text) + f'#line 1 "{self.kernel_file}"\n' + text, filename=str(self.kernel_file), entry=self._entry(text, tiling),
+                text=self._prelude(text, tiling.key) + f'#line 1 "{self.kernel_file}"\n' + text, filename=str(self.kernel_file), entry=self._entry(text, tiling),
                 defines=defines, include_dirs=self.include_dirs, tiling_key=tiling.key, timeout=self.timeout, schedule=self.schedule)
         return self._kernels[key]
 
@@ -149,17 +154,20 @@ class Project:
         words = [_TYPES[a][1] if re.match(r"(?:typename|class)\b", h) else str(a) for h, a in zip(heads, tiling.arguments)]
         return f"{name}<{', '.join(words)}>"
 
-    def _prelude(self, text: str) -> str:
+    def _prelude(self, text: str, key: int = 0) -> str:
         """The plain structs of the host's tiling classes, which CANN's build generates for the kernel."""
         reached = text + text_of(text, self.kernel_file.parent, self.include_dirs)
         out = ['#include "kernel_operator.h"']
         files = [*_files(self.folder / "op_host", (".h", ".cpp")), *_files(self.folder / "op_kernel", (".h",))]
-        host = "\n".join(f.read_text(encoding="utf-8", errors="replace") for f in files)
+        texts = [f.read_text(encoding="utf-8", errors="replace") for f in files]
+        texts += [text_of(h.read_text(encoding="utf-8", errors="replace"), h.parent, [*self.include_dirs, *self.host_dirs]) for h in self.hosts]
+        host = "\n".join(texts)
         for name, body in tilingstructs.plain_structs(host).items():
             if not re.search(rf"\b(?:struct|class)\s+{name}\b|TILING_DATA_DEF\(\s*{name}\b", reached):
                 out.append(body)
         classes = tilingstructs.registered(host)
-        default = next((c for op, c in classes if op == self.name), classes[0][1] if classes else "")
+        by_op = dict(reversed(classes))
+        default = by_op.get(f"{self.name}_{key}") or by_op.get(self.name) or (classes[0][1] if classes else "")
         if default and "REGISTER_TILING_DEFAULT" not in reached and not re.search(rf"\b(?:struct|class)\s+{default}\b", reached):
             out.append(f"REGISTER_TILING_DEFAULT({default});")
         return "\n".join(out) + "\n"
@@ -175,12 +183,16 @@ def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: fl
     if not hosts:
         raise ProjectError(f"{folder} has no op_host with C++ sources")
     dirs = [str(folder / "op_host"), str(folder / "op_kernel"), str(folder), str(folder.parent), *map(str, include_dirs), str(paths.twin_dir() / "op" / "include")]
-    tool = _tool(hosts, dirs)
+    hosts = [*hosts, *_shared_tiling(hosts, op, folder)]
+    more, sources = oprepo.beyond(hosts, [*dirs, str(runtime.include_dir())], folder)
+    tool = _tool([*hosts, *sources], [*dirs, *more])
     definition = _run(tool, [f"op {op}"])
     if "op" not in definition:
         raise ProjectError(f"{folder.name} defines {', '.join(definition['ops']) or 'no operator'}" + (f", not {op}" if op else ""))
     name = definition["op"]
-    return Project(folder, name, _kernel_file(folder, kernel, name), tool, definition, dirs, timeout, schedule)
+    file = _kernel_file(folder, kernel, name)
+    here = [*dirs, *opfolders.side_by_side(file), str(runtime.include_dir())]
+    return Project(folder, name, file, tool, definition, [*dirs, *oprepo.beyond([file], here, folder)[0]], hosts, more, timeout, schedule)
 
 
 def _hosts(folder: Path) -> list[Path]:
@@ -189,22 +201,32 @@ def _hosts(folder: Path) -> list[Path]:
     for f in _files(folder, (".cpp", ".cc")):
         text = f.read_text(encoding="utf-8", errors="replace")
         parts = set(f.relative_to(folder).parts[:-1])
-        if parts & ({"op_api", "op_graph", "config"} | _OTHER_CHIPS) or f.stem.endswith(("_infershape", "_graph_infer")) or "__global__" in text:
+        if parts & ({"op_api", "op_graph", "config"} | oprepo.OTHER_CHIPS) or f.stem.endswith(("_infershape", "_graph_infer")) or f.stem.startswith("fallback_") or "__global__" in text:
             continue
         kept.append(f)
     return kept
+
+
+def _shared_tiling(hosts: list[Path], op: str, folder: Path) -> list[Path]:
+    """Where the definition is here and the tiling function in a folder that several operators share."""
+    text = "\n".join(h.read_text(encoding="utf-8", errors="replace") for h in hosts)
+    name = op or (re.findall(r"\bOP_ADD\(\s*(\w+)", text) or [""])[0]
+    if not name or re.search(rf"\bSetTiling\(|\bIMPL_OP(?:_OPTILING)?\(\s*{name}\s*\)", text):
+        return []
+    return [f for f in oprepo.registering(name, folder) if f not in hosts]
 
 
 def _tool(hosts: list[Path], dirs: list[str]) -> Path:
     from labkit.program import build
     main = paths.twin_dir() / "op" / "tiling_main.cpp"
     sources = [build.Source(f, ("TWIN_OP_HOST",), tuple(dirs)) for f in [*hosts, main]]
-    return build.build(build.Program("tiling", sources), start=False)
+    # what only other chips' files define, which are left out, is never called
+    return build.build(build.Program("tiling", sources, ["-Wl,--unresolved-symbols=ignore-all"]), start=False)
 
 
 def _kernel_file(folder: Path, named: str, op: str) -> Path:
     files = [f for f in _files(folder / "op_kernel", (".cpp", ".asc", ".cce")) if "__global__" in f.read_text(errors="replace")
-             and not _OTHER_CHIPS & set(f.relative_to(folder).parts)]
+             and not oprepo.OTHER_CHIPS & set(f.relative_to(folder).parts)]
     wanted = [f for f in files if f.name == (named or f"{_snake(op)}{f.suffix}")] or (files if len(files) == 1 else [])
     if not wanted:
         raise ProjectError(f"{folder.name}/op_kernel has no kernel for {op}")
@@ -246,7 +268,14 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-def _on_device(group: list):
-    if len(group) > 1:
-        raise ProjectError("lists of tensors (dynamic inputs) are not supported yet")
-    return group[0].npu().contiguous() if group else None
+def _tensor_list(group: list):
+    """A dynamic input as a kernel takes it: the distance to the pointers, shapes (ListTensorDesc), pointers to the tensors."""
+    import torch
+    words = []
+    for i, t in enumerate(group):
+        words += [len(group) - i - 1 << 32 | t.dim(), *t.shape]
+    words[0] = len(group) << 32 | group[0].dim()
+    words = [8 * (len(words) + 1), *words, *(t.data_ptr() for t in group)]
+    made = torch.tensor(words, dtype=torch.int64).npu()
+    made.points_to = group
+    return made

@@ -7,6 +7,7 @@ Sources are lowered (labkit.program.sources); objects and executables are kept b
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,14 +84,14 @@ def build(program: Program, *, start: bool = True) -> Path:
     jobs = [(s, text, generated, (*flags, *plain)) for flags in kinds for s, text in units]
     with ThreadPoolExecutor(2) as pool:
         objects = list(pool.map(lambda job: _object(*job), jobs))
-    return _linked(program.name, objects[:len(units)], objects[len(units):], (str(program.sources[0].path), units[0][1]), start)
+    return _linked(program.name, objects[:len(units)], objects[len(units):], (str(program.sources[0].path), units[0][1]), start, program.link_flags)
 
 
-def _linked(name: str, own: list[Path], cube: list[Path], learner: tuple[str, str], start: bool) -> Path:
+def _linked(name: str, own: list[Path], cube: list[Path], learner: tuple[str, str], start: bool, flags: Sequence[str] = ()) -> Path:
     stem = re.sub(r"\W+", "_", name).strip("_") or "program"
     library, cxx = runtime.library(), compiler.find_cxx()
     own = [*own, *([_start_object()] if start else [])]
-    libs = (str(library), f"-Wl,-rpath,{library.parent}", "-ldl", "-pthread")
+    libs = (*flags, str(library), f"-Wl,-rpath,{library.parent}", "-ldl", "-pthread")
     recipe = compiler.Recipe((), (), "exe", libs, stem, cxx, learner=learner)
     digest = key(compiler.cxx_version(cxx), *libs, *(includes.digest(f) for f in [library, *own, *cube]))
 

@@ -36,6 +36,7 @@
 #include "twin/topk.h"
 #include "twin/layout.h"
 #include "twin/raw_copy.h"
+#include "twin/impl_names.h"
 #include "twin/adv_fill.h"
 #include "twin/filter.h"
 #include "twin/trans_data.h"

@@ -74,7 +74,7 @@ void read(const char* path) {
 template <typename T> std::shared_ptr<void> list(const std::string& text) {
     auto v = std::make_shared<gert::TypedContinuousVector<T>>();
     std::istringstream in(text);
-    for (double x; in >> x;) v->items_.push_back(T(x));
+    for (double x; in >> x;) v->add(T(x));
     return v;
 }
 

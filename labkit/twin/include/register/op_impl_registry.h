@@ -21,6 +21,8 @@ inline std::map<std::string, OpImpl>& op_impls() {
     return all;
 }
 
+enum class TilingPlacement { TILING_ON_HOST = 0, TILING_ON_AICPU = 1 };
+
 class OpImplRegisterV2 {
 public:
     explicit OpImplRegisterV2(const char* type) : impl_(op_impls()[type]) {}
@@ -36,6 +38,7 @@ public:
     }
     OpImplRegisterV2& InputsDataDependency(std::initializer_list<int32_t>) { return *this; }
     OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t>) { return *this; }
+    OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t>, std::initializer_list<TilingPlacement>) { return *this; }
     template <typename... A> OpImplRegisterV2& PrivateAttr(A...) { return *this; }
     template <typename F> OpImplRegisterV2& GenSimplifiedKey(F) { return *this; }
     template <typename F> OpImplRegisterV2& OpExecuteFunc(F) { return *this; }

@@ -40,6 +40,10 @@ template <typename T, typename... Us> constexpr void adv_type() {
     void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t calCount, TWIN_HERE) {                         \
         detail::adv_type<T, half, float>();                                                                                       \
         ::twin::adv_map(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::spare(), calCount, here);                  \
+    }                                                                                                                             \
+    template <typename T, bool isReuseSource = false, typename... N, std::enable_if_t<sizeof...(N) == 0, int> = 0>                \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t calCount, N...) { /* for pointers */           \
+        name<T, isReuseSource>(dst, src, calCount, ::twin::Here());                                                               \
     }
 #define TWIN_ADV_TMP_ALL(name)                                                                                                    \
     template <typename T, bool isReuseSource = false>                                                                             \

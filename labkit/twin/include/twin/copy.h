@@ -67,7 +67,6 @@ template <typename T> ::twin::Dma pad_out(uint32_t count, uint32_t len, uint32_t
 }
 template <typename T, PaddingMode mode> constexpr void check_pad() {
     static_assert(mode == PaddingMode::Normal, "DataCopyPad<T, PaddingMode::Compact> is for Ascend 950; on A2/A3 every block is padded to 32 bytes: leave the mode out");
-    static_assert(!IsSameType<T, int4b_t>::value, "DataCopyPad has no int4b_t: ReinterpretCast<int8_t>() the tensor and halve the counts");
 }
 
 }  // namespace detail

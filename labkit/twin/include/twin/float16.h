@@ -80,7 +80,7 @@ struct bfloat16_t {
     bfloat16_t() = default;
     template <typename T, ::twin::Arithmetic<T> = 0> constexpr bfloat16_t(T v) : bits(::twin::bf16_of_float(float(v))) {}
     constexpr bfloat16_t(half v) : bits(::twin::bf16_of_float(float(v))) {}
-    explicit constexpr operator float() const { return ::twin::float_of_bf16(bits); }
+    constexpr operator float() const { return ::twin::float_of_bf16(bits); }
 };
 
 struct int4b_t {  // alone a number from -8 to 7; in tensors two share a byte, the even one low

@@ -6,13 +6,18 @@
 
 namespace AscendC {
 
+// The last form of each, without `here`, is what a pointer to the instruction points to; a call never means it.
+#define TWIN_PLAIN typename... N, std::enable_if_t<sizeof...(N) == 0, int> = 0
 #define TWIN_UNARY(name, types, ...)                                                                                              \
     template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, TWIN_HERE) {      \
         TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                                    \
         ::twin::unary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, count, here);                                        \
     }                                                                                                                             \
     TWIN_UNARY_BY(name, uint64_t mask, types, __VA_ARGS__)                                                                        \
-    TWIN_UNARY_BY(name, uint64_t mask[], types, __VA_ARGS__)
+    TWIN_UNARY_BY(name, uint64_t mask[], types, __VA_ARGS__)                                                                      \
+    template <typename T, TWIN_PLAIN> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, N...) { \
+        name(dst, src, count, ::twin::Here());                                                                                    \
+    }
 #define TWIN_UNARY_BY(name, masktype, types, ...)                                                                                 \
     template <typename T, bool isSetMask = true>                                                                                  \
     void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, masktype, const uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) { \
@@ -26,7 +31,14 @@ namespace AscendC {
         ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                           \
     }                                                                                                                             \
     TWIN_BINARY_BY(name, uint64_t mask, types, __VA_ARGS__)                                                                       \
-    TWIN_BINARY_BY(name, uint64_t mask[], types, __VA_ARGS__)
+    TWIN_BINARY_BY(name, uint64_t mask[], types, __VA_ARGS__)                                                                     \
+    template <typename T, TWIN_PLAIN> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count, N...) { \
+        name(dst, src0, src1, count, ::twin::Here());                                                                             \
+    }                                                                                                                             \
+    template <typename T, bool isSetMask = true, TWIN_PLAIN>                                                                      \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& p, N...) { \
+        name<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, ::twin::Here());                                                 \
+    }
 #define TWIN_BINARY_BY(name, masktype, types, ...)                                                                                \
     template <typename T, bool isSetMask = true>                                                                                  \
     void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, masktype, const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) { \
@@ -48,6 +60,10 @@ namespace AscendC {
     }                                                                                                                             \
     TWIN_SCALAR_BY(name, uint64_t mask, types, __VA_ARGS__)                                                                       \
     TWIN_SCALAR_BY(name, uint64_t mask[], types, __VA_ARGS__)                                                                     \
+    template <typename T, bool isSetMask = true, TWIN_PLAIN>                                                                      \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, const int32_t& count, N...) {           \
+        name<T, isSetMask>(dst, src, scalarValue, count, ::twin::Here());                                                         \
+    }                                                                                                                             \
     template <typename T> void name(const LocalTensor<T>&, const LocalTensor<T>&, ...) {                                          \
         static_assert(sizeof(T) == 0, #name " takes a scalar of the tensor's own type, as in " #name "(dst, src, T(1), count), or a mask, repeats and UnaryRepeatParams in place of the count"); \
     }

@@ -8,11 +8,25 @@
 
 namespace gert {
 
-template <typename T> class TypedContinuousVector {
+class ContinuousVector {
 public:
-    size_t GetSize() const { return items_.size(); }
-    const T* GetData() const { return items_.data(); }
-    std::vector<T> items_;
+    size_t GetSize() const { return count_; }
+    size_t GetCapacity() const { return count_; }
+    const void* GetData() const { return bytes_.data(); }
+    void* MutableData() { return bytes_.data(); }
+    // the lab's side
+    template <typename T> void add(T v) {
+        const uint8_t* p = reinterpret_cast<const uint8_t*>(&v);
+        bytes_.insert(bytes_.end(), p, p + sizeof v);
+        count_++;
+    }
+private:
+    size_t count_ = 0;
+    std::vector<uint8_t> bytes_;
+};
+template <typename T> class TypedContinuousVector : public ContinuousVector {
+public:
+    const T* GetData() const { return static_cast<const T*>(ContinuousVector::GetData()); }
 };
 
 class RuntimeAttrs {

@@ -45,11 +45,22 @@ private:
     int64_t dims_[kMaxDimNum] = {};
 };
 
+class Stride {
+public:
+    size_t GetDimNum() const { return count_; }
+    int64_t GetStride(size_t i) const { return i < count_ ? strides_[i] : Shape::kInvalidDimValue; }
+    int64_t operator[](size_t i) const { return GetStride(i); }
+private:
+    size_t count_ = 0;
+    int64_t strides_[Shape::kMaxDimNum] = {};
+};
+
 struct StorageShape {
     StorageShape() = default;
     StorageShape(std::initializer_list<int64_t> origin, std::initializer_list<int64_t> storage) : origin_(origin), storage_(storage) {}
     const Shape& GetOriginShape() const { return origin_; }
     const Shape& GetStorageShape() const { return storage_; }
+    const Shape& GetShape() const { return storage_; }
     Shape& MutableOriginShape() { return origin_; }
     Shape& MutableStorageShape() { return storage_; }
     bool operator==(const StorageShape& o) const { return origin_ == o.origin_ && storage_ == o.storage_; }

@@ -32,6 +32,10 @@ public:
             platform_ascendc::CoreMemType::L2, platform_ascendc::CoreMemType::UB, platform_ascendc::CoreMemType::HBM};
         platform_ascendc::PlatformAscendC(static_cast<const char*>(nullptr)).GetCoreMemSize(types[int(type)], size);
     }
+    uint32_t GetCoreNumByType(const std::string& type) const {
+        platform_ascendc::PlatformAscendC chip(static_cast<const char*>(nullptr));
+        return type == "AiCore" ? chip.GetCoreNumAic() : chip.GetCoreNumAiv();
+    }
     bool GetPlatformRes(const std::string&, const std::string&, std::string& value) const { return value.clear(), false; }
     uint32_t GetCoreNum() const { return platform_ascendc::PlatformAscendC(static_cast<const char*>(nullptr)).GetCoreNum(); }
 };
@@ -42,6 +46,8 @@ using std::map;
 using std::string;
 using std::vector;
 }  // namespace ge
+
+namespace AscendC {}  // host code may say `using namespace AscendC` without a header of its own
 
 namespace gert {
 
@@ -149,6 +155,11 @@ public:
     const void* GetCompileInfo() const { return compile_info_; }
     template <typename T> const T* GetCompileInfo() const { return static_cast<const T*>(compile_info_); }
     int32_t GetDeterministic() const { return 0; }
+    int32_t GetDeterministicLevel() const { return 0; }
+    bool InputIsView(size_t) const { return false; }  // the lab hands over contiguous tensors
+    const Stride* GetInputStride(size_t) const { return nullptr; }
+    const Stride* GetDynamicInputStride(size_t, size_t) const { return nullptr; }
+    ge::graphStatus SetAicpuBlockDim(uint32_t) { return ge::GRAPH_SUCCESS; }
     // the lab's side
     TilingData tiling_;
     std::vector<size_t> workspaces_;
@@ -187,6 +198,7 @@ public:
     ge::DataType GetInputDataType(size_t i) const { return i < flat_.size() ? flat_[i]->GetDataType() : ge::DT_UNDEFINED; }
     ge::DataType GetOptionalInputDataType(size_t ir) const { return at(ir, 0) ? at(ir, 0)->GetDataType() : ge::DT_UNDEFINED; }
     ge::DataType GetRequiredInputDataType(size_t ir) const { return GetOptionalInputDataType(ir); }
+    ge::DataType GetDynamicInputDataType(size_t ir, size_t n) const { return at(ir, n) ? at(ir, n)->GetDataType() : ge::DT_UNDEFINED; }
     ge::DataType GetOutputDataType(size_t i) const { return i < outputs_.size() ? outputs_[i].GetDataType() : ge::DT_UNDEFINED; }
     ge::graphStatus SetOutputDataType(size_t i, ge::DataType t) {
         if (i >= outputs_.size()) return ge::GRAPH_FAILED;

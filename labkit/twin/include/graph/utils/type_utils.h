@@ -4,13 +4,19 @@
 
 #include <string>
 
+#include "graph/ascend_string.h"
 #include "graph/types.h"
 
 namespace ge {
 
 using graphStatus = uint32_t;
 constexpr graphStatus GRAPH_SUCCESS = 0, GRAPH_FAILED = 0xffffffff, GRAPH_NOT_CHANGED = 1343242304, GRAPH_PARAM_INVALID = 50331649;
+constexpr graphStatus GRAPH_PARAM_OUT_OF_RANGE = 50331644, GRAPH_NULL_PTR = 50331538;
 constexpr graphStatus SUCCESS = 0, FAILED = 0xffffffff;
+using char_t = char;
+using float32_t = float;
+using float64_t = double;
+static constexpr int32_t kDataTypeSizeBitOffset = 1000;
 
 enum Format {
     FORMAT_NCHW = 0, FORMAT_NHWC, FORMAT_ND, FORMAT_NC1HWC0, FORMAT_FRACTAL_Z, FORMAT_NC1C0HWPAD, FORMAT_NHWC1C0, FORMAT_FSR_NCHW,
@@ -20,7 +26,8 @@ enum Format {
     FORMAT_HASHTABLE_LOOKUP_OUTPUT, FORMAT_HASHTABLE_LOOKUP_HITS, FORMAT_C1HWNCoC0, FORMAT_MD, FORMAT_NDHWC, FORMAT_FRACTAL_ZZ,
     FORMAT_FRACTAL_NZ, FORMAT_NCDHW, FORMAT_DHWCN, FORMAT_NDC1HWC0, FORMAT_FRACTAL_Z_3D, FORMAT_CN, FORMAT_NC, FORMAT_DHWNC,
     FORMAT_FRACTAL_Z_3D_TRANSPOSE, FORMAT_FRACTAL_ZN_LSTM, FORMAT_FRACTAL_Z_G, FORMAT_RESERVED, FORMAT_ALL, FORMAT_NULL,
-    FORMAT_ND_RNN_BIAS, FORMAT_FRACTAL_ZN_RNN, FORMAT_NYUV, FORMAT_NYUV_A, FORMAT_NCL, FORMAT_FRACTAL_Z_WINO, FORMAT_C1HWC0, FORMAT_MAX = 0xff
+    FORMAT_ND_RNN_BIAS, FORMAT_FRACTAL_ZN_RNN, FORMAT_NYUV, FORMAT_NYUV_A, FORMAT_NCL, FORMAT_FRACTAL_Z_WINO, FORMAT_C1HWC0, FORMAT_FRACTAL_NZ_C0_2,
+    FORMAT_FRACTAL_NZ_C0_4, FORMAT_FRACTAL_NZ_C0_8, FORMAT_FRACTAL_NZ_C0_16, FORMAT_FRACTAL_NZ_C0_32, FORMAT_END, FORMAT_MAX = 0xff
 };
 inline int32_t GetPrimaryFormat(int32_t format) { return format & 0xff; }
 
@@ -37,6 +44,13 @@ inline int GetSizeByDataType(DataType t) {  // -1: a type without a size; 1000 a
         default: return -1;
     }
 }
+
+inline int64_t GetSizeInBytes(int64_t count, DataType t) {  // a type below a byte: the bytes that hold so many
+    int n = GetSizeByDataType(t);
+    return n < 0 || count < 0 ? -1 : n > kDataTypeSizeBitOffset ? (count * (n - kDataTypeSizeBitOffset) + 7) / 8 : count * n;
+}
+template <typename T> bool AddOverflow(T a, T b, T& sum) { return __builtin_add_overflow(a, b, &sum); }
+template <typename T> bool MulOverflow(T a, T b, T& product) { return __builtin_mul_overflow(a, b, &product); }
 
 class TypeUtils {
 public:
@@ -64,6 +78,12 @@ public:
         }
     }
     static std::string FormatToSerialString(Format f) { return f == FORMAT_ND ? "ND" : f == FORMAT_NCHW ? "NCHW" : f == FORMAT_NHWC ? "NHWC" : f == FORMAT_FRACTAL_NZ ? "FRACTAL_NZ" : "?"; }
+    static AscendString DataTypeToAscendString(DataType t) { return AscendString(DataTypeToSerialString(t).c_str()); }
+    static AscendString FormatToAscendString(Format f) { return AscendString(FormatToSerialString(f).c_str()); }
 };
+inline const char* GetFormatName(Format f) {
+    static thread_local std::string name;
+    return (name = TypeUtils::FormatToSerialString(f)).c_str();
+}
 
 }  // namespace ge

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "exe_graph/runtime/tiling_context.h"
+#include "register/op_impl_registry.h"
 
 namespace twin_op {
 
@@ -32,6 +32,7 @@ template <typename... A> void ignore(const A&...) {}
 enum { DLOG_DEBUG = 0, DLOG_INFO = 1, DLOG_WARN = 2, DLOG_ERROR = 3 };
 enum { OP = 63 };  // this module's number in the log
 inline int32_t CheckLogLevel(int32_t, int32_t) { return 0; }
+inline int AlogCheckDebugLevel(uint32_t, int) { return 0; }
 #define REPORT_INNER_ERR_MSG(...) static_cast<void>(0)
 #define D_OP_LOGE(name, ...) ::twin_op::print(name, ##__VA_ARGS__)
 #define D_OP_LOGW(...) static_cast<void>(0)
@@ -58,6 +59,15 @@ inline int32_t CheckLogLevel(int32_t, int32_t) { return 0; }
 #define OPS_CHECK_NULL_WITH_CONTEXT_RET(context, pointer, value) \
     do { if ((pointer) == nullptr) { OP_LOGE(context, "%s is null", #pointer); return value; } } while (0)
 #define OP_CHECK_NULL_WITH_CONTEXT_RET(context, pointer, value) OPS_CHECK_NULL_WITH_CONTEXT_RET(context, pointer, value)
+#define OPS_CHECK_NULL_WITH_CONTEXT_BOOL(context, pointer) OPS_CHECK_NULL_WITH_CONTEXT_RET(context, pointer, false)
+#define OPS_CHECK_NOT_NULL_WITH_CONTEXT(context, pointer) OP_CHECK_NULL_WITH_CONTEXT(context, pointer)
+#define OPS_LOG_E_IF_NULL(context, pointer, action) \
+    if ((pointer) == nullptr) { OP_LOGE(context, "%s is null", #pointer); action; }
+#define OPS_LOG_E_IF(condition, context, action, ...) \
+    if (condition) { OP_LOGE(context, ##__VA_ARGS__); action; }
+#define OP_LOGW_IF(...) static_cast<void>(0)
+#define OP_LOGI_IF_RETURN(condition, value, context, ...) \
+    do { if (condition) return value; } while (0)
 #define OPS_ERR_IF(condition, log, action) OP_CHECK_IF(condition, log, action)
 #define OPS_CHECK(condition, log, action) OP_CHECK_IF(condition, log, action)
 #define OPS_LOG_E(context, ...) OP_LOGE(context, ##__VA_ARGS__)
@@ -75,6 +85,7 @@ inline int32_t CheckLogLevel(int32_t, int32_t) { return 0; }
 #define OP_LOGE_FOR_INVALID_DTYPE(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_FOR_INVALID_DTYPE_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_FOR_INVALID_DTYPES_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_FOR_INVALID_SHAPE(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_FOR_INVALID_SHAPE_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_FOR_INVALID_SHAPES_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_FOR_INVALID_SHAPEDIM(context, ...) ::twin_op::refused(::twin_op::who(context))
@@ -86,12 +97,20 @@ inline int32_t CheckLogLevel(int32_t, int32_t) { return 0; }
 #define OP_LOGE_FOR_INVALID_LISTSIZE(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_FOR_INVALID_FORMAT(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_FOR_INVALID_FORMATS_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_FOR_INVALID_FORMAT_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_FOR_INVALID_TENSORNUM(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_FOR_INVALID_TENSORNUM_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_FOR_INVALID_TENSORNUMS_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_FOR_INVALID_STRIDE(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_FOR_INVALID_CONFIG_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_FOR_INVALID_ARGUMENT_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_FOR_INVALID_GRAPH_NODE(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_WITH_INVALID_INPUT(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_WITH_INVALID_INPUT_DTYPE(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_WITH_INVALID_INPUT_SHAPE(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_WITH_INVALID_INPUT_FORMAT(context, ...) ::twin_op::refused(::twin_op::who(context))
 #define OP_LOGE_WITH_INVALID_ATTR(context, ...) ::twin_op::refused(::twin_op::who(context))
-#define OP_LOGE_FOR_INVALID_FORMAT_WITH_REASON(context, ...) ::twin_op::refused(::twin_op::who(context))
+#define OP_LOGE_WITH_INVALID_ATTR_SIZE(context, ...) ::twin_op::refused(::twin_op::who(context))
 
 namespace Ops::Base {
 template <typename T> std::string ToString(const T& v) {
@@ -105,6 +124,7 @@ inline std::string ToString(const gert::Shape& s) {
     return r + "]";
 }
 template <typename T> std::string GetOpInfo(const T& context) { return ::twin_op::who(context); }
+inline std::string Shape2String(const gert::Shape& s) { return ToString(s); }
 inline const char* GetSafeStr(const std::string& s) { return s.c_str(); }
 inline std::string ToString(ge::DataType t) { return ge::TypeUtils::DataTypeToSerialString(t); }
 }  // namespace Ops::Base

@@ -12,4 +12,5 @@ template <typename A, typename B> auto CeilDiv(A a, B b) { return b == 0 ? a : (
 template <typename A, typename B> auto CeilAlign(A a, B b) { return b == 0 ? a : (a + b - 1) / b * b; }
 template <typename A, typename B> auto FloorDiv(A a, B b) { return b == 0 ? a : a / b; }
 template <typename A, typename B> auto FloorAlign(A a, B b) { return b == 0 ? a : a / b * b; }
+inline bool IsFloatEqual(float a, float b) { return (a > b ? a - b : b - a) <= std::numeric_limits<float>::epsilon(); }
 }  // namespace Ops::Base

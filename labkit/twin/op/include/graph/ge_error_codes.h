@@ -1,0 +1,2 @@
+#pragma once
+#include "graph/utils/type_utils.h"
