@@ -15,16 +15,16 @@ from labkit import includes
 
 OTHER_CHIPS = {"arch35", "arch38", "arch10", "ascend310p", "ascend950"}  # folders of sources that are not for A2/A3
 _SKIPPED = {"tests", "test", "build", "build_out", "docs", ".git"}
-_MARKS = (".git", "LICENSE", "CMakeLists.txt")
 _MOST_FILES = 100_000
 _HEADERS, _SOURCES = (".h", ".hpp", ".inc"), (".cpp", ".cc")
 
 
 def root_of(folder: Path) -> Path:
-    """The outermost folder around `folder` that looks like a project; `folder` itself where none does."""
-    home = Path.home()
-    around = [p for p in [folder, *folder.parents] if p not in (home, p.parent) and any((p / m).exists() for m in _MARKS)]
-    return around[-1] if around else folder
+    """The repository around `folder`: where .git or LICENSE lies, else the outermost CMakeLists.txt, else `folder` itself."""
+    around = [p for p in [folder, *folder.parents] if p not in (Path.home(), p.parent)]
+    marked = [p for p in around if (p / ".git").exists() or (p / "LICENSE").exists()]
+    built = [p for p in around if (p / "CMakeLists.txt").exists()]
+    return (marked or built[-1:] or [folder])[0]
 
 
 def beyond(files: Iterable[Path], dirs: Sequence[str], folder: Path) -> tuple[list[str], list[Path]]:

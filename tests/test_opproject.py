@@ -50,3 +50,13 @@ def test_plain_structs_have_the_bytes_that_the_host_writes():
                                          ("AddRmsNormV2", "add_rms_norm_v2"), ("NLLLoss", "nll_loss")])
 def test_file_names_of_operators(name, snake):
     assert opproject._snake(name) == snake
+
+
+def test_an_operator_in_a_repository_with_lists_of_tensors():
+    """Headers and their sources in common folders, a tiling function elsewhere, dynamic inputs, instructions by pointer."""
+    scale = opproject.load(FOLDER.parent / "op_repo" / "lists" / "list_scale")
+    xs = [torch.randn(8, 128), torch.randn(256)]
+    result = scale(xs, torch.tensor([0.5], dtype=torch.bfloat16), outputs=[[(x.shape, x.dtype) for x in xs]])
+    assert result.record.ok and not result.record.findings, result.record.report()
+    for x, y in zip(xs, result.outputs):
+        assert torch.allclose(y, torch.tanh(1.5 * x) * 1.5 * x, atol=1e-5)

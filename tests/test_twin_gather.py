@@ -187,10 +187,10 @@ def test_index_sequences(run, t):
         else:
             first, step = dtype(data.draw(st.integers(-30000, 30000))), dtype(data.draw(st.integers(0, 40)))
         step = dtype(1) if name == "CreateVecIndex" else step
-        dst = data.draw(blocks)
+        block = BLOCK // size
+        dst = data.draw(blocks) + (size * data.draw(st.integers(0, block - 1)) if n <= block else 0)
         start = fill(seed, t)
         want = start.copy()
-        block = BLOCK // size
         written = n if name == "CreateVecIndex" or n <= block else -(-n // block) * block
         with np.errstate(all="ignore"):
             put(want, dst + size * np.arange(written), sequence(first, step, written, dtype))
