@@ -76,9 +76,11 @@ class Project:
         import torch
         from labkit import device
         device.install()
+        inputs = (*inputs, *[None] * (len(self.definition["inputs"]) - len(inputs)))
         groups = [list(i) if isinstance(i, (list, tuple)) else [] if i is None else [i] for i in inputs]
         dynamic = [len(i) if isinstance(i, (list, tuple)) else 0 for i in inputs]
         made = [list(o) if isinstance(o, list) else [o] for o in (outputs if outputs is not None else self._inferred(groups, attrs))]
+        self._in_place(made, groups)
         answer = self._ask("tile", groups, [o for group in made for o in group], attrs)
         if "tiling" not in answer:
             raise ProjectError(f"{self.name} has no tiling function")
@@ -102,6 +104,13 @@ class Project:
         record = k[tiling.blocks](*given, *passed, workspace, tiling.data or bytes(8))
         left = [[t.cpu() for t in h] for h in held]
         return Result([t.cpu() for r in results for t in r], [h if n else h[0] if h else None for h, n in zip(left, dynamic)], record, tiling)
+
+    def _in_place(self, made: list, groups: list) -> None:
+        """An output that an input is written over, and that the caller has not named, is like that input."""
+        names = [i["name"] for i in self.definition["inputs"]]
+        for i, output in enumerate(self.definition["outputs"]):
+            if i >= len(made) and output["name"] in names:
+                made.append([(t.shape, t.dtype) for t in groups[names.index(output["name"])]])
 
     # ---- the host's side
 

@@ -166,6 +166,7 @@ public:
     // ---- flags
     struct Flag {
         bool set = false, reserved = false, library = false;  // library: TPipe itself set it
+        uint8_t again = 0;  // sets beyond the first
         Clock clock;
         double at = 0;
         Here here{nullptr, 0};

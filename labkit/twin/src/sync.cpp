@@ -14,7 +14,7 @@ static Core::Flag& flag(Pipe from, Pipe to, int id, const char* call, Here here)
 void set_flag(Pipe from, Pipe to, int id, Here here) {
     Core::Flag& f = flag(from, to, id, "SetFlag", here);
     if (f.library) core->report("event-taken", true, here, Numbers().add("call", "SetFlag").add("id", id).add("pipe_line", f.here.line));
-    else if (f.set) core->report("event-twice", true, here, Numbers().add("event", event_name(from, to)).add("id", id).add("first_line", f.here.line));
+    else if (f.set && f.again < 255 && ++f.again) core->report("event-twice", true, here, Numbers().add("event", event_name(from, to)).add("id", id).add("first_line", f.here.line));
     int p = int(from);
     core->scalar_now += chip.scalar_issue;
     core->busy[0] += chip.scalar_issue;
@@ -30,7 +30,8 @@ void wait_flag(Pipe from, Pipe to, int id, Here here) {
     Core::Flag& f = flag(from, to, id, "WaitFlag", here);
     if (f.library) core->report("event-taken", true, here, Numbers().add("call", "WaitFlag").add("id", id).add("pipe_line", f.here.line));
     f.library = false;
-    if (!f.set) core->stop("event-unset", here, Numbers().add("event", event_name(from, to)).add("id", id).add("to", name_of(to)));
+    if (!f.set && f.again) f.again--;  // of two sets, which were told of, the second
+    else if (!f.set) core->stop("event-unset", here, Numbers().add("event", event_name(from, to)).add("id", id).add("to", name_of(to)));
     int p = int(to);
     core->scalar_now += chip.scalar_issue;
     core->busy[0] += chip.scalar_issue;

@@ -2,6 +2,7 @@
 #pragma once
 #include <stdint.h>
 
+#include "graph/plain_names.h"
 namespace ge {
 enum DataType {
     DT_FLOAT = 0, DT_FLOAT16 = 1, DT_INT8 = 2, DT_INT32 = 3, DT_UINT8 = 4, DT_INT16 = 6, DT_UINT16 = 7, DT_UINT32 = 8, DT_INT64 = 9,
@@ -12,3 +13,4 @@ enum DataType {
     DT_FLOAT6_E3M2 = 38, DT_FLOAT6_E2M3 = 39, DT_FLOAT4_E2M1 = 40, DT_FLOAT4_E1M2 = 41, DT_MAX
 };
 }  // namespace ge
+#include "graph/plain_names.h"

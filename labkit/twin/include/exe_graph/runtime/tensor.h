@@ -5,6 +5,7 @@
 #include "exe_graph/runtime/shape.h"
 #include "graph/utils/type_utils.h"
 
+#include "graph/plain_names.h"
 namespace gert {
 
 class StorageFormat {
@@ -53,3 +54,4 @@ public:
 };
 
 }  // namespace gert
+#include "graph/plain_names.h"

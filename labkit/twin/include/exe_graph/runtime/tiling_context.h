@@ -22,6 +22,7 @@
 #include "exe_graph/runtime/tensor.h"
 #include "tiling/platform/platform_ascendc.h"
 
+#include "graph/plain_names.h"
 namespace fe {
 enum class LocalMemType { L0_A = 0, L0_B = 1, L0_C = 2, L1 = 3, L2 = 4, UB = 5, HBM = 6 };
 class PlatFormInfos {
@@ -210,3 +211,4 @@ public:
 class InferShapeRangeContext;
 
 }  // namespace gert
+#include "graph/plain_names.h"

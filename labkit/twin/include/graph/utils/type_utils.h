@@ -7,6 +7,7 @@
 #include "graph/ascend_string.h"
 #include "graph/types.h"
 
+#include "graph/plain_names.h"
 namespace ge {
 
 using graphStatus = uint32_t;
@@ -87,3 +88,4 @@ inline const char* GetFormatName(Format f) {
 }
 
 }  // namespace ge
+#include "graph/plain_names.h"
