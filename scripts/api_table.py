@@ -24,7 +24,7 @@ def rows(devkit: Path):
             continue  # an overview, not a page of a name
         on_a2 = "yes" if support[1] in ("支持", "√") else "no"
         stem = re.sub(r"[（(].*?[)）]", " ", page.stem)
-        for name in re.findall(r"[A-Za-z_]\w{2,}", stem):
+        for name in set(re.findall(r"[A-Za-z_][A-Za-z0-9_]{2,}", stem)) - {"Kernel", "HCCL"}:  # words of a title
             yield name, on_a2, str(page.relative_to(devkit / API))
 
 

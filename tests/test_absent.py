@@ -1,7 +1,7 @@
 """What the twin does not have says so in one line: the name, where it is documented, what covers it."""
 import pytest
 
-from labkit import apinames
+from labkit import apinames, messages
 from labkit.diagnostics import compile_error
 
 NAME = "Histograms"  # not on Atlas A2: it stays absent
@@ -27,6 +27,14 @@ def test_however_it_is_said(said):
 
 def test_what_the_twin_has_is_not_absent():
     assert not apinames.absent("Add") and not apinames.absent("NoSuchThing") and apinames.absent(NAME)
+
+
+def test_what_covers_it():
+    problem = told("k.asc:7:5: error: 'IsNan' was not declared in this scope\n")[0]
+    assert "IsNan is Ascend C, but not on Atlas A2" in problem["message"] and "CMPMODE::NE" in problem["hint"]
+    for name in (key.removeprefix("instead.") for key in messages.tables() if key.startswith("instead.")):
+        assert name in ("other", "not_on_a2") or apinames.absent(name), f"{name}: nobody will ever read this"
+    assert "Ascend 950" in told("k.asc:7:5: error: 'Reg' has not been declared\n")[0]["message"]
 
 
 def test_the_table_is_whole():
