@@ -134,7 +134,11 @@ void softmax(Op op, const Softmax& given, Here here) {
     Softmax s = given;
     bool tiled = s.rows == s.tiled_rows && s.width == s.tiled_width;
     uint32_t rows = s.fractal || !tiled ? std::min(s.rows, s.own_rows) : s.rows;
-    if (!rows || !s.width) return;
+    if (!rows || !s.width) {  // a tiling that was never filled, and no shape beside it
+        core->report("adv-tiling", true, here, Numbers().add("api", api_name(op)));
+        core->refuse(s.dst, s.dst.bytes);
+        return;
+    }
     s.own_width = std::min(s.own_width, s.width);
     bool front = op == Op::SoftmaxGradFront, grad = front || op == Op::SoftmaxGrad, simple = op == Op::SimpleSoftMax;
     bool flash = op == Op::SoftmaxFlash || op == Op::SoftmaxFlashV2 || op == Op::SoftmaxFlashV3, third = op == Op::SoftmaxFlashV3;

@@ -208,6 +208,16 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
     return true;
 }
 
+void Core::want_filled(Loc l, uint64_t bytes, uint32_t piece, Here here, const char* what) {
+    if (!checks || bytes > l.bytes || (l.buf && (buffers[l.buf].by_scalar || buffers[l.buf].gen != l.gen))) return;
+    const Hazards& h = memory[int(l.mem)];
+    uint64_t lo = l.addr, hi = lo + bytes, at = h.unwritten(lo, hi, piece);
+    if (at == hi || !h.any_written(lo, hi)) return;  // nothing at all: usable() has said it
+    uint64_t end = at + piece;
+    while (end + piece <= hi && !h.any_written(end, end + piece)) end += piece;
+    report("uninit-local", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", at).add("bytes", end - at));
+}
+
 // The tensor that an operand belongs to: by the view it was made from, else by where it points. Arguments may be views
 // of one another; then it is the one that holds the whole access, or else the longest.
 const GmRange* Core::home_of(const Gm& g, uint64_t hi) const {
@@ -301,13 +311,14 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     // Is there anything left in this buffer to wait for? If not, the next element needs no look at the cells.
     Buffer& b = buffers[l.buf];
     b.filled = b.filled || write;
+    b.by_scalar = b.by_scalar || write;
     bool writes = b.filled, reads = b.filled;
     ub.each(b.addr, b.addr + b.len, [&](const Hazards::Cell& c) {
         writes = writes && !open(c.write);
         for (const Access& r : c.reads) reads = reads && !open(r);
     });
     b.settled[0] = writes ? issues : kNever;
-    b.settled[1] = writes && reads ? issues : kNever;
+    b.settled[1] = writes && reads && b.by_scalar ? issues : kNever;
 }
 
 }  // namespace twin

@@ -77,4 +77,15 @@ bool Hazards::any_written(uint64_t lo, uint64_t hi) const {
     return false;
 }
 
+uint64_t Hazards::unwritten(uint64_t lo, uint64_t hi, uint32_t piece) const {
+    uint64_t at = lo;
+    for (size_t i = first(lo); i < cells_.size() && cells_[i].lo < hi; i++) {
+        const Cell& c = cells_[i];
+        if (!c.write.number) continue;
+        if (c.lo >= at + piece) break;
+        at = lo + (c.hi - lo + piece - 1) / piece * piece;
+    }
+    return at + piece <= hi ? at : hi;
+}
+
 }  // namespace twin

@@ -42,6 +42,7 @@ public:
     Conflict read(uint64_t lo, uint64_t hi, const Access& me, const Clock& now, bool keep = true);
     Conflict write(uint64_t lo, uint64_t hi, const Access& me, const Clock& now);
     bool any_written(uint64_t lo, uint64_t hi) const;
+    uint64_t unwritten(uint64_t lo, uint64_t hi, uint32_t piece) const;  // the first whole piece that nobody has written to; hi: there is none
     // The newest write to [lo, hi) by another pipe than S, for scalar accesses, which the compiler synchronises itself.
     template <typename F> void each(uint64_t lo, uint64_t hi, F f) const {
         for (size_t i = first(lo); i < cells_.size() && cells_[i].lo < hi; i++) f(cells_[i]);

@@ -112,6 +112,8 @@ public:
     // ---- checks that stand before an instruction; false: it must not run
     // Silent where this kind of core has no such memory: in a mixed kernel each kind skips the other's instructions.
     bool usable(Loc, uint64_t bytes, bool read, Here, const char* what, uint32_t align = 32);
+    // For what counts every lane: no whole piece (a block, a fractal) may be one that nothing was ever stored in.
+    void want_filled(Loc, uint64_t bytes, uint32_t piece, Here, const char* what);
     bool gm_usable(Gm, uint64_t bytes, bool write, Here, bool exact);  // exact: moves no byte more than asked
     // An instruction that was refused would have filled its destination: say no more about it.
     void refuse(Loc dst, uint64_t bytes);
@@ -133,7 +135,7 @@ public:
         uint16_t gen = 0;
         uint8_t pos = 0;
         State state = State::Free;
-        bool filled = false, loose = false;  // loose: its pipe gave the memory back; it stays readable until somebody else gets it
+        bool filled = false, by_scalar = false, loose = false;  // loose: its pipe gave the memory back; it stays readable until somebody else gets it
         int queue = -1, pipe = -1, owner = -1, tag = -1;  // owner: its pool
         Held queued, freed;          // from EnQue to DeQue; from FreeTensor to AllocTensor
         Clock ready, idle;           // what a consumer, and the next producer, may rely on

@@ -61,6 +61,23 @@ Loc results(Loc l, Here here) {
     return l;
 }
 
+// A sum over k needs all its fractals, once it has one: of each strip of rows or columns, `apart` bytes from the last.
+static void want_depth(Loc l, uint64_t bytes, uint32_t strips, uint32_t deep, uint64_t apart, uint64_t step, Here here, const char* what) {
+    const Hazards& h = core->memory[int(l.mem)];
+    if (!core->checks || h.unwritten(l.addr, l.addr + bytes, kFractal) == l.addr + bytes) return;
+    for (uint32_t i = 0; i < strips; i++) {
+        uint32_t there = 0;
+        uint64_t lacking = 0;
+        for (uint32_t k = 0; k < deep; k++) {
+            uint64_t at = l.addr + i * apart + k * step;
+            if (h.any_written(at, at + kFractal)) there++;
+            else if (there == k) lacking = at;  // the first
+        }
+        if (!there || there == deep) continue;
+        return core->report("uninit-local", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", lacking).add("bytes", uint64_t(deep - there) * kFractal));
+    }
+}
+
 void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape& p, Here here) {
     const char* op = p.sparse ? "MmadWithSparse" : "Mmad";
     c = results(c, here);
@@ -84,6 +101,11 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     if (!core->usable(a, a_bytes, true, here, "fm", kFractal) || !core->usable(b, b_bytes, true, here, "filter", kFractal) ||
         !core->usable(c, c_bytes, keeps, here, "dst", 1024) || (from_bias && !core->usable(bias, p.n * 4ull, true, here, "bias", 64)))
         return core->refuse(c, c_bytes);
+    if (!row) {
+        uint32_t used = (p.k / (p.sparse ? 2 : 1) + c0 - 1) / c0;
+        want_depth(a, a_bytes, tall / 16, std::min(used, deep), deep * kFractal, kFractal, here, "fm");
+        want_depth(b, b_bytes, wide, used, kFractal, wide * kFractal, here, "filter");
+    }
     if (p.unit_flag & 2) pass_unit_flag(p, c, c_bytes);
     auto t = core->issue(Pipe::M, p.sparse ? Op::MmadWithSparse : Op::Mmad, here);
     core->book(t, a, uint32_t(a_bytes), false);

@@ -278,6 +278,9 @@ Loc rest_of(uint8_t pos, Here here) {
     return {addr, end - addr, 0, 0, m, pos};
 }
 
-uint8_t* address(Loc l) { return core->at(l); }
+uint8_t* address(Loc l) {
+    if (l.buf && l.buf < core->buffers.size()) core->buffers[l.buf].by_scalar = true;  // what goes through the pointer is seen by nobody
+    return core->at(l);
+}
 
 }  // namespace twin

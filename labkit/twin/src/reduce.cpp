@@ -110,6 +110,7 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, int32_t n, bool index, Here her
     bool sum = op == Op::ReduceSum, tail = uint32_t(n) > lanes && uint32_t(n) % lanes;
     uint64_t bytes = uint64_t(n) * size, out = index ? 2 * size : size, need = sum ? 0 : work_bytes(op, size, repeats, index, tail);
     if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, out, false, here, "dst", uint32_t(out)) || !work_ok(op, d, work, need, here)) return core->refuse(d, out);
+    core->want_filled(s, bytes, kBlock, here, "src");
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, s, uint32_t(bytes), false);
     const uint8_t* src = core->at(s);
@@ -143,6 +144,7 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, const Rep& r, bool index, Here 
     uint64_t out = index ? 2 * size : size, need = count_form ? 0 : work_bytes(op, size, repeats, index, false);
     if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") || !core->usable(d, out, false, here, "dst", uint32_t(out)) ||
         !work_ok(op, d, work, need, here)) return core->refuse(d, out);
+    want_lanes(s, shape, r, here);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
     if (need) core->book(k, work, uint32_t(need), true);

@@ -15,6 +15,7 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
     uint64_t step = uint64_t(r.dst_rep) * width, dn = uint64_t(times - 1) * step + width;
     if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") ||
         !core->usable(d, dn, false, here, "dst", std::min(width, kBlock))) return core->refuse(d, dn);
+    want_lanes(s, shape, r, here);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
     for (uint32_t i = 0; i < (step < width + kBlock ? 1 : times); i++) {
