@@ -42,13 +42,15 @@ def op_names() -> list[str]:
 
 
 def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None,
-           entry: str | None = None, chip: str = chips.DEFAULT, timeout: float = 10.0, checks: bool = True,
+           entry: str | None = None, chip: str = chips.DEFAULT, timeout: float = 10.0, checks: bool = True, timing_only: bool = False,
            schedule: str = "program", tiling_key: int = 0, defines: dict[str, str] | None = None,
            include_dirs: Sequence[str | os.PathLike] = ()) -> "Kernel":
     """The kernel in an Ascend C file, or in `text`. A path that does not exist from here is taken from the checkout.
 
     entry: which kernel, where the source has several, or an instantiation such as "add<half>". timeout: seconds of host
     time a launch may take on the twin. checks=False skips the race and initialisation checks (for measuring).
+    timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul is timed
+    in seconds; a kernel whose control flow depends on its data goes astray.
     schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
     tiling_key: what TILING_KEY_IS compares with. defines, include_dirs: what the source is compiled with, as -D and -I
     (on the twin). Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).
@@ -59,7 +61,7 @@ def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, fi
         file = Path(path) if Path(path).exists() else paths.repo_root() / path  # a notebook runs in its own folder
         text = file.read_text(encoding="utf-8")
         filename = filename or str(file.resolve())
-    return Kernel(text, filename or "kernel.asc", entry=entry, chip=chip, timeout=timeout, checks=checks,
+    return Kernel(text, filename or "kernel.asc", entry=entry, chip=chip, timeout=timeout, checks=checks, timing_only=timing_only,
                   schedule=schedule, tiling_key=tiling_key, defines=dict(defines or {}),
                   include_dirs=(*map(str, include_dirs), *opfolders.side_by_side(filename or "kernel.asc")))
 
@@ -77,6 +79,7 @@ class Kernel:
     chip: str = chips.DEFAULT
     timeout: float = 10.0
     checks: bool = True
+    timing_only: bool = False
     schedule: str = "program"
     tiling_key: int = 0
     defines: dict[str, str] = field(default_factory=dict)
@@ -251,7 +254,7 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
     built = k.build()
     request = runner.Request(so=str(built.get("so", "")), cube_so=str(built.get("cube_so", "")), crew=k.crew, entry=f"twin_entry_{source.symbol(k.entry)}", kernel=k.signature.name,
                              blocks=blocks, values=values, ranges=ranges, timeout=k.timeout,
-                             threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1, checks=k.checks,
+                             threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1, checks=k.checks, effects=not k.timing_only,
                              schedule=k.schedule, tiling_key=k.tiling_key)
     answer, timeline = runner.runner_for(k.chip, device.arena()).launch(request)
     record = _record(k, blocks, answer, timeline)

@@ -40,13 +40,14 @@ class Request:
     threads: int = 1
     keep_events: int = 8192
     checks: bool = True
+    effects: bool = True       # False: the clock alone, see labkit.kernel(timing_only=True)
     tiling_key: int = 0
     schedule: str = "program"  # or "worst": every transfer as late as the order allows
 
     def encode(self) -> bytes:
         lines = [f"so={self.so}", f"cube_so={self.cube_so}", "crew={}:{}".format(*self.crew), f"entry={self.entry}", f"kernel={self.kernel}", f"blocks={self.blocks}",
                  f"timeout={self.timeout}", f"threads={self.threads}", f"keep={self.keep_events}",
-                 f"checks={int(self.checks)}", f"schedule={self.schedule}", f"key={self.tiling_key}"]
+                 f"checks={int(self.checks)}", f"effects={int(self.effects)}", f"schedule={self.schedule}", f"key={self.tiling_key}"]
         lines += [f"value={v.hex()}" for v in self.values]
         lines += [f"range={a} {p} {n} {int(w)}" for a, p, n, w in self.ranges]
         return ("\n".join(lines) + "\nend\n").encode()

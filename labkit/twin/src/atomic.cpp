@@ -71,7 +71,7 @@ void atomic_store(const AtomicMode& mode, uint8_t* dst, const uint8_t* src, size
 
 void set_atomic(int op, Dt t, Here here) {
     core->last = here;
-    core->scalar_now += chip.scalar_issue;
+    core->tape.spend(chip.scalar_issue);
     core->registers.atomic = {Atomic(op), t, here};
 }
 void set_atomic_type(Dt t, Here here) {

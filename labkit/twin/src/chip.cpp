@@ -36,29 +36,26 @@ void Chip::ready() {
     cross_flag = get("sync.flag") * hz;
     for (int m = 0; m < int(Mem::Count); m++) size[m] = uint32_t(get((std::string("memory.") + kMems[m]).c_str()));
     reserved = uint32_t(get("memory.ub_reserved"));
-    in = {get("dma.in.latency"), get("dma.in.fast"), get("dma.in.slow")};
-    out = {get("dma.out.latency"), get("dma.out.fast"), get("dma.out.slow")};
-    cube = {get("matmul.load_latency"), get("matmul.load_rate"), get("matmul.load_shared") / hz, get("matmul.l0_start"), get("matmul.l0a_rate"), get("matmul.l0b_rate"),
-            get("matmul.mmad_start"), get("matmul.store_latency"), get("matmul.store_rate")};
-    auto shared = [&](const char* key) { return get(key) / hz; };
-    read = shared("gm.read");
-    read_busy = shared("gm.read_busy");
-    read_bypass = shared("gm.read_bypass");
-    read_bypass_busy = shared("gm.read_bypass_busy");
-    write = shared("gm.write");
-    write_busy = shared("gm.write_busy");
-    write_bypass_busy = shared("gm.write_bypass_busy");
+    static const char* const kWays[] = {"to_ub", "to_l1", "to_l1_nz", "from_ub", "from_l0c"};
+    for (int i = 0; i < int(Way::Count); i++) {
+        auto part = [&](const char* key) { return get(("dma." + std::string(kWays[i]) + "." + key).c_str()); };
+        dma[i] = {part("issue"), part("latency"), part("fast"), part("slow"), part("hit"), part("row"), part("row_missed"), part("window"), part("unaligned")};
+    }
+    hbm_rate = get("gm.hbm") / hz;
+    l2 = {get("gm.l2") / hz, get("gm.l2_write") / hz, get("gm.dirty_before"), get("gm.give_back"), get("gm.split"), get("gm.same_window"), get("gm.same_cost"), uint32_t(get("memory.l2") * get("gm.l2_share") / 512)};
+    queue = uint32_t(get("scalar.queue"));
+    startup_when_idle = get("vector.startup_when_idle") != 0;
+    mmad_idle = get("cube.mmad_idle");
+    next_block = get("launch.next_block") * hz;
+    cube = {get("matmul.l0_start"), get("matmul.l0a_rate"), get("matmul.l0b_rate"), get("matmul.scalar_norm"), get("matmul.scalar_mdl")};
     auto path = [&](const char* name) {
         auto key = [&](const char* part) { return "cube.path." + std::string(name) + "." + part; };
         return Path{get(key("floor").c_str()), get(key("start").c_str()), get(key("rate").c_str())};
     };
-    to_l1 = path("to_l1");
-    to_l1_nz = path("to_l1_nz");
     to_l0a = path("to_l0a");
     to_l0b = path("to_l0b");
     to_bt = path("to_bt");
     to_fb = path("to_fb");
-    l0c_to_gm = path("l0c_to_gm");
     l0c_to_l1 = path("l0c_to_l1");
     mmad_floor = get("cube.mmad_floor");
     mmad_start = get("cube.mmad_start");
@@ -69,6 +66,7 @@ void Chip::ready() {
     cube_k_float = get("cube.k.float");
     vector_startup = get("vector.startup");
     conflict = get("vector.bank_group_conflict");
+    conflict_write = get("vector.bank_write_conflict");
     scalar_issue = get("scalar.issue");
     scalar_access = get("scalar.access");
     scalar_gm = get("scalar.gm");

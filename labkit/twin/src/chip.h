@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "tape.h"
 #include "twin/abi.h"
 
 namespace twin {
@@ -18,22 +19,29 @@ public:
     uint32_t cores = 0, cube_cores = 0;
     uint32_t size[int(Mem::Count)] = {};
     uint32_t reserved = 0;                                  // the last bytes of UB, which some instructions use themselves
-    struct Dma { double latency, fast, slow; } in, out;     // cycles, bytes/cycle, bytes/cycle
-    // Shared by all cores, bytes/cycle: alone, and while the other direction moves data; cached and past the L2.
-    double read = 0, read_busy = 0, read_bypass = 0, read_bypass_busy = 0, write = 0, write_busy = 0, write_bypass_busy = 0;
+    // A transfer: issue and latency in cycles; bytes a cycle in a burst, from HBM, from the L2; cycles a row that the L2 holds,
+    // and one that it does not; bytes that may be on their way before the pipe waits; the factor for rows that do not begin
+    // at 128 bytes.
+    struct Dma { double issue, latency, fast, slow, hit, row, row_missed, window, unaligned; } dma[int(Way::Count)] = {};
+    double hbm_rate = 0;                                    // bytes/cycle, all cores together
+    struct L2 { double rate, write, dirty_before, give_back, split, same_window, same_cost; uint32_t sectors; } l2 = {};
+    uint32_t queue = 32;                                    // instructions that wait at a pipe
+    bool startup_when_idle = false;                         // a vector instruction's start-up is paid only by the first of a row
     // The cube's paths: max(floor, start + bytes/rate), in cycles and bytes/cycle.
-    struct Path { double floor, start, rate; } to_l1, to_l1_nz, to_l0a, to_l0b, to_bt, to_fb, l0c_to_gm, l0c_to_l1;
-    double mmad_floor = 0, mmad_start = 0;                  // cycles; then one a fractal of 16 x 16 x k:
+    struct Path { double floor, start, rate; } to_l0a, to_l0b, to_bt, to_fb, l0c_to_l1;
+    double mmad_floor = 0, mmad_start = 0, mmad_idle = 0;   // idle: added when the pipe had nothing to do before
+    // Elements along k of one fractal, one fractal a cycle.
     double cube_k_int4 = 0, cube_k_int8 = 0, cube_k_half = 0, cube_k_hf32 = 0, cube_k_float = 0;
     double vector_startup = 0, repeat_bytes = 256;
     float per_repeat[int(Op::Count)][int(Dt::Count)] = {};              // cycles a 256-byte repeat
-    double conflict = 1;                                    // added per repeat when both sources share a bank group
+    double conflict = 1, conflict_write = 0;                // cycles a repeat for each further block of a bank group; for a bank that is being written
     double scalar_issue = 0, scalar_access = 0, scalar_gm = 0;
-    struct Cube {  // of a Matmul object: cycles and bytes/cycle
-        double load_latency, load_rate, load_shared, l0_start, l0a_rate, l0b_rate, mmad_start, store_latency, store_rate;
+    struct Cube {  // of a Matmul object: cycles and bytes/cycle; scalar cycles a step along k
+        double l0_start, l0a_rate, l0b_rate, scalar_norm, scalar_mdl;
     } cube = {};
     double sync_all = 0, cross_flag = 0;                    // cycles
     double launch_head = 0, launch_per_core = 0;            // seconds
+    double next_block = 0;                                  // cycles between two blocks on one core
 private:
     std::unordered_map<std::string, double> values_;
 };

@@ -44,7 +44,7 @@ void compare_count(Cmp mode, Op op, Dt t, Loc d, Loc a, Second b, int32_t n, Her
     if (b.tensor) core->book(k, *b.tensor, uint32_t(bytes), false);
     core->book(k, d, uint32_t(out), true);
     b.compare(mode, t, core->at(d), core->at(a), b.tensor ? core->at(*b.tensor) : nullptr, size_t(n));
-    core->retire(k, cost(op, t, bytes, b.tensor && same_bank_group(a, *b.tensor)), bytes);
+    core->retire(k, cost(op, t, bytes, b.tensor ? banks_of(d, {a, *b.tensor}, bytes) : 0), bytes);
 }
 
 // Runs body(repeat, first, second, lanes) on the repeats' lanes, gathered where they do not lie together.
@@ -71,7 +71,7 @@ void compare_repeats(Cmp mode, Op op, Dt t, Loc d, Loc a, Second b, const Rep& r
     core->book(k, d, uint32_t(out), true);
     each_repeat(s, a, b.tensor, r, [&](uint32_t i, const uint8_t* ta, const uint8_t* tb, uint32_t n) { b.compare(mode, t, core->at(d) + i * lanes / 8, ta, tb, n); });
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
-    core->retire(k, cost(op, t, bytes, b.tensor && same_bank_group(a, *b.tensor)), bytes);
+    core->retire(k, cost(op, t, bytes, b.tensor ? banks_of(d, {a, *b.tensor}, bytes) : 0), bytes);
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ void compare_register(Cmp mode, Dt t, Loc a, Loc b, const Rep& rep, Here here) {
     });
     for (int i = 0; i < 2; i++) bits[i] &= s.r.mask[i];
     std::memcpy(core->vec.compare, bits, sizeof bits);
-    core->retire(k, cost(Op::Compare, t, kRepeat, same_bank_group(a, b)), kRepeat);
+    core->retire(k, cost(Op::Compare, t, kRepeat, banks_of(a, {a, b}, kRepeat)), kRepeat);
 }
 
 void compare_mask_get(Loc d, Here here) {
@@ -163,7 +163,7 @@ void select_repeats(Sel mode, Dt t, Loc d, Loc mask, const uint8_t* fixed, Loc a
         scatter(core->at(d), td, i, r.dst_blk, r.dst_rep, s, s.size);
     });
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
-    core->retire(k, cost(Op::Select, t, bytes, two && same_bank_group(a, b)), bytes);
+    core->retire(k, cost(Op::Select, t, bytes, two ? banks_of(d, {a, b}, bytes) : 0), bytes);
 }
 
 }  // namespace
@@ -186,7 +186,7 @@ void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, int32_t n, H
         size_t at = size_t(i) * size_of(t), some = std::min<size_t>(step, size_t(n) - i);
         blend(mode, t, core->at(d) + at, m, core->at(a) + at, core->at(b) + at, v.bits, some);
     }
-    core->retire(k, cost(Op::Select, t, bytes, two && same_bank_group(a, b)), bytes);
+    core->retire(k, cost(Op::Select, t, bytes, two ? banks_of(d, {a, b}, bytes) : 0), bytes);
 }
 
 void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, const Rep& r, Here here) {

@@ -29,15 +29,6 @@ void write_through(uint8_t* to, const uint8_t* from, size_t n) {
     std::memcpy(to, from, n);
 }
 
-// latency + bytes at the fast rate while small, the sustained rate when large, and never faster than this core's share
-// of what all cores draw from GM. Sources of the constants: twin/chips/*.toml.
-double cycles(bool in, Mem local, uint64_t bytes, bool bypass, double start) {
-    const auto& d = in ? chip.in : chip.out;
-    double own = std::max(d.latency + double(bytes) / d.fast, double(bytes) / d.slow);
-    if (in && local == Mem::L1) own = chip.to_l1.start + double(bytes) / chip.to_l1.rate;
-    return std::max(own, in ? from_gm(bytes, bypass, start) : to_gm(bytes, bypass, start));
-}
-
 // What DataCopyPad leaves in UB: left, the block, right, and the rest up to 32 bytes. The rest is the block's first
 // element where nothing was to be padded, else it is padded as well.
 void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece, uint64_t beside) {
@@ -90,7 +81,7 @@ void settle_writes() {
 }
 
 void set_pad_value(uint64_t bits, uint32_t elem) {
-    core->scalar_now += chip.scalar_issue;
+    core->tape.spend(chip.scalar_issue);
     core->registers.pad_value = bits;
     (void)elem;
 }
@@ -127,7 +118,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
         }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, cycles(true, dst.mem, bytes, src.l2_bypass, t.start), bytes);
+    core->retire(t, {uint64_t(src.ptr), d.src_stride, d.src_stride == d.len ? uint32_t(bytes) : d.len, d.src_stride == d.len ? 1 : d.blocks, dst.mem == Mem::L1 ? Way::ToL1 : Way::ToUb, false, src.l2_bypass});
 }
 
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
@@ -150,7 +141,7 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
         }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, cycles(false, src.mem, bytes, dst.l2_bypass, t.start), bytes);
+    core->retire(t, {uint64_t(dst.ptr), d.dst_stride, d.dst_stride == d.len ? uint32_t(bytes) : d.len, d.dst_stride == d.len ? 1 : d.blocks, Way::FromUb, true, dst.l2_bypass});
 }
 
 }  // namespace twin

@@ -7,11 +7,9 @@ namespace twin {
 
 thread_local Core* core = nullptr;
 
-void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedule) {
+void Core::start(const Seat& at, Schedule schedule) {
     seat = at;
     block = at.block;
-    sharing = sharing_;
-    keep_events = keep;
     for (int m = 0; m < int(Mem::Count); m++) {
         memory[m].clear();
         if (!has(seat.kind, Mem(m))) continue;
@@ -34,10 +32,8 @@ void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedu
     for (int p = 0; p < 8; p++) {
         known[p] = Clock{};
         issued[p] = 0;
-        free_at[p] = ready_at[p] = 0;
     }
-    scalar_now = 0;
-    std::memset(busy, 0, sizeof busy);
+    tape.clear(block, slot());
     findings.clear(block);
     gm.clear();
     gm_writes.clear();
@@ -45,8 +41,7 @@ void Core::start(const Seat& at, uint32_t sharing_, size_t keep, Schedule schedu
     may_poll = false;
     registers = Registers{};
     cache.clear();
-    events.clear();
-    events.reserve(std::min<size_t>(keep, 4096));
+    probe.reset();
     output.clear();
     last = {nullptr, 0};
     vec = VectorState{};
@@ -65,17 +60,14 @@ CoreResult Core::finish() {
     CoreResult r;
     r.block = block;
     r.core = slot();
-    r.cycles = scalar_now;
-    for (double t : free_at) r.cycles = std::max(r.cycles, t);
     r.findings = std::move(findings.list());
-    r.events = std::move(events);
+    r.tape = std::move(tape);
     r.writes = std::move(gm_writes);
     r.reads = gm_reads.take();
     r.phases = phase;
     r.may_poll = may_poll;
     r.buffers = std::move(views);
     r.output = std::move(output);
-    std::memcpy(r.busy, busy, sizeof busy);
     r.instructions = instructions;
     r.ub_peak = ub_peak;
     return r;
@@ -87,36 +79,20 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     last = here;
     instructions++;
     issues++;
-    scalar_now += chip.scalar_issue;
-    busy[int(Pipe::S)] += chip.scalar_issue;
+    tape.spend(chip.scalar_issue);
     int i = int(p);
     known[i].join(known[int(Pipe::S)]);  // the scalar unit issues everything: what it has waited for, all later instructions have
     uint32_t n = ++issued[i];
     known[i].seen[i] = n;
     if (late.on && !Late::delays(p)) late.settle(known[i]);
-    return {{n, p, here}, std::max({free_at[i], ready_at[i], scalar_now}), op};
-}
-
-void Core::retire(const Ticket& t, double cycles, uint64_t bytes) {
-    int i = int(t.access.pipe);
-    free_at[i] = t.start + cycles;
-    busy[i] += cycles;
-    if (events.size() < keep_events)
-        events.push_back({uint16_t(block), uint8_t(i), slot(), uint16_t(t.op), 0, t.access.here.line, uint32_t(bytes), t.start, free_at[i]});
+    return {{n, p, here}, op};
 }
 
 void Core::join_all() {
     Clock all;
-    double t = scalar_now;
-    for (int i = 0; i < kPipes; i++) {
-        all.join(known[i]);
-        t = std::max({t, free_at[i], ready_at[i]});
-    }
-    for (int i = 0; i < kPipes; i++) {
-        known[i] = all;
-        ready_at[i] = t;
-    }
-    scalar_now = t;
+    for (int i = 0; i < kPipes; i++) all.join(known[i]);
+    for (int i = 0; i < kPipes; i++) known[i] = all;
+    tape.join();
     if (late.on) late.settle(all);
 }
 
@@ -297,7 +273,7 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     auto wait_for = [&](const Access& a) {
         if (!open(a)) return;
         s.join(known[int(a.pipe)]);
-        scalar_now = std::max(scalar_now, free_at[int(a.pipe)]);
+        tape.await(Pipe::S, tape.mark(a.pipe));
     };
     if (l.mem == Mem::UB)
         ub.each(l.addr, l.addr + bytes, [&](const Hazards::Cell& c) {

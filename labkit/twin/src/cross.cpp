@@ -8,21 +8,18 @@ namespace twin {
 namespace {
 
 // From here on, what this core reads and writes in GM may be ordered with other cores' accesses by what it waited for.
-void go_on(double at) {
-    core->scalar_now = std::max(core->scalar_now, at);
-    for (double& r : core->ready_at) r = std::max(r, core->scalar_now);
-}
+void go_on(Moment at, double after) { core->tape.await(Pipe::S, at, after); }
 
-double everything_done() {
+Moment everything_done() {
     core->join_all();
-    return core->scalar_now;
+    return core->tape.mark(Pipe::S);
 }
 
 void meet(const char* call, int barrier, uint32_t cores, Here here) {
     core->last = here;
     auto mine = core->team->arrive(barrier, cores, everything_done());
     wait_until(call, here, [=, team = core->team] { return team->met(mine); });
-    go_on(core->team->met_at(mine) + chip.sync_all);
+    go_on(core->team->met_at(mine), chip.sync_all);
     core->phase++;
 }
 
@@ -38,16 +35,16 @@ void cross_set(int mode, Pipe pipe, int id, Here here) {
     }
     int p = int(pipe);
     if (core->late.on) core->late.settle(core->known[p]);
-    core->scalar_now += chip.scalar_issue;
+    core->tape.spend(chip.scalar_issue);
     core->told.join(core->known[p]);
-    core->team->set(*core, mode, id & 15, std::max({core->scalar_now, core->free_at[p], core->ready_at[p]}));
+    core->team->set(*core, mode, id & 15, core->tape.mark(pipe));
 }
 
 void cross_wait(int id, Here here) {
     core->last = here;
     id &= 15;
     wait_until("CrossCoreWaitFlag", here, [=, c = core] { return c->team->received(*c, id); });
-    go_on(core->team->take(*core, id) + chip.cross_flag);
+    go_on(core->team->take(*core, id), chip.cross_flag);
     core->known[int(Pipe::S)].join(core->told);  // whoever answers has seen this core's own flag, and so what came before it
     core->ordered = true;
 }
@@ -74,7 +71,7 @@ void sync_all(bool only_vector, Gm, Loc, int32_t used, Here here) {
 void block_set(int32_t block, int32_t event, Here here) {
     core->last = here;
     if (core->seat.kind == Kind::AIC) return;
-    double at = everything_done();
+    Moment at = everything_done();
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBSet", here, [=, team = core->team] { return !team->posted(k); });
     core->team->post(k, at);
@@ -87,7 +84,7 @@ void block_wait(int32_t block, int32_t event, Here here) {
     everything_done();
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBWait", here, [=, team = core->team] { return team->posted(k); });
-    go_on(core->team->collect(k) + chip.cross_flag);
+    go_on(core->team->collect(k), chip.cross_flag);
     core->ordered = true;
 }
 
@@ -113,9 +110,7 @@ void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed
             if (!team->posted(group_key(gm, m, round))) return false;
         return true;
     });
-    double at = 0;
-    for (uint32_t m = 0; m < members; m++) at = std::max(at, core->team->posted_at(group_key(gm, m, round)));
-    go_on(at + chip.cross_flag);
+    for (uint32_t m = 0; m < members; m++) go_on(core->team->posted_at(group_key(gm, m, round)), chip.cross_flag);
     core->ordered = true;
 }
 
@@ -130,14 +125,14 @@ void turn_wait(Here here) {
     uint64_t k = key(uint32_t(block_idx()), kTurn);
     if (core->turns++ == 0 && block_idx() == 0) return;
     wait_until("WaitPreBlock", here, [=, team = core->team] { return team->posted(k); });
-    go_on(core->team->collect(k) + chip.cross_flag);
+    go_on(core->team->collect(k), chip.cross_flag);
 }
 
 void turn_pass(Here here) {
     core->last = here;
     if (core->seat.kind == Kind::AIC) return;
     core->ordered = true;
-    double at = everything_done();
+    Moment at = everything_done();
     uint32_t next = uint32_t(block_idx()) + 1;
     if (next < core->team->blocks * core->team->aiv) core->team->post(key(next, kTurn), at);
     else core->team->post(key(0, kTurn), at);

@@ -5,6 +5,7 @@
 
 #include "gemm.h"
 #include "hazard.h"
+#include "tape.h"
 
 namespace twin {
 
@@ -33,7 +34,7 @@ struct CubeState {
     // One flag for 512 bytes of L0C: set by an Mmad with unitFlag 3, cleared by a Fixpipe with unitFlag 3.
     std::vector<bool> unit_flags;
     Clock unit_set, unit_cleared;
-    double unit_set_at = 0, unit_cleared_at = 0;
+    Moment unit_set_at = 0, unit_cleared_at = 0;
 };
 
 // Does an operand lie where this instruction can reach it? Says so when it does not.

@@ -26,7 +26,7 @@ inline Core* keeper_of(const Loc& l) {
 // Sends the keeper: it begins when it has heard of it, and knows the memory by its address alone.
 class Errand : public OnCore {
 public:
-    Errand(Core* keeper, Loc& l) : OnCore((keeper->scalar_now = std::max(keeper->scalar_now, core->scalar_now + chip.cross_flag), keeper)) { l.buf = 0; }
+    Errand(Core* keeper, Loc& l) : OnCore((keeper->tape.await(Pipe::S, core->tape.mark(Pipe::S), chip.cross_flag), keeper)) { l.buf = 0; }
 };
 
 }  // namespace twin

@@ -80,7 +80,7 @@ bool take_unit_flag(const Layout& l, Loc s, Here here) {
         return false;
     }
     core->known[int(Pipe::FIX)].join(cube.unit_set);
-    core->ready_at[int(Pipe::FIX)] = std::max(core->ready_at[int(Pipe::FIX)], cube.unit_set_at);
+    core->tape.await(Pipe::FIX, cube.unit_set_at);
     return true;
 }
 
@@ -171,11 +171,10 @@ Core::Ticket issue(const Plan& p, Loc s, Here here) {
     return t;
 }
 
-void finish(const Plan& p, const Core::Ticket& t, double cycles, uint64_t bytes) {
-    core->retire(t, cycles, bytes);
+void finish(const Plan& p) {
     if (p.layout.f.unit_flag != 3) return;
     core->cube_state.unit_cleared = core->known[int(Pipe::FIX)];
-    core->cube_state.unit_cleared_at = core->free_at[int(Pipe::FIX)];
+    core->cube_state.unit_cleared_at = core->tape.mark(Pipe::FIX);
 }
 
 }  // namespace
@@ -202,9 +201,10 @@ void fixpipe(Dt to, Dt from, Gm d, Loc s, Loc quantities, const Fix& asked, Here
             else std::memcpy(d.ptr + at, line, n);
         });
     });
-    uint64_t bytes = uint64_t(f.rows ? f.nds : 1) * f.m * f.n * l.size;
-    const auto& r = chip.l0c_to_gm;
-    finish(p, t, std::max({r.floor, r.start + double(bytes) / r.rate, to_gm(bytes, d.l2_bypass, t.start)}), bytes);
+    Move m{uint64_t(d.ptr), uint64_t(f.dst_stride) * l.size, f.n * l.size, f.nds * f.m, Way::FromL0c, true, d.l2_bypass};
+    if (!f.rows) m.stride = f.dst_stride * 32ull, m.row = f.m * l.wide(0) * l.size, m.rows = l.columns;
+    core->retire(t, m);
+    finish(p);
 }
 
 void fixpipe(Dt to, Dt from, Loc d, Loc s, Loc quantities, const Fix& asked, Here here) {
@@ -226,7 +226,8 @@ void fixpipe(Dt to, Dt from, Loc d, Loc s, Loc quantities, const Fix& asked, Her
         move_out(p, src, [&](uint64_t at, const uint8_t* line, size_t n) { std::memcpy(to_l1 + at, line, n); });
     });
     uint64_t bytes = uint64_t(l.f.m) * l.f.n * l.size;
-    finish(p, t, chip.l0c_to_l1.start + double(bytes) / chip.l0c_to_l1.rate, bytes);
+    core->retire(t, chip.l0c_to_l1.start + double(bytes) / chip.l0c_to_l1.rate, bytes);
+    finish(p);
 }
 
 void set_fix_quantities(Loc fb, bool clear_unit_flags, Here here) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "players.h"
+#include "timeline.h"
 
 namespace twin {
 
@@ -38,26 +39,18 @@ static void find_overlaps(LaunchResult& result, const std::vector<GmWrite>& all)
     }
 }
 
-// Blocks beyond the chip's cores run in further rounds: block i on core i mod cores.
-static double longest_core(const Launch& l, const LaunchResult& r, uint32_t places) {
-    std::vector<double> block(l.blocks, 0.0), place(std::min(l.blocks, places), 0.0);
-    for (auto& c : r.cores) block[c.block] = std::max(block[c.block], c.cycles);
-    for (uint32_t b = 0; b < l.blocks; b++) place[b % place.size()] += block[b];
-    return *std::max_element(place.begin(), place.end());
-}
-
 LaunchResult run(const Launch& l, int threads) {
     LaunchResult result;
     uint32_t places = l.crew.aic ? chip.cube_cores : chip.cores;
     play(l, result, places, l.in_order ? 1 : threads);
     for (auto& c : result.cores) result.finished = result.finished && c.finished;
-    if (l.checks && l.blocks > 1) {
+    if (l.checks && l.effects && l.blocks > 1) {
         auto stores = stores_of(result);
         find_overlaps(result, stores);
         find_unordered_reads(result, stores);
     }
-    uint32_t used = std::min(l.blocks, places);
-    result.seconds = longest_core(l, result, places) / chip.hz + chip.launch_head + chip.launch_per_core * used;
+    tell_time(l, result);
+    for (auto& c : result.cores) c.tape = Tape{};
     return result;
 }
 

@@ -21,6 +21,7 @@ struct Launch {
     std::vector<GmRange> ranges;
     size_t keep_events = 8192;  // for the timeline, all blocks together
     bool checks = true;
+    bool effects = true;            // false: nothing is moved or computed, the clock alone counts; no checks either
     Schedule schedule = Schedule::Program;
     bool in_order = false;          // one host thread, block after block: for sums that depend on the order
     std::function<void()> body[2];  // what a core of each kind runs
@@ -31,6 +32,7 @@ struct LaunchResult {
     std::vector<Finding> across;    // findings that belong to no single core
     double seconds = 0;             // modelled
     bool finished = true;
+    std::vector<std::vector<Moment>> joints;  // of the tapes
 };
 
 void set_tiling_key(uint64_t);  // of the launches to come

@@ -108,8 +108,8 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
             std::memcpy(to + uint64_t(i) * (1 + f.gap) * kFractal, s.ptr + index * int64_t(kFractal), kFractal);
         }
     });
-    uint64_t bytes = uint64_t(f.times) * kFractal;
-    core->retire(t, std::max(chip.to_l1.start + double(bytes) / chip.to_l1.rate, from_gm(bytes, s.l2_bypass, t.start)), bytes);
+    bool dense = f.stride == 1;
+    core->retire(t, {uint64_t(lowest.ptr), uint64_t(f.stride) * kFractal, dense ? f.times * kFractal : kFractal, dense ? 1u : f.times, Way::ToL1, false, s.l2_bypass});
 }
 
 void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {

@@ -13,6 +13,7 @@
 #include "hazard.h"
 #include "late.h"
 #include "shared_reads.h"
+#include "tape.h"
 #include "written.h"
 #include "registers.h"
 #include "vector_state.h"
@@ -29,7 +30,7 @@ struct TimelineEvent {
     uint16_t op, pad2;
     int32_t line;
     uint32_t bytes;
-    double start, end;  // cycles since the block began
+    double start, end;  // cycles since the first core began
 };
 
 struct GmRange {  // a tensor that the launch may touch
@@ -49,6 +50,7 @@ struct CoreResult {
     uint32_t block = 0;
     uint8_t core = 0;  // as in TimelineEvent
     std::vector<Finding> findings;
+    Tape tape;
     std::vector<TimelineEvent> events;
     std::vector<GmWrite> writes;
     std::vector<GmRead> reads;
@@ -56,7 +58,8 @@ struct CoreResult {
     bool may_poll = false;  // has read past its data cache, or cleaned it
     std::vector<BufferView> buffers;
     std::string output;
-    double cycles = 0, busy[kPipes] = {};
+    uint64_t hit = 0, miss = 0;  // bytes read from GM that the L2 held, and that it did not
+    double begin = 0, cycles = 0, busy[kPipes] = {};  // by the clock: when it began, how long it took, each pipe's share
     uint64_t instructions = 0;
     uint32_t ub_peak = 0;
     bool finished = false;
@@ -73,17 +76,17 @@ struct Seat {
 class Core {
 public:
     static constexpr uint64_t kNever = ~0ull;
-    void start(const Seat&, uint32_t sharing, size_t keep_events, Schedule);
+    void start(const Seat&, Schedule);
     CoreResult finish();
 
     // ---- one instruction: order it, check and book its operands, cost it
     struct Ticket {
         Access access;
-        double start;
         Op op;
     };
     Ticket issue(Pipe, Op, Here);
-    void retire(const Ticket&, double cycles, uint64_t bytes);
+    void retire(const Ticket& t, double cycles, uint64_t bytes) { tape.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes, t.access.pipe == Pipe::V ? chip.vector_startup : 0); }
+    void retire(const Ticket& t, const Move& m) { tape.move(t.access.pipe, t.op, t.access.here.line, m); }  // a transfer from or to GM
     void book(const Ticket&, Loc, uint32_t bytes, bool write);
     void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false, const uint8_t* from = nullptr);
     // rows of `row` bytes, `apart` bytes from one to the next, that other cores may store to
@@ -92,19 +95,12 @@ public:
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, Here here) {
         instructions++;
-        double start = scalar_now;
-        scalar_now += chip.scalar_access;
-        busy[int(Pipe::S)] += chip.scalar_access;
-        if (!events.empty() && events.back().op == uint16_t(Op::Scalar) && events.back().line == here.line) {
-            events.back().end = scalar_now;  // a loop of scalar accesses shows as one bar
-            events.back().bytes += bytes;
-        } else if (events.size() < keep_events) {
-            events.push_back({uint16_t(block), uint8_t(Pipe::S), slot(), uint16_t(Op::Scalar), 0, here.line, bytes, start, scalar_now});
-        }
+        tape.scalar(here.line, chip.scalar_access, bytes);
     }
     void join_all();  // every pipe waits for every other
     // The effect of a transfer: at once, or under Schedule::Worst as late as the order allows.
     template <typename F> void perform(const Ticket& t, F effect) {
+        if (!effects) return;
         if (late.on) late.push(t.access, known[int(t.access.pipe)], effect);
         else effect();
     }
@@ -139,7 +135,7 @@ public:
         int queue = -1, pipe = -1, owner = -1, tag = -1;  // owner: its pool
         Held queued, freed;          // from EnQue to DeQue; from FreeTensor to AllocTensor
         Clock ready, idle;           // what a consumer, and the next producer, may rely on
-        double ready_at = 0, idle_at = 0;
+        Moment ready_at = 0, idle_at = 0;
         Here last{nullptr, 0};
         uint64_t settled[2] = {kNever, kNever};  // `issues` when the scalar unit had nothing to wait for: to read, to write
     };
@@ -170,7 +166,7 @@ public:
         bool set = false, reserved = false, library = false;  // library: TPipe itself set it
         uint8_t again = 0;  // sets beyond the first
         Clock clock;
-        double at = 0;
+        Moment at = 0;
         Here here{nullptr, 0};
     };
     Flag flags[8][8][8];
@@ -178,8 +174,7 @@ public:
     // ---- order and time
     Clock known[8];
     uint32_t issued[8] = {};
-    double free_at[8] = {}, ready_at[8] = {}, scalar_now = 0;
-    double busy[kPipes] = {};
+    Tape tape;
 
     Findings findings;
     Hazards memory[int(Mem::Count)], gm;
@@ -189,11 +184,10 @@ public:
     SharedReads gm_reads;
     bool may_poll = false;
     std::array<uint32_t, 64> recent_writes{};  // entries of gm_writes, found by place and line
-    std::vector<TimelineEvent> events;
     std::string output;
     Here last{nullptr, 0};
     Seat seat;
-    uint32_t block = 0, sharing = 1, ub_peak = 0;
+    uint32_t block = 0, ub_peak = 0;
     uint32_t phase = 0;    // how often all cores have met
     uint32_t turns = 0;
     Clock told;            // what was done when this core last told others so
@@ -203,15 +197,16 @@ public:
     void* pipe = nullptr;    // the kernel's own TPipe
     uint8_t slot() const { return seat.kind == Kind::AIC ? 2 : uint8_t(seat.sub); }
     uint64_t instructions = 0, issues = 0;  // issues: of them, those that are not the scalar unit's own
-    size_t keep_events = 0;
     VectorState vec;
     uint64_t gathered = 0;      // what the last GatherMask kept
     uint16_t merged[4] = {};    // how far the last MrgSort came in each list
     Registers registers;
     DataCache cache;
+    std::shared_ptr<struct Probe> probe;  // replay.cpp
+    const std::vector<std::vector<Moment>>* joints() const;
     CubeState cube_state;
     const std::vector<GmRange>* ranges = nullptr;
-    bool checks = true;
+    bool checks = true, effects = true;
 
 private:
     const GmRange* home_of(const Gm&, uint64_t hi) const;
@@ -223,10 +218,6 @@ private:
 extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is playing
 
 bool constant_data(uint64_t lo, uint64_t hi);  // these bytes are constants of the kernel's own
-
-// The least that a transfer takes, when all cores draw from GM at once.
-double from_gm(uint64_t bytes, bool bypass, double start);
-double to_gm(uint64_t bytes, bool bypass, double start);
 
 constexpr uint8_t kNowhere = 16;  // TPosition::MAX: a tensor that was never given memory
 constexpr uint8_t kPoison = 0xff;  // a NaN in every floating type, -1 in every integer type: stale or missing data shows

@@ -67,15 +67,19 @@ struct Walk {
 };
 Walk walk_of(const MatmulState&);
 
-// The cube's time for one product: bars on the pipes of `cube` from `start` on; returns when the last result is out.
+// The cube's time for one product: notes on the tape of `cube`; returns the moment when the last result is out.
 struct CubeWork {
     int64_t m = 0, n = 0, k = 0, base_m = 0, base_n = 0, base_k = 0, step_k = 1;
     int a_bits = 16, b_bits = 16;
     bool a_gm = true, b_gm = true, n_first = false, unit_flag = false, double_out = false;
     int64_t out_bytes = 4;  // of an element of C
-    bool hf32 = false;
+    bool hf32 = false, mdl = false;
+    int64_t buffers = 2;    // rounds that L1 holds
+    uint64_t a_at = 0, b_at = 0, c_at = 0;             // in GM, where known: the operands' first bytes
+    int64_t a_line = 0, b_line = 0, c_line = 0;        // bytes from row to row as they lie there
+    bool a_turned = false, b_turned = false, nd = true;
 };
-double spend(Core& cube, const CubeWork&, double start, Here);
+Moment spend(Core& cube, const CubeWork&, Here);
 
 // The matrix from (r, c) on, rows x cols; where that is not the start of a tile, unfolded into `spare`.
 View part_of(const View&, int64_t r, int64_t c, int64_t rows, int64_t cols, std::vector<uint8_t>& spare);

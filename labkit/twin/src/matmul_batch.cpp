@@ -134,7 +134,7 @@ void matmul_batch(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
         for (size_t i = 0; i < all.size(); i++) {
             Drain d = all[i].second;
             d.to = at + offsets[i];
-            all[i].first->p.run(d);
+            if (core->effects) all[i].first->p.run(d);
         }
     };
     s.at = -1;

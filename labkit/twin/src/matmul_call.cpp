@@ -33,7 +33,7 @@ void book_reads(const Ready& r, const Crew& crew, Here here) {
                 auto t = crew.caller->issue(Pipe::MTE3, Op::Matmul, here);
                 crew.caller->known[int(Pipe::MTE3)].join(crew.caller->known[int(Pipe::V)]);  // the library waits for V before it sends
                 crew.caller->book(t, p->loc, uint32_t(p->bytes), false);
-                crew.caller->retire(t, chip.out.latency + double(p->bytes) / chip.out.fast, uint64_t(p->bytes));
+                crew.caller->retire(t, {0, 0, uint32_t(p->bytes), 1, Way::FromUb, true, false});
             }
         return;
     }
@@ -99,7 +99,19 @@ CubeWork work_of(const MatmulState& s, const Ready& r) {
     CubeWork w;
     w.m = p.m, w.n = p.n, w.k = p.k;
     w.base_m = s.tiling.baseM, w.base_n = s.tiling.baseN, w.base_k = s.tiling.baseK;
+    w.mdl = s.kind->mdl;
     w.step_k = std::max(1, std::min(s.tiling.stepKa, s.tiling.stepKb));
+    w.buffers = std::min(s.tiling.depthA1 / std::max(1, s.tiling.stepKa * s.tiling.stepM), s.tiling.depthB1 / std::max(1, s.tiling.stepKb * s.tiling.stepN));
+    auto lies = [](const Placed& p, uint64_t& at, int64_t& line, bool& turned) {
+        if (!p.in_gm) return;
+        const View& v = p.view;
+        at = uint64_t(v.data);
+        turned = v.row == 1 && v.col != 1;
+        line = int64_t(turned ? v.col : v.row) * (v.nibbles ? 4 : int64_t(size_of(v.type)) * 8) / 8;
+    };
+    lies(r.a, w.a_at, w.a_line, w.a_turned);
+    lies(r.b, w.b_at, w.b_line, w.b_turned);
+    w.nd = is_format(s.kind->a, CubeFormat::ND) || is_format(s.kind->a, CubeFormat::ND_ALIGN);
     w.a_bits = bits_of(s.kind->a), w.b_bits = bits_of(s.kind->b);
     w.a_gm = r.a.in_gm || (!r.a.in_gm && r.a.loc.mem == Mem::UB), w.b_gm = r.b.in_gm || (!r.b.in_gm && r.b.loc.mem == Mem::UB);
     w.n_first = walk_of(s).n_first;
@@ -115,23 +127,19 @@ void pass_time(MatmulState& s, const Crew& crew, const CubeWork& w, Here here) {
     if (crew.twice) return;
     Core &me = *crew.caller, &cube = *crew.cube;
     if (!s.kind->client) {
-        cube.scalar_now += chip.scalar_issue;
-        s.ready_at = spend(cube, w, cube.scalar_now, here);
-        return;
+        cube.tape.spend(chip.scalar_issue);
+    } else {
+        cube.tape.await(Pipe::S, me.tape.mark(Pipe::MTE3), chip.cross_flag);
     }
-    double sent = std::max(me.scalar_now, me.free_at[int(Pipe::MTE3)]) + chip.cross_flag;
-    s.ready_at = spend(cube, w, std::max(sent, cube.scalar_now), here) + chip.cross_flag;
+    s.ready_at = spend(cube, w, here);
 }
 
 // A synchronous call, or a wait, stalls the calling core; its message went out behind all its stores.
 void go_on(const MatmulState& s, const Crew& crew) {
     Core& me = *crew.caller;
     if (!s.kind->client) return;
-    me.scalar_now = std::max(me.scalar_now, s.ready_at);
-    for (int i = 0; i < kPipes; i++) {
-        me.ready_at[i] = std::max(me.ready_at[i], me.scalar_now);
-        me.known[i].join(me.known[int(Pipe::MTE3)]);
-    }
+    me.tape.await(Pipe::S, s.ready_at, chip.cross_flag);
+    for (int i = 0; i < kPipes; i++) me.known[i].join(me.known[int(Pipe::MTE3)]);
     if (me.late.on) me.late.settle(me.known[int(Pipe::S)]);
 }
 
@@ -152,13 +160,13 @@ void into_ub(const Crew& crew, Loc to, int64_t bytes, bool ordered, Here here, s
     auto t = me.issue(Pipe::MTE2, Op::Matmul, here);
     me.book(t, to, uint32_t(bytes), true);
     me.perform(t, [effect, at = me.at(to)] { effect(at); });
-    me.retire(t, chip.in.latency + double(bytes) / chip.in.fast, uint64_t(bytes));
+    me.retire(t, {0, 0, uint32_t(bytes), 1, Way::ToUb, false, false});
     if (ordered) vector_waits(me);
 }
 
 void vector_waits(Core& me) {
     me.known[int(Pipe::V)].join(me.known[int(Pipe::MTE2)]);
-    me.ready_at[int(Pipe::V)] = std::max(me.ready_at[int(Pipe::V)], me.free_at[int(Pipe::MTE2)]);
+    me.tape.await(Pipe::V, me.tape.mark(Pipe::MTE2));
 }
 
 void into_l1(const Crew& crew, Loc to, int64_t bytes, Here here, std::function<void(uint8_t*)> effect) {
@@ -188,13 +196,16 @@ void run_to_gm(MatmulState& s, const Crew& crew, const std::shared_ptr<Ready>& r
     book_reads(*r, crew, here);
     if (s.kind->client) {
         if (!crew.twice) book_gm_rows(*crew.caller, nullptr, d, p.m, p.n, here);
-        if (!crew.twice || !d.atomic) p.run(d);
+        if (crew.cube->effects && (!crew.twice || !d.atomic)) p.run(d);
     } else {
         auto t = out_ticket(*crew.cube, here);
         book_gm_rows(*crew.cube, &t, d, p.m, p.n, here);
         crew.cube->perform(t, [r, d] { r->p.run(d); });
     }
-    pass_time(s, crew, work_of(s, *r), here);
+    CubeWork w = work_of(s, *r);
+    w.c_at = uint64_t(d.to);
+    w.c_line = d.fractals ? 0 : d.ld * int64_t(size_of(d.type));
+    pass_time(s, crew, w, here);
 }
 
 // All of C into L1 of the cube core, or through GM into the caller's UB.

@@ -26,7 +26,7 @@ void compute_block(MatmulState& s, const Crew& crew, const Ready& r, const Block
         s.scratch.bytes = bytes;
     }
     if (fed_by_kernel(s)) return multiply_fed(s, crew, r, b, s.scratch.data, onto, here);
-    r.p.multiply(b.r0, b.rows, b.c0, b.cols, b.k0, b.depth, s.scratch.data, b.cols, onto);
+    if (crew.cube->effects) r.p.multiply(b.r0, b.rows, b.c0, b.cols, b.k0, b.depth, s.scratch.data, b.cols, onto);
 }
 
 void store_block(const MatmulState& s, const Crew& crew, const Ready& r, const Block& b, const MatmulCall& call, Gm to, Here here) {
@@ -41,6 +41,7 @@ void store_block(const MatmulState& s, const Crew& crew, const Ready& r, const B
     if (s.kind->client) {
         if (crew.twice && d.atomic) return;
         if (!crew.twice) book_gm_rows(*crew.caller, nullptr, d, b.rows, b.cols, here);
+        if (!crew.cube->effects) return;
         return r.p.drain(s.scratch.data, b.cols, b.rows, b.cols, b.c0, d);
     }
     auto t = out_ticket(*crew.cube, here);
@@ -57,9 +58,18 @@ void store_block(const MatmulState& s, const Crew& crew, const Ready& r, const B
 
 namespace {
 
+// One block leaves L0C when its sums are done.
+Moment take_out(Core& cube, const Move& m, Here here) {
+    cube.tape.await(Pipe::FIX, cube.tape.mark(Pipe::M));
+    cube.tape.move(Pipe::FIX, Op::Matmul, here.line, m);
+    return cube.tape.mark(Pipe::FIX);
+}
+
 CubeWork work_of_block(const MatmulState& s, const Ready& r, const Block& b) {
     CubeWork w = work_of(s, r);
     w.m = b.rows, w.n = b.cols, w.k = b.depth;
+    if (w.a_at) w.a_at += uint64_t(b.r0 * r.p.a.row + b.k0 * r.p.a.col) * uint64_t(w.a_bits) / 8;
+    if (w.b_at) w.b_at += uint64_t(b.k0 * r.p.b.row + b.c0 * r.p.b.col) * uint64_t(w.b_bits) / 8;
     if (s.kind->copy_a) w.a_gm = false;
     if (s.kind->copy_b) w.b_gm = false;
     return w;
@@ -168,10 +178,8 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
     Block b = block_at(s, s.at);
     if (r->p.left_out(b.row, b.col)) return;
     store_block(s, crew, *r, b, call, to, here);
-    double bytes = double(b.rows * b.cols) * size_of(s.kind->c.type);
-    double start = std::max({crew.cube->free_at[int(Pipe::M)], crew.cube->free_at[int(Pipe::FIX)], crew.cube->scalar_now});
-    crew.cube->free_at[int(Pipe::FIX)] = start + std::max(chip.cube.store_latency, bytes / chip.cube.store_rate);
-    s.ready_at = crew.cube->free_at[int(Pipe::FIX)] + (s.kind->client ? chip.cross_flag : 0);
+    Drain d = drain_of(s, to.ptr, 0, call.sequential, b.rows, b.cols, true);
+    s.ready_at = take_out(*crew.cube, {uint64_t(call.sequential ? to.ptr : d.at(b.r0, b.c0)), uint64_t(d.ld) * size_of(d.type), uint32_t(b.cols * size_of(d.type)), uint32_t(b.rows), Way::FromL0c, true, false}, here);
     if (call.sync) go_on(s, crew);
 }
 
@@ -197,9 +205,7 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
     auto block = std::make_shared<std::vector<uint8_t>>(size_t(bytes));
     d.to = block->data();
     if (!r->p.left_out(b.row, b.col)) r->p.drain(s.scratch.data, b.cols, b.rows, b.cols, b.c0, d);
-    double start = std::max({crew.cube->free_at[int(Pipe::M)], crew.cube->free_at[int(Pipe::FIX)]});
-    crew.cube->free_at[int(Pipe::FIX)] = start + std::max(chip.cube.store_latency, double(bytes) / chip.cube.store_rate);
-    s.ready_at = crew.cube->free_at[int(Pipe::FIX)] + chip.cross_flag;
+    s.ready_at = take_out(*crew.cube, {0, 0, uint32_t(bytes), 1, Way::FromL0c, true, false}, here);
     go_on(s, crew);
     int64_t fits = std::min<int64_t>(bytes, to.bytes / 32 * 32);
     if (to.mem == Mem::UB) return into_ub(crew, to, fits, true, here, [=](uint8_t* at) { std::memcpy(at, block->data(), size_t(fits)); });

@@ -53,7 +53,7 @@ void mixed(Op op, Dt to, Dt from, Loc d, Loc a, Loc b, Value v, int32_t n, Here 
     r.src0_rep = r.src1_rep = uint16_t(lanes * sw / kBlock);
     Shape s(r, std::max(dw, sw), uint64_t(n));
     Repeats(s, {core->at(d), 1, r.dst_rep, dw}, m.reads()).run(m, Side{core->at(a), 1, r.src0_rep, sw}, Side{core->at(b), 1, r.src1_rep, sw});
-    core->retire(k, cost(op, m.wider(), bytes, !m.one() && same_bank_group(a, b)), bytes);
+    core->retire(k, cost(op, m.wider(), bytes, m.one() ? 0 : banks_of(d, {a, b}, bytes)), bytes);
 }
 
 void mixed(Op op, Dt to, Dt from, Loc d, Loc a, Loc b, Value v, const Rep& r, Here here) {
@@ -70,7 +70,7 @@ void mixed(Op op, Dt to, Dt from, Loc d, Loc a, Loc b, Value v, const Rep& r, He
     book_rep(k, d, s, r.dst_blk, r.dst_rep, dw, true);
     Repeats(s, {core->at(d), r.dst_blk, r.dst_rep, dw}, m.reads()).run(m, Side{core->at(a), r.src0_blk, r.src0_rep, sw}, Side{core->at(b), m.one() ? r.src0_blk : r.src1_blk, m.one() ? r.src0_rep : r.src1_rep, sw});
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
-    core->retire(k, cost(op, m.wider(), bytes, !m.one() && same_bank_group(a, b)), bytes);
+    core->retire(k, cost(op, m.wider(), bytes, m.one() ? 0 : banks_of(d, {a, b}, bytes)), bytes);
 }
 
 // ---------------------------------------------------------------- dequantisation

@@ -14,7 +14,7 @@ constexpr uint32_t kMost = 4095;
 void pass_unit_flag(const MmadShape& p, Loc c, uint64_t bytes) {
     CubeState& cube = core->cube_state;
     core->known[int(Pipe::M)].join(cube.unit_cleared);
-    core->ready_at[int(Pipe::M)] = std::max(core->ready_at[int(Pipe::M)], cube.unit_cleared_at);
+    core->tape.await(Pipe::M, cube.unit_cleared_at);
     if (p.unit_flag != 3) return;
     cube.unit_flags.resize(chip.size[int(Mem::L0C)] / kFractal);
     for (uint64_t at = c.addr / kFractal; at < (c.addr + bytes + kFractal - 1) / kFractal; at++) cube.unit_flags[at] = true;
@@ -114,8 +114,10 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     core->book(t, c, uint32_t(c_bytes), true);  // a write stands for the read of what it adds to as well
 
     uint8_t* to = core->at(c);
+    if (!core->effects) keeps = true;
     if (!keeps) start_c(p, tall, to, from_bias ? core->at(bias) : nullptr);
-    if (p.sparse) {
+    if (!core->effects) {
+    } else if (p.sparse) {
         core->cube_state.sparse_index.resize(chip.size[int(Mem::L0B)] / 4);
         multiply_sparse(p, (int8_t*)core->at(a), (int8_t*)core->at(b), core->cube_state.sparse_index.data() + b.addr / 4, (int32_t*)to, tall, p.start != MmadShape::Zero);
     } else {
@@ -131,7 +133,7 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     core->retire(t, std::max(chip.mmad_floor, chip.mmad_start + fractals), a_bytes + b_bytes);
     if (p.unit_flag == 3) {
         core->cube_state.unit_set = core->known[int(Pipe::M)];
-        core->cube_state.unit_set_at = core->free_at[int(Pipe::M)];
+        core->cube_state.unit_set_at = core->tape.mark(Pipe::M);
     }
 }
 

@@ -55,9 +55,7 @@ void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz& p, Here here) {
                 std::memset(line + rest, 0, 32 - rest);
             }
     });
-    uint64_t bytes = uint64_t(p.nds) * p.rows * row;
-    const auto& rate = chip.to_l1_nz;
-    core->retire(t, std::max({rate.floor, rate.start + double(bytes) / rate.rate, from_gm(bytes, s.l2_bypass, t.start)}), bytes);
+    core->retire(t, {uint64_t(s.ptr), src_row, row, p.nds * p.rows, Way::ToL1Nz, false, s.l2_bypass});
 }
 
 }  // namespace twin

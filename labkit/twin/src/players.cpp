@@ -58,6 +58,7 @@ public:
         keep_ = std::max<size_t>(64, l.keep_events / result_.cores.size());
     }
     void work();
+    void finish() { result_.joints = std::move(team_.joints); }
 
 private:
     bool open_block(std::vector<Group>& mine);
@@ -80,6 +81,9 @@ private:
     bool stuck_ = false;
 };
 
+// Notes of all cores together: half a gigabyte, and four where the clock alone counts.
+constexpr size_t kNotes = 16u << 20, kNotesAlone = 128u << 20;
+
 void perform_kernel(Player& p, const Launch& l) {
     Core& c = p.core;
     try {
@@ -98,9 +102,11 @@ void perform_kernel(Player& p, const Launch& l) {
 
 void Stage::begin(Player& p, const Seat& seat) {
     p.core.ranges = &launch_.ranges;
-    p.core.checks = launch_.checks;
+    p.core.checks = launch_.checks && launch_.effects;
+    p.core.effects = launch_.effects;
+    p.core.tape.limit = (launch_.effects ? kNotes : kNotesAlone) / std::max<size_t>(1, std::min<size_t>(result_.cores.size(), places_ * per_block_));
     p.core.team = &team_;
-    p.core.start(seat, std::min(uint32_t(result_.cores.size()), chip.cores), keep_, launch_.schedule);
+    p.core.start(seat, launch_.schedule);
     p.ready = nullptr;
     p.hopeless = p.finished = false;
     p.fiber.begin([this, &p] { perform_kernel(p, launch_); });
@@ -249,6 +255,7 @@ void play(const Launch& l, LaunchResult& result, uint32_t places, int threads) {
     for (int i = 1; i < n; i++) pool.emplace_back([&] { stage.work(); });
     stage.work();
     for (auto& t : pool) t.join();
+    stage.finish();
 }
 
 void wait_until(const char* call, Here here, std::function<bool()> ready) {

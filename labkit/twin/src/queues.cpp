@@ -65,7 +65,7 @@ void enque(Core::Queue& q, Loc l, Pipe from, Pipe to, Here here) {
     b->last = here;
     int p = int(from);
     b->ready = core->known[p];
-    b->ready_at = std::max({core->free_at[p], core->ready_at[p], core->scalar_now});
+    b->ready_at = core->tape.mark(from);
     q.fifo.push_back(l.buf);
 }
 
@@ -79,8 +79,7 @@ Loc deque(Core::Queue& q, uint16_t index, Pipe from, Pipe to, Here here) {
     b.last = here;
     int c = int(to);
     core->known[c].join(b.ready);
-    core->ready_at[c] = std::max(core->ready_at[c], b.ready_at);
-    if (to == Pipe::S) core->scalar_now = std::max(core->scalar_now, b.ready_at);
+    core->tape.await(to, b.ready_at);
     return loc_of(index, q.pos);
 }
 
@@ -156,7 +155,7 @@ void wait_idle(Core::Buffer& b) {
     if (b.freed.id < 0) return;
     int p = int(b.freed.to);
     core->known[p].join(b.idle);
-    core->ready_at[p] = std::max(core->ready_at[p], b.idle_at);
+    core->tape.await(b.freed.to, b.idle_at);
     give_event(b.freed);
 }
 
@@ -200,8 +199,8 @@ Loc queue_alloc(int id, Here here) {
         b.tag = -1;
         // The producer may overwrite this buffer only once its last consumer is done: the event that FreeTensor set.
         core->known[int(q.producer)].join(b.idle);
-        core->ready_at[int(q.producer)] = std::max(core->ready_at[int(q.producer)], b.idle_at);
-        if (q.depth) wait_idle(b);
+        if (q.depth && b.freed.id >= 0) wait_idle(b);
+        else core->tape.await(q.producer, b.idle_at);
         return loc_of(index, q.pos);
     }
     core->stop("queue-starved", here, Numbers().add("num", unsigned(q.num)).add("position", position_name(q.pos)).add("alloc_line", first_of(q).last.line));
@@ -246,7 +245,7 @@ void queue_free(int id, Loc l, Here here) {
     b->last = here;
     int c = int(q.consumer);
     b->idle = core->known[c];
-    b->idle_at = std::max({core->free_at[c], core->ready_at[c], core->scalar_now});
+    b->idle_at = core->tape.mark(q.consumer);
 }
 
 void queue_free_events(int id, Here here) {

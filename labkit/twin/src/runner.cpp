@@ -160,6 +160,7 @@ bool read_request(Request& r) {
         else if (key == "timeout") r.timeout = std::stod(value);
         else if (key == "threads") r.threads = std::stoi(value);
         else if (key == "keep") r.launch.keep_events = std::stoul(value);
+        else if (key == "effects") r.launch.effects = value == "1";
         else if (key == "checks") r.launch.checks = value == "1";
         else if (key == "schedule") r.launch.schedule = value == "worst" ? Schedule::Worst : Schedule::Program;
         else if (key == "key") r.tiling_key = std::stoull(value);
@@ -259,7 +260,11 @@ void give_fault_stack() {  // the handler needs one of its own: the kernel's may
 }
 
 // Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
+uint64_t g_memory = 0;  // what a launch may ask for
+
 void serve(const Request& q) {
+    rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};  // without effects a kernel needs tapes, and has no heap
+    setrlimit(RLIMIT_DATA, &most);
     std::string why;
     Entry entry[2] = {};
     if (q.launch.crew.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
@@ -348,8 +353,7 @@ int main(int argc, char** argv) {
             return 2;
         }
     }
-    rlimit most{limit, limit};
-    setrlimit(RLIMIT_DATA, &most);
+    g_memory = limit;
     rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
     rlimit printed{1 << 20, 1 << 20};  // a loop that prints must not fill the host's memory

@@ -42,12 +42,11 @@ static void wait_for_gm(uint64_t lo, uint32_t size) {
     core->gm.each(lo, lo + size, [&](const Hazards::Cell& c) {
         if (s.seen[int(c.write.pipe)] >= c.write.number) return;
         s.join(core->known[int(c.write.pipe)]);
-        core->scalar_now = std::max(core->scalar_now, core->free_at[int(c.write.pipe)]);
+        core->tape.await(Pipe::S, core->tape.mark(c.write.pipe));
     });
     if (core->late.on) core->late.settle(s);
     core->instructions++;
-    core->scalar_now += chip.scalar_gm;
-    core->busy[0] += chip.scalar_gm;
+    core->tape.spend(chip.scalar_gm);
 }
 
 void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here here) {
@@ -82,15 +81,14 @@ void* place(const Gm& base, uint64_t offset, uint32_t size, Here here) {
 
 void clean_cache(const uint8_t* line, bool whole, Here here) {
     core->last = here;
-    core->scalar_now += chip.scalar_gm;
-    core->busy[0] += chip.scalar_gm;
+    core->tape.spend(chip.scalar_gm);
     if (whole) core->cache.clean_all();
     else core->cache.clean_line(uint64_t(line));
     let_others_play();  // whoever cleans its cache may be waiting for what another core writes
 }
 void preload(const void*, int64_t, Here here) {
     core->last = here;
-    core->scalar_now += chip.scalar_issue;
+    core->tape.spend(chip.scalar_issue);
 }
 
 int64_t block_idx() { return core->seat.kind == Kind::AIV ? core->block * core->seat.subs + core->seat.sub : core->block; }
@@ -99,6 +97,5 @@ int64_t sub_block_idx() { return core->seat.sub; }
 int64_t sub_block_num() { return core->seat.subs; }
 void*& current_pipe() { return core->pipe; }
 int64_t block_num() { return core->seat.blocks; }
-int64_t cycles() { return int64_t(core->scalar_now / chip.hz * 50e6); }  // GetSystemCycle ticks at 50 MHz on A2
 
 }  // namespace twin

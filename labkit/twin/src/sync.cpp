@@ -16,14 +16,13 @@ void set_flag(Pipe from, Pipe to, int id, Here here) {
     if (f.library) core->report("event-taken", true, here, Numbers().add("call", "SetFlag").add("id", id).add("pipe_line", f.here.line));
     else if (f.set && f.again < 255 && ++f.again) core->report("event-twice", true, here, Numbers().add("event", event_name(from, to)).add("id", id).add("first_line", f.here.line));
     int p = int(from);
-    core->scalar_now += chip.scalar_issue;
-    core->busy[0] += chip.scalar_issue;
+    core->tape.spend(chip.scalar_issue);
     core->known[p].join(core->known[0]);
     f.set = true;
     f.library = false;
     f.here = here;
     f.clock = core->known[p];
-    f.at = std::max({core->free_at[p], core->ready_at[p], core->scalar_now});
+    f.at = core->tape.mark(from);
 }
 
 void wait_flag(Pipe from, Pipe to, int id, Here here) {
@@ -33,20 +32,15 @@ void wait_flag(Pipe from, Pipe to, int id, Here here) {
     if (!f.set && f.again) f.again--;  // of two sets, which were told of, the second
     else if (!f.set) core->stop("event-unset", here, Numbers().add("event", event_name(from, to)).add("id", id).add("to", name_of(to)));
     int p = int(to);
-    core->scalar_now += chip.scalar_issue;
-    core->busy[0] += chip.scalar_issue;
+    core->tape.spend(chip.scalar_issue);
     f.set = false;
     core->known[p].join(f.clock);
-    if (to == Pipe::S)
-        core->scalar_now = std::max(core->scalar_now, f.at);
-    else
-        core->ready_at[p] = std::max(core->ready_at[p], f.at);
+    core->tape.await(to, f.at);
 }
 
 void barrier(Pipe p, Here here) {
     core->last = here;
-    core->scalar_now += chip.scalar_issue;
-    core->busy[0] += chip.scalar_issue;
+    core->tape.spend(chip.scalar_issue);
     if (p != Pipe::All) return;  // one pipe is in order anyway
     core->join_all();
 }

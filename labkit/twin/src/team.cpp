@@ -4,6 +4,8 @@
 
 namespace twin {
 
+const std::vector<std::vector<Moment>>* Core::joints() const { return team ? &team->joints : nullptr; }
+
 Team::Team(uint32_t blocks_, uint32_t aic_, uint32_t aiv_) : blocks(blocks_), aic(aic_), aiv(aiv_) {}
 
 std::vector<size_t> Team::cores(Kind kind, uint32_t first, uint32_t end) const {
@@ -16,18 +18,25 @@ std::vector<size_t> Team::cores(Kind kind, uint32_t first, uint32_t end) const {
 // A flag goes through when everybody in `from` has set it once more; then everybody in `to` receives it.
 void Team::complete(int mode, int id, uint32_t group, const std::vector<size_t>& from, const std::vector<size_t>& to) {
     size_t& through = completed_[{group, mode, id}];
-    double at = 0;
+    std::vector<Moment> all;
     for (size_t core : from) {
-        auto& times = set_[{core, mode, id}];
-        if (times.size() <= through) return;
-        at = std::max(at, times[through]);
+        auto& set = set_[{core, mode, id}];
+        if (set.size() <= through) return;
+        all.push_back(set[through]);
     }
     through++;
-    for (size_t core : to) inbox_[{core, id}].push_back(at);
+    Moment last = joint(std::move(all));
+    for (size_t core : to) inbox_[{core, id}].push_back(last);
     bump();
 }
 
-void Team::set(const Core& c, int mode, int id, double at) {
+Moment Team::joint(std::vector<Moment> all) {
+    if (all.size() == 1) return all[0];
+    joints.push_back(std::move(all));
+    return kJoint | (joints.size() - 1);
+}
+
+void Team::set(const Core& c, int mode, int id, Moment at) {
     std::lock_guard<std::mutex> hold(lock_);
     const Seat& s = c.seat;
     bool cube = s.kind == Kind::AIC;
@@ -43,23 +52,23 @@ bool Team::received(const Core& c, int id) {
     return !inbox_[{seat(c.seat.block, c.seat.kind, c.seat.sub), id}].empty();
 }
 
-double Team::take(const Core& c, int id) {
+Moment Team::take(const Core& c, int id) {
     std::lock_guard<std::mutex> hold(lock_);
     auto& box = inbox_[{seat(c.seat.block, c.seat.kind, c.seat.sub), id}];
-    double at = box.front();
+    Moment at = box.front();
     box.pop_front();
     return at;
 }
 
-Team::Arrival Team::arrive(int barrier, uint32_t cores, double at) {
+Team::Arrival Team::arrive(int barrier, uint32_t cores, Moment at) {
     std::lock_guard<std::mutex> hold(lock_);
     Barrier& b = barriers_[barrier];
     Arrival mine{barrier, b.turns.size()};
-    b.at = std::max(b.at, at);
+    b.at.push_back(at);
     if (++b.arrived >= cores) {
-        b.turns.push_back(b.at);
+        b.turns.push_back(joint(std::move(b.at)));
         b.arrived = 0;
-        b.at = 0;
+        b.at.clear();
         bump();
     }
     return mine;
@@ -68,7 +77,7 @@ bool Team::met(const Arrival& a) {
     std::lock_guard<std::mutex> hold(lock_);
     return barriers_[a.barrier].turns.size() > a.turn;
 }
-double Team::met_at(const Arrival& a) {
+Moment Team::met_at(const Arrival& a) {
     std::lock_guard<std::mutex> hold(lock_);
     return barriers_[a.barrier].turns[a.turn];
 }
@@ -77,18 +86,18 @@ bool Team::posted(uint64_t key) {
     std::lock_guard<std::mutex> hold(lock_);
     return posts_.count(key) != 0;
 }
-void Team::post(uint64_t key, double at) {
+void Team::post(uint64_t key, Moment at) {
     std::lock_guard<std::mutex> hold(lock_);
     posts_[key] = at;
     bump();
 }
-double Team::posted_at(uint64_t key) {
+Moment Team::posted_at(uint64_t key) {
     std::lock_guard<std::mutex> hold(lock_);
     return posts_[key];
 }
-double Team::collect(uint64_t key) {
+Moment Team::collect(uint64_t key) {
     std::lock_guard<std::mutex> hold(lock_);
-    double at = posts_[key];
+    Moment at = posts_[key];
     posts_.erase(key);
     bump();
     return at;

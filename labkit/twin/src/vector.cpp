@@ -23,7 +23,7 @@ template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, c
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
     Repeats(s, {core->at(d), r.dst_blk, r.dst_rep, s.size}, reads_dst(op)).run(body, Side{core->at(a), r.src0_blk, r.src0_rep, s.size});
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
-    core->retire(k, cost(op, t, bytes), bytes);
+    core->retire(k, cost(op, t, bytes, banks_of(s.r, d, a)), bytes);
 }
 template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, Here here, F body) { one_source(op, t, d, a, r, Shape(r, size_of(t)), here, body); }
 
@@ -37,7 +37,7 @@ void unary(Op op, Dt t, Loc d, Loc s, int32_t n, Here here) {
     core->book(k, s, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
     math::unary(op, t, core->at(d), core->at(s), size_t(n));
-    core->retire(k, cost(op, t, bytes), bytes);
+    core->retire(k, cost(op, t, bytes, banks_of(d, {s}, bytes)), bytes);
 }
 void unary(Op op, Dt t, Loc d, Loc s, const Rep& r, Here here) {
     one_source(op, t, d, s, r, here, [=](uint8_t* to, const uint8_t* a, size_t n) { math::unary(op, t, to, a, n); });
@@ -57,7 +57,7 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) {
     core->book(k, b, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
     math::binary(op, t, core->at(d), core->at(a), core->at(b), size_t(n));
-    core->retire(k, cost(op, t, bytes, same_bank_group(a, b)), bytes);
+    core->retire(k, cost(op, t, bytes, banks_of(d, {a, b}, bytes)), bytes);
 }
 void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
     Shape s(r, size_of(t));
@@ -73,7 +73,7 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
         .run([=](uint8_t* to, const uint8_t* x, const uint8_t* y, size_t n) { math::binary(op, t, to, x, y, n); },
              Side{core->at(a), r.src0_blk, r.src0_rep, s.size}, Side{core->at(b), r.src1_blk, r.src1_rep, s.size});
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
-    core->retire(k, cost(op, t, bytes, same_bank_group(a, b)), bytes);
+    core->retire(k, cost(op, t, bytes, banks_of(r, d, a, b)), bytes);
 }
 
 void scalar(Op op, Dt t, Loc d, Loc s, Value v, int32_t n, Here here) {
@@ -84,7 +84,7 @@ void scalar(Op op, Dt t, Loc d, Loc s, Value v, int32_t n, Here here) {
     core->book(k, s, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
     math::scalar(op, t, core->at(d), core->at(s), v.bits, size_t(n));
-    core->retire(k, cost(op, t, bytes), bytes);
+    core->retire(k, cost(op, t, bytes, banks_of(d, {s}, bytes)), bytes);
 }
 void scalar(Op op, Dt t, Loc d, Loc s, Value v, const Rep& r, Here here) {
     one_source(op, t, d, s, r, here, [=](uint8_t* to, const uint8_t* a, size_t n) { math::scalar(op, t, to, a, v.bits, n); });

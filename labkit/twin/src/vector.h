@@ -1,5 +1,6 @@
 // What every vector instruction shares: its count, its repeats and mask, its cost.
 #pragma once
+#include "banks.h"
 #include "math.h"
 #include "repeat.h"
 
@@ -31,12 +32,21 @@ inline bool overlap_ok(Loc d, uint32_t dw, Loc s, uint32_t sw, uint64_t n, Here 
     return !bad;
 }
 
-// start-up + cycles a repeat; both sources in one of the 16 bank groups cost an extra read cycle a repeat.
-inline double cost(Op op, Dt t, uint64_t bytes, bool same_group = false) {
-    double repeats = double((bytes + kRepeat - 1) / kRepeat);
-    return chip.vector_startup + repeats * (chip.per_repeat[int(op)][int(t)] + (same_group ? chip.conflict : 0));
+// start-up + cycles a repeat. An instruction that takes several cycles a repeat hides what its banks cost.
+inline double cost(Op op, Dt t, uint64_t bytes, double banks = 0) {
+    double repeats = double((bytes + kRepeat - 1) / kRepeat), each = chip.per_repeat[int(op)][int(t)];
+    return chip.vector_startup + repeats * std::max(each, (each < 1 ? each : 1) + banks);
+}
+// The count form: operands side by side.
+inline double banks_of(Loc d, std::initializer_list<Loc> sources, uint64_t bytes) {
+    uint64_t repeats = (bytes + kRepeat - 1) / kRepeat;
+    if (sources.size() == 1) return bank_cycles({d.addr}, {{sources.begin()->addr}}, repeats);
+    return sources.size() ? bank_cycles({d.addr}, {{sources.begin()[0].addr}, {sources.begin()[1].addr}}, repeats) : 0;
+}
+inline double banks_of(const Rep& r, Loc d, Loc a) { return bank_cycles({d.addr, r.dst_blk, r.dst_rep}, {{a.addr, r.src0_blk, r.src0_rep}}, uint64_t(r.times)); }
+inline double banks_of(const Rep& r, Loc d, Loc a, Loc b) {
+    return bank_cycles({d.addr, r.dst_blk, r.dst_rep}, {{a.addr, r.src0_blk, r.src0_rep}, {b.addr, r.src1_blk, r.src1_rep}}, uint64_t(r.times));
 }
 float deq_scale();  // of SetDeqScale(half)
-inline bool same_bank_group(Loc a, Loc b) { return ((a.addr ^ b.addr) >> 5 & 15) == 0; }
 
 }  // namespace twin
