@@ -46,11 +46,11 @@ double slowly(const Strided& dst, std::initializer_list<Strided> sources, uint64
             }
         for (uint32_t b : Blocks(dst, i).at) writes.add(b);
         uint32_t most = std::max({1u, reads.most(), writes.most()});
-        extra += (most - 1) * chip.conflict;
-        if (i == 0) continue;
+        double slower = (most - 1) * chip.conflict;
         uint64_t written = 0;
-        for (uint32_t b : Blocks(dst, i - 1).at) written |= 1ull << bank(b);
-        if (read & written) extra += chip.conflict_write;
+        if (i > 0)
+            for (uint32_t b : Blocks(dst, i - 1).at) written |= 1ull << bank(b);
+        extra += std::max(slower, read & written ? chip.conflict_write : 0);
     }
     return extra / double(some);
 }
@@ -64,19 +64,17 @@ double bank_cycles(const Strided& dst, std::initializer_list<Strided> sources, u
     bool plain = dst.blk == 1 && dst.rep == 8 && dst.addr % 32 == 0;
     for (const Strided& s : sources) plain = plain && s.blk == 1 && s.rep == 8 && s.addr % 32 == 0;
     if (!plain) return slowly(dst, sources, repeats);
-    double extra = 0;
-    uint32_t first = 0;
+    uint32_t first = 0, half = uint32_t(repeats) * 128;  // banks change on the way: what holds in the middle counts
     bool any = false, twice = false, meets = false;
     for (const Strided& s : sources) {
         uint32_t group = s.addr / 32 % kGroups;
         twice = twice || (any && (group - first) % kGroups != kBlocks && s.addr / 32 != sources.begin()->addr / 32);
-        meets = meets || (group != dst.addr / 32 % kGroups && s.addr >> 16 == dst.addr >> 16);
+        meets = meets || (group != dst.addr / 32 % kGroups && (s.addr + half) >> 16 == (dst.addr + half) >> 16);
         if (!any) first = group;
         any = true;
     }
-    if (twice) extra += chip.conflict;
-    if (meets && repeats > 1) extra += chip.conflict_write * double(repeats - 1) / double(repeats);
-    return extra;
+    double write = meets ? chip.conflict_write * double(repeats - 1) / double(repeats) : 0;
+    return std::max(twice ? chip.conflict : 0, write);
 }
 
 }  // namespace twin

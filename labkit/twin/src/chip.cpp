@@ -42,10 +42,11 @@ void Chip::ready() {
         dma[i] = {part("issue"), part("latency"), part("fast"), part("slow"), part("hit"), part("row"), part("row_missed"), part("window"), part("unaligned")};
     }
     hbm_rate = get("gm.hbm") / hz;
-    l2 = {get("gm.l2") / hz, get("gm.l2_write") / hz, get("gm.dirty_before"), get("gm.give_back"), get("gm.split"), get("gm.same_window"), get("gm.same_cost"), uint32_t(get("memory.l2") * get("gm.l2_share") / 512)};
+    l2 = {get("gm.l2") / hz, get("gm.l2_write") / hz, get("gm.dirty_before"), get("gm.give_back"), get("gm.split"), get("gm.split_row"), get("gm.same_window"), get("gm.same_cost"), uint32_t(get("memory.l2") * get("gm.l2_share") / 512)};
     queue = uint32_t(get("scalar.queue"));
     startup_when_idle = get("vector.startup_when_idle") != 0;
     mmad_idle = get("cube.mmad_idle");
+    l1_shared = get("cube.l1_shared");
     next_block = get("launch.next_block") * hz;
     cube = {get("matmul.l0_start"), get("matmul.l0a_rate"), get("matmul.l0b_rate"), get("matmul.scalar_norm"), get("matmul.scalar_mdl")};
     auto path = [&](const char* name) {

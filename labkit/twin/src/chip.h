@@ -24,12 +24,13 @@ public:
     // at 128 bytes.
     struct Dma { double issue, latency, fast, slow, hit, row, row_missed, window, unaligned; } dma[int(Way::Count)] = {};
     double hbm_rate = 0;                                    // bytes/cycle, all cores together
-    struct L2 { double rate, write, dirty_before, give_back, split, same_window, same_cost; uint32_t sectors; } l2 = {};
+    struct L2 { double rate, write, dirty_before, give_back, split, split_row, same_window, same_cost; uint32_t sectors; } l2 = {};
     uint32_t queue = 32;                                    // instructions that wait at a pipe
     bool startup_when_idle = false;                         // a vector instruction's start-up is paid only by the first of a row
     // The cube's paths: max(floor, start + bytes/rate), in cycles and bytes/cycle.
     struct Path { double floor, start, rate; } to_l0a, to_l0b, to_bt, to_fb, l0c_to_l1;
     double mmad_floor = 0, mmad_start = 0, mmad_idle = 0;   // idle: added when the pipe had nothing to do before
+    double l1_shared = 1;                                   // how much longer a load from L1 takes while MTE2 writes there
     // Elements along k of one fractal, one fractal a cycle.
     double cube_k_int4 = 0, cube_k_int8 = 0, cube_k_half = 0, cube_k_hf32 = 0, cube_k_float = 0;
     double vector_startup = 0, repeat_bytes = 256;

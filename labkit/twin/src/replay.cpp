@@ -83,6 +83,7 @@ bool Replay::pipe(int p) {
         double now = std::max(u.ready, e.issued);
         if (n.step == Act::Work) {
             double start = std::max(u.free, now), cycles = n.cycles;
+            if (Pipe(p) == Pipe::MTE1 && (units_[int(Pipe::MTE2)].asking || units_[int(Pipe::MTE2)].busy_until > start)) cycles *= chip.l1_shared;
             if (Pipe(p) == Pipe::M && start > u.free) cycles += chip.mmad_idle;
             if (n.startup && chip.startup_when_idle && start <= u.free) cycles -= n.startup / 100.0;
             u.free = start + cycles;

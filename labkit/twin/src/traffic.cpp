@@ -36,7 +36,8 @@ void Traffic::take_in() {
 Served Traffic::serve(const Move& m, double start, uint32_t core) {
     const auto& d = chip.dma[int(m.way)];
     uint64_t bytes = uint64_t(m.row) * m.rows, miss = 0;
-    bool aligned = m.at % 128 == 0 && (m.rows == 1 || m.stride % 128 == 0);
+    uint64_t unit = m.way != Way::ToL1Nz || m.row < kSector ? 128 : kSector;
+    bool aligned = m.at % unit == 0 && (m.rows == 1 || m.stride % unit == 0);
     double rows = 0, hbm = 0, crowd = 0;
     for (uint32_t r = 0; m.at && r < m.rows; r++) {
         uint64_t lo = m.at + r * m.stride, hi = lo + m.row, missed = 0;
@@ -45,9 +46,9 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
             uint64_t part = std::min(hi, (n + 1) * kSector) - std::max(lo, n * kSector);
             bool here = held(s);
             if (!here) missed += part;
-            if (!here && (m.bypass || !m.out)) hbm += double(part) * (m.bypass && part < kSector ? chip.l2.split : 1);
-            s.readers = m.out || start - double(s.last) > chip.l2.same_window ? 0 : uint16_t(s.readers + (s.who != core + 1));
-            crowd = std::max(crowd, double(s.readers));
+            if (!here && (m.bypass || !m.out)) hbm += !m.bypass ? double(kSector) : double(part) * (part < kSector ? chip.l2.split : 1);
+            if (start - double(s.last) > chip.l2.same_window) s.who = 0;
+            if (!m.out) crowd = std::max(crowd, double(__builtin_popcountll(s.who |= 1ull << (core / 4 + core % 2 * 32) % 64)));
             if (!m.bypass && !here) take_in();
             if (!m.bypass || here) {
                 s.stamp = taken_;
@@ -57,15 +58,14 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
                 }
             }
             s.last = float(start);
-            s.who = uint16_t(core + 1);
         }
-        rows += missed ? d.row_missed * (m.bypass ? chip.l2.split : 1) : d.row;
+        rows += missed ? d.row_missed * (m.bypass ? chip.l2.split_row : 1) : d.row;
         if (!m.out) miss += missed;
     }
     crowd_ = std::max(crowd, crowd_ * 0.999);
     if (crowd > 1 && m.rows > 1) rows = std::max(rows, m.rows * chip.l2.same_cost * crowd_);
     uint64_t hit = bytes - miss;
-    double own = std::max(double(miss) / d.slow + double(hit) / d.hit, m.rows > 1 ? rows : 0.0), burst = double(bytes) / d.fast;
+    double own = double(miss) / d.slow + double(hit) / d.hit + (m.rows > 1 ? rows : 0.0), burst = double(bytes) / d.fast;
     // HBM carries what the L2 has not, and what the L2 must give back.
     hbm += back_ * chip.l2.give_back;
     back_ = 0;

@@ -26,7 +26,7 @@ private:
     static constexpr uint64_t kSector = 512, kPage = 2048;  // sectors of a page
     struct Sector {
         uint32_t stamp = 0;  // how much the L2 had taken in when these bytes last came by; 0: never
-        uint16_t who = 0, readers = 0;  // who came last; how many cores, one after the other, just now
+        uint64_t who = 0;      // the cores that read it just now, a bit each
         bool dirty = false;
         float last = 0;
     };
