@@ -55,12 +55,19 @@ class Finding:
                 f"  {messages.text('record.try')} {hint}")
 
 
+WAYS = ("to_ub", "to_l1", "to_l1_nz", "from_ub", "from_l0c")  # between GM and a core, as in the chip tables
+CORE_FIELDS = ("block", "core", "begin", "time", *(f"busy.{p}" for p in PIPES), *(f"instructions.{p}" for p in PIPES),
+               *(f"moves.{w}" for w in WAYS), *(f"bytes.{w}" for w in WAYS), "read_hit", "read_miss", "vector16", "vector32", "vector_other",
+               "fractals16", "fractals8", "fractals32", "bank", "startup")
+
+
 @dataclass
 class LaunchRecord:
     """One launch. Times in microseconds; time_kind says whether they are modelled or measured.
 
     timeline: records (block, core, pipe, op, line, bytes, start, end); core 0 and 1 are a block's AIVs, 2 its AIC. It may
-    be cut, timeline_total counts all instructions. busy: each pipe's busy time, the mean over the cores that have it. buffers: how the kernel laid out UB. wall_s: host seconds spent.
+    be cut, timeline_total counts all instructions. busy: each pipe's busy time, the mean over the cores that have it. cores:
+    for each core its times in us and its sums, by the names of CORE_FIELDS. buffers: how the kernel laid out UB. wall_s: host seconds spent.
     """
     target: str
     kernel: str
@@ -76,6 +83,7 @@ class LaunchRecord:
     pipe_names: list[str] = field(default_factory=lambda: list(PIPES))
     busy: dict[str, float] = field(default_factory=dict)
     core_us: float = 0.0
+    cores: list[dict] = field(default_factory=list)
     ub_used: int = 0
     ub_size: int = 0
     buffers: list[dict] = field(default_factory=list)

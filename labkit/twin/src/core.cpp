@@ -42,6 +42,7 @@ void Core::start(const Seat& at, Schedule schedule) {
     registers = Registers{};
     cache.clear();
     probe.reset();
+    counters = Counters{};
     output.clear();
     last = {nullptr, 0};
     vec = VectorState{};
@@ -62,6 +63,7 @@ CoreResult Core::finish() {
     r.core = slot();
     r.findings = std::move(findings.list());
     r.tape = std::move(tape);
+    r.counters = counters;
     r.writes = std::move(gm_writes);
     r.reads = gm_reads.take();
     r.phases = phase;

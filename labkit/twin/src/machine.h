@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chip.h"
+#include "counters.h"
 #include "cube.h"
 #include "findings.h"
 #include "hazard.h"
@@ -58,7 +59,7 @@ struct CoreResult {
     bool may_poll = false;  // has read past its data cache, or cleaned it
     std::vector<BufferView> buffers;
     std::string output;
-    uint64_t hit = 0, miss = 0;  // bytes read from GM that the L2 held, and that it did not
+    Counters counters;
     double begin = 0, cycles = 0, busy[kPipes] = {};  // by the clock: when it began, how long it took, each pipe's share
     uint64_t instructions = 0;
     uint32_t ub_peak = 0;
@@ -202,6 +203,7 @@ public:
     uint16_t merged[4] = {};    // how far the last MrgSort came in each list
     Registers registers;
     DataCache cache;
+    Counters counters;
     std::shared_ptr<struct Probe> probe;  // replay.cpp
     const std::vector<std::vector<Moment>>* joints() const;
     CubeState cube_state;

@@ -65,6 +65,7 @@ Moment spend(Core& cube, const CubeWork& w, Here here) {
                     tape.await(Pipe::M, tape.mark(Pipe::MTE1));
                     if (!step && !round) tape.await(Pipe::M, out_free);
                     double fractals = rows / 16 * cols / 16 * double(parts(int64_t(some), int64_t(c0)));
+                    (w.a_bits == 16 ? cube.counters.fractals16 : w.a_bits == 32 ? cube.counters.fractals32 : cube.counters.fractals8) += uint64_t(fractals);
                     work(Pipe::M, std::max(chip.mmad_floor, chip.mmad_start + fractals), 0);
                     l0_free[step_turn % 2] = tape.mark(Pipe::M);
                 }

@@ -130,6 +130,8 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     double per = nibbles ? chip.cube_k_int4 : type == Dt::I8 ? chip.cube_k_int8 : type != Dt::F32 ? chip.cube_k_half : core->cube_state.hf32 ? chip.cube_k_hf32 : chip.cube_k_float;
     uint32_t k = p.sparse ? p.k / 2u : p.k;
     double fractals = double(tall / 16) * wide * double((k + uint32_t(per) - 1) / uint32_t(per));
+    Counters& sums = core->counters;
+    (type == Dt::F32 ? sums.fractals32 : nibbles || type == Dt::I8 ? sums.fractals8 : sums.fractals16) += uint64_t(fractals);
     core->retire(t, std::max(chip.mmad_floor, chip.mmad_start + fractals), a_bytes + b_bytes);
     if (p.unit_flag == 3) {
         core->cube_state.unit_set = core->known[int(Pipe::M)];

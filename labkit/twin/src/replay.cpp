@@ -89,6 +89,7 @@ bool Replay::pipe(int p) {
             u.free = start + cycles;
             u.done = std::max(u.done, u.free);
             busy[p] += cycles;
+            counters.instructions[p]++;
             show(p, n, start, u.free);
             leave(u, start);
         } else if (n.step == Act::Mark) {
@@ -147,8 +148,10 @@ void Replay::serve() {
     u.in_flight += n.bytes;
     busy[p] += std::max(0.0, end - std::max(u.asked, u.busy_until));
     u.busy_until = std::max(u.busy_until, end);
-    hit += s.hit;
-    miss += s.miss;
+    if (!m.out) counters.read_hit += s.hit, counters.read_miss += s.miss;
+    counters.moves[int(m.way)]++;
+    counters.bytes[int(m.way)] += uint64_t(m.row) * m.rows;
+    counters.instructions[p]++;
     show(p, n, u.asked, end);
     u.asking = false;
     leave(u, u.asked);

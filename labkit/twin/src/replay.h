@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "counters.h"
 #include "hazard.h"
 #include "traffic.h"
 
@@ -40,7 +41,7 @@ public:
     double scalar_now() const { return scalar_ + tape_->rest(); }
 
     double busy[kPipes] = {};
-    uint64_t hit = 0, miss = 0;
+    Counters counters;
     std::vector<TimelineEvent>* events = nullptr;
     size_t keep = 0;        // events at most
 

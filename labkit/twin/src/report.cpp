@@ -29,13 +29,27 @@ static bool has_pipe(uint8_t core, Pipe p) {
     return cube || (p != Pipe::M && p != Pipe::MTE1 && p != Pipe::FIX);
 }
 
+// One core's times and sums, in the order that labkit/record.py knows: CORE_FIELDS.
+static std::string core_json(const CoreResult& c) {
+    const Counters& n = c.counters;
+    std::vector<std::string> all{std::to_string(c.block), std::to_string(c.core), json_number(c.begin / chip.hz * 1e6), json_number(c.cycles / chip.hz * 1e6)};
+    for (double b : c.busy) all.push_back(json_number(b / chip.hz * 1e6));
+    for (uint64_t i : n.instructions) all.push_back(std::to_string(i));
+    for (uint64_t m : n.moves) all.push_back(std::to_string(m));
+    for (uint64_t b : n.bytes) all.push_back(std::to_string(b));
+    for (uint64_t v : {n.read_hit, n.read_miss, n.vector16, n.vector32, n.vector_other, n.fractals16, n.fractals8, n.fractals32}) all.push_back(std::to_string(v));
+    for (double t : {n.bank_cycles, n.vector_startup}) all.push_back(json_number(t / chip.hz * 1e6));
+    return json_list(all);
+}
+
 std::string figures_json(const LaunchResult& r, bool finished) {
-    std::vector<std::string> findings, pipes;
+    std::vector<std::string> findings, pipes, cores;
     double cycles = 0;
     uint64_t instructions = 0;
     uint32_t ub = 0;
     for (const auto& c : r.cores) {
         for (const auto& f : c.findings) findings.push_back(finding_json(f));
+        cores.push_back(core_json(c));
         cycles = std::max(cycles, c.cycles);
         instructions += c.instructions;
         ub = std::max(ub, c.ub_peak);
@@ -52,7 +66,7 @@ std::string figures_json(const LaunchResult& r, bool finished) {
         pipes.push_back(json_number(busy / std::max(1, cores) / chip.hz * 1e6));
     }
     return "\"finished\":" + std::string(finished ? "true" : "false") + ",\"us\":" + json_number(r.seconds * 1e6) + ",\"core_us\":" + json_number(cycles / chip.hz * 1e6) +
-           ",\"instructions\":" + std::to_string(instructions) + ",\"ub_used\":" + std::to_string(ub) + ",\"busy\":" + json_list(pipes) + ",\"findings\":" + json_list(findings);
+           ",\"instructions\":" + std::to_string(instructions) + ",\"ub_used\":" + std::to_string(ub) + ",\"busy\":" + json_list(pipes) + ",\"cores\":" + json_list(cores) + ",\"findings\":" + json_list(findings);
 }
 
 std::string launch_json(const Launch& l, Here here, double begun, const LaunchResult& r) {

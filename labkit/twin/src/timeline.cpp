@@ -51,7 +51,11 @@ void tell_time(const Launch& l, LaunchResult& r) {
         Replay& now = *replays[i];
         c.cycles = now.end() - c.begin;
         std::copy(std::begin(now.busy), std::end(now.busy), c.busy);
-        c.hit = now.hit, c.miss = now.miss;
+        Counters& sums = c.counters;
+        std::copy(std::begin(now.counters.instructions), std::end(now.counters.instructions), sums.instructions);
+        std::copy(std::begin(now.counters.moves), std::end(now.counters.moves), sums.moves);
+        std::copy(std::begin(now.counters.bytes), std::end(now.counters.bytes), sums.bytes);
+        sums.read_hit = now.counters.read_hit, sums.read_miss = now.counters.read_miss;
         std::stable_sort(c.events.begin(), c.events.end(), [](const TimelineEvent& a, const TimelineEvent& b) { return a.start < b.start; });
         Place& p = all[c.block % used];
         p.free = std::max(p.free, now.end() + chip.next_block);

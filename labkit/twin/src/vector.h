@@ -32,10 +32,15 @@ inline bool overlap_ok(Loc d, uint32_t dw, Loc s, uint32_t sw, uint64_t n, Here 
     return !bad;
 }
 
-// start-up + cycles a repeat. An instruction that takes several cycles a repeat hides what its banks cost.
+// start-up + cycles a repeat; counted as work that is done. An instruction that takes several cycles a repeat hides what its banks cost.
 inline double cost(Op op, Dt t, uint64_t bytes, double banks = 0) {
     double repeats = double((bytes + kRepeat - 1) / kRepeat), each = chip.per_repeat[int(op)][int(t)];
-    return chip.vector_startup + repeats * std::max(each, (each < 1 ? each : 1) + banks);
+    double with_banks = std::max(each, (each < 1 ? each : 1) + banks);
+    Counters& c = core->counters;
+    (t == Dt::F16 || t == Dt::BF16 ? c.vector16 : t == Dt::F32 ? c.vector32 : c.vector_other) += bytes / size_of(t);
+    c.bank_cycles += repeats * (with_banks - each);
+    c.vector_startup += chip.vector_startup;
+    return chip.vector_startup + repeats * with_banks;
 }
 // The count form: operands side by side.
 inline double banks_of(Loc d, std::initializer_list<Loc> sources, uint64_t bytes) {
