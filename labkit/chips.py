@@ -19,13 +19,36 @@ def names() -> list[str]:
     return sorted(p.stem for p in (twin_dir() / "chips").glob("*.toml"))
 
 
+_VARIANTS: dict[str, dict] = {}
+
+
 @lru_cache(maxsize=None)
 def load(chip: str = DEFAULT) -> dict:
-    """One chip's table. Raises ValueError for a chip without one."""
+    """One chip's table; where it names a `base`, what it does not say is the base's. Raises ValueError for a chip without one."""
+    if chip in _VARIANTS:
+        return _VARIANTS[chip]
     path = twin_dir() / "chips" / f"{chip}.toml"
     if not path.exists():
         raise ValueError(f"no chip {chip!r}; there are tables for {', '.join(names())}")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return _with_base(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def variant(name: str, table: dict) -> str:
+    """A table of this process's own, on top of its `base`, to be used by `name` from now on: what a constant does to a time.
+
+    table: as the TOML files, e.g. {"base": "910B1", "gm": {"hbm": 1.6e12}}. Returns the name. Raises ValueError (no such base).
+    """
+    _VARIANTS[name] = _with_base(table)
+    load.cache_clear()
+    return name
+
+
+def _with_base(table: dict) -> dict:
+    return _merged(load(table["base"]), table) if "base" in table else table
+
+
+def _merged(under: dict, over: dict) -> dict:
+    return under | {k: _merged(under[k], v) if isinstance(v, dict) and isinstance(under.get(k), dict) else v for k, v in over.items()}
 
 
 def flat(chip: str = DEFAULT) -> dict[str, float]:

@@ -80,6 +80,31 @@ def lang(
         raise typer.BadParameter(f"{wanted!r} is none of {', '.join(messages.LANGUAGES)}")
 
 
+# ---- the clock
+
+clock = typer.Typer(no_args_is_help=True, help="The modelled clock: how far it is off, and where its constants come from.")
+app.add_typer(clock, name="clock")
+
+
+@clock.command()
+def accuracy(
+    only: Annotated[Optional[list[str]], typer.Argument(help="Cases by the beginning of their names, e.g. add/ matmul/6; default: all.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object: median_abs_error, p90_abs_error, ... and all rows.")] = False,
+    models: Annotated[bool, typer.Option("--models/--no-models", help="Ask the public models as well.")] = True,
+    write: Annotated[bool, typer.Option("--write", help="Write data/clock_accuracy.csv and the README's table.")] = False,
+) -> None:
+    """Predicted against measured, for every published case: task time and each pipe."""
+    from labkit.clock import report
+    from labkit.clock.accuracy import accuracy as run
+    result = run(only or [], models=models)
+    if as_json:
+        print(result.json())
+    else:
+        report.show(result)
+    if write:
+        report.write(result)
+
+
 # ---- programs, kernels and exercises
 
 @app.command(context_settings={"allow_interspersed_args": False})

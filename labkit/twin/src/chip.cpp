@@ -73,6 +73,7 @@ void Chip::ready() {
     scalar_gm = get("scalar.gm");
     launch_head = get("launch.head");
     launch_per_core = get("launch.per_core");
+    launch_mixed = get("launch.mixed");
     double fallback = get("vector.cycles.default");
     for (int op = 0; op < int(Op::Count); op++)
         for (int t = 0; t < int(Dt::Count); t++) {

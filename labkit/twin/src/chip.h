@@ -41,7 +41,7 @@ public:
         double l0_start, l0a_rate, l0b_rate, scalar_norm, scalar_mdl;
     } cube = {};
     double sync_all = 0, cross_flag = 0;                    // cycles
-    double launch_head = 0, launch_per_core = 0;            // seconds
+    double launch_head = 0, launch_per_core = 0, launch_mixed = 0;            // seconds
     double next_block = 0;                                  // cycles between two blocks on one core
 private:
     std::unordered_map<std::string, double> values_;

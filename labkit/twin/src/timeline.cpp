@@ -90,7 +90,7 @@ void tell_time(const Launch& l, LaunchResult& r) {
     }
     double last = 0;
     for (const CoreResult& c : r.cores) last = std::max(last, c.begin + c.cycles);
-    r.seconds = last / chip.hz + chip.launch_head + chip.launch_per_core * used;
+    r.seconds = last / chip.hz + chip.launch_head + chip.launch_per_core * used + (l.crew.mixed() ? chip.launch_mixed : 0);
 }
 
 }  // namespace twin

@@ -1,0 +1,1 @@
+"""The clock's own proof: published measurements (cases), how far it is off (accuracy), how its constants were found (fit)."""
