@@ -30,7 +30,7 @@ def test_a_program_runs_and_its_launches_are_timed():
     result = run_file("add.asc")
     assert result.exit_code == 0 and "sum 8128" in result.output, result.output
     assert [(x.kernel, x.blocks, len(x.us)) for x in result.launches] == [("add", 2, 3)]
-    assert not result.findings and all(us > 1 for us in result.launches[0].us)
+    assert not result.findings and all(us > 0.7 for us in result.launches[0].us)
     assert "elapsed ok" in result.output  # aclrtEventElapsedTime: three launches, modelled
 
 

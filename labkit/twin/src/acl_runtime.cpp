@@ -36,7 +36,7 @@ void HostClock::launch(Stream& s, double seconds) {
 }
 void HostClock::transfer(uint64_t bytes, bool over_link, bool waits, void* handle) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    double seconds = chip.get("host.api") + (over_link ? chip.get("host.link_latency") + double(bytes) / chip.get("host.link") : double(bytes) / chip.get("gm.read"));
+    double seconds = chip.get("host.api") + (over_link ? chip.get("host.link_latency") + double(bytes) / chip.get("host.link") : double(bytes) / chip.get("gm.hbm"));
     if (waits) {
         now += seconds;
     } else if (Stream* s = stream_of(handle)) {

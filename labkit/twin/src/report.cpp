@@ -50,7 +50,7 @@ std::string figures_json(const LaunchResult& r, bool finished) {
     for (const auto& c : r.cores) {
         for (const auto& f : c.findings) findings.push_back(finding_json(f));
         cores.push_back(core_json(c));
-        cycles = std::max(cycles, c.cycles);
+        cycles = std::max(cycles, c.begin + c.cycles);
         instructions += c.instructions;
         ub = std::max(ub, c.ub_peak);
     }
