@@ -121,7 +121,8 @@ def test_a_forked_process_may_not_use_the_device():
 
 def test_data_loader_with_workers_and_pinned_memory():
     data = torch.utils.data.TensorDataset(torch.arange(32.0))
-    loader = torch.utils.data.DataLoader(data, 8, num_workers=2, pin_memory=True)
+    old = {"pin_memory_device": "npu"} if torch.__version__ < "2.7" else {}  # that one thinks of CUDA only
+    loader = torch.utils.data.DataLoader(data, 8, num_workers=2, pin_memory=True, **old)
     batches = [batch for batch, in loader]
     assert all(b.is_pinned() for b in batches)
     assert sum(b.npu(non_blocking=True).sum().item() for b in batches) == 31 * 16

@@ -74,7 +74,8 @@ def test_results_of_operators_are_counted():
     assert torch.npu.memory_allocated() == before, "nor is scratch memory of a CPU kernel left behind"
     stats = torch.npu.memory_stats()
     assert stats["allocated_bytes.all.current"] == before
-    assert torch.accelerator.memory_allocated() == before
+    if hasattr(torch.accelerator, "memory_allocated"):  # torch 2.9
+        assert torch.accelerator.memory_allocated() == before
     assert "reserved" in torch.npu.memory_summary()
 
 

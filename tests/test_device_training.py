@@ -198,6 +198,7 @@ def test_opcheck_and_gradcheck():
     assert torch.autograd.gradcheck(gate, (x.detach().double().requires_grad_(),))
 
 
+@pytest.mark.skipif(torch.__version__ < "2.7", reason="torch 2.6 shows no device time of an extra device")
 def test_profiler_shows_modelled_time():
     x = torch.ones(1 << 20, device="npu")
     device.reset_clock()

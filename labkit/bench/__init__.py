@@ -27,10 +27,10 @@ class Row:
 
 def main(slow: bool = False, as_json: bool = False) -> list[Row]:
     """Measures and prints. slow adds torch's load_inline (about a minute) and, where installed, Triton's interpreter."""
-    from labkit.bench import cost, loop, throughput
-    rows = [*throughput.rows(), throughput.matmul_row(), *loop.rows(), *cost.rows()]
+    from labkit.bench import cost, device, loop, throughput
+    rows = [*throughput.rows(), throughput.matmul_row(), *loop.rows(), *cost.rows(), *device.rows()]
     if slow:
-        rows += [*throughput.triton_rows(), *loop.slow_rows()]
+        rows += [*throughput.triton_rows(), *loop.slow_rows(), *device.slow_rows()]
     if as_json:
         print(json.dumps([{**asdict(r), "met": r.met} for r in rows], indent=1))
         return rows
@@ -44,6 +44,8 @@ def main(slow: bool = False, as_json: bool = False) -> list[Row]:
 
 
 def _time(seconds: float) -> str:
-    if seconds < 1e-5:
+    if seconds < 1e-6:
         return f"{seconds * 1e9:.0f} ns"
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.1f} us"
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.2f} ms"

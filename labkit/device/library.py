@@ -19,6 +19,7 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_open": (c_int, [c_size_t, c_int]),
     "lab_error": (c_char_p, []),
     "lab_register": (None, []),
+    "lab_autograd_fallthrough": (None, []),
     "lab_set_capacity": (None, [c_size_t, c_size_t]),
     "lab_set_param": (c_int, [c_char_p, c_double]),
     "lab_set_text": (None, [c_char_p, c_char_p]),

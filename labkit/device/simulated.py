@@ -31,6 +31,9 @@ def install() -> None:
         template = messages.text(key, **{field: "{" + field + "}" for field in _OOM_FIELDS})
         lib.lab_set_text(key.encode(), template.encode())
     lib.lab_register()
+    table = torch._C._dispatch_dump_table("profiler::_record_function_enter_new").split("\n")
+    if not any(line.startswith("AutogradPrivateUse1:") and "[backend fallback]" in line for line in table):  # torch 2.6
+        lib.lab_autograd_fallthrough()
 
     from . import cells, compiling, distributed, npu, random
     torch.utils.rename_privateuse1_backend("npu")

@@ -7,6 +7,10 @@
 #endif
 #include <torch/library.h>
 
+#if LABKIT_TORCH < 207
+#include <ATen/core/GeneratorForPrivateuseone.h>
+#endif
+
 #include "allocators.h"
 #include "alias.h"
 #include "autocast.h"
@@ -19,6 +23,10 @@
 
 namespace labdev {
 C10_REGISTER_GUARD_IMPL(PrivateUse1, NpuGuard)
+#if LABKIT_TORCH < 207  // does not ask the hooks for a generator
+at::Generator make_npu_generator(c10::DeviceIndex device) { return NpuHooks().getNewGenerator(device); }
+REGISTER_GENERATOR_PRIVATEUSE1(make_npu_generator)
+#endif
 }
 
 using torch::CppFunction;
@@ -72,6 +80,13 @@ LAB_API void lab_register() {
   c10::SetCPUAllocator(new labdev::CpuAllocator(c10::GetCPUAllocator()), /*priority=*/1);
   at::RegisterPrivateUse1HooksInterface(new labdev::NpuHooks());
   torch::profiler::impl::registerPrivateUse1Methods(new labdev::ProfilerMarks());
+}
+
+// For a torch that has no autograd fallback for this device: an operator of somebody's own, without a derivative, then
+// runs as it does on any other device. Once a process.
+LAB_API void lab_autograd_fallthrough() {
+  static auto* library = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::AutogradPrivateUse1, __FILE__, __LINE__);
+  library->fallback(CppFunction::makeFallthrough());
 }
 
 LAB_API void lab_hand_out_default_generator(int on) { labdev::NpuHooks::hand_out_default() = on != 0; }
