@@ -27,6 +27,9 @@ _PUBLIC = {
     "hint": ("labkit.exercise", "hint"),
     "predict": ("labkit.exercise", "predict"),
     "progress": ("labkit.exercise", "progress"),
+    "explain": ("labkit.explain", None),
+    "compare": ("labkit.explain", "compare"),
+    "roofline": ("labkit.explain", "roofline"),
     "figures": ("labkit.figures", None),
     "device": ("labkit.device", None),
 }

@@ -258,12 +258,31 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
                              schedule=k.schedule, tiling_key=k.tiling_key)
     answer, timeline = runner.runner_for(k.chip, device.arena()).launch(request)
     record = _record(k, blocks, answer, timeline)
+    record.again = Again(k.chip, request, [v.tensor for v in values if v.tensor is not None and v.tensor.numel() * v.tensor.element_size() <= _TILING_BYTES])
     for f in record.findings:  # an argument is known to the reader by its name
         index = f.numbers.get("argument", -1)
         f.numbers["tensor"] = k.signature.params[index].name if 0 <= index < len(k.signature.params) else "?"
     for _, pointer, _, _ in ranges:
         device.mark_written(pointer)
     return record
+
+
+_TILING_BYTES = 65536  # a tensor no larger may be what a kernel's control flow reads
+
+
+@dataclass
+class Again:
+    """A launch that can be timed again, its effects left out. Small tensors stay alive for it, large ones do not."""
+    chip: str
+    request: runner.Request
+    small: list
+
+    def what_if(self, changes: list[tuple[str, float]]) -> tuple[dict, list]:
+        """(answer, [[change, amount, us or below 0], ...]): the launch, and what it would take with each change alone."""
+        from labkit import device
+        request = replace(self.request, checks=False, effects=False, keep_events=0, what_ifs=changes, timeout=max(60.0, self.request.timeout))
+        answer, _ = runner.runner_for(self.chip, device.arena()).launch(request)
+        return answer, answer.get("what_ifs", [])
 
 
 def _record(k: Kernel, blocks: int, answer: dict, timeline) -> LaunchRecord:

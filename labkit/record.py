@@ -90,6 +90,12 @@ class LaunchRecord:
     wall_s: float = 0.0
     finished: bool = True
     crashed: str | None = None
+    again: object = field(default=None, repr=False, compare=False)  # how labkit.explain times it again with one thing different
+
+    def tables(self) -> dict:
+        """pandas frames in msprof op's own columns: see labkit.explain.tables."""
+        from labkit.explain.tables import tables
+        return tables(self)
 
     @property
     def errors(self) -> list[Finding]:

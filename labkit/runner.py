@@ -43,11 +43,13 @@ class Request:
     effects: bool = True       # False: the clock alone, see labkit.kernel(timing_only=True)
     tiling_key: int = 0
     schedule: str = "program"  # or "worst": every transfer as late as the order allows
+    what_ifs: list[tuple[str, float]] = field(default_factory=list)  # the same launch with one thing different: twin/src/whatif.cpp
 
     def encode(self) -> bytes:
         lines = [f"so={self.so}", f"cube_so={self.cube_so}", "crew={}:{}".format(*self.crew), f"entry={self.entry}", f"kernel={self.kernel}", f"blocks={self.blocks}",
                  f"timeout={self.timeout}", f"threads={self.threads}", f"keep={self.keep_events}",
                  f"checks={int(self.checks)}", f"effects={int(self.effects)}", f"schedule={self.schedule}", f"key={self.tiling_key}"]
+        lines += [f"whatif={what} {amount}" for what, amount in self.what_ifs]
         lines += [f"value={v.hex()}" for v in self.values]
         lines += [f"range={a} {p} {n} {int(w)}" for a, p, n, w in self.ranges]
         return ("\n".join(lines) + "\nend\n").encode()

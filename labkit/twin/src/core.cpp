@@ -46,7 +46,7 @@ void Core::start(const Seat& at, Schedule schedule) {
     output.clear();
     last = {nullptr, 0};
     vec = VectorState{};
-    ub_peak = phase = turns = 0;
+    ub_peak = ub_top = phase = turns = 0;
     ordered = false;
     told = Clock{};
     pipe = nullptr;
@@ -72,6 +72,7 @@ CoreResult Core::finish() {
     r.output = std::move(output);
     r.instructions = instructions;
     r.ub_peak = ub_peak;
+    r.ub_top = ub_top;
     return r;
 }
 
@@ -183,6 +184,7 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         bool filled = l.buf && buffers[l.buf].queue >= 0 ? buffers[l.buf].filled : (l.buf && buffers[l.buf].filled) || memory[int(l.mem)].any_written(l.addr, l.addr + bytes);
         if (!filled) report("uninit-local", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("bytes", bytes));
     }
+    if (l.mem == Mem::UB) ub_top = std::max(ub_top, uint32_t(l.addr + bytes));
     return true;
 }
 

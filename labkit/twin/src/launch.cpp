@@ -4,6 +4,7 @@
 
 #include "players.h"
 #include "timeline.h"
+#include "whatif.h"
 
 namespace twin {
 
@@ -50,6 +51,7 @@ LaunchResult run(const Launch& l, int threads) {
         find_unordered_reads(result, stores);
     }
     tell_time(l, result);
+    if (!l.what_ifs.empty()) result.what_ifs = what_if(l, result);
     for (auto& c : result.cores) c.tape = Tape{};
     return result;
 }

@@ -14,6 +14,13 @@ struct Crew {
     bool mixed() const { return aic && aiv; }
 };
 
+// The same launch with one thing different (whatif.cpp).
+struct WhatIf {
+    std::string what;
+    double amount = 0;    // asked for, then taken
+    double seconds = -1;  // modelled; below 0: there is nothing of the kind to change
+};
+
 struct Launch {
     std::string kernel;
     uint32_t blocks = 1;
@@ -24,6 +31,7 @@ struct Launch {
     bool effects = true;            // false: nothing is moved or computed, the clock alone counts; no checks either
     Schedule schedule = Schedule::Program;
     bool in_order = false;          // one host thread, block after block: for sums that depend on the order
+    std::vector<WhatIf> what_ifs;   // to be answered as well
     std::function<void()> body[2];  // what a core of each kind runs
 };
 
@@ -33,6 +41,7 @@ struct LaunchResult {
     double seconds = 0;             // modelled
     bool finished = true;
     std::vector<std::vector<Moment>> joints;  // of the tapes
+    std::vector<WhatIf> what_ifs;
 };
 
 void set_tiling_key(uint64_t);  // of the launches to come

@@ -62,7 +62,7 @@ struct CoreResult {
     Counters counters;
     double begin = 0, cycles = 0, busy[kPipes] = {};  // by the clock: when it began, how long it took, each pipe's share
     uint64_t instructions = 0;
-    uint32_t ub_peak = 0;
+    uint32_t ub_peak = 0, ub_top = 0;  // of UB: what the TPipe laid out; where the last operand ended
     bool finished = false;
 };
 
@@ -188,7 +188,7 @@ public:
     std::string output;
     Here last{nullptr, 0};
     Seat seat;
-    uint32_t block = 0, ub_peak = 0;
+    uint32_t block = 0, ub_peak = 0, ub_top = 0;
     uint32_t phase = 0;    // how often all cores have met
     uint32_t turns = 0;
     Clock told;            // what was done when this core last told others so

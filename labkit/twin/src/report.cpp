@@ -46,13 +46,14 @@ std::string figures_json(const LaunchResult& r, bool finished) {
     std::vector<std::string> findings, pipes, cores;
     double cycles = 0;
     uint64_t instructions = 0;
-    uint32_t ub = 0;
+    uint32_t ub = 0, top = 0;
     for (const auto& c : r.cores) {
         for (const auto& f : c.findings) findings.push_back(finding_json(f));
         cores.push_back(core_json(c));
         cycles = std::max(cycles, c.begin + c.cycles);
         instructions += c.instructions;
         ub = std::max(ub, c.ub_peak);
+        top = std::max(top, c.ub_top);
     }
     for (const auto& f : r.across) findings.push_back(finding_json(f));
     for (int p = 0; p < kPipes; p++) {
@@ -66,7 +67,7 @@ std::string figures_json(const LaunchResult& r, bool finished) {
         pipes.push_back(json_number(busy / std::max(1, cores) / chip.hz * 1e6));
     }
     return "\"finished\":" + std::string(finished ? "true" : "false") + ",\"us\":" + json_number(r.seconds * 1e6) + ",\"core_us\":" + json_number(cycles / chip.hz * 1e6) +
-           ",\"instructions\":" + std::to_string(instructions) + ",\"ub_used\":" + std::to_string(ub) + ",\"busy\":" + json_list(pipes) + ",\"cores\":" + json_list(cores) + ",\"findings\":" + json_list(findings);
+           ",\"instructions\":" + std::to_string(instructions) + ",\"ub_used\":" + std::to_string(ub) + ",\"ub_top\":" + std::to_string(top) + ",\"busy\":" + json_list(pipes) + ",\"cores\":" + json_list(cores) + ",\"findings\":" + json_list(findings);
 }
 
 std::string launch_json(const Launch& l, Here here, double begun, const LaunchResult& r) {

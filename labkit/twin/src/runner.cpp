@@ -164,6 +164,7 @@ bool read_request(Request& r) {
         else if (key == "checks") r.launch.checks = value == "1";
         else if (key == "schedule") r.launch.schedule = value == "worst" ? Schedule::Worst : Schedule::Program;
         else if (key == "key") r.tiling_key = std::stoull(value);
+        else if (key == "whatif") r.launch.what_ifs.push_back({value.substr(0, value.find(' ')), std::stod(value.substr(value.find(' ')))});
         else if (key == "value") r.values.push_back(from_hex(value));
         else if (key == "range") {  // argument base bytes written
             std::istringstream in(value);
@@ -215,7 +216,9 @@ void answer(const LaunchResult& r, const std::string& fault = "") {
         e.start = e.start / chip.hz * 1e6;
         e.end = e.end / chip.hz * 1e6;
     }
-    std::string json = "{" + figures_json(r, r.finished && fault.empty()) + ",\"buffers\":" + json_list(buffers) + ",\"output\":" + json_string(output + taken_output()) +
+    std::vector<std::string> ifs;
+    for (const auto& w : r.what_ifs) ifs.push_back("[" + json_string(w.what) + "," + json_number(w.amount) + "," + json_number(w.seconds * 1e6) + "]");
+    std::string json = "{" + figures_json(r, r.finished && fault.empty()) + ",\"what_ifs\":" + json_list(ifs) + ",\"buffers\":" + json_list(buffers) + ",\"output\":" + json_string(output + taken_output()) +
                        (fault.empty() ? "" : ",\"fault\":" + fault) + "}";
     uint64_t sizes[2] = {json.size(), events.size() * sizeof(TimelineEvent)};
     write_all(sizes, sizeof sizes);

@@ -33,7 +33,7 @@ struct Note {
     float cycles;
     uint32_t bytes;
     uint32_t startup = 0;  // of a vector instruction's cycles, in hundredths
-    uint64_t ref;
+    uint64_t ref;          // of work: what UB's banks cost, in hundredths of a cycle
 };
 static_assert(sizeof(Note) == 32, "millions of them are kept");
 
@@ -58,8 +58,10 @@ public:
     bool full() const { return notes.size() >= limit; }
     void spend(double cycles) { before_ += float(cycles); }
     void work(Pipe p, Op op, int line, double cycles, uint64_t bytes, double startup = 0) {
-        note(Act::Work, p, op, line, cycles, bytes, 0).startup = uint32_t(startup * 100);
+        note(Act::Work, p, op, line, cycles, bytes, uint64_t(banks * 100)).startup = uint32_t(startup * 100);
+        banks = 0;
     }
+    double banks = 0;  // of the cycles of the work to come, what UB's banks cost
     void move(Pipe p, Op op, int line, const Move& m) {
         note(Act::Move, p, op, line, 0, uint64_t(m.row) * m.rows, moves.size());
         if (!full()) moves.push_back(m);
