@@ -157,6 +157,13 @@ def barriers(events=0, tile=4096, count=12, blocks=4):
     return _run(BARRIERS, blocks, x, x.new_empty(x.shape), tile, count, events)
 
 
+def ladder(step: int, blocks: int, rows: int = 192, width: int = 8192):
+    x, y = tensor(f"half {rows * width}"), tensor(f"half {rows * width}")
+    record = labkit.kernel("kernels/add_ladder/add_ladder.asc", entry=f"add_ladder<{step}>")[blocks](x, y, x.new_empty(x.shape), rows, width)
+    assert record.ok, record.report()
+    return record
+
+
 def _run(source: str, blocks: int, *arguments):
     record = labkit.kernel(text=source, filename=source.split("void ")[1].split("(")[0] + ".asc")[blocks](*arguments)
     assert record.ok, record.report()

@@ -61,6 +61,6 @@ def compare(a: LaunchRecord, b: LaunchRecord, labels: tuple[str, str] | None = N
     for pipe in PIPES:
         if pipe != "S":
             row(text("compare.instructions", pipe=pipe), *(sum(c[f"instructions.{pipe}"] for c in r.cores) for r in (a, b)), show=lambda n: f"{n:,}")
-    rows.append((text("compare.bound"), bound(fa).kind, bound(fb).kind, ""))
+    rows.append((text("compare.bound"), *(text(f"explain.kind.{bound(f).kind}") for f in (fa, fb)), ""))
     shown = all(r.timeline is not None and len(r.timeline) for r in (a, b))
     return Comparison(tuple(names), rows, compare_timelines(a, b, labels=tuple(names)) if shown else None)

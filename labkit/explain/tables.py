@@ -52,7 +52,7 @@ def _row(name: str, core: dict, hz: float) -> dict:
     row = {"block_id": core["block"], "sub_block_id": NAMES[core["core"]], f"{side}_time(us)": core["time"], f"{side}_total_cycles": round(core["time"] * hz / 1e6)}
     fill = {"PipeUtilization": _pipes, "ArithmeticUtilization": _arithmetic, "Memory": _memory, "L2Cache": _cache, "ResourceConflictRatio": _conflicts}
     if name in fill:
-        row |= {key if key.startswith(("GM_", "UB_", "L0C_", "read_", "write_")) else f"{side}_{key}": value
+        row |= {key if key.startswith(("GM_", "UB_", "L0C_", "read_main_", "write_main_")) else f"{side}_{key}": value
                 for key, value in fill[name](core, side).items() if value is not None}
     return row
 

@@ -46,11 +46,13 @@ def explain(record: LaunchRecord) -> Explanation:
 
 
 def _chosen(replayed: Replayed | None, what: Bound) -> list[Change]:
-    """The two best. Fewer bytes always help a little: they are advice only where bytes are the bound."""
+    """The two best. Fewer bytes always help; where bytes are not the bound they come behind what a kernel can change by itself."""
     if replayed is None:
         return []
-    bytes_count = what.kind in ("hbm", "l2", "mte2", "mte3", "fixpipe")
-    return [c for c in replayed.changes if c.name != "bytes" or bytes_count][:2]
+    if what.kind in ("hbm", "l2"):
+        return replayed.changes[:2]
+    last = [c for c in replayed.changes if c.name == "bytes" and what.kind in ("mte2", "mte3", "fixpipe")]
+    return [*(c for c in replayed.changes if c.name != "bytes"), *last][:2]
 
 
 def _lines(e: Explanation) -> list[str]:
