@@ -189,6 +189,7 @@ class _Value:
     """One argument made ready: its bytes, and the tensor behind it (kept alive for the launch)."""
     data: bytes
     tensor: object = None
+    ours: bool = False  # made from a struct
 
     def tensors(self) -> list:
         """It, and those that it points to (`points_to`, of a list of tensors)."""
@@ -217,7 +218,8 @@ def _pointer(k: Kernel, param: source.Param, value, where: dict) -> _Value:
     import torch
     if value is None:
         return _Value(bytes(8))
-    if isinstance(value, (ctypes.Structure, ctypes.Array, bytes, bytearray)):  # tiling data: goes to GM first
+    ours = isinstance(value, (ctypes.Structure, ctypes.Array, bytes, bytearray))
+    if ours:  # tiling data: goes to GM first
         value = torch.frombuffer(bytearray(bytes(value)), dtype=torch.uint8).npu()
     if not isinstance(value, torch.Tensor):
         raise ArgumentError(messages.text("kernel.not_tensor", **where, got=type(value).__name__))
@@ -228,7 +230,7 @@ def _pointer(k: Kernel, param: source.Param, value, where: dict) -> _Value:
     wanted = _POINTER_TYPES.get(param.ctype)
     if wanted and value.dtype != getattr(torch, wanted):
         raise ArgumentError(messages.text("kernel.dtype", **where, want=wanted, got=str(value.dtype).replace("torch.", "")))
-    return _Value(value.data_ptr().to_bytes(8, "little"), value)
+    return _Value(value.data_ptr().to_bytes(8, "little"), value, ours)
 
 
 # ---- the twin
@@ -243,6 +245,7 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
             home = device.block(pointer)
             ranges.append((i, pointer, tensor.numel() * tensor.element_size(), home is None or home[2]))
     record = run_on_twin(k, blocks, [v.data for v in values], ranges)
+    record.again.tiling = [v.tensor for v in values if v.ours]
     device.launch(k.signature.name, record.time_us, float(sum(r[2] for r in ranges)))
     record.wall_s = time.perf_counter() - began
     return record
@@ -258,7 +261,7 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
                              schedule=k.schedule, tiling_key=k.tiling_key)
     answer, timeline = runner.runner_for(k.chip, device.arena()).launch(request)
     record = _record(k, blocks, answer, timeline)
-    record.again = Again(k.chip, request, [v.tensor for v in values if v.tensor is not None and v.tensor.numel() * v.tensor.element_size() <= _TILING_BYTES])
+    record.again = Again(k.chip, request)
     for f in record.findings:  # an argument is known to the reader by its name
         index = f.numbers.get("argument", -1)
         f.numbers["tensor"] = k.signature.params[index].name if 0 <= index < len(k.signature.params) else "?"
@@ -267,15 +270,12 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
     return record
 
 
-_TILING_BYTES = 65536  # a tensor no larger may be what a kernel's control flow reads
-
-
 @dataclass
 class Again:
-    """A launch that can be timed again, its effects left out. Small tensors stay alive for it, large ones do not."""
+    """A launch that can be timed again, its effects left out. Tiling data stays alive for it, the caller's tensors do not."""
     chip: str
     request: runner.Request
-    small: list
+    tiling: list = field(default_factory=list)
 
     def what_if(self, changes: list[tuple[str, float]]) -> tuple[dict, list]:
         """(answer, [[change, amount, us or below 0], ...]): the launch, and what it would take with each change alone."""
