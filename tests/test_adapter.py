@@ -66,6 +66,12 @@ def test_the_operator_checks_its_arguments(silu, make, said):
         torch.ops.lab.silu(make())
 
 
+def test_how_it_is_launched():
+    ops = labkit.register("kernels/silu/silu_torch.asc", schedule="worst", timeout=5)
+    assert {k.schedule for k in ops.kernels.values()} == {"worst"}
+    assert torch.ops.lab.silu(torch.zeros(4, device="npu")).tolist() == [0] * 4
+
+
 # ---- all in one file, and every way to launch
 
 @pytest.mark.parametrize("op", ["scale", "queued", "command", "unguarded", "aside"])

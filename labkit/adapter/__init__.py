@@ -61,12 +61,13 @@ class Operators:
         return "\n".join(lines) or messages.text("adapter.nothing", file=self.name)
 
 
-def register(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None) -> Operators:
+def register(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None,
+             timeout: float = 10.0, checks: bool = True, schedule: str = "program") -> Operators:
     """Builds an operator's C++ source, or `text`, loads it and registers what it says. Cached by content.
 
     A path that does not exist from here is taken from the checkout. What an earlier call registered under the same file
-    name, or under the same operator's name, is replaced. Raises FileNotFoundError, labkit.CompileError,
-    RegistrationError.
+    name, or under the same operator's name, is replaced. timeout, checks, schedule: of its launches on the twin, as
+    labkit.kernel has them. Raises FileNotFoundError, labkit.CompileError, RegistrationError.
     """
     if (path is None) == (text is None):
         raise TypeError("give a path or text=, one of the two")
@@ -80,7 +81,8 @@ def register(path: str | os.PathLike | None = None, *, text: str | None = None, 
     defined = errors.check_schemas(text, name)
     if target == "npu":
         return _on_npu(text, filename, name, defined)
-    kernels = _kernels(text, filename)  # first: a mistake in a kernel shows in a second
+    how = dict(timeout=timeout, checks=checks, schedule=schedule, chip=device.chip())
+    kernels = _kernels(text, filename, how)  # first: a mistake in a kernel shows in a second
     built = build.for_twin(text, filename, lambda _: print(messages.text("adapter.building", file=name), file=sys.stderr, flush=True))
     made = Operators(name, filename, built, kernels=kernels)
     _replace(filename, defined)
@@ -88,7 +90,7 @@ def register(path: str | os.PathLike | None = None, *, text: str | None = None, 
     return made
 
 
-def _kernels(text: str, filename: str) -> dict[str, Kernel]:
+def _kernels(text: str, filename: str, how: dict) -> dict[str, Kernel]:
     """name as launched -> Kernel, built. Raises RegistrationError for one that is not there."""
     parts = [(part, parse(part.text, part.filename)) for part in views.kernels_of(text, filename)]
     found = {}
@@ -98,7 +100,7 @@ def _kernels(text: str, filename: str) -> dict[str, Kernel]:
         if part is None:
             known = ", ".join(k.qualified for _, kernels in parts for k in kernels) or "-"
             raise RegistrationError(messages.text("adapter.no_kernel", kernel=launched, file=filename, known=known))
-        found[launched] = Kernel(part.text, part.filename, entry=launched.removeprefix("::"))
+        found[launched] = Kernel(part.text, part.filename, entry=launched.removeprefix("::"), **how)
     return found
 
 

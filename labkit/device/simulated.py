@@ -100,7 +100,10 @@ def _stand_in(npu: types.ModuleType) -> None:
     module.__spec__ = importlib.machinery.ModuleSpec("torch_npu", loader=None, is_package=True)
 
     def missing(name: str):
-        raise AttributeError(messages.text("device.torch_npu_missing", name=name))
+        from . import fused
+        if name in fused.NAMES:
+            return fused.function(name)
+        raise AttributeError(messages.text("device.torch_npu_missing", name=name, names=", ".join(("npu", *fused.NAMES))))
 
     module.__getattr__ = missing
     sys.modules.update({"torch_npu": module, "torch_npu.npu": npu, "torch.npu": npu, "torch_npu.npu.amp": npu.amp, "torch.npu.amp": npu.amp})
