@@ -6,20 +6,10 @@ import threading
 
 import pytest
 
-os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
-torch = pytest.importorskip("torch")
+from device_lab import device, inside, simulated, torch
+from torch.nn import functional as F
 
-from torch.nn import functional as F  # noqa: E402
-
-import labkit.device as device  # noqa: E402
-
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
-
-
-def inside(t: torch.Tensor) -> bool:
-    """Whether the tensor's memory lies in the arena."""
-    _, base, size = device.arena()
-    return base <= t.data_ptr() < base + size
+pytestmark = simulated
 
 
 def _results():

@@ -128,17 +128,20 @@ def test_simple_softmax(tile, form):
     agree(tile.run(1, int(form)).result(), torch.exp(x - top) / total)
 
 
+def updated(x, total_before, top_before):
+    """softmax() of rows of which some columns came before, and what those are to be scaled by."""
+    top = torch.maximum(softmax(x)[2], top_before)
+    e, back = torch.exp(x - top), torch.exp(top_before - top)
+    return e, back * total_before + e.sum(1, keepdim=True), top, back
+
+
 @some
 @given(tiles(fractal=False), st.booleans(), st.booleans())
 def test_flash(tile, update, form):
     x, total_before, top_before = tile.matrix(0), tile.stat(2, 1, 9), tile.stat(3, -4, 9)
     tile.run(3 if update else 2, int(form))
-    e, total, top = softmax(x)
+    e, total, top, back = updated(x, total_before, top_before) if update else (*softmax(x), None)
     if update:
-        top = torch.maximum(top, top_before)
-        e = torch.exp(x - top)
-        back = torch.exp(top_before - top)
-        total = back * total_before + e.sum(1, keepdim=True)
         agree(tile.stats(3, tile.t), back * total_before / total)
     agree(tile.result(), e / total)
     agree(tile.stats(1, tile.s), total)
@@ -150,12 +153,8 @@ def test_flash(tile, update, form):
 def test_flash_v2(tile, update, form):
     x, total_before, top_before = tile.matrix(0), tile.stat(2, 1, 9), tile.stat(3, -4, 9)
     tile.run(5 if update else 4, int(form))
-    e, total, top = softmax(x)
+    e, total, top, back = updated(x, total_before, top_before) if update else (*softmax(x), None)
     if update:
-        top = torch.maximum(top, top_before)
-        e = torch.exp(x - top)
-        back = torch.exp(top_before - top)
-        total = back * total_before + e.sum(1, keepdim=True)
         agree(tile.stats(3, tile.t), back)
     agree(tile.result(), e)
     agree(tile.stats(1, tile.s), total)

@@ -1,5 +1,6 @@
 #include "chip.h"
 
+#include <fstream>
 #include <stdexcept>
 
 namespace twin {
@@ -26,6 +27,15 @@ double Chip::get(const char* key) const {
     auto it = values_.find(key);
     if (it == values_.end()) throw std::runtime_error(std::string("the chip table has no ") + key);
     return it->second;
+}
+
+void Chip::load(const char* file) {
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) {
+        size_t eq = line.find('=');
+        if (eq != std::string::npos) set(line.substr(0, eq), std::stod(line.substr(eq + 1)));
+    }
+    ready();
 }
 
 void Chip::ready() {

@@ -12,6 +12,7 @@ namespace twin {
 class Chip {
 public:
     void set(const std::string& key, double value) { values_[key] = value; }
+    void load(const char* file);  // all of them, and ready
     void ready();  // resolves the tables below; throws std::runtime_error naming a missing key
     double get(const char* key) const;
 

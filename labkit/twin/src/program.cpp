@@ -40,16 +40,6 @@ const char* setting(const char* name) {
     return v && *v ? v : nullptr;
 }
 
-void read_chip(const char* path) {
-    std::ifstream in(path);
-    std::string line;
-    while (std::getline(in, line)) {
-        size_t eq = line.find('=');
-        if (eq != std::string::npos) chip.set(line.substr(0, eq), std::stod(line.substr(eq + 1)));
-    }
-    chip.ready();
-}
-
 std::string allocation_json(const Allocation& a) {
     return "{\"number\":" + std::to_string(a.number) + ",\"bytes\":" + std::to_string(a.hi - a.lo) + ",\"file\":" + json_string(a.here.file ? a.here.file : "") +
            ",\"line\":" + std::to_string(a.here.line) + "}";
@@ -117,7 +107,7 @@ void program_begin() {
     if (const char* v = setting("LABKIT_TWIN_CHECKS")) g_program.checks = *v != '0';
     if (const char* v = setting("LABKIT_TWIN_SCHEDULE")) g_program.schedule = !std::strcmp(v, "worst") ? Schedule::Worst : Schedule::Program;
     try {
-        read_chip(table);
+        chip.load(table);
         device_memory.start(uint64_t(chip.get("memory.hbm")));
     } catch (const std::exception& e) {
         std::fprintf(stderr, "twin: %s\n", e.what());

@@ -1,12 +1,9 @@
 // What ends a program before its time: a crash in a kernel or in the host's code, exit() inside a kernel, a time-out.
 // The thread that faulted tells where it is; a thread of our own writes the report and ends the process.
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "fault.h"
 #include "host.h"
 #include "report.h"
 
@@ -34,56 +32,24 @@ sem_t g_event;
 pthread_t g_main;
 void* g_twin = nullptr;  // this library
 
-thread_local sigjmp_buf t_walk;
-thread_local volatile bool t_walking = false;  // over a stack that may be destroyed
-
 // Code that the learner wrote, or that their code pulled in: neither the twin nor a system library.
 bool own_code(void* pc) {
     Dl_info info{};
     return pc && dladdr(pc, &info) && info.dli_fbase != g_twin && info.dli_fname && !std::strstr(info.dli_fname, ".so.") && !std::strstr(info.dli_fname, "linux-vdso");
 }
 
-uint64_t own_place(uint64_t pc, const uint64_t* link) {
-    if (own_code((void*)pc)) return pc;
-    t_walking = true;
-    if (sigsetjmp(t_walk, 1) == 0) {
-        Dl_info info{};
-        if (link && !dladdr((void*)pc, &info) && own_code((void*)*link)) {
-            t_walking = false;
-            return *link - 1;
-        }
-        void* frames[64];
-        int n = backtrace(frames, 64);
-        for (int i = 0; i < n; i++)
-            if (own_code(frames[i])) {
-                pc = uint64_t(frames[i]) - 1;
-                break;
-            }
-    }
-    t_walking = false;
-    return pc;
-}
-
 [[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc, const uint64_t* link) {
     static volatile sig_atomic_t taken = 0;
     if (__sync_lock_test_and_set(&taken, 1) == 0) {
-        g_fault = {signal, address, own_place(pc, link), core};
+        g_fault = {signal, address, own_place(pc, link, own_code), core};
         sem_post(&g_event);
     }
     for (;;) pause();
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
-    if (t_walking) siglongjmp(t_walk, 1);
-    auto* u = static_cast<ucontext_t*>(context);
-#if defined(__x86_64__)
-    uint64_t pc = uint64_t(u->uc_mcontext.gregs[REG_RIP]);
-    auto* link = (const uint64_t*)u->uc_mcontext.gregs[REG_RSP];
-#elif defined(__aarch64__)
-    uint64_t pc = u->uc_mcontext.pc;
-    auto* link = (const uint64_t*)&u->uc_mcontext.regs[30];
-#endif
-    faulted(signal, signal == SIGSEGV || signal == SIGBUS ? uint64_t(info->si_addr) : 0, pc, link);
+    Stopped s = stopped_at(signal, info, context);
+    faulted(signal, s.address, s.pc, s.link);
 }
 
 void on_time_up(int) {
@@ -150,8 +116,7 @@ void watch_faults() {
     g_twin = info.dli_fbase;
     g_main = pthread_self();
     sem_init(&g_event, 0, 0);
-    void* warm[2];
-    backtrace(warm, 2);  // the first call loads the unwinder, which a signal handler must not
+    warm_walk();
     spare_stack();
     when_leaving([](void* caller) { faulted(kLeft, 0, uint64_t(caller) - 1, nullptr); });
     struct sigaction a {};

@@ -6,26 +6,23 @@
 // length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). A kernel that crashes or runs out
 // of time still gets its answer; the process then ends and the parent starts another.
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
 
+#include "fault.h"
 #include "report.h"
 
 using namespace twin;
@@ -52,52 +49,18 @@ bool in_kernel(void* pc) {
     return dladdr(pc, &info) && info.dli_fname && (!std::strcmp(info.dli_fname, g_kernels[0]) || !std::strcmp(info.dli_fname, g_kernels[1]));
 }
 
-thread_local sigjmp_buf t_walk;
-thread_local volatile bool t_walking = false;  // over a stack that the kernel may have destroyed
-
-// The kernel's own code: where it is, or where it called whatever failed further in.
-// link: where a call that jumped to no code left its way back; null: not known.
-uint64_t kernel_place(uint64_t pc, const uint64_t* link) {
-    if (in_kernel((void*)pc)) return pc;
-    t_walking = true;
-    if (sigsetjmp(t_walk, 1) == 0) {
-        Dl_info info{};
-        if (link && !dladdr((void*)pc, &info) && in_kernel((void*)*link)) {
-            t_walking = false;
-            return *link - 1;
-        }
-        void* frames[48];
-        int n = backtrace(frames, 48);
-        for (int i = 0; i < n; i++)
-            if (in_kernel(frames[i])) {
-                pc = uint64_t(frames[i]) - 1;
-                break;
-            }
-    }
-    t_walking = false;
-    return pc;
-}
-
 [[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc, const uint64_t* link = nullptr) {
     static volatile sig_atomic_t taken = 0;
     if (__sync_lock_test_and_set(&taken, 1) == 0) {
-        g_fault = {signal, address, kernel_place(pc, link), core};
+        g_fault = {signal, address, own_place(pc, link, in_kernel), core};
         sem_post(&g_event);
     }
     for (;;) pause();  // the process ends as soon as the main thread has answered
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
-    if (t_walking) siglongjmp(t_walk, 1);
-    auto* u = static_cast<ucontext_t*>(context);
-#if defined(__x86_64__)
-    uint64_t pc = uint64_t(u->uc_mcontext.gregs[REG_RIP]);
-    auto* link = (const uint64_t*)u->uc_mcontext.gregs[REG_RSP];
-#elif defined(__aarch64__)
-    uint64_t pc = u->uc_mcontext.pc;
-    auto* link = (const uint64_t*)&u->uc_mcontext.regs[30];
-#endif
-    faulted(signal, signal == SIGSEGV || signal == SIGBUS ? uint64_t(info->si_addr) : 0, pc, link);
+    Stopped s = stopped_at(signal, info, context);
+    faulted(signal, s.address, s.pc, s.link);
 }
 
 void catch_faults() {
@@ -328,16 +291,6 @@ void serve(const Request& q) {
     _exit(3);
 }
 
-void read_chip(const char* path) {
-    std::ifstream in(path);
-    std::string line;
-    while (std::getline(in, line)) {
-        size_t eq = line.find('=');
-        if (eq != std::string::npos) chip.set(line.substr(0, eq), std::stod(line.substr(eq + 1)));
-    }
-    chip.ready();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -348,7 +301,7 @@ int main(int argc, char** argv) {
     g_control = std::stoi(argv[1]);
     int arena = std::stoi(argv[2]);
     uint64_t base = std::stoull(argv[3]), bytes = std::stoull(argv[4]), limit = std::stoull(argv[6]);
-    read_chip(argv[5]);
+    chip.load(argv[5]);
     if (arena >= 0) {
         void* p = mmap((void*)base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, arena, 0);
         if (p != (void*)base) {
@@ -370,8 +323,7 @@ int main(int argc, char** argv) {
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
     mallopt(M_ARENA_MAX, 2);
     sem_init(&g_event, 0, 0);
-    void* warm[2];
-    backtrace(warm, 2);  // the first call loads the unwinder, which a signal handler must not
+    warm_walk();
     catch_faults();
     Request q;
     while (read_request(q)) serve(q);

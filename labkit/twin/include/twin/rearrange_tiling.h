@@ -1,12 +1,9 @@
 // The host's sizes and tilings for sorting, transposing, padding, broadcasting and filtering. Each tiling function has a
 // form for the host's class (optiling) and one for the plain struct.
 #pragma once
-#include "adv_api/utils/types.h"
-#include "kernel_tiling/kernel_tiling.h"
-#include "tiling/platform/platform_ascendc.h"
-#include "twin/trans_data_types.h"
-#include "twin/host_tilings.h"
+#include "twin/adv_tiling.h"
 #include "twin/topk_types.h"
+#include "twin/trans_data_types.h"
 
 namespace AscendC {
 
@@ -49,46 +46,26 @@ void GetBroadCastMaxMinTmpSize(const HostPlatform&, const TensorShape& srcShape,
 void GetArithProgressionMaxMinTmpSize(uint32_t& maxValue, uint32_t& minValue);
 void GetArangeMaxMinTmpSize(uint32_t& maxValue, uint32_t& minValue);
 
-// The host's class over a plain struct's memory has the same bytes.
-namespace detail {
-template <typename Plain, typename Host> void give(Plain& from, Host& to) { to = Host(static_cast<void*>(&from)); }
-}  // namespace detail
-bool TopKTilingFunc(const HostPlatform& platform, const int32_t inner, const int32_t outter, const int32_t k, const uint32_t dataTypeSize, const bool isInitIndex, enum TopKMode mode, const bool isLargest, tiling::TopkTiling& tiling);
-inline bool TopKTilingFunc(const HostPlatform& platform, const int32_t inner, const int32_t outter, const int32_t k, const uint32_t dataTypeSize, const bool isInitIndex, enum TopKMode mode, const bool isLargest, optiling::TopkTiling& tiling) {
-    tiling::TopkTiling plain;
-    bool done = TopKTilingFunc(platform, inner, outter, k, dataTypeSize, isInitIndex, mode, isLargest, plain);
-    detail::give(plain, tiling);
-    return done;
-}
-void GetTransposeTilingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize, const uint32_t transposeTypeIn, tiling::ConfusionTransposeTiling& tiling);
-inline void GetTransposeTilingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize, const uint32_t transposeTypeIn, optiling::ConfusionTransposeTiling& tiling) {
-    tiling::ConfusionTransposeTiling plain;
-    GetTransposeTilingInfo(srcShape, stackBufferSize, typeSize, transposeTypeIn, plain);
-    detail::give(plain, tiling);
-}
-void GetConfusionTransposeTilingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize, const uint32_t transposeTypeIn, tiling::ConfusionTransposeTiling& tiling);
-inline void GetConfusionTransposeTilingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize, const uint32_t transposeTypeIn, optiling::ConfusionTransposeTiling& tiling) {
-    tiling::ConfusionTransposeTiling plain;
-    GetConfusionTransposeTilingInfo(srcShape, stackBufferSize, typeSize, transposeTypeIn, plain);
-    detail::give(plain, tiling);
-}
-void GetConfusionTransposeOnlyTilingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize, tiling::ConfusionTransposeTiling& tiling);
-inline void GetConfusionTransposeOnlyTilingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize, optiling::ConfusionTransposeTiling& tiling) {
-    tiling::ConfusionTransposeTiling plain;
-    GetConfusionTransposeOnlyTilingInfo(srcShape, stackBufferSize, typeSize, plain);
-    detail::give(plain, tiling);
-}
-void PadTilingFunc(const TensorShape& srcShape, const TensorShape& oriSrcShape, const uint32_t stackBufferSize, const uint32_t typeSize, tiling::PadTiling& tiling);
-inline void PadTilingFunc(const TensorShape& srcShape, const TensorShape& oriSrcShape, const uint32_t stackBufferSize, const uint32_t typeSize, optiling::PadTiling& tiling) {
-    tiling::PadTiling plain;
-    PadTilingFunc(srcShape, oriSrcShape, stackBufferSize, typeSize, plain);
-    detail::give(plain, tiling);
-}
-void UnPadTilingFunc(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize, tiling::UnPadTiling& tiling);
-inline void UnPadTilingFunc(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize, optiling::UnPadTiling& tiling) {
-    tiling::UnPadTiling plain;
-    UnPadTilingFunc(srcShape, stackBufferSize, typeSize, plain);
-    detail::give(plain, tiling);
-}
+// ---- tilings
+TWIN_HOST_TILING_FORMS(bool, TopKTilingFunc, TopkTiling,
+                       TWIN_HOST_LIST(const HostPlatform& platform, const int32_t inner, const int32_t outter, const int32_t k, const uint32_t dataTypeSize, const bool isInitIndex,
+                                      enum TopKMode mode, const bool isLargest),
+                       TWIN_HOST_LIST(platform, inner, outter, k, dataTypeSize, isInitIndex, mode, isLargest))
+#define TWIN_TRANSPOSE_TILING(name)                                                                                               \
+    TWIN_HOST_TILING_FORMS(void, name, ConfusionTransposeTiling,                                                                  \
+                           TWIN_HOST_LIST(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize, const uint32_t transposeTypeIn), \
+                           TWIN_HOST_LIST(srcShape, stackBufferSize, typeSize, transposeTypeIn))
+TWIN_TRANSPOSE_TILING(GetTransposeTilingInfo)
+TWIN_TRANSPOSE_TILING(GetConfusionTransposeTilingInfo)
+#undef TWIN_TRANSPOSE_TILING
+TWIN_HOST_TILING_FORMS(void, GetConfusionTransposeOnlyTilingInfo, ConfusionTransposeTiling,
+                       TWIN_HOST_LIST(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize),
+                       TWIN_HOST_LIST(srcShape, stackBufferSize, typeSize))
+TWIN_HOST_TILING_FORMS(void, PadTilingFunc, PadTiling,
+                       TWIN_HOST_LIST(const TensorShape& srcShape, const TensorShape& oriSrcShape, const uint32_t stackBufferSize, const uint32_t typeSize),
+                       TWIN_HOST_LIST(srcShape, oriSrcShape, stackBufferSize, typeSize))
+TWIN_HOST_TILING_FORMS(void, UnPadTilingFunc, UnPadTiling,
+                       TWIN_HOST_LIST(const TensorShape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize),
+                       TWIN_HOST_LIST(srcShape, stackBufferSize, typeSize))
 
 }  // namespace AscendC
