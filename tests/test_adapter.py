@@ -104,6 +104,15 @@ def test_a_cached_raw_stream_is_found(every):
         torch.ops.every.cached(torch.ops.every.queued(x, 1.0), 2.0)  # a queued launch waits there too
     torch.ops.every.cached(torch.ops.every.scale(x, 1.0), 2.0)       # one past the queue does not
     assert every.record.ok
+    def by_event(t):
+        event = torch.npu.Event()
+        event.record()
+        event.synchronize()
+
+    for waits in (by_event, lambda t: t.sum().item(), lambda t: t.cpu(), lambda t: t.nonzero(), lambda t: torch.npu.current_stream().synchronize()):
+        waits(x.add(1))                                              # the host waited: nothing is left in the queue
+        torch.ops.every.cached(x, 2.0)
+        assert every.record.ok
     torch.npu.current_stream().npu_stream                            # asking for the handle empties the queue
     for lang, word in (("en", "overtake"), ("zh", "抢在")):
         assert word in "\n".join(finding.lines(lang))
@@ -180,6 +189,11 @@ def test_errors_of_registration(wrong, said, monkeypatch):
 def test_a_schema_that_is_none():
     with pytest.raises(labkit.RegistrationError, match=r"again.asc:9: PyTorch cannot read the schema \"plus\(Tensor x\) -> Tensr\""):
         labkit.register(text=one().replace("-> Tensor", "-> Tensr", 1), filename="again.asc")
+
+
+def test_pybind_is_refused():
+    with pytest.raises(labkit.RegistrationError, match=r"again.asc:\d+: a function bound by pybind11 is no operator.*m\) { m.def"):
+        labkit.register(text=one() + 'PYBIND11_MODULE(again, m) { m.def("plus", &plus); }\n', filename="again.asc")
 
 
 def test_errors_of_compilation():

@@ -114,4 +114,4 @@ def test_two_processes(backend):
             for other in runs:
                 other.kill()
             raise
-        assert out == f"done {rank}\n", err[-2000:]
+        assert out.endswith(f"done {rank}\n"), err[-2000:]  # gloo may have its say before

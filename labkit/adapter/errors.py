@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 
 from labkit import messages
-from labkit.cxxscan import Lines
+from labkit.cxxscan import Lines, Outline, mask
 
 _NAMESPACE = re.compile(r"\bTORCH_LIBRARY(?:_FRAGMENT)?\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 _KINDS = (  # pattern on PyTorch's own text -> message
@@ -40,9 +40,11 @@ def _short(text: str) -> str:
 
 
 def check_schemas(text: str, name: str) -> list[str]:
-    """Names of the operators that the text defines. Raises RegistrationError for a schema that PyTorch cannot read."""
+    """Names of the operators that the text defines. Raises RegistrationError: a schema that PyTorch cannot read, pybind11."""
     import torch
     lines, found = Lines(text), []
+    if m := re.search(r"\bPYBIND11_MODULE\b", mask(text)):
+        raise RegistrationError(messages.text("adapter.pybind", file=name, line=lines.line(m.start())))
     for start, m, ns in _definitions(text):
         schema = "".join(part for part in re.findall(r'"((?:\\.|[^"\\])*)"', m[1]))
         try:
@@ -56,7 +58,6 @@ def check_schemas(text: str, name: str) -> list[str]:
 
 def _definitions(text: str):
     """(offset, match of the strings, namespace) of every `m.def("...")` with a schema in it."""
-    from labkit.cxxscan import Outline
     outline = Outline(text)
     for library in _NAMESPACE.finditer(outline.masked):
         ns = text[library.start(1):library.end(1)]

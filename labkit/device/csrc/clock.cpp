@@ -52,7 +52,7 @@ double Clock::launch(int device, int id, const Work& work, bool queued) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
   Stream& s = stream(device, id);
-  if (queued) ++s.waiting, s.last = work.name;
+  if (queued) ++s.issued, s.last = work.name;
   double* engines = devices_[size_t(device)].engines;
   const bool both = work.engine == Engine::Cores;
   double& first = engines[int(both ? Engine::Vector : work.engine)];
@@ -79,9 +79,11 @@ void Clock::spend(double ns) {
 
 void Clock::spend_api() { spend(rates_.host_api); }
 
-void Clock::wait(double time) {
+void Clock::wait(double time, int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ = std::max(host_, time);
+  Stream& s = stream(device, id);
+  s.drained = s.issued;
 }
 
 double Clock::host() const {
@@ -111,7 +113,7 @@ void Clock::synchronize(int device) {
   host_ += rates_.host_api;
   for (Stream& s : devices_[size_t(device)].streams) {
     host_ = std::max(host_, s.busy);
-    s.waiting = 0;
+    s.drained = s.issued;
   }
 }
 
@@ -119,7 +121,7 @@ void Clock::synchronize(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   Stream& s = stream(device, id);
   host_ = std::max(host_ + rates_.host_api, s.busy);
-  s.waiting = 0;
+  s.drained = s.issued;
 }
 
 bool Clock::idle(int device, int id) {
@@ -131,9 +133,9 @@ bool Clock::idle(int device, int id) {
 void Clock::record(Event& event, int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
-  double& busy = stream(device, id).busy;
-  busy = std::max(busy, host_);  // on an idle stream the event happens when the host gets to it
-  event = {busy, true};
+  Stream& s = stream(device, id);
+  s.busy = std::max(s.busy, host_);  // on an idle stream the event happens when the host gets to it
+  event = {s.busy, true, device, id, s.issued};
 }
 
 void Clock::block(const Event& event, int device, int id) {
@@ -145,7 +147,7 @@ void Clock::block(const Event& event, int device, int id) {
 
 Event Clock::now(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return {stream(device, id).busy, true};
+  return {stream(device, id).busy, true, device, id, 0};
 }
 
 bool Clock::query(const Event& event) {
@@ -157,19 +159,24 @@ bool Clock::query(const Event& event) {
 void Clock::synchronize(const Event& event) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
-  if (event.recorded) host_ = std::max(host_, event.time);
+  if (!event.recorded) return;
+  host_ = std::max(host_, event.time);
+  Stream& s = stream(event.device, event.stream);
+  s.drained = std::max(s.drained, event.issued);
 }
 
 // ---- the host queue
 
 void Clock::drain(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
-  stream(device, id).waiting = 0;
+  Stream& s = stream(device, id);
+  s.drained = s.issued;
 }
 
 uint32_t Clock::waiting(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return stream(device, id).waiting;
+  const Stream& s = stream(device, id);
+  return s.issued - s.drained;
 }
 
 uint32_t Clock::last_queued(int device, int id) {

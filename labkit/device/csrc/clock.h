@@ -50,6 +50,8 @@ struct Record {  // one piece of device work; also read by Python, see library.p
 struct Event {
   double time = 0;
   bool recorded = false;
+  int device = 0, stream = 0;
+  uint32_t issued = 0;  // operators in front of it on the stream
 };
 
 class Clock {
@@ -70,7 +72,7 @@ class Clock {
   uint32_t last_queued(int device, int stream);  // the newest one's name
   void spend(double ns);       // the host is busy
   void spend_api();            // with one call
-  void wait(double time);      // the host blocks until device time `time`
+  void wait(double time, int device, int stream);  // the host blocks until `time`, when work of the stream is done
   double host() const;
   double busy_until(int device) const;
 
@@ -93,7 +95,7 @@ class Clock {
  private:
   struct Stream {
     double busy = 0;  // until
-    uint32_t waiting = 0, last = 0;
+    uint32_t issued = 0, drained = 0, last = 0;  // operators that entered the host's queue, and left it; the newest's name
   };
   struct Device {
     std::vector<Stream> streams = std::vector<Stream>(1);  // 0 is the default stream

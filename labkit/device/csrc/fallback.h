@@ -162,7 +162,7 @@ class CpuCall {
     if (facts_.view) return clock.spend_api();
     cost_.flops = flops_.all + 2.0 * flops_.depth * outputs_;
     const double end = clock.launch(device_, current_stream(device_), cost_.work(facts_));
-    if (facts_.waits) clock.wait(end + clock.rates().copy_latency);
+    if (facts_.waits) clock.wait(end + clock.rates().copy_latency, device_, current_stream(device_));
   }
 
   const c10::OperatorHandle& op_;

@@ -125,7 +125,8 @@ inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking)
   }
   const double end = charge_link(device, to_npu, bytes);
   // Pageable memory goes through a staging buffer: only a pinned tensor lets the host go on at once.
-  if (!(non_blocking && PinnedAllocator::one()->owns(storage_of(to_npu ? from : to)->data()))) clock.wait(end);
+  if (!(non_blocking && PinnedAllocator::one()->owns(storage_of(to_npu ? from : to)->data())))
+    clock.wait(end, device, current_stream(device));
   return to;
 }
 
@@ -138,8 +139,9 @@ inline Tensor copy_from_and_resize(const Tensor& from, const Tensor& to) {
 }
 
 inline at::Scalar item(const Tensor& self) {
-  const double end = charge_link(self.device().index(), false, double(self.element_size()));
-  virtual_clock().wait(end);
+  const int device = self.device().index();
+  const double end = charge_link(device, false, double(self.element_size()));
+  virtual_clock().wait(end, device, current_stream(device));
   return at::native::_local_scalar_dense_cpu(Aliases().to_cpu(self));
 }
 

@@ -129,4 +129,3 @@ extern "C" __attribute__((visibility("default"), used)) inline void labkit_unreg
 #define TORCH_LIBRARY(ns, m) LABKIT_LIBRARY(DEF, ns, std::nullopt, m, C10_UID)
 #define TORCH_LIBRARY_FRAGMENT(ns, m) LABKIT_LIBRARY(FRAGMENT, ns, std::nullopt, m, C10_UID)
 #define TORCH_LIBRARY_IMPL(ns, k, m) LABKIT_LIBRARY(IMPL, ns, std::make_optional(c10::DispatchKey::k), m, C10_UID)
-#define PYBIND11_MODULE(...) static_assert(false, "torch.compile and opcheck do not see functions bound by pybind11: register them with TORCH_LIBRARY_FRAGMENT")
