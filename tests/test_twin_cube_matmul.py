@@ -69,7 +69,7 @@ def multiply(request):
         c = put(np.zeros((m, n), result))
         form = DEFAULTS | p | dict(m=m, n=n, k=depth, type=NAMES.index(name))
         record = k[1](put(stored(name, a.T if form["turnA"] else a)), put(stored(name, b.T if form["turnB"] else b)),
-                      put(start.astype(result)), c, k.struct("Product", **form))
+                      put(start.astype(result)), c, k.struct("Sizes", **form))
         assert record.finished and not record.findings, record.report()
         return c.cpu().numpy()
     return multiply

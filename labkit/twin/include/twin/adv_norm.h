@@ -84,7 +84,6 @@ struct WelfordFinalizePara {
     uint32_t tailCountLength;
     float abRec;
     float rRec;
-    float rRecWithCorrection;
 };
 
 namespace detail {
