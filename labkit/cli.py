@@ -105,6 +105,27 @@ def accuracy(
         report.write(result)
 
 
+@clock.command()
+def fit(
+    without: Annotated[str, typer.Option(help="A source group that the fit must not see.")] = "",
+    rounds: Annotated[int, typer.Option(help="How often each constant is looked at.")] = 2,
+    write: Annotated[bool, typer.Option("--write", help="Put the constants into the chip's table.")] = False,
+    cross: Annotated[bool, typer.Option("--cross", help="Instead: leave out each group in turn and say how well it is predicted.")] = False,
+) -> None:
+    """The constants that the published kernels determine, from data/published_times.csv."""
+    from labkit.clock import fit as fitting
+    if cross:
+        from labkit.clock.accuracy import quantile
+        found = fitting.cross(say=print, rounds=rounds)
+        errors = sorted(e for a in found.values() for e in a.errors())
+        print(f"cases by constants that were fitted without their group: {len(errors)}, median error {quantile(errors, 0.5) * 100:.1f} %, 90th percentile {quantile(errors, 0.9) * 100:.1f} %")
+        return
+    result = fitting.fit(without, rounds, say=print)
+    print(f"error {result.before:.3f} -> {result.after:.3f} in {result.runs} runs")
+    if write:
+        fitting.write(result.constants)
+
+
 # ---- programs, kernels and exercises
 
 @app.command(context_settings={"allow_interspersed_args": False})
