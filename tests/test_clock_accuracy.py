@@ -1,0 +1,158 @@
+"""The clock against published measurements: the bars that the README states, and the parts they rest on.
+
+The whole table takes a minute and more (`labkit clock accuracy`); here stand the cases that are quick, from every source.
+"""
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import labkit  # noqa: E402
+from labkit import chips, paths  # noqa: E402
+from labkit.clock import fit  # noqa: E402
+from labkit.clock.accuracy import MODELS, accuracy, quantile, table  # noqa: E402
+from labkit.clock.cases import KERNELS, Bench, cases, published  # noqa: E402
+
+QUICK = ("add/1", "add/2", "add/3", "add/4", "add/5", "add/6", "banks/", "fractals/", "copy_ub/2", "copy_ub/3", "copy_ub/4", "copy_ub/7", "copy_ub/8",
+         "copy_l1/", "gemm/1536", "gemm/6144", "catlass/4", "catlass/7", "catlass/8", "split_k/1024/1", "split_k/2048/1", "matmul/4", "matmul/6", "matmul_basic/1")
+
+
+@pytest.fixture(scope="module")
+def quick():
+    return accuracy(QUICK)
+
+
+def test_task_times_and_pipes_hold_the_bars(quick):
+    task, pipes = quick.errors(), quick.errors("pipes")
+    assert len(task) >= 30 and quantile(task, 0.5) <= 0.10 and quantile(task, 0.9) <= 0.25
+    assert len(pipes) >= 30 and quantile(pipes, 0.5) <= 0.15
+    assert quantile(quick.errors(fitted=False), 0.5) <= 0.18
+
+
+def test_every_ladder_keeps_its_order(quick):
+    assert len(quick.ladders()) >= 6 and all(quick.ladders().values()), quick.ladders()
+
+
+def test_ahead_of_the_public_models(quick):
+    ours = quantile(quick.errors(), 0.5)
+    for model in MODELS:
+        assert ours < quantile(quick.errors(model=model), 0.5)
+
+
+def test_the_json_has_what_others_read(quick, tmp_path):
+    said = json.loads(quick.json())
+    assert said["median_abs_error"] == quantile(quick.errors(), 0.5) and said["p90_abs_error"] == quantile(quick.errors(), 0.9)
+    assert {r["case"] for r in said["rows"]} == {r.case for r in quick.rows}
+    table(quick, tmp_path / "t.csv")
+    assert len(list(csv.DictReader(open(tmp_path / "t.csv")))) == len(quick.rows)
+
+
+def test_the_committed_table_is_that_of_this_clock(quick):
+    known = {(r["case"], r["metric"]): float(r["modelled_us"]) for r in csv.DictReader(open(paths.data_dir() / "clock_accuracy.csv"))}
+    for r in quick.rows:
+        assert known[r.case, r.metric] == pytest.approx(r.modelled, rel=1e-3), f"{r.case} {r.metric}: run labkit clock accuracy --write"
+
+
+def test_every_measurement_has_a_source_and_a_case():
+    names = {c.name for c in cases()}
+    for row in csv.DictReader(open(paths.data_dir() / "published_times.csv")):
+        assert row["case"] in names and row["source"] and float(row["us"]) > 0
+
+
+def test_a_wrong_constant_is_seen():
+    """What holds the bars is the model: without its shared memory, or without banks, the errors are plain."""
+    for broken, only in (({"gm": {"hbm": 4e12}}, ("copy_ub/3", "add/4")), ({"vector": {"bank_group_conflict": 0}}, ("banks/2", "fractals/1")),
+                         ({"dma": {"to_l1_nz": {"row": 0}}}, ("matmul/6",)), ({"launch": {"mixed": 0}}, ("split_k/1024/1",))):
+        name = chips.variant(f"broken-{sorted(broken)}", {"base": "910B1"} | broken)
+        assert max(accuracy(only, chip=name, models=False).errors()) > 0.18, broken
+
+
+def test_a_fit_finds_a_constant_again():
+    """From measurements that the clock made itself, the fit must come back to the constant that made them."""
+    moved = fit._table("fit-test", {"gm.hbm": 1.5e12 / 1.12})
+    truth = {r.case: r.modelled for r in accuracy(("copy_ub/3",), chip=moved, models=False).rows if r.metric == "task"}
+    again = {r.case: r.modelled for r in accuracy(("copy_ub/3",), models=False).rows if r.metric == "task"}
+    assert truth["copy_ub/3"] > 1.08 * again["copy_ub/3"]
+
+
+def test_writing_constants_keeps_what_stands_beside_them(tmp_path, monkeypatch):
+    home = tmp_path / "chips"
+    home.mkdir()
+    source = paths.twin_dir() / "chips" / "910B1.toml"
+    (home / "910B1.toml").write_text(source.read_text())
+    monkeypatch.setattr(fit.paths, "twin_dir", lambda: tmp_path)
+    fit.write({"gm.hbm": 1.25e12, "dma.to_l1_nz.row": 3.5})
+    before, after = source.read_text().splitlines(), (home / "910B1.toml").read_text().splitlines()
+    changed = [(a, b) for a, b in zip(before, after) if a != b]
+    assert len(before) == len(after) and len(changed) == 2
+    assert all(a.partition("#")[2] == b.partition("#")[2] for a, b in changed)
+    with pytest.raises(ValueError, match="has no gm.nothing"):
+        fit.write({"gm.nothing": 1})
+
+
+def test_the_chips_stand_in_order():
+    """The same kernel on the four chips: less bandwidth takes longer."""
+    times = [Case.launch(Bench(chip)).time_us for chip in ("910B1", "910B2", "910B4") for Case in cases() if Case.name == "copy_ub/3"]
+    assert times == sorted(times) and times[-1] > 1.8 * times[0]
+
+
+def test_published_knows_its_cases():
+    assert set(published()) <= {c.name for c in cases()}
+
+
+# ---- the kernels of the cases are right, not only timed
+
+def whole(*shape, dtype=torch.half, seed=0):
+    return torch.randint(-3, 4, shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+@pytest.mark.parametrize("lies", [0, 1, 2])
+@pytest.mark.parametrize("split", [1, 3])
+def test_tiles_multiply(lies, split):
+    m, n, k = 80, 160, 192
+    a, b, c = whole(m, k), whole(k, n, seed=1), torch.zeros(m, n, dtype=torch.half).npu()
+    laid = {0: b, 1: b.T.contiguous(), 2: b.T.contiguous().view(n, k // 16, 16).permute(1, 0, 2).contiguous()}[lies]
+    kernel = labkit.kernel(KERNELS / "tiles.asc", entry=f"tiles<half, float, half, 32, 64, 64, 32, {lies}>")
+    record = kernel[3](a.npu(), laid.npu(), c, kernel.struct("Tiles", m=m, n=n, k=k, singleM=64, singleN=128, splitK=split))
+    assert not record.findings and torch.equal(c.cpu().float(), a.float() @ b.float())
+
+
+def test_dequant_scales():
+    m, n, k = 256, 512, 1024
+    a, b = whole(m, k, dtype=torch.int8), whole(n, k, dtype=torch.int8, seed=1)
+    columns, rows = torch.rand(n, generator=torch.Generator().manual_seed(2)), torch.rand(m, generator=torch.Generator().manual_seed(3))
+    c, sums = torch.zeros(m, n, dtype=torch.half).npu(), torch.zeros(m, n, dtype=torch.int32).npu()
+    kernel = labkit.kernel(KERNELS / "dequant.asc")
+    record = kernel[4](a.npu(), b.npu(), sums, columns.npu(), rows.npu(), c, kernel.struct("Sizes", m=m, n=n, k=k, splitK=4))
+    assert not record.findings and torch.equal(c.cpu(), ((a.float() @ b.float().T) * columns * rows[:, None]).half())
+
+
+@pytest.mark.parametrize("column", [16, 17])
+def test_fractals_turn(column):
+    x, z = whole(40, 512), torch.zeros(40 * 512, dtype=torch.half).npu()
+    kernel = labkit.kernel(KERNELS / "fractals.asc")
+    record = kernel[4](x.npu(), z, kernel.struct("Turn", m=40, n=512, tileM=16, tileN=128, column=column, rowParts=2, colParts=2))
+    assert not record.findings and torch.equal(z.cpu(), x.view(40, 32, 16).permute(1, 0, 2).reshape(-1))
+
+
+@pytest.mark.parametrize("config", ["norm", "mdl"])
+def test_products_multiply(config):
+    m, n, k = 256, 200, 128
+    a, b, c = whole(m, k), whole(n, k, seed=1), torch.zeros(m, n, dtype=torch.half).npu()
+    kernel = labkit.kernel(KERNELS / "products.asc", entry=f"product_{config}")
+    record = kernel[4](a.npu(), b.npu(), c, torch.zeros(1 << 20, dtype=torch.uint8).npu(),
+                       kernel.struct("Share", coresM=2, halves=1, m=m, n=n, k=k, singleM=128, singleN=112, baseM=64, baseN=64, baseK=32, depthA=4, depthB=4, stepKa=2, stepKb=2))
+    assert not record.findings and torch.equal(c.cpu().float(), a.float() @ b.float().T)
+
+
+def test_timing_only_gives_the_same_time():
+    x, z = whole(40, 512), torch.zeros(40 * 512, dtype=torch.half).npu()
+    times = []
+    for alone in (False, True):
+        kernel = labkit.kernel(KERNELS / "fractals.asc", timing_only=alone)
+        times.append(kernel[4](x.npu(), z, kernel.struct("Turn", m=40, n=512, tileM=16, tileN=128, column=17, rowParts=2, colParts=2)).time_us)
+    assert times[0] == times[1]
