@@ -290,7 +290,7 @@ def _record(k: Kernel, blocks: int, answer: dict, timeline) -> LaunchRecord:
                           chip=k.chip, output=answer.get("output", ""), timeline=timeline,
                           timeline_total=answer.get("instructions", 0), op_names=op_names(), core_us=answer.get("core_us", 0.0),
                           busy=dict(zip(PIPES, answer.get("busy", [0.0] * len(PIPES)))), ub_used=answer.get("ub_used", 0),
-                          cores=[dict(zip(CORE_FIELDS, c)) for c in answer.get("cores", [])],
+                          extrapolated=answer.get("extrapolated", False), cores=[dict(zip(CORE_FIELDS, c)) for c in answer.get("cores", [])],
                           ub_size=int(chips.load(k.chip)["memory"]["ub"]), finished=answer["finished"])
     for addr, size, pos, kind, group, index in answer.get("buffers", []):
         record.buffers.append(dict(name=POSITIONS[pos], pos=POSITIONS[pos], addr=addr, bytes=size, kind=_KINDS[kind], group=group, index=index))

@@ -67,7 +67,8 @@ class LaunchRecord:
 
     timeline: records (block, core, pipe, op, line, bytes, start, end); core 0 and 1 are a block's AIVs, 2 its AIC. It may
     be cut, timeline_total counts all instructions. busy: each pipe's busy time, the mean over the cores that have it. cores:
-    for each core its times in us and its sums, by the names of CORE_FIELDS. buffers: how the kernel laid out UB. wall_s: host seconds spent.
+    for each core its times in us and its sums, by the names of CORE_FIELDS. extrapolated: a core ran
+    so many instructions that only the first ones were timed, and the rest taken in proportion. buffers: how the kernel laid out UB. wall_s: host seconds spent.
     """
     target: str
     kernel: str
@@ -83,6 +84,7 @@ class LaunchRecord:
     pipe_names: list[str] = field(default_factory=lambda: list(PIPES))
     busy: dict[str, float] = field(default_factory=dict)
     core_us: float = 0.0
+    extrapolated: bool = False
     cores: list[dict] = field(default_factory=list)
     ub_used: int = 0
     ub_size: int = 0

@@ -278,3 +278,11 @@ def test_the_results_do_not_depend_on_the_threads(monkeypatch):
         assert k[13](x, z, 20000).ok
         got.append(z.cpu().numpy())
     assert np.array_equal(*got)
+
+
+def test_more_instructions_than_a_tape_holds_are_taken_in_proportion():
+    kernel = labkit.kernel(HERE.parent / "labkit" / "bench" / "kernels" / "instructions.asc", timeout=60)
+    x = tensor("float 8")
+    some, many = kernel[1](x, 1_000_000), kernel[1](x, 20_000_000)
+    assert not some.extrapolated and many.extrapolated
+    assert many.core_us == pytest.approx(20 * some.core_us, rel=0.03)

@@ -27,7 +27,7 @@ def _threads(n: int):
 
 def rows() -> list[Row]:
     """Seconds an instruction against 100 ns; 48 blocks on one host core against two; compile times against their bars."""
-    return [_instruction(), _two_cores(), *_compilations()]
+    return [_instruction(), *_event_pass(), _two_cores(), *_compilations()]
 
 
 def _instruction() -> Row:
@@ -38,6 +38,17 @@ def _instruction() -> Row:
     full, empty = alternately(lambda: kernel[1](x, _INSTRUCTIONS), lambda: kernel[1](x, 1))
     each = (full - empty) / _INSTRUCTIONS
     return Row("an instruction of 8 floats / 100 ns", each, 100e-9, each / 100e-9, "<= 1.0")
+
+
+def _event_pass() -> list[Row]:
+    """Ten million instructions on 48 cores, launch and event pass together; and how the time grows from a quarter of that."""
+    import torch
+
+    import labkit
+    kernel, x = labkit.kernel(_KERNELS / "instructions.asc", timing_only=True, timeout=60), torch.zeros(8).npu()
+    took = [min(seconds(lambda: kernel[48](x, n // 48)) for _ in range(2)) for n in (2_500_000, 5_000_000, 10_000_000)]
+    return [Row("10 million instructions timed / 6 s", took[2], 6.0, took[2] / 6.0, "<= 1.0"),
+            Row("the same / four times a quarter of it", took[2], 4 * took[0], took[2] / (4 * took[0]), "<= 1.2")]
 
 
 def _two_cores() -> Row:

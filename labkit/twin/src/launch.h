@@ -39,6 +39,7 @@ struct LaunchResult {
     std::vector<CoreResult> cores;  // block by block: the AIVs, then the AIC
     std::vector<Finding> across;    // findings that belong to no single core
     double seconds = 0;             // modelled
+    bool extrapolated = false;      // a core did more than its tape holds: the time of what it holds, in proportion
     bool finished = true;
     std::vector<std::vector<Moment>> joints;  // of the tapes
     std::vector<WhatIf> what_ifs;

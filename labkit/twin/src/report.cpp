@@ -67,7 +67,7 @@ std::string figures_json(const LaunchResult& r, bool finished) {
         pipes.push_back(json_number(busy / std::max(1, cores) / chip.hz * 1e6));
     }
     return "\"finished\":" + std::string(finished ? "true" : "false") + ",\"us\":" + json_number(r.seconds * 1e6) + ",\"core_us\":" + json_number(cycles / chip.hz * 1e6) +
-           ",\"instructions\":" + std::to_string(instructions) + ",\"ub_used\":" + std::to_string(ub) + ",\"ub_top\":" + std::to_string(top) + ",\"busy\":" + json_list(pipes) + ",\"cores\":" + json_list(cores) + ",\"findings\":" + json_list(findings);
+           ",\"extrapolated\":" + (r.extrapolated ? "true" : "false") + ",\"instructions\":" + std::to_string(instructions) + ",\"ub_used\":" + std::to_string(ub) + ",\"ub_top\":" + std::to_string(top) + ",\"busy\":" + json_list(pipes) + ",\"cores\":" + json_list(cores) + ",\"findings\":" + json_list(findings);
 }
 
 std::string launch_json(const Launch& l, Here here, double begun, const LaunchResult& r) {

@@ -50,11 +50,12 @@ struct Move {
 class Tape {
 public:
     void clear(uint32_t block, uint8_t core) {
-        block_ = block, core_ = core, before_ = 0, marks_ = 0;
+        block_ = block, core_ = core, before_ = 0, marks_ = 0, lost = 0;
         notes.clear();
         moves.clear();
     }
-    size_t limit = ~size_t{0};  // of notes; what comes then is not noted, and the time is an extrapolation
+    size_t limit = ~size_t{0};  // of notes; those that come then are only counted, and the time is an extrapolation
+    size_t lost = 0;
     bool full() const { return notes.size() >= limit; }
     void spend(double cycles) { before_ += float(cycles); }
     void work(Pipe p, Op op, int line, double cycles, uint64_t bytes, double startup = 0) {
@@ -91,7 +92,7 @@ public:
 private:
     Note& note(Act s, Pipe p, Op op, int line, double cycles, uint64_t bytes, uint64_t ref) {
         static thread_local Note beyond;
-        if (full()) return beyond;
+        if (full()) return lost++, beyond;
         notes.push_back({s, uint8_t(p), uint16_t(op), line, before_, float(cycles), uint32_t(bytes), 0, ref});
         before_ = 0;
         return notes.back();

@@ -49,8 +49,10 @@ void tell_time(const Launch& l, LaunchResult& r) {
     auto finish = [&](size_t i) {
         CoreResult& c = r.cores[i];
         Replay& now = *replays[i];
-        c.cycles = now.end() - c.begin;
-        std::copy(std::begin(now.busy), std::end(now.busy), c.busy);
+        double more = 1 + double(c.tape.lost) / double(std::max<size_t>(1, c.tape.notes.size()));
+        c.cycles = (now.end() - c.begin) * more;
+        std::transform(std::begin(now.busy), std::end(now.busy), c.busy, [=](double b) { return b * more; });
+        r.extrapolated = r.extrapolated || c.tape.lost;
         Counters& sums = c.counters;
         std::copy(std::begin(now.counters.instructions), std::end(now.counters.instructions), sums.instructions);
         std::copy(std::begin(now.counters.moves), std::end(now.counters.moves), sums.moves);
