@@ -148,9 +148,10 @@ def test_the_numbers_are_the_records():
 def test_no_counters_no_tables():
     from labkit.record import LaunchRecord
     measured = LaunchRecord(target="npu", kernel="k", blocks=1, time_us=1.0, time_kind="measured", chip="910B1")
-    for wanted in tables, explain:
-        with pytest.raises(ValueError, match="counters"):
-            wanted(measured)
+    with pytest.raises(ValueError, match="counters"):
+        tables(measured)
+    for said in explain(measured), roofline(measured), compare(measured, measured):  # a lesson goes on
+        assert said.title == "SKIP"
 
 
 # ---- files
@@ -191,8 +192,7 @@ def test_the_roofline():
     dot = root.find(".//{http://www.w3.org/2000/svg}circle")
     assert dot is not None and root.get("role") == "img"
     assert "HBM 1.5 TB/s" in figure.svg and "vector fp32" in figure.svg and "modelled" in figure.desc
-    n = 4 * 2048 * 16
-    assert f"at {n * 8 / (n * 8):.3g} operations a byte" in figure.desc  # 8 operations and 8 bytes an element
+    assert "at 2 operations a byte" in figure.desc and "1 op/B" in figure.desc  # 8 operations, 8 bytes an element, 4 of them read
     more = ET.fromstring(roofline(kernels.queues(buffers=2, rounds=32, blocks=4)).svg).find(".//{http://www.w3.org/2000/svg}circle")
     assert float(more.get("cx")) != float(dot.get("cx"))
 

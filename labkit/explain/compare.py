@@ -5,12 +5,14 @@ import html
 from dataclasses import dataclass
 
 from labkit.figures import Figure, compare_timelines
+from labkit.figures.absent import absent
 from labkit.figures.words import size_text, time_text
 from labkit.messages import text
 from labkit.record import PIPES, LaunchRecord
 
 from .bound import bound
 from .facts import facts
+from .whatifs import replay
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,8 +40,10 @@ class Comparison:
         return bundle
 
 
-def compare(a: LaunchRecord, b: LaunchRecord, labels: tuple[str, str] | None = None) -> Comparison:
-    """Raises ValueError for a launch without counters."""
+def compare(a: LaunchRecord, b: LaunchRecord, labels: tuple[str, str] | None = None) -> Comparison | Figure:
+    """A launch on a real NPU leaves nothing to compare and says so."""
+    if (none := absent(a, b)) is not None:
+        return none
     names = labels or (a.kernel, b.kernel)
     if names[0] == names[1]:
         names = (f"A {names[0]}", f"B {names[1]}")
@@ -61,6 +65,6 @@ def compare(a: LaunchRecord, b: LaunchRecord, labels: tuple[str, str] | None = N
     for pipe in PIPES:
         if pipe != "S":
             row(text("compare.instructions", pipe=pipe), *(sum(c[f"instructions.{pipe}"] for c in r.cores) for r in (a, b)), show=lambda n: f"{n:,}")
-    rows.append((text("compare.bound"), *(text(f"explain.kind.{bound(f).kind}") for f in (fa, fb)), ""))
+    rows.append((text("compare.bound"), *(text(f"explain.kind.{bound(f, replay(r, f, changes=False)).kind}") for r, f in ((a, fa), (b, fb))), ""))
     shown = all(r.timeline is not None and len(r.timeline) for r in (a, b))
     return Comparison(tuple(names), rows, compare_timelines(a, b, labels=tuple(names)) if shown else None)

@@ -11,7 +11,8 @@ READS, WRITES = ("to_ub", "to_l1", "to_l1_nz"), ("from_ub", "from_l0c")
 
 @dataclass(frozen=True)
 class Facts:
-    """Shares are between 0 and 1; `longest` is the core that ends last, by whose time the pipes' shares are taken."""
+    """Shares are between 0 and 1; `longest` is the core that ends last (of the kind that has the work), by whose time the pipes'
+    shares are taken."""
     time_us: float
     core_us: float              # from the first core's begin to the last core's end
     launch: float               # of time_us: beginning and ending the task
@@ -39,8 +40,8 @@ def facts(record: LaunchRecord) -> Facts:
     if not record.cores:
         raise ValueError(text("explain.no_counters"))
     chip, cores = chips.load(record.chip), record.cores
-    longest = max(cores, key=lambda c: c["begin"] + c["time"])
-    core_us = longest["begin"] + longest["time"]
+    core_us = max(c["begin"] + c["time"] for c in cores)
+    longest = max(_working(cores), key=lambda c: c["begin"] + c["time"])
     ends: dict[int, float] = {}
     places = chip["cores"]["aic" if any(c["core"] == 2 for c in cores) else "aiv"]
     for c in cores:  # blocks beyond the cores run behind the first ones
@@ -58,3 +59,9 @@ def facts(record: LaunchRecord) -> Facts:
         startup=total["startup"] / vector, bank=total["bank"] / vector, read=read, written=written, missed=total["read_miss"],
         mean_move=(read + written) / moves if moves else 0.0,
         hbm=total["read_miss"] / seconds / chip["gm"]["hbm"], l2=(read + written) / seconds / chip["gm"]["l2"], places=places)
+
+
+def _working(cores: list[dict]) -> list[dict]:
+    """Where a block has cores of both kinds, those of the kind that works more: the others wait for them."""
+    kinds = [[c for c in cores if (c["core"] == 2) == cube] for cube in (False, True)]
+    return max((kind for kind in kinds if kind), key=lambda kind: sum(c[f"busy.{p}"] for c in kind for p in PIPES if p != "S") / len(kind))

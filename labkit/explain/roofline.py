@@ -1,8 +1,9 @@
 """The roofline: what a chip can reach at a launch's operations a byte, and where the launch is.
 
 Contract. Roofs come from the chip table: HBM and L2 bytes/s (slopes) and the peaks of the units that the launch uses (flat lines).
-An operation is an element of a vector instruction, or a multiplication or addition of the cube; bytes are those between GM and
-the cores. Solid is HBM, dashed the L2; every line carries its name and number.
+An operation is an element of a vector instruction, or a multiplication or addition of the cube. Each memory has a dot of its own:
+filled, by all bytes between the cores and GM, which the L2 carries; hollow, by the bytes read that the L2 did not hold, which HBM
+carries (what goes back to HBM later is not counted). Solid is HBM, dashed the L2; every line carries its name and number.
 """
 from __future__ import annotations
 
@@ -51,16 +52,15 @@ def roofline(record: LaunchRecord) -> Figure:
     if not done or not moved or not tops:
         said = text("fig_roof_empty")
         return c.figure(title, said, c.heading(title, said) + 8)
-    intensity, rate = done / moved, done / (record.time_us * 1e-6)
-    slopes = [("HBM", chip["gm"]["hbm"], ""), ("L2", chip["gm"]["l2"], DASH)]
+    rate, slopes = done / (record.time_us * 1e-6), [("HBM", chip["gm"]["hbm"], ""), ("L2", chip["gm"]["l2"], DASH)]
     top_name, top = max(tops, key=lambda t: t[1])
-    limit, above = min([(bw * intensity, name) for name, bw, _ in slopes if name == "HBM" or f.missed < f.read / 2] + [(top, top_name)])
-    if f.missed < f.read / 2:  # mostly held by the L2: its roof is the one that counts
-        limit, above = min((slopes[1][1] * intensity, "L2"), (top, top_name))
-    finding = text("fig_roof_finding", rate=rate_text(rate, "").rstrip(), unit="op/s", intensity=f"{intensity:.3g}", share=percent(rate / limit), roof=above,
+    dots = [("L2", done / moved)] + ([("HBM", done / f.missed)] if f.missed else [])
+    shares = [(rate / (dict((n, bw) for n, bw, _ in slopes)[name] * x), name, x) for name, x in dots]
+    share, above, intensity = max([*shares, (rate / top, top_name, done / moved)])
+    finding = text("fig_roof_finding", rate=rate_text(rate, "op/s"), intensity=f"{intensity:.3g}", share=percent(share), roof=above,
                    kind=text(f"fig_{record.time_kind}"))
-    low_x = math.floor(math.log10(min(intensity, top / slopes[1][1]) / 4))
-    high_x = math.ceil(math.log10(max(intensity, top / slopes[0][1]) * 4))
+    low_x = math.floor(math.log10(min(done / moved, top / slopes[1][1]) / 4))
+    high_x = math.ceil(math.log10(max([top / slopes[0][1], *(x for _, x in dots)]) * 4))
     low_y = math.floor(math.log10(min(rate, slopes[0][1] * 10.0 ** low_x)))
     high_y = math.ceil(math.log10(top * 1.5))
     y0 = c.heading(title, finding) + 22
@@ -95,11 +95,17 @@ def roofline(record: LaunchRecord) -> Figure:
         c.line(x1, y, x2, y, "k")
         c.text(x2 - 4, y - 6, f"{name} {rate_text(peak, 'op/s')}", "s e")
         rows.append(text("fig_roof_row", name=name, rate=rate_text(peak, "op/s")))
-    x, y = at(intensity, rate)
-    c.line(x, y, x, at(intensity, limit)[1], "x")
-    c.add(f'<circle cx="{number(x)}" cy="{number(y)}" r="6" stroke="#fff" stroke-width="1.5"{c.fill("blue")}/>')
+    for name, at_bytes in dots:
+        x, y = at(at_bytes, rate)
+        bw = next(b for n, b, _ in slopes if n == name)
+        c.line(x, y, x, at(at_bytes, min(bw * at_bytes, top))[1], "x")
+    for name, at_bytes in dots:
+        x, y = at(at_bytes, rate)
+        look = c.fill("blue") + ' stroke="#fff" stroke-width="1.5"' if name == "L2" else ' fill="none" stroke="currentColor" stroke-width="2.5"'
+        c.add(f'<circle cx="{number(x)}" cy="{number(y)}" r="6"{look}/>')
+        c.text(x, y + (20 if name == "L2" else 34), text("fig_roof_bytes", name=name), "s c")  # apart, should the dots be close
+        rows.append(f"{text('fig_roof_dot')}, {text('fig_roof_bytes', name=name)}: {rate_text(rate, 'op/s')}, {at_bytes:.3g} op/B")
     words = f"{text('fig_roof_dot')}: {rate_text(rate, 'op/s')}"
-    wide = text_width(words, 12, bold=True)
-    c.text(x + 11 if x + 11 + wide < RIGHT else x - 11 - wide, y + 4, words, "b")
-    rows.append(f"{words}, {intensity:.3g} op/B")
+    x, wide = at(dots[-1][1], rate)[0], text_width(words, 12, bold=True)
+    c.text(x + 11 if x + 11 + wide < RIGHT else at(dots[0][1], rate)[0] - 11 - wide, at(1, rate)[1] + 4, words, "b")
     return c.figure(title, "\n".join([finding, *rows]), bottom + 44)

@@ -49,7 +49,7 @@ def _basic(record: LaunchRecord, hz: float) -> dict:
 
 def _row(name: str, core: dict, hz: float) -> dict:
     side = "aic" if core["core"] == AIC else "aiv"
-    row = {"block_id": core["block"], "sub_block_id": NAMES[core["core"]], f"{side}_time(us)": core["time"], f"{side}_total_cycles": round(core["time"] * hz / 1e6)}
+    row = {"block_id": core["block"], "sub_block_id": NAMES[core["core"]], f"{side}_time(us)": float(core["time"]), f"{side}_total_cycles": round(core["time"] * hz / 1e6)}
     fill = {"PipeUtilization": _pipes, "ArithmeticUtilization": _arithmetic, "Memory": _memory, "L2Cache": _cache, "ResourceConflictRatio": _conflicts}
     if name in fill:
         row |= {key if key.startswith(("GM_", "UB_", "L0C_", "read_main_", "write_main_")) else f"{side}_{key}": value
@@ -75,7 +75,7 @@ def _pipes(core: dict, side: str) -> dict:
         {"vec": "V", "mte2": "MTE2", "mte3": "MTE3", "scalar": "S"}
     row = {}
     for name, pipe in pipes.items():
-        row[f"{name}_time(us)"] = core[f"busy.{pipe}"]
+        row[f"{name}_time(us)"] = float(core[f"busy.{pipe}"])
         row[f"{name}_ratio"] = _ratio(core[f"busy.{pipe}"], core["time"])
     if side == "aic":
         row["fixpipe_active_bw(GB/s)"] = _bandwidth(_bytes(core, "from_l0c"), core["busy.FIX"])

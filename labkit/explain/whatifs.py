@@ -36,31 +36,37 @@ _SIZES = {"tiles": (2, 4, 8, 16), "fewer_blocks": (2, 4, 8, 16, 32), "more_block
 _PLAIN = ("barriers", "banks", "instructions", "vector", "aligned", "rows")
 
 
-def replay(record: LaunchRecord, f: Facts) -> Replayed | None:
-    """None where the launch cannot be timed again, or came out differently: its control flow depends on its data."""
+def _all_changes(record: LaunchRecord, f: Facts) -> list[tuple[str, float]]:
+    sizes = [(name, n) for name, some in _SIZES.items() for n in some if name != "more_blocks" or n * record.blocks < f.places]
+    return [("without", i) for i, _ in enumerate(PIPES)] + [(name, 0) for name in (*_PLAIN, "buffers")] + [
+        ("bytes", 0.5), ("more_blocks", max(f.places // record.blocks, 1)), *sizes]
+
+
+def replay(record: LaunchRecord, f: Facts, changes: bool = True) -> Replayed | None:
+    """None where the launch cannot be timed again, or came out differently: its control flow depends on its data. changes=False:
+    what the bound needs, alone."""
     again = record.again
     if again is None or not record.finished:
         return None
     asked: list[tuple[str, float]] = [("same", 0), ("order", 0), ("hbm", 0), ("l2", 0)]
-    asked += [("without", i) for i, _ in enumerate(PIPES)]
-    asked += [(name, 0) for name in _PLAIN] + [("buffers", 0), ("bytes", 0.5), ("more_blocks", max(f.places // record.blocks, 1))]
-    asked += [(name, n) for name, sizes in _SIZES.items() for n in sizes if name != "more_blocks" or n * record.blocks < f.places]
+    if changes:
+        asked += _all_changes(record, f)
     answer, results = again.what_if(asked)
     times = {(name, amount): (used, us) for (name, amount), (_, used, us) in zip(asked, results)}
     same = times.get(("same", 0), (0, -1))[1]
     if same < 0 or abs(same / record.time_us - 1) > AGREES:
         return None
     room = record.ub_size // max(record.ub_used, answer.get("ub_top", 0), 1)
-    changes: dict[str, Change] = {}
+    found: dict[str, Change] = {}
     for (name, amount), (used, us) in times.items():
         if name in ("same", "order", "hbm", "l2", "without") or us < 0 or (name == "tiles" and amount > room) or (name == "buffers" and room < 2):
             continue
         change = Change(name, used, us, same - us)
-        if change.saves_us > WORTH * same and (name not in changes or change.saves_us > 1.02 * changes[name].saves_us):
-            changes[name] = change
+        if change.saves_us > WORTH * same and (name not in found or change.saves_us > 1.02 * found[name].saves_us):
+            found[name] = change
     if f.imbalance > WORTH:
         saved = f.imbalance * f.core_us
-        changes["balance"] = Change("balance", 0, same - saved, saved)
+        found["balance"] = Change("balance", 0, same - saved, saved)
     without = {PIPES[int(amount)]: us for (name, amount), (_, us) in times.items() if name == "without"}
     without |= {name: times[name, 0][1] for name in ("order", "hbm", "l2")}
-    return Replayed(sorted(changes.values(), key=lambda c: -c.saves_us), without)
+    return Replayed(sorted(found.values(), key=lambda c: -c.saves_us), without)

@@ -4,6 +4,8 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field
 
+from labkit.figures import Figure
+from labkit.figures.absent import absent
 from labkit.figures.words import percent, size_text, time_text
 from labkit.messages import text
 from labkit.record import LaunchRecord
@@ -37,8 +39,10 @@ class Explanation:
         return {"text/plain": str(self), "text/html": f"<div><b>{html.escape(first)}</b><ul style='margin:0'>{items}</ul></div>"}
 
 
-def explain(record: LaunchRecord) -> Explanation:
-    """Times the launch again without effects, once, to try the changes. Raises ValueError for a launch without counters."""
+def explain(record: LaunchRecord) -> Explanation | Figure:
+    """Times the launch again without effects, once, to try the changes. A launch on a real NPU leaves nothing to explain and says so."""
+    if (none := absent(record)) is not None:
+        return none
     f = facts(record)
     replayed = replay(record, f)
     what = bound(f, replayed)
