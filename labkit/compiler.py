@@ -97,6 +97,20 @@ def no_builtins(names: Iterable[str]) -> list[str]:
     return [f"-fno-builtin-{name}" for name in sorted(names)]
 
 
+def later_standard(text: str) -> list[str]:
+    """C++20, where a call such as ReduceSum<float>(dst, ...) counts on its arguments to find AscendC's: bisheng takes that in C++17."""
+    if "using namespace AscendC" in text:
+        return []
+    calls = set(re.findall(r"(?<![\w:.>])([A-Z]\w+)\s*<[\w:, ]+>\s*\(\s*\w+\s*[,\[]", text))
+    return ["-std=c++20"] if any(f"AscendC::{name}" not in text and _in_ascendc(name) and not re.search(rf"\b(?:void|auto|inline|using|class|struct)\s+(?:AscendC::)?{name}\b", text) for name in calls) else []
+
+
+@lru_cache(maxsize=256)
+def _in_ascendc(name: str) -> bool:
+    from .apinames import names
+    return name in names()
+
+
 def _message_flags(cxx: str) -> list[str]:
     """Plain messages with columns in bytes, which every GCC and clang then agrees on.
 

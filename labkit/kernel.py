@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from labkit import chips, compiler, includes, messages, opfolders, paths, runner, runtime, source
+from labkit import chips, compiler, cxxmacros, includes, messages, opfolders, paths, runner, runtime, source
 from labkit.cxxstructs import SCALARS
 from labkit.record import CORE_FIELDS, PIPES, POSITIONS, Finding, LaunchRecord, announce, may_launch
 
@@ -90,6 +90,7 @@ class Kernel:
     def __post_init__(self):
         if self.schedule not in ("program", "worst"):
             raise ValueError(messages.text("kernel.schedule", schedule=self.schedule))
+        self.text = cxxmacros.expanded(self.text)
         signatures = source.parse(self.text, self.filename)
         wanted = (self.entry or "").partition("<")[0].strip()
         matching = [s for s in signatures if wanted in (s.name, s.qualified)] if wanted else signatures
@@ -133,6 +134,7 @@ class Kernel:
         key = int(self.defines.get("TILING_KEY_VAR", self.tiling_key))
         self.crew = source.crew(self.signature, around + "\n" + self.text, key)
         words = [f"-D{name}={value}" for name, value in self.defines.items()] + compiler.no_builtins([self.signature.name])
+        words += compiler.later_standard(self.text + around)
         lowered = source.lower(self.text, self.filename, entries, around)
 
         def library(*flags: str) -> Path:

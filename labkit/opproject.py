@@ -101,6 +101,8 @@ class Project:
             if output["name"] in names:  # written in place; a kernel may still have a parameter for it
                 places[i], results[i] = given[names.index(output["name"])], held[names.index(output["name"])]
         passed = places[missing:] if missing > 0 else places
+        if any(o["computed"] for o in self.definition["outputs"]):  # the kernel says how much of them it filled
+            passed = [*passed, torch.zeros(9 * len(passed), dtype=torch.int64, device="npu")]
         record = k[tiling.blocks](*given, *passed, workspace, tiling.data or bytes(8))
         left = [[t.cpu() for t in h] for h in held]
         return Result([t.cpu() for r in results for t in r], [h if n else h[0] if h else None for h, n in zip(left, dynamic)], record, tiling)
@@ -166,7 +168,7 @@ class Project:
     def _prelude(self, text: str, key: int = 0) -> str:
         """The plain structs of the host's tiling classes, which CANN's build generates for the kernel."""
         reached = text + text_of(text, self.kernel_file.parent, self.include_dirs)
-        out = ['#include "kernel_operator.h"']
+        out = ['#include "kernel_operator.h"', *(['#include "acl/acl.h"'] if "aclrt" in text else [])]
         files = [*_files(self.folder / "op_host", (".h", ".cpp")), *_files(self.folder / "op_kernel", (".h",))]
         texts = [f.read_text(encoding="utf-8", errors="replace") for f in files]
         texts += [text_of(h.read_text(encoding="utf-8", errors="replace"), h.parent, [*self.include_dirs, *self.host_dirs]) for h in self.hosts]
@@ -194,7 +196,7 @@ def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: fl
     dirs = [str(folder / "op_host"), str(folder / "op_kernel"), str(folder), str(folder.parent), *map(str, include_dirs), str(paths.twin_dir() / "op" / "include")]
     hosts = [*hosts, *_shared_tiling(hosts, op, folder)]
     more, sources = oprepo.beyond(hosts, [*dirs, str(runtime.include_dir())], folder)
-    tool = _tool([*hosts, *sources], [*dirs, *more])
+    tool = _tool(list(dict.fromkeys([*hosts, *sources])), [*dirs, *more])
     definition = _run(tool, [f"op {op}"])
     if "op" not in definition:
         raise ProjectError(f"{folder.name} defines {', '.join(definition['ops']) or 'no operator'}" + (f", not {op}" if op else ""))
@@ -230,7 +232,7 @@ def _tool(hosts: list[Path], dirs: list[str]) -> Path:
     main = paths.twin_dir() / "op" / "tiling_main.cpp"
     sources = [build.Source(f, ("TWIN_OP_HOST",), tuple(dirs)) for f in [*hosts, main]]
     # what only other chips' files define, which are left out, is never called
-    return build.build(build.Program("tiling", sources, ["-Wl,--unresolved-symbols=ignore-all"]), start=False)
+    return build.build(build.Program("tiling", sources, ["-no-pie", "-Wl,--unresolved-symbols=ignore-all"]), start=False)
 
 
 def _kernel_file(folder: Path, named: str, op: str) -> Path:

@@ -14,7 +14,7 @@ _OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.
 
 def plain_structs(text: str) -> dict[str, str]:
     """name -> plain struct of each class in host code, with the bytes that the class writes; the first of a name counts."""
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+    text = without_dead(text)
     constants = {m[1] or m[4]: m[2] or m[3] or m[5] for m in _CONSTANT.finditer(text)}
     found: dict[str, str] = {}
     for m in _STRUCT.finditer(text):
@@ -27,9 +27,26 @@ def plain_structs(text: str) -> dict[str, str]:
     return found
 
 
+def without_dead(text: str) -> str:
+    """Host code without comments and what stands in `#if 0`."""
+    kept, depth, dead = [], 0, 0  # dead: the depth of the #if 0 around this line
+    for line in re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S).split("\n"):
+        word = re.match(r"\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b\s*(.*)", line)
+        if word and word[1].startswith("if"):
+            depth += 1
+            dead = dead or (depth if word[1] == "if" and word[2].strip() == "0" else 0)
+        elif word and word[1] in ("else", "elif") and dead == depth:
+            dead = 0
+        elif word and word[1] == "endif":
+            dead = 0 if dead == depth else dead
+            depth -= 1
+        kept.append("" if dead else line)
+    return "\n".join(kept)
+
+
 def registered(text: str) -> list[tuple[str, str]]:
     """(operator, struct) of each REGISTER_TILING_DATA_CLASS; operator may be Operator_key."""
-    return [(op, name.rpartition("::")[2]) for op, name in _CLASS.findall(text)]
+    return [(op, name.rpartition("::")[2]) for op, name in _CLASS.findall(without_dead(text))]
 
 
 def _number(expression: str, constants: dict[str, str]) -> str:

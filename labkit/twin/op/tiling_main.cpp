@@ -116,13 +116,13 @@ std::string dims(const gert::Shape& s) {
     return r + "]";
 }
 
-std::string params(const std::vector<ops::OpParamDef>& all) {
+std::string params(const std::vector<ops::OpParamDef>& all, const std::set<int32_t>& depends = {}) {
     std::string r = "[";
     for (const auto& p : all) {
         std::string types;
         for (auto t : p.types_) types += (types.empty() ? "" : ",") + std::to_string(int(t));
-        r += (r.size() > 1 ? "," : "") + std::string("{\"name\":\"") + p.name_ + "\",\"type\":" + std::to_string(int(p.type_)) + ",\"dtypes\":[" + types + "],\"depends\":" + (p.depends_ ? "true" : "false") +
-             ",\"zeroed\":" + (p.zeroed_ ? "true" : "false") + "}";
+        r += (r.size() > 1 ? "," : "") + std::string("{\"name\":\"") + p.name_ + "\",\"type\":" + std::to_string(int(p.type_)) + ",\"dtypes\":[" + types + "],\"depends\":" + (p.depends_ || depends.count(int32_t(&p - all.data())) ? "true" : "false") +
+             ",\"zeroed\":" + (p.zeroed_ ? "true" : "false") + ",\"computed\":" + (p.computed_ ? "true" : "false") + "}";
     }
     return r + "]";
 }
@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
     std::cout.flush();
     std::string out = "{\"ops\":[" + names + "]";
     if (op) {
-        out += ",\"op\":\"" + op->type_ + "\",\"inputs\":" + params(op->inputs_) + ",\"outputs\":" + params(op->outputs_);
+        out += ",\"op\":\"" + op->type_ + "\",\"inputs\":" + params(op->inputs_, gert::op_impls()[op->type_].depends) + ",\"outputs\":" + params(op->outputs_);
         std::string socs;
         for (const auto& soc : op->aicore_.socs_) socs += (socs.empty() ? "\"" : ",\"") + soc + "\"";
         out += ",\"socs\":[" + socs + "]";

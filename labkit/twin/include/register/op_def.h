@@ -44,7 +44,7 @@ public:
     OpParamDef& InitValue(uint64_t value) { return zeroed_ = value == 0, *this; }
     OpParamDef& InitValue(const ScalarVar&) { return *this; }
     OpParamDef& InitValue(const std::vector<ScalarVar>&) { return *this; }
-    OpParamDef& OutputShapeDependOnCompute() { return *this; }
+    OpParamDef& OutputShapeDependOnCompute() { return computed_ = true, *this; }
     OpParamDef& Follow(const char*, FollowType = FollowType::ALL) { return *this; }
     OpParamDef& Comment(const char*) { return *this; }
     // the lab's side
@@ -52,7 +52,7 @@ public:
     Option type_ = REQUIRED;
     std::vector<ge::DataType> types_;
     std::vector<ge::Format> formats_;
-    bool depends_ = false, zeroed_ = false;
+    bool depends_ = false, zeroed_ = false, computed_ = false;
 };
 
 class OpAttrDef {

@@ -15,6 +15,7 @@ struct OpImpl {
     ge::graphStatus (*infer_shape)(InferShapeContext*) = nullptr;
     ge::graphStatus (*infer_type)(InferDataTypeContext*) = nullptr;
     void* (*new_info)() = nullptr;
+    std::set<int32_t> depends;  // inputs whose values the host code reads
 };
 inline std::map<std::string, OpImpl>& op_impls() {
     static std::map<std::string, OpImpl> all;
@@ -36,9 +37,9 @@ public:
         impl_.new_info = []() -> void* { return new T(); };
         return *this;
     }
-    OpImplRegisterV2& InputsDataDependency(std::initializer_list<int32_t>) { return *this; }
-    OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t>) { return *this; }
-    OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t>, std::initializer_list<TilingPlacement>) { return *this; }
+    OpImplRegisterV2& InputsDataDependency(std::initializer_list<int32_t> inputs) { return impl_.depends.insert(inputs), *this; }
+    OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs) { return InputsDataDependency(inputs); }
+    OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs, std::initializer_list<TilingPlacement>) { return InputsDataDependency(inputs); }
     template <typename... A> OpImplRegisterV2& PrivateAttr(A...) { return *this; }
     template <typename F> OpImplRegisterV2& GenSimplifiedKey(F) { return *this; }
     template <typename F> OpImplRegisterV2& OpExecuteFunc(F) { return *this; }

@@ -68,13 +68,18 @@ template <typename... Args> void check_assert(bool ok, const char* expr, Here he
     if constexpr (sizeof...(args) > 0) say(args...);
     fail_assert(expr, "", here);
 }
+inline int asserted(bool ok, const char* expr, Here here) {
+    if (!ok) fail_assert(expr, "", here);
+    return 0;
+}
 }  // namespace twin
 // ascendc_assert(condition, "format", values...): stops the kernel when the condition does not hold.
 #define ascendc_assert(expr, ...) ::twin::check_assert(bool(expr), #expr, ::twin::Here{__FILE__, __LINE__}, ##__VA_ARGS__)
 #define ASCENDC_ASSERT(expr, body) \
     do { if (!(expr)) { body; ::twin::fail_assert(#expr, "", ::twin::Here{__FILE__, __LINE__}); } } while (0)
 #ifndef ASSERT
-#define ASSERT(expr) ascendc_assert(expr)
+// With a sign, so that `count ASSERT(count != 0);`, which sources write that know ASSERT as nothing, is an expression.
+#define ASSERT(expr) +::twin::asserted(bool(expr), #expr, ::twin::Here{__FILE__, __LINE__})
 #endif
 #undef assert
 #define assert ascendc_assert

@@ -58,6 +58,7 @@ public:
         que.id_ = ::twin::queue_init(id_, uint8_t(src), uint8_t(dst), depth, num, len, GetTQueConfig(mask).scmBlockGroup, here);
         return true;
     }
+    template <TPosition pos> bool InitBuffer(TBuf<pos>& buf, uint8_t num, uint32_t len, TWIN_HERE) { return InitBuffer(buf, num * len, here); }
     template <TPosition pos> bool InitBuffer(TBuf<pos>& buf, uint32_t len, TWIN_HERE) {
         buf.loc_ = ::twin::buf_init(id_, uint8_t(pos), len, here);
         return true;
