@@ -16,7 +16,7 @@ _TASK_TYPES = {"AIV_ONLY": VECTOR, "AIC_ONLY": CUBE, "MIX_AIV_1_0": VECTOR, "MIX
                "MIX_AIC_1_2": MIX_1_2, "MIX_AIV_HARD_SYNC": VECTOR, "MIX_AIC_HARD_SYNC": CUBE}
 _TASK = re.compile(r"\bKERNEL_TASK_TYPE(?:_DEFAULT)?\s*\(\s*(?:(?P<key>[^,()]+),)?\s*[\w:\s]*?KERNEL_TYPE_(?P<type>\w+)\s*\)")
 _CUBE_OBJECT = re.compile(r"\b(?:REGIST_MATMUL_OBJ\w*|MatmulImpl\s*<|Matmul\s*<|matmul_intf\.h)")
-_CUBE_WORDS = re.compile(r"\b(?:Mmad|LoadData\w*|Fixpipe|TPosition::(?:A1|A2|B1|B2|CO1|C1|C2)|QuePosition::(?:A1|A2|B1|B2|CO1)|__cbuf__|__ca__)\b")
+_CUBE_WORDS = re.compile(r"\b(?:Mmad|LoadData(?:[23][dD]\w*|With(?:Sparse|Transpose)|RepeatParam)?|Fixpipe|TPosition::(?:A1|A2|B1|B2|CO1|C1|C2)|QuePosition::(?:A1|A2|B1|B2|CO1)|__cbuf__|__ca__)\b")
 _VECTOR_WORDS = re.compile(r"\b(?:VECIN|VECOUT|VECCALC)\b|Hardware::UB")
 _BOTH = re.compile(r"\bASCEND_IS_(?:NOT_)?AIC\b|\bASCEND_IS_(?:NOT_)?AIV\b|\bg_coreType\b|\b__DAV_C220_(?:CUBE|VEC)__\b|\bMIX_AIC_1_|\b__mix__\b")
 

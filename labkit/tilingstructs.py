@@ -22,7 +22,8 @@ def plain_structs(text: str) -> dict[str, str]:
         for f in _FIELD.finditer(m["body"]):
             kind = f["type"].rpartition("::")[2] if f["kind"] == "_STRUCT" else f["type"]
             count = f"[{_number(f['count'], constants)}]" if f["kind"] == "_ARR" else ""
-            fields.append(f"    {kind} {f['name']}{count};")
+            place = "alignas(8) " if f["kind"] == "_STRUCT" else ""  # as the host's class lays them
+            fields.append(f"    {place}{kind} {f['name']}{count};")
         found.setdefault(m["name"], f"struct alignas(8) {m['name']} {{\n" + "\n".join(fields) + "\n};")
     return found
 

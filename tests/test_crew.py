@@ -14,7 +14,7 @@ def one(text):
     ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);", (0, 1)), ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);", (1, 0)),
     ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0); Mmad(c, a, b, p);", (0, 1)),
     ("KERNEL_TASK_TYPE(2, KERNEL_TYPE_MIX_AIC_1_2);", (1, 2)), ("KERNEL_TASK_TYPE_DEFAULT(AscendC::KERNEL_TYPE_MIX_AIC_1_1);", (1, 1)),
-    ("Mmad(c, a, b, p);", (1, 0)), ("TQue<TPosition::VECIN, 1> q; Mmad(c, a, b, p);", (1, 2)), ("// Mmad(\n", (0, 1)),
+    ("Mmad(c, a, b, p);", (1, 0)), ("TQue<TPosition::VECIN, 1> q; Mmad(c, a, b, p);", (1, 2)), ("// Mmad(\n", (0, 1)), ("LoadDataToUb(x);", (0, 1)), ("LoadData3DParamsV2<half> p;", (1, 0)),
     ("Matmul<A, B, C> mm;", (1, 2)), ("REGIST_MATMUL_OBJ(&pipe, ws, mm);", (1, 2)),
     ("KERNEL_TASK_TYPE(1, KERNEL_TYPE_AIV_ONLY); KERNEL_TASK_TYPE(2UL, KERNEL_TYPE_MIX_AIC_1_1);", (0, 1))])
 def test_cores_from_the_body(body, cores):

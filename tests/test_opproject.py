@@ -44,6 +44,7 @@ def test_plain_structs_have_the_bytes_that_the_host_writes():
     structs = tilingstructs.plain_structs(text)
     assert list(structs) == ["ScaleAddPart", "ScaleAddTilingData"]
     assert "uint32_t marks[3];" in structs["ScaleAddPart"]
+    assert "alignas(8) ScaleAddPart part;" in structs["ScaleAddTilingData"]
     old = "#if 0\nBEGIN_TILING_DATA_DEF(ScaleAddPart)\nEND_TILING_DATA_DEF;\nREGISTER_TILING_DATA_CLASS(Old, Old)\n#ifdef A\n#endif\n#else\n"
     assert tilingstructs.plain_structs(old + text + "#endif\n") == structs
     assert tilingstructs.registered(old + text + "#endif\n") == tilingstructs.registered(text)

@@ -1,6 +1,4 @@
 """Operators and kernels of production repositories, and of a further contest: their own tiling, our inputs and golden."""
-from __future__ import annotations
-
 from .projects import kernel, project, randint, randn
 
 NN, MATH, TRANSFORMER, VLLM = "hicann/ops-nn", "hicann/ops-math", "hicann/ops-transformer", "vllm-project/vllm-ascend"
@@ -108,7 +106,7 @@ def group_norm_silu():
     return dict(inputs=[x, gamma, beta], outputs=like(*golden), attrs=dict(num_groups=8), golden=golden)
 
 
-@project(NN, "quant/dynamic_quant")
+@project(NN, "quant/dynamic_quant", steps=1)
 def dynamic_quant():
     import torch
     x = randn(48, 2048, dtype="float16")
@@ -116,7 +114,7 @@ def dynamic_quant():
     return dict(inputs=[x, None, None], outputs=[(x.shape, torch.int8), (scale.shape, scale.dtype)], golden=[(x.float() / scale[:, None]).round().to(torch.int8), scale])
 
 
-@project(NN, "quant/ascend_quant_v2")
+@project(NN, "quant/ascend_quant_v2", steps=1)
 def ascend_quant():
     import torch
     x = randn(64, 1024)
@@ -133,7 +131,7 @@ def swiglu_of_sums():
     return dict(inputs=[x, weight_scale, scale], outputs=like(*golden), attrs=dict(activate_left=1, quant_mode="dynamic"), golden=golden)
 
 
-project(NN, "quant/dequant_swiglu_quant")(swiglu_of_sums)
+project(NN, "quant/dequant_swiglu_quant", steps=1)(swiglu_of_sums)
 
 
 def lists():
@@ -309,7 +307,7 @@ def add_rms_norm_bias():
     return dict(inputs=[x, y, gamma, bias], outputs=like(*golden), golden=golden)
 
 
-@project(VLLM, "csrc/attention/rms_norm_dynamic_quant")
+@project(VLLM, "csrc/attention/rms_norm_dynamic_quant", steps=1)
 def rms_norm_dynamic_quant():
     import torch
     x, _, gamma = rows_and_weight(96, 512)
@@ -319,7 +317,7 @@ def rms_norm_dynamic_quant():
                 golden=[(n / scale[:, None]).round().to(torch.int8), None, scale])
 
 
-project(VLLM, "csrc/moe/dequant_swiglu_quant")(swiglu_of_sums)
+project(VLLM, "csrc/moe/dequant_swiglu_quant", steps=1)(swiglu_of_sums)
 project(VLLM, "csrc/moe/moe_gating_top_k")(gating)
 
 

@@ -18,7 +18,7 @@ def project(repository: str, path: str, kind: str = "vector", *, op: str = "", k
             result = loaded(*made["inputs"], outputs=made.get("outputs"), **made.get("attrs", {}))
             golden = made["golden"]
             pairs = [*((o, g) for o, g in zip(result.outputs, golden) if g is not None), *zip(result.inputs, made.get("written", []))]
-            return judge.outcome(pairs, result.record, rtol=rtol, atol=atol)
+            return judge.outcome(pairs, result.record, rtol=rtol, atol=atol, steps=options.get("steps", 0))
         _CASES.append(Case("ops", repository, path, kind, run))
         return make
     return add

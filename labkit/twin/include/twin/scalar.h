@@ -72,8 +72,8 @@ inline float Cast(const bfloat16_t& bVal) { return float(bVal); }
 // What the device compiler knows without a header. A source's own function of that name goes first, and so does std's:
 // the pack at the end makes these the last choice.
 namespace twin_builtin {
-template <typename A, typename B, typename... None> constexpr auto min(A a, B b, None...) -> std::enable_if_t<!sizeof...(None), decltype(b < a ? b : a)> { return b < a ? b : a; }
-template <typename A, typename B, typename... None> constexpr auto max(A a, B b, None...) -> std::enable_if_t<!sizeof...(None), decltype(a < b ? b : a)> { return a < b ? b : a; }
+template <typename A, typename B, typename... None> constexpr auto min(A a, B b, None...) -> std::enable_if_t<!sizeof...(None), std::decay_t<decltype(b < a ? b : a)>> { return b < a ? b : a; }
+template <typename A, typename B, typename... None> constexpr auto max(A a, B b, None...) -> std::enable_if_t<!sizeof...(None), std::decay_t<decltype(a < b ? b : a)>> { return a < b ? b : a; }
 template <typename A> constexpr auto abs(A a) -> std::enable_if_t<std::is_arithmetic_v<A>, A> { return a < A(0) ? A(-a) : a; }
 template <typename A> auto sqrt(A a) -> std::enable_if_t<std::is_arithmetic_v<A>, std::conditional_t<std::is_same_v<A, float>, float, double>> { return __builtin_sqrt(a); }
 }  // namespace twin_builtin
