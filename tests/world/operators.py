@@ -10,8 +10,7 @@ def like(*tensors):
 
 
 def silu(x):
-    import torch
-    return torch.nn.functional.silu(x)
+    return x.sigmoid() * x
 
 
 def normed(x, epsilon=1e-6):
@@ -369,9 +368,8 @@ def chunk_local_cumsum():
 
 @project(CONTEST, "02FastGelu/FrameworkLaunch/FastGelu", atol=2e-3)
 def fast_gelu():
-    import torch
     x = randn(32, 512, dtype="float16")
-    return dict(inputs=[x], outputs=like(x), golden=[(x.float() * torch.sigmoid(1.702 * x.float())).half()])
+    return dict(inputs=[x], outputs=like(x), golden=[(x.float() * (1.702 * x.float()).sigmoid()).half()])
 
 
 @project(CONTEST, "03FastGeluGrad/FrameworkLaunch/FastGeluGrad", atol=5e-3)
