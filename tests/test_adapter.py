@@ -213,6 +213,35 @@ def test_an_unknown_kernel_is_named():
         labkit.register(text=source, filename="again.asc")
 
 
+# ---- on a node: the words that bisheng gets
+
+def test_the_command_on_a_node(monkeypatch, tmp_path):
+    from types import SimpleNamespace
+
+    from labkit import bisheng
+    from labkit.adapter import build
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "torch_npu", SimpleNamespace(__file__="/site/torch_npu/__init__.py"))
+    monkeypatch.setattr(bisheng, "find_root", lambda: Path("/cann"))
+    monkeypatch.setattr(bisheng, "find_bisheng", lambda root: Path("/cann/bin/bisheng"))
+    monkeypatch.setattr(bisheng, "soc_name", lambda: "Ascend910B1")
+    ran = []
+
+    def compile_words(words, root, filename, text):
+        ran.append(words)
+        Path(words[words.index("-o") + 1]).write_bytes(b"")
+    monkeypatch.setattr(bisheng, "compile_words", compile_words)
+    source = Path("kernels/silu/silu_torch.asc").resolve()
+    first, again = (build.for_npu(source.read_text(), str(source), lambda said: None) for _ in range(2))
+    assert first == again and first.name == "silu_torch.so" and len(ran) == 1
+    words = ran[0]
+    assert words[:4] == ["/cann/bin/bisheng", "-x", "asc", "--npu-arch=dav-2201"] and {"-shared", "-fPIC", "-ltorch_npu", "-lc10"} <= set(words)
+    folders = [w[2:] for w in words if w.startswith("-I")]
+    assert folders[0] == str(source.parent) and "/site/torch_npu/include" in folders and any(f.endswith("torch/include") for f in folders)
+    sources = [w for w in words if w.endswith(".asc")]
+    assert len(sources) == 1 and words.index(sources[0]) < words.index("-ltorch_npu"), "libraries after what needs them"
+
+
 # ---- the kernels' side of a text
 
 def test_the_kernels_view_keeps_lines_and_drops_the_host():
