@@ -250,6 +250,9 @@ public:
     void IterateNBatch(const uint32_t batchLoop, uint32_t batchA, uint32_t batchB, bool enSequentialWrite, const uint32_t matrixStrideA = 0, const uint32_t matrixStrideB = 0,
                        const uint32_t = 0, const bool enPartialSum = false, const uint8_t = 0, TWIN_HERE) {
         static_assert(ToMatmulConfig(MM_CFG).isNBatch, "IterateNBatch needs a configuration with isNBatch: GetNormalConfig(false, true) or MatmulBatchParams{true, ...}");
+        constexpr bool several = A_TYPE::layout > LayoutMode::NONE && B_TYPE::layout > LayoutMode::NONE && A_TYPE::layout != LayoutMode::NORMAL &&
+                                 B_TYPE::layout != LayoutMode::NORMAL && C_TYPE::layout != LayoutMode::NORMAL;
+        static_assert(several, "IterateNBatch takes matrices of the layouts BSNGD, SBNGD and BNGS1S2; for NORMAL call IterateBatch once for each loop");
         ::twin::MatmulCall c = batches<sync>(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB, enPartialSum);
         c.loops = batchLoop;
         c.wait = waitIterateBatch;
