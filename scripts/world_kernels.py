@@ -109,7 +109,7 @@ def main() -> int:
         for case, (outcome, seconds) in zip(runnable, pool.map(lambda c: run_one(c, given.sources), runnable)):
             rows[case.repository, case.name] = dict(
                 group=case.group if case.counted else f"{case.group}-uncounted", repository=case.repository, commit=commit_of(given.sources, case.repository), path=case.name,
-                result=outcome.result, reason=outcome.reason.replace("\n", " "), **{"class": case.kind})
+                result=outcome.result, reason=(outcome.reason.replace("\n", " ") + (f" ({case.note})" if case.note and outcome.result != "verified" else "")), **{"class": case.kind})
             print(f"{outcome.result:<9} {seconds:5.1f} s  {case.name}  {outcome.reason}", flush=True)
     if given.write:
         merged = {**kept, **rows}

@@ -221,7 +221,7 @@ def pows():
     return dict(inputs=[x, torch.tensor([3.0])], outputs=like(x), golden=[x ** 3])
 
 
-@project(MATH, "math/is_finite")
+@project(MATH, "math/is_finite", note="its host code includes atvoss, which is in another repository")
 def is_finite():
     import torch
     x = randn(64, 100)
@@ -240,8 +240,7 @@ def diag():
 @project(TRANSFORMER, "posembedding/rotary_position_embedding", atol=5e-3)
 def rotary():
     x, cos, sin = randn(2, 8, 16, 128, dtype="float16"), randn(1, 1, 16, 128, dtype="float16", seed=2), randn(1, 1, 16, 128, dtype="float16", seed=3)
-    golden = rotated(x, cos, sin)
-    return dict(inputs=[x, cos, sin], outputs=like(x), attrs=dict(mode=0), golden=[golden])
+    return dict(inputs=[x, cos, sin], outputs=like(x), attrs=dict(mode=0), golden=[rotated(x, cos, sin)])
 
 
 def rotated(x, cos, sin):
@@ -273,7 +272,8 @@ def gating():
     return dict(inputs=[x, None], outputs=[*like(*golden), (x.shape, x.dtype)], attrs=dict(k=4, k_group=1, group_count=1, renorm=0, norm_type=0, out_flag=0), golden=golden)
 
 
-project(TRANSFORMER, "moe/moe_gating_top_k")(gating)
+SHORT = "the kernel's own fault: it stores 32 experts into a buffer for k"
+project(TRANSFORMER, "moe/moe_gating_top_k", note=SHORT)(gating)
 
 
 def permuted():
@@ -297,7 +297,7 @@ def token_unpermute():
 
 # ---- serving
 
-@project(VLLM, "csrc/moe/add_rms_norm_bias", atol=1e-2)
+@project(VLLM, "csrc/moe/add_rms_norm_bias", atol=1e-2, note="the kernel's own fault: a tensor is used behind its FreeTensor")
 def add_rms_norm_bias():
     x, y, gamma = rows_and_weight(96, 512)
     bias = randn(512, dtype="float16", seed=4)
@@ -317,7 +317,7 @@ def rms_norm_dynamic_quant():
 
 
 project(VLLM, "csrc/moe/dequant_swiglu_quant", steps=1)(swiglu_of_sums)
-project(VLLM, "csrc/moe/moe_gating_top_k")(gating)
+project(VLLM, "csrc/moe/moe_gating_top_k", note=SHORT)(gating)
 
 
 def adapters(rows=12, rank=16, hidden=512):
@@ -393,7 +393,7 @@ def clip_by_value():
     return dict(inputs=[x, torch.tensor([-0.5]).half(), torch.tensor([0.5]).half()], outputs=like(x), golden=[x.clamp(-0.5, 0.5)])
 
 
-@project(CONTEST, "08LpNormV2/FrameworkLaunch/LpNormV2", rtol=1e-3)
+@project(CONTEST, "08LpNormV2/FrameworkLaunch/LpNormV2", rtol=1e-3, note="the kernel's own fault: its buffers need more than UB has")
 def lp_norm():
     x = randn(32, 512)
     golden = x.norm(2, dim=-1)
