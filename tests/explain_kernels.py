@@ -137,9 +137,40 @@ extern "C" __global__ __aicore__ void barriers(GM_ADDR x, GM_ADDR z, uint32_t ti
 """
 
 
-def queues(tile=2048, count=16, buffers=1, rounds=4, blocks=1):
-    x = tensor(f"float {tile * count * blocks}")
-    return _run(QUEUES, blocks, x, x.new_empty(x.shape), tile, count, buffers, rounds)
+# `rows` rows of `width` floats, `gap` blocks of 32 bytes apart in GM.
+ROWS = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void rows(GM_ADDR x, GM_ADDR z, uint32_t rows, uint32_t width, uint32_t gap, uint32_t count) {
+    InitSocState();
+    GlobalTensor<float> gx, gz;
+    gx.SetGlobalBuffer((__gm__ float*)x);
+    gz.SetGlobalBuffer((__gm__ float*)z);
+    LocalTensor<float> a(TPosition::VECIN, 0, rows * width);
+    for (uint32_t i = 0; i < count; i++) {
+        DataCopyParams p(gap ? rows : 1, gap ? width / 8 : rows * width / 8, gap, 0);
+        DataCopy(a, gx[i * rows * (width + gap * 8)], p);
+    }
+    SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    Adds(a, a, 1.0f, rows * width);
+    SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    DataCopy(gz, a, rows * width);
+}
+"""
+
+
+def queues(tile=2048, count=16, buffers=1, rounds=4, blocks=1, shift=0):
+    """shift: floats by which GM is not aligned."""
+    n = tile * count * blocks
+    x, z = tensor(f"float {n + 32}"), tensor(f"float {n + 32}")
+    return _run(QUEUES, blocks, x[shift:shift + n], z[shift:shift + n], tile, count, buffers, rounds)
+
+
+def rows(gap=0, rows=128, width=64, count=8):
+    x = tensor(f"float {rows * (width + gap * 8) * count}")
+    return _run(ROWS, 1, x, x.new_empty(rows * width), rows, width, gap, count)
 
 
 def banks(apart=0, n=4096, rounds=64):

@@ -38,6 +38,9 @@ CASES = {  # the launch with one thing wrong, the same without it, the advice th
     "one core": (lambda: kernels.queues(4096, 96, 2), lambda: kernels.queues(4096, 6, 2, blocks=16), "more_blocks", "mte2"),
     "ladder: one core": (lambda: kernels.ladder(1, blocks=1), lambda: kernels.ladder(2, blocks=48), "more_blocks", "mte2"),
     "ladder: single buffer": (lambda: kernels.ladder(3, blocks=1), lambda: kernels.ladder(4, blocks=1), "buffers", "mte2"),
+    "unaligned": (lambda: kernels.queues(4096, 16, 2, rounds=1, shift=8), lambda: kernels.queues(4096, 16, 2, rounds=1), "aligned", "mte2"),
+    "short rows": (lambda: kernels.rows(gap=4), lambda: kernels.rows(gap=0), "rows", "mte2"),
+    "one core has twice the work": (lambda: kernels.ladder(4, 8, rows=9, width=65536), lambda: kernels.ladder(4, 8, rows=72, width=8192), "balance", "imbalance"),
     "48 tiny blocks": (lambda: kernels.queues(256, 1, 2, blocks=48), lambda: kernels.queues(256, 4, 2, blocks=12), "fewer_blocks", "launch"),
 }
 

@@ -8,6 +8,7 @@ from .whatifs import Replayed
 
 BUSY = 0.75      # a pipe that works for so much of the time is what the rest waits for
 MOSTLY = 0.5
+UNEVEN = 0.3     # of the time, that the other cores have nothing left to do
 WASTED = 0.3     # of V's time, on starting up or waiting for banks
 
 
@@ -25,7 +26,7 @@ def bound(f: Facts, replayed: Replayed | None = None) -> Bound:
     of_task = f.core_us / f.time_us if f.time_us else 0.0
     if f.launch > MOSTLY:
         return Bound("launch", f.launch, pipe)
-    if f.imbalance > MOSTLY:
+    if f.imbalance > UNEVEN:
         return Bound("imbalance", f.imbalance * of_task, pipe)
     share = f.pipes[pipe] * of_task
     if f.pipes[pipe] < BUSY:
