@@ -3,6 +3,7 @@ the change."""
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -83,10 +84,9 @@ def test_a_wrong_promise_is_noticed(monkeypatch):
 
 
 def test_the_words_in_both_languages(monkeypatch):
-    record = kernels.queues(buffers=1)
-    for lang in "en", "zh":
+    for lang, launch in itertools.product(("en", "zh"), (kernels.queues, kernels.rows, kernels.elements)):
         monkeypatch.setenv("LABKIT_LANG", lang)
-        lines = explain(record).lines
+        lines = explain(launch()).lines
         assert 5 <= len(lines) <= 10
         assert all(lines) and "?" not in "".join(lines) and "{" not in "".join(lines)
         assert messages.text("fig_modelled") in lines[0]
@@ -117,6 +117,14 @@ def test_without_a_replay_it_still_tells_the_bound():
     said = explain(record)
     assert said.bound.kind == "scalar" and not said.advice
     assert messages.text("explain.no_replay") in said.lines
+
+
+def test_a_launch_too_long_for_all_changes(monkeypatch):
+    from labkit.kernel import Again
+    right, slow = Again.what_if, kernels.rows(gap=4)
+    monkeypatch.setattr(Again, "what_if", lambda self, changes: right(self, changes) if len(changes) < 9 else ({}, [[*c, -1] for c in changes]))
+    said = explain(slow)
+    assert said.bound.kind == "mte2" and not said.advice and said.lines[-1] == messages.text("explain.no_replay")
 
 
 # ---- tables

@@ -29,6 +29,7 @@ class Change:
 class Replayed:
     changes: list[Change]          # a learner can make, best first
     without: dict[str, float]      # time in us without a pipe, "order" (pipes do not wait for one another), "hbm", "l2"
+    tried: bool = True             # False: the bound alone, the launch is too long for more
 
 
 # Changes of which the larger ones contain the smaller: the best of each family counts.
@@ -54,6 +55,8 @@ def replay(record: LaunchRecord, f: Facts, changes: bool = True) -> Replayed | N
     answer, results = again.what_if(asked)
     times = {(name, amount): (used, us) for (name, amount), (_, used, us) in zip(asked, results)}
     same = times.get(("same", 0), (0, -1))[1]
+    if same < 0 and changes:
+        return replay(record, f, changes=False)
     if same < 0 or abs(same / record.time_us - 1) > AGREES:
         return None
     room = record.ub_size // max(record.ub_used, answer.get("ub_top", 0), 1)
@@ -64,9 +67,9 @@ def replay(record: LaunchRecord, f: Facts, changes: bool = True) -> Replayed | N
         change = Change(name, used, us, same - us)
         if change.saves_us > WORTH * same and (name not in found or change.saves_us > 1.02 * found[name].saves_us):
             found[name] = change
-    if f.imbalance > WORTH:
+    if changes and f.imbalance > WORTH:
         saved = f.imbalance * f.core_us
         found["balance"] = Change("balance", 0, same - saved, saved)
     without = {PIPES[int(amount)]: us for (name, amount), (_, us) in times.items() if name == "without"}
     without |= {name: times[name, 0][1] for name in ("order", "hbm", "l2")}
-    return Replayed(sorted(found.values(), key=lambda c: -c.saves_us), without)
+    return Replayed(sorted(found.values(), key=lambda c: -c.saves_us), without, changes)

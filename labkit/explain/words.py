@@ -74,10 +74,12 @@ def _lines(e: Explanation) -> list[str]:
         lines.append(text("explain.few_blocks", blocks=record.blocks, places=f.places))
     if e.replayed is None:
         return [*lines, text("explain.no_replay")]
+    if e.bound.kind not in ("launch", "imbalance", "order") and e.bound.pipe in e.replayed.without:
+        lines.append(text("explain.free", pipe=e.bound.pipe, us=time_text(e.replayed.without[e.bound.pipe])))
     if e.replayed.without["order"] < 0.9 * f.time_us:
         lines.append(text("explain.order", us=time_text(e.replayed.without["order"])))
     for number, change in enumerate(e.advice, 1):
         gain = text("explain.gain", us=time_text(change.us), saves=time_text(change.saves_us), share=percent(change.saves_us / f.time_us))
         lines.append(text("explain.advice", number=number, what=text(f"explain.change.{change.name}", amount=f"{change.amount:g}"), gain=gain))
-    lines.append(text("explain.each_alone" if e.advice else "explain.nothing"))
+    lines.append(text("explain.each_alone" if e.advice else "explain.nothing" if e.replayed.tried else "explain.no_replay"))
     return lines
