@@ -69,12 +69,12 @@ Walk walk_of(const MatmulState&);
 
 // The cube's time for one product: notes on the tape of `cube`; returns the moment when the last result is out.
 struct CubeWork {
-    int64_t m = 0, n = 0, k = 0, base_m = 0, base_n = 0, base_k = 0, step_k = 1;
+    int64_t m = 0, n = 0, k = 0, base_m = 0, base_n = 0, base_k = 0, step_ka = 1, step_kb = 1;
     int a_bits = 16, b_bits = 16;
     bool a_gm = true, b_gm = true, n_first = false, unit_flag = false, double_out = false;
     int64_t out_bytes = 4;  // of an element of C
     bool hf32 = false, mdl = false;
-    int64_t buffers = 2;    // rounds that L1 holds
+    int64_t a_buffers = 2, b_buffers = 2;  // chunks of step_k base blocks that L1 holds
     uint64_t a_at = 0, b_at = 0, c_at = 0;             // in GM, where known: the operands' first bytes
     int64_t a_line = 0, b_line = 0, c_line = 0;        // bytes from row to row as they lie there
     bool a_turned = false, b_turned = false, nd = true;

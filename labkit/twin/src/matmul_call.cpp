@@ -100,8 +100,8 @@ CubeWork work_of(const MatmulState& s, const Ready& r) {
     w.m = p.m, w.n = p.n, w.k = p.k;
     w.base_m = s.tiling.baseM, w.base_n = s.tiling.baseN, w.base_k = s.tiling.baseK;
     w.mdl = s.kind->mdl;
-    w.step_k = std::max(1, std::min(s.tiling.stepKa, s.tiling.stepKb));
-    w.buffers = std::min(s.tiling.depthA1 / std::max(1, s.tiling.stepKa * s.tiling.stepM), s.tiling.depthB1 / std::max(1, s.tiling.stepKb * s.tiling.stepN));
+    w.step_ka = std::max(1, s.tiling.stepKa), w.step_kb = std::max(1, s.tiling.stepKb);
+    w.a_buffers = s.tiling.depthA1 / std::max<int64_t>(1, w.step_ka * s.tiling.stepM), w.b_buffers = s.tiling.depthB1 / std::max<int64_t>(1, w.step_kb * s.tiling.stepN);
     auto lies = [](const Placed& p, uint64_t& at, int64_t& line, bool& turned) {
         if (!p.in_gm) return;
         const View& v = p.view;

@@ -28,13 +28,19 @@ struct Rows {  // an operand in GM
 Moment spend(Core& cube, const CubeWork& w, Here here) {
     Tape& tape = cube.tape;
     const auto& c = chip.cube;
-    int64_t m_blocks = parts(w.m, w.base_m), n_blocks = parts(w.n, w.base_n), k_blocks = parts(w.k, w.base_k), step_k = std::max<int64_t>(1, w.step_k), rounds = parts(k_blocks, step_k);
+    int64_t m_blocks = parts(w.m, w.base_m), n_blocks = parts(w.n, w.base_n), k_blocks = parts(w.k, w.base_k), step_k = std::max<int64_t>(1, std::min(w.step_ka, w.step_kb)), rounds = parts(k_blocks, step_k);
     bool whole_k = rounds <= 1;
     double a_bytes = w.a_bits / 8.0, b_bytes = w.b_bits / 8.0, c0 = w.hf32 ? 8 : 256.0 / w.a_bits;
     Rows a{w.a_at, w.a_line, w.a_turned, w.nd, a_bytes}, b{w.b_at, w.b_line, w.b_turned, w.nd, b_bytes};
-    int64_t buffers = std::max<int64_t>(1, std::min<int64_t>(2, w.buffers)), out_buffers = w.double_out || w.unit_flag ? 2 : 1;
-    Moment l1_free[2] = {}, l0_free[2] = {}, l0c_free[2] = {};  // when their readers were done
-    int64_t turn = 0, step_turn = 0, block = 0;
+    int64_t out_buffers = w.double_out || w.unit_flag ? 2 : 1;
+    Moment l0_free[2] = {}, l0c_free[2] = {};  // when their readers were done
+    struct Side {  // of one operand in L1
+        int64_t step, buffers, turn = -1;
+        Moment free[2] = {};
+        Side(int64_t s, int64_t b) : step(std::max<int64_t>(1, s)), buffers(std::max<int64_t>(1, std::min<int64_t>(2, b))) {}
+        Moment& now() { return free[turn % buffers]; }
+    } in_a(w.step_ka, w.a_buffers), in_b(w.step_kb, w.b_buffers);
+    int64_t step_turn = 0, block = 0;
     auto work = [&](Pipe p, double cycles, double bytes, double startup = 0) { tape.work(p, Op::Matmul, here.line, cycles, uint64_t(bytes), startup); cube.instructions++; };
     for (int64_t slow = 0; slow < (w.n_first ? m_blocks : n_blocks); slow++)
         for (int64_t fast = 0; fast < (w.n_first ? n_blocks : m_blocks); fast++, block++) {
@@ -44,18 +50,18 @@ Moment spend(Core& cube, const CubeWork& w, Here here) {
             // What stays in L1 from the block before: with all of K there, the slow axis's operand; and both where there is one block of them.
             bool keep_a = whole_k && ((w.n_first && fast > 0) || (m_blocks == 1 && block > 0)), keep_b = whole_k && ((!w.n_first && fast > 0) || (n_blocks == 1 && block > 0));
             Moment& out_free = l0c_free[block % out_buffers];
-            for (int64_t round = 0; round < rounds; round++, turn++) {
+            for (int64_t round = 0; round < rounds; round++) {
                 int64_t first = round * step_k, steps = std::min(step_k, k_blocks - first), k0 = first * w.base_k;
                 int64_t depth = std::min(steps * w.base_k, w.k - k0);
-                bool load_a = w.a_gm && !keep_a, load_b = w.b_gm && !keep_b;
-                Moment in = 0;
-                if (load_a || load_b) {
-                    tape.await(Pipe::MTE2, l1_free[turn % buffers]);
-                    if (load_a) tape.move(Pipe::MTE2, Op::Matmul, here.line, a.part(i * w.base_m, real_m, k0, depth));
-                    if (load_b) tape.move(Pipe::MTE2, Op::Matmul, here.line, b.part(k0, depth, j * w.base_n, real_n));
-                    in = tape.mark(Pipe::MTE2);
-                }
-                tape.await(Pipe::MTE1, in);
+                auto load = [&](Side& side, bool from_gm, auto part) {  // a chunk of its own number of base blocks along k
+                    if (!from_gm || first % side.step) return;
+                    side.turn++;
+                    tape.await(Pipe::MTE2, side.now());
+                    tape.move(Pipe::MTE2, Op::Matmul, here.line, part(std::min(side.step * w.base_k, w.k - k0)));
+                    tape.await(Pipe::MTE1, tape.mark(Pipe::MTE2));
+                };
+                load(in_a, w.a_gm && !keep_a, [&](int64_t deep) { return a.part(i * w.base_m, real_m, k0, deep); });
+                load(in_b, w.b_gm && !keep_b, [&](int64_t deep) { return b.part(k0, deep, j * w.base_n, real_n); });
                 for (int64_t step = 0; step < steps; step++, step_turn++) {
                     double some = double(std::min(w.base_k, depth - step * w.base_k));
                     tape.spend(w.mdl ? c.scalar_mdl : c.scalar_norm);
@@ -69,7 +75,9 @@ Moment spend(Core& cube, const CubeWork& w, Here here) {
                     work(Pipe::M, std::max(chip.mmad_floor, chip.mmad_start + fractals), 0);
                     l0_free[step_turn % 2] = tape.mark(Pipe::M);
                 }
-                l1_free[turn % buffers] = tape.mark(Pipe::MTE1);
+                Moment read = tape.mark(Pipe::MTE1);
+                if (in_a.turn >= 0) in_a.now() = read;
+                if (in_b.turn >= 0) in_b.now() = read;
             }
             if (!w.out_bytes) continue;  // it stays in L0C
             tape.await(Pipe::FIX, tape.mark(Pipe::M));
