@@ -123,6 +123,40 @@ def test_a_host_pointer_is_refused(every):
         torch.ops.every.unguarded(torch.ones(8), 2.0)
 
 
+_FAULTY = r"""
+#include <torch/library.h>
+#include "torch_npu/csrc/core/npu/NPUStream.h"
+#include "kernel_operator.h"
+__global__ __aicore__ void faulty(GM_ADDR x, uint32_t mode) {
+    if (mode == 0) { volatile int* p = nullptr; *p = 1; }
+    if (mode == 1) { for (volatile int i = 0;; i = i + 1) {} }
+    AscendC::GlobalTensor<float> g;
+    g.SetGlobalBuffer((__gm__ float*)x, 64);
+    if (mode == 2) g.SetValue(1000, 1.0f);
+}
+at::Tensor go(const at::Tensor& x, int64_t mode) {
+    faulty<<<1, nullptr, c10_npu::getCurrentNPUStream().stream()>>>(x.mutable_data_ptr(), mode);
+    return x;
+}
+TORCH_LIBRARY_FRAGMENT(faulty, m) { m.def("go(Tensor(a!) x, int mode) -> Tensor(a!)"); }
+TORCH_LIBRARY_IMPL(faulty, PrivateUse1, m) { m.impl("go", &go); }
+""".lstrip()
+
+
+def test_a_faulty_kernel_ends_its_launch_only():
+    labkit.register(text=_FAULTY, filename="faulty.asc", timeout=1.0)
+    x = torch.zeros(64, device="npu")
+    for mode, code, line in ((0, "crash", 5), (1, "time-out", 6)):
+        with pytest.raises(RuntimeError, match=rf"\[{code}\] faulty.asc:{line}"):
+            torch.ops.faulty.go(x, mode)
+        with labkit.expect(code) as seen:
+            torch.ops.faulty.go(x, mode)
+        assert seen.findings[0].line == line
+    with labkit.expect("gm-bounds"):
+        torch.ops.faulty.go(x, 2)
+    torch.ops.faulty.go(x, 3)
+
+
 _TWO = f"""
 import torch, labkit
 every = labkit.register({str(EVERY)!r})
