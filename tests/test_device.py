@@ -41,6 +41,8 @@ def test_missing_names_say_so():
     import torch_npu
     with pytest.raises(AttributeError, match="stand-in.*npu_swiglu"):
         torch_npu.npu_grouped_matmul
+    with pytest.raises(ModuleNotFoundError, match="torch_npu.contrib.*stand-in.*device=\"npu\""):
+        from torch_npu.contrib import transfer_to_npu  # noqa: F401
     with pytest.raises(RuntimeError, match="no npu:7"):
         torch.npu.set_device(7)
     for name in torch.npu.__all__:

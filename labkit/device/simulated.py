@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib.abc
 import importlib.machinery
 import os
 import sys
@@ -89,6 +90,18 @@ def _autograd_states() -> list[str]:
     return states
 
 
+class _NoSubmodule(importlib.abc.MetaPathFinder):
+    """`import torch_npu.contrib` says what to use; what the stand-in has is in sys.modules and never asked for here."""
+
+    def find_spec(self, name, path=None, target=None):
+        package, _, rest = name.partition(".")
+        if package != "torch_npu" or not rest:
+            return None
+        part = rest.partition(".")[0]
+        use = messages.text(f"device.module.{part}") if messages.has(f"device.module.{part}") else ""
+        raise ModuleNotFoundError(messages.text("device.torch_npu_module", name=name, instead=use).strip(), name=name)
+
+
 def _stand_in(npu: types.ModuleType) -> None:
     """`import torch_npu` gives a module that has torch.npu and says what it is. An unusable wheel is never imported."""
     import torch
@@ -106,4 +119,5 @@ def _stand_in(npu: types.ModuleType) -> None:
         raise AttributeError(messages.text("device.torch_npu_missing", name=name, names=", ".join(("npu", *fused.NAMES))))
 
     module.__getattr__ = missing
+    sys.meta_path.insert(0, _NoSubmodule())
     sys.modules.update({"torch_npu": module, "torch_npu.npu": npu, "torch.npu": npu, "torch_npu.npu.amp": npu.amp, "torch.npu.amp": npu.amp})
