@@ -131,6 +131,7 @@ REFUSED = {
     "CastDequant<int8_t, half>(h.ReinterpretCast<int8_t>(), h, 64)": "CastDequant on Atlas A2 turns int16_t",
     "Select(i, u, i, i, SELMODE::VSEL_TENSOR_TENSOR_MODE, 64)": "Select on Atlas A2 takes half and float",
     "CompareScalar(u, f, 1, CMPMODE::EQ, 64)": "the scalar has the source's own type",
+    "Fixpipe(f, f, FixpipeParamsV220(16, 16, 16, 16, false))": "From L0C to L1 Atlas A2 takes float into",
     "ScalarCast<half, float, RoundMode::CAST_NONE>(half(1))": "Cast of a scalar goes from float",
 }
 

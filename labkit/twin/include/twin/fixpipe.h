@@ -158,6 +158,9 @@ template <typename U> ::twin::Fix fix(const FixpipeParams<U>& p, uint32_t size) 
 inline ::twin::Loc nowhere() { return {0, 0, 0, 0, ::twin::Mem::L1, uint8_t(TPosition::MAX)}; }
 }  // namespace detail
 
+// Into L1 the results must become narrower: the path has no form for 32 bits.
+#define TWIN_NARROWER static_assert(sizeof(T) < 4, "From L0C to L1 Atlas A2 takes float into int8_t, uint8_t, half or bfloat16_t, and int32_t into int8_t, uint8_t or half: set quantPre, or go by GM")
+
 // ---- L0C to GM: rows (ND, the default) or NZ; then L0C to L1, which is always NZ
 #define TWIN_LEAVES static_assert(detail::kLeaves<T, U>, "Fixpipe on Atlas A2: float into int8_t, uint8_t, half, bfloat16_t or float; int32_t into int8_t, uint8_t, half or int32_t"); \
     static_assert(config.format != CO2Layout::COLUMN_MAJOR, "CFG_COLUMN_MAJOR is not on Atlas A2 (it belongs to Ascend 950): use CFG_ROW_MAJOR or CFG_NZ")
@@ -174,11 +177,13 @@ void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalT
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, TWIN_HERE) {
+    TWIN_NARROWER;
     TWIN_LEAVES;
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(), detail::fix(p, CO2Layout::NZ), here);
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR, typename S = uint64_t>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& cbufWorkspace, const FixpipeParamsV220& p, TWIN_HERE) {
+    TWIN_NARROWER;
     TWIN_LEAVES;
     static_assert(IsSameType<S, uint64_t>::value, "Fixpipe takes its quantisation parameters as a LocalTensor<uint64_t>");
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, cbufWorkspace.loc_, detail::fix(p, CO2Layout::NZ), here);
@@ -195,11 +200,13 @@ void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalT
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, cbufWorkspace.loc_, detail::fix(p, sizeof(T)), here);
 }
 template <typename T, typename U> void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<U>& p, TWIN_HERE) {
+    TWIN_NARROWER;
     TWIN_LEAVES;
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(), detail::fix(p, sizeof(T)), here);
 }
 template <typename T, typename U, typename S>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& cbufWorkspace, const FixpipeParams<U>& p, TWIN_HERE) {
+    TWIN_NARROWER;
     TWIN_LEAVES;
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, cbufWorkspace.loc_, detail::fix(p, sizeof(T)), here);
 }
@@ -214,9 +221,11 @@ template <typename T, typename U> void DataCopy(const GlobalTensor<T>& dst, cons
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, detail::nowhere(), detail::fix(p), here);
 }
 template <typename T, typename U> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p, TWIN_HERE) {
+    TWIN_NARROWER;
     static_assert(detail::kLeaves<T, U>, "DataCopy from L0C on Atlas A2: float into int8_t, uint8_t, half or bfloat16_t; int32_t into int8_t, uint8_t or half");
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(), detail::fix(p), here);
 }
+#undef TWIN_NARROWER
 // L1 to the bias table with a conversion; blockLen in 64 bytes of halves.
 template <typename T, typename U> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams& p, TWIN_HERE) {
     static_assert(IsSameType<T, float>::value && IsSameType<U, half>::value, "DataCopy between tensors of two types: half in L1 into float in the bias table (C2) is the one there is; use Cast on the AIV otherwise");
