@@ -84,7 +84,8 @@ def _resolve(wanted: Iterable[tuple[bool, str]], dirs: Sequence[str], here: str)
         for folder in [here, *dirs] if quoted and here else dirs:
             path = os.path.join(folder, name)
             if os.path.isfile(path):
-                yield os.path.normpath(path)
+                plain = os.path.normpath(path)
+                yield plain if os.path.isfile(plain) else path  # behind a link to a folder, ".." is another place
                 break
 
 

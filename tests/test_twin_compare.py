@@ -74,3 +74,30 @@ def test_forms(op, lanes, times, stride):
     want = z.copy().reshape(-1, LANES)
     want[:times] = np.where(active, np.where(chosen, a, b if op != 4 else np.float32(-1)), want[:times])
     assert (got.reshape(-1, LANES) == want).all() and (got_bits == bits).all()
+
+
+def test_a_buffer_over_all_of_ub_may_keep_clear_of_what_select_uses():
+    text = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void choose(GM_ADDR x, GM_ADDR z) {
+    GlobalTensor<float> gx, gz;
+    gx.SetGlobalBuffer((__gm__ float*)x);
+    gz.SetGlobalBuffer((__gm__ float*)z);
+    TPipe pipe;
+    TBuf<> all;
+    pipe.InitBuffer(all, 192 * 1024);
+    LocalTensor<float> a = all.Get<float>();
+    LocalTensor<uint8_t> bits = all.Get<uint8_t>()[1024];
+    DataCopy(a, gx, 64);
+    PipeBarrier<PIPE_ALL>();
+    CompareScalar(bits, a, 0.0f, CMPMODE::GT, 64);
+    Select(a, bits, a, 0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, 64);
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(gz, a, 64);
+}
+"""
+    x = torch.randn(64)
+    z = torch.empty(64).npu()
+    record = labkit.kernel(text=text, filename="choose.asc")[1](x.npu(), z)
+    assert record.ok and not record.findings, record.report()
+    assert torch.equal(z.cpu(), x.clamp(min=0))

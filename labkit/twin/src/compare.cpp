@@ -128,7 +128,8 @@ constexpr uint8_t kVecIn = 9, kVecCalc = 11;  // TPosition: those in UB
 void use_reserved(Sel mode, Dt t, Loc mask, Value v, Here here) {
     if (mode == Sel::Mask) return std::memcpy(core->vec.compare, core->at(mask), std::min(16u, mask.bytes)), void();
     uint32_t at = chip.size[int(Mem::UB)] - chip.reserved, bytes = 32 * (mode == Sel::TensorScalar ? size_of(t) : 4);
-    for (size_t i = core->buffers.size(); core->top[int(Mem::UB)] > at && i-- > 1;) {
+    bool in_use = core->top[int(Mem::UB)] > at && core->memory[int(Mem::UB)].any_written(at, at + bytes);  // a buffer over all of UB may keep clear of it
+    for (size_t i = core->buffers.size(); in_use && i-- > 1;) {
         const Core::Buffer& b = core->buffers[i];
         if (!b.filled || b.pos < kVecIn || b.pos > kVecCalc || b.addr >= at + bytes || at >= b.addr + b.len) continue;
         core->report("select-reserved", false, here, Numbers().add("at", at).add("bytes", bytes).add("addr", b.addr).add("len", b.len));

@@ -75,6 +75,7 @@ namespace twin_builtin {
 template <typename A, typename B, typename... None> constexpr auto min(A a, B b, None...) -> std::enable_if_t<!sizeof...(None), std::decay_t<decltype(b < a ? b : a)>> { return b < a ? b : a; }
 template <typename A, typename B, typename... None> constexpr auto max(A a, B b, None...) -> std::enable_if_t<!sizeof...(None), std::decay_t<decltype(a < b ? b : a)>> { return a < b ? b : a; }
 template <typename A> constexpr auto abs(A a) -> std::enable_if_t<std::is_arithmetic_v<A>, A> { return a < A(0) ? A(-a) : a; }
+inline int64_t clz(uint64_t v) { return v ? __builtin_clzll(v) : 64; }
 template <typename A> auto sqrt(A a) -> std::enable_if_t<std::is_arithmetic_v<A>, std::conditional_t<std::is_same_v<A, float>, float, double>> { return __builtin_sqrt(a); }
 }  // namespace twin_builtin
 using namespace twin_builtin;
