@@ -134,6 +134,12 @@ def runner_for(chip: str, arena: tuple[int, int, int] | None) -> Runner:
     return _runners[key]
 
 
+def forget(chip: str) -> None:
+    """Ends this process's runners for a chip: its table will not be asked again."""
+    for key in [k for k in _runners if k[:2] == (os.getpid(), chip)]:
+        _runners.pop(key).stop()
+
+
 @atexit.register
 def _stop_all() -> None:
     for key, runner in _runners.items():

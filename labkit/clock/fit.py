@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from labkit import chips, paths
+from labkit import chips, paths, runner
 from labkit.clock.accuracy import Accuracy, accuracy
 from labkit.clock.cases import cases
 
@@ -59,7 +59,7 @@ def fit(without: str = "", rounds: int = 2, say: Callable[[str], None] = lambda 
     def error(values: dict[str, float]) -> float:
         nonlocal runs
         runs += 1
-        return _distance(accuracy(chosen, chip=_table(f"fit-{without}-{runs}", values), models=False))
+        return _distance(_trial(chosen, f"fit-{without}-{runs}", values))
 
     before = best = error(now)
     for turn in range(rounds):
@@ -79,7 +79,7 @@ def cross(groups: Iterable[str] = (), say: Callable[[str], None] = lambda _: Non
     for group in names:
         f = fit(group, rounds, everything=True)
         chosen = [c.name for c in cases() if c.group == group and not c.name.startswith(_LONGEST)]
-        found[group] = accuracy(chosen, chip=_table(f"cross-{group}", f.constants), models=False)
+        found[group] = _trial(chosen, f"cross-{group}", f.constants)
         errors = found[group].errors()
         say(f"{group}: fitted on the others to {f.after:.3f} in {f.runs} runs; its own {len(errors)} cases: median {errors[len(errors) // 2] * 100:.1f} %" if errors else f"{group}: no task times")
     return found
@@ -96,6 +96,12 @@ def write(constants: dict[str, float], chip: str = chips.DEFAULT) -> None:
         if not count:
             raise ValueError(f"{path.name} has no {name}")
     path.write_text(text, encoding="utf-8")
+
+
+def _trial(chosen: list[str], name: str, constants: dict[str, float]) -> Accuracy:
+    result = accuracy(chosen, chip=_table(name, constants), models=False)
+    runner.forget(name)
+    return result
 
 
 def _distance(a: Accuracy) -> float:
