@@ -156,3 +156,16 @@ def test_timing_only_gives_the_same_time():
         kernel = labkit.kernel(KERNELS / "fractals.asc", timing_only=alone)
         times.append(kernel[4](x.npu(), z, kernel.struct("Turn", m=40, n=512, tileM=16, tileN=128, column=17, rowParts=2, colParts=2)).time_us)
     assert times[0] == times[1]
+
+
+def test_leaving_a_group_out_leaves_it_out(monkeypatch):
+    """The trials of a fit without a group never launch a case of it, and no trial's runner stays behind."""
+    from labkit import runner
+    seen = []
+    monkeypatch.setattr(fit, "CONSTANTS", {"gm.hbm": (1.8e12, 1e12, 2e12)})
+    monkeypatch.setattr(fit, "_LONG", tuple(c.name for c in cases() if c.name not in ("copy_ub/3", "banks/1", "add/4")))
+    real = fit.accuracy
+    monkeypatch.setattr(fit, "accuracy", lambda only, **kw: seen.append(list(only)) or real(only, **kw))
+    found = fit.fit("data_copy", rounds=1, everything=True)
+    assert all("copy_ub/3" not in only and "banks/1" in only for only in seen) and len(seen) == found.runs
+    assert found.after <= found.before and not [k for k in runner._runners if k[1].startswith("fit-")]
