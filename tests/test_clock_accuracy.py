@@ -131,6 +131,16 @@ def test_dequant_scales():
     assert not record.findings and torch.equal(c.cpu(), ((a.float() @ b.float().T) * columns * rows[:, None]).half())
 
 
+def test_matmul_gelu_is_both():
+    m = n = k = 512
+    g = torch.Generator().manual_seed(0)
+    a, b, c = torch.randn(m, k, generator=g).half(), torch.randn(n, k, generator=g).half() / 16, torch.zeros(m, n).npu()
+    kernel = labkit.kernel(KERNELS / "matmul_gelu.asc")
+    record = kernel[2](a.npu(), b.npu(), c, kernel.struct("Tiles", m=m, n=n, k=k, singleM=256, singleN=256, splitK=1))
+    x = a.float() @ b.float().T
+    assert not record.findings and torch.allclose(c.cpu(), x / (1 + torch.exp(-1.702 * x)), atol=2e-5)
+
+
 @pytest.mark.parametrize("column", [16, 17])
 def test_fractals_turn(column):
     x, z = whole(40, 512), torch.zeros(40 * 512, dtype=torch.half).npu()

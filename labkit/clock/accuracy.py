@@ -96,12 +96,21 @@ def accuracy(only: Iterable[str] = (), chip: str = "", models: bool = True) -> A
     for c in chosen:
         bench = benches[chip or c.chip]
         record = c.launch(bench)
-        modelled = {"task": record.time_us} | record.busy
+        modelled = {"task": record.time_us} | record.busy | _by_kind(record)
         said = {}
         if models and "task" in facts[c.name] and c.name not in _ONCE:
             said = {"roofline": _roofline(record, c)} | {name: _with(table, c, bench) for name, table in others.items()}
         rows += [Row(c.name, c.group, metric, c.fitted, us, modelled[metric], said if metric == "task" else {}) for metric, us in facts[c.name].items()]
     return Accuracy(rows, time.perf_counter() - began)
+
+
+def _by_kind(record) -> dict[str, float]:
+    """Busy times of cube cores and of vector cores, as "aic.MTE2" and "aiv.MTE2": the mean over the cores of that kind."""
+    found = {}
+    for kind, mine in (("aic", [c for c in record.cores if c["core"] == 2]), ("aiv", [c for c in record.cores if c["core"] != 2])):
+        if mine:
+            found |= {f"{kind}.{f.removeprefix('busy.')}": sum(c[f] for c in mine) / len(mine) for f in mine[0] if f.startswith("busy.")}
+    return found
 
 
 def _model(name: str) -> str:

@@ -103,6 +103,12 @@ def _tiles(entry: str, cores: int, size: tuple[int, int, int], single: tuple[int
     return launch
 
 
+def _fused(b: Bench) -> LaunchRecord:
+    k, all_ = b.kernel("matmul_gelu.asc"), _SQUARE * _SQUARE
+    return k[24](b.memory(all_, 0), b.memory(all_, 1), b.memory(all_, 2, "float32"),
+                 k.struct("Tiles", m=_SQUARE, n=_SQUARE, k=_SQUARE, singleM=2048, singleN=1536, splitK=1))
+
+
 def _dequant(size: tuple[int, int, int], split: int):
     def launch(b: Bench) -> LaunchRecord:
         (m, n, k_), k = size, b.kernel("dequant.asc")
@@ -137,6 +143,7 @@ def cases() -> list[Case]:
     found += [Case(f"matmul_basic/{n}", "matmul_basic_api_high_performance", _tiles(half, 24, big, (m, 1536)), n == 1) for n, m in ((1, 2048), (2, 1024))]
     to_float, floats = "half, float, float, 128, 256, 256, 64, 1", ("float16", "float32")
     found += [Case("matmul_gelu/alone", "matmul_gelu_high_performance", _tiles(to_float, 24, big, (2048, 1536), floats))]
+    found += [Case("matmul_gelu/fused", "matmul_gelu_high_performance", _fused)]
     found += [Case(f"gemm/{n}", "pto-isa gemm_performance", _tiles(to_float, 24, (n, n, n), (n // 4, n // 6), floats)) for n in (1536, 6144, 7680)]
     thin = (20, 6144, 16384)
     catlass = {3: ("half, float, half, 128, 256, 256, 64, 2", thin, (128, 256)), 4: ("half, float, half, 32, 320, 128, 32, 2", thin, (32, 320)),
@@ -153,7 +160,7 @@ def cases() -> list[Case]:
 
 @lru_cache(maxsize=None)
 def published() -> dict[str, dict[str, float]]:
-    """case -> what was measured, in us: "task" for the whole, else a pipe's busy time by its name."""
+    """case -> what was measured, in us: "task" for the whole, else a pipe's busy time by its name; aic.M, aiv.V where both kinds run."""
     found: dict[str, dict[str, float]] = {}
     with open(paths.data_dir() / "published_times.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
