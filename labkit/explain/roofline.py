@@ -34,7 +34,7 @@ def peaks(chip: str, blocks_cube: bool, record: LaunchRecord) -> list[tuple[str,
 
 
 def rate_text(rate: float, unit: str) -> str:
-    scale, name = (1e12, "T") if rate >= 1e12 else (1e9, "G") if rate >= 1e9 else (1e6, "M")
+    scale, name = (1e15, "P") if rate >= 1e15 else (1e12, "T") if rate >= 1e12 else (1e9, "G") if rate >= 1e9 else (1e6, "M")
     return f"{rate / scale:.3g} {name}{unit}"
 
 
@@ -85,7 +85,8 @@ def roofline(record: LaunchRecord) -> Figure:
         c.line(x1, y1, x2, y2, "k", dash)
         words = f"{name} {rate_text(bw, 'B/s')}"
         angle = math.degrees(math.atan2(y2 - y1, x2 - x1))
-        x, y = x1 + (x2 - x1) * 0.3, y1 + (y2 - y1) * 0.3
+        along = 0.68 if at(max(d for _, d in dots), rate)[0] < x1 + (x2 - x1) * 0.6 else 0.04  # away from the dots
+        x, y = x1 + (x2 - x1) * along, y1 + (y2 - y1) * along
         c.add(f'<g transform="translate({number(x)} {number(y)}) rotate({number(angle)})">')
         c.text(0, -6, words, "s")
         c.add("</g>")
@@ -103,7 +104,8 @@ def roofline(record: LaunchRecord) -> Figure:
         x, y = at(at_bytes, rate)
         look = c.fill("blue") + ' stroke="#fff" stroke-width="1.5"' if name == "L2" else ' fill="none" stroke="currentColor" stroke-width="2.5"'
         c.add(f'<circle cx="{number(x)}" cy="{number(y)}" r="6"{look}/>')
-        c.text(x, y + (20 if name == "L2" else 34), text("fig_roof_bytes", name=name), "s c")  # apart, should the dots be close
+        label = text("fig_roof_bytes", name=name)  # to the left, and below: apart, should the dots be close
+        c.text(x - 10, y + 4, label, "s e") if name == "L2" else c.text(x, y + 22, label, "s c")
         rows.append(f"{text('fig_roof_dot')}, {text('fig_roof_bytes', name=name)}: {rate_text(rate, 'op/s')}, {at_bytes:.3g} op/B")
     words = f"{text('fig_roof_dot')}: {rate_text(rate, 'op/s')}"
     x, wide = at(dots[-1][1], rate)[0], text_width(words, 12, bold=True)
