@@ -141,6 +141,19 @@ def test_matmul_gelu_is_both():
     assert not record.findings and torch.allclose(c.cpu(), x / (1 + torch.exp(-1.702 * x)), atol=2e-5)
 
 
+@pytest.mark.parametrize("entry, stages", [("group_gelu_1_1", 1), ("group_gelu_1_2", 4)])
+def test_group_gelu_scales_groups(entry, stages):
+    groups, m, n, k = 2, 256, 512, 512
+    g = torch.Generator().manual_seed(0)
+    a, b = (torch.randint(-5, 6, (groups, r, k), generator=g, dtype=torch.int8) for r in (m, n))
+    columns, rows = torch.rand(groups, n, generator=g) / 64, torch.rand(groups, m, generator=g)
+    ring, c = torch.zeros(3 * stages * 128 * 256, dtype=torch.int32).npu(), torch.zeros(groups, m, n, dtype=torch.half).npu()
+    kernel = labkit.kernel(KERNELS / "group_gelu.asc", entry=entry)
+    record = kernel[3](a.npu(), b.npu(), ring, columns.npu(), rows.npu(), c, kernel.struct("Groups", groups=groups, m=m, n=n, k=k, stages=stages))
+    x = torch.einsum("gmk,gnk->gmn", a.float(), b.float()) * columns[:, None, :] * rows[:, :, None]
+    assert not record.findings and torch.allclose(c.cpu().float(), x / (1 + torch.exp(-1.702 * x)), atol=1e-3, rtol=1e-3)
+
+
 @pytest.mark.parametrize("column", [16, 17])
 def test_fractals_turn(column):
     x, z = whole(40, 512), torch.zeros(40 * 512, dtype=torch.half).npu()

@@ -109,6 +109,14 @@ def _fused(b: Bench) -> LaunchRecord:
                  k.struct("Tiles", m=_SQUARE, n=_SQUARE, k=_SQUARE, singleM=2048, singleN=1536, splitK=1))
 
 
+def _groups(entry: str, stages: int):
+    def launch(b: Bench) -> LaunchRecord:
+        (groups, m, n, k_), k = (8, 1024, 8192, 1024), b.kernel("group_gelu.asc", entry)
+        return k[24](b.memory(groups * m * k_, 0, "int8"), b.memory(groups * n * k_, 1, "int8"), b.memory(24 * stages * 128 * 256, 2, "int32"), b.memory(groups * n, 3, "float32"),
+                     b.memory(groups * m, 4, "float32"), b.memory(groups * m * n, 5), k.struct("Groups", groups=groups, m=m, n=n, k=k_, stages=stages))
+    return launch
+
+
 def _dequant(size: tuple[int, int, int], split: int):
     def launch(b: Bench) -> LaunchRecord:
         (m, n, k_), k = size, b.kernel("dequant.asc")
@@ -144,6 +152,8 @@ def cases() -> list[Case]:
     to_float, floats = "half, float, float, 128, 256, 256, 64, 1", ("float16", "float32")
     found += [Case("matmul_gelu/alone", "matmul_gelu_high_performance", _tiles(to_float, 24, big, (2048, 1536), floats))]
     found += [Case("matmul_gelu/fused", "matmul_gelu_high_performance", _fused)]
+    found += [Case(f"group_gelu/{s}", "quant_group_matmul_high_performance", _groups(*how), ladder="group_gelu")
+              for s, how in ((0, ("group_gelu_1_1", 1)), (2, ("group_gelu_1_2", 4)))]
     found += [Case(f"gemm/{n}", "pto-isa gemm_performance", _tiles(to_float, 24, (n, n, n), (n // 4, n // 6), floats)) for n in (1536, 6144, 7680)]
     thin = (20, 6144, 16384)
     catlass = {3: ("half, float, half, 128, 256, 256, 64, 2", thin, (128, 256)), 4: ("half, float, half, 32, 320, 128, 32, 2", thin, (32, 320)),

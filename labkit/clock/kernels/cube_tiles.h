@@ -6,6 +6,14 @@ using namespace AscendC;
 
 enum Lies { ROWS, TURNED, FRACTALS };
 
+// What happens around a block of C: where in GM it goes, how far its rows lie apart there, and who hears of it.
+struct Whole {
+    uint32_t n;
+    __aicore__ inline uint64_t Begin(uint32_t row, uint32_t column) { return uint64_t(row) * n + column; }
+    __aicore__ inline uint32_t Line() { return n; }
+    __aicore__ inline void End() {}
+};
+
 template <typename T, typename C, typename O, uint32_t BM, uint32_t BN, uint32_t CHUNK, uint32_t BK, Lies lies> class Cube {
 public:
     static constexpr uint32_t C0 = 32 / sizeof(T);
@@ -27,8 +35,7 @@ public:
         gc.SetGlobalBuffer((__gm__ O*)c);
     }
 
-    // done(): one more block is on its way to GM.
-    template <typename Done> __aicore__ inline void Run(Done done)
+    template <typename Place> __aicore__ inline void Run(Place& place)
     {
         for (int32_t e = 0; e < 2; e++) {
             SetFlag<HardEvent::MTE1_MTE2>(e);
@@ -41,8 +48,7 @@ public:
             uint32_t m0 = block % rows * p.singleM, n0 = block / rows * p.singleN;
             for (uint32_t n = n0; n < n0 + p.singleN && n < p.n; n += BN) {
                 for (uint32_t m = m0; m < m0 + p.singleM && m < p.m; m += BM) {
-                    Block(m, n, part * each, (part + 1) * each);
-                    done();
+                    Block(m, n, part * each, (part + 1) * each, place);
                 }
             }
         }
@@ -85,7 +91,7 @@ private:
         SetFlag<HardEvent::MTE2_MTE1>(e);
     }
 
-    __aicore__ inline void Block(uint32_t m, uint32_t n, uint32_t from, uint32_t to)
+    template <typename Place> __aicore__ inline void Block(uint32_t m, uint32_t n, uint32_t from, uint32_t to, Place& place)
     {
         uint32_t rows = p.m - m < BM ? p.m - m : BM, cols = p.n - n < BN ? p.n - n : BN, high = (rows + 15) / 16 * 16;
         LocalTensor<C> c0(TPosition::CO1, 0, BM * BN);
@@ -132,7 +138,7 @@ private:
         fix.nSize = cols;
         fix.mSize = rows;
         fix.srcStride = high;
-        fix.dstStride = p.n;
+        fix.dstStride = place.Line();
         fix.ndNum = 1;
         fix.srcNdStride = 0;
         fix.dstNdStride = 0;
@@ -140,10 +146,11 @@ private:
         if (p.splitK > 1) {
             SetAtomicAdd<O>();
         }
-        Fixpipe(gc[uint64_t(m) * p.n + n], c0, fix);
+        Fixpipe(gc[place.Begin(m, n)], c0, fix);
         if (p.splitK > 1) {
             SetAtomicNone();
         }
+        place.End();
         SetFlag<HardEvent::FIX_M>(0);
     }
 
