@@ -191,4 +191,4 @@ def test_leaving_a_group_out_leaves_it_out(monkeypatch):
     monkeypatch.setattr(fit, "accuracy", lambda only, **kw: seen.append(list(only)) or real(only, **kw))
     found = fit.fit("data_copy", rounds=1, everything=True)
     assert all("copy_ub/3" not in only and "banks/1" in only for only in seen) and len(seen) == found.runs
-    assert found.after <= found.before and not [k for k in runner._runners if k[1].startswith("fit-")]
+    assert found.after <= found.before and not [k for k in runner._runners if k[1].startswith("fit-data_copy")]

@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from labkit import paths
+from labkit import paths, runtime
 
 TIMEOUT_S = 300
 SKIPPED = ("exercise", "nbval-skip")
@@ -42,6 +42,7 @@ def execute(nb: dict, folder: Path, name: str, *, timeout: int = TIMEOUT_S, skip
                 return cell
             return await super().async_execute_cell(cell, cell_index, *args, **kwargs)
 
+    runtime.runner()  # built here, where its announcement is not an output of the notebook
     node = nbformat.from_dict(nb)
     folder.mkdir(parents=True, exist_ok=True)
     client = Client(node, timeout=timeout, kernel_name="python3", record_timing=False, store_widget_state=False, coalesce_streams=True,
