@@ -172,6 +172,17 @@ def test_products_multiply(config):
     assert not record.findings and torch.equal(c.cpu().float(), a.float() @ b.float().T)
 
 
+@pytest.mark.parametrize("name", ["group_gelu/2", "split_k/1024/2", "copy_l1/6", "add/4"])
+def test_host_threads_do_not_show(name, monkeypatch):
+    """Cores that wait for each other, share bandwidth and crowd one address: the same cycles with one host thread and with two."""
+    seen = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("LABKIT_THREADS", threads)
+        record = next(c for c in cases() if c.name == name).launch(Bench())
+        seen.append((record.time_us, record.timeline.tobytes(), record.cores))
+    assert seen[0] == seen[1]
+
+
 def test_timing_only_gives_the_same_time():
     x, z = whole(40, 512), torch.zeros(40 * 512, dtype=torch.half).npu()
     times = []
