@@ -81,6 +81,7 @@ void Chip::ready() {
     scalar_issue = get("scalar.issue");
     scalar_access = get("scalar.access");
     scalar_gm = get("scalar.gm");
+    mask_set = get("scalar.mask");
     launch_head = get("launch.head");
     launch_per_core = get("launch.per_core");
     launch_mixed = get("launch.mixed");

@@ -37,7 +37,7 @@ public:
     double vector_startup = 0, repeat_bytes = 256;
     float per_repeat[int(Op::Count)][int(Dt::Count)] = {};              // cycles a 256-byte repeat
     double conflict = 1, conflict_write = 0;                // cycles a repeat for each further block of a bank group; for a bank that is being written
-    double scalar_issue = 0, scalar_access = 0, scalar_gm = 0;
+    double scalar_issue = 0, scalar_access = 0, scalar_gm = 0, mask_set = 0;
     struct Cube {  // of a Matmul object: cycles and bytes/cycle; scalar cycles a step along k
         double l0_start, l0a_rate, l0b_rate, scalar_norm, scalar_mdl;
     } cube = {};
