@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from labkit import paths
-from labkit.clock.accuracy import MODELS, Accuracy, table
+from labkit.clock.accuracy import Accuracy, quantile, table
 
 _NAMES = {"roofline": "roofline (HBM and peaks)", "mskpp": "msKPP's tables", "pto_isa": "pto-isa's cost model"}
 
@@ -34,6 +34,10 @@ def _percent(share: float) -> str:
     return f"{share * 100:.1f} %"
 
 
+def _middle(errors: list[float]) -> str:
+    return _percent(quantile(errors, 0.5)) if errors else "-"
+
+
 def _lines(a: Accuracy) -> list[str]:
     s = a.summary()
     lines = [f"task time: {s['cases']} cases, median error {_percent(s['median_abs_error'])}, 90th percentile {_percent(s['p90_abs_error'])}, worst {_percent(s['worst_abs_error'])}",
@@ -54,8 +58,7 @@ def _markdown(a: Accuracy) -> list[str]:
     for g in groups:
         part = Accuracy([r for r in a.rows if r.group == g], 0)
         task, pipes = part.errors(), part.errors("pipes")
-        middle = lambda e: _percent(e[len(e) // 2]) if e else "-"  # noqa: E731
-        out.append(f"| {g} | {len({r.case for r in part.rows})} | {middle(task)} | {middle(pipes)} |")
+        out.append(f"| {g} | {len({r.case for r in part.rows})} | {_middle(task)} | {_middle(pipes)} |")
     out += ["", f"Cases that no constant was taken from ({s['not_fitted']['cases']}): median {_percent(s['not_fitted']['median_abs_error'])}; pipes' busy times ({s['pipes']['figures']} figures): "
             f"median {_percent(s['pipes']['median_abs_error'])}. {s['ladders_in_order']} of {s['ladders']} published optimisation ladders come out in the measured order. "
             "All rows: data/clock_accuracy.csv."]
