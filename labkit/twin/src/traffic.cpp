@@ -38,17 +38,23 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
     uint64_t bytes = uint64_t(m.row) * m.rows, miss = 0;
     uint64_t unit = m.way != Way::ToL1Nz || m.row < kSector ? 128 : kSector;
     bool aligned = m.at % unit == 0 && (m.rows == 1 || m.stride % unit == 0);
-    double rows = 0, hbm = 0, crowd = 0;
-    for (uint32_t r = 0; m.at && r < m.rows; r++) {
+    double rows = 0, hbm = 0, crowd = 0, window = chip.l2.same_window;
+    uint64_t me = 1ull << (core / 4 + core % 2 * 32) % 64;
+    for (uint32_t r = 0; m.at && m.row && r < m.rows; r++) {
         uint64_t lo = m.at + r * m.stride, hi = lo + m.row, missed = 0;
-        for (uint64_t n = lo / kSector; n * kSector < hi; n++) {
-            Sector& s = sector(n);
-            uint64_t part = std::min(hi, (n + 1) * kSector) - std::max(lo, n * kSector);
+        Sector* at = nullptr;
+        for (uint64_t n = lo / kSector, last = (hi - 1) / kSector, first = n; n <= last; n++, at++) {
+            if (!at || n % kPage == 0) at = &sector(n);
+            Sector& s = *at;
+            uint64_t part = n != first && n != last ? kSector : std::min(hi, (n + 1) * kSector) - std::max(lo, n * kSector);
             bool here = held(s);
             if (!here) missed += part;
             if (!here && (m.bypass || !m.out)) hbm += !m.bypass ? double(kSector) : double(part) * (part < kSector ? chip.l2.split : 1);
-            if (start - double(s.last) > chip.l2.same_window) s.who = 0;
-            if (!m.out) crowd = std::max(crowd, double(__builtin_popcountll(s.who |= 1ull << (core / 4 + core % 2 * 32) % 64)));
+            if (start - double(s.last) > window) s.who = 0;
+            if (!m.out) {
+                s.who |= me;
+                if (s.who != me && m.rows > 1) crowd = std::max(crowd, double(__builtin_popcountll(s.who)));
+            }
             if (!m.bypass && !here) take_in();
             if (!m.bypass || here) {
                 s.stamp = taken_;
