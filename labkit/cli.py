@@ -109,6 +109,7 @@ def accuracy(
 def fit(
     without: Annotated[str, typer.Option(help="A source group that the fit must not see.")] = "",
     rounds: Annotated[int, typer.Option(help="How often each constant is looked at.")] = 2,
+    polish: Annotated[bool, typer.Option("--polish", help="From the table's own values on, by small steps.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Put the constants into the chip's table.")] = False,
     cross: Annotated[bool, typer.Option("--cross", help="Instead: leave out each group in turn and say how well it is predicted.")] = False,
 ) -> None:
@@ -120,7 +121,7 @@ def fit(
         errors = sorted(e for a in found.values() for e in a.errors())
         print(f"cases by constants that were fitted without their group: {len(errors)}, median error {quantile(errors, 0.5) * 100:.1f} %, 90th percentile {quantile(errors, 0.9) * 100:.1f} %")
         return
-    result = fitting.fit(without, rounds, say=print)
+    result = fitting.fit(without, rounds, say=print, polish=polish)
     print(f"error {result.before:.3f} -> {result.after:.3f} in {result.runs} runs")
     if write:
         fitting.write(result.constants)

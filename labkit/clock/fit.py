@@ -46,14 +46,15 @@ class Fit:
     runs: int
 
 
-def fit(without: str = "", rounds: int = 2, say: Callable[[str], None] = lambda _: None, everything: bool = False) -> Fit:
+def fit(without: str = "", rounds: int = 2, say: Callable[[str], None] = lambda _: None, everything: bool = False, polish: bool = False) -> Fit:
     """One constant after the other to where the error is least, `rounds` times round.
 
     without: a source group that must not be seen. everything: all its cases, not only those marked as fitted, so that a fit
-    which leaves one group out has the others whole. Deterministic.
+    which leaves one group out has the others whole. polish: from the table's own values on, by small steps. Deterministic.
     """
     chosen = [c.name for c in cases() if c.group != without and (everything or c.fitted) and not c.name.startswith(_LONG)]
-    now = {name: start for name, (start, _, _) in CONSTANTS.items()}
+    table = chips.flat()
+    now = {name: table[name] if polish else start for name, (start, _, _) in CONSTANTS.items()}
     runs = 0
 
     def error(values: dict[str, float]) -> float:
@@ -64,7 +65,7 @@ def fit(without: str = "", rounds: int = 2, say: Callable[[str], None] = lambda 
     before = best = error(now)
     for turn in range(rounds):
         for name, (_, lowest, highest) in CONSTANTS.items():
-            step = 1.5 if turn == 0 else 1.12
+            step = 1.04 if polish else 1.5 if turn == 0 else 1.12
             for factor in (step, 1 / step):
                 while lowest <= (trial := now[name] * factor) <= highest and (found := error(now | {name: trial})) < best - 1e-5:
                     now[name], best = trial, found
