@@ -114,13 +114,11 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     core->book(t, c, uint32_t(c_bytes), true);  // a write stands for the read of what it adds to as well
 
     uint8_t* to = core->at(c);
-    if (!core->effects) keeps = true;
-    if (!keeps) start_c(p, tall, to, from_bias ? core->at(bias) : nullptr);
-    if (!core->effects) {
-    } else if (p.sparse) {
+    if (core->effects && !keeps) start_c(p, tall, to, from_bias ? core->at(bias) : nullptr);
+    if (core->effects && p.sparse) {
         core->cube_state.sparse_index.resize(chip.size[int(Mem::L0B)] / 4);
         multiply_sparse(p, (int8_t*)core->at(a), (int8_t*)core->at(b), core->cube_state.sparse_index.data() + b.addr / 4, (int32_t*)to, tall, p.start != MmadShape::Zero);
-    } else {
+    } else if (core->effects) {
         View left = row ? View::rows(core->at(a), type, p.k) : View::zz(core->at(a), type, ptrdiff_t(deep) * c0, c0);
         View right = View::zn(core->at(b), type, ptrdiff_t(wide) * 16, c0);
         left.nibbles = right.nibbles = nibbles;
