@@ -1,0 +1,184 @@
+"""lab::swiglu and its backward: right for every shape, stride and offset, or refused with the reason; and its steps, each faster than the one before."""
+from __future__ import annotations
+
+import os
+
+import pytest
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+torch = pytest.importorskip("torch")
+
+from hypothesis import given, settings, strategies as st  # noqa: E402
+
+import labkit  # noqa: E402
+import labkit.device as device  # noqa: E402
+from ops_lab import ALLOWED, TYPES, close, golden, modelled, room  # noqa: E402
+
+pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+FILE = "kernels/swiglu/swiglu.asc"
+GOLD = golden("swiglu")
+ULPS = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 8}  # float: the exponential and the roundings behind it; 16 bits: the result's own
+KINDS = st.sampled_from(list(TYPES))
+
+
+@pytest.fixture(scope="module")
+def ops():
+    labkit.register("kernels/swiglu/swiglu_torch.asc")
+    return torch.ops.lab
+
+
+def values(shape, dtype, seed, size=4.0):
+    return (size * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)).to(dtype)
+
+
+def laid(x, how):
+    """The same numbers on the device, laid out: "packed" beside a neighbour, "offset" one element into its memory, "turned" by columns."""
+    if how == "packed":
+        return torch.cat([x.flip(-1), x], -1).npu()[..., x.shape[-1]:] if x.dim() else x.npu()
+    if how == "offset":
+        return torch.cat([x.new_zeros(1), x.flatten()]).npu()[1:].view(x.shape)
+    if how == "turned":
+        return x.transpose(0, -1).contiguous().npu().transpose(0, -1) if x.dim() else x.npu()
+    return x.npu()
+
+
+def in_rows(t) -> bool:
+    """Elements of a row side by side, and rows at one distance: what the kernel takes."""
+    if t.numel() == 0 or t.is_contiguous():
+        return True
+    sides = [(n, s) for n, s in zip(t.shape[:-1], t.stride()) if n > 1]
+    width = t.shape[-1]
+    return (width == 1 or t.stride(-1) == 1) and all(s == n2 * s2 for (_, s), (n2, s2) in zip(sides, sides[1:])) and (not sides or sides[-1][1] >= width)
+
+
+@settings(max_examples=250)
+@given(shape=st.lists(st.integers(0, 40), max_size=3), wide=st.integers(0, 3), how=st.lists(st.sampled_from(["plain", "packed", "offset", "turned"]), min_size=3, max_size=3),
+       dtype=KINDS, other=KINDS, wrong=st.sampled_from([None] * 6 + ["dtype", "device", "shape"]), seed=st.integers(0, 99))
+def test_any_tensors(ops, shape, wide, how, dtype, other, wrong, seed):
+    if shape:
+        shape[-1] += 100 * wide
+    gate, up, grad = (values(shape, dtype, seed + i) for i in range(3))
+    g, u, d = (laid(x, h) for x, h in zip((gate, up, grad), how))
+    if wrong == "dtype" and other != dtype:
+        with pytest.raises(RuntimeError, match="lab::swiglu: gate is .* but up is .*; convert one of them"):
+            ops.swiglu(g, u.to(other))
+    elif wrong == "device":
+        with pytest.raises(RuntimeError, match="lab::swiglu: gate is on npu:0 but up is on cpu"):
+            ops.swiglu(g, up)
+    elif wrong == "shape":
+        with pytest.raises(RuntimeError, match="the kernel does not broadcast"):
+            ops.swiglu(g, u[None])
+    else:
+        for op, tensors, want, scales in ((ops.swiglu, (g, u), lambda: [GOLD.swiglu(gate, up)], lambda: [0]),
+                                          (ops.swiglu_backward, (d, g, u), lambda: GOLD.backward(grad, gate, up), lambda: [GOLD.terms(grad, gate, up), 0])):
+            if not all(in_rows(t) for t in tensors):
+                with pytest.raises(RuntimeError, match=r"call (gate|up|grad)\.contiguous\(\) first"):
+                    op(*tensors)
+                continue
+            got = op(*tensors)
+            for one, right, scale in zip(got if isinstance(got, tuple) else (got,), want(), scales()):
+                close(one, right, ULPS[dtype], scale)
+
+
+def test_extremes(ops):
+    g = torch.tensor([-1e4, -200, -90, -88, -17, -1.2784, -0.0, 0.0, 1e-7, 17, 88, 1e4, float("inf"), float("nan")])
+    u = torch.linspace(0.5, 2, len(g))
+    for dtype in TYPES:
+        gate, up = g.to(dtype), u.to(dtype)
+        close(ops.swiglu(gate.npu(), up.npu()), GOLD.swiglu(gate, up), ULPS[dtype], 1e-30)
+        finite = slice(0, -2)
+        got, want = ops.swiglu_backward(up.npu(), gate.npu(), up.npu()), GOLD.backward(up, gate, up)
+        close(got[0][finite], want[0][finite], ULPS[dtype], GOLD.terms(up, gate, up)[finite].clamp(min=1e-30))
+        close(got[1][finite], want[1][finite], ULPS[dtype], 1e-30)
+
+
+# ---- what PyTorch asks of an operator
+
+def test_registered(ops):
+    made = labkit.register("kernels/swiglu/swiglu_torch.asc")
+    assert made.names == ["lab::swiglu", "lab::swiglu_backward"]
+    assert made.keys("lab::swiglu") == ["PrivateUse1", "Meta", "AutogradPrivateUse1"] and made.keys("lab::swiglu_backward") == ["PrivateUse1", "Meta"]
+    g, u = values((16, 600), torch.float16, 0).npu().chunk(2, -1)
+    device.reset_clock()
+    ops.swiglu(g, u)
+    assert [s.name for s in device.timeline()] == ["swiglu"], "no copy of the halves"
+    assert made.record.ok and made.record.blocks == 2
+
+
+@pytest.mark.parametrize("shape", [(3, 50), (2, 0), ()])
+@pytest.mark.parametrize("dtype", list(TYPES))
+def test_opcheck(ops, shape, dtype):
+    g, u, d = (values(shape, dtype, i).npu() for i in range(3))
+    for op, args in ((ops.swiglu, (g.requires_grad_(), u.requires_grad_())), (ops.swiglu_backward, (d, g.detach(), u.detach()))):
+        assert set(torch.library.opcheck(op.default, args, test_utils=ALLOWED).values()) == {"SUCCESS"}
+
+
+@pytest.mark.filterwarnings("ignore:Input #. requires gradient")
+def test_gradients(ops):
+    g, u = (values((3, 11), torch.float32, i, 1.5).npu().requires_grad_() for i in range(2))
+    assert torch.autograd.gradcheck(ops.swiglu, (g, u), eps=1e-2, atol=2e-3, rtol=2e-3)
+    packed = values((4, 30), torch.float32, 5).npu().requires_grad_()  # gradients of two halves meet in one tensor
+    ops.swiglu(*packed.chunk(2, -1)).sum().backward()
+    gate, up = packed.detach().cpu().chunk(2, -1)
+    for got, want in zip(packed.grad.cpu().chunk(2, -1), GOLD.backward(torch.ones(4, 15), gate, up)):
+        torch.testing.assert_close(got, want)
+    with pytest.raises(RuntimeError, match="no second derivative"):
+        torch.autograd.grad(ops.swiglu(g, u).sum(), g, create_graph=True)
+
+
+def test_compiled(ops):
+    g, u = (values((5, 40), torch.float16, i).npu().requires_grad_() for i in range(2))
+    compiled = torch.compile(lambda a, b: ops.swiglu(a, b) * 2, backend="npu", fullgraph=True, dynamic=True)
+    compiled(g, u).sum().backward()
+    close(compiled(g, u), ops.swiglu(g, u) * 2, 0)
+    close(g.grad, GOLD.backward(torch.full((5, 40), 2.0), g.detach().cpu(), u.detach().cpu())[0].half(), 2)
+
+
+def test_refused(ops):
+    x = torch.ones(4, 6, device="npu")
+    with pytest.raises(RuntimeError, match="gate is Double, the kernel takes float16, bfloat16 and float32"):
+        ops.swiglu(x.double(), x.double())
+    with pytest.raises(NotImplementedError, match="'CPU' backend"):
+        ops.swiglu(x.cpu(), x.cpu())
+    with pytest.raises(RuntimeError, match="do not lie at one distance"):
+        ops.swiglu(x[:1].expand(4, 6), x)
+    with pytest.raises(RuntimeError, match="does not broadcast"):  # Meta says the same
+        ops.swiglu(x.to("meta"), x[:1].to("meta"))
+
+
+# ---- the steps
+
+@pytest.mark.parametrize("dtype", list(TYPES))
+@pytest.mark.parametrize("step", range(5))
+def test_every_step_is_right(step, dtype):
+    forward, backward = (labkit.kernel(FILE, entry=f"swiglu{way}<{TYPES[dtype]}, {step}>") for way in ("", "_backward"))
+    for rows, width, packed, blocks in ((1, 5000, 0, 3), (37, 33, 1, 2), (3, 11008, 1, 5), (5, 20000, 1, 4)):
+        both = values((rows, width * (1 + packed)), dtype, rows)
+        gate, up, grad = both[:, :width], values((rows, width), dtype, 1), values((rows, width), dtype, 2)
+        g, u, d, y, dg, du = both.npu(), up.npu(), grad.npu(), *(torch.empty(rows, width, dtype=dtype, device="npu") for _ in range(3))
+        for record in (forward[blocks](g, u, y, rows, width, both.shape[1], width), backward[blocks](d, g, u, dg, du, rows, width, width, both.shape[1], width)):
+            assert record.ok and not record.findings, record
+        close(y, GOLD.swiglu(gate, up), ULPS[dtype], 1e-6)
+        want = GOLD.backward(grad, gate, up)
+        close(dg, want[0], ULPS[dtype], GOLD.terms(grad, gate, up))
+        close(du, want[1], ULPS[dtype], 1e-6)
+
+
+@pytest.mark.parametrize("entry, tensors", [("swiglu", 3), ("swiglu_backward", 5)])
+@pytest.mark.parametrize("dtype", list(TYPES))
+def test_each_step_is_faster(entry, tensors, dtype):
+    """128 tokens of width 11008. Modelled; the numbers may change with the clock, their order may not."""
+    n = 128 * 11008
+    memory = [room(dtype, n) for _ in range(tensors)]
+    times = [modelled(FILE, f"{entry}<{TYPES[dtype]}, {step}>", blocks, *memory, 1, n, *[n] * (tensors // 2 + 1)).time_us
+             for step, blocks in ((0, 1), (1, 1), (2, 1), (3, 1), (3, 48), (4, 48))]
+    assert all(later < earlier for earlier, later in zip(times[:-1], times[1:-1])) and times[-1] <= times[-2], times
+    assert times[0] > 8 * times[-1]
+
+
+def test_what_bounds_it():
+    def kind(entry, dtype, n, tensors):
+        record = modelled(FILE, f"{entry}<{TYPES[dtype]}>", 48, *[room(dtype, n) for _ in range(tensors)], 1, n, *[n] * (tensors // 2 + 1))
+        return labkit.explain(record).bound.kind
+    assert kind("swiglu", torch.float16, 11008, 3) == "launch"
+    assert kind("swiglu", torch.float16, 4096 * 11008, 3) == "hbm"
