@@ -104,11 +104,12 @@ def soc_name() -> str:
     return _torch().npu.get_device_name(_torch().npu.current_device())
 
 
-def command(asc_path: str | os.PathLike, so_path: str | os.PathLike, *, root: Path, arch: str, debug: bool = False,
+def command(asc_path: str | os.PathLike, so_path: str | os.PathLike, *, root: Path | None, arch: str, debug: bool = False,
             include_dirs: Iterable[str | os.PathLike] = ()) -> list[str]:
-    """The words that compile one .asc into a shared library. debug: symbols, and CANN's own API checks on the device."""
+    """The words that compile one .asc into a shared library. debug: symbols, and CANN's own API checks on the device.
+    root: CANN's folder; None: only to look at."""
     level = ["-O0", "-g", "-DASCENDC_DEBUG"] if debug else ["-O2"]
-    return [str(find_bisheng(root)), "-x", "asc", f"--npu-arch={arch}", "-shared", "-fPIC", "-std=c++17", *level,
+    return [str(find_bisheng(root)) if root else "bisheng", "-x", "asc", f"--npu-arch={arch}", "-shared", "-fPIC", "-std=c++17", *level,
             *(f"-I{folder}" for folder in include_dirs), str(asc_path), "-o", str(so_path)]
 
 

@@ -159,7 +159,7 @@ def _call(error: Diagnostic, scene: Scene) -> Advice | None:
     rules: list[Callable[[], Advice | None]] = [
         lambda: _kernel_call(name, notes, scene), lambda: _positions(name, arguments, notes),
         lambda: _raw_pointer(name, arguments, notes), lambda: _element_types(name, arguments, notes),
-        lambda: _counts(name, arguments, notes)]
+        lambda: _untold_type(name, notes), lambda: _counts(name, arguments, notes)]
     return next((advice for rule in rules if (advice := rule())), None) or say("hint.call", name=name)
 
 
@@ -216,13 +216,21 @@ def _element_types(name: str, arguments: list[str], notes: list[str]) -> Advice 
     return say("hint.element_types2", name=name, a=m["a"], b=m["b"]) if m else None
 
 
+_OF_TYPE = ("AllocTensor", "DeQue", "Get", "GetWithOffset", "ReinterpretCast")  # nothing in their arguments says the element type
+
+
+def _untold_type(name: str, notes: list[str]) -> Advice | None:
+    untold = any(re.search(r"couldn't (?:deduce template parameter|infer template argument)", n) for n in notes)
+    return say("hint.untold_type", name=name) if name in _OF_TYPE and untold else None
+
+
 def _counts(name: str, arguments: list[str], notes: list[str]) -> Advice | None:
     found = [m for n in notes if (m := _COUNTS.search(n))]
     if not found or len(found) < len([n for n in notes if re.search(r"not viable|candidate expects|candidate template ignored", n)]):
         return None
     hidden = 0 if found[0]["least"] or "requires" in found[0][0] else _hidden(name)
     want = sorted({int(m["want"]) - hidden for m in found})
-    return say("hint.arg_count", name=name, have=found[0]["have"], want=" / ".join(map(str, want)))
+    return say("hint.pad_count" if name == "DataCopyPad" else "hint.arg_count", name=name, have=found[0]["have"], want=" / ".join(map(str, want)))
 
 
 def _hidden(name: str) -> int:

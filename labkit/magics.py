@@ -13,24 +13,28 @@ _FIRST_LINE = 2
 
 
 def ascendc(line: str, cell: str):
-    """%%ascendc name [--blocks N] [--entry kernel] [--expect compile]: build the cell and bind it to `name`.
+    """%%ascendc name [--blocks N] [--entry kernel] [--expect compile] [--program]: build the cell and bind it to `name`.
 
     With --blocks the name is ready to be called; without, as name[blocks](...). --expect compile shows the compiler's
-    message as ordinary output, and is an error when the cell compiles.
+    message as ordinary output, and is an error when the cell compiles. --program: the cell has a main(); name(...) runs it.
     """
     parser = _Parser(prog="%%ascendc", add_help=False)
     parser.add_argument("name")
     parser.add_argument("--blocks", type=int)
     parser.add_argument("--entry")
     parser.add_argument("--expect", choices=["compile"])
+    parser.add_argument("--program", action="store_true")
     asked = parser.parse_args(shlex.split(line))
     if not asked.name.isidentifier():
         raise ValueError(messages.text("magics.name", name=asked.name))
     from labkit.diagnostics import CompileError
     from labkit.kernel import kernel
     try:
-        # The empty line stands for the magic's, so that line numbers are the cell's.
-        made = kernel(text="\n" * (_FIRST_LINE - 1) + cell, filename=f"cell {asked.name}", entry=asked.entry)
+        if asked.program:
+            from labkit.program.runnable import HostProgram
+            made = HostProgram(f'#line {_FIRST_LINE} "cell {asked.name}"\n{cell}', asked.name)
+        else:  # the empty line stands for the magic's, so that line numbers are the cell's
+            made = kernel(text="\n" * (_FIRST_LINE - 1) + cell, filename=f"cell {asked.name}", entry=asked.entry)
     except CompileError as error:
         if asked.expect != "compile":
             raise
@@ -39,7 +43,7 @@ def ascendc(line: str, cell: str):
     if asked.expect:
         raise AssertionError(messages.text("magics.compiled", name=asked.name))
     from labkit.lint import lint
-    for p in lint(made.text, made.filename):  # what the host's compiler accepts and the device's does not
+    for p in lint(made.text, f"cell {asked.name}"):  # what the host's compiler accepts and the device's does not
         print(f"{p['file']}:{p['line']}: {p['message']}" + (f"\n  {p['hint']}" if p.get("hint") else ""))
     _bind(asked.name, made[asked.blocks] if asked.blocks else made)
 

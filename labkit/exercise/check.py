@@ -10,10 +10,10 @@ import traceback
 from collections import Counter
 from dataclasses import dataclass
 
-from labkit import messages, paths
+from labkit import chips, messages, paths
 from labkit.exercise import launch
 from labkit.exercise.cases import Case
-from labkit.exercise.diagnose import VAGUE, WHOLE, Diagnosis, compare_values, diagnose, first_error, tensor_to_numpy
+from labkit.exercise.diagnose import VAGUE, WHOLE, Diagnosis, compare_values, diagnose, first_error, of_program, tensor_to_numpy
 from labkit.exercise.progress import code_hash, ever_passed, last_hint
 from labkit.exercise.progress import record as log
 from labkit.exercise.result import CheckFailed, Result
@@ -102,7 +102,8 @@ def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = F
     """The verdict alone: no log, no strictness, no memory of earlier checks. even_stub: judge our stub like any other code."""
     from labkit.session import current
     session = current()
-    target = session.target if spec.on_device else "host"
+    # `labkit run` is the twin's, also on a node
+    target = "twin" if spec.kind == "program" else session.target if spec.on_device else "host"
     result = Result(spec.id, "PASS", target=target)
     ours = template(spec)
     if ours.is_stub(source) and not even_stub:
@@ -116,7 +117,7 @@ def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = F
     if target == "host":
         result.checked_on = messages.text("exercise.checked-on-host")
     else:
-        result.chip, result.time_kind = session.chip, session.time_kind
+        result.chip, result.time_kind = (chips.DEFAULT, "modelled") if spec.kind == "program" else (session.chip, session.time_kind)
         result.checked_on = _checked_on(result)
     _judge(spec, ours, source, first_line, session, result)
     return result
@@ -180,11 +181,11 @@ def _telling(failures: list[Failure]) -> Failure:
 
 def _build(spec: Spec, joined: Joined, name: str):
     """(kernel or function, None) or (None, Failure)."""
-    if spec.kind == "kernel":
+    if spec.kind in ("kernel", "program"):
         from labkit.cxxkernels import SourceError
         from labkit.diagnostics import CompileError
         try:
-            return launch.build(joined.text, name, spec.entry), None
+            return (launch.program(joined.text, spec.id) if spec.kind == "program" else launch.build(joined.text, name, spec.entry)), None
         except CompileError as error:
             first = (error.problems or [{}])[0]
             where = f"{paths.display_path(first['file'])}:{first.get('line', 0)}" if first.get("file") else ""
@@ -214,6 +215,10 @@ def _run(spec: Spec, made, case: Case, joined: Joined, records: dict) -> Failure
             return failure
         found = compare_values(got, case.expected, case.tolerance)
         return Failure(case, found) if found else None
+    if spec.kind == "program":
+        got, ended = launch.run_program(spec, made, case)
+        found = of_program(ended) or compare_values(got, case.expected, case.tolerance)
+        return Failure(case, found, ended, found.where()) if found else None
     from labkit.record import LaunchError
     try:
         outputs, record = launch.run_kernel(spec, made, case)
@@ -259,7 +264,7 @@ def _place(joined: Joined, name: str, line: int) -> str:
 def _tell_cases(spec: Spec, result: Result, shown: Failure, failures: list[Failure], cases) -> None:
     names = ", ".join(f.case.name for f in failures[:8]) + (", ..." if len(failures) > 8 else "")
     common = {"case": shown.case.name, "failed": len(failures), "cases": len(cases), "names": names}
-    if spec.kind == "python":
+    if spec.kind in ("python", "program"):
         args = ", ".join(_short(a) for a in shown.case.args)
         result.notes.append(messages.text("exercise.case-python", args=args, **common))
     else:

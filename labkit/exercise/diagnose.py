@@ -52,6 +52,14 @@ def first_error(record) -> Diagnosis | None:
     return None
 
 
+def of_program(result) -> Diagnosis | None:
+    """What is wrong with a program's run apart from its results: a finding (for a program each of them counts), or its status."""
+    finding = min(result.findings, key=lambda f: f.severity != "error", default=None)
+    if finding is not None:
+        return Diagnosis(finding.code, dict(finding.numbers), finding=finding)
+    return Diagnosis("status", {"status": result.status}) if result.status else None
+
+
 def diagnose(got, expected, tolerance: tuple[float, float] | None = None, *, blocks: int | None = 1, tile: int | None = None, record=None,
              initial=None, dtype: str | None = None, split: Sequence[int] | None = None, layout: str = "contiguous") -> Diagnosis | None:
     """None when `got` is right and the launch found no error.

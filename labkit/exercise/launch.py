@@ -30,6 +30,12 @@ def build(text: str, filename: str, entry: str):
     return kernel(text=text, filename=filename, entry=entry)
 
 
+def program(text: str, name: str):
+    """The program of an Ascend C text with a main(). Raises labkit.CompileError."""
+    from labkit.program.runnable import HostProgram
+    return HostProgram(text, name)
+
+
 def function(text: str, filename: str, entry: str) -> Callable:
     """The Python function `entry` of a module text. Raises what the text raises; KeyError when it defines no such name."""
     import linecache
@@ -82,6 +88,12 @@ def run_kernel(spec: Spec, kernel, case: Case, place: str | None = None):
             got, name = tensor_to_numpy(on_device)
             outputs.append(Output(got, tensor_to_numpy(cpu)[0], name))
     return outputs, record if record is not None else (seen.records[-1] if seen.records else None)
+
+
+def run_program(spec: Spec, made, case: Case):
+    """(what is compared with the case's expected, the program's Result): the lines that it printed, or what golden's `run` makes of the Result."""
+    result = made(*case.args)
+    return spec.function(spec.run)(result, case) if spec.run else result.output.split("\n")[:-1], result
 
 
 def run_function(spec: Spec, made: Callable, case: Case):

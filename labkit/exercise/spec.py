@@ -19,7 +19,7 @@ try:
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
-KINDS = ("kernel", "python", "predict")
+KINDS = ("kernel", "program", "python", "predict")
 ANSWERS = ("number", "text", "choice")
 HINT_LEVELS = 3
 Text = dict  # {"en": ..., "zh": ...}
@@ -244,7 +244,7 @@ def problems(spec: Spec) -> list[str]:
         if bool(spec.answer.value) == bool(spec.answer.callable):
             found.append("answer needs exactly one of `value` (an expression) and `callable` (a name in golden.py)")
         texts.update({f"choice {c.get('key')}": c for c in spec.answer.choices})
-    elif not spec.entry:
+    elif not spec.entry and spec.kind != "program":
         found.append("entry is missing: the kernel or function that is checked")
     elif not spec.solution_path.is_file():
         found.append(f"{spec.solution_path.name} is missing beside it")

@@ -34,7 +34,7 @@ def run_file(path: Path, arguments: list[str], settings: Settings, *, definition
     path = path.resolve()
     program = _build.build(_program_of(path, definitions or {}))
     ended = supervise.run([str(program), *arguments], path.parent, settings, capture=capture)
-    return _result(ended, settings)
+    return results.of(ended, settings)
 
 
 def _program_of(path: Path, definitions: dict[str, str]) -> _build.Program:
@@ -76,7 +76,7 @@ def run_folder(folder: Path, arguments: list[str], settings: Settings, *, defini
         env["LABKIT_PROGRAM"] = _only_program(folder, definitions or {})
         lines = ["set -e", *(f"echo {shlex.quote('$ ' + line)}\n{line}" for line in script.lines)]
         ended = supervise.run(["bash", "-c", "\n".join(lines)], copy, settings, env=env, capture=capture)
-    result = _result(ended, settings)
+    result = results.of(ended, settings)
     result.steps = script.lines
     return result
 
@@ -102,9 +102,3 @@ def _only_program(folder: Path, definitions: dict[str, str]) -> str:
     except (FileNotFoundError, cmakefile.CMakeError):
         return "demo"
     return programs[0].name if programs else "demo"
-
-
-def _result(ended: supervise.Ended, settings: Settings) -> Result:
-    result = results.read(ended.reports, status=ended.status, chip=settings.chip, timeout=settings.timeout)
-    result.output, result.late, result.died = ended.output, ended.late, ended.died
-    return result

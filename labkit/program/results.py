@@ -31,7 +31,7 @@ class Launch:
         return f"{self.kernel}[{self.blocks}] {place}: {times}"
 
 
-@dataclass
+@dataclass(repr=False)
 class Result:
     """status: the program's own. findings: merged over launches; launches: in the order of the first ones.
 
@@ -63,6 +63,9 @@ class Result:
                                    numbers=f.numbers, **dict(zip(messages.PARTS, f.lines()))) for f in self.findings],
                     steps=self.steps, output=self.output)
 
+    def __repr__(self) -> str:
+        return "\n".join([*self.output.rstrip("\n").split("\n"), *self.lines()] if self.output else self.lines())
+
     def lines(self) -> list[str]:
         """What stands behind the program's own output: each launch, then the findings, then one line that sums up."""
         out = [str(launch) for launch in self.launches[:20]]
@@ -73,6 +76,13 @@ class Result:
         out.append(messages.text("program.summary", status=self.status, launches=sum(len(x.us) for x in self.launches), us=f"{total:.2f}",
                                  chip=self.chip, errors=len(self.errors), warnings=len(self.findings) - len(self.errors)))
         return out
+
+
+def of(ended, settings) -> Result:
+    """The result of what supervise.run returned."""
+    result = read(ended.reports, status=ended.status, chip=settings.chip, timeout=settings.timeout)
+    result.output, result.late, result.died = ended.output, ended.late, ended.died
+    return result
 
 
 def read(reports: list[dict], *, status: int, chip: str, timeout: float) -> Result:

@@ -89,7 +89,7 @@ def _code_steps(spec: Spec):
     """The stub must compile and, judged as code, be wrong in a way that teaches: it is the first thing many learners run."""
     ours = template(spec)
     yield "stub", "TODO", lambda: examine(spec, ours.stub())
-    if spec.kind == "kernel" or any(r.stub for r in ours.regions):
+    if spec.kind in ("kernel", "program") or any(r.stub for r in ours.regions):
         yield "stub as code", "not PASS", lambda: examine(spec, ours.stub(), even_stub=True)
     else:
         yield "stub as code", "TODO", lambda: examine(spec, ours.stub())
