@@ -162,7 +162,14 @@ class Kernel:
 
     def struct(self, name: str, **fields) -> ctypes.Structure:
         """A struct of the source as a C object, e.g. `k.struct("AddTiling", length=4096)`. Raises KeyError."""
-        return source.encode(name, fields, self._structs)
+        return source.encode(name, fields, self.structs(name))
+
+    def structs(self, name: str) -> dict[str, source.Struct]:
+        """Those that the source defines; for a name that is not among them, also those of the files that it includes."""
+        if name not in self._structs and name not in SCALARS:
+            around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
+            self._structs = source.structs(around) | self._structs
+        return self._structs
 
 
 @dataclass(frozen=True)
@@ -205,7 +212,7 @@ def _argument(k: Kernel, index: int, param: source.Param, value) -> _Value:
     if type(value).__module__.partition(".")[0] == "torch":
         raise ArgumentError(messages.text("kernel.scalar", **where, type=param.type))
     try:
-        return _Value(bytes(source.encode(param.ctype, value, k._structs)))
+        return _Value(bytes(source.encode(param.ctype, value, k.structs(param.ctype))))
     except OverflowError as error:
         raise ArgumentError(messages.text("kernel.overflow", **where, type=param.type, value=value, error=error)) from None
     except (TypeError, ValueError, KeyError) as error:
