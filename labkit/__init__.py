@@ -21,6 +21,7 @@ _PUBLIC = {
     "doctor": ("labkit.doctor", "doctor"),
     "register": ("labkit.adapter", "register"),
     "RegistrationError": ("labkit.adapter", "RegistrationError"),
+    "operator": ("labkit.operators", "operator"),
     "setup": ("labkit.session", "setup"),
     "exercise": ("labkit.exercise", "exercise"),
     "check": ("labkit.exercise", "check"),

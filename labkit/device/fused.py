@@ -14,7 +14,7 @@ _SCHEMAS = ("npu_swiglu(Tensor self, int dim=-1) -> Tensor",
             "npu_rms_norm(Tensor self, Tensor gamma, float epsilon=1e-06) -> (Tensor, Tensor)",
             "npu_rms_norm_backward(Tensor dy, Tensor self, Tensor gamma, Tensor rstd) -> (Tensor, Tensor)",
             "npu_rotary_mul(Tensor self, Tensor r1, Tensor r2, str rotary_mode='half') -> Tensor")
-NAMES = ("npu_format_cast", "npu_rms_norm", "npu_rotary_mul", "npu_swiglu", "get_npu_format")
+NAMES = ("npu_format_cast", "npu_fusion_attention", "npu_rms_norm", "npu_rotary_mul", "npu_swiglu", "get_npu_format")
 FORMAT_ND = 2
 _keep: list[torch.library.Library] = []
 
@@ -23,6 +23,9 @@ def function(name: str) -> Any:
     """One of NAMES."""
     if name == "npu_format_cast":
         return npu_format_cast
+    if name == "npu_fusion_attention":
+        from .attention import npu_fusion_attention
+        return npu_fusion_attention
     if name == "get_npu_format":
         return lambda tensor: FORMAT_ND
     _register()

@@ -1,0 +1,97 @@
+"""torch_npu.npu_fusion_attention on the simulated device: against PyTorch's attention on the CPU, and in transformers."""
+from __future__ import annotations
+
+import os
+
+import pytest
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional as F  # noqa: E402
+
+import labkit.device as device  # noqa: E402
+
+pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+B, N, GROUPS, D = 2, 4, 2, 8
+TURNS = {"BNSD": lambda t: t, "BSND": lambda t: t.transpose(1, 2), "BSH": lambda t: t.transpose(1, 2).flatten(2), "SBH": lambda t: t.permute(2, 0, 1, 3).flatten(2)}
+
+
+def draw(rows=5, columns=7, kv=GROUPS):
+    g = torch.Generator().manual_seed(0)
+    return [torch.randn(B, n, s, D, generator=g) for n, s in ((N, rows), (kv, columns), (kv, columns))]
+
+
+def kept(rows, columns, mode, before=2, after=1):
+    """True where a pair takes part."""
+    i, j = torch.arange(rows)[:, None], torch.arange(columns)
+    shift = columns - rows
+    return {0: torch.ones(rows, columns, dtype=torch.bool), 2: j <= i, 3: j <= i + shift, 4: (j <= i + shift + after) & (j >= i + shift - before)}[mode]
+
+
+def golden(q, k, v, mask, scale):
+    k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], 1) for t in (k, v))
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+
+
+@pytest.mark.parametrize("layout", TURNS)
+def test_layouts_and_gradients(layout):
+    import torch_npu
+    given = [t.requires_grad_() for t in draw()]
+    there = [t.detach().npu().requires_grad_() for t in given]
+    mask = kept(5, 7, 3)
+    want = TURNS[layout](golden(*given, mask, 0.3))
+    got, top, total, _, *numbers = torch_npu.npu_fusion_attention(*(TURNS[layout](t) for t in there), N, layout, scale=0.3, atten_mask=(~mask).npu())
+    torch.testing.assert_close(got.cpu(), want, rtol=1e-5, atol=1e-6)
+    assert top.shape == total.shape == (B, N, 5, 8) and top.dtype == torch.float32 and numbers == [0, 0, 0]
+    want.square().sum().backward()
+    got.square().sum().backward()
+    for a, b in zip(given, there):
+        torch.testing.assert_close(b.grad.cpu(), a.grad, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", [2, 3, 4])
+@pytest.mark.parametrize("rows, columns", [(5, 7), (7, 7), (1, 7)])
+def test_sparse_modes(mode, rows, columns):
+    import torch_npu
+    q, k, v = draw(rows, columns)
+    packed = torch.ones(2048, 2048, dtype=torch.bool).triu(1)  # what the card wants beside these modes
+    got = torch_npu.npu_fusion_attention(*(t.npu() for t in (q, k, v)), N, "BNSD", scale=0.3, sparse_mode=mode, pre_tockens=2, next_tockens=1,
+                                         atten_mask=packed.npu())[0]
+    torch.testing.assert_close(got.cpu(), golden(q, k, v, kept(rows, columns, mode), 0.3), rtol=1e-5, atol=1e-6)
+
+
+def test_sequences_of_any_length_and_half():
+    import torch_npu
+    q, k, v = (t.half() for t in draw(6, 6, N))
+    lengths = [2, 6]
+    parts = [t[0].transpose(0, 1).npu() for t in (q, k, v)]
+    got = torch_npu.npu_fusion_attention(*parts, N, "TND", scale=0.3, actual_seq_qlen=lengths, actual_seq_kvlen=lengths, sparse_mode=3)[0]
+    assert got.dtype == torch.float16
+    for begin, end in ((0, 2), (2, 6)):
+        want = golden(*(t[:1, :, begin:end].float() for t in (q, k, v)), kept(end - begin, end - begin, 3), 0.3)
+        torch.testing.assert_close(got[begin:end].cpu().float(), want[0].transpose(0, 1), rtol=1e-3, atol=1e-3)
+
+
+def test_position_shift_dropout_and_rows_without_a_partner():
+    import torch_npu
+    q, k, v = draw(5, 7, N)
+    shift = torch.randn(1, N, 5, 7, generator=torch.Generator().manual_seed(1))
+    there = [t.npu() for t in (q, k, v)]
+    got = torch_npu.npu_fusion_attention(*there, N, "BNSD", scale=0.3, pse=shift.npu())[0]
+    want = torch.softmax((q @ k.transpose(-1, -2) + shift) * 0.3, -1) @ v
+    torch.testing.assert_close(got.cpu(), want, rtol=1e-5, atol=1e-6)
+    assert not torch_npu.npu_fusion_attention(*there, N, "BNSD", atten_mask=torch.ones(5, 7, dtype=torch.bool).npu())[0].any()
+    ones = [torch.zeros_like(there[0]), torch.zeros_like(there[1]), torch.ones_like(there[2])]
+    thinned = torch_npu.npu_fusion_attention(*ones, N, "BNSD", keep_prob=0.5)[0]
+    assert thinned.unique().numel() > 3 and 0.7 < thinned.mean().item() < 1.3
+
+
+def test_what_is_refused():
+    import torch_npu
+    q, k, v = (t.npu() for t in draw())
+    with pytest.raises(ValueError, match="one of BSH, SBH, BSND, BNSD, TND, not 'SHB'"):
+        torch_npu.npu_fusion_attention(q, k, v, N, "SHB")
+    for extra in ({"sparse_mode": 5}, {"prefix": [1]}, {"padding_mask": q}):
+        with pytest.raises(NotImplementedError, match="sparse_mode=0"):
+            torch_npu.npu_fusion_attention(q, k, v, N, "BNSD", **extra)
