@@ -63,8 +63,8 @@ TEXTS = {
         "当前激活的环境中是 torch {have}；实验适用于 {range}。\n"
         "  请尝试：在该环境中 pip install '{requirement}'，或退出该环境后重新 make，将创建 ./.venv"),
     "packages": (
-        "download: JupyterLab, matplotlib, pandas, pytest and what they need, about 150 MB (extras lab and test)",
-        "下载：JupyterLab、matplotlib、pandas、pytest 及其依赖，约 150 MB（extras lab 和 test）"),
+        "download: JupyterLab, matplotlib, pandas, transformers, pytest and what they need, about 175 MB (extras lab and test)",
+        "下载：JupyterLab、matplotlib、pandas、transformers、pytest 及其依赖，约 175 MB（extras lab 和 test）"),
     "pip-failed": (
         "pip stopped with exit code {code}; its message is above.\n"
         "  try: make again (what was downloaded is kept); behind a mirror: pip config set global.index-url <mirror>",
