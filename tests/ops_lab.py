@@ -35,6 +35,30 @@ def close(got, want, ulps: float = 2.0, scale=0.0) -> None:
     assert off[worst] <= ulps, f"element {worst} is {got.flatten()[worst]}, {off[worst]:.1f} last places from {want.flatten()[worst]}"
 
 
+def values(shape, dtype, seed, size=4.0):
+    return (size * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)).to(dtype)
+
+
+def laid(x, how):
+    """The same numbers on the device, laid out: "packed" beside a neighbour, "offset" one element into its memory, "turned" by columns."""
+    if how == "packed":
+        return torch.cat([x.flip(-1), x], -1).npu()[..., x.shape[-1]:] if x.dim() else x.npu()
+    if how == "offset":
+        return torch.cat([x.new_zeros(1), x.flatten()]).npu()[1:].view(x.shape)
+    if how == "turned":
+        return x.transpose(0, -1).contiguous().npu().transpose(0, -1) if x.dim() else x.npu()
+    return x.npu()
+
+
+def in_rows(t) -> bool:
+    """Elements of a row side by side, and rows at one distance: what the kernel takes."""
+    if t.numel() == 0 or t.is_contiguous():
+        return True
+    sides = [(n, s) for n, s in zip(t.shape[:-1], t.stride()) if n > 1]
+    width = t.shape[-1]
+    return (width == 1 or t.stride(-1) == 1) and all(s == n2 * s2 for (_, s), (n2, s2) in zip(sides, sides[1:])) and (not sides or sides[-1][1] >= width)
+
+
 def modelled(file: str, entry: str, blocks: int, *args) -> labkit.record.LaunchRecord:
     """A launch that only the clock takes part in."""
     record = labkit.kernel(file, entry=entry, timing_only=True, timeout=120)[blocks](*args)
