@@ -38,7 +38,7 @@ class Finding:
         """[what happened, why it matters, what to try]."""
         numbers = {**self.numbers, "line": self.line}
         for key, value in numbers.items():  # "read", "a queue" ...: the twin's own words, in the reader's language
-            if isinstance(value, str) and messages.has(f"word.{value}"):
+            if key != "call" and isinstance(value, str) and messages.has(f"word.{value}"):  # a call's name is no word
                 numbers[key] = messages.text(f"word.{value}", lang=lang)
         return messages.lines(f"finding.{self.code}", lang=lang, **numbers)
 

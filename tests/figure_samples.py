@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections import namedtuple
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,6 +72,17 @@ def period(n: int, step: int, at: int) -> np.ndarray:
     return bad
 
 
+Work = namedtuple("Work", "name device stream start_us end_us host_us engine")
+
+
+def device_work(count: int = 3) -> list[Work]:
+    """Copies on one stream, kernels on another, each behind its copy; the last is a product on the default stream."""
+    rows = []
+    for i in range(count):
+        rows += [Work("MEMCPY_H2D", 0, 5, 10 * i, 10 * i + 10, 4 * i, "copy in"), Work("aten::add", 0, 7, 10 * i + 10, 10 * i + 14, 4 * i + 2, "vector")]
+    return [*rows, Work("aten::mm", 0, 0, 10 * count, 10 * count + 8, 4 * count, "cube")]
+
+
 MAKERS = {
     "ruler": lambda: figures.memory_ruler(slots(6, 16 * KB), zoom=(0, 400)),
     "ruler over": lambda: figures.memory_ruler(slots(6, 40 * KB)),
@@ -100,6 +112,8 @@ MAKERS = {
     "fractals many": lambda: figures.fractal_layout(128, 256, "Zn", 1),
     "fractals rows": lambda: figures.fractal_layout(5, 9, "ND", 4),
     "ladder": lambda: figures.ladder(STEPS, log=True),
+    "streams": lambda: figures.stream_timeline(device_work()),
+    "streams of ranks": lambda: figures.stream_timeline({"rank 0": device_work(), "rank 1 <two>": device_work(200)}),
     "ladder linear": lambda: figures.ladder(STEPS[1:]),
 }
 

@@ -83,7 +83,7 @@ def test_right_output_passes_and_says_that_the_twin_ran_it(judged):
 
 
 @pytest.mark.parametrize("cell, seed, diagnosis, where", [
-    ("aclrtSetDevice(0);\nint square = n + n;", 0, "value", ""), ("int square = n * n;", 0, "host-context", "given part of fx_program:16"),
+    ("aclrtSetDevice(0);\nint square = n + n;", 0, "printed", ""), ("int square = n * n;", 0, "host-context", "given part of fx_program:16"),
     (GOOD, 1, "status", ""), ("aclrtSetDevice(0);\nint square = n *;", 0, "compile", "exercise fx_program:3"),
     ("aclrtSetDevice(0);\nint square = *(volatile int*)nullptr;", 0, "host-crash", "exercise fx_program:3")])
 def test_what_is_wrong_is_told_in_the_cells_lines(judged, cell, seed, diagnosis, where):

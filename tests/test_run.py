@@ -52,7 +52,7 @@ def test_a_rounded_tail_that_hurts_nobody_is_a_warning():
     ("bounds", "gm-bounds", ["faults.asc:", "256 bytes, aclrtMalloc at"]), ("uninit", "gm-uninit", ["aclrtMalloc at"]),
     ("copy", "host-bounds", ["64 past the end"]), ("direction", "host-direction", ["host memory"]), ("freed", "host-freed", ["destination"]),
     ("free", "host-free", ["aclrtFree"]), ("twice", "host-freed", ["aclrtFree"]), ("touch", "host-touch", ["aclrtMalloc at"]), ("null", "host-crash", ["SIGSEGV"]),
-    ("abort", "host-abort", []), ("context", "host-context", ["aclrtSetDevice"]), ("blocks", "host-blocks", ["0 blocks"]),
+    ("abort", "host-abort", []), ("context", "host-context", ["what: aclrtMalloc comes before aclrtSetDevice"]), ("blocks", "host-blocks", ["0 blocks"]),
     ("crash", "crash", ["SIGFPE"]), ("leave", "exit", [])])
 def test_what_went_wrong_is_a_finding_in_the_learners_line(fault, code, words):
     result = run_file("faults.asc", fault)

@@ -59,3 +59,119 @@ def macro_cases(seed, quick):
         x, y = (torch.cat([t, torch.zeros(room - n).half()]) for t in (x, y))
         made.append(Case(f"n={n}", (x, InOut(y), FACTOR, n), expected(x, y), blocks=1, tile=16))
     return made
+
+
+# ---- programs: the arguments of a run, and the lines that it prints
+
+def round_trip_cases(seed, quick):
+    return [Case(f"{blocks} blocks", (blocks,), [f"0 of {256 * blocks} wrong"]) for blocks in ((3,) if quick else (1, 3))]
+
+
+def host_tiling_cases(seed, quick):
+    made = []
+    for n in (777,) if quick else (10, 777, 50_257):
+        units = -(-n // 8)
+        share = -(-units // 48) * 8
+        made.append(Case(f"n={n}", (n,), [f"{-(-n // share)} blocks, share {share}", f"0 of {n} wrong"]))
+    return made
+
+
+# ---- launches from Python: the results, and what the timeline says of them
+
+CHUNK = 1 << 18  # half, 36 us on the link
+
+
+def _axpy():
+    import labkit
+    return labkit.kernel("kernels/axpy/axpy.asc", entry="axpy<half, 8192>")[8]
+
+
+def overlap_cases(seed, quick):
+    return [Case(f"{count} chunks", (count, seed), {"results": "right", "when it returns": "they are there", "copies": "at the same time"})
+            for count in ((4,) if quick else (4, 7))]
+
+
+def chunks(count, seed):
+    g = torch.Generator().manual_seed(seed)
+    return [torch.randn(CHUNK, generator=g).half().pin_memory() for _ in range(count)]
+
+
+def run_overlap(function, args, case):
+    """The learner's pipeline; its time beside that of ours where time is virtual."""
+    from labkit import device
+    count, seed = args
+    sources, axpy = chunks(count, seed), _axpy()
+    streams = [torch.npu.Stream(), torch.npu.Stream()]
+
+    def timed(pipeline):
+        sums = [torch.ones(CHUNK, dtype=torch.half).npu() for _ in sources]
+        results = [torch.zeros(CHUNK, dtype=torch.half).pin_memory() for _ in sources]
+        torch.npu.synchronize()
+        began = device.clock() if device.mode() == "sim" else None
+        pipeline(axpy, sources, sums, results, streams)
+        ended = device.clock() if began else None
+        torch.npu.synchronize()
+        right = all(torch.equal(r, expected(s, torch.ones_like(s))) for s, r in zip(sources, results))
+        return right, not began or ended.host_us >= ended.device_us, device.clock().host_us - began.host_us if began else 0.0
+
+    right, waited, us = timed(function)
+    best = timed(our_pipeline)[2]
+    slow = f"one after the other: {us:.0f} us, {best:.0f} us is possible"
+    return {"results": "right" if right else "wrong", "when it returns": "they are there" if waited else "not yet: the device still works",
+            "copies": "at the same time" if us <= 1.1 * best else slow}
+
+
+def our_pipeline(axpy, sources, sums, results, streams):
+    for i, source in enumerate(sources):
+        with torch.npu.stream(streams[i % 2]):
+            axpy(source.to("npu", non_blocking=True), sums[i], FACTOR, CHUNK)
+            results[i].copy_(sums[i], non_blocking=True)
+    torch.npu.synchronize()
+
+
+def event_cases(seed, quick):
+    return [Case(f"{count} chunks", (count, seed), {"results": "right", "kernels": "after their copies", "host": "waits once"})
+            for count in ((3,) if quick else (3, 5))]
+
+
+def run_events(function, args, case):
+    """Each kernel after its copy, and the host done with issuing before the last copy has arrived."""
+    from labkit import device
+    count, seed = args
+    sources, axpy = chunks(count, seed), _axpy()
+    sums = [torch.ones(CHUNK, dtype=torch.half).npu() for _ in sources]
+    copying, computing = torch.npu.Stream(), torch.npu.Stream()
+    torch.npu.synchronize()
+    before = len(device.timeline()) if device.mode() == "sim" else 0
+    function(axpy, sources, sums, copying, computing)
+    torch.npu.synchronize()
+    right = all(torch.equal(y.cpu(), expected(x, torch.ones_like(x))) for x, y in zip(sources, sums))
+    said = {"results": "right" if right else "wrong", "kernels": "after their copies", "host": "waits once"}
+    if device.mode() != "sim":
+        return said
+    spans = device.timeline()[before:]
+    copies = [s for s in spans if s.name == "MEMCPY_H2D"]
+    kernels = [s for s in spans if s.name == "axpy"]
+    early = [c.end_us - k.start_us for c, k in zip(copies, kernels) if k.start_us < c.end_us - 1e-6]
+    if early:
+        said["kernels"] = f"{len(early)} of {count} begin before their copy is there, the first {early[0]:.0f} us too early"
+    if kernels[-1].host_us > copies[-2].end_us:
+        said["host"] = "waits for a copy before it issues the next"
+    return said
+
+
+# ---- the case: a struct that host and kernel see differently
+
+def packed_cases(seed, quick):
+    asked = [(1.5, 1000, 256, 0, 0.0), (2.0, 777, 256, 64, 0.0), (1.0, 512, 128, 5, -0.25), (0.5, 100, 64, (1 << 33) + 7, 3.0)]
+    made = []
+    for values in asked[2:] if quick else asked:
+        made.append(Case(f"offset={values[3]} bias={values[4]}", values, dict(zip(("factor", "length", "tile", "offset", "bias"), values))))
+    return made
+
+
+def run_packed(function, args, case):
+    """What a kernel finds in the bytes."""
+    data = bytes(function(*args))
+    places = {"factor": ("<f", 0), "length": ("<I", 4), "tile": ("<I", 8), "offset": ("<q", 16), "bias": ("<f", 24)}
+    return {name: struct.unpack_from(form, data.ljust(32, b"\0"), at)[0] for name, (form, at) in places.items()}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from labkit import chips, messages, paths
 from labkit.exercise import launch
 from labkit.exercise.cases import Case
-from labkit.exercise.diagnose import VAGUE, WHOLE, Diagnosis, compare_values, diagnose, first_error, of_program, tensor_to_numpy
+from labkit.exercise.diagnose import VAGUE, WHOLE, Diagnosis, compare_values, diagnose, first_error, of_program, printed, tensor_to_numpy
 from labkit.exercise.progress import code_hash, ever_passed, last_hint
 from labkit.exercise.progress import record as log
 from labkit.exercise.result import CheckFailed, Result
@@ -217,7 +217,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, records: dict) -> Failure
         return Failure(case, found) if found else None
     if spec.kind == "program":
         got, ended = launch.run_program(spec, made, case)
-        found = of_program(ended) or compare_values(got, case.expected, case.tolerance)
+        found = of_program(ended) or printed(compare_values(got, case.expected, case.tolerance))
         return Failure(case, found, ended, found.where()) if found else None
     from labkit.record import LaunchError
     try:

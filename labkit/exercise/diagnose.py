@@ -60,6 +60,11 @@ def of_program(result) -> Diagnosis | None:
     return Diagnosis("status", {"status": result.status}) if result.status else None
 
 
+def printed(found: Diagnosis | None) -> Diagnosis | None:
+    """A program prints where a function returns."""
+    return Diagnosis("printed", found.numbers) if found is not None and found.key == "value" else found
+
+
 def diagnose(got, expected, tolerance: tuple[float, float] | None = None, *, blocks: int | None = 1, tile: int | None = None, record=None,
              initial=None, dtype: str | None = None, split: Sequence[int] | None = None, layout: str = "contiguous") -> Diagnosis | None:
     """None when `got` is right and the launch found no error.
@@ -135,7 +140,11 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
         return diagnose(mine[0], array[0], tolerance, dtype=array[1])
     if isinstance(expected, dict):
         same = isinstance(got, dict) and list(map(str, sorted(got, key=str))) == list(map(str, sorted(expected, key=str)))
-        pairs = [(got[k], expected[k]) for k in expected] if same else None
+        if same:  # only what differs is told
+            wrong = {k: found for k in expected if (found := compare_values(got[k], expected[k], tolerance))}
+            other = next((found for found in wrong.values() if found.key != "value"), None)
+            return other or (Diagnosis("value", {"got": _short({k: got[k] for k in wrong}), "expected": _short({k: expected[k] for k in wrong})}) if wrong else None)
+        pairs = None
     elif isinstance(expected, (list, tuple)):
         pairs = list(zip(got, expected)) if isinstance(got, (list, tuple)) and len(got) == len(expected) else None
     elif isinstance(expected, float):
