@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from figure_samples import DTYPE, KB, MAKERS, STEPS, SVG, all_text, boxes, device_work, period, pipeline, race, root, slots
+from figure_samples import DTYPE, KB, MAKERS, STEPS, SVG, all_text, boxes, period, pipeline, race, root, slots
 
 from labkit import figures
 from labkit.figures import svg as svg_module
@@ -382,25 +382,3 @@ def test_a_launch_on_an_npu_leaves_a_sentence_instead_of_a_figure():
     measured = SimpleNamespace(time_kind="measured", timeline=None, buffers=[], ub_size=0, time_us=3.0, kernel="k")
     for made in (figures.pipe_timeline(measured), figures.compare_timelines(measured, measured), figures.memory_ruler_from_record(measured)):
         assert made.title == "SKIP" and "NPU" in made.desc and "<svg" in made.svg
-
-
-# ---------------------------------------------------------------- the device's timeline
-
-def test_streams_are_lanes_and_overlap_is_counted():
-    figure = figures.stream_timeline(device_work())
-    said = figure.desc.split("\n")
-    assert said[0].startswith("7 pieces of work in 38 us, modelled; the device is busy 100 %") and "at once 32 %" in said[0]
-    assert said[1:] == ["default stream: 1 pieces, 8 us, 21 %", "stream A: 3 pieces, 30 us, 79 %", "stream B: 3 pieces, 12 us, 32 %"]
-    assert "mm" in all_text(figure) and "aten::mm" not in all_text(figure)
-
-
-def test_streams_in_a_window_and_of_several_processes():
-    part = figures.stream_timeline(device_work(), t0=30, t1=38)
-    assert part.desc.split("\n")[1:] == ["default stream: 1 pieces, 8 us, 100 %", "stream A: 1 pieces, 4 us, 50 %"]
-    both = figures.stream_timeline({"one": device_work(), "two": device_work(1)})
-    assert [line.split(":")[0] for line in both.desc.split("\n")[1:]] == [f"{who} {lane}" for who in ("one", "two") for lane in ("default stream", "stream A", "stream B")]
-    many = figures.stream_timeline(device_work(5000))
-    assert len(many.svg) < 60_000
-    for wrong in (dict(t0=50), dict(t0=0, t1=0)):
-        with pytest.raises(ValueError):
-            figures.stream_timeline(device_work(), **wrong)
