@@ -62,11 +62,12 @@ class Operators:
 
 
 def register(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None,
+             folder: str | os.PathLike | None = None,
              timeout: float = 10.0, checks: bool = True, schedule: str = "program") -> Operators:
     """Builds an operator's C++ source, or `text`, loads it and registers what it says. Cached by content.
 
     A path that does not exist from here is taken from the checkout. What an earlier call registered under the same file
-    name, or under the same operator's name, is replaced. timeout, checks, schedule: of its launches on the twin, as
+    name, or under the same operator's name, is replaced. folder: where its quoted includes are, by default that of `filename`. timeout, checks, schedule: of its launches on the twin, as
     labkit.kernel has them. Raises FileNotFoundError, labkit.CompileError, RegistrationError.
     """
     if (path is None) == (text is None):
@@ -78,21 +79,22 @@ def register(path: str | os.PathLike | None = None, *, text: str | None = None, 
     name = paths.display_path(filename) if filename.startswith("/") else filename
     from labkit import device
     target = device.install()
+    folder = Path(folder).resolve() if folder else None
     defined = errors.check_schemas(text, name)
     if target == "npu":
-        return _on_npu(text, filename, name, defined)
+        return _on_npu(text, filename, name, defined, folder)
     how = dict(timeout=timeout, checks=checks, schedule=schedule, chip=device.chip())
-    kernels = _kernels(text, filename, how)  # first: a mistake in a kernel shows in a second
-    built = build.for_twin(text, filename, lambda _: print(messages.text("adapter.building", file=name), file=sys.stderr, flush=True))
+    kernels = _kernels(text, filename, how, folder)  # first: a mistake in a kernel shows in a second
+    built = build.for_twin(text, filename, lambda _: print(messages.text("adapter.building", file=name), file=sys.stderr, flush=True), folder)
     made = Operators(name, filename, built, kernels=kernels)
     _replace(filename, defined)
     _load(made)
     return made
 
 
-def _kernels(text: str, filename: str, how: dict) -> dict[str, Kernel]:
+def _kernels(text: str, filename: str, how: dict, folder: Path | None) -> dict[str, Kernel]:
     """name as launched -> Kernel, built. Raises RegistrationError for one that is not there."""
-    parts = [(part, parse(part.text, part.filename)) for part in views.kernels_of(text, filename)]
+    parts = [(part, parse(part.text, part.filename)) for part in views.kernels_of(text, filename, folder)]
     found = {}
     for launched in build.launched(text, filename):
         bare = launched.partition("<")[0].strip().removeprefix("::")
@@ -136,10 +138,18 @@ def _replace(filename: str, defined: list[str]) -> None:
 
 def _unregister(old: Operators) -> None:
     """Takes back what a library registered, and what Python added to or remembered of its operators."""
-    import torch
+    forget(old.names)
+    old.library.labkit_unregister()
+    launch.forget(old.number)
+    _registered.remove(old)
+    _drop(old.names)
+
+
+def forget(names: list[str]) -> None:
+    """Takes back what torch.library added to operators: register_fake, register_autograd, and what else it keeps alive."""
     import torch.library
     from torch._library.simple_registry import singleton
-    for name in old.names:
+    for name in names:
         entry = singleton._data.pop(name, None)
         inner = getattr(getattr(entry, "fake_impl", None), "lib", None)
         if inner is not None:
@@ -149,10 +159,12 @@ def _unregister(old: Operators) -> None:
             if library.ns == ns and library._op_impls and all(i.split("/")[1].partition(".")[0] == op for i in library._op_impls):
                 library._destroy()
                 torch.library._keep_alive.remove(library)
-    old.library.labkit_unregister()
-    launch.forget(old.number)
-    _registered.remove(old)
-    for name in old.names:
+
+
+def _drop(names: list[str]) -> None:
+    """torch.ops remembers what it has looked up."""
+    import torch
+    for name in names:
         ns, _, op = name.partition("::")
         space = getattr(torch.ops, ns)
         space.__dict__.pop(op, None)
@@ -160,14 +172,23 @@ def _unregister(old: Operators) -> None:
             space._dir.remove(op)
 
 
+def drop(names: list[str]) -> None:
+    """Unregisters the libraries that define one of `names`, and forgets what Python knows of them."""
+    for old in list(_registered):
+        if old.library is not None and set(old.names) & set(names):
+            _unregister(old)
+    forget(names)
+    _drop(names)
+
+
 # ---- on a node
 
-def _on_npu(text: str, filename: str, name: str, defined: list[str]) -> Operators:
+def _on_npu(text: str, filename: str, name: str, defined: list[str], folder: Path | None) -> Operators:
     import torch
     if any(set(old.names) & set(defined) for old in _registered):
         if all(old.filename != filename for old in _registered):
             raise RegistrationError(messages.text("adapter.restart", file=name))
-    path = build.for_npu(text, filename, lambda said: print(said, file=sys.stderr, flush=True))
+    path = build.for_npu(text, filename, lambda said: print(said, file=sys.stderr, flush=True), folder)
     old = next((o for o in _registered if o.path == path), None)
     if old is not None:
         return old

@@ -20,7 +20,7 @@ def launched(text: str, filename: str) -> list[str]:
     return list(dict.fromkeys(_LAUNCHED.findall(lower_adapter(text, filename))))
 
 
-def for_twin(text: str, filename: str, announce) -> Path:
+def for_twin(text: str, filename: str, announce, folder: Path | None = None) -> Path:
     """The library. Raises CompileError, SourceError, ToolError."""
     from labkit.device.build import torch_flags, torch_libs
     lowered = lower_adapter(text, filename)
@@ -31,6 +31,8 @@ def for_twin(text: str, filename: str, announce) -> Path:
         flags.remove("-fno-gnu-unique")  # clang has no such symbols
     if _PYTHON.search(text):
         flags.append(f"-Wp,-isystem,{sysconfig.get_paths()['include']}")
+    if folder:
+        flags += ["-iquote", str(folder)]
     try:
         return compiler.compile_kernel(f'#line 1 "{quoted}"\n{lowered}', filename=filename, include_dirs=[shims], flags=flags,
                                        libs=[*torch_libs(), twin, f"-Wl,-rpath,{twin.parent}"], announce=announce)
@@ -47,13 +49,13 @@ def _in_words_of_cpp(error: CompileError) -> CompileError:
     return CompileError(error.problems, stderr=error.stderr, command=error.command, text=error.text, filename=error.filename)
 
 
-def for_npu(text: str, filename: str, announce) -> Path:
+def for_npu(text: str, filename: str, announce, folder: Path | None = None) -> Path:
     """The library for torch_npu on a node. The words are those of CANN's samples; their author ran them on none."""
     import torch
     import torch.utils.cpp_extension as extension
     root = bisheng.find_root()
     wheel = Path(__import__("torch_npu").__file__).parent
-    here = Path(filename).resolve().parent
+    here = folder or Path(filename).resolve().parent
     stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "adapter"
     release = tuple(int(part) for part in torch.__version__.split(".")[:2])
     words = bisheng.command(f"{stem}.asc", f"{stem}.so", root=root, arch=bisheng.arch_for(bisheng.soc_name()),

@@ -24,9 +24,9 @@ class Part:
     filename: str
 
 
-def kernels_of(text: str, filename: str) -> list[Part]:
+def kernels_of(text: str, filename: str, folder: Path | None = None) -> list[Part]:
     """The text itself, where it has kernels, and the files that it includes with quotes and that have some."""
-    here = Path(filename).resolve().parent
+    here = folder or Path(filename).resolve().parent
     parts = []
     for name in _QUOTED.findall(text):
         path = here / name

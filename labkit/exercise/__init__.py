@@ -10,7 +10,7 @@ import sys
 import types
 from pathlib import Path
 
-from labkit.exercise.cases import Case, InOut, Out
+from labkit.exercise.cases import Case, InOut, OnHost, Out, Refuses
 from labkit.exercise.check import check
 from labkit.exercise.handle import Exercise
 from labkit.exercise.predict import predict
@@ -19,7 +19,7 @@ from labkit.exercise.progress import progress as _progress
 from labkit.exercise.result import CheckFailed, Result
 from labkit.exercise.spec import SpecError, load
 
-__all__ = ["Case", "CheckFailed", "Exercise", "InOut", "Out", "Progress", "Result", "SpecError", "check", "exercise", "hint", "predict", "progress"]
+__all__ = ["Case", "CheckFailed", "Exercise", "InOut", "OnHost", "Out", "Progress", "Refuses", "Result", "SpecError", "check", "exercise", "hint", "predict", "progress"]
 
 
 def exercise(exercise_id: str) -> Exercise:

@@ -1,7 +1,7 @@
 """What a check runs: cases with arguments, golden and tolerance. golden.py of an operator makes them."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,22 @@ class InOut:
 
 
 @dataclass(frozen=True)
+class OnHost:
+    """An argument that stays on the CPU (adapters), for an operator that must refuse it."""
+    tensor: Any
+
+    def __repr__(self) -> str:
+        return f"tensor{tuple(self.tensor.shape)} on the CPU"
+
+
+@dataclass(frozen=True)
+class Refuses:
+    """In place of `expected` (adapters): the call must raise, with one of the words in its text. missing: the diagnosis when it does not."""
+    words: tuple[str, ...]
+    missing: str = "op-accepts"
+
+
+@dataclass(frozen=True)
 class Case:
     """One launch and what must come out of it.
 
@@ -37,6 +53,8 @@ class Case:
     tile: elements of the output that one block handles at a time; split: first element of each block, and the end;
     layout: "contiguous", or "interleaved" when tile t belongs to block t % blocks. They serve diagnosis and map only.
     timed: this case's time is reported and budgeted. poison: the value that fills the outputs.
+    probe: what is done with an operator (kind "adapter"): see labkit/exercise/operators.py. run(operator, args, case): in place of
+    operator(*args).
     """
     name: str
     args: tuple
@@ -48,6 +66,8 @@ class Case:
     layout: str = "contiguous"
     timed: bool = False
     poison: float | None = None
+    probe: str = "call"
+    run: Callable | None = None
 
 
 def tolerance_of(dtype: str, given: tuple[float, float] | None) -> tuple[float, float]:

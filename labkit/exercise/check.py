@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from labkit import chips, messages, paths
-from labkit.exercise import launch
+from labkit.exercise import launch, operators
 from labkit.exercise.cases import Case
 from labkit.exercise.diagnose import VAGUE, WHOLE, Diagnosis, compare_values, diagnose, first_error, of_program, printed, tensor_to_numpy
 from labkit.exercise.progress import code_hash, ever_passed, last_hint
@@ -155,7 +155,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
                 break
     result.cases, result.failed = len(cases), len(failures)
     if failures:
-        shown = _telling(failures)
+        shown = _telling(failures, in_order=spec.kind == "adapter")
         _tell_cases(spec, result, shown, failures, cases)
         return _fail(result, shown, source, first_line)
     result.lines = [messages.text("exercise.pass", cases=len(cases))]
@@ -163,10 +163,11 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         _measure(spec, ours, cases, records, result, source, first_line)
 
 
-def _telling(failures: list[Failure]) -> Failure:
+def _telling(failures: list[Failure], in_order: bool = False) -> Failure:
     """The failure to show: a finding or a crash; else the pattern that most cases agree on, a place before "nothing at all" before "no pattern".
 
-    A case of one element is all tail and all output: what it shows ("never written") is true and misleading.
+    A case of one element is all tail and all output: what it shows ("never written") is true and misleading. in_order: the
+    cases of an operator are unlike each other, and each takes the ones before for granted.
     """
     def rank(failure: Failure) -> int:
         if failure.diagnosis.finding is not None or failure.fatal:
@@ -174,17 +175,21 @@ def _telling(failures: list[Failure]) -> Failure:
         return 3 if failure.diagnosis.key in VAGUE else 2 if failure.diagnosis.key in WHOLE else 1
 
     best = min(map(rank, failures))
+    if in_order and best:
+        return failures[0]
     among = [f for f in failures if rank(f) == best]
     votes = Counter(f.diagnosis.key for f in among)
     return among[0] if best == 0 else max(among, key=lambda f: votes[f.diagnosis.key])
 
 
 def _build(spec: Spec, joined: Joined, name: str):
-    """(kernel or function, None) or (None, Failure)."""
-    if spec.kind in ("kernel", "program"):
+    """(kernel, program, operator or function, None) or (None, Failure)."""
+    if not spec.in_python:
         from labkit.cxxkernels import SourceError
         from labkit.diagnostics import CompileError
         try:
+            if spec.kind == "adapter":
+                return _registered(operators.build(joined.text, name, spec))
             return (launch.program(joined.text, spec.id) if spec.kind == "program" else launch.build(joined.text, name, spec.entry)), None
         except CompileError as error:
             first = (error.problems or [{}])[0]
@@ -194,12 +199,18 @@ def _build(spec: Spec, joined: Joined, name: str):
             numbers = {"message": first.get("message") or str(error), "hint": first.get("hint") or messages.text("exercise.compile-hint")}
             return None, Failure(None, Diagnosis("compile", numbers), where=where)
     try:
+        if spec.kind == "adapter":
+            return _registered(operators.build(joined.text, name, spec))
         return launch.function(joined.text, name, spec.entry), None
     except SyntaxError as error:
         where = _place(joined, name, error.lineno or 0)
         return None, Failure(None, Diagnosis("compile", {"message": error.msg, "hint": messages.text("exercise.compile-hint")}), where=where)
     except Exception as error:
         return None, _exception(error, joined, name)
+
+
+def _registered(made):
+    return (None, Failure(None, made)) if isinstance(made, Diagnosis) else (made, None)
 
 
 def _run(spec: Spec, made, case: Case, joined: Joined, records: dict) -> Failure | None:
@@ -219,6 +230,12 @@ def _run(spec: Spec, made, case: Case, joined: Joined, records: dict) -> Failure
         got, ended = launch.run_program(spec, made, case)
         found = of_program(ended) or printed(compare_values(got, case.expected, case.tolerance))
         return Failure(case, found, ended, found.where()) if found else None
+    if spec.kind == "adapter":
+        found, record, error = operators.judge(spec, made, case)
+        if found is None:
+            return None
+        where = found.where() or (_exception(error, joined, name).where if error is not None and spec.in_python else "")
+        return Failure(case, found, record, where if where != name else "", fatal=record is not None and not record.finished)
     from labkit.record import LaunchError
     try:
         outputs, record = launch.run_kernel(spec, made, case)
@@ -264,7 +281,7 @@ def _place(joined: Joined, name: str, line: int) -> str:
 def _tell_cases(spec: Spec, result: Result, shown: Failure, failures: list[Failure], cases) -> None:
     names = ", ".join(f.case.name for f in failures[:8]) + (", ..." if len(failures) > 8 else "")
     common = {"case": shown.case.name, "failed": len(failures), "cases": len(cases), "names": names}
-    if spec.kind in ("python", "program"):
+    if spec.kind != "kernel":
         args = ", ".join(_short(a) for a in shown.case.args)
         result.notes.append(messages.text("exercise.case-python", args=args, **common))
     else:

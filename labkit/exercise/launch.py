@@ -38,11 +38,16 @@ def program(text: str, name: str):
 
 def function(text: str, filename: str, entry: str) -> Callable:
     """The Python function `entry` of a module text. Raises what the text raises; KeyError when it defines no such name."""
+    return module(text, filename)[entry]
+
+
+def module(text: str, filename: str) -> dict[str, Any]:
+    """The names that a module text defines. Raises what the text raises."""
     import linecache
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     namespace: dict[str, Any] = {"__name__": "exercise", "__file__": filename}
     exec(compile(text, filename, "exec"), namespace)
-    return namespace[entry]
+    return namespace
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ try:
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
-KINDS = ("kernel", "program", "python", "predict")
+KINDS = ("kernel", "program", "adapter", "python", "predict")
 ANSWERS = ("number", "text", "choice")
 HINT_LEVELS = 3
 Text = dict  # {"en": ..., "zh": ...}
@@ -104,15 +104,20 @@ class Spec:
     @property
     def on_device(self) -> bool:
         """Does the check launch on the target? A Python exercise says so with `device = true`."""
-        return self.kind == "kernel" or self.device or self.needs == "npu"
+        return self.kind in ("kernel", "adapter") or self.device or self.needs == "npu"
+
+    @property
+    def in_python(self) -> bool:
+        """An adapter is C++ (solution.asc) or uses torch.library (solution.py)."""
+        return self.kind == "python" or self.kind == "adapter" and (self.folder / "solution.py").is_file()
 
     @property
     def comment(self) -> str:
-        return "#" if self.kind == "python" else "//"
+        return "#" if self.in_python else "//"
 
     @property
     def solution_path(self) -> Path:
-        return self.folder / ("solution.py" if self.kind == "python" else "solution.asc")
+        return self.folder / ("solution.py" if self.in_python else "solution.asc")
 
     @property
     def golden_path(self) -> Path:

@@ -259,7 +259,7 @@ def _regions(spec: Spec) -> Iterator[str]:
             yield f"{at}: mutant {mutant.name!r} equals the stub, which is TODO and never FAIL; change one of the two"
         if normalise(text, spec.comment) == solved:
             yield f"{at}: mutant {mutant.name!r} equals the solution"
-    if spec.kind == "python":
+    if spec.comment == "#":
         for what, cell in (("stub", ours.stub()), ("solution", ours.solution())):
             try:
                 compile(ours.join(cell, spec.id).text, spec.solution_path.name, "exec")
