@@ -207,6 +207,15 @@ def test_an_edited_source_replaces_the_old():
         assert y.grad.tolist() == [1, 1]
 
 
+def test_the_same_source_again_starts_anew():
+    """Its statics too: `every` keeps the operator's handle in one, as torch_npu's samples do."""
+    first, second = (labkit.register(EVERY) for _ in range(2))
+    assert first.path == second.path and first.library._handle != second.library._handle
+    x = torch.randn(40, device="npu", requires_grad=True)
+    torch.ops.every.scale(x, 2.5).sum().backward()
+    assert x.grad.tolist() == [2.5] * 40
+
+
 # ---- errors
 
 @pytest.mark.parametrize("wrong, said", [

@@ -16,11 +16,11 @@ def backward(dy, x, weight, rstd):
     d, xhat, w = dy.double(), x.double() * rstd.double(), weight.double()
     g = d * w
     dx = rstd.double() * (g - xhat * (g * xhat).mean(-1, keepdim=True))
-    return dx.to(x.dtype), (d * xhat).reshape(-1, x.shape[-1]).sum(0).to(x.dtype)
+    return dx.to(x.dtype), torch.atleast_2d(d * xhat).flatten(0, -2).sum(0).to(x.dtype)
 
 
 def terms(dy, x, weight, rstd):
     """How large the terms are that (dx, dweight) add up."""
     d, xhat, w = dy.double(), x.double() * rstd.double(), weight.double()
     g = (d * w).abs()
-    return rstd.double() * (g + xhat.abs() * (g * xhat.abs()).mean(-1, keepdim=True)), (d * xhat).abs().reshape(-1, x.shape[-1]).sum(0)
+    return rstd.double() * (g + xhat.abs() * (g * xhat.abs()).mean(-1, keepdim=True)), torch.atleast_2d((d * xhat).abs()).flatten(0, -2).sum(0)

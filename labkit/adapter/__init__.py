@@ -11,7 +11,9 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import shutil
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +29,7 @@ __all__ = ["Operators", "RegistrationError", "register"]
 
 _numbers = itertools.count()
 _registered: list["Operators"] = []
+_loaded: set[Path] = set()  # by this process, ever
 
 
 @dataclass
@@ -113,7 +116,7 @@ def _load(made: Operators) -> None:
     before = set(torch._C._dispatch_get_all_op_names())
     dangling = set(torch._C._dispatch_find_dangling_impls())
     made.number = next(_numbers)
-    made.library = ctypes.CDLL(str(made.path))
+    made.library = _library(made.path)
     made.library.labkit_register.restype = ctypes.c_char_p
     launch.serve(made.number, made)
     said = made.library.labkit_register(made.number)
@@ -128,6 +131,15 @@ def _load(made: Operators) -> None:
         op = lost[0].split("\n")[0].removeprefix("name: ").strip()
         raise RegistrationError(messages.text("adapter.dangling", op=op, file=made.name, known=", ".join(made.names) or "-"))
     _registered.append(made)
+
+
+def _library(path: Path) -> ctypes.CDLL:
+    """Loaded anew: a library that was loaded before still holds, in its statics, handles of operators that are gone since."""
+    if path not in _loaded:
+        _loaded.add(path)
+        return ctypes.CDLL(str(path))
+    with tempfile.TemporaryDirectory() as folder:
+        return ctypes.CDLL(shutil.copy(path, folder))
 
 
 def _replace(filename: str, defined: list[str]) -> None:
