@@ -89,3 +89,15 @@ def unfused(x, w_gate, w_up, *, how=None):
     blocks, t = cut(linear, (m, h, i), (m, i, h), 1, x.element_size())
     vectors = min(VECTORS, -(-m * i // PIECE))
     return [linear[blocks](x, w_gate, gate, t), linear[blocks](x, w_up, up, t), silu[vectors](gate, s, m * i), times[vectors](s, up, y, m * i)], y
+
+
+def naive(x, w_gate, w_up, *, how=None, cores=CUBES):
+    """(record, y) of the launch with the Matmul object; half only."""
+    (m, h), i = x.shape, w_gate.shape[0]
+    k = kernel("swiglu_linear_naive.asc", "swiglu_naive", **(how or {}))
+    words = (ctypes.c_int32 * 50)()
+    assert host_function(k, "make_tiling")(m, i, h, words) == 0
+    y = torch.full((m, i), -1216.0, dtype=x.dtype).npu()
+    products, workspace = torch.empty(2 * m * i, dtype=torch.float32).npu(), torch.zeros(1 << 24, dtype=torch.uint8).npu()
+    blocks = min(cores, -(-(-(-m // 128) * -(-i // 256)) // 2))
+    return k[blocks](x, w_gate, w_up, y, products, workspace, words), y

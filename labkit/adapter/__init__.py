@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,15 +99,17 @@ def register(path: str | os.PathLike | None = None, *, text: str | None = None, 
 def _kernels(text: str, filename: str, how: dict, folder: Path | None) -> dict[str, Kernel]:
     """name as launched -> Kernel, built. Raises RegistrationError for one that is not there."""
     parts = [(part, parse(part.text, part.filename)) for part in views.kernels_of(text, filename, folder)]
-    found = {}
-    for launched in build.launched(text, filename):
+
+    def made(launched: str) -> Kernel:
         bare = launched.partition("<")[0].strip().removeprefix("::")
         part = next((p for p, kernels in parts if any(bare in (k.name, k.qualified) for k in kernels)), None)
         if part is None:
             known = ", ".join(k.qualified for _, kernels in parts for k in kernels) or "-"
             raise RegistrationError(messages.text("adapter.no_kernel", kernel=launched, file=filename, known=known))
-        found[launched] = Kernel(part.text, part.filename, entry=launched.removeprefix("::"), **how)
-    return found
+        return Kernel(part.text, part.filename, entry=launched.removeprefix("::"), **how)
+    names = list(build.launched(text, filename))
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(names, pool.map(made, names)))
 
 
 # ---- loading
