@@ -21,6 +21,13 @@ def golden(x, w_gate, w_up):
     return gate * torch.sigmoid(gate) * up, gate, up
 
 
+def terms(x, w_gate, w_up):
+    """For each element of y how large the terms of its sums are, as far as they reach y: what float loses where they cancel."""
+    _, gate, up = golden(x, w_gate, w_up)
+    x, w_gate, w_up = (t.double().abs() for t in (x, w_gate, w_up))
+    return (1.1 * up.abs()) * (x @ w_gate.T) + (gate * torch.sigmoid(gate)).abs() * (x @ w_up.T)
+
+
 def golden_slopes(dy, gate, up):
     """(dgate, dup) in double."""
     dy, gate, up = dy.double(), gate.double(), up.double()
@@ -68,7 +75,7 @@ def ring_bytes(shape, slots=2) -> int:
 
 
 def backward(dy, x, w_gate, w_up, gate, up, *, how=None, cores=CUBES):
-    """(records of slopes, dx and dw; dx, dw_gate, dw_up)."""
+    """(records of slopes, dx and dw; dgate, dup, dx, dw_gate, dw_up)."""
     (m, h), i = x.shape, w_gate.shape[0]
     dgate, dup, dx, dw_gate, dw_up = (torch.full_like(t, -1216.0) for t in (gate, up, x, w_gate, w_up))
     name = CTYPE[x.dtype]
@@ -78,7 +85,7 @@ def backward(dy, x, w_gate, w_up, gate, up, *, how=None, cores=CUBES):
     records.append(to_x[blocks](dgate, dup, w_gate, w_up, dx, t))
     blocks, t = cut(to_w, (m, h, i), (i, h, m), 1, x.element_size(), cores // 2)
     records.append(to_w[2 * blocks](dgate, dup, x, dw_gate, dw_up, t))
-    return records, dx, dw_gate, dw_up
+    return records, dgate, dup, dx, dw_gate, dw_up
 
 
 def unfused(x, w_gate, w_up, *, how=None):
