@@ -61,6 +61,11 @@ def test_right_and_registered_again():
     assert key(op, args=(torch.zeros(0),), expected=torch.zeros(0)) == "right", "nothing to launch is no missing launch"
 
 
+def test_exercises_may_use_the_same_names():
+    for name in ("grad_register", "grad_amp", "grad_register", "reg_bind", "grad_amp"):
+        assert examine(load(name), template(load(name)).solution()).passed, name
+
+
 def test_what_is_not_there():
     assert made('lib.define("other(Tensor x) -> Tensor")').key == "op-missing"
     assert made('lib.define("twice(Tensor x) -> Tensor")\nlib.impl("twice", launched, "CPU")').numbers["keys"] == "CPU"

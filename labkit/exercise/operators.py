@@ -63,15 +63,16 @@ class Operator:
 
 # ---- making it
 
-_libraries: dict[str, list] = {}  # exercise -> what its Python text registered last
+_libraries: list = []  # what the last Python text registered
 
 
 def build(text: str, filename: str, spec: Spec) -> Operator | Diagnosis:
     """The operator that `text` registers. Raises CompileError, and what a Python text raises."""
     from labkit.adapter import RegistrationError, register
     folder = spec.folder.parents[1]
+    _clear([spec.entry])
     if spec.in_python:
-        execute(text, filename, spec.entry)
+        execute(text, filename)
     else:
         try:
             register(text=text, filename=filename, folder=folder)
@@ -96,14 +97,18 @@ def find(entry: str) -> Operator | None:
         return None
 
 
-def execute(text: str, filename: str, entry: str) -> dict:
-    """Runs a Python text after taking back what it registered before."""
+def _clear(names: list[str]) -> None:
+    """Takes back what the last Python text registered, and `names` whoever has them: exercises may use the same ones."""
     from labkit import adapter, device
     device.install()
-    for library in reversed(_libraries.pop(filename, [])):
-        library._destroy()
-    adapter.drop([entry])
-    with _collecting(_libraries.setdefault(filename, [])):
+    defined = {name.partition(".")[0] for library in _libraries for name in library._op_defs}
+    while _libraries:
+        _libraries.pop()._destroy()
+    adapter.drop(sorted({*names, *defined}))
+
+
+def execute(text: str, filename: str) -> dict:
+    with _collecting(_libraries):
         return launch.module(text, filename)
 
 

@@ -13,7 +13,9 @@ def main(path: Path) -> None:
     from labkit.exercise import operators
     source, case = pickle.loads(path.read_bytes())
     if source["python"]:
-        operators.execute(source["text"], source["filename"], source["entry"])
+        from labkit import device
+        device.install()
+        operators.execute(source["text"], source["filename"])
     else:
         from labkit import adapter
         adapter.register(text=source["text"], filename=source["filename"], folder=source["folder"])
