@@ -3,6 +3,8 @@
     python kernels/swiglu_linear/speedup.py            # measures and prints
     python kernels/swiglu_linear/speedup.py --write    # and brings both up to date
 
+The steps from the naive kernel to the optimised one, each with its modelled time, are in data/swiglu_steps.csv.
+
 Fused: one launch of swiglu_linear. Unfused: four launches of our own kernels, two products cut by the same rule, silu, times;
 their task times are added, without anything between them. In the model every launch begins
 with an empty L2: where the intermediate tensors would still lie there (prefill of 2048 tokens), the unfused launches look
@@ -29,6 +31,14 @@ SHAPES = {"published, B=32 S=512": (16384, 4096, 16384), "LLaMA-7B prefill": (20
 FIELDS = ("shape", "m", "h", "i", "fused_us", "cube_utilisation", "fused_bound", "keeping_us", "gate_us", "up_us", "silu_us", "times_us", "unfused_us",
           "product_bound", "elementwise_bound", "speedup", "fused_scratch_mb", "unfused_scratch_mb", "slopes_us", "dx_us", "dw_us")
 TABLE = paths.data_dir() / "swiglu_speedup.csv"
+STEPS_TABLE = paths.data_dir() / "swiglu_steps.csv"
+STEPS = (  # what each changes, and how it is launched; the last two columns of the table are its times for a long and a short sum
+    ("the Matmul object twice, then silu(gate) * up", None),
+    ("by hand: gate and up in one block, one load of x for both, two buffers in L1 and L0", {"slots": 1, "panel": 1, "foldA": 1}),
+    ("blocks in panels of 16: what a core reads from HBM the others find in the L2", {"slots": 1, "foldA": 1}),
+    ("two chunks of x a load: half as many rows, which cost time each", {"slots": 1}),
+    ("a second slot: the vector cores finish a block while the next is stored", {}),
+    ("the last, with one buffer in L1 and L0", {"buffers": 1}))
 _BEGIN, _END = "<!-- swiglu speedup -->", "<!-- end swiglu -->"
 _WORDS = {"mte2": "each core's way in from GM", "hbm": "HBM", "l2": "the L2", "launch": "starting and ending the task", "cube": "the cube", "transfers": "many small transfers",
           "order": "waiting in turn", "vector": "the vector unit", "mte3": "each core's way out to GM", "imbalance": "the last core", "startup": "starting vector instructions"}
@@ -55,6 +65,18 @@ def measure(name: str, shape: tuple[int, int, int], back: bool = True) -> dict:
     ring = golden.ring_bytes(shape)
     return dict(zip(FIELDS, (name, m, h, i, fused.time_us, utilisation(fused), kinds[0].kind, keeping.time_us, *(p.time_us for p in parts), unfused, kinds[1].kind, kinds[2].kind,
                              unfused / fused.time_us, ring / 1e6, 3 * m * i * 2 / 1e6, *(b.time_us for b in backward))))
+
+
+def steps(*shapes: tuple[int, int, int]) -> list[tuple]:
+    """(what, time at each shape in us) for each of STEPS."""
+    rows = [[what] for what, _ in STEPS]
+    for m, h, i in shapes:
+        operands = [torch.empty(s, dtype=torch.float16).npu() for s in ((m, h), (i, h), (i, h))]
+        for row, (_, how) in zip(rows, STEPS):
+            record = golden.naive(*operands, how={"timing_only": True})[0] if how is None else golden.forward(*operands, how={"timing_only": True}, **how)[0]
+            assert record.finished and not record.extrapolated
+            row.append(record.time_us)
+    return [tuple(row) for row in rows]
 
 
 def markdown(rows: list[dict]) -> str:
@@ -89,4 +111,9 @@ if __name__ == "__main__":
     measured = [measure(*item) for item in SHAPES.items()]
     if "--write" in sys.argv[1:]:
         write(measured)
+        shapes = (SHAPES["published, B=32 S=512"], (16384, 128, 16384))
+        with open(STEPS_TABLE, "w", encoding="utf-8", newline="") as file:
+            out = csv.writer(file, lineterminator="\n")
+            out.writerow(("step", *("x".join(map(str, s)) + "_us" for s in shapes)))
+            out.writerows((what, *(f"{t:.1f}" for t in times)) for what, *times in steps(*shapes))
     print(markdown(measured))
