@@ -33,6 +33,8 @@ _PUBLIC = {
     "roofline": ("labkit.explain", "roofline"),
     "figures": ("labkit.figures", None),
     "device": ("labkit.device", None),
+    "ranks": ("labkit.device.ranks", "ranks"),
+    "RankError": ("labkit.device.ranks", "RankError"),
 }
 __all__ = sorted(_PUBLIC) + ["__version__"]
 

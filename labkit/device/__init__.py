@@ -23,7 +23,7 @@ from .noisy import noise  # noqa: E402
 __all__ = ["Clock", "Span", "arena", "block", "chip", "clock", "host_work", "install", "launch", "mark_written", "mode",
            "noise", "reset_clock", "timeline", "usable_npu"]
 
-ENGINES = ("vector", "cube", "cores", "copy in", "copy out")
+ENGINES = ("vector", "cube", "cores", "copy in", "copy out", "link")
 _lock = threading.RLock()
 _mode: str | None = None
 _chip: str | None = None

@@ -2,7 +2,8 @@
 
     torch.distributed.init_process_group("hccl")      # or "cpu:gloo,npu:hccl"
 
-Each process has its own simulated devices and its own virtual clock. Unlike on a node, "hccl" here takes CPU tensors too.
+Each process has its own simulated devices and its own virtual clock. The clocks meet in each collective on npu tensors: it begins
+when its last rank is there and takes as long on every rank (csrc/collectives.h). Unlike on a node, "hccl" here takes CPU tensors too.
 """
 from __future__ import annotations
 
@@ -22,4 +23,8 @@ def register() -> None:
 
 def _gloo(store, rank: int, size: int, timeout):
     from torch.distributed import ProcessGroupGloo
+
+    from .library import lib
+    if not torch.distributed.is_initialized():  # the default group is being made: by its ranks the clocks know each other
+        lib().lab_set_rank(rank, size)
     return ProcessGroupGloo(store, rank, size, timeout=timeout)

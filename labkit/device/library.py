@@ -21,6 +21,7 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_register": (None, []),
     "lab_autograd_fallthrough": (None, []),
     "lab_set_capacity": (None, [c_size_t, c_size_t]),
+    "lab_set_rank": (None, [c_int, c_int]),
     "lab_set_param": (c_int, [c_char_p, c_double]),
     "lab_set_text": (None, [c_char_p, c_char_p]),
     "lab_hand_out_default_generator": (None, [c_int]),

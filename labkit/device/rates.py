@@ -17,6 +17,8 @@ def rates(chip: str) -> dict[str, float]:
         "launch": n["host.op_fixed"] * 1e9,
         "copy_latency": n["host.link_latency"] * 1e9,
         "link": n["host.link"] / 1e9,
+        "peer": n["links.peer"] / 1e9,
+        "peer_latency": n["links.latency"] * 1e9,
         "hbm": n["rates.gm"] / 1e9,
         "vector": n["rates.vector"] * _BYTES_PER_VECTOR_FLOP / 1e9,
         "cube_half": n["rates.cube16"] / 1e9,

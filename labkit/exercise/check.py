@@ -262,15 +262,20 @@ def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:
 
 def _is_ours(error: BaseException, name: str) -> bool:
     """An exception of golden.py's own, which the learner's code has no part in."""
-    return not any(frame.filename == name for frame in traceback.extract_tb(error.__traceback__)) and not isinstance(error, TypeError)
+    return not any(file == name for file, _ in _frames(error)) and not isinstance(error, TypeError)
+
+
+def _frames(error: BaseException) -> list[tuple[str, int]]:
+    """(file, line) from the outside in; of an exception in another process those that it had there."""
+    there = getattr(error, "frames", None)  # labkit.RankError
+    return there if there is not None else [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
 
 
 def _exception(error: Exception, joined: Joined, name: str) -> Failure:
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == name]
-    places = [joined.place(f.lineno or 0) for f in frames]
+    places = [joined.place(line) for file, line in _frames(error) if file == name]
     mine = [n for kind, n in places if kind == CELL]
     where = f"{name}:{mine[-1]}" if mine else f"{given_name(name)}:{places[-1][1]}" if places else name
-    return Failure(None, Diagnosis("exception", {"type": type(error).__name__, "message": str(error) or "-"}), where=where)
+    return Failure(None, Diagnosis("exception", {"type": getattr(error, "kind", type(error).__name__), "message": str(error) or "-"}), where=where)
 
 
 def _place(joined: Joined, name: str, line: int) -> str:

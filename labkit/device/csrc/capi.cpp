@@ -4,6 +4,7 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "ranks.h"
 
 using labdev::arena;
 using labdev::virtual_clock;
@@ -30,7 +31,8 @@ constexpr RateName kRates[] = {
     {"launch", &labdev::Rates::launch},               {"copy_latency", &labdev::Rates::copy_latency},
     {"hbm", &labdev::Rates::hbm},                     {"link", &labdev::Rates::link},
     {"vector", &labdev::Rates::vector},               {"cube_half", &labdev::Rates::cube_half},
-    {"cube_float", &labdev::Rates::cube_float},
+    {"cube_float", &labdev::Rates::cube_float},       {"peer", &labdev::Rates::peer},
+    {"peer_latency", &labdev::Rates::peer_latency},
 };
 
 }  // namespace
@@ -109,6 +111,9 @@ double lab_event_time(const void* event) {  // ns; negative when it was not reco
 void lab_event_synchronize(const void* event) {
   if (event) virtual_clock().synchronize(*static_cast<const labdev::Event*>(event));
 }
+
+// This process' place in the default process group; size 0 when that is gone.
+void lab_set_rank(int rank, int size) { labdev::rank_of_process() = {rank, size}; }
 
 // ---- clock and timeline
 

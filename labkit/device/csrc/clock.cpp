@@ -1,4 +1,5 @@
 #include "clock.h"
+#include "ranks.h"
 
 #include <algorithm>
 
@@ -13,6 +14,11 @@ thread_local std::vector<int> tls_streams;
 Clock& virtual_clock() {
   static Clock* one = new Clock();  // never destroyed: the last tensors may be freed after static destructors
   return *one;
+}
+
+RankOfProcess& rank_of_process() {
+  static RankOfProcess one;
+  return one;
 }
 
 int current_device() { return tls_device; }
@@ -48,7 +54,12 @@ Clock::Stream& Clock::stream(int device, int id) {
   return streams[size_t(id)];
 }
 
-double Clock::launch(int device, int id, const Work& work, bool queued) {
+double Clock::ready(int device, int id, Engine engine) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return std::max({host_ + rates_.host_dispatch, stream(device, id).busy, devices_[size_t(device)].engines[int(engine)]});
+}
+
+double Clock::launch(int device, int id, const Work& work, bool queued, double not_before) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
   Stream& s = stream(device, id);
@@ -57,7 +68,7 @@ double Clock::launch(int device, int id, const Work& work, bool queued) {
   const bool both = work.engine == Engine::Cores;
   double& first = engines[int(both ? Engine::Vector : work.engine)];
   double& second = both ? engines[int(Engine::Cube)] : first;
-  const double start = std::max({host_, s.busy, first, second});
+  const double start = std::max({host_, s.busy, first, second, not_before});
   double ns = work.ns;
   if (noise_.on()) {
     ns = noise_.device_ns(ns);

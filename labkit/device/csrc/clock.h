@@ -26,11 +26,13 @@ struct Rates {
   double vector = 1;         // bytes/ns that all vector cores together put through
   double cube_half = 1;      // flop/ns of all cube cores, fp16 and bf16
   double cube_float = 1;     // flop/ns, fp32
+  double peer = 1;           // bytes/ns between two devices, each direction
+  double peer_latency = 0;   // ns of a collective without bytes
 };
 
 // The parts of a device that work side by side. A kernel has its part for itself: two matrix products on two
 // streams do not run at twice the chip's rate.
-enum class Engine : uint8_t { Vector, Cube, Cores, CopyIn, CopyOut, Count };  // Cores: vector and cube together
+enum class Engine : uint8_t { Vector, Cube, Cores, CopyIn, CopyOut, Link, Count };  // Cores: vector and cube together; Link: to other devices
 
 struct Work {
   uint32_t name;  // from Clock::intern()
@@ -65,7 +67,10 @@ class Clock {
 
   // The host issues `work` to a stream and goes on; returns when the device will have finished it. queued: by way of
   // torch_npu's host queue, as operators of PyTorch are; a kernel's own launch is not.
-  double launch(int device, int stream, const Work& work, bool queued = true);
+  // not_before: the other side of the work is there from then on.
+  double launch(int device, int stream, const Work& work, bool queued = true, double not_before = 0);
+  // When work that the host issues now could begin.
+  double ready(int device, int stream, Engine engine);
   // The host queue in front of a stream. On hardware a launch on a raw stream overtakes what waits there.
   void drain(int device, int stream);
   uint32_t waiting(int device, int stream);  // operators issued since it was drained

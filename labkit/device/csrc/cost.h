@@ -58,10 +58,6 @@ struct Cost {
   Work work(const OpFacts& facts) const {
     const Rates& r = virtual_clock().rates();
     const double bytes = read + std::min(table, written) + written;
-    if (facts.collective) {
-      const double moved = std::max(read, written);
-      return {facts.name, Engine::CopyOut, r.copy_latency + moved / r.link, moved, 0};
-    }
     const bool cube = facts.product != Product::None;
     const double compute = cube ? flops / (half ? r.cube_half : r.cube_float) : elements / r.vector;
     return {facts.name, cube ? Engine::Cube : Engine::Vector, r.launch + std::max(bytes / r.hbm, compute), bytes, flops};

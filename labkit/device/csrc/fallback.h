@@ -15,6 +15,7 @@
 #include "cost.h"
 #include "facts.h"
 #include "generator.h"
+#include "ranks.h"
 
 namespace labdev {
 
@@ -22,8 +23,9 @@ class CpuCall {
  public:
   // Runs `op`, whose arguments are on the stack, as `target` on the CPU; the results replace the arguments.
   // target differs from op only where the CPU knows the operator by another name.
-  CpuCall(const c10::OperatorHandle& op, const c10::OperatorHandle& target, Stack* stack)
-      : op_(op), target_(target), facts_(facts_of(op, room_)), stack_(stack) {}
+  // meeting: of a collective.
+  CpuCall(const c10::OperatorHandle& op, const c10::OperatorHandle& target, Stack* stack, const Meeting* meeting = nullptr)
+      : op_(op), target_(target), facts_(facts_of(op, room_)), stack_(stack), meeting_(meeting) {}
 
   void run() {
     TORCH_CHECK_NOT_IMPLEMENTED(target_.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "Could not run '",
@@ -160,6 +162,10 @@ class CpuCall {
   void charge() {
     Clock& clock = virtual_clock();
     if (facts_.view) return clock.spend_api();
+    if (meeting_) {
+      clock.launch(device_, current_stream(device_), {facts_.name, Engine::Link, meeting_->ns, meeting_->bytes, 0}, true, meeting_->begin);
+      return;
+    }
     cost_.flops = flops_.all + 2.0 * flops_.depth * outputs_;
     const double end = clock.launch(device_, current_stream(device_), cost_.work(facts_));
     if (facts_.waits) clock.wait(end + clock.rates().copy_latency, device_, current_stream(device_));
@@ -170,6 +176,7 @@ class CpuCall {
   OpFacts room_;
   const OpFacts& facts_;
   Stack* stack_;
+  const Meeting* meeting_;
   int device_ = -1;
   Aliases aliases_;
   Cost cost_;

@@ -1,0 +1,67 @@
+"""One rank of labkit.ranks(): `python -m labkit.device.rank rank count store fd`. Takes functions from the pipe, answers with their results."""
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import io
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from multiprocessing.connection import Connection
+
+
+def main(rank: int, count: int, store: str, fd: int) -> None:
+    pipe = Connection(fd)
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the notebook's interrupt reaches its whole group; it ends the ranks itself
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    import torch
+    import torch.distributed as dist
+
+    from labkit import device
+    device.install()
+    if device.mode() == "npu":
+        torch.npu.set_device(rank)
+    dist.init_process_group("hccl", init_method=f"file://{store}", rank=rank, world_size=count)
+    pipe.send_bytes(b"R")
+    while True:
+        try:
+            work = pipe.recv_bytes()
+        except EOFError:
+            os._exit(0)  # without the farewells of gloo, which wait for the others
+        pipe.send_bytes(_answer(rank, work))
+
+
+def _answer(rank: int, work: bytes) -> bytes:
+    import torch
+
+    from labkit import device
+    from labkit.device.parcel import packed, unpacked
+    printed = io.StringIO()
+    try:
+        function, arguments, seed = unpacked(work)
+        torch.manual_seed(seed)
+        torch.npu.synchronize()
+        if device.mode() == "sim":
+            device.reset_clock()
+        with contextlib.redirect_stdout(printed):
+            result = function(rank, *arguments)
+        spans = device.timeline() if device.mode() == "sim" else []
+        return b"R" + packed({"result": result, "spans": spans, "output": printed.getvalue()}, unload=True)
+    except Exception as error:
+        frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
+        return b"E" + packed((type(error).__name__, str(error), frames))
+
+
+def _end_with(parent: int) -> None:
+    """A rank that hangs in a collective sees no end of the pipe."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))

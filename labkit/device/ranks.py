@@ -1,0 +1,204 @@
+"""Several processes from one notebook: `labkit.ranks(2, train)` calls train(rank) in two processes with a process group.
+
+    def train(rank, steps): ...             # here torch.distributed is ready: backend "hccl", rank of 2; tensors on "npu"
+    run = labkit.ranks(2, train, 10)        # waits; raises RankError when a rank raises, hangs or dies
+    run[0], run[1]                          # what they returned, tensors on the CPU
+    run.timelines                           # {"rank 0": [Span, ...], "rank 1": ...}, for labkit.figures.stream_timeline
+
+The processes stay for the next call (seconds to start, milliseconds to call) and end with this one. Each call begins with fresh
+clocks and the same seed on every rank. On a node rank i has card i.
+"""
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from socket import socketpair
+
+from .. import messages
+
+_GRACE_S = 0.5    # for the other ranks, once one has raised
+_START_S = 120.0  # importing torch on a busy machine
+
+
+class RankError(RuntimeError):
+    """A rank raised, hangs or died. rank: which; kind, said: the exception's type and text; frames: (file, line) from the outside in.
+
+    together: all ranks raised the same at the same place, so that none of them waits for another.
+    """
+    together = False
+
+    def __init__(self, rank: int, kind: str, said: str, frames: list[tuple[str, int]], others: str = "") -> None:
+        self.rank, self.kind, self.said, self.frames = rank, kind, said, frames
+        mine = [f"{file}:{line}" for file, line in frames if not _is_library(file)]
+        text = messages.text("device.rank_error", rank=rank, kind=kind, said=said, where=mine[-1] if mine else "?")
+        super().__init__(text + (f"\n{others}" if others else ""))
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).split("\n")
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """One call on all ranks. results: by rank; timelines: the device's spans of each; output: what each printed."""
+    results: list
+    timelines: dict
+    output: list[str]
+
+    def __getitem__(self, rank: int):
+        return self.results[rank]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def us(self) -> list[float]:
+        """When each rank's device had done everything, in modelled microseconds."""
+        return [max((s.end_us for s in spans), default=0.0) for spans in self.timelines.values()]
+
+    def __repr__(self) -> str:
+        return messages.text("device.run", ranks=len(self), us=", ".join(f"{us:.1f}" for us in self.us))
+
+
+def ranks(count: int, function: Callable, *arguments, timeout: float = 60.0) -> Run:
+    """function(rank, *arguments) in `count` processes at once. timeout: seconds of real time. Raises RankError, ValueError."""
+    if not isinstance(count, int) or not 1 <= count <= 16:
+        raise ValueError(messages.text("device.rank_count", count=count))
+    pool = _pool(count)
+    try:
+        run = pool.call(function, arguments, timeout)
+    except BaseException as error:  # an interrupt too: nobody knows where the others are
+        if not getattr(error, "together", False):
+            stop()
+        raise
+    for rank, text in enumerate(run.output):
+        print("".join(f"[rank {rank}] {line}\n" for line in text.splitlines()), end="")
+    return run
+
+
+_pools: dict[int, "_Pool"] = {}
+
+
+def _pool(count: int) -> "_Pool":
+    pool = _pools.get(count)
+    if pool is None or not pool.alive():
+        stop()  # one pool at a time: a machine has few cores
+        pool = _pools[count] = _Pool(count)
+    return pool
+
+
+def stop() -> None:
+    """End the processes. The next call of ranks() starts new ones."""
+    while _pools:
+        _pools.popitem()[1].end()
+
+
+atexit.register(stop)
+
+
+class _Pool:
+    def __init__(self, count: int) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="labkit-ranks-")
+        self.processes: list[subprocess.Popen] = []
+        self.pipes: list[Connection] = []
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "LABKIT_NPUS": "1", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        for rank in range(count):
+            ours, theirs = socketpair()
+            with theirs, open(self._log(rank), "wb") as log:
+                self.processes.append(subprocess.Popen([sys.executable, "-m", "labkit.device.rank", str(rank), str(count), f"{self.folder.name}/store", str(theirs.fileno())],
+                                                       pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+            self.pipes.append(Connection(ours.detach()))
+        self._collect(time.monotonic() + _START_S)
+
+    def _log(self, rank: int) -> Path:
+        return Path(self.folder.name) / f"rank{rank}.log"
+
+    def alive(self) -> bool:
+        return all(p.poll() is None for p in self.processes)
+
+    def end(self) -> None:
+        for pipe in self.pipes:
+            pipe.close()
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.folder.cleanup()
+
+    def call(self, function: Callable, arguments: tuple, timeout: float) -> Run:
+        import torch
+
+        from .parcel import packed, unpacked
+        work = packed((function, arguments, torch.initial_seed()))
+        for pipe in self.pipes:
+            pipe.send_bytes(work)
+        answers = [unpacked(answer) for answer in self._collect(time.monotonic() + timeout, timeout)]
+        return Run([a["result"] for a in answers], {f"rank {i}": a["spans"] for i, a in enumerate(answers)}, [a["output"] for a in answers])
+
+    def _collect(self, until: float, seconds: float = _START_S) -> list[bytes]:
+        """An answer of each rank. Raises RankError for the first that raised; else for one that died or did not come back."""
+        answers: dict[int, bytes] = {}
+        failed: RankError | None = None
+        raised: list[tuple] = []
+        while len(answers) < len(self.pipes):
+            left = until - time.monotonic()
+            ready = wait([p for i, p in enumerate(self.pipes) if i not in answers], max(0.0, left))
+            if not ready:
+                if failed:
+                    raise failed
+                raise self._late([i for i in range(len(self.pipes)) if i not in answers], seconds)
+            for pipe in ready:
+                rank = self.pipes.index(pipe)
+                try:
+                    answer = pipe.recv_bytes()
+                except (EOFError, OSError):
+                    raise failed or self._died(rank) from None
+                answers[rank] = answer[1:]
+                if answer[:1] != b"E":
+                    continue
+                from .parcel import unpacked
+                error = RankError(rank, *unpacked(answer[1:]))
+                raised.append((error.kind, error.frames))
+                if failed is None or failed.kind in _CAUGHT_IN and error.kind not in _CAUGHT_IN:
+                    failed = error
+                until = min(until, time.monotonic() + _GRACE_S)
+        if failed:
+            failed.together = len(raised) == len(self.pipes) and all(r == raised[0] for r in raised)
+            raise failed
+        return [answers[rank] for rank in range(len(self.pipes))]
+
+    def _died(self, rank: int) -> RankError:
+        self.processes[rank].wait(timeout=10)
+        last = self._log(rank).read_text(encoding="utf-8", errors="replace").strip()[-1500:]
+        return RankError(rank, "exit", messages.text("device.rank_died", status=self.processes[rank].returncode, said=last), [])
+
+    def _late(self, missing: list[int], seconds: float) -> RankError:
+        """Asks the ranks that have not come back where they are."""
+        for rank in missing:
+            self.processes[rank].send_signal(signal.SIGUSR1)
+        time.sleep(0.3)
+        places = {rank: self._place(rank) for rank in missing}
+        rank = missing[0]
+        others = "\n".join(messages.text("device.rank_waits", rank=r, where=":".join(map(str, frames[-1])) if (frames := [f for f in place if not _is_library(f[0])]) else "?")
+                           for r, place in places.items())
+        return RankError(rank, "time-out", messages.text("device.rank_late", seconds=f"{seconds:g}", missing=", ".join(map(str, missing))), places[rank], others)
+
+    def _place(self, rank: int) -> list[tuple[str, int]]:
+        """Frames of the main thread, the innermost last, as faulthandler has written them."""
+        text = self._log(rank).read_text(encoding="utf-8", errors="replace").rpartition("(most recent call first):")[2]
+        return [(m[1], int(m[2])) for m in re.finditer(r'^  File "(.*)", line (\d+) in ', text, re.M)][::-1]
+
+
+_CAUGHT_IN = ("DistBackendError", "RuntimeError", "ConnectionError")  # what a rank gets whose partner is gone
+
+
+def _is_library(file: str) -> bool:
+    return bool(re.search(r"[/\\](?:site-packages|dist-packages|lib[/\\]python[\d.]+|labkit[/\\]device)[/\\]|^<frozen", file))

@@ -1,0 +1,156 @@
+"""labkit.ranks: functions of a notebook in several processes, clocks that meet in collectives, and what goes wrong."""
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+torch = pytest.importorskip("torch")
+
+import labkit  # noqa: E402
+from labkit import device  # noqa: E402
+from labkit.device import rates, ranks  # noqa: E402
+from labkit.device.parcel import packed, unpacked  # noqa: E402
+
+pytestmark = [pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here"),
+              pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")]
+dist = torch.distributed
+MB = 1 << 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left():
+    yield
+    ranks.stop()
+
+
+def notebook(text: str) -> dict:
+    """The names of a notebook's cell: functions that no other process can import."""
+    names = {"__name__": "__main__", "torch": torch, "dist": dist, "device": device, "MB": MB}
+    exec(compile(text, "cell 1", "exec"), names)
+    return names
+
+
+# ---- parcels
+
+def test_functions_classes_and_closures_travel_by_their_code():
+    cell = notebook('''
+class Base:
+    def __init__(self, a): self.a = a
+    @property
+    def twice(self): return factor() * self.a
+class Child(Base):
+    def __init__(self, a): super().__init__(a + 1)
+def factor(): return 2
+def outer(k):
+    def inner(n): return n if n < 1 else k + inner(n - 1)
+    return inner
+def use(n, *, child=Child(4)): return outer(10)(n), child.twice, isinstance(child, Base), MB
+''')
+    assert unpacked(packed(cell["use"]))(3) == (30, 10, True, MB)
+    assert unpacked(packed(time.perf_counter)) is time.perf_counter and unpacked(packed(torch.nn.Linear)) is torch.nn.Linear
+
+
+def test_tensors_keep_their_device_or_are_unloaded():
+    x = torch.arange(3.0).npu().requires_grad_()
+    back = unpacked(packed({"x": x, "w": torch.nn.Parameter(x.detach())}))
+    assert back["x"].device.type == "npu" and back["x"].requires_grad and isinstance(back["w"], torch.nn.Parameter) and back["w"].tolist() == [0, 1, 2]
+    assert unpacked(packed(x * 2, unload=True)).device.type == "cpu"
+
+
+# ---- calls
+
+def test_each_rank_has_its_place_seed_and_a_fresh_clock(capsys):
+    cell = notebook('''
+def work(rank, x):
+    print("here", rank)
+    assert device.clock().launches == 0
+    return rank, dist.get_world_size(), torch.randn(1).item(), x + rank
+''')
+    x = torch.ones(2).npu()
+    run = labkit.ranks(2, cell["work"], x)
+    assert [r[:2] for r in run] == [(0, 2), (1, 2)] and run[0][2] == run[1][2] and run[1][3].tolist() == [2, 2]
+    assert capsys.readouterr().out == "[rank 0] here 0\n[rank 1] here 1\n"
+    began = time.perf_counter()
+    labkit.ranks(2, cell["work"], x)
+    assert time.perf_counter() - began < 1.5, "the processes are still there"
+
+
+def test_a_collective_begins_with_its_last_rank_and_ends_on_all_at_once():
+    cell = notebook('''
+def late(rank):
+    x = torch.full((MB,), rank + 1.0, device="npu")
+    if rank == 1:
+        device.host_work(300)
+    dist.all_reduce(x)
+    return x[0].item()
+''')
+    run = labkit.ranks(2, cell["late"])
+    assert run.results == [3, 3]
+    one, two = ([s for s in spans if s.name == "c10d::allreduce_"][0] for spans in run.timelines.values())
+    assert one.start_us == two.start_us > 300 and one.end_us == two.end_us and one.engine == "link"
+    assert one.host_us < 30, "rank 0 has asked for it long before"
+    r = rates.rates("910B1")
+    assert one.end_us - one.start_us == pytest.approx((r["peer_latency"] + 4 * MB / r["peer"]) / 1e3)
+
+
+def test_what_each_collective_costs():
+    cell = notebook('''
+def each(rank):
+    x, parts = torch.ones(2 * MB, device="npu"), [torch.empty(MB, device="npu") for _ in range(2)]
+    half = torch.ones(MB, device="npu")
+    dist.all_gather(parts, half)
+    dist.reduce_scatter_tensor(half, x)
+    dist.broadcast(x, 0)
+    dist.all_to_all_single(torch.empty_like(x), x)
+    dist.send(half, 1) if rank == 0 else dist.recv(half, 0)
+''')
+    run = labkit.ranks(2, cell["each"])
+    r = rates.rates("910B1")
+    part, whole = 4 * MB / r["peer"] / 1e3, 8 * MB / r["peer"] / 1e3
+    wanted = {"c10d::allgather_": part, "c10d::_reduce_scatter_base_": part, "c10d::broadcast_": whole, "c10d::alltoall_base_": part}
+    for spans in run.timelines.values():
+        took = {s.name: s.end_us - s.start_us for s in spans if s.engine == "link"}
+        for name, us in wanted.items():
+            assert took[name] == pytest.approx(us + r["peer_latency"] / 1e3), name
+
+
+@pytest.mark.parametrize("megabytes", [8, 64, 256])
+def test_the_model_is_near_the_published_fit_for_eight_ranks(megabytes):
+    """MC2 guide: t(us) = 13.5849 x + 61.508 from 8 MB on; the same formula as csrc/ranks.h."""
+    r = rates.rates("910B1")
+    modelled = (r["peer_latency"] + 2 * megabytes * 1e6 / 8 / r["peer"]) / 1e3
+    assert modelled == pytest.approx(13.5849 * megabytes + 61.508, rel=0.3)
+
+
+# ---- what goes wrong
+
+def test_an_exception_names_rank_and_line_and_the_ranks_go_on():
+    cell = notebook("def wrong(rank):\n    return torch.ones(2, device='npu') @ torch.ones(3, device='npu')\ndef right(rank):\n    return os_pid()\nfrom os import getpid as os_pid\n")
+    before = labkit.ranks(2, cell["right"]).results
+    with pytest.raises(labkit.RankError, match=r"Rank \d stopped at cell 1:2 with RuntimeError") as caught:
+        labkit.ranks(2, cell["wrong"])
+    assert caught.value.frames[-1][0] == "cell 1" and labkit.ranks(2, cell["right"]).results == before
+
+
+def test_a_rank_that_waits_for_ever_and_one_that_dies():
+    cell = notebook('''
+import os
+def waits(rank):
+    if rank == 0:
+        dist.barrier()
+def dies(rank):
+    if rank == 1:
+        os._exit(5)
+    dist.barrier()
+''')
+    began = time.perf_counter()
+    with pytest.raises(labkit.RankError, match="same collectives in the same order") as late:
+        labkit.ranks(2, cell["waits"], timeout=1.5)
+    assert "Rank 0 is at cell 1:5" in str(late.value) and time.perf_counter() - began < 8
+    with pytest.raises(labkit.RankError, match="status 5"):
+        labkit.ranks(2, cell["dies"], timeout=20)
+    with pytest.raises(ValueError, match="1 to 16"):
+        labkit.ranks(0, cell["dies"])
