@@ -111,6 +111,8 @@ MAKERS = {
     "fractals": lambda: figures.fractal_layout(40, 72, "Nz", mark=(17, 40)),
     "fractals many": lambda: figures.fractal_layout(128, 256, "Zn", 1),
     "fractals rows": lambda: figures.fractal_layout(5, 9, "ND", 4),
+    "curves": lambda: figures.curves({"native": [4.2, 3.9, 3.1, 2.0004], "by hand": [4.2, 3.9001, 3.1, 2.0], "by the pass": [4.21, 3.9, 3.1, 2.0]}),
+    "curves flat": lambda: figures.curves({"one": [1.0] * 50}, "epoch", "scale"),
     "ladder": lambda: figures.ladder(STEPS, log=True),
     "streams": lambda: figures.stream_timeline(device_work()),
     "streams of ranks": lambda: figures.stream_timeline({"rank 0": device_work(), "rank 1 <two>": device_work(200)}),

@@ -382,3 +382,18 @@ def test_a_launch_on_an_npu_leaves_a_sentence_instead_of_a_figure():
     measured = SimpleNamespace(time_kind="measured", timeline=None, buffers=[], ub_size=0, time_us=3.0, kernel="k")
     for made in (figures.pipe_timeline(measured), figures.compare_timelines(measured, measured), figures.memory_ruler_from_record(measured)):
         assert made.title == "SKIP" and "NPU" in made.desc and "<svg" in made.svg
+
+
+# ---------------------------------------------------------------- curves
+
+def test_curves_do_not_tell_the_last_bits_apart():
+    first = figures.curves({"native": [4.2, 3.9], "by hand": [4.2, 3.8]})
+    assert first.svg == figures.curves({"native": [4.2000001, 3.9], "by hand": [4.2, 3.8000002]}).svg
+    assert "within 0.1 of" in first.desc and "by hand: 4.200, 3.800" in first.desc
+    assert "within 0.001 of" in figures.curves({"a": [1.0], "b": [1.0]}).desc
+
+
+@pytest.mark.parametrize("series", [{}, {"a": []}, {"a": [1.0], "b": [1.0, 2.0]}, {"a": [float("nan")]}, {str(i): [1.0] for i in range(5)}])
+def test_curves_that_cannot_be_drawn(series):
+    with pytest.raises(ValueError, match="series of one length"):
+        figures.curves(series)
