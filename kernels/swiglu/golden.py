@@ -20,3 +20,7 @@ def terms(grad, gate, up):
     """How large the terms of dGate = grad * up * s * (1 + gate - silu) are; they cancel near gate = -1.28 and far above 0."""
     d, g, u = grad.double(), gate.double(), up.double()
     return (d * u / (1 + torch.exp(-g))).abs() * (1 + g.abs())
+
+
+# ---- notebook 03.03: SwiGLU in LLaMA
+from labkit.operators.swiglu.lesson import audit_cases, pass_cases, replace_cases, run_pass, run_replace  # noqa: E402, F401
