@@ -18,8 +18,7 @@ from torch.nn import functional as F  # noqa: E402
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
 
-pytestmark = [pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here"),
-              pytest.mark.filterwarnings("ignore:.*computes with PyTorch's own operators")]
+pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
 swiglu = labkit.operator("swiglu")
 LAYERS, WORDS = 2, 61
 # fp32: the kernel rounds after each of its instructions and PyTorch after each of its own, so an activation differs by a
@@ -37,9 +36,13 @@ def llama(**more):
                                         num_key_value_heads=2, max_position_embeddings=64, use_cache=False, **more)).npu()
 
 
-def by_hand(model):
-    assert swiglu.replace(model) == [f"model.layers.{i}.mlp" for i in range(LAYERS)]
+def by_hand(model, projections=False):
+    assert swiglu.replace(model, projections=projections) == [f"model.layers.{i}.mlp" for i in range(LAYERS)]
     return model
+
+
+def with_projections(model):
+    return by_hand(model, True)
 
 
 def by_pass(model):
@@ -63,7 +66,7 @@ def launches(call):
 # ---- the same model
 
 @pytest.mark.parametrize("dtype, near", [(torch.float32, SAME), (torch.float16, HALF)])
-@pytest.mark.parametrize("change", [by_hand, by_pass])
+@pytest.mark.parametrize("change", [by_hand, with_projections, by_pass])
 def test_the_same_logits(change, dtype, near, ids):
     with torch.no_grad():
         native, changed = llama().to(dtype), change(llama().to(dtype))
@@ -71,14 +74,15 @@ def test_the_same_logits(change, dtype, near, ids):
 
 
 def test_who_computes(ids):
-    native, hand, compiled = llama(), by_hand(llama()), by_pass(llama())
+    native, hand, projected, compiled = llama(), by_hand(llama()), with_projections(llama()), by_pass(llama())
     with torch.no_grad():
-        before, after, traced = (launches(lambda m=m: m(ids)) for m in (native, hand, compiled))
+        before, after, joined, traced = (launches(lambda m=m: m(ids)) for m in (native, hand, projected, compiled))
     assert before.count("aten::silu") == LAYERS and "swiglu" not in before
-    for names in (after, traced):
-        assert "aten::silu" not in names and sum("swiglu" in name for name in names) == LAYERS
+    for names, kernel in ((after, "swiglu"), (joined, "swiglu_linear"), (traced, "swiglu")):
+        assert "aten::silu" not in names and names.count(kernel) == LAYERS
+    assert len(before) - len(after) == LAYERS and len(before) - len(joined) == 3 * LAYERS
     assert (compiled.fusing.replaced, compiled.fusing.left, compiled.fusing.graphs) == (LAYERS, [], 1)
-    assert hand.model.layers[0].mlp.path.startswith("lab::swiglu")
+    assert (hand.model.layers[0].mlp.path, projected.model.layers[0].mlp.path) == ("lab::swiglu", "lab::swiglu_linear")
 
 
 def test_flash_attention_of_transformers(ids):
@@ -110,7 +114,7 @@ def train(model, ids, amp, steps=6):
 
 
 @pytest.mark.parametrize("amp, near", [(False, SAME), (True, HALF)])
-@pytest.mark.parametrize("change", [by_hand, by_pass])
+@pytest.mark.parametrize("change", [by_hand, with_projections, by_pass])
 def test_the_same_loss_curve(change, amp, near, ids):
     native, scale = train(llama(), ids, amp)
     changed, changed_scale = train(change(llama()), ids, amp)
@@ -131,10 +135,11 @@ def test_a_step_that_overflows_is_skipped(ids):
     assert scaler.get_scale() == 2.0 ** 39 and all(torch.equal(a, b) for a, b in zip(before, model.parameters()))
 
 
-def test_backward_by_the_kernel(ids):
-    model = by_hand(llama())
+@pytest.mark.parametrize("projections, kernels", [(False, ("swiglu_backward",)), (True, ("swiglu_slopes", "swiglu_dx", "swiglu_dw"))])
+def test_backward_by_our_kernels(projections, kernels, ids):
+    model = by_hand(llama(), projections)
     names = launches(lambda: model(ids, labels=ids).loss.backward())
-    assert sum("swiglu" in n and "backward" in n for n in names) >= LAYERS and "aten::silu_backward" not in names
+    assert [names.count(kernel) for kernel in kernels] == [LAYERS] * len(kernels) and "aten::silu_backward" not in names
 
 
 # ---- the pass
@@ -178,8 +183,7 @@ print((program.module()(ids) - want).abs().max().item() == 0)
 
 
 def test_exported_and_reloaded(ids, tmp_path):
-    model = llama()
-    assert swiglu.replace(model, projections=False) and (model := Logits(model.eval()))
+    model = Logits(by_hand(llama()).eval())
     program = torch.export.export(model, (ids,))
     names = [str(node.target) for node in program.graph.nodes]
     assert names.count("lab.swiglu.default") == LAYERS and "aten.silu.default" not in names
@@ -188,6 +192,13 @@ def test_exported_and_reloaded(ids, tmp_path):
     run = {word: subprocess.run([sys.executable, "-c", _RELOAD, *word], capture_output=True, text=True, cwd=tmp_path) for word in ("", "r")}
     assert run["r"].stdout == "True\n", run["r"].stderr[-2000:]
     assert run[""].returncode and "failed to resolve torch.ops.lab.swiglu" in run[""].stderr, "nobody has registered it there"
+
+
+def test_exported_with_the_projections(ids):
+    model = Logits(with_projections(llama()).eval())
+    program = torch.export.export(model, (ids,))
+    assert [str(node.target) for node in program.graph.nodes].count("lab.swiglu_linear.default") == LAYERS
+    assert torch.equal(program.module()(ids), model(ids))
 
 
 def test_the_pass_on_an_exported_graph(ids):

@@ -21,6 +21,7 @@ from labkit import messages
 NATIVE = "native"
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
 SOURCES = {"swiglu": "kernels/swiglu/swiglu_torch.asc", "swiglu_linear": "kernels/swiglu_linear/swiglu_linear_torch.asc"}
+LONGEST = 65535  # elements of a weight's side that swiglu_linear's copies can step
 _refused: dict[str, str] = {}  # operator -> why it could not be built
 
 
@@ -61,17 +62,19 @@ class _Chooses(nn.Module):
         self.path, self._why = path, (key, op, given)
         return not key
 
-    def _takes(self, op: str, tensors: list[torch.Tensor]) -> bool:
-        """Whether `op` can compute with these tensors, all of them on one device."""
-        types = {t.dtype for t in tensors}
+    def _takes(self, op: str, tensors: list[torch.Tensor], autocast: bool = False) -> bool:
+        """Whether `op` can compute with these tensors, all of them on one device. autocast: it converts them itself."""
+        on = tensors[0].device.type
+        types = {torch.get_autocast_dtype(on)} if autocast and on == "npu" and torch.is_autocast_enabled(on) else {t.dtype for t in tensors}
+        said = ", ".join(sorted(str(t).removeprefix("torch.") for t in types))
         if self.native:
             return self._took(NATIVE, "operator.native.asked")
-        if tensors[0].device.type != "npu":
-            return self._took(NATIVE, "operator.native.device", op, tensors[0].device.type)
+        if on != "npu":
+            return self._took(NATIVE, "operator.native.device", op, on)
         if len(types) > 1:
-            return self._took(NATIVE, "operator.native.mixed", op, ", ".join(sorted(str(t).removeprefix("torch.") for t in types)))
-        if tensors[0].dtype not in TYPES:
-            return self._took(NATIVE, "operator.native.dtype", op, str(tensors[0].dtype).removeprefix("torch."))
+            return self._took(NATIVE, "operator.native.mixed", op, said)
+        if not types <= set(TYPES):
+            return self._took(NATIVE, "operator.native.dtype", op, said)
         why = missing(op)
         return self._took(NATIVE, "operator.native.built", op, why) if why else self._took(f"lab::{op}")
 
@@ -140,8 +143,7 @@ class SwiGLUMLP(_Chooses):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if self.projections and self._fits(x):
-            x, gate, up = self._cast(x, self.gate_proj.weight, self.up_proj.weight)
-            return self.down_proj(torch.ops.lab.swiglu_linear(rows(x), gate, up))
+            return self.down_proj(torch.ops.lab.swiglu_linear(x, self.gate_proj.weight, self.up_proj.weight))
         y = self.act(self.gate_proj(x), self.up_proj(x))
         self.path = self.act.path
         if not self.projections:
@@ -149,17 +151,12 @@ class SwiGLUMLP(_Chooses):
         return self.down_proj(y)
 
     def _fits(self, x: torch.Tensor) -> bool:
-        if self.gate_proj.bias is not None:
-            return self._took(NATIVE, "operator.native.bias", "swiglu_linear")
-        return self._takes("swiglu_linear", self._cast(x, self.gate_proj.weight, self.up_proj.weight))
-
-    @staticmethod
-    def _cast(*tensors: torch.Tensor) -> list[torch.Tensor]:
-        """What autocast makes of the arguments of a product."""
-        on = tensors[0].device.type
-        if on == "npu" and torch.is_autocast_enabled(on):
-            return [t.to(torch.get_autocast_dtype(on)) for t in tensors]
-        return list(tensors)
+        op, weights = "swiglu_linear", [self.gate_proj.weight, self.up_proj.weight]
+        if self.gate_proj.bias is not None or self.up_proj.bias is not None:
+            return self._took(NATIVE, "operator.native.bias", op)
+        if max(weights[0].shape) > LONGEST or not all(w.is_contiguous() for w in weights):
+            return self._took(NATIVE, "operator.native.weights", op, str(LONGEST))
+        return self._takes(op, [x, *weights], autocast=True)
 
 
 def __getattr__(name: str):
