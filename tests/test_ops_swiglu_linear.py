@@ -116,15 +116,17 @@ def test_any_gradients(made, op, lead, h, i, dtype, how, seed):
 def test_registered(made, op):
     assert made.names == ["lab::swiglu_linear", "lab::swiglu_linear_backward", "lab::swiglu_linear_keep"]
     assert made.keys("lab::swiglu_linear") == ["PrivateUse1", "Meta", "AutogradPrivateUse1"]
-    x, w_gate, w_up = (t.npu() for t in operands((4, 50), 60, 70, torch.float16))
+    x, w_gate, w_up = (t.npu() for t in operands((200,), 60, 70, torch.float16))
     device.reset_clock()
     op(x, w_gate, w_up)
     assert [s.name for s in device.timeline()] == ["swiglu_linear"], "one launch, and no copy"
+    assert made.record.blocks == GOLD.forward(x, w_gate, w_up)[0].blocks == 20
     leaves = [t.requires_grad_() for t in (x, w_gate, w_up)]
     y = op(*leaves)
     device.reset_clock()
     y.backward(torch.ones_like(y))
     assert [s.name for s in device.timeline() if s.name.startswith("swiglu")] == ["swiglu_slopes", "swiglu_dx", "swiglu_dw"]
+    assert made.record.kernel == "swiglu_dw" and made.record.blocks == GOLD.backward(y.detach(), *(t.detach() for t in leaves), y.detach(), y.detach())[0][2].blocks == 24
     assert not any("mm" in s.name or "linear" == s.name for s in device.timeline())
 
 
