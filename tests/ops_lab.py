@@ -1,23 +1,28 @@
-"""What the tests of the operators in kernels/ share: goldens, tolerances in units of a type's last place, launches for their time."""
+"""What the tests of the operators in kernels/ share: goldens, tolerances in units of a type's last place, tensors laid out in memory."""
 from __future__ import annotations
 
 import importlib.util
+import sys
 
 import torch
 
-import labkit
 from labkit import paths
 
 TYPES = {torch.float16: "half", torch.bfloat16: "bfloat16_t", torch.float32: "float"}
 ALLOWED = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")  # the fourth refuses PrivateUse1 in PyTorch's own code
 
 
+def module(name: str, path):
+    """A file of Python that is in no package."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    made = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
 def golden(operator: str):
-    """kernels/<operator>/golden.py as a module."""
-    spec = importlib.util.spec_from_file_location(f"golden_{operator}", paths.kernels_dir() / operator / "golden.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """kernels/<operator>/golden.py."""
+    return module(f"golden_{operator}", paths.kernels_dir() / operator / "golden.py")
 
 
 def close(got, want, ulps: float = 2.0, scale=0.0) -> None:
@@ -57,15 +62,3 @@ def in_rows(t) -> bool:
     sides = [(n, s) for n, s in zip(t.shape[:-1], t.stride()) if n > 1]
     width = t.shape[-1]
     return (width == 1 or t.stride(-1) == 1) and all(s == n2 * s2 for (_, s), (n2, s2) in zip(sides, sides[1:])) and (not sides or sides[-1][1] >= width)
-
-
-def modelled(file: str, entry: str, blocks: int, *args) -> labkit.record.LaunchRecord:
-    """A launch that only the clock takes part in."""
-    record = labkit.kernel(file, entry=entry, timing_only=True, timeout=120)[blocks](*args)
-    assert record.finished and not record.findings
-    return record
-
-
-def room(dtype, elements: int):
-    """Device memory that nobody fills."""
-    return torch.empty(elements, dtype=dtype, device="npu")

@@ -1,0 +1,126 @@
+"""The kernels of the operators: every step is right, the next one is faster, and known-wrong ones are told apart.
+
+kernels/<operator>/mutants.toml holds the wrong ones, as changes to the right text, and what has to notice them.
+"""
+from __future__ import annotations
+
+import os
+
+import pytest
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+torch = pytest.importorskip("torch")
+
+import labkit  # noqa: E402
+import labkit.device as device  # noqa: E402
+from labkit import paths  # noqa: E402
+from labkit.record import expect  # noqa: E402
+from ops_cases import TIMES, WAYS, build, name_of, wrong  # noqa: E402
+from ops_lab import TYPES  # noqa: E402
+from twin_launch import build_all, load_index  # noqa: E402
+
+pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+HALF, FLOAT = torch.float16, torch.float32
+# Every step in half, the last one in all types, the first one in float too.
+COUNT = {way: TIMES.LAUNCHES[way].steps or 1 for way in WAYS}
+STEPS = [(way, step, dtype) for way, count in COUNT.items() for step in range(count)
+         for dtype in TYPES if dtype == HALF or step == count - 1 or (step == 0 and dtype == FLOAT)]
+MUTANTS = {f"{name}:{mutant}": {"operator": name, **what} for name in ("swiglu", "rms_norm", "bias_gelu")
+           for mutant, what in load_index(paths.kernels_dir() / name / "mutants.toml").items()}
+
+
+def file_of(way):
+    return paths.kernels_dir() / TIMES.LAUNCHES[way].file
+
+
+def timed(way, dtype, step=None, blocks=48, shape=None, text=None):
+    return TIMES.timed(way, name_of(dtype), *(shape or TIMES.LAUNCHES[way].shapes[1]), step, blocks, text)
+
+
+def whole(way) -> str:
+    """The kernel's text with what it includes from kernels/, so that a change can be anywhere."""
+    text = file_of(way).read_text(encoding="utf-8")
+    for name in ("rms_norm.h", "../rows.h"):
+        path = file_of(way).parent / name
+        if f'#include "{name}"' in text:
+            text = text.replace(f'#include "{name}"', path.read_text(encoding="utf-8").replace("#pragma once\n", ""))
+    return text
+
+
+def mutated(mutant) -> str:
+    text = whole(mutant["way"])
+    for old, new in mutant["edits"]:
+        assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times"
+        text = text.replace(old, new)
+    return text
+
+
+def how(mutant) -> dict:
+    return {"way": mutant["way"], "dtype": getattr(torch, mutant.get("dtype", "float16")), "step": mutant.get("step")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built():
+    device.install()
+    plain = [{"path": file_of(way), "entry": TIMES.entry(way, name_of(dtype), step)} for way, step, dtype in STEPS]
+    changed = [{"text": mutated(m), "filename": str(file_of(m["way"])), "entry": TIMES.entry(m["way"], m.get("dtype", "float16"), m.get("step"))} for m in MUTANTS.values()]
+    build_all([*plain, *changed])
+
+
+@pytest.mark.parametrize("way, step, dtype", STEPS)
+def test_every_step_is_right(way, step, dtype):
+    assert wrong(way, build(way, dtype, step), dtype) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_luck_is_needed(way):
+    """Every transfer as late as the synchronisation allows."""
+    assert wrong(way, build(way, HALF, schedule="worst"), HALF) == []
+
+
+@pytest.mark.parametrize("way, shape, factor", [
+    ("rms_norm", (4096, 4096), 2), ("rms_norm", (4096, 128), 3), ("rms_norm_backward", (4096, 4096), 2), ("rms_norm_backward", (4096, 128), 2),
+    ("bias_gelu", (4096, 4096), 1.7), ("bias_gelu", (65536, 64), 10), ("bias_gelu_backward", (4096, 4096), 1.4), ("bias_gelu_backward", (65536, 64), 10)])
+def test_each_step_is_faster(way, shape, factor):
+    """Modelled; the times may change with the clock, their order may not."""
+    times = [timed(way, HALF, step, shape=shape).time_us for step in range(COUNT[way])]
+    assert all(b < a for a, b in zip(times, times[1:])) and times[0] > factor * times[-1], times
+
+
+@pytest.mark.parametrize("dtype", [HALF, FLOAT])
+@pytest.mark.parametrize("way", ["swiglu", "swiglu_backward"])
+def test_each_step_of_swiglu_is_faster(way, dtype):
+    """On one core, then on all; tiles of one length matter where a core has few."""
+    times = [timed(way, dtype, step, blocks).time_us for step, blocks in ((0, 1), (1, 1), (2, 1), (3, 1), (3, 48), (4, 48))]
+    assert all(b < a for a, b in zip(times[:-1], times[1:-1])) and times[-1] <= times[-2] and times[0] > 20 * times[-1], times
+
+
+@pytest.mark.parametrize("way, dtype, shape, kind", [
+    ("swiglu", HALF, (1, 11008), "launch"), ("swiglu", HALF, (4096, 11008), "hbm"), ("swiglu_backward", FLOAT, (4096, 11008), "hbm"),
+    ("rms_norm", HALF, (4096, 4096), "vector"), ("rms_norm", FLOAT, (4096, 4096), "hbm"), ("rms_norm", HALF, (16, 4096), "launch"),
+    ("rms_norm_backward", HALF, (4096, 4096), "vector"), ("bias_gelu", HALF, (4096, 4096), "vector"), ("bias_gelu", FLOAT, (4096, 11008), "hbm")])
+def test_what_bounds_it(way, dtype, shape, kind):
+    assert labkit.explain(timed(way, dtype, shape=shape)).bound.kind == kind
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_kernel_is_noticed(name):
+    mutant = MUTANTS[name]
+    what = how(mutant)
+    if mutant["noticed"] == "time":
+        before, after = (timed(what["way"], what["dtype"], what["step"], text=text).time_us for text in (None, mutated(mutant)))
+        assert after > 1.02 * before, (after, before)
+        return
+    seen = expect("*")
+    expect._open.append(seen)  # its findings are shown by nobody
+    try:
+        found = wrong(what["way"], build(**what, text=mutated(mutant), timeout=5), what["dtype"], until=mutant["noticed"])
+    finally:
+        expect._open.remove(seen)
+    assert mutant["noticed"] in found, found
+
+
+def test_each_operator_has_known_wrong_kernels():
+    for name in ("swiglu", "rms_norm", "bias_gelu"):
+        kinds = {m["noticed"] for m in MUTANTS.values() if m["operator"] == name}
+        assert {"numbers", "time"} <= kinds and len(kinds) >= 5, (name, kinds)
