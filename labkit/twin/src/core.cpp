@@ -33,7 +33,7 @@ void Core::start(const Seat& at, Schedule schedule) {
         known[p] = Clock{};
         issued[p] = 0;
     }
-    tape.clear(block, slot());
+    tape.begin(block, slot());
     findings.clear(block);
     gm.clear();
     gm_writes.clear();

@@ -52,7 +52,7 @@ LaunchResult run(const Launch& l, int threads) {
     }
     tell_time(l, result);
     if (!l.what_ifs.empty()) result.what_ifs = what_if(l, result);
-    for (auto& c : result.cores) c.tape = Tape{};
+    for (auto& c : result.cores) c.tape.end();
     return result;
 }
 

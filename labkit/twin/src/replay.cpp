@@ -68,6 +68,7 @@ bool Replay::scalar() {
                 scalar_ = std::max(scalar_, u.left[(u.tail - chip.queue) % kRing]);
             }
             u.ring[u.tail++ % kRing] = {uint32_t(next_), scalar_};
+            waiting_ |= 1u << n.pipe;
         }
         spent_ = false;
     }
@@ -120,8 +121,11 @@ bool Replay::run() {
     bool got_on = false;
     for (bool again = true; again;) {
         again = scalar();
-        for (int p = 1; p < kPipes; p++)
-            if (units_[p].head != units_[p].tail && pipe(p)) again = true;
+        for (uint32_t left = waiting_; left; left &= left - 1) {
+            int p = __builtin_ctz(left);
+            if (pipe(p)) again = true;
+            if (units_[p].head == units_[p].tail) waiting_ &= ~(1u << p);
+        }
         got_on = got_on || again;
     }
     return got_on;

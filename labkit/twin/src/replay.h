@@ -77,6 +77,7 @@ private:
     size_t next_ = 0;       // note
     bool spent_ = false;    // its `before` is counted
     double scalar_;
+    uint32_t waiting_ = 0;  // pipes with something in their queue, a bit each
     Unit units_[kPipes];
 };
 

@@ -49,11 +49,8 @@ struct Move {
 
 class Tape {
 public:
-    void clear(uint32_t block, uint8_t core) {
-        block_ = block, core_ = core, before_ = 0, marks_ = 0, lost = 0;
-        notes.clear();
-        moves.clear();
-    }
+    void begin(uint32_t block, uint8_t core);  // empty, in memory that an earlier tape may have had
+    void end();                                // gives its memory back, for tapes to come
     size_t limit = ~size_t{0};  // of notes; those that come then are only counted, and the time is an extrapolation
     size_t lost = 0;
     bool full() const { return notes.size() >= limit; }

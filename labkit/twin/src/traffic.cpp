@@ -6,31 +6,60 @@
 
 namespace twin {
 
-Traffic::Sector& Traffic::sector(uint64_t number) {
+Traffic::Block& Traffic::block(uint64_t number) {
     uint64_t page = number / kPage;
-    if (page != page_) {
+    auto& near = near_[page % std::size(near_)];
+    if (near.first != page + 1) {
         auto& p = pages_[page];
-        if (!p) p.reset(new Sector[kPage]);
-        page_ = page;
-        sectors_ = p.get();
+        if (!p) p.reset(new Block[kPage]);
+        near = {page + 1, p.get()};
     }
-    return sectors_[number % kPage];
+    return near.second[number % kPage];
 }
 
 bool Traffic::held(const Sector& s) const { return s.stamp && taken_ - s.stamp < chip.l2.sectors; }
 
-// One more sector in the L2; the oldest goes, back to HBM if it was written to. What lay there before this launch is
+// More sectors in the L2; the oldest go, back to HBM if they were written to. What lay there before this launch is
 // written to in part (dirty_before).
-void Traffic::take_in() {
-    taken_++;
-    if (taken_ < chip.l2.sectors) back_ += chip.l2.dirty_before * double(kSector);
+void Traffic::take_in(uint64_t sectors) {
+    taken_ += uint32_t(sectors);
+    if (taken_ < chip.l2.sectors) back_ += chip.l2.dirty_before * double(sectors * kSector);
     while (!written_.empty() && taken_ - written_.front().stamp >= chip.l2.sectors) {
         Written w = written_.front();
         written_.pop_front();
-        if (w.sector->stamp != w.stamp || !w.sector->dirty) continue;  // it came by again since
-        w.sector->dirty = false;
-        back_ += double(kSector);
+        auto give_back = [&](Sector& s, uint64_t count) {
+            if (s.stamp != w.stamp || !s.dirty) return;  // it came by again since
+            s.dirty = false;
+            back_ += double(count * kSector);
+        };
+        if (!w.block->each) give_back(w.block->all, kBlock);
+        else if (w.sector < kBlock) give_back(w.block->each[w.sector], 1);
+        else std::for_each_n(w.block->each.get(), kBlock, [&](Sector& s) { give_back(s, 1); });
     }
+}
+
+// `bytes` of one sector, or of a whole block (sector: kBlock).
+void Traffic::come_by(Sum& t, Block& b, uint32_t sector, uint64_t bytes) {
+    uint64_t count = sector == kBlock ? kBlock : 1;
+    Sector& s = sector == kBlock ? b.all : b.each[sector];
+    const Move& m = *t.m;
+    bool here = held(s);
+    if (!here) t.missed += bytes;
+    if (!here && (m.bypass || !m.out)) t.hbm += !m.bypass ? double(count * kSector) : double(bytes) * (bytes < kSector ? chip.l2.split : 1);
+    if (t.start - double(s.last) > chip.l2.same_window) s.who = 0;
+    if (!m.out) {
+        s.who |= t.me;
+        if (s.who != t.me && m.rows > 1) t.crowd = std::max(t.crowd, double(__builtin_popcountll(s.who)));
+    }
+    if (!m.bypass && !here) take_in(count);
+    if (!m.bypass || here) {
+        s.stamp = taken_;
+        if (m.out) {
+            s.dirty = true;
+            written_.push_back({s.stamp, sector, &b});
+        }
+    }
+    s.last = float(t.start);
 }
 
 Served Traffic::serve(const Move& m, double start, uint32_t core) {
@@ -38,36 +67,29 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
     uint64_t bytes = uint64_t(m.row) * m.rows, miss = 0;
     uint64_t unit = m.way != Way::ToL1Nz || m.row < kSector ? 128 : kSector;
     bool aligned = m.at % unit == 0 && (m.rows == 1 || m.stride % unit == 0);
-    double rows = 0, hbm = 0, crowd = 0, window = chip.l2.same_window;
-    uint64_t me = 1ull << (core / 4 + core % 2 * 32) % 64;
+    double rows = 0;
+    Sum sum{&m, start, 1ull << (core / 4 + core % 2 * 32) % 64};
     for (uint32_t r = 0; m.at && m.row && r < m.rows; r++) {
-        uint64_t lo = m.at + r * m.stride, hi = lo + m.row, missed = 0;
-        Sector* at = nullptr;
-        for (uint64_t n = lo / kSector, last = (hi - 1) / kSector, first = n; n <= last; n++, at++) {
-            if (!at || n % kPage == 0) at = &sector(n);
-            Sector& s = *at;
-            uint64_t part = n != first && n != last ? kSector : std::min(hi, (n + 1) * kSector) - std::max(lo, n * kSector);
-            bool here = held(s);
-            if (!here) missed += part;
-            if (!here && (m.bypass || !m.out)) hbm += !m.bypass ? double(kSector) : double(part) * (part < kSector ? chip.l2.split : 1);
-            if (start - double(s.last) > window) s.who = 0;
-            if (!m.out) {
-                s.who |= me;
-                if (s.who != me && m.rows > 1) crowd = std::max(crowd, double(__builtin_popcountll(s.who)));
+        uint64_t lo = m.at + r * m.stride, hi = lo + m.row;
+        sum.missed = 0;
+        for (uint64_t n = lo / kSector; n * kSector < hi;) {
+            Block& b = block(n / kBlock);
+            uint64_t end = (n / kBlock + 1) * kBlock;
+            if (!b.each && lo <= (end - kBlock) * kSector && hi >= end * kSector) {
+                come_by(sum, b, kBlock, kBlock * kSector);
+                n = end;
+                continue;
             }
-            if (!m.bypass && !here) take_in();
-            if (!m.bypass || here) {
-                s.stamp = taken_;
-                if (m.out) {
-                    s.dirty = true;
-                    written_.push_back({s.stamp, &s});
-                }
+            if (!b.each) {
+                b.each.reset(new Sector[kBlock]);
+                std::fill_n(b.each.get(), kBlock, b.all);
             }
-            s.last = float(start);
+            for (; n < end && n * kSector < hi; n++) come_by(sum, b, uint32_t(n % kBlock), std::min(hi, (n + 1) * kSector) - std::max(lo, n * kSector));
         }
-        rows += missed ? d.row_missed * (m.bypass ? chip.l2.split_row : 1) : d.row;
-        if (!m.out) miss += missed;
+        rows += sum.missed ? d.row_missed * (m.bypass ? chip.l2.split_row : 1) : d.row;
+        if (!m.out) miss += sum.missed;
     }
+    double hbm = sum.hbm, crowd = sum.crowd;
     crowd_ = std::max(crowd, crowd_ * 0.999);
     if (crowd > 1 && m.rows > 1) rows = std::max(rows, m.rows * chip.l2.same_cost * crowd_);
     uint64_t hit = bytes - miss;

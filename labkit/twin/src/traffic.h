@@ -23,19 +23,32 @@ public:
     Served serve(const Move&, double start, uint32_t core);
 
 private:
-    static constexpr uint64_t kSector = 512, kPage = 2048;  // sectors of a page
+    static constexpr uint64_t kSector = 512, kBlock = 8, kPage = 256;  // bytes; sectors of a block; blocks of a page
     struct Sector {
         uint32_t stamp = 0;  // how much the L2 had taken in when these bytes last came by; 0: never
-        uint64_t who = 0;      // the cores that read it just now, a bit each
+        float last = 0;      // when that was
+        uint64_t who = 0;    // the cores that read it just now, a bit each
         bool dirty = false;
-        float last = 0;
+    };
+    // Sectors that have always come by together are one; the first that comes alone takes them apart for good.
+    struct Block {
+        Sector all;
+        std::unique_ptr<Sector[]> each;
     };
     struct Written {
-        uint32_t stamp;
-        Sector* sector;
+        uint32_t stamp, sector;  // kBlock: all of the block's, as one
+        Block* block;
     };
-    Sector& sector(uint64_t number);
-    void take_in();
+    // One transfer: what its parts add up to.
+    struct Sum {
+        const Move* m;
+        double start;
+        uint64_t me, missed = 0;
+        double hbm = 0, crowd = 0;
+    };
+    Block& block(uint64_t number);
+    void come_by(Sum&, Block&, uint32_t sector, uint64_t bytes);
+    void take_in(uint64_t sectors);
     bool held(const Sector& s) const;
 
     double hbm_free_ = 0, l2_free_ = 0, write_free_ = 0;
@@ -43,9 +56,8 @@ private:
     uint32_t taken_ = 1;           // sectors, since the launch began
     double back_ = 0;              // bytes on their way from the L2 back to HBM
     std::deque<Written> written_;  // oldest first
-    std::unordered_map<uint64_t, std::unique_ptr<Sector[]>> pages_;
-    uint64_t page_ = ~0ull;
-    Sector* sectors_ = nullptr;
+    std::unordered_map<uint64_t, std::unique_ptr<Block[]>> pages_;
+    std::pair<uint64_t, Block*> near_[8];  // pages that came by lately: 1 + number, blocks
 };
 
 }  // namespace twin
