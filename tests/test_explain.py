@@ -185,6 +185,20 @@ def test_the_trace(tmp_path):
     assert "modelled" in (home / "README.txt").read_text()
 
 
+def test_nothing_overlaps_on_a_thread(tmp_path):
+    """Perfetto reads whole nanoseconds, and drops what overlaps an earlier event of the same thread."""
+    record = kernels.queues(256, 8, 4)  # transfers so short that several are under way
+    assert record.ok
+    for file in ("trace.json", "core0.veccore0/trace.json"):
+        bars = [e for e in json.loads((save(record, tmp_path) / "simulator" / file).read_text())["traceEvents"] if e["ph"] == "X"]
+        by_thread: dict[tuple, list] = {}
+        for e in bars:
+            by_thread.setdefault((e["pid"], e["tid"]), []).append((int(e["ts"] * 1000), int(e["ts"] * 1000) + int(e["dur"] * 1000)))
+        assert len(by_thread) > len({record.pipe_names[p] for p in record.timeline["pipe"]}) and len(bars) == len(record.timeline)
+        for spans in by_thread.values():
+            assert all(end <= start for (_, end), (start, _) in itertools.pairwise(sorted(spans)))
+
+
 def test_the_same_files_again(tmp_path):
     record = kernels.queues(count=4)
     one, two = save(record, tmp_path / "one"), save(record, tmp_path / "two")

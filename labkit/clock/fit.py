@@ -1,12 +1,12 @@
 """Where the clock's fitted constants come from: the published kernels, and nothing else.
 
-Each constant below has a value that the documents or the instruction curves give (`start`); the fit moves it to where the
-published cases that are marked `fitted` come out best. What a table says beside a constant is its source; this is the way
-from the source to the number. The error of a fit is the mean of |log(modelled / measured)| over its cases' task times and
-pipes, so that twice too long and half too short count the same.
+Each constant below has a value that the documents or the instruction curves give (`start`); the fit moves it as far as the
+published cases that are marked `fitted` speak for it. Errors are log(modelled / measured) of their task times and pipes, so
+that twice too long and half too short count the same. `labkit clock fit --write` puts the outcome into the chip's table.
 """
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -37,48 +37,66 @@ _LONG = ("add/0", "matmul/0", "matmul/1", "matmul/2", "matmul/3", "matmul/5", "m
 _LONGEST = ("add/0", "matmul/0")  # not even looked at once
 
 
+# How sure we are beforehand: a start is right within a factor of two (one standard deviation), a task's time within a tenth.
+# What the cases do not determine stays near its start, and no constant leaves it for the sake of a single case.
+_START, _TASK, _PIPE = math.log(2), 0.1, 0.2
+_STEP = math.log(1.03)  # of the slopes: with less the grain of the model shows (which of two transfers comes first)
+
+
 @dataclass
 class Fit:
-    """constants: what came out; error: of the cases that it saw, before (at the start) and after; runs: evaluations."""
+    """constants: what came out; before, after: mean |error| of the cases that it saw, at the start and then; runs: evaluations."""
     constants: dict[str, float]
     before: float
     after: float
     runs: int
 
 
-def fit(without: str = "", rounds: int = 2, say: Callable[[str], None] = lambda _: None, everything: bool = False, polish: bool = False) -> Fit:
-    """One constant after the other to where the error is least, `rounds` times round.
+def fit(without: str = "", steps: int = 10, say: Callable[[str], None] = lambda _: None, everything: bool = False) -> Fit:
+    """The most likely constants, by scipy's bounded least squares (soft L1) on their logarithms, in `steps` steps at most.
 
-    without: a source group that must not be seen. everything: all its cases, not only those marked as fitted, so that a fit
-    which leaves one group out has the others whole. polish: from the table's own values on, by small steps. Deterministic.
+    First each constant is tried at twice its value and at half, as long as that helps: where another bottleneck hides it, a slope
+    says nothing. without: a source group that must not be seen. everything: all its cases, not only those marked as fitted, so that a fit
+    which leaves one group out has the others whole. Deterministic.
     """
+    import numpy as np
+    from scipy.optimize import least_squares
     chosen = [c.name for c in cases() if c.group != without and (everything or c.fitted) and not c.name.startswith(_LONG)]
-    table = chips.flat()
-    now = {name: table[name] if polish else start for name, (start, _, _) in CONSTANTS.items()}
-    runs = 0
+    names = list(CONSTANTS)
+    start, lowest, highest = np.array(list(CONSTANTS.values())).T
+    errors: list[float] = []  # of the evaluations
 
-    def error(values: dict[str, float]) -> float:
-        nonlocal runs
-        runs += 1
-        return _distance(_trial(chosen, f"fit-{without}-{runs}", values))
+    @functools.cache
+    def evaluate(logs: tuple[float, ...]) -> tuple[np.ndarray, float]:
+        found = _errors(_trial(chosen, f"fit-{without}-{len(errors)}", dict(zip(names, start * np.exp(logs)))))
+        errors.append(sum(abs(e) for e, _ in found) / len(found))
+        return np.array([e / sigma for e, sigma in found] + [x / _START for x in logs]), errors[-1]
 
-    before = best = error(now)
-    for turn in range(rounds):
-        for name, (_, lowest, highest) in CONSTANTS.items():
-            step = 1.04 if polish else 1.5 if turn == 0 else 1.12
-            for factor in (step, 1 / step):
-                while lowest <= (trial := now[name] * factor) <= highest and (found := error(now | {name: trial})) < best - 1e-5:
-                    now[name], best = trial, found
-            say(f"round {turn + 1}: {name} = {now[name]:.4g}, error {best:.4f}")
-    return Fit(now, before, best, runs)
+    def slopes(at: np.ndarray) -> np.ndarray:
+        here, error = evaluate(tuple(at))
+        say(f"run {len(errors)}: error {error:.4f}, " + ", ".join(f"{n} {v:.3g}" for n, v in zip(names, start * np.exp(at))))
+        each = np.eye(len(at)) * np.where(at + _STEP < np.log(highest / start), _STEP, -_STEP)
+        return np.stack([(evaluate(tuple(at + d))[0] - here) / d.sum() for d in each], axis=1)
+
+    def cost(at: np.ndarray) -> float:
+        """What least_squares minimises."""
+        return float((np.sqrt(1 + evaluate(tuple(at))[0] ** 2) - 1).sum())
+
+    begin = np.zeros(len(names))
+    for move in (d * sign for d in np.eye(len(names)) * math.log(2) for sign in (1, -1)):
+        while (np.log(lowest / start) <= begin + move).all() and (begin + move <= np.log(highest / start)).all() and cost(begin + move) < cost(begin) * 0.99:
+            begin = begin + move
+    bounds = (np.log(lowest / start) - 1e-9, np.log(highest / start) + 1e-9)
+    found = least_squares(lambda x: evaluate(tuple(x))[0], begin, slopes, bounds, loss="soft_l1", max_nfev=steps, xtol=1e-3, ftol=1e-3)
+    return Fit(dict(zip(names, (start * np.exp(found.x)).tolist())), errors[0], evaluate(tuple(found.x))[1], len(errors))
 
 
-def cross(groups: Iterable[str] = (), say: Callable[[str], None] = lambda _: None, rounds: int = 2) -> dict[str, Accuracy]:
+def cross(groups: Iterable[str] = (), say: Callable[[str], None] = lambda _: None, steps: int = 4) -> dict[str, Accuracy]:
     """For each source group, the errors of its cases by constants that were fitted without it."""
     names = list(groups) or sorted({c.group for c in cases()})
     found = {}
     for group in names:
-        f = fit(group, rounds, everything=True)
+        f = fit(group, steps, everything=True)
         chosen = [c.name for c in cases() if c.group == group and not c.name.startswith(_LONGEST)]
         found[group] = _trial(chosen, f"cross-{group}", f.constants)
         errors = found[group].errors()
@@ -105,11 +123,11 @@ def _trial(chosen: list[str], name: str, constants: dict[str, float]) -> Accurac
     return result
 
 
-def _distance(a: Accuracy) -> float:
+def _errors(a: Accuracy) -> list[tuple[float, float]]:
+    """(log error, its standard deviation) of each figure that a fit looks at."""
     task = {r.case: r.measured for r in a.rows if r.metric == "task"}
-    logs = [abs(math.log(max(r.modelled, 1e-9) / r.measured)) * (1.0 if r.metric == "task" else 0.5) for r in a.rows
+    return [(math.log(max(r.modelled, 1e-9) / r.measured), _TASK if r.metric == "task" else _PIPE) for r in a.rows
             if r.metric in ("task", "MTE1", "MTE2", "M", "V") and r.measured > 0.05 * task.get(r.case, 0)]
-    return sum(logs) / len(logs)
 
 
 def _table(name: str, constants: dict[str, float]) -> str:

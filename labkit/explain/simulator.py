@@ -1,7 +1,8 @@
 """The timeline as `msprof op simulator` writes it: trace.json of all cores, and a folder for each core.
 
-The files open in Perfetto, chrome://tracing and MindStudio Insight. Times in us since the first core began; modelled, and said so
-under "otherData".
+The files are for Perfetto, chrome://tracing and MindStudio Insight. Perfetto drops an event that overlaps another on its
+thread (its statistic slice_drop_overlapping_complete_event), and transfers of one pipe do overlap: those go to further
+threads of the pipe. Times in us since the first core began; modelled, and said so under "otherData".
 """
 from __future__ import annotations
 
@@ -52,31 +53,45 @@ def _instruction(record: LaunchRecord, row, colour: str) -> dict:
             "ts": round(float(row["start"]), 6)}
 
 
+def _threads(rows: np.ndarray) -> list[int]:
+    """For each instruction of a pipe, by start: 1, or the first thread on which nothing is under way."""
+    ends: list[float] = []
+    found = []
+    for row in rows:
+        free = next((i for i, end in enumerate(ends) if end <= row["start"]), len(ends))
+        ends[free:free + 1] = [row["end"]]
+        found.append(free + 1)
+    return found
+
+
+def _pipes(core: CoreRows) -> list[tuple[int, np.ndarray, list[int]]]:
+    """(pipe, its instructions, their threads)"""
+    parts = [(int(pipe), core.rows[core.rows["pipe"] == pipe]) for pipe in np.unique(core.rows["pipe"])]
+    return [(pipe, rows, _threads(rows)) for pipe, rows in parts]
+
+
 def trace(record: LaunchRecord) -> dict:
-    """The summary trace.json: a process for each core, a thread for each pipe."""
+    """The summary trace.json: a process for each core, a thread for each pipe, and more where its transfers overlap."""
     events = []
     for core in cores(record):
         events.append({"args": {"sort_index": core.order}, "name": "process_sort_index", "ph": "M", "pid": core.name, "tid": "NA"})
-        for pipe in np.unique(core.rows["pipe"]):
-            lane, order, _, _ = LANES[record.pipe_names[pipe]]
-            events.append({"args": {"sort_index": order}, "name": "thread_sort_index", "ph": "M", "pid": core.name, "tid": lane})
-        for row in core.rows:
-            lane, _, _, colour = LANES[record.pipe_names[row["pipe"]]]
-            events.append(_instruction(record, row, colour) | {"pid": core.name, "tid": lane})
+        for pipe, rows, threads in _pipes(core):
+            lane, order, _, colour = LANES[record.pipe_names[pipe]]
+            names = [lane, *(f"{lane} {n}" for n in range(2, max(threads) + 1))]
+            events += [{"args": {"sort_index": order}, "name": "thread_sort_index", "ph": "M", "pid": core.name, "tid": name} for name in names]
+            events += [_instruction(record, row, colour) | {"pid": core.name, "tid": names[n - 1]} for row, n in zip(rows, threads)]
     return _head(record, 2) | {"traceEvents": events}
 
 
 def core_trace(record: LaunchRecord, core: CoreRows) -> dict:
     """A core's own trace.json: a process for each pipe."""
     events = []
-    for pipe in np.unique(core.rows["pipe"]):
-        lane, _, pid, _ = LANES[record.pipe_names[pipe]]
+    for pipe, rows, threads in _pipes(core):
+        lane, _, pid, colour = LANES[record.pipe_names[pipe]]
         events += [{"args": {"name": lane}, "name": "process_name", "ph": "M", "pid": pid},
-                   {"args": {"sort_index": pid}, "name": "process_sort_index", "ph": "M", "pid": pid},
-                   {"args": {"name": "PIPE_1"}, "name": "thread_name", "ph": "M", "pid": pid, "tid": 1}]
-    for row in core.rows:
-        _, _, pid, colour = LANES[record.pipe_names[row["pipe"]]]
-        events.append(_instruction(record, row, colour) | {"pid": pid, "tid": 1})
+                   {"args": {"sort_index": pid}, "name": "process_sort_index", "ph": "M", "pid": pid}]
+        events += [{"args": {"name": f"PIPE_{n}"}, "name": "thread_name", "ph": "M", "pid": pid, "tid": n} for n in range(1, max(threads) + 1)]
+        events += [_instruction(record, row, colour) | {"pid": pid, "tid": n} for row, n in zip(rows, threads)]
     return _head(record, 1) | {"traceEvents": events}
 
 
