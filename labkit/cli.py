@@ -108,20 +108,18 @@ def accuracy(
 @clock.command()
 def fit(
     without: Annotated[str, typer.Option(help="A source group that the fit must not see.")] = "",
-    rounds: Annotated[int, typer.Option(help="How often each constant is looked at.")] = 2,
-    polish: Annotated[bool, typer.Option("--polish", help="From the table's own values on, by small steps.")] = False,
-    write: Annotated[bool, typer.Option("--write", help="Put the constants into the chip's table.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Put the constants into the chip's table; with --cross the errors into data/clock_cross.csv.")] = False,
     cross: Annotated[bool, typer.Option("--cross", help="Instead: leave out each group in turn and say how well it is predicted.")] = False,
 ) -> None:
     """The constants that the published kernels determine, from data/published_times.csv."""
     from labkit.clock import fit as fitting
     if cross:
-        from labkit.clock.accuracy import quantile
-        found = fitting.cross(say=print, rounds=rounds)
-        errors = sorted(e for a in found.values() for e in a.errors())
-        print(f"cases by constants that were fitted without their group: {len(errors)}, median error {quantile(errors, 0.5) * 100:.1f} %, 90th percentile {quantile(errors, 0.9) * 100:.1f} %")
+        found = fitting.cross(say=print)
+        print(fitting.said_of(found))
+        if write:
+            fitting.write_cross(found)
         return
-    result = fitting.fit(without, rounds, say=print, polish=polish)
+    result = fitting.fit(without, say=print)
     print(f"error {result.before:.3f} -> {result.after:.3f} in {result.runs} runs")
     if write:
         fitting.write(result.constants)

@@ -209,7 +209,7 @@ def test_the_launch_is_its_slowest_core_and_its_head(blocks):
     record = tiles(blocks=blocks, count=4)
     head = CHIP["launch"]["head"] + CHIP["launch"]["per_core"] * min(blocks, CHIP["cores"]["aiv"])
     assert record.time_us == pytest.approx(record.core_us + head * 1e6)
-    assert record.core_us >= record.timeline["end"].max() - 1e-9
+    assert record.core_us >= record.timeline["end"].max() - 1e-8
 
 
 def test_blocks_beyond_the_cores_wait_for_their_turn():
