@@ -1,4 +1,4 @@
-"""Modelled times of the operators' kernels in kernels/, step by step, and what bounds the last step.
+"""Modelled times of the operators' kernels in kernels/, step by step, and what bounds the operator.
 
     python scripts/operator_times.py [name ...] [--csv]        names: swiglu, swiglu_backward, rms_norm ...; all of them without any
 
@@ -56,6 +56,12 @@ def entry(name: str, dtype: str, step: int | None = None) -> str:
     return f"{name}<{TYPES[dtype]}>" if step in (None, (LAUNCHES[name].steps or 1) - 1) else f"{name}<{TYPES[dtype]}, {step}>"
 
 
+def blocks_for(name: str, rows: int, width: int) -> int:
+    """On how many cores the operator launches it: kernels/rows_torch.h."""
+    cores = max(1, min(48, int((rows * width / 1024) ** 0.5)))
+    return min(cores, rows) if name.startswith("rms_norm") else cores
+
+
 def timed(name: str, dtype: str, rows: int, width: int, step: int | None = None, blocks: int = 48, text: str | None = None):
     """The record of a launch that only the clock takes part in. text: stands in for what the kernel's file holds."""
     import labkit
@@ -73,14 +79,15 @@ def timed(name: str, dtype: str, rows: int, width: int, step: int | None = None,
 
 
 def table(names=()):
-    """Rows of (kernel, type, rows, width, blocks, modelled us of each step, what bounds the last one, its share of the time)."""
+    """Rows of (kernel, type, rows, width, modelled us of each step on all cores, the operator's cores, its us, what bounds it, the share of the time)."""
     import labkit
     for name in names or LAUNCHES:
         for dtype in ("float16", "float32"):
             for rows, width in LAUNCHES[name].shapes:
-                records = [timed(name, dtype, rows, width, step) for step in range(LAUNCHES[name].steps or 1)]
-                bound = labkit.explain(records[-1]).bound
-                yield name, dtype, rows, width, records[-1].blocks, [r.time_us for r in records], bound.kind, bound.share
+                times = [timed(name, dtype, rows, width, step).time_us for step in range(LAUNCHES[name].steps or 1)]
+                launched = timed(name, dtype, rows, width, blocks=blocks_for(name, rows, width))
+                bound = labkit.explain(launched).bound
+                yield name, dtype, rows, width, times, launched.blocks, launched.time_us, bound.kind, bound.share
 
 
 def main() -> None:
@@ -88,12 +95,13 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[*LAUNCHES, []])
     parser.add_argument("--csv", action="store_true")
     given = parser.parse_args()
-    print("kernel,type,rows,width,blocks,modelled us of each step,bound by,share" if given.csv else "modelled us of each step, on all cores")
-    for name, dtype, rows, width, blocks, times, kind, share in table(given.names):
+    print("kernel,type,rows,width,modelled us of each step on 48 cores,operator's cores,its modelled us,bound by,share" if given.csv
+          else "modelled us: each step on 48 cores; the operator, on the cores that it launches; what bounds it")
+    for name, dtype, rows, width, times, blocks, us, kind, share in table(given.names):
         if given.csv:
-            print(name, dtype, rows, width, blocks, " ".join(f"{t:.2f}" for t in times), kind, f"{share:.2f}", sep=",")
+            print(name, dtype, rows, width, " ".join(f"{t:.2f}" for t in times), blocks, f"{us:.2f}", kind, f"{share:.2f}", sep=",")
         else:
-            print(f"{name:22} {dtype:8} {rows:5} x {width:5}  " + " ".join(f"{t:8.1f}" for t in times) + f"   {kind} ({share:.0%} of the last)", flush=True)
+            print(f"{name:22} {dtype:8} {rows:5} x {width:5}" + "".join(f"{t:8.1f}" for t in times) + f"   operator: {us:6.1f} on {blocks:2}   {kind} ({share:.0%})", flush=True)
 
 
 if __name__ == "__main__":

@@ -95,6 +95,14 @@ def test_each_step_of_swiglu_is_faster(way, dtype):
     assert all(b < a for a, b in zip(times[:-1], times[1:-1])) and times[-1] <= times[-2] and times[0] > 20 * times[-1], times
 
 
+@pytest.mark.parametrize("rows", [1, 16, 256])
+@pytest.mark.parametrize("way", ["swiglu", "rms_norm", "bias_gelu_backward"])
+def test_the_operators_choose_their_cores_well(way, rows):
+    """No more than an eighth behind the best of these numbers of cores."""
+    best = min(timed(way, HALF, blocks=min(b, rows if way == "rms_norm" else 48), shape=(rows, 4096)).time_us for b in (1, 4, 12, 32, 48))
+    assert timed(way, HALF, blocks=TIMES.blocks_for(way, rows, 4096), shape=(rows, 4096)).time_us < 1.125 * best
+
+
 @pytest.mark.parametrize("way, dtype, shape, kind", [
     ("swiglu", HALF, (1, 11008), "launch"), ("swiglu", HALF, (4096, 11008), "hbm"), ("swiglu_backward", FLOAT, (4096, 11008), "hbm"),
     ("rms_norm", HALF, (4096, 4096), "vector"), ("rms_norm", FLOAT, (4096, 4096), "hbm"), ("rms_norm", HALF, (16, 4096), "launch"),
@@ -124,3 +132,8 @@ def test_each_operator_has_known_wrong_kernels():
     for name in ("swiglu", "rms_norm", "bias_gelu"):
         kinds = {m["noticed"] for m in MUTANTS.values() if m["operator"] == name}
         assert {"numbers", "time"} <= kinds and len(kinds) >= 5, (name, kinds)
+
+
+def test_the_table(capsys):
+    (name, _, rows, width, times, blocks, us, kind, _), *others = TIMES.table(["rms_norm_wide"])
+    assert (name, len(times), blocks) == ("rms_norm_wide", 1, 48) and us == times[0] and kind and len(others) == 3 and rows * width == 512 * 16384

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +14,7 @@ from hypothesis import given, settings, strategies as st  # noqa: E402
 
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
+from ops_cases import TIMES  # noqa: E402
 from ops_lab import ALLOWED, TYPES, close, golden, in_rows, laid, values  # noqa: E402
 
 pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
@@ -77,7 +80,31 @@ def test_registered(ops):
     device.reset_clock()
     ops.swiglu(g, u)
     assert [s.name for s in device.timeline()] == ["swiglu"], "no copy of the halves"
-    assert made.record.ok and made.record.blocks == 2
+    assert made.record.ok and made.record.blocks == TIMES.blocks_for("swiglu", 16, 300) == 2
+    stream = torch.npu.Stream()
+    with torch.npu.stream(stream):
+        ops.swiglu(g, u)
+    assert [s.stream for s in device.timeline() if s.name == "swiglu"] == [torch.npu.default_stream().stream_id, stream.stream_id]
+
+
+_TWO = """
+import torch, labkit
+labkit.register("kernels/swiglu/swiglu_torch.asc")
+x = torch.ones(3, 64, device="npu:1")
+assert torch.npu.current_device() == 0 and torch.ops.lab.swiglu(x, x).device == x.device
+assert torch.npu.current_device() == 0 and torch.ops.lab.swiglu_backward(x, x, x)[1].device == x.device
+try:
+    torch.ops.lab.swiglu(x, x.to("npu:0"))
+except RuntimeError as error:
+    assert "gate is on npu:1 but up is on npu:0" in str(error)
+else:
+    raise SystemExit("no error")
+"""
+
+
+def test_two_devices(ops):
+    run = subprocess.run([sys.executable, "-c", _TWO], env={**os.environ, "LABKIT_NPUS": "2"}, capture_output=True, text=True)
+    assert run.returncode == 0 and "error" not in run.stdout, run.stdout + run.stderr[-2000:]
 
 
 @pytest.mark.parametrize("shape", [(3, 50), (2, 0), ()])
