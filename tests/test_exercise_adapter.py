@@ -111,6 +111,7 @@ def test_layouts_reach_the_operator_as_they_are():
     assert seen[-1] == "cpu"
 
 
+@pytest.mark.filterwarnings("ignore:tried")
 def test_the_fourth_utility_refuses_every_privateuse1_device():
     """The notebook says so: if PyTorch changes it, ALLOWED can grow."""
     plain(META)
