@@ -125,6 +125,16 @@ def test_the_model_is_near_the_published_fit_for_eight_ranks(megabytes):
     assert modelled == pytest.approx(13.5849 * megabytes + 61.508, rel=0.3)
 
 
+def test_a_result_that_is_still_on_its_way_is_waited_for():
+    cell = notebook("""
+import torch.distributed._functional_collectives as functional
+def sums(rank):
+    return [functional.all_reduce(torch.full((MB,), rank + 1.0, device="npu"), "sum", dist.group.WORLD) for _ in range(4)]
+""")
+    for rank in labkit.ranks(2, cell["sums"]):
+        assert all(t.min() == t.max() == 3 and t.device.type == "cpu" for t in rank)
+
+
 # ---- what goes wrong
 
 def test_an_exception_names_rank_and_line_and_the_ranks_go_on():

@@ -24,3 +24,12 @@ def test_streams_in_a_window_and_of_several_processes():
     for wrong in (dict(t0=50), dict(t0=0, t1=0)):
         with pytest.raises(ValueError):
             figures.stream_timeline(device_work(), **wrong)
+
+
+def test_nothing_modelled_is_said(monkeypatch):
+    from labkit import device
+    monkeypatch.setattr(device, "_mode", "npu")
+    device.reset_clock()
+    assert device.timeline() == [] and device.clock().host_us != device.clock().host_us
+    assert "no virtual timeline" in figures.stream_timeline(device.timeline()).desc
+    assert "no virtual timeline" in figures.stream_timeline({"rank 0": [], "rank 1": []}).desc

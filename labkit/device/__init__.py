@@ -119,13 +119,17 @@ class Span(NamedTuple):
 
 
 def clock() -> Clock:
-    """The virtual clock now."""
+    """The virtual clock now; a real NPU has none, and NaN says so."""
+    if _mode == "npu":
+        return Clock(float("nan"), float("nan"), 0)
     from .library import lib
     return Clock(lib().lab_host_ns() / 1e3, lib().lab_busy_until_ns(lib().lab_get_device()) / 1e3, lib().lab_launches())
 
 
 def timeline() -> list[Span]:
-    """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces."""
+    """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces. Nothing on a real NPU."""
+    if _mode == "npu":
+        return []
     from .library import records
     return [Span(name, r.device, r.stream, r.start / 1e3, r.end / 1e3, r.host / 1e3, ENGINES[r.engine], r.bytes, r.flops)
             for name, r in records()]
@@ -133,6 +137,8 @@ def timeline() -> list[Span]:
 
 def reset_clock() -> None:
     """Puts the virtual clock back to zero and empties the timeline."""
+    if _mode == "npu":
+        return
     from .library import lib
     lib().lab_reset_clock()
 

@@ -37,6 +37,8 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, thing):
         if isinstance(thing, types.ModuleType):
             return importlib.import_module, (thing.__name__,)
+        if isinstance(thing, torch.Tensor) and hasattr(thing, "trigger_wait"):  # of a functional collective, perhaps still on its way
+            thing = thing.trigger_wait()
         if isinstance(thing, torch.Tensor) and type(thing) in (torch.Tensor, torch.nn.Parameter) and (thing.device.type != "cpu" or not thing.is_leaf):
             plain = thing.detach().cpu()
             return plain.__reduce_ex__(5) if self._unload else (_tensor, (plain, thing.device.type, thing.requires_grad, type(thing) is torch.nn.Parameter))

@@ -36,6 +36,8 @@ class _Bar:
 def stream_timeline(spans, t0: float = 0.0, t1: float | None = None, title: str | None = None) -> Figure:
     """The Gantt chart of device work in the window t0 to t1 (us). Raises ValueError for an empty window or nothing in it."""
     groups: Mapping[str, Sequence] = spans if isinstance(spans, Mapping) else {"": spans}
+    if not any(groups.values()) and t1 is None:
+        return _nothing(title or text("fig_stream_title"))
     high = max((s.end_us for group in groups.values() for s in group), default=0.0) if t1 is None else float(t1)
     low = float(t0)
     if not high > low:
@@ -63,6 +65,12 @@ def stream_timeline(spans, t0: float = 0.0, t1: float | None = None, title: str 
             y += PITCH
     _axis(c, low, high, us_per_px, top, y, behind)
     return c.figure(title, "\n".join([finding, *rows]), _legend(c, inside, y + 56))
+
+
+def _nothing(title: str) -> Figure:
+    """On a real NPU there is no virtual timeline; a notebook goes on all the same."""
+    c = Canvas()
+    return c.figure(title, text("fig_stream_none"), c.heading(title, text("fig_stream_none")) + 8)
 
 
 def _lanes(group: Sequence) -> list[_Lane]:

@@ -1,0 +1,163 @@
+"""Cases of the exercises on many devices: what two ranks compute together, beside one device alone.
+
+The functions that run in the ranks stand at the top level: labkit.ranks sends them, and the learner's with them, by their code.
+"""
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn import functional as F
+
+from labkit.exercise import Case
+
+WORLD, TIMEOUT = 2, 15
+CLOSE = (1e-4, 1e-5)
+
+
+def ranks(function, *arguments):
+    import labkit
+    labkit.operator("swiglu").missing("swiglu")  # built here once, and not by the ranks against their time limit
+    return labkit.ranks(WORLD, function, *arguments, timeout=TIMEOUT)
+
+
+def weights(seed, hidden, inner):
+    g = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=g) / shape[1] ** 0.5 for shape in ((inner, hidden), (inner, hidden), (hidden, inner))]
+
+
+def reference(x, gate, up, down):
+    return F.linear(F.silu(F.linear(x, gate)) * F.linear(x, up), down)
+
+
+SIZES = ((6, 16, 32), (4, 32, 48))  # rows of x, hidden, inner
+
+
+# ---- data parallel
+
+def average_cases(seed, quick):
+    made = []
+    for rows, hidden, _ in SIZES[:1] if quick else SIZES:
+        g = torch.Generator().manual_seed(seed)
+        x, y = torch.randn(2 * rows, hidden, generator=g), torch.randn(2 * rows, 3, generator=g)
+        w, b = torch.randn(3, hidden, generator=g), torch.randn(3, generator=g)
+        whole = [w.clone().requires_grad_(), b.clone().requires_grad_()]
+        F.mse_loss(F.linear(x, *whole), y).backward()
+        expected = {"gradient of weight": whole[0].grad, "gradient of bias": whole[1].grad, "parameters": "untouched", "ranks": "agree"}
+        made.append(Case(f"{2 * rows} rows", (w, b, x, y), expected, tolerance=CLOSE))
+    return made
+
+
+def _average_in_rank(rank, function, w, b, x, y):
+    model = nn.Linear(w.shape[1], w.shape[0])
+    model.load_state_dict({"weight": w, "bias": b})
+    model.npu()
+    mine = slice(rank * len(x) // WORLD, (rank + 1) * len(x) // WORLD)
+    F.mse_loss(model(x[mine].npu()), y[mine].npu()).backward()
+    function(model, WORLD)
+    return model.weight.grad, model.bias.grad, torch.equal(model.weight.detach(), w.npu())
+
+
+def run_average(function, args, case):
+    run = ranks(_average_in_rank, function, *args)
+    return {"gradient of weight": run[0][0], "gradient of bias": run[0][1], "parameters": "untouched" if run[0][2] else "changed",
+            "ranks": "agree" if torch.equal(run[0][0], run[1][0]) else "differ"}
+
+
+# ---- tensor parallel
+
+def shard_cases(seed, quick):
+    made = []
+    for world, hidden, inner in ((2, 4, 8),) if quick else ((2, 4, 8), (4, 3, 12), (1, 4, 4)):
+        gate, up, down = weights(seed, hidden, inner)
+        for rank in range(world):
+            part = [torch.chunk(gate, world)[rank], torch.chunk(up, world)[rank], torch.chunk(down, world, 1)[rank]]
+            made.append(Case(f"rank {rank} of {world}", (rank, world, gate, up, down), part))
+    return made
+
+
+def forward_cases(seed, quick):
+    made = []
+    for rows, hidden, inner in SIZES[:1] if quick else SIZES:
+        x = torch.randn(rows, hidden, generator=torch.Generator().manual_seed(seed + 1))
+        gate, up, down = weights(seed, hidden, inner)
+        made.append(Case(f"{rows}x{hidden}, inner {inner}", (x, gate, up, down), {"rank 0": reference(x, gate, up, down), "rank 1": reference(x, gate, up, down), "collectives": 1}, tolerance=CLOSE))
+    return made
+
+
+def _forward_in_rank(rank, function, x, gate, up, down):
+    import labkit
+    labkit.operator("swiglu").missing("swiglu")
+    own = labkit.operator("swiglu_parallel").shards(rank, WORLD, gate, up, down)
+    return function(x.npu(), *(w.contiguous().npu() for w in own))
+
+
+def collectives(run):
+    """Of each rank, by its timeline; one number where time is not virtual."""
+    return max((sum(s.engine == "link" for s in spans) for spans in run.timelines.values()), default=0) if any(run.timelines.values()) else 1
+
+
+def run_forward(function, args, case):
+    run = ranks(_forward_in_rank, function, *args)
+    return {"rank 0": run[0], "rank 1": run[1], "collectives": collectives(run)}
+
+
+def backward_cases(seed, quick):
+    made = []
+    for case in forward_cases(seed, quick):
+        x, gate, up, down = (t.clone().requires_grad_() for t in case.args)
+        reference(x, gate, up, down).square().mean().backward()
+        expected = {"y": reference(*case.args), "gradient of x": x.grad, "gradient of gate": gate.grad, "gradient of up": up.grad, "gradient of down": down.grad}
+        made.append(Case(case.name, case.args, expected, tolerance=CLOSE))
+    return made
+
+
+def _backward_in_rank(rank, function, x, gate, up, down):
+    import labkit
+    labkit.operator("swiglu").missing("swiglu")
+    enter, leave = function()
+    x = x.npu().requires_grad_()
+    own = [w.contiguous().npu().requires_grad_() for w in labkit.operator("swiglu_parallel").shards(rank, WORLD, gate, up, down)]
+    inside = enter.apply(x)
+    y = leave.apply(F.linear(torch.ops.lab.swiglu(F.linear(inside, own[0]), F.linear(inside, own[1])), own[2]))
+    y.square().mean().backward()
+    return [t.detach() for t in (y, x.grad, *(w.grad for w in own))]
+
+
+def run_backward(function, args, case):
+    run = ranks(_backward_in_rank, function, *args)
+    (y, x, g0, u0, d0), (_, _, g1, u1, d1) = run
+    return {"y": y, "gradient of x": x, "gradient of gate": torch.cat([g0, g1]), "gradient of up": torch.cat([u0, u1]), "gradient of down": torch.cat([d0, d1], 1)}
+
+
+def plan_cases(seed, quick):
+    made = []
+    for case in forward_cases(seed, quick):
+        x, *three = case.args
+        inner, hidden = three[0].shape
+        shapes = {"gate_proj": [inner // WORLD, hidden], "up_proj": [inner // WORLD, hidden], "down_proj": [hidden, inner // WORLD]}
+        made.append(Case(case.name, case.args, {"result": case.expected["rank 0"], "parts": shapes, "collectives": 1}, tolerance=CLOSE))
+    return made
+
+
+def _plan_in_rank(rank, function, x, gate, up, down):
+    import labkit
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import parallelize_module
+    mlp = labkit.operator("swiglu").SwiGLUMLP(gate.shape[1], gate.shape[0], projections=False)
+    mlp.load_state_dict({"gate_proj.weight": gate, "up_proj.weight": up, "down_proj.weight": down})
+    mlp.npu()
+    parallelize_module(mlp, init_device_mesh("npu", (WORLD,)), function())
+    labkit.device.reset_clock()
+    with torch.no_grad():
+        y = mlp(x.npu())
+    return y, {name: list(getattr(mlp, name).weight.to_local().shape) for name in ("gate_proj", "up_proj", "down_proj")}
+
+
+def run_plan(function, args, case):
+    import labkit
+    try:
+        run = ranks(_plan_in_rank, function, *args)
+    except labkit.RankError as error:  # a plan that does not fit stops in the middle of torch
+        return {"result": error.said.split("\n")[0], "parts": case.expected["parts"], "collectives": 1}
+    return {"result": run[0][0], "parts": run[0][1], "collectives": collectives(run)}
