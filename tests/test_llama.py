@@ -23,17 +23,19 @@ swiglu = labkit.operator("swiglu")
 LAYERS, WORDS = 2, 61
 # fp32: the kernel rounds after each of its instructions and PyTorch after each of its own, so an activation differs by a
 # few units in the last place (2**-23), and layers and logits add such differences up.
-SAME = {"rtol": 1e-5, "atol": 1e-6}
-# fp16: PyTorch rounds silu(gate) to half before the product, the kernel only the product. That is one unit of 2**-11 of an
-# activation; the loss is a mean over many.
-HALF = {"rtol": 2e-3, "atol": 2e-3}
+SAME = {"rtol": 1e-5, "atol": 1e-5}
+# fp16: PyTorch rounds silu(gate) to half before the product, the kernel only the product: one unit of 2**-11 of an activation.
+# After two layers it is up to three or four units of the logits, which reach 4.5. The loss is a mean over many; there it is less.
+HALF = {"rtol": 0, "atol": 4.5 * 2.0 ** -9}
+LOSS = {"rtol": 1e-3, "atol": 0}
 
 
 def llama(**more):
+    """Drawn ten times as wide as usual: so the MLPs weigh in the logits, and a wrong one would show."""
     from transformers import LlamaConfig, LlamaForCausalLM
     torch.manual_seed(0)
     return LlamaForCausalLM(LlamaConfig(vocab_size=WORDS, hidden_size=32, intermediate_size=88, num_hidden_layers=LAYERS, num_attention_heads=4,
-                                        num_key_value_heads=2, max_position_embeddings=64, use_cache=False, **more)).npu()
+                                        num_key_value_heads=2, max_position_embeddings=64, use_cache=False, initializer_range=0.2, **more)).npu()
 
 
 def by_hand(model, projections=False):
@@ -113,7 +115,7 @@ def train(model, ids, amp, steps=6):
     return losses, scaler.get_scale()
 
 
-@pytest.mark.parametrize("amp, near", [(False, SAME), (True, HALF)])
+@pytest.mark.parametrize("amp, near", [(False, SAME), (True, LOSS)])
 @pytest.mark.parametrize("change", [by_hand, with_projections, by_pass])
 def test_the_same_loss_curve(change, amp, near, ids):
     native, scale = train(llama(), ids, amp)
