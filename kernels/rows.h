@@ -73,17 +73,27 @@ __aicore__ inline void Repeat(const AscendC::LocalTensor<float>& row, uint32_t p
 }
 
 // tall x wide elements between GM, whose rows lie `apart`, and UB, where they lie `pitch`. Behind a row's end come zeros up to 32 bytes.
+// Rows that touch on both sides go as one.
 template <typename T>
 __aicore__ inline void LoadRows(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from, uint32_t tall, uint32_t wide, uint32_t apart, uint32_t pitch)
 {
     constexpr uint32_t BLOCK = BLOCK_BYTES / sizeof(T);
+    if (apart == wide && pitch == wide) {
+        wide = apart = pitch = tall * wide;
+        tall = 1;
+    }
     uint32_t filled = CeilOf(wide, BLOCK) * BLOCK;
-    AscendC::DataCopyPad(to, from, AscendC::DataCopyExtParams(tall, wide * sizeof(T), (apart - wide) * sizeof(T), (pitch - filled) / BLOCK, 0),
+    AscendC::DataCopyPad(to, from, AscendC::DataCopyExtParams(tall, wide * sizeof(T), (apart - wide) * sizeof(T), (pitch - LeastOf(filled, pitch)) / BLOCK, 0),
                          AscendC::DataCopyPadExtParams<T>(true, 0, static_cast<uint8_t>(filled - wide), 0));
 }
 template <typename T>
 __aicore__ inline void StoreRows(const AscendC::GlobalTensor<T>& to, const AscendC::LocalTensor<T>& from, uint32_t tall, uint32_t wide, uint32_t apart, uint32_t pitch)
 {
     constexpr uint32_t BLOCK = BLOCK_BYTES / sizeof(T);
-    AscendC::DataCopyPad(to, from, AscendC::DataCopyExtParams(tall, wide * sizeof(T), (pitch - CeilOf(wide, BLOCK) * BLOCK) / BLOCK, (apart - wide) * sizeof(T), 0));
+    if (apart == wide && pitch == wide) {
+        wide = apart = pitch = tall * wide;
+        tall = 1;
+    }
+    uint32_t gap = pitch - LeastOf(CeilOf(wide, BLOCK) * BLOCK, pitch);
+    AscendC::DataCopyPad(to, from, AscendC::DataCopyExtParams(tall, wide * sizeof(T), gap / BLOCK, (apart - wide) * sizeof(T), 0));
 }

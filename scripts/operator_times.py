@@ -28,7 +28,7 @@ class Launch:
 
 
 _MODEL = ((1, 11008), (128, 11008), (4096, 11008))     # one token, a few, a sequence; the MLP of LLaMA-7B
-_ROWS = ((16, 4096), (4096, 4096), (4096, 8192), (4096, 128))
+_ROWS = ((16, 4096), (4096, 4096), (4096, 8192), (131072, 128))  # the last one: queries, 32 heads
 _WIDE = ((512, 16384), (4096, 12288))
 _BIAS = ((16, 4096), (4096, 4096), (4096, 11008), (65536, 64))
 
@@ -40,8 +40,8 @@ def _own(*counts):
 LAUNCHES = {
     "swiglu": Launch("swiglu/swiglu.asc", 5, lambda r, w: _own(r * w, r * w, r * w), lambda r, w: (w, w), _MODEL, flat=True),
     "swiglu_backward": Launch("swiglu/swiglu.asc", 5, lambda r, w: _own(*[r * w] * 5), lambda r, w: (w, w, w), _MODEL, flat=True),
-    "rms_norm": Launch("rms_norm/rms_norm.asc", 4, lambda r, w: [*_own(r * w, w, r * w), ("float", r)], lambda r, w: (w, 1e-6), _ROWS),
-    "rms_norm_backward": Launch("rms_norm/rms_norm_backward.asc", 4, lambda r, w: [*_own(r * w, r * w, w), ("float", r), *_own(r * w), ("float", 48 * w)],
+    "rms_norm": Launch("rms_norm/rms_norm.asc", 5, lambda r, w: [*_own(r * w, w, r * w), ("float", r)], lambda r, w: (w, 1e-6), _ROWS),
+    "rms_norm_backward": Launch("rms_norm/rms_norm_backward.asc", 5, lambda r, w: [*_own(r * w, r * w, w), ("float", r), *_own(r * w), ("float", 48 * w)],
                                 lambda r, w: (w, w), (_ROWS[0], _ROWS[1], _ROWS[3])),
     "rms_norm_wide": Launch("rms_norm/rms_norm_wide.asc", 0, lambda r, w: [*_own(r * w, w, r * w), ("float", r)], lambda r, w: (w, 1e-6), _WIDE),
     "rms_norm_wide_backward": Launch("rms_norm/rms_norm_wide.asc", 0, lambda r, w: [*_own(r * w, r * w, w), ("float", r), *_own(r * w), ("float", 48 * w)],

@@ -94,7 +94,7 @@ def bias_gelu_backward(kernel, rows, width, blocks, dtype):
     yield from zip((dx, parts.cpu().sum(0).to(dtype)), GOLD["bias_gelu"].backward(dy, x, bias), GOLD["bias_gelu"].terms(dy, x, bias)[1:])
 
 
-_SMALL = ((1, 1, 3), (7, 33, 3), (100, 100, 4), (9, 4096, 2), (2, 5120, 1))
+_SMALL = ((1, 1, 3), (7, 33, 3), (600, 16, 2), (100, 100, 4), (40, 500, 2), (9, 4096, 2), (2, 5120, 1))
 _GATED = ((1, 5000, 3), (37, 33, 2), (3, 11008, 5), (5, 20000, 4))
 _BIASED = ((1, 1, 3), (7, 33, 3), (100, 100, 4), (9, 4096, 2), (3, 12000, 5))
 _WIDE = ((1, 1, 1), (7, 10001, 3), (2, 6145, 2))

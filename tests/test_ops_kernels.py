@@ -79,11 +79,13 @@ def test_no_luck_is_needed(way):
 
 
 @pytest.mark.parametrize("way, shape, factor", [
-    ("rms_norm", (4096, 4096), 2), ("rms_norm", (4096, 128), 3), ("rms_norm_backward", (4096, 4096), 2), ("rms_norm_backward", (4096, 128), 2),
+    ("rms_norm", (4096, 4096), 2), ("rms_norm", (32768, 128), 10), ("rms_norm_backward", (4096, 4096), 2), ("rms_norm_backward", (32768, 128), 8),
     ("bias_gelu", (4096, 4096), 1.7), ("bias_gelu", (65536, 64), 10), ("bias_gelu_backward", (4096, 4096), 1.4), ("bias_gelu_backward", (65536, 64), 10)])
 def test_each_step_is_faster(way, shape, factor):
     """Modelled; the times may change with the clock, their order may not."""
     times = [timed(way, HALF, step, shape=shape).time_us for step in range(COUNT[way])]
+    if way.startswith("rms_norm") and shape[1] > 512:  # the last step is for narrow rows
+        assert times.pop() <= times[-1]
     assert all(b < a for a, b in zip(times, times[1:])) and times[0] > factor * times[-1], times
 
 
