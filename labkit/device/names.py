@@ -38,8 +38,8 @@ REAL_NAMES = frozenset("""
 
 # What to use instead: the last part of a message key (device.instead.*), and the names that it is about.
 _INSTEAD = {
-    "graph": """NPUGraph NpuGraphOpHandler graph graph_pool_handle graph_task_group_begin graph_task_group_end
-        graph_task_update_begin graph_task_update_end graphs make_graphed_callables npugraph_ex register_npu_graph_handler""",
+    "graph": """NpuGraphOpHandler graph_task_group_begin graph_task_group_end graph_task_update_begin graph_task_update_end
+        graphs make_graphed_callables npugraph_ex register_npu_graph_handler""",
     "storage": """BFloat16Storage BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage HalfStorage IntStorage
         LongStorage ShortStorage""",
     "allocator": "MemPool NPUPluggableAllocator change_current_allocator use_mem_pool empty_virt_addr_cache",

@@ -18,6 +18,7 @@ from .memory import (caching_allocator_alloc, caching_allocator_delete, empty_ca
 from .random import (get_default_generator, get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all,
                      set_rng_state, set_rng_state_all)
 from .devices import device, device_of, index
+from .graphs import NPUGraph, capturing, graph, graph_pool_handle, refuse
 from .streams import Event, ExternalStream, Stream, StreamContext, SyncLaunchStream, current_stream, default_stream, set_stream, stream
 from .switches import (are_compatible_impl_enabled, clear_npu_overflow_flag, config, conv, disable_deterministic_with_backward,
                        enable_deterministic_with_backward, get_mm_bmm_format_nd, get_npu_overflow_flag, get_sync_debug_mode,
@@ -31,11 +32,11 @@ utils = _utils()
 globals().update(tensor_types())
 
 __all__ = [
-    "Event", "ExternalStream", "Stream", "StreamContext", "SyncLaunchStream", "amp", "are_compatible_impl_enabled", "caching_allocator_alloc", "caching_allocator_delete",
+    "Event", "ExternalStream", "NPUGraph", "Stream", "StreamContext", "SyncLaunchStream", "amp", "are_compatible_impl_enabled", "caching_allocator_alloc", "caching_allocator_delete",
     "can_device_access_peer", "clear_npu_overflow_flag", "config", "conv", "current_device", "current_stream", "default_stream", "device", "device_count", "device_of",
     "disable_deterministic_with_backward", "empty_cache", "enable_deterministic_with_backward", "get_allocator_backend", "get_amp_supported_dtype", "get_autocast_dtype", "get_default_generator", "get_device_capability", "get_device_name", "get_device_properties",
     "get_mm_bmm_format_nd", "get_npu_overflow_flag", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
-    "get_soc_version", "get_sync_debug_mode", "get_task_queue_enable", "init", "initial_seed", "ipc_collect", "is_autocast_enabled",
+    "get_soc_version", "get_sync_debug_mode", "get_task_queue_enable", "graph", "graph_pool_handle", "init", "initial_seed", "ipc_collect", "is_autocast_enabled",
     "is_available", "is_current_stream_capturing", "is_jit_compile_false",
     "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "matmul", "max_memory_allocated",
     "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
@@ -88,6 +89,7 @@ def set_device(device) -> None:
 
 def synchronize(device=None) -> None:
     """The host waits until the device has done everything that was issued to it, in virtual time."""
+    refuse("torch.npu.synchronize()")
     lib().lab_synchronize(index(device))
 
 
@@ -151,7 +153,7 @@ def get_allocator_backend() -> str:
 
 
 def is_current_stream_capturing() -> bool:
-    return False
+    return capturing()
 
 
 def ipc_collect() -> None:

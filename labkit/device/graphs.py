@@ -1,0 +1,195 @@
+"""torch.npu.NPUGraph: operators recorded once and issued together, so that the host pays for one launch.
+
+As on the card nothing runs during a capture: results get their memory, and it holds nothing sensible before the first
+replay (here 0xff in every byte: NaN). What an operator gives back is found by running it on tensors without data. A
+replay reads and writes the very tensors of the capture; new inputs are copied into the old ones first.
+"""
+from __future__ import annotations
+
+import ctypes
+import gc
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from .. import chips, messages
+from .library import lib
+from .streams import Stream, StreamContext, current_stream
+
+_capturing: list["NPUGraph"] = []
+_pools = 0
+
+
+class NPUGraph:
+    """Recorded operators. torch.npu.graph(g) fills it; g.replay() issues them to the current stream; g.reset() forgets them."""
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[Any, tuple, dict, Any]] = []  # operator, its arguments, its results
+        self._mode: Any = None
+
+    def capture_begin(self, pool=None, capture_error_mode: str = "global") -> None:
+        """Every operator of this thread is recorded from now on. Raises RuntimeError inside another capture."""
+        if _capturing:
+            raise RuntimeError(messages.text("device.capture_twice"))
+        self._calls.clear()
+        _capturing.append(self)
+        self._mode = _recorder(self)
+        self._mode.__enter__()
+
+    def capture_end(self) -> None:
+        mode, self._mode = self._mode, None
+        if mode is not None:
+            _capturing.remove(self)
+            mode.__exit__(None, None, None)
+
+    def replay(self) -> None:
+        """Computes everything anew, in the tensors of the capture."""
+        if _capturing:
+            raise RuntimeError(messages.text("device.capture_twice"))
+        with torch.no_grad(), _one_launch():
+            for operator, args, kwargs, results in self._calls:
+                for new, kept in zip(_tensors(operator(*args, **kwargs)), _tensors(results)):
+                    _move(new, kept)
+
+    def reset(self) -> None:
+        self._calls.clear()
+
+    def pool(self) -> tuple[int, int]:
+        """A name for the graph's memory. There is one allocator here; it is taken where torch_npu takes it."""
+        return graph_pool_handle()
+
+    def debug_dump(self, debug_path: str) -> None:
+        """Writes the recorded operators' names, one a line."""
+        with open(debug_path, "w", encoding="utf-8") as file:
+            file.writelines(f"{operator}\n" for operator, *_ in self._calls)
+
+
+class graph:
+    """Context manager: captures what is called inside into `npu_graph`, on `stream` (a side stream by default)."""
+    default_capture_stream: Stream | None = None
+
+    def __init__(self, npu_graph: NPUGraph, pool=None, stream: Stream | None = None, auto_dispatch_capture: bool = False,
+                 capture_error_mode: str = "global"):
+        if stream is None and graph.default_capture_stream is None:
+            graph.default_capture_stream = Stream()
+        self.npu_graph, self.pool, self.mode = npu_graph, pool, capture_error_mode
+        self._stream = StreamContext(stream or graph.default_capture_stream)
+
+    def __enter__(self) -> None:
+        if _capturing:
+            raise RuntimeError(messages.text("device.capture_twice"))
+        torch.npu.synchronize()
+        gc.collect()
+        self._stream.__enter__()
+        self.npu_graph.capture_begin(self.pool, self.mode)
+
+    def __exit__(self, *error) -> None:
+        self.npu_graph.capture_end()
+        self._stream.__exit__(*error)
+
+
+def graph_pool_handle() -> tuple[int, int]:
+    """A new name for memory that graphs share."""
+    global _pools
+    _pools += 1
+    return (0, _pools)
+
+
+def capturing() -> bool:
+    return bool(_capturing)
+
+
+def refuse(what: str) -> None:
+    """Raises RuntimeError during a capture: what waits for the device cannot be recorded."""
+    if _capturing:
+        raise RuntimeError(messages.text("device.capture_waits", what=what))
+
+
+# ---- capture
+
+def _recorder(into: NPUGraph):
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_map
+
+    def bare(value):
+        """Without data: what is on the npu becomes meta."""
+        if isinstance(value, torch.Tensor) and value.device.type == "npu":
+            return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device="meta")
+        return torch.device("meta") if isinstance(value, torch.device) and value.type == "npu" else value
+
+    class Recorder(TorchDispatchMode):
+        def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+            kwargs = kwargs or {}
+            name = operator._schema.name
+            on_device = any(t.device.type == "npu" for t in _tensors((args, kwargs)))
+            device = kwargs.get("device")
+            if not on_device and not (device is not None and torch.device(device).type == "npu"):
+                return operator(*args, **kwargs)  # the host's own work
+            if operator.is_view or name.startswith(("aten::empty", "aten::new_empty")) or name in ("aten::_unsafe_view", "aten::lift_fresh"):
+                return operator(*args, **kwargs)  # no kernel
+            if name in ("aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::is_nonzero", "aten::masked_select"):
+                refuse(name)
+            if on_device and (device is not None and torch.device(device).type == "cpu" or name == "aten::copy_" and args[0].device.type == "cpu"):
+                refuse(f"{name} (npu -> cpu)")
+            made = operator(*tree_map(bare, args), **tree_map(bare, kwargs))
+            results = _results(operator._schema, made, args, kwargs)
+            into._calls.append((operator, args, kwargs, results))
+            return results
+
+    return Recorder()
+
+
+def _results(schema, made, args: tuple, kwargs: dict):
+    """Device tensors for what came out without data; the argument itself where an operator writes to one."""
+    given = {a.name: (args[i] if i < len(args) else kwargs.get(a.name)) for i, a in enumerate(schema.arguments)}
+    written = {frozenset(a.alias_info.before_set): given[a.name] for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write}
+
+    def one(info, value):
+        if info is not None and info.is_write:
+            return written[frozenset(info.before_set)]
+        if isinstance(value, (list, tuple)):
+            return type(value)(one(None, v) for v in value)
+        return _fresh(value) if isinstance(value, torch.Tensor) and value.device.type == "meta" else value
+
+    if len(schema.returns) == 1:
+        return one(schema.returns[0].alias_info, made)
+    return tuple(one(r.alias_info, value) for r, value in zip(schema.returns, made or ()))
+
+
+def _fresh(like: torch.Tensor) -> torch.Tensor:
+    made = torch.empty_strided(like.size(), like.stride(), dtype=like.dtype, device="npu")
+    ctypes.memset(made.data_ptr(), 0xff, made.untyped_storage().nbytes())
+    return made
+
+
+# ---- replay
+
+def _move(new: torch.Tensor, kept: torch.Tensor) -> None:
+    """The captured result takes the new one's bytes: on the card the kernel would have written them there."""
+    if new.data_ptr() == kept.data_ptr() or not new.numel():
+        return
+    if new.stride() != kept.stride():
+        kept.copy_(new)
+        return
+    reach = sum((n - 1) * step for n, step in zip(new.size(), new.stride())) + 1
+    ctypes.memmove(kept.data_ptr(), new.data_ptr(), reach * new.element_size())
+    lib().lab_mark_written(kept.data_ptr())
+
+
+@contextmanager
+def _one_launch():
+    """The host pays for one issue; the device does all the work, without the host's gaps."""
+    from . import chip
+    rate = chips.flat(chip())["host.dispatch"] * 1e9
+    lib().lab_host_work(rate)
+    lib().lab_set_param(b"host_dispatch", 0.0)
+    try:
+        yield current_stream()
+    finally:
+        lib().lab_set_param(b"host_dispatch", rate)
+
+
+def _tensors(tree) -> list[torch.Tensor]:
+    from torch.utils._pytree import tree_leaves
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]

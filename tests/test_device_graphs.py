@@ -1,0 +1,140 @@
+"""torch.npu.NPUGraph: what is recorded runs at the replay and not before, in the same tensors, and costs the host one launch."""
+from __future__ import annotations
+
+import pytest
+
+from device_lab import simulated
+
+import labkit
+import torch
+
+pytestmark = simulated
+
+
+def captured(function, *inputs):
+    """The graph of function(*inputs), and its static results."""
+    g = torch.npu.NPUGraph()
+    with torch.npu.graph(g):
+        results = function(*inputs)
+    return g, results
+
+
+def test_nothing_runs_before_the_replay():
+    x = torch.ones(8).npu()
+    kept = x.clone()
+
+    def step(x):
+        kept.add_(1)
+        return x * 2 + kept
+
+    g, y = captured(step, x)
+    assert y.isnan().all() and kept.tolist() == [1] * 8
+    g.replay()
+    assert y.tolist() == [4] * 8 and kept.tolist() == [2] * 8
+    x.fill_(10)  # the captured input, with new numbers
+    g.replay()
+    assert y.tolist() == [23] * 8
+
+
+def test_a_network_and_its_gradients():
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.LayerNorm(32), torch.nn.Linear(32, 4)).npu()
+    x = torch.randn(8, 16).npu()
+    target = torch.randn(8, 4).npu()
+
+    def loss_of(x):
+        loss = torch.nn.functional.mse_loss(net(x), target)
+        loss.backward()
+        return loss
+
+    loss_of(x)  # makes the .grad tensors
+    for p in net.parameters():
+        p.grad.zero_()
+    expected = loss_of(x).detach().clone()
+    grads = [p.grad.clone() for p in net.parameters()]
+    g, loss = captured(lambda x: [p.grad.zero_() for p in net.parameters()] and loss_of(x), x)
+    g.replay()
+    torch.testing.assert_close(loss.detach().cpu(), expected.cpu())
+    for p, grad in zip(net.parameters(), grads):
+        torch.testing.assert_close(p.grad.cpu(), grad.cpu())
+
+
+def test_several_results_views_and_out():
+    x = torch.randn(6, 10).npu()
+    out = torch.zeros(6, 10).npu()
+
+    def work(x):
+        top = x.topk(3, dim=1)
+        torch.mul(x, 3, out=out)
+        left, right = x.t().contiguous().chunk(2)
+        return top.values, top.indices, left + right, out[1:3]
+
+    g, results = captured(work, x)
+    x.copy_(torch.randn(6, 10))
+    g.replay()
+    for got, wanted in zip(results, work(x.clone())):
+        assert torch.equal(got.cpu(), wanted.cpu())
+
+
+def test_dropout_draws_anew():
+    g, y = captured(lambda x: torch.nn.functional.dropout(x, 0.5), torch.ones(1000).npu())
+    g.replay()
+    first = y.cpu()
+    g.replay()
+    assert not torch.equal(first, y.cpu()) and 300 < (first != 0).sum() < 700
+
+
+def test_the_host_pays_for_one_launch():
+    x = torch.randn(1024).npu()
+
+    def chain(x):
+        for _ in range(50):
+            x = x.relu()
+        return x
+
+    def cost(call):
+        torch.npu.synchronize()
+        labkit.device.reset_clock()
+        call()
+        issued = labkit.device.clock().host_us
+        torch.npu.synchronize()
+        return issued, labkit.device.clock().host_us, [r.name for r in labkit.device.timeline()]
+
+    chain(x)
+    one_by_one = cost(lambda: chain(x))
+    g, _ = captured(chain, x)
+    together = cost(g.replay)
+    assert together[2] == one_by_one[2] and len(together[2]) == 50
+    assert together[0] == pytest.approx(one_by_one[0] / 50, rel=0.05)
+    assert together[1] < one_by_one[1]
+    assert cost(lambda: chain(x))[0] == pytest.approx(one_by_one[0])  # and afterwards all is as before
+
+
+def test_own_operators_are_recorded():
+    labkit.register("kernels/silu/silu_torch.asc")
+    x = torch.randn(300).npu()
+    g, y = captured(lambda x: torch.ops.lab.silu(x) + 1, x)
+    g.replay()
+    torch.testing.assert_close(y.cpu(), torch.nn.functional.silu(x.cpu()) + 1, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("waits", [lambda x: x.sum().item(), lambda x: x.cpu(), lambda x: torch.npu.synchronize(), lambda x: x.nonzero()])
+def test_what_needs_a_result_is_refused(waits):
+    x = torch.ones(4).npu()
+    with pytest.raises(RuntimeError, match="during the capture"):
+        captured(waits, x)
+    assert not torch.npu.is_current_stream_capturing()
+    assert (x + 1).tolist() == [2] * 4  # and the device works on
+
+
+def test_one_capture_at_a_time():
+    x = torch.ones(4).npu()
+    g = torch.npu.NPUGraph()
+    with torch.npu.graph(g):
+        assert torch.npu.is_current_stream_capturing()
+        with pytest.raises(RuntimeError, match="being captured"):
+            with torch.npu.graph(torch.npu.NPUGraph()):
+                pass
+        y = x + 1
+    g.replay()
+    assert y.tolist() == [2] * 4
