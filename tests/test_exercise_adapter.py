@@ -136,6 +136,13 @@ def test_a_check_of_a_learner():
     assert check("grad_register", ours.solution()).passed and torch.ops.mine.swiglu(*(torch.ones(3, device="npu"),) * 2).shape == (3,)
 
 
+def test_an_unreadable_schema_names_the_cells_line():
+    ours = template(load("reg_bind"))
+    cell = ours.solution().replace("-> Tensor", "-> Tensr")
+    result = check("reg_bind", cell, first_line=2)
+    assert result.diagnosis == "op-registration" and "exercise reg_bind:2: PyTorch cannot read the schema" in result.lines[0]
+
+
 def test_every_diagnosis_has_its_three_lines():
     keys = [k for k in messages.tables() if k.startswith("diagnosis.op-")]
     source = Path(operators.__file__).read_text(encoding="utf-8")

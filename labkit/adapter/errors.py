@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 
 from labkit import messages
-from labkit.cxxscan import Lines, Outline, mask
+from labkit.cxxscan import Outline, mask
 
 _NAMESPACE = re.compile(r"\bTORCH_LIBRARY(?:_FRAGMENT)?\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 _KINDS = (  # pattern on PyTorch's own text -> message
@@ -25,7 +26,9 @@ class RegistrationError(RuntimeError):
 def explained(said: str, name: str) -> RegistrationError:
     """said: "file:line", then PyTorch's text."""
     place, _, text = said.partition("\n")
-    line = place.rpartition(":")[2]
+    file, _, line = place.rpartition(":")
+    if PurePath(file).name != PurePath(name).name:  # a #line says where the text comes from
+        name = file
     text = text.strip()
     for pattern, key in _KINDS:
         if m := re.search(pattern, text, re.S):
@@ -42,18 +45,28 @@ def _short(text: str) -> str:
 def check_schemas(text: str, name: str) -> list[str]:
     """Names of the operators that the text defines. Raises RegistrationError: a schema that PyTorch cannot read, pybind11."""
     import torch
-    lines, found = Lines(text), []
+    found = []
     if m := re.search(r"\bPYBIND11_MODULE\b", mask(text)):
-        raise RegistrationError(messages.text("adapter.pybind", file=name, line=lines.line(m.start())))
+        file, line = _place(text, m.start(), name)
+        raise RegistrationError(messages.text("adapter.pybind", file=file, line=line))
     for start, m, ns in _definitions(text):
         schema = "".join(part for part in re.findall(r'"((?:\\.|[^"\\])*)"', m[1]))
         try:
             parsed = torch._C.parse_schema(schema if "::" in schema.partition("(")[0] else f"{ns}::{schema}")
         except RuntimeError as error:
             said = str(error).strip().split("\n")
-            raise RegistrationError(messages.text("adapter.schema", file=name, line=lines.line(start), schema=schema, said="\n".join(said[:6]))) from None
+            file, line = _place(text, start, name)
+            raise RegistrationError(messages.text("adapter.schema", file=file, line=line, schema=schema, said="\n".join(said[:6]))) from None
         found.append(parsed.name)
     return list(dict.fromkeys(found))
+
+
+def _place(text: str, offset: int, name: str) -> tuple[str, int]:
+    """(file, line) of an offset, as the #line in front of it says."""
+    marks = list(re.finditer(r'^[ \t]*#[ \t]*line[ \t]+(\d+)[ \t]+"([^"\n]*)"', text[:offset], re.M))
+    if not marks:
+        return name, text.count("\n", 0, offset) + 1
+    return marks[-1][2], int(marks[-1][1]) + text.count("\n", marks[-1].end(), offset) - 1
 
 
 def _definitions(text: str):
