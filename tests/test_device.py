@@ -154,6 +154,20 @@ def test_half_products_add_up_in_fp32(dtype):
     assert F.conv2d(image, kernel).dtype == dtype
 
 
+@pytest.mark.parametrize("first, second", [(torch.float32, torch.float16), (torch.float16, torch.bfloat16), (torch.int32, torch.float16)])
+@pytest.mark.parametrize("product", [lambda a, b: a @ b, lambda a, b: torch.bmm(a[None], b[None]), lambda a, b: torch.addmm(a[:, :1], a, b),
+                                     lambda a, b: torch.nn.functional.linear(a, b.T)])
+def test_a_product_of_two_types_is_refused(product, first, second):
+    """A cast that is missing in a half model must not pass here and fail on the card."""
+    a, b = torch.ones(3, 16, dtype=first), torch.ones(16, 4, dtype=second)
+    said = []
+    for where in ("cpu", "npu"):
+        with pytest.raises(RuntimeError, match="(?i)dtype|scalar type") as seen:
+            product(a.to(where), b.to(where))
+        said.append(str(seen.value))
+    assert said[0] == said[1]
+
+
 def test_in_place_out_and_resize():
     x = torch.ones(3, device="npu")
     pointer = x.data_ptr()

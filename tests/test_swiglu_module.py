@@ -219,6 +219,23 @@ def test_the_mlp_of_a_model_keeps_its_parameters():
     assert model[0].path == "lab::swiglu" and "bias" in model[0].why_native
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("projections", [False, True])
+def test_the_mlp_in_one_graph(projections, dynamic):
+    """No break of the graph: whether the operator can be built is asked while it is traced. Its gradients come out the same."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    mlp = swiglu.SwiGLUMLP(16, 24, projections=projections).npu()
+    compiled = torch.compile(mlp, backend="npu", fullgraph=True, dynamic=dynamic)
+    for rows in (3, 5):
+        x = draw((2, rows, 16), rows).npu()
+        got, want = compiled(x), mlp(x)
+        torch.testing.assert_close(got, want)
+        grads = [torch.autograd.grad(y.square().sum(), mlp.parameters()) for y in (got, want)]
+        torch.testing.assert_close(*grads)
+    assert mlp.path == ("lab::swiglu_linear" if projections else "lab::swiglu")
+
+
 def test_two_launches_become_one():
     gate, up = (draw((64, 256), i).half().npu() for i in range(2))
     for native, names in ((True, ["aten::silu", "aten::mul"]), (False, ["swiglu"])):
@@ -233,3 +250,11 @@ def test_no_warning_where_all_is_well():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         swiglu.SwiGLU()(torch.ones(4).npu(), torch.ones(4).npu())
+
+
+@pytest.mark.parametrize("make, said", [
+    (lambda: torch.ones(3, 16).half(), "device"), (lambda: torch.ones(3, 16).npu(), "(?i)dtype|type"), (lambda: torch.ones(3, 15).half().npu(), "15 elements.*16"),
+    (lambda: torch.ones(3, 16, dtype=torch.int32).npu(), "(?i)dtype|type")])
+def test_the_mlp_gives_the_right_error(make, said):
+    with pytest.raises(RuntimeError, match=said):
+        swiglu.SwiGLUMLP(16, 24, dtype=torch.float16).npu()(make())

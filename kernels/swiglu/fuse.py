@@ -18,6 +18,8 @@ from torch import fx
 from torch.fx import subgraph_rewriter
 from torch.nn import functional as F
 
+from labkit.messages import text
+
 from .module import TYPES, is_rows, missing
 
 aten = torch.ops.aten
@@ -74,22 +76,22 @@ def fuse(module: fx.GraphModule) -> Fused:
     one_spelling(module.graph)
     found = [subgraph_rewriter.replace_pattern_with_filters(module, pattern, replacement, match_filters=[fits]) for pattern in patterns()]
     kept = [n for n in module.graph.nodes if n.target in SILU and any(user.target in PRODUCT for user in n.users)]
-    left += ["silu(gate) is used elsewhere too"] * (len(kept) - len(left))  # the rewriter does not even ask about these
+    left += [text("swiglu.left.used")] * (len(kept) - len(left))  # the rewriter does not even ask about these
     return Fused(sum(map(len, found)), left)
 
 
 def why_not(gate, up) -> str:
     """Why lab::swiglu cannot stand for silu(gate) * up with such tensors; "" where it can."""
     if not (isinstance(gate, torch.Tensor) and isinstance(up, torch.Tensor)):
-        return "a factor is not a tensor"
+        return text("swiglu.left.number")
     if {gate.device.type, up.device.type} != {"npu"}:
-        return f"tensors on {gate.device.type} and {up.device.type}"
+        return text("swiglu.left.device", gate=gate.device.type, up=up.device.type)
     if gate.shape != up.shape:
-        return f"shapes {tuple(gate.shape)} and {tuple(up.shape)}"
+        return text("swiglu.left.shapes", gate=tuple(gate.shape), up=tuple(up.shape))
     if gate.dtype != up.dtype or gate.dtype not in TYPES:
-        return f"types {gate.dtype} and {up.dtype}"
+        return text("swiglu.left.types", gate=gate.dtype, up=up.dtype)
     if not (is_rows(gate) and is_rows(up)):
-        return f"strides {gate.stride()} and {up.stride()}"
+        return text("swiglu.left.strides", gate=gate.stride(), up=up.stride())
     return missing("swiglu")
 
 

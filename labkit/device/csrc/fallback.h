@@ -99,6 +99,13 @@ class CpuCall {
   // also up to a hundred times slower than its fp32 one. The fp32 stand-ins are ours, not the device's: they stay on
   // the heap and in no statistics.
   void widen() {
+    std::optional<at::ScalarType> type;
+    for (size_t i = 0; i < count(); ++i) {
+      const c10::IValue& v = argument(i);
+      if (!v.isTensor() || !v.toTensor().defined()) continue;
+      if (type && *type != v.toTensor().scalar_type()) return;  // a mixed product: what the CPU says to it
+      type = v.toTensor().scalar_type();
+    }
     for (size_t i = 0; i < count(); ++i) {
       c10::IValue& v = argument(i);
       if (!v.isTensor() || !v.toTensor().defined()) continue;
