@@ -90,16 +90,24 @@ def _autograd_states() -> list[str]:
     return states
 
 
-class _NoSubmodule(importlib.abc.MetaPathFinder):
-    """`import torch_npu.contrib` says what to use; what the stand-in has is in sys.modules and never asked for here."""
+class _Submodules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """torch_npu.contrib.transfer_to_npu; `import torch_npu.profiler` and others say what to use. What else the stand-in has is in
+    sys.modules and never asked for here."""
 
     def find_spec(self, name, path=None, target=None):
         package, _, rest = name.partition(".")
         if package != "torch_npu" or not rest:
             return None
+        if rest in ("contrib", "contrib.transfer_to_npu"):
+            return importlib.machinery.ModuleSpec(name, self, is_package=rest == "contrib")
         part = rest.partition(".")[0]
         use = messages.text(f"device.module.{part}") if messages.has(f"device.module.{part}") else ""
         raise ModuleNotFoundError(messages.text("device.torch_npu_module", name=name, instead=use).strip(), name=name)
+
+    def exec_module(self, module) -> None:
+        if module.__name__.endswith("transfer_to_npu"):
+            from . import transfer
+            transfer.apply()
 
 
 def _stand_in(npu: types.ModuleType) -> None:
@@ -119,5 +127,5 @@ def _stand_in(npu: types.ModuleType) -> None:
         raise AttributeError(messages.text("device.torch_npu_missing", name=name, names=", ".join(("npu", *fused.NAMES))))
 
     module.__getattr__ = missing
-    sys.meta_path.insert(0, _NoSubmodule())
+    sys.meta_path.insert(0, _Submodules())
     sys.modules.update({"torch_npu": module, "torch_npu.npu": npu, "torch.npu": npu, "torch_npu.npu.amp": npu.amp, "torch.npu.amp": npu.amp})
