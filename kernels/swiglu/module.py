@@ -53,7 +53,7 @@ class _Chooses(nn.Module):
 
     @property
     def why_native(self) -> str | None:
-        """Why the last call was native, as a sentence; None where the operator ran."""
+        """Why the last call did not take the operator that the module is made for, as a sentence; None where it did."""
         key, op, given = self._why
         return messages.text(key, op=op, given=given) if key else None
 
