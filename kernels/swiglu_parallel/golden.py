@@ -9,10 +9,15 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional as F
 
+from labkit import messages
 from labkit.exercise import Case
 
 WORLD, TIMEOUT = 2, 45
 CLOSE = (1e-4, 1e-5)
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
 
 
 def ranks(function, *arguments):
@@ -43,7 +48,7 @@ def average_cases(seed, quick):
         w, b = torch.randn(3, hidden, generator=g), torch.randn(3, generator=g)
         whole = [w.clone().requires_grad_(), b.clone().requires_grad_()]
         F.mse_loss(F.linear(x, *whole), y).backward()
-        expected = {"gradient of weight": whole[0].grad, "gradient of bias": whole[1].grad, "parameters": "untouched", "ranks": "agree"}
+        expected = {say("gradient of weight", "weight 的梯度"): whole[0].grad, say("gradient of bias", "bias 的梯度"): whole[1].grad, say("parameters", "参数"): say("untouched", "未改动"), "ranks": say("agree", "一致")}
         made.append(Case(f"{2 * rows} rows", (w, b, x, y), expected, tolerance=CLOSE))
     return made
 
@@ -60,8 +65,8 @@ def _average_in_rank(rank, function, w, b, x, y):
 
 def run_average(function, args, case):
     run = ranks(_average_in_rank, function, *args)
-    return {"gradient of weight": run[0][0], "gradient of bias": run[0][1], "parameters": "untouched" if run[0][2] else "changed",
-            "ranks": "agree" if torch.equal(run[0][0], run[1][0]) else "differ"}
+    return {say("gradient of weight", "weight 的梯度"): run[0][0], say("gradient of bias", "bias 的梯度"): run[0][1], say("parameters", "参数"): say("untouched", "未改动") if run[0][2] else say("changed", "被改动"),
+            "ranks": say("agree", "一致") if torch.equal(run[0][0], run[1][0]) else say("differ", "不一致")}
 
 
 # ---- tensor parallel
@@ -81,7 +86,7 @@ def forward_cases(seed, quick):
     for rows, hidden, inner in SIZES[:1] if quick else SIZES:
         x = torch.randn(rows, hidden, generator=torch.Generator().manual_seed(seed + 1))
         gate, up, down = weights(seed, hidden, inner)
-        made.append(Case(f"{rows}x{hidden}, inner {inner}", (x, gate, up, down), {"rank 0": reference(x, gate, up, down), "rank 1": reference(x, gate, up, down), "collectives": 1}, tolerance=CLOSE))
+        made.append(Case(f"{rows}x{hidden}, inner {inner}", (x, gate, up, down), {"rank 0": reference(x, gate, up, down), "rank 1": reference(x, gate, up, down), say("collectives", "集合通信次数"): 1}, tolerance=CLOSE))
     return made
 
 
@@ -99,7 +104,7 @@ def collectives(run):
 
 def run_forward(function, args, case):
     run = ranks(_forward_in_rank, function, *args)
-    return {"rank 0": run[0], "rank 1": run[1], "collectives": collectives(run)}
+    return {"rank 0": run[0], "rank 1": run[1], say("collectives", "集合通信次数"): collectives(run)}
 
 
 def backward_cases(seed, quick):
@@ -107,7 +112,7 @@ def backward_cases(seed, quick):
     for case in forward_cases(seed, quick):
         x, gate, up, down = (t.clone().requires_grad_() for t in case.args)
         reference(x, gate, up, down).square().mean().backward()
-        expected = {"y": reference(*case.args), "gradient of x": x.grad, "gradient of gate": gate.grad, "gradient of up": up.grad, "gradient of down": down.grad}
+        expected = {"y": reference(*case.args), say("gradient of x", "x 的梯度"): x.grad, say("gradient of gate", "gate 的梯度"): gate.grad, say("gradient of up", "up 的梯度"): up.grad, say("gradient of down", "down 的梯度"): down.grad}
         made.append(Case(case.name, case.args, expected, tolerance=CLOSE))
     return made
 
@@ -127,7 +132,7 @@ def _backward_in_rank(rank, function, x, gate, up, down):
 def run_backward(function, args, case):
     run = ranks(_backward_in_rank, function, *args)
     (y, x, g0, u0, d0), (_, _, g1, u1, d1) = run
-    return {"y": y, "gradient of x": x, "gradient of gate": torch.cat([g0, g1]), "gradient of up": torch.cat([u0, u1]), "gradient of down": torch.cat([d0, d1], 1)}
+    return {"y": y, say("gradient of x", "x 的梯度"): x, say("gradient of gate", "gate 的梯度"): torch.cat([g0, g1]), say("gradient of up", "up 的梯度"): torch.cat([u0, u1]), say("gradient of down", "down 的梯度"): torch.cat([d0, d1], 1)}
 
 
 def plan_cases(seed, quick):
@@ -136,7 +141,7 @@ def plan_cases(seed, quick):
         x, *three = case.args
         inner, hidden = three[0].shape
         shapes = {"gate_proj": [inner // WORLD, hidden], "up_proj": [inner // WORLD, hidden], "down_proj": [hidden, inner // WORLD]}
-        made.append(Case(case.name, case.args, {"result": case.expected["rank 0"], "parts": shapes, "collectives": 1}, tolerance=CLOSE))
+        made.append(Case(case.name, case.args, {say("result", "结果"): case.expected["rank 0"], say("parts", "各部分"): shapes, say("collectives", "集合通信次数"): 1}, tolerance=CLOSE))
     return made
 
 
@@ -159,5 +164,5 @@ def run_plan(function, args, case):
     try:
         run = ranks(_plan_in_rank, function, *args)
     except labkit.RankError as error:  # a plan that does not fit stops in the middle of torch
-        return {"result": error.said.split("\n")[0], "parts": case.expected["parts"], "collectives": 1}
-    return {"result": run[0][0], "parts": run[0][1], "collectives": collectives(run)}
+        return {say("result", "结果"): error.said.split("\n")[0], say("parts", "各部分"): case.expected[say("parts", "各部分")], say("collectives", "集合通信次数"): 1}
+    return {say("result", "结果"): run[0][0], say("parts", "各部分"): run[0][1], say("collectives", "集合通信次数"): collectives(run)}
