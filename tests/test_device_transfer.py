@@ -54,6 +54,8 @@ def test_a_training_script_for_cuda():
         generator = torch.Generator(device="cuda")
         assert isinstance(generator, torch.Generator) and generator.device.type == "npu"
         assert x.new_zeros(3, device=torch.device("cuda")).is_cuda and torch.cuda.max_memory_allocated() > 0
+        torch.set_default_device("cuda")
+        assert torch.zeros(1).is_cuda
         print("done")
     """)
     assert said.split() == ["done"]

@@ -11,6 +11,7 @@ import sys
 from types import ModuleType
 
 import torch
+import torch.utils._device
 
 from .later import after_import
 
@@ -31,6 +32,7 @@ def apply() -> None:
     if _done:
         return
     _done = True
+    torch.utils._device._device_constructors()  # set_default_device knows functions by identity: it remembers them as they are now
     npu = torch.npu
     _replace(torch.cuda, npu)
     _replace(torch.cuda.amp, npu.amp)
