@@ -107,7 +107,6 @@ def accuracy(
 
 @clock.command()
 def fit(
-    without: Annotated[str, typer.Option(help="A source group that the fit must not see.")] = "",
     write: Annotated[bool, typer.Option("--write", help="Put the constants into the chip's table; with --cross the errors into data/clock_cross.csv.")] = False,
     cross: Annotated[bool, typer.Option("--cross", help="Instead: leave out each group in turn and say how well it is predicted.")] = False,
 ) -> None:
@@ -119,7 +118,7 @@ def fit(
         if write:
             fitting.write_cross(found)
         return
-    result = fitting.fit(without, say=print)
+    result = fitting.fit(say=print)
     print(f"error {result.before:.3f} -> {result.after:.3f} in {result.runs} runs")
     if write:
         fitting.write(result.constants)

@@ -205,13 +205,20 @@ def test_timing_only_gives_the_same_time():
 
 
 def test_leaving_a_group_out_leaves_it_out(monkeypatch):
-    """The trials of a fit without a group never launch a case of it, and no trial's runner stays behind."""
+    """What is measured of a group does not move the constants that are fitted without it, and no trial's runner stays behind."""
+    from dataclasses import replace
+
     from labkit import runner
-    seen = []
+    names, real, constants = ("copy_ub/3", "banks/1", "add/4"), fit.accuracy, []
     monkeypatch.setattr(fit, "CONSTANTS", {"gm.hbm": (1.8e12, 1.25, 1e12, 2e12)})
-    monkeypatch.setattr(fit, "_LONG", tuple(c.name for c in cases() if c.name not in ("copy_ub/3", "banks/1", "add/4")))
-    real = fit.accuracy
-    monkeypatch.setattr(fit, "accuracy", lambda only, **kw: seen.append(list(only)) or real(only, **kw))
-    found = fit.fit("data_copy", steps=2, everything=True)
-    assert all("copy_ub/3" not in only and "banks/1" in only for only in seen) and len(seen) == found.runs
-    assert found.after <= found.before and not [k for k in runner._runners if k[1].startswith("fit-data_copy")]
+    monkeypatch.setattr(fit, "_LONG", tuple(c.name for c in cases() if c.name not in names))
+    for left_out in ("data_copy", "add_high_performance"):
+        def wrong(*args, **kw):
+            found = real(*args, **kw)
+            return replace(found, rows=[replace(r, measured=r.measured * (10 if r.group == "data_copy" else 1)) for r in found.rows])
+        for measured in (real, wrong):
+            monkeypatch.setattr(fit, "accuracy", measured)
+            trials = fit._Trials([c.name for c in cases() if c.name in names], "left-out")
+            constants.append(fit._fit(trials, left_out, 4, True, lambda _: None).constants["gm.hbm"])
+    assert constants[0] == constants[1] and constants[2] != constants[3]
+    assert not [k for k in runner._runners if k[1].startswith("left-out")]

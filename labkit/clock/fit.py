@@ -6,7 +6,6 @@ that twice too long and half too short count the same. `labkit clock fit --write
 """
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -53,58 +52,94 @@ class Fit:
     runs: int
 
 
-def fit(without: str = "", steps: int = 10, say: Callable[[str], None] = lambda _: None, everything: bool = False) -> Fit:
-    """The most likely constants, by scipy's bounded least squares (soft L1) on their logarithms, in `steps` steps at most.
+class _Trials:
+    """What the cases say to a set of constants: log errors and their standard deviations. Each set is tried once."""
 
-    First each constant is tried at twice its value and at half, as long as that helps: where another bottleneck hides it, a slope
-    says nothing. without: a source group that must not be seen. everything: also the cases that are not marked as fitted, as a
-    fit which leaves a group out has fewer; without the longest. Deterministic.
+    def __init__(self, cases_: list[str], label: str):
+        self.names, self.label = cases_, label
+        self.known: dict[tuple[float, ...], list[tuple[str, float, float]]] = {}
+
+    def __call__(self, logs: tuple[float, ...]) -> list[tuple[str, float, float]]:
+        """(source group, error, standard deviation) of each figure; logs: of the constants over their starts."""
+        if logs not in self.known:
+            values = {name: start * math.exp(x) for (name, (start, *_)), x in zip(CONSTANTS.items(), logs)}
+            found = _trial(self.names, f"{self.label}-{len(self.known)}", values)
+            task = {r.case: r.measured for r in found.rows if r.metric == "task"}
+            self.known[logs] = [(r.group, math.log(max(r.modelled, 1e-9) / r.measured), _TASK if r.metric == "task" else _PIPE) for r in found.rows
+                                if r.metric in ("task", "MTE1", "MTE2", "M", "V") and r.measured > 0.05 * task.get(r.case, 0)]
+        return self.known[logs]
+
+
+def fit(steps: int = 10, say: Callable[[str], None] = lambda _: None) -> Fit:
+    """The most likely constants for the cases that are marked as fitted, in `steps` steps at most. Deterministic."""
+    trials = _Trials([c.name for c in cases() if c.fitted and not c.name.startswith(_LONG)], "fit")
+    return _fit(trials, "", steps, False, say)
+
+
+def cross(groups: Iterable[str] = (), say: Callable[[str], None] = lambda _: None, steps: int = 8) -> dict[str, Accuracy]:
+    """For each source group, the errors of its cases by constants that were fitted to all other groups.
+
+    All cases take part, also those not marked as fitted: with a group left out there are few enough. The slopes are measured
+    once for each fit and then follow by Broyden's formula, since there are many fits.
     """
-    import numpy as np
-    from scipy.optimize import least_squares
-    skipped = _LONG + _LONGER * everything
-    chosen = [c.name for c in cases() if c.group != without and (everything or c.fitted) and not c.name.startswith(skipped)]
-    names = list(CONSTANTS)
-    start, factor, lowest, highest = np.array(list(CONSTANTS.values())).T
-    sure = np.log(factor)
-    errors: list[float] = []  # of the evaluations
-
-    @functools.cache
-    def evaluate(logs: tuple[float, ...]) -> tuple[np.ndarray, float]:
-        found = _errors(_trial(chosen, f"fit-{without}-{len(errors)}", dict(zip(names, start * np.exp(logs)))))
-        errors.append(sum(abs(e) for e, _ in found) / len(found))
-        return np.array([e / sigma for e, sigma in found] + [x / s for x, s in zip(logs, sure)]), errors[-1]
-
-    def slopes(at: np.ndarray) -> np.ndarray:
-        here, error = evaluate(tuple(at))
-        say(f"run {len(errors)}: error {error:.4f}, " + ", ".join(f"{n} {v:.3g}" for n, v in zip(names, start * np.exp(at))))
-        each = np.eye(len(at)) * np.where(at + _STEP < np.log(highest / start), _STEP, -_STEP)
-        return np.stack([(evaluate(tuple(at + d))[0] - here) / d.sum() for d in each], axis=1)
-
-    def cost(at: np.ndarray) -> float:
-        """What least_squares minimises."""
-        return float((np.sqrt(1 + evaluate(tuple(at))[0] ** 2) - 1).sum())
-
-    begin = np.zeros(len(names))
-    for move in (d * sign for d in np.eye(len(names)) * math.log(2) for sign in (1, -1)):
-        while (np.log(lowest / start) <= begin + move).all() and (begin + move <= np.log(highest / start)).all() and cost(begin + move) < cost(begin) * 0.99:
-            begin = begin + move
-    bounds = (np.log(lowest / start) - 1e-9, np.log(highest / start) + 1e-9)
-    found = least_squares(lambda x: evaluate(tuple(x))[0], begin, slopes, bounds, loss="soft_l1", max_nfev=steps, xtol=1e-3, ftol=1e-3)
-    return Fit(dict(zip(names, (start * np.exp(found.x)).tolist())), errors[0], evaluate(tuple(found.x))[1], len(errors))
-
-
-def cross(groups: Iterable[str] = (), say: Callable[[str], None] = lambda _: None, steps: int = 4) -> dict[str, Accuracy]:
-    """For each source group, the errors of its cases by constants that were fitted without it."""
     names = list(groups) or sorted({c.group for c in cases()})
+    trials = _Trials([c.name for c in cases() if not c.name.startswith(_LONG + _LONGER)], "cross")
     found = {}
     for group in names:
-        f = fit(group, steps, everything=True)
+        f = _fit(trials, group, steps, True, lambda _: None)
         chosen = [c.name for c in cases() if c.group == group and not c.name.startswith(_LONG)]
         found[group] = _trial(chosen, f"cross-{group}", f.constants)
         errors = found[group].errors()
-        say(f"{group}: fitted on the others to {f.after:.3f} in {f.runs} runs; its own {len(errors)} cases: median {errors[len(errors) // 2] * 100:.1f} %" if errors else f"{group}: no task times")
+        say(f"{group}: fitted on the others to {f.after:.3f} ({len(trials.known)} runs so far); its own {len(errors)} cases: median {quantile(errors, 0.5) * 100:.1f} %" if errors else f"{group}: no task times")
     return found
+
+
+def _fit(trials: _Trials, without: str, steps: int, once: bool, say: Callable[[str], None]) -> Fit:
+    """scipy's bounded least squares (soft L1) over the constants' logarithms, without a source group.
+
+    First each constant is tried at twice its value and at half, as long as that helps: where another bottleneck hides it, a
+    slope says nothing. once: slopes are measured once.
+    """
+    import numpy as np
+    from scipy.optimize import least_squares
+    names = list(CONSTANTS)
+    start, factor, lowest, highest = np.array(list(CONSTANTS.values())).T
+    sure = np.log(factor)
+    low, high = np.log(lowest / start), np.log(highest / start)
+    used: list[tuple[float, ...]] = []
+
+    def residuals(at: np.ndarray) -> np.ndarray:
+        used.append(tuple(at.tolist()))
+        return np.array([e / sigma for group, e, sigma in trials(used[-1]) if group != without] + [x / s for x, s in zip(at, sure)])
+
+    def error(at: np.ndarray) -> float:
+        errors = [abs(e) for group, e, _ in trials(tuple(at.tolist())) if group != without]
+        return sum(errors) / len(errors)
+
+    def cost(at: np.ndarray) -> float:
+        """What least_squares minimises."""
+        return float((np.sqrt(1 + residuals(at) ** 2) - 1).sum())
+
+    last: dict[str, np.ndarray] = {}
+
+    def slopes(at: np.ndarray) -> np.ndarray:
+        here = residuals(at)
+        say(f"run {len(trials.known)}: error {error(at):.4f}, " + ", ".join(f"{n} {v:.3g}" for n, v in zip(names, start * np.exp(at))))
+        if once and last:
+            step = at - last["at"]
+            last["slopes"] = last["slopes"] + np.outer(here - last["here"] - last["slopes"] @ step, step) / max(float(step @ step), 1e-12)
+        else:
+            each = np.eye(len(at)) * np.where(at + _STEP < high, _STEP, -_STEP)
+            last["slopes"] = np.stack([(residuals(at + d) - here) / d.sum() for d in each], axis=1)
+        last["at"], last["here"] = at.copy(), here
+        return last["slopes"]
+
+    at = np.zeros(len(names))
+    for move in (d * sign for d in np.eye(len(names)) * math.log(2) for sign in (1, -1)):
+        while (low <= at + move).all() and (at + move <= high).all() and cost(at + move) < cost(at) * 0.99:
+            at = at + move
+    found = least_squares(residuals, at, slopes, (low - 1e-9, high + 1e-9), loss="soft_l1", max_nfev=steps, xtol=1e-3, ftol=1e-3)
+    return Fit(dict(zip(names, (start * np.exp(found.x)).tolist())), error(np.zeros(len(names))), error(found.x), len(set(used)))
 
 
 def said_of(found: dict[str, Accuracy]) -> str:
@@ -144,13 +179,6 @@ def _trial(chosen: list[str], name: str, constants: dict[str, float]) -> Accurac
     result = accuracy(chosen, chip=_table(name, constants), models=False)
     runner.forget(name)
     return result
-
-
-def _errors(a: Accuracy) -> list[tuple[float, float]]:
-    """(log error, its standard deviation) of each figure that a fit looks at."""
-    task = {r.case: r.measured for r in a.rows if r.metric == "task"}
-    return [(math.log(max(r.modelled, 1e-9) / r.measured), _TASK if r.metric == "task" else _PIPE) for r in a.rows
-            if r.metric in ("task", "MTE1", "MTE2", "M", "V") and r.measured > 0.05 * task.get(r.case, 0)]
 
 
 def _table(name: str, constants: dict[str, float]) -> str:
