@@ -55,3 +55,25 @@ def test_the_exercises_of_the_object_are_the_finished_kernel(finished, exercise)
 
     own = lines(REPO / "kernels" / exercise / "solution.asc") - lines(REPO / "kernels" / finished)
     assert len(own) <= 10, own
+
+
+def test_the_tile_that_the_compiler_chooses_is_in_the_finished_axpy():
+    def lines(path: Path) -> set[str]:
+        return {" ".join(line.split()) for line in path.read_text(encoding="utf-8").splitlines() if line.strip() and "//" not in line}
+
+    axpy = REPO / "kernels" / "axpy"
+    own = lines(axpy / "exercises" / "compile_tile" / "solution.asc") - lines(axpy / "axpy.asc")
+    assert len(own) == 3 and any("constexpr uint32_t TILE" in line for line in own), own
+
+
+def test_the_parallel_mlp_is_cut_as_the_exercise_cuts_it():
+    import torch
+
+    import labkit
+    from labkit.exercise.launch import function
+    spec = load("many_shards")
+    exercise = function(template(spec).join(template(spec).solution(), "x").text, "x", "shards")
+    weights = [torch.randn(8, 3), torch.randn(8, 3), torch.randn(3, 8)]
+    for rank in range(4):
+        ours = labkit.operator("swiglu_parallel").shards(rank, 4, *weights)
+        assert all(torch.equal(a, b) for a, b in zip(ours, exercise(rank, 4, *weights)))
