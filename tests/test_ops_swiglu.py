@@ -29,7 +29,7 @@ def ops():
     return torch.ops.lab
 
 
-@settings(max_examples=250)
+@settings(max_examples=320)
 @given(shape=st.lists(st.integers(0, 40), max_size=3), wide=st.integers(0, 3), how=st.lists(st.sampled_from(["plain", "packed", "offset", "turned"]), min_size=3, max_size=3),
        dtype=KINDS, other=KINDS, wrong=st.sampled_from([None] * 6 + ["dtype", "device", "shape"]), seed=st.integers(0, 99))
 def test_any_tensors(ops, shape, wide, how, dtype, other, wrong, seed):
