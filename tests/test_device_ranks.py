@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -164,3 +166,13 @@ def dies(rank):
         labkit.ranks(2, cell["dies"], timeout=20)
     with pytest.raises(ValueError, match="1 to 16"):
         labkit.ranks(0, cell["dies"])
+
+
+def test_ranks_end_with_their_parent(tmp_path):
+    """A notebook's kernel that is killed leaves neither processes nor files."""
+    text = "import labkit, os\ndef f(rank):\n    return os.getpid()\nprint(*labkit.ranks(1, f).results, flush=True)\nos.kill(os.getpid(), 9)\n"
+    run = subprocess.run([sys.executable, "-c", text], env={**os.environ, "TMPDIR": str(tmp_path)}, capture_output=True, text=True, timeout=120)
+    pid, until = int(run.stdout.split()[-1]), time.monotonic() + 10
+    while time.monotonic() < until and (os.path.exists(f"/proc/{pid}") or list(tmp_path.glob("labkit-ranks-*"))):
+        time.sleep(0.1)
+    assert not os.path.exists(f"/proc/{pid}") and not list(tmp_path.glob("labkit-ranks-*"))

@@ -5,6 +5,7 @@ import contextlib
 import faulthandler
 import io
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -16,8 +17,7 @@ from multiprocessing.connection import Connection
 def main(rank: int, count: int, store: str, fd: int) -> None:
     pipe = Connection(fd)
     faulthandler.register(signal.SIGUSR1, all_threads=False)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the notebook's interrupt reaches its whole group; it ends the ranks itself
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(os.getppid(), os.path.dirname(store)), daemon=True).start()
     import torch
     import torch.distributed as dist
 
@@ -31,7 +31,7 @@ def main(rank: int, count: int, store: str, fd: int) -> None:
         try:
             work = pipe.recv_bytes()
         except EOFError:
-            os._exit(0)  # without the farewells of gloo, which wait for the others
+            _leave(os.path.dirname(store))
         pipe.send_bytes(_answer(rank, work))
 
 
@@ -56,10 +56,16 @@ def _answer(rank: int, work: bytes) -> bytes:
         return b"E" + packed((type(error).__name__, str(error), frames))
 
 
-def _end_with(parent: int) -> None:
+def _end_with(parent: int, folder: str) -> None:
     """A rank that hangs in a collective sees no end of the pipe."""
     while os.getppid() == parent:
         time.sleep(0.5)
+    _leave(folder)
+
+
+def _leave(folder: str) -> None:
+    """Without the farewells of gloo, which wait for the others. The folder is the parent's, which may have had no time for it."""
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 

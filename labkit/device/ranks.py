@@ -115,7 +115,8 @@ class _Pool:
             ours, theirs = socketpair()
             with theirs, open(self._log(rank), "wb") as log:
                 self.processes.append(subprocess.Popen([sys.executable, "-m", "labkit.device.rank", str(rank), str(count), f"{self.folder.name}/store", str(theirs.fileno())],
-                                                       pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+                                                       pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                       start_new_session=True))  # Jupyter ends a kernel's whole group; they tidy up first
             self.pipes.append(Connection(ours.detach()))
         self._collect(time.monotonic() + _START_S)
 
