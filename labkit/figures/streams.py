@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from labkit.messages import text
 
+from .axis import time_axis
 from .svg import WIDTH, Canvas, Figure, number
-from .words import join, percent, shorten, ticks, time_text
+from .words import join, percent, shorten, time_text
 
 LEFT, RIGHT, EDGE = 126, 682, WIDTH - 16
 PITCH, BAR = 32, 20
@@ -63,7 +64,7 @@ def stream_timeline(spans, t0: float = 0.0, t1: float | None = None, title: str 
             _lane(c, lane, y + (PITCH - BAR) / 2, low, high, us_per_px, busy)
             rows.append(join(name, text("fig_stream_row", stream=lane.label, n=f"{len(lane.spans):,}", us=time_text(busy), share=percent(busy / (high - low)))))
             y += PITCH
-    _axis(c, low, high, us_per_px, top, y, behind)
+    time_axis(c, low, high, LEFT, RIGHT, top, y, behind, text("fig_modelled"))
     return c.figure(title, "\n".join([finding, *rows]), _legend(c, inside, y + 56))
 
 
@@ -147,17 +148,6 @@ def _lane(c: Canvas, lane: _Lane, y: float, low: float, high: float, us_per_px: 
                title=f"{words} ({bar.engine}) {time_text(bar.start)}–{time_text(bar.end)} us")
         if bar.count == 1 and wide > 18:
             c.inside(x, y, wide, BAR, bar.name, fill, size=11)
-
-
-def _axis(c: Canvas, low: float, high: float, us_per_px: float, top: float, y: float, behind: int) -> None:
-    grid = []
-    for tick in ticks(low, high, 7):
-        x = LEFT + (tick - low) / us_per_px
-        grid.append(f"M{number(x)} {number(top)}V{number(y + 4)}")
-        c.text(x, y + 17, time_text(tick), "s m c")
-    c.path("".join(grid), "g", at=behind)
-    c.line(LEFT, y, RIGHT, y, "l")
-    c.text(RIGHT, y + 32, text("fig_time_axis", kind=text("fig_modelled")), "s e")
 
 
 def _legend(c: Canvas, inside: Mapping[str, Sequence], y: float) -> float:

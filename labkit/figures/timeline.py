@@ -13,9 +13,10 @@ import numpy as np
 from labkit.messages import text
 
 from .absent import absent
+from .axis import time_axis
 from .svg import MAX_BYTES, WIDTH, Canvas, Figure, number
 from .trace import Lane, Trace, lanes_of, marks_of, merge_all, overlap, read_trace
-from .words import fits, join, percent, shorten, text_width, ticks, time_text
+from .words import fits, join, percent, shorten, text_width, time_text
 
 LEFT, RIGHT, EDGE = 116, 682, WIDTH - 16
 PITCH, BAR = 36, 22
@@ -154,7 +155,7 @@ def _draw(panels, low: float, high: float, max_bars: int, title: str) -> Figure:
             rows.append(_row(lane, trace, span, len(blocks) > 1))
             y += PITCH
         drawn.append((trace, lanes, tops))
-    _axis(c, low, high, us_per_px, top, y, panels, behind)
+    time_axis(c, low, high, LEFT, RIGHT, top, y, behind, ", ".join(dict.fromkeys(kind_text(trace.kind) for trace, _, _ in panels)))
     y += 44
     for trace, lanes, tops in drawn:
         notes += _marks(c, trace, lanes, tops, low, us_per_px, len(notes))
@@ -201,19 +202,6 @@ def _row(lane: Lane, trace: Trace, span: float, name_block: bool) -> str:
     block = text("fig_block", block=lane.block) + " " if name_block else ""
     return block + text("fig_lane_row", pipe=lane.label, share=percent(lane.busy_us / span), us=time_text(lane.busy_us),
                         n=f"{len(lane.rows):,}", op=trace.op(lane.main_op))
-
-
-def _axis(c: Canvas, low: float, high: float, us_per_px: float, top: float, y: float, panels, behind: int) -> None:
-    grid = []
-    for tick in ticks(low, high, 7):
-        x = LEFT + (tick - low) / us_per_px
-        grid.append(f"M{number(x)} {number(top)}V{number(y + 4)}")
-        c.text(x, y + 17, time_text(tick), "s m c")
-    c.path("".join(grid), "g", at=behind)
-    c.line(LEFT, y, RIGHT, y, "l")
-    kinds = list(dict.fromkeys(kind_text(trace.kind) for trace, _, _ in panels))
-    words = text("fig_time_axis", kind=", ".join(kinds))
-    c.text(RIGHT, y + 32, words, "s e")
 
 
 def _marks(c: Canvas, trace: Trace, lanes: list[Lane], tops: list[float], low: float, us_per_px: float,
