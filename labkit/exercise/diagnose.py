@@ -35,6 +35,8 @@ class Diagnosis:
         if self.finding is not None:
             return list(self.finding.lines())
         told = messages.lines(f"diagnosis.{self.key}", lang=lang, **self.numbers)
+        if "part" in self.numbers:
+            told[0] = messages.text("diagnosis.part", lang=lang, part=self.numbers["part"], what=told[0])
         if self.state and self.key not in ("unwritten", "all-zero"):
             told[0] += " " + messages.text(f"diagnosis.state-{self.state}", lang=lang)
         return told
@@ -142,7 +144,9 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
         same = isinstance(got, dict) and list(map(str, sorted(got, key=str))) == list(map(str, sorted(expected, key=str)))
         if same:  # only what differs is told
             wrong = {k: found for k in expected if (found := compare_values(got[k], expected[k], tolerance))}
-            other = next((found for found in wrong.values() if found.key != "value"), None)
+            part, other = next(((k, found) for k, found in wrong.items() if found.key != "value"), (None, None))
+            if other:
+                other.numbers.setdefault("part", str(part))
             return other or (Diagnosis("value", {"got": _short({k: got[k] for k in wrong}), "expected": _short({k: expected[k] for k in wrong})}) if wrong else None)
         pairs = None
     elif isinstance(expected, (list, tuple)):
@@ -166,8 +170,23 @@ def _int_equal(got, expected) -> bool:
 
 
 def _short(value: Any, limit: int = 160) -> str:
-    text = repr(value)
+    text = repr(_named(value))
     return text if len(text) <= limit else text[:limit - 3] + "..."
+
+
+def _named(value: Any) -> Any:
+    """The same with tensors too long to read replaced by their shape."""
+    if isinstance(value, dict):
+        return {k: _named(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_named, value)) if type(value) in (list, tuple) else value
+    array = _as_array(value)
+    return _Shape(array[0].shape) if array is not None and array[0].size > 16 else value
+
+
+class _Shape(tuple):
+    def __repr__(self) -> str:
+        return f"tensor({', '.join(map(str, self))})"
 
 
 def _as_array(value: Any) -> tuple[np.ndarray, str] | None:

@@ -108,7 +108,7 @@ class Progress:
         say = messages.text
         head = [say(f"progress.{name}") for name in ("exercise", "state", "attempts", "hints", "minutes", "last")]
         body = [[f"{r.exercise}  {r.title}".rstrip(), (r.state or "-") + (f" ({say('progress.gave-up')})" if r.gave_up else ""), str(r.attempts), str(r.hints),
-                 f"{r.minutes:.0f}" if r.attempts else "-", r.diagnosis or "-"] for r in self.rows]
+                 f"{r.minutes:.0f}" if r.attempts else "-", r.diagnosis if r.diagnosis not in ("", "mutant") else "-"] for r in self.rows]
         return [head, *body]
 
     def __str__(self) -> str:

@@ -65,7 +65,7 @@ class Result:
 
     def _head(self) -> str:
         word = messages.text(f"exercise.state-{self.state}")
-        key = f"  [{self.diagnosis}]" if self.diagnosis else ""
+        key = f"  [{self.diagnosis}]" if self.diagnosis and self.diagnosis != "mutant" else ""  # our word for a foreseen answer, not the learner's
         return f"{_SIGN[self.state]} {word}  {self.exercise}" + (f": {self.title}" if self.title else "") + key
 
     def _labelled(self) -> list[str]:
