@@ -158,7 +158,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         shown = _telling(failures, in_order=spec.kind == "adapter")
         _tell_cases(spec, result, shown, failures, cases)
         return _fail(result, shown, source, first_line)
-    result.lines = [messages.text("exercise.pass", cases=len(cases))]
+    result.lines = [messages.text("exercise.pass" if len(cases) > 1 else "exercise.pass-one", cases=len(cases))]
     if spec.kind == "kernel":
         _measure(spec, ours, cases, records, result, source, first_line)
 

@@ -135,7 +135,7 @@ class _Maker:
             badge += say("exercise.badge-predict", lang=self.lang)
             task = question(spec, self.lang)
         else:
-            badge += say("exercise.badge-lines", lang=self.lang, lines=spec.lines) if spec.lines else ""
+            badge += say("exercise.badge-lines" if spec.lines > 1 else "exercise.badge-line", lang=self.lang, lines=spec.lines) if spec.lines else ""
             todos = [r.todo[self.lang] for r in template(spec).regions]
             todo = todos[0] if len(todos) == 1 else "".join(f"\n{k}. {t}" for k, t in enumerate(todos, 1))
             task = say("exercise.task", lang=self.lang, todo=todo)
