@@ -287,3 +287,15 @@ def test_map_counts_every_element():
     found = mismatch_map(wrong, at)
     assert found.total.sum() == 1000 and found.wrong.sum() == 10 and found.text()[-1].endswith("o|")
     assert Diagnosis("scattered").lines("zh")
+
+
+def test_which_of_several_results_is_wrong_is_said():
+    right = (np.ones(40), np.arange(40.0))
+    found = compare_values((right[0], right[1] * 1.5 + 3), right)
+    assert found.lines("en")[0].startswith("result 2 of 2: ") and found.lines("zh")[0].startswith("第 2 个结果")
+    assert not compare_values((right[1] * 1.5 + 3,), right[1:]).lines("en")[0].startswith("result")
+
+
+def test_a_share_in_the_numbers_is_no_part_of_a_result():
+    """`half-range` and `block-k` have a number `part`, the share that is right; it once stood in front of what they say."""
+    assert Diagnosis("half-range", {"right": 50, "n": 100, "part": 0.5}).lines("en")[0].startswith("The first 50 of 100")

@@ -251,11 +251,13 @@ def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:
     expected = case.expected if isinstance(case.expected, (tuple, list)) else (case.expected,)
     if len(expected) != len(outputs):
         raise ValueError(f"case {case.name} of {spec.id}: {len(expected)} expected results for {len(outputs)} Out/InOut arguments")
-    for out, want in zip(outputs, expected):
+    for k, (out, want) in enumerate(zip(outputs, expected), 1):
         array = tensor_to_numpy(want)[0] if hasattr(want, "detach") else want
         found = diagnose(out.got, array, case.tolerance, blocks=case.blocks or spec.blocks, tile=case.tile, initial=out.initial, dtype=out.dtype,
                          split=case.split, layout=case.layout)
         if found:
+            if len(outputs) > 1:
+                found.numbers.setdefault("inside", (k, len(outputs)))
             return found
     return None
 

@@ -35,8 +35,10 @@ class Diagnosis:
         if self.finding is not None:
             return list(self.finding.lines())
         told = messages.lines(f"diagnosis.{self.key}", lang=lang, **self.numbers)
-        if "part" in self.numbers:
-            told[0] = messages.text("diagnosis.part", lang=lang, part=self.numbers["part"], what=told[0])
+        inside = self.numbers.get("inside")  # the key of a dict, or (k, n): result k of n
+        if inside is not None:
+            part = messages.text("diagnosis.result", lang=lang, k=inside[0], n=inside[1]) if isinstance(inside, tuple) else inside
+            told[0] = messages.text("diagnosis.part", lang=lang, part=part, what=told[0])
         if self.state and self.key not in ("unwritten", "all-zero"):
             told[0] += " " + messages.text(f"diagnosis.state-{self.state}", lang=lang)
         return told
@@ -146,7 +148,7 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
             wrong = {k: found for k in expected if (found := compare_values(got[k], expected[k], tolerance))}
             part, other = next(((k, found) for k, found in wrong.items() if found.key != "value"), (None, None))
             if other:
-                other.numbers.setdefault("part", str(part))
+                other.numbers.setdefault("inside", str(part))
             return other or (Diagnosis("value", {"got": _short({k: got[k] for k in wrong}), "expected": _short({k: expected[k] for k in wrong})}) if wrong else None)
         pairs = None
     elif isinstance(expected, (list, tuple)):
@@ -159,9 +161,13 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
         return None if type(got) is type(expected) and got == expected or _int_equal(got, expected) else Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
     if pairs is None:
         return Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
-    for mine, theirs in pairs:
+    for k, (mine, theirs) in enumerate(pairs, 1):
         if found := compare_values(mine, theirs, tolerance):
-            return Diagnosis("value", {"got": _short(got), "expected": _short(expected)}) if found.key == "value" else found
+            if found.key == "value":
+                return Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+            if len(pairs) > 1:
+                found.numbers.setdefault("inside", (k, len(pairs)))
+            return found
     return None
 
 

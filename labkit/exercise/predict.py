@@ -15,7 +15,7 @@ from labkit.exercise.spec import Spec, SpecError, load, pick
 _NAMES = {name: getattr(math, name) for name in ("ceil", "floor", "log2", "log", "sqrt", "exp", "gcd", "lcm", "prod", "pi")}
 _NAMES |= {"min": min, "max": max, "abs": abs, "round": round, "sum": sum, "int": int, "float": float, "len": len, "range": range}
 # A wrong unit: bytes for elements (2, 4, 8), bits for bytes, a repeat or a unit (32), KB, and thousands.
-_UNITS = (2, 4, 8, 16, 32, 1000, 1024, 1e6, 1024 ** 2, 1e9, 1024 ** 3)
+_UNITS = (2, 4, 8, 16, 32, 1000, 1024, 10 ** 6, 1024 ** 2, 10 ** 9, 1024 ** 3)
 
 
 def given(spec: Spec) -> dict[str, Any]:
