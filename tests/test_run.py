@@ -77,6 +77,12 @@ def test_a_result_read_too_early_is_a_warning():
     assert [(f.code, f.severity) for f in result.findings] == [("host-unsynced", "warning")] and result.exit_code == 0
 
 
+def test_a_copy_that_nobody_waited_for_is_a_warning():
+    found = run_file("faults.asc", "fetch").findings
+    assert [(f.code, f.severity) for f in found] == [("host-unfetched", "warning")] and "// fetch" in (PROGRAMS / "faults.asc").read_text().split("\n")[found[0].line - 1]
+    assert run_file("faults.asc", "fetched").findings == []
+
+
 @pytest.mark.parametrize("fault, code", [("loop", "time-out"), ("host-loop", "host-time-out")])
 def test_a_program_that_does_not_end_says_where_it_is(fault, code):
     result = run_file("faults.asc", fault, settings=program.Settings(timeout=1.5))

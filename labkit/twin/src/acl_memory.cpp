@@ -91,6 +91,7 @@ aclError copy(const char* call, void* dst, size_t dpitch, const void* src, size_
     device_memory.close();
     if (r.to_device) device_memory.find(uint64_t(dst))->written = true;
     host_clock.transfer(width * height, r.from_device != r.to_device, waits, stream);
+    if (Stream* s = stream_of(stream); s && !waits && r.from_device && !r.to_device) s->fetched_at = s->free_at, s->fetch = here;
     return ACL_SUCCESS;
 }
 

@@ -45,6 +45,9 @@ void HostClock::transfer(uint64_t bytes, bool over_link, bool waits, void* handl
     }
 }
 void HostClock::wait(const Stream& s) { now = std::max(now, s.free_at); }
+void HostClock::unfetched(const Stream& s) {
+    if (s.fetched_at > now) host_finding("host-unfetched", false, s.fetch, Numbers().add("stream", s.id));
+}
 
 Stream* stream_of(void* handle) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
@@ -157,6 +160,8 @@ aclError aclrtResetDevice(int32_t id) {
     if (!known_device("aclrtResetDevice", id)) return ACL_ERROR_RT_INVALID_DEVICEID;
     std::lock_guard<std::recursive_mutex> hold(g_lock);
     t_device = -1;
+    host_clock.unfetched(g_default);
+    for (auto& [handle, s] : g_streams) host_clock.unfetched(*s);
     device_memory.forget_all();
     g_streams.clear();
     g_events.clear();
@@ -228,7 +233,10 @@ aclError aclrtCreateStream(aclrtStream* place) { return new_stream(place); }
 aclError aclrtCreateStreamWithConfig(aclrtStream* place, uint32_t, uint32_t) { return new_stream(place); }
 aclError aclrtDestroyStream(aclrtStream handle) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    if (g_streams.count(handle)) settle(handle);
+    if (g_streams.count(handle)) {
+        host_clock.unfetched(*g_streams[handle]);
+        settle(handle);
+    }
     return g_streams.erase(handle) ? int(ACL_SUCCESS) : int(ACL_ERROR_RT_PARAM_INVALID);
 }
 aclError aclrtDestroyStreamForce(aclrtStream handle) { return aclrtDestroyStream(handle); }

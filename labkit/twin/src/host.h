@@ -52,12 +52,15 @@ struct Stream {
     int id = 0;
     double free_at = 0;
     int error = 0;       // of the first launch on it that failed; told by the next synchronisation
+    double fetched_at = 0;  // when its last copy to the host is there
+    Here fetch{};           // where that was asked for
 };
 struct HostClock {
     double now = 0;
     void api();                                  // what a call that only talks to the device costs
     void launch(Stream&, double seconds);
     void transfer(uint64_t bytes, bool over_link, bool waits, void* stream);
+    void unfetched(const Stream&);               // finds a copy to the host that nobody waited for
     void wait(const Stream&);
 };
 extern HostClock host_clock;
