@@ -22,7 +22,7 @@ EVENT = np.dtype({"names": ["block", "pipe", "core", "op", "line", "bytes", "sta
                   "formats": ["u2", "u1", "u1", "u2", "i4", "u4", "f8", "f8"],
                   "offsets": [0, 2, 3, 4, 8, 12, 16, 24], "itemsize": 32})
 _GRACE_S = 5.0             # beyond the launch's own time limit, before the child is given up
-_MEMORY_BYTES = 2 << 30    # what a kernel may allocate on the host's heap, with 16 million notes for the clock (0.75 GiB while they grow)
+_MEMORY_BYTES = 2 << 30    # what a launch may allocate: the clock's notes alone may take 0.75 GiB while they grow
 
 
 @dataclass
@@ -108,7 +108,8 @@ class Runner:
             except BaseException:  # an interrupt in the middle leaves the socket half read
                 self.stop()
                 raise
-            if "fault" in answer and answer["fault"]["kind"] != "load":
+            leaked = any(f["code"] == "host-memory" for f in answer.get("findings", []))  # what it had got nobody gives back
+            if leaked or "fault" in answer and answer["fault"]["kind"] != "load":
                 self.stop()
             return answer, events
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import labkit
+from labkit import paths
 from labkit.kernel import ArgumentError
 
 HEAD = '#include "kernel_operator.h"\nusing namespace AscendC;\n'
@@ -141,6 +142,16 @@ def test_a_kernel_cannot_take_this_process_down(pair, body, code):
     assert finding.code == code and finding.line == 4 and finding.file.endswith("bad.asc")
     assert not error.value.record.finished and "?" not in str(finding)
     assert made("by_scalar")[1](x, y, 256, 3.0).ok and torch.equal(y.cpu(), x.cpu() * 3)
+
+
+def test_what_a_kernel_leaks_is_gone_with_its_process(pair):
+    """The next launch has all its memory again: 16 million notes of the clock need most of it."""
+    body = "for (;;) { volatile char* p = new char[1 << 26]; for (int i = 0; i < (1 << 26); i += 4096) p[i] = 1; }"
+    bad = labkit.kernel(text=HEAD + "extern \"C\" __global__ __aicore__ void bad(GM_ADDR x) {\n    " + body + "\n}\n", filename="bad.asc", timeout=60)
+    with pytest.raises(labkit.LaunchError):
+        bad[1](pair[0])
+    long = labkit.kernel(paths.repo_root() / "labkit" / "bench" / "kernels" / "instructions.asc", timeout=60)
+    assert long[1](pair[0], 20_000_000).extrapolated
 
 
 def test_findings_do_not_raise_unless_strict(pair, capsys, monkeypatch):
