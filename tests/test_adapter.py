@@ -18,7 +18,9 @@ import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
 from labkit.adapter import views  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 EVERY = Path(__file__).parent / "adapters" / "every.asc"
 ALLOWED = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
 

@@ -11,9 +11,10 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-import labkit.device as device  # noqa: E402
 
-pytestmark = [pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here"),
+from device_lab import simulated  # noqa: E402
+
+pytestmark = [simulated,
               pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")]
 
 _WORKER = """

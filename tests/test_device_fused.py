@@ -12,7 +12,9 @@ from torch.nn import functional as F  # noqa: E402
 
 import labkit.device as device  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 
 
 def draw(*shape, seed=0, dtype=torch.float32):

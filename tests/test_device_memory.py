@@ -15,7 +15,9 @@ torch = pytest.importorskip("torch")
 import labkit.device as device  # noqa: E402
 from labkit.device import rates, simulated  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated as on_the_simulation  # noqa: E402
+
+pytestmark = on_the_simulation
 MIB = 1 << 20
 
 

@@ -11,7 +11,9 @@ torch = pytest.importorskip("torch")
 
 import labkit.device as device  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 
 
 @pytest.fixture

@@ -16,7 +16,9 @@ from labkit import device  # noqa: E402
 from labkit.device import rates, ranks  # noqa: E402
 from labkit.device.parcel import packed, unpacked  # noqa: E402
 
-pytestmark = [pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here"),
+from device_lab import simulated  # noqa: E402
+
+pytestmark = [simulated,
               pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")]
 dist = torch.distributed
 MB = 1 << 20

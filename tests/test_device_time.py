@@ -13,7 +13,9 @@ torch = pytest.importorskip("torch")
 import labkit.device as device  # noqa: E402
 from labkit.device import detect, rates  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 US = 1e-3  # nanoseconds to microseconds
 
 

@@ -15,7 +15,9 @@ from torch.nn import functional as F  # noqa: E402
 
 import labkit.device as device  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 
 
 # ---- a program written for torch_npu, and nothing else

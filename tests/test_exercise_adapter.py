@@ -11,7 +11,6 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
 import labkit  # noqa: E402
-import labkit.device as device  # noqa: E402
 from labkit import messages  # noqa: E402
 from labkit.exercise import Case, OnHost, Refuses, operators  # noqa: E402
 from labkit.exercise.check import _telling, check, examine  # noqa: E402
@@ -19,7 +18,9 @@ from labkit.exercise.diagnose import Diagnosis  # noqa: E402
 from labkit.exercise.spec import load  # noqa: E402
 from labkit.exercise.stub import template  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 SPEC = SimpleNamespace(in_python=True, entry="tried::twice", folder=Path("kernels/op/exercises/x"))
 HEAD = """
 import torch, labkit

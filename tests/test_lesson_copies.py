@@ -77,3 +77,12 @@ def test_the_parallel_mlp_is_cut_as_the_exercise_cuts_it():
     for rank in range(4):
         ours = labkit.operator("swiglu_parallel").shards(rank, 4, *weights)
         assert all(torch.equal(a, b) for a, b in zip(ours, exercise(rank, 4, *weights)))
+
+
+def test_the_parallel_mlp_goes_back_as_the_exercise_does():
+    def code(path: str, end: str) -> list[str]:
+        text = (REPO / "kernels" / "swiglu_parallel" / path).read_text(encoding="utf-8")
+        lines = (line.strip() for line in text[text.index("class Enter("):text.index(end)].splitlines())
+        return [line for line in lines if line and not line.startswith(("#", '"""'))]
+
+    assert code("module.py", "class ParallelMLP(") == code("exercises/many_backward/solution.py", "return Enter, Leave")

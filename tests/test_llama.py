@@ -18,7 +18,9 @@ from torch.nn import functional as F  # noqa: E402
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 swiglu = labkit.operator("swiglu")
 LAYERS, WORDS = 2, 61
 # fp32: the kernel rounds after each of its instructions and PyTorch after each of its own, so an activation differs by a

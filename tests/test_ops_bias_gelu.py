@@ -11,10 +11,11 @@ torch = pytest.importorskip("torch")
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
 import labkit  # noqa: E402
-import labkit.device as device  # noqa: E402
 from ops_lab import ALLOWED, TYPES, close, golden, in_rows, laid, values  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 HOME = "kernels/bias_gelu/"
 FILE = HOME + "bias_gelu.asc"
 GOLD = golden("bias_gelu")

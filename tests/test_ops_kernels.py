@@ -19,7 +19,9 @@ from ops_cases import TIMES, WAYS, build, name_of, wrong  # noqa: E402
 from ops_lab import TYPES  # noqa: E402
 from twin_launch import build_all, load_index  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 HALF, FLOAT = torch.float16, torch.float32
 # Every step in half, the last one in all types, the first one in float too.
 COUNT = {way: TIMES.LAUNCHES[way].steps or 1 for way in WAYS}

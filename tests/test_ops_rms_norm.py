@@ -11,10 +11,11 @@ torch = pytest.importorskip("torch")
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
 import labkit  # noqa: E402
-import labkit.device as device  # noqa: E402
 from ops_lab import ALLOWED, TYPES, close, golden, in_rows, laid, values  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 HOME = "kernels/rms_norm/"
 GOLD = golden("rms_norm")
 ULPS = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 8}

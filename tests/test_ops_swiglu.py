@@ -17,7 +17,9 @@ import labkit.device as device  # noqa: E402
 from ops_cases import TIMES  # noqa: E402
 from ops_lab import ALLOWED, TYPES, close, golden, in_rows, laid, values  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 GOLD = golden("swiglu")
 ULPS = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 8}  # float: the exponential and the roundings behind it; 16 bits: the result's own
 KINDS = st.sampled_from(list(TYPES))

@@ -18,7 +18,9 @@ import labkit.device as device  # noqa: E402
 from labkit import paths  # noqa: E402
 from ops_lab import ALLOWED, TYPES, close, golden  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 GOLD = golden("swiglu_linear")
 ULPS = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 16}
 KINDS = st.sampled_from(list(TYPES))

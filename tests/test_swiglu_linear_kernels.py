@@ -14,11 +14,12 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-import labkit.device as device  # noqa: E402
 from labkit import paths  # noqa: E402
 from ops_lab import close, golden  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 FOLDER = paths.kernels_dir() / "swiglu_linear"
 GOLD = golden("swiglu_linear")
 HALF, BF16, FLOAT = torch.float16, torch.bfloat16, torch.float32

@@ -20,7 +20,9 @@ import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
 from labkit import paths  # noqa: E402
 
-pytestmark = pytest.mark.skipif(device.mode() != "sim", reason="a real NPU is used here")
+from device_lab import simulated  # noqa: E402
+
+pytestmark = simulated
 swiglu = labkit.operator("swiglu")
 LEAST = 2.0 ** -24  # the distance of subnormal half numbers
 ULPS = 2
