@@ -4,6 +4,7 @@ A kernel is compiled against `twin/include` alone; what its calls do is in `libt
 """
 from __future__ import annotations
 
+import os
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -11,8 +12,12 @@ from pathlib import Path
 from labkit import compiler, messages
 from labkit.paths import twin_dir
 
+# The instruction set that the runtime is compiled for: the host's own, unless a test asks for an older one
+# (LABKIT_MARCH=x86-64). The results are the same bits on each.
+_MARCH = os.environ.get("LABKIT_MARCH") or "native"
+
 # No contraction into fused multiply-add: results must not depend on the host.
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthread",
+FLAGS = ("-std=c++17", "-O3", f"-march={_MARCH}", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthread",
          "-ftls-model=initial-exec")  # libtwin is there from the runner's start: its thread-locals need no look-up
 
 
