@@ -50,12 +50,6 @@ def enum_of(name: str) -> str:
     return enums().get(name, "")
 
 
-def header_names() -> list[str]:
-    """What can be `#include`d from the twin, as written between the quotes."""
-    include = twin_dir() / "include"
-    return sorted(str(p.relative_to(include)) for p in include.rglob("*.h") if p.relative_to(include).parts[0] != "twin")
-
-
 def close(name: str, more: Iterable[str] = (), candidates: Iterable[str] | None = None) -> str:
     """The name a typing error away from `name`, among the API's and `more`; "" when nothing is near.
 

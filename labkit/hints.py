@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from . import apinames, messages
+from . import apinames, headers, messages
 from .cxxmessages import Diagnostic
 
 Advice = tuple[str | None, str | None]  # (message in place of the compiler's, hint)
@@ -74,7 +74,7 @@ _NO_FILE = re.compile(r"^(?:(?P<a>\S+): No such file or directory|'(?P<b>[^']+)'
 
 def _header(error: Diagnostic, scene: Scene) -> Advice | None:
     m = _NO_FILE.match(error.message)
-    near = apinames.close(m["a"] or m["b"], candidates=apinames.header_names()) if m else ""
+    near = apinames.close(m["a"] or m["b"], candidates=headers.names()) if m else ""
     return say("hint.header_close", name=m["a"] or m["b"], close=near) if m and near else None
 
 

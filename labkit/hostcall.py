@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
-from labkit import compiler, runtime, source
+from labkit import compiler, headers, runtime, source
 from labkit.kernel import Kernel
 
 
@@ -23,7 +23,7 @@ def host_function(kernel: Kernel, name: str) -> Callable[..., int]:
         ctypes.CDLL(str(runtime.library()), mode=ctypes.RTLD_GLOBAL)  # what the text calls is in there
         lowered = source.lower(kernel.text, kernel.filename, [], "")
         library = ctypes.CDLL(str(compiler.compile_kernel(lowered, filename=kernel.filename, flags=["-fvisibility=default"],
-                                                          include_dirs=[*kernel.include_dirs, runtime.include_dir()])))
+                                                          include_dirs=[*kernel.include_dirs, *headers.include_dirs()])))
     function = getattr(library, name)
     function.restype = ctypes.c_int64
     return function

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from labkit import chips, compiler, cxxmacros, includes, messages, opfolders, paths, runner, runtime, source
+from labkit import chips, compiler, cxxmacros, headers, includes, messages, opfolders, paths, runner, source
 from labkit.cxxstructs import SCALARS
 from labkit.record import CORE_FIELDS, PIPES, POSITIONS, Finding, LaunchRecord, announce, may_launch
 
@@ -35,7 +35,7 @@ _CORE_FLAGS = {"so": (), "cube_so": ("-DTWIN_CUBE_CORE",)}  # vector cores, cube
 def op_names() -> list[str]:
     """Names of the timeline's `op` numbers, read from the twin's own list."""
     if not _OPS:
-        text = (runtime.include_dir() / "twin" / "abi.h").read_text()
+        text = (headers.TREES["kernel"] / "twin" / "abi.h").read_text()
         block = text.split("#define TWIN_OPS(X)")[1].split("enum class Op")[0]
         _OPS.extend(part.split(")")[0] for part in block.split("X(")[1:])
     return _OPS
@@ -138,7 +138,7 @@ class Kernel:
         lowered = source.lower(self.text, self.filename, entries, around)
 
         def library(*flags: str) -> Path:
-            return compiler.compile_kernel(lowered, filename=self.filename, include_dirs=[*self.include_dirs, runtime.include_dir()],
+            return compiler.compile_kernel(lowered, filename=self.filename, include_dirs=[*self.include_dirs, *headers.include_dirs()],
                                            flags=[*words, *flags])
         wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.crew)) if cores]
         if len(wanted) == 1:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import labkit
-from labkit import opfolders, oprepo, paths, runtime, source, tilingstructs
+from labkit import headers, opfolders, oprepo, paths, source, tilingstructs
 from labkit.includes import text_of
 from labkit.record import LaunchRecord
 
@@ -193,16 +193,16 @@ def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: fl
     hosts = _hosts(folder / "op_host")
     if not hosts:
         raise ProjectError(f"{folder} has no op_host with C++ sources")
-    dirs = [str(folder / "op_host"), str(folder / "op_kernel"), str(folder), str(folder.parent), *map(str, include_dirs), str(paths.twin_dir() / "op" / "include")]
+    dirs = [str(folder / "op_host"), str(folder / "op_kernel"), str(folder), str(folder.parent), *map(str, include_dirs), *map(str, headers.include_dirs("operator"))]
     hosts = [*hosts, *_shared_tiling(hosts, op, folder)]
-    more, sources = oprepo.beyond(hosts, [*dirs, str(runtime.include_dir())], folder)
+    more, sources = oprepo.beyond(hosts, [*dirs, *map(str, headers.include_dirs())], folder)
     tool = _tool(list(dict.fromkeys([*hosts, *sources])), [*dirs, *more])
     definition = _run(tool, [f"op {op}"])
     if "op" not in definition:
         raise ProjectError(f"{folder.name} defines {', '.join(definition['ops']) or 'no operator'}" + (f", not {op}" if op else ""))
     name = definition["op"]
     file = _kernel_file(folder, kernel, name)
-    here = [*dirs, *opfolders.side_by_side(file), str(runtime.include_dir())]
+    here = [*dirs, *opfolders.side_by_side(file), *map(str, headers.include_dirs())]
     return Project(folder, name, file, tool, definition, [*dirs, *oprepo.beyond([file], here, folder)[0]], hosts, more, timeout, schedule)
 
 

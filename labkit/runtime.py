@@ -9,7 +9,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from labkit import compiler, messages
+from labkit import compiler, headers, messages
 from labkit.paths import twin_dir
 
 # The instruction set that the runtime is compiled for: the host's own, unless a test asks for an older one
@@ -21,11 +21,6 @@ FLAGS = ("-std=c++17", "-O3", f"-march={_MARCH}", "-ffp-contract=off", "-fno-mat
          "-ftls-model=initial-exec")  # libtwin is there from the runner's start: its thread-locals need no look-up
 
 
-def include_dir() -> Path:
-    """What a kernel is compiled with `-I`."""
-    return twin_dir() / "include"
-
-
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -34,7 +29,7 @@ def _say(text: str) -> None:
 def library() -> Path:
     """Path of libtwin. Raises CompileError, ToolError."""
     sources = sorted(p for p in (twin_dir() / "src").glob("*.cpp") if p.name not in ("runner.cpp", "program_start.cpp"))
-    return compiler.build(sources, flags=[*FLAGS, f"-I{include_dir()}"], name="libtwin",
+    return compiler.build(sources, flags=[*FLAGS, f"-I{headers.TREES['kernel']}"], name="libtwin",
                           announce=lambda _: _say(messages.text("runtime.building")))
 
 
@@ -43,7 +38,7 @@ def runner() -> Path:
     """Path of the runner program, which finds libtwin by its absolute path."""
     lib = library()
     return compiler.build([twin_dir() / "src" / "runner.cpp"], kind="exe", name="twin-runner", deps=[lib],
-                          flags=[*FLAGS, f"-I{include_dir()}"],
+                          flags=[*FLAGS, f"-I{headers.TREES['kernel']}"],
                           libs=[str(lib), f"-Wl,-rpath,{lib.parent}", "-ldl"])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import labkit
-from labkit import runtime
+from labkit import headers
 
 FILE = Path(__file__).parent / "twin_api" / "matmul.asc"
 KINDS = re.findall(r"// (\w+)$", FILE.read_text().partition("switch (ask.kind)")[2], re.M)
@@ -21,7 +21,7 @@ def up(a: int, b: int) -> int:
 
 
 def tiling_fields() -> list[str]:
-    text = (runtime.include_dir() / "twin" / "tilings.h").read_text()
+    text = (headers.TREES["kernel"] / "twin" / "tilings.h").read_text()
     return re.findall(r"F\(\w+, (\w+)\)", re.search(r"TWIN_FIELDS_TCubeTiling\(F\)(.*?)\n#define", text, re.S)[1])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit import compiler, runtime
+from labkit import compiler, headers, runtime
 from twin_image import HERE, Shared
 
 REGION = 32768
@@ -50,7 +50,7 @@ def c(x):
 @pytest.fixture(scope="module")
 def host():
     lib = runtime.library()
-    flags = ["-O1", "-std=c++17", f"-I{runtime.include_dir()}"]
+    flags = ["-O1", "-std=c++17", *(f"-I{d}" for d in headers.include_dirs())]
     source = Path(__file__).parent / "rearrange_shim.cpp"
     return Host(ctypes.CDLL(str(compiler.build([source], flags=flags, name="rearrange_shim", libs=[lib, f"-Wl,-rpath,{lib.parent}"]))))
 

@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from labkit import bisheng, compiler, paths, source
+from labkit import bisheng, compiler, headers, paths, source
 from labkit.compiler import ToolError
 from labkit.diagnostics import CompileError
 
@@ -225,7 +225,7 @@ def test_wrong_entries():
 def test_the_generated_source_is_cpp():
     """What bisheng gets, lowered once more for the host: the launchers' types and calls are checked by a compiler."""
     whole = bisheng.host_source(TEXT, source.parse(TEXT), "k.asc", ENTRIES)
-    built = compiler.compile_kernel(source.lower(whole, "k.asc"), filename="k.asc", include_dirs=[paths.twin_dir() / "include"])
+    built = compiler.compile_kernel(source.lower(whole, "k.asc"), filename="k.asc", include_dirs=headers.include_dirs())
     assert built.exists()
 
 

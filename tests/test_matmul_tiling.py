@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit import compiler, runtime
+from labkit import compiler, headers, runtime
 
 HERE = Path(__file__).parent
 L1, L0, L0C, BT = 524288, 65536, 131072, 1024
@@ -19,7 +19,7 @@ BITS = {0: 32, 1: 16, 2: 8, 27: 16, 29: 4}  # DataType: float, half, int8, bfloa
 
 
 def _fields(name: str) -> list[str]:
-    text = (runtime.include_dir() / "twin" / "tilings.h").read_text()
+    text = (headers.TREES["kernel"] / "twin" / "tilings.h").read_text()
     body = re.search(rf"TWIN_FIELDS_{name}\(F\)(.*?)\n#define", text, re.S)[1]
     return re.findall(r"F\(\w+, (\w+)\)", body)
 
@@ -39,7 +39,7 @@ class Asked(ctypes.Structure):
 @pytest.fixture(scope="module")
 def shim():
     lib = runtime.library()
-    flags = ["-O1", "-std=c++17", f"-I{runtime.include_dir()}"]
+    flags = ["-O1", "-std=c++17", *(f"-I{d}" for d in headers.include_dirs())]
     return ctypes.CDLL(str(compiler.build([HERE / "tiling_shim.cpp"], flags=flags, name="tiling_shim", libs=[lib, f"-Wl,-rpath,{lib.parent}"])))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 import labkit  # noqa: E402
-from labkit.runtime import include_dir  # noqa: E402
+from labkit.headers import TREES  # noqa: E402
 from matmul_case import tiling, torch_of, up  # noqa: E402
 
 LAYOUTS = {"BSNGD": (0, 3, 1, 2, 4), "SBNGD": (3, 0, 1, 2, 4), "BNGS1S2": (0, 1, 2, 3, 4), "NORMAL": (0, 1, 2, 3, 4)}  # of [b][n][g][s][d]
@@ -19,7 +19,7 @@ ONE, SEVERAL, UB = range(3)
 
 
 def number(layout: str) -> int:
-    text = (include_dir() / "twin" / "matmul_config.h").read_text()
+    text = (TREES["kernel"] / "twin" / "matmul_config.h").read_text()
     return text.split("enum class LayoutMode")[1].split("{")[1].split("}")[0].replace(" ", "").split(",").index(layout)
 
 

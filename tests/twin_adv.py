@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 import labkit
-from labkit import compiler, record, runtime
+from labkit import compiler, headers, record, runtime
 
 HERE = Path(__file__).parent / "twin_api"
 TORCH = {"F16": torch.float16, "F32": torch.float32, "BF16": torch.bfloat16, "I8": torch.int8, "I16": torch.int16,
@@ -66,7 +66,7 @@ def asked(shape: list[int], original: list[int], size: int, reuse: bool = False,
 @lru_cache(maxsize=None)
 def _host() -> ctypes.CDLL:
     lib = runtime.library()
-    flags = ["-O1", "-std=c++17", f"-I{runtime.include_dir()}"]
+    flags = ["-O1", "-std=c++17", *(f"-I{d}" for d in headers.include_dirs())]
     source = Path(__file__).parent / "adv_shim.cpp"
     return ctypes.CDLL(str(compiler.build([source], flags=flags, name="adv_shim", libs=[lib, f"-Wl,-rpath,{lib.parent}"])))
 

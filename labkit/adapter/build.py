@@ -5,7 +5,7 @@ import re
 import sysconfig
 from pathlib import Path
 
-from labkit import bisheng, compiler, messages, runtime
+from labkit import bisheng, compiler, headers, messages, runtime
 from labkit.buildcache import keep, key
 from labkit.diagnostics import CompileError
 from labkit.source import lower_adapter
@@ -25,8 +25,8 @@ def for_twin(text: str, filename: str, announce, folder: Path | None = None) -> 
     from labkit.device.build import torch_flags, torch_libs
     lowered = lower_adapter(text, filename)
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
-    shims, twin = runtime.include_dir(), runtime.library()  # the kernels' code is in the text, though nobody calls it here
-    flags = [*torch_flags(), "-O0", "-g0", "-fno-gnu-unique", "-include", str(shims / "torch_npu" / "adapter.h")]
+    twin = runtime.library()  # the kernels' code is in the text, though nobody calls it here
+    flags = [*torch_flags(), "-O0", "-g0", "-fno-gnu-unique", "-include", str(headers.TREES["kernel"] / "torch_npu" / "adapter.h")]
     if compiler.gcc_major(compiler.find_cxx()) == 0:
         flags.remove("-fno-gnu-unique")  # clang has no such symbols
     if _PYTHON.search(text):
@@ -34,7 +34,7 @@ def for_twin(text: str, filename: str, announce, folder: Path | None = None) -> 
     if folder:
         flags += ["-iquote", str(folder)]
     try:
-        return compiler.compile_kernel(f'#line 1 "{quoted}"\n{lowered}', filename=filename, include_dirs=[shims], flags=flags,
+        return compiler.compile_kernel(f'#line 1 "{quoted}"\n{lowered}', filename=filename, include_dirs=headers.include_dirs(), flags=flags,
                                        libs=[*torch_libs(), twin, f"-Wl,-rpath,{twin.parent}"], announce=announce)
     except CompileError as error:
         raise _in_words_of_cpp(error) from None

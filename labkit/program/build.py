@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit import compiler, includes, runtime
+from labkit import compiler, headers, includes, runtime
 from labkit.buildcache import keep, key
 from labkit.process import Workers
 
@@ -109,7 +109,7 @@ def _headers(by_name: list[str]) -> Path:
 def _object(source: Source, text: str, generated: list[str], kind: tuple[str, ...]) -> Path:
     """One source's object. Its folder is searched for quoted includes, as if the file itself were compiled."""
     stem = re.sub(r"\W+", "_", source.path.stem).strip("_") or "source"
-    folders = [*generated, *source.includes, str(runtime.include_dir())]
+    folders = [*generated, *source.includes, *map(str, headers.include_dirs())]
     flags = [*_FLAGS, *_own_symbols(), *kind, *(f"-D{d}" for d in source.definitions), "-iquote", str(source.path.parent),
              *(f"-I{d}" for d in folders), *(x for h in _HEADERS for x in ("-include", h))]
     recipe = compiler.Recipe((compiler.Unit(f"{stem}.cpp", None, text.encode()),), tuple(flags), "object", (), stem,

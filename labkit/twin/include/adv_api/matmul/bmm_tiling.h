@@ -1,2 +1,0 @@
-#pragma once
-#include "twin/matmul_tiling.h"

@@ -1,2 +1,0 @@
-#pragma once
-#include "twin/matmul_config.h"

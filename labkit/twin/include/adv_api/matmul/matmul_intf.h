@@ -1,2 +1,0 @@
-#pragma once
-#include "lib/matmul_intf.h"

@@ -1,2 +1,0 @@
-#pragma once
-#include "exe_graph/runtime/tiling_context.h"

@@ -1,1 +1,0 @@
-#include "twin/data_type.h"

@@ -1,2 +1,0 @@
-#pragma once
-#include "twin/host_tilings.h"

@@ -1,2 +1,0 @@
-#pragma once
-#include "tiling/platform/platform_ascendc.h"

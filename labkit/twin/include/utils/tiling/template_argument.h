@@ -1,1 +1,0 @@
-#include "twin/template_argument.h"

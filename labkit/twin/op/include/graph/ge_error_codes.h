@@ -1,2 +1,0 @@
-#pragma once
-#include "graph/utils/type_utils.h"

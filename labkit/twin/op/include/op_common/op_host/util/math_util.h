@@ -1,2 +1,0 @@
-#pragma once
-#include "util/math_util.h"

@@ -1,2 +1,0 @@
-#pragma once
-#include "util/shape_util.h"

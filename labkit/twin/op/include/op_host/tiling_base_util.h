@@ -1,3 +1,0 @@
-#pragma once
-#include "op_host/tiling_base_class.h"
-#include "util/platform_util.h"

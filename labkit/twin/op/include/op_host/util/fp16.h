@@ -1,2 +1,0 @@
-#pragma once
-#include "util/fp16.h"

@@ -1,2 +1,0 @@
-#pragma once
-#include "util/platform_util.h"
