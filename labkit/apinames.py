@@ -17,7 +17,7 @@ _PRIVATE = re.compile(r"TWIN_|Twin|_H$|__LABKIT")
 def _headers() -> tuple[str, ...]:
     include = twin_dir() / "include"
     return tuple(mask(p.read_text(encoding="utf-8", errors="replace"), directives=False)
-                 for p in sorted(include.rglob("*.h")) if p.name != "abi.h")
+                 for p in sorted(include.rglob("*.h")) if p != include / "twin" / "base" / "abi.h")
 
 
 @lru_cache(maxsize=1)

@@ -246,10 +246,15 @@ def _object(workers: Workers, common: list[str], source: str, recipe: Recipe) ->
     reached = includes.reach([source], [], includes.folders(recipe.flags))
     flags = [f for f in common if not f.startswith("-I")]
     native = [cpu_key()] if "-march=native" in flags else []
-    digest = key(_FORMAT, cxx_version(recipe.cxx), platform.machine(), *native, *flags, os.path.basename(source),
-                 *(part for path, content in sorted((os.path.basename(p), d) for p, d in reached.items()) for part in (path, content)))
-    return keep(f"{recipe.name}-{Path(source).stem}", digest, "unit.o",
+    digest = key(_FORMAT, cxx_version(recipe.cxx), platform.machine(), *native, *flags, _room(source),
+                 *(part for path, content in sorted((_room(p), d) for p, d in reached.items()) for part in (path, content)))
+    return keep(f"{recipe.name}-{_room(source)[:-len(Path(source).suffix)].replace('/', '-')}", digest, "unit.o",
                 lambda work: step(workers, [*common, "-c", source, "-o", str(work / "unit.o")], recipe))
+
+
+def _room(path: str) -> str:
+    """The file and its folder: what tells two files of one name apart, in whatever checkout they lie."""
+    return "/".join(Path(path).parts[-2:])
 
 
 def _input(unit: Unit, work: Path) -> str:

@@ -35,7 +35,7 @@ _CORE_FLAGS = {"so": (), "cube_so": ("-DTWIN_CUBE_CORE",)}  # vector cores, cube
 def op_names() -> list[str]:
     """Names of the timeline's `op` numbers, read from the twin's own list."""
     if not _OPS:
-        text = (headers.TREES["kernel"] / "twin" / "abi.h").read_text()
+        text = (headers.TREES["kernel"] / "twin" / "base" / "abi.h").read_text()
         block = text.split("#define TWIN_OPS(X)")[1].split("enum class Op")[0]
         _OPS.extend(part.split(")")[0] for part in block.split("X(")[1:])
     return _OPS

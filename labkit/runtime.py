@@ -21,6 +21,10 @@ FLAGS = ("-std=c++17", "-O3", f"-march={_MARCH}", "-ffp-contract=off", "-fno-mat
          "-ftls-model=initial-exec")  # libtwin is there from the runner's start: its thread-locals need no look-up
 
 
+_SRC = twin_dir() / "src"
+_INCLUDES = (f"-I{headers.TREES['kernel']}", f"-I{_SRC}")  # rooms name each other by their folder
+
+
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -28,8 +32,9 @@ def _say(text: str) -> None:
 @lru_cache(maxsize=1)
 def library() -> Path:
     """Path of libtwin. Raises CompileError, ToolError."""
-    sources = sorted(p for p in (twin_dir() / "src").glob("*.cpp") if p.name not in ("runner.cpp", "program_start.cpp"))
-    return compiler.build(sources, flags=[*FLAGS, f"-I{headers.TREES['kernel']}"], name="libtwin",
+    programs = (_SRC / "launch" / "runner.cpp", program_start())  # have a main of their own
+    sources = sorted(p for p in _SRC.glob("*/*.cpp") if p not in programs)
+    return compiler.build(sources, flags=[*FLAGS, *_INCLUDES], name="libtwin",
                           announce=lambda _: _say(messages.text("runtime.building")))
 
 
@@ -37,12 +42,12 @@ def library() -> Path:
 def runner() -> Path:
     """Path of the runner program, which finds libtwin by its absolute path."""
     lib = library()
-    return compiler.build([twin_dir() / "src" / "runner.cpp"], kind="exe", name="twin-runner", deps=[lib],
-                          flags=[*FLAGS, f"-I{headers.TREES['kernel']}"],
+    return compiler.build([_SRC / "launch" / "runner.cpp"], kind="exe", name="twin-runner", deps=[lib],
+                          flags=[*FLAGS, *_INCLUDES],
                           libs=[str(lib), f"-Wl,-rpath,{lib.parent}", "-ldl"])
 
 
 @lru_cache(maxsize=1)
 def program_start() -> Path:
     """The source that every program of a learner is linked with."""
-    return twin_dir() / "src" / "program_start.cpp"
+    return _SRC / "host" / "program_start.cpp"

@@ -1,7 +1,7 @@
 // C names for tests/test_math.py (ctypes): operations and types by their names in the twin's own enums.
 #include <string.h>
 
-#include "math.h"
+#include "lanes/math.h"
 
 using namespace twin;
 

@@ -21,7 +21,7 @@ def up(a: int, b: int) -> int:
 
 
 def tiling_fields() -> list[str]:
-    text = (headers.TREES["kernel"] / "twin" / "tilings.h").read_text()
+    text = (headers.TREES["kernel"] / "twin" / "base" / "tiling_structs.h").read_text()
     return re.findall(r"F\(\w+, (\w+)\)", re.search(r"TWIN_FIELDS_TCubeTiling\(F\)(.*?)\n#define", text, re.S)[1])
 
 

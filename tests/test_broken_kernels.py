@@ -99,7 +99,7 @@ def test_every_check_has_a_broken_kernel():
     assert shown == spoken - host
     programs = (HERE.parent / "test_run.py").read_text() + (HERE.parent / "test_adapter.py").read_text()
     assert [code for code in sorted(host) if f'"{code}"' not in programs] == []
-    sources = "".join(file.read_text() for file in (*src.glob("*.cpp"), *src.glob("*.h"), *(paths.twin_dir().parent / "program").glob("*.py"),
+    sources = "".join(file.read_text() for file in (*src.glob("*/*.cpp"), *src.glob("*/*.h"), *(paths.twin_dir().parent / "program").glob("*.py"),
                                                    *(paths.twin_dir().parent / "adapter").glob("*.py")))
     raised = set(re.findall(r'(?:report|stop|one\.add|host_finding)\("([\w-]+)"', sources))
     assert raised <= spoken

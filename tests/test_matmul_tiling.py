@@ -19,7 +19,7 @@ BITS = {0: 32, 1: 16, 2: 8, 27: 16, 29: 4}  # DataType: float, half, int8, bfloa
 
 
 def _fields(name: str) -> list[str]:
-    text = (headers.TREES["kernel"] / "twin" / "tilings.h").read_text()
+    text = (headers.TREES["kernel"] / "twin" / "base" / "tiling_structs.h").read_text()
     body = re.search(rf"TWIN_FIELDS_{name}\(F\)(.*?)\n#define", text, re.S)[1]
     return re.findall(r"F\(\w+, (\w+)\)", body)
 

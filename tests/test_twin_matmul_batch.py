@@ -19,7 +19,7 @@ ONE, SEVERAL, UB = range(3)
 
 
 def number(layout: str) -> int:
-    text = (TREES["kernel"] / "twin" / "matmul_config.h").read_text()
+    text = (TREES["kernel"] / "twin" / "matmul" / "config.h").read_text()
     return text.split("enum class LayoutMode")[1].split("{")[1].split("}")[0].replace(" ", "").split(",").index(layout)
 
 

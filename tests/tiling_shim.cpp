@@ -1,5 +1,5 @@
 // matmul_tiling for ctypes: one call that sets everything and returns TCubeTiling.
-#include "twin/matmul_tiling.h"
+#include "twin/tiling/matmul.h"
 
 using namespace matmul_tiling;
 

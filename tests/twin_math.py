@@ -24,9 +24,9 @@ class Math:
 
     def __init__(self, march: str):
         src = paths.twin_dir() / "src"
-        sources = [*sorted(src.glob("math_*.cpp")), paths.repo_root() / "tests" / "math_shim.cpp"]
+        sources = [*sorted(src.glob("lanes/*.cpp")), paths.repo_root() / "tests" / "math_shim.cpp"]
         flags = ["-std=c++17", "-O3", f"-march={march}", "-ffp-contract=off", "-fno-math-errno",
-                 f"-I{paths.twin_dir() / 'include'}", f"-iquote{src}"]
+                 f"-I{paths.twin_dir() / 'include'}", f"-I{src}"]
         self.path = compiler.build(sources, flags=flags, name=f"test_math_{march.replace('-', '_')}")
         self.c = ctypes.CDLL(str(self.path))
         self.c.m_half_to_float.restype, self.c.m_float_to_half.restype = ctypes.c_float, ctypes.c_uint16

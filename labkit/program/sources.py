@@ -105,7 +105,7 @@ def write_launch_headers(folder: Path, by_name: list[str]) -> None:
     """An aclrtlaunch_<name>.h for each kernel, as CANN's build makes them."""
     for name in by_name:
         (folder / f"aclrtlaunch_{name}.h").write_text(
-            f'#pragma once\n#include "twin/aclrtlaunch.h"\nTWIN_LAUNCHED_BY_NAME({name})\n', encoding="utf-8")
+            f'#pragma once\n#include "twin/host/aclrtlaunch.h"\nTWIN_LAUNCHED_BY_NAME({name})\n', encoding="utf-8")
 
 
 def _named_entries(t: Text, crews_of: dict[str, tuple[int, int]], by_name: list[str]) -> str:
@@ -117,4 +117,4 @@ def _named_entries(t: Text, crews_of: dict[str, tuple[int, int]], by_name: list[
             guards = [line for guard in kernel.guard for line in guard.split("\n")]
             aic, aiv = crews_of.get(kernel.name, (0, 1))
             out += [*guards, f"TWIN_LAUNCH_ENTRY({kernel.name}, ::{kernel.qualified}, {aic}, {aiv})", *["#endif"] * len(kernel.guard)]
-    return "\n".join([f'#line 1 "{ENTRY_FILE}"', '#include "twin/aclrtlaunch.h"', *out]) + "\n" if out else ""
+    return "\n".join([f'#line 1 "{ENTRY_FILE}"', '#include "twin/host/aclrtlaunch.h"', *out]) + "\n" if out else ""

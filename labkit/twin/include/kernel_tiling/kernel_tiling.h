@@ -2,7 +2,7 @@
 #pragma once
 #include <stdint.h>
 
-#include "twin/tilings.h"
+#include "twin/base/tiling_structs.h"
 
 namespace AscendC::tiling {
 #define TWIN_FIELD(type, name) type name = 0;

@@ -1,6 +1,6 @@
 // The Matmul object; ASCENDC_CUBE_ONLY, where it is wanted, stands before this line of the kernel.
 #pragma once
-#include "twin/matmul.h"
+#include "twin/matmul/matmul.h"
 
 namespace AscendC {
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM, class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>,

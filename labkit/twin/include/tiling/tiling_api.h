@@ -4,8 +4,8 @@
 #include <iostream>  // sources that include this header count on it
 #include "securec.h"
 #include "tiling/platform/platform_ascendc.h"
-#include "twin/matmul_tiling.h"
-#include "twin/rearrange_tiling.h"
-#include "twin/adv_tiling_math.h"
-#include "twin/adv_tiling_norm.h"
-#include "twin/adv_tiling_softmax.h"
+#include "twin/tiling/matmul.h"
+#include "twin/tiling/rearrange.h"
+#include "twin/tiling/math.h"
+#include "twin/tiling/norm.h"
+#include "twin/tiling/softmax.h"

@@ -1,6 +1,6 @@
 // A half on the host.
 #pragma once
-#include "twin/float16.h"
+#include "twin/base/float16.h"
 
 namespace Ops::Base {
 struct fp16_t {

@@ -1,0 +1,55 @@
+// The data cache of the scalar unit (lines of 64 bytes), and GM past it.
+#pragma once
+#include "twin/core/tensor.h"
+
+namespace twin {
+void clean_cache(const uint8_t* line, bool whole, Here);  // write back and forget: one line from that address on, or all
+void preload(const void* at, int64_t offset, Here);
+}  // namespace twin
+
+enum cache_line_t : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
+enum dcci_dst_t : uint64_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
+
+namespace AscendC {
+
+enum class CacheLine : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
+enum class DcciDst : uint64_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
+
+template <typename T, CacheLine entireType, DcciDst dcciDst = DcciDst::CACHELINE_ALL> void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, TWIN_HERE) {
+    static_assert(dcciDst != DcciDst::CACHELINE_ATOMIC, "DcciDst::CACHELINE_ATOMIC is for Ascend 950; use CACHELINE_OUT");
+    if (dcciDst != DcciDst::CACHELINE_UB) ::twin::clean_cache(dst.gm_.ptr, entireType == CacheLine::ENTIRE_DATA_CACHE, here);
+}
+// On A2/A3 the scalar unit's accesses to UB are always seen by the other units: nothing is to be done.
+template <typename T, CacheLine entireType, DcciDst dcciDst> void DataCacheCleanAndInvalid(const LocalTensor<T>&) {
+    static_assert(dcciDst != DcciDst::CACHELINE_ATOMIC, "DcciDst::CACHELINE_ATOMIC is for Ascend 950; use CACHELINE_UB");
+}
+template <typename T> void DataCachePreload(const GlobalTensor<uint64_t>& src, T cacheOffset, TWIN_HERE) {
+    static_assert(::twin::one_of<T, int16_t, int64_t>(), "DataCachePreload takes an offset of type int16_t or int64_t");
+    ::twin::preload(src.gm_.ptr, cacheOffset, here);
+}
+inline void ICachePreLoad(int64_t) {}
+inline int64_t GetICachePreloadStatus() { return 0; }  // done
+#define PRELOAD(len) static_cast<void>(0)
+
+// One value of GM, past the data cache.
+template <typename T> void WriteGmByPassDCache(__gm__ T* addr, T value, TWIN_HERE) {
+    ::twin::Gm g;
+    g.ptr = (uint8_t*)addr;
+    g.base = g.ptr;
+    __builtin_memcpy(::twin::element(g, 0, sizeof(T), true, here), &value, sizeof(T));
+    ::twin::clean_cache(g.ptr, false, here);
+}
+template <typename T> T ReadGmByPassDCache(__gm__ T* addr, TWIN_HERE) {
+    ::twin::let_others_play();
+    ::twin::Gm g;
+    g.ptr = (uint8_t*)addr;
+    g.base = g.ptr;
+    T v;
+    __builtin_memcpy(&v, ::twin::element(g, 0, sizeof(T), false, here), sizeof(T));
+    return v;
+}
+
+}  // namespace AscendC
+
+// The raw spellings.
+template <typename T> void dcci(__gm__ T* at, uint64_t line, uint64_t = 0, TWIN_HERE) { ::twin::clean_cache((const uint8_t*)at, line == ENTIRE_DATA_CACHE, here); }

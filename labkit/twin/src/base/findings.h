@@ -1,0 +1,55 @@
+// What the checks say: a stable code, where it happened, and the numbers. The sentences are not here; whoever shows a
+// finding owns its language.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "twin/base/abi.h"
+
+namespace twin {
+
+struct Finding {
+    std::string code;
+    bool error;
+    uint32_t block;
+    const char* file;
+    int line;
+    std::string numbers;  // the inside of a JSON object
+    uint32_t count = 1;
+};
+
+// Builds the inside of a JSON object: Numbers().add("need", 4096).add("name", "Add").
+class Numbers {
+public:
+    Numbers& add(const char* key, long long v) { return raw(key, std::to_string(v)); }
+    Numbers& add(const char* key, int v) { return add(key, (long long)v); }
+    Numbers& add(const char* key, unsigned v) { return add(key, (long long)v); }
+    Numbers& add(const char* key, unsigned long v) { return add(key, (long long)v); }
+    Numbers& add(const char* key, long v) { return add(key, (long long)v); }
+    Numbers& add(const char* key, const std::string& v);
+    Numbers& add(const char* key, const char* v) { return add(key, std::string(v)); }
+    const std::string& text() const { return text_; }
+private:
+    Numbers& raw(const char* key, const std::string& v);
+    std::string text_;
+};
+
+std::string json_string(const std::string&);
+
+// Collects the findings of one block; the same code on the same line is counted, not repeated.
+class Findings {
+public:
+    void clear(uint32_t block) { block_ = block; list_.clear(); }
+    void add(const char* code, bool error, Here, const Numbers&);
+    std::vector<Finding>& list() { return list_; }
+private:
+    static constexpr size_t kMost = 64;
+    uint32_t block_ = 0;
+    std::vector<Finding> list_;
+};
+
+// Thrown when a block cannot go on: on the hardware it would hang or fault here.
+struct Stop {};
+
+}  // namespace twin

@@ -1,0 +1,198 @@
+#include "clock/replay.h"
+
+#include <algorithm>
+
+#include "core/machine.h"
+
+namespace twin {
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double World::time_of(Moment m) const {
+    if (!m) return 0;
+    if (m & kJoint) {
+        double last = 0;
+        for (Moment one : (*joints)[m & ~kJoint]) {
+            double t = time_of(one);
+            if (std::isnan(t)) return t;
+            last = std::max(last, t);
+        }
+        return last;
+    }
+    uint32_t seat = seat_of(m), number = uint32_t(m);
+    double t = seat < known.size() && number < known[seat].size() ? known[seat][number] : std::nan("");
+    return std::isnan(t) && lenient ? 0 : t;
+}
+
+void World::resolve(Moment m, double t) {
+    auto& of = known[seat_of(m)];
+    if (of.size() <= uint32_t(m)) of.resize(std::max<size_t>(uint32_t(m) + 1, of.size() * 2), std::nan(""));
+    of[uint32_t(m)] = t;
+}
+
+void Replay::show(int p, const Note& n, double start, double end) {
+    if (events && events->size() < keep) events->push_back({uint16_t(block_), uint8_t(p), core_, n.op, 0, n.line, n.bytes, start, end});
+}
+
+bool Replay::scalar() {
+    size_t before = next_;
+    for (; next_ < tape_->notes.size(); next_++) {
+        const Note& n = tape_->notes[next_];
+        if (!spent_) {
+            scalar_ += n.before;
+            busy[int(Pipe::S)] += n.before;
+            spent_ = true;
+        }
+        if (n.step == Act::Join) {
+            double last = scalar_;
+            for (Unit& u : units_) {
+                if (u.head != u.tail) return next_ != before;
+                last = std::max({last, u.done, u.ready});
+            }
+            scalar_ = last;
+        } else if (n.step == Act::Scalar) {
+            show(int(Pipe::S), n, scalar_, scalar_ + n.cycles);
+            scalar_ += n.cycles;
+            busy[int(Pipe::S)] += n.cycles;
+        } else if (Pipe(n.pipe) == Pipe::S) {
+            if (n.step == Act::Mark) world_->resolve(n.ref, scalar_);
+            if (n.step == Act::Await) {
+                double t = world_->time_of(n.ref);
+                if (std::isnan(t)) return next_ != before;
+                scalar_ = std::max(scalar_, t + n.cycles);
+            }
+        } else {
+            Unit& u = units_[n.pipe];
+            if (u.tail >= chip.queue) {  // the queue is full until its first has left
+                if (u.head + chip.queue <= u.tail) return next_ != before;
+                scalar_ = std::max(scalar_, u.left[(u.tail - chip.queue) % kRing]);
+            }
+            u.ring[u.tail++ % kRing] = {uint32_t(next_), scalar_};
+            waiting_ |= 1u << n.pipe;
+        }
+        spent_ = false;
+    }
+    return next_ != before;
+}
+
+bool Replay::pipe(int p) {
+    Unit& u = units_[p];
+    uint32_t before = u.head;
+    while (u.head != u.tail && !u.asking) {
+        const Entry& e = u.ring[u.head % kRing];
+        const Note& n = tape_->notes[e.note];
+        double now = std::max(u.ready, e.issued);
+        if (n.step == Act::Work) {
+            double start = std::max(u.free, now), cycles = n.cycles;
+            if (Pipe(p) == Pipe::MTE1 && (units_[int(Pipe::MTE2)].asking || units_[int(Pipe::MTE2)].busy_until > start)) cycles *= chip.l1_shared;
+            if (Pipe(p) == Pipe::M && start > u.free) cycles += chip.mmad_idle;
+            if (n.startup && chip.startup_when_idle && start <= u.free) cycles -= n.startup / 100.0;
+            u.free = start + cycles;
+            u.done = std::max(u.done, u.free);
+            busy[p] += cycles;
+            counters.instructions[p]++;
+            show(p, n, start, u.free);
+            leave(u, start);
+        } else if (n.step == Act::Mark) {
+            double at = std::max(u.done, now);
+            world_->resolve(n.ref, at);
+            leave(u, at);
+        } else if (n.step == Act::Await) {
+            double t = world_->time_of(n.ref);
+            if (std::isnan(t)) break;
+            u.ready = std::max(u.ready, t + n.cycles);
+            leave(u, std::max(now, u.ready));
+        } else {
+            u.asking = true;
+            u.asked = std::max(u.free, now);
+            // The bytes on their way are limited: an instruction that would exceed the window waits for the earlier ones.
+            const auto& d = chip.dma[int(tape_->moves[n.ref].way)];
+            while (!u.flights.empty() && (u.flights.front().end <= u.asked || double(u.in_flight + n.bytes) > d.window)) {
+                u.asked = std::max(u.asked, u.flights.front().end);
+                u.in_flight -= u.flights.front().bytes;
+                u.flights.pop_front();
+            }
+        }
+    }
+    return u.head != before;
+}
+
+bool Replay::run() {
+    bool got_on = false;
+    for (bool again = true; again;) {
+        again = scalar();
+        for (uint32_t left = waiting_; left; left &= left - 1) {
+            int p = __builtin_ctz(left);
+            if (pipe(p)) again = true;
+            if (units_[p].head == units_[p].tail) waiting_ &= ~(1u << p);
+        }
+        got_on = got_on || again;
+    }
+    return got_on;
+}
+
+double Replay::asks() const {
+    double first = kInfinity;
+    for (const Unit& u : units_)
+        if (u.asking) first = std::min(first, u.asked);
+    return first;
+}
+
+void Replay::serve() {
+    int p = 0;
+    for (int i = 1; i < kPipes; i++)
+        if (units_[i].asking && (!units_[p].asking || units_[i].asked < units_[p].asked)) p = i;
+    Unit& u = units_[p];
+    const Note& n = tape_->notes[u.ring[u.head % kRing].note];
+    const Move& m = tape_->moves[n.ref];
+    Served s = world_->traffic.serve(m, u.asked, block_ * 4 + core_);
+    u.free = std::max(s.service, u.asked + chip.dma[int(m.way)].issue);
+    double end = u.done = std::max(u.done, s.end);
+    u.flights.push_back({end, n.bytes});
+    u.in_flight += n.bytes;
+    busy[p] += std::max(0.0, end - std::max(u.asked, u.busy_until));
+    u.busy_until = std::max(u.busy_until, end);
+    if (!m.out) counters.read_hit += s.hit, counters.read_miss += s.miss;
+    counters.moves[int(m.way)]++;
+    counters.bytes[int(m.way)] += uint64_t(m.row) * m.rows;
+    counters.instructions[p]++;
+    show(p, n, u.asked, end);
+    u.asking = false;
+    leave(u, u.asked);
+}
+
+bool Replay::done() const {
+    for (const Unit& u : units_)
+        if (u.head != u.tail) return false;
+    return next_ == tape_->notes.size();
+}
+
+double Replay::end() const {
+    double last = scalar_now();
+    for (const Unit& u : units_) last = std::max(last, u.done);
+    return last;
+}
+
+struct Probe {
+    World world;
+    Replay replay;
+    explicit Probe(const Core& c) : replay(c.tape, world, c.block, c.slot(), 0) {
+        world.lenient = true;
+        world.known.resize(c.block * 4 + 4);
+    }
+};
+
+double local_cycles() {
+    if (!core->probe) core->probe = std::make_shared<Probe>(*core);
+    Probe& p = *core->probe;
+    p.world.joints = core->joints();
+    for (bool on = true; on;) {
+        on = p.replay.run();
+        if (p.replay.asks() < kInfinity) p.replay.serve(), on = true;
+    }
+    return p.replay.scalar_now();
+}
+
+int64_t cycles() { return int64_t(local_cycles() / chip.hz * 50e6); }  // GetSystemCycle ticks at 50 MHz on A2
+
+}  // namespace twin

@@ -1,0 +1,53 @@
+// What the cube's instructions share: the registers of its pipes, and checks of where a tensor lies.
+#pragma once
+#include <initializer_list>
+#include <vector>
+
+#include "core/hazard.h"
+#include "core/hf32.h"
+#include "core/trace.h"
+
+namespace twin {
+
+constexpr uint32_t kFractal = 512;
+
+// Set by SetFmatrix, SetLoadData*, SetFixPipe*, SetHF32*: they keep their value until the kernel ends.
+struct CubeState {
+    struct Map {
+        uint16_t height = 0, width = 0;
+        uint8_t pad[4] = {};
+    } left, right;
+    uint64_t padding = 0;
+    uint32_t boundary = 0;
+    uint16_t repeat_stride = 0;
+    uint8_t repeat_times = 1, repeat_mode = 0;
+
+    bool hf32 = false, hf32_to_zero = false;
+    Hf32 rounding() const { return !hf32 ? Hf32::Off : hf32_to_zero ? Hf32::Zero : Hf32::Even; }
+    std::vector<uint8_t> sparse_index;  // LoadDataWithSparse keeps it beside L0B, a quarter of its size
+
+    uint64_t fix_scalar = 0;
+    Loc fix_quantities{0, 0, 0, 0, Mem::FB, 16};
+    uint16_t fix_nds = 1, fix_nd_src = 0;
+    uint32_t fix_nd_dst = 0;
+
+    // One flag for 512 bytes of L0C: set by an Mmad with unitFlag 3, cleared by a Fixpipe with unitFlag 3.
+    std::vector<bool> unit_flags;
+    Clock unit_set, unit_cleared;
+    Moment unit_set_at = 0, unit_cleared_at = 0;
+};
+
+// Does an operand lie where this instruction can reach it? Says so when it does not.
+bool placed(Loc, std::initializer_list<Mem>, const char* op, const char* what, Here);
+
+// The tensor of results. One that was never given a place says in its bits address 0 of L0C, which kernels get away with.
+Loc results(Loc, Here);
+
+// A tensor of L0 that a kernel placed itself: its declared size binds nobody, only the memory's end does. Kernels declare
+// m x n elements and multiply in whole fractals.
+inline Loc in_l0(Loc l, uint64_t need) {
+    if (!l.buf && (l.mem == Mem::L0A || l.mem == Mem::L0B || l.mem == Mem::L0C)) l.bytes = uint32_t(std::max<uint64_t>(l.bytes, need));
+    return l;
+}
+
+}  // namespace twin

@@ -1,0 +1,48 @@
+// The adversarial schedule: every transfer is delayed as long as the synchronisation allows, so that a race shows in
+// the numbers and not only in a finding.
+//
+// A transfer (MTE1, MTE2, MTE3, FIX) is put by, with what its pipe knew when it was issued. It takes place when an
+// instruction that knows it to be done is issued, at the latest when the block ends: by then its source may have been
+// overwritten. Results of the vector and the cube unit are late in their turn for a later transfer that has not waited
+// for them: what they overwrote is kept, and that transfer reads the old bytes.
+#pragma once
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "core/hazard.h"
+
+namespace twin {
+
+enum class Schedule : uint8_t { Program, Worst };
+
+class Late {
+public:
+    bool on = false;
+    static bool delays(Pipe p) { return p == Pipe::MTE1 || p == Pipe::MTE2 || p == Pipe::MTE3 || p == Pipe::FIX; }
+    void clear(bool on_);
+    void push(const Access&, const Clock& known, std::function<void()> effect);
+    void keep(const Access&, uint8_t* at, uint32_t bytes);  // before V or M writes here
+    void settle(const Clock& known);                        // let happen all that is known to be done
+    void flush();                                           // let happen everything
+private:
+    struct Transfer {
+        uint32_t number;
+        uint64_t turn;  // in program order
+        Clock known;
+        std::function<void()> effect;
+    };
+    struct Overwritten {
+        Access by;
+        uint64_t turn;
+        uint8_t* at;
+        std::vector<uint8_t> old;
+    };
+    void settle(int pipe, uint32_t upto);
+    void take_place(const Transfer&);
+    std::deque<Transfer> waiting_[kPipes];
+    std::deque<Overwritten> overwritten_;
+    uint64_t turn_ = 0;
+};
+
+}  // namespace twin

@@ -1,0 +1,54 @@
+#include "core/fault.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <setjmp.h>
+#include <ucontext.h>
+
+namespace twin {
+
+static thread_local sigjmp_buf t_walk;
+static thread_local volatile bool t_walking = false;  // over a stack that may be destroyed
+
+Stopped stopped_at(int signal, const siginfo_t* info, void* context) {
+    if (t_walking) siglongjmp(t_walk, 1);
+    Stopped s;
+    auto* u = static_cast<ucontext_t*>(context);
+#if defined(__x86_64__)
+    s.pc = uint64_t(u->uc_mcontext.gregs[REG_RIP]);
+    s.link = (const uint64_t*)u->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    s.pc = u->uc_mcontext.pc;
+    s.link = (const uint64_t*)&u->uc_mcontext.regs[30];
+#endif
+    if (signal == SIGSEGV || signal == SIGBUS) s.address = uint64_t(info->si_addr);
+    return s;
+}
+
+uint64_t own_place(uint64_t pc, const uint64_t* link, bool (*own)(void*)) {
+    if (own((void*)pc)) return pc;
+    t_walking = true;
+    if (sigsetjmp(t_walk, 1) == 0) {
+        Dl_info info{};
+        if (link && !dladdr((void*)pc, &info) && own((void*)*link)) {
+            t_walking = false;
+            return *link - 1;
+        }
+        void* frames[64];
+        int n = backtrace(frames, 64);
+        for (int i = 0; i < n; i++)
+            if (own(frames[i])) {
+                pc = uint64_t(frames[i]) - 1;
+                break;
+            }
+    }
+    t_walking = false;
+    return pc;
+}
+
+void warm_walk() {
+    void* warm[2];
+    backtrace(warm, 2);
+}
+
+}  // namespace twin

@@ -1,0 +1,54 @@
+#include "core/gm_writes.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace twin {
+
+static uint64_t sample(const uint8_t* from, uint64_t bytes) {
+    uint64_t h = bytes * 0x9e3779b97f4a7c15ull;
+    auto mix = [&](uint64_t at) {
+        uint64_t word = 0;
+        std::memcpy(&word, from + at, std::min<uint64_t>(8, bytes - at));
+        h = (h ^ word) * 0xff51afd7ed558ccdull;
+        h ^= h >> 32;
+    };
+    for (int i = 0; i < 8; i++) mix(bytes * uint64_t(i) / 8);
+    return h;
+}
+
+void GmWrite::values(const uint8_t* from, uint64_t bytes) {
+    known = from != nullptr;
+    if (!known) return;
+    uint64_t n = std::min<uint64_t>(kEdge, bytes);
+    stamp = sample(from, bytes);
+    std::memcpy(head, from, n);
+    std::memcpy(tail + kEdge - n, from + bytes - n, n);
+}
+
+void GmWrite::append(uint64_t to, const uint8_t* from, uint64_t bytes) {
+    uint64_t before = hi - lo;
+    hi = to;
+    known = known && from;
+    if (!known) return;
+    stamp = stamp * 31 + sample(from, bytes);
+    if (before < kEdge) std::memcpy(head + before, from, std::min(kEdge - before, bytes));
+    uint64_t n = std::min<uint64_t>(kEdge, bytes);
+    std::memmove(tail, tail + n, kEdge - n);
+    std::memcpy(tail + kEdge - n, from + bytes - n, n);
+}
+
+bool GmWrite::same_values(const GmWrite& o) const {
+    if (!known || !o.known) return false;
+    if (lo == o.lo && hi == o.hi) return stamp == o.stamp;
+    uint64_t from = std::max(lo, o.lo), to = std::min(hi, o.hi), n = to - from;
+    auto edge = [&](const GmWrite& w) -> const uint8_t* {  // these bytes, where an edge holds them
+        if (to <= w.lo + kEdge) return w.head + (from - w.lo);
+        if (from + kEdge >= w.hi) return w.tail + kEdge - (w.hi - from);
+        return nullptr;
+    };
+    const uint8_t *a = edge(*this), *b = edge(o);
+    return a && b && std::memcmp(a, b, n) == 0;
+}
+
+}  // namespace twin

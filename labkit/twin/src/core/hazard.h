@@ -1,0 +1,74 @@
+// Who touched which bytes, and was it ordered? Vector clocks over the pipes, interval cells over the memory.
+//
+// Every pipe runs its instructions in order; between pipes only flags, queues and barriers order anything. An access
+// is known by (pipe, number on that pipe); it happened before an instruction exactly when the instruction's clock has
+// seen that number. Two accesses to the same bytes, one of them a write, without that order are a race, whichever of
+// them came first in this run. Bookkeeping is per instruction and per interval, never per byte.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "twin/base/abi.h"
+
+namespace twin {
+
+constexpr int kPipes = int(Pipe::Count);
+
+struct Clock {  // for each pipe: how many of its instructions are known to be done
+    uint32_t seen[8] = {};
+    void join(const Clock& o) {
+        for (int i = 0; i < 8; i++) seen[i] = std::max(seen[i], o.seen[i]);
+    }
+};
+
+struct Access {
+    uint32_t number = 0;  // 0: none
+    Pipe pipe = Pipe::S;
+    Here here{nullptr, 0};
+};
+
+enum class Race { None, ReadAfterWrite, WriteAfterRead, WriteAfterWrite };
+
+struct Conflict {
+    Race race = Race::None;
+    Access other;
+};
+
+class Hazards {
+public:
+    void clear() { cells_.clear(); }
+    // Book a read or write of [lo, hi) by `me` whose clock is `now`; returns the first conflict.
+    Conflict read(uint64_t lo, uint64_t hi, const Access& me, const Clock& now, bool keep = true);
+    Conflict write(uint64_t lo, uint64_t hi, const Access& me, const Clock& now);
+    bool any_written(uint64_t lo, uint64_t hi) const;
+    uint64_t unwritten(uint64_t lo, uint64_t hi, uint32_t piece) const;  // the first whole piece that nobody has written to; hi: there is none
+    // The newest write to [lo, hi) by another pipe than S, for scalar accesses, which the compiler synchronises itself.
+    template <typename F> void each(uint64_t lo, uint64_t hi, F f) const {
+        for (size_t i = first(lo); i < cells_.size() && cells_[i].lo < hi; i++) f(cells_[i]);
+    }
+    struct Cell {
+        uint64_t lo, hi;
+        Access write;
+        Access reads[3];  // the last by V, MTE3 and any other pipe
+    };
+private:
+    static int reader_slot(Pipe p) { return p == Pipe::V ? 0 : p == Pipe::MTE3 ? 1 : 2; }
+    static bool unordered(const Access& a, const Access& me, const Clock& now) {
+        return a.number && a.pipe != me.pipe && now.seen[int(a.pipe)] < a.number;
+    }
+    size_t first(uint64_t lo) const {  // index of the first cell that ends after lo
+        if (cells_.empty() || cells_.back().hi <= lo) return cells_.size();
+        size_t a = 0, b = cells_.size();
+        while (a < b) {
+            size_t m = (a + b) / 2;
+            if (cells_[m].hi <= lo) a = m + 1; else b = m;
+        }
+        return a;
+    }
+    void split(uint64_t at);
+    void cover(uint64_t lo, uint64_t hi);
+    std::vector<Cell> cells_;  // sorted, disjoint
+};
+
+}  // namespace twin

@@ -1,0 +1,227 @@
+// One AI core while it runs one block: its memories, queues, flags, what is known about order, and its clock.
+#pragma once
+#include <array>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/chip.h"
+#include "core/counters.h"
+#include "core/cube_state.h"
+#include "base/findings.h"
+#include "core/hazard.h"
+#include "core/delayed_transfers.h"
+#include "core/gm_reads.h"
+#include "core/trace.h"
+#include "core/gm_writes.h"
+#include "core/registers.h"
+#include "core/vector_state.h"
+
+namespace twin {
+
+// The two kinds of cores, each with memories of its own: AIV has the UB, AIC has L1, L0A, L0B, L0C and two small buffers.
+enum class Kind : uint8_t { AIV, AIC };
+constexpr bool has(Kind k, Mem m) { return (m == Mem::UB) == (k == Kind::AIV); }
+
+struct TimelineEvent {
+    uint16_t block;
+    uint8_t pipe, core;  // core of its block: 0 and 1 the AIVs, 2 the AIC
+    uint16_t op, pad2;
+    int32_t line;
+    uint32_t bytes;
+    double start, end;  // cycles since the first core began
+};
+
+struct GmRange {  // a tensor that the launch may touch
+    uint64_t lo, hi;
+    bool written;  // false: nothing was ever stored in it before this launch
+    int argument;
+    uint32_t slack = 0;  // bytes behind it that belong to the same allocation
+};
+
+struct BufferView {  // what InitBuffer laid out, for the memory ruler
+    uint32_t addr, bytes;
+    uint8_t pos, kind;  // kind 0 queue, 1 TBuf, 2 LocalMemAllocator
+    uint16_t group, index;
+};
+
+struct CoreResult {
+    uint32_t block = 0;
+    uint8_t core = 0;  // as in TimelineEvent
+    std::vector<Finding> findings;
+    Tape tape;
+    std::vector<TimelineEvent> events;
+    std::vector<GmWrite> writes;
+    std::vector<GmRead> reads;
+    uint32_t phases = 0;   // how often it met all others
+    bool may_poll = false;  // has read past its data cache, or cleaned it
+    std::vector<BufferView> buffers;
+    std::string output;
+    Counters counters;
+    double begin = 0, cycles = 0, busy[kPipes] = {};  // by the clock: when it began, how long it took, each pipe's share
+    uint64_t instructions = 0;
+    uint32_t ub_peak = 0, ub_top = 0;  // of UB: what the TPipe laid out; where the last operand ended
+    bool finished = false;
+};
+
+// Where a core sits in its launch.
+struct Seat {
+    Kind kind = Kind::AIV;
+    uint32_t block = 0, blocks = 1;  // of the launch
+    uint32_t sub = 0, subs = 1;      // which of the AIVs of its block
+    bool mixed = false;              // the block has cores of both kinds
+};
+
+class Core {
+public:
+    static constexpr uint64_t kNever = ~0ull;
+    void start(const Seat&, Schedule);
+    CoreResult finish();
+
+    // ---- one instruction: order it, check and book its operands, cost it
+    struct Ticket {
+        Access access;
+        Op op;
+    };
+    Ticket issue(Pipe, Op, Here);
+    void retire(const Ticket& t, double cycles, uint64_t bytes) { tape.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes, t.access.pipe == Pipe::V ? chip.vector_startup : 0); }
+    void retire(const Ticket& t, const Move& m) { tape.move(t.access.pipe, t.op, t.access.here.line, m); }  // a transfer from or to GM
+    void book(const Ticket&, Loc, uint32_t bytes, bool write);
+    void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false, const uint8_t* from = nullptr);
+    // rows of `row` bytes, `apart` bytes from one to the next, that other cores may store to
+    void note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here, bool exact, bool scalar = false);
+    void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from = nullptr);  // from: the values, where at hand
+    void touch_scalar(Loc, uint32_t bytes, bool write, Here);
+    void spend_scalar(uint32_t bytes, Here here) {
+        instructions++;
+        tape.scalar(here.line, chip.scalar_access, bytes);
+    }
+    void join_all();  // every pipe waits for every other
+    // The effect of a transfer: at once, or under Schedule::Worst as late as the order allows.
+    template <typename F> void perform(const Ticket& t, F effect) {
+        if (!effects) return;
+        if (late.on) late.push(t.access, known[int(t.access.pipe)], effect);
+        else effect();
+    }
+
+    // ---- checks that stand before an instruction; false: it must not run
+    // Silent where this kind of core has no such memory: in a mixed kernel each kind skips the other's instructions.
+    bool usable(Loc, uint64_t bytes, bool read, Here, const char* what, uint32_t align = 32);
+    // For what counts every lane: no whole piece (a block, a fractal) may be one that nothing was ever stored in.
+    void want_filled(Loc, uint64_t bytes, uint32_t piece, Here, const char* what);
+    bool gm_usable(Gm, uint64_t bytes, bool write, Here, bool exact);  // exact: moves no byte more than asked
+    // An instruction that was refused would have filled its destination: say no more about it.
+    void refuse(Loc dst, uint64_t bytes);
+    void report(const char* code, bool error, Here here, const Numbers& n) { findings.add(code, error, here, n); }
+    [[noreturn]] void stop(const char* code, Here here, const Numbers& n) {
+        findings.add(code, true, here, n);
+        throw Stop{};
+    }
+    uint8_t* at(Loc l) { return bytes_[int(l.mem)] + l.addr; }
+
+    // ---- buffers
+    enum class State : uint8_t { Free, Occupied, Queued, Taken };
+    struct Held {  // an event id in use
+        int8_t id = -1;
+        Pipe from = Pipe::S, to = Pipe::S;
+    };
+    struct Buffer {
+        uint32_t addr = 0, len = 0;
+        uint16_t gen = 0;
+        uint8_t pos = 0;
+        State state = State::Free;
+        bool filled = false, by_scalar = false, loose = false;  // loose: its pipe gave the memory back; it stays readable until somebody else gets it
+        int queue = -1, pipe = -1, owner = -1, tag = -1;  // owner: its pool
+        Held queued, freed;          // from EnQue to DeQue; from FreeTensor to AllocTensor
+        Clock ready, idle;           // what a consumer, and the next producer, may rely on
+        Moment ready_at = 0, idle_at = 0;
+        Here last{nullptr, 0};
+        uint64_t settled[2] = {kNever, kNever};  // `issues` when the scalar unit had nothing to wait for: to read, to write
+    };
+    struct Queue {
+        Pipe producer, consumer;
+        uint8_t pos;
+        int depth;
+        uint16_t first, num, next;
+        int pipe;
+        std::vector<uint16_t> fifo;
+        bool alive;  // its pipe still has the memory
+    };
+    struct PipeLife {  // one TPipe from Init to Destroy
+        uint32_t top[int(Mem::Count)] = {}, tscm = 0, buffers = 0;  // tscm: from the end of L1 downwards
+        bool open = true, used = false;
+        Here here{nullptr, 0};
+    };
+    std::vector<Buffer> buffers;  // index 0 stands for "unmanaged"
+    std::vector<Queue> queues;
+    std::deque<PipeLife> pipes;
+    std::vector<BufferView> views;
+    uint32_t no_pipe[int(Mem::Count)] = {}, *top = no_pipe;  // how far the newest pipe, or the allocator, has come in each memory
+    int pools = 0;
+    uint16_t groups = 0;
+
+    // ---- flags
+    struct Flag {
+        bool set = false, reserved = false, library = false;  // library: TPipe itself set it
+        uint8_t again = 0;  // sets beyond the first
+        Clock clock;
+        Moment at = 0;
+        Here here{nullptr, 0};
+    };
+    Flag flags[8][8][8];
+
+    // ---- order and time
+    Clock known[8];
+    uint32_t issued[8] = {};
+    Tape tape;
+
+    Findings findings;
+    Hazards memory[int(Mem::Count)], gm;
+    Hazards& ub = memory[int(Mem::UB)];
+    Late late;
+    std::vector<GmWrite> gm_writes;
+    SharedReads gm_reads;
+    bool may_poll = false;
+    std::array<uint32_t, 64> recent_writes{};  // entries of gm_writes, found by place and line
+    std::string output;
+    Here last{nullptr, 0};
+    Seat seat;
+    uint32_t block = 0, ub_peak = 0, ub_top = 0;
+    uint32_t phase = 0;    // how often all cores have met
+    uint32_t turns = 0;
+    Clock told;            // what was done when this core last told others so
+    bool ordered = false;  // has waited for another core: what it shares with it may well be in order
+    class Team* team = nullptr;
+    Core* cube = nullptr;    // the AIC of the same block; of a cube core, itself
+    void* pipe = nullptr;    // the kernel's own TPipe
+    uint8_t slot() const { return seat.kind == Kind::AIC ? 2 : uint8_t(seat.sub); }
+    uint64_t instructions = 0, issues = 0;  // issues: of them, those that are not the scalar unit's own
+    VectorState vec;
+    uint64_t gathered = 0;      // what the last GatherMask kept
+    uint16_t merged[4] = {};    // how far the last MrgSort came in each list
+    Registers registers;
+    DataCache cache;
+    Counters counters;
+    std::shared_ptr<struct Probe> probe;  // replay.cpp
+    const std::vector<std::vector<Moment>>* joints() const;
+    CubeState cube_state;
+    const std::vector<GmRange>* ranges = nullptr;
+    bool checks = true, effects = true;
+
+private:
+    const GmRange* home_of(const Gm&, uint64_t hi) const;
+    void report_stray(const Gm&, uint64_t bytes, bool write, const GmRange* home, Here);
+    void note_race(const Conflict&, const Ticket&, const char* memory, uint64_t lo, uint64_t hi);
+    uint8_t* bytes_[int(Mem::Count)] = {};  // see arena.h
+};
+
+extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is playing
+
+bool constant_data(uint64_t lo, uint64_t hi);  // these bytes are constants of the kernel's own
+
+constexpr uint8_t kNowhere = 16;  // TPosition::MAX: a tensor that was never given memory
+constexpr uint8_t kPoison = 0xff;  // a NaN in every floating type, -1 in every integer type: stale or missing data shows
+
+}  // namespace twin

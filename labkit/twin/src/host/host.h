@@ -1,0 +1,79 @@
+// The host side of a program with a main of its own: the device memory that it asked for, its streams, and the report
+// that it leaves. Everything here belongs to the program's process; the runner, which serves single launches, has none.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "launch/launch.h"
+
+namespace twin {
+
+// What aclrtMalloc gave. lo..hi is what the program asked for; nothing else lies within a page of it.
+struct Allocation {
+    uint64_t lo, hi;
+    int number;          // from 1, in the order of the calls
+    bool written;        // something was stored in it
+    Here here;
+    int looked = 0;      // launches that found it as it was given
+    void* busy = nullptr;  // the stream that a kernel wrote it on and that nobody has waited for since
+};
+
+class DeviceMemory {
+public:
+    bool start(uint64_t bytes);                 // false: the address space cannot be had
+    uint64_t take(uint64_t bytes, Here);        // 0: not enough
+    bool give_back(uint64_t at);
+    void forget_all();
+    Allocation* find(uint64_t at);              // the live allocation that holds this address
+    const Allocation* freed(uint64_t at) const; // one that held it and is no more
+    bool holds(uint64_t at) const { return at >= base_ && at < base_ + space_; }
+    uint64_t used() const { return used_; }
+    uint64_t size() const { return size_; }
+    std::vector<GmRange> ranges();              // for a launch; looks at what was never written first
+    void open();                                // a kernel or a copy is about to touch it
+    void close();                               // back to the host's own code, which must not
+    void settle();                              // the same, where the host has waited for the device
+    std::map<int, Allocation> known() const;    // by number: the live ones, and the last that were given back
+    std::map<uint64_t, Allocation> live;        // by lo
+
+private:
+    std::vector<Allocation> gone_;
+    void shut(int& times);
+    uint64_t base_ = 0, space_ = 0, size_ = 0, top_ = 0, used_ = 0;
+    int count_ = 0, depth_ = 0, closed_ = 0, settled_ = 0;
+    bool is_open_ = false;
+    double shut_at_ = 0, shut_cost_ = 0;
+};
+extern DeviceMemory device_memory;
+
+// ---- the modelled clock of the host and of each stream, in seconds since aclInit
+struct Stream {
+    int id = 0;
+    double free_at = 0;
+    int error = 0;       // of the first launch on it that failed; told by the next synchronisation
+    double fetched_at = 0;  // when its last copy to the host is there
+    Here fetch{};           // where that was asked for
+};
+struct HostClock {
+    double now = 0;
+    void api();                                  // what a call that only talks to the device costs
+    void launch(Stream&, double seconds);
+    void transfer(uint64_t bytes, bool over_link, bool waits, void* stream);
+    void unfetched(const Stream&);               // finds a copy to the host that nobody waited for
+    void wait(const Stream&);
+};
+extern HostClock host_clock;
+Stream* stream_of(void* handle);  // null: no such stream; the default one for a null handle
+bool device_is_set();
+
+// ---- findings of the host's own calls, and refusals
+void host_finding(const char* code, bool error, Here, const Numbers&);
+void host_refuse(int code, const char* call, const std::string& why);  // remembers the message and prints it once
+const char* chip_name();
+
+// ---- the program
+bool in_program();  // this process is a program started by `labkit run`
+void program_fault(const std::string& json);  // writes the report, with what ended the program
+
+}  // namespace twin

@@ -1,0 +1,43 @@
+#include "launch/fiber.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <new>
+
+namespace twin {
+
+// Committed only as far as it is used. The guard page below turns an overflow into a fault that is reported as one.
+static constexpr size_t kGuard = 1 << 16, kStack = 1 << 20;
+
+Fiber::Fiber() {
+    void* p = mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (p == MAP_FAILED) throw std::bad_alloc();
+    stack_ = static_cast<char*>(p);
+    mprotect(stack_, kGuard, PROT_NONE);
+}
+
+Fiber::~Fiber() { munmap(stack_, kGuard + kStack); }
+
+void Fiber::enter(unsigned low, unsigned high) {
+    auto* self = reinterpret_cast<Fiber*>(uintptr_t(low) | uintptr_t(high) << 32);
+    self->body_();
+    self->done_ = true;
+    swapcontext(&self->here_, &self->back_);
+}
+
+void Fiber::begin(std::function<void()> body) {
+    body_ = std::move(body);
+    done_ = false;
+    getcontext(&here_);
+    here_.uc_stack.ss_sp = stack_ + kGuard;
+    here_.uc_stack.ss_size = kStack;
+    here_.uc_link = nullptr;
+    uintptr_t self = reinterpret_cast<uintptr_t>(this);
+    makecontext(&here_, reinterpret_cast<void (*)()>(&Fiber::enter), 2, unsigned(self), unsigned(uint64_t(self) >> 32));
+}
+
+void Fiber::resume() { swapcontext(&back_, &here_); }
+void Fiber::yield() { swapcontext(&here_, &back_); }
+
+}  // namespace twin

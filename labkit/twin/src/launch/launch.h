@@ -1,0 +1,61 @@
+// A launch: the blocks of one kernel over the host's cores, and what came of it.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/machine.h"
+
+namespace twin {
+
+// The cores that a block of the launch has.
+struct CoreMix {
+    uint32_t aic = 0, aiv = 1;
+    bool mixed() const { return aic && aiv; }
+};
+
+// The same launch with one thing different (whatif.cpp).
+struct WhatIf {
+    std::string what;
+    double amount = 0;    // asked for, then taken
+    double seconds = -1;  // modelled; below 0: there is nothing of the kind to change
+};
+
+struct Launch {
+    std::string kernel;
+    uint32_t blocks = 1;
+    CoreMix mix;
+    std::vector<GmRange> ranges;
+    size_t keep_events = 8192;  // for the timeline, all blocks together
+    bool checks = true;
+    bool effects = true;            // false: nothing is moved or computed, the clock alone counts; no checks either
+    Schedule schedule = Schedule::Program;
+    bool in_order = false;          // one host thread, block after block: for sums that depend on the order
+    std::vector<WhatIf> what_ifs;   // to be answered as well
+    std::function<void()> body[2];  // what a core of each kind runs
+};
+
+struct LaunchResult {
+    std::vector<CoreResult> cores;  // block by block: the AIVs, then the AIC
+    std::vector<Finding> across;    // findings that belong to no single core
+    double seconds = 0;             // modelled
+    bool extrapolated = false;      // a core did more than its tape holds: the time of what it holds, in proportion
+    bool finished = true;
+    std::vector<std::vector<Moment>> joints;  // of the tapes
+    std::vector<WhatIf> what_ifs;
+};
+
+void set_tiling_key(uint64_t);  // of the launches to come
+LaunchResult run(const Launch&, int threads);
+bool played_in_order(const void* code);  // whether the library that holds this code asks for in_order
+// Calls this in place of exit when a kernel calls it. It must not return.
+void when_leaving(void (*)(void* caller));
+
+// For a watchdog: what each playing core did last. Safe to read while they run.
+struct Playing {
+    Core* core;
+    unsigned long thread;
+};
+std::vector<Playing> playing();
+
+}  // namespace twin

@@ -1,0 +1,331 @@
+// twin-runner: the child process in which kernels run. Whatever a kernel does, it does it here.
+//
+//   twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file>
+//
+// Protocol on the control socket, one launch at a time. In: lines of key=value ended by "end". Out: 8 bytes of JSON
+// length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). A kernel that crashes or runs out
+// of time still gets its answer; the process then ends and the parent starts another.
+#include <dlfcn.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "core/fault.h"
+#include "launch/report.h"
+
+using namespace twin;
+
+namespace {
+
+int g_control = -1;
+int g_stdout = -1;  // what the kernel prints by the C library lands in this memfd
+
+// ---- a fault or a time-out stops one of the playing threads; it tells where, and the main thread answers.
+struct Fault {
+    int signal = 0;
+    uint64_t address = 0, pc = 0;
+    Core* where = nullptr;
+} g_fault;
+sem_t g_event;
+
+constexpr int kLeft = -1;  // in place of a signal: the kernel called exit
+
+const char* g_kernels[2] = {"", ""};  // the libraries that are being played
+
+bool in_kernel(void* pc) {
+    Dl_info info{};
+    return dladdr(pc, &info) && info.dli_fname && (!std::strcmp(info.dli_fname, g_kernels[0]) || !std::strcmp(info.dli_fname, g_kernels[1]));
+}
+
+[[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc, const uint64_t* link = nullptr) {
+    static volatile sig_atomic_t taken = 0;
+    if (__sync_lock_test_and_set(&taken, 1) == 0) {
+        g_fault = {signal, address, own_place(pc, link, in_kernel), core};
+        sem_post(&g_event);
+    }
+    for (;;) pause();  // the process ends as soon as the main thread has answered
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+    Stopped s = stopped_at(signal, info, context);
+    faulted(signal, s.address, s.pc, s.link);
+}
+
+void catch_faults() {
+    // Faults in a kernel's threads need a stack of their own: the thread's may be the one that overflowed.
+    struct sigaction a {};
+    a.sa_sigaction = on_fault;
+    a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    when_leaving([](void* caller) { faulted(kLeft, 0, uint64_t(caller) - 1); });
+    for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
+}
+
+struct Request {
+    std::string so, cube_so, entry, kernel;  // cube_so: the same source compiled for the AIC, where there is one
+    std::vector<std::vector<uint8_t>> values;
+    Launch launch;
+    double timeout = 10;
+    int threads = 1;
+    uint64_t tiling_key = 0;
+};
+
+std::vector<uint8_t> from_hex(const std::string& s) {
+    std::vector<uint8_t> r(s.size() / 2);
+    auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+    for (size_t i = 0; i < r.size(); i++) r[i] = uint8_t(digit(s[2 * i]) * 16 + digit(s[2 * i + 1]));
+    return r;
+}
+
+bool read_line(std::string& line) {
+    static char buffer[65536];
+    static size_t have = 0, at = 0;
+    line.clear();
+    for (;;) {
+        if (at == have) {
+            ssize_t n = read(g_control, buffer, sizeof buffer);
+            if (n <= 0) return false;
+            have = size_t(n);
+            at = 0;
+        }
+        char* end = static_cast<char*>(std::memchr(buffer + at, '\n', have - at));
+        size_t take = end ? size_t(end - buffer) - at : have - at;
+        line.append(buffer + at, take);
+        at += take + (end ? 1 : 0);
+        if (end) return true;
+    }
+}
+
+bool read_request(Request& r) {
+    r = Request{};
+    std::string line;
+    while (read_line(line)) {
+        if (line == "end") return true;
+        size_t eq = line.find('=');
+        std::string key = line.substr(0, eq), value = line.substr(eq + 1);
+        if (key == "so") r.so = value;
+        else if (key == "cube_so") r.cube_so = value;
+        else if (key == "crew") r.launch.mix = {uint32_t(value.at(0) - '0'), uint32_t(value.at(2) - '0')};
+        else if (key == "entry") r.entry = value;
+        else if (key == "kernel") r.launch.kernel = r.kernel = value;
+        else if (key == "blocks") r.launch.blocks = uint32_t(std::stoul(value));
+        else if (key == "timeout") r.timeout = std::stod(value);
+        else if (key == "threads") r.threads = std::stoi(value);
+        else if (key == "keep") r.launch.keep_events = std::stoul(value);
+        else if (key == "effects") r.launch.effects = value == "1";
+        else if (key == "checks") r.launch.checks = value == "1";
+        else if (key == "schedule") r.launch.schedule = value == "worst" ? Schedule::Worst : Schedule::Program;
+        else if (key == "key") r.tiling_key = std::stoull(value);
+        else if (key == "whatif") r.launch.what_ifs.push_back({value.substr(0, value.find(' ')), std::stod(value.substr(value.find(' ')))});
+        else if (key == "value") r.values.push_back(from_hex(value));
+        else if (key == "range") {  // argument base bytes written
+            std::istringstream in(value);
+            GmRange g{};
+            uint64_t bytes = 0;
+            in >> g.argument >> g.lo >> bytes >> g.written;
+            g.hi = g.lo + bytes;
+            r.launch.ranges.push_back(g);
+        }
+    }
+    return false;
+}
+
+void write_all(const void* p, size_t n) {
+    auto* b = static_cast<const char*>(p);
+    while (n) {
+        ssize_t w = send(g_control, b, n, MSG_NOSIGNAL);
+        if (w <= 0) _exit(1);
+        b += w;
+        n -= size_t(w);
+    }
+}
+
+std::string taken_output() {
+    if (ftrylockfile(stdout) == 0) {  // a stopped thread may hold it for ever
+        std::fflush(stdout);
+        funlockfile(stdout);
+    }
+    off_t n = lseek(g_stdout, 0, SEEK_END);
+    std::string text(size_t(n > 65536 ? 65536 : n), '\0');
+    if (n > 0 && pread(g_stdout, &text[0], text.size(), 0) < 0) text.clear();
+    if (ftruncate(g_stdout, 0) == 0) lseek(g_stdout, 0, SEEK_SET);
+    return text;
+}
+
+void answer(const LaunchResult& r, const std::string& fault = "") {
+    std::vector<std::string> buffers;
+    std::vector<TimelineEvent> events;
+    std::string output;
+    for (const auto& c : r.cores) {
+        events.insert(events.end(), c.events.begin(), c.events.end());
+        output += c.output;
+        if (!c.output.empty() && c.output.back() != '\n') output += '\n';
+    }
+    if (!r.cores.empty())
+        for (const auto& v : r.cores[0].buffers)
+            buffers.push_back("[" + std::to_string(v.addr) + "," + std::to_string(v.bytes) + "," + std::to_string(v.pos) + "," + std::to_string(v.kind) + "," + std::to_string(v.group) + "," + std::to_string(v.index) + "]");
+    for (auto& e : events) {
+        e.start = e.start / chip.hz * 1e6;
+        e.end = e.end / chip.hz * 1e6;
+    }
+    std::vector<std::string> ifs;
+    for (const auto& w : r.what_ifs) ifs.push_back("[" + json_string(w.what) + "," + json_number(w.amount) + "," + json_number(w.seconds * 1e6) + "]");
+    std::string json = "{" + figures_json(r, r.finished && fault.empty()) + ",\"what_ifs\":" + json_list(ifs) + ",\"buffers\":" + json_list(buffers) + ",\"output\":" + json_string(output + taken_output()) +
+                       (fault.empty() ? "" : ",\"fault\":" + fault) + "}";
+    uint64_t sizes[2] = {json.size(), events.size() * sizeof(TimelineEvent)};
+    write_all(sizes, sizeof sizes);
+    write_all(json.data(), json.size());
+    write_all(events.data(), sizes[1]);
+}
+
+std::string fault_json(const char* kind) {
+    Dl_info info{};
+    uint64_t offset = 0;
+    std::string object;
+    if (g_fault.pc && dladdr((void*)g_fault.pc, &info) && info.dli_fname) {
+        object = info.dli_fname;
+        offset = g_fault.pc - uint64_t(info.dli_fbase);
+    }
+    Here last = g_fault.where ? g_fault.where->last : Here{nullptr, 0};
+    return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) + ",\"address\":" + std::to_string(g_fault.address) + ",\"object\":" + json_string(object) +
+           ",\"offset\":" + std::to_string(offset) + ",\"block\":" + std::to_string(g_fault.where ? g_fault.where->block : 0) + ",\"file\":" + json_string(last.file ? last.file : "") +
+           ",\"line\":" + std::to_string(last.line) + "}";
+}
+
+using Entry = void (*)(const void* const*);
+
+Entry find_entry(const std::string& so, const std::string& name, std::string& why) {
+    static std::map<std::string, void*> loaded;  // a library's name tells its content, so it is loaded once
+    void*& handle = loaded[so];
+    if (!handle) handle = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* entry = handle ? dlsym(handle, name.c_str()) : nullptr;
+    const char* error = entry ? nullptr : dlerror();
+    if (!entry) why = error ? error : "no such entry";
+    return reinterpret_cast<Entry>(entry);
+}
+
+void give_fault_stack() {  // the handler needs one of its own: the kernel's may be what overflowed
+    static thread_local std::unique_ptr<char[]> spare;
+    if (spare) return;
+    spare.reset(new char[65536]);
+    stack_t s{};
+    s.ss_sp = spare.get();
+    s.ss_size = 65536;
+    sigaltstack(&s, nullptr);
+}
+
+// Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
+uint64_t g_memory = 0;  // what a launch may ask for
+
+void serve(const Request& q) {
+    rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};  // without effects a kernel needs tapes, and has no heap
+    setrlimit(RLIMIT_DATA, &most);
+    std::string why;
+    Entry entry[2] = {};
+    if (q.launch.mix.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
+    if (q.launch.mix.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
+    if (!why.empty()) {
+        LaunchResult none;
+        none.finished = false;
+        return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
+    }
+    g_kernels[0] = q.so.c_str();
+    g_kernels[1] = q.cube_so.c_str();
+    std::vector<const void*> args;
+    for (auto& v : q.values) args.push_back(v.data());
+
+    LaunchResult result;
+    std::thread worker([&] {
+        Launch launch = q.launch;
+        set_tiling_key(q.tiling_key);
+        for (int k = 0; k < 2; k++)
+            launch.body[k] = [&, k] {
+                give_fault_stack();
+                entry[k](args.data());
+            };
+        for (Entry e : entry) launch.in_order = launch.in_order || (e && played_in_order(reinterpret_cast<const void*>(e)));
+        result = run(launch, q.threads);
+        sem_post(&g_event);
+    });
+    auto until = std::chrono::system_clock::now() + std::chrono::duration<double>(q.timeout);
+    timespec deadline{};
+    deadline.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(until.time_since_epoch()).count();
+    deadline.tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(until.time_since_epoch()).count() % 1000000000;
+    int woke;
+    while ((woke = sem_timedwait(&g_event, &deadline)) != 0 && errno == EINTR) {}
+    if (woke == 0 && !g_fault.signal) {
+        worker.join();
+        return answer(result);
+    }
+    const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
+    if (woke != 0) {  // time is up: ask one playing thread where it is
+        kind = "time-out";
+        auto who = playing();
+        if (!who.empty()) {
+            pthread_kill(pthread_t(who[0].thread), SIGUSR1);
+            timespec soon = deadline;
+            soon.tv_sec += 2;
+            while (sem_timedwait(&g_event, &soon) != 0 && errno == EINTR) {}
+        }
+    }
+    LaunchResult none;
+    none.finished = false;
+    if (g_fault.where) {
+        CoreResult b;
+        b.findings = g_fault.where->findings.list();
+        b.output = g_fault.where->output;
+        none.cores.push_back(std::move(b));
+    }
+    answer(none, fault_json(kind));
+    _exit(3);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 7) {
+        std::fprintf(stderr, "usage: twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file> <memory limit in bytes>\n");
+        return 2;
+    }
+    g_control = std::stoi(argv[1]);
+    int arena = std::stoi(argv[2]);
+    uint64_t base = std::stoull(argv[3]), bytes = std::stoull(argv[4]), limit = std::stoull(argv[6]);
+    chip.load(argv[5]);
+    if (arena >= 0) {
+        void* p = mmap((void*)base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, arena, 0);
+        if (p != (void*)base) {
+            std::perror("twin-runner: the device memory cannot be mapped");
+            return 2;
+        }
+    }
+    g_memory = limit;
+    rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    rlimit printed{1 << 20, 1 << 20};  // a loop that prints must not fill the host's memory
+    setrlimit(RLIMIT_FSIZE, &printed);
+    signal(SIGXFSZ, SIG_IGN);
+    g_stdout = memfd_create("kernel output", 0);
+    dup2(g_stdout, 1);
+    dup2(g_stdout, 2);
+    // Keep freed memory: giving it back and taking it anew costs a launch more than its small work.
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    mallopt(M_ARENA_MAX, 2);
+    sem_init(&g_event, 0, 0);
+    warm_walk();
+    catch_faults();
+    Request q;
+    while (read_request(q)) serve(q);
+    return 0;
+}

@@ -1,0 +1,10 @@
+// What a launch would take if one thing about it were different: its tapes, changed, played again.
+#pragma once
+#include "launch/launch.h"
+
+namespace twin {
+
+// Answers l.what_ifs. The result's tapes must still be there.
+std::vector<WhatIf> what_if(const Launch& l, const LaunchResult& r);
+
+}  // namespace twin

@@ -1,0 +1,148 @@
+// DataCopy and DataCopyPad between GM and a core's memories.
+#include "memory/copy.h"
+#include "core/l1_proxy.h"
+#include "memory/atomic.h"
+
+#include <cstring>
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
+namespace twin {
+
+namespace {
+
+// Results leave for good: written past the host's caches they spare the read that a normal store of a new line costs.
+void write_through(uint8_t* to, const uint8_t* from, size_t n) {
+#if defined(__AVX__)
+    constexpr size_t kLine = 64, kWorth = 2048;
+    if (n >= kWorth) {
+        size_t head = -uintptr_t(to) % kLine;
+        std::memcpy(to, from, head);
+        size_t i = head;
+        for (; i + kLine <= n; i += kLine)
+            for (size_t j = 0; j < kLine; j += 32)
+                _mm256_stream_si256((__m256i*)(to + i + j), _mm256_loadu_si256((const __m256i*)(from + i + j)));
+        std::memcpy(to + i, from + i, n - i);
+        return;
+    }
+#endif
+    std::memcpy(to, from, n);
+}
+
+// What DataCopyPad leaves in UB: left, the block, right, and the rest up to 32 bytes. The rest is the block's first
+// element where nothing was to be padded, else it is padded as well.
+void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece, uint64_t beside) {
+    uint8_t* p = dst;
+    auto put = [&](const void* v, uint32_t n) {
+        for (uint32_t i = 0; i < n; i++, p += d.elem) std::memcpy(p, v, d.elem);
+    };
+    put(&beside, d.left);
+    std::memcpy(p, src, d.len);
+    p += d.len;
+    put(&beside, d.right);
+    uint32_t left = uint32_t(dst + piece - p);
+    put(!d.left && !d.right ? (const void*)src : &beside, left / d.elem);
+    std::memset(p, 0xff, size_t(dst + piece - p));
+}
+
+}  // namespace
+
+bool plausible(Dma& d, Here here) {
+    if (!d.blocks || !d.len) return false;  // documented as no action
+    if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32 || d.right * d.elem > 32))) {
+        core->report("copy-params", true, here, Numbers().add("blocks", d.blocks).add("len", d.len).add("left", unsigned(d.left)).add("right", unsigned(d.right)).add("elem", unsigned(d.elem)));
+        return false;
+    }
+    if (!d.pad && d.len % 32) {
+        uint32_t cut = d.len % 32;
+        core->report("copy-truncated", true, here, Numbers().add("bytes", d.len).add("cut", cut).add("kept", d.len - cut).add("lost", cut / d.elem).add("count", d.len / d.elem));
+        d.len -= cut;
+        d.src_stride = d.dst_stride = d.len;
+    }
+    return d.len > 0;
+}
+
+uint64_t extent(const Dma& d, uint64_t stride, uint64_t last) { return (d.blocks - 1) * stride + last; }
+
+void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uint32_t piece, bool write) {
+    if (stride < piece + 32u) return core->book(t, l, uint32_t(extent(d, stride, piece)), write);  // no whole block between two
+    for (uint32_t b = 0; b < d.blocks; b++) {
+        Loc part = l;
+        part.addr += uint32_t(b * stride);
+        core->book(t, part, piece, write);
+    }
+}
+
+// Streaming stores wait in the host's buffers; whoever reads the results next is another thread.
+void settle_writes() {
+#if defined(__AVX__)
+    _mm_sfence();
+#endif
+}
+
+void set_pad_value(uint64_t bits, uint32_t elem) {
+    core->tape.spend(chip.scalar_issue);
+    core->registers.pad_value = bits;
+    (void)elem;
+}
+
+// The scalar unit's stores stay in its data cache until they are cleaned out; a transfer reads GM.
+void check_stale(Gm g, uint64_t bytes, Here here) {
+    uint64_t lo = uint64_t(g.ptr);
+    if (const auto* d = core->cache.holds(lo, lo + bytes))
+        core->report("gm-stale", true, here, Numbers().add("set_line", d->here.line).add("bytes", std::min(d->hi, lo + bytes) - std::max(d->lo, lo)));
+}
+
+void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
+    if (Core* keeper = keeper_of(dst)) {
+        Errand errand(keeper, dst);
+        return copy_in(dst, src, asked, here);
+    }
+    Dma d = asked;
+    core->last = here;
+    if (!plausible(d, here)) return core->refuse(dst, asked.len);
+    uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
+    if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
+        !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad)) return core->refuse(dst, extent(d, d.dst_stride, piece));
+    if (!core->cache.empty()) check_stale(src, extent(d, d.src_stride, d.len), here);
+    auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
+    if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
+    else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
+    core->note_gm_read(uint64_t(src.ptr), d.len, d.src_stride, d.blocks, here, d.pad);
+    book_local(t, dst, d, d.dst_stride, piece, true);
+    if (d.fill) core->registers.pad_value = d.value;  // the padding value goes through the same register
+    core->perform(t, [=, to = core->at(dst), beside = core->registers.pad_value] {
+        for (uint32_t b = 0; b < d.blocks; b++) {
+            if (d.pad) pad_block(to + b * d.dst_stride, src.ptr + b * d.src_stride, d, piece, beside);
+            else std::memcpy(to + b * d.dst_stride, src.ptr + b * d.src_stride, d.len);
+        }
+    });
+    uint64_t bytes = uint64_t(d.blocks) * d.len;
+    core->retire(t, {uint64_t(src.ptr), d.src_stride, d.src_stride == d.len ? uint32_t(bytes) : d.len, d.src_stride == d.len ? 1 : d.blocks, dst.mem == Mem::L1 ? Way::ToL1 : Way::ToUb, false, src.l2_bypass});
+}
+
+void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
+    Dma d = asked;
+    core->last = here;
+    if (!plausible(d, here)) return;
+    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
+    if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad)) return;
+    AtomicMode atomic = core->registers.atomic;
+    auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
+    book_local(t, src, d, d.src_stride, d.len, false);
+    const uint8_t* from = core->at(src);
+    if (d.dst_stride == d.len && (d.src_stride == d.len || d.blocks == 1)) core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true, from);
+    else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, dst.ptr + b * d.dst_stride, d.len, true, from + b * d.src_stride);
+    core->perform(t, [=] {
+        for (uint32_t b = 0; b < d.blocks; b++) {
+            uint8_t* to = dst.ptr + b * d.dst_stride;
+            if (atomic) atomic_store(atomic, to, from + b * d.src_stride, d.len);
+            else write_through(to, from + b * d.src_stride, d.len);
+        }
+    });
+    uint64_t bytes = uint64_t(d.blocks) * d.len;
+    core->retire(t, {uint64_t(dst.ptr), d.dst_stride, d.dst_stride == d.len ? uint32_t(bytes) : d.len, d.dst_stride == d.len ? 1 : d.blocks, Way::FromUb, true, dst.l2_bypass});
+}
+
+}  // namespace twin

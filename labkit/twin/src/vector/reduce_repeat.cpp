@@ -1,0 +1,73 @@
+// Reductions that leave a result for each repeat, block or pair: WholeReduce*, BlockReduce*, PairReduceSum.
+#include "vector/reduce.h"
+
+namespace twin {
+
+void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) {
+    Shape shape(r, size_of(t));
+    if (!rep_ok(shape, here)) return;
+    uint32_t size = shape.size, per_block = kBlock / size, times = uint32_t(shape.r.times);
+    bool blockwise = op == Op::BlockReduceSum || op == Op::BlockReduceMax || op == Op::BlockReduceMin, pairs = op == Op::PairReduceSum;
+    bool largest = op == Op::WholeReduceMax || op == Op::BlockReduceMax, sum = op == Op::WholeReduceSum || op == Op::BlockReduceSum || pairs;
+    bool whole_extreme = op == Op::WholeReduceMax || op == Op::WholeReduceMin, only_index = index && r.dst_blk == 3;  // ReduceOrder; then it is a uint32_t for every type
+    uint32_t width = blockwise ? 8 * size : pairs ? kRepeat / 2 : only_index ? 4 : index ? 2 * size : size;  // bytes a repeat leaves
+    // Destination strides count what a repeat leaves, and its start is aligned to that (at most to a block).
+    uint64_t step = uint64_t(r.dst_rep) * width, dn = uint64_t(times - 1) * step + width;
+    if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") ||
+        !core->usable(d, dn, false, here, "dst", std::min(width, kBlock))) return core->refuse(d, dn);
+    want_lanes(s, shape, r, here);
+    auto k = core->issue(Pipe::V, op, here);
+    book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
+    for (uint32_t i = 0; i < (step < width + kBlock ? 1 : times); i++) {
+        Loc part = d;
+        part.addr += uint32_t(i * step);
+        core->book(k, part, step < width + kBlock ? uint32_t(dn) : width, true);
+    }
+    uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
+    uint64_t bytes = uint64_t(times) * kRepeat;
+    if (!index && !whole_extreme && shape.plain(r.src0_blk, r.src0_rep) && step == width && shape.last == shape.lanes) {  // the usual case, all repeats at once
+        math::reduce_runs(sum ? Op::ReduceSum : largest ? Op::ReduceMax : Op::ReduceMin, t, core->at(d), core->at(s), group, size_t(times) * shape.lanes / group);
+        return core->retire(k, cost(op, t, bytes), bytes);
+    }
+    alignas(64) uint8_t lanes[kRepeat];
+    Run run;
+    alignas(8) uint8_t best_value[8];
+    bool any = false;
+    for (uint32_t i = 0; i < times; i++) {
+        gather(lanes, core->at(s), i, r.src0_blk, r.src0_rep, shape, size);
+        uint8_t* out = core->at(d) + i * step;
+        for (uint32_t g = 0; g < shape.lanes / group; g++) {
+            run.pack(lanes, shape, t, g * group, group, i, sum);
+            if (!run.n) continue;  // fully masked: the destination keeps what it had
+            alignas(8) uint8_t value[8];
+            uint32_t best = 0;
+            if (sum) math::reduce_sum(t, value, run.packed, run.n);
+            else if (largest) math::reduce_max(t, value, &best, run.packed, run.n);
+            else math::reduce_min(t, value, &best, run.packed, run.n);
+            if (whole_extreme) {  // over all repeats, for GetReduceMaxMinCount
+                alignas(8) uint8_t two[16];
+                uint32_t newer = 1;
+                std::memcpy(two, any ? best_value : value, size);
+                std::memcpy(two + size, value, size);
+                if (any) largest ? math::reduce_max(t, best_value, &newer, two, 2) : math::reduce_min(t, best_value, &newer, two, 2);
+                else std::memcpy(best_value, value, size);
+                if (newer) core->vec.note(t, best_value, i * shape.lanes + run.place[best]);
+                any = true;
+            }
+            if (!index) {
+                std::memcpy(out + g * size, value, size);
+                continue;
+            }
+            if (only_index) {
+                std::memcpy(out, &run.place[best], 4);
+                continue;
+            }
+            bool first = r.dst_blk == 1;  // index, value
+            std::memcpy(out + (first ? size : 0), value, size);
+            put_index(t, out + (first ? 0 : size), run.place[best]);
+        }
+    }
+    core->retire(k, cost(op, t, bytes), bytes);
+}
+
+}  // namespace twin
