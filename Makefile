@@ -18,7 +18,7 @@ lab run test build doctor:
 	$(BOOTSTRAP) $@ $(ARGS)
 
 clean:
-	@PYTHONPATH=. $(PYTHON) -m labkit.housekeeping
+	@PYTHONPATH=. $(PYTHON) -m labkit.environment.housekeeping
 	@rm -rf run build .pytest_cache
 
 distclean: clean

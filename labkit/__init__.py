@@ -13,26 +13,27 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "kernel": ("labkit.kernel", "kernel"),
-    "Kernel": ("labkit.kernel", "Kernel"),
-    "LaunchError": ("labkit.record", "LaunchError"),
-    "CompileError": ("labkit.diagnostics", "CompileError"),
-    "expect": ("labkit.record", "expect"),
-    "doctor": ("labkit.doctor", "doctor"),
-    "register": ("labkit.adapter", "register"),
-    "RegistrationError": ("labkit.adapter", "RegistrationError"),
+    "kernel": ("labkit.launch.kernel", "kernel"),
+    "Kernel": ("labkit.launch.kernel", "Kernel"),
+    "LaunchError": ("labkit.launch.record", "LaunchError"),
+    "CompileError": ("labkit.source.errors", "CompileError"),
+    "expect": ("labkit.launch.record", "expect"),
+    "doctor": ("labkit.environment", "doctor"),
+    "register": ("labkit.operators.registration", "register"),
+    "RegistrationError": ("labkit.operators.registration", "RegistrationError"),
     "operator": ("labkit.operators", "operator"),
-    "setup": ("labkit.session", "setup"),
-    "exercise": ("labkit.exercise", "exercise"),
-    "check": ("labkit.exercise", "check"),
-    "hint": ("labkit.exercise", "hint"),
-    "predict": ("labkit.exercise", "predict"),
-    "progress": ("labkit.exercise", "progress"),
-    "explain": ("labkit.explain", None),
-    "compare": ("labkit.explain", "compare"),
-    "roofline": ("labkit.explain", "roofline"),
+    "setup": ("labkit.notebook.setup", "setup"),
+    "exercise": ("labkit.exercises", "exercise"),
+    "check": ("labkit.exercises", "check"),
+    "hint": ("labkit.exercises", "hint"),
+    "predict": ("labkit.exercises", "predict"),
+    "progress": ("labkit.exercises", "progress"),
+    "explain": ("labkit.analysis", "explain"),
+    "compare": ("labkit.analysis", "compare"),
+    "roofline": ("labkit.analysis", "roofline"),
+    "tables": ("labkit.analysis", "tables"),
+    "save": ("labkit.analysis", "save"),
     "figures": ("labkit.figures", None),
-    "device": ("labkit.device", None),
     "ranks": ("labkit.device.ranks", "ranks"),
     "RankError": ("labkit.device.ranks", "RankError"),
 }
@@ -54,12 +55,12 @@ def __dir__() -> list[str]:
     return __all__
 
 
-from labkit.autoinstall import watch as _watch  # noqa: E402
+from labkit.device.autoload import watch as _watch  # noqa: E402
 
 _watch()
 
 import sys as _sys  # noqa: E402
 
 if "IPython" in _sys.modules:  # %%ascendc and %%exercise from the first cell on
-    from labkit.magics import register as _register  # noqa: E402
+    from labkit.notebook.magics import register as _register  # noqa: E402
     _register()

@@ -40,8 +40,8 @@ def _show(console, lines) -> None:
 @app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")] = False) -> None:
     """What this machine has, what it lacks, and the command that mends it. Exit code 1 only on FAIL."""
-    import labkit.doctor
-    report = labkit.doctor.doctor()
+    from labkit import environment
+    report = environment.doctor()
     if as_json:
         print(json.dumps(report.json(), indent=2, ensure_ascii=False))
     else:
@@ -54,7 +54,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Machine-readabl
 @app.command()
 def prebuild() -> None:
     """Build the twin and the simulated device now rather than at their first use."""
-    from labkit import housekeeping
+    from labkit.environment import housekeeping
     for name, seconds in housekeeping.prebuild():
         print(f"{name}: ready ({seconds:.1f} s)", flush=True)
 
@@ -62,7 +62,8 @@ def prebuild() -> None:
 @app.command()
 def clean() -> None:
     """Throw away everything that was built. Code and progress stay."""
-    from labkit import housekeeping, paths
+    from labkit import paths
+    from labkit.environment import housekeeping
     print(f"{housekeeping.clear() / 2**20:.0f} MB freed in {paths.cache_dir()}")
 
 
@@ -94,8 +95,8 @@ def accuracy(
     write: Annotated[bool, typer.Option("--write", help="Write data/clock_accuracy.csv and the README's table.")] = False,
 ) -> None:
     """Predicted against measured, for every published case: task time and each pipe."""
-    from labkit.clock import report
-    from labkit.clock.accuracy import accuracy as run
+    from labkit.calibration import report
+    from labkit.calibration.accuracy import accuracy as run
     result = run(only or [], models=models)
     if as_json:
         print(result.json())
@@ -111,7 +112,7 @@ def fit(
     cross: Annotated[bool, typer.Option("--cross", help="Instead: leave out each group in turn and say how well it is predicted.")] = False,
 ) -> None:
     """The constants that the published kernels determine, from data/published_times.csv."""
-    from labkit.clock import fit as fitting
+    from labkit.calibration import fit as fitting
     if cross:
         found = fitting.cross(say=print)
         print(fitting.said_of(found))
@@ -222,14 +223,17 @@ def build(
     execute: Annotated[bool, typer.Option("--execute/--no-execute", help="Run the demo cells and keep their outputs.")] = True,
 ) -> None:
     """Write the notebooks from their sources."""
-    from labkit.workbook import build as workbook
-    raise typer.Exit(workbook.main(notebooks or [], check=check, stamp=stamp, execute=execute))
+    from labkit.notebook import build as workbook
+    from labkit.notebook import gate
+    if check:
+        raise typer.Exit(gate.main(notebooks or []))
+    raise typer.Exit(workbook.main(notebooks or [], stamp=stamp, execute=execute))
 
 
 @app.command("run-notebooks", context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def run_notebooks(context: typer.Context) -> None:
-    """Run the workbook with papermill: run/*.ipynb and run/index.html. Arguments are those of labkit.workbook.run."""
-    from labkit.workbook import run
+    """Run the workbook with papermill: run/*.ipynb and run/index.html. Arguments are those of labkit.notebook.run."""
+    from labkit.notebook import run
     raise typer.Exit(run.main(context.args))
 
 
@@ -244,8 +248,8 @@ def bench_self(slow: bool = typer.Option(False, help="Also load_inline and Trito
 def _mendable(error: Exception) -> bool:
     """Whether `error` is one whose text tells a learner what to do, so that a traceback would only hide it."""
     loaded = [getattr(sys.modules.get(module), name, None) for module, name in (
-        ("labkit.compiler", "ToolError"), ("labkit.diagnostics", "CompileError"), ("labkit.record", "LaunchError"),
-        ("labkit.exercise.spec", "SpecError"), ("labkit.exercise.result", "CheckFailed"))]
+        ("labkit.build.compiler", "ToolError"), ("labkit.source.errors", "CompileError"), ("labkit.launch.record", "LaunchError"),
+        ("labkit.exercises.spec", "SpecError"), ("labkit.exercises.result", "CheckFailed"))]
     return isinstance(error, tuple(kind for kind in loaded if kind is not None))
 
 

@@ -69,8 +69,8 @@ def dotted(version):
 # --- what the machine must have ---------------------------------------------------------------------------------------
 
 def load_system():
-    """labkit/system.py by its path: importing labkit itself needs a Python that is new enough."""
-    spec = importlib.util.spec_from_file_location("labkit_system", str(ROOT / "labkit" / "system.py"))
+    """labkit/build/packages.py by its path: importing labkit itself needs a Python that is new enough."""
+    spec = importlib.util.spec_from_file_location("labkit_packages", str(ROOT / "labkit" / "build" / "packages.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -9,7 +9,7 @@ import numpy as np
 
 from labkit import figures
 from labkit.figures.svg import Figure
-from labkit.record import PIPES, Finding
+from labkit.launch.record import PIPES, Finding
 
 KB = 1024
 SVG = "{http://www.w3.org/2000/svg}"

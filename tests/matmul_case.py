@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import labkit
-from labkit import headers
+from labkit.build import headers
 
 FILE = Path(__file__).parent / "twin_api" / "matmul.asc"
 KINDS = re.findall(r"// (\w+)$", FILE.read_text().partition("switch (ask.kind)")[2], re.M)

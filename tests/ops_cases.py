@@ -126,7 +126,7 @@ def wrong(way: str, kernel, dtype, until: str = "") -> list[str]:
         steps = run(kernel, rows, width, blocks, dtype)
         try:
             found += next(steps).codes()
-        except labkit.record.LaunchError as error:
+        except labkit.launch.record.LaunchError as error:
             found += error.record.codes()
             continue
         for number, (got, want, scale) in enumerate(steps):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit import compiler, headers, runtime
+from labkit.build import compiler, headers, runtime
 from twin_image import HERE, Shared
 
 REGION = 32768

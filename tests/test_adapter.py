@@ -16,7 +16,7 @@ from torch.nn import functional as F  # noqa: E402
 
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
-from labkit.adapter import views  # noqa: E402
+from labkit.operators import views  # noqa: E402
 
 from device_lab import simulated  # noqa: E402
 
@@ -263,8 +263,8 @@ def test_an_unknown_kernel_is_named():
 def test_the_command_on_a_node(monkeypatch, tmp_path):
     from types import SimpleNamespace
 
-    from labkit import bisheng
-    from labkit.adapter import build
+    from labkit.build import bisheng
+    from labkit.operators import build
     monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
     monkeypatch.setitem(sys.modules, "torch_npu", SimpleNamespace(__file__="/site/torch_npu/__init__.py"))
     monkeypatch.setattr(bisheng, "find_root", lambda: Path("/cann"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 import pytest
 
 from labkit import paths
-from labkit.exercise.spec import load
-from labkit.exercise.stub import normalise, template
-from labkit.workbook import source
+from labkit.exercises.spec import load
+from labkit.exercises.stub import normalise, template
+from labkit.notebook import source
 
 ADD = paths.kernels_dir() / "add" / "add.asc"
 LESSON = paths.notebooks_dir() / "source" / "01.01_first_kernel.md"

@@ -10,9 +10,11 @@ import types
 
 import pytest
 
-from labkit import bisheng, compiler, headers, paths, source
-from labkit.compiler import ToolError
-from labkit.diagnostics import CompileError
+from labkit import paths
+from labkit.build import bisheng, compiler, headers
+from labkit.source import lowering
+from labkit.build.compiler import ToolError
+from labkit.source.errors import CompileError
 
 TEXT = """\
 #include "kernel_operator.h"
@@ -187,11 +189,11 @@ def test_no_compiler_in_cann(cann, monkeypatch):
 # ---- the source
 
 def launchers(text, entries=()):
-    return bisheng.host_source(text, source.parse(text), "my.asc", entries).split('#line 1 "<labkit entry>"\n')[1]
+    return bisheng.host_source(text, lowering.parse(text), "my.asc", entries).split('#line 1 "<labkit entry>"\n')[1]
 
 
 def test_the_generated_source():
-    whole = bisheng.host_source(TEXT, source.parse(TEXT), 'my "k".asc', ENTRIES)
+    whole = bisheng.host_source(TEXT, lowering.parse(TEXT), 'my "k".asc', ENTRIES)
     assert whole.startswith('#line 1 "my \\"k\\".asc"\n' + TEXT)
     seen = 'extern "C" __attribute__((visibility("default"))) void labkit_launch_'
     head = "(uint32_t blocks, void* stream, const void* const* a) { (void)a; "
@@ -218,14 +220,14 @@ def test_defaults_of_template_parameters():
 
 def test_wrong_entries():
     for entry in ("nope", "scale"):
-        with pytest.raises(source.SourceError):
-            bisheng.host_source(TEXT, source.parse(TEXT), "k.asc", [entry])
+        with pytest.raises(lowering.SourceError):
+            bisheng.host_source(TEXT, lowering.parse(TEXT), "k.asc", [entry])
 
 
 def test_the_generated_source_is_cpp():
     """What bisheng gets, lowered once more for the host: the launchers' types and calls are checked by a compiler."""
-    whole = bisheng.host_source(TEXT, source.parse(TEXT), "k.asc", ENTRIES)
-    built = compiler.compile_kernel(source.lower(whole, "k.asc"), filename="k.asc", include_dirs=headers.include_dirs())
+    whole = bisheng.host_source(TEXT, lowering.parse(TEXT), "k.asc", ENTRIES)
+    built = compiler.compile_kernel(lowering.lower(whole, "k.asc"), filename="k.asc", include_dirs=headers.include_dirs())
     assert built.exists()
 
 
@@ -233,15 +235,15 @@ def test_the_generated_source_is_cpp():
 
 def test_build_runs_bisheng_once(cann, node):
     said = []
-    build = lambda **more: bisheng.build(TEXT, source.parse(TEXT), "folder/add.asc", entries=ENTRIES, announce=said.append, **more)  # noqa: E731
+    build = lambda **more: bisheng.build(TEXT, lowering.parse(TEXT), "folder/add.asc", entries=ENTRIES, announce=said.append, **more)  # noqa: E731
     first = build()
     words = cann.log.read_text().splitlines()
     assert words[:7] == ["-x", "asc", "--npu-arch=dav-2201", "-shared", "-fPIC", "-std=c++17", "-O2"]
     assert words[7].endswith("/add.asc") and words[8] == "-o" and words[9].endswith("/add.so") and words[10] == f"home={cann.root}"
-    assert (first.path.parent / "add.asc").read_text() == bisheng.host_source(TEXT, source.parse(TEXT), "folder/add.asc", ENTRIES)
+    assert (first.path.parent / "add.asc").read_text() == bisheng.host_source(TEXT, lowering.parse(TEXT), "folder/add.asc", ENTRIES)
     assert build().path == first.path and len(cann.log.read_text().splitlines()) == len(words) and len(said) == 1
     others = {build(debug=True).path, build(soc="Ascend310P3").path,
-              bisheng.build(TEXT + "\n// more", source.parse(TEXT), "folder/add.asc").path}
+              bisheng.build(TEXT + "\n// more", lowering.parse(TEXT), "folder/add.asc").path}
     (cann.root / "ascend_toolkit_install.info").write_text(INFO.format(version="9.2.0"))
     others.add(build().path)
     assert first.path not in others and len(others) == 4
@@ -250,7 +252,7 @@ def test_build_runs_bisheng_once(cann, node):
 def test_a_header_of_the_learner_counts(cann, node, tmp_path):
     (tmp_path / "tiling.h").write_text("#define N 1\n")
     text = '#include "tiling.h"\n' + TEXT
-    build = lambda: bisheng.build(text, source.parse(text), str(tmp_path / "add.asc")).path  # noqa: E731
+    build = lambda: bisheng.build(text, lowering.parse(text), str(tmp_path / "add.asc")).path  # noqa: E731
     first = build()
     assert f"-I{tmp_path}" in cann.log.read_text().splitlines()
     (tmp_path / "tiling.h").write_text("#define N 2\n")
@@ -260,14 +262,14 @@ def test_a_header_of_the_learner_counts(cann, node, tmp_path):
 def test_old_cann_is_refused_before_anything_runs(cann, node):
     (cann.root / "ascend_toolkit_install.info").write_text(INFO.format(version="8.5.0"))
     with pytest.raises(ToolError, match=r"8\.5\.0.*9\.0"):
-        bisheng.build(TEXT, source.parse(TEXT), "add.asc")
+        bisheng.build(TEXT, lowering.parse(TEXT), "add.asc")
     assert not cann.log.exists()
 
 
 def test_errors_of_bisheng_are_told_like_all_others(cann, node):
     cann.program.write_text('#!/bin/sh\necho "add.asc:3:7: error: use of undeclared identifier \'PipeInit\'" >&2\nexit 1\n')
     with pytest.raises(CompileError) as raised:
-        bisheng.build(TEXT, source.parse(TEXT), "add.asc")
+        bisheng.build(TEXT, lowering.parse(TEXT), "add.asc")
     assert raised.value.problems[0]["line"] == 3 and "InitBuffer" in raised.value.problems[0]["hint"]
     assert 'extern "C" __global__' in str(raised.value)
 

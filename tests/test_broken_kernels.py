@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit import messages, paths, record
+from labkit import messages, paths
+from labkit.launch import record
 from twin_launch import build_all, launch, load_index
 
 HERE = Path(__file__).parent / "broken"
@@ -100,7 +101,7 @@ def test_every_check_has_a_broken_kernel():
     programs = (HERE.parent / "test_run.py").read_text() + (HERE.parent / "test_adapter.py").read_text()
     assert [code for code in sorted(host) if f'"{code}"' not in programs] == []
     sources = "".join(file.read_text() for file in (*src.glob("*/*.cpp"), *src.glob("*/*.h"), *(paths.twin_dir().parent / "program").glob("*.py"),
-                                                   *(paths.twin_dir().parent / "adapter").glob("*.py")))
+                                                   *(paths.twin_dir().parent / "operators").glob("*.py")))
     raised = set(re.findall(r'(?:report|stop|one\.add|host_finding)\("([\w-]+)"', sources))
     assert raised <= spoken
     named = {code for code in spoken if f'"{code}"' in sources}  # some are chosen between

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import labkit
 from labkit import cli, messages
-from labkit.doctor.report import Check, Report
+from labkit.environment.report import Check, Report
 
 runner = CliRunner()
 
@@ -32,7 +32,7 @@ def test_help_loads_nothing_heavy():
             cli.app(["--help"])
         except SystemExit as stop:
             assert not stop.code
-        heavy = {"torch", "numpy", "IPython", "nbformat", "papermill", "rich.console", "labkit.kernel", "labkit.device"}
+        heavy = {"torch", "numpy", "IPython", "nbformat", "papermill", "rich.console", "labkit.launch.kernel", "labkit.device.build"}
         print(sorted(heavy & set(sys.modules)))
     """)
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
@@ -48,9 +48,8 @@ def test_help_names_every_command():
 
 @pytest.mark.parametrize("state, code", [("PASS", 0), ("WARN", 0), ("SKIP", 0), ("FAIL", 1)])
 def test_doctor_fails_only_on_fail(monkeypatch, state, code):
-    import labkit.doctor
     report = Report((Check("make", state, "so it is [bold]", ("do this",)),), "twin")
-    monkeypatch.setattr(sys.modules["labkit.doctor"], "doctor", lambda: report)
+    monkeypatch.setattr(sys.modules["labkit.environment"], "doctor", lambda: report)
     shown = runner.invoke(cli.app, ["doctor"])
     assert shown.exit_code == code
     assert state in shown.output and "so it is [bold]" in shown.output and "do this" in shown.output
@@ -123,13 +122,15 @@ def test_a_mistake_of_our_own_keeps_its_traceback(monkeypatch):
 
 def test_build_and_run_hand_on_what_they_are_given(monkeypatch):
     seen = []
-    room = types.ModuleType("labkit.workbook")
+    room = types.ModuleType("labkit.notebook")
     room.build = types.SimpleNamespace(main=lambda *a, **k: seen.append((a, k)) or 3)
     room.run = types.SimpleNamespace(main=lambda *a: seen.append(a) or 4)
-    monkeypatch.setitem(sys.modules, "labkit.workbook", room)
-    assert runner.invoke(cli.app, ["build", "00.01", "--check"]).exit_code == 3
+    room.gate = types.SimpleNamespace(main=lambda *a: seen.append(a) or 5)
+    monkeypatch.setitem(sys.modules, "labkit.notebook", room)
+    assert runner.invoke(cli.app, ["build", "00.01", "--stamp"]).exit_code == 3
+    assert runner.invoke(cli.app, ["build", "00.01", "--check"]).exit_code == 5
     assert runner.invoke(cli.app, ["run-notebooks", "--stage", "00", "00.01"]).exit_code == 4
-    assert seen == [((["00.01"],), {"check": True, "stamp": False, "execute": True}), (["--stage", "00", "00.01"],)]
+    assert seen == [((["00.01"],), {"stamp": True, "execute": True}), (["00.01"],), (["--stage", "00", "00.01"],)]
 
 
 def test_clean_removes_what_was_built_and_nothing_else(tmp_path, monkeypatch):

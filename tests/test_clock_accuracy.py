@@ -13,9 +13,9 @@ torch = pytest.importorskip("torch")
 
 import labkit  # noqa: E402
 from labkit import chips, paths  # noqa: E402
-from labkit.clock import fit  # noqa: E402
-from labkit.clock.accuracy import MODELS, accuracy, quantile, table  # noqa: E402
-from labkit.clock.cases import KERNELS, Bench, cases, published  # noqa: E402
+from labkit.calibration import fit  # noqa: E402
+from labkit.calibration.accuracy import MODELS, accuracy, quantile, table  # noqa: E402
+from labkit.calibration.cases import KERNELS, Bench, cases, published  # noqa: E402
 
 QUICK = ("add/1", "add/2", "add/3", "add/4", "add/5", "add/6", "banks/", "fractals/", "copy_ub/2", "copy_ub/3", "copy_ub/4", "copy_ub/7", "copy_ub/8",
          "copy_l1/", "gemm/1536", "gemm/6144", "catlass/4", "catlass/7", "catlass/8", "split_k/1024/1", "split_k/2048/1", "matmul/4", "matmul/6", "matmul_basic/1")
@@ -208,7 +208,7 @@ def test_leaving_a_group_out_leaves_it_out(monkeypatch):
     """What is measured of a group does not move the constants that are fitted without it, and no trial's runner stays behind."""
     from dataclasses import replace
 
-    from labkit import runner
+    from labkit.launch import runner
     names, real, constants = ("copy_ub/3", "banks/1", "add/4"), fit.accuracy, []
     monkeypatch.setattr(fit, "CONSTANTS", {"gm.hbm": (1.8e12, 1.25, 1e12, 2e12)})
     monkeypatch.setattr(fit, "_LONG", tuple(c.name for c in cases() if c.name not in names))

@@ -11,9 +11,10 @@ import time
 
 import pytest
 
-from labkit import buildcache, compiler, includes, messages
-from labkit.diagnostics import CompileError
-from labkit.process import TooSlow, Workers, c_locale
+from labkit import messages
+from labkit.build import cache, compiler, includes
+from labkit.source.errors import CompileError
+from labkit.build.process import TooSlow, Workers, c_locale
 
 
 @pytest.fixture(autouse=True)
@@ -295,20 +296,20 @@ def entry(cache, name, size, age_days):
 def test_prune_removes_the_least_recently_used(cache):
     for name, age in (("old-1", 30), ("older-2", 40), ("young-3", 5), ("today-4", 0)):
         entry(cache, name, 1000, age)
-    assert buildcache.prune(2500) == 2000
+    assert cache.prune(2500) == 2000
     assert entries(cache) == ["today-4", "young-3"]
-    assert buildcache.prune(0) == 1000 and entries(cache) == ["today-4"]  # what may be in use stays
+    assert cache.prune(0) == 1000 and entries(cache) == ["today-4"]  # what may be in use stays
 
 
 def test_prune_leaves_what_is_being_built_and_sweeps_the_killed(cache):
     entry(cache, "busy-1", 1000, 9)
     entry(cache, ".tmp-dead", 10, 9)
-    assert buildcache.prune(1 << 30) == 10
+    assert cache.prune(1 << 30) == 10
     with open(cache / "busy-1.lock", "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        buildcache.prune(500)
+        cache.prune(500)
     assert entries(cache) == ["busy-1"]
-    assert buildcache.prune(2000) == 0
+    assert cache.prune(2000) == 0
 
 
 def test_use_refreshes_an_entry(tmp_path, cache):
@@ -317,11 +318,11 @@ def test_use_refreshes_an_entry(tmp_path, cache):
     os.utime(built.parent, (1, 1))
     compiler.build([src / "x.cpp"], flags=[], name="x")
     assert built.parent.stat().st_mtime > 1e9
-    assert buildcache.prune(0) == 0
+    assert cache.prune(0) == 0
 
 
 def test_key_separates_parts():
-    assert buildcache.key("ab", "c") != buildcache.key("a", "bc") != buildcache.key("abc")
+    assert cache.key("ab", "c") != cache.key("a", "bc") != cache.key("abc")
 
 
 def test_every_sentence_in_both_languages():

@@ -1,7 +1,7 @@
 """Which cores a kernel runs on: from its head, its task type, its tiling key, and what it uses."""
 import pytest
 
-from labkit.source import crew, lower, parse
+from labkit.source.lowering import crew, lower, parse
 
 
 def one(text):

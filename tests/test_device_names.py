@@ -8,7 +8,7 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from labkit.device import names  # noqa: E402
+from labkit.device import coverage, names  # noqa: E402
 
 from device_lab import simulated  # noqa: E402
 
@@ -16,13 +16,13 @@ pytestmark = simulated
 
 
 def test_the_list_is_the_generated_one(repo):
-    assert (repo / "data" / "torch_npu_names.csv").read_text(encoding="utf-8") == names.csv_text(), "python -m labkit.device.names"
+    assert (repo / "data" / "torch_npu_names.csv").read_text(encoding="utf-8") == coverage.csv_text(), "python -m labkit.device.coverage"
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_what_is_missing_says_what_to_use(lang, monkeypatch):
     monkeypatch.setenv("LABKIT_LANG", lang)
-    missing = [name for name, has, _ in names.table() if has == "no"]
+    missing = [name for name, has, _ in coverage.table() if has == "no"]
     assert 50 < len(missing) < 80
     for name in missing:
         use = names.instead(name)
@@ -33,10 +33,10 @@ def test_what_is_missing_says_what_to_use(lang, monkeypatch):
 
 
 def test_what_is_listed_is_there_and_documented():
-    for name, has, use in names.table():
+    for name, has, use in coverage.table():
         if has == "yes":
             assert getattr(torch.npu, name) is not None and not use
-    assert set(torch.npu.__all__) <= {name for name, has, _ in names.table() if has == "yes"}
+    assert set(torch.npu.__all__) <= {name for name, has, _ in coverage.table() if has == "yes"}
 
 
 # The names that six public repositories use most, with the number of places (reference of this project).

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from labkit import messages
-from labkit.exercise.cases import POISON_FLOAT
-from labkit.exercise.diagnose import Diagnosis, compare_values, diagnose, first_error
-from labkit.exercise.layout import layouts, splits
-from labkit.exercise.patterns import PATTERNS
+from labkit.exercises.cases import POISON_FLOAT
+from labkit.exercises.diagnose import Diagnosis, compare_values, diagnose, first_error
+from labkit.exercises.layout import layouts, splits
+from labkit.exercises.patterns import PATTERNS
 
 N, BLOCKS, TILE = 1000, 4, 64
 
@@ -281,7 +281,7 @@ def test_splits_cover_everything_once():
 
 def test_map_counts_every_element():
     at = layouts(1000, 3, 64, None, "contiguous", 4)[0]
-    from labkit.exercise.layout import mismatch_map
+    from labkit.exercises.layout import mismatch_map
     wrong = np.zeros(1000, bool)
     wrong[990:] = True
     found = mismatch_map(wrong, at)

@@ -3,11 +3,15 @@ from __future__ import annotations
 
 import pytest
 
-from labkit import apinames, compiler, messages, paths
-from labkit.cxxbraces import unbalanced
-from labkit.cxxmessages import read
-from labkit.diagnostics import CompileError, compile_error, lint
-from labkit.source import lower
+from labkit import messages, paths
+from labkit.build import compiler
+from labkit.source import api
+from labkit.source.braces import unbalanced
+from labkit.build.compiler_output import read
+from labkit.build.diagnostics import compile_error
+from labkit.source.errors import CompileError
+from labkit.source.lint import lint
+from labkit.source.lowering import lower
 
 INCLUDE = paths.twin_dir() / "include"
 
@@ -278,10 +282,10 @@ def test_errors_of_the_labs_own_sources_are_told_as_they_are():
 # ---- names and braces
 
 def test_api_names_are_those_of_the_headers():
-    assert {"DataCopy", "LocalTensor", "Add", "GetBlockIdx", "__aicore__", "GM_ADDR"} <= apinames.names()
-    assert not any(name.startswith("TWIN_") for name in apinames.names())
-    assert apinames.enum_of("VECIN") == "TPosition" and apinames.enum_of("MTE2_V") == "HardEvent" and apinames.enum_of("Add") == ""
-    assert apinames.close("qqqq") == "" and apinames.close("Addd", ["Addd"]) == "Add"
+    assert {"DataCopy", "LocalTensor", "Add", "GetBlockIdx", "__aicore__", "GM_ADDR"} <= api.names()
+    assert not any(name.startswith("TWIN_") for name in api.names())
+    assert api.enum_of("VECIN") == "TPosition" and api.enum_of("MTE2_V") == "HardEvent" and api.enum_of("Add") == ""
+    assert api.close("qqqq") == "" and api.close("Addd", ["Addd"]) == "Add"
 
 
 @pytest.mark.parametrize("text, expected", [

@@ -12,16 +12,17 @@ from types import SimpleNamespace
 import pytest
 
 import labkit
-from labkit import messages, session
-from labkit.exercise import Case, CheckFailed, Out, SpecError, check, exercise, hint, predict
-from labkit.exercise import progress as progress_table
-from labkit.exercise.check import examine, forget
-from labkit.exercise.progress import events, log_path, record
-from labkit.exercise.result import MIME
-from labkit.exercise.spec import folders, load, read
-from labkit.exercise.stub import RegionError, parse, template
-from labkit.record import LaunchError
-from labkit.workbook import verify
+from labkit import messages
+from labkit.exercises import session
+from labkit.exercises import Case, CheckFailed, Out, SpecError, check, exercise, hint, predict
+from labkit.exercises import progress as progress_table
+from labkit.exercises.judge import examine, forget
+from labkit.exercises.progress_log import events, log_path, record
+from labkit.exercises.result import MIME
+from labkit.exercises.spec import folders, load, read
+from labkit.exercises.stub import RegionError, parse, template
+from labkit.launch.record import LaunchError
+from labkit.notebook import verify
 
 FIXTURES = Path(__file__).parent / "fixtures" / "kernels"
 
@@ -217,9 +218,9 @@ def fake(monkeypatch):
 
     def use(behave=right, **more):
         reference = Fake(right)
-        monkeypatch.setattr("labkit.exercise.launch.DEVICE", "cpu")
-        monkeypatch.setattr(sys.modules["labkit.exercise.check"], "_references", {})
-        monkeypatch.setattr("labkit.exercise.launch.build", lambda text, filename, entry: reference if filename.startswith("solution") else Fake(behave, **more))
+        monkeypatch.setattr("labkit.exercises.launch.DEVICE", "cpu")
+        monkeypatch.setattr(sys.modules["labkit.exercises.judge"], "_references", {})
+        monkeypatch.setattr("labkit.exercises.launch.build", lambda text, filename, entry: reference if filename.startswith("solution") else Fake(behave, **more))
     return use
 
 

@@ -12,11 +12,11 @@ torch = pytest.importorskip("torch")
 
 import labkit  # noqa: E402
 from labkit import messages  # noqa: E402
-from labkit.exercise import Case, OnHost, Refuses, operators  # noqa: E402
-from labkit.exercise.check import _telling, check, examine  # noqa: E402
-from labkit.exercise.diagnose import Diagnosis  # noqa: E402
-from labkit.exercise.spec import load  # noqa: E402
-from labkit.exercise.stub import template  # noqa: E402
+from labkit.exercises import Case, OnHost, Refuses, operators  # noqa: E402
+from labkit.exercises.judge import _telling, check, examine  # noqa: E402
+from labkit.exercises.diagnose import Diagnosis  # noqa: E402
+from labkit.exercises.spec import load  # noqa: E402
+from labkit.exercises.stub import template  # noqa: E402
 
 from device_lab import simulated  # noqa: E402
 

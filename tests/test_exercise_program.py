@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from labkit import magics
-from labkit.diagnostics import CompileError
-from labkit.exercise.check import examine
-from labkit.exercise.diagnose import of_program
-from labkit.exercise.spec import read
+from labkit.notebook import magics
+from labkit.source.errors import CompileError
+from labkit.exercises.judge import examine
+from labkit.exercises.diagnose import of_program
+from labkit.exercises.spec import read
 from labkit.program.runnable import HostProgram
 
 SOLUTION = """\
@@ -65,10 +65,10 @@ def spec(tmp_path):
 
 @pytest.fixture
 def judged(spec, monkeypatch):
-    monkeypatch.setattr(sys.modules["labkit.exercise.check"], "load", lambda name: spec)
+    monkeypatch.setattr(sys.modules["labkit.exercises.judge"], "load", lambda name: spec)
 
     def judge(cell, seed=0):
-        monkeypatch.setattr("labkit.session.current", lambda: SimpleNamespace(target="npu", seed=seed, quick=False, reason="", chip="-", time_kind="-"))
+        monkeypatch.setattr("labkit.exercises.judge.current", lambda: SimpleNamespace(target="npu", seed=seed, quick=False, reason="", chip="-", time_kind="-"))
         return examine(spec, cell, 2, even_stub=True)
     return judge
 

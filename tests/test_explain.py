@@ -13,9 +13,9 @@ import pytest
 import explain_kernels as kernels
 import labkit
 from labkit import chips, messages
-from labkit.explain import bound as bounds
-from labkit.explain import compare, explain, roofline, save, tables
-from labkit.explain.columns import COLUMNS
+from labkit.analysis import bound as bounds
+from labkit.analysis import compare, explain, roofline, save, tables
+from labkit.launch.msprof_columns import COLUMNS
 from twin_launch import tensor
 
 HEADERS = {  # the beginning and the number of columns, as Ascend/msopprof's metric_csv_header.h has them for 910B
@@ -72,7 +72,7 @@ def test_a_wrong_bound_is_noticed(monkeypatch):
 
 
 def test_a_wrong_promise_is_noticed(monkeypatch):
-    from labkit.kernel import Again
+    from labkit.launch.kernel import Again
     right = Again.what_if
 
     def too_much(self, changes):
@@ -93,7 +93,7 @@ def test_the_words_in_both_languages(monkeypatch):
 
 
 def test_every_bound_and_change_has_its_words():
-    from labkit.explain import whatifs
+    from labkit.analysis import whatifs
     kinds = re.search(r"kind: ([\w, ]+)\.", bounds.Bound.__doc__)[1].split(", ")
     for part in "bound", "kind":
         assert {k.split(".")[-1] for k in messages.tables() if k.startswith(f"explain.{part}.")} == set(kinds)
@@ -120,7 +120,7 @@ def test_without_a_replay_it_still_tells_the_bound():
 
 
 def test_a_launch_too_long_for_all_changes(monkeypatch):
-    from labkit.kernel import Again
+    from labkit.launch.kernel import Again
     right, slow = Again.what_if, kernels.rows(gap=4)
     monkeypatch.setattr(Again, "what_if", lambda self, changes: right(self, changes) if len(changes) < 9 else ({}, [[*c, -1] for c in changes]))
     said = explain(slow)
@@ -157,7 +157,7 @@ def test_the_numbers_are_the_records():
 
 
 def test_no_counters_no_tables():
-    from labkit.record import LaunchRecord
+    from labkit.launch.record import LaunchRecord
     measured = LaunchRecord(target="npu", kernel="k", blocks=1, time_us=1.0, time_kind="measured", chip="910B1")
     with pytest.raises(ValueError, match="counters"):
         tables(measured)

@@ -12,7 +12,7 @@ from labkit.figures import svg as svg_module
 from labkit.figures import trace, widgets, words
 from labkit.figures.mismatch import tile_counts
 from labkit.figures.svg import COLOURS, Figure
-from labkit.record import PIPES
+from labkit.launch.record import PIPES
 
 # ---------------------------------------------------------------- memory ruler
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import compiler, headers
+from labkit.build import compiler, headers
 
 OPERATOR_DIRS = (*headers.include_dirs("operator"), *headers.include_dirs())
 ROOTS = {"kernel": headers.include_dirs(), "operator": OPERATOR_DIRS}

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch")
 
 import labkit  # noqa: E402
-from labkit.hostcall import host_function  # noqa: E402
+from labkit.launch.host_function import host_function  # noqa: E402
 
 TEXT = """
 #include "kernel_operator.h"

@@ -8,7 +8,7 @@ import torch
 
 import labkit
 from labkit import paths
-from labkit.kernel import ArgumentError
+from labkit.launch.kernel import ArgumentError
 
 HEAD = '#include "kernel_operator.h"\nusing namespace AscendC;\n'
 SCALE = HEAD + """

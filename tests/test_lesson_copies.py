@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit.exercise.spec import load
-from labkit.exercise.stub import template
+from labkit.exercises.spec import load
+from labkit.exercises.stub import template
 
 REPO = Path(__file__).resolve().parents[1]
 CASES = {"01.04_reductions_and_softmax": "row_case_repair", "01.05_cube": "cube_case_repair", "01.06_mixed_kernels": "mix_case_repair"}
@@ -70,7 +70,7 @@ def test_the_parallel_mlp_is_cut_as_the_exercise_cuts_it():
     import torch
 
     import labkit
-    from labkit.exercise.launch import function
+    from labkit.exercises.launch import function
     spec = load("many_shards")
     exercise = function(template(spec).join(template(spec).solution(), "x").text, "x", "shards")
     weights = [torch.randn(8, 3), torch.randn(8, 3), torch.randn(3, 8)]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit import compiler, headers, runtime
+from labkit.build import compiler, headers, runtime
 
 HERE = Path(__file__).parent
 L1, L0, L0C, BT = 524288, 65536, 131072, 1024

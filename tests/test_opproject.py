@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import opproject, tilingstructs
+from labkit.program import operator_project, tiling_structs
 
 FOLDER = Path(__file__).parent / "programs" / "op_project"
 torch = pytest.importorskip("torch")
@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 @pytest.fixture(scope="module")
 def project():
-    return opproject.load(FOLDER)
+    return operator_project.load(FOLDER)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
@@ -33,32 +33,32 @@ def test_an_attribute_has_the_definitions_default(project):
 
 
 def test_what_the_host_code_refuses_is_told(project):
-    with pytest.raises(opproject.ProjectError, match="ScaleAdd refused"):
+    with pytest.raises(operator_project.ProjectError, match="ScaleAdd refused"):
         project(torch.ones(4), torch.ones(5), None, outputs=[((4,), torch.float32)])
-    with pytest.raises(opproject.ProjectError, match="defines ScaleAdd, not Other"):
-        opproject.load(FOLDER, "Other")
+    with pytest.raises(operator_project.ProjectError, match="defines ScaleAdd, not Other"):
+        operator_project.load(FOLDER, "Other")
 
 
 def test_plain_structs_have_the_bytes_that_the_host_writes():
     text = (FOLDER / "op_host" / "scale_add_tiling.h").read_text()
-    structs = tilingstructs.plain_structs(text)
+    structs = tiling_structs.plain_structs(text)
     assert list(structs) == ["ScaleAddPart", "ScaleAddTilingData"]
     assert "uint32_t marks[3];" in structs["ScaleAddPart"]
     assert "alignas(8) ScaleAddPart part;" in structs["ScaleAddTilingData"]
     old = "#if 0\nBEGIN_TILING_DATA_DEF(ScaleAddPart)\nEND_TILING_DATA_DEF;\nREGISTER_TILING_DATA_CLASS(Old, Old)\n#ifdef A\n#endif\n#else\n"
-    assert tilingstructs.plain_structs(old + text + "#endif\n") == structs
-    assert tilingstructs.registered(old + text + "#endif\n") == tilingstructs.registered(text)
+    assert tiling_structs.plain_structs(old + text + "#endif\n") == structs
+    assert tiling_structs.registered(old + text + "#endif\n") == tiling_structs.registered(text)
 
 
 @pytest.mark.parametrize("name, snake", [("AddCustom", "add_custom"), ("MatMul", "mat_mul"), ("ThreeNN", "three_nn"), ("IsInf", "is_inf"),
                                          ("AddRmsNormV2", "add_rms_norm_v2"), ("NLLLoss", "nll_loss")])
 def test_file_names_of_operators(name, snake):
-    assert opproject._snake(name) == snake
+    assert operator_project._snake(name) == snake
 
 
 def test_an_operator_in_a_repository_with_lists_of_tensors():
     """Headers and their sources in common folders, a tiling function elsewhere, dynamic inputs, instructions by pointer."""
-    scale = opproject.load(FOLDER.parent / "op_repo" / "lists" / "list_scale")
+    scale = operator_project.load(FOLDER.parent / "op_repo" / "lists" / "list_scale")
     xs = [torch.randn(8, 128), torch.randn(256)]
     result = scale(xs, torch.tensor([0.5], dtype=torch.bfloat16), outputs=[[(x.shape, x.dtype) for x in xs]])
     assert result.record.ok and not result.record.findings, result.record.report()

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
 from labkit import paths  # noqa: E402
-from labkit.record import expect  # noqa: E402
+from labkit.launch.record import expect  # noqa: E402
 from ops_cases import TIMES, WAYS, build, name_of, wrong  # noqa: E402
 from ops_lab import TYPES  # noqa: E402
 from twin_launch import build_all, load_index  # noqa: E402

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit import messages, session
-from labkit.exercise.check import forget
-from labkit.exercise.spec import load
-from labkit.exercise.stub import template
+from labkit import messages
+from labkit.exercises import session
+from labkit.exercises.judge import forget
+from labkit.exercises.spec import load
+from labkit.exercises.stub import template
 
 FIXTURES = Path(__file__).parent / "fixtures" / "kernels"
 
@@ -34,7 +35,7 @@ def test_session_is_validated(monkeypatch):
             session.validate(wrong)
         assert next(iter(wrong)) in str(error.value)
     with pytest.raises(ValueError, match="auto, twin, npu"):
-        session.setup(TARGET="cuda")
+        labkit.setup(TARGET="cuda")
 
 
 def test_session_says_what_it_is(monkeypatch):
@@ -42,13 +43,13 @@ def test_session_says_what_it_is(monkeypatch):
     for name in ("LABKIT_TARGET", "LABKIT_STRICT", "LABKIT_DEVICE"):
         monkeypatch.setenv(name, "")
     monkeypatch.setenv("LABKIT_SEED", "100")
-    made = session.setup(SEED=5, STRICT=True)
+    made = labkit.setup(SEED=5, STRICT=True)
     assert made.target == "twin" and made.seed == 105 and os.environ["LABKIT_STRICT"] and session.current() is made
     assert "twin" in repr(made) and "910B1" in repr(made) and "modelled" in repr(made) and "strict" in repr(made)
-    session.setup()
+    labkit.setup()
     assert not os.environ.get("LABKIT_STRICT")
     monkeypatch.setattr(session, "npu", lambda: (False, "no card"))
-    lost = session.setup(TARGET="npu")
+    lost = labkit.setup(TARGET="npu")
     assert lost.reason == "no card" and "SKIP" in repr(lost)
 
 
@@ -56,7 +57,7 @@ def test_session_says_what_it_is(monkeypatch):
 def shell():
     from IPython.core.interactiveshell import InteractiveShell
 
-    from labkit import magics
+    from labkit.notebook import magics
     made = InteractiveShell.instance()
     assert magics.register()
     yield made

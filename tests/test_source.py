@@ -6,10 +6,12 @@ import subprocess
 
 import pytest
 
-from labkit import compiler, source
-from labkit.cxxscan import Outline, mask
-from labkit.diagnostics import CompileError
-from labkit.source import crew, SourceError, lower, parse, structs, symbol, unlower
+from labkit.build import compiler
+from labkit.source import lowering
+from labkit.source.scan import Outline, mask
+from labkit.source.errors import CompileError
+from labkit.source.line_map import unlower
+from labkit.source.lowering import SourceError, crew, lower, parse, structs, symbol
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
@@ -239,7 +241,7 @@ def test_structs_have_the_layout_of_the_compiler(tmp_path):
     told = list(map(int, subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()))
     ours = []
     for name, spec in table.items():
-        made = source.as_ctypes(name, table)
+        made = lowering.as_ctypes(name, table)
         ours += [ctypes.sizeof(made), *(getattr(made, field).offset for _, field, _ in spec)]
     assert ours == told
 
@@ -253,12 +255,12 @@ def test_struct_fields():
 
 def test_values_become_c():
     table = structs(STRUCTS)
-    value = source.encode("B", {"a": [{"b": 7, "c": [1, 2]}], "c": 255, "w": -1}, table)
+    value = lowering.encode("B", {"a": [{"b": 7, "c": [1, 2]}], "c": 255, "w": -1}, table)
     assert (value.a[0].b, list(value.a[0].c), value.c, value.w) == (7, [1, 2, 0, 0], 255, -1)
-    assert bytes(source.encode("half", 1.5)) == b"\x00\x3e" and bytes(source.encode("half", 1e9)) == b"\x00\x7c"
-    assert bytes(source.encode("bfloat16_t", 1.0)) == b"\x80\x3f" and bytes(source.encode("bfloat16_t", 1.00390625)) == b"\x80\x3f"
-    assert source.encode("float", 3).value == 3.0 and source.encode("bool", 2).value is True
-    assert bytes(source.encode("C", b"12345", table)) == b"12345"
+    assert bytes(lowering.encode("half", 1.5)) == b"\x00\x3e" and bytes(lowering.encode("half", 1e9)) == b"\x00\x7c"
+    assert bytes(lowering.encode("bfloat16_t", 1.0)) == b"\x80\x3f" and bytes(lowering.encode("bfloat16_t", 1.00390625)) == b"\x80\x3f"
+    assert lowering.encode("float", 3).value == 3.0 and lowering.encode("bool", 2).value is True
+    assert bytes(lowering.encode("C", b"12345", table)) == b"12345"
 
 
 @pytest.mark.parametrize("ctype, value, error", [
@@ -266,7 +268,7 @@ def test_values_become_c():
     ("A", {"c": [1] * 5}, OverflowError), ("Missing", {}, KeyError)])
 def test_values_that_do_not_fit(ctype, value, error):
     with pytest.raises(error):
-        source.encode(ctype, value, structs(STRUCTS))
+        lowering.encode(ctype, value, structs(STRUCTS))
 
 
 # ---- lowering
@@ -303,7 +305,7 @@ def test_trampolines_unpack_and_size():
     library = load(text)
     assert sizes(library, "deep::er::k") == [8, 8, 8, 1, 1] and sizes(library, "none") == []
     x = (ctypes.c_uint8 * 4)()
-    t = source.encode("T", {"n": 10, "s": 1.0}, structs(text))
+    t = lowering.encode("T", {"n": 10, "s": 1.0}, structs(text))
     call(library, "deep::er::k", ctypes.c_void_p(ctypes.addressof(x)), t, ctypes.c_uint64(20), ctypes.c_bool(True), ctypes.c_uint8(2))
     assert x[0] == 33
     call(library, "none")

@@ -19,10 +19,10 @@ def test_names_of_the_device_compiler():
 
 
 def test_a_launch_takes_untyped_pointers(tmp_path):
-    from labkit import source
+    from labkit.source import lowering
     text = 'extern "C" __global__ __aicore__ void f(GM_ADDR x) {}\nvoid go(void* x) { f<<<1, nullptr, nullptr>>>(x); }\n'
     kernel = tmp_path / "f.asc"
     kernel.write_text('#include "kernel_operator.h"\n' + text)
     labkit.kernel(kernel).build()
-    assert "[aicore]" not in source.lower("#define __aicore__ [aicore]\n#define BOTH [host, aicore]\n" + text, "f.asc")
-    assert '"[aicore]"' in source.lower('const char* s = "[aicore]";\n' + text, "f.asc")
+    assert "[aicore]" not in lowering.lower("#define __aicore__ [aicore]\n#define BOTH [host, aicore]\n" + text, "f.asc")
+    assert '"[aicore]"' in lowering.lower('const char* s = "[aicore]";\n' + text, "f.asc")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit import chips, record
+from labkit import chips
+from labkit.launch import record
 
 UB = chips.load()["memory"]["ub"]
 CASES = [  # what, the most that is allowed, the code of one more (or of this much)

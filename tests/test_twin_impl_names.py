@@ -2,7 +2,7 @@
 import torch
 
 import labkit
-from labkit import includes
+from labkit.build import includes
 
 TEXT = """#include "kernel_operator.h"
 using namespace AscendC;

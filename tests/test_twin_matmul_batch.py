@@ -11,7 +11,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 import labkit  # noqa: E402
-from labkit.headers import TREES  # noqa: E402
+from labkit.build.headers import TREES  # noqa: E402
 from matmul_case import tiling, torch_of, up  # noqa: E402
 
 LAYOUTS = {"BSNGD": (0, 3, 1, 2, 4), "SBNGD": (3, 0, 1, 2, 4), "BNGS1S2": (0, 1, 2, 3, 4), "NORMAL": (0, 1, 2, 3, 4)}  # of [b][n][g][s][d]
@@ -93,7 +93,7 @@ def test_into_ub(batches):
 
 
 def test_batch_after_batch_has_no_plain_layout():
-    from labkit.diagnostics import CompileError
+    from labkit.source.errors import CompileError
     text = (Path(__file__).parent / "twin_api" / "matmul_batch.asc").read_text().replace("if constexpr (layout != LayoutMode::NORMAL)", "if (true)")
     with pytest.raises(CompileError, match="IterateNBatch takes matrices of the layouts BSNGD"):
         labkit.kernel(text=text, filename="refused.asc")

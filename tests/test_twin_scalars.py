@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import labkit
-from labkit.diagnostics import CompileError
+from labkit.source.errors import CompileError
 from twin_golden import COMPARES, F16, F32, tree
 from twin_image import HERE
 

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 import labkit
-from labkit import compiler, headers, record, runtime
+from labkit.build import compiler, headers, runtime
+from labkit.launch import record
 
 HERE = Path(__file__).parent / "twin_api"
 TORCH = {"F16": torch.float16, "F32": torch.float32, "BF16": torch.bfloat16, "I8": torch.int8, "I16": torch.int16,

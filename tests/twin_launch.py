@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import labkit
-from labkit import record
+from labkit.launch import record
 
 try:
     import tomllib

@@ -8,7 +8,8 @@ import ctypes
 
 import numpy as np
 
-from labkit import compiler, paths
+from labkit import paths
+from labkit.build import compiler
 
 DT = {name: i for i, name in enumerate("F16 BF16 F32 I8 U8 I16 U16 I32 U32 I64 U64".split())}
 NP = dict(F16=np.float16, BF16=np.uint16, F32=np.float32, I8=np.int8, U8=np.uint8, I16=np.int16, U16=np.uint16,

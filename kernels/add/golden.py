@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from labkit.exercise import Case, Out
+from labkit.exercises import Case, Out
 
 SIZES = ((1, 16, 16), (1, 8192, 2048), (2, 5 * 48, 48), (3, 7 * 112, 112), (7, 6 * 80, 80), (8, 8192, 2048), (48, 1280, 256))
 QUICK = ((1, 16, 16), (3, 7 * 112, 112), (8, 8192, 2048))

@@ -6,7 +6,7 @@ import struct
 import torch
 
 from labkit import messages
-from labkit.exercise import Case, InOut
+from labkit.exercises import Case, InOut
 
 FACTOR = 1.5
 

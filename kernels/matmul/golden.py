@@ -5,7 +5,7 @@ import ctypes
 
 import torch
 
-from labkit.exercise import Case, Out
+from labkit.exercises import Case, Out
 
 TOLERANCE = (1e-4, 1e-3)  # float sums of exact products, in an order that is not ours
 TILING_WORDS = 50
@@ -74,7 +74,7 @@ def _launch(kernel, args, make):
     a, b, c, asked = args
     words = (ctypes.c_int32 * TILING_WORDS)()
     if make(*asked, words):
-        from labkit.record import LaunchError, LaunchRecord
+        from labkit.launch.record import LaunchError, LaunchRecord
         told = f"make_tiling found no tiling for m, n, k, cores = {asked}: GetTiling returned -1"
         raise LaunchError(LaunchRecord(kernel.target, kernel.signature.name, 0, 0.0, "modelled", kernel.chip, finished=False, crashed=told))
     return kernel[max(1, min(words[0], 64))](a, b, c, torch.zeros(1 << 20, dtype=torch.uint8).npu(), words)
@@ -83,12 +83,12 @@ def _launch(kernel, args, make):
 def run_object(kernel, args, case):
     """With the tiling of the finished file."""
     import labkit
-    from labkit.hostcall import host_function
+    from labkit.launch.host_function import host_function
     make = host_function(labkit.kernel("kernels/matmul/matmul.asc", entry="product_mdl"), "make_tiling")
     return _launch(kernel, args, lambda m, n, k, cores, words: make(m, n, k, cores, -1, -1, -1, words))
 
 
 def run_host(kernel, args, case):
     """With the learner's own tiling."""
-    from labkit.hostcall import host_function
+    from labkit.launch.host_function import host_function
     return _launch(kernel, args, host_function(kernel, "make_tiling"))

@@ -5,7 +5,7 @@ import ctypes
 
 import torch
 
-from labkit.exercise import Case, Out
+from labkit.exercises import Case, Out
 
 TOLERANCE = (1e-4, 1e-3)
 SIDE = 128           # rows of a tile
@@ -72,7 +72,7 @@ def run_twice(kernel, args, case):
 def run_object(kernel, args, case):
     """With the tiling of the finished file."""
     import labkit
-    from labkit.hostcall import host_function
+    from labkit.launch.host_function import host_function
     a, b, c, (m, n, k) = args
     words = (ctypes.c_int32 * TILING_WORDS)()
     assert host_function(labkit.kernel("kernels/matmul_leaky/leaky_object.asc", entry="leaky_object"), "make_tiling")(m, n, k, words) == 0

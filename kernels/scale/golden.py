@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from labkit.exercise import Case, Out
+from labkit.exercises import Case, Out
 
 UNIT = 16    # half in 32 bytes
 TILE = 256   # of the kernels with a fixed tile

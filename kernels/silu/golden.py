@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from labkit.exercise import Case, Out
+from labkit.exercises import Case, Out
 
 TILE = 4096
 TOLERANCE = (2e-5, 1e-6)  # four instructions, each rounded to float

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from labkit.exercise import Case, Out
+from labkit.exercises import Case, Out
 
 FEW_STEPS = (2e-5, 1e-6)  # a handful of float instructions and a sum
 

@@ -5,7 +5,7 @@ import torch
 from torch import fx, nn
 from torch.nn import functional as F
 
-from labkit.exercise import Case
+from labkit.exercises import Case
 
 from . import claims
 

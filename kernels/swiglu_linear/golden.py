@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 import labkit
-from labkit.hostcall import host_function
+from labkit.launch.host_function import host_function
 
 HERE = Path(__file__).parent
 CUBES, VECTORS, PIECE = 24, 48, 8192

@@ -22,9 +22,9 @@ import torch
 sys.path[:0] = [str(Path(__file__).parent)] if __name__ == "__main__" else []
 import golden  # noqa: E402  (this folder's)
 
-from labkit import explain, paths  # noqa: E402
-from labkit.explain.bound import bound  # noqa: E402
-from labkit.explain.facts import facts  # noqa: E402
+from labkit import analysis, paths  # noqa: E402
+from labkit.analysis.bound import bound  # noqa: E402
+from labkit.analysis.facts import facts  # noqa: E402
 
 SHAPES = {"published, B=32 S=512": (16384, 4096, 16384), "LLaMA-7B prefill": (2048, 4096, 11008),
           "LLaMA-7B decode, 1 token": (1, 4096, 11008), "LLaMA-7B decode, 32 tokens": (32, 4096, 11008)}
@@ -61,7 +61,7 @@ def measure(name: str, shape: tuple[int, int, int], back: bool = True) -> dict:
     backward = golden.backward(y, x, w_gate, w_up, gate, up, how=how)[0] if back else []
     for record in (fused, keeping, *parts, *backward):
         assert record.ok and not record.extrapolated, record
-    unfused, kinds = sum(p.time_us for p in parts), [bound(facts(fused)), bound(facts(parts[0])), explain.explain(parts[2]).bound]
+    unfused, kinds = sum(p.time_us for p in parts), [bound(facts(fused)), bound(facts(parts[0])), analysis.explain(parts[2]).bound]
     ring = golden.ring_bytes(shape)
     return dict(zip(FIELDS, (name, m, h, i, fused.time_us, utilisation(fused), kinds[0].kind, keeping.time_us, *(p.time_us for p in parts), unfused, kinds[1].kind, kinds[2].kind,
                              unfused / fused.time_us, ring / 1e6, 3 * m * i * 2 / 1e6, *(b.time_us for b in backward))))

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from labkit import messages
-from labkit.exercise import Case
+from labkit.exercises import Case
 
 WORLD, TIMEOUT = 2, 45
 CLOSE = (1e-4, 1e-5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from labkit.exercise import Case, OnHost, Out, Refuses
+from labkit.exercises import Case, OnHost, Out, Refuses
 
 TILE = 2048
 TOLERANCE = (1e-4, 2e-5)  # about ten instructions, each rounded to float

@@ -6,28 +6,14 @@ alternately, best of several rounds. Nothing here is a test; the bars are the la
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
-
-@dataclass
-class Row:
-    """One comparison. ours, theirs: seconds; ratio: what the bar is about; bar: text such as "<= 2.5"."""
-    name: str
-    ours: float
-    theirs: float
-    ratio: float
-    bar: str
-    note: str = ""
-
-    @property
-    def met(self) -> bool:
-        sign, value = self.bar.split()[:2]
-        return self.ratio <= float(value) if sign == "<=" else self.ratio >= float(value)
+from labkit.bench import cost, device, loop, throughput
+from labkit.bench.timing import Row
 
 
 def main(slow: bool = False, as_json: bool = False) -> list[Row]:
     """Measures and prints. slow adds torch's load_inline (about a minute) and, where installed, Triton's interpreter."""
-    from labkit.bench import cost, device, loop, throughput
     rows = [*throughput.rows(), throughput.matmul_row(), *loop.rows(), *cost.rows(), *device.rows()]
     if slow:
         rows += [*throughput.triton_rows(), *loop.slow_rows(), *device.slow_rows()]

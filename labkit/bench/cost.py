@@ -5,8 +5,7 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
-from labkit.bench import Row
-from labkit.bench.timing import alternately, seconds
+from labkit.bench.timing import Row, alternately, seconds
 
 _KERNELS = Path(__file__).parent / "kernels"
 _INSTRUCTIONS = 200_000

@@ -7,8 +7,7 @@ import sys
 import tempfile
 import time
 
-from labkit.bench import Row
-from labkit.bench.timing import alternately, seconds
+from labkit.bench.timing import Row, alternately, seconds
 from labkit.paths import kernels_dir
 
 _CALLS = 500

@@ -4,8 +4,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from labkit.bench import Row
-from labkit.bench.timing import alternately, seconds
+from labkit.bench.timing import Row, alternately, seconds
 
 _KERNELS = Path(__file__).parent / "kernels"
 _N = 1 << 23            # elements of the element-wise cases: large enough for a launch's fixed cost, small enough that torch's

@@ -1,7 +1,7 @@
 """The device "npu": a simulated one where there is no NPU, torch_npu itself where there is.
 
-Importing this module installs the device, unless LABKIT_DEVICE=none. After that `x.npu()`, `torch.device("npu")`,
-`torch.npu` and `import torch_npu` work as on a machine with a card. On the simulated device tensors are real and time
+`import labkit` installs it as soon as torch is there, unless LABKIT_DEVICE=none. After that `x.npu()`,
+`torch.device("npu")`, `torch.npu` and `import torch_npu` work as on a machine with a card. On the simulated device tensors are real and time
 is virtual: `clock()` and `timeline()` show when the host and the device would have done what.
 
     LABKIT_DEVICE     auto (default) | sim | npu | none
@@ -17,8 +17,11 @@ from typing import NamedTuple
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # see detect.py: torch_npu is not to load by itself
 
-from .detect import usable_npu  # noqa: E402
-from .noisy import noise  # noqa: E402
+from labkit.chips import DEFAULT  # noqa: E402
+from labkit.device import rates  # noqa: E402
+from labkit.device.detect import usable_npu  # noqa: E402
+from labkit.device.library import lib, records  # noqa: E402
+from labkit.device.noisy import noise  # noqa: E402
 
 __all__ = ["Clock", "Span", "arena", "block", "chip", "clock", "host_work", "install", "launch", "mark_written", "mode",
            "noise", "reset_clock", "timeline", "usable_npu"]
@@ -26,7 +29,6 @@ __all__ = ["Clock", "Span", "arena", "block", "chip", "clock", "host_work", "ins
 ENGINES = ("vector", "cube", "cores", "copy in", "copy out", "link")
 _lock = threading.RLock()
 _mode: str | None = None
-_chip: str | None = None
 
 
 def install(chip: str | None = None) -> str:
@@ -37,22 +39,18 @@ def install(chip: str | None = None) -> str:
     Raises ToolError (no compiler, no torch), CompileError, RuntimeError (device memory cannot be mapped, or another
     backend owns PrivateUse1 already), ValueError (no such chip).
     """
-    global _mode, _chip
+    global _mode
     with _lock:
         if _mode is None:
             if usable_npu():
                 import torch_npu  # noqa: F401
                 _mode = "npu"
             else:
-                from . import simulated
+                from labkit.device import simulated  # brings torch
                 simulated.install()
                 _mode = "sim"
-        if _mode == "sim" and (_chip is None or (chip or _chip) != _chip):
-            from . import rates
-            from ..chips import DEFAULT
-            wanted = chip or os.environ.get("LABKIT_CHIP") or DEFAULT
-            rates.apply(wanted)
-            _chip = wanted
+        if _mode == "sim" and (rates.chip() is None or (chip or rates.chip()) != rates.chip()):
+            rates.apply(chip or os.environ.get("LABKIT_CHIP") or DEFAULT)
         return _mode
 
 
@@ -63,7 +61,7 @@ def mode() -> str | None:
 
 def chip() -> str | None:
     """The simulated chip's name; None on a real NPU."""
-    return _chip
+    return rates.chip()
 
 
 # ---- device memory, for launching kernels on it
@@ -71,7 +69,6 @@ def chip() -> str | None:
 def arena() -> tuple[int, int, int]:
     """(file descriptor, address, bytes) of all device memory. Another process that maps the descriptor shared at that
     address sees every npu tensor at its data_ptr(). The descriptor is close-on-exec: pass it on explicitly."""
-    from .library import lib
     return lib().lab_arena_fd(), lib().lab_arena_base(), lib().lab_arena_size()
 
 
@@ -81,7 +78,6 @@ def block(pointer: int) -> tuple[int, int, bool] | None:
     bytes is the size that was asked for; written is False while nothing was ever stored there (torch.empty).
     """
     import ctypes
-    from .library import lib
     base, size, written = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_int()
     if not lib().lab_block(pointer, base, size, written):
         return None
@@ -90,7 +86,6 @@ def block(pointer: int) -> tuple[int, int, bool] | None:
 
 def mark_written(pointer: int) -> None:
     """Notes that something outside PyTorch stored to the allocation that holds `pointer`."""
-    from .library import lib
     lib().lab_mark_written(pointer)
 
 
@@ -122,7 +117,6 @@ def clock() -> Clock:
     """The virtual clock now; a real NPU has none, and NaN says so."""
     if _mode == "npu":
         return Clock(float("nan"), float("nan"), 0)
-    from .library import lib
     return Clock(lib().lab_host_ns() / 1e3, lib().lab_busy_until_ns(lib().lab_get_device()) / 1e3, lib().lab_launches())
 
 
@@ -130,7 +124,6 @@ def timeline() -> list[Span]:
     """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces. Nothing on a real NPU."""
     if _mode == "npu":
         return []
-    from .library import records
     return [Span(name, r.device, r.stream, r.start / 1e3, r.end / 1e3, r.host / 1e3, ENGINES[r.engine], r.bytes, r.flops)
             for name, r in records()]
 
@@ -139,21 +132,14 @@ def reset_clock() -> None:
     """Puts the virtual clock back to zero and empties the timeline."""
     if _mode == "npu":
         return
-    from .library import lib
     lib().lab_reset_clock()
 
 
 def launch(name: str, device_us: float, bytes: float = 0, flops: float = 0) -> None:
     """Charges the clock for a kernel that ran outside PyTorch, on the current stream of the current device."""
-    from .library import lib
     lib().lab_launch(name.encode(), device_us * 1e3, bytes, flops)
 
 
 def host_work(us: float) -> None:
     """Lets the host be busy for `us` microseconds of virtual time: data loading, say, which the clock does not see."""
-    from .library import lib
     lib().lab_host_work(us * 1e3)
-
-
-if os.environ.get("LABKIT_DEVICE", "auto") != "none":
-    install()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from .. import messages
+from labkit import messages
 
 LAYOUTS = ("BSH", "SBH", "BSND", "BNSD", "TND")
 MODES = (0, 1, 2, 3, 4)  # sparse_mode: the mask as given (0, 1), causal from the top left (2), from the bottom right (3), a band (4)

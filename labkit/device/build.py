@@ -8,7 +8,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from .. import compiler, messages
+from labkit import messages
+from labkit.build import compiler
 
 OLDEST_TORCH = (2, 6)
 _CPP20_FROM = (2, 14)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 
-from .. import messages
-from .later import after_import
+from labkit import messages
+from labkit.device.import_hook import after_import
 
 
 def register() -> None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from .. import paths
+from labkit import paths
 
 PROBE_TIMEOUT_S = 120.0  # torch_npu, CANN and a first kernel on a cold node
 _FRESH_S = 24 * 3600.0

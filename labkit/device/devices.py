@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import torch
 
-from .library import lib
+from labkit import messages
+from labkit.device.library import lib
 
 
 def index(device=None) -> int:
@@ -21,6 +22,21 @@ def index(device=None) -> int:
     return lib().lab_get_device() if wanted.index is None else wanted.index
 
 
+def device_count() -> int:
+    return lib().lab_device_count()
+
+
+def current_device() -> int:
+    return lib().lab_get_device()
+
+
+def set_device(device) -> None:
+    """Makes `device` (index, "npu:0", torch.device) current on this thread. Raises RuntimeError when there is none."""
+    i = index(device)
+    if lib().lab_set_device(i):
+        raise RuntimeError(messages.text("device.no_device", index=i, count=device_count()))
+
+
 class device:
     """Context manager: `device` is current inside. None or a negative index changes nothing."""
 
@@ -31,7 +47,6 @@ class device:
     def __enter__(self):
         self.prev_idx = lib().lab_get_device()
         if self.idx >= 0:
-            from .npu import set_device
             set_device(self.idx)
         return self
 

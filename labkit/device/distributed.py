@@ -24,7 +24,7 @@ def register() -> None:
 def _gloo(store, rank: int, size: int, timeout):
     from torch.distributed import ProcessGroupGloo
 
-    from .library import lib
+    from labkit.device.library import lib
     if not torch.distributed.is_initialized():  # the default group is being made: by its ranks the clocks know each other
         lib().lab_set_rank(rank, size)
     return ProcessGroupGloo(store, rank, size, timeout=timeout)

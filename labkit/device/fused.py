@@ -24,7 +24,7 @@ def function(name: str) -> Any:
     if name == "npu_format_cast":
         return npu_format_cast
     if name == "npu_fusion_attention":
-        from .attention import npu_fusion_attention
+        from labkit.device.attention import npu_fusion_attention
         return npu_fusion_attention
     if name == "get_npu_format":
         return lambda tensor: FORMAT_ND

@@ -13,9 +13,10 @@ from typing import Any
 
 import torch
 
-from .. import chips, messages
-from .library import lib
-from .streams import Stream, StreamContext, current_stream
+from labkit import chips, messages
+from labkit.device import rates
+from labkit.device.library import lib
+from labkit.device.streams import Stream, StreamContext, current_stream
 
 _capturing: list["NPUGraph"] = []
 _pools = 0
@@ -180,8 +181,7 @@ def _move(new: torch.Tensor, kept: torch.Tensor) -> None:
 @contextmanager
 def _one_launch():
     """The host pays for one issue; the device does all the work, without the host's gaps."""
-    from . import chip
-    rate = chips.flat(chip())["host.dispatch"] * 1e9
+    rate = chips.flat(rates.chip())["host.dispatch"] * 1e9
     lib().lab_host_work(rate)
     lib().lab_set_param(b"host_dispatch", 0.0)
     try:

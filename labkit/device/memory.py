@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import ctypes
 
-from .library import lib, memory
-from .devices import index
+from labkit.device.library import lib, memory
+from labkit.device.devices import index
 
 _fraction: dict[int, float] = {}
 

@@ -1,10 +1,10 @@
 """Public names of the real torch.npu (torch_npu 2.13): which the simulated device has, and what to use for the others.
 
-    python -m labkit.device.names      writes data/torch_npu_names.csv
+labkit.device.coverage writes the table of them.
 """
 from __future__ import annotations
 
-from .. import messages, paths
+from labkit import messages
 
 REAL_NAMES = frozenset("""
     BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor CharStorage CharTensor CubeMathType
@@ -64,34 +64,3 @@ def instead(name: str) -> str:
     """What a program can use for a name of torch_npu that the simulation has not; "" where nothing is known."""
     group = next((g for g, names in _INSTEAD.items() if name in names.split()), None)
     return messages.text(f"device.instead.{group}") if group else ""
-
-
-def table() -> list[tuple[str, str, str]]:
-    """(name, "yes" or "no", what to use instead) of every public name of torch.npu."""
-    from . import npu
-    rows = []
-    for name in sorted(REAL_NAMES):
-        has = name in npu.__dict__
-        rows.append((name, "yes" if has else "no", "" if has else instead(name)))
-    return rows
-
-
-def csv_text() -> str:
-    import csv
-    import io
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("name", "simulated", "instead"))
-    writer.writerows(table())
-    return out.getvalue()
-
-
-def main() -> None:
-    path = paths.repo_root() / "data" / "torch_npu_names.csv"
-    path.write_text(csv_text(), encoding="utf-8")
-    rows = table()
-    print(f"{path}: {sum(has == 'yes' for _, has, _ in rows)} of {len(rows)} names simulated")
-
-
-if __name__ == "__main__":
-    main()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 
-from .library import lib
+from labkit.device.library import lib
 
 
 class noise:

@@ -8,25 +8,36 @@ from typing import Any
 
 import torch
 
-from .. import chips, messages
-from .library import lib
-from . import amp, memory, random, streams  # noqa: F401  (torch.npu.memory ... are modules there as well)
-from .memory import (caching_allocator_alloc, caching_allocator_delete, empty_cache, get_per_process_memory_fraction,
-                     max_memory_allocated, max_memory_cached, max_memory_reserved, mem_get_info, memory_allocated, memory_cached,
-                     memory_reserved, memory_stats, memory_stats_as_nested_dict, memory_summary, reset_accumulated_memory_stats,
-                     reset_max_memory_allocated, reset_max_memory_cached, reset_peak_memory_stats, set_per_process_memory_fraction)
-from .random import (get_default_generator, get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all,
-                     set_rng_state, set_rng_state_all)
-from .devices import device, device_of, index
-from .graphs import NPUGraph, capturing, graph, graph_pool_handle, refuse
-from .streams import Event, ExternalStream, Stream, StreamContext, SyncLaunchStream, current_stream, default_stream, set_stream, stream
-from .switches import (are_compatible_impl_enabled, clear_npu_overflow_flag, config, conv, disable_deterministic_with_backward,
-                       enable_deterministic_with_backward, get_mm_bmm_format_nd, get_npu_overflow_flag, get_sync_debug_mode,
-                       get_task_queue_enable, is_jit_compile_false, matmul, set_compile_mode, set_deterministic_level,
-                       set_mm_bmm_format_nd, set_op_timeout_ms, set_option, set_sync_debug_mode, set_task_queue_enable,
-                       use_compatible_impl)
-from .switches import utils as _utils
-from .tensors import tensor_types
+from labkit import chips, messages
+from labkit.device import rates
+from labkit.device.library import lib
+from labkit.device.names import REAL_NAMES, instead
+from labkit.device import amp, memory, random, streams  # noqa: F401  (torch.npu.memory ... are modules there as well)
+from labkit.device.memory import (
+    caching_allocator_alloc, caching_allocator_delete, empty_cache, get_per_process_memory_fraction,
+    max_memory_allocated, max_memory_cached, max_memory_reserved, mem_get_info, memory_allocated, memory_cached,
+    memory_reserved, memory_stats, memory_stats_as_nested_dict, memory_summary, reset_accumulated_memory_stats,
+    reset_max_memory_allocated, reset_max_memory_cached, reset_peak_memory_stats, set_per_process_memory_fraction,
+)
+from labkit.device.random import (
+    get_default_generator, get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed,
+    seed_all, set_rng_state, set_rng_state_all,
+)
+from labkit.device.devices import current_device, device, device_count, device_of, index, set_device
+from labkit.device.graphs import NPUGraph, capturing, graph, graph_pool_handle, refuse
+from labkit.device.streams import (
+    Event, ExternalStream, Stream, StreamContext, SyncLaunchStream, current_stream, default_stream, set_stream,
+    stream,
+)
+from labkit.device.switches import (
+    are_compatible_impl_enabled, clear_npu_overflow_flag, config, conv, disable_deterministic_with_backward,
+    enable_deterministic_with_backward, get_mm_bmm_format_nd, get_npu_overflow_flag, get_sync_debug_mode,
+    get_task_queue_enable, is_jit_compile_false, matmul, set_compile_mode, set_deterministic_level,
+    set_mm_bmm_format_nd, set_op_timeout_ms, set_option, set_sync_debug_mode, set_task_queue_enable,
+    use_compatible_impl,
+)
+from labkit.device.switches import utils as _utils
+from labkit.device.tensors import tensor_types
 
 utils = _utils()
 globals().update(tensor_types())
@@ -72,21 +83,6 @@ def _is_in_bad_fork() -> bool:
 
 # ---- devices
 
-def device_count() -> int:
-    return lib().lab_device_count()
-
-
-def current_device() -> int:
-    return lib().lab_get_device()
-
-
-def set_device(device) -> None:
-    """Makes `device` (index, "npu:0", torch.device) current on this thread. Raises RuntimeError when there is none."""
-    i = index(device)
-    if lib().lab_set_device(i):
-        raise RuntimeError(messages.text("device.no_device", index=i, count=device_count()))
-
-
 def synchronize(device=None) -> None:
     """The host waits until the device has done everything that was issued to it, in virtual time."""
     refuse("torch.npu.synchronize()")
@@ -116,8 +112,7 @@ class _Properties:
 
 
 def _chip() -> str:
-    from . import chip
-    return chip() or chips.DEFAULT
+    return rates.chip() or chips.DEFAULT
 
 
 def get_device_name(device_name=None) -> str:
@@ -181,7 +176,6 @@ def set_autocast_dtype(dtype: torch.dtype) -> None:
 # ---- what is not there
 
 def __getattr__(name: str) -> Any:
-    from .names import REAL_NAMES, instead
     if name not in REAL_NAMES:
         raise AttributeError(messages.text("device.npu_unknown", name=name))
     raise AttributeError(messages.text("device.npu_missing", name=name, instead=instead(name)))

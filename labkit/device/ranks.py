@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from socket import socketpair
 
-from .. import messages
+from labkit import messages
 
 _GRACE_S = 0.5    # for the other ranks, once one has raised
 _START_S = 120.0  # importing torch on a busy machine
@@ -137,7 +137,7 @@ class _Pool:
     def call(self, function: Callable, arguments: tuple, timeout: float) -> Run:
         import torch
 
-        from .parcel import packed, unpacked
+        from labkit.device.parcel import packed, unpacked
         work = packed((function, arguments, torch.initial_seed()))
         for pipe in self.pipes:
             pipe.send_bytes(work)
@@ -165,7 +165,7 @@ class _Pool:
                 answers[rank] = answer[1:]
                 if answer[:1] != b"E":
                     continue
-                from .parcel import unpacked
+                from labkit.device.parcel import unpacked
                 error = RankError(rank, *unpacked(answer[1:]))
                 raised.append((error.kind, error.frames))
                 if failed is None or failed.kind in _CAUGHT_IN and error.kind not in _CAUGHT_IN:

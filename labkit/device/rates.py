@@ -1,11 +1,18 @@
 """The cost model's numbers: from the chip's table (labkit/twin/chips) to the device's rates (struct Rates, clock.h)."""
 from __future__ import annotations
 
-from .. import chips
-from .library import lib
+from labkit import chips
+from labkit.device.library import lib
 
 # fp32 operations of the table's `rates.vector` count a multiply-add as two; the device counts bytes put through.
 _BYTES_PER_VECTOR_FLOP = 4 / 2
+
+_chip: str | None = None
+
+
+def chip() -> str | None:
+    """The name of the chip that the device behaves as; None while there is no simulated device."""
+    return _chip
 
 
 def rates(chip: str) -> dict[str, float]:
@@ -28,11 +35,13 @@ def rates(chip: str) -> dict[str, float]:
 
 def apply(chip: str) -> None:
     """Makes the device behave as `chip` from now on: its rates, and its memory as far as this machine has it."""
+    global _chip
     for name, value in rates(chip).items():
         if lib().lab_set_param(name.encode(), value):
             raise KeyError(f"the device has no rate {name!r}")
     hbm = int(chips.flat(chip)["memory.hbm"])
     lib().lab_set_capacity(hbm, host_memory() or hbm)
+    _chip = chip
 
 
 def host_memory() -> int:

@@ -9,8 +9,8 @@ import sys
 import time
 import types
 
-from .. import messages
-from . import build, library
+from labkit import messages
+from labkit.device import build, library
 
 DEFAULT_ARENA_GB = 64
 _OOM_FIELDS = ("asked", "device", "capacity", "allocated", "cached", "free", "host_free")
@@ -36,7 +36,7 @@ def install() -> None:
     if not any(line.startswith("AutogradPrivateUse1:") and "[backend fallback]" in line for line in table):  # torch 2.6
         lib.lab_autograd_fallthrough()
 
-    from . import cells, compiling, distributed, npu, random
+    from labkit.device import cells, compiling, distributed, npu, random
     torch.utils.rename_privateuse1_backend("npu")
     torch._register_device_module("npu", npu)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
@@ -106,7 +106,7 @@ class _Submodules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module) -> None:
         if module.__name__.endswith("transfer_to_npu"):
-            from . import transfer
+            from labkit.device import transfer
             transfer.apply()
 
 
@@ -121,7 +121,7 @@ def _stand_in(npu: types.ModuleType) -> None:
     module.__spec__ = importlib.machinery.ModuleSpec("torch_npu", loader=None, is_package=True)
 
     def missing(name: str):
-        from . import fused
+        from labkit.device import fused
         if name in fused.NAMES:
             return fused.function(name)
         raise AttributeError(messages.text("device.torch_npu_missing", name=name, names=", ".join(("npu", *fused.NAMES))))

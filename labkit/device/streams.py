@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import torch
 
-from .library import lib
-from .devices import index
+from labkit.device.library import lib
+from labkit.device.devices import index
 
 
 _DEVICE_TYPE = 20  # c10::DeviceType::PrivateUse1

@@ -13,7 +13,7 @@ from types import ModuleType
 import torch
 import torch.utils._device
 
-from .later import after_import
+from labkit.device.import_hook import after_import
 
 FUNCTIONS = """arange as_tensor autocast bartlett_window blackman_window empty empty_like empty_strided eye from_file frombuffer full
     full_like Generator hamming_window hann_window kaiser_window linspace load logspace normal ones ones_like rand rand_like

@@ -5,17 +5,17 @@ and `stream_timeline` return a `Figure`; `memory_ruler_widget` and `pipes_widget
 """
 from __future__ import annotations
 
-from .curves import curves
-from .fractals import fractal_layout, layout_place
-from .ladder import ladder
-from .mismatch import find_period, mismatch_map
-from .pipes import core_on_one_page
-from .ruler import memory_ruler, memory_ruler_from_record
-from .streams import stream_timeline
-from .svg import Figure
-from .tiling import split_aligned, split_even, tiling_map
-from .timeline import compare_timelines, pipe_timeline
-from .widgets import memory_ruler_widget, pipes_widget
+from labkit.figures.curve_plot import curves
+from labkit.figures.fractals import fractal_layout, layout_place
+from labkit.figures.ladder_plot import ladder
+from labkit.figures.mismatch import find_period, mismatch_map
+from labkit.figures.pipes import core_on_one_page
+from labkit.figures.ruler import memory_ruler, memory_ruler_from_record
+from labkit.figures.streams import stream_timeline
+from labkit.figures.svg import Figure
+from labkit.figures.tiling import split_aligned, split_even, tiling_map
+from labkit.figures.timeline import compare_timelines, pipe_timeline
+from labkit.figures.widgets import memory_ruler_widget, pipes_widget
 
 __all__ = ["Figure", "compare_timelines", "core_on_one_page", "curves", "find_period", "fractal_layout", "ladder", "layout_place", "memory_ruler", "memory_ruler_from_record",
            "memory_ruler_widget", "mismatch_map", "pipe_timeline", "pipes_widget", "split_aligned", "split_even", "stream_timeline",

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from labkit.messages import text
 
-from .svg import Canvas, number
-from .words import ticks, time_text
+from labkit.figures.svg import Canvas, number
+from labkit.figures.words import ticks, time_text
 
 
 def time_axis(c: Canvas, low: float, high: float, left: float, right: float, top: float, y: float, behind: int, kinds: str) -> None:

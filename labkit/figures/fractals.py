@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from labkit.messages import text
 
-from .svg import COLOURS, WIDTH, Canvas, Figure, number
-from .words import wrap
+from labkit.figures.svg import COLOURS, WIDTH, Canvas, Figure, number
+from labkit.figures.words import wrap
 
 LINE, BYTES = 16, 32       # lines of a fractal, bytes of a line
 ORDERS = ("ND", "Nz", "Zz", "Zn")

@@ -14,9 +14,9 @@ import numpy as np
 
 from labkit.messages import text
 
-from .svg import WIDTH, Canvas, Figure
-from .tiling import read_split
-from .words import join, percent, shorten, text_width
+from labkit.figures.svg import WIDTH, Canvas, Figure
+from labkit.figures.tiling import read_split
+from labkit.figures.words import join, percent, shorten, text_width
 
 LEFT, RIGHT, GRID = 16, WIDTH - 16, 108
 ROWS, COLUMNS = 14, 12

@@ -8,9 +8,9 @@ from __future__ import annotations
 from labkit import chips
 from labkit.messages import text
 
-from .svg import Canvas, Figure
-from .timeline import FILLS
-from .words import fits, size_text
+from labkit.figures.svg import Canvas, Figure
+from labkit.figures.timeline import FILLS
+from labkit.figures.words import fits, size_text
 
 VECTOR, CUBE = ("MTE2", "V", "MTE3", "S"), ("MTE1", "M", "FIX")
 # Where a tile can be: x, y of its token.

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from labkit.messages import text
 
-from .absent import absent
-from .svg import WIDTH, Canvas, Figure
-from .words import fits, join, percent, shorten, size_text, text_width, wrap
+from labkit.figures.absent import absent
+from labkit.figures.svg import WIDTH, Canvas, Figure
+from labkit.figures.words import fits, join, percent, shorten, size_text, text_width, wrap
 
 KB = 1024
 LEFT, RIGHT = 16, WIDTH - 16

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from labkit.messages import text
 
-from .axis import time_axis
-from .svg import WIDTH, Canvas, Figure, number
-from .words import join, percent, shorten, time_text
+from labkit.figures.axis import time_axis
+from labkit.figures.svg import WIDTH, Canvas, Figure, number
+from labkit.figures.words import join, percent, shorten, time_text
 
 LEFT, RIGHT, EDGE = 126, 682, WIDTH - 16
 PITCH, BAR = 32, 20

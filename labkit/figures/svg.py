@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 
 from labkit.messages import language
 
-from .words import fits, text_width, wrap
+from labkit.figures.words import fits, text_width, wrap
 
 WIDTH = 760
 MAX_BYTES = 60_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from labkit.messages import text
 
-from .svg import WIDTH, Canvas, Figure
-from .words import fits, join, shorten, size_text
+from labkit.figures.svg import WIDTH, Canvas, Figure
+from labkit.figures.words import fits, join, shorten, size_text
 
 ALIGN = 32  # bytes: one data block
 LEFT, RIGHT = 16, WIDTH - 16

@@ -12,11 +12,11 @@ import numpy as np
 
 from labkit.messages import text
 
-from .absent import absent
-from .axis import time_axis
-from .svg import MAX_BYTES, WIDTH, Canvas, Figure, number
-from .trace import Lane, Trace, lanes_of, marks_of, merge_all, overlap, read_trace
-from .words import fits, join, percent, shorten, text_width, time_text
+from labkit.figures.absent import absent
+from labkit.figures.axis import time_axis
+from labkit.figures.svg import MAX_BYTES, WIDTH, Canvas, Figure, number
+from labkit.figures.trace import Lane, Trace, lanes_of, marks_of, merge_all, overlap, read_trace
+from labkit.figures.words import fits, join, percent, shorten, text_width, time_text
 
 LEFT, RIGHT, EDGE = 116, 682, WIDTH - 16
 PITCH, BAR = 36, 22

@@ -12,10 +12,10 @@ from html import escape
 
 from labkit.messages import text
 
-from .pipes import STEPS, core_on_one_page
-from .ruler import KB, blocks_text, memory_ruler
-from .svg import Figure, plain
-from .words import percent, size_text
+from labkit.figures.pipes import STEPS, core_on_one_page
+from labkit.figures.ruler import KB, blocks_text, memory_ruler
+from labkit.figures.svg import Figure, plain
+from labkit.figures.words import percent, size_text
 
 DTYPES = {"half": 2, "bfloat16_t": 2, "float": 4, "int32_t": 4, "int16_t": 2, "int8_t": 1}
 ALIGN = 32

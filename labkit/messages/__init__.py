@@ -75,5 +75,13 @@ def lines(key: str, /, *, lang: str | None = None, **numbers) -> list[str]:
     return [_format(entry[part], **numbers) for part in PARTS]
 
 
+def say(key: str, /, **numbers) -> tuple[str | None, str | None]:
+    """(what, try) of an entry, None for a part that it lacks; an entry that is one string is a "try" alone."""
+    entry = _entry(key, None)
+    if isinstance(entry, str):
+        return None, _format(entry, **numbers)
+    return tuple(_format(entry[part], **numbers) if part in entry else None for part in ("what", "try"))
+
+
 def has(key: str) -> bool:
     return key in tables()

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from labkit import messages
 
-from . import build as _build
-from . import cmakefile, commands, results, standin, supervise
-from .build import NoProgram
-from .results import Result
-from .supervise import Settings
+from labkit.program import build as _build
+from labkit.program import cmakefile, commands, results, standin, supervise
+from labkit.program.build import NoProgram
+from labkit.program.results import Result
+from labkit.program.supervise import Settings
 
 __all__ = ["NoProgram", "Result", "Settings", "run_file", "run_folder"]
 
@@ -53,7 +53,7 @@ def _program_of(path: Path, definitions: dict[str, str]) -> _build.Program:
 
 def _has_main(path: Path) -> bool:
     import re
-    from labkit.cxxscan import mask
+    from labkit.source.scan import mask
     return bool(re.search(r"\bmain\s*\(", mask(path.read_text(encoding="utf-8", errors="replace"))))
 
 

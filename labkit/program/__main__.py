@@ -4,11 +4,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from labkit.compiler import ToolError
-from labkit.diagnostics import CompileError
+from labkit.build.compiler import ToolError
+from labkit.source.errors import CompileError
 
-from . import standin
-from .build import NoProgram
+from labkit.program import standin
+from labkit.program.build import NoProgram
 
 
 def main(name: str, words: list[str]) -> int:

@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit import compiler, headers, includes, runtime
-from labkit.buildcache import keep, key
-from labkit.process import Workers
+from labkit.build import compiler, headers, includes, runtime
+from labkit.build.cache import keep, key
+from labkit.build.process import Workers
 
-from . import sources
-from .cmakefile import Project, Target
+from labkit.program import sources
+from labkit.program.cmakefile import Project, Target
 
 _FLAGS = ("-O1", "-std=gnu++17", "-g1", "-fPIC", "-fvisibility=hidden")
 _HEADERS = ("cstdint", "cstdio", "cstdlib", "cstring", "string")  # what CANN's own headers bring along

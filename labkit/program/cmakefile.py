@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .cmakelang import CMakeError, Reader
+from labkit.program.cmakelang import CMakeError, Reader
 
 __all__ = ["CMakeError", "Project", "Target", "read"]
 

@@ -5,9 +5,9 @@ import os
 from dataclasses import dataclass, field, replace
 
 from labkit import messages
-from labkit.kernel import SIGNALS, line_at, merged
+from labkit.launch.kernel import SIGNALS, line_at, merged
 from labkit.paths import display_path
-from labkit.record import Finding
+from labkit.launch.record import Finding
 
 
 @dataclass

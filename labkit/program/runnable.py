@@ -9,9 +9,9 @@ import re
 import tempfile
 from pathlib import Path
 
-from labkit.buildcache import keep, key
+from labkit.build.cache import keep, key
 
-from . import build, results, supervise
+from labkit.program import build, results, supervise
 
 SETTINGS = supervise.Settings(timeout=20)
 

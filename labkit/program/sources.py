@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import source
-from labkit.cxxkernels import clean, kernels
-from labkit.cxxscan import mask
-from labkit.diagnostics import ENTRY_FILE
-from labkit.includes import text_of
+from labkit.source import lowering
+from labkit.source.kernels import clean, kernels
+from labkit.source.scan import mask
+from labkit.source.errors import ENTRY_FILE
+from labkit.build.includes import text_of
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.M)
 _LAUNCHED = re.compile(r'#[ \t]*include[ \t]*[<"]aclrtlaunch_(\w+)\.h[">]|\bACLRT_LAUNCH_KERNEL\s*\(\s*(\w+)\s*\)')
@@ -44,14 +44,14 @@ def crews(texts: list[Text]) -> dict[str, tuple[int, int]]:
     """name -> (cube cores, vector cores) of every kernel of the program. Raises SourceError."""
     found: dict[str, tuple[int, int]] = {}
     for t in texts:
-        found.update(source.crews(t.text, str(t.path), t.around, defined=True))
+        found.update(lowering.crews(t.text, str(t.path), t.around, defined=True))
     return found
 
 
 def lower(t: Text, crews_of: dict[str, tuple[int, int]], by_name: list[str]) -> str:
     """C++ of one source file; by_name: see launched_by_name. Raises SourceError for a launch that is not written right."""
-    text = source.without_attributes(t.text)
-    lowered = source.lower_launches(text, str(t.path), crews_of) if "<<<" in text else text
+    text = lowering.without_attributes(t.text)
+    lowered = lowering.lower_launches(text, str(t.path), crews_of) if "<<<" in text else text
     quoted = str(t.path).replace("\\", "\\\\").replace('"', '\\"')
     end = "" if lowered.endswith("\n") else "\n"
     return f'#line 1 "{quoted}"\n{lowered}{end}' + _named_entries(t, crews_of, by_name)

@@ -86,7 +86,7 @@ def cmake(words: list[str]) -> int:
 
 
 def _project(build: Path):
-    from . import cmakefile
+    from labkit.program import cmakefile
     note = json.loads((build / _NOTE).read_text())
     source = original(Path(note["source"]))
     try:
@@ -104,7 +104,7 @@ def make(build: Path, words: list[str]) -> int:
         if machine and any((build / f).exists() for f in ("Makefile", "makefile")):
             return os.spawnv(os.P_WAIT, machine, ["make", *words])
         sys.exit(f"labkit: nothing was configured in {build.resolve()}; cmake comes before make")
-    from . import build as room
+    from labkit.program import build as room
     project = _project(build)
     for program in room.of_project(project):
         made = room.build(program)
@@ -147,8 +147,8 @@ def _machine_tool(name: str) -> str | None:
 # ---- one file by hand
 
 def bisheng(words: list[str]) -> int:
-    from . import build as room
-    from .cmakefile import program_words
+    from labkit.program import build as room
+    from labkit.program.cmakefile import program_words
     paths, output, definitions, includes = program_words(words)
     files = [original(Path(p)) for p in paths]
     made = room.build(room.of_files(files, definitions, includes))

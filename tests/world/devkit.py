@@ -47,13 +47,13 @@ def _case(home: Path, folder: Path) -> Case:
 
 def kind_of(folder: Path) -> str:
     """"vector", "cube" or "mixed": what the kernels of a folder run on."""
-    from labkit import source
-    from labkit.includes import text_of
+    from labkit.source import lowering
+    from labkit.build.includes import text_of
     crews: set[tuple[int, int]] = set()
     for file in sorted([*folder.glob("*.asc"), *folder.glob("*.cpp")]):
         text = file.read_text(encoding="utf-8", errors="replace")
         try:
-            crews |= set(source.crews(text, str(file), text_of(text, file.parent)).values())
+            crews |= set(lowering.crews(text, str(file), text_of(text, file.parent)).values())
         except Exception:  # not readable as a kernel: the run will say why
             continue
     cube, vector = any(c for c, _ in crews), any(v for _, v in crews)

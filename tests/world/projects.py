@@ -12,9 +12,9 @@ def project(repository: str, path: str, kind: str = "vector", *, op: str = "", k
     """A case: the function makes inputs, attributes, outputs (where the project does not say them) and golden."""
     def add(make: Callable) -> Callable:
         def run(source, _scratch) -> Outcome:
-            from labkit import opproject
+            from labkit.program import operator_project
             made = make()
-            loaded = opproject.load(source / path, op, kernel=kernel, include_dirs=[source / d for d in options.get("include_dirs", ())])
+            loaded = operator_project.load(source / path, op, kernel=kernel, include_dirs=[source / d for d in options.get("include_dirs", ())])
             result = loaded(*made["inputs"], outputs=made.get("outputs"), **made.get("attrs", {}))
             golden = made["golden"]
             pairs = [*((o, g) for o, g in zip(result.outputs, golden) if g is not None), *zip(result.inputs, made.get("written", []))]

@@ -1,0 +1,150 @@
+"""The folder of built things: content-addressed, filled by a rename, shared between processes, kept small.
+
+An entry is `cache_dir()/build/<name>-<key>/`. It appears all at once, so that it is either complete or absent; two
+processes that want the same entry make it once, by a file lock. Who makes what, and what goes into the key, is the
+business of the callers (labkit.build.compiler, labkit.build.bisheng).
+"""
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+
+from labkit import paths
+
+CACHE_BYTES = 2 << 30
+_DAY_S = 86400.0
+
+
+def key(*parts: str | bytes) -> str:
+    """A short digest of the parts, each with its length: ("ab", "c") is not ("a", "bc")."""
+    h = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else os.fsencode(part)
+        h.update(len(data).to_bytes(8, "little") + data)
+    return h.hexdigest()[:24]
+
+
+def keep(name: str, digest: str, file: str, make: Callable[[Path], None],
+         announce: Callable[[], None] | None = None) -> Path:
+    """Path of `file` in the entry `<name>-<digest>`; made by make(folder) when it is not there yet.
+
+    make fills an empty folder, which becomes the entry when make returns; when it raises, nothing is kept.
+    announce() is called once before, and only when something is really made.
+    """
+    home = _home()
+    entry = home / f"{name}-{digest}"
+    result = entry / file
+    if _touch(result, entry):
+        return result
+    with _locked(entry):
+        if _touch(result, entry):  # another process made it while this one waited
+            return result
+        if announce is not None:
+            announce()
+        work = Path(tempfile.mkdtemp(prefix=".tmp-", dir=home))
+        try:
+            make(work)
+            _publish(work, entry, result)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    _prune_sometimes(home)
+    return result
+
+
+def _home() -> Path:
+    home = paths.cache_dir() / "build"
+    home.mkdir(parents=True, exist_ok=True)
+    return home
+
+
+def _touch(result: Path, entry: Path) -> bool:
+    """Whether the result is there; marks its entry as used, for prune()."""
+    if not result.exists():
+        return False
+    try:
+        os.utime(entry)
+    except OSError:
+        pass  # a read-only cache is still a cache
+    return True
+
+
+def _publish(work: Path, entry: Path, result: Path) -> None:
+    try:
+        os.rename(work, entry)
+    except OSError:
+        if not result.exists():  # not another's finished entry: the remains of something broken
+            shutil.rmtree(entry, ignore_errors=True)
+            os.rename(work, entry)
+
+
+@contextmanager
+def _locked(entry: Path):
+    """One maker an entry, between threads and processes. Where the file system has no locks, the rename is enough."""
+    with open(f"{entry}.lock", "a", encoding="ascii") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:
+            pass
+        yield  # closing the file gives the lock back
+
+
+# ---- keeping it small
+
+def prune(max_bytes: int = CACHE_BYTES) -> int:
+    """Delete the least recently used entries until the cache holds at most max_bytes. Returns the bytes freed.
+
+    An entry that is being made, or was used within the last day, stays whatever the budget says: a running notebook
+    may still have to start a process from it.
+    """
+    now, freed = time.time(), 0
+    entries = sorted(_entries(), key=lambda e: e[0])
+    total = sum(size for _, _, size in entries)
+    for used, folder, size in entries:
+        left_over = folder.name.startswith(".tmp-")  # of a killed process
+        if now - used > _DAY_S and (left_over or total > max_bytes) and _remove(folder):
+            total -= size
+            freed += size
+    return freed
+
+
+def _entries() -> Iterable[tuple[float, Path, int]]:
+    """(last use, folder, bytes) of every entry."""
+    for folder in _home().iterdir():
+        if folder.is_dir():
+            try:
+                yield folder.stat().st_mtime, folder, sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+            except FileNotFoundError:
+                continue  # another process published or removed it meanwhile
+
+
+def _remove(folder: Path) -> bool:
+    lock = Path(f"{folder}.lock")
+    with open(lock, "a", encoding="ascii") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.unlink(missing_ok=True)
+    return True
+
+
+def _prune_sometimes(home: Path) -> None:
+    """Once a day, after something was made: walking the cache every time would cost more than it saves."""
+    stamp = home / ".pruned"
+    try:
+        if time.time() - stamp.stat().st_mtime < _DAY_S:
+            return
+    except FileNotFoundError:
+        pass
+    stamp.touch()
+    prune()

@@ -1,0 +1,278 @@
+"""From a compiler's sentence to a learner's: what is wrong in the words of Ascend C, and what to try.
+
+Most of it is a table: an entry `hint.*` of messages/build.toml with a `match` pattern (on the compiler's message, in
+file order, first one wins) and the parts `what` (replaces the message) and `try`. Its groups fill the placeholders.
+What needs more than a pattern - the types of a call's tensors, a name that only lacks its scope - is code below.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from labkit import messages
+from labkit.build import headers
+from labkit.source import api
+from labkit.build.compiler_output import Diagnostic
+from labkit.source.scan import split
+
+Advice = tuple[str | None, str | None]  # (message in place of the compiler's, hint)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is known around an error: the learner's lines, the words in them, and the kernels."""
+    lines: Sequence[str] = ()
+    words: frozenset[str] = field(default_factory=frozenset)
+    kernels: tuple[str, ...] = ()
+
+    def has(self, pattern: str) -> bool:
+        return any(re.search(pattern, line) for line in self.lines)
+
+
+def advise(error: Diagnostic, scene: Scene) -> Advice:
+    """(message, hint) for one error; None where the compiler's own words are the best there is."""
+    for rule in (_asserted, _header, _claimed, _unknown, _call, _argument, _conversion):
+        if advice := rule(error, scene):
+            return advice
+    for key, pattern in _table():
+        if m := pattern.search(error.message):
+            return messages.say(key, **{k: v or "" for k, v in m.groupdict().items()})
+    return None, None
+
+
+@lru_cache(maxsize=1)
+def _table() -> list[tuple[str, re.Pattern]]:
+    return [(key, re.compile(entry["match"])) for key, entry in messages.tables().items()
+            if key.startswith("hint.") and "match" in entry]
+
+
+# ---- static_assert: the twin's are whole sentences
+
+_ASSERTED = re.compile(r"static[_ ]assert(?:ion)? failed(?: due to requirement '.*?')?(?:: (?P<text>.+)|\s+\"(?P<quoted>.+)\"|$)")
+
+
+def _asserted(error: Diagnostic, scene: Scene) -> Advice | None:
+    m = _ASSERTED.match(error.message)
+    if not m:
+        return None
+    text = m["text"] or m["quoted"]
+    return (text, None) if text else messages.say("hint.assert")
+
+
+_NO_FILE = re.compile(r"^(?:(?P<a>\S+): No such file or directory|'(?P<b>[^']+)' file not found)")
+
+
+def _header(error: Diagnostic, scene: Scene) -> Advice | None:
+    m = _NO_FILE.match(error.message)
+    near = api.close(m["a"] or m["b"], candidates=headers.names()) if m else ""
+    return messages.say("hint.header_close", name=m["a"] or m["b"], close=near) if m and near else None
+
+
+# ---- names
+
+_NAME = r"'(?P<name>[^']+)'"
+_SUGGESTED = re.compile(r"did you mean (?:to use )?'(?P<name>[^']+)'")
+_UNKNOWN = [re.compile(p) for p in (
+    rf"^{_NAME} was not declared in this scope", rf"^{_NAME} does not name a (?:template )?type", rf"^{_NAME} has not been declared",
+    rf"^there are no arguments to {_NAME} that depend on", rf"^use of undeclared identifier {_NAME}",
+    rf"^unknown type name {_NAME}", rf"^no template named {_NAME}", rf"^{_NAME} is not a template",
+    rf"^no member named {_NAME} in (?P<scope>.+?)(?:;|$)", rf"^(?P<scope>.+) has no member named {_NAME}",
+    rf"^{_NAME} is not a member of (?P<scope>.+?)(?:;|$)", rf"^{_NAME} is not a namespace-name")]
+
+
+def undeclared(message: str) -> str:
+    """The name that the compiler does not know, "" when the message is about something else."""
+    return next((m["name"] for p in _UNKNOWN if (m := p.search(message))), "")
+
+
+def absent(error: Diagnostic) -> tuple[str, Advice] | None:
+    """(name, advice) when the error is that the twin lacks a documented name: then nothing else matters."""
+    name = undeclared(error.message).rpartition("::")[2]
+    if not name or not api.absent(name):
+        return None
+    on_a2, page = api.documented()[name]
+    instead = messages.text(f"instead.{name}") if messages.has(f"instead.{name}") else messages.text("instead.other" if on_a2 else "instead.not_on_a2")
+    return name, messages.say("hint.absent" if on_a2 else "hint.not_on_a2", name=name, page=page, instead=instead)
+
+
+def _claimed(error: Diagnostic, scene: Scene) -> Advice | None:
+    """Names that circulate and never existed."""
+    name = undeclared(error.message).removeprefix("AscendC::")
+    return messages.say(f"claim.{name}") if name and messages.has(f"claim.{name}") else None
+
+
+def _unknown(error: Diagnostic, scene: Scene) -> Advice | None:
+    m = next((m for p in _UNKNOWN if (m := p.search(error.message))), None)
+    if m is None:
+        return None
+    name, scope = m["name"], m.groupdict().get("scope") or ""
+    bare = name.rpartition("::")[2]
+    if name == "std" or re.fullmatch(r"'?(?:namespace )?'?std'?", scope) or name.startswith("std::"):
+        return messages.say("hint.stl", name=name if name.startswith("std") else f"std::{name}")
+    if not scope and bare in api.names() | {"int32_t", "uint32_t", "uint8_t"} and not scene.has(r'#\s*include\s*"'):
+        return messages.say("hint.no_header", name=bare)
+    if (enum := api.enum_of(bare)) and not scope:
+        return messages.say("hint.enum", name=bare, enum=enum)
+    if not scope and bare == name and bare in api.names() and not bare.startswith("__"):
+        return messages.say("hint.namespace", name=bare)
+    suggested = _suggestion(error, bare, scope, scene)
+    if suggested:
+        return messages.say("hint.spelling", name=name, close=suggested)
+    return messages.say("hint.member", name=name, scope=scope.strip("'")) if scope else messages.say("hint.undeclared", name=name)
+
+
+def _suggestion(error: Diagnostic, name: str, scope: str, scene: Scene) -> str:
+    near = api.close(name, scene.words)  # before the compiler's: it knows no typical Ascend C names from odd ones
+    if near:
+        return near
+    m = _SUGGESTED.search(error.message)
+    plausible = m and api.close(name, candidates=[m["name"].rpartition("::")[2]])
+    return m["name"] if m and (scope or plausible) else ""
+
+
+# ---- calls
+
+_TENSOR = re.compile(r"(?:AscendC::)?(?P<kind>Local|Global)Tensor<(?P<type>[^<>]*)>")
+_NO_MATCH = re.compile(r"no matching (?:member )?function for call to '(?P<call>.*)'$")
+_CONFLICT = re.compile(r"conflicting types for parameter '\w+' \('(?P<a>[^']+)'(?: and | vs\. )'(?P<b>[^']+)'\)")
+_COUNTS = re.compile(r"(?:expects|requires)(?P<least> at least)? (?P<want>\d+) arguments?, (?:but )?(?P<have>\d+) (?:was |were )?provided")
+_NO_CONVERSION = re.compile(r"no known conversion (?:for argument (?P<i>\d+) )?from '(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?"
+                            r" to '(?P<b>[^']+)'(?:.*? for (?P<nth>\d+)\w\w argument)?")
+
+
+def _call(error: Diagnostic, scene: Scene) -> Advice | None:
+    m = _NO_MATCH.search(error.message)
+    if not m:
+        return _argument_count(error, scene)
+    name, arguments = _call_parts(m["call"])
+    notes = [note.text for note in error.notes]
+    rules: list[Callable[[], Advice | None]] = [
+        lambda: _kernel_call(name, notes, scene), lambda: _positions(name, arguments, notes),
+        lambda: _raw_pointer(name, arguments, notes), lambda: _element_types(name, arguments, notes),
+        lambda: _untold_type(name, notes), lambda: _counts(name, arguments, notes)]
+    return next((advice for rule in rules if (advice := rule())), None) or messages.say("hint.call", name=name)
+
+
+def _call_parts(call: str) -> tuple[str, list[str]]:
+    """("Add", ["AscendC::LocalTensor<half>&", ...]); clang names no arguments."""
+    head, paren, inside = call.partition("(")
+    name = re.sub(r"<.*>$", "", head).rpartition("::")[2]
+    if not paren:
+        return name, []
+    inside = inside.rstrip(")")
+    return name, [inside[a:b].strip() for a, b in split(inside, 0, len(inside))]
+
+
+def _kernel_call(name: str, notes: list[str], scene: Scene) -> Advice | None:
+    if name not in scene.kernels:
+        return None
+    for note in notes:
+        if (m := _COUNTS.search(note)):
+            return messages.say("hint.kernel_count", name=name, want=m["want"], have=m["have"])
+        if (m := _NO_CONVERSION.search(note)):
+            return messages.say("hint.kernel_type", name=name, i=m["i"] or m["nth"] or "?", a=m["a"], b=m["b"])
+    return None
+
+
+def _positions(name: str, arguments: list[str], notes: list[str]) -> Advice | None:
+    """A GlobalTensor handed to an instruction that works on UB."""
+    told = any("could not match 'LocalTensor' against 'GlobalTensor'" in n for n in notes)
+    given = [i for i, a in enumerate(arguments, 1) if "GlobalTensor<" in a]
+    if name.startswith("DataCopy") or not (given or told):
+        return None
+    return messages.say("hint.gm_operand", name=name, i=given[0] if given else "?")
+
+
+def _raw_pointer(name: str, arguments: list[str], notes: list[str]) -> Advice | None:
+    if name == "SetGlobalBuffer":
+        m = next((m for n in notes if (m := _NO_CONVERSION.search(n))), None)
+        return messages.say("hint.gm_cast", a=m["a"], b=m["b"].replace("const ", "").rstrip("* ")) if m else None
+    raw = re.compile(r"^(?:(?:const )?(?:uint8_t|unsigned char)) ?\*")
+    pointer = next((i for i, a in enumerate(arguments, 1) if raw.match(a)), 0)
+    told = any(re.search(r"Tensor<T>' against 'uint8_t \*'", n) for n in notes)
+    return messages.say("hint.gm_pointer", name=name, i=pointer or "?") if pointer or told else None
+
+
+def _element_types(name: str, arguments: list[str], notes: list[str]) -> Advice | None:
+    typed = [(i, m["type"]) for i, a in enumerate(arguments, 1) if (m := _TENSOR.search(a))]
+    if name in ("Cast", "Compare", "CompareScalar", "Select", "Gather", "Compares"):
+        return None  # their tensors may differ
+    first = typed[0] if typed else None
+    other = next((t for t in typed if first and t[1] != first[1]), None)
+    if first and other:
+        return messages.say("hint.element_types", name=name, i=first[0], a=first[1], j=other[0], b=other[1])
+    m = next((m for n in notes if (m := _CONFLICT.search(n))), None)
+    return messages.say("hint.element_types2", name=name, a=m["a"], b=m["b"]) if m else None
+
+
+_OF_TYPE = ("AllocTensor", "DeQue", "Get", "GetWithOffset", "ReinterpretCast")  # nothing in their arguments says the element type
+
+
+def _untold_type(name: str, notes: list[str]) -> Advice | None:
+    untold = any(re.search(r"couldn't (?:deduce template parameter|infer template argument)", n) for n in notes)
+    return messages.say("hint.untold_type", name=name) if name in _OF_TYPE and untold else None
+
+
+def _counts(name: str, arguments: list[str], notes: list[str]) -> Advice | None:
+    found = [m for n in notes if (m := _COUNTS.search(n))]
+    if not found or len(found) < len([n for n in notes if re.search(r"not viable|candidate expects|candidate template ignored", n)]):
+        return None
+    hidden = 0 if found[0]["least"] or "requires" in found[0][0] else _hidden(name)
+    want = sorted({int(m["want"]) - hidden for m in found})
+    return messages.say("hint.pad_count" if name == "DataCopyPad" else "hint.arg_count", name=name, have=found[0]["have"], want=" / ".join(map(str, want)))
+
+
+def _hidden(name: str) -> int:
+    """g++ counts the twin's own last parameter (where the call stands), which nobody writes."""
+    return 1 if name[:1].isupper() and name in api.names() else 0
+
+
+_FEW = re.compile(r"too (?P<how>few|many) arguments to (?:member )?function(?: call)?(?: '(?P<signature>[^']+)')?")
+
+
+def _argument_count(error: Diagnostic, scene: Scene) -> Advice | None:
+    m = _FEW.search(error.message)
+    if not m or not m["signature"]:
+        return None
+    head, _, inside = m["signature"].partition("(")
+    name = head.split()[-1].rpartition("::")[2]
+    inside = inside.rpartition(")")[0]
+    count = len(inside.split(",")) if inside.strip() else 0
+    key = "hint.kernel_params" if name in scene.kernels else "hint.params"
+    return messages.say(key, name=name, want=count, params=inside)
+
+
+# ---- conversions
+
+_INITIALIZING = re.compile(r"initializing argument (?P<i>\d+) of '(?:[^'(]*?[\s:])?(?P<name>\w+)(?:<[^']*>)?\(")
+_FROM_TO = re.compile(r"'(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])? to '(?P<b>[^']+)'")
+
+
+def _argument(error: Diagnostic, scene: Scene) -> Advice | None:
+    """g++ says the types in the message and which argument of what in a note."""
+    m = next((m for n in error.notes if (m := _INITIALIZING.search(n.text))), None)
+    types = _FROM_TO.search(error.message)
+    if not m or not types or "*" in types["a"] and "*" in types["b"]:
+        return None
+    key = "hint.kernel_type" if m["name"] in scene.kernels else "hint.argument_type"
+    return messages.say(key, name=m["name"], i=m["i"], a=types["a"], b=types["b"])
+
+
+_CONVERT = re.compile(r"(?:conversion from|cannot convert|could not convert (?:'[^']*' from)?|no viable conversion from|invalid conversion from"
+                      r"|no viable overloaded '=')\s*'(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?(?: to (?:non-scalar type )?'(?P<b>[^']+)')?")
+
+
+def _conversion(error: Diagnostic, scene: Scene) -> Advice | None:
+    m = _CONVERT.search(error.message)
+    if not m or not m["b"]:
+        return None
+    a, b = _TENSOR.search(m["a"]), _TENSOR.search(m["b"])
+    if a and b and a["kind"] == b["kind"]:
+        return messages.say("hint.convert_tensor", a=a["type"], b=b["type"], kind=a["kind"])
+    if a and b:
+        return messages.say("hint.convert_place", a=f"{a['kind']}Tensor", b=f"{b['kind']}Tensor")
+    if re.search(r"(?:uint8_t|unsigned char) ?\*", m["a"]) and "*" in m["b"]:
+        return messages.say("hint.gm_cast", a=m["a"], b=m["b"].rstrip("* ").replace("const ", ""))
+    return None

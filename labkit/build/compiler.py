@@ -1,0 +1,277 @@
+"""The host compiler: everything the lab builds in C++ goes through here - the twin, its runner, a learner's kernels.
+
+    build([a.cpp, b.cpp], flags=[...], name="libtwin")         -> .../libtwin-<key>/libtwin.so
+    compile_kernel(source.lower(text, file), filename=file)    -> .../add-<key>/add.so
+
+Results are kept (labkit.build.cache) under a key of all that can change them: the text of the sources and of every
+header they reach, flags, libraries, the compiler and its version, the machine, and its CPU features where
+`-march=native` asks for them. A cached call costs well under a millisecond of hashing.
+
+No shell is ever used: a path with spaces or a flag with quotes means itself. A failed compilation raises
+`labkit.CompileError`, which carries the compiler's stderr.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from labkit import messages
+from labkit.build import includes, packages
+from labkit.build.diagnostics import compile_error
+from labkit.build.cache import keep, key, prune
+from labkit.source import api
+from labkit.build.process import TooSlow, Workers, c_locale
+
+__all__ = ["KERNEL_FLAGS", "ToolError", "build", "compile_kernel", "cpu_key", "cxx_version", "find_cxx", "prune"]
+
+# hidden: a kernel called fmax is not the C library's, for whoever calls either
+KERNEL_FLAGS = ("-O1", "-std=c++17", "-g1", "-fvisibility=hidden")
+TIMEOUT_S = 900.0  # one translation unit; a template that never ends must not hang a notebook
+_FORMAT = "2"      # part of every key: raise it when the layout of an entry changes
+_LAUNCHERS = ("ccache", "sccache", "distcc")
+
+
+class ToolError(RuntimeError):
+    """A tool that the lab needs is missing or does not work; the text says how to get it."""
+
+
+# ---- the compiler and the machine
+
+def find_cxx() -> str:
+    """Full path of the C++ compiler: $CXX, else the first of g++, clang++, c++. Raises ToolError."""
+    named = os.environ.get("CXX", "").strip()
+    words = [w for w in shlex.split(named) if Path(w).name not in _LAUNCHERS]  # CXX="ccache g++": the lab has its own cache
+    for candidate in words[:1] if words else ["g++", "clang++", "c++"]:
+        found = shutil.which(candidate)
+        if found:
+            return found
+    raise ToolError(messages.text("compiler.cxx_not_found" if words else "compiler.no_cxx", cxx=named,
+                                  command=packages.install_command(["compiler"])))
+
+
+def cxx_version(cxx: str) -> str:
+    """First line of `cxx --version`, e.g. "g++ (Debian 12.2.0-14) 12.2.0". Raises ToolError when it does not run."""
+    try:
+        return _cxx_version(cxx, os.stat(cxx).st_mtime_ns)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ToolError(messages.text("compiler.cxx_broken", cxx=cxx, error=error,
+                                      command=packages.install_command(["compiler"]))) from None
+
+
+@lru_cache(maxsize=8)
+def _cxx_version(cxx: str, _mtime: int) -> str:
+    run = subprocess.run([cxx, "--version"], capture_output=True, text=True, errors="replace", check=True, timeout=60,
+                         env=c_locale())
+    return run.stdout.partition("\n")[0].strip()
+
+
+def gcc_major(cxx: str) -> int:
+    """Major version of a GCC; 0 for any other compiler."""
+    version = cxx_version(cxx)
+    m = re.search(r"\)\s+(\d+)\.\d+", version)
+    return int(m[1]) if m and "clang" not in version.lower() else 0
+
+
+@lru_cache(maxsize=1)
+def cpu_key() -> str:
+    """Machine and a hash of its CPU features: what a binary built with -march=native depends on."""
+    features = ""
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+            features = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        pass
+    return f"{platform.machine()}-{hashlib.sha256(features.encode()).hexdigest()[:12]}"
+
+
+def no_builtins(names: Iterable[str]) -> list[str]:
+    """Flags under which functions of these names are the learner's: a kernel may be called asinh or fmax."""
+    return [f"-fno-builtin-{name}" for name in sorted(names)]
+
+
+def later_standard(text: str) -> list[str]:
+    """C++20, where a call such as ReduceSum<float>(dst, ...) counts on its arguments to find AscendC's: bisheng takes that in C++17."""
+    if "using namespace AscendC" in text:
+        return []
+    calls = set(re.findall(r"(?<![\w:.>])([A-Z]\w+)\s*<[\w:, ]+>\s*\(\s*\w+\s*[,\[]", text))
+    return ["-std=c++20"] if any(f"AscendC::{name}" not in text and _in_ascendc(name) and not re.search(rf"\b(?:void|auto|inline|using|class|struct)\s+(?:AscendC::)?{name}\b", text) for name in calls) else []
+
+
+@lru_cache(maxsize=256)
+def _in_ascendc(name: str) -> bool:
+    return name in api.names()
+
+
+def _message_flags(cxx: str) -> list[str]:
+    """Plain messages with columns in bytes, which every GCC and clang then agrees on.
+
+    Not `-fdiagnostics-format=json`: it leaves out the chain of instantiations ("required from here"), and that chain
+    is how an error inside a twin header is told at the learner's own line.
+    """
+    if gcc_major(cxx) >= 11:
+        return ["-fdiagnostics-column-unit=byte", "-fno-diagnostics-show-caret", "-fmax-errors=40"]
+    return []
+
+
+# ---- what is built
+
+@dataclass(frozen=True)
+class Unit:
+    """One translation unit: a file, or a text that is written into the entry as `name`."""
+    name: str
+    path: Path | None = None
+    text: bytes = b""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    units: tuple[Unit, ...]
+    flags: tuple[str, ...]
+    kind: str
+    libs: tuple[str, ...]
+    name: str
+    cxx: str
+    deps: tuple[Path, ...] = ()
+    learner: tuple[str, str] | None = None  # (filename, text) that errors are told in
+
+    @property
+    def file(self) -> str:
+        return {"shared": f"{self.name}.so", "object": f"{self.name}.o"}.get(self.kind, self.name)
+
+
+def _digest(recipe: Recipe) -> str:
+    parts: list[str | bytes] = [_FORMAT, recipe.kind, recipe.name, recipe.cxx, cxx_version(recipe.cxx), platform.machine(),
+                                str(len(recipe.flags)), *recipe.flags, str(len(recipe.libs)), *recipe.libs]
+    if any(re.fullmatch(r"-m(?:arch|cpu|tune)=native", flag) for flag in recipe.flags):
+        parts.append(cpu_key())
+    for unit in recipe.units:
+        parts += [unit.name, unit.text]
+    files = [*recipe.deps, *(unit.path for unit in recipe.units if unit.path is not None)]
+    texts = [unit.text for unit in recipe.units if unit.path is None]
+    for path, digest in sorted(includes.reach(files, texts, includes.folders(recipe.flags)).items()):
+        parts += [path, digest]
+    parts += [includes.digest(lib) for lib in recipe.libs if os.path.isfile(lib)]
+    return key(*parts)
+
+
+def build(sources: Sequence[str | os.PathLike], *, flags: Sequence[str], kind: str = "shared", deps: Iterable = (),
+          libs: Sequence[str | os.PathLike] = (), name: str, announce: Callable[[str], None] | None = None,
+          jobs: int = 2) -> Path:
+    """The shared library `name.so` or the program `name` made of `sources`; from the cache when nothing changed.
+
+    flags go to every compilation and to the link; libs (paths or "-l..." words) follow the objects at the link.
+    deps are extra files or folders that the result depends on; headers reached through `-I` are found without them.
+    announce(text) is called once, and only when something is really going to be compiled.
+    Raises CompileError, ToolError, FileNotFoundError (a source or dep that is not there).
+    """
+    if kind not in ("shared", "exe"):
+        raise ValueError(f'kind is "shared" or "exe", not {kind!r}')
+    units = tuple(Unit(Path(s).name, Path(s).resolve()) for s in sources)
+    if not units:
+        raise ValueError(f"nothing to build for {name!r}: sources is empty")
+    recipe = Recipe(units, tuple(map(str, flags)), kind, tuple(map(str, libs)), name, find_cxx(),
+                     tuple(Path(d) for d in deps))
+    return _made(recipe, jobs, announce)
+
+
+def compile_kernel(text: str, *, filename: str, include_dirs: Sequence[str | os.PathLike] = (),
+                   flags: Sequence[str] = (), libs: Sequence[str | os.PathLike] = (),
+                   announce: Callable[[str], None] | None = None) -> Path:
+    """The shared library of one lowered kernel text (labkit.source.lowering.lower).
+
+    filename is what the learner knows the text by: its folder is searched for quoted includes, and an error that
+    the compiler reports is told in the lines of that file. Raises CompileError, ToolError.
+    """
+    stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "kernel"
+    code = text.encode()
+    words = [*KERNEL_FLAGS, *flags, *(f"-I{d}" for d in include_dirs)]
+    here = Path(filename).resolve().parent
+    if here.is_dir() and any(quoted for quoted, _ in includes.includes(code)):
+        words += ["-iquote", str(here)]
+    recipe = Recipe((Unit(f"{stem}.cpp", None, code),), tuple(map(str, words)), "shared", tuple(map(str, libs)),
+                     stem, find_cxx(), learner=(filename, text))
+    return _made(recipe, 1, announce)
+
+
+def compile_object(recipe: Recipe) -> Path:
+    """The object file of a recipe of kind "object" with one unit. Raises CompileError, ToolError."""
+    return _made(recipe, 1, None)
+
+
+def _made(recipe: Recipe, jobs: int, announce: Callable[[str], None] | None) -> Path:
+    def say() -> None:
+        if announce is not None:
+            announce(messages.text("compiler.building", name=recipe.name, count=len(recipe.units)))
+    return keep(recipe.name, _digest(recipe), recipe.file, lambda work: _compile(recipe, work, jobs), say)
+
+
+# ---- the work itself
+
+def _compile(recipe: Recipe, work: Path, jobs: int) -> None:
+    workers = Workers()
+    common = [recipe.cxx, *recipe.flags, *_message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
+    shape = {"shared": ["-shared"], "object": ["-c"]}.get(recipe.kind, [])
+    target = ["-o", str(work / recipe.file), *recipe.libs]
+    inputs = [_input(unit, work) for unit in recipe.units]
+    if len(inputs) == 1:
+        return step(workers, [*common, *shape, inputs[0], *target], recipe)
+    pool = ThreadPoolExecutor(max(1, min(jobs, len(inputs))), thread_name_prefix="labkit-build")
+    try:
+        objects = [str(o) for o in pool.map(lambda i: _object(workers, common, i, recipe), inputs)]
+    except BaseException:
+        workers.stop()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    step(workers, [*common, *shape, *objects, *target], recipe)
+
+
+def _object(workers: Workers, common: list[str], source: str, recipe: Recipe) -> Path:
+    """One unit's object, kept by itself: an edit of one file of the twin compiles that file.
+
+    The key has no folders in it, only what they hold, so that two checkouts share their objects.
+    """
+    reached = includes.reach([source], [], includes.folders(recipe.flags))
+    flags = [f for f in common if not f.startswith("-I")]
+    native = [cpu_key()] if "-march=native" in flags else []
+    digest = key(_FORMAT, cxx_version(recipe.cxx), platform.machine(), *native, *flags, _room(source),
+                 *(part for path, content in sorted((_room(p), d) for p, d in reached.items()) for part in (path, content)))
+    return keep(f"{recipe.name}-{_room(source)[:-len(Path(source).suffix)].replace('/', '-')}", digest, "unit.o",
+                lambda work: step(workers, [*common, "-c", source, "-o", str(work / "unit.o")], recipe))
+
+
+def _room(path: str) -> str:
+    """The file and its folder: what tells two files of one name apart, in whatever checkout they lie."""
+    return "/".join(Path(path).parts[-2:])
+
+
+def _input(unit: Unit, work: Path) -> str:
+    if unit.path is not None:
+        return str(unit.path)
+    path = work / unit.name
+    path.write_bytes(unit.text)
+    return str(path)
+
+
+def step(workers: Workers, command: list[str], recipe: Recipe) -> None:
+    """Runs one command of a build. Raises CompileError, told in the recipe's learner's file, and ToolError."""
+    try:
+        code, stderr = workers.run(command, timeout=TIMEOUT_S)
+    except TooSlow as slow:
+        raise ToolError(messages.text("compiler.too_slow", seconds=slow.seconds)) from None
+    except OSError as error:
+        raise ToolError(messages.text("compiler.cxx_broken", cxx=recipe.cxx, error=error,
+                                      command=packages.install_command(["compiler"]))) from None
+    if code:
+        filename, text = recipe.learner or (None, None)
+        raise compile_error(stderr, filename=filename, text=text, command=command)

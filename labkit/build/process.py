@@ -1,0 +1,70 @@
+"""Compilers as child processes: their stderr collected, and none left behind when one fails or the user interrupts."""
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+
+
+class TooSlow(RuntimeError):
+    """A process was still running after its time and was ended. seconds: that time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"not finished after {seconds:.0f} s")
+        self.seconds = seconds
+
+
+def c_locale() -> dict[str, str]:
+    """The environment with messages in English and plain quotes, which labkit.build.diagnostics reads."""
+    return {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
+
+
+class Workers:
+    """Processes that belong together: `stop` ends all of them, from whatever thread they run in.
+
+    Each has a session of its own: a driver's children (cc1plus, ld) end with it, and an interrupt that a notebook
+    sends to Python alone still reaches them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen] = set()
+        self.stopped = False
+
+    def run(self, command: Sequence[str], *, timeout: float, env: dict[str, str] | None = None) -> tuple[int, str]:
+        """(exit code, stderr) of a command given as words. Raises TooSlow, OSError. After stop(): (0, "") at once."""
+        with self._lock:
+            if self.stopped:
+                return 0, ""
+            process = subprocess.Popen(list(command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, env=env or c_locale(), start_new_session=True)
+            self._running.add(process)
+        try:
+            stderr = process.communicate(timeout=timeout)[1].decode(errors="replace")
+        except BaseException as error:
+            _kill(process)
+            process.communicate()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise TooSlow(timeout) from None
+            raise
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        return (0, "") if self.stopped else (process.returncode, stderr)
+
+    def stop(self) -> None:
+        with self._lock:
+            self.stopped = True
+            for process in self._running:
+                _kill(process)
+
+
+def _kill(process: subprocess.Popen) -> None:
+    if process.poll() is not None:
+        return  # its number may already be another's
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass

@@ -1,0 +1,50 @@
+"""Build ahead of time, tell what is built, and throw it away: `labkit prebuild`, `labkit clean`, `make clean`.
+
+Standard library only until `prebuild` is called, so that `make clean` works without an environment.
+"""
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+
+from labkit import paths
+
+
+# part -> (name of its entry in the cache, the folders with its sources)
+_PARTS = {
+    "twin": ("twin-runner", ("twin/src", "twin/include")),
+    "device": ("labdevice", ("device/csrc",)),
+}
+
+
+def built(part: str) -> bool:
+    """Whether the cache holds the "twin" or the "device", and no source of it was touched since it was built."""
+    name, folders = _PARTS[part]
+    entries = (paths.cache_dir() / "build").glob(f"{name}-*/{name}*")
+    newest = max((entry.stat().st_mtime for entry in entries), default=0.0)
+    package = paths.twin_dir().parent
+    sources = [file for folder in folders for file in (package / folder).rglob("*") if file.is_file()]
+    return newest > max((source.stat().st_mtime for source in sources), default=0.0)
+
+
+def prebuild() -> Iterator[tuple[str, float]]:
+    """Build each part; yields (what, seconds) as they become ready. Raises CompileError, ToolError."""
+    from labkit.build import runtime
+    from labkit.device import build as device
+    for name, make in (("twin", runtime.runner), ("simulated device", device.library)):
+        start = time.monotonic()
+        make()
+        yield name, time.monotonic() - start
+
+
+def clear() -> int:
+    """Delete everything that was built; a learner's progress and code stay. Returns the bytes freed."""
+    folder = paths.cache_dir() / "build"
+    freed = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    shutil.rmtree(folder, ignore_errors=True)
+    return freed
+
+
+if __name__ == "__main__":
+    print(f"{clear() / 2**20:.0f} MB freed in {paths.cache_dir()}")

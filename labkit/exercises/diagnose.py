@@ -1,0 +1,213 @@
+"""From (got, expected) to what went wrong: a key, its numbers and a core x tile map.
+
+A difference ("max error 3.2 at 992") tells a learner that the kernel is wrong; a diagnosis ("only the last 8 elements of each
+core, and nobody wrote them") tells where to look. Pure functions; numpy only.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from labkit import messages
+from labkit.exercises.cases import tolerance_of
+from labkit.exercises.layout import MismatchMap, layouts, mismatch_map
+from labkit.exercises.patterns import PATTERNS, Evidence
+
+# Keys that say little: another case of the same check may say more. WHOLE: true of any very small case.
+VAGUE = ("scattered", "wrong-everywhere", "value", "rounding")
+WHOLE = ("unwritten", "all-zero")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """key: a section `diagnosis.<key>` of diagnosis.toml, or a finding's code. state: what the wrong elements hold."""
+    key: str
+    numbers: dict = field(default_factory=dict)
+    state: str = ""
+    map: MismatchMap | None = None
+    finding: Any = None
+
+    def lines(self, lang: str | None = None) -> list[str]:
+        """[what, why, try], and a line on what the wrong elements hold."""
+        if self.finding is not None:
+            return list(self.finding.lines())
+        told = messages.lines(f"diagnosis.{self.key}", lang=lang, **self.numbers)
+        inside = self.numbers.get("inside")  # the key of a dict, or (k, n): result k of n
+        if inside is not None:
+            part = messages.text("diagnosis.result", lang=lang, k=inside[0], n=inside[1]) if isinstance(inside, tuple) else inside
+            told[0] = messages.text("diagnosis.part", lang=lang, part=part, what=told[0])
+        if self.state and self.key not in ("unwritten", "all-zero"):
+            told[0] += " " + messages.text(f"diagnosis.state-{self.state}", lang=lang)
+        return told
+
+    def where(self) -> str:
+        """file:line of a finding, "" otherwise."""
+        return f"{self.finding.file}:{self.finding.line}" if self.finding is not None else ""
+
+
+def first_error(record) -> Diagnosis | None:
+    """The first finding of severity error, as a diagnosis."""
+    for finding in getattr(record, "findings", None) or ():
+        if finding.severity == "error":
+            return Diagnosis(finding.code, dict(finding.numbers), finding=finding)
+    return None
+
+
+def of_program(result) -> Diagnosis | None:
+    """What is wrong with a program's run apart from its results: a finding (for a program each of them counts), or its status."""
+    finding = min(result.findings, key=lambda f: f.severity != "error", default=None)
+    if finding is not None:
+        return Diagnosis(finding.code, dict(finding.numbers), finding=finding)
+    return Diagnosis("status", {"status": result.status}) if result.status else None
+
+
+def printed(found: Diagnosis | None) -> Diagnosis | None:
+    """A program prints where a function returns."""
+    return Diagnosis("printed", found.numbers) if found is not None and found.key == "value" else found
+
+
+def diagnose(got, expected, tolerance: tuple[float, float] | None = None, *, blocks: int | None = 1, tile: int | None = None, record=None,
+             initial=None, dtype: str | None = None, split: Sequence[int] | None = None, layout: str = "contiguous") -> Diagnosis | None:
+    """None when `got` is right and the launch found no error.
+
+    got, expected: arrays (any numeric dtype; bfloat16 as float32 with dtype="bfloat16"). initial: scalar or array, what the output
+    held before the launch. The other arguments are those of Case.
+    """
+    if (found := first_error(record)) is not None:
+        return found
+    got, expected = np.asarray(got), np.asarray(expected)
+    dtype = dtype or str(expected.dtype)
+    if got.shape != expected.shape:
+        return Diagnosis("shape", {"got_shape": _shape(got), "expected_shape": _shape(expected)})
+    rtol, atol = tolerance_of(dtype, tolerance)
+    wrong = mismatches(got, expected, rtol, atol)
+    if not wrong.any():
+        return None
+    itemsize = 2 if dtype in ("float16", "bfloat16") else expected.dtype.itemsize
+    flat = [np.asarray(a).reshape(-1).astype(np.float64) for a in (got, expected)]
+    tried = layouts(len(flat[0]), blocks or 1, tile, split, layout, itemsize)
+    start = None if initial is None else np.broadcast_to(np.asarray(initial, np.float64), got.shape).reshape(-1)
+    evidence = Evidence(*flat, wrong.reshape(-1), rtol, atol, dtype, itemsize, expected.shape[-1] if expected.ndim > 1 else 0, tried, start)
+    with np.errstate(all="ignore"):
+        key, numbers = _first_match(evidence)
+    return Diagnosis(key, {**_common(evidence), **numbers}, evidence.state, mismatch_map(evidence.wrong, tried[0]))
+
+
+def mismatches(got: np.ndarray, expected: np.ndarray, rtol: float, atol: float) -> np.ndarray:
+    """bool array: where `got` is not within atol + rtol * |expected|. Equal infinities and NaN for NaN are right."""
+    if got.dtype.kind in "biu" and expected.dtype.kind in "biu" and not rtol and not atol:
+        return got != expected
+    got, expected = got.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        close = np.abs(got - expected) <= atol + rtol * np.abs(expected)
+    finite = np.isfinite(expected) & np.isfinite(got)
+    return ~np.where(finite, close, (got == expected) | (np.isnan(got) & np.isnan(expected)))
+
+
+def _first_match(evidence: Evidence) -> tuple[str, dict]:
+    for key, pattern in PATTERNS:
+        found = pattern(evidence)
+        if found is not None:
+            return found if isinstance(found, tuple) else (key, found)
+    raise AssertionError("the last pattern always matches")
+
+
+def _common(e: Evidence) -> dict:
+    """Numbers every message may use. Indices are flat; values as a reader wants them (4 digits)."""
+    first = int(e.at[0])
+    error = np.abs(e.got - e.expected)[e.at]
+    return {"n": e.n, "count": len(e.at), "percent": 100 * len(e.at) / e.n, "first": first, "last": int(e.at[-1]), "got": _number(e.got[first]),
+            "expected": _number(e.expected[first]), "max_error": float(error.max()), "blocks": e.layouts[0].blocks, "tile": e.tile or "?",
+            "dtype": e.dtype, "align": max(1, 32 // e.itemsize), "itemsize": e.itemsize}
+
+
+def _number(x: float):
+    return int(x) if np.isfinite(x) and x == int(x) and abs(x) < 1e6 else float(f"{x:.4g}")
+
+
+def _shape(a: np.ndarray) -> str:
+    return "x".join(map(str, a.shape)) or "scalar"
+
+
+def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | None = None) -> Diagnosis | None:
+    """As `diagnose` for a Python function's result: numbers, text, sequences and dicts of them; tensors go to `diagnose`."""
+    array = _as_array(expected)
+    if array is not None:
+        mine = _as_array(got)
+        if mine is None:
+            return Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+        if mine[1] != array[1]:
+            return Diagnosis("dtype", {"got_dtype": mine[1], "expected_dtype": array[1]})
+        return diagnose(mine[0], array[0], tolerance, dtype=array[1])
+    if isinstance(expected, dict):
+        same = isinstance(got, dict) and list(map(str, sorted(got, key=str))) == list(map(str, sorted(expected, key=str)))
+        if same:  # only what differs is told
+            wrong = {k: found for k in expected if (found := compare_values(got[k], expected[k], tolerance))}
+            part, other = next(((k, found) for k, found in wrong.items() if found.key != "value"), (None, None))
+            if other:
+                other.numbers.setdefault("inside", str(part))
+            return other or (Diagnosis("value", {"got": _short({k: got[k] for k in wrong}), "expected": _short({k: expected[k] for k in wrong})}) if wrong else None)
+        pairs = None
+    elif isinstance(expected, (list, tuple)):
+        pairs = list(zip(got, expected)) if isinstance(got, (list, tuple)) and len(got) == len(expected) else None
+    elif isinstance(expected, float):
+        rtol, atol = tolerance or (1e-6, 1e-9)
+        is_number = isinstance(got, (int, float, np.number)) and not isinstance(got, bool)
+        return None if is_number and abs(got - expected) <= atol + rtol * abs(expected) else Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+    else:
+        return None if type(got) is type(expected) and got == expected or _int_equal(got, expected) else Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+    if pairs is None:
+        return Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+    for k, (mine, theirs) in enumerate(pairs, 1):
+        if found := compare_values(mine, theirs, tolerance):
+            if found.key == "value":
+                return Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+            if len(pairs) > 1:
+                found.numbers.setdefault("inside", (k, len(pairs)))
+            return found
+    return None
+
+
+def _int_equal(got, expected) -> bool:
+    return isinstance(expected, int) and not isinstance(expected, bool) and isinstance(got, (int, float, np.integer)) and not isinstance(got, bool) and got == expected
+
+
+def _short(value: Any, limit: int = 160) -> str:
+    text = repr(_named(value))
+    return text if len(text) <= limit else text[:limit - 3] + "..."
+
+
+def _named(value: Any) -> Any:
+    """The same with tensors too long to read replaced by their shape."""
+    if isinstance(value, dict):
+        return {k: _named(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_named, value)) if type(value) in (list, tuple) else value
+    array = _as_array(value)
+    return _Shape(array[0].shape) if array is not None and array[0].size > 16 else value
+
+
+class _Shape(tuple):
+    def __repr__(self) -> str:
+        return f"tensor({', '.join(map(str, self))})"
+
+
+def _as_array(value: Any) -> tuple[np.ndarray, str] | None:
+    """(array, dtype name) of a tensor or array of at least one dimension or any tensor; None for anything else."""
+    if isinstance(value, np.ndarray):
+        return value, str(value.dtype)
+    if type(value).__module__.split(".")[0] == "torch" and hasattr(value, "detach"):
+        return tensor_to_numpy(value)
+    return None
+
+
+def tensor_to_numpy(tensor) -> tuple[np.ndarray, str]:
+    """(array, dtype name); bfloat16, which numpy has not, as float32."""
+    name = str(tensor.dtype).replace("torch.", "")
+    tensor = tensor.detach().cpu()
+    if name not in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"):
+        tensor = tensor.float()
+    return tensor.numpy(), name

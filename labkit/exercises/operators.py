@@ -1,0 +1,354 @@
+"""Checking an operator of PyTorch (kind "adapter"): C++ that labkit.register builds, or Python that uses torch.library.
+
+A case calls the operator through the dispatcher; its `probe` says how:
+
+    call      the operator is called; `expected` is compared, or is Refuses(words): then it must raise
+    meta      with tensors of the meta device: shape, type and strides must be those of `expected`
+    schema    `expected` is a schema: what is written and how many results there are must be as it says
+    opcheck   torch.library.opcheck in the three utilities that PrivateUse1 allows
+    grad      backward with a gradient of its own, and with that of sum(); `expected` is the function that the operator
+              computes, made of PyTorch's own operators: what autograd gives for it in double is right
+    queued    as call, right behind operators that produce its arguments and wait in the host's queue
+    stream    the same on a stream of its own; the kernel must go there
+    guard     the tensors lie on a second card (in a process of its own where this one has a single card)
+"""
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from labkit import messages
+from labkit.exercises import launch
+from labkit.exercises.cases import Case, InOut, OnHost, Refuses
+from labkit.exercises.diagnose import Diagnosis, compare_values, first_error
+from labkit.exercises.spec import Spec
+
+ALLOWED = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+KEYS = ("PrivateUse1", "CPU", "Meta", "AutogradPrivateUse1", "Autograd", "AutocastPrivateUse1", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+
+
+@dataclass
+class Operator:
+    """A registered operator, callable. source: what a second process needs to make it again."""
+    name: str
+    op: Any
+    source: dict = field(default_factory=dict, repr=False)
+
+    def __call__(self, *args):
+        return self.op(*args)
+
+    @property
+    def default(self):
+        return getattr(self.op, self.op.overloads()[0])
+
+    @property
+    def arguments(self) -> list[str]:
+        return [a.name for a in self.default._schema.arguments]
+
+    def keys(self) -> list[str]:
+        """The dispatch keys that it has an implementation for."""
+        import torch
+        name = self.default.name()
+        return [key for key in KEYS if torch._C._dispatch_has_kernel_for_dispatch_key(name, key)]
+
+
+# ---- making it
+
+_libraries: list = []  # what the last Python text registered
+
+
+def build(text: str, filename: str, spec: Spec) -> Operator | Diagnosis:
+    """The operator that `text` registers. Raises CompileError, and what a Python text raises."""
+    from labkit.operators.registration import RegistrationError, register
+    folder = spec.folder.parents[1]
+    _clear([spec.entry])
+    if spec.in_python:
+        execute(text, filename)
+    else:
+        try:
+            register(text=text, filename=filename, folder=folder)
+        except RegistrationError as error:
+            return Diagnosis("op-registration", {"message": str(error)})
+    made = find(spec.entry)
+    if made is None:
+        return Diagnosis("op-missing", {"op": spec.entry})
+    made.source = {"text": text, "filename": filename, "entry": spec.entry, "folder": str(folder), "python": spec.in_python}
+    keys = made.keys()
+    if not {"PrivateUse1", "CompositeExplicitAutograd", "CompositeImplicitAutograd"} & set(keys):
+        return Diagnosis("op-key", {"op": spec.entry, "keys": ", ".join(keys) or "-"})
+    return made
+
+
+def find(entry: str) -> Operator | None:
+    import torch
+    space, _, name = entry.partition("::")
+    try:
+        return Operator(entry, getattr(getattr(torch.ops, space), name))
+    except AttributeError:
+        return None
+
+
+def _clear(names: list[str]) -> None:
+    """Takes back what the last Python text registered, and `names` whoever has them: exercises may use the same ones."""
+    from labkit import device
+    from labkit.operators import registration
+    device.install()
+    defined = {name.partition(".")[0] for library in _libraries for name in library._op_defs}
+    while _libraries:
+        _libraries.pop()._destroy()
+    registration.drop(sorted({*names, *defined}))
+
+
+def execute(text: str, filename: str) -> dict:
+    with _collecting(_libraries):
+        return launch.module(text, filename)
+
+
+@contextmanager
+def _collecting(into: list):
+    """Notes every torch.library.Library that is made, the hidden ones of register_fake and custom_op too."""
+    import torch.library
+    original = torch.library.Library.__init__
+
+    def init(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        into.append(self)
+    torch.library.Library.__init__ = init
+    try:
+        yield
+    finally:
+        torch.library.Library.__init__ = original
+
+
+# ---- judging a case
+
+def judge(spec: Spec, made: Operator, case: Case) -> tuple[Diagnosis | None, Any, Exception | None]:
+    """(what is wrong, record of the last launch, the exception that was raised)."""
+    found = error = None
+    with launch.quietly() as seen, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = _PROBES[case.probe](spec, made, case)
+        except Exception as raised:
+            error = raised
+    record = seen.records[-1] if seen.records else None
+    broken = next((r for r in seen.records if r.errors or not r.finished), None)
+    codes = ", ".join(dict.fromkeys(f.code for r in seen.records for f in r.errors))
+    if isinstance(case.expected, Refuses):
+        return _refusal(made, case, error, broken, codes), broken or record, error
+    if broken is not None:
+        return first_error(broken) or Diagnosis("launch", {"message": broken.crashed or str(error)}), broken, error
+    if error is not None:
+        return _explain(made, case, error), record, error
+    if found is None and case.probe == "call" and not seen.records and _has_elements(case):
+        found = Diagnosis("op-no-launch", {"op": made.name})
+    return found, record, None
+
+
+def _has_elements(case: Case) -> bool:
+    return any(a.numel() for a in case.args if hasattr(a, "numel"))
+
+
+def _refusal(made: Operator, case: Case, error: Exception | None, broken, codes: str) -> Diagnosis | None:
+    wanted = case.expected
+    if error is None:
+        then = messages.text("exercise.then-found", codes=codes) if codes else ""
+        return Diagnosis(wanted.missing, {"op": made.name, "case": case.name, "then": then})
+    said = _first_line(error)
+    if any(word.lower() in str(error).lower() for word in wanted.words) and broken is None and not _from_lab(error):
+        return None
+    if _HOST.search(str(error)):
+        return Diagnosis("op-host-pointer", {"op": made.name, "message": said})
+    return Diagnosis("op-other-error", {"op": made.name, "case": case.name, "message": said, "words": " / ".join(wanted.words)})
+
+
+_HOST = re.compile(r"points to host memory|指向主机内存|of \S+ is on cpu|在 cpu 上")
+_BACKEND = re.compile(r"Could not run '[^']+' with arguments from the '(\w+)' backend")
+_NO_META = re.compile(r"no fake impl or Meta kernel|not implemented for Meta|UnsupportedOperatorException|from the 'Meta' backend")
+
+
+def _from_lab(error: Exception) -> bool:
+    """The lab's own refusal of a launch, which an operator that checks its arguments never comes to."""
+    return bool(_HOST.search(str(error))) or type(error).__name__ in ("LaunchError", "ArgumentError")
+
+
+def _explain(made: Operator, case: Case, error: Exception) -> Diagnosis:
+    text, said = f"{type(error).__name__}: {error}", _first_line(error)
+    common = {"op": made.name, "case": case.name, "type": type(error).__name__, "message": said, "keys": ", ".join(made.keys()) or "-"}
+    if _NO_META.search(text):
+        return Diagnosis("op-no-meta", common)
+    if _BACKEND.search(text):
+        return Diagnosis("op-key", common)
+    if isinstance(error, RecursionError):
+        return Diagnosis("op-recursion", common)
+    if _HOST.search(text):
+        return Diagnosis("op-host-pointer", common)
+    if case.probe == "grad":
+        return Diagnosis("op-grad-layout" if re.search("contiguous|stride|连续", text) else "op-grad-error", common)
+    if case.probe == "meta":
+        return Diagnosis("op-meta-error", common)
+    return Diagnosis("op-raised", common)
+
+
+def _first_line(error: Exception, limit: int = 300) -> str:
+    text = next((line for line in str(error).split("\n") if line.strip()), "") or type(error).__name__
+    return text if len(text) <= limit else text[:limit - 3] + "..."
+
+
+# ---- probes
+
+def _arguments(case: Case, place: str) -> tuple:
+    args = (a.tensor if isinstance(a, InOut) else a for a in case.args)
+    return tuple(a.tensor if isinstance(a, OnHost) else _to(a, place) if hasattr(a, "data_ptr") else a for a in args)
+
+
+def _to(tensor, place: str):
+    """A copy there, with the same strides: what a view of a larger tensor keeps."""
+    import torch
+    if place == "meta":
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+    if tensor.is_contiguous() and not tensor.storage_offset():
+        return tensor.detach().clone().to(place)
+    whole = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage()).to(place)
+    return whole.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def _call(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
+    return _compared(_invoke(made, _arguments(case, launch.DEVICE), case), case)
+
+
+def _invoke(made: Operator, args: tuple, case: Case):
+    return case.run(made, args, case) if case.run else made(*args)
+
+
+def _compared(got, case: Case) -> Diagnosis | None:
+    return None if isinstance(case.expected, Refuses) else compare_values(got, case.expected, case.tolerance)
+
+
+def _produced(case: Case) -> tuple:
+    """The arguments, made by operators that the device has not begun when the host goes on."""
+    return tuple(a.mul(1) if hasattr(a, "data_ptr") else a for a in _arguments(case, launch.DEVICE))
+
+
+def _queued(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
+    return _compared(_invoke(made, _produced(case), case), case)
+
+
+def _stream(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
+    import torch
+    from labkit import device
+    with torch.npu.stream(torch.npu.Stream()):
+        args = _produced(case)
+        before = device.timeline()[-1:] if device.mode() == "sim" else []
+        got = _invoke(made, args, case)
+        after = device.timeline()[-1:] if device.mode() == "sim" else []
+    for producer, kernel in zip(before, after):
+        if producer.stream != kernel.stream:
+            return Diagnosis("op-stream", {"op": made.name, "got": kernel.stream, "expected": producer.stream})
+    return _compared(got, case)
+
+
+def _meta(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
+    got = made(*_arguments(case, "meta"))
+    wanted = case.expected if isinstance(case.expected, (tuple, list)) else (case.expected,)
+    got = got if isinstance(got, (tuple, list)) else (got,)
+    if len(got) != len(wanted):
+        return Diagnosis("op-meta-shape", {"op": made.name, "got": f"{len(got)} tensors", "expected": f"{len(wanted)} tensors"})
+    for mine, right in zip(got, wanted):
+        for key, one, two in (("shape", tuple(mine.shape), tuple(right.shape)), ("dtype", mine.dtype, right.dtype), ("device", mine.device.type, "meta"),
+                              ("strides", mine.stride(), right.stride())):
+            if one != two:
+                return Diagnosis(f"op-meta-{key}", {"op": made.name, "got": str(one), "expected": str(two)})
+    return None
+
+
+def _schema(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
+    import torch
+    got, wanted = made.default._schema, torch._C.parse_schema(case.expected)
+    writes = [[bool(a.alias_info and a.alias_info.is_write) for a in s.arguments] for s in (got, wanted)]
+    if writes[0] == writes[1] and len(got.returns) == len(wanted.returns):
+        return None
+    return Diagnosis("op-schema", {"op": made.name, "got": str(got)})
+
+
+_SCHEMA = (("not defined as mutable but was mutated", "op-mutates"), ("not defined to alias", "op-aliases"))
+
+
+def _opcheck(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
+    import torch
+    outcome = torch.library.opcheck(made.default, _arguments(case, launch.DEVICE), test_utils=ALLOWED, raise_exception=False)
+    for utility, said in outcome.items():
+        if isinstance(said, BaseException):
+            text = f"{type(said).__name__}: {said}"
+            if _NO_META.search(text):
+                return Diagnosis("op-no-meta", {"op": made.name, "message": _first_line(said)})
+            key = next((key for words, key in _SCHEMA if words in text), "op-opcheck")
+            name = re.search(r"Argument (\w+) is not", text)
+            return Diagnosis(key, {"op": made.name, "utility": utility, "message": _first_line(said), "argument": name[1] if name else "?"})
+    return None
+
+
+def _grad(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
+    import torch
+    names = made.arguments
+    args = tuple(a.requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a for a in _arguments(case, launch.DEVICE))
+    wide = tuple(a.detach().double().requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a for a in _arguments(case, "cpu"))
+    inputs = [i for i, a in enumerate(args) if hasattr(a, "data_ptr") and a.requires_grad]
+    y, right = _invoke(made, args, case), case.expected(*wide)
+    if y.grad_fn is None or "NotImplemented" in type(y.grad_fn).__name__ or type(y.grad_fn).__name__ == "CppFunction":
+        return Diagnosis("op-no-grad", {"op": made.name, "keys": ", ".join(made.keys())})
+    if found := compare_values(y, right.to(y.dtype), case.tolerance):
+        return found
+    weights = torch.linspace(-1, 2, right.numel(), dtype=torch.float64).reshape(right.shape)
+    for weight in (weights, None):
+        into = weight.to(y.dtype).to(launch.DEVICE) if weight is not None else None
+        got = torch.autograd.grad(y if weight is not None else y.sum(), [args[i] for i in inputs], into, retain_graph=True, allow_unused=True)
+        wanted = torch.autograd.grad(right if weight is not None else right.sum(), [wide[i] for i in inputs], weight, retain_graph=True)
+        wrong = [(i, _gradient(g, w, case)) for i, g, w in zip(inputs, got, wanted)]
+        wrong = [(i, found) for i, found in wrong if found]
+        if not wrong:
+            continue
+        if len(wrong) == len(inputs) == 2 and not _gradient(got[0], wanted[1], case) and not _gradient(got[1], wanted[0], case):
+            return Diagnosis("op-grad-swapped", {"op": made.name, "one": names[inputs[0]], "two": names[inputs[1]]})
+        i, found = wrong[0]
+        inner = found.lines()[0]
+        numbers = {"op": made.name, "argument": names[i], "detail": inner}
+        return Diagnosis("op-grad-missing" if found.key == "op-grad-missing" else "op-grad", numbers, map=found.map)
+    return None
+
+
+def _gradient(got, wanted, case: Case) -> Diagnosis | None:
+    if got is None:
+        return Diagnosis("op-grad-missing")
+    return compare_values(got, wanted.to(got.dtype), case.tolerance)
+
+
+def _guard(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
+    import torch
+    from labkit import device
+    if torch.npu.device_count() > 1:
+        got = made(*_arguments(case, "npu:1"))
+        return compare_values(got, case.expected, case.tolerance)
+    if device.mode() != "sim":
+        return None  # a node with one card: nothing can be seen there
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "case"
+        path.write_bytes(pickle.dumps((made.source, case)))
+        run = subprocess.run([sys.executable, "-m", "labkit.exercises.second", str(path)], env={**os.environ, "LABKIT_NPUS": "2"}, capture_output=True, text=True)
+        if run.returncode:
+            raise RuntimeError(run.stderr.strip().split("\n")[-1])
+        return pickle.loads(path.read_bytes())
+
+
+_PROBES = {"call": _call, "queued": _queued, "stream": _stream, "meta": _meta, "schema": _schema, "opcheck": _opcheck, "grad": _grad, "guard": _guard}
+
+

@@ -1,0 +1,145 @@
+"""What a check says: one object with four states, shown as text, HTML and JSON.
+
+TODO is our own stub and nothing else; SKIP says why and is never PASS; every result names the target it was checked on.
+Interactive use never raises; LABKIT_STRICT=1 turns FAIL and TODO into CheckFailed, which prints the lesson, not a traceback.
+"""
+from __future__ import annotations
+
+import html
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from labkit import messages
+from labkit.exercises.layout import MismatchMap
+
+STATES = ("TODO", "PASS", "FAIL", "SKIP")
+MIME = "application/vnd.labkit.result+json"
+CODE = "font-family:var(--jp-code-font-family,monospace)"  # JupyterLab sets an output's <pre> in the font of its text
+_SIGN = {"TODO": "…", "PASS": "✓", "FAIL": "✗", "SKIP": "–"}  # never colour alone
+
+
+def plain_only() -> bool:
+    """LABKIT_PLAIN=1: text alone, for screen readers and logs."""
+    return os.environ.get("LABKIT_PLAIN", "") not in ("", "0")
+
+
+def bundle(plain: str, html_text: str) -> dict:
+    """What IPython shows: text, and HTML where it is wanted."""
+    return {"text/plain": plain} if plain_only() else {"text/plain": plain, "text/html": html_text}
+
+
+@dataclass
+class Result:
+    """lines: [what, why, try] of a FAIL, else what there is to say. where: "exercise id:line" of a finding or error.
+
+    checked_on: target, chip and kind of time in one line; case: the case that is shown; time_us: of the timed case.
+    notes: further lines (other failing cases, warnings). next: what to do now. map: core x tile map of the mismatch.
+    """
+    exercise: str
+    state: str
+    title: str = ""
+    target: str = ""
+    chip: str = ""
+    time_kind: str = ""
+    checked_on: str = ""
+    lines: list[str] = field(default_factory=list)
+    where: str = ""
+    source_line: str = ""
+    case: str = ""
+    cases: int = 0
+    failed: int = 0
+    diagnosis: str = ""
+    numbers: dict = field(default_factory=dict)
+    map: MismatchMap | None = None
+    record: Any = None
+    time_us: float | None = None
+    notes: list[str] = field(default_factory=list)
+    next: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    hint_level: int = 0
+
+    @property
+    def passed(self) -> bool:
+        return self.state == "PASS"
+
+    def _head(self) -> str:
+        word = messages.text(f"exercise.state-{self.state}")
+        key = f"  [{self.diagnosis}]" if self.diagnosis and self.diagnosis != "mutant" else ""  # our word for a foreseen answer, not the learner's
+        return f"{_SIGN[self.state]} {word}  {self.exercise}" + (f": {self.title}" if self.title else "") + key
+
+    def _labelled(self) -> list[str]:
+        if self.state == "FAIL" and len(self.lines) == 3:
+            return [f"{messages.text(f'exercise.{part}')} {line}" for part, line in zip(messages.PARTS, self.lines)]
+        return list(self.lines)
+
+    def __str__(self) -> str:
+        out = [self._head()]
+        if self.checked_on:
+            out.append(f"  {self.checked_on}")
+        if self.where:
+            out.append(f"  {self.where}" + (f"  {self.source_line.strip()}" if self.source_line.strip() else ""))
+        out += [f"  {line}" for line in self._labelled()]
+        if self.map is not None:
+            out += ["  " + messages.text("exercise.map-legend"), *(f"  {row}" for row in self.map.text())]
+        return "\n".join(out + [f"  {line}" for line in (*self.notes, *self.next)])
+
+    __repr__ = __str__
+
+    def _html(self) -> str:
+        def small(text: str) -> str:
+            return f"<div style='opacity:.75;font-size:90%'>{html.escape(text)}</div>"
+
+        parts = [f"<div><b>{html.escape(self._head())}</b></div>"]
+        if self.checked_on:
+            parts.append(small(self.checked_on))
+        if self.where:
+            parts.append(f"<pre style='margin:.3em 0;{CODE}'>{html.escape(self.where)}  {html.escape(self.source_line.strip())}</pre>")
+        for line in self._labelled():
+            label, _, rest = line.partition(" ") if self.state == "FAIL" and len(self.lines) == 3 else ("", "", line)
+            parts.append(f"<div>{f'<b>{html.escape(label)}</b> ' if label else ''}{html.escape(rest)}</div>")
+        if self.map is not None:
+            parts.append(_map_html(self.map))
+        parts += [small(line) for line in (*self.notes, *self.next)]
+        return f"<div class='labkit-result' data-state='{self.state}' style='border-left:3px solid currentColor;padding:.2em .8em'>{''.join(parts)}</div>"
+
+    def as_json(self) -> dict:
+        """For reports: no record, no text that changes with the language except `lines`."""
+        names = ("exercise", "state", "target", "chip", "time_kind", "diagnosis", "where", "case", "cases", "failed", "time_us", "hint_level", "lines")
+        return {name: getattr(self, name) for name in names} | {"seconds": round(self.seconds, 2), "map": self.map.as_json() if self.map else None}
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        return bundle(str(self), "" if plain_only() else self._html()) | {MIME: self.as_json()}
+
+
+def _map_html(map: MismatchMap) -> str:
+    figure = map.figure()
+    if figure is not None:
+        return figure.svg
+    return f"<pre style='margin:.3em 0;line-height:1.2;{CODE}'>{html.escape(messages.text('exercise.map-legend'))}\n" + html.escape("\n".join(map.text())) + "</pre>"
+
+
+class CheckFailed(AssertionError):
+    """A check that did not pass under LABKIT_STRICT=1. `.result` has the rest."""
+
+    def __init__(self, result: Result):
+        self.result = result
+        super().__init__(str(result))
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self.result)]
+
+
+@dataclass
+class Shown:
+    """Text and HTML of something to read: a hint, given code, a comparison."""
+    plain: str
+    html: str = ""
+
+    def __str__(self) -> str:
+        return self.plain
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        return bundle(self.plain, self.html or f"<pre style='{CODE}'>{html.escape(self.plain)}</pre>")
