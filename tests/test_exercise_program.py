@@ -47,7 +47,7 @@ why = { en = "w", zh = "w" }
 hints = [{ en = "1", zh = "1" }, { en = "2", zh = "2" }, { en = "3", zh = "3" }]
 """
 GOLDEN = """\
-from labkit.exercise import Case
+from labkit.exercises import Case
 def cases(seed, quick):
     return [Case(f"n={n}", (n,), [str(n * n)]) for n in (3, 5)] if seed == 0 else [Case("minus", (-2,), ["4"])]
 """

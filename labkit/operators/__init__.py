@@ -1,6 +1,6 @@
-"""The Python side of an operator's folder: labkit.operator("swiglu") is kernels/swiglu/module.py.
+"""Operators of PyTorch made of kernels: labkit.register builds one (registration.py), labkit.operator is its Python side.
 
-This module is a package whose submodules are the folders of operators: kernels/swiglu/module.py is
+labkit.operator("swiglu") is kernels/swiglu/module.py. The folders of operators are submodules of this package: kernels/swiglu/module.py is
 labkit.operators.swiglu.module. So `kernels` need not be on sys.path, where transformers would take it for a package of
 its own, and what a module defines can be pickled for another process.
 """
@@ -11,7 +11,7 @@ from types import ModuleType
 
 from labkit import messages, paths
 
-__path__ = [str(paths.kernels_dir())]  # where Python looks for labkit.operators.<name>
+__path__ = [*__path__, str(paths.kernels_dir())]  # where Python looks for labkit.operators.<name>: here, then there
 
 
 def names() -> list[str]:
