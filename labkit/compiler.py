@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from . import includes, messages, system
+from . import includes, messages, precompiled, system
 from .buildcache import keep, key, prune
 from .process import TooSlow, Workers, c_locale
 
@@ -92,6 +92,16 @@ def cpu_key() -> str:
     return f"{platform.machine()}-{hashlib.sha256(features.encode()).hexdigest()[:12]}"
 
 
+def kernel_libs() -> list[str]:
+    """How a kernel's library is linked: with C's library alone. Words for compile_kernel(libs=...).
+
+    What it takes from C++'s is in the process that loads it, before everything else (libtwin needs libstdc++); only to
+    read libstdc++'s symbols costs the linker as much as the rest of a small kernel's compilation. C's libraries stay,
+    for the versions of their symbols (there are two exp in libm).
+    """
+    return ["-nodefaultlibs", "-lgcc", "-lm", "-lc"] if gcc_major(find_cxx()) else []
+
+
 def no_builtins(names: Iterable[str]) -> list[str]:
     """Flags under which functions of these names are the learner's: a kernel may be called asinh or fmax."""
     return [f"-fno-builtin-{name}" for name in sorted(names)]
@@ -148,16 +158,21 @@ class Recipe:
         return {"shared": f"{self.name}.so", "object": f"{self.name}.o"}.get(self.kind, self.name)
 
 
-def _digest(recipe: Recipe) -> str:
+def _reached(recipe: Recipe) -> dict[str, bytes]:
+    """path -> digest of every file that the result depends on, libraries apart."""
+    files = [*recipe.deps, *(unit.path for unit in recipe.units if unit.path is not None)]
+    texts = [unit.text for unit in recipe.units if unit.path is None]
+    return includes.reach(files, texts, includes.folders(recipe.flags))
+
+
+def _digest(recipe: Recipe, reached: dict[str, bytes] | None = None) -> str:
     parts: list[str | bytes] = [_FORMAT, recipe.kind, recipe.name, recipe.cxx, cxx_version(recipe.cxx), platform.machine(),
                                 str(len(recipe.flags)), *recipe.flags, str(len(recipe.libs)), *recipe.libs]
     if any(re.fullmatch(r"-m(?:arch|cpu|tune)=native", flag) for flag in recipe.flags):
         parts.append(cpu_key())
     for unit in recipe.units:
         parts += [unit.name, unit.text]
-    files = [*recipe.deps, *(unit.path for unit in recipe.units if unit.path is not None)]
-    texts = [unit.text for unit in recipe.units if unit.path is None]
-    for path, digest in sorted(includes.reach(files, texts, includes.folders(recipe.flags)).items()):
+    for path, digest in sorted((_reached(recipe) if reached is None else reached).items()):
         parts += [path, digest]
     parts += [includes.digest(lib) for lib in recipe.libs if os.path.isfile(lib)]
     return key(*parts)
@@ -211,22 +226,24 @@ def _made(recipe: Recipe, jobs: int, announce: Callable[[str], None] | None) -> 
     def say() -> None:
         if announce is not None:
             announce(messages.text("compiler.building", name=recipe.name, count=len(recipe.units)))
-    return keep(recipe.name, _digest(recipe), recipe.file, lambda work: _compile(recipe, work, jobs), say)
+    reached = _reached(recipe)
+    return keep(recipe.name, _digest(recipe, reached), recipe.file, lambda work: _compile(recipe, work, jobs, reached), say)
 
 
 # ---- the work itself
 
-def _compile(recipe: Recipe, work: Path, jobs: int) -> None:
+def _compile(recipe: Recipe, work: Path, jobs: int, reached: dict[str, bytes]) -> None:
     # Imported by this thread: a build may run while `import labkit` holds its import lock, and then a worker that
     # imports a part of it would wait for ever.
     from . import diagnostics  # noqa: F401
     workers = Workers()
-    common = [recipe.cxx, *recipe.flags, *_message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
+    words = [*recipe.flags, *_message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
+    common = [recipe.cxx, *words]
     shape = {"shared": ["-shared"], "object": ["-c"]}.get(recipe.kind, [])
     target = ["-o", str(work / recipe.file), *recipe.libs]
     inputs = [_input(unit, work) for unit in recipe.units]
     if len(inputs) == 1:
-        return step(workers, [*common, *shape, inputs[0], *target], recipe)
+        return _one_unit(workers, recipe, words, [*shape, inputs[0], *target], reached)
     pool = ThreadPoolExecutor(max(1, min(jobs, len(inputs))), thread_name_prefix="labkit-build")
     try:
         objects = [str(o) for o in pool.map(lambda i: _object(workers, common, i, recipe), inputs)]
@@ -236,6 +253,23 @@ def _compile(recipe: Recipe, work: Path, jobs: int) -> None:
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
     step(workers, [*common, *shape, *objects, *target], recipe)
+
+
+def _one_unit(workers: Workers, recipe: Recipe, words: list[str], rest: list[str], reached: dict[str, bytes]) -> None:
+    """One command for the only unit; of a kernel, with the header that it includes first precompiled."""
+    found = None
+    if recipe.learner is not None:
+        found = precompiled.beside(recipe.cxx, cxx_version(recipe.cxx), words, recipe.units[0].text, reached)
+    if found is not None:
+        folder, home = found
+        at = words.index(f"-I{home}")
+        try:
+            return step(workers, [recipe.cxx, *words[:at], f"-I{folder}", *words[at:], *rest], recipe)
+        except sys.modules[f"{__package__}.diagnostics"].CompileError as error:
+            if not precompiled.stumbled(error.stderr):
+                raise
+            precompiled.drop(folder)
+    step(workers, [recipe.cxx, *words, *rest], recipe)
 
 
 def _object(workers: Workers, common: list[str], source: str, recipe: Recipe) -> Path:

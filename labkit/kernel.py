@@ -139,7 +139,7 @@ class Kernel:
 
         def library(*flags: str) -> Path:
             return compiler.compile_kernel(lowered, filename=self.filename, include_dirs=[*self.include_dirs, runtime.include_dir()],
-                                           flags=[*words, *flags])
+                                           flags=[*words, *flags], libs=compiler.kernel_libs())
         wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.crew)) if cores]
         if len(wanted) == 1:
             return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
