@@ -1,8 +1,9 @@
-"""A precompiled header (PCH) of what a kernel includes first, so that an edit costs the learner's own lines only.
+"""Precompiled headers (PCH): what many compilations read first is parsed once.
 
-    beside(cxx, command words, text, reached)  -> the folder to search just before the twin's own headers, or None
+    beside(cxx, version, words, text, reached)  of a kernel: the folder to search just before the twin's headers, or None
+    included(cxx, version, words, header, folder)  for many sources of one build: the file for `-include`, or None
 
-g++ takes `kernel_operator.h.gch` from an include folder in place of `kernel_operator.h` itself, and only where that
+For a kernel it makes an edit cost the learner's own lines only: g++ takes `kernel_operator.h.gch` from an include folder in place of `kernel_operator.h` itself, and only where that
 changes nothing: it compares the standard, -O, -g and -f options, and every macro that is defined before the include
 or on the command line with those that the header mentions. Where they differ it reads the header as ever. What it
 does not compare is looked at here: builtins that are switched off, and folders of the learner's that stand before the
@@ -67,12 +68,33 @@ def beside(cxx: str, version: str, words: Sequence[str], text: bytes, reached: M
         return None
 
 
+def included(cxx: str, version: str, words: Sequence[str], header: Path, folder: Path) -> Path | None:
+    """A file in `folder` for `-include`, with its PCH, that stands for `header` in compilations with these words.
+
+    The file includes the header, for the case that g++ does not take the PCH. None where there is no use or the PCH
+    could not be made. The caller sees to it that the sources would include the header themselves.
+    """
+    taken = None if "clang" in version.lower() else _split(words)
+    if taken is None:
+        return None
+    options, _, folders = taken
+    folder.mkdir()
+    first = folder / header.name
+    first.write_text(f'#include "{header}"\n', encoding="utf-8")
+    try:
+        _make([cxx, *options, *(f"-I{d}" for d in folders), "-x", "c++-header", str(first)], Path(f"{first}.gch"))
+    except (_NotMade, OSError):
+        return None
+    return first
+
+
 def drop(folder: Path) -> None:
     """Removes a PCH that the compiler stumbled over; the next compilation makes it anew."""
-    try:
-        (folder / _FILE).unlink(missing_ok=True)
-    except OSError:
-        pass  # a cache that others own: every compilation then falls back to the header
+    for file in folder.glob("*.gch"):
+        try:
+            file.unlink(missing_ok=True)
+        except OSError:
+            pass  # a cache that others own: every compilation then falls back to the header
 
 
 def stumbled(stderr: str) -> bool:
