@@ -3,11 +3,11 @@
     beside(cxx, version, words, text, reached)  of a kernel: the folder to search just before the twin's headers, or None
     included(cxx, version, words, header, folder)  for many sources of one build: the file for `-include`, or None
 
-For a kernel it makes an edit cost the learner's own lines only: g++ takes `kernel_operator.h.gch` from an include folder in place of `kernel_operator.h` itself, and only where that
-changes nothing: it compares the standard, -O, -g and -f options, and every macro that is defined before the include
-or on the command line with those that the header mentions. Where they differ it reads the header as ever. What it
-does not compare is looked at here: builtins that are switched off, and folders of the learner's that stand before the
-twin's. Other compilers look for no such file; they read the header.
+For a kernel, an edit then costs the learner's own lines only. g++ takes `kernel_operator.h.gch` from an include folder
+in place of `kernel_operator.h` itself, and only where that changes nothing: it compares the standard and other options,
+and every macro that is defined before the include or on the command line with the names that the header mentions.
+Where they differ it reads the header as ever. What it does not compare is looked at here: builtins that are switched
+off, and folders of the learner's that stand before the twin's. With other compilers than g++ the header is read.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TIMEOUT_S = 120.0
 _OPTIONS = re.compile(r"-(?:O\w*|g\d?|std=[\w+]+|f[\w=+-]+|m[\w=+.-]+|pthread)$")   # what the two compilations must share
 _OWN_MACRO = re.compile(r"-DTWIN_\w+(?:=.*)?$")                                    # the kind of core
 _NO_BUILTIN = "-fno-builtin-"
-_closures: dict[str, tuple[dict[str, bytes], dict[str, bytes]]] = {}  # by folder; for the last compilation's files
+_closures: dict[str, tuple] = {}  # by folder: what the last compilation reached, and what came of it
 _failed: set[str] = set()  # keys that could not be made here, so that it is tried once and not at every compilation
 
 
@@ -51,9 +51,9 @@ def beside(cxx: str, version: str, words: Sequence[str], text: bytes, reached: M
     home = next((d for d in folders if os.path.join(d, HEADER) in reached), None)
     if home is None:
         return None
-    wanted = _closure(home, reached)
-    if any(reached.get(path) != digest for path, digest in wanted.items()):
-        return None  # a header of the same name stands before one of the twin's
+    wanted = _closure(home, includes.folders(words), reached)
+    if wanted is None:
+        return None
     if names and _builtins(cxx, version, tuple(names)):
         return None
     parts = [part for item in sorted(wanted.items()) for part in item]
@@ -102,13 +102,13 @@ def stumbled(stderr: str) -> bool:
     return bool(re.search(r"\bPCH\b|\.gch\b|internal compiler error|Killed|Bus error|Segmentation fault", stderr))
 
 
-def _closure(home: str, reached: Mapping[str, bytes]) -> dict[str, bytes]:
-    """path -> digest of the header and all that it includes from its own folder."""
-    ours = {path: digest for path, digest in reached.items() if path.startswith(home)}
+def _closure(home: str, folders: Sequence[str], reached: Mapping[str, bytes]) -> dict[str, bytes] | None:
+    """path -> digest of the header and all that it includes; None where some of that would be read from another folder."""
     known = _closures.get(home)
-    if known is None or known[0] != ours:  # the same files with the same contents include the same
-        known = _closures[home] = ours, includes.reach([os.path.join(home, HEADER)], [], [home])
-    return known[1]
+    if known is None or known[:2] != (folders, reached):  # the same files with the same contents include the same
+        alone, here = (includes.reach([os.path.join(home, HEADER)], [], dirs) for dirs in ([home], folders))
+        known = _closures[home] = folders, reached, alone if alone == here else None
+    return known[2]
 
 
 class _NotMade(Exception):
