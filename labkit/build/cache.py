@@ -58,6 +58,12 @@ def keep(name: str, digest: str, file: str, make: Callable[[Path], None],
     return result
 
 
+def find(name: str, digest: str, file: str) -> Path | None:
+    """Path of `file` in the entry `<name>-<digest>`; None where it is not there."""
+    result = _home() / f"{name}-{digest}" / file
+    return result if result.exists() else None
+
+
 def _home() -> Path:
     home = paths.cache_dir() / "build"
     home.mkdir(parents=True, exist_ok=True)

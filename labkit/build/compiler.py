@@ -19,6 +19,9 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,11 +29,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from labkit import messages
-from labkit.build import includes, packages
+from labkit.build import includes, packages, precompiled
+from labkit.build.cache import find, keep, key, prune
 from labkit.build.diagnostics import compile_error
-from labkit.build.cache import keep, key, prune
-from labkit.source import api
 from labkit.build.process import TooSlow, Workers, c_locale
+from labkit.source import api
+from labkit.source.errors import CompileError
 
 __all__ = ["KERNEL_FLAGS", "ToolError", "build", "compile_kernel", "cpu_key", "cxx_version", "find_cxx", "prune"]
 
@@ -94,6 +98,16 @@ def cpu_key() -> str:
     return f"{platform.machine()}-{hashlib.sha256(features.encode()).hexdigest()[:12]}"
 
 
+def kernel_libs() -> list[str]:
+    """How a kernel's library is linked: with C's library alone. Words for compile_kernel(libs=...).
+
+    What it takes from C++'s is in the process that loads it, before everything else (libtwin needs libstdc++); only to
+    read libstdc++'s symbols costs the linker as much as the rest of a small kernel's compilation. C's libraries stay,
+    for the versions of their symbols (there are two exp in libm).
+    """
+    return ["-nodefaultlibs", "-lgcc", "-lm", "-lc"] if gcc_major(find_cxx()) else []
+
+
 def no_builtins(names: Iterable[str]) -> list[str]:
     """Flags under which functions of these names are the learner's: a kernel may be called asinh or fmax."""
     return [f"-fno-builtin-{name}" for name in sorted(names)]
@@ -127,10 +141,11 @@ def _message_flags(cxx: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Unit:
-    """One translation unit: a file, or a text that is written into the entry as `name`."""
+    """One translation unit: a file, or a text that is written into the entry as `name`. flags: its own, after the recipe's."""
     name: str
     path: Path | None = None
     text: bytes = b""
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,22 +158,33 @@ class Recipe:
     cxx: str
     deps: tuple[Path, ...] = ()
     learner: tuple[str, str] | None = None  # (filename, text) that errors are told in
+    headers: tuple[Path, ...] = ()          # those that are worth a precompiled one, see build()
 
     @property
     def file(self) -> str:
         return {"shared": f"{self.name}.so", "object": f"{self.name}.o"}.get(self.kind, self.name)
 
 
-def _digest(recipe: Recipe) -> str:
-    parts: list[str | bytes] = [_FORMAT, recipe.kind, recipe.name, recipe.cxx, cxx_version(recipe.cxx), platform.machine(),
-                                str(len(recipe.flags)), *recipe.flags, str(len(recipe.libs)), *recipe.libs]
-    if any(re.fullmatch(r"-m(?:arch|cpu|tune)=native", flag) for flag in recipe.flags):
-        parts.append(cpu_key())
-    for unit in recipe.units:
-        parts += [unit.name, unit.text]
+def _native(flags: Iterable[str]) -> bool:
+    """Whether these flags make code for this machine's own processor."""
+    return any(re.fullmatch(r"-m(?:arch|cpu|tune)=native", flag) for flag in flags)
+
+
+def _reached(recipe: Recipe) -> dict[str, bytes]:
+    """path -> digest of every file that the result depends on, libraries apart."""
     files = [*recipe.deps, *(unit.path for unit in recipe.units if unit.path is not None)]
     texts = [unit.text for unit in recipe.units if unit.path is None]
-    for path, digest in sorted(includes.reach(files, texts, includes.folders(recipe.flags)).items()):
+    return includes.reach(files, texts, includes.folders(recipe.flags))
+
+
+def _digest(recipe: Recipe, reached: dict[str, bytes] | None = None) -> str:
+    parts: list[str | bytes] = [_FORMAT, recipe.kind, recipe.name, recipe.cxx, cxx_version(recipe.cxx), platform.machine(),
+                                str(len(recipe.flags)), *recipe.flags, str(len(recipe.libs)), *recipe.libs]
+    if any(_native([*recipe.flags, *unit.flags]) for unit in recipe.units or (Unit(""),)):
+        parts.append(cpu_key())
+    for unit in recipe.units:
+        parts += [unit.name, unit.text, *unit.flags]
+    for path, digest in sorted((_reached(recipe) if reached is None else reached).items()):
         parts += [path, digest]
     parts += [includes.digest(lib) for lib in recipe.libs if os.path.isfile(lib)]
     return key(*parts)
@@ -166,22 +192,28 @@ def _digest(recipe: Recipe) -> str:
 
 def build(sources: Sequence[str | os.PathLike], *, flags: Sequence[str], kind: str = "shared", deps: Iterable = (),
           libs: Sequence[str | os.PathLike] = (), name: str, announce: Callable[[str], None] | None = None,
-          jobs: int = 2) -> Path:
+          jobs: int = 2, unit_flags: Callable[[Path], Sequence[str]] | None = None,
+          headers: Sequence[str | os.PathLike] = (), progress: Callable[[int, int], None] | None = None) -> Path:
     """The shared library `name.so` or the program `name` made of `sources`; from the cache when nothing changed.
 
     flags go to every compilation and to the link; libs (paths or "-l..." words) follow the objects at the link.
-    deps are extra files or folders that the result depends on; headers reached through `-I` are found without them.
-    announce(text) is called once, and only when something is really going to be compiled.
+    unit_flags(source) are further flags of one source's compilation. deps are extra files or folders that the result
+    depends on; headers reached through `-I` are found without them.
+    headers: large headers that many of several sources reach. g++ reads the last of them that a source reaches in a
+    precompiled form, before the source's own first line: such a header must not depend on macros that a source defines.
+    announce(text) is called once, and only when something is really going to be compiled; progress(done, all) then
+    after each of several sources, first with done = 0, counting those that are not in the cache.
     Raises CompileError, ToolError, FileNotFoundError (a source or dep that is not there).
     """
     if kind not in ("shared", "exe"):
         raise ValueError(f'kind is "shared" or "exe", not {kind!r}')
-    units = tuple(Unit(Path(s).name, Path(s).resolve()) for s in sources)
+    paths = [Path(s).resolve() for s in sources]
+    units = tuple(Unit(p.name, p, b"", tuple(map(str, unit_flags(p) if unit_flags else ()))) for p in paths)
     if not units:
         raise ValueError(f"nothing to build for {name!r}: sources is empty")
     recipe = Recipe(units, tuple(map(str, flags)), kind, tuple(map(str, libs)), name, find_cxx(),
-                     tuple(Path(d) for d in deps))
-    return _made(recipe, jobs, announce)
+                     tuple(Path(d) for d in deps), headers=tuple(Path(h).resolve() for h in headers))
+    return _made(recipe, jobs, announce, progress)
 
 
 def compile_kernel(text: str, *, filename: str, include_dirs: Sequence[str | os.PathLike] = (),
@@ -208,46 +240,137 @@ def compile_object(recipe: Recipe) -> Path:
     return _made(recipe, 1, None)
 
 
-def _made(recipe: Recipe, jobs: int, announce: Callable[[str], None] | None) -> Path:
+def _made(recipe: Recipe, jobs: int, announce: Callable[[str], None] | None,
+          progress: Callable[[int, int], None] | None = None) -> Path:
     def say() -> None:
         if announce is not None:
             announce(messages.text("compiler.building", name=recipe.name, count=len(recipe.units)))
-    return keep(recipe.name, _digest(recipe), recipe.file, lambda work: _compile(recipe, work, jobs), say)
+    reached = _reached(recipe)
+    return keep(recipe.name, _digest(recipe, reached), recipe.file,
+                lambda work: _compile(recipe, work, jobs, reached, progress), say)
 
 
 # ---- the work itself
 
-def _compile(recipe: Recipe, work: Path, jobs: int) -> None:
+def _compile(recipe: Recipe, work: Path, jobs: int, reached: dict[str, bytes],
+             progress: Callable[[int, int], None] | None) -> None:
     workers = Workers()
-    common = [recipe.cxx, *recipe.flags, *_message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
+    words = [*recipe.flags, *_message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
     shape = {"shared": ["-shared"], "object": ["-c"]}.get(recipe.kind, [])
     target = ["-o", str(work / recipe.file), *recipe.libs]
     inputs = [_input(unit, work) for unit in recipe.units]
     if len(inputs) == 1:
-        return step(workers, [*common, *shape, inputs[0], *target], recipe)
+        words += recipe.units[0].flags
+        return _one_unit(workers, recipe, words, [*shape, inputs[0], *target], reached)
+    units = [_Object.of(recipe, words, source, unit.flags) for source, unit in zip(inputs, recipe.units)]
+    missing = [u for u in units if find(u.name, u.digest, _OBJECT) is None]
+    count = _Count(len(missing), progress)
     pool = ThreadPoolExecutor(max(1, min(jobs, len(inputs))), thread_name_prefix="labkit-build")
+    firsts = Path(tempfile.mkdtemp(prefix="headers-", dir=work))  # large, and of use for this build only
     try:
-        objects = [str(o) for o in pool.map(lambda i: _object(workers, common, i, recipe), inputs)]
+        # The headers first: else one worker makes one and the others wait for it.
+        first = dict(pool.map(lambda use: (use, _first(recipe, *use, firsts)), _uses(missing)))
+        made = {u.source: pool.submit(u.make, workers, recipe, first.get((u.header, u.words)), count)
+                for u in sorted(units, key=lambda u: u not in missing)}
+        objects = [str(made[source].result()) for source in inputs]
     except BaseException:
         workers.stop()
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-    step(workers, [*common, *shape, *objects, *target], recipe)
+        shutil.rmtree(firsts, ignore_errors=True)
+    step(workers, [recipe.cxx, *words, *shape, *objects, *target], recipe)
 
 
-def _object(workers: Workers, common: list[str], source: str, recipe: Recipe) -> Path:
+class _Count:
+    """How many of several units are done, told to progress(done, all) by whichever thread finished one."""
+
+    def __init__(self, of: int, progress: Callable[[int, int], None] | None) -> None:
+        self.of, self._done, self._progress, self._lock = of, 0, progress, threading.Lock()
+        if progress is not None and of:
+            progress(0, of)
+
+    def one(self) -> None:
+        with self._lock:
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self.of)
+
+
+def _one_unit(workers: Workers, recipe: Recipe, words: list[str], rest: list[str], reached: dict[str, bytes]) -> None:
+    """One command for the only unit; of a kernel, with the header that it includes first precompiled."""
+    found = None
+    if recipe.learner is not None:
+        found = precompiled.beside(recipe.cxx, cxx_version(recipe.cxx), words, recipe.units[0].text, reached)
+    if found is None:
+        return step(workers, [recipe.cxx, *words, *rest], recipe)
+    folder, home = found
+    at = words.index(f"-I{home}")
+    _with_precompiled(workers, recipe, folder, [*words[:at], f"-I{folder}", *words[at:], *rest], [*words, *rest])
+
+
+def _with_precompiled(workers: Workers, recipe: Recipe, folder: Path, words: list[str], without: list[str]) -> None:
+    """A step by way of the precompiled header in `folder`, and without it where that header is what failed."""
+    try:
+        return step(workers, [recipe.cxx, *words], recipe)
+    except CompileError as error:
+        if not precompiled.stumbled(error.stderr):
+            raise
+    precompiled.drop(folder)
+    step(workers, [recipe.cxx, *without], recipe)
+
+
+_OBJECT = "unit.o"
+_WORTH = 4  # sources that reach a large header: making it precompiled costs about as much as reading it three times
+
+
+@dataclass(frozen=True)
+class _Object:
     """One unit's object, kept by itself: an edit of one file of the twin compiles that file.
 
     The key has no folders in it, only what they hold, so that two checkouts share their objects.
     """
-    reached = includes.reach([source], [], includes.folders(recipe.flags))
-    flags = [f for f in common if not f.startswith("-I")]
-    native = [cpu_key()] if "-march=native" in flags else []
-    digest = key(_FORMAT, cxx_version(recipe.cxx), platform.machine(), *native, *flags, _room(source),
-                 *(part for path, content in sorted((_room(p), d) for p, d in reached.items()) for part in (path, content)))
-    return keep(f"{recipe.name}-{_room(source)[:-len(Path(source).suffix)].replace('/', '-')}", digest, "unit.o",
-                lambda work: step(workers, [*common, "-c", source, "-o", str(work / "unit.o")], recipe))
+    source: str
+    name: str
+    digest: str
+    words: tuple[str, ...]
+    header: Path | None  # one that it reaches, to be read precompiled
+
+    @classmethod
+    def of(cls, recipe: Recipe, common: list[str], source: str, own: tuple[str, ...]) -> "_Object":
+        words = (*common, *own)
+        reached = includes.reach([source], [], includes.folders(recipe.flags))
+        header = next((h for h in reversed(recipe.headers) if str(h) in reached), None)
+        flags = [w for w in words if not w.startswith("-I")]
+        native = [cpu_key()] if _native(flags) else []
+        files = sorted((_room(path), content) for path, content in reached.items())
+        digest = key(_FORMAT, cxx_version(recipe.cxx), platform.machine(), *native, *flags, _room(source),
+                     *(part for file in files for part in file))
+        name = _room(source).removesuffix(Path(source).suffix).replace("/", "-")
+        return cls(source, f"{recipe.name}-{name}", digest, words, header)
+
+    def make(self, workers: Workers, recipe: Recipe, first: Path | None, count: _Count) -> Path:
+        """Its path. first: what it is compiled with by `-include`. Raises CompileError, ToolError."""
+        def run(work: Path) -> None:
+            rest = ["-c", self.source, "-o", str(work / _OBJECT)]
+            without = [*self.words, *rest]
+            if first is None:
+                step(workers, [recipe.cxx, *without], recipe)
+            else:
+                _with_precompiled(workers, recipe, first.parent, [*self.words, "-include", str(first), *rest], without)
+            count.one()
+        return keep(self.name, self.digest, _OBJECT, run)
+
+
+def _uses(units: Sequence[_Object]) -> list[tuple[Path, tuple[str, ...]]]:
+    """(header, words) of the precompiled headers that save these units more than the making costs."""
+    found = Counter((u.header, u.words) for u in units if u.header is not None)
+    return [use for use, times in found.items() if times >= _WORTH]
+
+
+def _first(recipe: Recipe, header: Path, words: tuple[str, ...], folder: Path) -> Path | None:
+    number = hashlib.sha256("\0".join([str(header), *words]).encode()).hexdigest()[:8]
+    return precompiled.included(recipe.cxx, cxx_version(recipe.cxx), words, header, folder / number)
 
 
 def _room(path: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,8 +19,24 @@ from labkit.paths import twin_dir
 _MARCH = os.environ.get("LABKIT_MARCH") or "native"
 
 # No contraction into fused multiply-add: results must not depend on the host.
-FLAGS = ("-std=c++17", "-O3", f"-march={_MARCH}", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthread",
+FLAGS = ("-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthread",
          "-ftls-model=initial-exec")  # libtwin is there from the runner's start: its thread-locals need no look-up
+
+# What computes on whole vectors is compiled for the instruction set, the rest for any processor of the machine's kind.
+# All that includes lanes/lanes.h must be among the first: its vectors are as long as the instruction set has them, and
+# of an inline function that two sources have the linker keeps one.
+_WIDE = ("-O3", f"-march={_MARCH}")
+_PLAIN = ("-O2",)
+_COLD = ("-O1",)  # asked once a launch, or less: what a kernel's time on the host does not see
+_WIDE_SOURCES = ("lanes/*", "cube/gemm.cpp", "memory/copy.cpp", "library/*", "tiling/math.cpp")
+_COLD_SOURCES = ("tiling/*",)
+
+
+def unit_flags(source: Path) -> tuple[str, ...]:
+    """How one of the twin's sources is optimised."""
+    def among(patterns: tuple[str, ...]) -> bool:
+        return any(source.match(pattern) for pattern in patterns)
+    return _WIDE if among(_WIDE_SOURCES) else _COLD if among(_COLD_SOURCES) else _PLAIN
 
 
 _SRC = twin_dir() / "src"
@@ -30,12 +47,50 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+class Progress:
+    """Says on standard error how far a build is: progress(done, all).
+
+    On a terminal one line that is written over; else a line at each quarter, for a log. In a notebook's kernel nothing:
+    what is on standard error there becomes part of the notebook, and would be another text at every run.
+    """
+
+    def __init__(self, stream=None, clock=time.monotonic) -> None:
+        self._stream, self._clock, self._began, self._quarter = stream or sys.stderr, clock, clock(), 0
+        self._terminal = bool(getattr(self._stream, "isatty", lambda: False)())
+        self._silent = "ipykernel" in type(self._stream).__module__
+
+    def __call__(self, done: int, of: int) -> None:
+        if self._silent or not done or of < 4:
+            return
+        quarter = 4 * done // of
+        if self._terminal:
+            self._stream.write("\r" + self._text(done, of) + "\x1b[K" + ("\n" if done == of else ""))
+        elif quarter > self._quarter:
+            self._stream.write(self._text(done, of) + "\n")
+        self._quarter = quarter
+        self._stream.flush()
+
+    def _text(self, done: int, of: int) -> str:
+        took = self._clock() - self._began
+        if done == of:
+            return messages.text("runtime.built", of=of, seconds=f"{took:.0f}")
+        if 10 * done < of:  # too early to tell: files differ by a factor of ten
+            return messages.text("runtime.files", done=done, of=of)
+        return messages.text("runtime.files_left", done=done, of=of, seconds=f"{took / done * (of - done):.0f}")
+
+
+def _jobs() -> int:
+    """Compilations at a time: one for each processor that this process may use; each takes up to 0.3 GB of memory."""
+    return max(2, min(8, len(os.sched_getaffinity(0))))
+
+
 @lru_cache(maxsize=1)
 def library() -> Path:
     """Path of libtwin. Raises CompileError, ToolError."""
     programs = (_SRC / "launch" / "runner.cpp", program_start())  # have a main of their own
     sources = sorted(p for p in _SRC.glob("*/*.cpp") if p not in programs)
-    return compiler.build(sources, flags=[*FLAGS, *_INCLUDES], name="libtwin",
+    return compiler.build(sources, flags=[*FLAGS, *_INCLUDES], name="libtwin", unit_flags=unit_flags, jobs=_jobs(),
+                          progress=Progress(), headers=[_SRC / "core" / "machine.h", _SRC / "library" / "call.h"],
                           announce=lambda _: _say(messages.text("runtime.building")))
 
 
@@ -44,7 +99,7 @@ def runner() -> Path:
     """Path of the runner program, which finds libtwin by its absolute path."""
     lib = library()
     return compiler.build([_SRC / "launch" / "runner.cpp"], kind="exe", name="twin-runner", deps=[lib],
-                          flags=[*FLAGS, *_INCLUDES],
+                          flags=[*FLAGS, *_COLD, *_INCLUDES],
                           libs=[str(lib), f"-Wl,-rpath,{lib.parent}", "-ldl"])
 
 

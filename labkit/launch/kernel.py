@@ -139,8 +139,8 @@ class Kernel:
         lowered = lowering.lower(self.text, self.filename, entries, around)
 
         def library(*flags: str) -> Path:
-            return compiler.compile_kernel(lowered, filename=self.filename, include_dirs=[*self.include_dirs, *headers.include_dirs()],
-                                           flags=[*words, *flags])
+            return compiler.compile_kernel(lowered, filename=self.filename, flags=[*words, *flags], libs=compiler.kernel_libs(),
+                                           include_dirs=[*self.include_dirs, *headers.include_dirs()])
         wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.crew)) if cores]
         if len(wanted) == 1:
             return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
