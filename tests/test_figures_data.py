@@ -391,6 +391,7 @@ def test_curves_do_not_tell_the_last_bits_apart():
     assert first.svg == figures.curves({"native": [4.2000001, 3.9], "by hand": [4.2, 3.8000002]}).svg
     assert "within 0.1 of" in first.desc and "by hand: 4.200, 3.800" in first.desc
     assert "within 0.001 of" in figures.curves({"a": [1.0], "b": [1.0]}).desc
+    assert "a: 2.7" in figures.curves({"a": [2.74]}, digits=1).desc.split("\n") and "within 0.1 of" in figures.curves({"a": [1.0], "b": [1.01]}, digits=1).desc
 
 
 @pytest.mark.parametrize("series", [{}, {"a": []}, {"a": [1.0], "b": [1.0, 2.0]}, {"a": [float("nan")]}, {str(i): [1.0] for i in range(5)}])

@@ -45,7 +45,7 @@ def commands(monkeypatch):
 
 def build(text, *flags, dirs=(), name="add"):
     lowered = lowering.lower(text, f"{name}.asc")
-    return compiler.compile_kernel(lowered, filename=f"{name}.asc", include_dirs=[*dirs, runtime.include_dir()],
+    return compiler.compile_kernel(lowered, filename=f"{name}.asc", include_dirs=[*dirs, *headers.include_dirs()],
                                    flags=[*flags, *compiler.no_builtins([name])], libs=compiler.kernel_libs())
 
 
@@ -104,7 +104,7 @@ def test_not_where_a_builtin_is_the_learners(commands):
 
 def test_not_where_the_learner_has_such_a_header(commands, tmp_path):
     (tmp_path / "twin").mkdir()
-    shutil.copy2(runtime.include_dir() / "twin" / "types.h", tmp_path / "twin")  # the same, so that it compiles
+    shutil.copy2(headers.TREES["kernel"] / "twin" / "base" / "types.h", tmp_path / "twin")  # the same, so that it compiles
     text = KERNEL.format(name="add")
     build(text, dirs=[tmp_path])
     assert not any("kernel-headers-" in w for w in commands[-1])

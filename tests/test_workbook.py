@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import messages, paths
+from labkit import messages
 from labkit.notebook import build, gate, run, source, verify
 from labkit.notebook.cells import Variant, notebook
 from labkit.notebook.execute import DemoFailed, execute
@@ -293,14 +293,3 @@ def test_the_real_workbook_passes_the_gate(monkeypatch):
 def test_the_real_exercises_hold(name, what):
     verdict = verify.one(name, what)
     assert verdict.ok, verdict.result
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("strict", [False, True], ids=["unsolved", "solved-strict"])
-def test_the_real_notebooks_under_nbval(strict, tmp_path):
-    home = paths.notebooks_dir()
-    books = [s.target(home) for s in build.chosen(None)]
-    if not books:
-        pytest.skip("no notebook yet")
-    ran = verify.nbval(verify.variant(tmp_path, Variant("solved")) if strict else books, strict=strict)
-    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,7 +1,7 @@
 """Curves over steps, a training's losses for one: each with its own marker and its own dashes, so that coinciding ones still show.
 
-Contract. Values are rounded to three decimals before anything is drawn or said: the same bytes where a run differs in the last
-bits. The finding says how near the curves are, as the next larger power of ten.
+Contract. Values are rounded to `digits` decimals before anything is drawn or said: the same bytes where a run differs in the
+last bits, as it does from host to host. The finding says how near the curves are, as the next larger power of ten.
 """
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ MARKERS = (("grey", "m-8-8h16v16h-16z"), ("blue", "m0-7l7 7-7 7-7-7z"), ("orange
 DASHES = ("", "7 4", "2 4", "9 3 2 3")
 
 
-def curves(series: Mapping[str, Sequence[float]], x: str = "step", y: str = "loss", title: str | None = None) -> Figure:
-    """One line a name over 1, 2, 3 ... Raises ValueError for none, more than four, other lengths, or a value that is not finite."""
-    rows = {name: [round(float(v), 3) for v in values] for name, values in series.items()}
+def curves(series: Mapping[str, Sequence[float]], x: str = "step", y: str = "loss", title: str | None = None, digits: int = 3) -> Figure:
+    """One line a name over 1, 2, 3 ... digits: decimals that are drawn and said.
+
+    Raises ValueError for none, more than four, other lengths, or a value that is not finite.
+    """
+    rows = {name: [round(float(v), digits) for v in values] for name, values in series.items()}
     lengths = {len(values) for values in rows.values()}
     if not 1 <= len(rows) <= len(MARKERS) or len(lengths) != 1 or lengths == {0} or not all(math.isfinite(v) for values in rows.values() for v in values):
         raise ValueError(f"curves needs one to {len(MARKERS)} series of one length with finite numbers")
     steps, = lengths
     low, high = min(map(min, rows.values())), max(map(max, rows.values()))
     low, high = (low - 0.5, high + 0.5) if low == high else (low - 0.06 * (high - low), high + 0.06 * (high - low))
-    gap = round(max(abs(a - b) for values in rows.values() for a, b in zip(values, next(iter(rows.values())))), 3)
-    near = 10.0 ** math.ceil(math.log10(gap) - 1e-9) if gap else 0.001
+    gap = round(max(abs(a - b) for values in rows.values() for a, b in zip(values, next(iter(rows.values())))), digits)
+    near = 10.0 ** math.ceil(math.log10(gap) - 1e-9) if gap else 10.0 ** -digits
     title = title or text("fig_curves_title", y=y, x=x)
     finding = join(text("fig_curves_count", n=len(rows), steps=steps), *([text("fig_curves_near", near=f"{near:g}")] if len(rows) > 1 else []))
 
@@ -61,5 +64,5 @@ def curves(series: Mapping[str, Sequence[float]], x: str = "step", y: str = "los
         c.path("M" + "L".join(f"{number(a)} {number(b)}" for a, b in points), "k", extra=f' stroke-dasharray="{dash}" stroke-opacity=".6"')
         for a, b in points:
             c.path(f"M{number(a)} {number(b)}{outline}", "d", fill)
-    said = [f"{name}: {', '.join(f'{v:.3f}' for v in values[:40])}" + (" ..." if steps > 40 else "") for name, values in rows.items()]
+    said = [f"{name}: {', '.join(f'{v:.{digits}f}' for v in values[:40])}" + (" ..." if steps > 40 else "") for name, values in rows.items()]
     return c.figure(title, "\n".join([finding, *said]), bottom + 42)

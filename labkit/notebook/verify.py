@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,14 +113,18 @@ def variant(out: Path, kind: Variant, only: Iterable[str] | None = None, home: P
     return [build_variant(src, out, kind, home) for src in chosen(only, home)]
 
 
-def nbval(folder: Path | Iterable[Path], *, strict: bool = False, timeout: int = 300, more: Iterable[str] = ()) -> subprocess.CompletedProcess:
-    """`pytest --nbval` over notebooks, in a process of its own. strict: LABKIT_STRICT=1."""
+def nbval(folder: Path | Iterable[Path], *, strict: bool = False, timeout: int = 300, more: Iterable[str] = (),
+          settings: Mapping[str, str] | None = None) -> subprocess.CompletedProcess:
+    """`pytest --nbval` over notebooks, in a process of its own. strict: LABKIT_STRICT=1; settings: more of its environment."""
     targets = [folder] if isinstance(folder, Path) else list(folder)
     config = paths.repo_root() / "tests" / "nbval.cfg"
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "--nbval-sanitize-with", str(config), f"--nbval-cell-timeout={timeout}",
                "-p", "no:cacheprovider", "-q", *more, *map(str, targets)]
+    env = environment(LABKIT_STRICT="1" if strict else "0", **(settings or {}))
+    # The twin that these settings ask for is built here, where its announcement is not an output of the first notebook.
+    subprocess.run([sys.executable, "-c", "from labkit import runtime; runtime.runner()"], env=env, check=True, capture_output=True)
     # Its own folder: a conftest or an ini of the place it is started from is none of these notebooks' business.
-    return subprocess.run(command, env=environment(LABKIT_STRICT="1" if strict else "0"), cwd=str(targets[0] if targets[0].is_dir() else targets[0].parent),
+    return subprocess.run(command, env=env, cwd=str(targets[0] if targets[0].is_dir() else targets[0].parent),
                           capture_output=True, text=True)
 
 
