@@ -221,7 +221,7 @@ x.requires_grad_().sum().backward()
 assert x.grad.device.index == 1
 """
     run = python(code, LABKIT_NPUS="2")
-    assert run.returncode == 0, run.stderr
+    assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
 
 
 def test_streams_and_books_of_two_devices():
@@ -255,4 +255,4 @@ except RuntimeError: pass
 else: raise SystemExit("device 2 of 2")
 """
     run = python(code, LABKIT_NPUS="2")
-    assert run.returncode == 0, run.stderr
+    assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr

@@ -240,7 +240,8 @@ def test_a_budget_is_kept_at_its_limit(fake):
     spec = load("fx_tail")
     assert (spec.budget.max_ub_bytes, spec.budget.max_ratio) == (4096, 1.5)
     fake(ub_used=4096, time_us=3.0)
-    assert examine(spec, "x").state == "PASS"
+    found = examine(spec, "x")
+    assert found.state == "PASS", f"as much as the budget allows: {found.diagnosis} {found.numbers}"
     fake(ub_used=4097)
     found = examine(spec, "x")
     assert found.diagnosis == "too-much-ub" and found.numbers == {"ub_used": 4097, "limit": 4096}
@@ -373,7 +374,7 @@ def test_many_writers_do_not_tear_the_log():
                                         ("16", "type"), (True, "type"), (None, "type")])
 def test_wrong_predictions(value, key):
     result = predict("fx_tiles", value)
-    assert result.state == "FAIL" and result.diagnosis == key and len(result.lines) == 3
+    assert (result.state, result.diagnosis, len(result.lines)) == ("FAIL", key, 3), f"{value} for 16 is {key}, and is told as {result.diagnosis}"
 
 
 def test_right_predictions():
