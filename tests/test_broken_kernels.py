@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import labkit
+import pins
 from labkit import messages, paths
 from labkit.launch import record
 from twin_launch import build_all, launch, load_index
@@ -63,6 +64,8 @@ def test_found(name):
     loose = {f.code for f in seen.findings if f.severity == "warning"} - {code} - set(case.get("warnings", []))
     assert not loose, f"beside {code}:\n{seen.report()}"
     assert seen.finished == (not case.get("fatal", False))
+    if seen.finished:
+        pins.check(f"broken/{name}", seen)
     for f in found:
         speaks(f)
     if case.get("fatal"):

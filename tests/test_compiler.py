@@ -165,6 +165,28 @@ def test_a_header_in_a_dep_folder_counts(tmp_path):
     assert compiler.build([src / "x.cpp"], flags=[], name="x", deps=[folder]) != first
 
 
+def test_a_header_beside_the_source_counts(tmp_path):
+    """Found without -I, by its quotes; also one that such a header includes, and not one of the same name elsewhere."""
+    src = write(tmp_path / "s", x__cpp='#include "a.h"\n', a__h='#include "inner/b.h"\n')
+    write(src / "inner", b__h='#include "c.h"\n', c__h="int c = 1;\n")
+    other = write(tmp_path / "other", a__h="int a = 1;\n", c__h="int c = 2;\n")
+    reached = includes.reach([src / "x.cpp"], [], [str(other)])
+    assert sorted(reached) == sorted(str(src / f) for f in ("x.cpp", "a.h", "inner/b.h", "inner/c.h"))
+    first = compiler.build([src / "x.cpp"], flags=["-O0"], name="x")
+    for header in ("a.h", "inner/b.h", "inner/c.h"):
+        (src / header).write_text((src / header).read_text() + f"int more_{header[-3]};\n")
+        again = compiler.build([src / "x.cpp"], flags=["-O0"], name="x")
+        assert again != first, f"{header} changed, and the library of before is taken"
+        first = again
+
+
+def test_angle_brackets_do_not_look_beside_the_source(tmp_path):
+    src = write(tmp_path / "s", x__cpp="#include <a.h>\n", a__h="1\n")
+    first, second = write(tmp_path / "d1", a__h="2\n"), write(tmp_path / "d2", a__h="3\n")
+    reached = includes.reach([src / "x.cpp"], [], [str(first), str(second)])
+    assert sorted(reached) == sorted([str(src / "x.cpp"), str(first / "a.h")]), "the first folder that has it, and no other"
+
+
 def test_include_folders_of_flags():
     assert includes.folders(["-Ia", "-O1", "-isystem", "b", "-iquote", "c", "-I", "d", "-isysteme"]) == ["a", "b", "c", "d", "e"]
 

@@ -81,6 +81,25 @@ def test_results_of_operators_are_counted():
     assert "reserved" in torch.npu.memory_summary()
 
 
+def test_what_an_operator_made_itself_is_in_the_peak():
+    """nonzero() gets memory before its size is known: its result counts once it is a tensor's, also in the peak."""
+    x = torch.ones(1 << 20, device="npu")
+    torch.npu.reset_peak_memory_stats()
+    before = torch.npu.memory_stats()
+    found = x.nonzero()
+    stats = torch.npu.memory_stats()
+    grown = stats["allocated_bytes.all.current"] - before["allocated_bytes.all.current"]
+    assert grown == found.nbytes + 512
+    assert stats["allocated_bytes.all.peak"] >= stats["allocated_bytes.all.current"], "a peak below what is there"
+    assert torch.npu.max_memory_allocated() >= before["allocated_bytes.all.current"] + grown
+    assert stats["requested_bytes.all.current"] - before["requested_bytes.all.current"] == found.nbytes
+    assert stats["allocation.all.current"] - before["allocation.all.current"] == 1
+    del found
+    after = torch.npu.memory_stats()
+    for name in ("allocated_bytes", "requested_bytes", "allocation"):
+        assert after[f"{name}.all.current"] == before[f"{name}.all.current"], name
+
+
 def test_the_allocator_keeps_its_books():
     """Random sizes in random order: no two tensors overlap, no content is lost, the sums come out even."""
     def requested() -> int:
@@ -202,4 +221,38 @@ x.requires_grad_().sum().backward()
 assert x.grad.device.index == 1
 """
     run = python(code, LABKIT_NPUS="2")
-    assert run.returncode == 0, run.stderr
+    assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
+
+
+def test_streams_and_books_of_two_devices():
+    """What is current goes back to what it was, device and stream; each device has times and peaks of its own."""
+    code = """
+import labkit.device as device, torch
+other, home = torch.npu.Stream(device="npu:1"), torch.npu.Stream()
+torch.npu.set_stream(home)
+with torch.npu.stream(other):
+    assert torch.npu.current_device() == 1 and torch.npu.current_stream() == other
+    with torch.npu.stream(None):
+        assert torch.npu.current_device() == 1 and torch.npu.current_stream() == other
+    x = torch.ones(1 << 20, device="npu:1")
+    x + 1
+assert torch.npu.current_device() == 0, "the device of before"
+assert torch.npu.current_stream() == home and torch.npu.current_stream(1) == torch.npu.default_stream(1), "and both streams"
+spans = [s for s in device.timeline() if s.stream == other.stream_id]
+assert spans and {s.device for s in device.timeline()} == {1}, device.timeline()
+assert not other.query() and home.query(), "work of one device does not hold up the other"
+torch.npu.synchronize(0)
+assert not other.query()
+torch.npu.synchronize(1)
+assert other.query()
+assert torch.npu.max_memory_allocated(1) >= 2 * x.nbytes and torch.npu.max_memory_allocated(0) == 0
+torch.npu.reset_peak_memory_stats(0)
+assert torch.npu.max_memory_allocated(1) >= 2 * x.nbytes
+torch.npu.reset_peak_memory_stats(1)
+assert torch.npu.max_memory_allocated(1) == torch.npu.memory_allocated(1) < 2 * x.nbytes
+try: torch.npu.set_device(2)
+except RuntimeError: pass
+else: raise SystemExit("device 2 of 2")
+"""
+    run = python(code, LABKIT_NPUS="2")
+    assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr

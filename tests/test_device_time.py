@@ -184,6 +184,48 @@ def test_events():
         torch.npu.Event().elapsed_time(b)
 
 
+def test_an_event_on_an_idle_stream_happens_when_the_host_records_it(rate):
+    """Between two events on a stream without work lies the host's time."""
+    a, b = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
+    torch.npu.synchronize()
+    a.record()
+    device.host_work(250)
+    b.record()
+    assert a.elapsed_time(b) == pytest.approx((250 + rate["host_api"] * US) * US)
+    x = torch.ones(8 << 20, device="npu")
+    a.record()   # behind work: when that is done, whenever the host recorded it
+    device.host_work(1)
+    b.record()
+    assert a.elapsed_time(b) == 0
+    assert x.is_npu
+
+
+def test_work_behind_an_event_waits_for_it_alone():
+    """A product and an addition have engines of their own: only the event makes the one wait for the other."""
+    x, y, s = torch.ones(8 << 20, device="npu"), torch.ones(512, 512, dtype=torch.half, device="npu"), torch.npu.Stream()
+
+    def product_after(wait) -> tuple:
+        torch.npu.synchronize()
+        device.reset_clock()
+        x + 1
+        event = torch.npu.current_stream().record_event()
+        with torch.npu.stream(s):
+            if wait:
+                s.wait_event(event)
+            y @ y
+        return device.timeline()
+
+    added, multiplied = product_after(False)
+    assert (added.engine, multiplied.engine) == ("vector", "cube")
+    assert added.start_us < multiplied.start_us < added.end_us, "side by side"
+    added, multiplied = product_after(True)
+    assert multiplied.start_us == added.end_us
+    s.wait_event(torch.npu.Event())  # one that was never recorded holds nobody up
+    with torch.npu.stream(s):
+        y @ y
+    assert device.timeline()[-1].start_us == multiplied.end_us
+
+
 def test_streams_wait_for_each_other():
     x, s = torch.ones(8 << 20, device="npu"), torch.npu.Stream()
     assert torch.npu.current_stream() == torch.npu.default_stream() and s != torch.npu.current_stream()

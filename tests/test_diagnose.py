@@ -9,7 +9,7 @@ import pytest
 from labkit import messages
 from labkit.exercises.cases import POISON_FLOAT
 from labkit.exercises.diagnose import Diagnosis, compare_values, diagnose, first_error
-from labkit.exercises.layout import layouts, splits
+from labkit.exercises.layout import layouts, owners, splits
 from labkit.exercises.patterns import PATTERNS
 
 N, BLOCKS, TILE = 1000, 4, 64
@@ -277,6 +277,56 @@ def test_splits_cover_everything_once():
         for blocks in (1, 2, 8, 40):
             for s in splits(n, blocks, 32, 4):
                 assert s[0] == 0 and s[-1] == n and (np.diff(s) >= 0).all() and len(s) == blocks + 1, (n, blocks, s)
+
+
+@pytest.mark.parametrize("split, tile, tails", [
+    ([0, 128, 256], 64, [(64, 128), (192, 256)]),          # whole tiles: the last one is the tail
+    ([0, 64, 128], 64, [(0, 64), (64, 128)]),              # one whole tile
+    ([0, 129, 256], 64, [(128, 129), (193, 256)]),         # one element over, one short
+    ([0, 1, 1, 3], 64, [(0, 1), (1, 3)]),                  # a block without elements has no tail
+    ([0, 3], 1, [(2, 3)]),
+])
+def test_the_last_tile_of_each_block(split, tile, tails):
+    at, = layouts(split[-1], len(split) - 1, tile, split, "contiguous", 4)
+    assert at.tails() == tails
+    block, column = owners(at)
+    for b, (a, end) in enumerate(zip(split[:-1], split[1:])):
+        assert (block[a:end] == b).all() and column[a:end].tolist() == [i // tile for i in range(end - a)]
+
+
+def test_tail_of_whole_tiles():
+    """Each block has two whole tiles; of each the second was never written."""
+    x = data(512)
+    got = x.copy()
+    for b in range(4):
+        got[b * 128 + 64:(b + 1) * 128] = POISON_FLOAT
+    found = diagnose(got, x, blocks=4, tile=64, initial=POISON_FLOAT)
+    assert found.key == "only-tail" and found.numbers["cores"] == 4 and found.numbers["length"] == 64, found
+    assert [line.split("|")[1] for line in found.map.text()] == [".X"] * 4
+
+
+def test_shares_of_a_split():
+    """(n, blocks, tile): all the ways in their order, boundaries included; 4 bytes an element, so 8 are 32 bytes."""
+    def starts(*how):
+        return [s.tolist() for s in splits(*how)]
+    assert starts(16, 2, None, 4) == [[0, 8, 16]], "all ways agree"
+    assert starts(10, 4, None, 4) == [[0, 3, 6, 9, 10], [0, 8, 10, 10, 10], [0, 2, 4, 6, 10], [0, 3, 6, 8, 10]]
+    assert starts(10, 2, 4, 4) == [[0, 5, 10], [0, 8, 10]], "whole tiles: 8 as well"
+    assert starts(80, 2, 16, 4) == [[0, 40, 80], [0, 48, 80]]
+    assert starts(3, 2, None, 64) == [[0, 2, 3], [0, 1, 3]], "an element larger than 32 bytes"
+
+
+@pytest.mark.parametrize("blocks, columns", [(31, 63), (32, 64), (33, 65)])
+def test_a_map_is_cut_at_its_limit(blocks, columns):
+    from labkit.exercises.layout import mismatch_map
+    n = blocks * columns
+    at, = layouts(n, blocks, 1, list(range(0, n + 1, columns)), "contiguous", 4)
+    found = mismatch_map(np.arange(n) == n - 1, at)
+    text, cut = found.text(), blocks > 32
+    assert len(text) == min(blocks, 32) + cut and (text[-1] == "... +1") == cut
+    assert len(text[0].split("|")[1]) == min(columns, 64) and text[0].endswith("| ...") == (columns > 64)
+    assert np.shape(found.as_json()["wrong"]) == (min(blocks, 32), min(columns, 64)) and found.as_json()["blocks"] == blocks
+    assert found.wrong.sum() == 1 and found.total.sum() == n
 
 
 def test_map_counts_every_element():

@@ -236,6 +236,21 @@ def test_budgets(fake):
     assert "time measured" in str(examine(load("fx_tail"), "x")), "a measured time is never called modelled"
 
 
+def test_a_budget_is_kept_at_its_limit(fake):
+    """fx_tail: 4096 bytes of UB, and 1.5 times the reference's 2 us."""
+    spec = load("fx_tail")
+    assert (spec.budget.max_ub_bytes, spec.budget.max_ratio) == (4096, 1.5)
+    fake(ub_used=4096, time_us=3.0)
+    found = examine(spec, "x")
+    assert found.state == "PASS", f"as much as the budget allows: {found.diagnosis} {found.numbers}"
+    fake(ub_used=4097)
+    found = examine(spec, "x")
+    assert found.diagnosis == "too-much-ub" and found.numbers == {"ub_used": 4097, "limit": 4096}
+    fake(time_us=3.001)
+    found = examine(spec, "x")
+    assert found.diagnosis == "too-slow" and (found.numbers["reference_us"], found.numbers["limit_us"]) == (2.0, 3.0)
+
+
 def test_findings_outrank_right_results_and_warnings_do_not(fake):
     def finding(severity):
         return SimpleNamespace(code="race-raw", severity=severity, numbers={}, block=0, file="exercise fx_tail", line=2, count=1, lines=lambda lang=None: ["w", "y", "t"])
@@ -356,10 +371,11 @@ def test_many_writers_do_not_tear_the_log():
 # ---- predictions
 
 @pytest.mark.parametrize("value, key", [(15, "mutant"), (17, "off-by-one"), (-16, "sign"), (64, "unit-factor"), (16 / 1024, "unit-factor"), (30, "too-big"), (3, "too-small"),
+                                        (-64, "too-small"), (-15.9, "too-small"), (16000, "unit-factor"), (14, "too-small"), (18, "too-big"), (0, "too-small"),
                                         ("16", "type"), (True, "type"), (None, "type")])
 def test_wrong_predictions(value, key):
     result = predict("fx_tiles", value)
-    assert result.state == "FAIL" and result.diagnosis == key and len(result.lines) == 3
+    assert (result.state, result.diagnosis, len(result.lines)) == ("FAIL", key, 3), f"{value} for 16 is {key}, and is told as {result.diagnosis}"
 
 
 def test_right_predictions():

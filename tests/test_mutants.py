@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import pins
 from labkit import paths
 from twin_launch import build_all, launch, load_index
 
@@ -60,6 +61,8 @@ def test_caught(name):
     assert case["code"] in seen.codes(), seen.report()
     beside = set(seen.codes()) - {case["code"]} - set(case.get("also", []))
     assert not beside, f"beside {case['code']}:\n{seen.report()}"
+    if seen.finished:
+        pins.check(f"mutants/{name}", seen)
     assert seen.ok is False or {f.severity for f in seen.findings} == {"warning"}
 
 

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
+import pins  # noqa: E402
 from labkit import paths  # noqa: E402
 from labkit.launch.record import expect  # noqa: E402
 from ops_cases import TIMES, WAYS, build, name_of, wrong  # noqa: E402
@@ -112,7 +113,9 @@ def test_the_operators_choose_their_cores_well(way, rows):
     ("rms_norm", HALF, (4096, 4096), "vector"), ("rms_norm", FLOAT, (4096, 4096), "hbm"), ("rms_norm", HALF, (16, 4096), "launch"),
     ("rms_norm_backward", HALF, (4096, 4096), "vector"), ("bias_gelu", HALF, (4096, 4096), "vector"), ("bias_gelu", FLOAT, (4096, 11008), "hbm")])
 def test_what_bounds_it(way, dtype, shape, kind):
-    assert labkit.explain(timed(way, dtype, shape=shape)).bound.kind == kind
+    record = timed(way, dtype, shape=shape)
+    assert labkit.explain(record).bound.kind == kind
+    pins.check(f"operators/{way} {name_of(dtype)} {shape[0]}x{shape[1]}", record)
 
 
 @pytest.mark.parametrize("name", MUTANTS)

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from labkit.build import precompiled
-from labkit.build import compiler, runtime
+
+from labkit.build import compiler, headers, precompiled
 from labkit.source import lowering
 from labkit.build.diagnostics import CompileError
 from labkit.build.process import Workers, c_locale
@@ -103,8 +103,8 @@ def test_not_where_a_builtin_is_the_learners(commands):
 
 
 def test_not_where_the_learner_has_such_a_header(commands, tmp_path):
-    (tmp_path / "twin").mkdir()
-    shutil.copy2(headers.TREES["kernel"] / "twin" / "base" / "types.h", tmp_path / "twin")  # the same, so that it compiles
+    (tmp_path / "twin" / "base").mkdir(parents=True)
+    shutil.copy2(headers.TREES["kernel"] / "twin" / "base" / "types.h", tmp_path / "twin" / "base")  # the same, so that it compiles
     text = KERNEL.format(name="add")
     build(text, dirs=[tmp_path])
     assert not any("kernel-headers-" in w for w in commands[-1])

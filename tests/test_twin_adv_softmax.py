@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -159,6 +160,18 @@ def test_flash_v2(tile, update, form):
     agree(tile.result(), e)
     agree(tile.stats(1, tile.s), total)
     agree(tile.stats(2, tile.s), top)
+
+
+@pytest.mark.parametrize("types", list(TYPES))
+@pytest.mark.parametrize("nz", [False, True])
+def test_flash_v2_with_the_least_that_the_host_asks_for(types, nz):
+    """Of floats in fractals the twin wanted more than the host had said to be enough."""
+    for m, ok in ((2, 60), (9, 120)):
+        tile = Tile(None, types, m, 1, ok, 0, nz)
+        x = tile.matrix(0)
+        tile.rng = SimpleNamespace(uniform=lambda: 0.0)
+        tile.run(4)
+        agree(tile.result(), softmax(x)[0])
 
 
 @some

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import cube_golden as golden
 import labkit
+import pins
 
 HERE = Path(__file__).parent / "twin_api"
 TYPES = [np.float16, np.float32, np.int8]
@@ -161,3 +162,17 @@ def test_nd2nz(loader, dtype):
         golden.nd2nz(want, image.ravel(), f, c0)
         assert np.array_equal(loader(image, 2, op=5, **f).ravel().view(np.uint8), want.view(np.uint8))
     check()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_what_each_way_costs(loader, dtype):
+    """Compared with tests/pins.json."""
+    image, walk = picture(dtype, 1, 64), dict(times=3, stride=1, gap=1)
+    squares = dict(height=4, width=5, channels=32 // np.dtype(dtype).itemsize, mExtent=20, kExtent=32 // np.dtype(dtype).itemsize, filterW=2, filterH=1)
+    forms = {"2d": (0, walk), "transpose": (1, walk | dict(stride=2, gap=3)), "3d": (2, squares), "nd2nz": (5, dict(nds=2, rows=7, cols=20, srcRow=24, dstCol=9, dstRow=1,
+             srcMatrix=170, dstMatrix=1024))}
+    for form, (op, fields) in forms.items():
+        side = 2 if form == "nd2nz" else 0
+        with pins.watch() as records:
+            loader(image, side, op=op, **fields)
+        pins.check(f"cube/{form} {np.dtype(dtype).name}", records[-1])

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import labkit
+import pins
 
 HERE = Path(__file__).parent / "twin_api"
 NAMES = ["half", "bfloat16", "float", "int8", "int4"]
@@ -120,3 +121,12 @@ def test_int8_saturates_nowhere_near(multiply):
     """The largest products: -128 * -128 * 512 in two pieces are exact in int32."""
     a, b = np.full((16, 512), -128), np.full((512, 16), -128)
     assert (multiply("int8", a, b, np.zeros(16), pieces=2) == 128 * 128 * 512).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_product_costs(multiply, name):
+    """The same in both schedules; compared with tests/pins.json."""
+    for turn in (0,) if name == "int4" else (0, 1):
+        with pins.watch() as records:
+            multiply(name, operand(name, (48, 64), 1), operand(name, (64, 32), 2), operand(name, 32, 3), pieces=2, bias=int(name != "int4"), turnA=turn, turnB=turn)
+        pins.check(f"cube/{name} turned {turn}", records[-1])
