@@ -19,8 +19,8 @@ import pytest
 
 from labkit import messages
 from labkit.messages import tomllib
+from places import REPO
 
-REPO = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
 
 

@@ -117,7 +117,7 @@ def nbval(folder: Path | Iterable[Path], *, strict: bool = False, timeout: int =
           settings: Mapping[str, str] | None = None) -> subprocess.CompletedProcess:
     """`pytest --nbval` over notebooks, in a process of its own. strict: LABKIT_STRICT=1; settings: more of its environment."""
     targets = [folder] if isinstance(folder, Path) else list(folder)
-    config = paths.repo_root() / "tests" / "nbval.cfg"
+    config = paths.repo_root() / "tests" / "notebook" / "nbval.cfg"
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "--nbval-sanitize-with", str(config), f"--nbval-cell-timeout={timeout}",
                "-p", "no:cacheprovider", "-q", *more, *map(str, targets)]
     env = environment(LABKIT_STRICT="1" if strict else "0", **(settings or {}))

@@ -1,0 +1,125 @@
+"""Every check speaks up for the mistake it is there for, at the guilty line, in both languages, and nothing else does.
+
+tests/faults/broken/*.asc are the mistakes, one a file; tests/faults/broken/index.toml says how each is launched and what must be found.
+"""
+from __future__ import annotations
+
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+import labkit
+import pins
+from labkit import messages, paths
+from labkit.launch import record
+from twin_launch import build_all, launch, load_index
+from places import BROKEN, CORRECT
+
+HERE = BROKEN
+INDEX = load_index(HERE / "index.toml")
+GOOD = CORRECT / "tque_double.asc"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built():
+    build_all([GOOD, *(HERE / f"{name}.asc" for name in INDEX)])
+
+
+def marked(path: Path) -> list[tuple[str, int]]:
+    """(code, line) of each `// <- code` mark."""
+    lines = path.read_text().splitlines()
+    return [(m[1], i) for i, line in enumerate(lines, 1) if (m := re.search(r"// <- ([\w-]+)$", line))]
+
+
+def good_launch():
+    import torch
+    k = labkit.kernel(GOOD)
+    x = torch.arange(512, dtype=torch.float16).npu()
+    z = torch.empty_like(x)
+    seen = k[2](x, x, z, 512)
+    assert seen.finished and not seen.findings
+    assert torch.equal(z.cpu(), x.cpu() + x.cpu())
+
+
+@pytest.mark.parametrize("name", INDEX)
+def test_found(name):
+    case = INDEX[name]
+    path = HERE / f"{name}.asc"
+    code = case.get("code", name.replace("_", "-"))
+    marks = marked(path)
+    if case.get("line", True):
+        code = marks[0][0]
+        assert {c for c, _ in marks} == {code}, "one code a file"
+    seen = launch(path, case["args"], case.get("blocks", 1), timeout=case.get("timeout", 1.0 if code == "time-out" else 20.0))
+    found = [f for f in seen.findings if f.code == code]
+    assert found, f"{code} was not found, but {seen.codes()}\n{seen.report()}"
+    severity = "warning" if case.get("warning") else "error"
+    assert {f.severity for f in found} == {severity}
+    assert {f.file for f in found} == {str(path)}
+    if marks:
+        assert sorted(f.line for f in found) == [line for _, line in marks], seen.report()
+    others = {f.code for f in seen.errors} - {code} - set(case.get("also", {}))
+    assert not others, f"beside {code}:\n{seen.report()}"
+    loose = {f.code for f in seen.findings if f.severity == "warning"} - {code} - set(case.get("warnings", []))
+    assert not loose, f"beside {code}:\n{seen.report()}"
+    assert seen.finished == (not case.get("fatal", False))
+    if seen.finished:
+        pins.check(f"broken/{name}", seen)
+    for f in found:
+        speaks(f)
+    if case.get("fatal"):
+        good_launch()
+
+
+def speaks(finding: record.Finding) -> None:
+    """Three lines in each language, every number in them known."""
+    for lang in messages.LANGUAGES:
+        lines = finding.lines(lang)
+        assert len(lines) == 3 and all(lines)
+        for part, line in zip(messages.PARTS, lines):
+            template = messages.tables()[f"finding.{finding.code}"][lang][part]
+            wanted = {field for _, field, _, _ in string.Formatter().parse(template) if field}
+            assert wanted <= {*finding.numbers, "line"}, f"{finding.code}.{lang}.{part}: {wanted - set(finding.numbers)}"
+            assert "?" not in line and "？" not in line, line
+    assert all(ord(c) < 0x2e80 for c in "".join(finding.lines("en")))
+    assert any(0x4e00 <= ord(c) < 0xa000 for c in "".join(finding.lines("zh")))
+
+
+def test_every_file_is_in_the_index():
+    assert {p.stem for p in HERE.glob("*.asc")} == set(INDEX)
+
+
+def test_every_check_has_a_broken_kernel():
+    """Codes in the twin's sources and in the message table are the same, and each is shown here. Faults of the host's
+    part of a program (host-...) need a program: tests/program/test_run.py and, for operators, tests/operators/test_registration.py show them and name each."""
+    src = paths.twin_dir() / "src"
+    spoken = {key.removeprefix("finding.") for key in messages.tables() if key.startswith("finding.")}
+    shown = set()
+    for name in INDEX:
+        marks = marked(HERE / f"{name}.asc")
+        shown |= {c for c, _ in marks} or {name.replace("_", "-")}
+    host = {code for code in spoken if code.startswith("host-") and code not in shown}
+    assert shown == spoken - host
+    programs = (HERE.parent / "test_run.py").read_text() + (HERE.parent / "test_adapter.py").read_text()
+    assert [code for code in sorted(host) if f'"{code}"' not in programs] == []
+    sources = "".join(file.read_text() for file in (*src.glob("*/*.cpp"), *src.glob("*/*.h"), *(paths.twin_dir().parent / "program").glob("*.py"),
+                                                   *(paths.twin_dir().parent / "operators").glob("*.py")))
+    raised = set(re.findall(r'(?:report|stop|one\.add|host_finding)\("([\w-]+)"', sources))
+    assert raised <= spoken
+    named = {code for code in spoken if f'"{code}"' in sources}  # some are chosen between
+    assert spoken - named <= {"race-raw", "race-war", "race-waw", "race-gm", "time-out", "crash", "exit", "load"}
+
+
+@pytest.mark.parametrize("name", ["race_raw", "gm_bounds_write", "queue_starved"])
+def test_found_with_many_blocks_and_threads(name, monkeypatch):
+    """Found once, counted for each block, wherever the blocks run."""
+    case, path = INDEX[name], HERE / f"{name}.asc"
+    for threads in ("1", "2"):
+        monkeypatch.setenv("LABKIT_THREADS", threads)
+        seen = launch(path, case["args"], 6)
+        (code, line), = marked(path)
+        (finding,) = [f for f in seen.findings if f.code == code]
+        assert (finding.line, finding.block) == (line, 0)
+        assert finding.count % 6 == 0

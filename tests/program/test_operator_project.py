@@ -1,0 +1,66 @@
+"""Custom-operator projects: their own tiling function decides, their kernel runs."""
+from __future__ import annotations
+
+
+import pytest
+
+from labkit.program import operator_project, tiling_structs
+from places import PROGRAMS
+
+FOLDER = PROGRAMS / "op_project"
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def project():
+    return operator_project.load(FOLDER)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+@pytest.mark.parametrize("shape", [(5,), (37, 41), (3, 1000)])
+def test_the_projects_own_tiling_runs_its_kernel(project, dtype, shape):
+    x, y = torch.randn(shape).to(dtype), torch.randn(shape).to(dtype)
+    result = project(x, y, None, alpha=0.5)
+    assert torch.equal(result.outputs[0], x + y * 0.5)
+    assert result.record.ok and result.tiling.key == 1 and result.tiling.workspaces == [1024]
+    assert result.record.blocks == min(48, -(-x.numel() * x.element_size() // 32))
+
+
+def test_an_attribute_has_the_definitions_default(project):
+    x = torch.ones(64)
+    assert torch.equal(project(x, x, None).outputs[0], x + x * 0.1)
+    assert project(x, x, x).tiling.key == 2
+
+
+def test_what_the_host_code_refuses_is_told(project):
+    with pytest.raises(operator_project.ProjectError, match="ScaleAdd refused"):
+        project(torch.ones(4), torch.ones(5), None, outputs=[((4,), torch.float32)])
+    with pytest.raises(operator_project.ProjectError, match="defines ScaleAdd, not Other"):
+        operator_project.load(FOLDER, "Other")
+
+
+def test_plain_structs_have_the_bytes_that_the_host_writes():
+    text = (FOLDER / "op_host" / "scale_add_tiling.h").read_text()
+    structs = tiling_structs.plain_structs(text)
+    assert list(structs) == ["ScaleAddPart", "ScaleAddTilingData"]
+    assert "uint32_t marks[3];" in structs["ScaleAddPart"]
+    assert "alignas(8) ScaleAddPart part;" in structs["ScaleAddTilingData"]
+    old = "#if 0\nBEGIN_TILING_DATA_DEF(ScaleAddPart)\nEND_TILING_DATA_DEF;\nREGISTER_TILING_DATA_CLASS(Old, Old)\n#ifdef A\n#endif\n#else\n"
+    assert tiling_structs.plain_structs(old + text + "#endif\n") == structs
+    assert tiling_structs.registered(old + text + "#endif\n") == tiling_structs.registered(text)
+
+
+@pytest.mark.parametrize("name, snake", [("AddCustom", "add_custom"), ("MatMul", "mat_mul"), ("ThreeNN", "three_nn"), ("IsInf", "is_inf"),
+                                         ("AddRmsNormV2", "add_rms_norm_v2"), ("NLLLoss", "nll_loss")])
+def test_file_names_of_operators(name, snake):
+    assert operator_project._snake(name) == snake
+
+
+def test_an_operator_in_a_repository_with_lists_of_tensors():
+    """Headers and their sources in common folders, a tiling function elsewhere, dynamic inputs, instructions by pointer."""
+    scale = operator_project.load(FOLDER.parent / "op_repo" / "lists" / "list_scale")
+    xs = [torch.randn(8, 128), torch.randn(256)]
+    result = scale(xs, torch.tensor([0.5], dtype=torch.bfloat16), outputs=[[(x.shape, x.dtype) for x in xs]])
+    assert result.record.ok and not result.record.findings, result.record.report()
+    for x, y in zip(xs, result.outputs):
+        assert torch.allclose(y, torch.tanh(1.5 * x) * 1.5 * x, atol=1e-5)
