@@ -31,9 +31,9 @@ def _features() -> set[str]:
 X86, FEATURES = platform.machine() == "x86_64", _features()
 
 # ATEN_CPU_CAPABILITY: what ATen's own loops were compiled for. ONEDNN_MAX_CPU_ISA, MKL_CBWR: what the libraries for matrix products
-# may use. GLIBC_TUNABLES: the C library's exp, log, sin without fused multiply-add. OMP_NUM_THREADS: into how many parts ATen cuts a
-# sum. LABKIT_MARCH: what the twin is compiled for; LABKIT_THREADS: on how many threads it runs blocks. A host that lacks what a line
-# asks for takes the next lower by itself; only LABKIT_MARCH must be what it can run.
+# may use. OMP_NUM_THREADS: into how many parts ATen cuts a sum. LABKIT_MARCH: what the twin is compiled for; LABKIT_THREADS: on how
+# many threads it runs blocks. A host that lacks what a line asks for takes the next lower by itself; only LABKIT_MARCH must be what
+# it can run. GLIBC_TUNABLES: the C library's exp, log, sin as they are without fused multiply-add.
 HOSTS = {
     "this": {},
     # an x86-64 of 2004, one core: no AVX, no FMA, no F16C
@@ -58,6 +58,26 @@ def test_a_notebook_prints_the_same_on_every_host(notebook, reading, host, tmp_p
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+PRODUCT = """
+import hashlib, torch, labkit
+g = torch.Generator().manual_seed(0)
+a, b = (((torch.rand(shape, generator=g) - 0.5) * 8).half() for shape in ((70, 300), (300, 40)))
+a[3, 5], a[7, 9], a[9], b[:, 11], b[5, 7], b[2, 2] = float("inf"), 6e-8, 60000, 60000, 0, float("nan")
+c = torch.empty(70, 40).npu()
+labkit.kernel("kernels/matmul/cube.asc", entry="cube_product<2>")[2](a.npu(), b.npu(), c, 70, 40, 300)
+print(hashlib.sha256(c.cpu().numpy().tobytes()).hexdigest())
+"""
+
+
+def said(program: str, host: str) -> list[str]:
+    return subprocess.run([sys.executable, "-c", program], env=environment(**HOSTS[host]), capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_a_product_of_the_twin_has_the_same_bits_on_every_host():
+    """Sums of random numbers round; where there is no fused multiply-add the twin comes to the same bits by another way."""
+    assert len({*said(PRODUCT, "this"), *said(PRODUCT, "oldest"), *said(PRODUCT, "avx2")}) == 1
+
+
 ARITHMETIC = """
 import hashlib, torch
 torch.manual_seed(0)
@@ -70,6 +90,5 @@ for found in torch.randn(64), torch.sigmoid(x), torch.rand(40, 300) @ torch.rand
 @pytest.mark.skipif("avx2" not in FEATURES, reason="This host is the oldest that is asked for: there is no older one to act as.")
 def test_the_settings_change_what_pytorch_computes():
     """Without this the comparison above could be green because the settings reach nobody."""
-    said = {host: subprocess.run([sys.executable, "-c", ARITHMETIC], env=environment(**HOSTS[host]), capture_output=True, text=True, check=True).stdout.split()
-            for host in ("this", "oldest")}
-    assert len(said["this"]) == 3 and all(a != b for a, b in zip(said["this"], said["oldest"])), said
+    this, oldest = said(ARITHMETIC, "this"), said(ARITHMETIC, "oldest")
+    assert len(this) == 3 and all(a != b for a, b in zip(this, oldest)), (this, oldest)

@@ -22,6 +22,15 @@ constexpr uint32_t kRows = 128, kColumns = 512;      // what of A and B stays in
 constexpr uint32_t kVectors = kWide / kLanes;
 // Integer sums go through fp32: 256 products of at most 2^14 stay below 2^24 and are exact.
 
+// What is added up. Exact: products of two half, which float holds whole, so that adding alone rounds.
+enum class Sums { Float, Exact, Integer };
+
+#if TWIN_AVX512 || (TWIN_AVX2 && defined(__FMA__)) || TWIN_NEON
+constexpr bool kFused = true;
+#else
+constexpr bool kFused = false;  // a call of the C library for each element: twenty times as long
+#endif
+
 inline F fused(F a, F b, F c) {  // a*b + c, rounded once, on every host
 #if TWIN_AVX512
     return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
@@ -116,12 +125,11 @@ void piece(const View& v, ptrdiff_t e, uint32_t rows, uint32_t cols, float* d, p
 
 // ---------------------------------------------------------------- the kernel
 
-template <bool integer> struct Sum;
-template <> struct Sum<false> {
+template <Sums sums> struct Sum {
     static F load(const void* c, ptrdiff_t e, bool first) { return first ? F{} : math::load<F>(static_cast<const float*>(c) + e); }
     static void store(void* c, ptrdiff_t e, F sum, bool) { math::store(static_cast<float*>(c) + e, math::settle(sum)); }
 };
-template <> struct Sum<true> {
+template <> struct Sum<Sums::Integer> {
     static F load(const void*, ptrdiff_t, bool) { return F{}; }
     static void store(void* c, ptrdiff_t e, F sum, bool first) {
         int32_t* at = static_cast<int32_t*>(c) + e;
@@ -136,25 +144,25 @@ template <> struct Sum<true> {
 };
 
 // kRowsNow rows x kWide columns: A row by row (a_ld apart), a panel of B, k steps.
-template <int rows, bool integer> void tile(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, const Out& c, bool first) {
+template <int rows, Sums sums> void tile(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, const Out& c, bool first) {
     F sum[rows][kVectors];
     for (int r = 0; r < rows; r++)
         for (uint32_t v = 0; v < kVectors; v++) {
             ptrdiff_t e = r * c.row + ptrdiff_t(v * kLanes / 16) * c.block + ptrdiff_t(v * kLanes % 16);
-            sum[r][v] = Sum<integer>::load(c.data, e, first);
+            sum[r][v] = Sum<sums>::load(c.data, e, first);
         }
     for (uint32_t i = 0; i < k; i++) {
         F column[kVectors];
         for (uint32_t v = 0; v < kVectors; v++) column[v] = math::load<F>(b + i * kWide + v * kLanes);
         for (int r = 0; r < rows; r++) {
             F x = math::splat(a[r * a_ld + i]);
-            for (uint32_t v = 0; v < kVectors; v++) sum[r][v] = fused(x, column[v], sum[r][v]);
+            for (uint32_t v = 0; v < kVectors; v++) sum[r][v] = sums == Sums::Float || kFused ? fused(x, column[v], sum[r][v]) : sum[r][v] + x * column[v];
         }
     }
     for (int r = 0; r < rows; r++)
         for (uint32_t v = 0; v < kVectors; v++) {
             ptrdiff_t e = r * c.row + ptrdiff_t(v * kLanes / 16) * c.block + ptrdiff_t(v * kLanes % 16);
-            Sum<integer>::store(c.data, e, sum[r][v], first);
+            Sum<sums>::store(c.data, e, sum[r][v], first);
         }
 }
 
@@ -162,15 +170,15 @@ Out offset(const Out& c, uint32_t row, uint32_t col) {  // floats and int32_t ar
     return {static_cast<float*>(c.data) + row * c.row + ptrdiff_t(col / 16) * c.block + col % 16, c.row, c.block};
 }
 
-template <bool integer> void rows_of_tiles(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, uint32_t m, const Out& c, bool first) {
+template <Sums sums> void rows_of_tiles(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, uint32_t m, const Out& c, bool first) {
     uint32_t r = 0;
-    for (; r + kTall <= m; r += kTall) tile<kTall, integer>(a + r * a_ld, a_ld, b, k, offset(c, r, 0), first);
-    for (; kTall > 4 && r + 4 <= m; r += 4) tile<4, integer>(a + r * a_ld, a_ld, b, k, offset(c, r, 0), first);
-    for (; r < m; r++) tile<1, integer>(a + r * a_ld, a_ld, b, k, offset(c, r, 0), first);
+    for (; r + kTall <= m; r += kTall) tile<kTall, sums>(a + r * a_ld, a_ld, b, k, offset(c, r, 0), first);
+    for (; kTall > 4 && r + 4 <= m; r += 4) tile<4, sums>(a + r * a_ld, a_ld, b, k, offset(c, r, 0), first);
+    for (; r < m; r++) tile<1, sums>(a + r * a_ld, a_ld, b, k, offset(c, r, 0), first);
 }
 
 // A panel that reaches past the last column works on a copy.
-template <bool integer> void edge(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, uint32_t m, uint32_t n, const Out& c, bool first) {
+template <Sums sums> void edge(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, uint32_t m, uint32_t n, const Out& c, bool first) {
     alignas(64) float copy[kRows * kWide] = {};
     Out own = Out::rows(copy, kWide);
     auto each = [&](auto f) {
@@ -178,7 +186,7 @@ template <bool integer> void edge(const float* a, ptrdiff_t a_ld, const float* b
             for (uint32_t j = 0; j < n; j += 16) f(copy + r * kWide + j, offset(c, r, j).data, std::min(16u, n - j) * 4);
     };
     if (!first) each([](void* mine, void* theirs, size_t bytes) { std::memcpy(mine, theirs, bytes); });
-    rows_of_tiles<integer>(a, a_ld, b, k, m, own, first);
+    rows_of_tiles<sums>(a, a_ld, b, k, m, own, first);
     each([](void* mine, void* theirs, size_t bytes) { std::memcpy(theirs, mine, bytes); });
 }
 
@@ -190,7 +198,7 @@ struct Packed {
     static float* make(size_t n) { return static_cast<float*>(std::aligned_alloc(64, n * sizeof(float))); }
 };
 
-template <bool integer> void product(const View& a, const View& b, const Out& c, uint32_t m, uint32_t n, uint32_t k, bool accumulate, Hf32 hf32) {
+template <Sums sums> void product(const View& a, const View& b, const Out& c, uint32_t m, uint32_t n, uint32_t k, bool accumulate, Hf32 hf32) {
     static thread_local Packed packed;
     constexpr ptrdiff_t kLine = kDeep + 16;  // lines of A start in different sets of the cache
     for (uint32_t j = 0; j < n; j += kColumns) {
@@ -210,8 +218,8 @@ template <bool integer> void product(const View& a, const View& b, const Out& c,
                     const float* panel = packed.b.get() + q * kDeep;
                     uint32_t have = std::min(kWide, width - q);
                     bool first = p == 0 && !accumulate;
-                    if (have == kWide) rows_of_tiles<integer>(packed.a.get(), kLine, panel, deep, tall, offset(c, i, j + q), first);
-                    else edge<integer>(packed.a.get(), kLine, panel, deep, tall, have, offset(c, i, j + q), first);
+                    if (have == kWide) rows_of_tiles<sums>(packed.a.get(), kLine, panel, deep, tall, offset(c, i, j + q), first);
+                    else edge<sums>(packed.a.get(), kLine, panel, deep, tall, have, offset(c, i, j + q), first);
                 }
             }
         }
@@ -235,8 +243,8 @@ void unfold(const View& v, uint32_t r0, uint32_t rows, uint32_t c0, uint32_t col
 }
 
 void gemm(const View& a, const View& b, const Out& c, uint32_t m, uint32_t n, uint32_t k, bool accumulate, Hf32 hf32) {
-    bool integer = a.type == Dt::I8 || a.type == Dt::U8;
-    (integer ? product<true> : product<false>)(a, b, c, m, n, k, accumulate, hf32);
+    bool integer = a.type == Dt::I8 || a.type == Dt::U8, exact = !kFused && a.type == Dt::F16 && b.type == Dt::F16;
+    (integer ? product<Sums::Integer> : exact ? product<Sums::Exact> : product<Sums::Float>)(a, b, c, m, n, k, accumulate, hf32);
 }
 
 }  // namespace twin
