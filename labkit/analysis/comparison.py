@@ -13,6 +13,7 @@ from labkit.launch.record import PIPES, LaunchRecord
 from labkit.analysis.bound import bound
 from labkit.analysis.facts import facts
 from labkit.analysis.whatifs import replay
+from labkit.figures.svg import plain
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,7 +31,6 @@ class Comparison:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        from labkit.figures.svg import plain
         bundle = {"text/plain": str(self)}
         if not plain():
             head = "".join(f"<th>{html.escape(h)}</th>" for h in ("", *self.labels, text("compare.ratio")))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from labkit import chips
 from labkit.launch.record import PIPES, LaunchRecord
+from labkit.messages import text
 
 READS, WRITES = ("to_ub", "to_l1", "to_l1_nz"), ("from_ub", "from_l0c")
 
@@ -36,7 +37,6 @@ class Facts:
 
 def facts(record: LaunchRecord) -> Facts:
     """Raises ValueError for a launch without counters."""
-    from labkit.messages import text
     if not record.cores:
         raise ValueError(text("explain.no_counters"))
     chip, cores = chips.load(record.chip), record.cores

@@ -22,6 +22,7 @@ from labkit.device import rates  # noqa: E402
 from labkit.device.detect import usable_npu  # noqa: E402
 from labkit.device.library import lib, records  # noqa: E402
 from labkit.device.noisy import noise  # noqa: E402
+from labkit.device import simulated
 
 __all__ = ["Clock", "Span", "arena", "block", "chip", "clock", "host_work", "install", "launch", "mark_written", "mode",
            "noise", "reset_clock", "timeline", "usable_npu"]
@@ -46,7 +47,6 @@ def install(chip: str | None = None) -> str:
                 import torch_npu  # noqa: F401
                 _mode = "npu"
             else:
-                from labkit.device import simulated  # brings torch
                 simulated.install()
                 _mode = "sim"
         if _mode == "sim" and (rates.chip() is None or (chip or rates.chip()) != rates.chip()):

@@ -8,6 +8,7 @@ when its last rank is there and takes as long on every rank (csrc/collectives.h)
 from __future__ import annotations
 
 import torch
+from labkit.device.library import lib
 
 
 def register() -> None:
@@ -24,7 +25,6 @@ def register() -> None:
 def _gloo(store, rank: int, size: int, timeout):
     from torch.distributed import ProcessGroupGloo
 
-    from labkit.device.library import lib
     if not torch.distributed.is_initialized():  # the default group is being made: by its ranks the clocks know each other
         lib().lab_set_rank(rank, size)
     return ProcessGroupGloo(store, rank, size, timeout=timeout)

@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from multiprocessing.connection import Connection
+from labkit import device
 
 
 def main(rank: int, count: int, store: str, fd: int) -> None:
@@ -21,7 +22,6 @@ def main(rank: int, count: int, store: str, fd: int) -> None:
     import torch
     import torch.distributed as dist
 
-    from labkit import device
     device.install()
     if device.mode() == "npu":
         torch.npu.set_device(rank)
@@ -38,7 +38,6 @@ def main(rank: int, count: int, store: str, fd: int) -> None:
 def _answer(rank: int, work: bytes) -> bytes:
     import torch
 
-    from labkit import device
     from labkit.device.parcel import packed, unpacked
     printed = io.StringIO()
     try:

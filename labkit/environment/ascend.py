@@ -13,6 +13,7 @@ from labkit import messages
 
 from labkit.environment.facts import Facts
 from labkit.environment.report import Check, check
+from labkit.messages import tomllib
 
 GROUP = "HwHiAiUser"  # who may open the device files, unless the driver was installed with --install-for-all
 
@@ -20,7 +21,6 @@ GROUP = "HwHiAiUser"  # who may open the device files, unless the driver was ins
 @lru_cache(maxsize=1)
 def compatibility() -> dict:
     """compatibility.toml: the published pairs of CANN and torch_npu."""
-    from labkit.messages import tomllib
     return tomllib.loads(Path(__file__).with_name("compatibility.toml").read_text(encoding="utf-8"))
 
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from labkit import paths
+from labkit.environment import housekeeping
 
 CANN_FALLBACKS = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest",
                   "~/Ascend/cann", "~/Ascend/ascend-toolkit/latest")
@@ -209,5 +210,4 @@ class Facts:
 
     def built(self, what: str) -> bool:
         """Whether "twin" or "device" is in the cache."""
-        from labkit.environment import housekeeping
         return housekeeping.built(what)

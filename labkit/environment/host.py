@@ -11,6 +11,8 @@ from labkit.build import packages
 
 from labkit.environment.facts import Facts
 from labkit.environment.report import Check, check
+from labkit.build.compiler import ToolError
+from labkit.source.errors import CompileError
 
 MIN_PYTHON, TESTED_PYTHON = (3, 10), (3, 14)
 MIN_GCC, MIN_CLANG = 10, 12          # C++17 complete, and what torch's own headers ask for
@@ -45,8 +47,6 @@ def python(facts: Facts) -> Check:
 
 
 def compiler(facts: Facts) -> Check:
-    from labkit.build.compiler import ToolError
-    from labkit.source.errors import CompileError
     try:
         version = facts.compiler()
     except ToolError as error:

@@ -12,6 +12,7 @@ from labkit.exercises.progress_log import record as log
 from labkit.exercises.result import CODE, Result, Shown
 from labkit.exercises.spec import HINT_LEVELS, Spec, pick
 from labkit.exercises.stub import template
+from labkit.exercises.progress_log import progress
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,6 @@ class Exercise:
 
     def status(self) -> Shown:
         """Title, difficulty, importance, minutes, and the state the log knows."""
-        from labkit.exercises.progress_log import progress
         row = next(r for r in progress().rows if r.exercise == self.id)
         s = self.spec
         return Shown(messages.text("exercise.status", id=s.id, title=pick(s.title), difficulty=s.difficulty, importance=s.importance, minutes=s.minutes,

@@ -22,6 +22,10 @@ from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import CELL, Joined, RegionError, Template, given_name, template
+from labkit.launch.record import strict
+from labkit.launch.record import LaunchError
+from labkit.source.errors import SourceError
+from labkit.source.errors import CompileError
 
 # What this process knows of each exercise: the last cell, hints given, the text that passed. After a restart the log knows the rest.
 _cells: dict[str, tuple[str, int]] = {}
@@ -69,7 +73,6 @@ def check(exercise_id: str, source: str | None = None, *, first_line: int = 1) -
 
     Raises SpecError for an unknown id, and CheckFailed under LABKIT_STRICT=1 unless PASS or SKIP.
     """
-    from labkit.launch.record import strict
     spec = load(exercise_id)
     if spec.kind == "predict":
         raise TypeError(f"{exercise_id} is a prediction: labkit.predict(\"{exercise_id}\", answer)")
@@ -187,8 +190,6 @@ def _telling(failures: list[Failure], in_order: bool = False) -> Failure:
 def _build(spec: Spec, joined: Joined, name: str):
     """(kernel, program, operator or function, None) or (None, Failure)."""
     if not spec.in_python:
-        from labkit.source.errors import SourceError
-        from labkit.source.errors import CompileError
         try:
             if spec.kind == "adapter":
                 return _registered(operators.build(joined.text, name, spec))
@@ -238,7 +239,6 @@ def _run(spec: Spec, made, case: Case, joined: Joined, records: dict) -> Failure
             return None
         where = found.where() or (_exception(error, joined, name).where if error is not None and spec.in_python else "")
         return Failure(case, found, record, where if where != name else "", fatal=record is not None and not record.finished)
-    from labkit.launch.record import LaunchError
     try:
         outputs, record = launch.run_kernel(spec, made, case)
     except LaunchError as error:

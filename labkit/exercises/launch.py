@@ -12,6 +12,8 @@ import numpy as np
 from labkit.exercises.cases import POISON_FLOAT, POISON_INT, Case, InOut, Out
 from labkit.exercises.diagnose import tensor_to_numpy
 from labkit.exercises.spec import Spec
+from labkit.program.runnable import HostProgram
+from labkit.launch.record import expect
 
 DEVICE = "npu"
 
@@ -32,7 +34,6 @@ def build(text: str, filename: str, entry: str):
 
 def program(text: str, name: str):
     """The program of an Ascend C text with a main(). Raises labkit.CompileError."""
-    from labkit.program.runnable import HostProgram
     return HostProgram(text, name)
 
 
@@ -53,7 +54,6 @@ def module(text: str, filename: str) -> dict[str, Any]:
 @contextlib.contextmanager
 def quietly():
     """Launches inside neither print nor raise for findings: the check shows them itself, once."""
-    from labkit.launch.record import expect
     seen = expect("*")
     expect._open.append(seen)
     try:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from labkit.figures.mismatch import mismatch_map as draw
 
 UB_ALIGN = 32  # bytes; DataCopy's unit
 MAP_COLUMNS, MAP_ROWS = 64, 32
@@ -108,7 +109,6 @@ class MismatchMap:
         """The map as a labkit.figures.Figure; None where a block's elements are not one range."""
         if self.cores is None:
             return None
-        from labkit.figures.mismatch import mismatch_map as draw
         return draw(self.bad, len(self.cores), self.step, split=self.cores)
 
     def as_json(self) -> dict:

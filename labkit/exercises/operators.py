@@ -31,6 +31,9 @@ from labkit.exercises import launch
 from labkit.exercises.cases import Case, InOut, OnHost, Refuses
 from labkit.exercises.diagnose import Diagnosis, compare_values, first_error
 from labkit.exercises.spec import Spec
+from labkit.operators.registration import RegistrationError, register
+from labkit import device
+from labkit.operators import registration
 
 ALLOWED = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
 KEYS = ("PrivateUse1", "CPU", "Meta", "AutogradPrivateUse1", "Autograd", "AutocastPrivateUse1", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
@@ -68,7 +71,6 @@ _libraries: list = []  # what the last Python text registered
 
 def build(text: str, filename: str, spec: Spec) -> Operator | Diagnosis:
     """The operator that `text` registers. Raises CompileError, and what a Python text raises."""
-    from labkit.operators.registration import RegistrationError, register
     folder = spec.folder.parents[1]
     _clear([spec.entry])
     if spec.in_python:
@@ -99,8 +101,6 @@ def find(entry: str) -> Operator | None:
 
 def _clear(names: list[str]) -> None:
     """Takes back what the last Python text registered, and `names` whoever has them: exercises may use the same ones."""
-    from labkit import device
-    from labkit.operators import registration
     device.install()
     defined = {name.partition(".")[0] for library in _libraries for name in library._op_defs}
     while _libraries:
@@ -245,7 +245,6 @@ def _queued(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
 
 def _stream(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
-    from labkit import device
     with torch.npu.stream(torch.npu.Stream()):
         args = _produced(case)
         before = device.timeline()[-1:] if device.mode() == "sim" else []
@@ -334,7 +333,6 @@ def _gradient(got, wanted, case: Case) -> Diagnosis | None:
 
 def _guard(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
-    from labkit import device
     if torch.npu.device_count() > 1:
         got = made(*_arguments(case, "npu:1"))
         return compare_values(got, case.expected, case.tolerance)

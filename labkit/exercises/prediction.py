@@ -11,6 +11,8 @@ from labkit.exercises.judge import finish
 from labkit.exercises.diagnose import Diagnosis
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.spec import Spec, SpecError, load, pick
+from labkit.launch.record import strict
+from labkit import chips
 
 _NAMES = {name: getattr(math, name) for name in ("ceil", "floor", "log2", "log", "sqrt", "exp", "gcd", "lcm", "prod", "pi")}
 _NAMES |= {"min": min, "max": max, "abs": abs, "round": round, "sum": sum, "int": int, "float": float, "len": len, "range": range}
@@ -39,7 +41,6 @@ class _Chip:
     """chip["ub.bytes"]: a number of the chip table, read when it is asked for."""
 
     def __getitem__(self, name: str):
-        from labkit import chips
         value = chips.flat(chips.DEFAULT)[name]
         return int(value) if value == int(value) else value
 
@@ -66,7 +67,6 @@ def filled(spec: Spec, table: dict, lang: str | None = None) -> str:
 
 def predict(exercise_id: str, value: Any) -> Result:
     """Check a prediction. `...` is TODO. Raises SpecError, and CheckFailed under LABKIT_STRICT=1 unless PASS."""
-    from labkit.launch.record import strict
     spec = load(exercise_id)
     if spec.kind != "predict":
         raise TypeError(f"{exercise_id} is not a prediction: its cell starts with %%exercise {exercise_id}")

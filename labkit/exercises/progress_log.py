@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import messages, paths
+from labkit.exercises.spec import folders, load, pick
 
 OFF = ("off", "0", "none")
 
@@ -129,7 +130,6 @@ class Progress:
 
 def progress(path: Path | None = None, only: str | tuple[str, ...] = "") -> Progress:
     """What the log says about every exercise of the checkout whose id begins with `only` (or one of them)."""
-    from labkit.exercises.spec import folders, load, pick
     rows = {name: Row(name, pick(load(name).title)) for name in folders() if name.startswith(only)}
     log = [e for e in events(path) if e["id"].startswith(only)]
     for name in sorted({e["id"] for e in log} - set(rows)):

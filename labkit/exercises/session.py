@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 
 from labkit import chips, messages
+from labkit.device import usable_npu
 
 TARGETS = ("auto", "twin", "npu")
 PARAMETERS = {"TARGET": "auto", "DEVICE": 0, "SEED": 0, "STRICT": False, "QUICK": False}
@@ -108,7 +109,6 @@ def npu() -> tuple[bool, str]:
     """(usable, why not). Imports nothing heavy where torch_npu is not even installed."""
     if importlib.util.find_spec("torch_npu") is None and "torch_npu" not in sys.modules:
         return False, messages.text("session.no-torch-npu")
-    from labkit.device import usable_npu
     return (True, "") if usable_npu() else (False, messages.text("session.npu-probe"))
 
 

@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 
 from labkit.exercises.spec import Spec, SpecError
+from labkit import paths
 
 SEPARATOR = "---- region {k} of {n} ----"
 _SEPARATOR = re.compile(r"^\s*(?://|#)\s*-{2,}\s*region (\d+) of (\d+)\s*-{2,}\s*$")
@@ -205,5 +206,4 @@ def _dedent(body: list[str], indent: str) -> list[str]:
 
 def template(spec: Spec) -> Template:
     """The parsed solution of a kernel or Python exercise."""
-    from labkit import paths
     return parse(spec.solution_path.read_text(encoding="utf-8"), spec.comment, paths.display_path(spec.solution_path))

@@ -25,6 +25,9 @@ from labkit.launch import runner
 from labkit.source import macros, lowering
 from labkit.source.structs import SCALARS
 from labkit.launch.record import CORE_FIELDS, PIPES, POSITIONS, Finding, LaunchRecord, announce, may_launch
+from labkit import device
+from labkit.build.bisheng import template_arguments
+from labkit.build import bisheng
 
 MOST_BLOCKS = 65535
 _KINDS = ["queue", "buf", "local"]
@@ -102,7 +105,6 @@ class Kernel:
         self.entry = self.entry or self.signature.qualified
         self._structs = lowering.structs(self.text)
         if self.signature.template is not None:  # `T factor` of "scale<half>" is a half
-            from labkit.build.bisheng import template_arguments
             given = template_arguments(self.entry, self.signature)
             self.signature = replace(self.signature, params=tuple(
                 replace(p, ctype=given[p.ctype], kind="scalar" if given[p.ctype] in SCALARS else p.kind) if p.ctype in given else p
@@ -115,7 +117,6 @@ class Kernel:
     @property
     def target(self) -> str:
         """"npu" where torch_npu and CANN are usable, else "twin"."""
-        from labkit import device
         return "npu" if device.install() == "npu" else "twin"
 
     def build(self):
@@ -123,7 +124,6 @@ class Kernel:
         if self._built is None:
             entries = [self.entry] if self.signature.template is not None else []
             if self.target == "npu":
-                from labkit.build import bisheng
                 self._built = bisheng.build(self.text, [self.signature], self.filename, entries=entries)
             else:
                 self._built = self._build_for_twin(entries)
@@ -182,7 +182,6 @@ class Launcher:
     def __call__(self, *arguments) -> LaunchRecord:
         """Launches and waits. Raises ArgumentError, labkit.LaunchError (see labkit.launch.record)."""
         k = self.kernel
-        from labkit import device
         device.install(k.chip)
         may_launch(k.target)
         params = k.signature.params
@@ -246,7 +245,6 @@ def _pointer(k: Kernel, param: lowering.Param, value, where: dict) -> _Value:
 # ---- the twin
 
 def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
-    from labkit import device
     began = time.perf_counter()
     ranges = []
     for i, v in enumerate(values):
@@ -263,7 +261,6 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
 
 def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[int, int, int, bool]]) -> LaunchRecord:
     """One launch in the child process; the device's clock is left to the caller. values, ranges: as runner.Request has them."""
-    from labkit import device
     built = k.build()
     request = runner.Request(so=str(built.get("so", "")), cube_so=str(built.get("cube_so", "")), crew=k.crew, entry=f"twin_entry_{lowering.symbol(k.entry)}", kernel=k.signature.name,
                              blocks=blocks, values=values, ranges=ranges, timeout=k.timeout,
@@ -289,7 +286,6 @@ class Again:
 
     def what_if(self, changes: list[tuple[str, float]]) -> tuple[dict, list]:
         """(answer, [[change, amount, us or below 0], ...]): the launch, and what it would take with each change alone."""
-        from labkit import device
         request = replace(self.request, checks=False, effects=False, keep_events=0, what_ifs=changes, timeout=max(60.0, self.request.timeout))
         answer, _ = runner.runner_for(self.chip, device.arena()).launch(request)
         return answer, answer.get("what_ifs", [])

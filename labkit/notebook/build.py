@@ -13,6 +13,7 @@ from labkit import paths
 from labkit.notebook import source as reader
 from labkit.notebook.cells import Variant, notebook
 from labkit.notebook.execute import DemoFailed, carry, execute, tidy
+from labkit.exercises.spec import SpecError
 
 
 def to_text(nb: dict) -> str:
@@ -79,7 +80,6 @@ def build_variant(src: reader.Source, out: Path, variant: Variant, home: Path | 
 
 def main(only: Iterable[str] | None = None, *, stamp: bool = False, execute: bool = True, home: Path | None = None) -> int:
     """The command. Exit code 1 when a demo cell fails."""
-    from labkit.exercises.spec import SpecError
     try:
         if stamp:
             for path in reader.sources(home):

@@ -14,6 +14,7 @@ from labkit.exercises.prediction import answer, question
 from labkit.exercises.spec import Spec, load, pick
 from labkit.exercises.stub import template
 from labkit.notebook.source import Code, ExerciseMark, Markdown, SetupMark, Source
+from labkit.exercises.prediction import evaluate
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 LANGUAGE_INFO = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python", "pygments_lexer": "ipython3"}
@@ -69,7 +70,6 @@ def exercise_cell(spec: Spec, variant: Variant = Variant()) -> str:
 
 
 def _prediction(spec: Spec, variant: Variant) -> str:
-    from labkit.exercises.prediction import evaluate
     if variant.kind == "unsolved":
         return "..."
     value = evaluate(spec, spec.mutants[variant.index].value) if variant.kind == "mutant" and variant.exercise == spec.id else answer(spec)

@@ -18,6 +18,8 @@ from labkit.notebook import source as reader
 from labkit.notebook.build import chosen, load_notebook
 from labkit.notebook.cells import KERNELSPEC, notebook
 from labkit.notebook.source import Code, Markdown
+from labkit.exercises.handle import hint_text
+from labkit.exercises.prediction import answer, filled, question
 
 MAX_PROSE = 9
 MAX_BYTES = 100_000
@@ -267,8 +269,6 @@ def _regions(spec: Spec) -> Iterator[str]:
 
 
 def _prediction(spec: Spec) -> Iterator[str]:
-    from labkit.exercises.handle import hint_text
-    from labkit.exercises.prediction import answer, filled, question
     at = _at(spec.folder / "spec.toml")
     right = answer(spec)
     for lang in messages.LANGUAGES:

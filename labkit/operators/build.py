@@ -10,6 +10,8 @@ from labkit.build import bisheng, compiler, headers, runtime
 from labkit.build.cache import keep, key
 from labkit.source.errors import CompileError
 from labkit.source.lowering import lower_adapter
+from labkit.device.build import torch_flags, torch_libs
+from labkit.build import includes
 
 _LAUNCHED = re.compile(r'::labkit::bind\("([^"]*)"')
 _HINTS = ((r"'(\w+)' is not a member of 'at'", "adapter.hint.include"), (r"'(c10_npu|at_npu)' (?:has not been|was not) declared", "adapter.hint.npu"))
@@ -23,7 +25,6 @@ def launched(text: str, filename: str) -> list[str]:
 
 def for_twin(text: str, filename: str, announce, folder: Path | None = None) -> Path:
     """The library. Raises CompileError, SourceError, ToolError."""
-    from labkit.device.build import torch_flags, torch_libs
     lowered = lower_adapter(text, filename)
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
     twin = runtime.library()  # the kernels' code is in the text, though nobody calls it here
@@ -65,7 +66,6 @@ def for_npu(text: str, filename: str, announce, folder: Path | None = None) -> P
               f"-L{Path(torch.__file__).parent / 'lib'}", f"-L{wheel / 'lib'}", "-ltorch_npu", "-ltorch", "-ltorch_cpu", "-lc10"]
     data = text.encode()
     parts: list = ["npu adapter", torch.__version__, *words, data]
-    from labkit.build import includes
     for path, digest in sorted(includes.reach([], [data], [str(here)]).items()):
         parts += [path, digest]
 

@@ -8,6 +8,8 @@ from ctypes import c_char_p, c_int, c_uint32, c_void_p
 from labkit import messages
 from labkit.launch.kernel import Kernel, run_on_twin
 from labkit.launch.record import Finding, announce
+from labkit.device.library import lib
+from labkit import device
 
 _TYPE = ctypes.CFUNCTYPE(c_void_p, c_int, c_char_p, c_uint32, c_void_p, c_int, c_char_p, c_int, c_int,
                          ctypes.POINTER(c_void_p), ctypes.POINTER(c_uint32))
@@ -17,7 +19,6 @@ _said = ctypes.create_string_buffer(b"")  # the text of the last error, until th
 
 def serve(number: int, adapter) -> None:
     """From now on launches of the library `number` are `adapter`'s."""
-    from labkit.device.library import lib
     _adapters[number] = adapter
     lib().lab_set_launcher(ctypes.cast(_launcher, c_void_p))
 
@@ -40,8 +41,6 @@ def _launcher(number, name, blocks, stream, queued, file, line, count, values, s
 
 
 def _run(adapter, name: str, blocks: int, stream: int, queued: bool, file: str, line: int, values: list[bytes]) -> None:
-    from labkit import device
-    from labkit.device.library import lib
     kernel: Kernel = adapter.kernels[name]
     began = time.perf_counter()
     on = (stream or lib().lab_stream_handle(lib().lab_get_device(), 0)) >> 32
@@ -71,7 +70,6 @@ def _run(adapter, name: str, blocks: int, stream: int, queued: bool, file: str, 
 
 def _order(stream: int, on: int, queued: bool, elsewhere: list[tuple[str, int]], file: str, line: int) -> list[Finding]:
     """What is wrong with where and when the kernel is launched; on the card such a launch gives wrong numbers, sometimes."""
-    from labkit.device.library import lib
     found = [Finding("host-other-device", "error", -1, file, line, {"name": name, "where": where, "device": on}) for name, where in elsewhere[:1]]
     last = c_uint32()
     waiting = lib().lab_waiting(stream or lib().lab_stream_handle(on, 0), last)

@@ -25,6 +25,7 @@ from labkit.source.lowering import parse
 
 from labkit.operators import build, errors, launch, views
 from labkit.operators.errors import RegistrationError
+from labkit import device
 
 __all__ = ["Operators", "RegistrationError", "register"]
 
@@ -81,7 +82,6 @@ def register(path: str | os.PathLike | None = None, *, text: str | None = None, 
         text, filename = file.read_text(encoding="utf-8"), filename or str(file.resolve())
     filename = filename or "adapter.asc"
     name = paths.display_path(filename) if filename.startswith("/") else filename
-    from labkit import device
     target = device.install()
     folder = Path(folder).resolve() if folder else None
     defined = errors.check_schemas(text, name)

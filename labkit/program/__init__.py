@@ -19,6 +19,7 @@ from labkit.program import cmakefile, commands, results, standin, supervise
 from labkit.program.build import NoProgram
 from labkit.program.results import Result
 from labkit.program.supervise import Settings
+from labkit.source.scan import mask
 
 __all__ = ["NoProgram", "Result", "Settings", "run_file", "run_folder"]
 
@@ -53,7 +54,6 @@ def _program_of(path: Path, definitions: dict[str, str]) -> _build.Program:
 
 def _has_main(path: Path) -> bool:
     import re
-    from labkit.source.scan import mask
     return bool(re.search(r"\bmain\s*\(", mask(path.read_text(encoding="utf-8", errors="replace"))))
 
 

@@ -23,6 +23,8 @@ from labkit.program import operator_repo, tiling_structs
 from labkit.source import lowering
 from labkit.build.includes import text_of
 from labkit.launch.record import LaunchRecord
+from labkit.program import build
+from labkit import device
 
 # ge::DataType -> (torch, C++, its name there)
 _TYPES = {0: ("float32", "float", "DT_FLOAT"), 1: ("float16", "half", "DT_FLOAT16"), 2: ("int8", "int8_t", "DT_INT8"), 3: ("int32", "int32_t", "DT_INT32"),
@@ -77,7 +79,6 @@ class Project:
         outputs: (shape, torch dtype) of each, a list of them for a dynamic one; without them the project's InferShape says. Raises ProjectError, LaunchError.
         """
         import torch
-        from labkit import device
         device.install()
         inputs = (*inputs, *[None] * (len(self.definition["inputs"]) - len(inputs)))
         groups = [list(i) if isinstance(i, (list, tuple)) else [] if i is None else [i] for i in inputs]
@@ -231,7 +232,6 @@ def _shared_tiling(hosts: list[Path], op: str, folder: Path) -> list[Path]:
 
 
 def _tool(hosts: list[Path], dirs: list[str]) -> Path:
-    from labkit.program import build
     main = paths.twin_dir() / "op" / "tiling_main.cpp"
     sources = [build.Source(f, ("TWIN_OP_HOST",), tuple(dirs)) for f in [*hosts, main]]
     # what only other chips' files define, which are left out, is never called

@@ -12,6 +12,10 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from labkit.program import cmakefile
+from labkit.program import build as room
+from labkit.program.cmakefile import program_words
+from labkit import messages
 
 _NOTE = ".labkit-cmake.json"
 NAMES = ("cmake", "make", "ninja", "bisheng", "msprof", "msopprof", "mssanitizer", "python3", "python")
@@ -86,13 +90,11 @@ def cmake(words: list[str]) -> int:
 
 
 def _project(build: Path):
-    from labkit.program import cmakefile
     note = json.loads((build / _NOTE).read_text())
     source = original(Path(note["source"]))
     try:
         return cmakefile.read(source, note["definitions"])
     except cmakefile.CMakeError as error:
-        from labkit import messages
         sys.exit("labkit: " + messages.text("program.cmake", file=source / "CMakeLists.txt", message=error))
 
 
@@ -104,7 +106,6 @@ def make(build: Path, words: list[str]) -> int:
         if machine and any((build / f).exists() for f in ("Makefile", "makefile")):
             return os.spawnv(os.P_WAIT, machine, ["make", *words])
         sys.exit(f"labkit: nothing was configured in {build.resolve()}; cmake comes before make")
-    from labkit.program import build as room
     project = _project(build)
     for program in room.of_project(project):
         made = room.build(program)
@@ -147,8 +148,6 @@ def _machine_tool(name: str) -> str | None:
 # ---- one file by hand
 
 def bisheng(words: list[str]) -> int:
-    from labkit.program import build as room
-    from labkit.program.cmakefile import program_words
     paths, output, definitions, includes = program_words(words)
     files = [original(Path(p)) for p in paths]
     made = room.build(room.of_files(files, definitions, includes))
