@@ -2,13 +2,15 @@
 
 The file holds (source, case), pickled by operators.py, and afterwards what was found.
 """
+
 from __future__ import annotations
 
 import pickle
 import sys
 from pathlib import Path
-from labkit.exercises import operators
+
 from labkit import device
+from labkit.exercises import operators
 from labkit.operators import registration
 
 

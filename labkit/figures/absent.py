@@ -1,4 +1,5 @@
 """What stands where a figure would: a launch on a real NPU leaves no timeline and no buffers, and a lesson goes on."""
+
 from __future__ import annotations
 
 from xml.sax.saxutils import escape
@@ -12,6 +13,10 @@ def absent(*records) -> Figure | None:
     if not any(getattr(r, "time_kind", "") == "measured" and getattr(r, "timeline", None) is None for r in records):
         return None
     said = text("fig_no_timeline")
-    svg = (f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="760" height="30" viewBox="0 0 760 30"><title>SKIP</title>'
-           f'<desc>{escape(said)}</desc><text x="16" y="20" font-family="system-ui" font-size="12" fill="#767676">SKIP: {escape(said)}</text></svg>')
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" width="760" height="30" viewBox="0 0 760 '
+        '30"><title>SKIP</title>'
+        f'<desc>{escape(said)}</desc><text x="16" y="20" font-family="system-ui" font-size="12" '
+        f'fill="#767676">SKIP: {escape(said)}</text></svg>'
+    )
     return Figure(svg, "SKIP", said)

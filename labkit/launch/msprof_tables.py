@@ -1,27 +1,30 @@
 """A launch in the tables of `msprof op`: its file names, its columns, one row for each core of each block.
 
-Contract. What the twin does not model is missing (NA), never a figure that stands in for one. KB and GB are 1024 bytes and
-2^30 bytes, as in published files. frame.attrs["time_kind"] says that the numbers are modelled; the file formats have no place for it,
-so `save` puts a README.txt beside them.
+Contract. What the twin does not model is missing (NA), never a figure that stands in for one. KB and GB are 1024 bytes
+and 2^30 bytes, as in published files. frame.attrs["time_kind"] says that the numbers are modelled; the file formats
+have no place for it, so `save` puts a README.txt beside them.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from labkit import chips
-from labkit.messages import text
 from labkit.launch.msprof_columns import COLUMNS
+from labkit.messages import text
 
 if TYPE_CHECKING:
     from labkit.launch.record import LaunchRecord
 
 AIC = 2  # as LaunchRecord numbers the cores of a block
 NAMES = {0: "vector0", 1: "vector1", AIC: "cube0"}
-KB, GB = 1024.0, 2.0 ** 30
+KB, GB = 1024.0, 2.0**30
 
 
 def tables(record: LaunchRecord) -> dict:
-    """{"PipeUtilization": frame, ...}. Raises ValueError for a launch without counters (one on a real NPU: use msprof op there)."""
+    """{"PipeUtilization": frame, ...}. Raises ValueError for a launch without counters (one on a real NPU: use msprof
+    op there).
+    """
     import pandas
 
     if not record.cores:
@@ -32,7 +35,9 @@ def tables(record: LaunchRecord) -> dict:
         rows = [_basic(record, hz)] if name == "OpBasicInfo" else [_row(name, core, hz) for core in record.cores]
         if extra := {key for row in rows for key in row} - set(columns):
             raise AssertionError(f"{name} has no columns {sorted(extra)}")
-        made[name] = pandas.DataFrame([[row.get(c, pandas.NA) for c in columns] for row in rows], columns=columns, dtype=object)
+        made[name] = pandas.DataFrame(
+            [[row.get(c, pandas.NA) for c in columns] for row in rows], columns=columns, dtype=object
+        )
         made[name].attrs.update(time_kind=record.time_kind, chip=record.chip, kernel=record.kernel)
     return made
 
@@ -43,8 +48,15 @@ def op_type(record: LaunchRecord) -> str:
 
 
 def _basic(record: LaunchRecord, hz: float) -> dict:
-    row = {"Op Name": record.kernel, "Op Type": op_type(record), "Task Duration(us)": record.time_us, "Block Dim": record.blocks,
-           "Device Id": 0, "Current Freq": round(hz / 1e6), "Rated Freq": round(hz / 1e6)}
+    row = {
+        "Op Name": record.kernel,
+        "Op Type": op_type(record),
+        "Task Duration(us)": record.time_us,
+        "Block Dim": record.blocks,
+        "Device Id": 0,
+        "Current Freq": round(hz / 1e6),
+        "Rated Freq": round(hz / 1e6),
+    }
     if row["Op Type"] == "mix":
         row["Mix Block Dim"] = sum(core["core"] != AIC for core in record.cores)
     return row
@@ -52,11 +64,25 @@ def _basic(record: LaunchRecord, hz: float) -> dict:
 
 def _row(name: str, core: dict, hz: float) -> dict:
     side = "aic" if core["core"] == AIC else "aiv"
-    row = {"block_id": core["block"], "sub_block_id": NAMES[core["core"]], f"{side}_time(us)": float(core["time"]), f"{side}_total_cycles": round(core["time"] * hz / 1e6)}
-    fill = {"PipeUtilization": _pipes, "ArithmeticUtilization": _arithmetic, "Memory": _memory, "L2Cache": _cache, "ResourceConflictRatio": _conflicts}
+    row = {
+        "block_id": core["block"],
+        "sub_block_id": NAMES[core["core"]],
+        f"{side}_time(us)": float(core["time"]),
+        f"{side}_total_cycles": round(core["time"] * hz / 1e6),
+    }
+    fill = {
+        "PipeUtilization": _pipes,
+        "ArithmeticUtilization": _arithmetic,
+        "Memory": _memory,
+        "L2Cache": _cache,
+        "ResourceConflictRatio": _conflicts,
+    }
     if name in fill:
-        row |= {key if key.startswith(("GM_", "UB_", "L0C_", "read_main_", "write_main_")) else f"{side}_{key}": value
-                for key, value in fill[name](core, side).items() if value is not None}
+        row |= {
+            key if key.startswith(("GM_", "UB_", "L0C_", "read_main_", "write_main_")) else f"{side}_{key}": value
+            for key, value in fill[name](core, side).items()
+            if value is not None
+        }
     return row
 
 
@@ -74,8 +100,11 @@ def _bytes(core: dict, *ways: str) -> float:
 
 
 def _pipes(core: dict, side: str) -> dict:
-    pipes = {"cube": "M", "mte1": "MTE1", "mte2": "MTE2", "mte3": "MTE3", "fixpipe": "FIX", "scalar": "S"} if side == "aic" else \
-        {"vec": "V", "mte2": "MTE2", "mte3": "MTE3", "scalar": "S"}
+    pipes = (
+        {"cube": "M", "mte1": "MTE1", "mte2": "MTE2", "mte3": "MTE3", "fixpipe": "FIX", "scalar": "S"}
+        if side == "aic"
+        else {"vec": "V", "mte2": "MTE2", "mte3": "MTE3", "scalar": "S"}
+    )
     row = {}
     for name, pipe in pipes.items():
         row[f"{name}_time(us)"] = float(core[f"busy.{pipe}"])
@@ -97,17 +126,35 @@ def _only(counts: dict[str, float], ratio: float) -> dict[str, float]:
 def _arithmetic(core: dict, side: str) -> dict:
     if side == "aic":
         ratio = _ratio(core["busy.M"], core["time"])
-        row = {"cube_ratio": ratio, "cube_total_instr_number": core["instructions.M"],
-               "cube_fops": round(cube_operations(core))}
-        row |= {key: value for key, value in _only({"cube_fp16_ratio": core["fractals16"], "cube_int8_ratio": core["fractals8"],
-                                                    "": core["fractals32"]}, ratio).items() if key}
+        row = {
+            "cube_ratio": ratio,
+            "cube_total_instr_number": core["instructions.M"],
+            "cube_fops": round(cube_operations(core)),
+        }
+        row |= {
+            key: value
+            for key, value in _only(
+                {"cube_fp16_ratio": core["fractals16"], "cube_int8_ratio": core["fractals8"], "": core["fractals32"]},
+                ratio,
+            ).items()
+            if key
+        }
         real, whole = core["fractals16"] + core["fractals32"], core["fractals8"]
         if not (real and whole):
-            row |= {"cube_fp_instr_number": 0 if whole else core["instructions.M"], "cube_int_instr_number": core["instructions.M"] if whole else 0}
+            row |= {
+                "cube_fp_instr_number": 0 if whole else core["instructions.M"],
+                "cube_int_instr_number": core["instructions.M"] if whole else 0,
+            }
         return row
     ratio = _ratio(core["busy.V"], core["time"])
     row = {"vec_ratio": ratio, "vec_fops": round(core["vector16"] + core["vector32"])}
-    row |= {key: value for key, value in _only({"vec_fp32_ratio": core["vector32"], "vec_fp16_ratio": core["vector16"], "": core["vector_other"]}, ratio).items() if key}
+    row |= {
+        key: value
+        for key, value in _only(
+            {"vec_fp32_ratio": core["vector32"], "vec_fp16_ratio": core["vector16"], "": core["vector_other"]}, ratio
+        ).items()
+        if key
+    }
     if not core["vector_other"]:  # of integers the twin counts the sum alone
         row |= {"vec_int32_ratio": 0.0, "vec_int16_ratio": 0.0, "vec_misc_ratio": 0.0}
     return row
@@ -116,21 +163,34 @@ def _arithmetic(core: dict, side: str) -> dict:
 def cube_operations(core: dict, chip: str = chips.DEFAULT) -> float:
     """Multiplications and additions of the cube."""
     k = chips.load(chip)["cube"]["k"]
-    return 2 * 16 * 16 * (core["fractals16"] * k["half"] + core["fractals8"] * k["int8"] + core["fractals32"] * k["float"])
+    return (
+        2 * 16 * 16 * (core["fractals16"] * k["half"] + core["fractals8"] * k["int8"] + core["fractals32"] * k["float"])
+    )
 
 
 def _memory(core: dict, side: str) -> dict:
     time = core["time"]
     read, written = _bytes(core, "to_ub", "to_l1", "to_l1_nz"), _bytes(core, "from_ub", "from_l0c")
-    row = {"main_mem_read_bw(GB/s)": _bandwidth(read, time), "main_mem_write_bw(GB/s)": _bandwidth(written, time),
-           "read_main_memory_datas(KB)": read / KB, "write_main_memory_datas(KB)": written / KB}
+    row = {
+        "main_mem_read_bw(GB/s)": _bandwidth(read, time),
+        "main_mem_write_bw(GB/s)": _bandwidth(written, time),
+        "read_main_memory_datas(KB)": read / KB,
+        "write_main_memory_datas(KB)": written / KB,
+    }
     for pipe in ("MTE1", "MTE2", "MTE3") if side == "aic" else ("MTE2", "MTE3"):
         row[f"{pipe.lower()}_instructions"] = core[f"instructions.{pipe}"]
         row[f"{pipe.lower()}_ratio"] = _ratio(core[f"busy.{pipe}"], time)
     if side == "aic":
-        return row | {"GM_to_L1_datas(KB)": _bytes(core, "to_l1", "to_l1_nz") / KB, "L0C_to_GM_datas(KB)": _bytes(core, "from_l0c") / KB}
-    return row | {"ub_to_gm_bw(GB/s)": _bandwidth(_bytes(core, "from_ub"), time), "gm_to_ub_bw(GB/s)": _bandwidth(_bytes(core, "to_ub"), time),
-                  "GM_to_UB_datas(KB)": _bytes(core, "to_ub") / KB, "UB_to_GM_datas(KB)": _bytes(core, "from_ub") / KB}
+        return row | {
+            "GM_to_L1_datas(KB)": _bytes(core, "to_l1", "to_l1_nz") / KB,
+            "L0C_to_GM_datas(KB)": _bytes(core, "from_l0c") / KB,
+        }
+    return row | {
+        "ub_to_gm_bw(GB/s)": _bandwidth(_bytes(core, "from_ub"), time),
+        "gm_to_ub_bw(GB/s)": _bandwidth(_bytes(core, "to_ub"), time),
+        "GM_to_UB_datas(KB)": _bytes(core, "to_ub") / KB,
+        "UB_to_GM_datas(KB)": _bytes(core, "from_ub") / KB,
+    }
 
 
 def _cache(core: dict, _side: str) -> dict:

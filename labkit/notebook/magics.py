@@ -2,26 +2,29 @@
 
 The body starts on the cell's second line, and that is the line number which every message names.
 """
+
 from __future__ import annotations
 
 import argparse
 import shlex
 
 from labkit import messages
-from labkit.source.errors import CompileError
-from labkit.launch.kernel import kernel
-from labkit.source.lint import lint
 from labkit.exercises.judge import check
+from labkit.launch.kernel import kernel
 from labkit.program.runnable import HostProgram
+from labkit.source.errors import CompileError
+from labkit.source.lint import lint
 
 _FIRST_LINE = 2
 
 
 def ascendc(line: str, cell: str):
-    """%%ascendc name [--blocks N] [--entry kernel] [--expect compile] [--program]: build the cell and bind it to `name`.
+    """%%ascendc name [--blocks N] [--entry kernel] [--expect compile] [--program]: build the cell and bind it to
+    `name`.
 
     With --blocks the name is ready to be called; without, as name[blocks](...). --expect compile shows the compiler's
-    message as ordinary output, and is an error when the cell compiles. --program: the cell has a main(); name(...) runs it.
+    message as ordinary output, and is an error when the cell compiles. --program: the cell has a main(); name(...) runs
+    it.
     """
     parser = _Parser(prog="%%ascendc", add_help=False)
     parser.add_argument("name")

@@ -4,6 +4,7 @@ It is what the function's head says (`__vector__`, `__cube__`, `__mix__(1, 2)`),
 what the source uses, as CANN's compiler works it out: a Matmul object is served by the cube core of a block with two
 vector cores; the cube's own instructions alone make a cube kernel.
 """
+
 from __future__ import annotations
 
 import re
@@ -12,13 +13,27 @@ VECTOR, CUBE, MIX_1_1, MIX_1_2 = (0, 1), (1, 0), (1, 1), (1, 2)
 Crew = tuple[int, int]
 
 _HEADS = {"__vector__": VECTOR, "__cube__": CUBE, "__mix__": MIX_1_2}
-_TASK_TYPES = {"AIV_ONLY": VECTOR, "AIC_ONLY": CUBE, "MIX_AIV_1_0": VECTOR, "MIX_AIC_1_0": CUBE, "MIX_AIC_1_1": MIX_1_1,
-               "MIX_AIC_1_2": MIX_1_2, "MIX_AIV_HARD_SYNC": VECTOR, "MIX_AIC_HARD_SYNC": CUBE}
-_TASK = re.compile(r"\bKERNEL_TASK_TYPE(?:_DEFAULT)?\s*\(\s*(?:(?P<key>[^,()]+),)?\s*[\w:\s]*?KERNEL_TYPE_(?P<type>\w+)\s*\)")
+_TASK_TYPES = {
+    "AIV_ONLY": VECTOR,
+    "AIC_ONLY": CUBE,
+    "MIX_AIV_1_0": VECTOR,
+    "MIX_AIC_1_0": CUBE,
+    "MIX_AIC_1_1": MIX_1_1,
+    "MIX_AIC_1_2": MIX_1_2,
+    "MIX_AIV_HARD_SYNC": VECTOR,
+    "MIX_AIC_HARD_SYNC": CUBE,
+}
+_TASK = re.compile(
+    r"\bKERNEL_TASK_TYPE(?:_DEFAULT)?\s*\(\s*(?:(?P<key>[^,()]+),)?\s*[\w:\s]*?KERNEL_TYPE_(?P<type>\w+)\s*\)"
+)
 _CUBE_OBJECT = re.compile(r"\b(?:REGIST_MATMUL_OBJ\w*|MatmulImpl\s*<|Matmul\s*<|matmul_intf\.h)")
-_CUBE_WORDS = re.compile(r"\b(?:Mmad|LoadData(?:[23][dD]\w*|With(?:Sparse|Transpose)|RepeatParam)?|Fixpipe|TPosition::(?:A1|A2|B1|B2|CO1|C1|C2)|QuePosition::(?:A1|A2|B1|B2|CO1)|__cbuf__|__ca__)\b")
+_CUBE_WORDS = re.compile(
+    r"\b(?:Mmad|LoadData(?:[23][dD]\w*|With(?:Sparse|Transpose)|RepeatParam)?|Fixpipe|TPosition::(?:A1|A2|B1|B2|CO1|C1|C2)|QuePosition::(?:A1|A2|B1|B2|CO1)|__cbuf__|__ca__)\b"
+)
 _VECTOR_WORDS = re.compile(r"\b(?:VECIN|VECOUT|VECCALC)\b|Hardware::UB")
-_BOTH = re.compile(r"\bASCEND_IS_(?:NOT_)?AIC\b|\bASCEND_IS_(?:NOT_)?AIV\b|\bg_coreType\b|\b__DAV_C220_(?:CUBE|VEC)__\b|\bMIX_AIC_1_|\b__mix__\b")
+_BOTH = re.compile(
+    r"\bASCEND_IS_(?:NOT_)?AIC\b|\bASCEND_IS_(?:NOT_)?AIV\b|\bg_coreType\b|\b__DAV_C220_(?:CUBE|VEC)__\b|\bMIX_AIC_1_|\b__mix__\b"
+)
 
 
 def declared(marked: list[str], mix: Crew | None, body: str, tiling_key: int | None = None) -> Crew | None:

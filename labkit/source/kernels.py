@@ -1,19 +1,19 @@
 """The kernels of an Ascend C text: names, cores, parameters, templates, and the conditions they stand under.
 
-Reading is by a scanner, not a compiler (labkit.source.scan): it finds what kernels look like in practice, and says plainly
-what it cannot take. Nothing here changes the text.
+Reading is by a scanner, not a compiler (labkit.source.scan): it finds what kernels look like in practice, and says
+plainly what it cannot take. Nothing here changes the text.
 """
+
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-
 from labkit.source import core_mix
+from labkit.source.errors import SourceError
 from labkit.source.scan import Outline, closing, closing_angle, mask, split, strip_attributes
 from labkit.source.structs import SCALARS, aliases, canonical, resolve
-from labkit.source.errors import SourceError
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Param:
     type: the text of the type; ctype: element type of a pointer, else the value's type, spelt canonically;
     array, default: their text, "" where there is none.
     """
+
     type: str
     name: str
     kind: str
@@ -39,6 +40,7 @@ class KernelSignature:
     mix: the ratio (cube, vector) where it is written; body: its text, comments and strings masked; guard: the
     preprocessor conditions it stands under.
     """
+
     name: str
     params: tuple[Param, ...]
     line: int
@@ -81,8 +83,9 @@ def parse(text: str, filename: str = "<kernel>") -> list[KernelSignature]:
         if before is None or (kernel.defined and not before.defined):
             found[kernel.qualified] = kernel
         elif before.guard == kernel.guard and _types(before) != _types(kernel):
-            raise SourceError("source.overload", filename=filename, line=kernel.line, text=text, name=kernel.name,
-                              first=before.line)
+            raise SourceError(
+                "source.overload", filename=filename, line=kernel.line, text=text, name=kernel.name, first=before.line
+            )
     if not found:
         raise SourceError("source.no_kernel", filename=filename, line=1, text=text)
     return list(found.values())
@@ -113,7 +116,9 @@ def _signature(outline: Outline, start: int, at: int, names, filename: str, guar
     def wrong(key: str, **numbers) -> SourceError:
         return SourceError(key, filename=filename, line=line, text=outline.text, **numbers)
 
-    opened = next((m for m in re.finditer(r"([A-Za-z_]\w*)\s*\(", outline.masked[at:]) if m[1] not in _NOT_A_NAME), None)
+    opened = next(
+        (m for m in re.finditer(r"([A-Za-z_]\w*)\s*\(", outline.masked[at:]) if m[1] not in _NOT_A_NAME), None
+    )
     end = closing(outline.masked, at + opened.end() - 1) if opened else -1
     if opened is None or end < 0:
         raise wrong("source.not_a_function")
@@ -125,18 +130,29 @@ def _signature(outline: Outline, start: int, at: int, names, filename: str, guar
     if not _CORE_WORDS & set(marked):
         raise wrong("source.no_core", name=name)
     linkage = _linkage_macros(outline.text)
-    returns = [w for w in words if w not in ("extern", "static", "inline") and w not in linkage and not re.fullmatch(r"__\w+__", w)]
+    returns = [
+        w
+        for w in words
+        if w not in ("extern", "static", "inline") and w not in linkage and not re.fullmatch(r"__\w+__", w)
+    ]
     if returns != ["void"]:
         raise wrong("source.not_void", name=name, type=" ".join(returns) or "nothing")
     body = _body(outline, end)
     mix = re.search(r"\b__mix__\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", head)
     scopes = list(block.chain()) if (block := outline.around(at)) else []
     return KernelSignature(
-        name=name, params=_params(outline, paren, end, names), line=line,
-        template=template, mix=(int(mix[1]), int(mix[2])) if mix else None, qualifiers=tuple(marked),
+        name=name,
+        params=_params(outline, paren, end, names),
+        line=line,
+        template=template,
+        mix=(int(mix[1]), int(mix[2])) if mix else None,
+        qualifiers=tuple(marked),
         namespace="::".join(b.name for b in reversed(scopes) if b.kind == "namespace" and b.name),
         extern_c=bool(re.search(r'\bextern\s*"', head)) or any(b.kind == "linkage" for b in scopes),
-        defined=bool(body), body=body, guard=tuple(guards(at)))
+        defined=bool(body),
+        body=body,
+        guard=tuple(guards(at)),
+    )
 
 
 def _template(outline: Outline, start: int, head: str) -> tuple[str | None, int]:
@@ -145,28 +161,51 @@ def _template(outline: Outline, start: int, head: str) -> tuple[str | None, int]
     if not m:
         return None, 0
     end = closing_angle(outline.masked, start + m.end() - 1)
-    return outline.text[start + m.end():end].strip(), end + 1 - start
+    return outline.text[start + m.end() : end].strip(), end + 1 - start
 
 
 def _body(outline: Outline, after: int) -> str:
     m = re.compile(r"\s*\{").match(outline.masked, after + 1)
-    return outline.masked[m.end():max(m.end(), closing(outline.masked, m.end() - 1)) + 1] or " " if m else ""
+    return outline.masked[m.end() : max(m.end(), closing(outline.masked, m.end() - 1)) + 1] or " " if m else ""
 
 
 def crew(kernel: KernelSignature, around: str = "", tiling_key: int | None = None) -> core_mix.Crew:
-    """(cube cores, vector cores) of a block of this kernel. around: its source with all that it includes, where at hand."""
+    """(cube cores, vector cores) of a block of this kernel. around: its source with all that it includes, where at
+    hand.
+    """
     says = core_mix.declared(list(kernel.qualifiers), kernel.mix, kernel.body, tiling_key)
     return says or core_mix.used(mask(around, directives=False) if around else kernel.body)
 
 
 # ---- parameters
 
-_TYPE_WORDS = {"const", "volatile", "struct", "class", "enum", "typename", "unsigned", "signed", "long", "short", "int", "char",
-               "float", "double", "bool", "void", "auto", "__restrict__", "__restrict", "restrict", "GM_ADDR"}
+_TYPE_WORDS = {
+    "const",
+    "volatile",
+    "struct",
+    "class",
+    "enum",
+    "typename",
+    "unsigned",
+    "signed",
+    "long",
+    "short",
+    "int",
+    "char",
+    "float",
+    "double",
+    "bool",
+    "void",
+    "auto",
+    "__restrict__",
+    "__restrict",
+    "restrict",
+    "GM_ADDR",
+}
 
 
 def _params(outline: Outline, paren: int, end: int, names) -> tuple[Param, ...]:
-    inside = outline.masked[paren + 1:end].strip()
+    inside = outline.masked[paren + 1 : end].strip()
     if inside in ("", "void"):
         return ()
     spans = split(outline.masked, paren + 1, end)
@@ -175,14 +214,14 @@ def _params(outline: Outline, paren: int, end: int, names) -> tuple[Param, ...]:
 
 def _param(text: str, masked: str, index: int, names) -> Param:
     left = split(masked, 0, len(masked), separator="=")[0][1]
-    default = " ".join(text[left + 1:].split())
+    default = " ".join(text[left + 1 :].split())
     visible = masked[:left].rstrip()
     array = re.search(r"(?:\[[^\]]*\]\s*)+$", visible)
-    visible = visible[:array.start()].rstrip() if array else visible
+    visible = visible[: array.start()].rstrip() if array else visible
     named = re.search(r"[A-Za-z_]\w*$", visible)
-    if named and (named[0] in _TYPE_WORDS or not _has_type(visible[:named.start()])):
+    if named and (named[0] in _TYPE_WORDS or not _has_type(visible[: named.start()])):
         named = None
-    ctype = " ".join((visible[:named.start()] if named else visible).split())
+    ctype = " ".join((visible[: named.start()] if named else visible).split())
     name = named[0] if named else f"arg{index}"
     kind, element = _classify(ctype, bool(array), names)
     return Param(ctype, name, kind, element, array[0].strip() if array else "", default)
@@ -190,8 +229,11 @@ def _param(text: str, masked: str, index: int, names) -> Param:
 
 def _has_type(before: str) -> bool:
     """Whether the words before a last identifier already make a type, so that the identifier is a name."""
-    words = [w for w in re.findall(r"[A-Za-z_]\w*|[*&>]", before) if w not in ("const", "volatile", "struct", "class",
-                                                                               "enum", "typename", "__gm__")]
+    words = [
+        w
+        for w in re.findall(r"[A-Za-z_]\w*|[*&>]", before)
+        if w not in ("const", "volatile", "struct", "class", "enum", "typename", "__gm__")
+    ]
     return bool(words) and not before.rstrip().endswith("::")
 
 
@@ -207,15 +249,18 @@ def _classify(ctype: str, array: bool, names) -> tuple[str, str]:
 
 # ---- preprocessor conditions
 
+
 def _guards(text: str):
-    """A function from an offset to the conditions in force there: literal lines such as "#ifdef X", "!"-free; "0" for `#if 0`."""
+    """A function from an offset to the conditions in force there: literal lines such as "#ifdef X", "!"-free; "0" for
+    `#if 0`.
+    """
     plain = mask(text, directives=False)
     events: list[tuple[int, tuple[str, ...]]] = [(0, ())]
     stack: list[list[str]] = []  # one list a level: the directives since its #if
     for m in re.finditer(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b((?:\\\n|[^\n])*)", plain, re.M):
         word, rest = m[1], " ".join(m[2].replace("\\\n", " ").split())
         if word.startswith("if"):
-            guarded = word == "ifndef" and re.match(rf"\s*#[ \t]*define[ \t]+{re.escape(rest)}\b", plain[m.end():])
+            guarded = word == "ifndef" and re.match(rf"\s*#[ \t]*define[ \t]+{re.escape(rest)}\b", plain[m.end() :])
             stack.append([] if guarded else [f"#{word} {rest}"])  # an include guard is no condition
         elif word == "endif":
             if stack:
@@ -227,9 +272,20 @@ def _guards(text: str):
 
     def at(offset: int) -> tuple[str, ...]:
         return tuple("0" if g == "#if 0" else g for g in events[bisect_right(starts, offset) - 1][1])
+
     return at
 
 
 def _linkage_macros(text: str) -> set[str]:
     """Macros that stand for `extern "C"` or for nothing, as in `KERNEL_LINKAGE __global__ __aicore__ void add()`."""
-    return set(re.findall(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]*(?:extern[ \t]+"C"|static|inline)?[ \t]*(?://[^\n]*)?$', text, re.M)) if "#" in text else set()
+    return (
+        set(
+            re.findall(
+                r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]*(?:extern[ \t]+"C"|static|inline)?[ \t]*(?://[^\n]*)?$',
+                text,
+                re.M,
+            )
+        )
+        if "#" in text
+        else set()
+    )
