@@ -9,8 +9,7 @@ from labkit.analysis.bound import bound
 from labkit.analysis.facts import facts
 from labkit.analysis.whatifs import replay
 from labkit.figures import Figure, compare_timelines
-from labkit.figures.absent import absent
-from labkit.figures.svg import plain
+from labkit.figures.svg import absent, plain
 from labkit.figures.words import size_text, time_text
 from labkit.launch.record import PIPES, LaunchRecord
 from labkit.messages import text

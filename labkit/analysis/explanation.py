@@ -9,7 +9,7 @@ from labkit.analysis.bound import Bound, bound
 from labkit.analysis.facts import Facts, facts
 from labkit.analysis.whatifs import Change, Replayed, replay
 from labkit.figures import Figure
-from labkit.figures.absent import absent
+from labkit.figures.svg import absent
 from labkit.figures.words import percent, size_text, time_text
 from labkit.launch.record import LaunchRecord
 from labkit.messages import text

@@ -13,8 +13,7 @@ import math
 
 from labkit import chips
 from labkit.analysis.facts import facts
-from labkit.figures.absent import absent
-from labkit.figures.svg import WIDTH, Canvas, Figure, number
+from labkit.figures.svg import WIDTH, Canvas, Figure, absent, number
 from labkit.figures.words import percent, text_width
 from labkit.launch.msprof_tables import cube_operations
 from labkit.launch.record import LaunchRecord

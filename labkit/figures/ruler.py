@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from labkit.figures.absent import absent
-from labkit.figures.svg import WIDTH, Canvas, Figure
+from labkit.figures.svg import WIDTH, Canvas, Figure, absent
 from labkit.figures.words import fits, join, percent, shorten, size_text, text_width, wrap
 from labkit.messages import text
 

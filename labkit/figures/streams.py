@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from labkit.figures.axis import time_axis
 from labkit.figures.svg import WIDTH, Canvas, Figure, number
+from labkit.figures.timeline import time_axis
 from labkit.figures.words import join, percent, shorten, time_text
 from labkit.messages import text
 

@@ -12,9 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labkit.figures.absent import absent
-from labkit.figures.axis import time_axis
-from labkit.figures.svg import MAX_BYTES, WIDTH, Canvas, Figure, number
+from labkit.figures.svg import MAX_BYTES, WIDTH, Canvas, Figure, absent, number
 from labkit.figures.trace import Lane, Trace, lanes_of, marks_of, merge_all, overlap, read_trace
 from labkit.figures.words import fits, join, percent, shorten, text_width, time_text
 from labkit.messages import text
@@ -285,3 +283,22 @@ def _marks(
             c.rect(at - 3, y - 14, wide + 6, 13, "red", rx=3)
             c.text(at, y - 4, words, "w s")
     return notes
+
+
+# ---- the axis below, shared by all drawings of time
+
+
+def time_axis(
+    c: Canvas, low: float, high: float, left: float, right: float, top: float, y: float, behind: int, kinds: str
+) -> None:
+    """From `low` to `high` us between the pixels left and right, at height y; grid lines from `top`. kinds: "modelled",
+    "measured".
+    """
+    grid, us_per_px = [], (high - low) / (right - left)
+    for tick in ticks(low, high, 7):
+        x = left + (tick - low) / us_per_px
+        grid.append(f"M{number(x)} {number(top)}V{number(y + 4)}")
+        c.text(x, y + 17, time_text(tick), "s m c")
+    c.path("".join(grid), "g", at=behind)
+    c.line(left, y, right, y, "l")
+    c.text(right, y + 32, text("fig_time_axis", kind=kinds), "s e")

@@ -97,7 +97,7 @@ class Kernel:
     defines: dict[str, str] = field(default_factory=dict)
     include_dirs: tuple[str, ...] = ()
     signature: lowering.KernelSignature = field(init=False)
-    crew: tuple[int, int] = field(init=False, default=(0, 1))  # cube cores, vector cores of a block
+    core_mix: tuple[int, int] = field(init=False, default=(0, 1))  # cube cores, vector cores of a block
 
     def __post_init__(self):
         if self.schedule not in ("program", "worst"):
@@ -149,7 +149,7 @@ class Kernel:
         """One library for each kind of core that the kernel has work for."""
         around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
         key = int(self.defines.get("TILING_KEY_VAR", self.tiling_key))
-        self.crew = lowering.crew(self.signature, around + "\n" + self.text, key)
+        self.core_mix = lowering.core_mix(self.signature, around + "\n" + self.text, key)
         words = [f"-D{name}={value}" for name, value in self.defines.items()] + compiler.no_builtins(
             [self.signature.name]
         )
@@ -165,7 +165,7 @@ class Kernel:
                 include_dirs=[*self.include_dirs, *headers.include_dirs()],
             )
 
-        wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.crew)) if cores]
+        wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.core_mix)) if cores]
         if len(wanted) == 1:
             return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
         with ThreadPoolExecutor(2) as pool:
@@ -317,7 +317,7 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
     request = runner.Request(
         so=str(built.get("so", "")),
         cube_so=str(built.get("cube_so", "")),
-        crew=k.crew,
+        core_mix=k.core_mix,
         entry=f"twin_entry_{lowering.symbol(k.entry)}",
         kernel=k.signature.name,
         blocks=blocks,

@@ -41,7 +41,7 @@ class Request:
     kernel: str
     blocks: int
     cube_so: str = ""  # the same source compiled for cube cores
-    crew: tuple[int, int] = (0, 1)  # cube cores, vector cores of a block
+    core_mix: tuple[int, int] = (0, 1)  # cube cores, vector cores of a block
     values: list[bytes] = field(default_factory=list)
     ranges: list[tuple[int, int, int, bool]] = field(default_factory=list)
     timeout: float = 10.0
@@ -59,7 +59,7 @@ class Request:
         lines = [
             f"so={self.so}",
             f"cube_so={self.cube_so}",
-            "crew={}:{}".format(*self.crew),
+            "core_mix={}:{}".format(*self.core_mix),
             f"entry={self.entry}",
             f"kernel={self.kernel}",
             f"blocks={self.blocks}",

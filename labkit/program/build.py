@@ -82,11 +82,11 @@ def build(program: Program, *, start: bool = True) -> Path:
     """
     texts = [sources.read(s.path, list(s.includes)) for s in program.sources]
     by_name = sources.launched_by_name([t.text for t in texts])
-    crews = sources.crews(texts)
-    units = [(s, sources.lower(t, crews, by_name)) for s, t in zip(program.sources, texts)]
+    core_mixes = sources.core_mixes(texts)
+    units = [(s, sources.lower(t, core_mixes, by_name)) for s, t in zip(program.sources, texts)]
     generated = [str(_headers(by_name))] if by_name else []
-    kinds = [(), *([("-DTWIN_CUBE_CORE",)] if any(aic for aic, _ in crews.values()) else [])]
-    plain = tuple(compiler.no_builtins(crews))
+    kinds = [(), *([("-DTWIN_CUBE_CORE",)] if any(aic for aic, _ in core_mixes.values()) else [])]
+    plain = tuple(compiler.no_builtins(core_mixes))
     jobs = [(s, text, generated, (*flags, *plain)) for flags in kinds for s, text in units]
     with ThreadPoolExecutor(2) as pool:
         objects = list(pool.map(lambda job: _object(*job), jobs))

@@ -43,23 +43,23 @@ def read(path: Path, includes: list[str]) -> Text:
     return Text(path, text, text_of(text, path.parent, includes))
 
 
-def crews(texts: list[Text]) -> dict[str, tuple[int, int]]:
+def core_mixes(texts: list[Text]) -> dict[str, tuple[int, int]]:
     """name -> (cube cores, vector cores) of every kernel of the program. Raises SourceError."""
     found: dict[str, tuple[int, int]] = {}
     for t in texts:
-        found.update(lowering.crews(t.text, str(t.path), t.around, defined=True))
+        found.update(lowering.core_mixes(t.text, str(t.path), t.around, defined=True))
     return found
 
 
-def lower(t: Text, crews_of: dict[str, tuple[int, int]], by_name: list[str]) -> str:
+def lower(t: Text, mixes: dict[str, tuple[int, int]], by_name: list[str]) -> str:
     """C++ of one source file; by_name: see launched_by_name. Raises SourceError for a launch that is not written
     right.
     """
     text = lowering.without_attributes(t.text)
-    lowered = lowering.lower_launches(text, str(t.path), crews_of) if "<<<" in text else text
+    lowered = lowering.lower_launches(text, str(t.path), mixes) if "<<<" in text else text
     quoted = str(t.path).replace("\\", "\\\\").replace('"', '\\"')
     end = "" if lowered.endswith("\n") else "\n"
-    return f'#line 1 "{quoted}"\n{lowered}{end}' + _named_entries(t, crews_of, by_name)
+    return f'#line 1 "{quoted}"\n{lowered}{end}' + _named_entries(t, mixes, by_name)
 
 
 def _inlined(path: Path, text: str, includes: list[str], seen: set[str]) -> str:
@@ -115,14 +115,14 @@ def write_launch_headers(folder: Path, by_name: list[str]) -> None:
         )
 
 
-def _named_entries(t: Text, crews_of: dict[str, tuple[int, int]], by_name: list[str]) -> str:
+def _named_entries(t: Text, mixes: dict[str, tuple[int, int]], by_name: list[str]) -> str:
     if not by_name or "__global__" not in t.text:
         return ""
     out: list[str] = []
     for kernel in kernels(t.text, str(t.path)):
         if kernel.name in by_name and kernel.defined and kernel.template is None and "0" not in kernel.guard:
             guards = [line for guard in kernel.guard for line in guard.split("\n")]
-            aic, aiv = crews_of.get(kernel.name, (0, 1))
+            aic, aiv = mixes.get(kernel.name, (0, 1))
             out += [
                 *guards,
                 f"TWIN_LAUNCH_ENTRY({kernel.name}, ::{kernel.qualified}, {aic}, {aiv})",

@@ -10,7 +10,6 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from labkit.source import core_mix
 from labkit.source.errors import SourceError
 from labkit.source.scan import Outline, closing, closing_angle, mask, split, strip_attributes
 from labkit.source.structs import SCALARS, aliases, canonical, resolve
@@ -34,7 +33,7 @@ class Param:
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """A `__global__` function; crew() tells its cores.
+    """A `__global__` function; core_mix() tells its cores.
 
     template: text between the angle brackets of the template head, None for a plain function; namespace: "a::b";
     mix: the ratio (cube, vector) where it is written; body: its text, comments and strings masked; guard: the
@@ -169,12 +168,12 @@ def _body(outline: Outline, after: int) -> str:
     return outline.masked[m.end() : max(m.end(), closing(outline.masked, m.end() - 1)) + 1] or " " if m else ""
 
 
-def crew(kernel: KernelSignature, around: str = "", tiling_key: int | None = None) -> core_mix.Crew:
+def core_mix(kernel: KernelSignature, around: str = "", tiling_key: int | None = None) -> CoreMix:
     """(cube cores, vector cores) of a block of this kernel. around: its source with all that it includes, where at
     hand.
     """
-    says = core_mix.declared(list(kernel.qualifiers), kernel.mix, kernel.body, tiling_key)
-    return says or core_mix.used(mask(around, directives=False) if around else kernel.body)
+    says = declared(list(kernel.qualifiers), kernel.mix, kernel.body, tiling_key)
+    return says or used(mask(around, directives=False) if around else kernel.body)
 
 
 # ---- parameters
@@ -289,3 +288,61 @@ def _linkage_macros(text: str) -> set[str]:
         if "#" in text
         else set()
     )
+
+
+# ---- which cores a kernel runs on: (cube cores, vector cores) of a block
+#
+# It is what the head says (`__vector__`, `__cube__`, `__mix__(1, 2)`), else the task type in the body, else what the
+# source uses, as CANN's compiler works it out: a Matmul object is served by the cube core of a block with two vector
+# cores; the cube's own instructions alone make a cube kernel.
+
+VECTOR, CUBE, MIX_1_1, MIX_1_2 = (0, 1), (1, 0), (1, 1), (1, 2)
+CoreMix = tuple[int, int]
+
+_HEADS = {"__vector__": VECTOR, "__cube__": CUBE, "__mix__": MIX_1_2}
+_TASK_TYPES = {
+    "AIV_ONLY": VECTOR,
+    "AIC_ONLY": CUBE,
+    "MIX_AIV_1_0": VECTOR,
+    "MIX_AIC_1_0": CUBE,
+    "MIX_AIC_1_1": MIX_1_1,
+    "MIX_AIC_1_2": MIX_1_2,
+    "MIX_AIV_HARD_SYNC": VECTOR,
+    "MIX_AIC_HARD_SYNC": CUBE,
+}
+_TASK = re.compile(
+    r"\bKERNEL_TASK_TYPE(?:_DEFAULT)?\s*\(\s*(?:(?P<key>[^,()]+),)?\s*[\w:\s]*?KERNEL_TYPE_(?P<type>\w+)\s*\)"
+)
+_CUBE_OBJECT = re.compile(r"\b(?:REGIST_MATMUL_OBJ\w*|MatmulImpl\s*<|Matmul\s*<|matmul_intf\.h)")
+_CUBE_WORDS = re.compile(
+    r"\b(?:Mmad|LoadData(?:[23][dD]\w*|With(?:Sparse|Transpose)|RepeatParam)?|Fixpipe|TPosition::(?:A1|A2|B1|B2|CO1|C1|C2)|QuePosition::(?:A1|A2|B1|B2|CO1)|__cbuf__|__ca__)\b"
+)
+_VECTOR_WORDS = re.compile(r"\b(?:VECIN|VECOUT|VECCALC)\b|Hardware::UB")
+_BOTH = re.compile(
+    r"\bASCEND_IS_(?:NOT_)?AIC\b|\bASCEND_IS_(?:NOT_)?AIV\b|\bg_coreType\b|\b__DAV_C220_(?:CUBE|VEC)__\b|\bMIX_AIC_1_|\b__mix__\b"
+)
+
+
+def declared(marked: list[str], mix: CoreMix | None, body: str, tiling_key: int | None = None) -> CoreMix | None:
+    """What the kernel says itself; None where it does not. marked: the words of its head; body: its text, masked."""
+    if mix and "__mix__" in marked:
+        return mix
+    for word in marked:
+        if word in _HEADS:
+            return _HEADS[word]
+    default = None
+    for m in _TASK.finditer(body):
+        mix_of_type = _TASK_TYPES.get(m["type"])
+        if m["key"] and tiling_key is not None and m["key"].strip().rstrip("uUlL") == str(tiling_key):
+            return mix_of_type
+        default = default or mix_of_type
+    return default
+
+
+def used(text: str) -> CoreMix:
+    """What the instructions in a text need. text: the source with all that it includes, comments masked."""
+    if _CUBE_OBJECT.search(text):
+        return CUBE if re.search(r"#\s*define\s+ASCENDC_CUBE_ONLY\b", text) and not _BOTH.search(text) else MIX_1_2
+    if not _CUBE_WORDS.search(text):
+        return VECTOR
+    return MIX_1_2 if _VECTOR_WORDS.search(text) or _BOTH.search(text) else CUBE

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable
 
 from labkit.source.errors import ENTRY_FILE, SourceError
-from labkit.source.kernels import KernelSignature, Param, clean, crew, parse, symbol
+from labkit.source.kernels import KernelSignature, Param, clean, core_mix, parse, symbol
 from labkit.source.kernels import kernels as all_kernels
 from labkit.source.scan import Lines, closing, closing_angle, mask, split
 from labkit.source.structs import Struct, as_ctypes, encode, structs
@@ -30,8 +30,8 @@ __all__ = [
     "SourceError",
     "Struct",
     "as_ctypes",
-    "crew",
-    "crews",
+    "core_mix",
+    "core_mixes",
     "encode",
     "lower",
     "lower_adapter",
@@ -60,7 +60,7 @@ def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "
     parse(text, filename)
     kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
-    body = _lower_launches(text, filename, crews(text, filename, around) if "<<<" in text else {})
+    body = _lower_launches(text, filename, core_mixes(text, filename, around) if "<<<" in text else {})
     end = "" if body.endswith("\n") else "\n"
     return f'#line 1 "{quoted}"\n{body}{end}' + "\n".join(_trampolines(kernels, entries, filename, text)) + "\n"
 
@@ -75,11 +75,11 @@ def without_attributes(text: str) -> str:
     return text
 
 
-def lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]]) -> str:
-    """`text` with its launches lowered and nothing else changed; also where a #define holds one. crews: by kernel
+def lower_launches(text: str, filename: str, core_mixes: dict[str, tuple[int, int]]) -> str:
+    """`text` with its launches lowered and nothing else changed; also where a #define holds one. core_mixes: by kernel
     name.
     """
-    return _lower_launches(text, filename, crews, mask(text, directives=False))
+    return _lower_launches(text, filename, core_mixes, mask(text, directives=False))
 
 
 def lower_adapter(text: str, filename: str) -> str:
@@ -108,7 +108,7 @@ def without_launches(text: str) -> str:
 def _lower_launches(
     text: str,
     filename: str,
-    crews: dict[str, tuple[int, int]],
+    core_mixes: dict[str, tuple[int, int]],
     masked: str | None = None,
     form: str = '::twin::bind<{aic}, {aiv}>("{words}", ' + _BIND_HEAD,
 ) -> str:
@@ -131,9 +131,9 @@ def _lower_launches(
         if not 1 <= count <= 3:
             raise wrong("source.launch_parts", name=" ".join(name.split()), count=count)
         words = " ".join(mask(name).split()).replace('"', "'")
-        kinds = set(crews.values())
+        kinds = set(core_mixes.values())
         unknown = kinds.pop() if len(kinds) == 1 else (0, 1)  # launched by way of a variable
-        aic, aiv = crews.get(words.partition("<")[0].rpartition("::")[2].strip(), unknown)
+        aic, aiv = core_mixes.get(words.partition("<")[0].rpartition("::")[2].strip(), unknown)
         edits.append((name_at, m.end(), form.format(aic=aic, aiv=aiv, words=words, call=text[name_at : m.start()])))
         edits.append((close, close + 3, _BIND_TAIL))
     if macro and not edits and "<<<" not in masked:
@@ -143,14 +143,14 @@ def _lower_launches(
     return text
 
 
-def crews(text: str, filename: str, around: str, *, defined: bool = False) -> dict[str, tuple[int, int]]:
+def core_mixes(text: str, filename: str, around: str, *, defined: bool = False) -> dict[str, tuple[int, int]]:
     """name -> (cube cores, vector cores) of every kernel in reach; defined: only of those whose body is there."""
     whole = around + "\n" + text
     found = {}
     for part in (around, text):
         for kernel in all_kernels(part, filename) if "__global__" in part else ():
             if kernel.defined or (kernel.name not in found and not defined):
-                found[kernel.name] = crew(kernel, whole)
+                found[kernel.name] = core_mix(kernel, whole)
     return found
 
 

@@ -17,7 +17,7 @@ import labkit
 from labkit import chips, messages
 from labkit.analysis import bound as bounds
 from labkit.analysis import compare, explain, roofline, save, tables
-from labkit.launch.msprof_columns import COLUMNS
+from labkit.launch.msprof_tables import COLUMNS
 
 HEADERS = {  # the beginning and the number of columns, as Ascend/msopprof's metric_csv_header.h has them for 910B
     "ArithmeticUtilization": (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.source.lowering import crew, lower, parse
+from labkit.source.lowering import core_mix, lower, parse
 
 
 def one(text):
@@ -30,7 +30,7 @@ def one(text):
     ],
 )
 def test_cores_from_the_body(body, cores):
-    assert crew(one(f"__global__ __aicore__ void k(GM_ADDR x) {{ {body} }}")) == cores
+    assert core_mix(one(f"__global__ __aicore__ void k(GM_ADDR x) {{ {body} }}")) == cores
 
 
 def test_cores_by_tiling_key_and_from_what_is_included():
@@ -38,11 +38,11 @@ def test_cores_by_tiling_key_and_from_what_is_included():
         "__global__ __aicore__ void k(GM_ADDR x) { KERNEL_TASK_TYPE(1, KERNEL_TYPE_AIV_ONLY); "
         "KERNEL_TASK_TYPE(2UL, KERNEL_TYPE_MIX_AIC_1_1); }"
     )
-    assert crew(kernel, tiling_key=2) == (1, 1)
+    assert core_mix(kernel, tiling_key=2) == (1, 1)
     plain = one("__global__ __aicore__ void k(GM_ADDR x) { go(x); }")
-    assert crew(plain, "inline void go() { Mmad(c, a, b, p); }") == (1, 0)
-    assert crew(plain, '#define ASCENDC_CUBE_ONLY\n#include "lib/matmul_intf.h"\nMatmul<A> m;') == (1, 0)
-    assert crew(plain, "// Mmad(c)\n") == (0, 1)
+    assert core_mix(plain, "inline void go() { Mmad(c, a, b, p); }") == (1, 0)
+    assert core_mix(plain, '#define ASCENDC_CUBE_ONLY\n#include "lib/matmul_intf.h"\nMatmul<A> m;') == (1, 0)
+    assert core_mix(plain, "// Mmad(c)\n") == (0, 1)
 
 
 def test_a_launch_tells_the_cores():

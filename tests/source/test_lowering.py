@@ -11,7 +11,7 @@ from labkit.build import compiler
 from labkit.source import lowering
 from labkit.source.errors import CompileError
 from labkit.source.line_map import unlower
-from labkit.source.lowering import SourceError, crew, lower, parse, structs, symbol
+from labkit.source.lowering import SourceError, core_mix, lower, parse, structs, symbol
 from labkit.source.scan import Outline, mask
 
 hypothesis = pytest.importorskip("hypothesis")
@@ -184,7 +184,7 @@ def test_outline_tells_functions_from_the_rest():
 )
 def test_qualifiers_in_any_order(head, cores, mix):
     kernel = one(f"{head} void k(GM_ADDR x) {{}}")
-    assert (kernel.name, crew(kernel), kernel.mix, kernel.params[0].kind) == ("k", cores, mix, "gm")
+    assert (kernel.name, core_mix(kernel), kernel.mix, kernel.params[0].kind) == ("k", cores, mix, "gm")
     assert kernel.extern_c == head.startswith("extern")
 
 

@@ -66,14 +66,14 @@ def kind_of(folder: Path) -> str:
     from labkit.build.includes import text_of
     from labkit.source import lowering
 
-    crews: set[tuple[int, int]] = set()
+    core_mixes: set[tuple[int, int]] = set()
     for file in sorted([*folder.glob("*.asc"), *folder.glob("*.cpp")]):
         text = file.read_text(encoding="utf-8", errors="replace")
         try:
-            crews |= set(lowering.crews(text, str(file), text_of(text, file.parent)).values())
+            core_mixes |= set(lowering.core_mixes(text, str(file), text_of(text, file.parent)).values())
         except Exception:  # not readable as a kernel: the run will say why
             continue
-    cube, vector = any(c for c, _ in crews), any(v for _, v in crews)
+    cube, vector = any(c for c, _ in core_mixes), any(v for _, v in core_mixes)
     return "mixed" if cube and vector else "cube" if cube else "vector"
 
 
