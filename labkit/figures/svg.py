@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from labkit import messages
 from labkit.figures.words import fits, text_width, wrap
 from labkit.messages import language
 
@@ -257,7 +258,7 @@ def absent(*records) -> Figure | None:
     """A one-line figure that says so, when one of the launches was measured on an NPU; else None."""
     if not any(getattr(r, "time_kind", "") == "measured" and getattr(r, "timeline", None) is None for r in records):
         return None
-    said = text("fig_no_timeline")
+    said = messages.text("fig_no_timeline")
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg" role="img" width="760" height="30" viewBox="0 0 760 '
         '30"><title>SKIP</title>'

@@ -14,7 +14,7 @@ import numpy as np
 
 from labkit.figures.svg import MAX_BYTES, WIDTH, Canvas, Figure, absent, number
 from labkit.figures.trace import Lane, Trace, lanes_of, marks_of, merge_all, overlap, read_trace
-from labkit.figures.words import fits, join, percent, shorten, text_width, time_text
+from labkit.figures.words import fits, join, percent, shorten, text_width, ticks, time_text
 from labkit.messages import text
 
 LEFT, RIGHT, EDGE = 116, 682, WIDTH - 16
