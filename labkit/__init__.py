@@ -2,6 +2,7 @@
 
 Importing it is cheap: every name below is loaded at its first use, so that `labkit doctor` works where torch does not.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -63,4 +64,5 @@ import sys as _sys  # noqa: E402
 
 if "IPython" in _sys.modules:  # %%ascendc and %%exercise from the first cell on
     from labkit.notebook.magics import register as _register  # noqa: E402
+
     _register()

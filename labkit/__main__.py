@@ -1,4 +1,5 @@
 """`python -m labkit` is the program `labkit`."""
+
 from labkit.cli import main
 
 main()

@@ -1,4 +1,5 @@
 """The chip tables: `twin/chips/*.toml`, every number of the hardware with its source beside it."""
+
 from __future__ import annotations
 
 import zlib
@@ -24,7 +25,9 @@ _VARIANTS: dict[str, dict] = {}
 
 @lru_cache(maxsize=None)
 def load(chip: str = DEFAULT) -> dict:
-    """One chip's table; where it names a `base`, what it does not say is the base's. Raises ValueError for a chip without one."""
+    """One chip's table; where it names a `base`, what it does not say is the base's. Raises ValueError for a chip
+    without one.
+    """
     if chip in _VARIANTS:
         return _VARIANTS[chip]
     path = twin_dir() / "chips" / f"{chip}.toml"
@@ -34,9 +37,11 @@ def load(chip: str = DEFAULT) -> dict:
 
 
 def variant(name: str, table: dict) -> str:
-    """A table of this process's own, on top of its `base`, to be used by `name` from now on: what a constant does to a time.
+    """A table of this process's own, on top of its `base`, to be used by `name` from now on: what a constant does to a
+    time.
 
-    table: as the TOML files, e.g. {"base": "910B1", "gm": {"hbm": 1.6e12}}. Returns the name. Raises ValueError (no such base).
+    table: as the TOML files, e.g. {"base": "910B1", "gm": {"hbm": 1.6e12}}. Returns the name. Raises ValueError (no
+    such base).
     """
     _VARIANTS[name] = _with_base(table)
     load.cache_clear()
@@ -48,7 +53,10 @@ def _with_base(table: dict) -> dict:
 
 
 def _merged(under: dict, over: dict) -> dict:
-    return under | {k: _merged(under[k], v) if isinstance(v, dict) and isinstance(under.get(k), dict) else v for k, v in over.items()}
+    return under | {
+        k: _merged(under[k], v) if isinstance(v, dict) and isinstance(under.get(k), dict) else v
+        for k, v in over.items()
+    }
 
 
 def flat(chip: str = DEFAULT) -> dict[str, float]:
@@ -70,7 +78,9 @@ def flat(chip: str = DEFAULT) -> dict[str, float]:
 def flat_file(chip: str = DEFAULT) -> str:
     """Path of a key=value file of `flat(chip)`, which the twin reads."""
     text = "".join(f"{key}={value!r}\n" for key, value in sorted(flat(chip).items()))
-    path = cache_dir() / f"chip-{chip}-{zlib.crc32(text.encode()):08x}.txt"  # checkouts with other tables share the folder
+    path = (
+        cache_dir() / f"chip-{chip}-{zlib.crc32(text.encode()):08x}.txt"
+    )  # checkouts with other tables share the folder
     if not path.exists() or path.read_text() != text:
         partial = path.with_suffix(f".{id(text):x}")
         partial.write_text(text)

@@ -3,6 +3,7 @@
 Nothing at the top may import torch, IPython or a notebook library: `labkit --help` answers in a fraction of a second.
 Exit codes: 0 all well, 1 something failed or is to be done, 2 the command was written wrongly.
 """
+
 from __future__ import annotations
 
 import json
@@ -14,7 +15,11 @@ from typing import Annotated, Optional
 import typer
 
 app = typer.Typer(
-    name="labkit", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    name="labkit",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="The Ascend C lab: kernels, exercises and notebooks, with or without an NPU.",
 )
 bench = typer.Typer(no_args_is_help=True, help="Measure.")
@@ -25,22 +30,28 @@ _STATE_STYLE = {"PASS": "green", "WARN": "yellow", "FAIL": "bold red", "SKIP": "
 
 def _console():
     from rich.console import Console
+
     return Console(soft_wrap=True, highlight=False)
 
 
 def _show(console, lines) -> None:
     """(state, text) lines; the word always stands there, colour only repeats it."""
     from rich.text import Text
+
     for state, line in lines:
         console.print(Text(f"{state:<6}" if state else "", style=_STATE_STYLE.get(state, "")) + Text(line))
 
 
 # ---- the machine
 
+
 @app.command()
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")] = False) -> None:
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")] = False,
+) -> None:
     """What this machine has, what it lacks, and the command that mends it. Exit code 1 only on FAIL."""
     from labkit import environment
+
     report = environment.doctor()
     if as_json:
         print(json.dumps(report.json(), indent=2, ensure_ascii=False))
@@ -55,6 +66,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Machine-readabl
 def prebuild() -> None:
     """Build the twin and the simulated device now rather than at their first use."""
     from labkit.environment import housekeeping
+
     for name, seconds in housekeeping.prebuild():
         print(f"{name}: ready ({seconds:.1f} s)", flush=True)
 
@@ -64,15 +76,19 @@ def clean() -> None:
     """Throw away everything that was built. Code and progress stay."""
     from labkit import paths
     from labkit.environment import housekeeping
+
     print(f"{housekeeping.clear() / 2**20:.0f} MB freed in {paths.cache_dir()}")
 
 
 @app.command()
 def lang(
-    wanted: Annotated[Optional[str], typer.Argument(metavar="[en|zh]", help="Print the line that sets it in a shell.")] = None,
+    wanted: Annotated[
+        Optional[str], typer.Argument(metavar="[en|zh]", help="Print the line that sets it in a shell.")
+    ] = None,
 ) -> None:
     """The language of messages. To change it: eval "$(labkit lang zh)", or LABKIT_LANG=zh in front of a command."""
     from labkit import messages
+
     if wanted is None:
         print(messages.language())
     elif wanted in messages.LANGUAGES:
@@ -83,20 +99,30 @@ def lang(
 
 # ---- the clock
 
-clock = typer.Typer(no_args_is_help=True, help="The modelled clock: how far it is off, and where its constants come from.")
+clock = typer.Typer(
+    no_args_is_help=True, help="The modelled clock: how far it is off, and where its constants come from."
+)
 app.add_typer(clock, name="clock")
 
 
 @clock.command()
 def accuracy(
-    only: Annotated[Optional[list[str]], typer.Argument(help="Cases by the beginning of their names, e.g. add/ matmul/6; default: all.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object: median_abs_error, p90_abs_error, ... and all rows.")] = False,
+    only: Annotated[
+        Optional[list[str]],
+        typer.Argument(help="Cases by the beginning of their names, e.g. add/ matmul/6; default: all."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object: median_abs_error, p90_abs_error, ... and all rows.")
+    ] = False,
     models: Annotated[bool, typer.Option("--models/--no-models", help="Ask the public models as well.")] = True,
-    write: Annotated[bool, typer.Option("--write", help="Write data/clock_accuracy.csv and the README's table.")] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write data/clock_accuracy.csv and the README's table.")
+    ] = False,
 ) -> None:
     """Predicted against measured, for every published case: task time and each pipe."""
     from labkit.calibration import report
     from labkit.calibration.accuracy import accuracy as run
+
     result = run(only or [], models=models)
     if as_json:
         print(result.json())
@@ -108,11 +134,20 @@ def accuracy(
 
 @clock.command()
 def fit(
-    write: Annotated[bool, typer.Option("--write", help="Put the constants into the chip's table; with --cross the errors into data/clock_cross.csv.")] = False,
-    cross: Annotated[bool, typer.Option("--cross", help="Instead: leave out each group in turn and say how well it is predicted.")] = False,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write",
+            help="Put the constants into the chip's table; with --cross the errors into data/clock_cross.csv.",
+        ),
+    ] = False,
+    cross: Annotated[
+        bool, typer.Option("--cross", help="Instead: leave out each group in turn and say how well it is predicted.")
+    ] = False,
 ) -> None:
     """The constants that the published kernels determine, from data/published_times.csv."""
     from labkit.calibration import fit as fitting
+
     if cross:
         found = fitting.cross(say=print)
         print(fitting.said_of(found))
@@ -127,21 +162,34 @@ def fit(
 
 # ---- programs, kernels and exercises
 
+
 @app.command(context_settings={"allow_interspersed_args": False})
 def run(
     path: Annotated[Path, typer.Argument(exists=True, help="A source file with a main(), or a sample's folder.")],
     arguments: Annotated[Optional[list[str]], typer.Argument(help="Handed to the program.")] = None,
-    define: Annotated[Optional[list[str]], typer.Option("-D", metavar="NAME=VALUE", help="As for cmake; also replaces NAME=... in a README's commands.")] = None,
+    define: Annotated[
+        Optional[list[str]],
+        typer.Option("-D", metavar="NAME=VALUE", help="As for cmake; also replaces NAME=... in a README's commands."),
+    ] = None,
     chip: Annotated[str, typer.Option(help="The chip whose table the clock uses.")] = "910B1",
-    schedule: Annotated[str, typer.Option(help="program, or worst: every transfer as late as the order allows.")] = "program",
+    schedule: Annotated[
+        str, typer.Option(help="program, or worst: every transfer as late as the order allows.")
+    ] = "program",
     timeout: Annotated[float, typer.Option(help="Seconds that each program may take.")] = 60.0,
     threads: Annotated[int, typer.Option(help="Host threads for the blocks; 0: as many as there are cores.")] = 0,
     checks: Annotated[bool, typer.Option("--checks/--no-checks", help="Race and initialisation checks.")] = True,
-    in_place: Annotated[bool, typer.Option("--in-place", help="Run a folder's commands in the folder itself, not in a copy.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output, the program's output inside.")] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Run a folder's commands in the folder itself, not in a copy.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on standard output, the program's output inside.")
+    ] = False,
 ) -> None:
-    """Build and run a whole program on the twin. Exits with the program's own status, or 3 when the checks found an error."""
+    """Build and run a whole program on the twin. Exits with the program's own status, or 3 when the checks found an
+    error.
+    """
     from labkit import chips, messages, program
+
     if chip not in chips.names():
         raise typer.BadParameter(f"{chip!r} is none of {', '.join(chips.names())}", param_hint="--chip")
     if schedule not in ("program", "worst"):
@@ -150,7 +198,9 @@ def run(
     definitions = dict(word.partition("=")[::2] for word in define or [])
     try:
         if path.is_dir():
-            result = program.run_folder(path, arguments or [], settings, definitions=definitions, in_place=in_place, capture=as_json)
+            result = program.run_folder(
+                path, arguments or [], settings, definitions=definitions, in_place=in_place, capture=as_json
+            )
         else:
             result = program.run_file(path, arguments or [], settings, definitions=definitions, capture=as_json)
     except program.NoProgram as error:
@@ -166,18 +216,22 @@ def run(
 def kernels() -> None:
     """The operators of the lab and their Ascend C sources."""
     from labkit import paths
+
     home = paths.kernels_dir()
     for folder in sorted(p for p in home.glob("*") if p.is_dir() and not p.name.startswith((".", "_"))):
         sources = sorted(str(f.relative_to(home)) for f in folder.glob("*.asc"))
         tasks = sorted(f.parent.name for f in folder.glob("exercises/*/spec.toml"))
         if sources or tasks:
-            print(f"{folder.name:<16} {' '.join(sources) or '-'}" + (f"   exercises: {' '.join(tasks)}" if tasks else ""))
+            print(
+                f"{folder.name:<16} {' '.join(sources) or '-'}" + (f"   exercises: {' '.join(tasks)}" if tasks else "")
+            )
 
 
 @app.command()
 def stub(exercise: Annotated[str, typer.Argument(help="The exercise's id.")]) -> None:
     """The part of an exercise that is yours to write: labkit stub ID > mine.asc"""
     import labkit
+
     print(labkit.exercise(exercise).stub())
 
 
@@ -188,6 +242,7 @@ def check(
 ) -> None:
     """Judge your solution. Exit code 0 on PASS and SKIP, 1 on FAIL and TODO."""
     import labkit
+
     source, first_line = file.read_text(encoding="utf-8"), 1
     if source.startswith("%%exercise"):
         source, first_line = source.partition("\n")[2], 2
@@ -203,6 +258,7 @@ def check(
 def hint(exercise: Annotated[str, typer.Argument(help="The exercise's id.")]) -> None:
     """The next hint: each call gives one more, three in all."""
     import labkit
+
     print(labkit.hint(exercise))
 
 
@@ -210,46 +266,69 @@ def hint(exercise: Annotated[str, typer.Argument(help="The exercise's id.")]) ->
 def progress() -> None:
     """Which exercises are solved, and what comes next."""
     import labkit
+
     print(labkit.progress())
 
 
 # ---- the workbook
 
+
 @app.command()
 def build(
     notebooks: Annotated[Optional[list[str]], typer.Argument(help="Numbers, ids or paths; all without one.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit code 1 when a notebook is out of step.")] = False,
-    stamp: Annotated[bool, typer.Option("--stamp", help="Mark the Chinese text as a translation of the English as it is now.")] = False,
-    execute: Annotated[bool, typer.Option("--execute/--no-execute", help="Run the demo cells and keep their outputs.")] = True,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit code 1 when a notebook is out of step.")
+    ] = False,
+    stamp: Annotated[
+        bool, typer.Option("--stamp", help="Mark the Chinese text as a translation of the English as it is now.")
+    ] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute/--no-execute", help="Run the demo cells and keep their outputs.")
+    ] = True,
 ) -> None:
     """Write the notebooks from their sources."""
     from labkit.notebook import build as workbook
     from labkit.notebook import gate
+
     if check:
         raise typer.Exit(gate.main(notebooks or []))
     raise typer.Exit(workbook.main(notebooks or [], stamp=stamp, execute=execute))
 
 
-@app.command("run-notebooks", context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
+@app.command(
+    "run-notebooks",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
 def run_notebooks(context: typer.Context) -> None:
     """Run the workbook with papermill: run/*.ipynb and run/index.html. Arguments are those of labkit.notebook.run."""
     from labkit.notebook import run
+
     raise typer.Exit(run.main(context.args))
 
 
 @bench.command("self")
-def bench_self(slow: bool = typer.Option(False, help="Also load_inline and Triton's interpreter (minutes)."),
-               as_json: bool = typer.Option(False, "--json", help="Print the rows as JSON.")) -> None:
+def bench_self(
+    slow: bool = typer.Option(False, help="Also load_inline and Triton's interpreter (minutes)."),
+    as_json: bool = typer.Option(False, "--json", help="Print the rows as JSON."),
+) -> None:
     """The lab's own speed, as ratios taken in one run."""
     from labkit import bench as room
+
     room.main(slow=slow, as_json=as_json)
 
 
 def _mendable(error: Exception) -> bool:
     """Whether `error` is one whose text tells a learner what to do, so that a traceback would only hide it."""
-    loaded = [getattr(sys.modules.get(module), name, None) for module, name in (
-        ("labkit.build.compiler", "ToolError"), ("labkit.source.errors", "CompileError"), ("labkit.launch.record", "LaunchError"),
-        ("labkit.exercises.spec", "SpecError"), ("labkit.exercises.result", "CheckFailed"))]
+    loaded = [
+        getattr(sys.modules.get(module), name, None)
+        for module, name in (
+            ("labkit.build.compiler", "ToolError"),
+            ("labkit.source.errors", "CompileError"),
+            ("labkit.launch.record", "LaunchError"),
+            ("labkit.exercises.spec", "SpecError"),
+            ("labkit.exercises.result", "CheckFailed"),
+        )
+    ]
     return isinstance(error, tuple(kind for kind in loaded if kind is not None))
 
 
@@ -263,7 +342,10 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] == "labkit":
             raise
-        sys.exit(f"labkit: the Python package {error.name} is missing. Try: {shlex.quote(sys.executable)} -m pip install -e '.[lab]'")
+        sys.exit(
+            f"labkit: the Python package {error.name} is missing. Try: {shlex.quote(sys.executable)} -m pip "
+            "install -e '.[lab]'"
+        )
     except Exception as error:
         if not _mendable(error):
             raise

@@ -5,6 +5,7 @@
 The lab reads it when a kernel uses a name that the twin does not have: the message says whether the name exists,
 where it is documented, and whether Atlas A2 has it. Only facts are taken: names, places, product support.
 """
+
 import csv
 import re
 import sys

@@ -8,6 +8,7 @@ Python version, place of the checkout) and imports the packages that fail most o
 No `from __future__ import annotations` and no new syntax here: an older Python must get as far as the sentence that
 says it is too old.
 """
+
 import glob
 import hashlib
 import importlib.util
@@ -41,7 +42,8 @@ print(labkit.__file__)
 """
 DISTRIBUTIONS = r"""
 import importlib.metadata as metadata, json, sys
-found = {d.metadata["Name"].lower().replace("_", "-"): d.version for d in metadata.distributions() if d.metadata["Name"]}
+every = [(d.metadata["Name"], d.version) for d in metadata.distributions()]
+found = {name.lower().replace("_", "-"): version for name, version in every if name}
 print(json.dumps({"python": sys.version_info[:3], "torch": found.get("torch"), "torch-npu": found.get("torch-npu")}))
 """
 
@@ -67,6 +69,7 @@ def dotted(version):
 
 
 # --- what the machine must have ---------------------------------------------------------------------------------------
+
 
 def load_system():
     """labkit/build/packages.py by its path: importing labkit itself needs a Python that is new enough."""
@@ -102,6 +105,7 @@ def newer_python():
 
 
 # --- the environment --------------------------------------------------------------------------------------------------
+
 
 def choose_environment():
     """(folder, is it ours): the active environment, else ./.venv. A virtual environment is the inner one of two."""
@@ -168,6 +172,7 @@ def probe(python):
 
 # --- torch ------------------------------------------------------------------------------------------------------------
 
+
 def torch_facts():
     """(requirement with its range, lowest (major, minor), first excluded (major, minor), tested version)."""
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -180,6 +185,7 @@ def torch_facts():
 def answers(url, seconds=INDEX_TIMEOUT):
     """Whether `url` answers within `seconds`, name look-up included (which has no time limit of its own)."""
     import urllib.request
+
     seen = []
 
     def ask():
@@ -220,8 +226,9 @@ def torch_command(found, ours):
 
 def pip(python, *arguments):
     quiet = [] if sys.stdout.isatty() else ["-q"]
-    code = run([python, "-m", "pip", "install", "--disable-pip-version-check"] + quiet + list(arguments),
-               cwd=str(ROOT)).returncode
+    code = run(
+        [python, "-m", "pip", "install", "--disable-pip-version-check"] + quiet + list(arguments), cwd=str(ROOT)
+    ).returncode
     if code:
         stop("pip-failed", code=code)
 
@@ -273,6 +280,7 @@ def install(prefix, python, found, ours):
 
 # --- commands ---------------------------------------------------------------------------------------------------------
 
+
 def jupyter_arguments():
     # The checkout is the root, so that kernels/ and data/ can be opened beside the notebooks.
     arguments = ["--ServerApp.root_dir=%s" % ROOT, "--LabApp.default_url=/lab/tree/notebooks"]
@@ -300,8 +308,13 @@ def main(arguments):
         newer = newer_python()
         if newer:
             os.execv(newer, [newer, str(Path(__file__).resolve())] + arguments)
-        stop("too-old", need=dotted(MINIMUM), python=sys.executable, have=dotted(sys.version_info[:3]),
-             mend=system.install_command(["python"]))
+        stop(
+            "too-old",
+            need=dotted(MINIMUM),
+            python=sys.executable,
+            have=dotted(sys.version_info[:3]),
+            mend=system.install_command(["python"]),
+        )
     python = ensure()
     if command == "lab":
         if run([python, "-m", "labkit", "prebuild"], cwd=str(ROOT)).returncode:

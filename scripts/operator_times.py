@@ -1,9 +1,11 @@
 """Modelled times of the operators' kernels in kernels/, step by step, and what bounds the operator.
 
-    python scripts/operator_times.py [name ...] [--csv]        names: swiglu, swiglu_backward, rms_norm ...; all of them without any
+    python scripts/operator_times.py [name ...] [--csv]        names: swiglu, swiglu_backward, rms_norm ...; all of them
+    without any
 
 Nothing is computed: the twin's clock alone takes part, on memory that nobody fills.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -17,8 +19,10 @@ TYPES = {"float16": "half", "bfloat16": "bfloat16_t", "float32": "float"}
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel is launched. steps: how many it has, 0 where it is one kernel. sizes: for rows and width the elements of its tensors,
-    "own" those of the operator's type and "float" the others. more: the numbers behind rows and width. shapes: those of the table."""
+    """How a kernel is launched. steps: how many it has, 0 where it is one kernel. sizes: for rows and width the
+    elements of its tensors, "own" those of the operator's type and "float" the others. more: the numbers behind rows
+    and width. shapes: those of the table."""
+
     file: str
     steps: int
     sizes: Callable
@@ -27,7 +31,7 @@ class Launch:
     flat: bool = False  # rows that touch are launched as one
 
 
-_MODEL = ((1, 11008), (128, 11008), (4096, 11008))     # one token, a few, a sequence; the MLP of LLaMA-7B
+_MODEL = ((1, 11008), (128, 11008), (4096, 11008))  # one token, a few, a sequence; the MLP of LLaMA-7B
 _ROWS = ((16, 4096), (4096, 4096), (4096, 8192), (131072, 128))  # the last one: queries, 32 heads
 _WIDE = ((512, 16384), (4096, 12288))
 _BIAS = ((16, 4096), (4096, 4096), (4096, 11008), (65536, 64))
@@ -38,22 +42,54 @@ def _own(*counts):
 
 
 LAUNCHES = {
-    "swiglu": Launch("swiglu/swiglu.asc", 5, lambda r, w: _own(r * w, r * w, r * w), lambda r, w: (w, w), _MODEL, flat=True),
-    "swiglu_backward": Launch("swiglu/swiglu.asc", 5, lambda r, w: _own(*[r * w] * 5), lambda r, w: (w, w, w), _MODEL, flat=True),
-    "rms_norm": Launch("rms_norm/rms_norm.asc", 5, lambda r, w: [*_own(r * w, w, r * w), ("float", r)], lambda r, w: (w, 1e-6), _ROWS),
-    "rms_norm_backward": Launch("rms_norm/rms_norm_backward.asc", 5, lambda r, w: [*_own(r * w, r * w, w), ("float", r), *_own(r * w), ("float", 48 * w)],
-                                lambda r, w: (w, w), (_ROWS[0], _ROWS[1], _ROWS[3])),
-    "rms_norm_wide": Launch("rms_norm/rms_norm_wide.asc", 0, lambda r, w: [*_own(r * w, w, r * w), ("float", r)], lambda r, w: (w, 1e-6), _WIDE),
-    "rms_norm_wide_backward": Launch("rms_norm/rms_norm_wide.asc", 0, lambda r, w: [*_own(r * w, r * w, w), ("float", r), *_own(r * w), ("float", 48 * w)],
-                                     lambda r, w: (w, w, -(-r // 48)), _WIDE),
+    "swiglu": Launch(
+        "swiglu/swiglu.asc", 5, lambda r, w: _own(r * w, r * w, r * w), lambda r, w: (w, w), _MODEL, flat=True
+    ),
+    "swiglu_backward": Launch(
+        "swiglu/swiglu.asc", 5, lambda r, w: _own(*[r * w] * 5), lambda r, w: (w, w, w), _MODEL, flat=True
+    ),
+    "rms_norm": Launch(
+        "rms_norm/rms_norm.asc", 5, lambda r, w: [*_own(r * w, w, r * w), ("float", r)], lambda r, w: (w, 1e-6), _ROWS
+    ),
+    "rms_norm_backward": Launch(
+        "rms_norm/rms_norm_backward.asc",
+        5,
+        lambda r, w: [*_own(r * w, r * w, w), ("float", r), *_own(r * w), ("float", 48 * w)],
+        lambda r, w: (w, w),
+        (_ROWS[0], _ROWS[1], _ROWS[3]),
+    ),
+    "rms_norm_wide": Launch(
+        "rms_norm/rms_norm_wide.asc",
+        0,
+        lambda r, w: [*_own(r * w, w, r * w), ("float", r)],
+        lambda r, w: (w, 1e-6),
+        _WIDE,
+    ),
+    "rms_norm_wide_backward": Launch(
+        "rms_norm/rms_norm_wide.asc",
+        0,
+        lambda r, w: [*_own(r * w, r * w, w), ("float", r), *_own(r * w), ("float", 48 * w)],
+        lambda r, w: (w, w, -(-r // 48)),
+        _WIDE,
+    ),
     "bias_gelu": Launch("bias_gelu/bias_gelu.asc", 4, lambda r, w: _own(r * w, w, r * w), lambda r, w: (w,), _BIAS),
-    "bias_gelu_backward": Launch("bias_gelu/bias_gelu.asc", 4, lambda r, w: [*_own(r * w, r * w, w, r * w), ("float", 48 * w)], lambda r, w: (w, w), _BIAS),
+    "bias_gelu_backward": Launch(
+        "bias_gelu/bias_gelu.asc",
+        4,
+        lambda r, w: [*_own(r * w, r * w, w, r * w), ("float", 48 * w)],
+        lambda r, w: (w, w),
+        _BIAS,
+    ),
 }
 
 
 def entry(name: str, dtype: str, step: int | None = None) -> str:
     """The instantiation of a step; the last one, as the operators launch it, has no number."""
-    return f"{name}<{TYPES[dtype]}>" if step in (None, (LAUNCHES[name].steps or 1) - 1) else f"{name}<{TYPES[dtype]}, {step}>"
+    return (
+        f"{name}<{TYPES[dtype]}>"
+        if step in (None, (LAUNCHES[name].steps or 1) - 1)
+        else f"{name}<{TYPES[dtype]}, {step}>"
+    )
 
 
 def blocks_for(name: str, rows: int, width: int) -> int:
@@ -62,15 +98,22 @@ def blocks_for(name: str, rows: int, width: int) -> int:
     return min(cores, rows) if name.startswith("rms_norm") else cores
 
 
-def timed(name: str, dtype: str, rows: int, width: int, step: int | None = None, blocks: int = 48, text: str | None = None):
+def timed(
+    name: str, dtype: str, rows: int, width: int, step: int | None = None, blocks: int = 48, text: str | None = None
+):
     """The record of a launch that only the clock takes part in. text: stands in for what the kernel's file holds."""
-    import labkit
     import torch
+
+    import labkit
+
     launch, file = LAUNCHES[name], KERNELS / LAUNCHES[name].file
     labkit.device.install()
     given = {"path": file} if text is None else {"text": text, "filename": str(file)}
     kernel = labkit.kernel(**given, entry=entry(name, dtype, step), timing_only=True, timeout=120)
-    memory = [torch.empty(n, dtype=getattr(torch, dtype if kind == "own" else "float32"), device="npu") for kind, n in launch.sizes(rows, width)]
+    memory = [
+        torch.empty(n, dtype=getattr(torch, dtype if kind == "own" else "float32"), device="npu")
+        for kind, n in launch.sizes(rows, width)
+    ]
     if launch.flat:
         rows, width = 1, rows * width
     record = kernel[blocks](*memory, rows, width, *launch.more(rows, width))
@@ -79,8 +122,11 @@ def timed(name: str, dtype: str, rows: int, width: int, step: int | None = None,
 
 
 def table(names=()):
-    """Rows of (kernel, type, rows, width, modelled us of each step on all cores, the operator's cores, its us, what bounds it, the share of the time)."""
+    """Rows of (kernel, type, rows, width, modelled us of each step on all cores, the operator's cores, its us, what
+    bounds it, the share of the time).
+    """
     import labkit
+
     for name in names or LAUNCHES:
         for dtype in ("float16", "float32"):
             for rows, width in LAUNCHES[name].shapes:
@@ -95,13 +141,32 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[*LAUNCHES, []])
     parser.add_argument("--csv", action="store_true")
     given = parser.parse_args()
-    print("kernel,type,rows,width,modelled us of each step on 48 cores,operator's cores,its modelled us,bound by,share" if given.csv
-          else "modelled us: each step on 48 cores; the operator, on the cores that it launches; what bounds it")
+    print(
+        "kernel,type,rows,width,modelled us of each step on 48 cores,operator's cores,its modelled us,bound by,share"
+        if given.csv
+        else "modelled us: each step on 48 cores; the operator, on the cores that it launches; what bounds it"
+    )
     for name, dtype, rows, width, times, blocks, us, kind, share in table(given.names):
         if given.csv:
-            print(name, dtype, rows, width, " ".join(f"{t:.2f}" for t in times), blocks, f"{us:.2f}", kind, f"{share:.2f}", sep=",")
+            print(
+                name,
+                dtype,
+                rows,
+                width,
+                " ".join(f"{t:.2f}" for t in times),
+                blocks,
+                f"{us:.2f}",
+                kind,
+                f"{share:.2f}",
+                sep=",",
+            )
         else:
-            print(f"{name:22} {dtype:8} {rows:5} x {width:5}" + "".join(f"{t:8.1f}" for t in times) + f"   operator: {us:6.1f} on {blocks:2}   {kind} ({share:.0%})", flush=True)
+            print(
+                f"{name:22} {dtype:8} {rows:5} x {width:5}"
+                + "".join(f"{t:8.1f}" for t in times)
+                + f"   operator: {us:6.1f} on {blocks:2}   {kind} ({share:.0%})",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

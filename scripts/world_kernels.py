@@ -3,10 +3,11 @@
     python scripts/world_kernels.py --sources DIR list [filter ...]
     python scripts/world_kernels.py --sources DIR run [filter ...] [--write] [-v]
 
-DIR holds one folder a repository, named owner+name. A filter is a part of a case's group, class or path, or a result that
-the kept table has (verified, built, failed). --write brings data/world_kernels.csv up to date with what was run. The
-sources are only read; this is run by hand, not by CI.
+DIR holds one folder a repository, named owner+name. A filter is a part of a case's group, class or path, or a result
+that the kept table has (verified, built, failed). --write brings data/world_kernels.csv up to date with what was run.
+The sources are only read; this is run by hand, not by CI.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -53,6 +54,7 @@ def chosen(cases: list[Case], filters: list[str]) -> list[Case]:
         if word in ("devkit", "course", "ops"):
             return case.group == word
         return word in case.name or word in case.repository
+
     return [c for c in cases if all(fits(c, w) for w in filters)]
 
 
@@ -71,7 +73,9 @@ def run_one(case: Case, sources: Path) -> tuple[Outcome, float]:
         try:
             outcome = case.run(sources / case.repository.replace("/", "+"), Path(scratch))
         except Exception as error:  # a driver's own mistake must not end the count
-            outcome = Outcome("failed", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:220])
+            outcome = Outcome(
+                "failed", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:220]
+            )
     return outcome, time.time() - began
 
 
@@ -83,7 +87,10 @@ def summary(rows: list[dict]) -> list[str]:
             good = sum(r["result"] == "verified" for r in mine)
             built = sum(r["result"] == "built" for r in mine)
             label = group + (" " + "+".join(kinds) if kinds else "")
-            out.append(f"{label}: {good} of {len(mine)} verified ({100 * good / len(mine):.0f} %, bar {bar} %), {built} more build")
+            out.append(
+                f"{label}: {good} of {len(mine)} verified ({100 * good / len(mine):.0f} %, bar {bar} %), {built} "
+                "more build"
+            )
     return out
 
 
@@ -100,7 +107,10 @@ def main() -> int:
     if given.action == "list":
         for case in cases:
             row = kept.get((case.repository, case.name), {})
-            print(f"{case.group:<8} {case.kind:<7} {row.get('result', '-'):<9} {case.name}" + (f"   ({case.note})" if case.note else ""))
+            print(
+                f"{case.group:<8} {case.kind:<7} {row.get('result', '-'):<9} {case.name}"
+                + (f"   ({case.note})" if case.note else "")
+            )
         print(f"{len(cases)} cases, {sum(c.counted for c in cases)} counted")
         return 0
     rows: dict[tuple[str, str], dict] = {}
@@ -108,8 +118,17 @@ def main() -> int:
     with ThreadPoolExecutor(given.jobs) as pool:
         for case, (outcome, seconds) in zip(runnable, pool.map(lambda c: run_one(c, given.sources), runnable)):
             rows[case.repository, case.name] = dict(
-                group=case.group if case.counted else f"{case.group}-uncounted", repository=case.repository, commit=commit_of(given.sources, case.repository), path=case.name,
-                result=outcome.result, reason=(outcome.reason.replace("\n", " ") + (f" ({case.note})" if case.note and outcome.result != "verified" else "")), **{"class": case.kind})
+                group=case.group if case.counted else f"{case.group}-uncounted",
+                repository=case.repository,
+                commit=commit_of(given.sources, case.repository),
+                path=case.name,
+                result=outcome.result,
+                reason=(
+                    outcome.reason.replace("\n", " ")
+                    + (f" ({case.note})" if case.note and outcome.result != "verified" else "")
+                ),
+                **{"class": case.kind},
+            )
             print(f"{outcome.result:<9} {seconds:5.1f} s  {case.name}  {outcome.reason}", flush=True)
     if given.write:
         merged = {**kept, **rows}

@@ -1,4 +1,5 @@
 """The program `labkit`: quick to start, honest in its exit codes, and thin."""
+
 from __future__ import annotations
 
 import json
@@ -20,8 +21,13 @@ runner = CliRunner()
 
 
 def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "labkit", *arguments], capture_output=True, encoding="utf-8", timeout=120,
-                          env={**os.environ, **(env or {})})
+    return subprocess.run(
+        [sys.executable, "-m", "labkit", *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        env={**os.environ, **(env or {})},
+    )
 
 
 def test_help_loads_nothing_heavy():
@@ -42,7 +48,20 @@ def test_help_loads_nothing_heavy():
 
 def test_help_names_every_command():
     shown = runner.invoke(cli.app, ["--help"]).output
-    for command in ("doctor", "prebuild", "clean", "lang", "kernels", "stub", "check", "hint", "progress", "build", "run-notebooks", "bench"):
+    for command in (
+        "doctor",
+        "prebuild",
+        "clean",
+        "lang",
+        "kernels",
+        "stub",
+        "check",
+        "hint",
+        "progress",
+        "build",
+        "run-notebooks",
+        "bench",
+    ):
         assert command in shown
 
 
@@ -110,7 +129,9 @@ def test_an_unknown_exercise_is_one_line():
 
 def test_a_missing_package_is_one_line(tmp_path):
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
-    done = run("prebuild", env={"PYTHONPATH": str(tmp_path), "LABKIT_CACHE": str(tmp_path), "CXX": str(tmp_path / "none")})
+    done = run(
+        "prebuild", env={"PYTHONPATH": str(tmp_path), "LABKIT_CACHE": str(tmp_path), "CXX": str(tmp_path / "none")}
+    )
     assert done.returncode == 1 and done.stderr.startswith("labkit: ") and "Traceback" not in done.stderr
 
 

@@ -3,13 +3,22 @@
 A case is (blocks, elements of a block, elements of a tile). The kernel of this stage has no tail, so each block is a
 whole number of tiles and each tile a whole number of 32-byte units; the smallest case is a single unit.
 """
+
 from __future__ import annotations
 
 import torch
 
 from labkit.exercises import Case, Out
 
-SIZES = ((1, 16, 16), (1, 8192, 2048), (2, 5 * 48, 48), (3, 7 * 112, 112), (7, 6 * 80, 80), (8, 8192, 2048), (48, 1280, 256))
+SIZES = (
+    (1, 16, 16),
+    (1, 8192, 2048),
+    (2, 5 * 48, 48),
+    (3, 7 * 112, 112),
+    (7, 6 * 80, 80),
+    (8, 8192, 2048),
+    (48, 1280, 256),
+)
 QUICK = ((1, 16, 16), (3, 7 * 112, 112), (8, 8192, 2048))
 TIMED = (8, 8192, 2048)
 
@@ -21,8 +30,16 @@ def cases(seed, quick):
     for blocks, length, tile in QUICK if quick else SIZES:
         n = blocks * length
         x, y = torch.randn(n, generator=g).half(), (3 * torch.rand(n, generator=g) - 1).half()
-        made.append(Case(f"n={n} tile={tile}", (x, y, Out(n, x.dtype), {"blockLength": length, "tileLength": tile}), x + y,
-                         blocks=blocks, tile=tile, timed=(blocks, length, tile) == TIMED))
+        made.append(
+            Case(
+                f"n={n} tile={tile}",
+                (x, y, Out(n, x.dtype), {"blockLength": length, "tileLength": tile}),
+                x + y,
+                blocks=blocks,
+                tile=tile,
+                timed=(blocks, length, tile) == TIMED,
+            )
+        )
     return made
 
 
@@ -36,17 +53,28 @@ def max_cases(seed, quick):
     for blocks, tiles in ((1, 2), (3, 5)) if quick else ((1, 1), (1, 2), (2, 3), (3, 5), (8, 16)):
         n = blocks * tiles * MAX_TILE
         a, b = torch.randn(n, generator=g), torch.randn(n, generator=g)
-        made.append(Case(f"tiles={tiles}", (a, b, Out(n, a.dtype), tiles), torch.maximum(a, b), blocks=blocks, tile=MAX_TILE))
+        made.append(
+            Case(f"tiles={tiles}", (a, b, Out(n, a.dtype), tiles), torch.maximum(a, b), blocks=blocks, tile=MAX_TILE)
+        )
     return made
 
 
 def tiling_cases(seed, quick):
     """(n, blocks, usable UB) -> the largest tile, found here by trying every length from the block's own downwards."""
-    asked = [(65536, 8, 188416), (16, 1, 188416), (48 * 1280, 48, 188416), (3 * 5 * 7 * 176, 3, 4096), (1 << 21, 8, 188416),
-             (2 * 11 * 13 * 16, 2, 1600), (6291456, 48, 188416)]
+    asked = [
+        (65536, 8, 188416),
+        (16, 1, 188416),
+        (48 * 1280, 48, 188416),
+        (3 * 5 * 7 * 176, 3, 4096),
+        (1 << 21, 8, 188416),
+        (2 * 11 * 13 * 16, 2, 1600),
+        (6291456, 48, 188416),
+    ]
     made = []
     for n, blocks, ub in asked[:4] if quick else asked:
         length = n // blocks
         tile = next(t for t in range(length, 0, -1) if length % t == 0 and t % 16 == 0 and 3 * 2 * 2 * t <= ub)
-        made.append(Case(f"n={n} blocks={blocks} ub={ub}", (n, blocks, ub), {"blockLength": length, "tileLength": tile}))
+        made.append(
+            Case(f"n={n} blocks={blocks} ub={ub}", (n, blocks, ub), {"blockLength": length, "tileLength": tile})
+        )
     return made

@@ -1,4 +1,7 @@
-"""Cases of the exercises on compiling and launching: y = a x + y, its instantiations, its host program, its launches."""
+"""Cases of the exercises on compiling and launching: y = a x + y, its instantiations, its host program, its
+launches.
+"""
+
 from __future__ import annotations
 
 import struct
@@ -27,7 +30,7 @@ def typed_cases(seed, quick):
     """(element type, n, blocks); the last one is timed."""
     g = torch.Generator().manual_seed(seed)
     made = []
-    for name, n, blocks in (("half", 777, 1), ("float", 50_257, 2), ("half", 400_000, 2))[1 if quick else 0:]:
+    for name, n, blocks in (("half", 777, 1), ("float", 50_257, 2), ("half", 400_000, 2))[1 if quick else 0 :]:
         x, y = (torch.randn(n, generator=g).to(DTYPES[name]) for _ in range(2))
         made.append(Case(f"{name} n={n}", (x, InOut(y), FACTOR, n), expected(x, y), blocks=blocks, timed=n == 400_000))
     return made
@@ -36,6 +39,7 @@ def typed_cases(seed, quick):
 def run_typed(kernel, args, case):
     """The instantiation that the case's dtype asks for."""
     import labkit
+
     name = "half" if args[0].dtype is torch.half else "float"
     wanted = f"axpy<{name}>"
     if kernel.entry != wanted:
@@ -45,8 +49,15 @@ def run_typed(kernel, args, case):
 
 def pick_cases(seed, quick):
     """(dtype, n, blocks) -> instantiation: the largest tile that leaves each block two tiles or more."""
-    asked = [("half", 1 << 20, 8), ("float", 1 << 20, 8), ("half", 65_536, 8), ("float", 777, 1), ("half", 8 * 2 * 2048, 8), ("half", 8 * 2 * 2048 - 1, 8),
-             ("float", 48 * 2 * 4096, 48)]
+    asked = [
+        ("half", 1 << 20, 8),
+        ("float", 1 << 20, 8),
+        ("half", 65_536, 8),
+        ("float", 777, 1),
+        ("half", 8 * 2 * 2048, 8),
+        ("half", 8 * 2 * 2048 - 1, 8),
+        ("float", 48 * 2 * 4096, 48),
+    ]
     tiles = {"half": (512, 2048, 8192, 15_360), "float": (512, 2048, 4096, 7680)}
     made = []
     for name, n, blocks in asked[:4] if quick else asked:
@@ -69,8 +80,11 @@ def macro_cases(seed, quick):
 
 # ---- programs: the arguments of a run, and the lines that it prints
 
+
 def round_trip_cases(seed, quick):
-    return [Case(f"{blocks} blocks", (blocks,), [f"0 of {256 * blocks} wrong"]) for blocks in ((3,) if quick else (1, 3))]
+    return [
+        Case(f"{blocks} blocks", (blocks,), [f"0 of {256 * blocks} wrong"]) for blocks in ((3,) if quick else (1, 3))
+    ]
 
 
 def host_tiling_cases(seed, quick):
@@ -89,12 +103,16 @@ CHUNK = 1 << 18  # half, 36 us on the link
 
 def _axpy():
     import labkit
+
     return labkit.kernel("kernels/axpy/axpy.asc", entry="axpy<half, 8192>")[8]
 
 
 def at_best() -> dict:
-    return {say("results", "结果"): say("right", "正确"), say("when it returns", "返回时"): say("they are there", "结果已就绪"),
-            say("copies", "复制"): say("at the same time", "与计算同时进行")}
+    return {
+        say("results", "结果"): say("right", "正确"),
+        say("when it returns", "返回时"): say("they are there", "结果已就绪"),
+        say("copies", "复制"): say("at the same time", "与计算同时进行"),
+    }
 
 
 def overlap_cases(seed, quick):
@@ -109,6 +127,7 @@ def chunks(count, seed):
 def run_overlap(function, args, case):
     """The learner's pipeline; its time beside that of ours where time is virtual."""
     from labkit import device
+
     count, seed = args
     sources, axpy = chunks(count, seed), _axpy()
     streams = [torch.npu.Stream(), torch.npu.Stream()]
@@ -133,7 +152,10 @@ def run_overlap(function, args, case):
     if early:  # on a real NPU the clocks are NaN and nothing of this is said
         said[back] = say("not yet: the device still works", "尚未：设备还在工作")
     if us > 1.1 * best:
-        said[copies] = say(f"one after the other: {us:.0f} us, {best:.0f} us is possible", f"依次进行：{us:.0f} us，可以做到 {best:.0f} us")
+        said[copies] = say(
+            f"one after the other: {us:.0f} us, {best:.0f} us is possible",
+            f"依次进行：{us:.0f} us，可以做到 {best:.0f} us",
+        )
     return said
 
 
@@ -146,7 +168,11 @@ def our_pipeline(axpy, sources, sums, results, streams):
 
 
 def in_order() -> dict:
-    return {say("results", "结果"): say("right", "正确"), say("kernels", "核函数"): say("after their copies", "在各自的复制之后"), say("host", "主机"): say("waits once", "只等待一次")}
+    return {
+        say("results", "结果"): say("right", "正确"),
+        say("kernels", "核函数"): say("after their copies", "在各自的复制之后"),
+        say("host", "主机"): say("waits once", "只等待一次"),
+    }
 
 
 def event_cases(seed, quick):
@@ -156,6 +182,7 @@ def event_cases(seed, quick):
 def run_events(function, args, case):
     """Each kernel after its copy, and the host done with issuing before the last copy has arrived."""
     from labkit import device
+
     count, seed = args
     sources, axpy = chunks(count, seed), _axpy()
     sums = [torch.ones(CHUNK, dtype=torch.half).npu() for _ in sources]
@@ -175,8 +202,10 @@ def run_events(function, args, case):
     kernels = [s for s in spans if s.name == "axpy"]
     early = [c.end_us - k.start_us for c, k in zip(copies, kernels) if k.start_us < c.end_us - 1e-6]
     if early:
-        said[kernel] = say(f"{len(early)} of {count} begin before their copy is there, the first {early[0]:.0f} us too early",
-                           f"{count} 个中有 {len(early)} 个在复制完成之前就开始，第一个早了 {early[0]:.0f} us")
+        said[kernel] = say(
+            f"{len(early)} of {count} begin before their copy is there, the first {early[0]:.0f} us too early",
+            f"{count} 个中有 {len(early)} 个在复制完成之前就开始，第一个早了 {early[0]:.0f} us",
+        )
     if kernels[-1].host_us > copies[-2].end_us:
         said[host] = say("waits for a copy before it issues the next", "等一次复制完成后才下发下一次")
     return said
@@ -184,11 +213,23 @@ def run_events(function, args, case):
 
 # ---- the case: a struct that host and kernel see differently
 
+
 def packed_cases(seed, quick):
-    asked = [(1.5, 1000, 256, 0, 0.0), (2.0, 777, 256, 64, 0.0), (1.0, 512, 128, 5, -0.25), (0.5, 100, 64, (1 << 33) + 7, 3.0)]
+    asked = [
+        (1.5, 1000, 256, 0, 0.0),
+        (2.0, 777, 256, 64, 0.0),
+        (1.0, 512, 128, 5, -0.25),
+        (0.5, 100, 64, (1 << 33) + 7, 3.0),
+    ]
     made = []
     for values in asked[2:] if quick else asked:
-        made.append(Case(f"offset={values[3]} bias={values[4]}", values, dict(zip(("factor", "length", "tile", "offset", "bias"), values))))
+        made.append(
+            Case(
+                f"offset={values[3]} bias={values[4]}",
+                values,
+                dict(zip(("factor", "length", "tile", "offset", "bias"), values)),
+            )
+        )
     return made
 
 

@@ -1,4 +1,5 @@
 """bias + GELU in the tanh form, in double, rounded once."""
+
 from __future__ import annotations
 
 import math
@@ -26,7 +27,9 @@ def backward(dy, x, bias):
 
 
 def terms(dy, x, bias):
-    """How much y, dx and dbias may move when x + bias and the exponent lose a last place; 1e-28: below, exp in float is infinite."""
+    """How much y, dx and dbias may move when x + bias and the exponent lose a last place; 1e-28: below, exp in float is
+    infinite.
+    """
     z, s, slope = _parts(x, bias)
     size = x.double().abs() + bias.double().abs()
     moves = s * (1 + size * slope * (1 - s))

@@ -1,4 +1,7 @@
-"""Cases of the cube and Matmul exercises: C = A B, A and B half, C float; sizes that fill their fractals and sizes that do not."""
+"""Cases of the cube and Matmul exercises: C = A B, A and B half, C float; sizes that fill their fractals and sizes that
+do not.
+"""
+
 from __future__ import annotations
 
 import ctypes
@@ -19,7 +22,12 @@ def _operands(seed, m, n, k):
 def _case(seed, m, n, k, *, turned=False, blocks=1, timed=False, more=None):
     a, b = _operands(seed, m, n, k)
     want = (a.double() @ b.double()).float()
-    args = (a, b.T.contiguous() if turned else b, Out((m, n), torch.float32), *(more if more is not None else (m, n, k)))
+    args = (
+        a,
+        b.T.contiguous() if turned else b,
+        Out((m, n), torch.float32),
+        *(more if more is not None else (m, n, k)),
+    )
     return Case(f"m={m} n={n} k={k}", args, want, TOLERANCE, blocks=blocks, tile=n, timed=timed)
 
 
@@ -53,8 +61,12 @@ def tail_cases(seed, quick):
 def nz_cases(seed, quick):
     """(row, column, rows) -> place, from a matrix that was really laid out."""
     made = []
-    for rows, columns, asked in ((32, 32, ((0, 0), (0, 15), (0, 16), (1, 0), (16, 0), (31, 31))), (40, 72, ((0, 16), (39, 5), (39, 71), (17, 40))),
-                                 (1, 64, ((0, 63), (0, 16))), (100, 16, ((99, 15), (50, 3)))):
+    for rows, columns, asked in (
+        (32, 32, ((0, 0), (0, 15), (0, 16), (1, 0), (16, 0), (31, 31))),
+        (40, 72, ((0, 16), (39, 5), (39, 71), (17, 40))),
+        (1, 64, ((0, 63), (0, 16))),
+        (100, 16, ((99, 15), (50, 3))),
+    ):
         tall = -(-rows // 16) * 16
         places = torch.arange(tall * -(-columns // 16) * 16).view(-1, tall, 16).transpose(0, 1).reshape(tall, -1)
         made += [Case(f"{rows} x {columns}", (row, column, rows), int(places[row, column])) for row, column in asked]
@@ -63,11 +75,21 @@ def nz_cases(seed, quick):
 
 # ---- the Matmul object: (m, n, k, cores) instead of the kernel's last arguments; `run` makes the tiling
 
-SIZES = ((64, 64, 64, 1), (256, 256, 128, 4), (300, 257, 177, 4), (1000, 520, 256, 12), (1, 1000, 64, 8), (1024, 1024, 512, 24))
+SIZES = (
+    (64, 64, 64, 1),
+    (256, 256, 128, 4),
+    (300, 257, 177, 4),
+    (1000, 520, 256, 12),
+    (1, 1000, 64, 8),
+    (1024, 1024, 512, 24),
+)
 
 
 def object_cases(seed, quick):
-    return [_case(seed, m, n, k, blocks=cores, more=((m, n, k, cores),), timed=m == 1024) for m, n, k, cores in (SIZES[1:4] if quick else SIZES)]
+    return [
+        _case(seed, m, n, k, blocks=cores, more=((m, n, k, cores),), timed=m == 1024)
+        for m, n, k, cores in (SIZES[1:4] if quick else SIZES)
+    ]
 
 
 def _launch(kernel, args, make):
@@ -75,8 +97,13 @@ def _launch(kernel, args, make):
     words = (ctypes.c_int32 * TILING_WORDS)()
     if make(*asked, words):
         from labkit.launch.record import LaunchError, LaunchRecord
+
         told = f"make_tiling found no tiling for m, n, k, cores = {asked}: GetTiling returned -1"
-        raise LaunchError(LaunchRecord(kernel.target, kernel.signature.name, 0, 0.0, "modelled", kernel.chip, finished=False, crashed=told))
+        raise LaunchError(
+            LaunchRecord(
+                kernel.target, kernel.signature.name, 0, 0.0, "modelled", kernel.chip, finished=False, crashed=told
+            )
+        )
     return kernel[max(1, min(words[0], 64))](a, b, c, torch.zeros(1 << 20, dtype=torch.uint8).npu(), words)
 
 
@@ -84,6 +111,7 @@ def run_object(kernel, args, case):
     """With the tiling of the finished file."""
     import labkit
     from labkit.launch.host_function import host_function
+
     make = host_function(labkit.kernel("kernels/matmul/matmul.asc", entry="product_mdl"), "make_tiling")
     return _launch(kernel, args, lambda m, n, k, cores, words: make(m, n, k, cores, -1, -1, -1, words))
 
@@ -91,4 +119,5 @@ def run_object(kernel, args, case):
 def run_host(kernel, args, case):
     """With the learner's own tiling."""
     from labkit.launch.host_function import host_function
+
     return _launch(kernel, args, host_function(kernel, "make_tiling"))

@@ -1,4 +1,7 @@
-"""Cases of the mixed kernels: C = leaky_relu(A B), A and B half, C float; the cube cores multiply, the vector cores do the rest."""
+"""Cases of the mixed kernels: C = leaky_relu(A B), A and B half, C float; the cube cores multiply, the vector cores do
+the rest.
+"""
+
 from __future__ import annotations
 
 import ctypes
@@ -8,8 +11,8 @@ import torch
 from labkit.exercises import Case, Out
 
 TOLERANCE = (1e-4, 1e-3)
-SIDE = 128           # rows of a tile
-SLOTS = 2            # of the kernels with a ring
+SIDE = 128  # rows of a tile
+SLOTS = 2  # of the kernels with a ring
 TILING_WORDS = 50
 
 
@@ -26,26 +29,61 @@ def _case(seed, m, n, k, blocks, room, more=None):
 
 def whole_cases(seed, quick):
     """(m, n, k, blocks); the workspace holds the whole product. At most 15 tiles a block: more a flag cannot count."""
-    sizes = ((64, 16, 16, 1), (128, 128, 128, 1), (200, 72, 100, 1), (300, 64, 48, 2), (1000, 32, 64, 3), (1920, 128, 64, 1))
+    sizes = (
+        (64, 16, 16, 1),
+        (128, 128, 128, 1),
+        (200, 72, 100, 1),
+        (300, 64, 48, 2),
+        (1000, 32, 64, 3),
+        (1920, 128, 64, 1),
+    )
     return [_case(seed, m, n, k, blocks, m * n) for m, n, k, blocks in (sizes[1:5] if quick else sizes)]
 
 
 def half_cases(seed, quick):
     """Tails of an odd number of rows, and of a single one."""
-    sizes = ((2, 16, 16, 1), (128, 128, 128, 1), (127, 64, 64, 1), (195, 72, 100, 1), (257, 48, 32, 3), (641, 32, 64, 2))
+    sizes = (
+        (2, 16, 16, 1),
+        (128, 128, 128, 1),
+        (127, 64, 64, 1),
+        (195, 72, 100, 1),
+        (257, 48, 32, 3),
+        (641, 32, 64, 2),
+    )
     return [_case(seed, m, n, k, blocks, 0, (m, n, k)) for m, n, k, blocks in (sizes[1:5] if quick else sizes)]
 
 
 def ring_cases(seed, quick):
     """One tile, fewer tiles than slots, many rounds over the slots."""
-    sizes = ((100, 16, 16, 1), (256, 128, 64, 1), (384, 72, 100, 1), (641, 64, 64, 2), (2500, 32, 32, 1), (5000, 128, 64, 4))
-    return [_case(seed, m, n, k, blocks, SLOTS * blocks * SIDE * SIDE) for m, n, k, blocks in (sizes[1:5] if quick else sizes)]
+    sizes = (
+        (100, 16, 16, 1),
+        (256, 128, 64, 1),
+        (384, 72, 100, 1),
+        (641, 64, 64, 2),
+        (2500, 32, 32, 1),
+        (5000, 128, 64, 4),
+    )
+    return [
+        _case(seed, m, n, k, blocks, SLOTS * blocks * SIDE * SIDE)
+        for m, n, k, blocks in (sizes[1:5] if quick else sizes)
+    ]
 
 
 def case_cases(seed, quick):
     """Tails above and below half a tile."""
-    sizes = ((128, 64, 64, 1), (256, 64, 64, 1), (200, 72, 100, 1), (192, 64, 64, 1), (130, 64, 64, 1), (700, 32, 64, 2), (1, 16, 16, 1))
-    return [_case(seed, m, n, k, blocks, SLOTS * blocks * SIDE * SIDE) for m, n, k, blocks in (sizes[1:5] if quick else sizes)]
+    sizes = (
+        (128, 64, 64, 1),
+        (256, 64, 64, 1),
+        (200, 72, 100, 1),
+        (192, 64, 64, 1),
+        (130, 64, 64, 1),
+        (700, 32, 64, 2),
+        (1, 16, 16, 1),
+    )
+    return [
+        _case(seed, m, n, k, blocks, SLOTS * blocks * SIDE * SIDE)
+        for m, n, k, blocks in (sizes[1:5] if quick else sizes)
+    ]
 
 
 def object_cases(seed, quick):
@@ -58,8 +96,11 @@ def object_cases(seed, quick):
 
 
 def run_twice(kernel, args, case):
-    """First as usual; then, on the twin, with every copy as late as the flags allow: a flag set too early shows in the numbers."""
+    """First as usual; then, on the twin, with every copy as late as the flags allow: a flag set too early shows in the
+    numbers.
+    """
     from dataclasses import replace
+
     record, c = kernel[case.blocks](*args), args[2]
     if kernel.target == "twin" and record.ok and torch.allclose(c.cpu(), case.expected, *TOLERANCE):
         for tensor in args[2:4]:  # c, and the workspace
@@ -73,7 +114,13 @@ def run_object(kernel, args, case):
     """With the tiling of the finished file."""
     import labkit
     from labkit.launch.host_function import host_function
+
     a, b, c, (m, n, k) = args
     words = (ctypes.c_int32 * TILING_WORDS)()
-    assert host_function(labkit.kernel("kernels/matmul_leaky/leaky_object.asc", entry="leaky_object"), "make_tiling")(m, n, k, words) == 0
+    assert (
+        host_function(labkit.kernel("kernels/matmul_leaky/leaky_object.asc", entry="leaky_object"), "make_tiling")(
+            m, n, k, words
+        )
+        == 0
+    )
     return kernel[case.blocks](a, b, c, torch.zeros(1 << 22, dtype=torch.uint8).npu(), words)

@@ -1,4 +1,5 @@
 """RMSNorm in double, rounded once."""
+
 from __future__ import annotations
 
 import torch
@@ -23,4 +24,6 @@ def terms(dy, x, weight, rstd):
     """How large the terms are that (dx, dweight) add up."""
     d, xhat, w = dy.double(), x.double() * rstd.double(), weight.double()
     g = (d * w).abs()
-    return rstd.double() * (g + xhat.abs() * (g * xhat.abs()).mean(-1, keepdim=True)), torch.atleast_2d((d * xhat).abs()).flatten(0, -2).sum(0)
+    return rstd.double() * (g + xhat.abs() * (g * xhat.abs()).mean(-1, keepdim=True)), torch.atleast_2d(
+        (d * xhat).abs()
+    ).flatten(0, -2).sum(0)

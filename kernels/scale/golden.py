@@ -1,12 +1,13 @@
 """Cases of the tail exercises: y = 1.5 x - 0.25 on half, in lengths that come out even and in lengths that do not."""
+
 from __future__ import annotations
 
 import torch
 
 from labkit.exercises import Case, Out
 
-UNIT = 16    # half in 32 bytes
-TILE = 256   # of the kernels with a fixed tile
+UNIT = 16  # half in 32 bytes
+TILE = 256  # of the kernels with a fixed tile
 
 
 def golden(x):
@@ -15,7 +16,9 @@ def golden(x):
 
 
 def shares(n, blocks, unit=UNIT):
-    """First element of each block's share, and the end: whole units, the first blocks take one more, the last ends at n."""
+    """First element of each block's share, and the end: whole units, the first blocks take one more, the last ends at
+    n.
+    """
     each, more = divmod(-(-n // unit), blocks)
     return [min((b * each + min(b, more)) * unit, n) for b in range(blocks + 1)]
 
@@ -30,13 +33,23 @@ def split_cases(seed, quick):
     made = []
     for units, blocks in sizes[4:] if quick else sizes:
         x = _x(seed, units * UNIT)
-        made.append(Case(f"units={units} blocks={blocks}", (x, Out(x.shape, x.dtype), units * UNIT), golden(x), blocks=blocks,
-                         tile=UNIT, split=shares(units * UNIT, blocks)))
+        made.append(
+            Case(
+                f"units={units} blocks={blocks}",
+                (x, Out(x.shape, x.dtype), units * UNIT),
+                golden(x),
+                blocks=blocks,
+                tile=UNIT,
+                split=shares(units * UNIT, blocks),
+            )
+        )
     return made
 
 
 def tile_cases(seed, quick):
-    """(elements of a block, blocks): less than a tile, whole tiles, whole tiles and a tail of one unit up to one short of a tile."""
+    """(elements of a block, blocks): less than a tile, whole tiles, whole tiles and a tail of one unit up to one short
+    of a tile.
+    """
     sizes = ((16, 1), (256, 2), (240, 3), (1024, 4), (272, 2), (1008, 3), (2064, 8))
     made = []
     for length, blocks in sizes[2:6] if quick else sizes:
@@ -51,7 +64,16 @@ def row_cases(seed, quick):
     made = []
     for rows, width, blocks in sizes[3:6] if quick else sizes:
         x = _x(seed, rows, width)
-        made.append(Case(f"{rows} rows of {width}", (x, Out(x.shape, x.dtype), rows, width), golden(x), blocks=blocks, tile=width, layout="interleaved"))
+        made.append(
+            Case(
+                f"{rows} rows of {width}",
+                (x, Out(x.shape, x.dtype), rows, width),
+                golden(x),
+                blocks=blocks,
+                tile=width,
+                layout="interleaved",
+            )
+        )
     return made
 
 
@@ -69,6 +91,7 @@ def share_cases(seed, quick):
 
 def property_cases(seed, quick):
     """Tilings, good and bad, with the promise that each breaks."""
+
     def pieces(n, blocks, unit):
         cuts = shares(n, blocks, unit)
         return [(a, b - a) for a, b in zip(cuts, cuts[1:])]

@@ -1,4 +1,5 @@
 """Cases of the pipe exercises: y = x / (1 + exp(-x)) on float."""
+
 from __future__ import annotations
 
 import torch
@@ -25,8 +26,17 @@ def tile_cases(seed, quick):
     made = []
     for tiles, blocks in (sizes[0], sizes[2], sizes[-1]) if quick else sizes:
         x = _x(seed, tiles * blocks * TILE)
-        made.append(Case(f"tiles={tiles} blocks={blocks}", (x, Out(x.shape, x.dtype), tiles), golden(x), TOLERANCE, blocks=blocks, tile=TILE,
-                         timed=tiles == 16))
+        made.append(
+            Case(
+                f"tiles={tiles} blocks={blocks}",
+                (x, Out(x.shape, x.dtype), tiles),
+                golden(x),
+                TOLERANCE,
+                blocks=blocks,
+                tile=TILE,
+                timed=tiles == 16,
+            )
+        )
     return made
 
 

@@ -1,4 +1,7 @@
-"""Cases of the row exercises: sums and maxima of rows, softmax over rows, in widths that come out even and in widths that do not."""
+"""Cases of the row exercises: sums and maxima of rows, softmax over rows, in widths that come out even and in widths
+that do not.
+"""
+
 from __future__ import annotations
 
 import torch
@@ -23,15 +26,26 @@ def _cases(made_of, sizes, seed, quick, few, golden, tolerance=None):
         x = made_of(seed, rows, width)
         want = golden(x)
         tile = 1 if want.dim() == 1 else width
-        made.append(Case(f"{rows} rows of {width}", (x, Out(want.shape, want.dtype), rows, width), want, tolerance, blocks=blocks, tile=tile,
-                         layout="interleaved"))
+        made.append(
+            Case(
+                f"{rows} rows of {width}",
+                (x, Out(want.shape, want.dtype), rows, width),
+                want,
+                tolerance,
+                blocks=blocks,
+                tile=tile,
+                layout="interleaved",
+            )
+        )
     return made
 
 
 def sum_cases(seed, quick):
     """(rows, width, blocks): one element, around a repeat (64 float), around 64 repeats; one block works row by row."""
     sizes = ((1, 1, 1), (3, 64, 1), (5, 63, 1), (7, 65, 2), (9, 1000, 3), (4, 4096, 1), (6, 4001, 2))
-    return _cases(lambda *a: 0.5 + _x(*a), sizes, seed, quick, sizes[1:5], lambda x: x.double().sum(-1).float(), (2e-5, 1e-4))
+    return _cases(
+        lambda *a: 0.5 + _x(*a), sizes, seed, quick, sizes[1:5], lambda x: x.double().sum(-1).float(), (2e-5, 1e-4)
+    )
 
 
 def short_cases(seed, quick):
@@ -41,7 +55,9 @@ def short_cases(seed, quick):
     for rows, width in sizes[1:6] if quick else sizes:
         x = _x(seed, rows, width) - 2
         want = x.max(-1).values
-        made.append(Case(f"{rows} rows of {width}", (x, Out(want.shape, want.dtype), rows, width), want, blocks=1, tile=rows))
+        made.append(
+            Case(f"{rows} rows of {width}", (x, Out(want.shape, want.dtype), rows, width), want, blocks=1, tile=rows)
+        )
     return made
 
 
@@ -54,7 +70,15 @@ def row_cases(seed, quick):
 def half_cases(seed, quick):
     """Rows of half. Many elements of a row matter, so that a sum in half is off by more than a rounding."""
     sizes = ((1, 16, 1), (5, 100, 2), (3, 1000, 1), (4, 4099, 2), (2, 8000, 1))
-    return _cases(lambda s, r, w: (0.5 * _x(s, r, w) - 0.01 * torch.arange(r)[:, None]).half(), sizes, seed, quick, sizes[1:4], softmax, (6e-4, 2e-7))
+    return _cases(
+        lambda s, r, w: (0.5 * _x(s, r, w) - 0.01 * torch.arange(r)[:, None]).half(),
+        sizes,
+        seed,
+        quick,
+        sizes[1:4],
+        softmax,
+        (6e-4, 2e-7),
+    )
 
 
 def wide_cases(seed, quick):
@@ -64,12 +88,31 @@ def wide_cases(seed, quick):
     for rows, width, blocks in sizes[1:4] if quick else sizes:
         slope = torch.linspace(-12, 12, rows)[:, None] if rows > 1 else torch.tensor([[9.0]])
         x = 3 * _x(seed, rows, width) + slope * torch.linspace(-1, 1, width) - 40
-        made.append(Case(f"{rows} rows of {width}", (x, Out(x.shape, x.dtype), rows, width), softmax(x), (1e-4, 1e-9), blocks=blocks, tile=width,
-                         layout="interleaved"))
+        made.append(
+            Case(
+                f"{rows} rows of {width}",
+                (x, Out(x.shape, x.dtype), rows, width),
+                softmax(x),
+                (1e-4, 1e-9),
+                blocks=blocks,
+                tile=width,
+                layout="interleaved",
+            )
+        )
     return made
 
 
 def masked_cases(seed, quick):
-    """Rows around 0 and far below it, as a mask leaves them; widths that fill their last 32 bytes and widths that do not."""
+    """Rows around 0 and far below it, as a mask leaves them; widths that fill their last 32 bytes and widths that do
+    not.
+    """
     sizes = ((4, 64, 2), (6, 61, 2), (3, 1000, 1), (5, 33, 2), (7, 777, 3))
-    return _cases(lambda s, r, w: 2 * _x(s, r, w) - 50 * torch.arange(r)[:, None], sizes, seed, quick, sizes[:3], softmax, FEW_STEPS)
+    return _cases(
+        lambda s, r, w: 2 * _x(s, r, w) - 50 * torch.arange(r)[:, None],
+        sizes,
+        seed,
+        quick,
+        sizes[:3],
+        softmax,
+        FEW_STEPS,
+    )

@@ -5,6 +5,7 @@
 The claim: gate and up projection with their activation, B=32, S=512, H=4096, I=16384, fp16. What bounds it here follows
 from labkit/twin/chips/910B1.toml; nothing is measured or modelled.
 """
+
 from __future__ import annotations
 
 import csv
@@ -17,11 +18,13 @@ COLUMNS = ("id", "claim", "published", "unit", "source", "arithmetic", "bound", 
 SOURCE = "issue 5 of this project, Claims audit (the issue names no publisher)"
 VERDICTS = ("possible", "impossible", "contradicts", "undecided")
 MI = 2**20  # "MB" is read as 2**20 bytes, which favours the claim
-STATED = 376e12  # operations a second, the largest rate stated for an A2: ops-nn, docs/zh/develop/cross_platform_migration_guide.md
+# operations a second, the largest rate stated for an A2: ops-nn, docs/zh/develop/cross_platform_migration_guide.md
+STATED = 376e12
 
 
 class Shape(NamedTuple):
     """batch * sequence tokens, hidden and intermediate width, bytes an element."""
+
     batch: int = 32
     sequence: int = 512
     hidden: int = 4096
@@ -40,8 +43,11 @@ class Shape(NamedTuple):
     @property
     def sizes(self) -> dict[str, float]:
         """MiB of: x; both weights; one tensor of the intermediate width (gate, up, silu(gate), the result)."""
-        return {"x": self.tokens * self.hidden * self.bytes / MI, "weights": 2 * self.hidden * self.intermediate * self.bytes / MI,
-                "wide": self.tokens * self.intermediate * self.bytes / MI}
+        return {
+            "x": self.tokens * self.hidden * self.bytes / MI,
+            "weights": 2 * self.hidden * self.intermediate * self.bytes / MI,
+            "wide": self.tokens * self.intermediate * self.bytes / MI,
+        }
 
 
 def peak(chip: str = chips.DEFAULT) -> float:
@@ -66,28 +72,73 @@ def rows(shape: Shape = Shape(), chip: str = chips.DEFAULT) -> list[dict]:
 
     for id, name, published in (("time-1", "first", 15.6), ("time-2", "second", 8.2), ("time-3", "third", 5.1)):
         needs = shape.flops / published / 1e9
-        add(id, f"time of the {name} version", published, "ms",
-            f"{published} ms would be {needs:.0f} TFLOP/s, {needs / tera:.0%} of the peak; {shape.flops / 1e12:.2f} TFLOP at {tera:.1f} TFLOP/s take no less "
-            f"than the bound (at {STATED / 1e12:.0f} TFLOP/s, the largest rate that is stated anywhere, {shape.flops / STATED * 1e3:.1f} ms)",
-            f"{ms:.1f}", "ms", "possible" if published >= ms else "impossible")
+        add(
+            id,
+            f"time of the {name} version",
+            published,
+            "ms",
+            f"{published} ms would be {needs:.0f} TFLOP/s, {needs / tera:.0%} of the peak; "
+            f"{shape.flops / 1e12:.2f} TFLOP at {tera:.1f} TFLOP/s take no less "
+            f"than the bound (at {STATED / 1e12:.0f} TFLOP/s, the largest rate that is stated anywhere, "
+            f"{shape.flops / STATED * 1e3:.1f} ms)",
+            f"{ms:.1f}",
+            "ms",
+            "possible" if published >= ms else "impossible",
+        )
 
     two_in_place, fused = mib["x"] + 2 * mib["wide"], mib["x"] + mib["wide"]
-    for id, name, published, least, held in (("memory-1", "first", 1280, two_in_place, "x, gate, up"),
-                                             ("memory-2", "second", 896, fused, "x and the result"), ("memory-3", "third", 768, fused, "x and the result")):
+    for id, name, published, least, held in (
+        ("memory-1", "first", 1280, two_in_place, "x, gate, up"),
+        ("memory-2", "second", 896, fused, "x and the result"),
+        ("memory-3", "third", 768, fused, "x and the result"),
+    ):
         whole = least + mib["weights"]
-        add(id, f"memory of the {name} version", published, "MB",
-            f"{held}: {least:.0f} MiB, {whole:.0f} with the weights; what else there is may be in place, and the claim does not say which tensors it counts",
-            f"{least:.0f}", "MiB", "impossible" if published < least else "possible" if published >= whole else "undecided")
+        add(
+            id,
+            f"memory of the {name} version",
+            published,
+            "MB",
+            f"{held}: {least:.0f} MiB, {whole:.0f} with the weights; what else there is may be in place, and the "
+            "claim does not say which tensors it counts",
+            f"{least:.0f}",
+            "MiB",
+            "impossible" if published < least else "possible" if published >= whole else "undecided",
+        )
 
     for id, name, published, time in (("tokens-1", "first", 65536, 15.6), ("tokens-3", "third", 200704, 5.1)):
         rate = shape.tokens / time * 1e3
-        add(id, f"throughput of the {name} version", published, "tokens/s",
-            f"{shape.tokens} tokens in {time} ms are {rate / published:.1f} times that; both numbers are the claim's", f"{rate:.0f}", "tokens/s", "contradicts")
+        add(
+            id,
+            f"throughput of the {name} version",
+            published,
+            "tokens/s",
+            f"{shape.tokens} tokens in {time} ms are {rate / published:.1f} times that; both numbers are the claim's",
+            f"{rate:.0f}",
+            "tokens/s",
+            "contradicts",
+        )
 
-    add("speedup", "third version against the first", 3.2, "x",
-        f"the published times give 15.6/5.1 = {15.6 / 5.1:.2f}; at the peak no more than 15.6/{ms:.1f}", f"{15.6 / ms:.2f}", "x", "impossible")
-    add("percent", "106 % (the issue does not say of what)", 106, "%",
-        f"the third published rate is {200704 / 65536 - 1:.0%} above the first, not 106%; as a share of the peak it would be more than there is", "100", "%", "contradicts")
+    add(
+        "speedup",
+        "third version against the first",
+        3.2,
+        "x",
+        f"the published times give 15.6/5.1 = {15.6 / 5.1:.2f}; at the peak no more than 15.6/{ms:.1f}",
+        f"{15.6 / ms:.2f}",
+        "x",
+        "impossible",
+    )
+    add(
+        "percent",
+        "106 % (the issue does not say of what)",
+        106,
+        "%",
+        f"the third published rate is {200704 / 65536 - 1:.0%} above the first, not 106%; as a share of the peak "
+        "it would be more than there is",
+        "100",
+        "%",
+        "contradicts",
+    )
     return made
 
 

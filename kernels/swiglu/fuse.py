@@ -1,13 +1,15 @@
-"""SwiGLU put into a compiled graph: a pass over torch.fx that finds silu(gate) * up, and a backend of torch.compile with it.
+"""SwiGLU put into a compiled graph: a pass over torch.fx that finds silu(gate) * up, and a backend of torch.compile
+with it.
 
     fusing = swiglu.Fusing()
     model = torch.compile(model, backend=fusing)
     ...
     fusing.replaced, fusing.left
 
-The pass works on the graph that Dynamo captures, before autograd differentiates it: lab::swiglu brings its own backward.
-It takes a graph of torch.export as well.
+The pass works on the graph that Dynamo captures, before autograd differentiates it: lab::swiglu brings its own
+backward. It takes a graph of torch.export as well.
 """
+
 from __future__ import annotations
 
 import operator
@@ -28,6 +30,7 @@ SILU, PRODUCT = (F.silu, aten.silu.default), (operator.mul, aten.mul.Tensor)
 
 class Fused(NamedTuple):
     """replaced: how many products became lab::swiglu; left: why the others did not, in words."""
+
     replaced: int
     left: list[str]
 
@@ -44,6 +47,7 @@ def one_spelling(graph: fx.Graph) -> fx.Graph:
 
 def patterns() -> list[fx.Graph]:
     """silu(gate) * up and up * silu(gate), as Dynamo writes them and as torch.export does."""
+
     def product(gate, up):
         return F.silu(gate) * up
 
@@ -69,12 +73,17 @@ def fuse(module: fx.GraphModule) -> Fused:
 
     def fits(match, graph, pattern) -> bool:
         gate, up = (match.nodes_map[node] for node in pattern.nodes if node.op == "placeholder")
-        why = why_not(*(n.meta.get("example_value", n.meta.get("val")) if isinstance(n, fx.Node) else n for n in (gate, up)))
+        why = why_not(
+            *(n.meta.get("example_value", n.meta.get("val")) if isinstance(n, fx.Node) else n for n in (gate, up))
+        )
         left.extend([why] if why else [])
         return not why
 
     one_spelling(module.graph)
-    found = [subgraph_rewriter.replace_pattern_with_filters(module, pattern, replacement, match_filters=[fits]) for pattern in patterns()]
+    found = [
+        subgraph_rewriter.replace_pattern_with_filters(module, pattern, replacement, match_filters=[fits])
+        for pattern in patterns()
+    ]
     kept = [n for n in module.graph.nodes if n.target in SILU and any(user.target in PRODUCT for user in n.users)]
     left += [text("swiglu.left.used")] * (len(kept) - len(left))  # the rewriter does not even ask about these
     return Fused(sum(map(len, found)), left)
@@ -96,7 +105,9 @@ def why_not(gate, up) -> str:
 
 
 class Fusing:
-    """A backend of torch.compile: the pass, then `inner`. replaced, left: of all graphs so far; graphs: how many there were."""
+    """A backend of torch.compile: the pass, then `inner`. replaced, left: of all graphs so far; graphs: how many there
+    were.
+    """
 
     def __init__(self, inner: str = "aot_eager"):
         self.inner, self.replaced, self.left, self.graphs = inner, 0, [], 0

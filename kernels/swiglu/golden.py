@@ -1,4 +1,5 @@
 """SwiGLU in double, rounded once: what the kernels and the operators are held against."""
+
 from __future__ import annotations
 
 import torch
@@ -17,7 +18,9 @@ def backward(grad, gate, up):
 
 
 def terms(grad, gate, up):
-    """How large the terms of dGate = grad * up * s * (1 + gate - silu) are; they cancel near gate = -1.28 and far above 0."""
+    """How large the terms of dGate = grad * up * s * (1 + gate - silu) are; they cancel near gate = -1.28 and far above
+    0.
+    """
     d, g, u = grad.double(), gate.double(), up.double()
     return (d * u / (1 + torch.exp(-g))).abs() * (1 + g.abs())
 

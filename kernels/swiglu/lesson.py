@@ -1,4 +1,5 @@
 """Cases of notebook 03.03's exercises: models to change, graphs to rewrite, times to judge."""
+
 from __future__ import annotations
 
 import torch
@@ -14,12 +15,17 @@ TIME = (1e-3, 0.0)  # a share may be computed in any order
 
 # ---- replacing modules
 
+
 class Old(nn.Module):
     """An MLP as LLaMA has it."""
 
     def __init__(self, width: int):
         super().__init__()
-        self.gate_proj, self.up_proj, self.down_proj = nn.Linear(width, 2 * width), nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+        self.gate_proj, self.up_proj, self.down_proj = (
+            nn.Linear(width, 2 * width),
+            nn.Linear(width, 2 * width),
+            nn.Linear(2 * width, width),
+        )
 
     def forward(self, x):
         return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
@@ -44,15 +50,22 @@ class Layer(nn.Module):
 
 def model(layers: int, width: int = 4, top: bool = False) -> nn.Module:
     torch.manual_seed(0)
-    return nn.Sequential(*([Old(width)] if top else []), nn.Linear(width, width), nn.Sequential(*(Layer(width) for _ in range(layers))))
+    return nn.Sequential(
+        *([Old(width)] if top else []), nn.Linear(width, width), nn.Sequential(*(Layer(width) for _ in range(layers)))
+    )
 
 
 def replace_cases(seed, quick):
     made = []
     for layers, top in ((2, False), (3, True)) if quick else ((2, False), (1, True), (3, True), (0, False)):
         names = (["0"] if top else []) + [f"{1 + top}.{i}.mlp" for i in range(layers)]
-        made.append(Case(f"layers={layers}{' and one at the top' if top else ''}", (layers, top),
-                         {"names": names, "old ones left": 0, "new ones": len(names), "same parameters": True}))
+        made.append(
+            Case(
+                f"layers={layers}{' and one at the top' if top else ''}",
+                (layers, top),
+                {"names": names, "old ones left": 0, "new ones": len(names), "same parameters": True},
+            )
+        )
     return made
 
 
@@ -61,26 +74,40 @@ def run_replace(function, args, case):
     before = {id(p) for p in changed.parameters()}
     names = function(changed, Old, New)
     kinds = [type(m).__name__ for m in changed.modules()]
-    return {"names": list(names), "old ones left": kinds.count("Old"), "new ones": kinds.count("New"),
-            "same parameters": {id(p) for p in changed.parameters()} == before}
+    return {
+        "names": list(names),
+        "old ones left": kinds.count("Old"),
+        "new ones": kinds.count("New"),
+        "same parameters": {id(p) for p in changed.parameters()} == before,
+    }
 
 
 # ---- rewriting a graph
+
 
 def fused(gate, up):
     """What the pass is to call."""
     return F.silu(gate) * up
 
 
-GRAPHS = (("silu(g) * u", lambda g, u: F.silu(g) * u, 1), ("u * silu(g)", lambda g, u: u * F.silu(g), 1), ("twice", lambda g, u: F.silu(g) * u + F.silu(u) * g, 2),
-          ("both are silu", lambda g, u: F.silu(g) * F.silu(u), 1), ("times a number", lambda g, u: F.silu(g) * 2 + u, 0),
-          ("gelu(g) * u", lambda g, u: F.gelu(g) * u, 0), ("silu(g) once more", lambda g, u: (lambda s: s * u + s)(F.silu(g)), 1))
+GRAPHS = (
+    ("silu(g) * u", lambda g, u: F.silu(g) * u, 1),
+    ("u * silu(g)", lambda g, u: u * F.silu(g), 1),
+    ("twice", lambda g, u: F.silu(g) * u + F.silu(u) * g, 2),
+    ("both are silu", lambda g, u: F.silu(g) * F.silu(u), 1),
+    ("times a number", lambda g, u: F.silu(g) * 2 + u, 0),
+    ("gelu(g) * u", lambda g, u: F.gelu(g) * u, 0),
+    ("silu(g) once more", lambda g, u: (lambda s: s * u + s)(F.silu(g)), 1),
+)
 
 
 def pass_cases(seed, quick):
     g = torch.Generator().manual_seed(seed)
     gate, up = (torch.randn(3, 8, generator=g, dtype=torch.float64) for _ in range(2))
-    return [Case(name, (i, gate, up), {"returned": count, "calls of fused": count, "result": True}) for i, (name, _, count) in enumerate(GRAPHS)]
+    return [
+        Case(name, (i, gate, up), {"returned": count, "calls of fused": count, "result": True})
+        for i, (name, _, count) in enumerate(GRAPHS)
+    ]
 
 
 def run_pass(function, args, case):
@@ -90,13 +117,30 @@ def run_pass(function, args, case):
     module.graph.lint()
     module.recompile()
     calls = sum(node.target is fused for node in module.graph.nodes)
-    return {"returned": returned, "calls of fused": calls, "result": bool(torch.allclose(module(gate, up), GRAPHS[which][1](gate, up)))}
+    return {
+        "returned": returned,
+        "calls of fused": calls,
+        "result": bool(torch.allclose(module(gate, up), GRAPHS[which][1](gate, up))),
+    }
 
 
 # ---- judging times
 
+
 def audit_cases(seed, quick):
     peak = claims.peak()
-    asked = [(15.6, claims.Shape()), (5.1, claims.Shape()), (0.3, claims.Shape(32, 1, 4096, 11008)), (1.0, claims.Shape(1, 2048, 4096, 11008))]
-    return [Case(f"{ms} ms, {s.tokens} tokens", (ms, s.tokens, s.hidden, s.intermediate, peak), s.flops / (ms * 1e-3) / peak, TIME)
-            for ms, s in (asked[:2] if quick else asked)]
+    asked = [
+        (15.6, claims.Shape()),
+        (5.1, claims.Shape()),
+        (0.3, claims.Shape(32, 1, 4096, 11008)),
+        (1.0, claims.Shape(1, 2048, 4096, 11008)),
+    ]
+    return [
+        Case(
+            f"{ms} ms, {s.tokens} tokens",
+            (ms, s.tokens, s.hidden, s.intermediate, peak),
+            s.flops / (ms * 1e-3) / peak,
+            TIME,
+        )
+        for ms, s in (asked[:2] if quick else asked)
+    ]

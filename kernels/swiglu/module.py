@@ -7,6 +7,7 @@
 
 replace.py puts them into a model, fuse.py does that in a compiled graph.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -20,14 +21,19 @@ from labkit import messages
 
 NATIVE = "native"
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
-SOURCES = {"swiglu": "kernels/swiglu/swiglu_torch.asc", "swiglu_linear": "kernels/swiglu_linear/swiglu_linear_torch.asc"}
+SOURCES = {
+    "swiglu": "kernels/swiglu/swiglu_torch.asc",
+    "swiglu_linear": "kernels/swiglu_linear/swiglu_linear_torch.asc",
+}
 LONGEST = 65535  # elements of a weight's side that swiglu_linear's copies can step
 _refused: dict[str, str] = {}  # operator -> why it could not be built
 
 
 @torch.compiler.assume_constant_result  # a graph that is being traced takes the answer, not the building of it
 def missing(op: str) -> str:
-    """"" when torch.ops.lab.<op> has an implementation for npu, which the first call builds; else why not, in a line."""
+    """ "" when torch.ops.lab.<op> has an implementation for npu, which the first call builds; else why not, in a
+    line.
+    """
     try:
         if torch._C._dispatch_has_kernel_for_dispatch_key(f"lab::{op}", "PrivateUse1"):
             return ""
@@ -38,7 +44,14 @@ def missing(op: str) -> str:
             labkit.register(SOURCES[op])
         except Exception as error:  # no compiler, no source, a mistake in it: the model still computes
             _refused[op] = (str(error).strip() or type(error).__name__).split("\n")[0]
-            warnings.warn(messages.text("operator.falls_back", name=f"lab::{op}", why=messages.text("operator.native.built", op=op, given=_refused[op])), stacklevel=2)
+            warnings.warn(
+                messages.text(
+                    "operator.falls_back",
+                    name=f"lab::{op}",
+                    why=messages.text("operator.native.built", op=op, given=_refused[op]),
+                ),
+                stacklevel=2,
+            )
     return _refused.get(op, "")
 
 
@@ -47,8 +60,8 @@ class _Chooses(nn.Module):
 
     def __init__(self, native: bool = False):
         super().__init__()
-        self.native = native   # True: never the operator
-        self.path = ""         # "lab::swiglu", "lab::swiglu_linear" or "native", after a call
+        self.native = native  # True: never the operator
+        self.path = ""  # "lab::swiglu", "lab::swiglu_linear" or "native", after a call
         self._why = ("", "", "")
 
     @property
@@ -65,7 +78,11 @@ class _Chooses(nn.Module):
     def _takes(self, op: str, tensors: list[torch.Tensor], autocast: bool = False) -> bool:
         """Whether `op` can compute with these tensors, all of them on one device. autocast: it converts them itself."""
         on = tensors[0].device.type
-        types = {torch.get_autocast_dtype(on)} if autocast and on == "npu" and torch.is_autocast_enabled(on) else {t.dtype for t in tensors}
+        types = (
+            {torch.get_autocast_dtype(on)}
+            if autocast and on == "npu" and torch.is_autocast_enabled(on)
+            else {t.dtype for t in tensors}
+        )
         said = ", ".join(sorted(str(t).removeprefix("torch.") for t in types))
         if self.native:
             return self._took(NATIVE, "operator.native.asked")
@@ -83,7 +100,8 @@ class _Chooses(nn.Module):
 
 
 class SwiGLU(_Chooses):
-    """silu(gate) * up, elementwise: forward(gate, up), or forward(packed) with the two side by side in the last dimension.
+    """silu(gate) * up, elementwise: forward(gate, up), or forward(packed) with the two side by side in the last
+    dimension.
 
     Raises ValueError (shapes, devices), TypeError (integers).
     """
@@ -105,7 +123,9 @@ class SwiGLU(_Chooses):
 
 
 def rows(t: torch.Tensor) -> torch.Tensor:
-    """The tensor as the operators take it: rows of neighbours, one distance from row to row. Copied where it is not so."""
+    """The tensor as the operators take it: rows of neighbours, one distance from row to row. Copied where it is not
+    so.
+    """
     return t if is_rows(t) else t.contiguous()
 
 
@@ -123,8 +143,17 @@ class SwiGLUMLP(_Chooses):
     projections: whether lab::swiglu_linear may do the two products and the activation in one launch.
     """
 
-    def __init__(self, hidden: int, intermediate: int, bias: bool = False, *, projections: bool = True, native: bool = False,
-                 device=None, dtype=None):
+    def __init__(
+        self,
+        hidden: int,
+        intermediate: int,
+        bias: bool = False,
+        *,
+        projections: bool = True,
+        native: bool = False,
+        device=None,
+        dtype=None,
+    ):
         super().__init__(native)
         made = {"bias": bias, "device": device, "dtype": dtype}
         self.gate_proj = nn.Linear(hidden, intermediate, **made)
@@ -163,8 +192,10 @@ def __getattr__(name: str):
     """replace() and Fusing are here as well: labkit.operator("swiglu").replace(model)."""
     if name == "replace":
         from .replace import replace
+
         return replace
     if name == "Fusing":
         from .fuse import Fusing
+
         return Fusing
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,7 @@
-"""Putting SwiGLUMLP into a model by hand: walk over its modules, swap each MLP that computes down(silu(gate(x)) * up(x))."""
+"""Putting SwiGLUMLP into a model by hand: walk over its modules, swap each MLP that computes down(silu(gate(x)) *
+up(x)).
+"""
+
 from __future__ import annotations
 
 from torch import nn
@@ -9,7 +12,8 @@ PARTS = ("gate_proj", "up_proj", "down_proj")
 
 
 def replace(model: nn.Module, **options) -> list[str]:
-    """Swaps LLaMA's MLPs of `model` for SwiGLUMLP(**options) with the same parameters; the names of the swapped modules.
+    """Swaps LLaMA's MLPs of `model` for SwiGLUMLP(**options) with the same parameters; the names of the swapped
+    modules.
 
     Names and order of parameters stay, so state dicts and optimizers fit as before. An MLP with another activation is
     left alone.
@@ -23,5 +27,8 @@ def replace(model: nn.Module, **options) -> list[str]:
 
 def is_llama_mlp(module: nn.Module) -> bool:
     """By what it is made of, so that LlamaMLP, MistralMLP, Qwen2MLP and a class of one's own are all found."""
-    return (not isinstance(module, SwiGLUMLP) and all(isinstance(getattr(module, part, None), nn.Linear) for part in PARTS)
-            and type(getattr(module, "act_fn", None)).__name__ in ("SiLU", "SiLUActivation"))
+    return (
+        not isinstance(module, SwiGLUMLP)
+        and all(isinstance(getattr(module, part, None), nn.Linear) for part in PARTS)
+        and type(getattr(module, "act_fn", None)).__name__ in ("SiLU", "SiLUActivation")
+    )

@@ -1,4 +1,7 @@
-"""SwiGLU with its projections: golden numbers, how the host cuts a product, and launches of the fused and the unfused kernels."""
+"""SwiGLU with its projections: golden numbers, how the host cuts a product, and launches of the fused and the unfused
+kernels.
+"""
+
 from __future__ import annotations
 
 import ctypes
@@ -22,7 +25,9 @@ def golden(x, w_gate, w_up):
 
 
 def terms(x, w_gate, w_up):
-    """For each element of y how large the terms of its sums are, as far as they reach y: what float loses where they cancel."""
+    """For each element of y how large the terms of its sums are, as far as they reach y: what float loses where they
+    cancel.
+    """
     _, gate, up = golden(x, w_gate, w_up)
     x, w_gate, w_up = (t.double().abs() for t in (x, w_gate, w_up))
     return (1.1 * up.abs()) * (x @ w_gate.T) + (gate * torch.sigmoid(gate)).abs() * (x @ w_up.T)
@@ -40,8 +45,18 @@ def kernel(file: str, entry: str, **how):
     return labkit.kernel(HERE / file, entry=entry, **{"timeout": 120, **how})
 
 
-def cut(kernel_, shape: tuple[int, int, int], product: tuple[int, int, int], besides: int = 1, size: int = 2, cores: int = CUBES, **other):
-    """(blocks, tiling): how ChooseCut of cut.h cuts `product` = (rows, columns, depth of the sum); `other`: fields to set otherwise."""
+def cut(
+    kernel_,
+    shape: tuple[int, int, int],
+    product: tuple[int, int, int],
+    besides: int = 1,
+    size: int = 2,
+    cores: int = CUBES,
+    **other,
+):
+    """(blocks, tiling): how ChooseCut of cut.h cuts `product` = (rows, columns, depth of the sum); `other`: fields to
+    set otherwise.
+    """
     m, h, i = shape
     rows, columns, depth = product
     tiling = kernel_.struct("Tiling", m=m, h=h, i=i, rows=0, cols=0, chunk=0, foldA=1, foldB=1, panel=1)
@@ -79,7 +94,9 @@ def backward(dy, x, w_gate, w_up, gate, up, *, how=None, cores=CUBES):
     (m, h), i = x.shape, w_gate.shape[0]
     dgate, dup, dx, dw_gate, dw_up = (torch.full_like(t, -1216.0) for t in (gate, up, x, w_gate, w_up))
     name = CTYPE[x.dtype]
-    slopes, to_x, to_w = (kernel("swiglu_linear_grad.asc", f"swiglu_{part}<{name}>", **(how or {})) for part in ("slopes", "dx", "dw"))
+    slopes, to_x, to_w = (
+        kernel("swiglu_linear_grad.asc", f"swiglu_{part}<{name}>", **(how or {})) for part in ("slopes", "dx", "dw")
+    )
     records = [slopes[min(VECTORS, -(-m * i // PIECE))](dy, gate, up, dgate, dup, m * i)]
     blocks, t = cut(to_x, (m, h, i), (m, h, i), 1, x.element_size(), cores)
     records.append(to_x[blocks](dgate, dup, w_gate, w_up, dx, t))
@@ -91,11 +108,18 @@ def backward(dy, x, w_gate, w_up, gate, up, *, how=None, cores=CUBES):
 def unfused(x, w_gate, w_up, *, how=None):
     """(records of the two products, silu and times; y): four launches."""
     (m, h), i = x.shape, w_gate.shape[0]
-    linear, silu, times = (kernel("unfused.asc", f"{part}<{CTYPE[x.dtype]}>", **(how or {})) for part in ("linear", "silu", "times"))
+    linear, silu, times = (
+        kernel("unfused.asc", f"{part}<{CTYPE[x.dtype]}>", **(how or {})) for part in ("linear", "silu", "times")
+    )
     gate, up, s, y = (torch.empty(m, i, dtype=x.dtype).npu() for _ in range(4))
     blocks, t = cut(linear, (m, h, i), (m, i, h), 1, x.element_size())
     vectors = min(VECTORS, -(-m * i // PIECE))
-    return [linear[blocks](x, w_gate, gate, t), linear[blocks](x, w_up, up, t), silu[vectors](gate, s, m * i), times[vectors](s, up, y, m * i)], y
+    return [
+        linear[blocks](x, w_gate, gate, t),
+        linear[blocks](x, w_up, up, t),
+        silu[vectors](gate, s, m * i),
+        times[vectors](s, up, y, m * i),
+    ], y
 
 
 def naive(x, w_gate, w_up, *, how=None, cores=CUBES):
@@ -105,6 +129,9 @@ def naive(x, w_gate, w_up, *, how=None, cores=CUBES):
     words = (ctypes.c_int32 * 50)()
     assert host_function(k, "make_tiling")(m, i, h, words) == 0
     y = torch.full((m, i), -1216.0, dtype=x.dtype).npu()
-    products, workspace = torch.empty(2 * m * i, dtype=torch.float32).npu(), torch.zeros(1 << 24, dtype=torch.uint8).npu()
+    products, workspace = (
+        torch.empty(2 * m * i, dtype=torch.float32).npu(),
+        torch.zeros(1 << 24, dtype=torch.uint8).npu(),
+    )
     blocks = min(cores, -(-(-(-m // 128) * -(-i // 256)) // 2))
     return k[blocks](x, w_gate, w_up, y, products, workspace, words), y

@@ -1,15 +1,17 @@
-"""What the fusion of SwiGLU with its projections gains on the modelled clock: data/swiglu_speedup.csv and the README's table.
+"""What the fusion of SwiGLU with its projections gains on the modelled clock: data/swiglu_speedup.csv and the README's
+table.
 
     python kernels/swiglu_linear/speedup.py            # measures and prints
     python kernels/swiglu_linear/speedup.py --write    # and brings both up to date
 
 The steps from the naive kernel to the optimised one, each with its modelled time, are in data/swiglu_steps.csv.
 
-Fused: one launch of swiglu_linear. Unfused: four launches of our own kernels, two products cut by the same rule, silu, times;
-their task times are added, without anything between them. In the model every launch begins
-with an empty L2: where the intermediate tensors would still lie there (prefill of 2048 tokens), the unfused launches look
-slower than they are. All on half, 910B1, modelled; nothing was measured.
+Fused: one launch of swiglu_linear. Unfused: four launches of our own kernels, two products cut by the same rule, silu,
+times; their task times are added, without anything between them. In the model every launch begins
+with an empty L2: where the intermediate tensors would still lie there (prefill of 2048 tokens), the unfused launches
+look slower than they are. All on half, 910B1, modelled; nothing was measured.
 """
+
 from __future__ import annotations
 
 import csv
@@ -26,22 +28,63 @@ from labkit import analysis, paths  # noqa: E402
 from labkit.analysis.bound import bound  # noqa: E402
 from labkit.analysis.facts import facts  # noqa: E402
 
-SHAPES = {"published, B=32 S=512": (16384, 4096, 16384), "LLaMA-7B prefill": (2048, 4096, 11008),
-          "LLaMA-7B decode, 1 token": (1, 4096, 11008), "LLaMA-7B decode, 32 tokens": (32, 4096, 11008)}
-FIELDS = ("shape", "m", "h", "i", "fused_us", "cube_utilisation", "fused_bound", "keeping_us", "gate_us", "up_us", "silu_us", "times_us", "unfused_us",
-          "product_bound", "elementwise_bound", "speedup", "fused_scratch_mb", "unfused_scratch_mb", "slopes_us", "dx_us", "dw_us")
+SHAPES = {
+    "published, B=32 S=512": (16384, 4096, 16384),
+    "LLaMA-7B prefill": (2048, 4096, 11008),
+    "LLaMA-7B decode, 1 token": (1, 4096, 11008),
+    "LLaMA-7B decode, 32 tokens": (32, 4096, 11008),
+}
+FIELDS = (
+    "shape",
+    "m",
+    "h",
+    "i",
+    "fused_us",
+    "cube_utilisation",
+    "fused_bound",
+    "keeping_us",
+    "gate_us",
+    "up_us",
+    "silu_us",
+    "times_us",
+    "unfused_us",
+    "product_bound",
+    "elementwise_bound",
+    "speedup",
+    "fused_scratch_mb",
+    "unfused_scratch_mb",
+    "slopes_us",
+    "dx_us",
+    "dw_us",
+)
 TABLE = paths.data_dir() / "swiglu_speedup.csv"
 STEPS_TABLE = paths.data_dir() / "swiglu_steps.csv"
-STEPS = (  # what each changes, and how it is launched; the last two columns of the table are its times for a long and a short sum
+# what each changes, and how it is launched; the last two columns of the table are its times for a long and a short sum
+STEPS = (
     ("the Matmul object twice, then silu(gate) * up", None),
-    ("by hand: gate and up in one block, one load of x for both, two buffers in L1 and L0", {"slots": 1, "panel": 1, "foldA": 1}),
+    (
+        "by hand: gate and up in one block, one load of x for both, two buffers in L1 and L0",
+        {"slots": 1, "panel": 1, "foldA": 1},
+    ),
     ("blocks in panels of 16: what a core reads from HBM the others find in the L2", {"slots": 1, "foldA": 1}),
     ("two chunks of x a load: half as many rows, which cost time each", {"slots": 1}),
     ("a second slot: the vector cores finish a block while the next is stored", {}),
-    ("the last, with one buffer in L1 and L0", {"buffers": 1}))
+    ("the last, with one buffer in L1 and L0", {"buffers": 1}),
+)
 _BEGIN, _END = "<!-- swiglu speedup -->", "<!-- end swiglu -->"
-_WORDS = {"mte2": "each core's way in from GM", "hbm": "HBM", "l2": "the L2", "launch": "starting and ending the task", "cube": "the cube", "transfers": "many small transfers",
-          "order": "waiting in turn", "vector": "the vector unit", "mte3": "each core's way out to GM", "imbalance": "the last core", "startup": "starting vector instructions"}
+_WORDS = {
+    "mte2": "each core's way in from GM",
+    "hbm": "HBM",
+    "l2": "the L2",
+    "launch": "starting and ending the task",
+    "cube": "the cube",
+    "transfers": "many small transfers",
+    "order": "waiting in turn",
+    "vector": "the vector unit",
+    "mte3": "each core's way out to GM",
+    "imbalance": "the last core",
+    "startup": "starting vector instructions",
+}
 
 
 def utilisation(record) -> float:
@@ -61,10 +104,34 @@ def measure(name: str, shape: tuple[int, int, int], back: bool = True) -> dict:
     backward = golden.backward(y, x, w_gate, w_up, gate, up, how=how)[0] if back else []
     for record in (fused, keeping, *parts, *backward):
         assert record.ok and not record.extrapolated, record
-    unfused, kinds = sum(p.time_us for p in parts), [bound(facts(fused)), bound(facts(parts[0])), analysis.explain(parts[2]).bound]
+    unfused, kinds = (
+        sum(p.time_us for p in parts),
+        [bound(facts(fused)), bound(facts(parts[0])), analysis.explain(parts[2]).bound],
+    )
     ring = golden.ring_bytes(shape)
-    return dict(zip(FIELDS, (name, m, h, i, fused.time_us, utilisation(fused), kinds[0].kind, keeping.time_us, *(p.time_us for p in parts), unfused, kinds[1].kind, kinds[2].kind,
-                             unfused / fused.time_us, ring / 1e6, 3 * m * i * 2 / 1e6, *(b.time_us for b in backward))))
+    return dict(
+        zip(
+            FIELDS,
+            (
+                name,
+                m,
+                h,
+                i,
+                fused.time_us,
+                utilisation(fused),
+                kinds[0].kind,
+                keeping.time_us,
+                *(p.time_us for p in parts),
+                unfused,
+                kinds[1].kind,
+                kinds[2].kind,
+                unfused / fused.time_us,
+                ring / 1e6,
+                3 * m * i * 2 / 1e6,
+                *(b.time_us for b in backward),
+            ),
+        )
+    )
 
 
 def steps(*shapes: tuple[int, int, int]) -> list[tuple]:
@@ -73,7 +140,11 @@ def steps(*shapes: tuple[int, int, int]) -> list[tuple]:
     for m, h, i in shapes:
         operands = [torch.empty(s, dtype=torch.float16).npu() for s in ((m, h), (i, h), (i, h))]
         for row, (_, how) in zip(rows, STEPS):
-            record = golden.naive(*operands, how={"timing_only": True})[0] if how is None else golden.forward(*operands, how={"timing_only": True}, **how)[0]
+            record = (
+                golden.naive(*operands, how={"timing_only": True})[0]
+                if how is None
+                else golden.forward(*operands, how={"timing_only": True}, **how)[0]
+            )
             assert record.finished and not record.extrapolated
             row.append(record.time_us)
     return [tuple(row) for row in rows]
@@ -82,29 +153,55 @@ def steps(*shapes: tuple[int, int, int]) -> list[tuple]:
 def markdown(rows: list[dict]) -> str:
     def us(v: float) -> str:
         return f"{v / 1e3:.2f} ms" if v >= 1000 else f"{v:.0f} us"
-    lines = ["| M x H x I, half | fused, one launch | cubes busy | bound by | unfused, four launches | bound by | gain |", "|---|---|---|---|---|---|---|"]
+
+    lines = [
+        "| M x H x I, half | fused, one launch | cubes busy | bound by | unfused, four launches | bound by | gain |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for r in rows:
         then = f"products: {_WORDS[r['product_bound']]}; silu, times: {_WORDS[r['elementwise_bound']]}"
         parts = f"{us(r['gate_us'])} + {us(r['up_us'])} + {us(r['silu_us'])} + {us(r['times_us'])}"
-        lines.append(f"| {r['m']} x {r['h']} x {r['i']} ({r['shape']}) | {us(r['fused_us'])} | {100 * r['cube_utilisation']:.0f} % | {_WORDS[r['fused_bound']]} "
-                     f"| {us(r['unfused_us'])} = {parts} | {then} | {r['speedup']:.2f} |")
+        lines.append(
+            f"| {r['m']} x {r['h']} x {r['i']} ({r['shape']}) | {us(r['fused_us'])} | "
+            f"{100 * r['cube_utilisation']:.0f} % | {_WORDS[r['fused_bound']]} "
+            f"| {us(r['unfused_us'])} = {parts} | {then} | {r['speedup']:.2f} |"
+        )
     return "\n".join(lines)
 
 
 def load() -> list[dict]:
     """The committed table, numbers as numbers."""
     with open(TABLE, encoding="utf-8", newline="") as file:
-        return [{k: float(v) if re.fullmatch(r"-?[\d.]+", v) and k not in ("m", "h", "i") else int(v) if k in ("m", "h", "i") else v for k, v in row.items()} for row in csv.DictReader(file)]
+        return [
+            {
+                k: float(v)
+                if re.fullmatch(r"-?[\d.]+", v) and k not in ("m", "h", "i")
+                else int(v)
+                if k in ("m", "h", "i")
+                else v
+                for k, v in row.items()
+            }
+            for row in csv.DictReader(file)
+        ]
 
 
 def write(rows: list[dict]) -> None:
     with open(TABLE, "w", encoding="utf-8", newline="") as file:
         out = csv.DictWriter(file, FIELDS, lineterminator="\n")
         out.writeheader()
-        out.writerows({k: f"{v:.4g}" if k in ("speedup", "cube_utilisation") else f"{v:.1f}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+        out.writerows(
+            {
+                k: f"{v:.4g}" if k in ("speedup", "cube_utilisation") else f"{v:.1f}" if isinstance(v, float) else v
+                for k, v in row.items()
+            }
+            for row in rows
+        )
     readme = paths.repo_root() / "README.md"
     text = readme.read_text(encoding="utf-8")
-    readme.write_text(re.sub(f"{_BEGIN}.*?{_END}", lambda _: f"{_BEGIN}\n{markdown(load())}\n{_END}", text, flags=re.S), encoding="utf-8")
+    readme.write_text(
+        re.sub(f"{_BEGIN}.*?{_END}", lambda _: f"{_BEGIN}\n{markdown(load())}\n{_END}", text, flags=re.S),
+        encoding="utf-8",
+    )
 
 
 if __name__ == "__main__":

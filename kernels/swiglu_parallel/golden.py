@@ -1,11 +1,12 @@
 """Cases of the exercises on many devices: what two ranks compute together, beside one device alone.
 
-The functions that run in the ranks stand at the top level: labkit.ranks sends them, and the learner's with them, by their code.
+The functions that run in the ranks stand at the top level: labkit.ranks sends them, and the learner's with them, by
+their code.
 """
+
 from __future__ import annotations
 
 import torch
-import torch.distributed as dist
 from torch import nn
 from torch.nn import functional as F
 
@@ -22,13 +23,17 @@ def say(en: str, zh: str) -> str:
 
 def ranks(function, *arguments):
     import labkit
+
     labkit.operator("swiglu").missing("swiglu")  # built here once, and not by the ranks against their time limit
     return labkit.ranks(WORLD, function, *arguments, timeout=TIMEOUT)
 
 
 def weights(seed, hidden, inner):
     g = torch.Generator().manual_seed(seed)
-    return [torch.randn(shape, generator=g) / shape[1] ** 0.5 for shape in ((inner, hidden), (inner, hidden), (hidden, inner))]
+    return [
+        torch.randn(shape, generator=g) / shape[1] ** 0.5
+        for shape in ((inner, hidden), (inner, hidden), (hidden, inner))
+    ]
 
 
 def reference(x, gate, up, down):
@@ -40,6 +45,7 @@ SIZES = ((6, 16, 32), (4, 32, 48))  # rows of x, hidden, inner
 
 # ---- data parallel
 
+
 def average_cases(seed, quick):
     made = []
     for rows, hidden, _ in SIZES[:1] if quick else SIZES:
@@ -48,7 +54,12 @@ def average_cases(seed, quick):
         w, b = torch.randn(3, hidden, generator=g), torch.randn(3, generator=g)
         whole = [w.clone().requires_grad_(), b.clone().requires_grad_()]
         F.mse_loss(F.linear(x, *whole), y).backward()
-        expected = {say("gradient of weight", "weight 的梯度"): whole[0].grad, say("gradient of bias", "bias 的梯度"): whole[1].grad, say("parameters", "参数"): say("untouched", "未改动"), "ranks": say("agree", "一致")}
+        expected = {
+            say("gradient of weight", "weight 的梯度"): whole[0].grad,
+            say("gradient of bias", "bias 的梯度"): whole[1].grad,
+            say("parameters", "参数"): say("untouched", "未改动"),
+            "ranks": say("agree", "一致"),
+        }
         made.append(Case(f"{2 * rows} rows", (w, b, x, y), expected, tolerance=CLOSE))
     return made
 
@@ -65,11 +76,16 @@ def _average_in_rank(rank, function, w, b, x, y):
 
 def run_average(function, args, case):
     run = ranks(_average_in_rank, function, *args)
-    return {say("gradient of weight", "weight 的梯度"): run[0][0], say("gradient of bias", "bias 的梯度"): run[0][1], say("parameters", "参数"): say("untouched", "未改动") if run[0][2] else say("changed", "被改动"),
-            "ranks": say("agree", "一致") if torch.equal(run[0][0], run[1][0]) else say("differ", "不一致")}
+    return {
+        say("gradient of weight", "weight 的梯度"): run[0][0],
+        say("gradient of bias", "bias 的梯度"): run[0][1],
+        say("parameters", "参数"): say("untouched", "未改动") if run[0][2] else say("changed", "被改动"),
+        "ranks": say("agree", "一致") if torch.equal(run[0][0], run[1][0]) else say("differ", "不一致"),
+    }
 
 
 # ---- tensor parallel
+
 
 def shard_cases(seed, quick):
     made = []
@@ -86,12 +102,24 @@ def forward_cases(seed, quick):
     for rows, hidden, inner in SIZES[:1] if quick else SIZES:
         x = torch.randn(rows, hidden, generator=torch.Generator().manual_seed(seed + 1))
         gate, up, down = weights(seed, hidden, inner)
-        made.append(Case(f"{rows}x{hidden}, inner {inner}", (x, gate, up, down), {"rank 0": reference(x, gate, up, down), "rank 1": reference(x, gate, up, down), say("collectives", "集合通信次数"): 1}, tolerance=CLOSE))
+        made.append(
+            Case(
+                f"{rows}x{hidden}, inner {inner}",
+                (x, gate, up, down),
+                {
+                    "rank 0": reference(x, gate, up, down),
+                    "rank 1": reference(x, gate, up, down),
+                    say("collectives", "集合通信次数"): 1,
+                },
+                tolerance=CLOSE,
+            )
+        )
     return made
 
 
 def _forward_in_rank(rank, function, x, gate, up, down):
     import labkit
+
     labkit.operator("swiglu").missing("swiglu")
     own = labkit.operator("swiglu_parallel").shards(rank, WORLD, gate, up, down)
     return function(x.npu(), *(w.contiguous().npu() for w in own))
@@ -99,7 +127,11 @@ def _forward_in_rank(rank, function, x, gate, up, down):
 
 def collectives(run):
     """Of each rank, by its timeline; one number where time is not virtual."""
-    return max((sum(s.engine == "link" for s in spans) for spans in run.timelines.values()), default=0) if any(run.timelines.values()) else 1
+    return (
+        max((sum(s.engine == "link" for s in spans) for spans in run.timelines.values()), default=0)
+        if any(run.timelines.values())
+        else 1
+    )
 
 
 def run_forward(function, args, case):
@@ -112,17 +144,27 @@ def backward_cases(seed, quick):
     for case in forward_cases(seed, quick):
         x, gate, up, down = (t.clone().requires_grad_() for t in case.args)
         reference(x, gate, up, down).square().mean().backward()
-        expected = {"y": reference(*case.args), say("gradient of x", "x 的梯度"): x.grad, say("gradient of gate", "gate 的梯度"): gate.grad, say("gradient of up", "up 的梯度"): up.grad, say("gradient of down", "down 的梯度"): down.grad}
+        expected = {
+            "y": reference(*case.args),
+            say("gradient of x", "x 的梯度"): x.grad,
+            say("gradient of gate", "gate 的梯度"): gate.grad,
+            say("gradient of up", "up 的梯度"): up.grad,
+            say("gradient of down", "down 的梯度"): down.grad,
+        }
         made.append(Case(case.name, case.args, expected, tolerance=CLOSE))
     return made
 
 
 def _backward_in_rank(rank, function, x, gate, up, down):
     import labkit
+
     labkit.operator("swiglu").missing("swiglu")
     enter, leave = function()
     x = x.npu().requires_grad_()
-    own = [w.contiguous().npu().requires_grad_() for w in labkit.operator("swiglu_parallel").shards(rank, WORLD, gate, up, down)]
+    own = [
+        w.contiguous().npu().requires_grad_()
+        for w in labkit.operator("swiglu_parallel").shards(rank, WORLD, gate, up, down)
+    ]
     inside = enter.apply(x)
     y = leave.apply(F.linear(torch.ops.lab.swiglu(F.linear(inside, own[0]), F.linear(inside, own[1])), own[2]))
     if y is None:
@@ -136,7 +178,13 @@ def run_backward(function, args, case):
     if None in run.results:
         return {"Leave.apply(y)": None}
     (y, x, g0, u0, d0), (_, _, g1, u1, d1) = run
-    return {"y": y, say("gradient of x", "x 的梯度"): x, say("gradient of gate", "gate 的梯度"): torch.cat([g0, g1]), say("gradient of up", "up 的梯度"): torch.cat([u0, u1]), say("gradient of down", "down 的梯度"): torch.cat([d0, d1], 1)}
+    return {
+        "y": y,
+        say("gradient of x", "x 的梯度"): x,
+        say("gradient of gate", "gate 的梯度"): torch.cat([g0, g1]),
+        say("gradient of up", "up 的梯度"): torch.cat([u0, u1]),
+        say("gradient of down", "down 的梯度"): torch.cat([d0, d1], 1),
+    }
 
 
 def plan_cases(seed, quick):
@@ -144,15 +192,32 @@ def plan_cases(seed, quick):
     for case in forward_cases(seed, quick):
         x, *three = case.args
         inner, hidden = three[0].shape
-        shapes = {"gate_proj": [inner // WORLD, hidden], "up_proj": [inner // WORLD, hidden], "down_proj": [hidden, inner // WORLD]}
-        made.append(Case(case.name, case.args, {say("result", "结果"): case.expected["rank 0"], say("parts", "各部分"): shapes, say("collectives", "集合通信次数"): 1}, tolerance=CLOSE))
+        shapes = {
+            "gate_proj": [inner // WORLD, hidden],
+            "up_proj": [inner // WORLD, hidden],
+            "down_proj": [hidden, inner // WORLD],
+        }
+        made.append(
+            Case(
+                case.name,
+                case.args,
+                {
+                    say("result", "结果"): case.expected["rank 0"],
+                    say("parts", "各部分"): shapes,
+                    say("collectives", "集合通信次数"): 1,
+                },
+                tolerance=CLOSE,
+            )
+        )
     return made
 
 
 def _plan_in_rank(rank, function, x, gate, up, down):
-    import labkit
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.parallel import parallelize_module
+
+    import labkit
+
     mlp = labkit.operator("swiglu").SwiGLUMLP(gate.shape[1], gate.shape[0], projections=False)
     mlp.load_state_dict({"gate_proj.weight": gate, "up_proj.weight": up, "down_proj.weight": down})
     mlp.npu()
@@ -165,8 +230,17 @@ def _plan_in_rank(rank, function, x, gate, up, down):
 
 def run_plan(function, args, case):
     import labkit
+
     try:
         run = ranks(_plan_in_rank, function, *args)
     except labkit.RankError as error:  # a plan that does not fit stops in the middle of torch
-        return {say("result", "结果"): error.said.split("\n")[0], say("parts", "各部分"): case.expected[say("parts", "各部分")], say("collectives", "集合通信次数"): 1}
-    return {say("result", "结果"): run[0][0], say("parts", "各部分"): run[0][1], say("collectives", "集合通信次数"): collectives(run)}
+        return {
+            say("result", "结果"): error.said.split("\n")[0],
+            say("parts", "各部分"): case.expected[say("parts", "各部分")],
+            say("collectives", "集合通信次数"): 1,
+        }
+    return {
+        say("result", "结果"): run[0][0],
+        say("parts", "各部分"): run[0][1],
+        say("collectives", "集合通信次数"): collectives(run),
+    }

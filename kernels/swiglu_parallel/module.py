@@ -6,6 +6,7 @@
 
 The weights are those of nn.Linear: gate_proj [I, H], up_proj [I, H], down_proj [H, I].
 """
+
 from __future__ import annotations
 
 import torch

@@ -1,4 +1,5 @@
 """Cases of the exercises that register swiglu_small with PyTorch (03.01) and give it a backward (03.02)."""
+
 from __future__ import annotations
 
 import torch
@@ -32,6 +33,7 @@ def _call(name, gate, up, **more):
 
 # ---- 03.01
 
+
 def bind_cases(seed, quick):
     """It is called, it has a Meta, opcheck is content."""
     made = []
@@ -48,15 +50,19 @@ def check_cases(seed, quick):
 
     def refused(name, args, *words):
         return Case(name, args, Refuses(words))
+
     return [
-        _call("shape=(6, 50)", gate, up), _call("empty", gate[:0], up[:0]), _call("from the third row on", gate[2:], up[2:]),
+        _call("shape=(6, 50)", gate, up),
+        _call("empty", gate[:0], up[:0]),
+        _call("from the third row on", gate[2:], up[2:]),
         refused("up on the CPU", (gate, OnHost(up)), "device", "npu", "设备"),
         refused("up of float16", (gate, up.half()), "dtype", "type", "float", "类型"),
         refused("both of float16", (gate.half(), up.half()), "dtype", "type", "float", "类型"),
         refused("up of another shape", (gate, up[:, :40].contiguous()), "shape", "size", "形状"),
         refused("gate transposed", (square.T, square), "contiguous", "连续"),
         refused("up a slice of columns", (gate[:, :10].contiguous(), up[:, :10]), "contiguous", "连续"),
-        _call("on the second card", gate, up, probe="guard")]
+        _call("on the second card", gate, up, probe="guard"),
+    ]
 
 
 def _packed(x):
@@ -67,7 +73,9 @@ def meta_cases(seed, quick):
     """swiglu_packed: [.., 2 n] -> [.., n]. The last needs no kernel: Meta follows any type."""
     small, wide, row = _random(seed, (4, 6), (2, 3, 128), (10,))
     made = [Case(f"shape={tuple(x.shape)}", (x,), _packed(x), TOLERANCE) for x in (small, wide, row)]
-    made += [Case(f"meta, shape={tuple(x.shape)}", (x,), _packed(x), probe="meta") for x in (small, wide, row, wide.half())]
+    made += [
+        Case(f"meta, shape={tuple(x.shape)}", (x,), _packed(x), probe="meta") for x in (small, wide, row, wide.half())
+    ]
     return [*made, Case("opcheck", (wide,), None, probe="opcheck")]
 
 
@@ -79,30 +87,54 @@ def in_place(op, args, case):
 
 def schema_cases(seed, quick):
     gate, up = _random(seed, (5, 33), (5, 33))
-    return [_call("shape=(5, 33)", gate, up, run=in_place), Case("opcheck", (gate, up), None, probe="opcheck"),
-            Case("schema", (), "mine::swiglu_(Tensor(a!) gate, Tensor up) -> ()", probe="schema")]
+    return [
+        _call("shape=(5, 33)", gate, up, run=in_place),
+        Case("opcheck", (gate, up), None, probe="opcheck"),
+        Case("schema", (), "mine::swiglu_(Tensor(a!) gate, Tensor up) -> ()", probe="schema"),
+    ]
 
 
 def stream_cases(seed, quick):
     """Behind operators that still wait in the host's queue, on the default stream and on another one."""
     gate, up = _random(seed, (3000,), (3000,))
-    return [_call("first call", gate, up), _call("behind queued operators", gate, up, probe="queued"), _call("on a side stream", gate, up, probe="stream")]
+    return [
+        _call("first call", gate, up),
+        _call("behind queued operators", gate, up, probe="queued"),
+        _call("on a side stream", gate, up, probe="stream"),
+    ]
 
 
 # ---- 03.02
 
+
 def formula_cases(seed, quick):
     dy, gate, up = (t.double() for t in _random(seed, (200,), (200,), (200,)))
-    one = torch.tensor([1.0, 1.0, 1.0, 1.0], dtype=torch.float64), torch.tensor([-2.0, 0.0, 1.0, 5.0], dtype=torch.float64), torch.tensor([1.0, 1.0, 1.0, 1.0], dtype=torch.float64)
-    return [Case(name, args, backward(*args), (1e-9, 1e-9)) for name, args in (("four values", one), ("200 values", (dy, gate, up)))]
+    one = (
+        torch.tensor([1.0, 1.0, 1.0, 1.0], dtype=torch.float64),
+        torch.tensor([-2.0, 0.0, 1.0, 5.0], dtype=torch.float64),
+        torch.tensor([1.0, 1.0, 1.0, 1.0], dtype=torch.float64),
+    )
+    return [
+        Case(name, args, backward(*args), (1e-9, 1e-9))
+        for name, args in (("four values", one), ("200 values", (dy, gate, up)))
+    ]
 
 
 def backward_cases(seed, quick):
     made = []
     for n, blocks in ((100, 1), (5000, 2)) if quick else ((1, 1), (100, 1), (5000, 2), (40000, 8)):
         dy, gate, up = _random(seed, (n,), (n,), (n,))
-        made.append(Case(f"n={n} blocks={blocks}", (dy, gate, up, Out((n,), torch.float32), Out((n,), torch.float32), n), backward(dy, gate, up), TOLERANCE,
-                         blocks=blocks, tile=TILE, layout="interleaved"))
+        made.append(
+            Case(
+                f"n={n} blocks={blocks}",
+                (dy, gate, up, Out((n,), torch.float32), Out((n,), torch.float32), n),
+                backward(dy, gate, up),
+                TOLERANCE,
+                blocks=blocks,
+                tile=TILE,
+                layout="interleaved",
+            )
+        )
     return made
 
 
@@ -119,13 +151,16 @@ def grad_cases(seed, quick):
 def twice(op, args, case):
     """The derivative of the gradient's square, of a loss that has the operator in one of its terms."""
     gate, up = (t.requires_grad_() for t in args)
-    first, = torch.autograd.grad(op(gate, up).square().sum() + gate.pow(3).sum(), gate, create_graph=True)
+    (first,) = torch.autograd.grad(op(gate, up).square().sum() + gate.pow(3).sum(), gate, create_graph=True)
     first.square().sum().backward()
 
 
 def key_cases(seed, quick):
     gate, up = _random(seed, (4, 9), (4, 9))
-    return [*grad_cases(seed, quick), Case("differentiated twice", (gate, up), Refuses(("twice",), missing="op-double"), run=twice)]
+    return [
+        *grad_cases(seed, quick),
+        Case("differentiated twice", (gate, up), Refuses(("twice",), missing="op-double"), run=twice),
+    ]
 
 
 def amp(op, args, case):
@@ -137,7 +172,16 @@ def amp_cases(seed, quick):
     """What Linear gives under autocast is float16; the kernel takes float32."""
     gate, up = _random(seed, (4, 9), (4, 9))
     half = gate.half()
-    return [_call("outside of autocast", gate, up), Case("float32 under autocast", (gate, up), golden(gate, up), TOLERANCE, run=amp),
-            Case("float16 gate under autocast", (half, up), golden(half.float(), up), TOLERANCE, run=amp),
-            Case("both float16 under autocast", (half, up.half()), golden(half.float(), up.half().float()), TOLERANCE, run=amp),
-            Case("gradients under autocast", (gate, up), _product, TOLERANCE, probe="grad", run=amp)]
+    return [
+        _call("outside of autocast", gate, up),
+        Case("float32 under autocast", (gate, up), golden(gate, up), TOLERANCE, run=amp),
+        Case("float16 gate under autocast", (half, up), golden(half.float(), up), TOLERANCE, run=amp),
+        Case(
+            "both float16 under autocast",
+            (half, up.half()),
+            golden(half.float(), up.half().float()),
+            TOLERANCE,
+            run=amp,
+        ),
+        Case("gradients under autocast", (gate, up), _product, TOLERANCE, probe="grad", run=amp),
+    ]

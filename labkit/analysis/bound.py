@@ -1,4 +1,5 @@
 """Which part of the machine a launch is bound by."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -6,16 +7,18 @@ from dataclasses import dataclass
 from labkit.analysis.facts import Facts
 from labkit.analysis.whatifs import Replayed
 
-BUSY = 0.75      # a pipe that works for so much of the time is what the rest waits for
+BUSY = 0.75  # a pipe that works for so much of the time is what the rest waits for
 MOSTLY = 0.5
-UNEVEN = 0.3     # of the time, that the other cores have nothing left to do
-WASTED = 0.3     # of V's time, on starting up or waiting for banks
+UNEVEN = 0.3  # of the time, that the other cores have nothing left to do
+WASTED = 0.3  # of V's time, on starting up or waiting for banks
 
 
 @dataclass(frozen=True)
 class Bound:
-    """kind: launch, imbalance, order, scalar, vector, startup, banks, hbm, l2, transfers, mte2, mte3, l0, cube, fixpipe.
+    """kind: launch, imbalance, order, scalar, vector, startup, banks, hbm, l2, transfers, mte2, mte3, l0, cube,
+    fixpipe.
     share: of the task's time. pipe: the one that is busiest."""
+
     kind: str
     share: float
     pipe: str

@@ -1,23 +1,24 @@
 """compare(a, b): two launches side by side, in numbers and on one time scale."""
+
 from __future__ import annotations
 
 import html
 from dataclasses import dataclass
 
-from labkit.figures import Figure, compare_timelines
-from labkit.figures.absent import absent
-from labkit.figures.words import size_text, time_text
-from labkit.messages import text
-from labkit.launch.record import PIPES, LaunchRecord
-
 from labkit.analysis.bound import bound
 from labkit.analysis.facts import facts
 from labkit.analysis.whatifs import replay
+from labkit.figures import Figure, compare_timelines
+from labkit.figures.svg import absent, plain
+from labkit.figures.words import size_text, time_text
+from labkit.launch.record import PIPES, LaunchRecord
+from labkit.messages import text
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
     """`rows`: (what, a's, b's, b's in parts of a's or ""), `figure`: the two timelines."""
+
     labels: tuple[str, str]
     rows: list[tuple[str, str, str, str]]
     figure: Figure | None
@@ -25,18 +26,31 @@ class Comparison:
     def __str__(self) -> str:
         table = [("", *self.labels, text("compare.ratio")), *self.rows]
         widths = [max(len(row[i]) for row in table) for i in range(4)]
-        return "\n".join("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))).rstrip() for row in table)
+        return "\n".join(
+            "  ".join(
+                cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))
+            ).rstrip()
+            for row in table
+        )
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        from labkit.figures.svg import plain
         bundle = {"text/plain": str(self)}
         if not plain():
             head = "".join(f"<th>{html.escape(h)}</th>" for h in ("", *self.labels, text("compare.ratio")))
-            body = "".join("<tr>" + "".join(f"<{'th' if i == 0 else 'td'}>{html.escape(c)}</{'th' if i == 0 else 'td'}>" for i, c in enumerate(row)) + "</tr>"
-                           for row in self.rows)
-            bundle["text/html"] = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" + (self.figure.svg if self.figure else "")
+            body = "".join(
+                "<tr>"
+                + "".join(
+                    f"<{'th' if i == 0 else 'td'}>{html.escape(c)}</{'th' if i == 0 else 'td'}>"
+                    for i, c in enumerate(row)
+                )
+                + "</tr>"
+                for row in self.rows
+            )
+            bundle["text/html"] = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" + (
+                self.figure.svg if self.figure else ""
+            )
         return bundle
 
 
@@ -64,7 +78,17 @@ def compare(a: LaunchRecord, b: LaunchRecord, labels: tuple[str, str] | None = N
     row(text("compare.written"), fa.written, fb.written, size_text)
     for pipe in PIPES:
         if pipe != "S":
-            row(text("compare.instructions", pipe=pipe), *(sum(c[f"instructions.{pipe}"] for c in r.cores) for r in (a, b)), show=lambda n: f"{n:,}")
-    rows.append((text("compare.bound"), *(text(f"explain.kind.{bound(f, replay(r, f, changes=False)).kind}") for r, f in ((a, fa), (b, fb))), ""))
+            row(
+                text("compare.instructions", pipe=pipe),
+                *(sum(c[f"instructions.{pipe}"] for c in r.cores) for r in (a, b)),
+                show=lambda n: f"{n:,}",
+            )
+    rows.append(
+        (
+            text("compare.bound"),
+            *(text(f"explain.kind.{bound(f, replay(r, f, changes=False)).kind}") for r, f in ((a, fa), (b, fb))),
+            "",
+        )
+    )
     shown = all(r.timeline is not None and len(r.timeline) for r in (a, b))
     return Comparison(tuple(names), rows, compare_timelines(a, b, labels=tuple(names)) if shown else None)

@@ -1,23 +1,26 @@
 """explain(record): what bounds a launch, by how much, and what would help, in words."""
+
 from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
 
-from labkit.figures import Figure
-from labkit.figures.absent import absent
-from labkit.figures.words import percent, size_text, time_text
-from labkit.messages import text
-from labkit.launch.record import LaunchRecord
-
 from labkit.analysis.bound import Bound, bound
 from labkit.analysis.facts import Facts, facts
 from labkit.analysis.whatifs import Change, Replayed, replay
+from labkit.figures import Figure
+from labkit.figures.svg import absent
+from labkit.figures.words import percent, size_text, time_text
+from labkit.launch.record import LaunchRecord
+from labkit.messages import text
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """`bound.kind` says what bounds the launch, `advice` holds at most two changes with their modelled gain; `str()` tells both."""
+    """`bound.kind` says what bounds the launch, `advice` holds at most two changes with their modelled gain; `str()`
+    tells both.
+    """
+
     record: LaunchRecord
     facts: Facts
     bound: Bound
@@ -36,11 +39,16 @@ class Explanation:
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         first, *rest = self.lines
         items = "".join(f"<li>{html.escape(line)}</li>" for line in rest)
-        return {"text/plain": str(self), "text/html": f"<div><b>{html.escape(first)}</b><ul style='margin:0'>{items}</ul></div>"}
+        return {
+            "text/plain": str(self),
+            "text/html": f"<div><b>{html.escape(first)}</b><ul style='margin:0'>{items}</ul></div>",
+        }
 
 
 def explain(record: LaunchRecord) -> Explanation | Figure:
-    """Times the launch again without effects, once, to try the changes. A launch on a real NPU leaves nothing to explain and says so."""
+    """Times the launch again without effects, once, to try the changes. A launch on a real NPU leaves nothing to
+    explain and says so.
+    """
     if (none := absent(record)) is not None:
         return none
     f = facts(record)
@@ -50,7 +58,9 @@ def explain(record: LaunchRecord) -> Explanation | Figure:
 
 
 def _chosen(replayed: Replayed | None, what: Bound) -> list[Change]:
-    """The two best. Fewer bytes always help; where bytes are not the bound they come behind what a kernel can change by itself."""
+    """The two best. Fewer bytes always help; where bytes are not the bound they come behind what a kernel can change by
+    itself.
+    """
     if replayed is None:
         return []
     if what.kind in ("hbm", "l2"):
@@ -62,14 +72,40 @@ def _chosen(replayed: Replayed | None, what: Bound) -> list[Change]:
 def _lines(e: Explanation) -> list[str]:
     f, record = e.facts, e.record
     kind = text(f"fig_{record.time_kind}")
-    lines = [text("explain.head", kernel=record.kernel, us=time_text(f.time_us), kind=kind, blocks=record.blocks, chip=record.chip),
-             text(f"explain.bound.{e.bound.kind}", share=percent(e.bound.share), pipe=e.bound.pipe, busy=percent(f.pipes[e.bound.pipe]),
-                  startup=percent(f.startup), bank=percent(f.bank), bytes=size_text(f.mean_move), blocks=record.blocks)]
+    lines = [
+        text(
+            "explain.head",
+            kernel=record.kernel,
+            us=time_text(f.time_us),
+            kind=kind,
+            blocks=record.blocks,
+            chip=record.chip,
+        ),
+        text(
+            f"explain.bound.{e.bound.kind}",
+            share=percent(e.bound.share),
+            pipe=e.bound.pipe,
+            busy=percent(f.pipes[e.bound.pipe]),
+            startup=percent(f.startup),
+            bank=percent(f.bank),
+            bytes=size_text(f.mean_move),
+            blocks=record.blocks,
+        ),
+    ]
     busy = ", ".join(f"{p} {percent(share)}" for p, share in f.pipes.items() if share >= 0.005)
     lines.append(text("explain.pipes", pipes=busy, us=time_text(f.longest["time"]), launch=percent(f.launch)))
     if f.read + f.written:
         hits = 1 - f.missed / f.read if f.read else 0.0
-        lines.append(text("explain.memory", read=size_text(f.read), written=size_text(f.written), hits=percent(hits), hbm=percent(f.hbm), each=size_text(f.mean_move)))
+        lines.append(
+            text(
+                "explain.memory",
+                read=size_text(f.read),
+                written=size_text(f.written),
+                hits=percent(hits),
+                hbm=percent(f.hbm),
+                each=size_text(f.mean_move),
+            )
+        )
     if record.blocks < f.places and e.bound.kind != "launch":
         lines.append(text("explain.few_blocks", blocks=record.blocks, places=f.places))
     if e.replayed is None:
@@ -79,7 +115,21 @@ def _lines(e: Explanation) -> list[str]:
     if e.replayed.without["order"] < 0.9 * f.time_us:
         lines.append(text("explain.order", us=time_text(e.replayed.without["order"])))
     for number, change in enumerate(e.advice, 1):
-        gain = text("explain.gain", us=time_text(change.us), saves=time_text(change.saves_us), share=percent(change.saves_us / f.time_us))
-        lines.append(text("explain.advice", number=number, what=text(f"explain.change.{change.name}", amount=f"{change.amount:g}"), gain=gain))
-    lines.append(text("explain.each_alone" if e.advice else "explain.nothing" if e.replayed.tried else "explain.no_replay"))
+        gain = text(
+            "explain.gain",
+            us=time_text(change.us),
+            saves=time_text(change.saves_us),
+            share=percent(change.saves_us / f.time_us),
+        )
+        lines.append(
+            text(
+                "explain.advice",
+                number=number,
+                what=text(f"explain.change.{change.name}", amount=f"{change.amount:g}"),
+                gain=gain,
+            )
+        )
+    lines.append(
+        text("explain.each_alone" if e.advice else "explain.nothing" if e.replayed.tried else "explain.no_replay")
+    )
     return lines

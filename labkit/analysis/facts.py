@@ -1,33 +1,36 @@
 """What a launch did with its time, in shares: the sums behind the words."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from labkit import chips
 from labkit.launch.record import PIPES, LaunchRecord
+from labkit.messages import text
 
 READS, WRITES = ("to_ub", "to_l1", "to_l1_nz"), ("from_ub", "from_l0c")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Shares are between 0 and 1; `longest` is the core that ends last (of the kind that has the work), by whose time the pipes'
-    shares are taken."""
+    """Shares are between 0 and 1; `longest` is the core that ends last (of the kind that has the work), by whose time
+    the pipes' shares are taken."""
+
     time_us: float
-    core_us: float              # from the first core's begin to the last core's end
-    launch: float               # of time_us: beginning and ending the task
+    core_us: float  # from the first core's begin to the last core's end
+    launch: float  # of time_us: beginning and ending the task
     longest: dict
-    pipes: dict[str, float]     # of the longest core's time, busiest first
-    imbalance: float            # of core_us: by which the cores' mean end is earlier than the last
-    startup: float              # of V's busy time
+    pipes: dict[str, float]  # of the longest core's time, busiest first
+    imbalance: float  # of core_us: by which the cores' mean end is earlier than the last
+    startup: float  # of V's busy time
     bank: float
-    read: float                 # bytes, all cores
+    read: float  # bytes, all cores
     written: float
-    missed: float               # bytes read that the L2 did not hold
-    mean_move: float            # bytes of a transfer
-    hbm: float                  # of the rate of all cores together, over core_us
+    missed: float  # bytes read that the L2 did not hold
+    mean_move: float  # bytes of a transfer
+    hbm: float  # of the rate of all cores together, over core_us
     l2: float
-    places: int                 # cores of the chip that such blocks can run on
+    places: int  # cores of the chip that such blocks can run on
 
     @property
     def busiest(self) -> str:
@@ -36,7 +39,6 @@ class Facts:
 
 def facts(record: LaunchRecord) -> Facts:
     """Raises ValueError for a launch without counters."""
-    from labkit.messages import text
     if not record.cores:
         raise ValueError(text("explain.no_counters"))
     chip, cores = chips.load(record.chip), record.cores
@@ -54,14 +56,28 @@ def facts(record: LaunchRecord) -> Facts:
     vector = total["busy.V"] or 1.0
     seconds = max(core_us, 1e-9) * 1e-6
     return Facts(
-        time_us=record.time_us, core_us=core_us, launch=1 - core_us / record.time_us if record.time_us else 0.0, longest=longest,
-        pipes=dict(sorted(pipes.items(), key=lambda item: -item[1])), imbalance=1 - sum(ends.values()) / len(ends) / core_us if core_us else 0.0,
-        startup=total["startup"] / vector, bank=total["bank"] / vector, read=read, written=written, missed=total["read_miss"],
+        time_us=record.time_us,
+        core_us=core_us,
+        launch=1 - core_us / record.time_us if record.time_us else 0.0,
+        longest=longest,
+        pipes=dict(sorted(pipes.items(), key=lambda item: -item[1])),
+        imbalance=1 - sum(ends.values()) / len(ends) / core_us if core_us else 0.0,
+        startup=total["startup"] / vector,
+        bank=total["bank"] / vector,
+        read=read,
+        written=written,
+        missed=total["read_miss"],
         mean_move=(read + written) / moves if moves else 0.0,
-        hbm=total["read_miss"] / seconds / chip["gm"]["hbm"], l2=(read + written) / seconds / chip["gm"]["l2"], places=places)
+        hbm=total["read_miss"] / seconds / chip["gm"]["hbm"],
+        l2=(read + written) / seconds / chip["gm"]["l2"],
+        places=places,
+    )
 
 
 def _working(cores: list[dict]) -> list[dict]:
     """Where a block has cores of both kinds, those of the kind that works more: the others wait for them."""
     kinds = [[c for c in cores if (c["core"] == 2) == cube] for cube in (False, True)]
-    return max((kind for kind in kinds if kind), key=lambda kind: sum(c[f"busy.{p}"] for c in kind for p in PIPES if p != "S") / len(kind))
+    return max(
+        (kind for kind in kinds if kind),
+        key=lambda kind: sum(c[f"busy.{p}"] for c in kind for p in PIPES if p != "S") / len(kind),
+    )

@@ -1,4 +1,5 @@
 """A launch as a folder of `msprof op` and `msprof op simulator`."""
+
 from __future__ import annotations
 
 import csv
@@ -7,18 +8,18 @@ import os
 from pathlib import Path
 
 from labkit import chips
-from labkit.messages import text
-from labkit.launch.record import LaunchRecord
-
 from labkit.analysis import simulator
 from labkit.launch.msprof_tables import tables
+from labkit.launch.record import LaunchRecord
+from labkit.messages import text
 
 CODE = ["code", "call_count", "cycles", "running_time(us)"]
 INSTRUCTIONS = ["instr", "addr", "pipe", "call_count", "cycles", "running_time(us)", "detail"]
 
 
 def save(record: LaunchRecord, folder: str | os.PathLike) -> Path:
-    """Writes the CSV files, README.txt and simulator/trace.json; the lists of instructions only where the timeline is whole.
+    """Writes the CSV files, README.txt and simulator/trace.json; the lists of instructions only where the timeline is
+    whole.
 
     Raises ValueError for a launch without counters.
     """
@@ -28,7 +29,10 @@ def save(record: LaunchRecord, folder: str | os.PathLike) -> Path:
     for name, frame in frames.items():
         lines = [",".join(frame.columns)] + [",".join(_cell(v) for v in row) for row in frame.itertuples(index=False)]
         _write(home / f"{name}.csv", "".join(line + ",\n" for line in lines))
-    _write(home / "README.txt", text("explain.readme", chip=record.chip, kernel=record.kernel, kind=text(f"fig_{record.time_kind}")) + "\n")
+    _write(
+        home / "README.txt",
+        text("explain.readme", chip=record.chip, kernel=record.kernel, kind=text(f"fig_{record.time_kind}")) + "\n",
+    )
     _write(home / "simulator" / "trace.json", json.dumps(simulator.trace(record), sort_keys=True))
     whole = len(record.timeline) == record.timeline_total
     hz = chips.load(record.chip)["clock"]["hz"]

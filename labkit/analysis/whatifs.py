@@ -1,24 +1,25 @@
 """What would help, and by how much: the launch's instructions played again with one thing different.
 
-Contract. The launch is made once more without effects (nothing is read or written), and its instructions are replayed on the
-modelled clock, each time with one change. What is promised is what the replay says, not a guess. A change that a learner
-cannot make (a pipe that costs nothing) serves to find the bound and is never advice.
+Contract. The launch is made once more without effects (nothing is read or written), and its instructions are replayed
+on the modelled clock, each time with one change. What is promised is what the replay says, not a guess. A change that a
+learner cannot make (a pipe that costs nothing) serves to find the bound and is never advice.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from labkit.analysis.facts import Facts
 from labkit.launch.record import PIPES, LaunchRecord
 
-from labkit.analysis.facts import Facts
-
-WORTH = 0.02   # of the time: less than that is no advice
+WORTH = 0.02  # of the time: less than that is no advice
 AGREES = 0.02  # how far the repeated launch's time may be from the record's
 
 
 @dataclass(frozen=True)
 class Change:
     """One change: the time with it, and what it saves. amount: how many times, where the change has a size."""
+
     name: str
     amount: float
     us: float
@@ -27,9 +28,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Replayed:
-    changes: list[Change]          # a learner can make, best first
-    without: dict[str, float]      # time in us without a pipe, "order" (pipes do not wait for one another), "hbm", "l2"
-    tried: bool = True             # False: the bound alone, the launch is too long for more
+    changes: list[Change]  # a learner can make, best first
+    without: dict[str, float]  # time in us without a pipe, "order" (pipes do not wait for one another), "hbm", "l2"
+    tried: bool = True  # False: the bound alone, the launch is too long for more
 
 
 # Changes of which the larger ones contain the smaller: the best of each family counts.
@@ -38,14 +39,22 @@ _PLAIN = ("barriers", "banks", "instructions", "vector", "aligned", "rows")
 
 
 def _all_changes(record: LaunchRecord, f: Facts) -> list[tuple[str, float]]:
-    sizes = [(name, n) for name, some in _SIZES.items() for n in some if name != "more_blocks" or n * record.blocks < f.places]
-    return [("without", i) for i, _ in enumerate(PIPES)] + [(name, 0) for name in (*_PLAIN, "buffers")] + [
-        ("bytes", 0.5), ("more_blocks", max(f.places // record.blocks, 1)), *sizes]
+    sizes = [
+        (name, n)
+        for name, some in _SIZES.items()
+        for n in some
+        if name != "more_blocks" or n * record.blocks < f.places
+    ]
+    return (
+        [("without", i) for i, _ in enumerate(PIPES)]
+        + [(name, 0) for name in (*_PLAIN, "buffers")]
+        + [("bytes", 0.5), ("more_blocks", max(f.places // record.blocks, 1)), *sizes]
+    )
 
 
 def replay(record: LaunchRecord, f: Facts, changes: bool = True) -> Replayed | None:
-    """None where the launch cannot be timed again, or came out differently: its control flow depends on its data. changes=False:
-    what the bound needs, alone."""
+    """None where the launch cannot be timed again, or came out differently: its control flow depends on its data.
+    changes=False: what the bound needs, alone."""
     again = record.again
     if again is None or not record.finished:
         return None
@@ -62,7 +71,12 @@ def replay(record: LaunchRecord, f: Facts, changes: bool = True) -> Replayed | N
     room = record.ub_size // max(record.ub_used, answer.get("ub_top", 0), 1)
     found: dict[str, Change] = {}
     for (name, amount), (used, us) in times.items():
-        if name in ("same", "order", "hbm", "l2", "without") or us < 0 or (name == "tiles" and amount > room) or (name == "buffers" and room < 2):
+        if (
+            name in ("same", "order", "hbm", "l2", "without")
+            or us < 0
+            or (name == "tiles" and amount > room)
+            or (name == "buffers" and room < 2)
+        ):
             continue
         change = Change(name, used, us, same - us)
         if change.saves_us > WORTH * same and (name not in found or change.saves_us > 1.02 * found[name].saves_us):

@@ -3,6 +3,7 @@
 A time alone says more about the machine than about the lab, so every row compares two things measured here and now,
 alternately, best of several rounds. Nothing here is a test; the bars are the lab's own aims.
 """
+
 from __future__ import annotations
 
 import json
@@ -13,7 +14,9 @@ from labkit.bench.timing import Row
 
 
 def main(slow: bool = False, as_json: bool = False) -> list[Row]:
-    """Measures and prints. slow adds torch's load_inline (about a minute) and, where installed, Triton's interpreter."""
+    """Measures and prints. slow adds torch's load_inline (about a minute) and, where installed, Triton's
+    interpreter.
+    """
     rows = [*throughput.rows(), throughput.matmul_row(), *loop.rows(), *cost.rows(), *device.rows()]
     if slow:
         rows += [*throughput.triton_rows(), *loop.slow_rows(), *device.slow_rows()]
@@ -22,6 +25,7 @@ def main(slow: bool = False, as_json: bool = False) -> list[Row]:
         return rows
     from rich.console import Console
     from rich.table import Table
+
     table = Table("what", "ours", "compared with", "ratio", "bar", "")
     for r in rows:
         table.add_row(r.name, _time(r.ours), _time(r.theirs), f"{r.ratio:.2f}", r.bar, "met" if r.met else "missed")

@@ -1,4 +1,5 @@
 """How long a learner waits: from an edited kernel to a checked result, and from an unchanged one."""
+
 from __future__ import annotations
 
 import itertools
@@ -16,6 +17,7 @@ def _checked(text: str, x, y, z) -> None:
     import torch
 
     import labkit
+
     kernel = labkit.kernel(text=text, filename="add.asc")
     kernel[8](x, y, z, {"blockLength": x.numel() // 8, "tileLength": 2048})
     assert torch.equal(z.cpu(), x.cpu() + y.cpu())
@@ -23,6 +25,7 @@ def _checked(text: str, x, y, z) -> None:
 
 def _tensors():
     import torch
+
     n = 8 * 4096
     x, y = (torch.randn(n).half().npu() for _ in range(2))
     return x, y, torch.zeros_like(x)
@@ -40,8 +43,19 @@ def rows() -> list[Row]:
     _checked(text, *tensors)  # the twin and the device are built by now
     warm = min(seconds(lambda: _checked(text, *tensors)) for _ in range(5))
     cold = sorted(seconds(lambda: _checked(_edited(), *tensors)) for _ in range(5))[2]
-    return [Row("edit to checked, kernel changed", cold, _COLD_BAR, cold / _COLD_BAR, "<= 1", "compared with the bar itself"),
-            Row("edit to checked, kernel unchanged", warm, _WARM_BAR, warm / _WARM_BAR, "<= 1", "compared with the bar itself")]
+    return [
+        Row(
+            "edit to checked, kernel changed", cold, _COLD_BAR, cold / _COLD_BAR, "<= 1", "compared with the bar itself"
+        ),
+        Row(
+            "edit to checked, kernel unchanged",
+            warm,
+            _WARM_BAR,
+            warm / _WARM_BAR,
+            "<= 1",
+            "compared with the bar itself",
+        ),
+    ]
 
 
 _INLINE = "torch::Tensor twice(torch::Tensor x) { return x + x; }"
@@ -53,11 +67,14 @@ def slow_rows() -> list[Row]:
     import tempfile
 
     from torch.utils.cpp_extension import load_inline
+
     tensors = _tensors()
     _checked(_edited(), *tensors)
     folder = tempfile.mkdtemp()
     try:
-        theirs = seconds(lambda: load_inline(f"twice_{time.time_ns()}", _INLINE, functions=["twice"], build_directory=folder))
+        theirs = seconds(
+            lambda: load_inline(f"twice_{time.time_ns()}", _INLINE, functions=["twice"], build_directory=folder)
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     ours = sorted(seconds(lambda: _checked(_edited(), *tensors)) for _ in range(5))[2]

@@ -1,4 +1,5 @@
 """How fast the twin computes: one thread, 16 KB tiles, all checks on, against torch's own CPU operators."""
+
 from __future__ import annotations
 
 import os
@@ -7,14 +8,15 @@ from pathlib import Path
 from labkit.bench.timing import Row, alternately, seconds
 
 _KERNELS = Path(__file__).parent / "kernels"
-_N = 1 << 23            # elements of the element-wise cases: large enough for a launch's fixed cost, small enough that torch's
-                        # results come from its heap and not, page by page, from the system
+_N = 1 << 23  # elements of the element-wise cases: large enough for a launch's fixed cost, small enough that torch's
+# results come from its heap and not, page by page, from the system
 _ROWS, _WIDTH = 4096, 1024
 
 
 def _cases():
     """(name, kernel arguments, torch operator on the same CPU tensors, bar, elements)."""
     import torch
+
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(_N, generator=generator).half() for _ in range(2))
     out = torch.empty_like(a)
@@ -36,6 +38,7 @@ def _launcher(name: str, arguments):
     import torch
 
     import labkit
+
     on_device = [t.npu() if isinstance(t, torch.Tensor) else t for t in arguments]
     path = _KERNELS / f"{name}.asc"
     kernel, bare = labkit.kernel(path), labkit.kernel(path, checks=False)
@@ -46,6 +49,7 @@ def _launcher(name: str, arguments):
 def rows() -> list[Row]:
     """Twin against torch, one thread each; and the twin with its checks against the twin without."""
     import torch
+
     found = []
     threads, torch_threads = os.environ.get("LABKIT_THREADS"), torch.get_num_threads()
     os.environ["LABKIT_THREADS"] = "1"
@@ -69,14 +73,22 @@ def rows() -> list[Row]:
 
 
 def matmul_row() -> Row:
-    """The rate of a 512 x 512 x 512 half product by a Matmul object, as a part of torch's fp32 rate; all host threads each."""
+    """The rate of a 512 x 512 x 512 half product by a Matmul object, as a part of torch's fp32 rate; all host threads
+    each.
+    """
     import torch
 
     import labkit
+
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(512, 512, generator=generator) for _ in range(2))
     kernel = labkit.kernel(_KERNELS / "matmul.asc")
-    x, y, z, work = a.half().npu(), b.half().npu(), torch.zeros(512, 512).npu(), torch.zeros(1 << 20, dtype=torch.uint8).npu()
+    x, y, z, work = (
+        a.half().npu(),
+        b.half().npu(),
+        torch.zeros(512, 512).npu(),
+        torch.zeros(1 << 20, dtype=torch.uint8).npu(),
+    )
     assert kernel[2](x, y, z, work).ok
     torch.testing.assert_close(z.cpu(), a.half().float() @ b.half().float(), rtol=1e-3, atol=1e-3)
     out = torch.empty(512, 512)

@@ -1,4 +1,5 @@
 """Two things timed in turn, so that what disturbs the machine disturbs both; and the row that says how they compare."""
+
 from __future__ import annotations
 
 import time
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 @dataclass
 class Row:
     """One comparison. ours, theirs: seconds; ratio: what the bar is about; bar: text such as "<= 2.5"."""
+
     name: str
     ours: float
     theirs: float

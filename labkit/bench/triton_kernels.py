@@ -1,4 +1,5 @@
 """The same three operators for Triton's interpreter, on few elements: it is slow and its cost is per element."""
+
 from __future__ import annotations
 
 import triton
@@ -36,6 +37,7 @@ def _softmax(x, y, z, n, BLOCK: tl.constexpr):
 def seconds_per_element(name: str, blocks: int = 64) -> float:
     """Best of three runs over `blocks` blocks of 1024 elements."""
     import torch
+
     n = blocks * _BLOCK
     dtype = torch.float32 if name == "softmax" else torch.float16
     x, y = torch.randn(n).to(dtype), torch.randn(n).to(dtype)

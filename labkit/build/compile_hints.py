@@ -207,7 +207,8 @@ def _element_types(name: str, arguments: list[str], notes: list[str]) -> Advice 
     return messages.say("hint.element_types2", name=name, a=m["a"], b=m["b"]) if m else None
 
 
-_OF_TYPE = ("AllocTensor", "DeQue", "Get", "GetWithOffset", "ReinterpretCast")  # nothing in their arguments says the element type
+# nothing in their arguments says the element type
+_OF_TYPE = ("AllocTensor", "DeQue", "Get", "GetWithOffset", "ReinterpretCast")
 
 
 def _untold_type(name: str, notes: list[str]) -> Advice | None:

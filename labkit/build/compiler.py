@@ -54,7 +54,8 @@ class ToolError(RuntimeError):
 def find_cxx() -> str:
     """Full path of the C++ compiler: $CXX, else the first of g++, clang++, c++. Raises ToolError."""
     named = os.environ.get("CXX", "").strip()
-    words = [w for w in shlex.split(named) if Path(w).name not in _LAUNCHERS]  # CXX="ccache g++": the lab has its own cache
+    # CXX="ccache g++": the lab has its own cache
+    words = [w for w in shlex.split(named) if Path(w).name not in _LAUNCHERS]
     for candidate in words[:1] if words else ["g++", "clang++", "c++"]:
         found = shutil.which(candidate)
         if found:
@@ -114,7 +115,9 @@ def no_builtins(names: Iterable[str]) -> list[str]:
 
 
 def later_standard(text: str) -> list[str]:
-    """C++20, where a call such as ReduceSum<float>(dst, ...) counts on its arguments to find AscendC's: bisheng takes that in C++17."""
+    """C++20, where a call such as ReduceSum<float>(dst, ...) counts on its arguments to find AscendC's: bisheng takes
+    that in C++17.
+    """
     if "using namespace AscendC" in text:
         return []
     calls = set(re.findall(r"(?<![\w:.>])([A-Z]\w+)\s*<[\w:, ]+>\s*\(\s*\w+\s*[,\[]", text))
@@ -141,7 +144,9 @@ def _message_flags(cxx: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Unit:
-    """One translation unit: a file, or a text that is written into the entry as `name`. flags: its own, after the recipe's."""
+    """One translation unit: a file, or a text that is written into the entry as `name`. flags: its own, after the
+    recipe's.
+    """
     name: str
     path: Path | None = None
     text: bytes = b""

@@ -2,8 +2,9 @@
 
     compile_error(stderr, filename="add.asc", text=lowered) -> CompileError
 
-The compiler's errors are read (labkit.build.compiler_output), each is put at a line of the learner's own files, what follows
-from another error is dropped, and each gets what to try (labkit.build.compile_hints). The place is the learner's line nearest to the
+The compiler's errors are read (labkit.build.compiler_output), each is put at a line of the learner's own files, what
+follows from another error is dropped, and each gets what to try (labkit.build.compile_hints). The place is the
+learner's line nearest to the
 error: for an error inside a twin header that is the call the learner wrote, not the far end of the chain where the
 kernel instantiates its class.
 """
@@ -73,7 +74,8 @@ class _Story:
             lost |= self._declared_on(place)
             kept.append((self._rank(place, error), self._problem(error, place)))
         if any(rank == 0 for rank, _ in kept):
-            kept = [one for one in kept if one[0] < 2]  # the lab's own trampolines fail only because of the learner's text
+            # the lab's own trampolines fail only because of the learner's text
+            kept = [one for one in kept if one[0] < 2]
         return [problem for _, problem in sorted(kept, key=lambda one: one[0])]
 
     def _absent(self, errors: list[Diagnostic]) -> list[dict]:

@@ -1,6 +1,7 @@
 """Precompiled headers (PCH): what many compilations read first is parsed once.
 
-    beside(cxx, version, words, text, reached)  of a kernel: the folder to search just before the twin's headers, or None
+    beside(cxx, version, words, text, reached)  of a kernel: the folder to search just before the twin's headers, or
+    None
     included(cxx, version, words, header, folder)  for many sources of one build: the file for `-include`, or None
 
 For a kernel, an edit then costs the learner's own lines only. g++ takes `kernel_operator.h.gch` from an include folder
@@ -27,7 +28,8 @@ HEADER = "kernel_operator.h"
 _FILE = f"{HEADER}.gch"
 _FORMAT = "1"          # part of the key: raise it when the way of making changes
 _TIMEOUT_S = 120.0
-_OPTIONS = re.compile(r"-(?:O\w*|g\d?|std=[\w+]+|f[\w=+-]+|m[\w=+.-]+|pthread)$")   # what the two compilations must share
+# what the two compilations must share
+_OPTIONS = re.compile(r"-(?:O\w*|g\d?|std=[\w+]+|f[\w=+-]+|m[\w=+.-]+|pthread)$")
 _OWN_MACRO = re.compile(r"-DTWIN_\w+(?:=.*)?$")                                    # the kind of core
 _NO_BUILTIN = "-fno-builtin-"
 _closures: dict[str, tuple] = {}  # by folder: what the last compilation reached, and what came of it
@@ -98,12 +100,16 @@ def drop(folder: Path) -> None:
 
 
 def stumbled(stderr: str) -> bool:
-    """Whether a compiler's failure may be the PCH's own and not the text's: unreadable, cut short, an internal error."""
+    """Whether a compiler's failure may be the PCH's own and not the text's: unreadable, cut short, an internal
+    error.
+    """
     return bool(re.search(r"\bPCH\b|\.gch\b|internal compiler error|Killed|Bus error|Segmentation fault", stderr))
 
 
 def _closure(home: str, folders: Sequence[str], reached: Mapping[str, bytes]) -> dict[str, bytes] | None:
-    """path -> digest of the header and all that it includes; None where some of that would be read from another folder."""
+    """path -> digest of the header and all that it includes; None where some of that would be read from another
+    folder.
+    """
     known = _closures.get(home)
     if known is None or known[:2] != (folders, reached):  # the same files with the same contents include the same
         alone, here = (includes.reach([os.path.join(home, HEADER)], [], dirs) for dirs in ([home], folders))
@@ -147,7 +153,9 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str], list[str]] | Non
 
 @lru_cache(maxsize=256)
 def _builtins(cxx: str, _version: str, names: tuple[str, ...]) -> bool:
-    """Whether one of `names` is a builtin function of the compiler. A PCH brings its builtins along, -fno-builtin-x or not."""
+    """Whether one of `names` is a builtin function of the compiler. A PCH brings its builtins along, -fno-builtin-x or
+    not.
+    """
     text = "#ifndef __has_builtin\nint yes;\n#else\n" + "".join(f"#if __has_builtin({n})\nint yes;\n#endif\n" for n in names) + "#endif\n"
     try:
         run = subprocess.run([cxx, "-E", "-P", "-x", "c++", "-"], input=text, capture_output=True, text=True, timeout=60,

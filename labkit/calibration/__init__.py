@@ -1,1 +1,3 @@
-"""The clock's own proof: published measurements (cases), how far it is off (accuracy), how its constants were found (fit)."""
+"""The clock's own proof: published measurements (cases), how far it is off (accuracy), how its constants were found
+(fit).
+"""

@@ -2,6 +2,7 @@
 
 The launches move and multiply nothing (timing_only), so that 8192^3 takes a second. Errors are modelled / measured - 1.
 """
+
 from __future__ import annotations
 
 import csv
@@ -27,6 +28,7 @@ _BUSY = 0.05  # a pipe that is busy for less of the task says nothing about the 
 @dataclass(frozen=True)
 class Row:
     """One figure of one case, in us. metric: "task", or a pipe. others: what other models say of the task's time."""
+
     case: str
     group: str
     metric: str
@@ -58,24 +60,53 @@ class Accuracy:
     def summary(self) -> dict:
         """The figures that the README states: shares, e.g. 0.05 for 5 %."""
         task, pipes = self.errors(), self.errors("pipes")
-        found = {"cases": len(task), "median_abs_error": quantile(task, 0.5), "p90_abs_error": quantile(task, 0.9), "worst_abs_error": task[-1],
-                 "fitted": {"cases": len(self.errors(fitted=True)), "median_abs_error": quantile(self.errors(fitted=True), 0.5)},
-                 "not_fitted": {"cases": len(self.errors(fitted=False)), "median_abs_error": quantile(self.errors(fitted=False), 0.5)},
-                 "pipes": {"figures": len(pipes), "median_abs_error": quantile(pipes, 0.5), "p90_abs_error": quantile(pipes, 0.9)},
-                 "models": {m: {"cases": len(e), "median_abs_error": quantile(e, 0.5), "p90_abs_error": quantile(e, 0.9)} for m in MODELS if (e := self.errors(model=m))},
-                 "ladders_in_order": sum(ok for ok in self.ladders().values()), "ladders": len(self.ladders()), "seconds": round(self.seconds, 1)}
+        found = {
+            "cases": len(task),
+            "median_abs_error": quantile(task, 0.5),
+            "p90_abs_error": quantile(task, 0.9),
+            "worst_abs_error": task[-1],
+            "fitted": {
+                "cases": len(self.errors(fitted=True)),
+                "median_abs_error": quantile(self.errors(fitted=True), 0.5),
+            },
+            "not_fitted": {
+                "cases": len(self.errors(fitted=False)),
+                "median_abs_error": quantile(self.errors(fitted=False), 0.5),
+            },
+            "pipes": {
+                "figures": len(pipes),
+                "median_abs_error": quantile(pipes, 0.5),
+                "p90_abs_error": quantile(pipes, 0.9),
+            },
+            "models": {
+                m: {"cases": len(e), "median_abs_error": quantile(e, 0.5), "p90_abs_error": quantile(e, 0.9)}
+                for m in MODELS
+                if (e := self.errors(model=m))
+            },
+            "ladders_in_order": sum(ok for ok in self.ladders().values()),
+            "ladders": len(self.ladders()),
+            "seconds": round(self.seconds, 1),
+        }
         return found
 
     def ladders(self) -> dict[str, bool]:
-        """Each published optimisation: does the clock put its steps in the measured order? Steps within 2 % count as equal."""
+        """Each published optimisation: does the clock put its steps in the measured order? Steps within 2 % count as
+        equal.
+        """
         steps: dict[str, list[Row]] = {}
         by_case = {(r.case, r.metric): r for r in self.rows}
         for c in cases():
             row = by_case.get((c.name, "task")) or next((r for r in self.rows if r.case == c.name), None)
             if c.ladder and row:
                 steps.setdefault(c.ladder, []).append(row)
+
         def ordered(rows: list[Row]) -> bool:
-            return all((a.modelled - b.modelled) * (a.measured - b.measured) > 0 or abs(a.measured / b.measured - 1) < 0.02 for a, b in zip(rows, rows[1:]) if a.metric == b.metric)
+            return all(
+                (a.modelled - b.modelled) * (a.measured - b.measured) > 0 or abs(a.measured / b.measured - 1) < 0.02
+                for a, b in zip(rows, rows[1:])
+                if a.metric == b.metric
+            )
+
         return {name: ordered(rows) for name, rows in steps.items() if len(rows) > 1}
 
     def json(self) -> str:
@@ -84,11 +115,14 @@ class Accuracy:
 
 def quantile(ordered: list[float], q: float) -> float:
     import numpy as np
+
     return float(np.quantile(ordered, q)) if ordered else float("nan")
 
 
 def accuracy(only: Iterable[str] = (), chip: str = "", models: bool = True) -> Accuracy:
-    """Runs the cases whose names begin with one of `only` (default: all). chip: this table for all of them (a fit's trial)."""
+    """Runs the cases whose names begin with one of `only` (default: all). chip: this table for all of them (a fit's
+    trial).
+    """
     began, rows, facts = time.perf_counter(), [], published()
     chosen = [c for c in cases() if c.name in facts and (not list(only) or c.name.startswith(tuple(only)))]
     benches = {table: Bench(table) for table in {chip or c.chip for c in chosen}}
@@ -100,16 +134,28 @@ def accuracy(only: Iterable[str] = (), chip: str = "", models: bool = True) -> A
         said = {}
         if models and "task" in facts[c.name] and c.name not in _ONCE:
             said = {"roofline": _roofline(record, c)} | {name: _with(table, c, bench) for name, table in others.items()}
-        rows += [Row(c.name, c.group, metric, c.fitted, us, modelled[metric], said if metric == "task" else {}) for metric, us in facts[c.name].items()]
+        rows += [
+            Row(c.name, c.group, metric, c.fitted, us, modelled[metric], said if metric == "task" else {})
+            for metric, us in facts[c.name].items()
+        ]
     return Accuracy(rows, time.perf_counter() - began)
 
 
 def _by_kind(record) -> dict[str, float]:
-    """Busy times of cube cores and of vector cores, as "aic.MTE2" and "aiv.MTE2": the mean over the cores of that kind."""
+    """Busy times of cube cores and of vector cores, as "aic.MTE2" and "aiv.MTE2": the mean over the cores of that
+    kind.
+    """
     found = {}
-    for kind, mine in (("aic", [c for c in record.cores if c["core"] == 2]), ("aiv", [c for c in record.cores if c["core"] != 2])):
+    for kind, mine in (
+        ("aic", [c for c in record.cores if c["core"] == 2]),
+        ("aiv", [c for c in record.cores if c["core"] != 2]),
+    ):
         if mine:
-            found |= {f"{kind}.{f.removeprefix('busy.')}": sum(c[f] for c in mine) / len(mine) for f in mine[0] if f.startswith("busy.")}
+            found |= {
+                f"{kind}.{f.removeprefix('busy.')}": sum(c[f] for c in mine) / len(mine)
+                for f in mine[0]
+                if f.startswith("busy.")
+            }
     return found
 
 
@@ -133,7 +179,11 @@ def _roofline(record, c: Case) -> float:
     fractals = (total["fractals16"] + total["fractals8"] + total["fractals32"]) / t["cores"]["aic"]
     vector = (total["vector16"] / 128 + total["vector32"] / 64 + total["vector_other"] / 64) / t["cores"]["aiv"]
     if record.blocks == 1:  # one core's own peaks
-        fractals, vector, gm = fractals * t["cores"]["aic"], vector * t["cores"]["aiv"], t["dma"]["to_l1" if fractals else "to_ub"]["hit"] * hz
+        fractals, vector, gm = (
+            fractals * t["cores"]["aic"],
+            vector * t["cores"]["aiv"],
+            t["dma"]["to_l1" if fractals else "to_ub"]["hit"] * hz,
+        )
     return max(moved / gm, fractals / hz, vector / hz) * 1e6
 
 
@@ -141,6 +191,28 @@ def table(a: Accuracy, path: Path) -> None:
     """Writes the rows as CSV: what README and notebook 05 show."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
-        out.writerow(("case", "group", "metric", "fitted", "measured_us", "modelled_us", "error_percent", *(f"{m}_us" for m in MODELS)))
+        out.writerow(
+            (
+                "case",
+                "group",
+                "metric",
+                "fitted",
+                "measured_us",
+                "modelled_us",
+                "error_percent",
+                *(f"{m}_us" for m in MODELS),
+            )
+        )
         for r in a.rows:
-            out.writerow((r.case, r.group, r.metric, int(r.fitted), f"{r.measured:.3f}", f"{r.modelled:.3f}", f"{r.error * 100:.1f}", *(f"{r.others[m]:.3f}" if m in r.others else "" for m in MODELS)))
+            out.writerow(
+                (
+                    r.case,
+                    r.group,
+                    r.metric,
+                    int(r.fitted),
+                    f"{r.measured:.3f}",
+                    f"{r.modelled:.3f}",
+                    f"{r.error * 100:.1f}",
+                    *(f"{r.others[m]:.3f}" if m in r.others else "" for m in MODELS),
+                )
+            )

@@ -1,9 +1,11 @@
 """Where the clock's fitted constants come from: the published kernels, and nothing else.
 
-Each constant below has a value that the documents or the instruction curves give (`start`); the fit moves it as far as the
-published cases that are marked `fitted` speak for it. Errors are log(modelled / measured) of their task times and pipes, so
-that twice too long and half too short count the same. `labkit clock fit --write` puts the outcome into the chip's table.
+Each constant below has a value that the documents or the instruction curves give (`start`); the fit moves it as far as
+the published cases that are marked `fitted` speak for it. Errors are log(modelled / measured) of their task times and
+pipes, so that twice too long and half too short count the same. `labkit clock fit --write` puts the outcome into the
+chip's table.
 """
+
 from __future__ import annotations
 
 import math
@@ -12,13 +14,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from labkit import chips, paths
-from labkit.launch import runner
 from labkit.calibration.accuracy import Accuracy, accuracy, quantile
 from labkit.calibration.cases import cases
+from labkit.launch import runner
 
-# constant -> (start, how far it may be off: the factor that is one standard deviation, lowest, highest)
-# Starts of msopprof (bandwidths) and mskpp (curves) are right within a quarter or a half; the others start at "nothing is lost", which
-# says little.
+# constant -> (start, how far it may be off: the factor that is one standard deviation, lowest, highest) Starts of
+# msopprof (bandwidths) and mskpp (curves) are right within a quarter or a half; the others start at "nothing is lost",
+# which says little.
 CONSTANTS: dict[str, tuple[float, float, float, float]] = {
     "gm.hbm": (1.8e12, 1.25, 1.0e12, 2.0e12),
     "gm.l2": (8.0e12, 1.5, 4.0e12, 9.0e12),
@@ -35,18 +37,29 @@ CONSTANTS: dict[str, tuple[float, float, float, float]] = {
     "launch.mixed": (3.0e-6, 2, 1.0e-6, 8.0e-6),
 }
 _LONG = ("add/0", "matmul/0")  # five seconds each, and a fit runs each a hundred times
-_LONGER = ("add/1", "matmul/1", "matmul/2", "matmul/3", "matmul_gelu/fused", "gemm/7680", "catlass/4")  # left out too where there are many fits
+_LONGER = (
+    "add/1",
+    "matmul/1",
+    "matmul/2",
+    "matmul/3",
+    "matmul_gelu/fused",
+    "gemm/7680",
+    "catlass/4",
+)  # left out too where there are many fits
 
 
-# How far a figure may be off, one standard deviation: the model is no better than a tenth. What the cases do not determine
-# stays near its start, and no constant goes far for the sake of a single case.
+# How far a figure may be off, one standard deviation: the model is no better than a tenth. What the cases do not
+# determine stays near its start, and no constant goes far for the sake of a single case.
 _TASK, _PIPE = 0.1, 0.2
 _STEP = math.log(1.03)  # of the slopes: with less the grain of the model shows (which of two transfers comes first)
 
 
 @dataclass
 class Fit:
-    """constants: what came out; before, after: mean |error| of the cases that it saw, at the start and then; runs: evaluations."""
+    """constants: what came out; before, after: mean |error| of the cases that it saw, at the start and then; runs:
+    evaluations.
+    """
+
     constants: dict[str, float]
     before: float
     after: float
@@ -66,8 +79,11 @@ class _Trials:
             values = {name: start * math.exp(x) for (name, (start, *_)), x in zip(CONSTANTS.items(), logs)}
             found = _trial(self.names, f"{self.label}-{len(self.known)}", values)
             task = {r.case: r.measured for r in found.rows if r.metric == "task"}
-            self.known[logs] = [(r.group, math.log(max(r.modelled, 1e-9) / r.measured), _TASK if r.metric == "task" else _PIPE) for r in found.rows
-                                if r.metric in ("task", "MTE1", "MTE2", "M", "V") and r.measured > 0.05 * task.get(r.case, 0)]
+            self.known[logs] = [
+                (r.group, math.log(max(r.modelled, 1e-9) / r.measured), _TASK if r.metric == "task" else _PIPE)
+                for r in found.rows
+                if r.metric in ("task", "MTE1", "MTE2", "M", "V") and r.measured > 0.05 * task.get(r.case, 0)
+            ]
         return self.known[logs]
 
 
@@ -77,11 +93,13 @@ def fit(steps: int = 10, say: Callable[[str], None] = lambda _: None) -> Fit:
     return _fit(trials, "", steps, False, say)
 
 
-def cross(groups: Iterable[str] = (), say: Callable[[str], None] = lambda _: None, steps: int = 8) -> dict[str, Accuracy]:
+def cross(
+    groups: Iterable[str] = (), say: Callable[[str], None] = lambda _: None, steps: int = 8
+) -> dict[str, Accuracy]:
     """For each source group, the errors of its cases by constants that were fitted to all other groups.
 
-    All cases take part, also those not marked as fitted: with a group left out there are few enough. The slopes are measured
-    once for each fit and then follow by Broyden's formula, since there are many fits.
+    All cases take part, also those not marked as fitted: with a group left out there are few enough. The slopes are
+    measured once for each fit and then follow by Broyden's formula, since there are many fits.
     """
     names = list(groups) or sorted({c.group for c in cases()})
     trials = _Trials([c.name for c in cases() if not c.name.startswith(_LONG + _LONGER)], "cross")
@@ -91,18 +109,25 @@ def cross(groups: Iterable[str] = (), say: Callable[[str], None] = lambda _: Non
         chosen = [c.name for c in cases() if c.group == group and not c.name.startswith(_LONG)]
         found[group] = _trial(chosen, f"cross-{group}", f.constants)
         errors = found[group].errors()
-        say(f"{group}: fitted on the others to {f.after:.3f} ({len(trials.known)} runs so far); its own {len(errors)} cases: median {quantile(errors, 0.5) * 100:.1f} %" if errors else f"{group}: no task times")
+        say(
+            f"{group}: fitted on the others to {f.after:.3f} ({len(trials.known)} runs so far); its own "
+            f"{len(errors)} cases: median {quantile(errors, 0.5) * 100:.1f} %"
+            if errors
+            else f"{group}: no task times"
+        )
     return found
 
 
 def _fit(trials: _Trials, without: str, steps: int, once: bool, say: Callable[[str], None]) -> Fit:
     """scipy's bounded least squares (soft L1) over the constants' logarithms, without a source group.
 
-    First each constant is tried at twice its value and at half, as long as that helps: where another bottleneck hides it, a
+    First each constant is tried at twice its value and at half, as long as that helps: where another bottleneck hides
+    it, a
     slope says nothing. once: slopes are measured once.
     """
     import numpy as np
     from scipy.optimize import least_squares
+
     names = list(CONSTANTS)
     start, factor, lowest, highest = np.array(list(CONSTANTS.values())).T
     sure = np.log(factor)
@@ -111,7 +136,9 @@ def _fit(trials: _Trials, without: str, steps: int, once: bool, say: Callable[[s
 
     def residuals(at: np.ndarray) -> np.ndarray:
         used.append(tuple(at.tolist()))
-        return np.array([e / sigma for group, e, sigma in trials(used[-1]) if group != without] + [x / s for x, s in zip(at, sure)])
+        return np.array(
+            [e / sigma for group, e, sigma in trials(used[-1]) if group != without] + [x / s for x, s in zip(at, sure)]
+        )
 
     def error(at: np.ndarray) -> float:
         errors = [abs(e) for group, e, _ in trials(tuple(at.tolist())) if group != without]
@@ -125,10 +152,15 @@ def _fit(trials: _Trials, without: str, steps: int, once: bool, say: Callable[[s
 
     def slopes(at: np.ndarray) -> np.ndarray:
         here = residuals(at)
-        say(f"run {len(trials.known)}: error {error(at):.4f}, " + ", ".join(f"{n} {v:.3g}" for n, v in zip(names, start * np.exp(at))))
+        say(
+            f"run {len(trials.known)}: error {error(at):.4f}, "
+            + ", ".join(f"{n} {v:.3g}" for n, v in zip(names, start * np.exp(at)))
+        )
         if once and last:
             step = at - last["at"]
-            last["slopes"] = last["slopes"] + np.outer(here - last["here"] - last["slopes"] @ step, step) / max(float(step @ step), 1e-12)
+            last["slopes"] = last["slopes"] + np.outer(here - last["here"] - last["slopes"] @ step, step) / max(
+                float(step @ step), 1e-12
+            )
         else:
             each = np.eye(len(at)) * np.where(at + _STEP < high, _STEP, -_STEP)
             last["slopes"] = np.stack([(residuals(at + d) - here) / d.sum() for d in each], axis=1)
@@ -139,31 +171,47 @@ def _fit(trials: _Trials, without: str, steps: int, once: bool, say: Callable[[s
     for move in (d * sign for d in np.eye(len(names)) * math.log(2) for sign in (1, -1)):
         while (low <= at + move).all() and (at + move <= high).all() and cost(at + move) < cost(at) * 0.99:
             at = at + move
-    found = least_squares(residuals, at, slopes, (low - 1e-9, high + 1e-9), loss="soft_l1", max_nfev=steps, xtol=1e-3, ftol=1e-3)
-    return Fit(dict(zip(names, (start * np.exp(found.x)).tolist())), error(np.zeros(len(names))), error(found.x), len(set(used)))
+    found = least_squares(
+        residuals, at, slopes, (low - 1e-9, high + 1e-9), loss="soft_l1", max_nfev=steps, xtol=1e-3, ftol=1e-3
+    )
+    return Fit(
+        dict(zip(names, (start * np.exp(found.x)).tolist())),
+        error(np.zeros(len(names))),
+        error(found.x),
+        len(set(used)),
+    )
 
 
 def said_of(found: dict[str, Accuracy]) -> str:
     """The outcome of cross() in a sentence."""
     errors = sorted(e for a in found.values() for e in a.errors())
-    return (f"cases by constants that were fitted without their group: {len(errors)}, median error {quantile(errors, 0.5) * 100:.1f} %, "
-            f"90th percentile {quantile(errors, 0.9) * 100:.1f} %")
+    return (
+        f"cases by constants that were fitted without their group: {len(errors)}, median error "
+        f"{quantile(errors, 0.5) * 100:.1f} %, "
+        f"90th percentile {quantile(errors, 0.9) * 100:.1f} %"
+    )
 
 
 def write_cross(found: dict[str, Accuracy]) -> None:
     """data/clock_cross.csv: each case's error by constants that had not seen its group."""
     lines = ["group_left_out,case,error_percent"]
-    lines += [f"{group},{r.case},{r.error * 100:.1f}" for group, a in found.items() for r in a.rows if r.metric == "task"]
+    lines += [
+        f"{group},{r.case},{r.error * 100:.1f}" for group, a in found.items() for r in a.rows if r.metric == "task"
+    ]
     (paths.data_dir() / "clock_cross.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def write(constants: dict[str, float], chip: str = chips.DEFAULT) -> None:
-    """Puts the values into the chip's table; what stands beside them stays. Chips that have a share of its bandwidths keep the share."""
+    """Puts the values into the chip's table; what stands beside them stays. Chips that have a share of its bandwidths
+    keep the share.
+    """
     home, old = paths.twin_dir() / "chips", chips.flat(chip)
     for path in sorted(home.glob("*.toml")):
         text = path.read_text(encoding="utf-8")
         for name, value in constants.items():
-            text, count = _with(text, name, lambda was, name=name, value=value: value if path.stem == chip else was * value / old[name])
+            text, count = _with(
+                text, name, lambda was, name=name, value=value: value if path.stem == chip else was * value / old[name]
+            )
             if not count and path.stem == chip:
                 raise ValueError(f"{path.name} has no {name}")
         path.write_text(text, encoding="utf-8")
@@ -173,7 +221,13 @@ def _with(text: str, name: str, change: Callable[[float], float]) -> tuple[str, 
     """A TOML text with one value changed, and how many there were (0 or 1)."""
     section, _, key = name.rpartition(".")
     pattern = rf"(\[{re.escape(section)}\][^\[]*?^{re.escape(key)} = )([^\s#]+)( +(?=#))?"
-    return re.subn(pattern, lambda m: m[1] + f"{change(float(m[2])):.4g}".ljust(len(m[2] + (m[3] or "")) if m[3] else 0), text, count=1, flags=re.M)
+    return re.subn(
+        pattern,
+        lambda m: m[1] + f"{change(float(m[2])):.4g}".ljust(len(m[2] + (m[3] or "")) if m[3] else 0),
+        text,
+        count=1,
+        flags=re.M,
+    )
 
 
 def _trial(chosen: list[str], name: str, constants: dict[str, float]) -> Accuracy:

@@ -1,4 +1,5 @@
 """The accuracy table for people: on a terminal, in data/clock_accuracy.csv, and in the README."""
+
 from __future__ import annotations
 
 import re
@@ -16,7 +17,14 @@ def show(a: Accuracy) -> None:
     """Every row, then the medians."""
     out = Table("case", "what", "measured us", "modelled us", "error", "used in the fit")
     for r in a.rows:
-        out.add_row(r.case, r.metric, f"{r.measured:.1f}", f"{r.modelled:.1f}", f"{r.error * 100:+.0f} %", "yes" if r.fitted else "")
+        out.add_row(
+            r.case,
+            r.metric,
+            f"{r.measured:.1f}",
+            f"{r.modelled:.1f}",
+            f"{r.error * 100:+.0f} %",
+            "yes" if r.fitted else "",
+        )
     Console().print(out)
     print("\n".join(_lines(a)))
 
@@ -27,7 +35,9 @@ def write(a: Accuracy) -> None:
     readme = paths.repo_root() / "README.md"
     text = readme.read_text(encoding="utf-8")
     new = "<!-- clock accuracy -->\n" + "\n".join(_markdown(a)) + "\n<!-- end -->"
-    readme.write_text(re.sub(r"<!-- clock accuracy -->.*?<!-- end -->", lambda _: new, text, flags=re.S), encoding="utf-8")
+    readme.write_text(
+        re.sub(r"<!-- clock accuracy -->.*?<!-- end -->", lambda _: new, text, flags=re.S), encoding="utf-8"
+    )
 
 
 def _percent(share: float) -> str:
@@ -40,17 +50,29 @@ def _middle(errors: list[float]) -> str:
 
 def _lines(a: Accuracy) -> list[str]:
     s = a.summary()
-    lines = [f"task time: {s['cases']} cases, median error {_percent(s['median_abs_error'])}, 90th percentile {_percent(s['p90_abs_error'])}, worst {_percent(s['worst_abs_error'])}",
-             f"  used in the fit {s['fitted']['cases']}: {_percent(s['fitted']['median_abs_error'])}; not used {s['not_fitted']['cases']}: {_percent(s['not_fitted']['median_abs_error'])}",
-             f"pipes: {s['pipes']['figures']} figures, median error {_percent(s['pipes']['median_abs_error'])}, 90th percentile {_percent(s['pipes']['p90_abs_error'])}",
-             f"ladders in the measured order: {s['ladders_in_order']} of {s['ladders']}" + "".join(f"\n  not {n}" for n, ok in a.ladders().items() if not ok)]
-    lines += [f"{_NAMES[m]}: median {_percent(e['median_abs_error'])}, 90th percentile {_percent(e['p90_abs_error'])} of {e['cases']} cases" for m, e in s["models"].items()]
+    lines = [
+        f"task time: {s['cases']} cases, median error {_percent(s['median_abs_error'])}, 90th percentile "
+        f"{_percent(s['p90_abs_error'])}, worst {_percent(s['worst_abs_error'])}",
+        f"  used in the fit {s['fitted']['cases']}: {_percent(s['fitted']['median_abs_error'])}; not used "
+        f"{s['not_fitted']['cases']}: {_percent(s['not_fitted']['median_abs_error'])}",
+        f"pipes: {s['pipes']['figures']} figures, median error {_percent(s['pipes']['median_abs_error'])}, 90th "
+        f"percentile {_percent(s['pipes']['p90_abs_error'])}",
+        f"ladders in the measured order: {s['ladders_in_order']} of {s['ladders']}"
+        + "".join(f"\n  not {n}" for n, ok in a.ladders().items() if not ok),
+    ]
+    lines += [
+        f"{_NAMES[m]}: median {_percent(e['median_abs_error'])}, 90th percentile {_percent(e['p90_abs_error'])} of "
+        f"{e['cases']} cases"
+        for m, e in s["models"].items()
+    ]
     return lines + [f"{s['seconds']} s"]
 
 
 def _markdown(a: Accuracy) -> list[str]:
     s = a.summary()
-    rows = [("this clock", s["cases"], s["median_abs_error"], s["p90_abs_error"])] + [(_NAMES[m], e["cases"], e["median_abs_error"], e["p90_abs_error"]) for m, e in s["models"].items()]
+    rows = [("this clock", s["cases"], s["median_abs_error"], s["p90_abs_error"])] + [
+        (_NAMES[m], e["cases"], e["median_abs_error"], e["p90_abs_error"]) for m, e in s["models"].items()
+    ]
     out = ["| task time by | cases | median error | 90th percentile |", "|---|---|---|---|"]
     out += [f"| {name} | {n} | {_percent(median)} | {_percent(p90)} |" for name, n, median, p90 in rows]
     groups = sorted({r.group for r in a.rows})
@@ -59,7 +81,12 @@ def _markdown(a: Accuracy) -> list[str]:
         part = Accuracy([r for r in a.rows if r.group == g], 0)
         task, pipes = part.errors(), part.errors("pipes")
         out.append(f"| {g} | {len({r.case for r in part.rows})} | {_middle(task)} | {_middle(pipes)} |")
-    out += ["", f"Cases that no constant was taken from ({s['not_fitted']['cases']}): median {_percent(s['not_fitted']['median_abs_error'])}; pipes' busy times ({s['pipes']['figures']} figures): "
-            f"median {_percent(s['pipes']['median_abs_error'])}. {s['ladders_in_order']} of {s['ladders']} published optimisation ladders come out in the measured order. "
-            "All rows: data/clock_accuracy.csv."]
+    out += [
+        "",
+        f"Cases that no constant was taken from ({s['not_fitted']['cases']}): median "
+        f"{_percent(s['not_fitted']['median_abs_error'])}; pipes' busy times ({s['pipes']['figures']} figures): "
+        f"median {_percent(s['pipes']['median_abs_error'])}. {s['ladders_in_order']} of {s['ladders']} published "
+        "optimisation ladders come out in the measured order. "
+        "All rows: data/clock_accuracy.csv.",
+    ]
     return out

@@ -1,7 +1,8 @@
 """The device "npu": a simulated one where there is no NPU, torch_npu itself where there is.
 
 `import labkit` installs it as soon as torch is there, unless LABKIT_DEVICE=none. After that `x.npu()`,
-`torch.device("npu")`, `torch.npu` and `import torch_npu` work as on a machine with a card. On the simulated device tensors are real and time
+`torch.device("npu")`, `torch.npu` and `import torch_npu` work as on a machine with a card. On the simulated device
+tensors are real and time
 is virtual: `clock()` and `timeline()` show when the host and the device would have done what.
 
     LABKIT_DEVICE     auto (default) | sim | npu | none
@@ -9,6 +10,7 @@ is virtual: `clock()` and `timeline()` show when the host and the device would h
     LABKIT_ARENA_GB   address space of device memory, default 64; memory is taken as it is used
     LABKIT_NPUS       number of simulated devices, default 1
 """
+
 from __future__ import annotations
 
 import os
@@ -18,13 +20,31 @@ from typing import NamedTuple
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # see detect.py: torch_npu is not to load by itself
 
 from labkit.chips import DEFAULT  # noqa: E402
-from labkit.device import rates  # noqa: E402
+from labkit.device import (
+    rates,  # noqa: E402
+    simulated,
+)
 from labkit.device.detect import usable_npu  # noqa: E402
 from labkit.device.library import lib, records  # noqa: E402
 from labkit.device.noisy import noise  # noqa: E402
 
-__all__ = ["Clock", "Span", "arena", "block", "chip", "clock", "host_work", "install", "launch", "mark_written", "mode",
-           "noise", "reset_clock", "timeline", "usable_npu"]
+__all__ = [
+    "Clock",
+    "Span",
+    "arena",
+    "block",
+    "chip",
+    "clock",
+    "host_work",
+    "install",
+    "launch",
+    "mark_written",
+    "mode",
+    "noise",
+    "reset_clock",
+    "timeline",
+    "usable_npu",
+]
 
 ENGINES = ("vector", "cube", "cores", "copy in", "copy out", "link")
 _lock = threading.RLock()
@@ -44,9 +64,9 @@ def install(chip: str | None = None) -> str:
         if _mode is None:
             if usable_npu():
                 import torch_npu  # noqa: F401
+
                 _mode = "npu"
             else:
-                from labkit.device import simulated  # brings torch
                 simulated.install()
                 _mode = "sim"
         if _mode == "sim" and (rates.chip() is None or (chip or rates.chip()) != rates.chip()):
@@ -55,7 +75,7 @@ def install(chip: str | None = None) -> str:
 
 
 def mode() -> str | None:
-    """"sim", "npu", or None where nothing is installed yet."""
+    """ "sim", "npu", or None where nothing is installed yet."""
     return _mode
 
 
@@ -65,6 +85,7 @@ def chip() -> str | None:
 
 
 # ---- device memory, for launching kernels on it
+
 
 def arena() -> tuple[int, int, int]:
     """(file descriptor, address, bytes) of all device memory. Another process that maps the descriptor shared at that
@@ -78,6 +99,7 @@ def block(pointer: int) -> tuple[int, int, bool] | None:
     bytes is the size that was asked for; written is False while nothing was ever stored there (torch.empty).
     """
     import ctypes
+
     base, size, written = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_int()
     if not lib().lab_block(pointer, base, size, written):
         return None
@@ -91,9 +113,11 @@ def mark_written(pointer: int) -> None:
 
 # ---- virtual time
 
+
 class Clock(NamedTuple):
     """Where virtual time stands. host_us: the host's clock; device_us: when the current device will be idle; launches:
     pieces of device work since the clock's zero."""
+
     host_us: float
     device_us: float
     launches: int
@@ -102,6 +126,7 @@ class Clock(NamedTuple):
 class Span(NamedTuple):
     """One piece of device work, modelled. Times in microseconds since the clock's zero; host_us: when the host had
     issued it; engine: one of ENGINES."""
+
     name: str
     device: int
     stream: int
@@ -121,11 +146,15 @@ def clock() -> Clock:
 
 
 def timeline() -> list[Span]:
-    """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces. Nothing on a real NPU."""
+    """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces. Nothing on a real
+    NPU.
+    """
     if _mode == "npu":
         return []
-    return [Span(name, r.device, r.stream, r.start / 1e3, r.end / 1e3, r.host / 1e3, ENGINES[r.engine], r.bytes, r.flops)
-            for name, r in records()]
+    return [
+        Span(name, r.device, r.stream, r.start / 1e3, r.end / 1e3, r.host / 1e3, ENGINES[r.engine], r.bytes, r.flops)
+        for name, r in records()
+    ]
 
 
 def reset_clock() -> None:

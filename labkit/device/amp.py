@@ -1,4 +1,5 @@
 """torch.npu.amp: the names that older programs use for torch.autocast("npu") and torch.amp.GradScaler("npu")."""
+
 from __future__ import annotations
 
 import functools
@@ -18,11 +19,24 @@ class autocast(torch.amp.autocast_mode.autocast):
 class GradScaler(torch.amp.GradScaler):
     """torch.amp.GradScaler("npu", ...)."""
 
-    def __init__(self, init_scale: float = 2.0 ** 16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-                 growth_interval: int = 2000, dynamic: bool = True, enabled: bool = True):
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        dynamic: bool = True,
+        enabled: bool = True,
+    ):
         # dynamic=False of torch_npu: the scale stays as it is
-        super().__init__("npu", init_scale=init_scale, growth_factor=growth_factor if dynamic else 1.0 + 1e-12,
-                         backoff_factor=backoff_factor if dynamic else 1.0 - 1e-12, growth_interval=growth_interval, enabled=enabled)
+        super().__init__(
+            "npu",
+            init_scale=init_scale,
+            growth_factor=growth_factor if dynamic else 1.0 + 1e-12,
+            backoff_factor=backoff_factor if dynamic else 1.0 - 1e-12,
+            growth_interval=growth_interval,
+            enabled=enabled,
+        )
 
 
 custom_fwd = functools.partial(torch.amp.custom_fwd, device_type="npu")

@@ -3,6 +3,7 @@
 Where the device cannot be installed (no compiler, say) torch still imports and the reason is a warning: the doctor has
 the cure.
 """
+
 from __future__ import annotations
 
 import os

@@ -2,6 +2,7 @@
 
 No Python headers and no pybind: one library serves every Python version.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -32,15 +33,22 @@ def torch_flags() -> list[str]:
     folder, version = torch_home()
     release = tuple(int(part) for part in version.split(".")[:2])
     if release < OLDEST_TORCH:
-        raise compiler.ToolError(messages.text("device.old_torch", torch=version, oldest=".".join(map(str, OLDEST_TORCH))))
-    flags = [f"-std={'c++20' if release >= _CPP20_FROM else 'c++17'}", "-fvisibility=hidden",
-             f"-DLABKIT_TORCH={release[0] * 100 + release[1]}",
-             # Written so that the cache does not hash the 680 headers of torch at every start (0.1 s): they change with
-             # the version, which is a flag for that reason.
-             f"-Wp,-isystem,{folder / 'include'}", f"-Wp,-isystem,{folder / 'include/torch/csrc/api/include'}",
-             f'-DLABKIT_TORCH_VERSION="{version}"']
+        raise compiler.ToolError(
+            messages.text("device.old_torch", torch=version, oldest=".".join(map(str, OLDEST_TORCH)))
+        )
+    flags = [
+        f"-std={'c++20' if release >= _CPP20_FROM else 'c++17'}",
+        "-fvisibility=hidden",
+        f"-DLABKIT_TORCH={release[0] * 100 + release[1]}",
+        # Written so that the cache does not hash the 680 headers of torch at every start (0.1 s): they change with
+        # the version, which is a flag for that reason.
+        f"-Wp,-isystem,{folder / 'include'}",
+        f"-Wp,-isystem,{folder / 'include/torch/csrc/api/include'}",
+        f'-DLABKIT_TORCH_VERSION="{version}"',
+    ]
     if release < (2, 7):  # wheels before 2.7 may have been built with the old layout of std::string
         import torch
+
         flags.append(f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}")
     return flags
 
@@ -57,5 +65,11 @@ def library() -> Path:
     def announce(_: str) -> None:
         print(messages.text("device.building", torch=version), file=sys.stderr, flush=True)
 
-    return compiler.build([_SOURCES / name for name in ("device.cpp", "arena.cpp", "clock.cpp", "capi.cpp")],
-                          flags=[*torch_flags(), "-O2"], libs=torch_libs(), deps=sorted(_SOURCES.glob("*.h")), name="labdevice", announce=announce)
+    return compiler.build(
+        [_SOURCES / name for name in ("device.cpp", "arena.cpp", "clock.cpp", "capi.cpp")],
+        flags=[*torch_flags(), "-O2"],
+        libs=torch_libs(),
+        deps=sorted(_SOURCES.glob("*.h")),
+        name="labdevice",
+        announce=announce,
+    )

@@ -2,6 +2,7 @@
 
 Here they are made of elementwise operators, so their modelled time is that of the parts, not of one fused kernel.
 """
+
 from __future__ import annotations
 
 import torch
@@ -11,8 +12,12 @@ _keep: list[torch.library.Library] = []
 
 def register() -> None:
     library = torch.library.Library("aten", "IMPL")
-    for name, function in (("_thnn_fused_lstm_cell", _lstm), ("_thnn_fused_lstm_cell_backward_impl", _lstm_backward),
-                           ("_thnn_fused_gru_cell", _gru), ("_thnn_fused_gru_cell_backward", _gru_backward)):
+    for name, function in (
+        ("_thnn_fused_lstm_cell", _lstm),
+        ("_thnn_fused_lstm_cell_backward_impl", _lstm_backward),
+        ("_thnn_fused_gru_cell", _gru),
+        ("_thnn_fused_gru_cell_backward", _gru_backward),
+    ):
         library.impl(name, function, "PrivateUse1")
     _keep.append(library)
 
@@ -35,8 +40,9 @@ def _lstm_backward(grad_hidden, grad_cell, cell, new_cell, workspace, has_bias):
     grad_hidden = torch.zeros_like(cell) if grad_hidden is None else grad_hidden
     grad = grad_hidden * o * (1 - t * t)
     grad = grad if grad_cell is None else grad + grad_cell
-    gates = torch.cat([grad * g * i * (1 - i), grad * cell * f * (1 - f), grad * i * (1 - g * g),
-                       grad_hidden * t * o * (1 - o)], 1)
+    gates = torch.cat(
+        [grad * g * i * (1 - i), grad * cell * f * (1 - f), grad * i * (1 - g * g), grad_hidden * t * o * (1 - o)], 1
+    )
     return gates, grad * f, gates.sum(0) if has_bias else None
 
 

@@ -3,6 +3,7 @@
 Inductor would write Triton kernels, which on a node is triton-ascend's work and here nobody's. The other backends
 (eager, aot_eager, aot_eager_decomp_partition, export) work as on any device.
 """
+
 from __future__ import annotations
 
 import functools
@@ -23,6 +24,7 @@ def _add_backend(registry) -> None:
 def _npu(graph, example_inputs, **options):
     """Captured and differentiated ahead of time, then run operator by operator."""
     from torch._dynamo.backends.debugging import aot_eager
+
     return aot_eager(graph, example_inputs)
 
 
@@ -31,7 +33,9 @@ def _refuse_inductor(module) -> None:
 
     @functools.wraps(inner)
     def compile_fx(graph, example_inputs, *args, **kwargs):
-        tensors = [*example_inputs, *graph.parameters(), *graph.buffers()] if hasattr(graph, "parameters") else example_inputs
+        tensors = (
+            [*example_inputs, *graph.parameters(), *graph.buffers()] if hasattr(graph, "parameters") else example_inputs
+        )
         if any(getattr(getattr(t, "device", None), "type", "") == "npu" for t in tensors):
             raise NotImplementedError(messages.text("device.inductor"))
         return inner(graph, example_inputs, *args, **kwargs)

@@ -1,7 +1,8 @@
 """Which public names of torch.npu the simulation has, as a table: data/torch_npu_names.csv.
 
-    python -m labkit.device.coverage      writes it
+python -m labkit.device.coverage      writes it
 """
+
 from __future__ import annotations
 
 import csv

@@ -3,6 +3,7 @@
 `import torch_npu` is not a test: with CANN's libraries present and no card it succeeds, and from then on the process
 cannot be simulated any more. So whatever is not decided by looking at files is asked of a child process.
 """
+
 from __future__ import annotations
 
 import glob
@@ -18,9 +19,11 @@ from labkit import paths
 
 PROBE_TIMEOUT_S = 120.0  # torch_npu, CANN and a first kernel on a cold node
 _FRESH_S = 24 * 3600.0
-_PROBE = ("import sys, torch, torch_npu\n"
-          "ok = torch.npu.is_available() and torch.ones(1).npu().add(1).item() == 2\n"
-          "sys.exit(0 if ok else 3)\n")
+_PROBE = (
+    "import sys, torch, torch_npu\n"
+    "ok = torch.npu.is_available() and torch.ones(1).npu().add(1).item() == 2\n"
+    "sys.exit(0 if ok else 3)\n"
+)
 _answer: bool | None = None
 
 
@@ -51,8 +54,14 @@ def _decide() -> bool:
 def _probe(origin: str) -> bool:
     environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     try:
-        run = subprocess.run([sys.executable, "-c", _PROBE], env=environment, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PROBE_TIMEOUT_S)
+        run = subprocess.run(
+            [sys.executable, "-c", _PROBE],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=PROBE_TIMEOUT_S,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     if run.returncode == 0:
@@ -62,6 +71,7 @@ def _probe(origin: str) -> bool:
 
 # A "yes" is kept on disk, since asking costs 10 to 20 seconds of every notebook's start; a "no" is asked again,
 # since the card may merely have been busy.
+
 
 def _probe_file(origin: str):
     try:

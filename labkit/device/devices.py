@@ -1,4 +1,5 @@
 """Which device an argument means, and the context managers that make it current."""
+
 from __future__ import annotations
 
 import torch

@@ -2,12 +2,16 @@
 
     torch.distributed.init_process_group("hccl")      # or "cpu:gloo,npu:hccl"
 
-Each process has its own simulated devices and its own virtual clock. The clocks meet in each collective on npu tensors: it begins
-when its last rank is there and takes as long on every rank (csrc/collectives.h). Unlike on a node, "hccl" here takes CPU tensors too.
+Each process has its own simulated devices and its own virtual clock. The clocks meet in each collective on npu tensors:
+it begins when its last rank is there and takes as long on every rank (csrc/collectives.h). Unlike on a node, "hccl"
+here takes CPU tensors too.
 """
+
 from __future__ import annotations
 
 import torch
+
+from labkit.device.library import lib
 
 
 def register() -> None:
@@ -15,6 +19,7 @@ def register() -> None:
     if not torch.distributed.is_available():
         return
     from torch.distributed import Backend
+
     if "hccl" not in Backend.backend_list:
         # The collectives of npu tensors end in the CPU's: hence a backend for both.
         Backend.register_backend("hccl", _gloo, devices=["npu", "cpu"])
@@ -24,7 +29,8 @@ def register() -> None:
 def _gloo(store, rank: int, size: int, timeout):
     from torch.distributed import ProcessGroupGloo
 
-    from labkit.device.library import lib
-    if not torch.distributed.is_initialized():  # the default group is being made: by its ranks the clocks know each other
+    if (
+        not torch.distributed.is_initialized()
+    ):  # the default group is being made: by its ranks the clocks know each other
         lib().lab_set_rank(rank, size)
     return ProcessGroupGloo(store, rank, size, timeout=timeout)

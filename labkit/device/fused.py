@@ -3,17 +3,20 @@
 Each is one operator with one launch on the device's clock, as on the card; the numbers are computed in fp32 and rounded
 once. They exist from the first use of torch_npu.<name> on; torch.ops.npu.<name> is the same operator.
 """
+
 from __future__ import annotations
 
 from typing import Any
 
 import torch
 
-_SCHEMAS = ("npu_swiglu(Tensor self, int dim=-1) -> Tensor",
-            "npu_swiglu_backward(Tensor grad_output, Tensor self, int dim=-1) -> Tensor",
-            "npu_rms_norm(Tensor self, Tensor gamma, float epsilon=1e-06) -> (Tensor, Tensor)",
-            "npu_rms_norm_backward(Tensor dy, Tensor self, Tensor gamma, Tensor rstd) -> (Tensor, Tensor)",
-            "npu_rotary_mul(Tensor self, Tensor r1, Tensor r2, str rotary_mode='half') -> Tensor")
+_SCHEMAS = (
+    "npu_swiglu(Tensor self, int dim=-1) -> Tensor",
+    "npu_swiglu_backward(Tensor grad_output, Tensor self, int dim=-1) -> Tensor",
+    "npu_rms_norm(Tensor self, Tensor gamma, float epsilon=1e-06) -> (Tensor, Tensor)",
+    "npu_rms_norm_backward(Tensor dy, Tensor self, Tensor gamma, Tensor rstd) -> (Tensor, Tensor)",
+    "npu_rotary_mul(Tensor self, Tensor r1, Tensor r2, str rotary_mode='half') -> Tensor",
+)
 NAMES = ("npu_format_cast", "npu_fusion_attention", "npu_rms_norm", "npu_rotary_mul", "npu_swiglu", "get_npu_format")
 FORMAT_ND = 2
 _keep: list[torch.library.Library] = []
@@ -25,6 +28,7 @@ def function(name: str) -> Any:
         return npu_format_cast
     if name == "npu_fusion_attention":
         from labkit.device.attention import npu_fusion_attention
+
         return npu_fusion_attention
     if name == "get_npu_format":
         return lambda tensor: FORMAT_ND
@@ -44,9 +48,14 @@ def _register() -> None:
     _keep.append(library)
     for schema in _SCHEMAS:
         library.define(schema)
-    for name, make in (("npu_swiglu", _swiglu), ("npu_swiglu_backward", _swiglu_backward), ("npu_rms_norm", _rms_norm),
-                       ("npu_rms_norm_backward", _rms_norm_backward), ("npu_rotary_mul", _rotary_mul)):
-        library.impl(name, make, "CPU")   # on npu tensors the device's fallback runs this on the same memory
+    for name, make in (
+        ("npu_swiglu", _swiglu),
+        ("npu_swiglu_backward", _swiglu_backward),
+        ("npu_rms_norm", _rms_norm),
+        ("npu_rms_norm_backward", _rms_norm_backward),
+        ("npu_rotary_mul", _rotary_mul),
+    ):
+        library.impl(name, make, "CPU")  # on npu tensors the device's fallback runs this on the same memory
         library.impl(name, make, "Meta")
     ops = torch.ops.npu
 
@@ -57,10 +66,18 @@ def _register() -> None:
     def save_rms_norm(ctx, inputs, output):
         ctx.save_for_backward(inputs[0], inputs[1], output[1])
 
-    torch.library.register_autograd("npu::npu_swiglu", lambda ctx, grad: (ops.npu_swiglu_backward(grad, ctx.saved_tensors[0], ctx.dim), None),
-                                    setup_context=save_swiglu, lib=library)
-    torch.library.register_autograd("npu::npu_rms_norm", lambda ctx, grad, _: (*ops.npu_rms_norm_backward(grad, *ctx.saved_tensors), None),
-                                    setup_context=save_rms_norm, lib=library)
+    torch.library.register_autograd(
+        "npu::npu_swiglu",
+        lambda ctx, grad: (ops.npu_swiglu_backward(grad, ctx.saved_tensors[0], ctx.dim), None),
+        setup_context=save_swiglu,
+        lib=library,
+    )
+    torch.library.register_autograd(
+        "npu::npu_rms_norm",
+        lambda ctx, grad, _: (*ops.npu_rms_norm_backward(grad, *ctx.saved_tensors), None),
+        setup_context=save_rms_norm,
+        lib=library,
+    )
     torch.library.register_autograd("npu::npu_rotary_mul", _rotary_gradient, setup_context=_save_rotary, lib=library)
 
 
@@ -116,7 +133,10 @@ def _rotary_gradient(ctx, grad):
     x, r1, r2 = ctx.saved_tensors
 
     def like(t, target):
-        axes = [i for i in range(t.dim()) if i < t.dim() - target.dim() or target.shape[i - t.dim() + target.dim()] == 1]
+        axes = [
+            i for i in range(t.dim()) if i < t.dim() - target.dim() or target.shape[i - t.dim() + target.dim()] == 1
+        ]
         return t.sum(axes, keepdim=True).reshape(target.shape) if axes else t
+
     to_x = grad * r1 - _turned(grad * r2, ctx.mode)
     return to_x, like(grad * x, r1), like(grad * _turned(x, ctx.mode), r2), None

@@ -4,6 +4,7 @@ As on the card nothing runs during a capture: results get their memory, and it h
 replay (here 0xff in every byte: NaN). What an operator gives back is found by running it on tensors without data. A
 replay reads and writes the very tensors of the capture; new inputs are copied into the old ones first.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -23,7 +24,9 @@ _pools = 0
 
 
 class NPUGraph:
-    """Recorded operators. torch.npu.graph(g) fills it; g.replay() issues them to the current stream; g.reset() forgets them."""
+    """Recorded operators. torch.npu.graph(g) fills it; g.replay() issues them to the current stream; g.reset() forgets
+    them.
+    """
 
     def __init__(self) -> None:
         self._calls: list[tuple[Any, tuple, dict, Any]] = []  # operator, its arguments, its results
@@ -68,10 +71,17 @@ class NPUGraph:
 
 class graph:
     """Context manager: captures what is called inside into `npu_graph`, on `stream` (a side stream by default)."""
+
     default_capture_stream: Stream | None = None
 
-    def __init__(self, npu_graph: NPUGraph, pool=None, stream: Stream | None = None, auto_dispatch_capture: bool = False,
-                 capture_error_mode: str = "global"):
+    def __init__(
+        self,
+        npu_graph: NPUGraph,
+        pool=None,
+        stream: Stream | None = None,
+        auto_dispatch_capture: bool = False,
+        capture_error_mode: str = "global",
+    ):
         if stream is None and graph.default_capture_stream is None:
             graph.default_capture_stream = Stream()
         self.npu_graph, self.pool, self.mode = npu_graph, pool, capture_error_mode
@@ -109,6 +119,7 @@ def refuse(what: str) -> None:
 
 # ---- capture
 
+
 def _recorder(into: NPUGraph):
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_map
@@ -127,11 +138,26 @@ def _recorder(into: NPUGraph):
             device = kwargs.get("device")
             if not on_device and not (device is not None and torch.device(device).type == "npu"):
                 return operator(*args, **kwargs)  # the host's own work
-            if operator.is_view or name.startswith(("aten::empty", "aten::new_empty")) or name in ("aten::_unsafe_view", "aten::lift_fresh"):
+            if (
+                operator.is_view
+                or name.startswith(("aten::empty", "aten::new_empty"))
+                or name in ("aten::_unsafe_view", "aten::lift_fresh")
+            ):
                 return operator(*args, **kwargs)  # no kernel
-            if name in ("aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::is_nonzero", "aten::masked_select"):
+            if name in (
+                "aten::_local_scalar_dense",
+                "aten::nonzero",
+                "aten::equal",
+                "aten::is_nonzero",
+                "aten::masked_select",
+            ):
                 refuse(name)
-            if on_device and (device is not None and torch.device(device).type == "cpu" or name == "aten::copy_" and args[0].device.type == "cpu"):
+            if on_device and (
+                device is not None
+                and torch.device(device).type == "cpu"
+                or name == "aten::copy_"
+                and args[0].device.type == "cpu"
+            ):
                 refuse(f"{name} (npu -> cpu)")
             made = operator(*tree_map(bare, args), **tree_map(bare, kwargs))
             results = _results(operator._schema, made, args, kwargs)
@@ -144,7 +170,11 @@ def _recorder(into: NPUGraph):
 def _results(schema, made, args: tuple, kwargs: dict):
     """Device tensors for what came out without data; the argument itself where an operator writes to one."""
     given = {a.name: (args[i] if i < len(args) else kwargs.get(a.name)) for i, a in enumerate(schema.arguments)}
-    written = {frozenset(a.alias_info.before_set): given[a.name] for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write}
+    written = {
+        frozenset(a.alias_info.before_set): given[a.name]
+        for a in schema.arguments
+        if a.alias_info is not None and a.alias_info.is_write
+    }
 
     def one(info, value):
         if info is not None and info.is_write:
@@ -160,11 +190,12 @@ def _results(schema, made, args: tuple, kwargs: dict):
 
 def _fresh(like: torch.Tensor) -> torch.Tensor:
     made = torch.empty_strided(like.size(), like.stride(), dtype=like.dtype, device="npu")
-    ctypes.memset(made.data_ptr(), 0xff, made.untyped_storage().nbytes())
+    ctypes.memset(made.data_ptr(), 0xFF, made.untyped_storage().nbytes())
     return made
 
 
 # ---- replay
+
 
 def _move(new: torch.Tensor, kept: torch.Tensor) -> None:
     """The captured result takes the new one's bytes: on the card the kernel would have written them there."""
@@ -192,4 +223,5 @@ def _one_launch():
 
 def _tensors(tree) -> list[torch.Tensor]:
     from torch.utils._pytree import tree_leaves
+
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]

@@ -1,18 +1,42 @@
-"""The device's C ABI, typed. `lib()` is the loaded library; csrc/capi.cpp and csrc/device.cpp say what each call does."""
+"""The device's C ABI, typed. `lib()` is the loaded library; csrc/capi.cpp and csrc/device.cpp say what each call
+does.
+"""
+
 from __future__ import annotations
 
 import ctypes
 from ctypes import c_char_p, c_double, c_int, c_int16, c_long, c_longlong, c_size_t, c_uint32, c_uint64, c_void_p
 
-MEMORY_FIELDS = ("allocated", "allocated_peak", "reserved", "reserved_peak", "requested", "blocks", "segments",
-                 "allocations", "frees", "retries", "ooms")  # MemoryStats of arena.h
+MEMORY_FIELDS = (
+    "allocated",
+    "allocated_peak",
+    "reserved",
+    "reserved_peak",
+    "requested",
+    "blocks",
+    "segments",
+    "allocations",
+    "frees",
+    "retries",
+    "ooms",
+)  # MemoryStats of arena.h
 
 
 class Record(ctypes.Structure):
     """struct Record of clock.h; times in nanoseconds."""
-    _fields_ = [("name", c_uint32), ("device", c_int16), ("stream", c_int16), ("engine", c_uint32),
-                ("reserved", c_uint32), ("host", c_double), ("start", c_double), ("end", c_double),
-                ("bytes", c_double), ("flops", c_double)]
+
+    _fields_ = [
+        ("name", c_uint32),
+        ("device", c_int16),
+        ("stream", c_int16),
+        ("engine", c_uint32),
+        ("reserved", c_uint32),
+        ("host", c_double),
+        ("start", c_double),
+        ("end", c_double),
+        ("bytes", c_double),
+        ("flops", c_double),
+    ]
 
 
 _SIGNATURES = {  # name: (result, arguments)

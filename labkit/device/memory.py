@@ -1,10 +1,11 @@
 """Memory of torch.npu: the caching allocator's numbers, in bytes."""
+
 from __future__ import annotations
 
 import ctypes
 
-from labkit.device.library import lib, memory
 from labkit.device.devices import index
+from labkit.device.library import lib, memory
 
 _fraction: dict[int, float] = {}
 
@@ -111,6 +112,7 @@ _raw: dict[int, object] = {}
 def caching_allocator_alloc(size: int, device=None, stream=None) -> int:
     """Address of `size` bytes of device memory, for another library. Free it with caching_allocator_delete()."""
     import torch
+
     block = torch.empty(size, dtype=torch.uint8, device=torch.device("npu", index(device)))
     _raw[block.data_ptr()] = block
     return block.data_ptr()

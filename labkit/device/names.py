@@ -2,11 +2,13 @@
 
 labkit.device.coverage writes the table of them.
 """
+
 from __future__ import annotations
 
 from labkit import messages
 
-REAL_NAMES = frozenset("""
+REAL_NAMES = frozenset(
+    """
     BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor CharStorage CharTensor CubeMathType
     DoubleStorage DoubleTensor ErrCode Event ExternalEvent ExternalStream FloatStorage FloatTensor HalfStorage
     HalfTensor IntStorage IntTensor LongStorage LongTensor MemPool NPUGraph NPUPluggableAllocator NpuGraphOpHandler
@@ -34,18 +36,19 @@ REAL_NAMES = frozenset("""
     set_per_process_memory_fraction set_rng_state set_rng_state_all set_stream set_stream_limit set_sync_debug_mode
     set_task_queue_enable stop_device stream streams stress_detect super_kernel_scope_begin super_kernel_scope_end
     synchronize use_compatible_impl use_mem_pool utilization utils
-""".split())
+""".split()
+)
 
 # What to use instead: the last part of a message key (device.instead.*), and the names that it is about.
 _INSTEAD = {
-    "graph": """NpuGraphOpHandler graph_task_group_begin graph_task_group_end graph_task_update_begin graph_task_update_end
-        graphs make_graphed_callables npugraph_ex register_npu_graph_handler""",
+    "graph": """NpuGraphOpHandler graph_task_group_begin graph_task_group_end graph_task_update_begin
+        graph_task_update_end graphs make_graphed_callables npugraph_ex register_npu_graph_handler""",
     "storage": """BFloat16Storage BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage HalfStorage IntStorage
         LongStorage ShortStorage""",
     "allocator": "MemPool NPUPluggableAllocator change_current_allocator use_mem_pool empty_virt_addr_cache",
     "snapshot": "memory_snapshot",
-    "host_memory": """host_empty_cache host_memory_stats host_memory_stats_as_nested_dict reset_accumulated_host_memory_stats
-        reset_peak_host_memory_stats""",
+    "host_memory": """host_empty_cache host_memory_stats host_memory_stats_as_nested_dict
+        reset_accumulated_host_memory_stats reset_peak_host_memory_stats""",
     "event": "ExternalEvent",
     "limits": """get_device_limit get_stream_limit reset_stream_limit set_device_limit set_stream_limit
         super_kernel_scope_begin super_kernel_scope_end""",

@@ -2,6 +2,7 @@
 
 A name that torch_npu has and the simulation has not raises an AttributeError that says so.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -9,31 +10,75 @@ from typing import Any
 import torch
 
 from labkit import chips, messages
-from labkit.device import rates
-from labkit.device.library import lib
-from labkit.device.names import REAL_NAMES, instead
-from labkit.device import amp, memory, random, streams  # noqa: F401  (torch.npu.memory ... are modules there as well)
-from labkit.device.memory import (
-    caching_allocator_alloc, caching_allocator_delete, empty_cache, get_per_process_memory_fraction,
-    max_memory_allocated, max_memory_cached, max_memory_reserved, mem_get_info, memory_allocated, memory_cached,
-    memory_reserved, memory_stats, memory_stats_as_nested_dict, memory_summary, reset_accumulated_memory_stats,
-    reset_max_memory_allocated, reset_max_memory_cached, reset_peak_memory_stats, set_per_process_memory_fraction,
-)
-from labkit.device.random import (
-    get_default_generator, get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed,
-    seed_all, set_rng_state, set_rng_state_all,
-)
+from labkit.device import amp, memory, random, rates, streams  # noqa: F401  (torch.npu.memory ... are modules there as well)
 from labkit.device.devices import current_device, device, device_count, device_of, index, set_device
 from labkit.device.graphs import NPUGraph, capturing, graph, graph_pool_handle, refuse
+from labkit.device.library import lib
+from labkit.device.memory import (
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    empty_cache,
+    get_per_process_memory_fraction,
+    max_memory_allocated,
+    max_memory_cached,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_cached,
+    memory_reserved,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_accumulated_memory_stats,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
+from labkit.device.names import REAL_NAMES, instead
+from labkit.device.random import (
+    get_default_generator,
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 from labkit.device.streams import (
-    Event, ExternalStream, Stream, StreamContext, SyncLaunchStream, current_stream, default_stream, set_stream,
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    SyncLaunchStream,
+    current_stream,
+    default_stream,
+    set_stream,
     stream,
 )
 from labkit.device.switches import (
-    are_compatible_impl_enabled, clear_npu_overflow_flag, config, conv, disable_deterministic_with_backward,
-    enable_deterministic_with_backward, get_mm_bmm_format_nd, get_npu_overflow_flag, get_sync_debug_mode,
-    get_task_queue_enable, is_jit_compile_false, matmul, set_compile_mode, set_deterministic_level,
-    set_mm_bmm_format_nd, set_op_timeout_ms, set_option, set_sync_debug_mode, set_task_queue_enable,
+    are_compatible_impl_enabled,
+    clear_npu_overflow_flag,
+    config,
+    conv,
+    disable_deterministic_with_backward,
+    enable_deterministic_with_backward,
+    get_mm_bmm_format_nd,
+    get_npu_overflow_flag,
+    get_sync_debug_mode,
+    get_task_queue_enable,
+    is_jit_compile_false,
+    matmul,
+    set_compile_mode,
+    set_deterministic_level,
+    set_mm_bmm_format_nd,
+    set_op_timeout_ms,
+    set_option,
+    set_sync_debug_mode,
+    set_task_queue_enable,
     use_compatible_impl,
 )
 from labkit.device.switches import utils as _utils
@@ -43,24 +88,98 @@ utils = _utils()
 globals().update(tensor_types())
 
 __all__ = [
-    "Event", "ExternalStream", "NPUGraph", "Stream", "StreamContext", "SyncLaunchStream", "amp", "are_compatible_impl_enabled", "caching_allocator_alloc", "caching_allocator_delete",
-    "can_device_access_peer", "clear_npu_overflow_flag", "config", "conv", "current_device", "current_stream", "default_stream", "device", "device_count", "device_of",
-    "disable_deterministic_with_backward", "empty_cache", "enable_deterministic_with_backward", "get_allocator_backend", "get_amp_supported_dtype", "get_autocast_dtype", "get_default_generator", "get_device_capability", "get_device_name", "get_device_properties",
-    "get_mm_bmm_format_nd", "get_npu_overflow_flag", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
-    "get_soc_version", "get_sync_debug_mode", "get_task_queue_enable", "graph", "graph_pool_handle", "init", "initial_seed", "ipc_collect", "is_autocast_enabled",
-    "is_available", "is_current_stream_capturing", "is_jit_compile_false",
-    "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "matmul", "max_memory_allocated",
-    "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
-    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
-    "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all",
-    "set_autocast_dtype", "set_autocast_enabled", "set_compile_mode", "set_deterministic_level", "set_device",
-    "set_mm_bmm_format_nd", "set_op_timeout_ms", "set_option", "set_sync_debug_mode", "set_task_queue_enable", "set_per_process_memory_fraction", "set_rng_state",
-    "set_rng_state_all", "set_stream", "stream", "synchronize", "use_compatible_impl", "utils",
+    "Event",
+    "ExternalStream",
+    "NPUGraph",
+    "Stream",
+    "StreamContext",
+    "SyncLaunchStream",
+    "amp",
+    "are_compatible_impl_enabled",
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
+    "can_device_access_peer",
+    "clear_npu_overflow_flag",
+    "config",
+    "conv",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "device_of",
+    "disable_deterministic_with_backward",
+    "empty_cache",
+    "enable_deterministic_with_backward",
+    "get_allocator_backend",
+    "get_amp_supported_dtype",
+    "get_autocast_dtype",
+    "get_default_generator",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_mm_bmm_format_nd",
+    "get_npu_overflow_flag",
+    "get_per_process_memory_fraction",
+    "get_rng_state",
+    "get_rng_state_all",
+    "get_soc_version",
+    "get_sync_debug_mode",
+    "get_task_queue_enable",
+    "graph",
+    "graph_pool_handle",
+    "init",
+    "initial_seed",
+    "ipc_collect",
+    "is_autocast_enabled",
+    "is_available",
+    "is_current_stream_capturing",
+    "is_jit_compile_false",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "matmul",
+    "max_memory_allocated",
+    "max_memory_cached",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_cached",
+    "memory_reserved",
+    "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
+    "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+    "set_compile_mode",
+    "set_deterministic_level",
+    "set_device",
+    "set_mm_bmm_format_nd",
+    "set_op_timeout_ms",
+    "set_option",
+    "set_sync_debug_mode",
+    "set_task_queue_enable",
+    "set_per_process_memory_fraction",
+    "set_rng_state",
+    "set_rng_state_all",
+    "set_stream",
+    "stream",
+    "synchronize",
+    "use_compatible_impl",
+    "utils",
     *tensor_types(),
 ]
 
 
 # ---- state
+
 
 def is_available() -> bool:
     return True
@@ -82,6 +201,7 @@ def _is_in_bad_fork() -> bool:
 
 
 # ---- devices
+
 
 def synchronize(device=None) -> None:
     """The host waits until the device has done everything that was issued to it, in virtual time."""
@@ -106,9 +226,11 @@ class _Properties:
         self.L2_cache_size = int(table["memory"]["l2"])
 
     def __repr__(self) -> str:
-        return (f"_NPUDeviceProperties(name='{self.name}', total_memory={self.total_memory >> 20}MB, "
-                f"cube_core_num={self.cube_core_num}, vector_core_num={self.vector_core_num}, "
-                f"L2_cache_size={self.L2_cache_size >> 20}MB)")
+        return (
+            f"_NPUDeviceProperties(name='{self.name}', total_memory={self.total_memory >> 20}MB, "
+            f"cube_core_num={self.cube_core_num}, vector_core_num={self.vector_core_num}, "
+            f"L2_cache_size={self.L2_cache_size >> 20}MB)"
+        )
 
 
 def _chip() -> str:
@@ -157,6 +279,7 @@ def ipc_collect() -> None:
 
 # ---- autocast, by its older names
 
+
 def is_autocast_enabled() -> bool:
     return torch.is_autocast_enabled("npu")
 
@@ -174,6 +297,7 @@ def set_autocast_dtype(dtype: torch.dtype) -> None:
 
 
 # ---- what is not there
+
 
 def __getattr__(name: str) -> Any:
     if name not in REAL_NAMES:

@@ -1,8 +1,10 @@
 """What goes to another process and back: functions of a notebook, their globals, classes, tensors.
 
-pickle sends a function by its name, which the other side must be able to import; one from a notebook or from an exercise is
-sent by its code, with the globals that it uses. Device tensors arrive as device tensors; `unload=True` makes them CPU tensors.
+pickle sends a function by its name, which the other side must be able to import; one from a notebook or from an
+exercise is sent by its code, with the globals that it uses. Device tensors arrive as device tensors; `unload=True`
+makes them CPU tensors.
 """
+
 from __future__ import annotations
 
 import builtins
@@ -37,11 +39,21 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, thing):
         if isinstance(thing, types.ModuleType):
             return importlib.import_module, (thing.__name__,)
-        if isinstance(thing, torch.Tensor) and hasattr(thing, "trigger_wait"):  # of a functional collective, perhaps still on its way
+        if isinstance(thing, torch.Tensor) and hasattr(
+            thing, "trigger_wait"
+        ):  # of a functional collective, perhaps still on its way
             thing = thing.trigger_wait()
-        if isinstance(thing, torch.Tensor) and type(thing) in (torch.Tensor, torch.nn.Parameter) and (thing.device.type != "cpu" or not thing.is_leaf):
+        if (
+            isinstance(thing, torch.Tensor)
+            and type(thing) in (torch.Tensor, torch.nn.Parameter)
+            and (thing.device.type != "cpu" or not thing.is_leaf)
+        ):
             plain = thing.detach().cpu()
-            return plain.__reduce_ex__(5) if self._unload else (_tensor, (plain, thing.device.type, thing.requires_grad, type(thing) is torch.nn.Parameter))
+            return (
+                plain.__reduce_ex__(5)
+                if self._unload
+                else (_tensor, (plain, thing.device.type, thing.requires_grad, type(thing) is torch.nn.Parameter))
+            )
         if isinstance(thing, property):
             return property, (thing.fget, thing.fset, thing.fdel, thing.__doc__)
         if isinstance(thing, (classmethod, staticmethod)):
@@ -69,8 +81,13 @@ def _function_parts(f: types.FunctionType):
     cells = [None if name == _OWN_CLASS else cell for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ())]
     held = [cell.cell_contents if cell is not None else None for cell in cells]
     names = {name for code in _codes(f.__code__) for name in code.co_names}
-    state = {"globals": {k: v for k, v in f.__globals__.items() if k in names}, "cells": held, "defaults": f.__defaults__,
-             "kwdefaults": f.__kwdefaults__, "dict": f.__dict__}
+    state = {
+        "globals": {k: v for k, v in f.__globals__.items() if k in names},
+        "cells": held,
+        "defaults": f.__defaults__,
+        "kwdefaults": f.__kwdefaults__,
+        "dict": f.__dict__,
+    }
     return _function, (marshal.dumps(f.__code__), f.__name__, f.__qualname__, len(cells)), state, None, None, _fill
 
 
@@ -83,8 +100,15 @@ def _codes(code: types.CodeType):
 
 # ---- on the other side. Empty first and filled afterwards: a function may use itself, or the class that it is in
 
+
 def _function(code: bytes, name: str, qualname: str, cells: int) -> types.FunctionType:
-    made = types.FunctionType(marshal.loads(code), {"__builtins__": builtins, "__name__": "__main__"}, name, None, tuple(types.CellType() for _ in range(cells)))
+    made = types.FunctionType(
+        marshal.loads(code),
+        {"__builtins__": builtins, "__name__": "__main__"},
+        name,
+        None,
+        tuple(types.CellType() for _ in range(cells)),
+    )
     made.__qualname__ = qualname
     return made
 
@@ -114,4 +138,10 @@ def _furnish(made: type, inside: dict) -> None:
 
 def _tensor(plain: torch.Tensor, device: str, requires_grad: bool, parameter: bool) -> torch.Tensor:
     made = plain.to(device)
-    return torch.nn.Parameter(made, requires_grad) if parameter else made.requires_grad_(requires_grad) if made.is_floating_point() else made
+    return (
+        torch.nn.Parameter(made, requires_grad)
+        if parameter
+        else made.requires_grad_(requires_grad)
+        if made.is_floating_point()
+        else made
+    )

@@ -1,10 +1,11 @@
 """Random numbers of torch.npu. The same seed gives the same numbers in every run, though not the chip's own."""
+
 from __future__ import annotations
 
 import torch
 
-from labkit.device.library import lib
 from labkit.device.devices import index
+from labkit.device.library import lib
 
 default_generators: tuple[torch.Generator, ...] = ()
 

@@ -1,4 +1,7 @@
-"""One rank of labkit.ranks(): `python -m labkit.device.rank rank count store fd`. Takes functions from the pipe, answers with their results."""
+"""One rank of labkit.ranks(): `python -m labkit.device.rank rank count store fd`. Takes functions from the pipe,
+answers with their results.
+"""
+
 from __future__ import annotations
 
 import contextlib
@@ -13,6 +16,8 @@ import time
 import traceback
 from multiprocessing.connection import Connection
 
+from labkit import device
+
 
 def main(rank: int, count: int, store: str, fd: int) -> None:
     pipe = Connection(fd)
@@ -21,7 +26,6 @@ def main(rank: int, count: int, store: str, fd: int) -> None:
     import torch
     import torch.distributed as dist
 
-    from labkit import device
     device.install()
     if device.mode() == "npu":
         torch.npu.set_device(rank)
@@ -38,8 +42,8 @@ def main(rank: int, count: int, store: str, fd: int) -> None:
 def _answer(rank: int, work: bytes) -> bytes:
     import torch
 
-    from labkit import device
     from labkit.device.parcel import packed, unpacked
+
     printed = io.StringIO()
     try:
         function, arguments, seed = unpacked(work)
@@ -64,7 +68,9 @@ def _end_with(parent: int, folder: str) -> None:
 
 
 def _leave(folder: str) -> None:
-    """Without the farewells of gloo, which wait for the others. The folder is the parent's, which may have had no time for it."""
+    """Without the farewells of gloo, which wait for the others. The folder is the parent's, which may have had no time
+    for it.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 

@@ -1,13 +1,15 @@
-"""Several processes from one notebook: `labkit.ranks(2, train)` calls train(rank) in two processes with a process group.
+"""Several processes from one notebook: `labkit.ranks(2, train)` calls train(rank) in two processes with a process
+group.
 
-    def train(rank, steps): ...             # here torch.distributed is ready: backend "hccl", rank of 2; tensors on "npu"
-    run = labkit.ranks(2, train, 10)        # waits; raises RankError when a rank raises, hangs or dies
-    run[0], run[1]                          # what they returned, tensors on the CPU
-    run.timelines                           # {"rank 0": [Span, ...], "rank 1": ...}, for labkit.figures.stream_timeline
+    def train(rank, steps): ...             # here torch.distributed is ready: backend "hccl", rank of 2; tensors on
+    "npu" run = labkit.ranks(2, train, 10)        # waits; raises RankError when a rank raises, hangs or dies run[0],
+    run[1]                          # what they returned, tensors on the CPU run.timelines                           #
+    {"rank 0": [Span, ...], "rank 1": ...}, for labkit.figures.stream_timeline
 
-The processes stay for the next call (seconds to start, milliseconds to call) and end with this one. Each call begins with fresh
-clocks and the same seed on every rank. On a node rank i has card i.
+The processes stay for the next call (seconds to start, milliseconds to call) and end with this one. Each call begins
+with fresh clocks and the same seed on every rank. On a node rank i has card i.
 """
+
 from __future__ import annotations
 
 import atexit
@@ -26,15 +28,17 @@ from socket import socketpair
 
 from labkit import messages
 
-_GRACE_S = 0.5    # for the other ranks, once one has raised
+_GRACE_S = 0.5  # for the other ranks, once one has raised
 _START_S = 120.0  # importing torch on a busy machine
 
 
 class RankError(RuntimeError):
-    """A rank raised, hangs or died. rank: which; kind, said: the exception's type and text; frames: (file, line) from the outside in.
+    """A rank raised, hangs or died. rank: which; kind, said: the exception's type and text; frames: (file, line) from
+    the outside in.
 
     together: all ranks raised the same at the same place, so that none of them waits for another.
     """
+
     together = False
 
     def __init__(self, rank: int, kind: str, said: str, frames: list[tuple[str, int]], others: str = "") -> None:
@@ -50,6 +54,7 @@ class RankError(RuntimeError):
 @dataclass(frozen=True, repr=False)
 class Run:
     """One call on all ranks. results: by rank; timelines: the device's spans of each; output: what each printed."""
+
     results: list
     timelines: dict
     output: list[str]
@@ -70,7 +75,9 @@ class Run:
 
 
 def ranks(count: int, function: Callable, *arguments, timeout: float = 60.0) -> Run:
-    """function(rank, *arguments) in `count` processes at once. timeout: seconds of real time. Raises RankError, ValueError."""
+    """function(rank, *arguments) in `count` processes at once. timeout: seconds of real time. Raises RankError,
+    ValueError.
+    """
     if not isinstance(count, int) or not 1 <= count <= 16:
         raise ValueError(messages.text("device.rank_count", count=count))
     pool = _pool(count)
@@ -110,13 +117,34 @@ class _Pool:
         self.folder = tempfile.TemporaryDirectory(prefix="labkit-ranks-")
         self.processes: list[subprocess.Popen] = []
         self.pipes: list[Connection] = []
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "LABKIT_NPUS": "1", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "LABKIT_NPUS": "1",
+            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        }
         for rank in range(count):
             ours, theirs = socketpair()
             with theirs, open(self._log(rank), "wb") as log:
-                self.processes.append(subprocess.Popen([sys.executable, "-m", "labkit.device.rank", str(rank), str(count), f"{self.folder.name}/store", str(theirs.fileno())],
-                                                       pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                       start_new_session=True))  # Jupyter ends a kernel's whole group; they tidy up first
+                self.processes.append(
+                    subprocess.Popen(
+                        [
+                            sys.executable,
+                            "-m",
+                            "labkit.device.rank",
+                            str(rank),
+                            str(count),
+                            f"{self.folder.name}/store",
+                            str(theirs.fileno()),
+                        ],
+                        pass_fds=[theirs.fileno()],
+                        env=environment,
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=log,
+                        start_new_session=True,
+                    )
+                )  # Jupyter ends a kernel's whole group; they tidy up first
             self.pipes.append(Connection(ours.detach()))
         self._collect(time.monotonic() + _START_S)
 
@@ -138,14 +166,21 @@ class _Pool:
         import torch
 
         from labkit.device.parcel import packed, unpacked
+
         work = packed((function, arguments, torch.initial_seed()))
         for pipe in self.pipes:
             pipe.send_bytes(work)
         answers = [unpacked(answer) for answer in self._collect(time.monotonic() + timeout, timeout)]
-        return Run([a["result"] for a in answers], {f"rank {i}": a["spans"] for i, a in enumerate(answers)}, [a["output"] for a in answers])
+        return Run(
+            [a["result"] for a in answers],
+            {f"rank {i}": a["spans"] for i, a in enumerate(answers)},
+            [a["output"] for a in answers],
+        )
 
     def _collect(self, until: float, seconds: float = _START_S) -> list[bytes]:
-        """An answer of each rank. Raises RankError for the first that raised; else for one that died or did not come back."""
+        """An answer of each rank. Raises RankError for the first that raised; else for one that died or did not come
+        back.
+        """
         answers: dict[int, bytes] = {}
         failed: RankError | None = None
         raised: list[tuple] = []
@@ -166,6 +201,7 @@ class _Pool:
                 if answer[:1] != b"E":
                     continue
                 from labkit.device.parcel import unpacked
+
                 error = RankError(rank, *unpacked(answer[1:]))
                 raised.append((error.kind, error.frames))
                 if failed is None or failed.kind in _CAUGHT_IN and error.kind not in _CAUGHT_IN:
@@ -179,7 +215,9 @@ class _Pool:
     def _died(self, rank: int) -> RankError:
         self.processes[rank].wait(timeout=10)
         last = self._log(rank).read_text(encoding="utf-8", errors="replace").strip()[-1500:]
-        return RankError(rank, "exit", messages.text("device.rank_died", status=self.processes[rank].returncode, said=last), [])
+        return RankError(
+            rank, "exit", messages.text("device.rank_died", status=self.processes[rank].returncode, said=last), []
+        )
 
     def _late(self, missing: list[int], seconds: float) -> RankError:
         """Asks the ranks that have not come back where they are."""
@@ -188,9 +226,23 @@ class _Pool:
         time.sleep(0.3)
         places = {rank: self._place(rank) for rank in missing}
         rank = missing[0]
-        others = "\n".join(messages.text("device.rank_waits", rank=r, where=":".join(map(str, frames[-1])) if (frames := [f for f in place if not _is_library(f[0])]) else "?")
-                           for r, place in places.items())
-        return RankError(rank, "time-out", messages.text("device.rank_late", seconds=f"{seconds:g}", missing=", ".join(map(str, missing))), places[rank], others)
+        others = "\n".join(
+            messages.text(
+                "device.rank_waits",
+                rank=r,
+                where=":".join(map(str, frames[-1]))
+                if (frames := [f for f in place if not _is_library(f[0])])
+                else "?",
+            )
+            for r, place in places.items()
+        )
+        return RankError(
+            rank,
+            "time-out",
+            messages.text("device.rank_late", seconds=f"{seconds:g}", missing=", ".join(map(str, missing))),
+            places[rank],
+            others,
+        )
 
     def _place(self, rank: int) -> list[tuple[str, int]]:
         """Frames of the main thread, the innermost last, as faulthandler has written them."""
@@ -202,4 +254,6 @@ _CAUGHT_IN = ("DistBackendError", "RuntimeError", "ConnectionError")  # what a r
 
 
 def _is_library(file: str) -> bool:
-    return bool(re.search(r"[/\\](?:site-packages|dist-packages|lib[/\\]python[\d.]+|labkit[/\\]device)[/\\]|^<frozen", file))
+    return bool(
+        re.search(r"[/\\](?:site-packages|dist-packages|lib[/\\]python[\d.]+|labkit[/\\]device)[/\\]|^<frozen", file)
+    )

@@ -1,4 +1,5 @@
 """The cost model's numbers: from the chip's table (labkit/twin/chips) to the device's rates (struct Rates, clock.h)."""
+
 from __future__ import annotations
 
 from labkit import chips
@@ -16,7 +17,9 @@ def chip() -> str | None:
 
 
 def rates(chip: str) -> dict[str, float]:
-    """Rates by the names of struct Rates: times in nanoseconds, rates per nanosecond. Raises ValueError (no such chip)."""
+    """Rates by the names of struct Rates: times in nanoseconds, rates per nanosecond. Raises ValueError (no such
+    chip).
+    """
     n = chips.flat(chip)
     return {
         "host_dispatch": n["host.dispatch"] * 1e9,

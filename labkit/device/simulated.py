@@ -1,4 +1,5 @@
 """Puts the simulated device into PyTorch: library, arena, names, torch.npu, and a stand-in for torch_npu."""
+
 from __future__ import annotations
 
 import atexit
@@ -37,6 +38,7 @@ def install() -> None:
         lib.lab_autograd_fallthrough()
 
     from labkit.device import cells, compiling, distributed, npu, random
+
     torch.utils.rename_privateuse1_backend("npu")
     torch._register_device_module("npu", npu)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
@@ -91,8 +93,8 @@ def _autograd_states() -> list[str]:
 
 
 class _Submodules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """torch_npu.contrib.transfer_to_npu; `import torch_npu.profiler` and others say what to use. What else the stand-in has is in
-    sys.modules and never asked for here."""
+    """torch_npu.contrib.transfer_to_npu; `import torch_npu.profiler` and others say what to use. What else the stand-in
+    has is in sys.modules and never asked for here."""
 
     def find_spec(self, name, path=None, target=None):
         package, _, rest = name.partition(".")
@@ -107,6 +109,7 @@ class _Submodules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module) -> None:
         if module.__name__.endswith("transfer_to_npu"):
             from labkit.device import transfer
+
             transfer.apply()
 
 
@@ -122,10 +125,21 @@ def _stand_in(npu: types.ModuleType) -> None:
 
     def missing(name: str):
         from labkit.device import fused
+
         if name in fused.NAMES:
             return fused.function(name)
-        raise AttributeError(messages.text("device.torch_npu_missing", name=name, names=", ".join(("npu", *fused.NAMES))))
+        raise AttributeError(
+            messages.text("device.torch_npu_missing", name=name, names=", ".join(("npu", *fused.NAMES)))
+        )
 
     module.__getattr__ = missing
     sys.meta_path.insert(0, _Submodules())
-    sys.modules.update({"torch_npu": module, "torch_npu.npu": npu, "torch.npu": npu, "torch_npu.npu.amp": npu.amp, "torch.npu.amp": npu.amp})
+    sys.modules.update(
+        {
+            "torch_npu": module,
+            "torch_npu.npu": npu,
+            "torch.npu": npu,
+            "torch_npu.npu.amp": npu.amp,
+            "torch.npu.amp": npu.amp,
+        }
+    )

@@ -1,11 +1,11 @@
 """Streams and events of torch.npu, on the virtual clock."""
+
 from __future__ import annotations
 
 import torch
 
-from labkit.device.library import lib
 from labkit.device.devices import index
-
+from labkit.device.library import lib
 
 _DEVICE_TYPE = 20  # c10::DeviceType::PrivateUse1
 
@@ -15,8 +15,12 @@ class Stream(torch.Stream):
 
     def __new__(cls, device=None, priority=0, **kwargs):
         if "stream_id" in kwargs:  # an existing one, by its numbers
-            return super().__new__(cls, stream_id=kwargs["stream_id"], device_index=kwargs["device_index"],
-                                   device_type=kwargs["device_type"])
+            return super().__new__(
+                cls,
+                stream_id=kwargs["stream_id"],
+                device_index=kwargs["device_index"],
+                device_type=kwargs["device_type"],
+            )
         return super().__new__(cls, torch.device("npu", index(device)), priority=priority)
 
     def record_event(self, event: "Event | None" = None) -> "Event":
@@ -35,7 +39,9 @@ class Stream(torch.Stream):
 
     @property
     def npu_stream(self) -> int:
-        """The stream as a number, as C++ sees it. Asking for it empties the host's queue of operators in front of it."""
+        """The stream as a number, as C++ sees it. Asking for it empties the host's queue of operators in front of
+        it.
+        """
         handle = (self.device_index << 32) | (self.stream_id + 1)
         lib().lab_drain(handle)
         return handle
@@ -46,7 +52,8 @@ class Stream(torch.Stream):
         """On hardware: the stream has a host queue of its own. Taken, without effect."""
 
     def __repr__(self) -> str:
-        return f"<torch_npu.npu.Stream device={self.device} npu_stream={(self.device_index << 32) | (self.stream_id + 1):#x}>"
+        handle = (self.device_index << 32) | (self.stream_id + 1)
+        return f"<torch_npu.npu.Stream device={self.device} npu_stream={handle:#x}>"
 
 
 SyncLaunchStream = Stream  # on hardware: one without the host's queue
@@ -61,8 +68,9 @@ class Event(torch.Event):
     """A point in a stream. Event(enable_timing=False, blocking=False, interprocess=False)."""
 
     def __new__(cls, enable_timing=False, blocking=False, interprocess=False):
-        made = super().__new__(cls, torch.device("npu"), enable_timing=enable_timing, blocking=blocking,
-                               interprocess=interprocess)
+        made = super().__new__(
+            cls, torch.device("npu"), enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
+        )
         made._timing = bool(enable_timing)
         return made
 

@@ -3,11 +3,19 @@
 What they choose on hardware (compilation of operators, private formats, HF32, the host's task queue, limits in time)
 the simulation does not have, or does one way only.
 """
+
 from __future__ import annotations
 
 import types
 
-_switch: dict[str, object] = {"deterministic_level": 0, "task_queue": 1, "sync_debug": 0, "nd": True, "compatible": False, "jit": False}
+_switch: dict[str, object] = {
+    "deterministic_level": 0,
+    "task_queue": 1,
+    "sync_debug": 0,
+    "nd": True,
+    "compatible": False,
+    "jit": False,
+}
 
 
 class _Options:
@@ -98,6 +106,7 @@ def are_compatible_impl_enabled() -> bool:
 
 # ---- overflow: the chip of an A2 keeps infinities and NaN, and its overflow flag is not used in that mode
 
+
 def get_npu_overflow_flag() -> bool:
     return False
 
@@ -109,6 +118,7 @@ def clear_npu_overflow_flag() -> None:
 def npu_check_overflow(grad) -> bool:
     """Whether a tensor, or a number, holds an infinity or NaN."""
     import torch
+
     value = grad.float().sum() if isinstance(grad, torch.Tensor) else torch.tensor(float(grad))
     return not bool(torch.isfinite(value).item())
 

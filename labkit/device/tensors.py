@@ -1,11 +1,21 @@
 """torch.npu.FloatTensor and its kin: the old way to make an npu tensor, and to ask for a type with isinstance()."""
+
 from __future__ import annotations
 
 import torch
 
-_TYPES = {"BFloat16Tensor": torch.bfloat16, "BoolTensor": torch.bool, "ByteTensor": torch.uint8, "CharTensor": torch.int8,
-          "DoubleTensor": torch.float64, "FloatTensor": torch.float32, "HalfTensor": torch.float16, "IntTensor": torch.int32,
-          "LongTensor": torch.int64, "ShortTensor": torch.int16}
+_TYPES = {
+    "BFloat16Tensor": torch.bfloat16,
+    "BoolTensor": torch.bool,
+    "ByteTensor": torch.uint8,
+    "CharTensor": torch.int8,
+    "DoubleTensor": torch.float64,
+    "FloatTensor": torch.float32,
+    "HalfTensor": torch.float16,
+    "IntTensor": torch.int32,
+    "LongTensor": torch.int64,
+    "ShortTensor": torch.int16,
+}
 
 
 class _TensorType(type):

@@ -1,9 +1,10 @@
 """`from torch_npu.contrib import transfer_to_npu`: a program written for CUDA runs on the npu.
 
-Changed for the rest of the process, as torch_npu's module of that name does: torch.cuda.* and torch.cuda.amp.* are those of
-torch.npu; .cuda() and .is_cuda are .npu() and .is_npu; the functions below take "cuda" for "npu", as a text, as a
-torch.device or as a map_location; the backend nccl is hccl; torch.jit.script gives back what it got.
+Changed for the rest of the process, as torch_npu's module of that name does: torch.cuda.* and torch.cuda.amp.* are
+those of torch.npu; .cuda() and .is_cuda are .npu() and .is_npu; the functions below take "cuda" for "npu", as a text,
+as a torch.device or as a map_location; the backend nccl is hccl; torch.jit.script gives back what it got.
 """
+
 from __future__ import annotations
 
 import functools
@@ -15,10 +16,10 @@ import torch.utils._device
 
 from labkit.device.import_hook import after_import
 
-FUNCTIONS = """arange as_tensor autocast bartlett_window blackman_window empty empty_like empty_strided eye from_file frombuffer full
-    full_like Generator hamming_window hann_window kaiser_window linspace load logspace normal ones ones_like rand rand_like
-    randint randint_like randn randn_like randperm range scalar_tensor set_default_device sparse_coo_tensor sparse_csr_tensor
-    tensor tril_indices triu_indices zeros zeros_like""".split()
+FUNCTIONS = """arange as_tensor autocast bartlett_window blackman_window empty empty_like empty_strided eye from_file
+    frombuffer full full_like Generator hamming_window hann_window kaiser_window linspace load logspace normal ones
+    ones_like rand rand_like randint randint_like randn randn_like randperm range scalar_tensor set_default_device
+    sparse_coo_tensor sparse_csr_tensor tensor tril_indices triu_indices zeros zeros_like""".split()
 TENSOR = "new_empty new_empty_strided new_full new_ones new_tensor new_zeros pin_memory to".split()
 MODULE = "to to_empty".split()
 CUDA = "get_device_capability get_device_name get_device_properties set_device synchronize".split()
@@ -32,7 +33,8 @@ def apply() -> None:
     if _done:
         return
     _done = True
-    torch.utils._device._device_constructors()  # set_default_device knows functions by identity: it remembers them as they are now
+    # set_default_device knows functions by identity: it remembers them as they are now
+    torch.utils._device._device_constructors()
     npu = torch.npu
     _replace(torch.cuda, npu)
     _replace(torch.cuda.amp, npu.amp)
@@ -40,7 +42,11 @@ def apply() -> None:
         for name in names:
             if hasattr(where, name):
                 setattr(where, name, _on_npu(getattr(where, name), integers=name in MODULE))
-    torch.Tensor.cuda, torch.Tensor.is_cuda, torch.nn.Module.cuda = torch.Tensor.npu, torch.Tensor.is_npu, torch.nn.Module.npu
+    torch.Tensor.cuda, torch.Tensor.is_cuda, torch.nn.Module.cuda = (
+        torch.Tensor.npu,
+        torch.Tensor.is_npu,
+        torch.nn.Module.npu,
+    )
     torch.cuda.DoubleTensor = npu.FloatTensor  # torch_npu has it so: the card computes no double
     torch.jit.script = lambda obj, *args, **kwargs: obj
     torch.jit.script_method = lambda fn: fn
@@ -73,13 +79,16 @@ def _on_npu(function, integers: bool = False):
     @functools.wraps(function)
     def called(*args, **kwargs):
         args = [_translated(a, integers) if isinstance(a, (str, torch.device, dict)) or integers else a for a in args]
-        return function(*args, **{k: _translated(v, integers or k == "device") if k in _DEVICE else v for k, v in kwargs.items()})
+        return function(
+            *args, **{k: _translated(v, integers or k == "device") if k in _DEVICE else v for k, v in kwargs.items()}
+        )
 
     return called
 
 
 def _made_on_npu(base: type):
     """Makes objects of `base`, and isinstance() still knows them: torch.Generator, torch.autocast."""
+
     class Meta(type):
         def __instancecheck__(cls, value):
             return isinstance(value, base)

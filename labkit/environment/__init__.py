@@ -10,20 +10,32 @@ A line for each thing that the lab needs or can use, always in the same order an
 A probe is a function from `Facts` to a `Check`; `Facts` is the one place that touches the machine, and tests replace
 it. Neither torch nor torch_npu is imported in this process.
 """
-from __future__ import annotations
 
+from __future__ import annotations
 
 from labkit.environment import ascend, host
 from labkit.environment.facts import Facts
 from labkit.environment.report import Check, Report, check
 
 PROBES = (
-    ("python", host.python), ("compiler", host.compiler), ("make", host.make), ("cores", host.cores),
-    ("memory", host.memory), ("cache", host.cache), ("disk", host.disk),
-    ("torch", host.torch), ("jupyterlab", host.jupyterlab), ("browser", host.browser),
-    ("twin", host.twin), ("device", host.device),
-    ("npu", ascend.npu), ("driver", ascend.driver), ("cann", ascend.cann), ("bisheng", ascend.bisheng),
-    ("torch-npu", ascend.torch_npu), ("cann-torch-npu", ascend.cann_torch_npu),
+    ("python", host.python),
+    ("compiler", host.compiler),
+    ("make", host.make),
+    ("cores", host.cores),
+    ("memory", host.memory),
+    ("cache", host.cache),
+    ("disk", host.disk),
+    ("torch", host.torch),
+    ("jupyterlab", host.jupyterlab),
+    ("browser", host.browser),
+    ("twin", host.twin),
+    ("device", host.device),
+    ("npu", ascend.npu),
+    ("driver", ascend.driver),
+    ("cann", ascend.cann),
+    ("bisheng", ascend.bisheng),
+    ("torch-npu", ascend.torch_npu),
+    ("cann-torch-npu", ascend.cann_torch_npu),
 )
 
 

@@ -3,6 +3,7 @@
 A node whose NPU can not be used still has the twin, so what is wrong here is WARN; with LABKIT_TARGET=npu, where the
 twin was ruled out, it is FAIL. On a machine without any of it every line is SKIP.
 """
+
 from __future__ import annotations
 
 import re
@@ -10,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from labkit import messages
-
 from labkit.environment.facts import Facts
 from labkit.environment.report import Check, check
+from labkit.messages import tomllib
 
 GROUP = "HwHiAiUser"  # who may open the device files, unless the driver was installed with --install-for-all
 
@@ -20,7 +21,6 @@ GROUP = "HwHiAiUser"  # who may open the device files, unless the driver was ins
 @lru_cache(maxsize=1)
 def compatibility() -> dict:
     """compatibility.toml: the published pairs of CANN and torch_npu."""
-    from labkit.messages import tomllib
     return tomllib.loads(Path(__file__).with_name("compatibility.toml").read_text(encoding="utf-8"))
 
 
@@ -45,6 +45,7 @@ def set_env(facts: Facts, home: Path) -> str:
 
 
 # ---- probes
+
 
 def cann(facts: Facts) -> Check:
     found = facts.cann()
@@ -92,8 +93,15 @@ def npu(facts: Facts) -> Check:
     closed = [p for p in devices + facts.npu_managers() if not facts.access(p)]
     if closed:
         names = ", ".join(_shown(facts, p) for p in closed)
-        return check("npu", _wrong(facts), "npu.closed", (f"sudo usermod -a -G {GROUP} {facts.user()}", f"newgrp {GROUP}"),
-                     names=names, group=GROUP, count=len(devices))
+        return check(
+            "npu",
+            _wrong(facts),
+            "npu.closed",
+            (f"sudo usermod -a -G {GROUP} {facts.user()}", f"newgrp {GROUP}"),
+            names=names,
+            group=GROUP,
+            count=len(devices),
+        )
     return check("npu", "PASS", "npu", count=len(devices), names=", ".join(_shown(facts, p) for p in devices))
 
 
@@ -102,8 +110,12 @@ def torch_npu(facts: Facts) -> Check:
     version, torch = facts.version("torch-npu"), facts.version("torch")
     if version is None and facts.folder("torch_npu") is None:
         missing = bool(facts.npu_devices() and facts.cann())
-        return check("torch-npu", _wrong(facts) if missing else "SKIP", "torch_npu.wanted" if missing else "torch_npu.none",
-                     "pip install -e '.[lab,npu]'" if missing else ())
+        return check(
+            "torch-npu",
+            _wrong(facts) if missing else "SKIP",
+            "torch_npu.wanted" if missing else "torch_npu.none",
+            "pip install -e '.[lab,npu]'" if missing else (),
+        )
     numbers = {"version": version or "?", "torch": torch or "?"}
     if not facts.cann() or not facts.cann()[0].is_dir() or not facts.npu_devices():
         lacks = "torch_npu.no_cann" if not facts.cann() else "torch_npu.no_device"

@@ -5,6 +5,7 @@ machine (an Ascend node, a laptop without a compiler) by a folder and a subclass
 torch_npu: importing the latter without CANN raises, and with CANN but without a device it takes PyTorch's PrivateUse1
 backend away from the simulated device.
 """
+
 from __future__ import annotations
 
 import importlib.metadata
@@ -19,9 +20,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from labkit import paths
+from labkit.environment import housekeeping
 
-CANN_FALLBACKS = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest",
-                  "~/Ascend/cann", "~/Ascend/ascend-toolkit/latest")
+CANN_FALLBACKS = (
+    "/usr/local/Ascend/cann",
+    "/usr/local/Ascend/ascend-toolkit/latest",
+    "~/Ascend/cann",
+    "~/Ascend/ascend-toolkit/latest",
+)
 PROBE_TIMEOUT_S = 180.0  # more than the 120 s that the child gives itself
 _TARGET_PROBE = "import sys; from labkit.device.detect import usable_npu; sys.exit(not usable_npu())"
 
@@ -105,10 +111,13 @@ class Facts:
         Raises labkit.build.compiler.ToolError or labkit.CompileError.
         """
         from labkit.build import compiler
+
         version = compiler.cxx_version(compiler.find_cxx())
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "one_line.cpp"
-            source.write_text("#include <cstdint>\nextern \"C\" int32_t one() { if constexpr (sizeof(int) == 4) return 1; return 0; }\n")
+            source.write_text(
+                '#include <cstdint>\nextern "C" int32_t one() { if constexpr (sizeof(int) == 4) return 1; return 0; }\n'
+            )
             compiler.build([source], flags=["-std=c++17", "-O1"], name="doctor")
         return version
 
@@ -159,7 +168,7 @@ class Facts:
         return None
 
     def cann_version(self, home: Path) -> str | None:
-        """"9.1.0" or "8.2.RC1", from the install info beside the libraries."""
+        """ "9.1.0" or "8.2.RC1", from the install info beside the libraries."""
         folders = [home / f"{self.machine()}-linux", home]
         for folder in folders:
             found = re.search(r"^version=(\S+)", self.read(folder / "ascend_toolkit_install.info"), re.M)
@@ -170,8 +179,10 @@ class Facts:
     def bisheng(self, home: Path) -> Path | None:
         """CANN's compiler: on the PATH, else in the places where releases keep it."""
         named = self.which("bisheng")
-        places = [home / folder / "bisheng" for folder in
-                  ("bin", "tools/bisheng_compiler/bin", "compiler/ccec_compiler/bin", "compiler/bishengir/bin")]
+        places = [
+            home / folder / "bisheng"
+            for folder in ("bin", "tools/bisheng_compiler/bin", "compiler/ccec_compiler/bin", "compiler/bishengir/bin")
+        ]
         return Path(named) if named else next((p for p in places if p.is_file()), None)
 
     def npu_devices(self) -> list[Path]:
@@ -201,13 +212,18 @@ class Facts:
             return False, "no-device"
         if self.folder("torch_npu") is None:
             return False, "no-torch-npu"
-        child = subprocess.run([sys.executable, "-c", _TARGET_PROBE], env={**self.env, "LABKIT_DEVICE": "none"}, timeout=PROBE_TIMEOUT_S,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        child = subprocess.run(
+            [sys.executable, "-c", _TARGET_PROBE],
+            env={**self.env, "LABKIT_DEVICE": "none"},
+            timeout=PROBE_TIMEOUT_S,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         return child.returncode == 0, "probe"
 
     # ---- what the lab builds
 
     def built(self, what: str) -> bool:
         """Whether "twin" or "device" is in the cache."""
-        from labkit.environment import housekeeping
         return housekeeping.built(what)

@@ -3,18 +3,20 @@
 A probe takes `Facts` and returns a `Check`. FAIL means that the lab can not do its work here; WARN that it can, less
 well; SKIP that there was nothing to look at.
 """
+
 from __future__ import annotations
 
 import re
 
 from labkit.build import packages
-
+from labkit.build.compiler import ToolError
 from labkit.environment.facts import Facts
 from labkit.environment.report import Check, check
+from labkit.source.errors import CompileError
 
 MIN_PYTHON, TESTED_PYTHON = (3, 10), (3, 14)
-MIN_GCC, MIN_CLANG = 10, 12          # C++17 complete, and what torch's own headers ask for
-LOW_MEMORY = 2 << 30                 # bytes; one compilation of the device takes 0.6 GB, a notebook kernel with torch 0.5 GB
+MIN_GCC, MIN_CLANG = 10, 12  # C++17 complete, and what torch's own headers ask for
+LOW_MEMORY = 2 << 30  # bytes; one compilation of the device takes 0.6 GB, a notebook kernel with torch 0.5 GB
 LOW_DISK, NO_DISK = 1 << 30, 100 << 20
 
 
@@ -32,6 +34,7 @@ def _dots(version: tuple[int, ...]) -> str:
 
 # ---- the machine
 
+
 def python(facts: Facts) -> Check:
     have = facts.python()
     numbers = {"have": _dots(have), "need": _dots(MIN_PYTHON), "newest": _dots(TESTED_PYTHON)}
@@ -45,8 +48,6 @@ def python(facts: Facts) -> Check:
 
 
 def compiler(facts: Facts) -> Check:
-    from labkit.build.compiler import ToolError
-    from labkit.source.errors import CompileError
     try:
         version = facts.compiler()
     except ToolError as error:
@@ -108,6 +109,7 @@ def disk(facts: Facts) -> Check:
 
 # ---- Python packages
 
+
 def torch(facts: Facts) -> Check:
     wanted, low, high = facts.torch_range()
     version, cuda = facts.version("torch"), facts.torch_cuda()
@@ -120,9 +122,17 @@ def torch(facts: Facts) -> Check:
     if have >= high:
         return check("torch", "WARN", "torch.new", install, version=version, wanted=wanted)
     if cuda:
-        return check("torch", "WARN", "torch.cuda", (
-            "pip uninstall -y torch triton", f"pip install 'torch=={re.sub('[+].*', '', version)}' --index-url https://download.pytorch.org/whl/cpu",
-        ), version=version, cuda=cuda)
+        return check(
+            "torch",
+            "WARN",
+            "torch.cuda",
+            (
+                "pip uninstall -y torch triton",
+                f"pip install 'torch=={re.sub('[+].*', '', version)}' --index-url https://download.pytorch.org/whl/cpu",
+            ),
+            version=version,
+            cuda=cuda,
+        )
     return check("torch", "PASS", "torch", version=version, wanted=wanted)
 
 
@@ -142,6 +152,7 @@ def browser(facts: Facts) -> Check:
 
 
 # ---- what the lab builds
+
 
 def _built(id: str, facts: Facts) -> Check:
     if facts.built(id):

@@ -2,6 +2,7 @@
 
 Standard library only until `prebuild` is called, so that `make clean` works without an environment.
 """
+
 from __future__ import annotations
 
 import shutil
@@ -10,12 +11,8 @@ from collections.abc import Iterator
 
 from labkit import paths
 
-
 # part -> (name of its entry in the cache, the folders with its sources)
-_PARTS = {
-    "twin": ("twin-runner", ("twin/src", "twin/include")),
-    "device": ("labdevice", ("device/csrc",)),
-}
+_PARTS = {"twin": ("twin-runner", ("twin/src", "twin/include")), "device": ("labdevice", ("device/csrc",))}
 
 
 def built(part: str) -> bool:
@@ -32,6 +29,7 @@ def prebuild() -> Iterator[tuple[str, float]]:
     """Build each part; yields (what, seconds) as they become ready. Raises CompileError, ToolError."""
     from labkit.build import runtime
     from labkit.device import build as device
+
     for name, make in (("twin", runtime.runner), ("simulated device", device.library)):
         start = time.monotonic()
         make()

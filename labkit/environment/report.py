@@ -1,4 +1,5 @@
 """What the doctor found, as data and as text: `Check` is one line, `Report` all of them in a fixed order."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ STATES = ("PASS", "WARN", "FAIL", "SKIP")
 @dataclass(frozen=True)
 class Check:
     """One line. id is stable; mend holds shell commands or settings, in the order to try them."""
+
     id: str
     state: str
     message: str
@@ -24,12 +26,15 @@ class Check:
 
 def check(id: str, state: str, key: str, mend: str | tuple[str, ...] = (), **numbers) -> Check:
     """A `Check` whose sentence is the entry `doctor.<key>` of the message table."""
-    return Check(id, state, messages.text(f"doctor.{key}", **numbers), (mend,) if isinstance(mend, str) else tuple(mend))
+    return Check(
+        id, state, messages.text(f"doctor.{key}", **numbers), (mend,) if isinstance(mend, str) else tuple(mend)
+    )
 
 
 @dataclass(frozen=True)
 class Report:
     """All checks. `ok` is False when one of them is FAIL: the lab can not do its work here."""
+
     checks: tuple[Check, ...]
     target: str  # "twin" | "npu"
     counts: dict[str, int] = field(init=False)
@@ -71,7 +76,9 @@ class Report:
 
     def json(self) -> dict:
         return {
-            "ok": self.ok, "target": self.target, "counts": self.counts,
+            "ok": self.ok,
+            "target": self.target,
+            "counts": self.counts,
             "checks": [{"id": c.id, "state": c.state, "message": c.message, "mend": list(c.mend)} for c in self.checks],
         }
 

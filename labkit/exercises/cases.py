@@ -1,4 +1,5 @@
 """What a check runs: cases with arguments, golden and tolerance. golden.py of an operator makes them."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -8,8 +9,8 @@ from typing import Any
 # dtype name -> (rtol, atol). Integers are exact; a float's default is a few units in its last place around 1.
 TOLERANCE = {"float64": (1e-9, 1e-12), "float32": (1e-5, 1e-6), "float16": (1e-3, 1e-3), "bfloat16": (1e-2, 1e-2)}
 
-# What fills an output before the launch: small whole numbers that every dtype holds exactly and that no case should produce,
-# so that an element nobody wrote gives itself away.
+# What fills an output before the launch: small whole numbers that every dtype holds exactly and that no case should
+# produce, so that an element nobody wrote gives itself away.
 POISON_FLOAT = -1216.0
 POISON_INT = 107
 
@@ -17,6 +18,7 @@ POISON_INT = 107
 @dataclass(frozen=True)
 class Out:
     """An output argument. dtype: a torch dtype, or its name."""
+
     shape: Sequence[int] | int
     dtype: Any
 
@@ -24,12 +26,14 @@ class Out:
 @dataclass(frozen=True)
 class InOut:
     """An argument that is read and written; the tensor is copied before each launch."""
+
     tensor: Any
 
 
 @dataclass(frozen=True)
 class OnHost:
     """An argument that stays on the CPU (adapters), for an operator that must refuse it."""
+
     tensor: Any
 
     def __repr__(self) -> str:
@@ -38,7 +42,10 @@ class OnHost:
 
 @dataclass(frozen=True)
 class Refuses:
-    """In place of `expected` (adapters): the call must raise, with one of the words in its text. missing: the diagnosis when it does not."""
+    """In place of `expected` (adapters): the call must raise, with one of the words in its text. missing: the diagnosis
+    when it does not.
+    """
+
     words: tuple[str, ...]
     missing: str = "op-accepts"
 
@@ -53,9 +60,10 @@ class Case:
     tile: elements of the output that one block handles at a time; split: first element of each block, and the end;
     layout: "contiguous", or "interleaved" when tile t belongs to block t % blocks. They serve diagnosis and map only.
     timed: this case's time is reported and budgeted. poison: the value that fills the outputs.
-    probe: what is done with an operator (kind "adapter"): see labkit/exercise/operators.py. run(operator, args, case): in place of
-    operator(*args).
+    probe: what is done with an operator (kind "adapter"): see labkit/exercise/operators.py. run(operator, args, case):
+    in place of operator(*args).
     """
+
     name: str
     args: tuple
     expected: Any

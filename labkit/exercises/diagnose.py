@@ -1,8 +1,9 @@
 """From (got, expected) to what went wrong: a key, its numbers and a core x tile map.
 
-A difference ("max error 3.2 at 992") tells a learner that the kernel is wrong; a diagnosis ("only the last 8 elements of each
-core, and nobody wrote them") tells where to look. Pure functions; numpy only.
+A difference ("max error 3.2 at 992") tells a learner that the kernel is wrong; a diagnosis ("only the last 8 elements
+of each core, and nobody wrote them") tells where to look. Pure functions; numpy only.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ WHOLE = ("unwritten", "all-zero")
 @dataclass(frozen=True)
 class Diagnosis:
     """key: a section `diagnosis.<key>` of diagnosis.toml, or a finding's code. state: what the wrong elements hold."""
+
     key: str
     numbers: dict = field(default_factory=dict)
     state: str = ""
@@ -37,7 +39,11 @@ class Diagnosis:
         told = messages.lines(f"diagnosis.{self.key}", lang=lang, **self.numbers)
         inside = self.numbers.get("inside")  # the key of a dict, or (k, n): result k of n
         if inside is not None:
-            part = messages.text("diagnosis.result", lang=lang, k=inside[0], n=inside[1]) if isinstance(inside, tuple) else inside
+            part = (
+                messages.text("diagnosis.result", lang=lang, k=inside[0], n=inside[1])
+                if isinstance(inside, tuple)
+                else inside
+            )
             told[0] = messages.text("diagnosis.part", lang=lang, part=part, what=told[0])
         if self.state and self.key not in ("unwritten", "all-zero"):
             told[0] += " " + messages.text(f"diagnosis.state-{self.state}", lang=lang)
@@ -57,7 +63,9 @@ def first_error(record) -> Diagnosis | None:
 
 
 def of_program(result) -> Diagnosis | None:
-    """What is wrong with a program's run apart from its results: a finding (for a program each of them counts), or its status."""
+    """What is wrong with a program's run apart from its results: a finding (for a program each of them counts), or its
+    status.
+    """
     finding = min(result.findings, key=lambda f: f.severity != "error", default=None)
     if finding is not None:
         return Diagnosis(finding.code, dict(finding.numbers), finding=finding)
@@ -69,12 +77,23 @@ def printed(found: Diagnosis | None) -> Diagnosis | None:
     return Diagnosis("printed", found.numbers) if found is not None and found.key == "value" else found
 
 
-def diagnose(got, expected, tolerance: tuple[float, float] | None = None, *, blocks: int | None = 1, tile: int | None = None, record=None,
-             initial=None, dtype: str | None = None, split: Sequence[int] | None = None, layout: str = "contiguous") -> Diagnosis | None:
+def diagnose(
+    got,
+    expected,
+    tolerance: tuple[float, float] | None = None,
+    *,
+    blocks: int | None = 1,
+    tile: int | None = None,
+    record=None,
+    initial=None,
+    dtype: str | None = None,
+    split: Sequence[int] | None = None,
+    layout: str = "contiguous",
+) -> Diagnosis | None:
     """None when `got` is right and the launch found no error.
 
-    got, expected: arrays (any numeric dtype; bfloat16 as float32 with dtype="bfloat16"). initial: scalar or array, what the output
-    held before the launch. The other arguments are those of Case.
+    got, expected: arrays (any numeric dtype; bfloat16 as float32 with dtype="bfloat16"). initial: scalar or array, what
+    the output held before the launch. The other arguments are those of Case.
     """
     if (found := first_error(record)) is not None:
         return found
@@ -90,7 +109,17 @@ def diagnose(got, expected, tolerance: tuple[float, float] | None = None, *, blo
     flat = [np.asarray(a).reshape(-1).astype(np.float64) for a in (got, expected)]
     tried = layouts(len(flat[0]), blocks or 1, tile, split, layout, itemsize)
     start = None if initial is None else np.broadcast_to(np.asarray(initial, np.float64), got.shape).reshape(-1)
-    evidence = Evidence(*flat, wrong.reshape(-1), rtol, atol, dtype, itemsize, expected.shape[-1] if expected.ndim > 1 else 0, tried, start)
+    evidence = Evidence(
+        *flat,
+        wrong.reshape(-1),
+        rtol,
+        atol,
+        dtype,
+        itemsize,
+        expected.shape[-1] if expected.ndim > 1 else 0,
+        tried,
+        start,
+    )
     with np.errstate(all="ignore"):
         key, numbers = _first_match(evidence)
     return Diagnosis(key, {**_common(evidence), **numbers}, evidence.state, mismatch_map(evidence.wrong, tried[0]))
@@ -119,9 +148,21 @@ def _common(e: Evidence) -> dict:
     """Numbers every message may use. Indices are flat; values as a reader wants them (4 digits)."""
     first = int(e.at[0])
     error = np.abs(e.got - e.expected)[e.at]
-    return {"n": e.n, "count": len(e.at), "percent": 100 * len(e.at) / e.n, "first": first, "last": int(e.at[-1]), "got": _number(e.got[first]),
-            "expected": _number(e.expected[first]), "max_error": float(error.max()), "blocks": e.layouts[0].blocks, "tile": e.tile or "?",
-            "dtype": e.dtype, "align": max(1, 32 // e.itemsize), "itemsize": e.itemsize}
+    return {
+        "n": e.n,
+        "count": len(e.at),
+        "percent": 100 * len(e.at) / e.n,
+        "first": first,
+        "last": int(e.at[-1]),
+        "got": _number(e.got[first]),
+        "expected": _number(e.expected[first]),
+        "max_error": float(error.max()),
+        "blocks": e.layouts[0].blocks,
+        "tile": e.tile or "?",
+        "dtype": e.dtype,
+        "align": max(1, 32 // e.itemsize),
+        "itemsize": e.itemsize,
+    }
 
 
 def _number(x: float):
@@ -133,7 +174,9 @@ def _shape(a: np.ndarray) -> str:
 
 
 def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | None = None) -> Diagnosis | None:
-    """As `diagnose` for a Python function's result: numbers, text, sequences and dicts of them; tensors go to `diagnose`."""
+    """As `diagnose` for a Python function's result: numbers, text, sequences and dicts of them; tensors go to
+    `diagnose`.
+    """
     array = _as_array(expected)
     if array is not None:
         mine = _as_array(got)
@@ -143,22 +186,39 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
             return Diagnosis("dtype", {"got_dtype": mine[1], "expected_dtype": array[1]})
         return diagnose(mine[0], array[0], tolerance, dtype=array[1])
     if isinstance(expected, dict):
-        same = isinstance(got, dict) and list(map(str, sorted(got, key=str))) == list(map(str, sorted(expected, key=str)))
+        same = isinstance(got, dict) and list(map(str, sorted(got, key=str))) == list(
+            map(str, sorted(expected, key=str))
+        )
         if same:  # only what differs is told
             wrong = {k: found for k in expected if (found := compare_values(got[k], expected[k], tolerance))}
             part, other = next(((k, found) for k, found in wrong.items() if found.key != "value"), (None, None))
             if other:
                 other.numbers.setdefault("inside", str(part))
-            return other or (Diagnosis("value", {"got": _short({k: got[k] for k in wrong}), "expected": _short({k: expected[k] for k in wrong})}) if wrong else None)
+            return other or (
+                Diagnosis(
+                    "value",
+                    {"got": _short({k: got[k] for k in wrong}), "expected": _short({k: expected[k] for k in wrong})},
+                )
+                if wrong
+                else None
+            )
         pairs = None
     elif isinstance(expected, (list, tuple)):
         pairs = list(zip(got, expected)) if isinstance(got, (list, tuple)) and len(got) == len(expected) else None
     elif isinstance(expected, float):
         rtol, atol = tolerance or (1e-6, 1e-9)
         is_number = isinstance(got, (int, float, np.number)) and not isinstance(got, bool)
-        return None if is_number and abs(got - expected) <= atol + rtol * abs(expected) else Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+        return (
+            None
+            if is_number and abs(got - expected) <= atol + rtol * abs(expected)
+            else Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+        )
     else:
-        return None if type(got) is type(expected) and got == expected or _int_equal(got, expected) else Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+        return (
+            None
+            if type(got) is type(expected) and got == expected or _int_equal(got, expected)
+            else Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+        )
     if pairs is None:
         return Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
     for k, (mine, theirs) in enumerate(pairs, 1):
@@ -172,12 +232,18 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
 
 
 def _int_equal(got, expected) -> bool:
-    return isinstance(expected, int) and not isinstance(expected, bool) and isinstance(got, (int, float, np.integer)) and not isinstance(got, bool) and got == expected
+    return (
+        isinstance(expected, int)
+        and not isinstance(expected, bool)
+        and isinstance(got, (int, float, np.integer))
+        and not isinstance(got, bool)
+        and got == expected
+    )
 
 
 def _short(value: Any, limit: int = 160) -> str:
     text = repr(_named(value))
-    return text if len(text) <= limit else text[:limit - 3] + "..."
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _named(value: Any) -> Any:
@@ -208,6 +274,19 @@ def tensor_to_numpy(tensor) -> tuple[np.ndarray, str]:
     """(array, dtype name); bfloat16, which numpy has not, as float32."""
     name = str(tensor.dtype).replace("torch.", "")
     tensor = tensor.detach().cpu()
-    if name not in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"):
+    if name not in (
+        "float16",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+    ):
         tensor = tensor.float()
     return tensor.numpy(), name

@@ -1,4 +1,5 @@
 """One object per exercise with the verbs that a learner needs: brief, check, hint, reset, compare, give_up, status."""
+
 from __future__ import annotations
 
 import html
@@ -8,6 +9,7 @@ from typing import Any
 from labkit import messages
 from labkit.exercises.judge import check, forget, has_passed, hint_level, passed_cell
 from labkit.exercises.prediction import answer, filled, predict, question, show
+from labkit.exercises.progress_log import progress
 from labkit.exercises.progress_log import record as log
 from labkit.exercises.result import CODE, Result, Shown
 from labkit.exercises.spec import HINT_LEVELS, Spec, pick
@@ -17,6 +19,7 @@ from labkit.exercises.stub import template
 @dataclass(frozen=True)
 class Exercise:
     """An exercise of the workbook. Its verbs return something to look at; only unknown ids and misuse raise."""
+
     spec: Spec
 
     @property
@@ -28,11 +31,19 @@ class Exercise:
 
     def status(self) -> Shown:
         """Title, difficulty, importance, minutes, and the state the log knows."""
-        from labkit.exercises.progress_log import progress
         row = next(r for r in progress().rows if r.exercise == self.id)
         s = self.spec
-        return Shown(messages.text("exercise.status", id=s.id, title=pick(s.title), difficulty=s.difficulty, importance=s.importance, minutes=s.minutes,
-                                   state=row.state or messages.text("exercise.not-tried")))
+        return Shown(
+            messages.text(
+                "exercise.status",
+                id=s.id,
+                title=pick(s.title),
+                difficulty=s.difficulty,
+                importance=s.importance,
+                minutes=s.minutes,
+                state=row.state or messages.text("exercise.not-tried"),
+            )
+        )
 
     def brief(self) -> Shown:
         """The given code, read-only, with the learner's part marked; the question of a prediction."""
@@ -46,7 +57,11 @@ class Exercise:
 
     def check(self, source: Any = None) -> Result:
         """Check `source`, or the last cell that was run (for a prediction: the answer)."""
-        return predict(self.id, ... if source is None else source) if self.spec.kind == "predict" else check(self.id, source)
+        return (
+            predict(self.id, ... if source is None else source)
+            if self.spec.kind == "predict"
+            else check(self.id, source)
+        )
 
     def hint(self) -> Shown:
         """The next hint, one level a call; the last one again when there are no more."""
@@ -86,7 +101,13 @@ class Exercise:
         parts.append((messages.text("exercise.why-title"), ""))
         parts.append((filled(self.spec, self.spec.why), ""))
         plain = "\n".join(f"{head}\n\n{code}\n" if code else head for head, code in parts)
-        return Shown(plain, "".join(f"<div>{html.escape(head)}</div>" + (f"<pre style='{CODE}'>{html.escape(code)}</pre>" if code else "") for head, code in parts))
+        return Shown(
+            plain,
+            "".join(
+                f"<div>{html.escape(head)}</div>" + (f"<pre style='{CODE}'>{html.escape(code)}</pre>" if code else "")
+                for head, code in parts
+            ),
+        )
 
 
 def hint_text(spec: Spec, level: int, lang: str | None = None) -> str:
@@ -95,7 +116,9 @@ def hint_text(spec: Spec, level: int, lang: str | None = None) -> str:
 
 
 def given_code(spec: Spec) -> Shown:
-    """The whole file with line numbers; the regions hold the stub and are marked. Lines are those of the solution's file."""
+    """The whole file with line numbers; the regions hold the stub and are marked. Lines are those of the solution's
+    file.
+    """
     ours, lang = template(spec), messages.language()
     title = messages.text("exercise.given", id=spec.id)
     rows: list[tuple[str, str, bool]] = []
@@ -114,10 +137,15 @@ def given_code(spec: Spec) -> Shown:
     body = []
     for n, line, mine in rows:
         text = f"{n:>4} {'>' if mine else ' '} {html.escape(line)}"
-        body.append(f"<b title='{html.escape(mark)}' style='border-left:3px solid currentColor'>{text}</b>" if mine else text)
+        body.append(
+            f"<b title='{html.escape(mark)}' style='border-left:3px solid currentColor'>{text}</b>" if mine else text
+        )
     code = "\n".join(body)
-    return Shown(f"{title}\n" + "\n".join(plain),
-                 f"<details open><summary>{html.escape(title)}</summary><pre style='max-height:28em;overflow:auto;line-height:1.3;{CODE}'>{code}</pre></details>")
+    return Shown(
+        f"{title}\n" + "\n".join(plain),
+        f"<details open><summary>{html.escape(title)}</summary><pre "
+        f"style='max-height:28em;overflow:auto;line-height:1.3;{CODE}'>{code}</pre></details>",
+    )
 
 
 def _next_cell(text: str) -> None:

@@ -1,8 +1,9 @@
 """The check: the learner's region in its file, built, run on every case, compared and explained.
 
-It stops at nothing it can explain: all cases run, and the one whose diagnosis says most is shown. Exceptions of golden.py are
-ours and are not caught; what the learner's code does, up to a crash of the launch, ends in a Result.
+It stops at nothing it can explain: all cases run, and the one whose diagnosis says most is shown. Exceptions of
+golden.py are ours and are not caught; what the learner's code does, up to a crash of the launch, ends in a Result.
 """
+
 from __future__ import annotations
 
 import time
@@ -14,7 +15,15 @@ from labkit import chips, messages, paths
 from labkit.exercises import launch, operators
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
-    VAGUE, WHOLE, Diagnosis, compare_values, diagnose, first_error, of_program, printed, tensor_to_numpy,
+    VAGUE,
+    WHOLE,
+    Diagnosis,
+    compare_values,
+    diagnose,
+    first_error,
+    of_program,
+    printed,
+    tensor_to_numpy,
 )
 from labkit.exercises.progress_log import code_hash, ever_passed, last_hint
 from labkit.exercises.progress_log import record as log
@@ -22,8 +31,11 @@ from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import CELL, Joined, RegionError, Template, given_name, template
+from labkit.launch.record import LaunchError, strict
+from labkit.source.errors import CompileError, SourceError
 
-# What this process knows of each exercise: the last cell, hints given, the text that passed. After a restart the log knows the rest.
+# What this process knows of each exercise: the last cell, hints given, the text that passed. After a restart the log
+# knows the rest.
 _cells: dict[str, tuple[str, int]] = {}
 _hints: dict[str, int] = {}
 _passed: dict[str, str] = {}
@@ -57,6 +69,7 @@ def forget(exercise_id: str) -> None:
 @dataclass
 class Failure:
     """A failed case."""
+
     case: Case
     diagnosis: Diagnosis
     record: object = None
@@ -65,14 +78,14 @@ class Failure:
 
 
 def check(exercise_id: str, source: str | None = None, *, first_line: int = 1) -> Result:
-    """Check a cell's text (default: the last `%%exercise` cell of this id). first_line: its first line's number in the cell.
+    """Check a cell's text (default: the last `%%exercise` cell of this id). first_line: its first line's number in the
+    cell.
 
     Raises SpecError for an unknown id, and CheckFailed under LABKIT_STRICT=1 unless PASS or SKIP.
     """
-    from labkit.launch.record import strict
     spec = load(exercise_id)
     if spec.kind == "predict":
-        raise TypeError(f"{exercise_id} is a prediction: labkit.predict(\"{exercise_id}\", answer)")
+        raise TypeError(f'{exercise_id} is a prediction: labkit.predict("{exercise_id}", answer)')
     if source is None and exercise_id in _cells:
         source, first_line = _cells[exercise_id]
     started = time.perf_counter()
@@ -97,12 +110,22 @@ def finish(spec: Spec, result: Result, source: str, seconds: float) -> None:
         level = result.hint_level
         key = "exercise.hint-offer" if level < HINT_LEVELS else "exercise.hints-used"
         result.next.append(messages.text(key, id=spec.id, level=level + 1, levels=HINT_LEVELS))
-    log("check", spec.id, state=result.state, target=result.target, seconds=round(seconds, 3), code=code_hash(source),
-        diagnosis=result.diagnosis, hint_level=result.hint_level)
+    log(
+        "check",
+        spec.id,
+        state=result.state,
+        target=result.target,
+        seconds=round(seconds, 3),
+        code=code_hash(source),
+        diagnosis=result.diagnosis,
+        hint_level=result.hint_level,
+    )
 
 
 def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = False) -> Result:
-    """The verdict alone: no log, no strictness, no memory of earlier checks. even_stub: judge our stub like any other code."""
+    """The verdict alone: no log, no strictness, no memory of earlier checks. even_stub: judge our stub like any other
+    code.
+    """
     session = current()
     # `labkit run` is the twin's, also on a node
     target = "twin" if spec.kind == "program" else session.target if spec.on_device else "host"
@@ -119,7 +142,9 @@ def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = F
     if target == "host":
         result.checked_on = messages.text("exercise.checked-on-host")
     else:
-        result.chip, result.time_kind = (chips.DEFAULT, "modelled") if spec.kind == "program" else (session.chip, session.time_kind)
+        result.chip, result.time_kind = (
+            (chips.DEFAULT, "modelled") if spec.kind == "program" else (session.chip, session.time_kind)
+        )
         result.checked_on = _checked_on(result)
     _judge(spec, ours, source, first_line, session, result)
     return result
@@ -134,7 +159,12 @@ def _cannot_run(spec: Spec, session) -> str:
 
 
 def _checked_on(result: Result) -> str:
-    return messages.text("exercise.checked-on", target=result.target, chip=result.chip, time_kind=messages.text(f"exercise.{result.time_kind}"))
+    return messages.text(
+        "exercise.checked-on",
+        target=result.target,
+        chip=result.chip,
+        time_kind=messages.text(f"exercise.{result.time_kind}"),
+    )
 
 
 def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, result: Result) -> None:
@@ -142,7 +172,9 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
     try:
         joined = ours.join(source, name, first_line)
     except RegionError as error:
-        return _fail(result, Failure(None, Diagnosis("regions", {"message": str(error), "id": spec.id})), source, first_line)
+        return _fail(
+            result, Failure(None, Diagnosis("regions", {"message": str(error), "id": spec.id})), source, first_line
+        )
     made, failure = _build(spec, joined, name)
     if failure:
         return _fail(result, failure, source, first_line)
@@ -166,11 +198,13 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
 
 
 def _telling(failures: list[Failure], in_order: bool = False) -> Failure:
-    """The failure to show: a finding or a crash; else the pattern that most cases agree on, a place before "nothing at all" before "no pattern".
+    """The failure to show: a finding or a crash; else the pattern that most cases agree on, a place before "nothing at
+    all" before "no pattern".
 
-    A case of one element is all tail and all output: what it shows ("never written") is true and misleading. in_order: the
-    cases of an operator are unlike each other, and each takes the ones before for granted.
+    A case of one element is all tail and all output: what it shows ("never written") is true and misleading. in_order:
+    the cases of an operator are unlike each other, and each takes the ones before for granted.
     """
+
     def rank(failure: Failure) -> int:
         if failure.diagnosis.finding is not None or failure.fatal:
             return 0
@@ -187,18 +221,23 @@ def _telling(failures: list[Failure], in_order: bool = False) -> Failure:
 def _build(spec: Spec, joined: Joined, name: str):
     """(kernel, program, operator or function, None) or (None, Failure)."""
     if not spec.in_python:
-        from labkit.source.errors import SourceError
-        from labkit.source.errors import CompileError
         try:
             if spec.kind == "adapter":
                 return _registered(operators.build(joined.text, name, spec))
-            return (launch.program(joined.text, spec.id) if spec.kind == "program" else launch.build(joined.text, name, spec.entry)), None
+            return (
+                launch.program(joined.text, spec.id)
+                if spec.kind == "program"
+                else launch.build(joined.text, name, spec.entry)
+            ), None
         except CompileError as error:
             first = (error.problems or [{}])[0]
             where = f"{paths.display_path(first['file'])}:{first.get('line', 0)}" if first.get("file") else ""
             if isinstance(error, SourceError):  # found in the text before the compiler applied #line
                 where = _place(joined, name, error.line)
-            numbers = {"message": first.get("message") or str(error), "hint": first.get("hint") or messages.text("exercise.compile-hint")}
+            numbers = {
+                "message": first.get("message") or str(error),
+                "hint": first.get("hint") or messages.text("exercise.compile-hint"),
+            }
             return None, Failure(None, Diagnosis("compile", numbers), where=where)
     try:
         if spec.kind == "adapter":
@@ -206,7 +245,11 @@ def _build(spec: Spec, joined: Joined, name: str):
         return launch.function(joined.text, name, spec.entry), None
     except SyntaxError as error:
         where = _place(joined, name, error.lineno or 0)
-        return None, Failure(None, Diagnosis("compile", {"message": error.msg, "hint": messages.text("exercise.compile-hint")}), where=where)
+        return None, Failure(
+            None,
+            Diagnosis("compile", {"message": error.msg, "hint": messages.text("exercise.compile-hint")}),
+            where=where,
+        )
     except Exception as error:
         return None, _exception(error, joined, name)
 
@@ -237,12 +280,15 @@ def _run(spec: Spec, made, case: Case, joined: Joined, records: dict) -> Failure
         if found is None:
             return None
         where = found.where() or (_exception(error, joined, name).where if error is not None and spec.in_python else "")
-        return Failure(case, found, record, where if where != name else "", fatal=record is not None and not record.finished)
-    from labkit.launch.record import LaunchError
+        return Failure(
+            case, found, record, where if where != name else "", fatal=record is not None and not record.finished
+        )
     try:
         outputs, record = launch.run_kernel(spec, made, case)
     except LaunchError as error:
-        found = first_error(error.record) or Diagnosis("launch", {"message": getattr(error.record, "crashed", None) or str(error)})
+        found = first_error(error.record) or Diagnosis(
+            "launch", {"message": getattr(error.record, "crashed", None) or str(error)}
+        )
         return Failure(case, found, error.record, found.where(), fatal=True)
     records[case.name] = record
     found = first_error(record) or _compare(case, spec, outputs)
@@ -252,11 +298,22 @@ def _run(spec: Spec, made, case: Case, joined: Joined, records: dict) -> Failure
 def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:
     expected = case.expected if isinstance(case.expected, (tuple, list)) else (case.expected,)
     if len(expected) != len(outputs):
-        raise ValueError(f"case {case.name} of {spec.id}: {len(expected)} expected results for {len(outputs)} Out/InOut arguments")
+        raise ValueError(
+            f"case {case.name} of {spec.id}: {len(expected)} expected results for {len(outputs)} Out/InOut arguments"
+        )
     for k, (out, want) in enumerate(zip(outputs, expected), 1):
         array = tensor_to_numpy(want)[0] if hasattr(want, "detach") else want
-        found = diagnose(out.got, array, case.tolerance, blocks=case.blocks or spec.blocks, tile=case.tile, initial=out.initial, dtype=out.dtype,
-                         split=case.split, layout=case.layout)
+        found = diagnose(
+            out.got,
+            array,
+            case.tolerance,
+            blocks=case.blocks or spec.blocks,
+            tile=case.tile,
+            initial=out.initial,
+            dtype=out.dtype,
+            split=case.split,
+            layout=case.layout,
+        )
         if found:
             if len(outputs) > 1:
                 found.numbers.setdefault("inside", (k, len(outputs)))
@@ -267,20 +324,29 @@ def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:
 def _is_ours(error: BaseException, name: str) -> bool:
     """An exception of golden.py's own, which the learner's code has no part in."""
     unfit = {"TypeError", "AttributeError"}  # golden.py could not use what the learner's code returned: None, mostly
-    return not any(file == name for file, _ in _frames(error)) and getattr(error, "kind", type(error).__name__) not in unfit
+    return (
+        not any(file == name for file, _ in _frames(error))
+        and getattr(error, "kind", type(error).__name__) not in unfit
+    )
 
 
 def _frames(error: BaseException) -> list[tuple[str, int]]:
     """(file, line) from the outside in; of an exception in another process those that it had there."""
     there = getattr(error, "frames", None)  # labkit.RankError
-    return there if there is not None else [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
+    return (
+        there if there is not None else [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
+    )
 
 
 def _exception(error: Exception, joined: Joined, name: str) -> Failure:
     places = [joined.place(line) for file, line in _frames(error) if file == name]
     mine = [n for kind, n in places if kind == CELL]
     where = f"{name}:{mine[-1]}" if mine else f"{given_name(name)}:{places[-1][1]}" if places else name
-    return Failure(None, Diagnosis("exception", {"type": getattr(error, "kind", type(error).__name__), "message": str(error) or "-"}), where=where)
+    return Failure(
+        None,
+        Diagnosis("exception", {"type": getattr(error, "kind", type(error).__name__), "message": str(error) or "-"}),
+        where=where,
+    )
 
 
 def _place(joined: Joined, name: str, line: int) -> str:
@@ -336,7 +402,11 @@ def _measure(spec: Spec, ours: Template, cases, records: dict, result: Result, s
         return
     result.time_us, result.time_kind, result.chip = record.time_us, record.time_kind, record.chip
     result.checked_on = _checked_on(result)
-    numbers = {"case": timed.name, "time_us": record.time_us, "time_kind": messages.text(f"exercise.{record.time_kind}")}
+    numbers = {
+        "case": timed.name,
+        "time_us": record.time_us,
+        "time_kind": messages.text(f"exercise.{record.time_kind}"),
+    }
     limit, ratio = spec.budget.max_ub_bytes, spec.budget.max_ratio
     if limit and record.ub_used > limit:
         found = Diagnosis("too-much-ub", {"ub_used": record.ub_used, "limit": limit})
@@ -349,7 +419,11 @@ def _measure(spec: Spec, ours: Template, cases, records: dict, result: Result, s
     result.lines.append(messages.text("exercise.pass-ratio" if ratio else "exercise.pass-time", **numbers))
     for finding in record.findings:
         what, _, hint = finding.lines()
-        result.notes.append(messages.text("exercise.warning", code=finding.code, where=f"{finding.file}:{finding.line}", what=what, try_=hint))
+        result.notes.append(
+            messages.text(
+                "exercise.warning", code=finding.code, where=f"{finding.file}:{finding.line}", what=what, try_=hint
+            )
+        )
 
 
 _references: dict[tuple, float] = {}

@@ -1,4 +1,7 @@
-"""Running one case of an exercise: build, move, launch, bring back. The only module of this room that meets the device."""
+"""Running one case of an exercise: build, move, launch, bring back. The only module of this room that meets the
+device.
+"""
+
 from __future__ import annotations
 
 import contextlib
@@ -12,6 +15,8 @@ import numpy as np
 from labkit.exercises.cases import POISON_FLOAT, POISON_INT, Case, InOut, Out
 from labkit.exercises.diagnose import tensor_to_numpy
 from labkit.exercises.spec import Spec
+from labkit.launch.record import expect
+from labkit.program.runnable import HostProgram
 
 DEVICE = "npu"
 
@@ -19,6 +24,7 @@ DEVICE = "npu"
 @dataclass
 class Output:
     """One output after the launch. got, initial: arrays of the output's shape; dtype: torch's name."""
+
     got: np.ndarray
     initial: np.ndarray
     dtype: str
@@ -27,23 +33,26 @@ class Output:
 def build(text: str, filename: str, entry: str):
     """The kernel `entry` of an Ascend C text, which messages call `filename`. Raises labkit.CompileError."""
     from labkit.launch.kernel import kernel
+
     return kernel(text=text, filename=filename, entry=entry)
 
 
 def program(text: str, name: str):
     """The program of an Ascend C text with a main(). Raises labkit.CompileError."""
-    from labkit.program.runnable import HostProgram
     return HostProgram(text, name)
 
 
 def function(text: str, filename: str, entry: str) -> Callable:
-    """The Python function `entry` of a module text. Raises what the text raises; KeyError when it defines no such name."""
+    """The Python function `entry` of a module text. Raises what the text raises; KeyError when it defines no such
+    name.
+    """
     return module(text, filename)[entry]
 
 
 def module(text: str, filename: str) -> dict[str, Any]:
     """The names that a module text defines. Raises what the text raises."""
     import linecache
+
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     namespace: dict[str, Any] = {"__name__": "exercise", "__file__": filename}
     exec(compile(text, filename, "exec"), namespace)
@@ -53,7 +62,6 @@ def module(text: str, filename: str) -> dict[str, Any]:
 @contextlib.contextmanager
 def quietly():
     """Launches inside neither print nor raise for findings: the check shows them itself, once."""
-    from labkit.launch.record import expect
     seen = expect("*")
     expect._open.append(seen)
     try:
@@ -72,7 +80,11 @@ def run_kernel(spec: Spec, kernel, case: Case, place: str | None = None):
     for arg in case.args:
         if isinstance(arg, Out):
             dtype = getattr(torch, arg.dtype) if isinstance(arg.dtype, str) else arg.dtype
-            poison = case.poison if case.poison is not None else (POISON_FLOAT if dtype.is_floating_point else 0 if dtype is torch.bool else POISON_INT)
+            poison = (
+                case.poison
+                if case.poison is not None
+                else (POISON_FLOAT if dtype.is_floating_point else 0 if dtype is torch.bool else POISON_INT)
+            )
             shape = (arg.shape,) if isinstance(arg.shape, int) else tuple(arg.shape)
             cpu = torch.full(shape, poison, dtype=dtype)
         elif isinstance(arg, InOut):
@@ -96,13 +108,17 @@ def run_kernel(spec: Spec, kernel, case: Case, place: str | None = None):
 
 
 def run_program(spec: Spec, made, case: Case):
-    """(what is compared with the case's expected, the program's Result): the lines that it printed, or what golden's `run` makes of the Result."""
+    """(what is compared with the case's expected, the program's Result): the lines that it printed, or what golden's
+    `run` makes of the Result.
+    """
     result = made(*case.args)
     return spec.function(spec.run)(result, case) if spec.run else result.output.split("\n")[:-1], result
 
 
 def run_function(spec: Spec, made: Callable, case: Case):
-    """What the function returns for one case; its prints go to the notebook. Tensors are on the device where the spec says so."""
+    """What the function returns for one case; its prints go to the notebook. Tensors are on the device where the spec
+    says so.
+    """
     args = tuple(_copy(a.tensor if isinstance(a, InOut) else a) for a in case.args)
     if spec.on_device:
         args = tuple(_tensor(a).to(DEVICE) if _is_array(a) else a for a in args)
@@ -110,7 +126,13 @@ def run_function(spec: Spec, made: Callable, case: Case):
 
 
 def _copy(value):
-    return value.clone() if hasattr(value, "clone") else value.copy() if isinstance(value, (np.ndarray, list, dict)) else value
+    return (
+        value.clone()
+        if hasattr(value, "clone")
+        else value.copy()
+        if isinstance(value, (np.ndarray, list, dict))
+        else value
+    )
 
 
 def _is_array(value) -> bool:
@@ -119,4 +141,5 @@ def _is_array(value) -> bool:
 
 def _tensor(value):
     import torch
+
     return torch.from_numpy(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value

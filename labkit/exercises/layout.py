@@ -1,4 +1,5 @@
 """Which block and which tile an output element belongs to: for the diagnosis, and for the core x tile map."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,16 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labkit.figures.mismatch import mismatch_map as draw
+
 UB_ALIGN = 32  # bytes; DataCopy's unit
 MAP_COLUMNS, MAP_ROWS = 64, 32
 
 
 def splits(n: int, blocks: int, tile: int | None, itemsize: int) -> list[np.ndarray]:
-    """The usual ways to give n elements to `blocks` blocks: block b has [s[b], s[b+1]). Each int64[blocks + 1], no two alike.
+    """The usual ways to give n elements to `blocks` blocks: block b has [s[b], s[b+1]). Each int64[blocks + 1], no two
+    alike.
 
     Even shares; shares rounded up to 32 bytes or to whole tiles; the rest on the last block; big and small cores (in
     elements and in tiles). A kernel's own choice is not recorded, so the diagnosis tries them in this order.
     """
+
     def even(length: int) -> np.ndarray:
         return np.minimum(np.arange(blocks + 1) * length, n)
 
@@ -29,7 +34,12 @@ def splits(n: int, blocks: int, tile: int | None, itemsize: int) -> list[np.ndar
     found += [floor, big]
     if tile:
         tiles = -(-n // tile)
-        found += [even(up(share, tile)), np.minimum(np.append(0, np.cumsum([tiles // blocks + (b < tiles % blocks) for b in range(blocks)])) * tile, n)]
+        found += [
+            even(up(share, tile)),
+            np.minimum(
+                np.append(0, np.cumsum([tiles // blocks + (b < tiles % blocks) for b in range(blocks)])) * tile, n
+            ),
+        ]
     unique: list[np.ndarray] = []
     for s in found:
         s = s.astype(np.int64)
@@ -41,6 +51,7 @@ def splits(n: int, blocks: int, tile: int | None, itemsize: int) -> list[np.ndar
 @dataclass(frozen=True)
 class Layout:
     """n elements over blocks and tiles. starts: int64[blocks + 1], contiguous layouts only."""
+
     n: int
     blocks: int
     tile: int | None
@@ -57,7 +68,9 @@ class Layout:
         return found
 
 
-def layouts(n: int, blocks: int, tile: int | None, split: Sequence[int] | None, layout: str, itemsize: int) -> list[Layout]:
+def layouts(
+    n: int, blocks: int, tile: int | None, split: Sequence[int] | None, layout: str, itemsize: int
+) -> list[Layout]:
     """The layouts to try, likeliest first."""
     blocks = max(1, int(blocks or 1))
     if layout == "interleaved" and tile:
@@ -67,7 +80,9 @@ def layouts(n: int, blocks: int, tile: int | None, split: Sequence[int] | None, 
 
 
 def owners(at: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """(block, tile within the block) of each element, int64[n]. Without a tile size a block is cut into at most 16 pieces."""
+    """(block, tile within the block) of each element, int64[n]. Without a tile size a block is cut into at most 16
+    pieces.
+    """
     index = np.arange(at.n, dtype=np.int64)
     if at.starts is None:
         tiles = index // at.tile
@@ -89,6 +104,7 @@ class MismatchMap:
 
     bad: bool[n]; cores: (start, length) of each block, None for an interleaved layout; step: elements of a column.
     """
+
     wrong: np.ndarray
     total: np.ndarray
     bad: np.ndarray
@@ -100,7 +116,10 @@ class MismatchMap:
         rows = []
         width = min(self.wrong.shape[1], MAP_COLUMNS)
         for b in range(min(len(self.wrong), MAP_ROWS)):
-            marks = "".join(" " if t == 0 else "." if w == 0 else "X" if w == t else "o" for w, t in zip(self.wrong[b, :width], self.total[b, :width]))
+            marks = "".join(
+                " " if t == 0 else "." if w == 0 else "X" if w == t else "o"
+                for w, t in zip(self.wrong[b, :width], self.total[b, :width])
+            )
             rows.append(f"{b:>3} |{marks}|" + (" ..." if self.wrong.shape[1] > width else ""))
         return rows + ([f"... +{len(self.wrong) - MAP_ROWS}"] if len(self.wrong) > MAP_ROWS else [])
 
@@ -108,13 +127,17 @@ class MismatchMap:
         """The map as a labkit.figures.Figure; None where a block's elements are not one range."""
         if self.cores is None:
             return None
-        from labkit.figures.mismatch import mismatch_map as draw
         return draw(self.bad, len(self.cores), self.step, split=self.cores)
 
     def as_json(self) -> dict:
         """Counts, cut as in text()."""
         part = (slice(0, MAP_ROWS), slice(0, MAP_COLUMNS))
-        return {"wrong": self.wrong[part].tolist(), "total": self.total[part].tolist(), "blocks": len(self.wrong), "tiles": self.wrong.shape[1]}
+        return {
+            "wrong": self.wrong[part].tolist(),
+            "total": self.total[part].tolist(),
+            "blocks": len(self.wrong),
+            "tiles": self.wrong.shape[1],
+        }
 
 
 def mismatch_map(wrong: np.ndarray, at: Layout) -> MismatchMap:

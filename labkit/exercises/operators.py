@@ -12,6 +12,7 @@ A case calls the operator through the dispatcher; its `probe` says how:
     stream    the same on a stream of its own; the kernel must go there
     guard     the tensors lie on a second card (in a process of its own where this one has a single card)
 """
+
 from __future__ import annotations
 
 import os
@@ -26,19 +27,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labkit import messages
+from labkit import device, messages
 from labkit.exercises import launch
 from labkit.exercises.cases import Case, InOut, OnHost, Refuses
 from labkit.exercises.diagnose import Diagnosis, compare_values, first_error
 from labkit.exercises.spec import Spec
+from labkit.operators import registration
+from labkit.operators.registration import RegistrationError, register
 
 ALLOWED = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
-KEYS = ("PrivateUse1", "CPU", "Meta", "AutogradPrivateUse1", "Autograd", "AutocastPrivateUse1", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+KEYS = (
+    "PrivateUse1",
+    "CPU",
+    "Meta",
+    "AutogradPrivateUse1",
+    "Autograd",
+    "AutocastPrivateUse1",
+    "CompositeExplicitAutograd",
+    "CompositeImplicitAutograd",
+)
 
 
 @dataclass
 class Operator:
     """A registered operator, callable. source: what a second process needs to make it again."""
+
     name: str
     op: Any
     source: dict = field(default_factory=dict, repr=False)
@@ -57,6 +70,7 @@ class Operator:
     def keys(self) -> list[str]:
         """The dispatch keys that it has an implementation for."""
         import torch
+
         name = self.default.name()
         return [key for key in KEYS if torch._C._dispatch_has_kernel_for_dispatch_key(name, key)]
 
@@ -68,7 +82,6 @@ _libraries: list = []  # what the last Python text registered
 
 def build(text: str, filename: str, spec: Spec) -> Operator | Diagnosis:
     """The operator that `text` registers. Raises CompileError, and what a Python text raises."""
-    from labkit.operators.registration import RegistrationError, register
     folder = spec.folder.parents[1]
     _clear([spec.entry])
     if spec.in_python:
@@ -81,7 +94,13 @@ def build(text: str, filename: str, spec: Spec) -> Operator | Diagnosis:
     made = find(spec.entry)
     if made is None:
         return Diagnosis("op-missing", {"op": spec.entry})
-    made.source = {"text": text, "filename": filename, "entry": spec.entry, "folder": str(folder), "python": spec.in_python}
+    made.source = {
+        "text": text,
+        "filename": filename,
+        "entry": spec.entry,
+        "folder": str(folder),
+        "python": spec.in_python,
+    }
     keys = made.keys()
     if not {"PrivateUse1", "CompositeExplicitAutograd", "CompositeImplicitAutograd"} & set(keys):
         return Diagnosis("op-key", {"op": spec.entry, "keys": ", ".join(keys) or "-"})
@@ -90,6 +109,7 @@ def build(text: str, filename: str, spec: Spec) -> Operator | Diagnosis:
 
 def find(entry: str) -> Operator | None:
     import torch
+
     space, _, name = entry.partition("::")
     try:
         return Operator(entry, getattr(getattr(torch.ops, space), name))
@@ -98,9 +118,9 @@ def find(entry: str) -> Operator | None:
 
 
 def _clear(names: list[str]) -> None:
-    """Takes back what the last Python text registered, and `names` whoever has them: exercises may use the same ones."""
-    from labkit import device
-    from labkit.operators import registration
+    """Takes back what the last Python text registered, and `names` whoever has them: exercises may use the same
+    ones.
+    """
     device.install()
     defined = {name.partition(".")[0] for library in _libraries for name in library._op_defs}
     while _libraries:
@@ -117,11 +137,13 @@ def execute(text: str, filename: str) -> dict:
 def _collecting(into: list):
     """Notes every torch.library.Library that is made, the hidden ones of register_fake and custom_op too."""
     import torch.library
+
     original = torch.library.Library.__init__
 
     def init(self, *args, **kwargs):
         original(self, *args, **kwargs)
         into.append(self)
+
     torch.library.Library.__init__ = init
     try:
         yield
@@ -130,6 +152,7 @@ def _collecting(into: list):
 
 
 # ---- judging a case
+
 
 def judge(spec: Spec, made: Operator, case: Case) -> tuple[Diagnosis | None, Any, Exception | None]:
     """(what is wrong, record of the last launch, the exception that was raised)."""
@@ -168,12 +191,16 @@ def _refusal(made: Operator, case: Case, error: Exception | None, broken, codes:
         return None
     if _HOST.search(str(error)):
         return Diagnosis("op-host-pointer", {"op": made.name, "message": said})
-    return Diagnosis("op-other-error", {"op": made.name, "case": case.name, "message": said, "words": " / ".join(wanted.words)})
+    return Diagnosis(
+        "op-other-error", {"op": made.name, "case": case.name, "message": said, "words": " / ".join(wanted.words)}
+    )
 
 
 _HOST = re.compile(r"points to host memory|指向主机内存|of \S+ is on cpu|在 cpu 上")
 _BACKEND = re.compile(r"Could not run '[^']+' with arguments from the '(\w+)' backend")
-_NO_META = re.compile(r"no fake impl or Meta kernel|not implemented for Meta|UnsupportedOperatorException|from the 'Meta' backend")
+_NO_META = re.compile(
+    r"no fake impl or Meta kernel|not implemented for Meta|UnsupportedOperatorException|from the 'Meta' backend"
+)
 
 
 def _from_lab(error: Exception) -> bool:
@@ -183,7 +210,13 @@ def _from_lab(error: Exception) -> bool:
 
 def _explain(made: Operator, case: Case, error: Exception) -> Diagnosis:
     text, said = f"{type(error).__name__}: {error}", _first_line(error)
-    common = {"op": made.name, "case": case.name, "type": type(error).__name__, "message": said, "keys": ", ".join(made.keys()) or "-"}
+    common = {
+        "op": made.name,
+        "case": case.name,
+        "type": type(error).__name__,
+        "message": said,
+        "keys": ", ".join(made.keys()) or "-",
+    }
     if _NO_META.search(text):
         return Diagnosis("op-no-meta", common)
     if _BACKEND.search(text):
@@ -201,10 +234,11 @@ def _explain(made: Operator, case: Case, error: Exception) -> Diagnosis:
 
 def _first_line(error: Exception, limit: int = 300) -> str:
     text = next((line for line in str(error).split("\n") if line.strip()), "") or type(error).__name__
-    return text if len(text) <= limit else text[:limit - 3] + "..."
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 # ---- probes
+
 
 def _arguments(case: Case, place: str) -> tuple:
     args = (a.tensor if isinstance(a, InOut) else a for a in case.args)
@@ -214,6 +248,7 @@ def _arguments(case: Case, place: str) -> tuple:
 def _to(tensor, place: str):
     """A copy there, with the same strides: what a view of a larger tensor keeps."""
     import torch
+
     if place == "meta":
         return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
     if tensor.is_contiguous() and not tensor.storage_offset():
@@ -245,7 +280,7 @@ def _queued(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
 
 def _stream(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
-    from labkit import device
+
     with torch.npu.stream(torch.npu.Stream()):
         args = _produced(case)
         before = device.timeline()[-1:] if device.mode() == "sim" else []
@@ -262,10 +297,16 @@ def _meta(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     wanted = case.expected if isinstance(case.expected, (tuple, list)) else (case.expected,)
     got = got if isinstance(got, (tuple, list)) else (got,)
     if len(got) != len(wanted):
-        return Diagnosis("op-meta-shape", {"op": made.name, "got": f"{len(got)} tensors", "expected": f"{len(wanted)} tensors"})
+        return Diagnosis(
+            "op-meta-shape", {"op": made.name, "got": f"{len(got)} tensors", "expected": f"{len(wanted)} tensors"}
+        )
     for mine, right in zip(got, wanted):
-        for key, one, two in (("shape", tuple(mine.shape), tuple(right.shape)), ("dtype", mine.dtype, right.dtype), ("device", mine.device.type, "meta"),
-                              ("strides", mine.stride(), right.stride())):
+        for key, one, two in (
+            ("shape", tuple(mine.shape), tuple(right.shape)),
+            ("dtype", mine.dtype, right.dtype),
+            ("device", mine.device.type, "meta"),
+            ("strides", mine.stride(), right.stride()),
+        ):
             if one != two:
                 return Diagnosis(f"op-meta-{key}", {"op": made.name, "got": str(one), "expected": str(two)})
     return None
@@ -273,6 +314,7 @@ def _meta(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
 
 def _schema(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
+
     got, wanted = made.default._schema, torch._C.parse_schema(case.expected)
     writes = [[bool(a.alias_info and a.alias_info.is_write) for a in s.arguments] for s in (got, wanted)]
     if writes[0] == writes[1] and len(got.returns) == len(wanted.returns):
@@ -285,7 +327,10 @@ _SCHEMA = (("not defined as mutable but was mutated", "op-mutates"), ("not defin
 
 def _opcheck(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
-    outcome = torch.library.opcheck(made.default, _arguments(case, launch.DEVICE), test_utils=ALLOWED, raise_exception=False)
+
+    outcome = torch.library.opcheck(
+        made.default, _arguments(case, launch.DEVICE), test_utils=ALLOWED, raise_exception=False
+    )
     for utility, said in outcome.items():
         if isinstance(said, BaseException):
             text = f"{type(said).__name__}: {said}"
@@ -293,15 +338,30 @@ def _opcheck(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
                 return Diagnosis("op-no-meta", {"op": made.name, "message": _first_line(said)})
             key = next((key for words, key in _SCHEMA if words in text), "op-opcheck")
             name = re.search(r"Argument (\w+) is not", text)
-            return Diagnosis(key, {"op": made.name, "utility": utility, "message": _first_line(said), "argument": name[1] if name else "?"})
+            return Diagnosis(
+                key,
+                {
+                    "op": made.name,
+                    "utility": utility,
+                    "message": _first_line(said),
+                    "argument": name[1] if name else "?",
+                },
+            )
     return None
 
 
 def _grad(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
+
     names = made.arguments
-    args = tuple(a.requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a for a in _arguments(case, launch.DEVICE))
-    wide = tuple(a.detach().double().requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a for a in _arguments(case, "cpu"))
+    args = tuple(
+        a.requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a
+        for a in _arguments(case, launch.DEVICE)
+    )
+    wide = tuple(
+        a.detach().double().requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a
+        for a in _arguments(case, "cpu")
+    )
     inputs = [i for i, a in enumerate(args) if hasattr(a, "data_ptr") and a.requires_grad]
     y, right = _invoke(made, args, case), case.expected(*wide)
     if y.grad_fn is None or "NotImplemented" in type(y.grad_fn).__name__ or type(y.grad_fn).__name__ == "CppFunction":
@@ -311,13 +371,21 @@ def _grad(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     weights = torch.linspace(-1, 2, right.numel(), dtype=torch.float64).reshape(right.shape)
     for weight in (weights, None):
         into = weight.to(y.dtype).to(launch.DEVICE) if weight is not None else None
-        got = torch.autograd.grad(y if weight is not None else y.sum(), [args[i] for i in inputs], into, retain_graph=True, allow_unused=True)
-        wanted = torch.autograd.grad(right if weight is not None else right.sum(), [wide[i] for i in inputs], weight, retain_graph=True)
+        got = torch.autograd.grad(
+            y if weight is not None else y.sum(), [args[i] for i in inputs], into, retain_graph=True, allow_unused=True
+        )
+        wanted = torch.autograd.grad(
+            right if weight is not None else right.sum(), [wide[i] for i in inputs], weight, retain_graph=True
+        )
         wrong = [(i, _gradient(g, w, case)) for i, g, w in zip(inputs, got, wanted)]
         wrong = [(i, found) for i, found in wrong if found]
         if not wrong:
             continue
-        if len(wrong) == len(inputs) == 2 and not _gradient(got[0], wanted[1], case) and not _gradient(got[1], wanted[0], case):
+        if (
+            len(wrong) == len(inputs) == 2
+            and not _gradient(got[0], wanted[1], case)
+            and not _gradient(got[1], wanted[0], case)
+        ):
             return Diagnosis("op-grad-swapped", {"op": made.name, "one": names[inputs[0]], "two": names[inputs[1]]})
         i, found = wrong[0]
         inner = found.lines()[0]
@@ -334,7 +402,7 @@ def _gradient(got, wanted, case: Case) -> Diagnosis | None:
 
 def _guard(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
-    from labkit import device
+
     if torch.npu.device_count() > 1:
         got = made(*_arguments(case, "npu:1"))
         return compare_values(got, case.expected, case.tolerance)
@@ -343,12 +411,24 @@ def _guard(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case"
         path.write_bytes(pickle.dumps((made.source, case)))
-        run = subprocess.run([sys.executable, "-m", "labkit.exercises.second", str(path)], env={**os.environ, "LABKIT_NPUS": "2"}, capture_output=True, text=True)
+        run = subprocess.run(
+            [sys.executable, "-m", "labkit.exercises.second", str(path)],
+            env={**os.environ, "LABKIT_NPUS": "2"},
+            capture_output=True,
+            text=True,
+        )
         if run.returncode:
             raise RuntimeError(run.stderr.strip().split("\n")[-1])
         return pickle.loads(path.read_bytes())
 
 
-_PROBES = {"call": _call, "queued": _queued, "stream": _stream, "meta": _meta, "schema": _schema, "opcheck": _opcheck, "grad": _grad, "guard": _guard}
-
-
+_PROBES = {
+    "call": _call,
+    "queued": _queued,
+    "stream": _stream,
+    "meta": _meta,
+    "schema": _schema,
+    "opcheck": _opcheck,
+    "grad": _grad,
+    "guard": _guard,
+}

@@ -1,9 +1,10 @@
 """The shapes that wrong results take. Each pattern looks at the evidence and returns its numbers, or None.
 
-A pattern must explain (nearly) every wrong element, and only wrong elements: a name that fits half of the error sends the
-learner the wrong way. Regions that nobody wrote may be right by chance (a ReLU's zeros), so a region counts as wrong from
-COVERAGE on. Pure functions of numpy arrays.
+A pattern must explain (nearly) every wrong element, and only wrong elements: a name that fits half of the error sends
+the learner the wrong way. Regions that nobody wrote may be right by chance (a ReLU's zeros), so a region counts as
+wrong from COVERAGE on. Pure functions of numpy arrays.
 """
+
 from __future__ import annotations
 
 from collections import Counter
@@ -14,16 +15,19 @@ import numpy as np
 
 from labkit.exercises.layout import Layout, owners
 
-COVERAGE = 0.3       # share of a region's elements that must be wrong for the region to be "the wrong region"
-AGREE = 0.9          # share of the wrong elements that a value pattern must explain
-ENOUGH = 8           # elements from which a value pattern is more than chance
+COVERAGE = 0.3  # share of a region's elements that must be wrong for the region to be "the wrong region"
+AGREE = 0.9  # share of the wrong elements that a value pattern must explain
+ENOUGH = 8  # elements from which a value pattern is more than chance
 ROUNDING_ULPS = 8
 MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One output. got, expected: float64[n]; wrong: bool[n]; initial: float64[n] before the launch, or None; width: last dimension."""
+    """One output. got, expected: float64[n]; wrong: bool[n]; initial: float64[n] before the launch, or None; width:
+    last dimension.
+    """
+
     got: np.ndarray
     expected: np.ndarray
     wrong: np.ndarray
@@ -63,7 +67,11 @@ class Evidence:
 def nan_inf(e: Evidence):
     bad = ~np.isfinite(e.got) & np.isfinite(e.expected)
     if bad.any():
-        return {"nans": int(np.isnan(e.got[bad]).sum()), "infs": int(np.isinf(e.got[bad]).sum()), "at": int(np.flatnonzero(bad)[0])}
+        return {
+            "nans": int(np.isnan(e.got[bad]).sum()),
+            "infs": int(np.isinf(e.got[bad]).sum()),
+            "at": int(np.flatnonzero(bad)[0]),
+        }
 
 
 def unwritten(e: Evidence):
@@ -77,7 +85,9 @@ def all_zero(e: Evidence):
 
 
 def _whole(e: Evidence) -> np.ndarray | None:
-    """Indices with expected != 0, if (nearly) all of them are wrong and there are enough: where value patterns are looked for."""
+    """Indices with expected != 0, if (nearly) all of them are wrong and there are enough: where value patterns are
+    looked for.
+    """
     live = np.flatnonzero(np.abs(e.expected) > max(e.atol, 1e-30))
     if len(live) >= ENOUGH and e.wrong[live].mean() >= AGREE and e.got[live].any():
         return live
@@ -104,7 +114,11 @@ def scaled(e: Evidence):
     ratio = e.got[live] / e.expected[live]
     factor = float(np.median(ratio))
     slack = 4 * max(e.rtol, 2.0 ** -MANTISSA.get(e.dtype, 30), 1e-6) * abs(factor) + e.atol / np.abs(e.expected[live])
-    if factor not in (0.0, 1.0) and abs(factor - 1) > 8 * 2.0 ** -MANTISSA.get(e.dtype, 30) and (np.abs(ratio - factor) <= slack).mean() >= AGREE:
+    if (
+        factor not in (0.0, 1.0)
+        and abs(factor - 1) > 8 * 2.0 ** -MANTISSA.get(e.dtype, 30)
+        and (np.abs(ratio - factor) <= slack).mean() >= AGREE
+    ):
         return {"factor": factor}
 
 
@@ -113,7 +127,9 @@ def offset(e: Evidence):
         return None
     difference = e.got - e.expected
     constant = float(np.median(difference))
-    slack = 4 * (e.atol + max(e.rtol, 2.0 ** -MANTISSA.get(e.dtype, 30)) * np.maximum(np.abs(e.expected), np.abs(e.got)))
+    slack = 4 * (
+        e.atol + max(e.rtol, 2.0 ** -MANTISSA.get(e.dtype, 30)) * np.maximum(np.abs(e.expected), np.abs(e.got))
+    )
     if constant and abs(constant) > 2 * np.median(slack) and (np.abs(difference - constant) <= slack).mean() >= AGREE:
         return {"constant": constant}
 
@@ -124,7 +140,7 @@ def rounding(e: Evidence):
         return None
     if e.dtype not in MANTISSA:
         return {"ulps": 1} if error.max() <= 1 and len(e.at) < AGREE * e.n else None
-    size = np.maximum(np.abs(e.expected[e.at]), 2.0 ** -14)
+    size = np.maximum(np.abs(e.expected[e.at]), 2.0**-14)
     ulps = error / 2.0 ** (np.floor(np.log2(size)) - MANTISSA[e.dtype])
     if ulps.max() <= ROUNDING_ULPS or (error <= 3 * (e.atol + e.rtol * np.abs(e.expected[e.at]))).all():
         return {"ulps": round(float(ulps.max()), 1)}
@@ -136,9 +152,14 @@ def same_block(e: Evidence):
         if at.starts is None or at.blocks < 2:
             continue
         spans = [(int(a), int(b)) for a, b in zip(at.starts[1:-1], at.starts[2:]) if b > a]
-        if not spans or min(b - a for a, b in spans) < 4 or e.wrong[:at.starts[1]].any():
+        if not spans or min(b - a for a, b in spans) < 4 or e.wrong[: at.starts[1]].any():
             continue
-        if all(b - a <= at.starts[1] and e.wrong[a:b].mean() >= COVERAGE and e.close(e.got[a:b], e.expected[:b - a]).mean() >= AGREE for a, b in spans):
+        if all(
+            b - a <= at.starts[1]
+            and e.wrong[a:b].mean() >= COVERAGE
+            and e.close(e.got[a:b], e.expected[: b - a]).mean() >= AGREE
+            for a, b in spans
+        ):
             return {"block_length": int(at.starts[1])}
 
 
@@ -149,12 +170,18 @@ def same_tile(e: Evidence):
         if first is None or e.wrong[first == np.arange(e.n)].any():
             continue
         later = np.flatnonzero(first != np.arange(e.n))
-        if len(later) >= ENOUGH and e.wrong[later].mean() >= AGREE and e.close(e.got[later], e.expected[first[later]]).mean() >= AGREE:
+        if (
+            len(later) >= ENOUGH
+            and e.wrong[later].mean() >= AGREE
+            and e.close(e.got[later], e.expected[first[later]]).mean() >= AGREE
+        ):
             return {"tiles": -(-int(np.diff(at.starts).max()) // at.tile)}
 
 
 def one_place(e: Evidence):
-    """Of every block only the first tile was written, with the values of its last: the tile number is missing in the write offset."""
+    """Of every block only the first tile was written, with the values of its last: the tile number is missing in the
+    write offset.
+    """
     if e.initial is None:
         return None
     for at in e.layouts:
@@ -165,7 +192,10 @@ def one_place(e: Evidence):
         size = np.diff(at.starts)
         last = np.repeat((size - 1) // at.tile * at.tile, size)  # of its block, at each element
         source = np.minimum(np.flatnonzero(start) + last[start], e.n - 1)
-        if np.array_equal(e.got[~start], e.initial[~start]) and e.close(e.got[start], e.expected[source]).mean() >= AGREE:
+        if (
+            np.array_equal(e.got[~start], e.initial[~start])
+            and e.close(e.got[start], e.expected[source]).mean() >= AGREE
+        ):
             return {"tiles": -(-int(size.max()) // at.tile)}
 
 
@@ -188,7 +218,11 @@ def _shift(e: Evidence) -> int | None:
         votes.update((found - i).tolist())
     for k, _ in sorted(votes.items(), key=lambda kv: (-kv[1], abs(kv[0]), kv[0]))[:16]:
         inside = e.at[(e.at + k >= 0) & (e.at + k < e.n)]
-        if k and len(inside) >= max(4, len(e.at) / 2) and e.close(e.got[inside], e.expected[inside + k]).mean() >= AGREE:
+        if (
+            k
+            and len(inside) >= max(4, len(e.at) / 2)
+            and e.close(e.got[inside], e.expected[inside + k]).mean() >= AGREE
+        ):
             return int(k)
     return None
 
@@ -199,7 +233,12 @@ def shifted(e: Evidence):
     if k is None:
         return None
     whole_tiles = bool(e.tile) and k % e.tile == 0
-    numbers = {"shift": k, "distance": abs(k), "bytes": abs(k) * e.itemsize, "tiles": abs(k) // e.tile if whole_tiles else 0}
+    numbers = {
+        "shift": k,
+        "distance": abs(k),
+        "bytes": abs(k) * e.itemsize,
+        "tiles": abs(k) // e.tile if whole_tiles else 0,
+    }
     suffix = _is_suffix(e.at, 0, e.n) and len(e.at) <= abs(k)
     if k < 0 and (whole_tiles and len(e.at) <= e.n / 2 or suffix):
         return "stale-tile", numbers
@@ -237,12 +276,20 @@ def whole_blocks(e: Evidence):
         used = np.flatnonzero(size)
         if len(bad) == len(used) or (count[bad] < COVERAGE * size[bad]).any():
             continue
-        if at.starts is not None and any(np.flatnonzero(e.wrong[at.starts[b]:at.starts[b + 1]])[0] > 7 + 0.1 * size[b] for b in bad):
+        if at.starts is not None and any(
+            np.flatnonzero(e.wrong[at.starts[b] : at.starts[b + 1]])[0] > 7 + 0.1 * size[b] for b in bad
+        ):
             continue
-        last = bad[0] > 0 and np.array_equal(bad, used[-len(bad):])
+        last = bad[0] > 0 and np.array_equal(bad, used[-len(bad) :])
         if last and len(bad) == 1 and at.tile and size[bad[0]] < at.tile:
             continue  # this block is nothing but the tail
-        numbers = {"bad": ", ".join(map(str, bad)), "bad_count": len(bad), "blocks": at.blocks, "right": int(e.at[0]), "part": int(e.at[0]) / e.n}
+        numbers = {
+            "bad": ", ".join(map(str, bad)),
+            "bad_count": len(bad),
+            "blocks": at.blocks,
+            "right": int(e.at[0]),
+            "part": int(e.at[0]) / e.n,
+        }
         return ("half-range" if last and e.state and at.starts is not None else "block-k"), numbers
     return None
 
@@ -270,9 +317,17 @@ def tails(e: Evidence):
 def half_range(e: Evidence):
     """Right up to some element, untouched from there on, whatever the blocks."""
     rest = slice(int(e.at[0]), None)
-    untouched = not e.got[rest].any() if e.state == "zero" else bool(e.state) and np.array_equal(e.got[rest], e.initial[rest])
+    untouched = (
+        not e.got[rest].any() if e.state == "zero" else bool(e.state) and np.array_equal(e.got[rest], e.initial[rest])
+    )
     if untouched and _is_suffix(e.at, 0, e.n):
-        return {"bad": "?", "bad_count": 0, "blocks": e.layouts[0].blocks, "right": int(e.at[0]), "part": int(e.at[0]) / e.n}
+        return {
+            "bad": "?",
+            "bad_count": 0,
+            "blocks": e.layouts[0].blocks,
+            "right": int(e.at[0]),
+            "part": int(e.at[0]) / e.n,
+        }
 
 
 def period(e: Evidence):
@@ -293,8 +348,26 @@ def no_pattern(e: Evidence):
     return ("wrong-everywhere" if len(e.at) > e.n / 2 else "scattered"), {}
 
 
-# Order is part of the contract: values that cannot be right at all, then values that are right but transformed or misplaced
-# (they explain every element), then places, then what is left. A function that returns a tuple names its own key.
-PATTERNS = (("nan-inf", nan_inf), ("unwritten", unwritten), ("all-zero", all_zero), ("negated", negated), ("reciprocal", reciprocal),
-            ("scaled", scaled), ("offset", offset), ("rounding", rounding), ("same-block", same_block), ("same-tile", same_tile), ("one-place", one_place), ("shifted", shifted), ("row-tail", row_tail),
-            ("block-k", whole_blocks), ("only-tail", tails), ("half-range", half_range), ("period", period), ("", no_pattern))
+# Order is part of the contract: values that cannot be right at all, then values that are right but transformed or
+# misplaced (they explain every element), then places, then what is left. A function that returns a tuple names its own
+# key.
+PATTERNS = (
+    ("nan-inf", nan_inf),
+    ("unwritten", unwritten),
+    ("all-zero", all_zero),
+    ("negated", negated),
+    ("reciprocal", reciprocal),
+    ("scaled", scaled),
+    ("offset", offset),
+    ("rounding", rounding),
+    ("same-block", same_block),
+    ("same-tile", same_tile),
+    ("one-place", one_place),
+    ("shifted", shifted),
+    ("row-tail", row_tail),
+    ("block-k", whole_blocks),
+    ("only-tail", tails),
+    ("half-range", half_range),
+    ("period", period),
+    ("", no_pattern),
+)

@@ -1,4 +1,5 @@
 """Predict before you run: an answer, judged against one that is computed from the spec, never typed into it."""
+
 from __future__ import annotations
 
 import math
@@ -6,16 +7,29 @@ import time
 from numbers import Number
 from typing import Any
 
-from labkit import messages
-from labkit.exercises.judge import finish
+from labkit import chips, messages
 from labkit.exercises.diagnose import Diagnosis
+from labkit.exercises.judge import finish
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.spec import Spec, SpecError, load, pick
+from labkit.launch.record import strict
 
-_NAMES = {name: getattr(math, name) for name in ("ceil", "floor", "log2", "log", "sqrt", "exp", "gcd", "lcm", "prod", "pi")}
-_NAMES |= {"min": min, "max": max, "abs": abs, "round": round, "sum": sum, "int": int, "float": float, "len": len, "range": range}
+_NAMES = {
+    name: getattr(math, name) for name in ("ceil", "floor", "log2", "log", "sqrt", "exp", "gcd", "lcm", "prod", "pi")
+}
+_NAMES |= {
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "round": round,
+    "sum": sum,
+    "int": int,
+    "float": float,
+    "len": len,
+    "range": range,
+}
 # A wrong unit: bytes for elements (2, 4, 8), bits for bytes, a repeat or a unit (32), KB, and thousands.
-_UNITS = (2, 4, 8, 16, 32, 1000, 1024, 10 ** 6, 1024 ** 2, 10 ** 9, 1024 ** 3)
+_UNITS = (2, 4, 8, 16, 32, 1000, 1024, 10**6, 1024**2, 10**9, 1024**3)
 
 
 def given(spec: Spec) -> dict[str, Any]:
@@ -39,7 +53,6 @@ class _Chip:
     """chip["ub.bytes"]: a number of the chip table, read when it is asked for."""
 
     def __getitem__(self, name: str):
-        from labkit import chips
         value = chips.flat(chips.DEFAULT)[name]
         return int(value) if value == int(value) else value
 
@@ -54,7 +67,7 @@ def answer(spec: Spec) -> Any:
 def question(spec: Spec, lang: str | None = None) -> str:
     """The question with its numbers, and its choices."""
     lines = [filled(spec, spec.question, lang)]
-    lines += [f"- `\"{c['key']}\"`: {filled(spec, c, lang)}" for c in spec.answer.choices]
+    lines += [f'- `"{c["key"]}"`: {filled(spec, c, lang)}' for c in spec.answer.choices]
     return "\n".join(lines) if len(lines) == 1 else lines[0] + "\n\n" + "\n".join(lines[1:])
 
 
@@ -66,7 +79,6 @@ def filled(spec: Spec, table: dict, lang: str | None = None) -> str:
 
 def predict(exercise_id: str, value: Any) -> Result:
     """Check a prediction. `...` is TODO. Raises SpecError, and CheckFailed under LABKIT_STRICT=1 unless PASS."""
-    from labkit.launch.record import strict
     spec = load(exercise_id)
     if spec.kind != "predict":
         raise TypeError(f"{exercise_id} is not a prediction: its cell starts with %%exercise {exercise_id}")
@@ -105,7 +117,9 @@ def show(spec: Spec, value: Any) -> str:
 
 
 def equal(spec: Spec, value: Any, right: Any) -> bool:
-    """Is `value` the answer, within the spec's tolerance? Text: case and spaces do not matter, any of a list will do."""
+    """Is `value` the answer, within the spec's tolerance? Text: case and spaces do not matter, any of a list will
+    do.
+    """
     if spec.answer.type == "number":
         whole = isinstance(right, int)
         rtol = spec.answer.rtol if spec.answer.rtol is not None else 0.0 if whole else 0.01
@@ -122,8 +136,16 @@ def judge(spec: Spec, value: Any, right: Any) -> Diagnosis | None:
     """None when right; else the diagnosis. A mutant with words of its own comes first."""
     wanted = {"number": "number", "text": "text", "choice": "choice"}[spec.answer.type]
     is_number = isinstance(value, Number) and not isinstance(value, (bool, complex))
-    if is_number != (wanted == "number") or wanted == "choice" and _plain(value) not in {_plain(c["key"]) for c in spec.answer.choices}:
-        examples = {"number": "42", "text": '"MTE2"', "choice": " / ".join(f'"{c["key"]}"' for c in spec.answer.choices)}
+    if (
+        is_number != (wanted == "number")
+        or wanted == "choice"
+        and _plain(value) not in {_plain(c["key"]) for c in spec.answer.choices}
+    ):
+        examples = {
+            "number": "42",
+            "text": '"MTE2"',
+            "choice": " / ".join(f'"{c["key"]}"' for c in spec.answer.choices),
+        }
         return Diagnosis("prediction-type", {"got": repr(value), "wanted": wanted, "example": examples[wanted]})
     if equal(spec, value, right):
         return None
@@ -135,7 +157,9 @@ def judge(spec: Spec, value: Any, right: Any) -> Diagnosis | None:
         return Diagnosis("prediction-wrong-text", {"got": got})
     if wanted == "choice":
         return Diagnosis("prediction-wrong-choice", {"got": got})
-    return Diagnosis(_number_key(value, right), {"got": got, "factor": _factor(value, right), "unit": unit(spec) or "-"})
+    return Diagnosis(
+        _number_key(value, right), {"got": got, "factor": _factor(value, right), "unit": unit(spec) or "-"}
+    )
 
 
 def _factor(value: Any, right: Any) -> float | int:

@@ -1,8 +1,9 @@
 """The learner's log: one JSON line an event, append-only; everything else is derived from it.
 
-Two stores of progress drift apart, so there is one, and nothing is ever rewritten. Where: LABKIT_PROGRESS (a file, or `off`),
-else .labkit/progress.jsonl beside the checkout, else the cache folder. Writing never fails a check.
+Two stores of progress drift apart, so there is one, and nothing is ever rewritten. Where: LABKIT_PROGRESS (a file, or
+`off`), else .labkit/progress.jsonl beside the checkout, else the cache folder. Writing never fails a check.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import messages, paths
+from labkit.exercises.spec import folders, load, pick
 
 OFF = ("off", "0", "none")
 
@@ -35,13 +37,23 @@ def code_hash(text: str) -> str:
 
 
 def record(event: str, exercise: str, **data) -> None:
-    """Append one event (`check`, `hint`, `give-up`, `reset`). One write of one line, so that processes may share the file."""
+    """Append one event (`check`, `hint`, `give-up`, `reset`). One write of one line, so that processes may share the
+    file.
+    """
     try:
         path = log_path()
         if path is None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        line = json.dumps({"time": round(time.time(), 3), "event": event, "id": exercise, **data}, ensure_ascii=False, sort_keys=True, default=str) + "\n"
+        line = (
+            json.dumps(
+                {"time": round(time.time(), 3), "event": event, "id": exercise, **data},
+                ensure_ascii=False,
+                sort_keys=True,
+                default=str,
+            )
+            + "\n"
+        )
         fd = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
         try:
             os.write(fd, line.encode())
@@ -84,7 +96,10 @@ def ever_passed(exercise: str) -> bool:
 
 @dataclass
 class Row:
-    """One exercise: state is "" (never tried), TODO, FAIL, SKIP or PASS (ever passed); gave_up: the solution was shown before."""
+    """One exercise: state is "" (never tried), TODO, FAIL, SKIP or PASS (ever passed); gave_up: the solution was shown
+    before.
+    """
+
     exercise: str
     title: str = ""
     state: str = ""
@@ -98,6 +113,7 @@ class Row:
 @dataclass
 class Progress:
     """The table. Exercises in the order of operator and id, then ids that the log has and the checkout has not."""
+
     rows: list[Row] = field(default_factory=list)
 
     @property
@@ -107,8 +123,17 @@ class Progress:
     def _cells(self) -> list[list[str]]:
         say = messages.text
         head = [say(f"progress.{name}") for name in ("exercise", "state", "attempts", "hints", "minutes", "last")]
-        body = [[f"{r.exercise}  {r.title}".rstrip(), (r.state or "-") + (f" ({say('progress.gave-up')})" if r.gave_up else ""), str(r.attempts), str(r.hints),
-                 f"{r.minutes:.0f}" if r.attempts else "-", r.diagnosis if r.diagnosis not in ("", "mutant") else "-"] for r in self.rows]
+        body = [
+            [
+                f"{r.exercise}  {r.title}".rstrip(),
+                (r.state or "-") + (f" ({say('progress.gave-up')})" if r.gave_up else ""),
+                str(r.attempts),
+                str(r.hints),
+                f"{r.minutes:.0f}" if r.attempts else "-",
+                r.diagnosis if r.diagnosis not in ("", "mutant") else "-",
+            ]
+            for r in self.rows
+        ]
         return [head, *body]
 
     def __str__(self) -> str:
@@ -121,15 +146,20 @@ class Progress:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         head, *body = self._cells()
-        row = "".join("<tr>" + "".join(f"<td style='text-align:left'>{html.escape(c)}</td>" for c in r) + "</tr>" for r in body)
-        table = "<table><thead><tr>" + "".join(f"<th style='text-align:left'>{html.escape(c)}</th>" for c in head) + f"</tr></thead><tbody>{row}</tbody></table>"
+        row = "".join(
+            "<tr>" + "".join(f"<td style='text-align:left'>{html.escape(c)}</td>" for c in r) + "</tr>" for r in body
+        )
+        table = (
+            "<table><thead><tr>"
+            + "".join(f"<th style='text-align:left'>{html.escape(c)}</th>" for c in head)
+            + f"</tr></thead><tbody>{row}</tbody></table>"
+        )
         total = html.escape(messages.text("progress.total", passed=self.passed, total=len(self.rows)))
         return {"text/plain": str(self), "text/html": f"{table}<p>{total}</p>"}
 
 
 def progress(path: Path | None = None, only: str | tuple[str, ...] = "") -> Progress:
     """What the log says about every exercise of the checkout whose id begins with `only` (or one of them)."""
-    from labkit.exercises.spec import folders, load, pick
     rows = {name: Row(name, pick(load(name).title)) for name in folders() if name.startswith(only)}
     log = [e for e in events(path) if e["id"].startswith(only)]
     for name in sorted({e["id"] for e in log} - set(rows)):
@@ -155,7 +185,9 @@ def _count(row: Row, event: dict) -> None:
 
 
 def _minutes(log: list[dict]) -> float:
-    """Minutes from the first event to the first PASS (else the last event); pauses of more than 30 minutes count as none."""
+    """Minutes from the first event to the first PASS (else the last event); pauses of more than 30 minutes count as
+    none.
+    """
     total, before = 0.0, None
     for event in log:
         now = event.get("time")

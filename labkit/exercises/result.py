@@ -1,8 +1,10 @@
 """What a check says: one object with four states, shown as text, HTML and JSON.
 
 TODO is our own stub and nothing else; SKIP says why and is never PASS; every result names the target it was checked on.
-Interactive use never raises; LABKIT_STRICT=1 turns FAIL and TODO into CheckFailed, which prints the lesson, not a traceback.
+Interactive use never raises; LABKIT_STRICT=1 turns FAIL and TODO into CheckFailed, which prints the lesson, not a
+traceback.
 """
+
 from __future__ import annotations
 
 import html
@@ -36,6 +38,7 @@ class Result:
     checked_on: target, chip and kind of time in one line; case: the case that is shown; time_us: of the timed case.
     notes: further lines (other failing cases, warnings). next: what to do now. map: core x tile map of the mismatch.
     """
+
     exercise: str
     state: str
     title: str = ""
@@ -65,7 +68,9 @@ class Result:
 
     def _head(self) -> str:
         word = messages.text(f"exercise.state-{self.state}")
-        key = f"  [{self.diagnosis}]" if self.diagnosis and self.diagnosis != "mutant" else ""  # our word for a foreseen answer, not the learner's
+        key = (
+            f"  [{self.diagnosis}]" if self.diagnosis and self.diagnosis != "mutant" else ""
+        )  # our word for a foreseen answer, not the learner's
         return f"{_SIGN[self.state]} {word}  {self.exercise}" + (f": {self.title}" if self.title else "") + key
 
     def _labelled(self) -> list[str]:
@@ -94,19 +99,40 @@ class Result:
         if self.checked_on:
             parts.append(small(self.checked_on))
         if self.where:
-            parts.append(f"<pre style='margin:.3em 0;{CODE}'>{html.escape(self.where)}  {html.escape(self.source_line.strip())}</pre>")
+            parts.append(
+                f"<pre style='margin:.3em 0;{CODE}'>{html.escape(self.where)}  "
+                f"{html.escape(self.source_line.strip())}</pre>"
+            )
         for line in self._labelled():
             label, _, rest = line.partition(" ") if self.state == "FAIL" and len(self.lines) == 3 else ("", "", line)
             parts.append(f"<div>{f'<b>{html.escape(label)}</b> ' if label else ''}{html.escape(rest)}</div>")
         if self.map is not None:
             parts.append(_map_html(self.map))
         parts += [small(line) for line in (*self.notes, *self.next)]
-        return f"<div class='labkit-result' data-state='{self.state}' style='border-left:3px solid currentColor;padding:.2em .8em'>{''.join(parts)}</div>"
+        style = "border-left:3px solid currentColor;padding:.2em .8em"
+        return f"<div class='labkit-result' data-state='{self.state}' style='{style}'>{''.join(parts)}</div>"
 
     def as_json(self) -> dict:
         """For reports: no record, no text that changes with the language except `lines`."""
-        names = ("exercise", "state", "target", "chip", "time_kind", "diagnosis", "where", "case", "cases", "failed", "time_us", "hint_level", "lines")
-        return {name: getattr(self, name) for name in names} | {"seconds": round(self.seconds, 2), "map": self.map.as_json() if self.map else None}
+        names = (
+            "exercise",
+            "state",
+            "target",
+            "chip",
+            "time_kind",
+            "diagnosis",
+            "where",
+            "case",
+            "cases",
+            "failed",
+            "time_us",
+            "hint_level",
+            "lines",
+        )
+        return {name: getattr(self, name) for name in names} | {
+            "seconds": round(self.seconds, 2),
+            "map": self.map.as_json() if self.map else None,
+        }
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         return bundle(str(self), "" if plain_only() else self._html()) | {MIME: self.as_json()}
@@ -116,7 +142,11 @@ def _map_html(map: MismatchMap) -> str:
     figure = map.figure()
     if figure is not None:
         return figure.svg
-    return f"<pre style='margin:.3em 0;line-height:1.2;{CODE}'>{html.escape(messages.text('exercise.map-legend'))}\n" + html.escape("\n".join(map.text())) + "</pre>"
+    return (
+        f"<pre style='margin:.3em 0;line-height:1.2;{CODE}'>{html.escape(messages.text('exercise.map-legend'))}\n"
+        + html.escape("\n".join(map.text()))
+        + "</pre>"
+    )
 
 
 class CheckFailed(AssertionError):
@@ -133,6 +163,7 @@ class CheckFailed(AssertionError):
 @dataclass
 class Shown:
     """Text and HTML of something to read: a hint, given code, a comparison."""
+
     plain: str
     html: str = ""
 

@@ -1,8 +1,9 @@
 """The session of a notebook: its parameters cell, validated, and what they choose (labkit.setup).
 
-The values come from a person or from `papermill -p`, which warns of a wrong name and passes any type on; so names and types
-are checked here, and the error says what the choices are.
+The values come from a person or from `papermill -p`, which warns of a wrong name and passes any type on; so names and
+types are checked here, and the error says what the choices are.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -11,6 +12,7 @@ import sys
 from dataclasses import dataclass
 
 from labkit import chips, messages
+from labkit.device import usable_npu
 
 TARGETS = ("auto", "twin", "npu")
 PARAMETERS = {"TARGET": "auto", "DEVICE": 0, "SEED": 0, "STRICT": False, "QUICK": False}
@@ -21,6 +23,7 @@ _OURS = "setup"  # the value of LABKIT_STRICT that begin() gave it
 @dataclass(frozen=True)
 class Session:
     """target: "twin" or "npu"; reason: why the npu that was asked for cannot be used ("" otherwise)."""
+
     target: str
     device: int = 0
     seed: int = 0
@@ -38,7 +41,13 @@ class Session:
         if self.reason:
             line = say("session.no-npu", reason=self.reason)
         else:
-            line = say("session.ready", target=self.target, chip=self.chip, time_kind=say(f"exercise.{self.time_kind}"), seed=self.seed)
+            line = say(
+                "session.ready",
+                target=self.target,
+                chip=self.chip,
+                time_kind=say(f"exercise.{self.time_kind}"),
+                seed=self.seed,
+            )
         return "; ".join([line] + [say(f"session.{name}") for name in ("strict", "quick") if getattr(self, name)])
 
 
@@ -46,12 +55,15 @@ _current: Session | None = None
 
 
 def current() -> Session:
-    """The session that `begin` made; before that, one from the environment (LABKIT_TARGET, LABKIT_STRICT, LABKIT_SEED)."""
+    """The session that `begin` made; before that, one from the environment (LABKIT_TARGET, LABKIT_STRICT,
+    LABKIT_SEED).
+    """
     return _current or _make(**PARAMETERS)
 
 
 def validate(parameters: dict) -> dict:
     """`parameters` over the defaults. Raises ValueError: an unknown name, a wrong type or target."""
+
     def fail(key: str, **numbers):
         raise ValueError(messages.text(key, **numbers))
 
@@ -71,7 +83,8 @@ def validate(parameters: dict) -> dict:
 def begin(TARGET: str = "auto", DEVICE: int = 0, SEED: int = 0, STRICT: bool = False, QUICK: bool = False) -> Session:
     """Validate, choose the target, seed Python, numpy and torch, install the device.
 
-    Raises ValueError for a value that no notebook takes. An npu that cannot be used does not raise: checks then say SKIP.
+    Raises ValueError for a value that no notebook takes. An npu that cannot be used does not raise: checks then say
+    SKIP.
     """
     global _current
     if _current is not None and os.environ.get("LABKIT_STRICT") == _OURS:
@@ -101,14 +114,21 @@ def _make(TARGET: str, DEVICE: int, SEED: int, STRICT: bool, QUICK: bool) -> Ses
         reason = reason if wanted == "npu" and not usable else ""
     seed = SEED + int(os.environ.get("LABKIT_SEED", "") or 0)
     strict = STRICT or os.environ.get("LABKIT_STRICT", "0") not in ("", "0")
-    return Session(wanted, DEVICE, seed, strict, QUICK or os.environ.get("LABKIT_QUICK", "0") not in ("", "0"), _chip(wanted, reason, DEVICE), reason)
+    return Session(
+        wanted,
+        DEVICE,
+        seed,
+        strict,
+        QUICK or os.environ.get("LABKIT_QUICK", "0") not in ("", "0"),
+        _chip(wanted, reason, DEVICE),
+        reason,
+    )
 
 
 def npu() -> tuple[bool, str]:
     """(usable, why not). Imports nothing heavy where torch_npu is not even installed."""
     if importlib.util.find_spec("torch_npu") is None and "torch_npu" not in sys.modules:
         return False, messages.text("session.no-torch-npu")
-    from labkit.device import usable_npu
     return (True, "") if usable_npu() else (False, messages.text("session.npu-probe"))
 
 
@@ -117,6 +137,7 @@ def _chip(target: str, reason: str, device: int) -> str:
     if target != "npu" or reason:
         return chips.DEFAULT
     import torch
+
     return torch.npu.get_device_name(device)
 
 
@@ -132,8 +153,9 @@ def _seed(seed: int) -> None:
     import random
 
     import numpy as np
+
     random.seed(seed)
-    np.random.seed(seed % 2 ** 32)
+    np.random.seed(seed % 2**32)
     try:
         import torch
     except ImportError:
@@ -143,7 +165,9 @@ def _seed(seed: int) -> None:
 
 def _install(session: Session) -> None:
     from labkit import device
+
     device.install()
     if session.device:
         import torch
+
         torch.npu.set_device(session.device)

@@ -3,6 +3,7 @@
 An exercise is data so that the stub, the notebook cell, the check, the mutants and the class report all come from one
 place. Nothing here builds or runs anything.
 """
+
 from __future__ import annotations
 
 import os
@@ -46,6 +47,7 @@ class Mutant:
     regions: text of each region ("" = the solution's own); value: a wrong prediction, as an expression.
     say: what to tell a learner who answers exactly this (predictions only).
     """
+
     name: str
     expect: str
     regions: tuple[str, ...] = ()
@@ -56,13 +58,17 @@ class Mutant:
 @dataclass(frozen=True)
 class Budget:
     """max_ratio: time of the timed case over that of our solution; max_ub_bytes: peak of UB in use."""
+
     max_ratio: float | None = None
     max_ub_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How a prediction is judged. `value` is an expression over `given`, chip[...] and math; `callable` a name in golden.py."""
+    """How a prediction is judged. `value` is an expression over `given`, chip[...] and math; `callable` a name in
+    golden.py.
+    """
+
     type: str
     value: str = ""
     callable: str = ""
@@ -132,8 +138,10 @@ class Spec:
         """`name` of golden.py. Raises SpecError where it has none."""
         found = getattr(self.golden, name, None)
         if not callable(found):
-            raise SpecError(f"{paths.display_path(self.golden_path)}: no callable {name!r}, which exercise {self.id} names; "
-                            "define it, or correct the name in spec.toml")
+            raise SpecError(
+                f"{paths.display_path(self.golden_path)}: no callable {name!r}, which exercise {self.id} names; "
+                "define it, or correct the name in spec.toml"
+            )
         return found
 
 
@@ -154,13 +162,18 @@ def roots() -> list[Path]:
 
 
 def folders() -> dict[str, Path]:
-    """Exercise id -> its folder, in the order of operator and id. Raises SpecError when two folders have the same id."""
+    """Exercise id -> its folder, in the order of operator and id. Raises SpecError when two folders have the same
+    id.
+    """
     found: dict[str, Path] = {}
     for root in roots():
         for file in sorted(root.glob("*/exercises/*/spec.toml")):
             folder = file.parent
             if folder.name in found and found[folder.name] != folder:
-                raise SpecError(f"{paths.display_path(file)}: the id {folder.name!r} is taken by {paths.display_path(found[folder.name])}; rename the folder")
+                raise SpecError(
+                    f"{paths.display_path(file)}: the id {folder.name!r} is taken by "
+                    f"{paths.display_path(found[folder.name])}; rename the folder"
+                )
             found[folder.name] = folder
     return found
 
@@ -173,7 +186,11 @@ def load(exercise_id: str) -> Spec:
     known = folders()
     if exercise_id not in known:
         close = _close(exercise_id, known)
-        raise SpecError(f"no exercise {exercise_id!r}; " + (f"did you mean {close!r}? " if close else "") + f"labkit.progress() lists all {len(known)}")
+        raise SpecError(
+            f"no exercise {exercise_id!r}; "
+            + (f"did you mean {close!r}? " if close else "")
+            + f"labkit.progress() lists all {len(known)}"
+        )
     file = known[exercise_id] / "spec.toml"
     key = (file, file.stat().st_mtime_ns)
     if key not in _loaded:
@@ -187,11 +204,13 @@ def load_all() -> list[Spec]:
 
 def _close(word: str, known) -> str | None:
     import difflib
+
     return next(iter(difflib.get_close_matches(word, list(known), 1)), None)
 
 
 def read(file: Path) -> Spec:
     """Parse one spec.toml. Raises SpecError naming the file and the field."""
+
     def fail(what: str):
         raise SpecError(f"{paths.display_path(file)}: {what}")
 
@@ -260,7 +279,7 @@ def problems(spec: Spec) -> list[str]:
     if len(spec.hints) != HINT_LEVELS:
         found.append(f"{len(spec.hints)} hints; there must be {HINT_LEVELS}: nudge, where to look, nearly the code")
     if spec.needs not in ("", "npu"):
-        found.append(f"needs is {spec.needs!r}; it must be \"npu\" or absent")
+        found.append(f'needs is {spec.needs!r}; it must be "npu" or absent')
     for mutant in spec.mutants:
         if spec.kind == "predict" and not mutant.value or spec.kind != "predict" and not mutant.regions:
             found.append(f"mutant {mutant.name!r} has no {'value' if spec.kind == 'predict' else 'region'}")

@@ -8,11 +8,13 @@
 One file instead of two copies, because a problem and a solution that are edited apart drift apart. Regions of a Python
 file use `#`. A cell holds the regions one after the other, without the indentation of their markers.
 """
+
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from labkit import paths
 from labkit.exercises.spec import Spec, SpecError
 
 SEPARATOR = "---- region {k} of {n} ----"
@@ -27,6 +29,7 @@ class RegionError(ValueError):
 @dataclass(frozen=True)
 class Region:
     """One region. first, last: file lines (1-based) of the opening and the closing marker."""
+
     todo: dict
     stub: tuple[str, ...]
     body: tuple[str, ...]
@@ -38,6 +41,7 @@ class Region:
 @dataclass(frozen=True)
 class Joined:
     """A complete file with a learner's regions in it. origin[i] = ("given" | "cell", line number) of line i + 1."""
+
     text: str
     origin: tuple[tuple[str, int], ...]
 
@@ -48,6 +52,7 @@ class Joined:
 @dataclass(frozen=True)
 class Template:
     """A parsed solution file. comment: "//" or "#"."""
+
     lines: tuple[str, ...]
     regions: tuple[Region, ...]
     comment: str
@@ -82,7 +87,9 @@ class Template:
         return self.cell([theirs.strip("\n") if theirs.strip() else own for theirs, own in zip(given, ours)])
 
     def split(self, cell: str) -> list[tuple[str, int]]:
-        """(text, first line in the cell) of each region of a learner's cell. Raises RegionError when their number is wrong."""
+        """(text, first line in the cell) of each region of a learner's cell. Raises RegionError when their number is
+        wrong.
+        """
         parts: list[tuple[list[str], int]] = [([], 1)]
         for number, line in enumerate(cell.split("\n"), 1):
             if len(self.regions) > 1 and _SEPARATOR.match(line):
@@ -90,8 +97,11 @@ class Template:
             else:
                 parts[-1][0].append(line)
         if len(parts) != len(self.regions):
-            raise RegionError(f"the cell has {len(parts)} regions, the exercise {len(self.regions)}: keep each line "
-                              f"`{self.comment} {SEPARATOR.format(k=2, n=len(self.regions))}` as it was, or start again with labkit.exercise(...).reset()")
+            raise RegionError(
+                f"the cell has {len(parts)} regions, the exercise {len(self.regions)}: keep each line "
+                f"`{self.comment} {SEPARATOR.format(k=2, n=len(self.regions))}` as it was, or start again with "
+                "labkit.exercise(...).reset()"
+            )
         return [("\n".join(lines), first) for lines, first in parts]
 
     def join(self, cell: str, name: str, first_line: int = 1) -> Joined:
@@ -131,7 +141,9 @@ class Template:
             mine = [text for text, _ in self.split(cell)]
         except RegionError:
             return False
-        return [normalise(t, self.comment) for t in mine] == [normalise("\n".join(r.stub), self.comment) for r in self.regions]
+        return [normalise(t, self.comment) for t in mine] == [
+            normalise("\n".join(r.stub), self.comment) for r in self.regions
+        ]
 
     def given(self) -> list[str]:
         """The file's lines outside the regions."""
@@ -163,7 +175,9 @@ def normalise(text: str, comment: str) -> str:
 
 
 def parse(text: str, comment: str, file: str = "solution") -> Template:
-    """Find the regions. Raises SpecError with the line: no region, nested or unclosed markers, a header without text."""
+    """Find the regions. Raises SpecError with the line: no region, nested or unclosed markers, a header without
+    text.
+    """
     lines = text.rstrip("\n").split("\n")
     mark = re.escape(comment)
     opening = re.compile(rf"^(\s*){mark}\s*>>>\s*exercise:\s*(.*?)\s*$")
@@ -174,7 +188,10 @@ def parse(text: str, comment: str, file: str = "solution") -> Template:
     for number, line in enumerate(lines, 1):
         if match := opening.match(line):
             if current:
-                raise SpecError(f"{file}:{number}: a region opens inside the region of line {current[1]}; close that one with `{comment} <<<` first")
+                raise SpecError(
+                    f"{file}:{number}: a region opens inside the region of line {current[1]}; close that one with "
+                    f"`{comment} <<<` first"
+                )
             current = (match, number)
         elif closing.match(line):
             if not current:
@@ -184,7 +201,9 @@ def parse(text: str, comment: str, file: str = "solution") -> Template:
     if current:
         raise SpecError(f"{file}:{current[1]}: the region is not closed; add `{comment} <<<`")
     if not regions:
-        raise SpecError(f"{file}: no region; mark one with `{comment} >>> exercise: English | 中文` and `{comment} <<<`")
+        raise SpecError(
+            f"{file}: no region; mark one with `{comment} >>> exercise: English | 中文` and `{comment} <<<`"
+        )
     return Template(tuple(lines), tuple(regions), comment)
 
 
@@ -192,7 +211,7 @@ def _region(lines, opening: re.Match, first: int, last: int, stub_line: re.Patte
     english, bar, chinese = (part.strip() for part in opening[2].partition("|"))
     if not english or not chinese:
         raise SpecError(f"{file}:{first}: the header needs the task in both languages: `exercise: English | 中文`")
-    indent, body, stub = opening[1], lines[first:last - 1], []
+    indent, body, stub = opening[1], lines[first : last - 1], []
     while body and (match := stub_line.match(body[0])):
         stub.append(match[1] or "")
         body = body[1:]
@@ -200,10 +219,9 @@ def _region(lines, opening: re.Match, first: int, last: int, stub_line: re.Patte
 
 
 def _dedent(body: list[str], indent: str) -> list[str]:
-    return [line[len(indent):] if line.startswith(indent) else line.lstrip() for line in body]
+    return [line[len(indent) :] if line.startswith(indent) else line.lstrip() for line in body]
 
 
 def template(spec: Spec) -> Template:
     """The parsed solution of a kernel or Python exercise."""
-    from labkit import paths
     return parse(spec.solution_path.read_text(encoding="utf-8"), spec.comment, paths.display_path(spec.solution_path))

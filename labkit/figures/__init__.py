@@ -1,8 +1,11 @@
-"""Figures: pure functions from data to deterministic SVG, each with a title and a description that tell the same in words.
+"""Figures: pure functions from data to deterministic SVG, each with a title and a description that tell the same in
+words.
 
-`memory_ruler`, `pipe_timeline`, `compare_timelines`, `tiling_map`, `mismatch_map`, `core_on_one_page`, `curves`, `fractal_layout`, `ladder`
-and `stream_timeline` return a `Figure`; `memory_ruler_widget` and `pipes_widget` put sliders on two of them where ipywidgets is there.
+`memory_ruler`, `pipe_timeline`, `compare_timelines`, `tiling_map`, `mismatch_map`, `core_on_one_page`, `curves`,
+`fractal_layout`, `ladder` and `stream_timeline` return a `Figure`; `memory_ruler_widget` and `pipes_widget` put sliders
+on two of them where ipywidgets is there.
 """
+
 from __future__ import annotations
 
 from labkit.figures.curve_plot import curves
@@ -17,6 +20,23 @@ from labkit.figures.tiling import split_aligned, split_even, tiling_map
 from labkit.figures.timeline import compare_timelines, pipe_timeline
 from labkit.figures.widgets import memory_ruler_widget, pipes_widget
 
-__all__ = ["Figure", "compare_timelines", "core_on_one_page", "curves", "find_period", "fractal_layout", "ladder", "layout_place", "memory_ruler", "memory_ruler_from_record",
-           "memory_ruler_widget", "mismatch_map", "pipe_timeline", "pipes_widget", "split_aligned", "split_even", "stream_timeline",
-           "tiling_map"]
+__all__ = [
+    "Figure",
+    "compare_timelines",
+    "core_on_one_page",
+    "curves",
+    "find_period",
+    "fractal_layout",
+    "ladder",
+    "layout_place",
+    "memory_ruler",
+    "memory_ruler_from_record",
+    "memory_ruler_widget",
+    "mismatch_map",
+    "pipe_timeline",
+    "pipes_widget",
+    "split_aligned",
+    "split_even",
+    "stream_timeline",
+    "tiling_map",
+]

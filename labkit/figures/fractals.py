@@ -1,28 +1,31 @@
 """The fractal map: how a matrix lies in the cube's memories, fractal by fractal.
 
-Contract. `layout_place` is the arithmetic, `fractal_layout` its picture. Orders are named as CANN does, the capital letter for
-the order of the fractals (Z: row by row, N: column by column) and the small one for the elements inside of one:
-"ND" rows without fractals, "Nz" in L1 and L0C, "Zz" in L0A, "Zn" in L0B. A fractal has 512 bytes: 16 lines of 32 bytes.
+Contract. `layout_place` is the arithmetic, `fractal_layout` its picture. Orders are named as CANN does, the capital
+letter for the order of the fractals (Z: row by row, N: column by column) and the small one for the elements inside of
+one: "ND" rows without fractals, "Nz" in L1 and L0C, "Zz" in L0A, "Zn" in L0B. A fractal has 512 bytes: 16 lines of 32
+bytes.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from labkit.messages import text
-
 from labkit.figures.svg import COLOURS, WIDTH, Canvas, Figure, number
 from labkit.figures.words import wrap
+from labkit.messages import text
 
-LINE, BYTES = 16, 32       # lines of a fractal, bytes of a line
+LINE, BYTES = 16, 32  # lines of a fractal, bytes of a line
 ORDERS = ("ND", "Nz", "Zz", "Zn")
 TALLEST, WIDEST = 56.0, 84.0
-MOST = 240                 # fractals that can still be told apart
+MOST = 240  # fractals that can still be told apart
 WHERE = {"ND": "GM", "Nz": "L1, L0C", "Zz": "L0A", "Zn": "L0B"}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """rows x columns elements in one order: the height and width of a fractal, and how many there are down and across."""
+    """rows x columns elements in one order: the height and width of a fractal, and how many there are down and
+    across.
+    """
 
     rows: int
     columns: int
@@ -33,7 +36,10 @@ class Layout:
         if self.order not in ORDERS:
             raise ValueError(f"order is {self.order!r}; it is one of {', '.join(ORDERS)}")
         if self.rows < 1 or self.columns < 1 or self.dtype_bytes not in (1, 2, 4):
-            raise ValueError(f"{self.rows} x {self.columns} elements of {self.dtype_bytes} bytes: sizes from 1, types of 1, 2 or 4 bytes")
+            raise ValueError(
+                f"{self.rows} x {self.columns} elements of {self.dtype_bytes} bytes: sizes from 1, types of 1, 2 "
+                "or 4 bytes"
+            )
 
     @property
     def high(self) -> int:
@@ -70,18 +76,31 @@ def layout_place(row: int, column: int, rows: int, columns: int, order: str, dty
     return Layout(rows, columns, order, dtype_bytes).place(row, column)
 
 
-def fractal_layout(rows: int, columns: int, order: str = "Nz", dtype_bytes: int = 2, mark: tuple[int, int] | None = None) -> Figure:
+def fractal_layout(
+    rows: int, columns: int, order: str = "Nz", dtype_bytes: int = 2, mark: tuple[int, int] | None = None
+) -> Figure:
     """The fractals of a matrix with their numbers in memory; the dashed line goes through them in that order.
 
     mark: (row, column) of an element whose place is shown as well. Raises ValueError for more than 240 fractals.
     """
     layout = Layout(rows, columns, order, dtype_bytes)
     if layout.down * layout.across > MOST:
-        raise ValueError(f"{layout.down} x {layout.across} fractals; at most {MOST} can be drawn, so take a part of the matrix")
+        raise ValueError(
+            f"{layout.down} x {layout.across} fractals; at most {MOST} can be drawn, so take a part of the matrix"
+        )
     full = layout.down * layout.high, layout.across * layout.wide
     title = text("fig_fractal_title", rows=rows, columns=columns, order=order, where=WHERE[order])
-    finding = [text("fig_fractal_nd" if order == "ND" else "fig_fractal_count", n=layout.down * layout.across, down=layout.down, across=layout.across,
-                    high=layout.high, wide=layout.wide, bytes=rows * columns * dtype_bytes)]
+    finding = [
+        text(
+            "fig_fractal_nd" if order == "ND" else "fig_fractal_count",
+            n=layout.down * layout.across,
+            down=layout.down,
+            across=layout.across,
+            high=layout.high,
+            wide=layout.wide,
+            bytes=rows * columns * dtype_bytes,
+        )
+    ]
     if order != "ND" and full != (rows, columns):
         finding.append(text("fig_fractal_padding", rows=full[0], columns=full[1], n=full[0] * full[1] - rows * columns))
     if mark is not None:
@@ -98,7 +117,10 @@ def fractal_layout(rows: int, columns: int, order: str = "Nz", dtype_bytes: int 
         canvas.text(16, bottom, line, "m")
     desc = [*finding, inside]
     if order != "ND":
-        desc += [text("fig_fractal_row", row=i, numbers=", ".join(str(layout.fractal(i, j)) for j in range(layout.across))) for i in range(layout.down)]
+        desc += [
+            text("fig_fractal_row", row=i, numbers=", ".join(str(layout.fractal(i, j)) for j in range(layout.across)))
+            for i in range(layout.down)
+        ]
     return canvas.figure(title, "\n".join(desc), bottom + 18)
 
 
@@ -125,7 +147,14 @@ def _draw(canvas: Canvas, layout: Layout, top: float, mark) -> float:
     else:
         for y in (top + high / 4, top + high / 2):
             canvas.line(left + 8, y, left + wide - 8, y, "y", ' style="stroke-width:1.4"')
-        canvas.line(left + wide - 8, top + high / 4, left + 8, top + high / 2, "y", ' style="stroke-width:1.4" stroke-dasharray="4 3"')
+        canvas.line(
+            left + wide - 8,
+            top + high / 4,
+            left + 8,
+            top + high / 2,
+            "y",
+            ' style="stroke-width:1.4" stroke-dasharray="4 3"',
+        )
     if mark is not None:
         x, y = left + (mark[1] + 0.5) / layout.wide * w, top + (mark[0] + 0.5) / layout.high * h
         canvas.add(f'<circle cx="{number(x)}" cy="{number(y)}" r="5" fill="#c62839" stroke="#fff" stroke-width="1.5"/>')
@@ -140,7 +169,9 @@ def _numbers(canvas: Canvas, layout: Layout, left: float, top: float, w: float, 
     canvas.path(way, "y", extra=' style="stroke-width:1.4" stroke-dasharray="4 3"')
     if w < 18 or h < 14:
         return
-    canvas.add(f'<g stroke="{COLOURS["blue"]}" stroke-width="8" stroke-linejoin="round" paint-order="stroke">')  # the outline keeps the line off the number
+    canvas.add(
+        f'<g stroke="{COLOURS["blue"]}" stroke-width="8" stroke-linejoin="round" paint-order="stroke">'
+    )  # the outline keeps the line off the number
     for (n, _, _), (x, y) in zip(order, middle):
         canvas.text(x, y + 4, n, "w c")
     canvas.add("</g>")

@@ -1,17 +1,18 @@
 """The ladder: steps of an optimisation, the twin's modelled time beside the published, measured one.
 
-Contract. A row is a dict with `name`, `modelled` and `measured` (microseconds; either may be None, and then says so) and
-`source`. The two kinds of time differ by pattern and by words, never by colour alone, and neither stands in for the other.
+Contract. A row is a dict with `name`, `modelled` and `measured` (microseconds; either may be None, and then says so)
+and `source`. The two kinds of time differ by pattern and by words, never by colour alone, and neither stands in for the
+other.
 """
+
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 
-from labkit.messages import text
-
 from labkit.figures.svg import WIDTH, Canvas, Figure, number
 from labkit.figures.words import join, shorten, text_width, ticks, time_text, wrap
+from labkit.messages import text
 
 LEFT, BAR_LEFT, BAR_RIGHT, EDGE = 16, 214, 590, WIDTH - 16
 PITCH, BAR = 50, 15
@@ -27,8 +28,13 @@ def _positive(value) -> float | None:
 
 
 def ladder(rows: Iterable[Mapping], log: bool = False, title: str | None = None, chip: str = "910B1") -> Figure:
-    """Bar pairs on one axis. `log=True`: a logarithmic axis, which the figure then names. Raises ValueError for no rows or times <= 0."""
-    steps = [(str(r["name"]), _positive(r.get("modelled")), _positive(r.get("measured")), str(r.get("source") or "")) for r in rows]
+    """Bar pairs on one axis. `log=True`: a logarithmic axis, which the figure then names. Raises ValueError for no rows
+    or times <= 0.
+    """
+    steps = [
+        (str(r["name"]), _positive(r.get("modelled")), _positive(r.get("measured")), str(r.get("source") or ""))
+        for r in rows
+    ]
     values = [v for _, a, b, _ in steps for v in (a, b) if v is not None]
     if not values:
         raise ValueError("a ladder needs at least one row with a time")
@@ -42,7 +48,9 @@ def ladder(rows: Iterable[Mapping], log: bool = False, title: str | None = None,
     pairs = [(a, b) for _, a, b, _ in steps if a and b]
     finding = text("fig_ladder_finding", n=len(steps), chip=chip)
     if pairs:
-        finding = join(finding, text("fig_ladder_error", worst=f"{max(abs(a / b - 1) for a, b in pairs) * 100:.0f}", n=len(pairs)))
+        finding = join(
+            finding, text("fig_ladder_error", worst=f"{max(abs(a / b - 1) for a, b in pairs) * 100:.0f}", n=len(pairs))
+        )
     c = Canvas()
     y = _legend(c, c.heading(title, finding) + 8)
     behind, top, lines = c.mark(), y, []
@@ -63,8 +71,10 @@ def ladder(rows: Iterable[Mapping], log: bool = False, title: str | None = None,
             c.text(BAR_LEFT + width(value) + 6, at + 12, f"{time_text(value)} us{mark}", "s")
         ratio = f"{(modelled / measured - 1) * 100:+.0f} %".replace("-", "−") if modelled and measured else ""
         c.text(EDGE, y + 28, ratio, "b e")
-        both = ", ".join(f"{time_text(v)} us {text('fig_' + k)}" if v else text(f"fig_no_{k}")
-                         for k, v in (("modelled", modelled), ("measured", measured)))
+        both = ", ".join(
+            f"{time_text(v)} us {text('fig_' + k)}" if v else text(f"fig_no_{k}")
+            for k, v in (("modelled", modelled), ("measured", measured))
+        )
         lines.append(f"{i + 1} {name}: {both}" + (f" ({ratio})" if ratio else ""))
         y += PITCH
     _axis(c, low, high, log, width, top, y, behind)
@@ -90,7 +100,7 @@ def _legend(c: Canvas, y: float) -> float:
 
 def _axis(c: Canvas, low: float, high: float, log: bool, width, top: float, y: float, behind: int) -> None:
     if log:
-        marks = [10.0 ** k for k in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)]
+        marks = [10.0**k for k in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)]
     else:
         marks = ticks(low, high, 5)
     for tick in marks:

@@ -1,10 +1,10 @@
 """The mismatch map: where the wrong elements are, core by tile, and whether they come back with a period.
 
-Contract. A cell is one tile of one core: the share of its elements that are wrong as a number, as a density of the fill and
-with a sign (x wrong, dot right). Neighbouring cores, and tiles, that look the same (to
-5 %) are one row, or column. All from one
-boolean array; True is wrong.
+Contract. A cell is one tile of one core: the share of its elements that are wrong as a number, as a density of the fill
+and with a sign (x wrong, dot right). Neighbouring cores, and tiles, that look the same (to 5 %) are one row, or column.
+All from one boolean array; True is wrong.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.messages import text
-
 from labkit.figures.svg import WIDTH, Canvas, Figure
 from labkit.figures.tiling import read_split
 from labkit.figures.words import join, percent, shorten, text_width
+from labkit.messages import text
 
 LEFT, RIGHT, GRID = 16, WIDTH - 16, 108
 ROWS, COLUMNS = 14, 12
@@ -34,7 +33,9 @@ class Period:
 
 
 def find_period(bad: np.ndarray) -> Period | None:
-    """The shortest power of two with which the wrong elements come back between the first and the last of them; None without one."""
+    """The shortest power of two with which the wrong elements come back between the first and the last of them; None
+    without one.
+    """
     wrong = np.flatnonzero(bad)
     if len(wrong) < 3:
         return None
@@ -43,7 +44,7 @@ def find_period(bad: np.ndarray) -> Period | None:
         low, high = first - first % p, last + 1 + (-last - 1) % p
         if high - low < 3 * p or len(bad) < low + 3 * p:
             break
-        periods = bad[low:low + (min(high, len(bad)) - low) // p * p].reshape(-1, p)
+        periods = bad[low : low + (min(high, len(bad)) - low) // p * p].reshape(-1, p)
         rate = (periods[1:-1] if len(periods) >= 5 else periods).mean(axis=0)  # the first and last may be cut
         hit = rate >= 0.9
         if ((rate <= 0.1) | hit).all() and 0 < hit.sum() < p:
@@ -56,11 +57,11 @@ def tile_counts(bad: np.ndarray, cores: list[tuple[int, int]], tile: int) -> tup
     columns = max(max((-(-length // tile) for _, length in cores), default=0), 1)
     wrong, every = np.zeros((len(cores), columns), np.int64), np.zeros((len(cores), columns), np.int64)
     for i, (start, length) in enumerate(cores):
-        piece = bad[start:start + length]
+        piece = bad[start : start + length]
         edges = np.arange(0, len(piece), tile)
         if len(edges):
-            wrong[i, :len(edges)] = np.add.reduceat(piece.astype(np.int64), edges)
-            every[i, :len(edges)] = np.diff(np.r_[edges, len(piece)])
+            wrong[i, : len(edges)] = np.add.reduceat(piece.astype(np.int64), edges)
+            every[i, : len(edges)] = np.diff(np.r_[edges, len(piece)])
     return wrong, every
 
 
@@ -69,12 +70,14 @@ def _alike(cells: np.ndarray, cap: int) -> list[tuple[int, int]]:
     cuts = np.flatnonzero((cells[1:] != cells[:-1]).any(axis=1)) + 1
     runs = list(zip([0, *cuts.tolist()], [*(cuts - 1).tolist(), len(cells) - 1], strict=True))
     if len(runs) > cap:
-        head, tail = runs[:cap // 2], runs[-(cap - cap // 2 - 1):]
+        head, tail = runs[: cap // 2], runs[-(cap - cap // 2 - 1) :]
         runs = [*head, (head[-1][1] + 1, tail[0][0] - 1), *tail]
     return runs
 
 
-def mismatch_map(bad, blocks: int, tile: int, split: str | Sequence[tuple[int, int]] = "even", dtype_bytes: int = 4) -> Figure:
+def mismatch_map(
+    bad, blocks: int, tile: int, split: str | Sequence[tuple[int, int]] = "even", dtype_bytes: int = 4
+) -> Figure:
     """The map. `bad`: boolean array, flattened; `tile` in elements; `split` and `dtype_bytes` as in `tiling_map`."""
     bad = np.asarray(bad, dtype=bool).reshape(-1)
     if tile <= 0:
@@ -99,7 +102,15 @@ def _finding(bad, cores, tile: int, wrong: np.ndarray, period: Period | None) ->
     at = int(np.argmax(bad))
     core = next((i for i, (start, length) in enumerate(cores) if start <= at < start + length), None)
     place = dict(core="?", tile="?") if core is None else dict(core=core, tile=(at - cores[core][0]) // tile)
-    sentences = [text("fig_mismatch_first", at=f"{at:,}", **place, tiles=int((wrong > 0).sum()), cores=int((wrong > 0).any(axis=1).sum()))]
+    sentences = [
+        text(
+            "fig_mismatch_first",
+            at=f"{at:,}",
+            **place,
+            tiles=int((wrong > 0).sum()),
+            cores=int((wrong > 0).any(axis=1).sum()),
+        )
+    ]
     if period:
         offsets = ", ".join(map(str, period.offsets[:8])) + ("…" if len(period.offsets) > 8 else "")
         sentences.append(text("fig_mismatch_period", period=period.period, offsets=offsets))
@@ -112,7 +123,9 @@ def _span(run: tuple[int, int]) -> str:
 
 def _grid(c: Canvas, y: float, wrong: np.ndarray, every: np.ndarray) -> tuple[list[str], float]:
     share = wrong / np.maximum(every, 1)
-    cells = np.where(every == 0, -1, np.where(wrong == 0, 0, np.where(wrong == every, 99, 1 + (share * 20).astype(int))))
+    cells = np.where(
+        every == 0, -1, np.where(wrong == 0, 0, np.where(wrong == every, 99, 1 + (share * 20).astype(int)))
+    )
     down, across = _alike(cells, ROWS), _alike(cells.T, COLUMNS)
     wide, high = min(96.0, (RIGHT - GRID) / len(across)), 26.0
     c.text(GRID, y, text("fig_tiles"), "s m")
@@ -131,11 +144,17 @@ def _grid(c: Canvas, y: float, wrong: np.ndarray, every: np.ndarray) -> tuple[li
             x = GRID + k * wide
             if not n:
                 continue
-            tip = text("fig_cell", core=_span(run), tile=_span((a, b)), bad=f"{bad:,}", n=f"{n:,}") if len(down) * len(across) <= 80 else ""
+            tip = (
+                text("fig_cell", core=_span(run), tile=_span((a, b)), bad=f"{bad:,}", n=f"{n:,}")
+                if len(down) * len(across) <= 80
+                else ""
+            )
             _cell(c, x + 1, y + 1, wide - 2, high - 2, bad / n, tip)
             if bad:
                 said.append(f"{text('fig_tile', tile=_span((a, b)))} {percent(bad / n)}")
-        rows.append(f"{name}: " + (", ".join(said[:6]) + (", …" if len(said) > 6 else "") if said else text("fig_right")))
+        rows.append(
+            f"{name}: " + (", ".join(said[:6]) + (", …" if len(said) > 6 else "") if said else text("fig_right"))
+        )
         y += high
     y += 20
     x = float(LEFT)

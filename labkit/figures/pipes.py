@@ -1,30 +1,41 @@
 """The AI Core on one page: the memories, the pipes between them, and the way of a tile through a vector core.
 
-Contract. The vector core (AIV) is drawn in full, the cube core (AIC) greyed until one of its pipes is the active one. Sizes
-and core counts come from the chip's table. Pipes have the colours they have in the timelines, and always their names.
+Contract. The vector core (AIV) is drawn in full, the cube core (AIC) greyed until one of its pipes is the active one.
+Sizes and core counts come from the chip's table. Pipes have the colours they have in the timelines, and always their
+names.
 """
+
 from __future__ import annotations
 
 from labkit import chips
-from labkit.messages import text
-
 from labkit.figures.svg import Canvas, Figure
 from labkit.figures.timeline import FILLS
 from labkit.figures.words import fits, size_text
+from labkit.messages import text
 
 VECTOR, CUBE = ("MTE2", "V", "MTE3", "S"), ("MTE1", "M", "FIX")
 # Where a tile can be: x, y of its token.
 PLACES = {"gm_in": (44, 148), "vecin": (462, 135), "vecout": (462, 179), "gm_out": (44, 180)}
 # One tile's way: (active pipe, place of the tile); the words are the messages fig_step_0 ... fig_step_7.
-STEPS = ((None, "gm_in"), ("S", "gm_in"), ("MTE2", "vecin"), ("S", "vecin"),
-         ("V", "vecout"), ("S", "vecout"), ("MTE3", "gm_out"), ("S", "gm_out"))
+STEPS = (
+    (None, "gm_in"),
+    ("S", "gm_in"),
+    ("MTE2", "vecin"),
+    ("S", "vecin"),
+    ("V", "vecout"),
+    ("S", "vecout"),
+    ("MTE3", "gm_out"),
+    ("S", "gm_out"),
+)
 
 _GREY = 0.5
 
 
-def core_on_one_page(active: str | None = None, tile: str | None = None, step: int | None = None, chip: str = "910B1") -> Figure:
-    """The page. `active`: pipe to bring out; `tile`: where a tile's token lies (a key of PLACES); `step`: 0 to 7, sets both and
-    tells the step instead. Raises ValueError for a pipe, place or step that does not exist.
+def core_on_one_page(
+    active: str | None = None, tile: str | None = None, step: int | None = None, chip: str = "910B1"
+) -> Figure:
+    """The page. `active`: pipe to bring out; `tile`: where a tile's token lies (a key of PLACES); `step`: 0 to 7, sets
+    both and tells the step instead. Raises ValueError for a pipe, place or step that does not exist.
     """
     if step is not None:
         if not 0 <= step < len(STEPS):
@@ -37,7 +48,11 @@ def core_on_one_page(active: str | None = None, tile: str | None = None, step: i
     table = chips.load(chip)
     cores, memory = table["cores"], table["memory"]
     title = text("fig_core_title", chip=chip, aic=cores["aic"], aiv=cores["aiv"])
-    finding = text("fig_core_way") if step is None else text("fig_step", step=step, last=len(STEPS) - 1, words=text(f"fig_step_{step}"))
+    finding = (
+        text("fig_core_way")
+        if step is None
+        else text("fig_step", step=step, last=len(STEPS) - 1, words=text(f"fig_step_{step}"))
+    )
     c = Canvas()
     c.heading(title, finding)
     cube_on = active in CUBE
@@ -50,7 +65,9 @@ def core_on_one_page(active: str | None = None, tile: str | None = None, step: i
         c.inside(x, y, 44, 18, text("fig_tile_token"), "ochre", size=11)
     sizes = text("fig_core_sizes", **{key: size_text(memory[key]) for key in ("ub", "l1", "l0a", "l0b", "l0c")})
     pipes = [f"{name}: {text(f'fig_pipe_{name}')}" for name in VECTOR + CUBE]
-    return c.figure(title, "\n".join([finding, *([text("fig_active", pipe=active)] if active else []), sizes, *pipes]), 462)
+    return c.figure(
+        title, "\n".join([finding, *([text("fig_active", pipe=active)] if active else []), sizes, *pipes]), 462
+    )
 
 
 def _memory(c: Canvas, x, y, w, h, name: str, size: str, note: str = "") -> None:
@@ -62,7 +79,9 @@ def _memory(c: Canvas, x, y, w, h, name: str, size: str, note: str = "") -> None
 
 
 def _pipe(c: Canvas, x, y, w, h, name: str, active: str | None, note: str = "") -> None:
-    """A pipe: a capsule. Coloured, or, when another pipe is the active one, an outline; the active one has a frame and the word."""
+    """A pipe: a capsule. Coloured, or, when another pipe is the active one, an outline; the active one has a frame and
+    the word.
+    """
     on = active is None or active == name
     fill, label = FILLS[name], name
     if active == name:

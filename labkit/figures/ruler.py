@@ -1,20 +1,19 @@
 """The memory ruler: the Unified Buffer (or another on-chip memory) as a bar, with every buffer at its address.
 
-Contract. Buffers are dicts or objects with name, pos, addr, bytes, kind ("queue" | "buf" | "local") and index (the slot);
-only `bytes` is needed: a missing address continues after the buffer before, as `TPipe::InitBuffer` does. The bar's scale
-is linear in bytes. Size, reserve and alignment: 192 KB of UB on dav-2201, whose last 8 KB the API keeps for itself, in
-data blocks of 32 B.
+Contract. Buffers are dicts or objects with name, pos, addr, bytes, kind ("queue" | "buf" | "local") and index (the
+slot); only `bytes` is needed: a missing address continues after the buffer before, as `TPipe::InitBuffer` does. The
+bar's scale is linear in bytes. Size, reserve and alignment: 192 KB of UB on dav-2201, whose last 8 KB the API keeps for
+itself, in data blocks of 32 B.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from labkit.messages import text
-
-from labkit.figures.absent import absent
-from labkit.figures.svg import WIDTH, Canvas, Figure
+from labkit.figures.svg import WIDTH, Canvas, Figure, absent
 from labkit.figures.words import fits, join, percent, shorten, size_text, text_width, wrap
+from labkit.messages import text
 
 KB = 1024
 LEFT, RIGHT = 16, WIDTH - 16
@@ -50,7 +49,9 @@ def _get(item, *names, default=None):
 
 
 def read_buffers(items: Iterable, align: int = 32) -> list[Buffer]:
-    """Dicts or objects -> buffers in address order. Raises ValueError on a buffer without `bytes` or with a negative number."""
+    """Dicts or objects -> buffers in address order. Raises ValueError on a buffer without `bytes` or with a negative
+    number.
+    """
     buffers, cursor = [], 0
     for i, item in enumerate(items):
         count = _get(item, "bytes", "size")
@@ -60,8 +61,12 @@ def read_buffers(items: Iterable, align: int = 32) -> list[Buffer]:
         addr = int(_get(item, "addr", "address", default=cursor))
         name = str(_get(item, "name", default=pos or f"buffer {i}"))
         kind, group = str(_get(item, "kind", default="buf")), _get(item, "group")
-        if name == pos and group is not None:  # a launch knows which queue a slot belongs to, but not the learner's variable
-            name = text("fig_group", kind=text("fig_group_queue" if kind == "queue" else f"fig_kind_{kind}"), group=group)
+        if (
+            name == pos and group is not None
+        ):  # a launch knows which queue a slot belongs to, but not the learner's variable
+            name = text(
+                "fig_group", kind=text("fig_group_queue" if kind == "queue" else f"fig_kind_{kind}"), group=group
+            )
         buffers.append(Buffer(name, pos, addr, int(count), kind, int(_get(item, "index", "slot", default=0))))
         cursor = addr + -(-int(count) // align) * align
     return sorted(buffers, key=lambda b: (b.addr, b.end))
@@ -71,16 +76,24 @@ def blocks_text(count: int, align: int = 32) -> str:
     """'400 B = 12.5 blocks of 32 B: not a multiple, 16 B of padding'."""
     rest = count % align
     key = "fig_blocks_even" if rest == 0 else "fig_blocks_odd"
-    return text(key, bytes=f"{count:,}", blocks=f"{count / align:,.5f}".rstrip("0").rstrip("."), align=align, pad=(-count) % align)
+    return text(
+        key,
+        bytes=f"{count:,}",
+        blocks=f"{count / align:,.5f}".rstrip("0").rstrip("."),
+        align=align,
+        pad=(-count) % align,
+    )
 
 
 def _lanes(buffers: list[Buffer]) -> list[int]:
-    """A lane for each buffer: 0 unless it overlaps one already there. Two buffers on one address is legal, and worth seeing."""
+    """A lane for each buffer: 0 unless it overlaps one already there. Two buffers on one address is legal, and worth
+    seeing.
+    """
     ends: list[int] = []
     lanes = []
     for b in buffers:
         lane = next((i for i, end in enumerate(ends) if end <= b.addr), len(ends))
-        ends[lane:lane + 1] = [b.end]
+        ends[lane : lane + 1] = [b.end]
         lanes.append(min(lane, 2))
     return lanes
 
@@ -96,10 +109,18 @@ def _free(buffers: list[Buffer], usable: int, align: int) -> list[tuple[int, int
     return [(a, b) for a, b in pieces if b > a]
 
 
-def memory_ruler(buffers: Iterable, size: int = 192 * KB, reserved: int = 8 * KB, align: int = 32, highlight: str | int | None = None,
-                 zoom: tuple[int, int] | None = None, name: str = "UB") -> Figure:
-    """The ruler. `highlight`: name or number (as in the table) of a buffer to bring out; `zoom=(addr, bytes)`: a look at the
-    32-byte blocks of one tensor's start and tail. All numbers in bytes. Raises ValueError for sizes that make no memory.
+def memory_ruler(
+    buffers: Iterable,
+    size: int = 192 * KB,
+    reserved: int = 8 * KB,
+    align: int = 32,
+    highlight: str | int | None = None,
+    zoom: tuple[int, int] | None = None,
+    name: str = "UB",
+) -> Figure:
+    """The ruler. `highlight`: name or number (as in the table) of a buffer to bring out; `zoom=(addr, bytes)`: a look
+    at the 32-byte blocks of one tensor's start and tail. All numbers in bytes. Raises ValueError for sizes that make no
+    memory.
     """
     if size <= 0 or not 0 <= reserved < size or align <= 0:
         raise ValueError(f"size {size}, reserved {reserved}, align {align}: want size > reserved >= 0 and align > 0")
@@ -111,8 +132,15 @@ def memory_ruler(buffers: Iterable, size: int = 192 * KB, reserved: int = 8 * KB
     free = sum(b - a for a, b in pieces)
     title = text("fig_ruler_title", name=name, size=size_text(size))
     key = "fig_ruler_over" if over else "fig_ruler_fits"
-    finding = text(key, n=len(items), usable=size_text(usable), over=f"{over:,}", free=size_text(free), end=size_text(end),
-                   share=percent((usable - free) / usable))
+    finding = text(
+        key,
+        n=len(items),
+        usable=size_text(usable),
+        over=f"{over:,}",
+        free=size_text(free),
+        end=size_text(end),
+        share=percent((usable - free) / usable),
+    )
     lanes = _lanes(items)
     if any(lanes):
         finding = join(finding, text("fig_ruler_overlap", n=sum(1 for lane in lanes if lane)))
@@ -140,7 +168,9 @@ def _bar(c: Canvas, y: float, items, lanes, pieces, size: int, reserved: int, en
     step = next(s * KB for s in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if span / (s * KB) <= 9)
     for tick in range(0, span + 1, step):
         c.line(x(tick), top - 5, x(tick), top, "l")
-        marks = [x(usable), x(size), RIGHT] + [x((b.addr + b.end) / 2) for i, b in enumerate(items, 1) if highlight in (i, b.name)]
+        marks = [x(usable), x(size), RIGHT] + [
+            x((b.addr + b.end) / 2) for i, b in enumerate(items, 1) if highlight in (i, b.name)
+        ]
         if all(abs(x(tick) - mark) >= 24 for mark in marks):
             c.text(x(tick), top - 9, tick // KB if tick else "0", "m s" + (" c" if tick else ""))
     c.text(RIGHT, top - 9, "KB", "m s e")
@@ -150,24 +180,46 @@ def _bar(c: Canvas, y: float, items, lanes, pieces, size: int, reserved: int, en
         if fits(words, x(b) - x(a)):
             c.text((x(a) + x(b)) / 2, top + height / 2 + 4, words, "c m")
     if reserved:
-        c.rect(x(usable), top, x(size) - x(usable), height, "grey/back", title=text("fig_reserved", size=size_text(reserved)))
+        c.rect(
+            x(usable),
+            top,
+            x(size) - x(usable),
+            height,
+            "grey/back",
+            title=text("fig_reserved", size=size_text(reserved)),
+        )
     deep = max(lanes, default=0) + 1
     for i, (b, lane) in enumerate(zip(items[:DRAWN], lanes, strict=False), 1):
         h = height / deep
         fill = _FILLS.get(b.pos, "ochre/grid")
         dim = highlight is not None and highlight not in (i, b.name)
         left, wide = x(b.addr), max(x(b.end) - x(b.addr), 0.75)
-        c.rect(left, top + lane * h, wide, h, fill, cls="d" if wide > 4 else "", rx=min(2, wide / 4), opacity=0.3 if dim else 1,
-               title=f"{b.name}, {b.bytes:,} B @ {b.addr:,}")
+        c.rect(
+            left,
+            top + lane * h,
+            wide,
+            h,
+            fill,
+            cls="d" if wide > 4 else "",
+            rx=min(2, wide / 4),
+            opacity=0.3 if dim else 1,
+            title=f"{b.name}, {b.bytes:,} B @ {b.addr:,}",
+        )
         clear = max(x(min(b.end, usable)) - left, 0)
-        for words in () if dim or (i >= ROWS and len(items) > ROWS) else (f"{i}  {b.name}  {size_text(b.bytes)}", f"{i} {b.name}", str(i)):
+        for words in (
+            ()
+            if dim or (i >= ROWS and len(items) > ROWS)
+            else (f"{i}  {b.name}  {size_text(b.bytes)}", f"{i} {b.name}", str(i))
+        ):
             if c.inside(left, top + lane * h, clear, h, words, fill):
                 break
         if highlight is not None and not dim:
             c.rect(left - 1.5, top + lane * h - 1.5, wide + 3, h + 3, cls="k", rx=3)
             c.path(f"M{left + wide / 2:.2f} {top + lane * h - 4:.2f}l5 -8h-10z", extra=' fill="currentColor"')
     if over:
-        c.rect(x(usable), top - 1, x(end) - x(usable), height + 2, "red/back", title=text("fig_over", bytes=f"{over:,}"))
+        c.rect(
+            x(usable), top - 1, x(end) - x(usable), height + 2, "red/back", title=text("fig_over", bytes=f"{over:,}")
+        )
         words = text("fig_over", bytes=f"{over:,}")
         left = min(x(usable), RIGHT - text_width(words) - 24)
         c.warn(left + 9, y + 6)
@@ -196,7 +248,7 @@ def _limits(c: Canvas, x, top: float, height: float, usable: int, size: int, res
 def _table(c: Canvas, y: float, items: list[Buffer], align: int, usable: int, highlight) -> tuple[list[str], float]:
     """One row a buffer with the same number as in the bar; returns the rows as text and the y below."""
     columns = (LEFT, 46, 196, 276, 412, 478, 512)
-    shown = items if len(items) <= ROWS else items[:ROWS - 1]
+    shown = items if len(items) <= ROWS else items[: ROWS - 1]
     rows = []
     if shown:
         for at, key in zip(columns[1:], ("buffer", "position", "slot", "address", "size"), strict=False):
@@ -229,10 +281,12 @@ def _table(c: Canvas, y: float, items: list[Buffer], align: int, usable: int, hi
                 c.warn(columns[6] - 12, y - 4)
             c.text(columns[6] + 2, y, shorten("; ".join(note), RIGHT - columns[6] - 2, 11), "s")
         where = f" {b.pos}" if b.pos and b.pos != b.name else ""
-        rows.append(f"{i} {b.name}{where}, {slot}: {b.bytes:,} B @ {b.addr:,}" + (f" ({'; '.join(note)})" if note else ""))
+        rows.append(
+            f"{i} {b.name}{where}, {slot}: {b.bytes:,} B @ {b.addr:,}" + (f" ({'; '.join(note)})" if note else "")
+        )
     if len(shown) < len(items):
         y += 19
-        rest = items[len(shown):]
+        rest = items[len(shown) :]
         rows.append(text("fig_more_buffers", n=len(rest), size=size_text(sum(b.bytes for b in rest))))
         c.text(columns[1], y, rows[-1], "m")
     return rows, y + (12 if shown else 0)
@@ -270,16 +324,28 @@ def _zoom(c: Canvas, y: float, addr: int, count: int, align: int) -> tuple[str, 
         used = (max(addr, start), min(addr + count, start + align))
         px = wide / align
         c.rect(x, y, wide, 30, cls="o")
-        parts = ((start, used[0], "red/back", "fig_zoom_off"), (*used, "blue", "fig_zoom_used"),
-                 (used[1], start + align, "grey/diagonal", "fig_zoom_pad"))
+        parts = (
+            (start, used[0], "red/back", "fig_zoom_off"),
+            (*used, "blue", "fig_zoom_used"),
+            (used[1], start + align, "grey/diagonal", "fig_zoom_pad"),
+        )
         for a, b, fill, key in parts:
             if b > a:
                 words = text(key, bytes=b - a)
                 left, part = x + (a - start) * px, (b - a) * px
                 c.rect(left, y, part, 30, fill, title=words)
-                c.inside(left, y, part, 30, words, fill, size=11) or c.inside(left, y, part, 30, str(b - a), fill, size=11)
+                c.inside(left, y, part, 30, words, fill, size=11) or c.inside(
+                    left, y, part, 30, str(b - a), fill, size=11
+                )
         for at in range(4, align, 4):
-            c.line(x + at * px, y + (25 if at % 16 else 21), x + at * px, y + 30, extra=' stroke="#fff" stroke-opacity=".8"', cls="")
+            c.line(
+                x + at * px,
+                y + (25 if at % 16 else 21),
+                x + at * px,
+                y + 30,
+                extra=' stroke="#fff" stroke-opacity=".8"',
+                cls="",
+            )
         c.text(x, y + 44, f"{start:,}", "s m")
         c.text(x + wide, y + 44, f"{start + align - 1:,}", "s m e")
         x += wide + gap
@@ -291,5 +357,7 @@ def memory_ruler_from_record(record, highlight: str | int | None = None, zoom: t
     if (none := absent(record)) is not None:
         return none
     in_ub = [b for b in record.buffers if str(_get(b, "pos", "position", default="")) not in _NOT_UB]
-    once = {(_get(b, "addr"), _get(b, "bytes"), _get(b, "pos", "position")): b for b in in_ub}  # a loop may allocate one place many times
+    once = {
+        (_get(b, "addr"), _get(b, "bytes"), _get(b, "pos", "position")): b for b in in_ub
+    }  # a loop may allocate one place many times
     return memory_ruler(once.values(), size=int(record.ub_size), highlight=highlight, zoom=zoom)

@@ -1,22 +1,30 @@
 """The device's timeline: one lane a stream, one bar a piece of work, the host's calls on a lane of their own above.
 
-Contract. `spans` are those of labkit.device.timeline(), or {name: spans} for several processes, which then share the scale. A bar's
-colour is the engine that works, and its words say so too. Neighbours too small to see become one bar with their number.
+Contract. `spans` are those of labkit.device.timeline(), or {name: spans} for several processes, which then share the
+scale. A bar's colour is the engine that works, and its words say so too. Neighbours too small to see become one bar
+with their number.
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from labkit.messages import text
-
-from labkit.figures.axis import time_axis
 from labkit.figures.svg import WIDTH, Canvas, Figure, number
+from labkit.figures.timeline import time_axis
 from labkit.figures.words import join, percent, shorten, time_text
+from labkit.messages import text
 
 LEFT, RIGHT, EDGE = 126, 682, WIDTH - 16
 PITCH, BAR = 32, 20
-FILLS = {"vector": "purple", "cube": "orange", "cores": "violet", "copy in": "blue", "copy out": "green", "link": "teal"}
+FILLS = {
+    "vector": "purple",
+    "cube": "orange",
+    "cores": "violet",
+    "copy in": "blue",
+    "copy out": "green",
+    "link": "teal",
+}
 
 
 @dataclass
@@ -35,7 +43,9 @@ class _Bar:
 
 
 def stream_timeline(spans, t0: float = 0.0, t1: float | None = None, title: str | None = None) -> Figure:
-    """The Gantt chart of device work in the window t0 to t1 (us). Raises ValueError for an empty window or nothing in it."""
+    """The Gantt chart of device work in the window t0 to t1 (us). Raises ValueError for an empty window or nothing in
+    it.
+    """
     groups: Mapping[str, Sequence] = spans if isinstance(spans, Mapping) else {"": spans}
     if not any(groups.values()) and t1 is None:
         return _nothing(title or text("fig_stream_title"))
@@ -62,7 +72,18 @@ def stream_timeline(spans, t0: float = 0.0, t1: float | None = None, title: str 
         for lane in _lanes(group):
             busy = _union([(max(s.start_us, low), min(s.end_us, high)) for s in lane.spans])
             _lane(c, lane, y + (PITCH - BAR) / 2, low, high, us_per_px, busy)
-            rows.append(join(name, text("fig_stream_row", stream=lane.label, n=f"{len(lane.spans):,}", us=time_text(busy), share=percent(busy / (high - low)))))
+            rows.append(
+                join(
+                    name,
+                    text(
+                        "fig_stream_row",
+                        stream=lane.label,
+                        n=f"{len(lane.spans):,}",
+                        us=time_text(busy),
+                        share=percent(busy / (high - low)),
+                    ),
+                )
+            )
             y += PITCH
     time_axis(c, low, high, LEFT, RIGHT, top, y, behind, text("fig_modelled"))
     return c.figure(title, "\n".join([finding, *rows]), _legend(c, inside, y + 56))
@@ -93,8 +114,13 @@ def _finding(inside: Mapping[str, Sequence], low: float, high: float) -> str:
     best = max(inside.values(), key=lambda group: _union([(s.start_us, s.end_us) for s in group]))
     clipped = [(max(s.start_us, low), min(s.end_us, high)) for s in best]
     once = _union(clipped)
-    return text("fig_stream_finding", n=f"{sum(map(len, inside.values())):,}", us=time_text(high - low), busy=percent(once / (high - low)),
-                both=percent(_shared(clipped) / (high - low)))
+    return text(
+        "fig_stream_finding",
+        n=f"{sum(map(len, inside.values())):,}",
+        us=time_text(high - low),
+        busy=percent(once / (high - low)),
+        both=percent(_shared(clipped) / (high - low)),
+    )
 
 
 def _union(pieces: Sequence[tuple[float, float]]) -> float:
@@ -108,7 +134,10 @@ def _union(pieces: Sequence[tuple[float, float]]) -> float:
 
 def _shared(pieces: Sequence[tuple[float, float]]) -> float:
     """How long two or more intervals hold at the same time."""
-    edges = sorted([(start, 1) for start, end in pieces if end > start] + [(end, -1) for start, end in pieces if end > start], key=lambda e: (e[0], e[1]))
+    edges = sorted(
+        [(start, 1) for start, end in pieces if end > start] + [(end, -1) for start, end in pieces if end > start],
+        key=lambda e: (e[0], e[1]),
+    )
     total, depth, since = 0.0, 0, 0.0
     for at, step in edges:
         if depth >= 2:
@@ -144,8 +173,15 @@ def _lane(c: Canvas, lane: _Lane, y: float, low: float, high: float, us_per_px: 
         x, wide = LEFT + (bar.start - low) / us_per_px, max((bar.end - bar.start) / us_per_px, 0.6)
         fill = FILLS.get(bar.engine, "grey")
         words = text("fig_merged", n=f"{bar.count:,}") if bar.count > 1 else bar.name
-        c.rect(x, y, wide, BAR, f"{fill}/bars" if bar.count > 1 else fill, cls="d" if wide > 5 else "",
-               title=f"{words} ({bar.engine}) {time_text(bar.start)}–{time_text(bar.end)} us")
+        c.rect(
+            x,
+            y,
+            wide,
+            BAR,
+            f"{fill}/bars" if bar.count > 1 else fill,
+            cls="d" if wide > 5 else "",
+            title=f"{words} ({bar.engine}) {time_text(bar.start)}–{time_text(bar.end)} us",
+        )
         if bar.count == 1 and wide > 18:
             c.inside(x, y, wide, BAR, bar.name, fill, size=11)
 

@@ -1,15 +1,18 @@
 """The figure object and a small SVG writer: data in, the same bytes out, on every machine.
 
-Contract. A `Figure` shows itself as SVG with a text twin (title and description), and as text alone under LABKIT_PLAIN=1.
+Contract. A `Figure` shows itself as SVG with a text twin (title and description), and as text alone under
+LABKIT_PLAIN=1.
 Inside the SVG: `<title>`, `<desc>`, `role="img"`, no reference to anything outside, numbers with two decimals, ids and
 class scope named after a hash of the content, so that several figures share a page without touching one another.
 
 Light and dark. Inline in a page (widgets, nbconvert, VS Code) a figure is transparent and its text takes the page's
-`currentColor`. JupyterLab shows an SVG output inside `<img>`, where nothing is inherited and `currentColor` is black on any
-theme; there, and only there, the SVG is its own root (`svg:root`) and brings a background and a text colour that fit together,
-dark ones where `prefers-color-scheme` says so (JupyterLab 4.6 passes its theme on that way; elsewhere it is the system's).
-Every fill is chosen so that it stands 3:1 against white and against #111 and carries white text at 4.5:1.
+`currentColor`. JupyterLab shows an SVG output inside `<img>`, where nothing is inherited and `currentColor` is black on
+any theme; there, and only there, the SVG is its own root (`svg:root`) and brings a background and a text colour that
+fit together, dark ones where `prefers-color-scheme` says so (JupyterLab 4.6 passes its theme on that way; elsewhere it
+is the system's). Every fill is chosen so that it stands 3:1 against white and against #111 and carries white text at
+4.5:1.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -18,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from labkit.messages import language
-
+from labkit import messages
 from labkit.figures.words import fits, text_width, wrap
+from labkit.messages import language
 
 WIDTH = 760
 MAX_BYTES = 60_000
@@ -116,7 +119,9 @@ def _class(names: str) -> str:
 
 
 class Canvas:
-    """Elements in drawing order. `fill` is a palette name, `name/pattern` for a patterned one, or None for a plain outline."""
+    """Elements in drawing order. `fill` is a palette name, `name/pattern` for a patterned one, or None for a plain
+    outline.
+    """
 
     def __init__(self, width: float = WIDTH):
         self.width = width
@@ -141,7 +146,9 @@ class Canvas:
         return f' fill="url(#{_ID}-{name}-{kind})"'
 
     def rect(self, x, y, w, h, fill=None, *, cls="", rx=0.0, title="", opacity=1.0) -> None:
-        attributes = f'x="{number(x)}" y="{number(y)}" width="{number(max(w, 0))}" height="{number(h)}"{self.fill(fill)}'
+        attributes = (
+            f'x="{number(x)}" y="{number(y)}" width="{number(max(w, 0))}" height="{number(h)}"{self.fill(fill)}'
+        )
         attributes += _class(cls)
         attributes += f' rx="{number(rx)}"' if rx else ""
         attributes += f' opacity="{number(opacity)}"' if opacity < 1 else ""
@@ -151,7 +158,10 @@ class Canvas:
         """A rectangle in the group around it, kept short: a chart has hundreds."""
         top = f' y="{number(y)}"' if y else ""
         more = self.fill(fill) + (_class("d") if edge else "")
-        self.add(f'<rect x="{number(x)}"{top} width="{number(w)}" height="{number(h)}"{more}><title>{escape(tip)}</title></rect>')
+        self.add(
+            f'<rect x="{number(x)}"{top} width="{number(w)}" '
+            f'height="{number(h)}"{more}><title>{escape(tip)}</title></rect>'
+        )
 
     def text(self, x, y, words, cls="", opacity=1.0) -> None:
         attributes = f'x="{number(x)}" y="{number(y)}"' + _class(cls)
@@ -159,7 +169,9 @@ class Canvas:
         self.add(f"<text {attributes}>{escape(str(words))}</text>")
 
     def inside(self, x, y, w, h, words: str, fill: str, *, size: int = 12) -> bool:
-        """White text centred in a filled box, on a plain plate where the box is patterned. False (nothing drawn) if it would not fit."""
+        """White text centred in a filled box, on a plain plate where the box is patterned. False (nothing drawn) if it
+        would not fit.
+        """
         if not fits(words, w, size) or h < size + 2:
             return False
         name, _, kind = fill.partition("/")
@@ -198,17 +210,25 @@ class Canvas:
     def warn(self, x, y, mark="!") -> None:
         """The warning sign: a red triangle with a mark, 16 px wide, centred on (x, y)."""
         self.path(f"M{number(x)} {number(y - 8)}l9 15h-18z", fill="red", extra=' stroke="#fff" stroke-width=".8"')
-        self.add(f'<text x="{number(x)}" y="{number(y + 5)}" class="lk-w lk-c" style="font-size:10px">{escape(str(mark))}</text>')
+        self.add(
+            f'<text x="{number(x)}" y="{number(y + 5)}" class="lk-w lk-c" '
+            f'style="font-size:10px">{escape(str(mark))}</text>'
+        )
 
     def figure(self, title: str, desc: str, height: float) -> Figure:
         """Close the drawing. The id is a hash of everything in it."""
         defs = "".join(self._patterns[key] for key in sorted(self._patterns))
-        size = f'width="{number(self.width)}" height="{number(height)}" viewBox="0 0 {number(self.width)} {number(height)}"'
+        w, h = number(self.width), number(height)
+        size = f'width="{w}" height="{h}" viewBox="0 0 {w} {h}"'
         svg = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="{_ID}" {size} role="img" aria-labelledby="{_ID}-t {_ID}-d" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="{_ID}" {size} role="img" aria-labelledby="{_ID}-t '
+            f'{_ID}-d" '
             f'lang="{language()}" style="max-width:100%;height:auto"><title id="{_ID}-t">{escape(title)}</title>'
             f'<desc id="{_ID}-d">{escape(desc)}</desc><style>{_STYLE}</style>'
-            + (f"<defs>{defs}</defs>" if defs else "") + "\n" + "\n".join(self._body) + "\n</svg>\n"
+            + (f"<defs>{defs}</defs>" if defs else "")
+            + "\n"
+            + "\n".join(self._body)
+            + "\n</svg>\n"
         )
         name = "lab-" + hashlib.sha256(svg.encode()).hexdigest()[:8]
         return Figure(svg.replace(_ID, name), title, desc)
@@ -217,14 +237,32 @@ class Canvas:
 def _pattern(name: str, colour: str, kind: str) -> str:
     """One tile of a pattern: the colour with a white figure on it."""
     marks = {
-        "diagonal": ('8', '<path d="M-2 6l4 4M0 0l8 8M6-2l4 4" stroke="#fff" stroke-width="1.6"/>'),
-        "back": ('8', '<path d="M-2 2l4-4M0 8l8-8M6 10l4-4" stroke="#fff" stroke-width="1.6"/>'),
-        "dots": ('7', '<circle cx="3.5" cy="3.5" r="1.3" fill="#fff"/>'),
-        "bars": ('4', '<path d="M2 0v4" stroke="#fff" stroke-width="1.2"/>'),
-        "grid": ('7', '<path d="M0 3.5h7M3.5 0v7" stroke="#fff" stroke-width="1"/>'),
+        "diagonal": ("8", '<path d="M-2 6l4 4M0 0l8 8M6-2l4 4" stroke="#fff" stroke-width="1.6"/>'),
+        "back": ("8", '<path d="M-2 2l4-4M0 8l8-8M6 10l4-4" stroke="#fff" stroke-width="1.6"/>'),
+        "dots": ("7", '<circle cx="3.5" cy="3.5" r="1.3" fill="#fff"/>'),
+        "bars": ("4", '<path d="M2 0v4" stroke="#fff" stroke-width="1.2"/>'),
+        "grid": ("7", '<path d="M0 3.5h7M3.5 0v7" stroke="#fff" stroke-width="1"/>'),
     }
     side, figure = marks[kind]
     return (
         f'<pattern id="{name}" width="{side}" height="{side}" patternUnits="userSpaceOnUse">'
-        f'<rect width="{side}" height="{side}" fill="{colour}"/><g stroke-opacity=".6" fill-opacity=".7">{figure}</g></pattern>'
+        f'<rect width="{side}" height="{side}" fill="{colour}"/><g stroke-opacity=".6" '
+        f'fill-opacity=".7">{figure}</g></pattern>'
     )
+
+
+# ---- what stands where a figure would: a launch on a real NPU leaves no timeline and no buffers
+
+
+def absent(*records) -> Figure | None:
+    """A one-line figure that says so, when one of the launches was measured on an NPU; else None."""
+    if not any(getattr(r, "time_kind", "") == "measured" and getattr(r, "timeline", None) is None for r in records):
+        return None
+    said = messages.text("fig_no_timeline")
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" width="760" height="30" viewBox="0 0 760 '
+        '30"><title>SKIP</title>'
+        f'<desc>{escape(said)}</desc><text x="16" y="20" font-family="system-ui" font-size="12" '
+        f'fill="#767676">SKIP: {escape(said)}</text></svg>'
+    )
+    return Figure(svg, "SKIP", said)

@@ -1,18 +1,18 @@
 """The tiling map: how n elements in GM are cut into cores, each core into tiles, and what is left at the end.
 
-Contract. Cores that get the same number of elements are one row. Widths are proportional to elements unless the middle is
-left out, which the figure then says. A length or start that is no multiple of 32 B, the smallest piece a plain DataCopy
-moves, carries a warning sign and its number.
+Contract. Cores that get the same number of elements are one row. Widths are proportional to elements unless the middle
+is left out, which the figure then says. A length or start that is no multiple of 32 B, the smallest piece a plain
+DataCopy moves, carries a warning sign and its number.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from labkit.messages import text
-
 from labkit.figures.svg import WIDTH, Canvas, Figure
 from labkit.figures.words import fits, join, shorten, size_text
+from labkit.messages import text
 
 ALIGN = 32  # bytes: one data block
 LEFT, RIGHT = 16, WIDTH - 16
@@ -23,7 +23,9 @@ _FILLS = ("blue", "teal/dots", "violet/grid", "grey")
 
 @dataclass(frozen=True)
 class CoreGroup:
-    """Neighbouring cores with the same number of elements: first .. last, each `length` elements; `off` of them start off a 32 B line."""
+    """Neighbouring cores with the same number of elements: first .. last, each `length` elements; `off` of them start
+    off a 32 B line.
+    """
 
     first: int
     last: int
@@ -85,19 +87,36 @@ def _coverage(cores: list[tuple[int, int]], n: int) -> tuple[int, int]:
     return missing + max(0, n - cursor), doubled + max(0, cursor - n)
 
 
-def tiling_map(n: int, blocks: int, tile: int, dtype_bytes: int, split: str | Sequence[tuple[int, int]] = "even") -> Figure:
+def tiling_map(
+    n: int, blocks: int, tile: int, dtype_bytes: int, split: str | Sequence[tuple[int, int]] = "even"
+) -> Figure:
     """GM line -> cores -> tiles -> tail. `n`, `tile` and explicit (start, length) pieces in elements."""
     if tile <= 0:
         raise ValueError(f"tile={tile}: want at least one element")
     cores = read_split(n, blocks, dtype_bytes, split)
     groups = _groups(cores, dtype_bytes)
     missing, doubled = _coverage(cores, n)
-    title = text("fig_tiling_title", n=f"{n:,}", size=size_text(n * dtype_bytes), cores=len(cores), tile=f"{tile:,}",
-                 tile_size=size_text(tile * dtype_bytes))
-    sentences = [text("fig_tiling_even", length=f"{groups[0].length:,}")] if len(groups) == 1 else [
-        text("fig_tiling_uneven", low=f"{min(g.length for g in groups):,}", high=f"{max(g.length for g in groups):,}")]
+    title = text(
+        "fig_tiling_title",
+        n=f"{n:,}",
+        size=size_text(n * dtype_bytes),
+        cores=len(cores),
+        tile=f"{tile:,}",
+        tile_size=size_text(tile * dtype_bytes),
+    )
+    sentences = (
+        [text("fig_tiling_even", length=f"{groups[0].length:,}")]
+        if len(groups) == 1
+        else [
+            text(
+                "fig_tiling_uneven", low=f"{min(g.length for g in groups):,}", high=f"{max(g.length for g in groups):,}"
+            )
+        ]
+    )
     tails = sorted({g.length % tile for g in groups if g.length % tile})
-    sentences.append(text("fig_tiling_tails", tails=", ".join(f"{t:,}" for t in tails[:4])) if tails else text("fig_tiling_no_tail"))
+    sentences.append(
+        text("fig_tiling_tails", tails=", ".join(f"{t:,}" for t in tails[:4])) if tails else text("fig_tiling_no_tail")
+    )
     finding = join(*sentences)
     alerts = []
     if tile * dtype_bytes % ALIGN:
@@ -133,7 +152,9 @@ def _gm_line(c: Canvas, y: float, n: int, cores, groups, dtype_bytes: int) -> fl
     else:
         wide = 56.0
         heads, tails = range(5), range(len(cores) - 3, len(cores))
-        places = [(i, LEFT + i * wide, wide) for i in heads] + [(i, RIGHT - (len(cores) - i) * wide, wide) for i in tails]
+        places = [(i, LEFT + i * wide, wide) for i in heads] + [
+            (i, RIGHT - (len(cores) - i) * wide, wide) for i in tails
+        ]
         middle = (LEFT + 5 * wide + RIGHT - 3 * wide) / 2
         c.text(middle, y + 16, text("fig_more_cores", n=len(cores) - 8), "m c")
     inside = all(fits(str(core), wide, 11) for core, _, wide in places)
@@ -151,7 +172,10 @@ def _gm_line(c: Canvas, y: float, n: int, cores, groups, dtype_bytes: int) -> fl
             c.inside(x, y, wide, 24, str(core), fill, size=11)
     first = next((p for p in places if p[0] == groups[0].first), None)
     if first:  # the zoom from the first core's piece to its row of tiles
-        c.path(f"M{first[1]:.2f} {y + 24:.2f}L{BAR_LEFT} {y + 56:.2f}H{BAR_RIGHT}L{first[1] + first[2]:.2f} {y + 24:.2f}z", "q")
+        c.path(
+            f"M{first[1]:.2f} {y + 24:.2f}L{BAR_LEFT} {y + 56:.2f}H{BAR_RIGHT}L{first[1] + first[2]:.2f} {y + 24:.2f}z",
+            "q",
+        )
     return y + 56
 
 
@@ -159,7 +183,7 @@ def _rows(c: Canvas, y: float, groups: list[CoreGroup], tile: int, dtype_bytes: 
     longest = max((g.length for g in groups), default=0)
     to_scale = -(-longest // tile) <= TILES
     per_element = (BAR_RIGHT - BAR_LEFT) / (longest if to_scale else 8.5 * tile) if longest else 0.0
-    shown = groups if len(groups) <= ROWS else [*groups[:ROWS - 2], *groups[-1:]]
+    shown = groups if len(groups) <= ROWS else [*groups[: ROWS - 2], *groups[-1:]]
     lines = []
     for i, g in enumerate(shown):
         if len(shown) < len(groups) and i == len(shown) - 1:
@@ -204,7 +228,9 @@ def _tiles(c: Canvas, y: float, g: CoreGroup, tile: int, per_element: float, to_
             c.text(x + wide * 1.1, y + 19, words, "m c s")
             x += wide * 2.2
             continue
-        c.rect(x, y, wide, 30, fill, cls="d" if wide > 3 else "", title=text("fig_tile_tip", tile=i, length=f"{tile:,}"))
+        c.rect(
+            x, y, wide, 30, fill, cls="d" if wide > 3 else "", title=text("fig_tile_tip", tile=i, length=f"{tile:,}")
+        )
         c.inside(x, y, wide, 30, f"{tile:,}", fill, size=11)
         x += wide
     if tail:
@@ -220,7 +246,15 @@ def _flags(g: CoreGroup, tile: int, dtype_bytes: int) -> list[str]:
     flags = []
     tail = g.length % tile
     if tail * dtype_bytes % ALIGN:
-        flags.append(text("fig_tail_odd", n=f"{tail:,}", bytes=f"{tail * dtype_bytes:,}", align=ALIGN, rest=tail * dtype_bytes % ALIGN))
+        flags.append(
+            text(
+                "fig_tail_odd",
+                n=f"{tail:,}",
+                bytes=f"{tail * dtype_bytes:,}",
+                align=ALIGN,
+                rest=tail * dtype_bytes % ALIGN,
+            )
+        )
     if g.off:
         flags.append(text("fig_start_odd", n=g.off, of=g.count, align=ALIGN))
     return flags

@@ -1,22 +1,21 @@
-"""The pipe timeline: one lane a pipe, one bar an instruction, on a time axis that says whether it is modelled or measured.
+"""The pipe timeline: one lane a pipe, one bar an instruction, on a time axis that says whether it is modelled or
+measured.
 
-Contract. Bars are clipped to the window; neighbours too small to see become one striped bar that says how many they are.
-The share at the right of a lane is the part of the window in which the pipe is busy. A race is a numbered red triangle at
-its instruction, tied to the instruction it is not ordered against, and spelled out below.
+Contract. Bars are clipped to the window; neighbours too small to see become one striped bar that says how many they
+are. The share at the right of a lane is the part of the window in which the pipe is busy. A race is a numbered red
+triangle at its instruction, tied to the instruction it is not ordered against, and spelled out below.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from labkit.messages import text
-
-from labkit.figures.absent import absent
-from labkit.figures.axis import time_axis
-from labkit.figures.svg import MAX_BYTES, WIDTH, Canvas, Figure, number
+from labkit.figures.svg import MAX_BYTES, WIDTH, Canvas, Figure, absent, number
 from labkit.figures.trace import Lane, Trace, lanes_of, marks_of, merge_all, overlap, read_trace
-from labkit.figures.words import fits, join, percent, shorten, text_width, time_text
+from labkit.figures.words import fits, join, percent, shorten, text_width, ticks, time_text
+from labkit.messages import text
 
 LEFT, RIGHT, EDGE = 116, 682, WIDTH - 16
 PITCH, BAR = 36, 22
@@ -51,9 +50,16 @@ def kind_text(kind: str) -> str:
     return text("fig_measured" if kind == "measured" else "fig_modelled")
 
 
-def pipe_timeline(record_or_array, blocks: int | Sequence[int] | None = None, t0: float | None = None, t1: float | None = None,
-                  max_bars: int = 400) -> Figure:
-    """The Gantt chart of one launch. `t0`, `t1` in us. Raises TypeError for data without a timeline, ValueError for an empty window."""
+def pipe_timeline(
+    record_or_array,
+    blocks: int | Sequence[int] | None = None,
+    t0: float | None = None,
+    t1: float | None = None,
+    max_bars: int = 400,
+) -> Figure:
+    """The Gantt chart of one launch. `t0`, `t1` in us. Raises TypeError for data without a timeline, ValueError for an
+    empty window.
+    """
     if (none := absent(record_or_array)) is not None:
         return none
     trace = read_trace(record_or_array)
@@ -106,7 +112,15 @@ def _finding(panels, lanes_by_panel: list[list[Lane]], low: float, high: float) 
     if len(panels) == 2:
         (a, _, name_a), (b, _, name_b) = panels
         first, second = _duration(a), _duration(b)
-        said = text("fig_compare", a=name_a, ta=time_text(first), ka=kind_text(a.kind), b=name_b, tb=time_text(second), kb=kind_text(b.kind))
+        said = text(
+            "fig_compare",
+            a=name_a,
+            ta=time_text(first),
+            ka=kind_text(a.kind),
+            b=name_b,
+            tb=time_text(second),
+            kb=kind_text(b.kind),
+        )
         if a.kind == b.kind and first > 0:
             said = join(said, text("fig_compare_ratio", a=name_a, b=name_b, ratio=f"{second / first:.2f}"))
         return said
@@ -115,8 +129,15 @@ def _finding(panels, lanes_by_panel: list[list[Lane]], low: float, high: float) 
         return text("fig_time_empty")
     busiest = max(lanes, key=lambda lane: lane.busy_us)
     both = max(overlap([x for x in lanes if x.block == block and x.pipe != "S"]) for block in {x.block for x in lanes})
-    said = text("fig_time_finding", total=time_text(_duration(trace)), us=time_text(span), kind=kind_text(trace.kind), pipe=busiest.label,
-                share=percent(busiest.busy_us / span), both=percent(both / span))
+    said = text(
+        "fig_time_finding",
+        total=time_text(_duration(trace)),
+        us=time_text(span),
+        kind=kind_text(trace.kind),
+        pipe=busiest.label,
+        share=percent(busiest.busy_us / span),
+        both=percent(both / span),
+    )
     if trace.total > len(trace.rows):
         said = join(said, text("fig_time_cut", n=f"{len(trace.rows):,}", total=f"{trace.total:,}"))
     return said
@@ -140,7 +161,12 @@ def _draw(panels, low: float, high: float, max_bars: int, title: str) -> Figure:
         if label:
             y += 12 if not rows else 22
             c.text(16, y, shorten(label, 460, 12.5), "b")
-            c.text(16 + text_width(shorten(label, 460, 12.5)) + 14, y, f"{time_text(_duration(trace))} us, {kind_text(trace.kind)}", "m")
+            c.text(
+                16 + text_width(shorten(label, 460, 12.5)) + 14,
+                y,
+                f"{time_text(_duration(trace))} us, {kind_text(trace.kind)}",
+                "m",
+            )
             rows.append(f"{label}: {time_text(_duration(trace))} us, {kind_text(trace.kind)}")
             y += 8
         tops, last = [], None
@@ -155,7 +181,17 @@ def _draw(panels, low: float, high: float, max_bars: int, title: str) -> Figure:
             rows.append(_row(lane, trace, span, len(blocks) > 1))
             y += PITCH
         drawn.append((trace, lanes, tops))
-    time_axis(c, low, high, LEFT, RIGHT, top, y, behind, ", ".join(dict.fromkeys(kind_text(trace.kind) for trace, _, _ in panels)))
+    time_axis(
+        c,
+        low,
+        high,
+        LEFT,
+        RIGHT,
+        top,
+        y,
+        behind,
+        ", ".join(dict.fromkeys(kind_text(trace.kind) for trace, _, _ in panels)),
+    )
     y += 44
     for trace, lanes, tops in drawn:
         notes += _marks(c, trace, lanes, tops, low, us_per_px, len(notes))
@@ -200,12 +236,19 @@ def _lane(c: Canvas, lane: Lane, trace: Trace, y: float, low: float, us_per_px: 
 
 def _row(lane: Lane, trace: Trace, span: float, name_block: bool) -> str:
     block = text("fig_block", block=lane.block) + " " if name_block else ""
-    return block + text("fig_lane_row", pipe=lane.label, share=percent(lane.busy_us / span), us=time_text(lane.busy_us),
-                        n=f"{len(lane.rows):,}", op=trace.op(lane.main_op))
+    return block + text(
+        "fig_lane_row",
+        pipe=lane.label,
+        share=percent(lane.busy_us / span),
+        us=time_text(lane.busy_us),
+        n=f"{len(lane.rows):,}",
+        op=trace.op(lane.main_op),
+    )
 
 
-def _marks(c: Canvas, trace: Trace, lanes: list[Lane], tops: list[float], low: float, us_per_px: float,
-           before: int) -> list[tuple[str, str]]:
+def _marks(
+    c: Canvas, trace: Trace, lanes: list[Lane], tops: list[float], low: float, us_per_px: float, before: int
+) -> list[tuple[str, str]]:
     """Draw the races of one panel; returns (mark, sentence) for the lines below the chart."""
     notes, named = [], []
     for mark in marks_of(trace, lanes):
@@ -213,7 +256,12 @@ def _marks(c: Canvas, trace: Trace, lanes: list[Lane], tops: list[float], low: f
         numbers = f.numbers or {}
         sentence = text("fig_race", code=f.code, line=f.line, block=f.block, count=f.count)
         if numbers.get("other_line"):
-            other = text("fig_race_other", pipe=numbers.get("pipe", "?"), other=numbers.get("other", "?"), line=numbers["other_line"])
+            other = text(
+                "fig_race_other",
+                pipe=numbers.get("pipe", "?"),
+                other=numbers.get("other", "?"),
+                line=numbers["other_line"],
+            )
             sentence = join(sentence, other)
         notes.append((name, sentence))
         if mark.at is None:
@@ -223,7 +271,9 @@ def _marks(c: Canvas, trace: Trace, lanes: list[Lane], tops: list[float], low: f
             x2, y2 = LEFT + (mark.other[1] - low) / us_per_px, tops[mark.other[0]] + BAR / 2
             c.line(x, y, x2, y2, "y")
             c.line(x, y, x2, y2, "x")
-            c.add(f'<circle cx="{number(x2)}" cy="{number(y2)}" r="4.5" fill="#c62839" stroke="#fff" stroke-width="1.5"/>')
+            c.add(
+                f'<circle cx="{number(x2)}" cy="{number(y2)}" r="4.5" fill="#c62839" stroke="#fff" stroke-width="1.5"/>'
+            )
         c.warn(x, y, name)
         wide = text_width(str(f.code), 11, bold=True)
         if all(abs(x - at) >= 80 or lane != mark.at[0] for at, lane in named):  # else its number has to do
@@ -233,3 +283,22 @@ def _marks(c: Canvas, trace: Trace, lanes: list[Lane], tops: list[float], low: f
             c.rect(at - 3, y - 14, wide + 6, 13, "red", rx=3)
             c.text(at, y - 4, words, "w s")
     return notes
+
+
+# ---- the axis below, shared by all drawings of time
+
+
+def time_axis(
+    c: Canvas, low: float, high: float, left: float, right: float, top: float, y: float, behind: int, kinds: str
+) -> None:
+    """From `low` to `high` us between the pixels left and right, at height y; grid lines from `top`. kinds: "modelled",
+    "measured".
+    """
+    grid, us_per_px = [], (high - low) / (right - left)
+    for tick in ticks(low, high, 7):
+        x = left + (tick - low) / us_per_px
+        grid.append(f"M{number(x)} {number(top)}V{number(y + 4)}")
+        c.text(x, y + 17, time_text(tick), "s m c")
+    c.path("".join(grid), "g", at=behind)
+    c.line(left, y, right, y, "l")
+    c.text(right, y + 32, text("fig_time_axis", kind=kinds), "s e")

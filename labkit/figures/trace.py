@@ -1,7 +1,9 @@
 """What a timeline figure needs of a launch: rows in a window, lanes, merged bars, busy shares, races.
 
-All times are microseconds, as in LaunchRecord.timeline (fields block, pipe, op, line, start, end, bytes). Nothing here draws.
+All times are microseconds, as in LaunchRecord.timeline (fields block, pipe, op, line, start, end, bytes). Nothing here
+draws.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -36,27 +38,38 @@ class Trace:
 
 
 def read_trace(source) -> Trace:
-    """A LaunchRecord (anything with `.timeline`) or the structured array itself. Raises TypeError for anything else, ValueError for
-    a launch that left none.
+    """A LaunchRecord (anything with `.timeline`) or the structured array itself. Raises TypeError for anything else,
+    ValueError for a launch that left none.
     """
     rows = getattr(source, "timeline", source)
     if rows is None:
         raise ValueError(text("fig_no_timeline"))
     if not isinstance(rows, np.ndarray) or not {"block", "pipe", "start", "end"} <= set(rows.dtype.names or ()):
-        raise TypeError(f"want a LaunchRecord or a structured array with block, pipe, op, line, start, end; got {type(source).__name__}")
+        raise TypeError(
+            "want a LaunchRecord or a structured array with block, pipe, op, line, start, end; got "
+            f"{type(source).__name__}"
+        )
 
     def take(name: str, default):
         value = getattr(source, name, None)
         return default if value is None else value
 
-    return Trace(rows, list(take("op_names", [])), list(take("pipe_names", PIPES)), str(take("time_kind", "modelled")),
-                 str(take("kernel", "")), take("time_us", None), int(take("timeline_total", len(rows))), list(take("findings", [])))
+    return Trace(
+        rows,
+        list(take("op_names", [])),
+        list(take("pipe_names", PIPES)),
+        str(take("time_kind", "modelled")),
+        str(take("kernel", "")),
+        take("time_us", None),
+        int(take("timeline_total", len(rows))),
+        list(take("findings", [])),
+    )
 
 
 @dataclass
 class Bar:
-    """One instruction, or `count` neighbours too small to tell apart. `ops` and `lines` are in order of first appearance;
-    `share` is the part of [start, end] in which they run.
+    """One instruction, or `count` neighbours too small to tell apart. `ops` and `lines` are in order of first
+    appearance; `share` is the part of [start, end] in which they run.
     """
 
     start: float
@@ -74,7 +87,7 @@ class Lane:
     rows: np.ndarray
     spans: np.ndarray  # (k, 2) disjoint busy intervals, us
     bars: list[Bar] = field(default_factory=list)
-    core: str = ""     # "AIC", "AIV0" ... in a launch whose blocks have several cores
+    core: str = ""  # "AIC", "AIV0" ... in a launch whose blocks have several cores
 
     @property
     def label(self) -> str:
@@ -116,7 +129,9 @@ def _cores(rows: np.ndarray) -> list[tuple[int, str]]:
 
 
 def lanes_of(trace: Trace, blocks: list[int], t0: float, t1: float) -> list[Lane]:
-    """Lanes that are not empty in [t0, t1], block by block, core by core, in LANE_ORDER; instructions are clipped to the window."""
+    """Lanes that are not empty in [t0, t1], block by block, core by core, in LANE_ORDER; instructions are clipped to
+    the window.
+    """
     lanes = []
     for block, (core, name) in ((block, core) for block in blocks for core in _cores(trace.rows)):
         mine = trace.rows[trace.rows["block"] == block]
@@ -131,7 +146,9 @@ def lanes_of(trace: Trace, blocks: list[int], t0: float, t1: float) -> list[Lane
 
 
 def merge(lane: Lane, trace: Trace, least: float, group: float) -> list[Bar]:
-    """Bars of a lane. Neighbours in the same stretch of `group` us that are shorter than `least` us and nearer than that become one."""
+    """Bars of a lane. Neighbours in the same stretch of `group` us that are shorter than `least` us and nearer than
+    that become one.
+    """
     rows = lane.rows
     length = rows["end"] - rows["start"]
     small = length < least
@@ -142,7 +159,7 @@ def merge(lane: Lane, trace: Trace, least: float, group: float) -> list[Bar]:
     ends, sums = np.maximum.reduceat(rows["end"], first), np.add.reduceat(length, first)
     bars = []
     for a, b, end, busy in zip(first.tolist(), last.tolist(), ends.tolist(), sums.tolist(), strict=True):
-        head, start = rows[a:min(b, a + 200)], float(rows["start"][a])
+        head, start = rows[a : min(b, a + 200)], float(rows["start"][a])
         ops = [trace.op(code) for code in dict.fromkeys(head["op"].tolist())]
         share = min(1.0, busy / (end - start)) if end > start else 1.0
         bars.append(Bar(start, end, b - a, ops, list(dict.fromkeys(head["line"].tolist())), share))
@@ -150,7 +167,9 @@ def merge(lane: Lane, trace: Trace, least: float, group: float) -> list[Bar]:
 
 
 def merge_all(lanes: list[Lane], trace: Trace, us_per_px: float, max_bars: int) -> None:
-    """Fill `bars` of all lanes: as fine as a pixel or two allows, and together no more than `max_bars` where merging can get there."""
+    """Fill `bars` of all lanes: as fine as a pixel or two allows, and together no more than `max_bars` where merging
+    can get there.
+    """
     least = 2.0 * us_per_px
     for _ in range(24):
         for lane in lanes:
@@ -175,7 +194,9 @@ def overlap(lanes: list[Lane]) -> float:
 
 @dataclass
 class Mark:
-    """A finding at the instruction(s) it is about. `other` is the instruction it was not ordered against, when known."""
+    """A finding at the instruction(s) it is about. `other` is the instruction it was not ordered against, when
+    known.
+    """
 
     number: int
     finding: object

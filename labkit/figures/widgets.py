@@ -1,21 +1,21 @@
 """Sliders on the memory ruler and on the way of a tile: a thin layer of ipywidgets over the same pure functions.
 
-Contract. Every state of a widget is one call of a pure function (`plan`, `ruler_state`, `core_on_one_page`), so a test needs no
-browser. The picture is the `value` of an HTML widget, set by an observer: no Output contexts, no clear_output, nothing that
-nbval trips over. Without ipywidgets, or under LABKIT_PLAIN=1, the static figure comes back instead. `repr` is short and
-always the same.
+Contract. Every state of a widget is one call of a pure function (`plan`, `ruler_state`, `core_on_one_page`), so a test
+needs no browser. The picture is the `value` of an HTML widget, set by an observer: no Output contexts, no clear_output,
+nothing that nbval trips over. Without ipywidgets, or under LABKIT_PLAIN=1, the static figure comes back instead. `repr`
+is short and always the same.
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
 from html import escape
 
-from labkit.messages import text
-
 from labkit.figures.pipes import STEPS, core_on_one_page
 from labkit.figures.ruler import KB, blocks_text, memory_ruler
 from labkit.figures.svg import Figure, plain
 from labkit.figures.words import percent, size_text
+from labkit.messages import text
 
 DTYPES = {"half": 2, "bfloat16_t": 2, "float": 4, "int32_t": 4, "int16_t": 2, "int8_t": 1}
 ALIGN = 32
@@ -24,8 +24,8 @@ POSITION_LIMIT = 8  # buffers on one TPosition: A2 has eight event ids for them
 
 
 def plan(tile: int, dtype: str, depth: int, queues: int) -> list[dict]:
-    """The buffers of a kernel with `queues` queues of `depth` slots, each slot one tile of `tile` elements; the last queue carries
-    the result out. As TPipe::InitBuffer, each slot is rounded up to 32 B.
+    """The buffers of a kernel with `queues` queues of `depth` slots, each slot one tile of `tile` elements; the last
+    queue carries the result out. As TPipe::InitBuffer, each slot is rounded up to 32 B.
     """
     count = tile * DTYPES[dtype]
     slots = []
@@ -36,14 +36,25 @@ def plan(tile: int, dtype: str, depth: int, queues: int) -> list[dict]:
     return slots
 
 
-def ruler_state(tile: int, dtype: str, depth: int, queues: int, size: int = 192 * KB, reserved: int = 8 * KB) -> tuple[Figure, list[str]]:
+def ruler_state(
+    tile: int, dtype: str, depth: int, queues: int, size: int = 192 * KB, reserved: int = 8 * KB
+) -> tuple[Figure, list[str]]:
     """The figure for one position of the sliders, and what to read off it."""
     slots = plan(tile, dtype, depth, queues)
     count = tile * DTYPES[dtype]
     each = -(-count // ALIGN) * ALIGN
     total, usable = each * len(slots), size - reserved
-    said = [text("fig_tile_is", n=f"{tile:,}", dtype=dtype, blocks=blocks_text(count, ALIGN)),
-            text("fig_sum", n=len(slots), each=f"{each:,}", total=f"{total:,}", share=percent(total / usable), usable=size_text(usable))]
+    said = [
+        text("fig_tile_is", n=f"{tile:,}", dtype=dtype, blocks=blocks_text(count, ALIGN)),
+        text(
+            "fig_sum",
+            n=len(slots),
+            each=f"{each:,}",
+            total=f"{total:,}",
+            share=percent(total / usable),
+            usable=size_text(usable),
+        ),
+    ]
     most = max(sum(s["pos"] == pos for s in slots) for pos in ("VECIN", "VECOUT"))
     if most > POSITION_LIMIT:
         said.append(text("fig_too_many", n=most, limit=POSITION_LIMIT))
@@ -93,11 +104,14 @@ def _build(words: str, controls: dict, show):
 def _slider(key: str, value: int, low: int, high: int):
     import ipywidgets
 
-    return ipywidgets.IntSlider(value=value, min=low, max=high, description=text(key), style=_LABEL, layout={"width": "620px"})
+    return ipywidgets.IntSlider(
+        value=value, min=low, max=high, description=text(key), style=_LABEL, layout={"width": "620px"}
+    )
 
 
-def memory_ruler_widget(size: int = 192 * KB, reserved: int = 8 * KB, tile: int = 4096, dtype: str = "half", depth: int = 2,
-                        queues: int = 3):
+def memory_ruler_widget(
+    size: int = 192 * KB, reserved: int = 8 * KB, tile: int = 4096, dtype: str = "half", depth: int = 2, queues: int = 3
+):
     """Tile length, type, slots and queues against UB, live. Raises KeyError for a type that DTYPES does not have."""
     DTYPES[dtype]
     if plain() or _panel() is None:
@@ -107,11 +121,15 @@ def memory_ruler_widget(size: int = 192 * KB, reserved: int = 8 * KB, tile: int 
 
     controls = {
         "tile": _slider("fig_control_tile", tile, 8, max(size // 8, tile)),
-        "dtype": ipywidgets.Dropdown(options=list(DTYPES), value=dtype, description=text("fig_control_dtype"), style=_LABEL),
+        "dtype": ipywidgets.Dropdown(
+            options=list(DTYPES), value=dtype, description=text("fig_control_dtype"), style=_LABEL
+        ),
         "depth": _slider("fig_control_depth", depth, 1, max(4, depth)),
         "queues": _slider("fig_control_queues", queues, 1, max(6, queues)),
     }
-    return _build(text("fig_ruler_widget"), controls, lambda **values: ruler_state(**values, size=size, reserved=reserved))
+    return _build(
+        text("fig_ruler_widget"), controls, lambda **values: ruler_state(**values, size=size, reserved=reserved)
+    )
 
 
 def pipes_widget(step: int = 0, chip: str = "910B1"):

@@ -1,8 +1,9 @@
 """Numbers and words of the figures: bytes, microseconds, axis ticks, and how wide a text will be.
 
-A deterministic SVG cannot ask a browser for text widths, so they are estimated, on the wide side (DejaVu Sans, the widest
-of the usual `system-ui` fonts): a label that is drawn inside a box fits it everywhere.
+A deterministic SVG cannot ask a browser for text widths, so they are estimated, on the wide side (DejaVu Sans, the
+widest of the usual `system-ui` fonts): a label that is drawn inside a box fits it everywhere.
 """
+
 from __future__ import annotations
 
 import math
@@ -10,7 +11,7 @@ import unicodedata
 
 from labkit.messages import language
 
-_NARROW = dict.fromkeys("ijlI.,:;'|!", 0.34) | dict.fromkeys("frt()[]{}/- \"", 0.42)
+_NARROW = dict.fromkeys("ijlI.,:;'|!", 0.34) | dict.fromkeys('frt()[]{}/- "', 0.42)
 _WIDE = dict.fromkeys("mwMW%@", 0.95)
 
 
@@ -57,8 +58,12 @@ def _tokens(words: str) -> list[str]:
     for ch in words:
         wide = unicodedata.east_asian_width(ch) in "WF"
         closing = ch in "，。；：）、！？》"
-        if not tokens or (tokens[-1].endswith(" ") and ch != " ") or (wide and not closing) \
-                or (not closing and unicodedata.east_asian_width(tokens[-1][-1]) in "WF" and ch != " "):
+        if (
+            not tokens
+            or (tokens[-1].endswith(" ") and ch != " ")
+            or (wide and not closing)
+            or (not closing and unicodedata.east_asian_width(tokens[-1][-1]) in "WF" and ch != " ")
+        ):
             tokens.append(ch)
         else:
             tokens[-1] += ch

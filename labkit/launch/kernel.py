@@ -7,52 +7,52 @@ The source is parsed, lowered and built when the object is made, so that a mista
 cached by content. On the twin a launch runs in a child process that shares the device's memory; on an NPU node the
 same call builds with bisheng and launches on the current stream.
 """
+
 from __future__ import annotations
 
 import ctypes
 import os
-import re
-import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from labkit import chips, messages, paths
-from labkit.build import compiler, headers, includes, operator_folders
+from labkit import chips, device, messages, paths
+from labkit.build import bisheng, compiler, headers, includes, operator_folders
+from labkit.build.bisheng import template_arguments
 from labkit.launch import runner
-from labkit.source import macros, lowering
+from labkit.launch.answer import record_of
+from labkit.launch.record import LaunchRecord, announce, may_launch
+from labkit.source import lowering, macros
 from labkit.source.structs import SCALARS
-from labkit.launch.record import CORE_FIELDS, PIPES, POSITIONS, Finding, LaunchRecord, announce, may_launch
 
 MOST_BLOCKS = 65535
-_KINDS = ["queue", "buf", "local"]
-SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
-_OPS: list[str] = []
 _CORE_FLAGS = {"so": (), "cube_so": ("-DTWIN_CUBE_CORE",)}  # vector cores, cube cores
 
 
-def op_names() -> list[str]:
-    """Names of the timeline's `op` numbers, read from the twin's own list."""
-    if not _OPS:
-        text = (headers.TREES["kernel"] / "twin" / "base" / "abi.h").read_text()
-        block = text.split("#define TWIN_OPS(X)")[1].split("enum class Op")[0]
-        _OPS.extend(part.split(")")[0] for part in block.split("X(")[1:])
-    return _OPS
-
-
-def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None,
-           entry: str | None = None, chip: str = chips.DEFAULT, timeout: float = 10.0, checks: bool = True, timing_only: bool = False,
-           schedule: str = "program", tiling_key: int = 0, defines: dict[str, str] | None = None,
-           include_dirs: Sequence[str | os.PathLike] = ()) -> "Kernel":
+def kernel(
+    path: str | os.PathLike | None = None,
+    *,
+    text: str | None = None,
+    filename: str | None = None,
+    entry: str | None = None,
+    chip: str = chips.DEFAULT,
+    timeout: float = 10.0,
+    checks: bool = True,
+    timing_only: bool = False,
+    schedule: str = "program",
+    tiling_key: int = 0,
+    defines: dict[str, str] | None = None,
+    include_dirs: Sequence[str | os.PathLike] = (),
+) -> "Kernel":
     """The kernel in an Ascend C file, or in `text`. A path that does not exist from here is taken from the checkout.
 
     entry: which kernel, where the source has several, or an instantiation such as "add<half>". timeout: seconds of host
     time a launch may take on the twin. checks=False skips the race and initialisation checks (for measuring).
-    timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul is timed
-    in seconds; a kernel whose control flow depends on its data goes astray.
-    schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
+    timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul
+    is timed in seconds; a kernel whose control flow depends on its data goes astray. schedule="worst" delays every
+    transfer as long as the synchronisation allows: a race then shows in the numbers.
     tiling_key: what TILING_KEY_IS compares with. defines, include_dirs: what the source is compiled with, as -D and -I
     (on the twin). Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).
     """
@@ -62,9 +62,19 @@ def kernel(path: str | os.PathLike | None = None, *, text: str | None = None, fi
         file = Path(path) if Path(path).exists() else paths.repo_root() / path  # a notebook runs in its own folder
         text = file.read_text(encoding="utf-8")
         filename = filename or str(file.resolve())
-    return Kernel(text, filename or "kernel.asc", entry=entry, chip=chip, timeout=timeout, checks=checks, timing_only=timing_only,
-                  schedule=schedule, tiling_key=tiling_key, defines=dict(defines or {}),
-                  include_dirs=(*map(str, include_dirs), *operator_folders.side_by_side(filename or "kernel.asc")))
+    return Kernel(
+        text,
+        filename or "kernel.asc",
+        entry=entry,
+        chip=chip,
+        timeout=timeout,
+        checks=checks,
+        timing_only=timing_only,
+        schedule=schedule,
+        tiling_key=tiling_key,
+        defines=dict(defines or {}),
+        include_dirs=(*map(str, include_dirs), *operator_folders.side_by_side(filename or "kernel.asc")),
+    )
 
 
 class ArgumentError(TypeError):
@@ -74,6 +84,7 @@ class ArgumentError(TypeError):
 @dataclass
 class Kernel:
     """Made by `labkit.kernel`. signature: what it takes; launch with `k[blocks](*arguments)`."""
+
     text: str
     filename: str
     entry: str | None = None
@@ -86,7 +97,7 @@ class Kernel:
     defines: dict[str, str] = field(default_factory=dict)
     include_dirs: tuple[str, ...] = ()
     signature: lowering.KernelSignature = field(init=False)
-    crew: tuple[int, int] = field(init=False, default=(0, 1))  # cube cores, vector cores of a block
+    core_mix: tuple[int, int] = field(init=False, default=(0, 1))  # cube cores, vector cores of a block
 
     def __post_init__(self):
         if self.schedule not in ("program", "worst"):
@@ -102,11 +113,16 @@ class Kernel:
         self.entry = self.entry or self.signature.qualified
         self._structs = lowering.structs(self.text)
         if self.signature.template is not None:  # `T factor` of "scale<half>" is a half
-            from labkit.build.bisheng import template_arguments
             given = template_arguments(self.entry, self.signature)
-            self.signature = replace(self.signature, params=tuple(
-                replace(p, ctype=given[p.ctype], kind="scalar" if given[p.ctype] in SCALARS else p.kind) if p.ctype in given else p
-                for p in self.signature.params))
+            self.signature = replace(
+                self.signature,
+                params=tuple(
+                    replace(p, ctype=given[p.ctype], kind="scalar" if given[p.ctype] in SCALARS else p.kind)
+                    if p.ctype in given
+                    else p
+                    for p in self.signature.params
+                ),
+            )
         self._built = None
         self.build()
 
@@ -114,16 +130,16 @@ class Kernel:
 
     @property
     def target(self) -> str:
-        """"npu" where torch_npu and CANN are usable, else "twin"."""
-        from labkit import device
+        """ "npu" where torch_npu and CANN are usable, else "twin"."""
         return "npu" if device.install() == "npu" else "twin"
 
     def build(self):
-        """Builds for the target (paths of libraries for the twin, a labkit.build.bisheng module for the NPU); cached."""
+        """Builds for the target (paths of libraries for the twin, a labkit.build.bisheng module for the NPU);
+        cached.
+        """
         if self._built is None:
             entries = [self.entry] if self.signature.template is not None else []
             if self.target == "npu":
-                from labkit.build import bisheng
                 self._built = bisheng.build(self.text, [self.signature], self.filename, entries=entries)
             else:
                 self._built = self._build_for_twin(entries)
@@ -133,15 +149,23 @@ class Kernel:
         """One library for each kind of core that the kernel has work for."""
         around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
         key = int(self.defines.get("TILING_KEY_VAR", self.tiling_key))
-        self.crew = lowering.crew(self.signature, around + "\n" + self.text, key)
-        words = [f"-D{name}={value}" for name, value in self.defines.items()] + compiler.no_builtins([self.signature.name])
+        self.core_mix = lowering.core_mix(self.signature, around + "\n" + self.text, key)
+        words = [f"-D{name}={value}" for name, value in self.defines.items()] + compiler.no_builtins(
+            [self.signature.name]
+        )
         words += compiler.later_standard(self.text + around)
         lowered = lowering.lower(self.text, self.filename, entries, around)
 
         def library(*flags: str) -> Path:
-            return compiler.compile_kernel(lowered, filename=self.filename, flags=[*words, *flags], libs=compiler.kernel_libs(),
-                                           include_dirs=[*self.include_dirs, *headers.include_dirs()])
-        wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.crew)) if cores]
+            return compiler.compile_kernel(
+                lowered,
+                filename=self.filename,
+                flags=[*words, *flags],
+                libs=compiler.kernel_libs(),
+                include_dirs=[*self.include_dirs, *headers.include_dirs()],
+            )
+
+        wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.core_mix)) if cores]
         if len(wanted) == 1:
             return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
         with ThreadPoolExecutor(2) as pool:
@@ -166,7 +190,9 @@ class Kernel:
         return lowering.encode(name, fields, self.structs(name))
 
     def structs(self, name: str) -> dict[str, lowering.Struct]:
-        """Those that the source defines; for a name that is not among them, also those of the files that it includes."""
+        """Those that the source defines; for a name that is not among them, also those of the files that it
+        includes.
+        """
         if name not in self._structs and name not in SCALARS:
             around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
             self._structs = lowering.structs(around) | self._structs
@@ -176,19 +202,23 @@ class Kernel:
 @dataclass(frozen=True)
 class Launcher:
     """`k[blocks]`: call it with the kernel's arguments."""
+
     kernel: Kernel
     blocks: int
 
     def __call__(self, *arguments) -> LaunchRecord:
         """Launches and waits. Raises ArgumentError, labkit.LaunchError (see labkit.launch.record)."""
         k = self.kernel
-        from labkit import device
         device.install(k.chip)
         may_launch(k.target)
         params = k.signature.params
         if len(arguments) != len(params):
             listed = ", ".join(f"{p.type} {p.name}" for p in params)
-            raise ArgumentError(messages.text("kernel.count", name=k.signature.name, want=len(params), got=len(arguments), params=listed))
+            raise ArgumentError(
+                messages.text(
+                    "kernel.count", name=k.signature.name, want=len(params), got=len(arguments), params=listed
+                )
+            )
         values = [_argument(k, i, p, a) for i, (p, a) in enumerate(zip(params, arguments))]
         run = _on_npu if k.target == "npu" else _on_twin
         return announce(run(k, self.blocks, values))
@@ -197,6 +227,7 @@ class Launcher:
 @dataclass(frozen=True)
 class _Value:
     """One argument made ready: its bytes, and the tensor behind it (kept alive for the launch)."""
+
     data: bytes
     tensor: object = None
     ours: bool = False  # made from a struct
@@ -215,17 +246,30 @@ def _argument(k: Kernel, index: int, param: lowering.Param, value) -> _Value:
     try:
         return _Value(bytes(lowering.encode(param.ctype, value, k.structs(param.ctype))))
     except OverflowError as error:
-        raise ArgumentError(messages.text("kernel.overflow", **where, type=param.type, value=value, error=error)) from None
+        raise ArgumentError(
+            messages.text("kernel.overflow", **where, type=param.type, value=value, error=error)
+        ) from None
     except (TypeError, ValueError, KeyError) as error:
-        raise ArgumentError(messages.text("kernel.value", **where, type=param.type, got=type(value).__name__, error=error)) from None
+        raise ArgumentError(
+            messages.text("kernel.value", **where, type=param.type, got=type(value).__name__, error=error)
+        ) from None
 
 
-_POINTER_TYPES = {"half": "float16", "float16_t": "float16", "bfloat16_t": "bfloat16", "float": "float32",
-                  "int8_t": "int8", "int16_t": "int16", "int32_t": "int32", "int64_t": "int64"}
+_POINTER_TYPES = {
+    "half": "float16",
+    "float16_t": "float16",
+    "bfloat16_t": "bfloat16",
+    "float": "float32",
+    "int8_t": "int8",
+    "int16_t": "int16",
+    "int32_t": "int32",
+    "int64_t": "int64",
+}
 
 
 def _pointer(k: Kernel, param: lowering.Param, value, where: dict) -> _Value:
     import torch
+
     if value is None:
         return _Value(bytes(8))
     ours = isinstance(value, (ctypes.Structure, ctypes.Array, bytes, bytearray))
@@ -236,17 +280,21 @@ def _pointer(k: Kernel, param: lowering.Param, value, where: dict) -> _Value:
     if value.device.type != "npu":
         raise ArgumentError(messages.text("kernel.cpu_tensor", **where, device=value.device))
     if not value.is_contiguous():
-        raise ArgumentError(messages.text("kernel.contiguous", **where, shape=tuple(value.shape), stride=tuple(value.stride())))
+        raise ArgumentError(
+            messages.text("kernel.contiguous", **where, shape=tuple(value.shape), stride=tuple(value.stride()))
+        )
     wanted = _POINTER_TYPES.get(param.ctype)
     if wanted and value.dtype != getattr(torch, wanted):
-        raise ArgumentError(messages.text("kernel.dtype", **where, want=wanted, got=str(value.dtype).replace("torch.", "")))
+        raise ArgumentError(
+            messages.text("kernel.dtype", **where, want=wanted, got=str(value.dtype).replace("torch.", ""))
+        )
     return _Value(value.data_ptr().to_bytes(8, "little"), value, ours)
 
 
 # ---- the twin
 
+
 def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
-    from labkit import device
     began = time.perf_counter()
     ranges = []
     for i, v in enumerate(values):
@@ -262,15 +310,28 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
 
 
 def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[int, int, int, bool]]) -> LaunchRecord:
-    """One launch in the child process; the device's clock is left to the caller. values, ranges: as runner.Request has them."""
-    from labkit import device
+    """One launch in the child process; the device's clock is left to the caller. values, ranges: as runner.Request has
+    them.
+    """
     built = k.build()
-    request = runner.Request(so=str(built.get("so", "")), cube_so=str(built.get("cube_so", "")), crew=k.crew, entry=f"twin_entry_{lowering.symbol(k.entry)}", kernel=k.signature.name,
-                             blocks=blocks, values=values, ranges=ranges, timeout=k.timeout,
-                             threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1, checks=k.checks, effects=not k.timing_only,
-                             schedule=k.schedule, tiling_key=k.tiling_key)
+    request = runner.Request(
+        so=str(built.get("so", "")),
+        cube_so=str(built.get("cube_so", "")),
+        core_mix=k.core_mix,
+        entry=f"twin_entry_{lowering.symbol(k.entry)}",
+        kernel=k.signature.name,
+        blocks=blocks,
+        values=values,
+        ranges=ranges,
+        timeout=k.timeout,
+        threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1,
+        checks=k.checks,
+        effects=not k.timing_only,
+        schedule=k.schedule,
+        tiling_key=k.tiling_key,
+    )
     answer, timeline = runner.runner_for(k.chip, device.arena()).launch(request)
-    record = _record(k, blocks, answer, timeline)
+    record = record_of(k, blocks, answer, timeline)
     record.again = Again(k.chip, request)
     for f in record.findings:  # an argument is known to the reader by its name
         index = f.numbers.get("argument", -1)
@@ -282,98 +343,38 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
 
 @dataclass
 class Again:
-    """A launch that can be timed again, its effects left out. Tiling data stays alive for it, the caller's tensors do not."""
+    """A launch that can be timed again, its effects left out. Tiling data stays alive for it, the caller's tensors do
+    not.
+    """
+
     chip: str
     request: runner.Request
     tiling: list = field(default_factory=list)
 
     def what_if(self, changes: list[tuple[str, float]]) -> tuple[dict, list]:
-        """(answer, [[change, amount, us or below 0], ...]): the launch, and what it would take with each change alone."""
-        from labkit import device
-        request = replace(self.request, checks=False, effects=False, keep_events=0, what_ifs=changes, timeout=max(60.0, self.request.timeout))
+        """(answer, [[change, amount, us or below 0], ...]): the launch, and what it would take with each change
+        alone.
+        """
+        request = replace(
+            self.request,
+            checks=False,
+            effects=False,
+            keep_events=0,
+            what_ifs=changes,
+            timeout=max(60.0, self.request.timeout),
+        )
         answer, _ = runner.runner_for(self.chip, device.arena()).launch(request)
         return answer, answer.get("what_ifs", [])
 
 
-def _record(k: Kernel, blocks: int, answer: dict, timeline) -> LaunchRecord:
-    record = LaunchRecord(target="twin", kernel=k.signature.name, blocks=blocks, time_us=answer.get("us", 0.0), time_kind="modelled",
-                          chip=k.chip, output=answer.get("output", ""), timeline=timeline,
-                          timeline_total=answer.get("instructions", 0), op_names=op_names(), core_us=answer.get("core_us", 0.0),
-                          busy=dict(zip(PIPES, answer.get("busy", [0.0] * len(PIPES)))), ub_used=answer.get("ub_used", 0),
-                          extrapolated=answer.get("extrapolated", False), cores=[dict(zip(CORE_FIELDS, c)) for c in answer.get("cores", [])],
-                          ub_size=int(chips.load(k.chip)["memory"]["ub"]), finished=answer["finished"])
-    for addr, size, pos, kind, group, index in answer.get("buffers", []):
-        record.buffers.append(dict(name=POSITIONS[pos], pos=POSITIONS[pos], addr=addr, bytes=size, kind=_KINDS[kind], group=group, index=index))
-    record.findings = merged(answer.get("findings", []))
-    for finding in record.findings:  # raised outside any Ascend C call: all that is known is a code address
-        if "object" in finding.numbers:
-            exact = _line_of(finding.numbers["object"], finding.numbers["code"], k.filename)
-            finding.file, finding.line = exact or (finding.file or k.filename, finding.line)
-    if "fault" in answer:
-        finding = _fault(k, answer["fault"])
-        record.crashed = finding.code
-        record.findings.insert(0, finding)
-    return record
-
-
-def merged(found: list[dict]) -> list[Finding]:
-    """Findings of all blocks; the same code on the same line is one, told with the first block's numbers."""
-    merged: dict[tuple, Finding] = {}
-    for f in found:
-        known = merged.get((f["code"], f["file"], f["line"]))
-        if known:
-            known.count += f["count"]
-        else:
-            severity = "error" if f["error"] else "warning"
-            merged[f["code"], f["file"], f["line"]] = Finding(f["code"], severity, f["block"], f["file"], f["line"], f["numbers"], f["count"])
-    return list(merged.values())
-
-
-def _fault(k: Kernel, fault: dict) -> Finding:
-    """What ended the runner, as a finding: the exact line where the debug information has it, else the last call's."""
-    kind = fault["kind"]
-    code = {"crash": "crash", "time-out": "time-out", "died": "exit", "exit": "exit", "load": "load"}[kind]
-    file, line = fault.get("file", ""), fault.get("line", 0)
-    if fault.get("object"):
-        exact = _line_of(fault["object"], fault["offset"], k.filename)
-        if exact:
-            file, line = exact
-    numbers = dict(seconds=k.timeout, signal=SIGNALS.get(fault.get("signal", 0), str(fault.get("signal", 0))),
-                   address=hex(fault.get("address", 0)), last_line=fault.get("line", 0), what=fault.get("what", ""))
-    return Finding(code, "error", fault.get("block", 0), file or k.filename, line, numbers)
-
-
-def _line_of(binary: str, offset: int, filename: str) -> tuple[str, int] | None:
-    """The innermost line of `filename` at a code address; None where addr2line or the information is missing."""
-    ours = {os.path.basename(filename), os.path.splitext(os.path.basename(binary))[0] + ".cpp"}
-    found = next((place for place in _lines_at(binary, offset) if os.path.basename(place[0]) in ours), None)
-    return (filename, found[1]) if found else None
-
-
-def line_at(binary: str, offset: int) -> tuple[str, int] | None:
-    """(file, line) of the learner's own code at an address of a program: the innermost that is not the twin's."""
-    twin = str(paths.twin_dir())
-    return next((place for place in _lines_at(binary, offset) if not place[0].startswith(twin) and not re.search(r"/include/c\+\+/|/lib/gcc/", place[0])), None)
-
-
-def _lines_at(binary: str, offset: int) -> list[tuple[str, int]]:
-    try:
-        run = subprocess.run(["addr2line", "-i", "-e", binary, hex(offset)], capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.SubprocessError):
-        return []
-    found = []
-    for entry in run.stdout.splitlines():
-        path, _, line = entry.split(" (")[0].rpartition(":")
-        if line.isdigit() and int(line) > 0:
-            found.append((os.path.normpath(path), int(line)))
-    return found
-
-
 # ---- the NPU
+
 
 def _on_npu(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
     began = time.perf_counter()
     us = k.build().launch(k.entry, blocks, [v.data for v in values], keep=[v.tensor for v in values])
-    record = LaunchRecord(target="npu", kernel=k.signature.name, blocks=blocks, time_us=us, time_kind="measured", chip=k.chip)
+    record = LaunchRecord(
+        target="npu", kernel=k.signature.name, blocks=blocks, time_us=us, time_kind="measured", chip=k.chip
+    )
     record.wall_s = time.perf_counter() - began
     return record

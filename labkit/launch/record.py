@@ -4,6 +4,7 @@ A launch prints its error findings at once and returns a LaunchRecord. It raises
 finish (crash, time-out, hang, out of memory), and under LABKIT_STRICT=1 for any error finding. A lesson that breaks a
 kernel on purpose wraps the launch in `with labkit.expect("code")`.
 """
+
 from __future__ import annotations
 
 import html
@@ -16,7 +17,24 @@ from labkit import messages
 from labkit.paths import display_path
 
 PIPES = ["S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"]
-POSITIONS = ["GM", "A1", "A2", "B1", "B2", "C1", "C2", "CO1", "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM", "C2PIPE2GM", "C2PIPE2LOCAL"]
+POSITIONS = [
+    "GM",
+    "A1",
+    "A2",
+    "B1",
+    "B2",
+    "C1",
+    "C2",
+    "CO1",
+    "CO2",
+    "VECIN",
+    "VECOUT",
+    "VECCALC",
+    "SPM",
+    "TSCM",
+    "C2PIPE2GM",
+    "C2PIPE2LOCAL",
+]
 
 
 def strict() -> bool:
@@ -25,7 +43,10 @@ def strict() -> bool:
 
 @dataclass
 class Finding:
-    """One thing that the checks found. code is stable; file and line are the learner's own; numbers fill the message."""
+    """One thing that the checks found. code is stable; file and line are the learner's own; numbers fill the
+    message.
+    """
+
     code: str
     severity: str
     block: int
@@ -44,32 +65,55 @@ class Finding:
 
     @property
     def place(self) -> str:
-        return f"{display_path(self.file)}:{self.line}" if self.line > 0 else display_path(self.file) if self.file else "?"
+        return (
+            f"{display_path(self.file)}:{self.line}" if self.line > 0 else display_path(self.file) if self.file else "?"
+        )
 
     def __str__(self) -> str:
         times = f" x{self.count}" if self.count > 1 else ""
         what, why, hint = self.lines()
         block = f" (block {self.block})" if self.block >= 0 else ""  # below 0: the host's own code
-        return (f"{self.severity} [{self.code}] {self.place}{block}{times}\n"
-                f"  {messages.text('record.what')} {what}\n  {messages.text('record.why')} {why}\n"
-                f"  {messages.text('record.try')} {hint}")
+        return (
+            f"{self.severity} [{self.code}] {self.place}{block}{times}\n"
+            f"  {messages.text('record.what')} {what}\n  {messages.text('record.why')} {why}\n"
+            f"  {messages.text('record.try')} {hint}"
+        )
 
 
 WAYS = ("to_ub", "to_l1", "to_l1_nz", "from_ub", "from_l0c")  # between GM and a core, as in the chip tables
-CORE_FIELDS = ("block", "core", "begin", "time", *(f"busy.{p}" for p in PIPES), *(f"instructions.{p}" for p in PIPES),
-               *(f"moves.{w}" for w in WAYS), *(f"bytes.{w}" for w in WAYS), "read_hit", "read_miss", "vector16", "vector32", "vector_other",
-               "fractals16", "fractals8", "fractals32", "bank", "startup")
+CORE_FIELDS = (
+    "block",
+    "core",
+    "begin",
+    "time",
+    *(f"busy.{p}" for p in PIPES),
+    *(f"instructions.{p}" for p in PIPES),
+    *(f"moves.{w}" for w in WAYS),
+    *(f"bytes.{w}" for w in WAYS),
+    "read_hit",
+    "read_miss",
+    "vector16",
+    "vector32",
+    "vector_other",
+    "fractals16",
+    "fractals8",
+    "fractals32",
+    "bank",
+    "startup",
+)
 
 
 @dataclass
 class LaunchRecord:
     """One launch. Times in microseconds; time_kind says whether they are modelled or measured.
 
-    timeline: records (block, core, pipe, op, line, bytes, start, end); core 0 and 1 are a block's AIVs, 2 its AIC. It may
-    be cut, timeline_total counts all instructions. busy: each pipe's busy time, the mean over the cores that have it. cores:
-    for each core its times in us and its sums, by the names of CORE_FIELDS. extrapolated: a core ran
-    so many instructions that only the first ones were timed, and the rest taken in proportion. buffers: how the kernel laid out UB. wall_s: host seconds spent.
+    timeline: records (block, core, pipe, op, line, bytes, start, end); core 0 and 1 are a block's AIVs, 2 its AIC. It
+    may be cut, timeline_total counts all instructions. busy: each pipe's busy time, the mean over the cores that have
+    it. cores: for each core its times in us and its sums, by the names of CORE_FIELDS. extrapolated: a core ran so many
+    instructions that only the first ones were timed, and the rest taken in proportion. buffers: how the kernel laid out
+    UB. wall_s: host seconds spent.
     """
+
     target: str
     kernel: str
     blocks: int
@@ -92,11 +136,14 @@ class LaunchRecord:
     wall_s: float = 0.0
     finished: bool = True
     crashed: str | None = None
-    again: object = field(default=None, repr=False, compare=False)  # how labkit.explain times it again with one thing different
+    again: object = field(
+        default=None, repr=False, compare=False
+    )  # how labkit.explain times it again with one thing different
 
     def tables(self) -> dict:
         """pandas frames in msprof op's own columns: see labkit.launch.msprof_tables."""
         from labkit.launch.msprof_tables import tables  # brings pandas when asked
+
         return tables(self)
 
     @property
@@ -114,7 +161,9 @@ class LaunchRecord:
     def __str__(self) -> str:
         state = messages.text("record.ok" if self.ok else "record.not_ok", count=len(self.errors))
         time = messages.text(f"record.{self.time_kind}", us=f"{self.time_us:.2f}")
-        lines = [f"{self.kernel}[{self.blocks}] {messages.text('record.on')} {self.target} ({self.chip}): {time}, {state}"]
+        lines = [
+            f"{self.kernel}[{self.blocks}] {messages.text('record.on')} {self.target} ({self.chip}): {time}, {state}"
+        ]
         lines += [f"  {f.severity} [{f.code}] {f.place}" for f in self.findings]
         return "\n".join(lines)
 
@@ -145,12 +194,14 @@ class OnHardware(Exception):
 
 
 class expect:
-    """`with labkit.expect("race-raw") as seen:` - a launch in the body must give that finding; then it is shown, not raised.
+    """`with labkit.expect("race-raw") as seen:` - a launch in the body must give that finding; then it is shown, not
+    raised.
 
     code: a finding's code, or "*" for any. seen.findings and seen.records hold what came. Raises AssertionError when
     the body's launches did not give it. On a real NPU the launch is not made at all and the body ends with a SKIP: a
     kernel that is wrong on purpose hangs or faults the device.
     """
+
     _open: list["expect"] = []
 
     def __init__(self, code: str):
@@ -165,7 +216,9 @@ class expect:
         if isinstance(error, OnHardware):
             print(messages.text("record.skipped", code=self.code))
             return True
-        stopped = isinstance(error, RuntimeError) and any(not r.finished for r in self.records)  # C++ in between: a bare RuntimeError
+        stopped = isinstance(error, RuntimeError) and any(
+            not r.finished for r in self.records
+        )  # C++ in between: a bare RuntimeError
         if error is not None and not isinstance(error, LaunchError) and not stopped:
             return False
         self.findings = [f for r in self.records for f in r.findings if self.code in ("*", f.code)]

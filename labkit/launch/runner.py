@@ -3,6 +3,7 @@
 One process is kept alive and serves launch after launch; it shares the device's memory, so a launch copies nothing.
 A kernel that crashes, hangs or eats memory ends that process, never this one: the next launch starts another.
 """
+
 from __future__ import annotations
 
 import atexit
@@ -19,37 +20,57 @@ import numpy as np
 from labkit import chips
 from labkit.build import runtime
 
-EVENT = np.dtype({"names": ["block", "pipe", "core", "op", "line", "bytes", "start", "end"],
-                  "formats": ["u2", "u1", "u1", "u2", "i4", "u4", "f8", "f8"],
-                  "offsets": [0, 2, 3, 4, 8, 12, 16, 24], "itemsize": 32})
-_GRACE_S = 5.0             # beyond the launch's own time limit, before the child is given up
-_MEMORY_BYTES = 2 << 30    # what a launch may allocate: the clock's notes alone may take 0.75 GiB while they grow
+EVENT = np.dtype(
+    {
+        "names": ["block", "pipe", "core", "op", "line", "bytes", "start", "end"],
+        "formats": ["u2", "u1", "u1", "u2", "i4", "u4", "f8", "f8"],
+        "offsets": [0, 2, 3, 4, 8, 12, 16, 24],
+        "itemsize": 32,
+    }
+)
+_GRACE_S = 5.0  # beyond the launch's own time limit, before the child is given up
+_MEMORY_BYTES = 2 << 30  # what a launch may allocate: the clock's notes alone may take 0.75 GiB while they grow
 
 
 @dataclass
 class Request:
     """One launch. values: the bytes of each argument; ranges: (argument, address, bytes, written) of each tensor."""
+
     so: str
     entry: str
     kernel: str
     blocks: int
-    cube_so: str = ""                # the same source compiled for cube cores
-    crew: tuple[int, int] = (0, 1)   # cube cores, vector cores of a block
+    cube_so: str = ""  # the same source compiled for cube cores
+    core_mix: tuple[int, int] = (0, 1)  # cube cores, vector cores of a block
     values: list[bytes] = field(default_factory=list)
     ranges: list[tuple[int, int, int, bool]] = field(default_factory=list)
     timeout: float = 10.0
     threads: int = 1
     keep_events: int = 8192
     checks: bool = True
-    effects: bool = True       # False: the clock alone, see labkit.kernel(timing_only=True)
+    effects: bool = True  # False: the clock alone, see labkit.kernel(timing_only=True)
     tiling_key: int = 0
     schedule: str = "program"  # or "worst": every transfer as late as the order allows
-    what_ifs: list[tuple[str, float]] = field(default_factory=list)  # the same launch with one thing different: twin/src/whatif.cpp
+    what_ifs: list[tuple[str, float]] = field(
+        default_factory=list
+    )  # the same launch with one thing different: twin/src/whatif.cpp
 
     def encode(self) -> bytes:
-        lines = [f"so={self.so}", f"cube_so={self.cube_so}", "crew={}:{}".format(*self.crew), f"entry={self.entry}", f"kernel={self.kernel}", f"blocks={self.blocks}",
-                 f"timeout={self.timeout}", f"threads={self.threads}", f"keep={self.keep_events}",
-                 f"checks={int(self.checks)}", f"effects={int(self.effects)}", f"schedule={self.schedule}", f"key={self.tiling_key}"]
+        lines = [
+            f"so={self.so}",
+            f"cube_so={self.cube_so}",
+            "core_mix={}:{}".format(*self.core_mix),
+            f"entry={self.entry}",
+            f"kernel={self.kernel}",
+            f"blocks={self.blocks}",
+            f"timeout={self.timeout}",
+            f"threads={self.threads}",
+            f"keep={self.keep_events}",
+            f"checks={int(self.checks)}",
+            f"effects={int(self.effects)}",
+            f"schedule={self.schedule}",
+            f"key={self.tiling_key}",
+        ]
         lines += [f"whatif={what} {amount}" for what, amount in self.what_ifs]
         lines += [f"value={v.hex()}" for v in self.values]
         lines += [f"range={a} {p} {n} {int(w)}" for a, p, n, w in self.ranges]
@@ -68,8 +89,15 @@ class Runner:
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
         fd, base, size = self.arena or (-1, 0, 0)
-        command = [str(runtime.runner()), str(theirs.fileno()), str(fd), str(base), str(size),
-                   chips.flat_file(self.chip), str(_MEMORY_BYTES)]
+        command = [
+            str(runtime.runner()),
+            str(theirs.fileno()),
+            str(fd),
+            str(base),
+            str(size),
+            chips.flat_file(self.chip),
+            str(_MEMORY_BYTES),
+        ]
         keep = (theirs.fileno(),) if fd < 0 else (theirs.fileno(), fd)
         # A group of its own: an interrupt typed at the notebook's terminal is for the notebook.
         self._process = subprocess.Popen(command, pass_fds=keep, start_new_session=True, stdin=subprocess.DEVNULL)
@@ -109,7 +137,9 @@ class Runner:
             except BaseException:  # an interrupt in the middle leaves the socket half read
                 self.stop()
                 raise
-            leaked = any(f["code"] == "host-memory" for f in answer.get("findings", []))  # what it had got nobody gives back
+            leaked = any(
+                f["code"] == "host-memory" for f in answer.get("findings", [])
+            )  # what it had got nobody gives back
             if leaked or "fault" in answer and answer["fault"]["kind"] != "load":
                 self.stop()
             return answer, events

@@ -4,6 +4,7 @@ A table is a TOML file in this folder; its keys are the entries of all tables to
 `en`/`zh` strings, or `en`/`zh` tables with the parts `what`, `why` and `try` of a teaching message. Placeholders
 are those of `str.format`. A missing number shows as `?`: a message must never be the thing that fails.
 """
+
 from __future__ import annotations
 
 import os

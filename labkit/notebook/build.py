@@ -1,8 +1,9 @@
 """`labkit build`: notebooks from their sources, byte for byte the same every time.
 
-Without arguments a notebook is executed when its code cells changed; texts alone are rewritten without running. A notebook that
-is named is executed in any case, which is what to do when the library underneath changed.
+Without arguments a notebook is executed when its code cells changed; texts alone are rewritten without running. A
+notebook that is named is executed in any case, which is what to do when the library underneath changed.
 """
+
 from __future__ import annotations
 
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from labkit import paths
+from labkit.exercises.spec import SpecError
 from labkit.notebook import source as reader
 from labkit.notebook.cells import Variant, notebook
 from labkit.notebook.execute import DemoFailed, carry, execute, tidy
@@ -18,6 +20,7 @@ from labkit.notebook.execute import DemoFailed, carry, execute, tidy
 def to_text(nb: dict) -> str:
     """Canonical JSON: sorted keys, one space of indentation, multi-line strings as lists, one newline at the end."""
     import nbformat
+
     node = nbformat.from_dict(nb)
     nbformat.validate(node)
     return nbformat.writes(node, version=4).rstrip("\n") + "\n"
@@ -26,6 +29,7 @@ def to_text(nb: dict) -> str:
 def load_notebook(path: Path) -> dict | None:
     """A notebook from a file; None where there is none."""
     import nbformat
+
     return nbformat.read(path, as_version=4) if path.is_file() else None
 
 
@@ -40,7 +44,9 @@ def write(path: Path, nb: dict) -> bool:
 
 
 def chosen(only: Iterable[str] | None, home: Path | None = None) -> list[reader.Source]:
-    """The sources that `only` names (a number, an id, a path of source or notebook); all without it. Raises SystemExit for an unknown name."""
+    """The sources that `only` names (a number, an id, a path of source or notebook); all without it. Raises SystemExit
+    for an unknown name.
+    """
     every = [reader.read(p) for p in reader.sources(home)]
     wanted = [Path(name).name.removesuffix(".ipynb").removesuffix(".md") for name in only or ()]
     if not wanted:
@@ -57,12 +63,15 @@ def build(src: reader.Source, home: Path | None = None, *, run: bool = True, fre
     target = src.target(home)
     nb = notebook(src)
     if len({c["id"] for c in nb["cells"]}) < len(nb["cells"]):  # nbformat would give one of them a random id
-        raise reader.SourceFormatError(f"{paths.display_path(src.path)}: two cells share an id; an exercise stands twice, or a key=")
+        raise reader.SourceFormatError(
+            f"{paths.display_path(src.path)}: two cells share an id; an exercise stands twice, or a key="
+        )
     old = load_notebook(target)
     if run and (not carry(nb, old) or fresh):
         nb = execute(nb, target.parent, paths.display_path(target))
     else:
         import nbformat
+
         nb = tidy(nbformat.from_dict(nb), nb["metadata"])
     return write(target, nb)
 
@@ -70,6 +79,7 @@ def build(src: reader.Source, home: Path | None = None, *, run: bool = True, fre
 def build_variant(src: reader.Source, out: Path, variant: Variant, home: Path | None = None) -> Path:
     """A solved, mutant or Chinese notebook below `out`; demo outputs come from the committed one. The path written."""
     import nbformat
+
     nb = notebook(src, variant)
     if variant.lang == "en":
         carry(nb, load_notebook(src.target(home or paths.notebooks_dir())))
@@ -77,9 +87,10 @@ def build_variant(src: reader.Source, out: Path, variant: Variant, home: Path | 
     return src.target(out)
 
 
-def main(only: Iterable[str] | None = None, *, stamp: bool = False, execute: bool = True, home: Path | None = None) -> int:
+def main(
+    only: Iterable[str] | None = None, *, stamp: bool = False, execute: bool = True, home: Path | None = None
+) -> int:
     """The command. Exit code 1 when a demo cell fails."""
-    from labkit.exercises.spec import SpecError
     try:
         if stamp:
             for path in reader.sources(home):
@@ -99,5 +110,9 @@ def _build_all(every: list[reader.Source], home: Path | None, execute: bool, fre
             print(f"{src.stage}/{src.id}.ipynb: {'written' if changed else 'unchanged'}", flush=True)
         except DemoFailed as error:
             failed += 1
-            print(f"{error}\n  A demo cell failed, so this notebook was not written. Exercise cells are not run here: a demo must not depend on one.", file=sys.stderr)
+            print(
+                f"{error}\n  A demo cell failed, so this notebook was not written. Exercise cells are not run "
+                "here: a demo must not depend on one.",
+                file=sys.stderr,
+            )
     return 1 if failed else 0

@@ -1,8 +1,9 @@
 """From a parsed source to notebook cells, in any variant: unsolved, solved, with one mutant; in English or Chinese.
 
-Ids are a hash of the notebook's id and the cell's key, so that building twice gives the same bytes and a moved exercise keeps
-its id.
+Ids are a hash of the notebook's id and the cell's key, so that building twice gives the same bytes and a moved exercise
+keeps its id.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from labkit import messages
 from labkit.exercises.handle import hint_text
-from labkit.exercises.prediction import answer, question
+from labkit.exercises.prediction import answer, evaluate, question
 from labkit.exercises.spec import Spec, load, pick
 from labkit.exercises.stub import template
 from labkit.notebook.source import Code, ExerciseMark, Markdown, SetupMark, Source
@@ -19,28 +20,29 @@ KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "nam
 LANGUAGE_INFO = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python", "pygments_lexer": "ipython3"}
 SHOWN_HINTS = 2  # the third is nearly the code: only labkit.hint() gives it
 
-PARAMETERS_CELL = '''# The session's parameters; papermill -p sets them from outside.
+PARAMETERS_CELL = """# The session's parameters; papermill -p sets them from outside.
 TARGET = "auto"  # type: str   # "auto", "twin" or "npu"
 DEVICE = 0  # type: int   # which NPU
 SEED = 0  # type: int   # of the data
 STRICT = False  # type: bool   # a check that is not PASS raises
-QUICK = False  # type: bool   # fewer cases'''
+QUICK = False  # type: bool   # fewer cases"""
 
-_SETUP_CELL = '''import labkit
+_SETUP_CELL = """import labkit
 
-labkit.setup(TARGET, DEVICE, SEED, STRICT, QUICK)'''
+labkit.setup(TARGET, DEVICE, SEED, STRICT, QUICK)"""
 
-_SETUP_CELL_ZH = '''import os
+_SETUP_CELL_ZH = """import os
 
 os.environ["LABKIT_LANG"] = "zh"
 import labkit
 
-labkit.setup(TARGET, DEVICE, SEED, STRICT, QUICK)'''
+labkit.setup(TARGET, DEVICE, SEED, STRICT, QUICK)"""
 
 
 @dataclass(frozen=True)
 class Variant:
     """kind: "unsolved", "solved" or "mutant" (solved but for mutant `index` of `exercise`)."""
+
     kind: str = "unsolved"
     exercise: str = ""
     index: int = 0
@@ -50,8 +52,16 @@ class Variant:
 def notebook(source: Source, variant: Variant = Variant()) -> dict:
     """The whole notebook, un-run."""
     maker = _Maker(source, variant)
-    return {"cells": maker.run(), "metadata": {"kernelspec": KERNELSPEC, "language_info": LANGUAGE_INFO, "labkit": {
-        "id": source.id, "minutes": source.minutes, "variant": variant.kind, "language": variant.lang}}, "nbformat": 4, "nbformat_minor": 5}
+    return {
+        "cells": maker.run(),
+        "metadata": {
+            "kernelspec": KERNELSPEC,
+            "language_info": LANGUAGE_INFO,
+            "labkit": {"id": source.id, "minutes": source.minutes, "variant": variant.kind, "language": variant.lang},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
 
 
 def exercise_cell(spec: Spec, variant: Variant = Variant()) -> str:
@@ -69,10 +79,13 @@ def exercise_cell(spec: Spec, variant: Variant = Variant()) -> str:
 
 
 def _prediction(spec: Spec, variant: Variant) -> str:
-    from labkit.exercises.prediction import evaluate
     if variant.kind == "unsolved":
         return "..."
-    value = evaluate(spec, spec.mutants[variant.index].value) if variant.kind == "mutant" and variant.exercise == spec.id else answer(spec)
+    value = (
+        evaluate(spec, spec.mutants[variant.index].value)
+        if variant.kind == "mutant" and variant.exercise == spec.id
+        else answer(spec)
+    )
     return repr(value[0] if isinstance(value, (list, tuple)) else value)
 
 
@@ -97,7 +110,9 @@ class _Maker:
             else:
                 self.code(PARAMETERS_CELL, ("parameters",), "parameters")
                 # The target differs from machine to machine, so its line is not compared.
-                self.code(_SETUP_CELL_ZH if self.lang == "zh" else _SETUP_CELL, ("setup", "nbval-ignore-output"), "setup")
+                self.code(
+                    _SETUP_CELL_ZH if self.lang == "zh" else _SETUP_CELL, ("setup", "nbval-ignore-output"), "setup"
+                )
         return self.cells
 
     def title(self) -> str:
@@ -118,7 +133,16 @@ class _Maker:
             metadata["tags"] = list(tags)
         if "hide-input" in tags:
             metadata["jupyter"] = {"source_hidden": True}
-        self.cells.append({"cell_type": "code", "id": self.id("code", key), "metadata": metadata, "source": text, "execution_count": None, "outputs": []})
+        self.cells.append(
+            {
+                "cell_type": "code",
+                "id": self.id("code", key),
+                "metadata": metadata,
+                "source": text,
+                "execution_count": None,
+                "outputs": [],
+            }
+        )
 
     def exercise(self, mark: ExerciseMark) -> None:
         spec = load(mark.id)
@@ -130,12 +154,26 @@ class _Maker:
 
     def header(self, spec: Spec) -> str:
         say = messages.text
-        badge = say("exercise.badge", lang=self.lang, difficulty=spec.difficulty, importance=spec.importance, minutes=spec.minutes)
+        badge = say(
+            "exercise.badge",
+            lang=self.lang,
+            difficulty=spec.difficulty,
+            importance=spec.importance,
+            minutes=spec.minutes,
+        )
         if spec.kind == "predict":
             badge += say("exercise.badge-predict", lang=self.lang)
             task = question(spec, self.lang)
         else:
-            badge += say("exercise.badge-lines" if spec.lines > 1 else "exercise.badge-line", lang=self.lang, lines=spec.lines) if spec.lines else ""
+            badge += (
+                say(
+                    "exercise.badge-lines" if spec.lines > 1 else "exercise.badge-line",
+                    lang=self.lang,
+                    lines=spec.lines,
+                )
+                if spec.lines
+                else ""
+            )
             todos = [r.todo[self.lang] for r in template(spec).regions]
             todo = todos[0] if len(todos) == 1 else "".join(f"\n{k}. {t}" for k, t in enumerate(todos, 1))
             task = say("exercise.task", lang=self.lang, todo=todo)

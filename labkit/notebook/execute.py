@@ -1,8 +1,9 @@
 """Run a notebook's demo cells and keep their outputs; exercise cells stay un-run, as nbval wants them.
 
-Demo cells are what a reader on the web sees, so their outputs are committed. An exercise cell is skipped here on purpose: a
-demo that needs one would then fail here, at the author's, and not at the learner's.
+Demo cells are what a reader on the web sees, so their outputs are committed. An exercise cell is skipped here on
+purpose: a demo that needs one would then fail here, at the author's, and not at the learner's.
 """
+
 from __future__ import annotations
 
 import os
@@ -22,11 +23,21 @@ class DemoFailed(RuntimeError):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """For a notebook's kernel: the checkout importable, a fixed language, no log of the author's progress, no strictness."""
-    env = {**os.environ, "LABKIT_LANG": "en", "LABKIT_PROGRESS": "off", "LABKIT_STRICT": "0", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    """For a notebook's kernel: the checkout importable, a fixed language, no log of the author's progress, no
+    strictness.
+    """
+    env = {
+        **os.environ,
+        "LABKIT_LANG": "en",
+        "LABKIT_PROGRESS": "off",
+        "LABKIT_STRICT": "0",
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    }
     env.pop("LABKIT_PLAIN", None)
     if env.get("LABKIT_KERNELS"):  # a notebook runs in its own folder
-        env["LABKIT_KERNELS"] = os.pathsep.join(str(Path(p).resolve()) for p in env["LABKIT_KERNELS"].split(os.pathsep) if p)
+        env["LABKIT_KERNELS"] = os.pathsep.join(
+            str(Path(p).resolve()) for p in env["LABKIT_KERNELS"].split(os.pathsep) if p
+        )
     env["PYTHONPATH"] = os.pathsep.join(p for p in (str(paths.repo_root()), os.environ.get("PYTHONPATH", "")) if p)
     return env | more
 
@@ -46,9 +57,16 @@ def execute(nb: dict, folder: Path, name: str, *, timeout: int = TIMEOUT_S, skip
     runtime.runner()  # built here, where its announcement is not an output of the notebook
     node = nbformat.from_dict(nb)
     folder.mkdir(parents=True, exist_ok=True)
-    client = Client(node, timeout=timeout, kernel_name="python3", record_timing=False, store_widget_state=False, coalesce_streams=True,
-                    extra_arguments=KERNEL_ARGUMENTS,
-                    resources={"metadata": {"path": str(folder)}})
+    client = Client(
+        node,
+        timeout=timeout,
+        kernel_name="python3",
+        record_timing=False,
+        store_widget_state=False,
+        coalesce_streams=True,
+        extra_arguments=KERNEL_ARGUMENTS,
+        resources={"metadata": {"path": str(folder)}},
+    )
     try:
         client.execute(env=environment())
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
@@ -74,7 +92,12 @@ def tidy(node, metadata: dict) -> dict:
         for output in cell["outputs"]:
             if output["output_type"] == "execute_result":
                 output["execution_count"] = cell["execution_count"]
-            if output["output_type"] == "stream" and kept and kept[-1]["output_type"] == "stream" and kept[-1]["name"] == output["name"]:
+            if (
+                output["output_type"] == "stream"
+                and kept
+                and kept[-1]["output_type"] == "stream"
+                and kept[-1]["name"] == output["name"]
+            ):
                 kept[-1]["text"] += output["text"]
             else:
                 kept.append(output)
@@ -84,7 +107,9 @@ def tidy(node, metadata: dict) -> dict:
 
 
 def carry(built: dict, old: dict | None) -> bool:
-    """Give the cells of `built` the outputs of the same cells in `old`. True when every cell that needs outputs got its own."""
+    """Give the cells of `built` the outputs of the same cells in `old`. True when every cell that needs outputs got its
+    own.
+    """
     known = {c["id"]: c for c in (old or {}).get("cells", []) if c["cell_type"] == "code"}
     whole = True
     for cell in built["cells"]:

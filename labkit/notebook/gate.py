@@ -1,7 +1,10 @@
-"""`labkit build --check`: sources, notebooks and exercises agree, and nothing is in a notebook that does not belong there.
+"""`labkit build --check`: sources, notebooks and exercises agree, and nothing is in a notebook that does not belong
+there.
 
-Every complaint is one line: file: what is wrong; what to try. The gate runs no kernel and no notebook (verify.py and nbval do).
+Every complaint is one line: file: what is wrong; what to try. The gate runs no kernel and no notebook (verify.py and
+nbval do).
 """
+
 from __future__ import annotations
 
 import json
@@ -12,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from labkit import messages, paths
+from labkit.exercises.handle import hint_text
+from labkit.exercises.prediction import answer, filled, question
 from labkit.exercises.spec import Spec, SpecError, folders, load, pick
 from labkit.exercises.stub import normalise, template
 from labkit.notebook import source as reader
@@ -23,7 +28,9 @@ MAX_PROSE = 9
 MAX_BYTES = 100_000
 MIN_LEAK = 12  # characters; a shorter line of a solution proves nothing when it is found elsewhere
 _ABSOLUTE = re.compile(r"(?<![\w.:/~-])/(?:home|root|tmp|usr|work|opt|mnt|Users|var|data|workspace)/\w|\b[A-Z]:\\\\")
-_SHELL = re.compile(r"(?m)^\s*(?:!|%%(?:bash|sh|script|!)|%(?:sx|system|cd)\b)|\bget_ipython\(\)\.system\b|\bsys\.exit\(")
+_SHELL = re.compile(
+    r"(?m)^\s*(?:!|%%(?:bash|sh|script|!)|%(?:sx|system|cd)\b)|\bget_ipython\(\)\.system\b|\bsys\.exit\("
+)
 _APPEND = re.compile(r"(?m)^%%writefile\s+(?:-a|--append)\b")
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 
@@ -61,19 +68,30 @@ def _at(path: Path, line: int = 0) -> str:
 
 # ---- one source
 
+
 def _source(src: reader.Source) -> Iterator[str]:
     prose, since = 0, 1
     for block in src.blocks:
         if isinstance(block, Markdown):
             prose += reader.prose_lines(block.en)
             if block.stale:
-                word = "has no hash yet" if not block.stamp else f"was made for another English text ({block.stamp}, now {block.hash})"
-                yield f"{_at(src.path, block.mark)}: the translation {word}; bring it up to date, then run labkit build --stamp"
+                word = (
+                    "has no hash yet"
+                    if not block.stamp
+                    else f"was made for another English text ({block.stamp}, now {block.hash})"
+                )
+                yield (
+                    f"{_at(src.path, block.mark)}: the translation {word}; bring it up to date, then run labkit "
+                    "build --stamp"
+                )
         elif isinstance(block, reader.SetupMark):
             continue
         else:
             if prose > MAX_PROSE:
-                yield f"{_at(src.path, since)}: {prose} lines of prose before the cell in line {block.line}, at most {MAX_PROSE}; cut the text, or put something to run in between"
+                yield (
+                    f"{_at(src.path, since)}: {prose} lines of prose before the cell in line {block.line}, at "
+                    f"most {MAX_PROSE}; cut the text, or put something to run in between"
+                )
             prose, since = 0, block.line
         if isinstance(block, Code):
             yield from _code(src, block)
@@ -87,11 +105,17 @@ def _source(src: reader.Source) -> Iterator[str]:
 def _code(src: reader.Source, block: Code) -> Iterator[str]:
     at = _at(src.path, block.line)
     if match := _SHELL.search(block.text):
-        yield f"{at}: {match[0].strip()!r}: a shell command can fail without failing the notebook, and sys.exit ends it silently; call a labkit function instead"
+        yield (
+            f"{at}: {match[0].strip()!r}: a shell command can fail without failing the notebook, and sys.exit "
+            "ends it silently; call a labkit function instead"
+        )
     if _APPEND.search(block.text):
         yield f"{at}: %%writefile -a appends again each time the cell is run; write the whole file in one cell"
     if match := _ABSOLUTE.search(block.text):
-        yield f"{at}: the absolute path {match[0]!r} exists on one machine only; use labkit.paths or a path from the notebook's folder"
+        yield (
+            f"{at}: the absolute path {match[0]!r} exists on one machine only; use labkit.paths or a path from "
+            "the notebook's folder"
+        )
     if "parameters" in block.tags:
         yield f"{at}: tagged parameters; that cell is generated, remove the tag"
     if block.text.startswith("%%exercise"):
@@ -99,6 +123,7 @@ def _code(src: reader.Source, block: Code) -> Iterator[str]:
 
 
 # ---- one notebook
+
 
 def _notebook(src: reader.Source, home: Path) -> Iterator[str]:
     path = src.target(home)
@@ -113,12 +138,21 @@ def _notebook(src: reader.Source, home: Path) -> Iterator[str]:
         yield str(error)
         return
     if _bare(made) != _bare(wanted):
-        yield f"{at}: differs from its source ({_difference(made, wanted)}); run labkit build {src.number}, and edit the source, not the notebook"
+        yield (
+            f"{at}: differs from its source ({_difference(made, wanted)}); run labkit build {src.number}, and "
+            "edit the source, not the notebook"
+        )
     if made["metadata"].get("kernelspec") != KERNELSPEC:
-        yield f"{at}: kernelspec is {made['metadata'].get('kernelspec')}; it must be {KERNELSPEC['name']}, or the notebook does not open elsewhere; run labkit build"
+        yield (
+            f"{at}: kernelspec is {made['metadata'].get('kernelspec')}; it must be {KERNELSPEC['name']}, or the "
+            "notebook does not open elsewhere; run labkit build"
+        )
     ids = Counter(c["id"] for c in wanted["cells"])
     if repeated := [c["source"].split("\n")[0] for c in wanted["cells"] if ids[c["id"]] > 1]:
-        yield f"{_at(src.path)}: cells share an id: {'; '.join(repeated)}; give them different keys, and use an exercise once"
+        yield (
+            f"{_at(src.path)}: cells share an id: {'; '.join(repeated)}; give them different keys, and use an "
+            "exercise once"
+        )
     tagged = sum("parameters" in c["metadata"].get("tags", ()) for c in made["cells"])
     if tagged != 1:
         yield f"{at}: {tagged} cells tagged parameters, there must be exactly one; run labkit build"
@@ -132,7 +166,9 @@ def _notebook(src: reader.Source, home: Path) -> Iterator[str]:
 def _bare(nb: dict) -> dict:
     """What does not depend on a run."""
     cells = [{k: c[k] for k in ("cell_type", "id", "metadata", "source")} for c in nb["cells"]]
-    return json.loads(json.dumps({"cells": cells, "metadata": nb["metadata"], "nbformat": [nb["nbformat"], nb["nbformat_minor"]]}))
+    return json.loads(
+        json.dumps({"cells": cells, "metadata": nb["metadata"], "nbformat": [nb["nbformat"], nb["nbformat_minor"]]})
+    )
 
 
 def _difference(made: dict, wanted: dict) -> str:
@@ -159,11 +195,17 @@ def _outputs(src: reader.Source, made: dict, at: str) -> Iterator[str]:
             yield f"{at}: cell {number} has not been run; run labkit build {src.number}"
         text = json.dumps(cell["outputs"], ensure_ascii=False)
         if any(o["output_type"] == "error" for o in cell["outputs"]):
-            yield f"{at}: cell {number} shows an error, and papermill stops at errors; show a failure inside `with labkit.expect(...)`"
+            yield (
+                f"{at}: cell {number} shows an error, and papermill stops at errors; show a failure inside "
+                "`with labkit.expect(...)`"
+            )
         if match := _ABSOLUTE.search(text):
             yield f"{at}: cell {number} prints the absolute path {match[0]!r}; print a relative one"
         if "nbval-ignore-output" not in tags and (match := _ADDRESS.search(text)):
-            yield f"{at}: cell {number} prints an object's address ({match[0]!r}), which is another one each time; print something else, or end the cell with a figure"
+            yield (
+                f"{at}: cell {number} prints an object's address ({match[0]!r}), which is another one each "
+                "time; print something else, or end the cell with a figure"
+            )
 
 
 def _leaks(src: reader.Source, made: dict, at: str) -> Iterator[str]:
@@ -174,7 +216,10 @@ def _leaks(src: reader.Source, made: dict, at: str) -> Iterator[str]:
         spec = load(mark.id)
         for line in secret_lines(spec):
             if any(line in seen for seen in lines):
-                yield f"{at}: shows a line of {spec.id}'s solution: {line!r}; reword it, or list the line under `public` in spec.toml if it may be seen"
+                yield (
+                    f"{at}: shows a line of {spec.id}'s solution: {line!r}; reword it, or list the line under "
+                    "`public` in spec.toml if it may be seen"
+                )
 
 
 def _texts(nb: dict) -> Iterator[str]:
@@ -184,7 +229,13 @@ def _texts(nb: dict) -> Iterator[str]:
             yield output.get("text", "")
             for mime, data in output.get("data", {}).items():
                 if isinstance(data, str) and mime != "image/png":
-                    yield data.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&#x27;", "'").replace("&amp;", "&")
+                    yield (
+                        data.replace("&lt;", "<")
+                        .replace("&gt;", ">")
+                        .replace("&quot;", '"')
+                        .replace("&#x27;", "'")
+                        .replace("&amp;", "&")
+                    )
 
 
 def _squeeze(line: str) -> str:
@@ -192,7 +243,9 @@ def _squeeze(line: str) -> str:
 
 
 def secret_lines(spec: Spec) -> list[str]:
-    """Lines of the solution's regions that the learner must not find in the notebook: long enough, and not in the given code or the stub."""
+    """Lines of the solution's regions that the learner must not find in the notebook: long enough, and not in the given
+    code or the stub.
+    """
     if spec.kind == "predict":
         return []
     ours = template(spec)
@@ -208,18 +261,25 @@ def secret_lines(spec: Spec) -> list[str]:
 
 # ---- the whole
 
+
 def _workbook(every: list[reader.Source], home: Path) -> Iterator[str]:
     used = Counter(mark.id for src in every for mark in src.exercises)
     where = {mark.id: src for src in every for mark in src.exercises}
     known = folders()
     for name, count in used.items():
         if name not in known:
-            yield f"{_at(where[name].path)}: no exercise {name!r}; correct the id, or add kernels/<op>/exercises/{name}/spec.toml"
+            yield (
+                f"{_at(where[name].path)}: no exercise {name!r}; correct the id, or add "
+                f"kernels/<op>/exercises/{name}/spec.toml"
+            )
         elif count > 1:
             yield f"{_at(where[name].path)}: exercise {name!r} stands {count} times in the workbook; use each once"
     for name, folder in known.items():
         if name not in used:
-            yield f"{_at(folder / 'spec.toml')}: no notebook uses this exercise; add <!-- exercise: {name} --> to one, or remove the folder"
+            yield (
+                f"{_at(folder / 'spec.toml')}: no notebook uses this exercise; add <!-- exercise: {name} --> to "
+                "one, or remove the folder"
+            )
     stages: dict[str, set[str]] = {}
     for src in every:
         stages.setdefault(src.stage[:2], set()).add(src.stage)
@@ -236,11 +296,16 @@ def _workbook(every: list[reader.Source], home: Path) -> Iterator[str]:
 
 
 def exercise_complaints(name: str) -> Iterator[str]:
-    """Of one exercise, without running it: it parses, its stub and its mutants differ from its solution, its texts can be filled in."""
+    """Of one exercise, without running it: it parses, its stub and its mutants differ from its solution, its texts can
+    be filled in.
+    """
     try:
         spec = load(name)
         if not spec.mutants:
-            yield f"{_at(spec.folder / 'spec.toml')}: no mutant; a check that was never seen to fail proves nothing, add known-wrong solutions"
+            yield (
+                f"{_at(spec.folder / 'spec.toml')}: no mutant; a check that was never seen to fail proves "
+                "nothing, add known-wrong solutions"
+            )
         yield from (_prediction(spec) if spec.kind == "predict" else _regions(spec))
     except (SpecError, KeyError, ValueError) as error:
         yield f"{_at(folders()[name] / 'spec.toml')}: {error}" if not isinstance(error, SpecError) else str(error)
@@ -263,16 +328,21 @@ def _regions(spec: Spec) -> Iterator[str]:
             try:
                 compile(ours.join(cell, spec.id).text, spec.solution_path.name, "exec")
             except SyntaxError as error:
-                yield f"{at}: the {what} does not compile: {error.msg} (line {error.lineno}); keep what it needs with `# stub: code` lines"
+                yield (
+                    f"{at}: the {what} does not compile: {error.msg} (line {error.lineno}); keep what it needs "
+                    "with `# stub: code` lines"
+                )
 
 
 def _prediction(spec: Spec) -> Iterator[str]:
-    from labkit.exercises.handle import hint_text
-    from labkit.exercises.prediction import answer, filled, question
     at = _at(spec.folder / "spec.toml")
     right = answer(spec)
     for lang in messages.LANGUAGES:
-        question(spec, lang), filled(spec, spec.why, lang), [hint_text(spec, n, lang) for n in range(1, len(spec.hints) + 1)]
+        (
+            question(spec, lang),
+            filled(spec, spec.why, lang),
+            [hint_text(spec, n, lang) for n in range(1, len(spec.hints) + 1)],
+        )
         if spec.answer.type == "number" and str(right) in pick(spec.question, lang).split():
             yield f"{at}: the question itself contains the answer {right}"
 
@@ -287,7 +357,10 @@ def message_complaints() -> Iterator[str]:
             continue
         tables = [entry[lang] if isinstance(entry[lang], dict) else {"": entry[lang]} for lang in messages.LANGUAGES]
         if set(tables[0]) != set(tables[1]):
-            yield f"{where}: the parts differ between the languages ({', '.join(sorted(set(tables[0]) ^ set(tables[1])))}); give both the same"
+            yield (
+                f"{where}: the parts differ between the languages "
+                f"({', '.join(sorted(set(tables[0]) ^ set(tables[1])))}); give both the same"
+            )
             continue
         one, two = ({name for part in table.values() for name in _fields(part)} for table in tables)
         # A long message may say less in one language, but a number that only the translation uses is a slip.

@@ -2,21 +2,29 @@
 
 The body starts on the cell's second line, and that is the line number which every message names.
 """
+
 from __future__ import annotations
 
 import argparse
 import shlex
 
 from labkit import messages
+from labkit.exercises.judge import check
+from labkit.launch.kernel import kernel
+from labkit.program.runnable import HostProgram
+from labkit.source.errors import CompileError
+from labkit.source.lint import lint
 
 _FIRST_LINE = 2
 
 
 def ascendc(line: str, cell: str):
-    """%%ascendc name [--blocks N] [--entry kernel] [--expect compile] [--program]: build the cell and bind it to `name`.
+    """%%ascendc name [--blocks N] [--entry kernel] [--expect compile] [--program]: build the cell and bind it to
+    `name`.
 
     With --blocks the name is ready to be called; without, as name[blocks](...). --expect compile shows the compiler's
-    message as ordinary output, and is an error when the cell compiles. --program: the cell has a main(); name(...) runs it.
+    message as ordinary output, and is an error when the cell compiles. --program: the cell has a main(); name(...) runs
+    it.
     """
     parser = _Parser(prog="%%ascendc", add_help=False)
     parser.add_argument("name")
@@ -27,11 +35,8 @@ def ascendc(line: str, cell: str):
     asked = parser.parse_args(shlex.split(line))
     if not asked.name.isidentifier():
         raise ValueError(messages.text("magics.name", name=asked.name))
-    from labkit.source.errors import CompileError
-    from labkit.launch.kernel import kernel
     try:
         if asked.program:
-            from labkit.program.runnable import HostProgram
             made = HostProgram(f'#line {_FIRST_LINE} "cell {asked.name}"\n{cell}', asked.name)
         else:  # the empty line stands for the magic's, so that line numbers are the cell's
             made = kernel(text="\n" * (_FIRST_LINE - 1) + cell, filename=f"cell {asked.name}", entry=asked.entry)
@@ -42,7 +47,6 @@ def ascendc(line: str, cell: str):
         return
     if asked.expect:
         raise AssertionError(messages.text("magics.compiled", name=asked.name))
-    from labkit.source.lint import lint
     for p in lint(made.text, f"cell {asked.name}"):  # what the host's compiler accepts and the device's does not
         print(f"{p['file']}:{p['line']}: {p['message']}" + (f"\n  {p['hint']}" if p.get("hint") else ""))
     _bind(asked.name, made[asked.blocks] if asked.blocks else made)
@@ -50,7 +54,6 @@ def ascendc(line: str, cell: str):
 
 def exercise(line: str, cell: str):
     """%%exercise id: check the cell as the learner's part of the exercise, and show the result."""
-    from labkit.exercises.judge import check
     words = line.split()
     if len(words) != 1:
         raise ValueError(messages.text("magics.exercise-usage", line=line.strip()))

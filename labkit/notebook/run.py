@@ -1,10 +1,12 @@
 """`labkit run-notebooks`: the whole workbook through papermill, one report at the end.
 
-    labkit run-notebooks [01.02 ...] [-p TARGET twin] [-p STRICT True] [--solved] [--out run] [--timeout 600] [--no-html]
+    labkit run-notebooks [01.02 ...] [-p TARGET twin] [-p STRICT True] [--solved] [--out run] [--timeout 600]
+    [--no-html]
 
-It goes on after a notebook that fails and exits with 1. Parameters are checked before anything runs: papermill itself only
-warns of a name that no notebook has.
+It goes on after a notebook that fails and exits with 1. Parameters are checked before anything runs: papermill itself
+only warns of a name that no notebook has.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -31,7 +33,10 @@ _KEPT = ("LABKIT_LANG", "LABKIT_PLAIN", "LABKIT_STRICT")  # of the caller's envi
 
 @dataclass
 class Outcome:
-    """One notebook. exercises: dicts with id, state, diagnosis, target. seconds: host time; slowest: (seconds, first line of the cell)."""
+    """One notebook. exercises: dicts with id, state, diagnosis, target. seconds: host time; slowest: (seconds, first
+    line of the cell).
+    """
+
     id: str
     title: str
     file: str
@@ -62,17 +67,31 @@ def main(arguments: list[str] | None = None, home: Path | None = None) -> int:
     if not asked.no_html:
         for outcome in outcomes:
             _to_html(out / outcome.file)
-    (out / "result.json").write_text(json.dumps([asdict(o) for o in outcomes], indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / "result.json").write_text(
+        json.dumps([asdict(o) for o in outcomes], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     (out / "index.html").write_text(index(outcomes, parameters), encoding="utf-8")
     failed = sum(not o.ok for o in outcomes)
-    print(f"{len(outcomes) - failed} of {len(outcomes)} notebooks ran through; report: {paths.display_path(out / 'index.html')}")
+    print(
+        f"{len(outcomes) - failed} of {len(outcomes)} notebooks ran through; report: "
+        f"{paths.display_path(out / 'index.html')}"
+    )
     return 1 if failed else 0
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="labkit run-notebooks", description="Run the workbook with papermill and write a report.")
+    parser = argparse.ArgumentParser(
+        prog="labkit run-notebooks", description="Run the workbook with papermill and write a report."
+    )
     parser.add_argument("notebooks", nargs="*", help="numbers, ids or paths; all without one")
-    parser.add_argument("-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter: TARGET, DEVICE, SEED, STRICT, QUICK")
+    parser.add_argument(
+        "-p",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help="a parameter: TARGET, DEVICE, SEED, STRICT, QUICK",
+    )
     parser.add_argument("--out", default="run", help="folder of the results (default: run)")
     parser.add_argument("--timeout", type=int, default=TIMEOUT_S, help="seconds a cell may take")
     parser.add_argument("--solved", action="store_true", help="with our solutions in the exercise cells")
@@ -81,13 +100,21 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _typed(value: str):
-    """"True", "3", "twin" as Python values, like papermill -p."""
+    """ "True", "3", "twin" as Python values, like papermill -p."""
     if value in ("True", "False", "true", "false"):
         return value.lower() == "true"
     return int(value) if re.fullmatch(r"-?\d+", value) else value
 
 
-def one(src: Source, out: Path, parameters: dict, *, timeout: int = TIMEOUT_S, solved: bool = False, home: Path | None = None) -> Outcome:
+def one(
+    src: Source,
+    out: Path,
+    parameters: dict,
+    *,
+    timeout: int = TIMEOUT_S,
+    solved: bool = False,
+    home: Path | None = None,
+) -> Outcome:
     """Run one notebook into `out`; what its cells do never raises here."""
     import papermill
     from papermill.exceptions import PapermillExecutionError
@@ -99,8 +126,17 @@ def one(src: Source, out: Path, parameters: dict, *, timeout: int = TIMEOUT_S, s
     before = dict(os.environ)
     os.environ.update({k: v for k, v in environment().items() if k not in _KEPT})
     try:
-        papermill.execute_notebook(str(notebook), str(out / result.file), parameters, cwd=str(src.target(home).parent), kernel_name="python3", progress_bar=False,
-                                   execution_timeout=timeout, start_timeout=120, extra_arguments=KERNEL_ARGUMENTS)
+        papermill.execute_notebook(
+            str(notebook),
+            str(out / result.file),
+            parameters,
+            cwd=str(src.target(home).parent),
+            kernel_name="python3",
+            progress_bar=False,
+            execution_timeout=timeout,
+            start_timeout=120,
+            extra_arguments=KERNEL_ARGUMENTS,
+        )
     except PapermillExecutionError as error:
         result.ok, result.error = False, plain(f"cell {error.cell_index + 1}: {error.ename}: {error.evalue}").strip()
     except Exception as error:  # a dead kernel, a time-out, a notebook that is not there: the other notebooks still run
@@ -134,17 +170,26 @@ def _state(cell: dict) -> dict:
             return {"state": found["state"], "diagnosis": found["diagnosis"], "target": found["target"]}
         if output["output_type"] == "error":
             match = re.search(r"\b(TODO|FAIL)\b(?:.*\[([\w-]+)\]\s*$)?", output["evalue"].split("\n")[0])
-            return {"state": match[1] if match else "ERROR", "diagnosis": (match[2] if match else None) or output["ename"] * (not match), "target": ""}
+            return {
+                "state": match[1] if match else "ERROR",
+                "diagnosis": (match[2] if match else None) or output["ename"] * (not match),
+                "target": "",
+            }
     return {"state": "not run", "diagnosis": "", "target": ""}
 
 
 def _line(outcome: Outcome) -> str:
     states = ", ".join(f"{e['id']} {e['state']}" for e in outcome.exercises)
-    return f"{'ok' if outcome.ok else 'FAILED'}, {outcome.seconds:.1f} s" + (f"; {states}" if states else "") + (f"\n  {outcome.error}" if outcome.error else "")
+    return (
+        f"{'ok' if outcome.ok else 'FAILED'}, {outcome.seconds:.1f} s"
+        + (f"; {states}" if states else "")
+        + (f"\n  {outcome.error}" if outcome.error else "")
+    )
 
 
 def _to_html(path: Path) -> None:
     from nbconvert import HTMLExporter
+
     if not path.is_file():
         return
     try:
@@ -154,8 +199,10 @@ def _to_html(path: Path) -> None:
         print(f"{path.name}: no HTML page ({type(error).__name__}: {error})", file=sys.stderr)
 
 
-_STYLE = """:root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.35em .7em;border-bottom:1px solid #8886;vertical-align:top}
+_STYLE = """:root{color-scheme:light dark}
+body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}
+table{border-collapse:collapse;width:100%}
+th,td{text-align:left;padding:.35em .7em;border-bottom:1px solid #8886;vertical-align:top}
 .no{font-weight:bold}code{font-size:90%}pre{white-space:pre-wrap;margin:.3em 0}"""
 
 
@@ -165,21 +212,37 @@ def index(outcomes: list[Outcome], parameters: dict) -> str:
     rows = []
     for o in outcomes:
         link = f"<a href='{esc(Path(o.file).stem)}.html'>{esc(o.id)}</a>"
-        states = "<br>".join(f"<code>{esc(e['id'])}</code> {esc(e['state'])}" + (f" ({esc(e['diagnosis'])})" if e["diagnosis"] else "") for e in o.exercises) or "-"
+        states = (
+            "<br>".join(
+                f"<code>{esc(e['id'])}</code> {esc(e['state'])}"
+                + (f" ({esc(e['diagnosis'])})" if e["diagnosis"] else "")
+                for e in o.exercises
+            )
+            or "-"
+        )
         error = f"<pre>{esc(o.error)}</pre>" if o.error else ""
         slow = f"{o.slowest[0]:.1f} s: <code>{esc(o.slowest[1])}</code>" if o.slowest[1] else "-"
-        rows.append(f"<tr><td>{link}<br>{esc(o.title)}</td><td class='{'' if o.ok else 'no'}'>{'ok' if o.ok else 'FAILED'}{error}</td>"
-                    f"<td>{o.seconds:.1f} s</td><td>{o.minutes} min</td><td>{states}</td><td>{slow}</td></tr>")
+        rows.append(
+            f"<tr><td>{link}<br>{esc(o.title)}</td><td "
+            f"class='{'' if o.ok else 'no'}'>{'ok' if o.ok else 'FAILED'}{error}</td>"
+            f"<td>{o.seconds:.1f} s</td><td>{o.minutes} min</td><td>{states}</td><td>{slow}</td></tr>"
+        )
     counts: dict[str, int] = {}
     for o in outcomes:
         for e in o.exercises:
             counts[e["state"]] = counts.get(e["state"], 0) + 1
     summary = ", ".join(f"{n} {state}" for state, n in sorted(counts.items())) or "none"
     said = ", ".join(f"{k}={v!r}" for k, v in parameters.items()) or "defaults"
-    return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Workbook run</title><style>{_STYLE}</style></head><body><h1>Workbook run</h1>"
-            f"<p>{sum(o.ok for o in outcomes)} of {len(outcomes)} notebooks ran through in {sum(o.seconds for o in outcomes):.0f} s. Exercises: {esc(summary)}. "
-            f"Parameters: {esc(said)}. Python {sys.version.split()[0]}.</p><table><thead><tr><th>notebook</th><th>run</th><th>took</th><th>planned for a reader</th>"
-            f"<th>exercises</th><th>slowest cell</th></tr></thead><tbody>{''.join(rows)}</tbody></table></body></html>\n")
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Workbook "
+        f"run</title><style>{_STYLE}</style></head><body><h1>Workbook run</h1>"
+        f"<p>{sum(o.ok for o in outcomes)} of {len(outcomes)} notebooks ran through in "
+        f"{sum(o.seconds for o in outcomes):.0f} s. Exercises: {esc(summary)}. "
+        f"Parameters: {esc(said)}. Python "
+        f"{sys.version.split()[0]}.</p><table><thead><tr><th>notebook</th><th>run</th><th>took</th><th>planned for "
+        "a reader</th>"
+        f"<th>exercises</th><th>slowest cell</th></tr></thead><tbody>{''.join(rows)}</tbody></table></body></html>\n"
+    )
 
 
 if __name__ == "__main__":

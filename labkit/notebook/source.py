@@ -2,6 +2,7 @@
 
 The format is described in README.md beside this file. Nothing here knows notebooks (build.py does).
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -26,6 +27,7 @@ class SourceFormatError(ValueError):
 @dataclass(frozen=True)
 class Markdown:
     """An English text and its translation. stamp: hash in the zh marker; mark: that marker's line number."""
+
     en: str
     line: int
     zh: str = ""
@@ -64,6 +66,7 @@ class SetupMark:
 @dataclass(frozen=True)
 class Source:
     """A parsed source. id: "01.02_tail"; stage: folder below notebooks/."""
+
     path: Path
     title: dict
     minutes: int
@@ -175,7 +178,7 @@ class _Scanner:
             match = _FENCE.match(self.lines[self.at])
             self.at += 1
             if match and not match[2] and match[1].startswith(opening[0]) and len(match[1]) >= len(opening):
-                return self.lines[first:self.at]
+                return self.lines[first : self.at]
         self.fail(first + 1, f"the fence {opening} is not closed")
 
     def code(self, fence: re.Match) -> None:
@@ -230,7 +233,11 @@ class _Scanner:
             if fence and not re.match(r"python\b", fence[2]):
                 chinese += self.fenced(fence[1])
                 continue
-            if fence or mark and (_ZH.match(mark[1]) or mark[1].startswith("exercise:") or mark[1] in ("cell", "setup")):
+            if (
+                fence
+                or mark
+                and (_ZH.match(mark[1]) or mark[1].startswith("exercise:") or mark[1] in ("cell", "setup"))
+            ):
                 self.fail(line, "the translation is not closed with <!-- /zh -->")
             chinese.append(self.lines[self.at])
             self.at += 1
@@ -254,7 +261,9 @@ def stamp(path: Path) -> int:
 
 
 def prose_lines(text: str) -> int:
-    """Lines of prose: blanks, headings, tables, fences, pictures and HTML tags alone on a line are none; a long line counts as several."""
+    """Lines of prose: blanks, headings, tables, fences, pictures and HTML tags alone on a line are none; a long line
+    counts as several.
+    """
     count, fence = 0, ""
     for line in text.split("\n"):
         match = _FENCE.match(line)

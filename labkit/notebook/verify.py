@@ -1,10 +1,12 @@
-"""Do the exercises hold: stub TODO, solution PASS, every mutant FAIL with its diagnosis; and do the notebooks run in each reading?
+"""Do the exercises hold: stub TODO, solution PASS, every mutant FAIL with its diagnosis; and do the notebooks run in
+each reading?
 
-    python -m labkit.notebook.verify [id ...]          the exercises, in this process
-    python -m labkit.notebook.verify --notebooks       nbval over the committed notebooks and over the solved ones, strict
+    python -m labkit.notebook.verify [id ...]          the exercises, in this process python -m labkit.notebook.verify
+    --notebooks       nbval over the committed notebooks and over the solved ones, strict
 
 A check is trusted here only after it has rejected known-wrong solutions for the right reason.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -31,6 +33,7 @@ from labkit.notebook.execute import environment
 @dataclass
 class Verdict:
     """what: "stub", "stub as code", "solution", or a mutant's name. wanted, got: "TODO", "PASS", or a diagnosis."""
+
     exercise: str
     what: str
     wanted: str
@@ -40,11 +43,20 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        return self.got == self.wanted or self.got == "SKIP" or self.wanted == "not PASS" and self.got not in ("PASS", "compile", "exception")
+        return (
+            self.got == self.wanted
+            or self.got == "SKIP"
+            or self.wanted == "not PASS"
+            and self.got not in ("PASS", "compile", "exception")
+        )
 
     def __str__(self) -> str:
         verdict = "ok  " if self.ok else "WRONG"
-        return f"{verdict} {self.exercise}: {self.what} -> {self.got}" + ("" if self.ok else f", expected {self.wanted}") + f"  ({self.seconds:.1f} s)"
+        return (
+            f"{verdict} {self.exercise}: {self.what} -> {self.got}"
+            + ("" if self.ok else f", expected {self.wanted}")
+            + f"  ({self.seconds:.1f} s)"
+        )
 
 
 def verify(ids: Iterable[str] | None = None) -> Iterator[Verdict]:
@@ -74,7 +86,14 @@ def one(name: str, what: str) -> Verdict:
 def _timed(spec: Spec, what: str, wanted: str, run) -> Verdict:
     started = time.perf_counter()
     result = run()
-    return Verdict(spec.id, what, wanted, result.diagnosis if result.state == "FAIL" else result.state, time.perf_counter() - started, result)
+    return Verdict(
+        spec.id,
+        what,
+        wanted,
+        result.diagnosis if result.state == "FAIL" else result.state,
+        time.perf_counter() - started,
+        result,
+    )
 
 
 def _code(spec: Spec) -> Iterator[Verdict]:
@@ -86,14 +105,20 @@ def _prediction(spec: Spec) -> Iterator[Verdict]:
 
 
 def _code_steps(spec: Spec):
-    """The stub must compile and, judged as code, be wrong in a way that teaches: it is the first thing many learners run."""
+    """The stub must compile and, judged as code, be wrong in a way that teaches: it is the first thing many learners
+    run.
+    """
     ours = template(spec)
     yield "stub", "TODO", lambda: examine(spec, ours.stub())
     if spec.kind in ("kernel", "program") or any(r.stub for r in ours.regions):
         yield "stub as code", "not PASS", lambda: examine(spec, ours.stub(), even_stub=True)
     else:
         yield "stub as code", "TODO", lambda: examine(spec, ours.stub())
-    yield "solution", "PASS", lambda: examine(spec, ours.solution(), 2)  # as in a cell, below its magic: what is built here is what the solved notebook needs
+    yield (
+        "solution",
+        "PASS",
+        lambda: examine(spec, ours.solution(), 2),
+    )  # as in a cell, below its magic: what is built here is what the solved notebook needs
     for mutant in spec.mutants:
         yield mutant.name, mutant.expect, lambda m=mutant: examine(spec, ours.mutant(m.regions))
 
@@ -108,30 +133,61 @@ def _prediction_steps(spec: Spec):
 
 # ---- notebooks
 
+
 def variant(out: Path, kind: Variant, only: Iterable[str] | None = None, home: Path | None = None) -> list[Path]:
     """Every notebook in one variant below `out`."""
     return [build_variant(src, out, kind, home) for src in chosen(only, home)]
 
 
-def nbval(folder: Path | Iterable[Path], *, strict: bool = False, timeout: int = 300, more: Iterable[str] = (),
-          settings: Mapping[str, str] | None = None) -> subprocess.CompletedProcess:
-    """`pytest --nbval` over notebooks, in a process of its own. strict: LABKIT_STRICT=1; settings: more of its environment."""
+def nbval(
+    folder: Path | Iterable[Path],
+    *,
+    strict: bool = False,
+    timeout: int = 300,
+    more: Iterable[str] = (),
+    settings: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess:
+    """`pytest --nbval` over notebooks, in a process of its own. strict: LABKIT_STRICT=1; settings: more of its
+    environment.
+    """
     targets = [folder] if isinstance(folder, Path) else list(folder)
     config = paths.repo_root() / "tests" / "notebook" / "nbval.cfg"
-    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "--nbval-sanitize-with", str(config), f"--nbval-cell-timeout={timeout}",
-               "-p", "no:cacheprovider", "-q", *more, *map(str, targets)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval",
+        "--nbval-current-env",
+        "--nbval-sanitize-with",
+        str(config),
+        f"--nbval-cell-timeout={timeout}",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        *more,
+        *map(str, targets),
+    ]
     env = environment(LABKIT_STRICT="1" if strict else "0", **(settings or {}))
     # The twin that these settings ask for is built here, where its announcement is not an output of the first notebook.
-    subprocess.run([sys.executable, "-c", "from labkit import runtime; runtime.runner()"], env=env, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", "from labkit import runtime; runtime.runner()"], env=env, check=True, capture_output=True
+    )
     # Its own folder: a conftest or an ini of the place it is started from is none of these notebooks' business.
-    return subprocess.run(command, env=env, cwd=str(targets[0] if targets[0].is_dir() else targets[0].parent),
-                          capture_output=True, text=True)
+    return subprocess.run(
+        command,
+        env=env,
+        cwd=str(targets[0] if targets[0].is_dir() else targets[0].parent),
+        capture_output=True,
+        text=True,
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m labkit.notebook.verify", description=__doc__.split("\n")[0])
     parser.add_argument("ids", nargs="*")
-    parser.add_argument("--notebooks", action="store_true", help="nbval over the committed notebooks, and over the solved ones, strict")
+    parser.add_argument(
+        "--notebooks", action="store_true", help="nbval over the committed notebooks, and over the solved ones, strict"
+    )
     parser.add_argument("-v", action="store_true", help="show each result in full")
     asked = parser.parse_args(arguments)
     if asked.notebooks:

@@ -1,9 +1,11 @@
-"""Operators of PyTorch made of kernels: labkit.register builds one (registration.py), labkit.operator is its Python side.
+"""Operators of PyTorch made of kernels: labkit.register builds one (registration.py), labkit.operator is its Python
+side.
 
-labkit.operator("swiglu") is kernels/swiglu/module.py. The folders of operators are submodules of this package: kernels/swiglu/module.py is
-labkit.operators.swiglu.module. So `kernels` need not be on sys.path, where transformers would take it for a package of
-its own, and what a module defines can be pickled for another process.
+labkit.operator("swiglu") is kernels/swiglu/module.py. The folders of operators are submodules of this package:
+kernels/swiglu/module.py is labkit.operators.swiglu.module. So `kernels` need not be on sys.path, where transformers
+would take it for a package of its own, and what a module defines can be pickled for another process.
 """
+
 from __future__ import annotations
 
 import importlib

@@ -1,4 +1,7 @@
-"""PyTorch's errors of registration in the learner's words, and mistakes that can be seen before anything is compiled."""
+"""PyTorch's errors of registration in the learner's words, and mistakes that can be seen before anything is
+compiled.
+"""
+
 from __future__ import annotations
 
 import re
@@ -11,7 +14,10 @@ _NAMESPACE = re.compile(r"\bTORCH_LIBRARY(?:_FRAGMENT)?\s*\(\s*(\w+)\s*,\s*(\w+)
 _KINDS = (  # pattern on PyTorch's own text -> message
     (r"Tried to register an operator \((?P<op>[\w:.]+)\(", "adapter.twice"),
     (r"Only a single TORCH_LIBRARY can be used to register the namespace (?P<op>\w+)", "adapter.fragment"),
-    (r"Inferred operator schema for a C\+\+ kernel function doesn't match.*?operator: (?P<op>[\w:.]+)", "adapter.mismatch"),
+    (
+        r"Inferred operator schema for a C\+\+ kernel function doesn't match.*?operator: (?P<op>[\w:.]+)",
+        "adapter.mismatch",
+    ),
     (r"(?:registered|implementation|kernel).*?multiple times.*?(?P<op>\w+::\w+)", "adapter.twice"),
 )
 
@@ -38,13 +44,20 @@ def explained(said: str, name: str) -> RegistrationError:
 
 def _short(text: str) -> str:
     """PyTorch's words without the place in its own sources."""
-    lines = [line for line in text.split("\n") if not re.match(r"Exception raised from|frame #|.*registered at .*\.cpp", line)]
+    lines = [
+        line
+        for line in text.split("\n")
+        if not re.match(r"Exception raised from|frame #|.*registered at .*\.cpp", line)
+    ]
     return "\n".join(lines).strip()[:1200]
 
 
 def check_schemas(text: str, name: str) -> list[str]:
-    """Names of the operators that the text defines. Raises RegistrationError: a schema that PyTorch cannot read, pybind11."""
+    """Names of the operators that the text defines. Raises RegistrationError: a schema that PyTorch cannot read,
+    pybind11.
+    """
     import torch
+
     found = []
     if m := re.search(r"\bPYBIND11_MODULE\b", mask(text)):
         file, line = _place(text, m.start(), name)
@@ -56,7 +69,9 @@ def check_schemas(text: str, name: str) -> list[str]:
         except RuntimeError as error:
             said = str(error).strip().split("\n")
             file, line = _place(text, start, name)
-            raise RegistrationError(messages.text("adapter.schema", file=file, line=line, schema=schema, said="\n".join(said[:6]))) from None
+            raise RegistrationError(
+                messages.text("adapter.schema", file=file, line=line, schema=schema, said="\n".join(said[:6]))
+            ) from None
         found.append(parsed.name)
     return list(dict.fromkeys(found))
 
@@ -73,10 +88,13 @@ def _definitions(text: str):
     """(offset, match of the strings, namespace) of every `m.def("...")` with a schema in it."""
     outline = Outline(text)
     for library in _NAMESPACE.finditer(outline.masked):
-        ns = text[library.start(1):library.end(1)]
+        ns = text[library.start(1) : library.end(1)]
         block = next((b for b in outline.blocks if b.head <= library.start() < b.open), None)
         if block is None:
             continue
-        for m in re.finditer(rf'\b{library[2]}\s*\.\s*def\s*\(\s*(?:\w+\s*\(\s*)?((?:"(?:\\.|[^"\\])*"\s*)+)', text[block.open:block.close]):
+        for m in re.finditer(
+            rf'\b{library[2]}\s*\.\s*def\s*\(\s*(?:\w+\s*\(\s*)?((?:"(?:\\.|[^"\\])*"\s*)+)',
+            text[block.open : block.close],
+        ):
             if "(" in m[1]:
                 yield block.open + m.start(), m, ns

@@ -1,23 +1,35 @@
 """A launch that an operator's C++ side makes: the kernel runs on the twin, on the memory that the pointers lead to."""
+
 from __future__ import annotations
 
 import ctypes
 import time
 from ctypes import c_char_p, c_int, c_uint32, c_void_p
 
-from labkit import messages
+from labkit import device, messages
+from labkit.device.library import lib
 from labkit.launch.kernel import Kernel, run_on_twin
 from labkit.launch.record import Finding, announce
 
-_TYPE = ctypes.CFUNCTYPE(c_void_p, c_int, c_char_p, c_uint32, c_void_p, c_int, c_char_p, c_int, c_int,
-                         ctypes.POINTER(c_void_p), ctypes.POINTER(c_uint32))
+_TYPE = ctypes.CFUNCTYPE(
+    c_void_p,
+    c_int,
+    c_char_p,
+    c_uint32,
+    c_void_p,
+    c_int,
+    c_char_p,
+    c_int,
+    c_int,
+    ctypes.POINTER(c_void_p),
+    ctypes.POINTER(c_uint32),
+)
 _adapters: dict[int, "object"] = {}  # number -> what labkit.register() made; looked up at every launch
 _said = ctypes.create_string_buffer(b"")  # the text of the last error, until the next launch
 
 
 def serve(number: int, adapter) -> None:
     """From now on launches of the library `number` are `adapter`'s."""
-    from labkit.device.library import lib
     _adapters[number] = adapter
     lib().lab_set_launcher(ctypes.cast(_launcher, c_void_p))
 
@@ -40,8 +52,6 @@ def _launcher(number, name, blocks, stream, queued, file, line, count, values, s
 
 
 def _run(adapter, name: str, blocks: int, stream: int, queued: bool, file: str, line: int, values: list[bytes]) -> None:
-    from labkit import device
-    from labkit.device.library import lib
     kernel: Kernel = adapter.kernels[name]
     began = time.perf_counter()
     on = (stream or lib().lab_stream_handle(lib().lab_get_device(), 0)) >> 32
@@ -54,7 +64,16 @@ def _run(adapter, name: str, blocks: int, stream: int, queued: bool, file: str, 
             continue
         home = device.block(pointer)
         if home is None:
-            raise RuntimeError(messages.text("adapter.host_pointer", index=i + 1, name=param.name, kernel=kernel.signature.name, file=adapter.name, line=line))
+            raise RuntimeError(
+                messages.text(
+                    "adapter.host_pointer",
+                    index=i + 1,
+                    name=param.name,
+                    kernel=kernel.signature.name,
+                    file=adapter.name,
+                    line=line,
+                )
+            )
         where = lib().lab_device_of(pointer)
         if where != on:
             elsewhere.append((param.name, where))
@@ -62,17 +81,26 @@ def _run(adapter, name: str, blocks: int, stream: int, queued: bool, file: str, 
     before = _order(stream, on, queued, elsewhere, file, line)
     record = run_on_twin(kernel, blocks, values, ranges)
     record.findings[:0] = before
-    lib().lab_launch_on(stream or lib().lab_stream_handle(on, 0), kernel.signature.name.encode(), record.time_us * 1e3,
-                        float(sum(r[2] for r in ranges)), int(queued))
+    lib().lab_launch_on(
+        stream or lib().lab_stream_handle(on, 0),
+        kernel.signature.name.encode(),
+        record.time_us * 1e3,
+        float(sum(r[2] for r in ranges)),
+        int(queued),
+    )
     record.wall_s = time.perf_counter() - began
     adapter.record = record
     announce(record)
 
 
 def _order(stream: int, on: int, queued: bool, elsewhere: list[tuple[str, int]], file: str, line: int) -> list[Finding]:
-    """What is wrong with where and when the kernel is launched; on the card such a launch gives wrong numbers, sometimes."""
-    from labkit.device.library import lib
-    found = [Finding("host-other-device", "error", -1, file, line, {"name": name, "where": where, "device": on}) for name, where in elsewhere[:1]]
+    """What is wrong with where and when the kernel is launched; on the card such a launch gives wrong numbers,
+    sometimes.
+    """
+    found = [
+        Finding("host-other-device", "error", -1, file, line, {"name": name, "where": where, "device": on})
+        for name, where in elsewhere[:1]
+    ]
     last = c_uint32()
     waiting = lib().lab_waiting(stream or lib().lab_stream_handle(on, 0), last)
     if waiting and not queued:

@@ -3,9 +3,11 @@
     lab = labkit.register("kernels/silu/silu_torch.asc")     # builds, loads and registers
     y = torch.ops.lab.silu(x)
 
-The source is what torch_npu's samples show: TORCH_LIBRARY_FRAGMENT, implementations for PrivateUse1, Meta and, if wanted,
-AutogradPrivateUse1, and launches kernel<<<blocks, nullptr, stream>>>(...). Registering it again after an edit replaces it.
+The source is what torch_npu's samples show: TORCH_LIBRARY_FRAGMENT, implementations for PrivateUse1, Meta and, if
+wanted, AutogradPrivateUse1, and launches kernel<<<blocks, nullptr, stream>>>(...). Registering it again after an edit
+replaces it.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -18,13 +20,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit import messages, paths
+from labkit import device, messages, paths
 from labkit.launch.kernel import Kernel
 from labkit.launch.record import LaunchRecord
-from labkit.source.lowering import parse
-
 from labkit.operators import build, errors, launch, views
 from labkit.operators.errors import RegistrationError
+from labkit.source.lowering import parse
 
 __all__ = ["Operators", "RegistrationError", "register"]
 
@@ -35,7 +36,10 @@ _loaded: set[Path] = set()  # by this process, ever
 
 @dataclass
 class Operators:
-    """What register() gives back. names: of the operators, "lab::silu"; kernels: what they launch; record: of the last launch."""
+    """What register() gives back. names: of the operators, "lab::silu"; kernels: what they launch; record: of the last
+    launch.
+    """
+
     name: str
     filename: str
     path: Path
@@ -48,11 +52,17 @@ class Operators:
     def keys(self, name: str) -> list[str]:
         """The dispatch keys that an operator has an implementation for."""
         import torch
+
         has = torch._C._dispatch_has_kernel_for_dispatch_key
-        return [key for key in ("PrivateUse1", "Meta", "AutogradPrivateUse1", "Autograd", "CompositeImplicitAutograd", "CPU") if has(name, key)]
+        return [
+            key
+            for key in ("PrivateUse1", "Meta", "AutogradPrivateUse1", "Autograd", "CompositeImplicitAutograd", "CPU")
+            if has(name, key)
+        ]
 
     def __repr__(self) -> str:
         import torch
+
         lines = []
         for name in self.names:
             ns, _, op = name.partition("::")
@@ -65,14 +75,22 @@ class Operators:
         return "\n".join(lines) or messages.text("adapter.nothing", file=self.name)
 
 
-def register(path: str | os.PathLike | None = None, *, text: str | None = None, filename: str | None = None,
-             folder: str | os.PathLike | None = None,
-             timeout: float = 10.0, checks: bool = True, schedule: str = "program") -> Operators:
+def register(
+    path: str | os.PathLike | None = None,
+    *,
+    text: str | None = None,
+    filename: str | None = None,
+    folder: str | os.PathLike | None = None,
+    timeout: float = 10.0,
+    checks: bool = True,
+    schedule: str = "program",
+) -> Operators:
     """Builds an operator's C++ source, or `text`, loads it and registers what it says. Cached by content.
 
     A path that does not exist from here is taken from the checkout. What an earlier call registered under the same file
-    name, or under the same operator's name, is replaced. folder: where its quoted includes are, by default that of `filename`. timeout, checks, schedule: of its launches on the twin, as
-    labkit.kernel has them. Raises FileNotFoundError, labkit.CompileError, RegistrationError.
+    name, or under the same operator's name, is replaced. folder: where its quoted includes are, by default that of
+    `filename`. timeout, checks, schedule: of its launches on the twin, as labkit.kernel has them. Raises
+    FileNotFoundError, labkit.CompileError, RegistrationError.
     """
     if (path is None) == (text is None):
         raise TypeError("give a path or text=, one of the two")
@@ -81,7 +99,6 @@ def register(path: str | os.PathLike | None = None, *, text: str | None = None, 
         text, filename = file.read_text(encoding="utf-8"), filename or str(file.resolve())
     filename = filename or "adapter.asc"
     name = paths.display_path(filename) if filename.startswith("/") else filename
-    from labkit import device
     target = device.install()
     folder = Path(folder).resolve() if folder else None
     defined = errors.check_schemas(text, name)
@@ -89,7 +106,12 @@ def register(path: str | os.PathLike | None = None, *, text: str | None = None, 
         return _on_npu(text, filename, name, defined, folder)
     how = dict(timeout=timeout, checks=checks, schedule=schedule, chip=device.chip())
     kernels = _kernels(text, filename, how, folder)  # first: a mistake in a kernel shows in a second
-    built = build.for_twin(text, filename, lambda _: print(messages.text("adapter.building", file=name), file=sys.stderr, flush=True), folder)
+    built = build.for_twin(
+        text,
+        filename,
+        lambda _: print(messages.text("adapter.building", file=name), file=sys.stderr, flush=True),
+        folder,
+    )
     made = Operators(name, filename, built, kernels=kernels)
     _replace(filename, defined)
     _load(made)
@@ -107,6 +129,7 @@ def _kernels(text: str, filename: str, how: dict, folder: Path | None) -> dict[s
             known = ", ".join(k.qualified for _, kernels in parts for k in kernels) or "-"
             raise RegistrationError(messages.text("adapter.no_kernel", kernel=launched, file=filename, known=known))
         return Kernel(part.text, part.filename, entry=launched.removeprefix("::"), **how)
+
     names = list(build.launched(text, filename))
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(names, pool.map(made, names)))
@@ -114,8 +137,10 @@ def _kernels(text: str, filename: str, how: dict, folder: Path | None) -> dict[s
 
 # ---- loading
 
+
 def _load(made: Operators) -> None:
     import torch
+
     before = set(torch._C._dispatch_get_all_op_names())
     dangling = set(torch._C._dispatch_find_dangling_impls())
     made.number = next(_numbers)
@@ -132,12 +157,16 @@ def _load(made: Operators) -> None:
         made.library.labkit_unregister()
         launch.forget(made.number)
         op = lost[0].split("\n")[0].removeprefix("name: ").strip()
-        raise RegistrationError(messages.text("adapter.dangling", op=op, file=made.name, known=", ".join(made.names) or "-"))
+        raise RegistrationError(
+            messages.text("adapter.dangling", op=op, file=made.name, known=", ".join(made.names) or "-")
+        )
     _registered.append(made)
 
 
 def _library(path: Path) -> ctypes.CDLL:
-    """Loaded anew: a library that was loaded before still holds, in its statics, handles of operators that are gone since."""
+    """Loaded anew: a library that was loaded before still holds, in its statics, handles of operators that are gone
+    since.
+    """
     if path not in _loaded:
         _loaded.add(path)
         return ctypes.CDLL(str(path))
@@ -161,9 +190,12 @@ def _unregister(old: Operators) -> None:
 
 
 def forget(names: list[str]) -> None:
-    """Takes back what torch.library added to operators: register_fake, register_autograd, and what else it keeps alive."""
+    """Takes back what torch.library added to operators: register_fake, register_autograd, and what else it keeps
+    alive.
+    """
     import torch.library
     from torch._library.simple_registry import singleton
+
     for name in names:
         entry = singleton._data.pop(name, None)
         inner = getattr(getattr(entry, "fake_impl", None), "lib", None)
@@ -171,7 +203,11 @@ def forget(names: list[str]) -> None:
             inner._destroy()
         ns, _, op = name.partition("::")
         for library in list(torch.library._keep_alive):
-            if library.ns == ns and library._op_impls and all(i.split("/")[1].partition(".")[0] == op for i in library._op_impls):
+            if (
+                library.ns == ns
+                and library._op_impls
+                and all(i.split("/")[1].partition(".")[0] == op for i in library._op_impls)
+            ):
                 library._destroy()
                 torch.library._keep_alive.remove(library)
 
@@ -179,6 +215,7 @@ def forget(names: list[str]) -> None:
 def _drop(names: list[str]) -> None:
     """torch.ops remembers what it has looked up."""
     import torch
+
     for name in names:
         ns, _, op = name.partition("::")
         space = getattr(torch.ops, ns)
@@ -198,8 +235,10 @@ def drop(names: list[str]) -> None:
 
 # ---- on a node
 
+
 def _on_npu(text: str, filename: str, name: str, defined: list[str], folder: Path | None) -> Operators:
     import torch
+
     if any(set(old.names) & set(defined) for old in _registered):
         if all(old.filename != filename for old in _registered):
             raise RegistrationError(messages.text("adapter.restart", file=name))

@@ -3,6 +3,7 @@
 A source may hold both, as CANN's samples do, or include the kernel's own file. The device's side is compiled without
 PyTorch, so what belongs to the host is blanked there; no line is moved.
 """
+
 from __future__ import annotations
 
 import re
@@ -11,15 +12,22 @@ from pathlib import Path
 
 from labkit.source.scan import Outline, mask
 
-_HOST = re.compile(r"<<<|\b(?:at|torch|c10|c10_npu|at_npu|pybind11)\s*::|\b(?:TORCH_\w+|PYBIND11_MODULE|aclrt\w+|aclnn\w+)\b")
+_HOST = re.compile(
+    r"<<<|\b(?:at|torch|c10|c10_npu|at_npu|pybind11)\s*::|\b(?:TORCH_\w+|PYBIND11_MODULE|aclrt\w+|aclnn\w+)\b"
+)
 _DEVICE = re.compile(r"\b(?:__global__|__aicore__)\b")
-_HEADER = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:torch|ATen|c10|torch_npu|pybind11|acl)/[^\n]*|^[ \t]*#[ \t]*include[ \t]*[<"]Python\.h[^\n]*', re.M)
+_HEADER = re.compile(
+    r'^[ \t]*#[ \t]*include[ \t]*[<"](?:torch|ATen|c10|torch_npu|pybind11|acl)/[^\n]*|^[ \t]*#[ \t]*include[ '
+    r'\t]*[<"]Python\.h[^\n]*',
+    re.M,
+)
 _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 
 
 @dataclass(frozen=True)
 class Part:
     """A text with kernels in it and the name it is known by."""
+
     text: str
     filename: str
 
@@ -33,7 +41,11 @@ def kernels_of(text: str, filename: str, folder: Path | None = None) -> list[Par
         if path.is_file() and "__global__" in (inner := path.read_text(encoding="utf-8", errors="replace")):
             parts.append(Part(kernel_view(inner), str(path)))
     if "__global__" in mask(text):
-        own = re.sub(_QUOTED, lambda m: "" if (here / m[1]).is_file() and any(p.filename == str(here / m[1]) for p in parts) else m[0], text)
+        own = re.sub(
+            _QUOTED,
+            lambda m: "" if (here / m[1]).is_file() and any(p.filename == str(here / m[1]) for p in parts) else m[0],
+            text,
+        )
         parts.insert(0, Part(kernel_view(own), filename))
     return parts
 
@@ -46,8 +58,15 @@ def kernel_view(text: str) -> str:
     host, names = set(), set()
     while True:
         mentioned = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b") if names else None
-        found = {i for i, (start, end, _) in enumerate(items) if i not in host and not _DEVICE.search(outline.masked, start, end)
-                 and (_HOST.search(outline.masked, start, end) or (mentioned and mentioned.search(outline.masked, start, end)))}
+        found = {
+            i
+            for i, (start, end, _) in enumerate(items)
+            if i not in host
+            and not _DEVICE.search(outline.masked, start, end)
+            and (
+                _HOST.search(outline.masked, start, end) or (mentioned and mentioned.search(outline.masked, start, end))
+            )
+        }
         if not found:
             break
         host |= found
@@ -67,11 +86,11 @@ def _items(outline: Outline):
         if any(b.kind not in ("namespace", "linkage") for b in around):
             continue
         if block.kind in ("namespace", "linkage"):
-            rest[block.head:block.open + 1] = ";" * (block.open + 1 - block.head)
+            rest[block.head : block.open + 1] = ";" * (block.open + 1 - block.head)
             if block.close < len(rest):
                 rest[block.close] = ";"
             continue
-        head = block.head + len(outline.masked[block.head:]) - len(outline.masked[block.head:].lstrip())
+        head = block.head + len(outline.masked[block.head :]) - len(outline.masked[block.head :].lstrip())
         end = min(block.close + 1, len(outline.masked))
         if block.kind == "type":
             semicolon = outline.masked.find(";", end)

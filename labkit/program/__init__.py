@@ -5,6 +5,7 @@
 
 Both return a Result: the program's status, what the checks found, the modelled time of each launch.
 """
+
 from __future__ import annotations
 
 import shlex
@@ -13,20 +14,26 @@ import tempfile
 from pathlib import Path
 
 from labkit import messages
-
 from labkit.program import build as _build
 from labkit.program import cmakefile, commands, results, standin, supervise
 from labkit.program.build import NoProgram
 from labkit.program.results import Result
 from labkit.program.supervise import Settings
+from labkit.source.scan import mask
 
 __all__ = ["NoProgram", "Result", "Settings", "run_file", "run_folder"]
 
 _LEFT_OUT = shutil.ignore_patterns("build", "build_*", "out", ".git", "__pycache__", "*.o", "*.so")
 
 
-def run_file(path: Path, arguments: list[str], settings: Settings, *, definitions: dict[str, str] | None = None,
-             capture: bool = False) -> Result:
+def run_file(
+    path: Path,
+    arguments: list[str],
+    settings: Settings,
+    *,
+    definitions: dict[str, str] | None = None,
+    capture: bool = False,
+) -> Result:
     """Builds one file (with what its CMakeLists.txt adds to it) and runs it where it lies.
 
     Raises CompileError, ToolError, SourceError, NoProgram.
@@ -53,12 +60,19 @@ def _program_of(path: Path, definitions: dict[str, str]) -> _build.Program:
 
 def _has_main(path: Path) -> bool:
     import re
-    from labkit.source.scan import mask
+
     return bool(re.search(r"\bmain\s*\(", mask(path.read_text(encoding="utf-8", errors="replace"))))
 
 
-def run_folder(folder: Path, arguments: list[str], settings: Settings, *, definitions: dict[str, str] | None = None,
-               in_place: bool = False, capture: bool = False) -> Result:
+def run_folder(
+    folder: Path,
+    arguments: list[str],
+    settings: Settings,
+    *,
+    definitions: dict[str, str] | None = None,
+    in_place: bool = False,
+    capture: bool = False,
+) -> Result:
     """Runs a sample as its own files say, in a copy of its folder (in_place: in the folder itself).
 
     Raises NoProgram. What fails on the way (a compilation, a script) shows as the status of the commands.
@@ -83,7 +97,8 @@ def run_folder(folder: Path, arguments: list[str], settings: Settings, *, defini
 
 def _has_anything(folder: Path) -> bool:
     return any((folder / f).is_file() for f in ("CMakeLists.txt", "run.sh")) or any(
-        _has_main(p) for pattern in ("*.asc", "*.cpp") for p in folder.glob(pattern))
+        _has_main(p) for pattern in ("*.asc", "*.cpp") for p in folder.glob(pattern)
+    )
 
 
 def _copy(folder: Path, home: Path) -> Path:

@@ -1,14 +1,14 @@
 """`python -m labkit.program cmake ...`: one of the lab's stand-ins; a sample's own commands call them."""
+
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
 from labkit.build.compiler import ToolError
-from labkit.source.errors import CompileError
-
 from labkit.program import standin
 from labkit.program.build import NoProgram
+from labkit.source.errors import CompileError
 
 
 def main(name: str, words: list[str]) -> int:

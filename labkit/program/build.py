@@ -4,6 +4,7 @@
 
 Sources are lowered (labkit.program.sources); objects and executables are kept by content like every build of the lab.
 """
+
 from __future__ import annotations
 
 import re
@@ -15,7 +16,6 @@ from pathlib import Path
 from labkit.build import compiler, headers, includes, runtime
 from labkit.build.cache import keep, key
 from labkit.build.process import Workers
-
 from labkit.program import sources
 from labkit.program.cmakefile import Project, Target
 
@@ -26,6 +26,7 @@ _HEADERS = ("cstdint", "cstdio", "cstdlib", "cstring", "string")  # what CANN's 
 @dataclass(frozen=True)
 class Source:
     """One file of a program and what it is compiled with."""
+
     path: Path
     definitions: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class Source:
 @dataclass
 class Program:
     """name: of the executable. missing: files that the project names and that are not there."""
+
     name: str
     sources: list[Source] = field(default_factory=list)
     link_flags: list[str] = field(default_factory=list)
@@ -59,7 +61,10 @@ def _of_target(project: Project, target: Target) -> list[Source]:
     for part in parts:
         shared = [p for other in parts for p in other.includes]  # CANN's modules hand include folders on
         for path in part.sources:
-            found.setdefault(path, Source(path, tuple(dict.fromkeys(part.definitions)), tuple(dict.fromkeys([*part.includes, *shared]))))
+            found.setdefault(
+                path,
+                Source(path, tuple(dict.fromkeys(part.definitions)), tuple(dict.fromkeys([*part.includes, *shared]))),
+            )
     return list(found.values())
 
 
@@ -72,22 +77,32 @@ def of_files(paths: list[Path], definitions: dict[str, str], include_dirs: list[
 def build(program: Program, *, start: bool = True) -> Path:
     """Path of the executable; one with work for cube cores has their library `<name>.cube.so` beside it.
 
-    start=False leaves out what makes it a program of the twin: host code that launches nothing. Raises CompileError, ToolError, SourceError.
+    start=False leaves out what makes it a program of the twin: host code that launches nothing. Raises CompileError,
+    ToolError, SourceError.
     """
     texts = [sources.read(s.path, list(s.includes)) for s in program.sources]
     by_name = sources.launched_by_name([t.text for t in texts])
-    crews = sources.crews(texts)
-    units = [(s, sources.lower(t, crews, by_name)) for s, t in zip(program.sources, texts)]
+    core_mixes = sources.core_mixes(texts)
+    units = [(s, sources.lower(t, core_mixes, by_name)) for s, t in zip(program.sources, texts)]
     generated = [str(_headers(by_name))] if by_name else []
-    kinds = [(), *([("-DTWIN_CUBE_CORE",)] if any(aic for aic, _ in crews.values()) else [])]
-    plain = tuple(compiler.no_builtins(crews))
+    kinds = [(), *([("-DTWIN_CUBE_CORE",)] if any(aic for aic, _ in core_mixes.values()) else [])]
+    plain = tuple(compiler.no_builtins(core_mixes))
     jobs = [(s, text, generated, (*flags, *plain)) for flags in kinds for s, text in units]
     with ThreadPoolExecutor(2) as pool:
         objects = list(pool.map(lambda job: _object(*job), jobs))
-    return _linked(program.name, objects[:len(units)], objects[len(units):], (str(program.sources[0].path), units[0][1]), start, program.link_flags)
+    return _linked(
+        program.name,
+        objects[: len(units)],
+        objects[len(units) :],
+        (str(program.sources[0].path), units[0][1]),
+        start,
+        program.link_flags,
+    )
 
 
-def _linked(name: str, own: list[Path], cube: list[Path], learner: tuple[str, str], start: bool, flags: Sequence[str] = ()) -> Path:
+def _linked(
+    name: str, own: list[Path], cube: list[Path], learner: tuple[str, str], start: bool, flags: Sequence[str] = ()
+) -> Path:
     stem = re.sub(r"\W+", "_", name).strip("_") or "program"
     library, cxx = runtime.library(), compiler.find_cxx()
     own = [*own, *([_start_object()] if start else [])]
@@ -97,8 +112,13 @@ def _linked(name: str, own: list[Path], cube: list[Path], learner: tuple[str, st
 
     def link(work: Path) -> None:
         if cube:
-            compiler.step(Workers(), [cxx, "-shared", *map(str, cube), "-Wl,-Bsymbolic", "-o", str(work / f"{stem}.cube.so"), *libs], recipe)
+            compiler.step(
+                Workers(),
+                [cxx, "-shared", *map(str, cube), "-Wl,-Bsymbolic", "-o", str(work / f"{stem}.cube.so"), *libs],
+                recipe,
+            )
         compiler.step(Workers(), [cxx, *map(str, own), "-o", str(work / stem), *libs], recipe)
+
     return keep(stem, digest, stem, link)
 
 
@@ -110,10 +130,25 @@ def _object(source: Source, text: str, generated: list[str], kind: tuple[str, ..
     """One source's object. Its folder is searched for quoted includes, as if the file itself were compiled."""
     stem = re.sub(r"\W+", "_", source.path.stem).strip("_") or "source"
     folders = [*generated, *source.includes, *map(str, headers.include_dirs())]
-    flags = [*_FLAGS, *_own_symbols(), *kind, *(f"-D{d}" for d in source.definitions), "-iquote", str(source.path.parent),
-             *(f"-I{d}" for d in folders), *(x for h in _HEADERS for x in ("-include", h))]
-    recipe = compiler.Recipe((compiler.Unit(f"{stem}.cpp", None, text.encode()),), tuple(flags), "object", (), stem,
-                             compiler.find_cxx(), learner=(str(source.path), text))
+    flags = [
+        *_FLAGS,
+        *_own_symbols(),
+        *kind,
+        *(f"-D{d}" for d in source.definitions),
+        "-iquote",
+        str(source.path.parent),
+        *(f"-I{d}" for d in folders),
+        *(x for h in _HEADERS for x in ("-include", h)),
+    ]
+    recipe = compiler.Recipe(
+        (compiler.Unit(f"{stem}.cpp", None, text.encode()),),
+        tuple(flags),
+        "object",
+        (),
+        stem,
+        compiler.find_cxx(),
+        learner=(str(source.path), text),
+    )
     return compiler.compile_object(recipe)
 
 

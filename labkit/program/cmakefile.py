@@ -3,6 +3,7 @@
 The commands that describe targets, CANN's own among them. Whatever else a file does (packages, installing, custom
 commands) is passed over.
 """
+
 from __future__ import annotations
 
 import os
@@ -18,6 +19,7 @@ __all__ = ["CMakeError", "Project", "Target", "read"]
 @dataclass
 class Target:
     """kind: "exe", "lib" or "interface". sources: absolute paths. folder: of the CMakeLists.txt that made it."""
+
     name: str
     kind: str
     folder: Path
@@ -123,7 +125,9 @@ class _Targets(Reader):
 
     def do_target_include_directories(self, w: list[str]) -> None:
         if w:
-            self.target(w[0]).includes += [str(self.path(x)) for word in w[1:] for x in _plain(word) if x not in _SCOPES]
+            self.target(w[0]).includes += [
+                str(self.path(x)) for word in w[1:] for x in _plain(word) if x not in _SCOPES
+            ]
 
     do_ascendc_include_directories = do_target_include_directories
 
@@ -180,7 +184,7 @@ def _plain(word: str) -> list[str]:
     if m := re.match(r"\$<\$<(?P<test>[A-Z_]+):(?P<of>[^>]*)>:", word):
         if m["test"] == "COMPILE_LANGUAGE" and not {"ASC", "CXX"} & set(m["of"].split(",")):
             return []
-        word = word[m.end():]
+        word = word[m.end() :]
     elif m := re.fullmatch(r"\$<BUILD_INTERFACE:(.*)>", word):
         word = m[1]
     if word.startswith("$<"):

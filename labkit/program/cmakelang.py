@@ -3,6 +3,7 @@
 Commands are methods `do_<name>` of a reader (labkit.program.cmakefile has those that make targets); a command without
 one is passed over.
 """
+
 from __future__ import annotations
 
 import glob
@@ -11,7 +12,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_TOKEN = re.compile(r'#\[(=*)\[.*?\]\1\]|#[^\n]*|\[(=*)\[\n?(?P<bracket>.*?)\]\2\]|"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<paren>[()])|(?P<bare>(?:\\.|\$<(?:[^<>\s]|<[^<>]*>)*>|[^\s()#"\\])(?:\\.|\$<(?:[^<>\s]|<[^<>]*>)*>|[^\s()#"\\]|"(?:\\.|[^"\\])*")*)', re.S)
+_TOKEN = re.compile(
+    r'#\[(=*)\[.*?\]\1\]|#[^\n]*|\[(=*)\[\n?(?P<bracket>.*?)\]\2\]|"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<paren>[()])|(?P<bare>(?:\\.|\$<(?:[^<>\s]|<[^<>]*>)*>|[^\s()#"\\])(?:\\.|\$<(?:[^<>\s]|<[^<>]*>)*>|[^\s()#"\\]|"(?:\\.|[^"\\])*")*)',
+    re.S,
+)
 _VARIABLE = re.compile(r"\$(?P<env>ENV)?\{(?P<name>[^${}]*)\}")
 
 
@@ -65,10 +69,19 @@ class Reader:
         self.root = root
         self.cached = dict(definitions)
         self.variables: dict[str, str] = {
-            "CMAKE_SOURCE_DIR": str(root), "PROJECT_SOURCE_DIR": str(root), "CMAKE_BINARY_DIR": str(root / "build"),
-            "PROJECT_BINARY_DIR": str(root / "build"), "CMAKE_CURRENT_BINARY_DIR": str(root / "build"), "CMAKE_SYSTEM_NAME": "Linux",
-            "CMAKE_ASC_ARCHITECTURES": "dav-2201", "CMAKE_ASC_RUN_MODE": "npu", "RUN_MODE": "npu", "SOC_VERSION": "Ascend910B1", "UNIX": "1",
-            **definitions}
+            "CMAKE_SOURCE_DIR": str(root),
+            "PROJECT_SOURCE_DIR": str(root),
+            "CMAKE_BINARY_DIR": str(root / "build"),
+            "PROJECT_BINARY_DIR": str(root / "build"),
+            "CMAKE_CURRENT_BINARY_DIR": str(root / "build"),
+            "CMAKE_SYSTEM_NAME": "Linux",
+            "CMAKE_ASC_ARCHITECTURES": "dav-2201",
+            "CMAKE_ASC_RUN_MODE": "npu",
+            "RUN_MODE": "npu",
+            "SOC_VERSION": "Ascend910B1",
+            "UNIX": "1",
+            **definitions,
+        }
         self.functions: dict[str, tuple[list[str], list[_Command], bool]] = {}
         self.files: list[Path] = []
 
@@ -78,7 +91,10 @@ class Reader:
         if len(self.files) > 40:
             return
         self.files.append(path)
-        saved = {k: self.variables.get(k) for k in ("CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR", "CMAKE_CURRENT_LIST_FILE")}
+        saved = {
+            k: self.variables.get(k)
+            for k in ("CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR", "CMAKE_CURRENT_LIST_FILE")
+        }
         self.variables.update(CMAKE_CURRENT_LIST_DIR=str(path.parent), CMAKE_CURRENT_LIST_FILE=str(path))
         if path.name == "CMakeLists.txt":
             self.variables["CMAKE_CURRENT_SOURCE_DIR"] = str(path.parent)
@@ -128,7 +144,7 @@ class Reader:
             c = commands[i]
             if c.name in _BLOCKS:
                 end = _block_end(commands, i)
-                getattr(self, f"_{c.name}")(c, commands[i + 1:end])
+                getattr(self, f"_{c.name}")(c, commands[i + 1 : end])
                 i = end + 1
                 continue
             if c.name == "return":
@@ -165,7 +181,12 @@ class Reader:
             rest = items
         elif rest[:1] == ["RANGE"]:
             numbers = [int(n) for n in rest[1:]]
-            rest = [str(n) for n in (range(numbers[0] + 1) if len(numbers) == 1 else range(numbers[0], numbers[1] + 1, *numbers[2:]))]
+            rest = [
+                str(n)
+                for n in (
+                    range(numbers[0] + 1) if len(numbers) == 1 else range(numbers[0], numbers[1] + 1, *numbers[2:])
+                )
+            ]
         for item in rest:
             self.variables[name] = item
             self.run(body)
@@ -189,7 +210,7 @@ class Reader:
         given = self.words(c)
         saved = dict(self.variables) if scoped else None
         self.variables.update(zip(parameters, given))
-        self.variables.update(ARGN=";".join(given[len(parameters):]), ARGV=";".join(given), ARGC=str(len(given)))
+        self.variables.update(ARGN=";".join(given[len(parameters) :]), ARGV=";".join(given), ARGC=str(len(given)))
         try:
             self.run(body)
         except _Return:
@@ -234,9 +255,16 @@ class Reader:
         (first, quoted), rest = w[0], w[1:]
         if not quoted and first in ("DEFINED", "EXISTS", "TARGET", "IS_DIRECTORY", "COMMAND", "IS_ABSOLUTE") and rest:
             name = rest[0][0]
-            tests = {"DEFINED": lambda: name in self.variables or name in self.cached or (name[:4] == "ENV{" and name[4:-1] in os.environ),
-                     "EXISTS": lambda: self.path(name).exists(), "TARGET": lambda: self.has_target(name),
-                     "IS_DIRECTORY": lambda: self.path(name).is_dir(), "COMMAND": lambda: False, "IS_ABSOLUTE": lambda: os.path.isabs(name)}
+            tests = {
+                "DEFINED": lambda: (
+                    name in self.variables or name in self.cached or (name[:4] == "ENV{" and name[4:-1] in os.environ)
+                ),
+                "EXISTS": lambda: self.path(name).exists(),
+                "TARGET": lambda: self.has_target(name),
+                "IS_DIRECTORY": lambda: self.path(name).is_dir(),
+                "COMMAND": lambda: False,
+                "IS_ABSOLUTE": lambda: os.path.isabs(name),
+            }
             return tests[first](), rest[1:]
         if rest and not rest[0][1] and rest[0][0] in _OPERATORS and len(rest) > 1:
             return _OPERATORS[rest[0][0]](self._operand(w[0]), self._operand(rest[1]), self), rest[2:]
@@ -255,7 +283,9 @@ class Reader:
         if re.fullmatch(r"-?\d+(\.\d+)?", text):
             return float(text) != 0
         value = "" if quoted else self.value(text).upper()
-        return value not in ("", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND") and not value.endswith("-NOTFOUND")
+        return value not in ("", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND") and not value.endswith(
+            "-NOTFOUND"
+        )
 
     # ---- commands: variables and files
 
@@ -302,7 +332,7 @@ class Reader:
         found: list[str] = []
         patterns = [p for p in w[2:] if p != "CONFIGURE_DEPENDS"]
         if "RELATIVE" in patterns:
-            del patterns[patterns.index("RELATIVE"):patterns.index("RELATIVE") + 2]
+            del patterns[patterns.index("RELATIVE") : patterns.index("RELATIVE") + 2]
         for pattern in patterns:
             full = self.path(pattern)
             if w[0] == "GLOB_RECURSE":
@@ -320,8 +350,15 @@ class Reader:
         if len(w) < 3:
             return
         p = self.path(w[1])
-        parts = {"DIRECTORY": str(p.parent), "PATH": str(p.parent), "NAME": p.name, "EXT": p.suffix, "NAME_WE": p.name.split(".")[0],
-                 "ABSOLUTE": str(p), "REALPATH": str(p)}
+        parts = {
+            "DIRECTORY": str(p.parent),
+            "PATH": str(p.parent),
+            "NAME": p.name,
+            "EXT": p.suffix,
+            "NAME_WE": p.name.split(".")[0],
+            "ABSOLUTE": str(p),
+            "REALPATH": str(p),
+        }
         self.variables[w[0]] = parts.get(w[2], str(p))
 
     def do_string(self, w: list[str]) -> None:
@@ -332,7 +369,9 @@ class Reader:
         elif w[:2] == ["REGEX", "MATCH"] and len(w) >= 4:
             found = re.search(w[2].replace("\\\\", "\\"), "".join(w[4:]))
             self.variables[w[3]] = found[0] if found else ""
-            self.variables.update({f"CMAKE_MATCH_{i}": g or "" for i, g in enumerate(found.groups(), 1)} if found else {})
+            self.variables.update(
+                {f"CMAKE_MATCH_{i}": g or "" for i, g in enumerate(found.groups(), 1)} if found else {}
+            )
         elif w[:2] == ["REGEX", "REPLACE"] and len(w) >= 5:
             self.variables[w[4]] = re.sub(w[2].replace("\\\\", "\\"), w[3].replace("\\\\", "\\"), "".join(w[5:]))
 
@@ -377,19 +416,29 @@ def _numbers(test):
     def compare(a, b, _):
         x, y = _number(a), _number(b)
         return x is not None and y is not None and test(x, y)
+
     return compare
 
 
 def _versions(test):
     def key(text):
         return [int(n) for n in re.findall(r"\d+", text)]
+
     return lambda a, b, _: test(key(a), key(b))
 
 
 _OPERATORS = {
-    "STREQUAL": lambda a, b, _: a == b, "MATCHES": lambda a, b, _: bool(re.search(b.replace("\\\\", "\\"), a)),
-    "EQUAL": _numbers(lambda a, b: a == b), "LESS": _numbers(lambda a, b: a < b), "GREATER": _numbers(lambda a, b: a > b),
-    "LESS_EQUAL": _numbers(lambda a, b: a <= b), "GREATER_EQUAL": _numbers(lambda a, b: a >= b),
-    "VERSION_LESS": _versions(lambda a, b: a < b), "VERSION_GREATER": _versions(lambda a, b: a > b), "VERSION_EQUAL": _versions(lambda a, b: a == b),
-    "VERSION_GREATER_EQUAL": _versions(lambda a, b: a >= b), "VERSION_LESS_EQUAL": _versions(lambda a, b: a <= b),
-    "IN_LIST": lambda a, b, reader: a in (reader.value(b) or b).split(";")}
+    "STREQUAL": lambda a, b, _: a == b,
+    "MATCHES": lambda a, b, _: bool(re.search(b.replace("\\\\", "\\"), a)),
+    "EQUAL": _numbers(lambda a, b: a == b),
+    "LESS": _numbers(lambda a, b: a < b),
+    "GREATER": _numbers(lambda a, b: a > b),
+    "LESS_EQUAL": _numbers(lambda a, b: a <= b),
+    "GREATER_EQUAL": _numbers(lambda a, b: a >= b),
+    "VERSION_LESS": _versions(lambda a, b: a < b),
+    "VERSION_GREATER": _versions(lambda a, b: a > b),
+    "VERSION_EQUAL": _versions(lambda a, b: a == b),
+    "VERSION_GREATER_EQUAL": _versions(lambda a, b: a >= b),
+    "VERSION_LESS_EQUAL": _versions(lambda a, b: a <= b),
+    "IN_LIST": lambda a, b, reader: a in (reader.value(b) or b).split(";"),
+}

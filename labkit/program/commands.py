@@ -5,6 +5,7 @@
 The commands are a bash script that is run in a copy of the folder; cmake and make in it are the lab's own
 (labkit.program.standin). Only what building and running a sample needs is taken from a README.
 """
+
 from __future__ import annotations
 
 import re
@@ -13,7 +14,10 @@ from pathlib import Path
 
 _FENCE = re.compile(r"^[ \t]*(?:[-*>][ \t]*)?```[^\n]*\n(?P<body>.*?)^[ \t]*```", re.M | re.S)
 _ASSIGNED = re.compile(r"(?:export\s+)?[A-Za-z_]\w*=\S*(?:\s+[A-Za-z_]\w*=\S*)*$")
-_ALLOWED = re.compile(r"(?:\./[\w./-]+|cd|mkdir|cmake|make|ninja|python3?|bash|sh|cp|rm -rf? (?:build|input|output|out)\b|bisheng|export)(?:\s|$)")
+_ALLOWED = re.compile(
+    r"(?:\./[\w./-]+|cd|mkdir|cmake|make|ninja|python3?|bash|sh|cp|rm -rf? "
+    r"(?:build|input|output|out)\b|bisheng|export)(?:\s|$)"
+)
 _PROFILER = re.compile(r"^(?:msprof|msopprof|mssanitizer)\b.*?(?=\./)")
 _PROGRAM = re.compile(r"^\s*(?:\(.*;\s*)?\./[\w./-]+", re.M)
 _OTHER_CHIP = re.compile(r"(?<=CMAKE_ASC_ARCHITECTURES=)dav-(?!2201)\d+")
@@ -23,6 +27,7 @@ _READMES = ("README.md", "README.MD", "readme.md", "README_en.md", "README_CN.md
 @dataclass
 class Script:
     """lines: bash, one command each, for the folder itself. origin: the file they come from, "" for the usual ones."""
+
     lines: list[str] = field(default_factory=list)
     origin: str = ""
 
@@ -55,7 +60,9 @@ def _lines(body: str) -> list[str]:
         line = re.sub(r"(?:^|\s)#.*$", "", re.sub(r"^\s*\$\s", "", raw)).strip().rstrip(";").strip()
         line = _PROFILER.sub("", line)
         parts = [p.strip() for p in re.split(r"&&|;", line) if p.strip()]
-        parts = [_OTHER_CHIP.sub("dav-2201", p) for p in parts]  # a README that shows another chip's line: the twin is an Atlas A2
+        parts = [
+            _OTHER_CHIP.sub("dav-2201", p) for p in parts
+        ]  # a README that shows another chip's line: the twin is an Atlas A2
         if parts and all(_ALLOWED.match(p) or _ASSIGNED.match(p) for p in parts):
             out.append(" && ".join(parts))
     return out

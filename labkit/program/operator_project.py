@@ -7,6 +7,7 @@
 The host code is built as it is, against the lab's gert::TilingContext and OpDef; what it computes (blocks, tiling key,
 tiling data, workspace) launches the kernel, which is compiled with the DTYPE_X names of this call's types.
 """
+
 from __future__ import annotations
 
 import json
@@ -17,18 +18,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import labkit
-from labkit import paths
+from labkit import device, paths
 from labkit.build import headers, operator_folders
-from labkit.program import operator_repo, tiling_structs
-from labkit.source import lowering
 from labkit.build.includes import text_of
 from labkit.launch.record import LaunchRecord
+from labkit.program import build, operator_repo, tiling_structs
+from labkit.source import lowering
 
 # ge::DataType -> (torch, C++, its name there)
-_TYPES = {0: ("float32", "float", "DT_FLOAT"), 1: ("float16", "half", "DT_FLOAT16"), 2: ("int8", "int8_t", "DT_INT8"), 3: ("int32", "int32_t", "DT_INT32"),
-          4: ("uint8", "uint8_t", "DT_UINT8"), 6: ("int16", "int16_t", "DT_INT16"), 7: ("uint16", "uint16_t", "DT_UINT16"),
-          8: ("uint32", "uint32_t", "DT_UINT32"), 9: ("int64", "int64_t", "DT_INT64"), 10: ("uint64", "uint64_t", "DT_UINT64"),
-          11: ("float64", "double", "DT_DOUBLE"), 12: ("bool", "bool", "DT_BOOL"), 27: ("bfloat16", "bfloat16_t", "DT_BF16")}
+_TYPES = {
+    0: ("float32", "float", "DT_FLOAT"),
+    1: ("float16", "half", "DT_FLOAT16"),
+    2: ("int8", "int8_t", "DT_INT8"),
+    3: ("int32", "int32_t", "DT_INT32"),
+    4: ("uint8", "uint8_t", "DT_UINT8"),
+    6: ("int16", "int16_t", "DT_INT16"),
+    7: ("uint16", "uint16_t", "DT_UINT16"),
+    8: ("uint32", "uint32_t", "DT_UINT32"),
+    9: ("int64", "int64_t", "DT_INT64"),
+    10: ("uint64", "uint64_t", "DT_UINT64"),
+    11: ("float64", "double", "DT_DOUBLE"),
+    12: ("bool", "bool", "DT_BOOL"),
+    27: ("bfloat16", "bfloat16_t", "DT_BF16"),
+}
 _NUMBERS = {names[0]: number for number, names in _TYPES.items()}
 _ND = 2
 
@@ -40,6 +52,7 @@ class ProjectError(Exception):
 @dataclass
 class Tiling:
     """What the project's tiling function decided."""
+
     blocks: int
     key: int
     data: bytes
@@ -50,6 +63,7 @@ class Tiling:
 @dataclass
 class Result:
     """outputs, inputs: tensors on the CPU, the inputs as the kernel left them."""
+
     outputs: list
     inputs: list
     record: LaunchRecord
@@ -59,6 +73,7 @@ class Result:
 @dataclass
 class Project:
     """Made by `load`. definition: the operator's inputs, outputs and attributes as its OpDef names them."""
+
     folder: Path
     name: str
     kernel_file: Path
@@ -72,17 +87,22 @@ class Project:
     _kernels: dict = field(default_factory=dict)
 
     def __call__(self, *inputs, outputs=None, **attrs) -> Result:
-        """Tiles and launches. inputs: tensors (anywhere), None for an optional one that is left out, lists for dynamic ones.
+        """Tiles and launches. inputs: tensors (anywhere), None for an optional one that is left out, lists for dynamic
+        ones.
 
-        outputs: (shape, torch dtype) of each, a list of them for a dynamic one; without them the project's InferShape says. Raises ProjectError, LaunchError.
+        outputs: (shape, torch dtype) of each, a list of them for a dynamic one; without them the project's InferShape
+        says. Raises ProjectError, LaunchError.
         """
         import torch
-        from labkit import device
+
         device.install()
         inputs = (*inputs, *[None] * (len(self.definition["inputs"]) - len(inputs)))
         groups = [list(i) if isinstance(i, (list, tuple)) else [] if i is None else [i] for i in inputs]
         dynamic = [len(i) if isinstance(i, (list, tuple)) else 0 for i in inputs]
-        made = [list(o) if isinstance(o, list) else [o] for o in (outputs if outputs is not None else self._inferred(groups, attrs))]
+        made = [
+            list(o) if isinstance(o, list) else [o]
+            for o in (outputs if outputs is not None else self._inferred(groups, attrs))
+        ]
         self._in_place(made, groups)
         answer = self._ask("tile", groups, [o for group in made for o in group], attrs)
         if "tiling" not in answer:
@@ -92,10 +112,15 @@ class Project:
             raise ProjectError(f"the tiling function of {self.name} refused (status {told['status']:#x})")
         tiling = Tiling(told["blocks"], told["key"], bytes.fromhex(told["data"]), told["workspaces"], told["arguments"])
         zeroed = [o["zeroed"] for o in self.definition["outputs"]]
-        results = [[(torch.zeros if z else torch.empty)(tuple(shape), dtype=dtype, device="npu") for shape, dtype in group] for group, z in zip(made, zeroed)]
+        results = [
+            [(torch.zeros if z else torch.empty)(tuple(shape), dtype=dtype, device="npu") for shape, dtype in group]
+            for group, z in zip(made, zeroed)
+        ]
         held = [[t.npu().contiguous() for t in g] for g in groups]
         given = [_tensor_list(h) if n else h[0] if h else None for h, n in zip(held, dynamic)]
-        places = [_tensor_list(r) if isinstance(o, list) else r[0] for r, o in zip(results, outputs or [None] * len(results))]
+        places = [
+            _tensor_list(r) if isinstance(o, list) else r[0] for r, o in zip(results, outputs or [None] * len(results))
+        ]
         workspace = torch.empty(max(32, sum(tiling.workspaces)), dtype=torch.uint8, device="npu")
         k = self._kernel(groups, made, tiling)
         names = [i["name"] for i in self.definition["inputs"]]
@@ -108,7 +133,12 @@ class Project:
             passed = [*passed, torch.zeros(9 * len(passed), dtype=torch.int64, device="npu")]
         record = k[tiling.blocks](*given, *passed, workspace, tiling.data or bytes(8))
         left = [[t.cpu() for t in h] for h in held]
-        return Result([t.cpu() for r in results for t in r], [h if n else h[0] if h else None for h, n in zip(left, dynamic)], record, tiling)
+        return Result(
+            [t.cpu() for r in results for t in r],
+            [h if n else h[0] if h else None for h, n in zip(left, dynamic)],
+            record,
+            tiling,
+        )
 
     def _in_place(self, made: list, groups: list) -> None:
         """An output that an input is written over, and that the caller has not named, is like that input."""
@@ -121,11 +151,14 @@ class Project:
 
     def _inferred(self, groups: list, attrs: dict) -> list:
         import torch
+
         inferred = self._ask("infer", groups, [], attrs).get("inferred")
         if not inferred:
             raise ProjectError(f"{self.name} does not say what its outputs are; give outputs=[(shape, dtype), ...]")
         first = groups[0][0].dtype
-        return [(o["shape"], getattr(torch, _TYPES[o["dtype"]][0]) if o["dtype"] in _TYPES else first) for o in inferred]
+        return [
+            (o["shape"], getattr(torch, _TYPES[o["dtype"]][0]) if o["dtype"] in _TYPES else first) for o in inferred
+        ]
 
     def _ask(self, what: str, groups: list, outputs: list, attrs: dict) -> dict:
         lines = [f"op {self.name}", what]
@@ -143,19 +176,34 @@ class Project:
     def _kernel(self, groups: list, outputs: list, tiling: Tiling):
         defines = {"TILING_KEY_VAR": str(tiling.key), "TWIN_OP_KERNEL": "1"}
         given = [g[0].dtype if g else None for g in groups]
-        for param, dtype in zip(self.definition["inputs"] + self.definition["outputs"], given + [o[0][1] for o in outputs]):
+        for param, dtype in zip(
+            self.definition["inputs"] + self.definition["outputs"], given + [o[0][1] for o in outputs]
+        ):
             if dtype is None and param["dtypes"]:
                 number = param["dtypes"][0]
             else:
                 number = _number(dtype)
             upper = param["name"].upper()
-            defines.update({f"DTYPE_{upper}": _TYPES[number][1], f"ORIG_DTYPE_{upper}": _TYPES[number][2], f"FORMAT_{upper}": "FORMAT_ND"})
+            defines.update(
+                {
+                    f"DTYPE_{upper}": _TYPES[number][1],
+                    f"ORIG_DTYPE_{upper}": _TYPES[number][2],
+                    f"FORMAT_{upper}": "FORMAT_ND",
+                }
+            )
         key = (tiling.key, *tiling.arguments, *sorted(defines.items()))
         if key not in self._kernels:
             text = lowering.without_launches(self.kernel_file.read_text(encoding="utf-8", errors="replace"))
             self._kernels[key] = labkit.kernel(
-                text=self._prelude(text, tiling.key) + f'#line 1 "{self.kernel_file}"\n' + text, filename=str(self.kernel_file), entry=self._entry(text, tiling),
-                defines=defines, include_dirs=self.include_dirs, tiling_key=tiling.key, timeout=self.timeout, schedule=self.schedule)
+                text=self._prelude(text, tiling.key) + f'#line 1 "{self.kernel_file}"\n' + text,
+                filename=str(self.kernel_file),
+                entry=self._entry(text, tiling),
+                defines=defines,
+                include_dirs=self.include_dirs,
+                tiling_key=tiling.key,
+                timeout=self.timeout,
+                schedule=self.schedule,
+            )
         return self._kernels[key]
 
     def _entry(self, text: str, tiling: Tiling) -> str:
@@ -165,7 +213,9 @@ class Project:
         if not found or found[0].template is None:
             return name
         heads = [" ".join(h.split()) for h in found[0].template.split(",")]
-        words = [_TYPES[a][1] if re.match(r"(?:typename|class)\b", h) else str(a) for h, a in zip(heads, tiling.arguments)]
+        words = [
+            _TYPES[a][1] if re.match(r"(?:typename|class)\b", h) else str(a) for h, a in zip(heads, tiling.arguments)
+        ]
         return f"{name}<{', '.join(words)}>"
 
     def _prelude(self, text: str, key: int = 0) -> str:
@@ -174,7 +224,10 @@ class Project:
         out = ['#include "kernel_operator.h"', *(['#include "acl/acl.h"'] if "aclrt" in text else [])]
         files = [*_files(self.folder / "op_host", (".h", ".cpp")), *_files(self.folder / "op_kernel", (".h",))]
         texts = [f.read_text(encoding="utf-8", errors="replace") for f in files]
-        texts += [text_of(h.read_text(encoding="utf-8", errors="replace"), h.parent, [*self.include_dirs, *self.host_dirs]) for h in self.hosts]
+        texts += [
+            text_of(h.read_text(encoding="utf-8", errors="replace"), h.parent, [*self.include_dirs, *self.host_dirs])
+            for h in self.hosts
+        ]
         host = "\n".join(texts)
         for name, body in tiling_structs.plain_structs(host).items():
             if not re.search(rf"\b(?:struct|class)\s+{name}\b|TILING_DATA_DEF\(\s*{name}\b", reached):
@@ -182,12 +235,18 @@ class Project:
         classes = tiling_structs.registered(host)
         by_op = dict(reversed(classes))
         default = by_op.get(f"{self.name}_{key}") or by_op.get(self.name) or (classes[0][1] if classes else "")
-        if default and "REGISTER_TILING_DEFAULT" not in reached and not re.search(rf"\b(?:struct|class)\s+{default}\b", reached):
+        if (
+            default
+            and "REGISTER_TILING_DEFAULT" not in reached
+            and not re.search(rf"\b(?:struct|class)\s+{default}\b", reached)
+        ):
             out.append(f"REGISTER_TILING_DEFAULT({default});")
         return "\n".join(out) + "\n"
 
 
-def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: float = 60.0, schedule: str = "program") -> Project:
+def load(
+    folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: float = 60.0, schedule: str = "program"
+) -> Project:
     """The operator of a project's folder; op: which, where its op_host defines several; kernel: the op_kernel file.
 
     Raises ProjectError, CompileError, ToolError.
@@ -196,17 +255,37 @@ def load(folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: fl
     hosts = _hosts(folder / "op_host")
     if not hosts:
         raise ProjectError(f"{folder} has no op_host with C++ sources")
-    dirs = [str(folder / "op_host"), str(folder / "op_kernel"), str(folder), str(folder.parent), *map(str, include_dirs), *map(str, headers.include_dirs("operator"))]
+    dirs = [
+        str(folder / "op_host"),
+        str(folder / "op_kernel"),
+        str(folder),
+        str(folder.parent),
+        *map(str, include_dirs),
+        *map(str, headers.include_dirs("operator")),
+    ]
     hosts = [*hosts, *_shared_tiling(hosts, op, folder)]
     more, sources = operator_repo.beyond(hosts, [*dirs, *map(str, headers.include_dirs())], folder)
     tool = _tool(list(dict.fromkeys([*hosts, *sources])), [*dirs, *more])
     definition = _run(tool, [f"op {op}"])
     if "op" not in definition:
-        raise ProjectError(f"{folder.name} defines {', '.join(definition['ops']) or 'no operator'}" + (f", not {op}" if op else ""))
+        raise ProjectError(
+            f"{folder.name} defines {', '.join(definition['ops']) or 'no operator'}" + (f", not {op}" if op else "")
+        )
     name = definition["op"]
     file = _kernel_file(folder, kernel, name)
     here = [*dirs, *operator_folders.side_by_side(file), *map(str, headers.include_dirs())]
-    return Project(folder, name, file, tool, definition, [*dirs, *operator_repo.beyond([file], here, folder)[0]], hosts, more, timeout, schedule)
+    return Project(
+        folder,
+        name,
+        file,
+        tool,
+        definition,
+        [*dirs, *operator_repo.beyond([file], here, folder)[0]],
+        hosts,
+        more,
+        timeout,
+        schedule,
+    )
 
 
 def _hosts(folder: Path) -> list[Path]:
@@ -215,7 +294,12 @@ def _hosts(folder: Path) -> list[Path]:
     for f in _files(folder, (".cpp", ".cc")):
         text = f.read_text(encoding="utf-8", errors="replace")
         parts = set(f.relative_to(folder).parts[:-1])
-        if parts & ({"op_api", "op_graph", "config"} | operator_repo.OTHER_CHIPS) or f.stem.endswith(("_infershape", "_graph_infer")) or f.stem.startswith("fallback_") or "__global__" in text:
+        if (
+            parts & ({"op_api", "op_graph", "config"} | operator_repo.OTHER_CHIPS)
+            or f.stem.endswith(("_infershape", "_graph_infer"))
+            or f.stem.startswith("fallback_")
+            or "__global__" in text
+        ):
             continue
         kept.append(f)
     return kept
@@ -231,16 +315,21 @@ def _shared_tiling(hosts: list[Path], op: str, folder: Path) -> list[Path]:
 
 
 def _tool(hosts: list[Path], dirs: list[str]) -> Path:
-    from labkit.program import build
     main = paths.twin_dir() / "op" / "tiling_main.cpp"
     sources = [build.Source(f, ("TWIN_OP_HOST",), tuple(dirs)) for f in [*hosts, main]]
     # what only other chips' files define, which are left out, is never called
-    return build.build(build.Program("tiling", sources, ["-no-pie", "-Wl,--unresolved-symbols=ignore-all"]), start=False)
+    return build.build(
+        build.Program("tiling", sources, ["-no-pie", "-Wl,--unresolved-symbols=ignore-all"]), start=False
+    )
 
 
 def _kernel_file(folder: Path, named: str, op: str) -> Path:
-    files = [f for f in _files(folder / "op_kernel", (".cpp", ".asc", ".cce")) if "__global__" in f.read_text(errors="replace")
-             and not operator_repo.OTHER_CHIPS & set(f.relative_to(folder).parts)]
+    files = [
+        f
+        for f in _files(folder / "op_kernel", (".cpp", ".asc", ".cce"))
+        if "__global__" in f.read_text(errors="replace")
+        and not operator_repo.OTHER_CHIPS & set(f.relative_to(folder).parts)
+    ]
     wanted = [f for f in files if f.name == (named or f"{_snake(op)}{f.suffix}")] or (files if len(files) == 1 else [])
     if not wanted:
         raise ProjectError(f"{folder.name}/op_kernel has no kernel for {op}")
@@ -248,7 +337,11 @@ def _kernel_file(folder: Path, named: str, op: str) -> Path:
 
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    return sorted(f for f in folder.rglob("*") if f.suffix in suffixes and f.is_file() and not {"build_out", ".ipynb_checkpoints"} & set(f.parts))
+    return sorted(
+        f
+        for f in folder.rglob("*")
+        if f.suffix in suffixes and f.is_file() and not {"build_out", ".ipynb_checkpoints"} & set(f.parts)
+    )
 
 
 def _run(tool: Path, lines: list[str]) -> dict:
@@ -258,10 +351,15 @@ def _run(tool: Path, lines: list[str]) -> dict:
         done = subprocess.run([str(tool), request.name], capture_output=True, text=True, errors="replace", timeout=60)
     at = done.stdout.rfind("\n@@@")
     if done.returncode == -11:
-        raise ProjectError("the host code crashed (SIGSEGV); where it reads an input's values, the definition must say .ValueDepend(...)")
+        raise ProjectError(
+            "the host code crashed (SIGSEGV); where it reads an input's values, the definition must say "
+            ".ValueDepend(...)"
+        )
     if done.returncode or at < 0:
-        raise ProjectError(f"the host code ended with status {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
-    return json.loads(done.stdout[at + 4:])
+        raise ProjectError(
+            f"the host code ended with status {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}"
+        )
+    return json.loads(done.stdout[at + 4 :])
 
 
 def _number(dtype) -> int:
@@ -283,8 +381,11 @@ def _snake(name: str) -> str:
 
 
 def _tensor_list(group: list):
-    """A dynamic input as a kernel takes it: the distance to the pointers, shapes (ListTensorDesc), pointers to the tensors."""
+    """A dynamic input as a kernel takes it: the distance to the pointers, shapes (ListTensorDesc), pointers to the
+    tensors.
+    """
     import torch
+
     words = []
     for i, t in enumerate(group):
         words += [len(group) - i - 1 << 32 | t.dim(), *t.shape]

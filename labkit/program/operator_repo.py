@@ -1,8 +1,11 @@
-"""The repository around an operator's folder: headers and sources that its build finds through include paths of its own.
+"""The repository around an operator's folder: headers and sources that its build finds through include paths of its
+own.
 
-An operator of a large repository includes "op_host/tiling_base.h" or "../../foreach_utils/op_host/x.h"; which folder that
-starts from stands in CMake files. Here it is found: the header of the repository whose path ends so and lies nearest.
+An operator of a large repository includes "op_host/tiling_base.h" or "../../foreach_utils/op_host/x.h"; which folder
+that starts from stands in CMake files. Here it is found: the header of the repository whose path ends so and lies
+nearest.
 """
+
 from __future__ import annotations
 
 import os
@@ -20,7 +23,9 @@ _HEADERS, _SOURCES = (".h", ".hpp", ".inc"), (".cpp", ".cc")
 
 
 def root_of(folder: Path) -> Path:
-    """The repository around `folder`: where .git or LICENSE lies, else the outermost CMakeLists.txt, else `folder` itself."""
+    """The repository around `folder`: where .git or LICENSE lies, else the outermost CMakeLists.txt, else `folder`
+    itself.
+    """
     around = [p for p in [folder, *folder.parents] if p not in (Path.home(), p.parent)]
     marked = [p for p in around if (p / ".git").exists() or (p / "LICENSE").exists()]
     built = [p for p in around if (p / "CMakeLists.txt").exists()]
@@ -28,7 +33,9 @@ def root_of(folder: Path) -> Path:
 
 
 def beyond(files: Iterable[Path], dirs: Sequence[str], folder: Path) -> tuple[list[str], list[Path]]:
-    """What files reach in the repository around `folder` and not through dirs: more include folders, and the sources of those headers."""
+    """What files reach in the repository around `folder` and not through dirs: more include folders, and the sources of
+    those headers.
+    """
     root = root_of(folder)
     found: list[str] = []
     sources: list[Path] = []
@@ -60,7 +67,11 @@ def registering(op: str, folder: Path) -> list[Path]:
     found = []
     for name, places in _index(root_of(folder)).items():
         if name.endswith(_SOURCES):
-            found += [Path(p) for p in places if "/op_host/" in p and said.search(Path(p).read_text(encoding="utf-8", errors="replace"))]
+            found += [
+                Path(p)
+                for p in places
+                if "/op_host/" in p and said.search(Path(p).read_text(encoding="utf-8", errors="replace"))
+            ]
     return sorted(found)
 
 
@@ -80,7 +91,15 @@ def _nearest(root: Path, name: str, folder: Path) -> Path | None:
 
     def worth(path: str) -> tuple:  # the operator's own, then what no other operator owns, then what is near
         near = len(os.path.commonpath([path, str(folder)]))
-        return not _other_chip(path), folder in Path(path).parents, not _of_operator(path, root), "/stub/" not in path, near, -len(path)
+        return (
+            not _other_chip(path),
+            folder in Path(path).parents,
+            not _of_operator(path, root),
+            "/stub/" not in path,
+            near,
+            -len(path),
+        )
+
     return Path(max(sorted(fitting), key=worth))
 
 
@@ -90,7 +109,9 @@ def _other_chip(path: str) -> bool:
 
 def _of_operator(path: str, root: Path) -> bool:
     around = [p for p in Path(path).parents if root in p.parents]
-    return any((p / "op_kernel").is_dir() or (p / "op_host").is_dir() for p in around if p.name not in ("inc", "include"))
+    return any(
+        (p / "op_kernel").is_dir() or (p / "op_host").is_dir() for p in around if p.name not in ("inc", "include")
+    )
 
 
 def _start(header: Path, name: str) -> str | None:
@@ -108,7 +129,11 @@ def _same_stem(root: Path, header: Path) -> list[Path]:
     fitting = [Path(p) for s in _SOURCES for p in _index(root).get(header.stem + s, ())]
     fitting = [p for p in fitting if not _other_chip(str(p))]
     beside = [p for p in fitting if p.parent == header.parent]
-    return beside or [p for p in fitting if re.sub(r"/src/", "/", str(p.parent)) == re.sub(r"/(?:inc|include)/", "/", str(header.parent))]
+    return beside or [
+        p
+        for p in fitting
+        if re.sub(r"/src/", "/", str(p.parent)) == re.sub(r"/(?:inc|include)/", "/", str(header.parent))
+    ]
 
 
 @lru_cache(maxsize=8)

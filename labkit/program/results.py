@@ -1,18 +1,20 @@
 """What a program's launches left: findings in the learner's lines, and modelled times; read from the twin's reports."""
+
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
 
 from labkit import messages
-from labkit.launch.kernel import SIGNALS, line_at, merged
-from labkit.paths import display_path
+from labkit.launch.answer import SIGNALS, line_at, merged
 from labkit.launch.record import Finding
+from labkit.paths import display_path
 
 
 @dataclass
 class Launch:
     """All launches of one kernel from one line. us: modelled, each; count: how many."""
+
     kernel: str
     blocks: int
     file: str
@@ -21,12 +23,29 @@ class Launch:
     finished: bool = True
 
     def json(self) -> dict:
-        return dict(kernel=self.kernel, blocks=self.blocks, file=self.file, line=self.line, count=len(self.us),
-                    modelled_us=round(sum(self.us), 3), each_us=[round(u, 3) for u in self.us[:32]], finished=self.finished)
+        return dict(
+            kernel=self.kernel,
+            blocks=self.blocks,
+            file=self.file,
+            line=self.line,
+            count=len(self.us),
+            modelled_us=round(sum(self.us), 3),
+            each_us=[round(u, 3) for u in self.us[:32]],
+            finished=self.finished,
+        )
 
     def __str__(self) -> str:
-        times = messages.text("program.launch_one", us=f"{self.us[0]:.2f}") if len(self.us) == 1 else messages.text(
-            "program.launch_many", count=len(self.us), least=f"{min(self.us):.2f}", most=f"{max(self.us):.2f}", total=f"{sum(self.us):.2f}")
+        times = (
+            messages.text("program.launch_one", us=f"{self.us[0]:.2f}")
+            if len(self.us) == 1
+            else messages.text(
+                "program.launch_many",
+                count=len(self.us),
+                least=f"{min(self.us):.2f}",
+                most=f"{max(self.us):.2f}",
+                total=f"{sum(self.us):.2f}",
+            )
+        )
         place = f"{display_path(self.file)}:{self.line}" if self.line > 0 else "?"
         return f"{self.kernel}[{self.blocks}] {place}: {times}"
 
@@ -37,6 +56,7 @@ class Result:
 
     steps: the commands that were run, for a folder. late, died: see supervise.Ended.
     """
+
     status: int
     findings: list[Finding] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
@@ -57,11 +77,31 @@ class Result:
         return 3 if self.errors else self.status
 
     def json(self) -> dict:
-        return dict(status=self.status, exit_code=self.exit_code, chip=self.chip, time_kind="modelled", host_us=round(self.host_us, 3),
-                    late=self.late, died=self.died, launches=[launch.json() for launch in self.launches],
-                    findings=[dict(code=f.code, severity=f.severity, file=f.file, line=f.line, block=f.block, count=f.count,
-                                   numbers=f.numbers, **dict(zip(messages.PARTS, f.lines()))) for f in self.findings],
-                    steps=self.steps, output=self.output)
+        return dict(
+            status=self.status,
+            exit_code=self.exit_code,
+            chip=self.chip,
+            time_kind="modelled",
+            host_us=round(self.host_us, 3),
+            late=self.late,
+            died=self.died,
+            launches=[launch.json() for launch in self.launches],
+            findings=[
+                dict(
+                    code=f.code,
+                    severity=f.severity,
+                    file=f.file,
+                    line=f.line,
+                    block=f.block,
+                    count=f.count,
+                    numbers=f.numbers,
+                    **dict(zip(messages.PARTS, f.lines())),
+                )
+                for f in self.findings
+            ],
+            steps=self.steps,
+            output=self.output,
+        )
 
     def __repr__(self) -> str:
         return "\n".join([*self.output.rstrip("\n").split("\n"), *self.lines()] if self.output else self.lines())
@@ -73,8 +113,17 @@ class Result:
             out.append(messages.text("program.more_launches", count=len(self.launches) - 20))
         out += [str(f) for f in sorted(self.findings, key=lambda f: f.severity != "error")]
         total = sum(u for launch in self.launches for u in launch.us)
-        out.append(messages.text("program.summary", status=self.status, launches=sum(len(x.us) for x in self.launches), us=f"{total:.2f}",
-                                 chip=self.chip, errors=len(self.errors), warnings=len(self.findings) - len(self.errors)))
+        out.append(
+            messages.text(
+                "program.summary",
+                status=self.status,
+                launches=sum(len(x.us) for x in self.launches),
+                us=f"{total:.2f}",
+                chip=self.chip,
+                errors=len(self.errors),
+                warnings=len(self.findings) - len(self.errors),
+            )
+        )
         return out
 
 
@@ -111,7 +160,9 @@ def read(reports: list[dict], *, status: int, chip: str, timeout: float) -> Resu
 
 def _add_launch(launches: list[Launch], launch: dict) -> None:
     for known in launches:
-        if (known.kernel, known.blocks, known.file, known.line) == tuple(launch[k] for k in ("kernel", "blocks", "file", "line")):
+        if (known.kernel, known.blocks, known.file, known.line) == tuple(
+            launch[k] for k in ("kernel", "blocks", "file", "line")
+        ):
             break
     else:
         known = Launch(launch["kernel"], launch["blocks"], launch["file"], launch["line"])
@@ -129,7 +180,9 @@ def _allocation(number: int, places: dict[int, dict]) -> str:
 
 
 def _named(findings: list[Finding], places: dict[int, dict]) -> list[Finding]:
-    """The findings with an allocation's name where the twin gives its number, and the line where it gives an address."""
+    """The findings with an allocation's name where the twin gives its number, and the line where it gives an
+    address.
+    """
     for f in findings:
         if "argument" in f.numbers:
             f.numbers["tensor"] = _allocation(f.numbers["argument"], places)
@@ -146,11 +199,18 @@ def _fault(fault: dict, places: dict[int, dict], timeout: float) -> Finding:
     file, line = fault["file"], fault["line"]
     if fault["object"] and (exact := line_at(fault["object"], fault["offset"])):
         file, line = exact
-    numbers = dict(seconds=f"{timeout:g}", signal=SIGNALS.get(fault["signal"], str(fault["signal"])), address=hex(fault["address"]),
-                   last_line=fault["line"], what="")
+    numbers = dict(
+        seconds=f"{timeout:g}",
+        signal=SIGNALS.get(fault["signal"], str(fault["signal"])),
+        address=hex(fault["address"]),
+        last_line=fault["line"],
+        what="",
+    )
     code = kind
     if host and kind == "crash":
-        code = "host-touch" if fault["device_memory"] else "host-abort" if numbers["signal"] == "SIGABRT" else "host-crash"
+        code = (
+            "host-touch" if fault["device_memory"] else "host-abort" if numbers["signal"] == "SIGABRT" else "host-crash"
+        )
         numbers["tensor"] = _allocation(fault["allocation"], places) if fault["allocation"] else "?"
     elif host and kind == "time-out":
         code = "host-time-out"

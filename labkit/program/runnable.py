@@ -1,8 +1,9 @@
 """A program with a main() as an object, for notebooks and exercises: built when it is made, run by calling it.
 
-    demo = HostProgram(text, "demo")      # `%%ascendc demo --program` makes one of a cell
-    result = demo("4096")                 # its argv[1]; a Result, which shows what it printed and what its launches took
+demo = HostProgram(text, "demo")      # `%%ascendc demo --program` makes one of a cell
+result = demo("4096")                 # its argv[1]; a Result, which shows what it printed and what its launches took
 """
+
 from __future__ import annotations
 
 import re
@@ -10,7 +11,6 @@ import tempfile
 from pathlib import Path
 
 from labkit.build.cache import keep, key
-
 from labkit.program import build, results, supervise
 
 SETTINGS = supervise.Settings(timeout=20)
@@ -24,7 +24,12 @@ class HostProgram:
 
     def __init__(self, text: str, name: str, settings: supervise.Settings = SETTINGS) -> None:
         self.text, self.name, self.settings = text, name, settings
-        source = keep(name, key("program", text), f"{name}.asc", lambda work: (work / f"{name}.asc").write_text(text, encoding="utf-8") and None)
+        source = keep(
+            name,
+            key("program", text),
+            f"{name}.asc",
+            lambda work: (work / f"{name}.asc").write_text(text, encoding="utf-8") and None,
+        )
         self.path = build.build(build.of_files([source], {}, []))
 
     def __call__(self, *arguments) -> results.Result:

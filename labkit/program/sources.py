@@ -1,8 +1,10 @@
-"""A program's source files as the host compiler takes them: launches lowered, ACLRT_LAUNCH_KERNEL given something to call.
+"""A program's source files as the host compiler takes them: launches lowered, ACLRT_LAUNCH_KERNEL given something to
+call.
 
 No line moves: line n of the learner's file stays line n for the compiler. A header that holds a launch is put in place
 of the line that includes it, since what a compiler includes by itself nobody can lower.
 """
+
 from __future__ import annotations
 
 import os
@@ -10,11 +12,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from labkit.build.includes import text_of
 from labkit.source import lowering
+from labkit.source.errors import ENTRY_FILE
 from labkit.source.kernels import clean, kernels
 from labkit.source.scan import mask
-from labkit.source.errors import ENTRY_FILE
-from labkit.build.includes import text_of
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.M)
 _LAUNCHED = re.compile(r'#[ \t]*include[ \t]*[<"]aclrtlaunch_(\w+)\.h[">]|\bACLRT_LAUNCH_KERNEL\s*\(\s*(\w+)\s*\)')
@@ -29,6 +31,7 @@ def launched_by_name(texts: list[str]) -> list[str]:
 @dataclass(frozen=True)
 class Text:
     """A source file with the headers that lead to launches put in place; around: what else it includes."""
+
     path: Path
     text: str
     around: str
@@ -40,21 +43,23 @@ def read(path: Path, includes: list[str]) -> Text:
     return Text(path, text, text_of(text, path.parent, includes))
 
 
-def crews(texts: list[Text]) -> dict[str, tuple[int, int]]:
+def core_mixes(texts: list[Text]) -> dict[str, tuple[int, int]]:
     """name -> (cube cores, vector cores) of every kernel of the program. Raises SourceError."""
     found: dict[str, tuple[int, int]] = {}
     for t in texts:
-        found.update(lowering.crews(t.text, str(t.path), t.around, defined=True))
+        found.update(lowering.core_mixes(t.text, str(t.path), t.around, defined=True))
     return found
 
 
-def lower(t: Text, crews_of: dict[str, tuple[int, int]], by_name: list[str]) -> str:
-    """C++ of one source file; by_name: see launched_by_name. Raises SourceError for a launch that is not written right."""
+def lower(t: Text, mixes: dict[str, tuple[int, int]], by_name: list[str]) -> str:
+    """C++ of one source file; by_name: see launched_by_name. Raises SourceError for a launch that is not written
+    right.
+    """
     text = lowering.without_attributes(t.text)
-    lowered = lowering.lower_launches(text, str(t.path), crews_of) if "<<<" in text else text
+    lowered = lowering.lower_launches(text, str(t.path), mixes) if "<<<" in text else text
     quoted = str(t.path).replace("\\", "\\\\").replace('"', '\\"')
     end = "" if lowered.endswith("\n") else "\n"
-    return f'#line 1 "{quoted}"\n{lowered}{end}' + _named_entries(t, crews_of, by_name)
+    return f'#line 1 "{quoted}"\n{lowered}{end}' + _named_entries(t, mixes, by_name)
 
 
 def _inlined(path: Path, text: str, includes: list[str], seen: set[str]) -> str:
@@ -62,7 +67,7 @@ def _inlined(path: Path, text: str, includes: list[str], seen: set[str]) -> str:
     out, at = [], 0
     visible = mask(text, directives=False)
     for m in _INCLUDE.finditer(text):
-        if visible[m.start():m.end()].strip()[:1] != "#":
+        if visible[m.start() : m.end()].strip()[:1] != "#":
             continue  # commented out
         header = _find(m[1], path.parent, includes)
         if header is None or not _leads_to_launch(header, includes, set()):
@@ -75,7 +80,7 @@ def _inlined(path: Path, text: str, includes: list[str], seen: set[str]) -> str:
                 seen.add(str(header))
                 inside = re.sub(r"^([ \t]*#[ \t]*pragma[ \t]+once)", "//", inside, flags=re.M)
             body = f'#line 1 "{header}"\n' + _inlined(header, inside, includes, seen).rstrip("\n") + "\n"
-        out += [text[at:m.start()], body, f'#line {line + 1} "{path}"']
+        out += [text[at : m.start()], body, f'#line {line + 1} "{path}"']
         at = m.end()
     return "".join([*out, text[at:]])
 
@@ -101,20 +106,26 @@ def _leads_to_launch(header: Path, includes: list[str], seen: set[Path]) -> bool
 
 # ---- ACLRT_LAUNCH_KERNEL(name)(blocks, stream, arguments...)
 
+
 def write_launch_headers(folder: Path, by_name: list[str]) -> None:
     """An aclrtlaunch_<name>.h for each kernel, as CANN's build makes them."""
     for name in by_name:
         (folder / f"aclrtlaunch_{name}.h").write_text(
-            f'#pragma once\n#include "twin/host/aclrtlaunch.h"\nTWIN_LAUNCHED_BY_NAME({name})\n', encoding="utf-8")
+            f'#pragma once\n#include "twin/host/aclrtlaunch.h"\nTWIN_LAUNCHED_BY_NAME({name})\n', encoding="utf-8"
+        )
 
 
-def _named_entries(t: Text, crews_of: dict[str, tuple[int, int]], by_name: list[str]) -> str:
+def _named_entries(t: Text, mixes: dict[str, tuple[int, int]], by_name: list[str]) -> str:
     if not by_name or "__global__" not in t.text:
         return ""
     out: list[str] = []
     for kernel in kernels(t.text, str(t.path)):
         if kernel.name in by_name and kernel.defined and kernel.template is None and "0" not in kernel.guard:
             guards = [line for guard in kernel.guard for line in guard.split("\n")]
-            aic, aiv = crews_of.get(kernel.name, (0, 1))
-            out += [*guards, f"TWIN_LAUNCH_ENTRY({kernel.name}, ::{kernel.qualified}, {aic}, {aiv})", *["#endif"] * len(kernel.guard)]
+            aic, aiv = mixes.get(kernel.name, (0, 1))
+            out += [
+                *guards,
+                f"TWIN_LAUNCH_ENTRY({kernel.name}, ::{kernel.qualified}, {aic}, {aiv})",
+                *["#endif"] * len(kernel.guard),
+            ]
     return "\n".join([f'#line 1 "{ENTRY_FILE}"', '#include "twin/host/aclrtlaunch.h"', *out]) + "\n" if out else ""

@@ -4,6 +4,7 @@
 twin and puts it where cmake would have; `bisheng x.asc -o demo` builds one. Everything else that a sample starts is
 the machine's own.
 """
+
 from __future__ import annotations
 
 import json
@@ -12,6 +13,11 @@ import re
 import shutil
 import sys
 from pathlib import Path
+
+from labkit import messages
+from labkit.program import build as room
+from labkit.program import cmakefile
+from labkit.program.cmakefile import program_words
 
 _NOTE = ".labkit-cmake.json"
 NAMES = ("cmake", "make", "ninja", "bisheng", "msprof", "msopprof", "mssanitizer", "python3", "python")
@@ -25,7 +31,10 @@ def install(folder: Path) -> None:
         if name.startswith("python"):
             file.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
         else:
-            file.write_text(f'#!/bin/sh\nPYTHONPATH="{here}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{sys.executable}" -m labkit.program {name} "$@"\n')
+            file.write_text(
+                f'#!/bin/sh\nPYTHONPATH="{here}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{sys.executable}" -m '
+                f'labkit.program {name} "$@"\n'
+            )
         file.chmod(0o755)
     cann = folder / "cann"
     for name in ("set_env.sh", "bin/setenv.bash"):
@@ -35,8 +44,15 @@ def install(folder: Path) -> None:
 
 def environment(folder: Path, original: Path, copy: Path) -> dict[str, str]:
     cann = str(folder / "cann")
-    return {"PATH": f"{folder}:{os.environ.get('PATH', '')}", "LABKIT_RUN_ORIGINAL": str(original), "LABKIT_RUN_COPY": str(copy),
-            "ASCEND_HOME_PATH": cann, "ASCEND_INSTALL_PATH": cann, "ASCEND_TOOLKIT_HOME": cann, "PYTHONDONTWRITEBYTECODE": "1"}
+    return {
+        "PATH": f"{folder}:{os.environ.get('PATH', '')}",
+        "LABKIT_RUN_ORIGINAL": str(original),
+        "LABKIT_RUN_COPY": str(copy),
+        "ASCEND_HOME_PATH": cann,
+        "ASCEND_INSTALL_PATH": cann,
+        "ASCEND_TOOLKIT_HOME": cann,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 def original(path: Path) -> Path:
@@ -45,11 +61,16 @@ def original(path: Path) -> Path:
     if not home or not copy or home == copy or not path.resolve().is_relative_to(copy):
         return path
     there = Path(home) / path.resolve().relative_to(copy)
-    same = there.is_dir() and path.is_dir() or (there.is_file() and path.is_file() and there.read_bytes() == path.read_bytes())
+    same = (
+        there.is_dir()
+        and path.is_dir()
+        or (there.is_file() and path.is_file() and there.read_bytes() == path.read_bytes())
+    )
     return there if same else path
 
 
 # ---- cmake, make
+
 
 def cmake(words: list[str]) -> int:
     if "--build" in words:
@@ -86,13 +107,11 @@ def cmake(words: list[str]) -> int:
 
 
 def _project(build: Path):
-    from labkit.program import cmakefile
     note = json.loads((build / _NOTE).read_text())
     source = original(Path(note["source"]))
     try:
         return cmakefile.read(source, note["definitions"])
     except cmakefile.CMakeError as error:
-        from labkit import messages
         sys.exit("labkit: " + messages.text("program.cmake", file=source / "CMakeLists.txt", message=error))
 
 
@@ -104,11 +123,12 @@ def make(build: Path, words: list[str]) -> int:
         if machine and any((build / f).exists() for f in ("Makefile", "makefile")):
             return os.spawnv(os.P_WAIT, machine, ["make", *words])
         sys.exit(f"labkit: nothing was configured in {build.resolve()}; cmake comes before make")
-    from labkit.program import build as room
     project = _project(build)
     for program in room.of_project(project):
         made = room.build(program)
-        folder = build / (project.variable("CMAKE_RUNTIME_OUTPUT_DIRECTORY") or project.variable("EXECUTABLE_OUTPUT_PATH") or "")
+        folder = build / (
+            project.variable("CMAKE_RUNTIME_OUTPUT_DIRECTORY") or project.variable("EXECUTABLE_OUTPUT_PATH") or ""
+        )
         place = _in_copy(folder) / program.name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.unlink(missing_ok=True)
@@ -140,15 +160,16 @@ def _install(build: Path) -> int:
 
 def _machine_tool(name: str) -> str | None:
     own = str(Path(sys.argv[0]).resolve().parent)
-    path = os.pathsep.join(p for p in os.environ.get("PATH", "").split(os.pathsep) if p != own and not (Path(p) / "cann").is_dir())
+    path = os.pathsep.join(
+        p for p in os.environ.get("PATH", "").split(os.pathsep) if p != own and not (Path(p) / "cann").is_dir()
+    )
     return shutil.which(name, path=path)
 
 
 # ---- one file by hand
 
+
 def bisheng(words: list[str]) -> int:
-    from labkit.program import build as room
-    from labkit.program.cmakefile import program_words
     paths, output, definitions, includes = program_words(words)
     files = [original(Path(p)) for p in paths]
     made = room.build(room.of_files(files, definitions, includes))
@@ -161,7 +182,9 @@ def bisheng(words: list[str]) -> int:
 def profiler(words: list[str]) -> int:
     """Runs the program that a profiler was to run."""
     application = next((w.partition("=")[2] for w in words if re.match(r"--application=", w)), "")
-    start = next((i for i, w in enumerate(words) if w.startswith("./") or os.access(w, os.X_OK) and os.path.isfile(w)), None)
+    start = next(
+        (i for i, w in enumerate(words) if w.startswith("./") or os.access(w, os.X_OK) and os.path.isfile(w)), None
+    )
     if application:
         return os.spawnv(os.P_WAIT, "/bin/sh", ["sh", "-c", application])
     return os.spawnv(os.P_WAIT, words[start], words[start:]) if start is not None else 0

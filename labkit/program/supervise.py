@@ -3,6 +3,7 @@
 A program that takes too long is asked where it is (SIGUSR2: the twin writes a report and ends it); one that does not
 answer is ended.
 """
+
 from __future__ import annotations
 
 import json
@@ -24,6 +25,7 @@ _POLL_S = 0.02
 @dataclass(frozen=True)
 class Settings:
     """chip: of chips.names(). timeout: seconds that each program may take. schedule: "program" or "worst"."""
+
     chip: str = chips.DEFAULT
     timeout: float = 60.0
     threads: int = 0
@@ -31,10 +33,14 @@ class Settings:
     schedule: str = "program"
 
     def environment(self, reports: Path) -> dict[str, str]:
-        return {"LABKIT_TWIN_REPORT": str(reports), "LABKIT_TWIN_CHIP": chips.flat_file(self.chip),
-                "LABKIT_TWIN_SOC": str(chips.load(self.chip)["chip"]["soc"]),
-                "LABKIT_TWIN_THREADS": str(self.threads or os.cpu_count() or 1), "LABKIT_TWIN_CHECKS": str(int(self.checks)),
-                "LABKIT_TWIN_SCHEDULE": self.schedule}
+        return {
+            "LABKIT_TWIN_REPORT": str(reports),
+            "LABKIT_TWIN_CHIP": chips.flat_file(self.chip),
+            "LABKIT_TWIN_SOC": str(chips.load(self.chip)["chip"]["soc"]),
+            "LABKIT_TWIN_THREADS": str(self.threads or os.cpu_count() or 1),
+            "LABKIT_TWIN_CHECKS": str(int(self.checks)),
+            "LABKIT_TWIN_SCHEDULE": self.schedule,
+        }
 
 
 @dataclass
@@ -43,6 +49,7 @@ class Ended:
 
     late: a program was ended because its time was up; died: the number of those that left no report.
     """
+
     status: int
     reports: list[dict] = field(default_factory=list)
     output: str = ""
@@ -50,15 +57,26 @@ class Ended:
     died: int = 0
 
 
-def run(command: Sequence[str], cwd: Path, settings: Settings, *, env: dict[str, str] | None = None, capture: bool = False) -> Ended:
-    """Runs a command that is a program, or that starts programs. capture: collect what it prints instead of showing it."""
+def run(
+    command: Sequence[str], cwd: Path, settings: Settings, *, env: dict[str, str] | None = None, capture: bool = False
+) -> Ended:
+    """Runs a command that is a program, or that starts programs. capture: collect what it prints instead of showing
+    it.
+    """
     with tempfile.TemporaryDirectory(prefix="labkit-run-") as folder:
         reports = Path(folder)
         words = {**os.environ, **settings.environment(reports), **(env or {})}
         sink = open(reports / "output", "w+b") if capture else None
         try:
-            process = subprocess.Popen(list(command), cwd=cwd, env=words, start_new_session=True,
-                                       stdin=subprocess.DEVNULL if capture else None, stdout=sink, stderr=subprocess.STDOUT if capture else None)
+            process = subprocess.Popen(
+                list(command),
+                cwd=cwd,
+                env=words,
+                start_new_session=True,
+                stdin=subprocess.DEVNULL if capture else None,
+                stdout=sink,
+                stderr=subprocess.STDOUT if capture else None,
+            )
             late = _watch(process, reports, settings.timeout)
             text = ""
             if sink is not None:

@@ -1,4 +1,7 @@
-"""The plain structs of tiling classes (BEGIN_TILING_DATA_DEF ... END_TILING_DATA_DEF), as CANN's build makes them for a kernel."""
+"""The plain structs of tiling classes (BEGIN_TILING_DATA_DEF ... END_TILING_DATA_DEF), as CANN's build makes them for a
+kernel.
+"""
+
 from __future__ import annotations
 
 import ast
@@ -6,14 +9,28 @@ import operator
 import re
 
 _STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\(\s*(?P<name>\w+)\s*\)(?P<body>.*?)END_TILING_DATA_DEF", re.S)
-_FIELD = re.compile(r"TILING_DATA_FIELD_DEF(?P<kind>_ARR|_STRUCT)?\s*\(\s*(?P<type>[^,()]+?)\s*,\s*(?:(?P<count>[^,;()]+?)\s*,\s*)?(?P<name>\w+)\s*\)")
+_FIELD = re.compile(
+    r"TILING_DATA_FIELD_DEF(?P<kind>_ARR|_STRUCT)?\s*\(\s*(?P<type>[^,()]+?)\s*,\s*(?:(?P<count>[^,;()]+?)\s*,\s*)?(?P<name>\w+)\s*\)"
+)
 _CLASS = re.compile(r"REGISTER_TILING_DATA_CLASS\(\s*(\w+)\s*,\s*([\w:]+)\s*\)")
-_CONSTANT = re.compile(r"\b(?:constexpr|const)\s+(?:static\s+)?[\w:]+(?:\s+\w+)?\s+(\w+)\s*(?:=\s*([^;{}]+)|\{([^;{}]+)\})\s*;|^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$", re.M)
-_OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv, ast.LShift: operator.lshift}
+_CONSTANT = re.compile(
+    r"\b(?:constexpr|const)\s+(?:static\s+)?[\w:]+(?:\s+\w+)?\s+(\w+)\s*(?:=\s*([^;{}]+)|\{([^;{}]+)\})\s*;|^[ "
+    r"\t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$",
+    re.M,
+)
+_OPERATIONS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.LShift: operator.lshift,
+}
 
 
 def plain_structs(text: str) -> dict[str, str]:
-    """name -> plain struct of each class in host code, with the bytes that the class writes; the first of a name counts."""
+    """name -> plain struct of each class in host code, with the bytes that the class writes; the first of a name
+    counts.
+    """
     text = without_dead(text)
     constants = {m[1] or m[4]: m[2] or m[3] or m[5] for m in _CONSTANT.finditer(text)}
     found: dict[str, str] = {}
@@ -52,6 +69,7 @@ def registered(text: str) -> list[tuple[str, str]]:
 
 def _number(expression: str, constants: dict[str, str]) -> str:
     """An array's size, from the host's own constants, which a kernel does not see."""
+
     def value(node) -> int:
         if isinstance(node, ast.Constant) and isinstance(node.value, int):
             return node.value
@@ -64,6 +82,7 @@ def _number(expression: str, constants: dict[str, str]) -> str:
     def parsed(text: str):
         plain = re.sub(r"static_cast\s*<[^>]*>|\(\s*(?:u?int\d+_t|size_t|int)\s*\)", "", re.sub(r"\b\w+::", "", text))
         return ast.parse(re.sub(r"(?<=\d)[uUlL]+\b", "", plain).strip(), mode="eval").body
+
     try:
         return str(value(parsed(expression)))
     except (ValueError, SyntaxError, RecursionError):

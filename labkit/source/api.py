@@ -1,4 +1,5 @@
 """Which names the Ascend C headers of the twin offer: for "did you mean", and for names that only lack their scope."""
+
 from __future__ import annotations
 
 import csv
@@ -7,8 +8,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from labkit.source.scan import mask
 from labkit.paths import repo_root, twin_dir
+from labkit.source.scan import mask
 
 _PRIVATE = re.compile(r"TWIN_|Twin|_H$|__LABKIT")
 
@@ -16,8 +17,11 @@ _PRIVATE = re.compile(r"TWIN_|Twin|_H$|__LABKIT")
 @lru_cache(maxsize=1)
 def _headers() -> tuple[str, ...]:
     include = twin_dir() / "include"
-    return tuple(mask(p.read_text(encoding="utf-8", errors="replace"), directives=False)
-                 for p in sorted(include.rglob("*.h")) if p != include / "twin" / "base" / "abi.h")
+    return tuple(
+        mask(p.read_text(encoding="utf-8", errors="replace"), directives=False)
+        for p in sorted(include.rglob("*.h"))
+        if p != include / "twin" / "base" / "abi.h"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -55,13 +59,14 @@ def close(name: str, more: Iterable[str] = (), candidates: Iterable[str] | None 
 
     Case alone counts as very near. Short names must be nearer: `n` resembles too much.
     """
-    pool = {c for c in (candidates if candidates is not None else names()) if c != name} | {m for m in more if m != name}
+    pool = {c for c in (candidates if candidates is not None else names()) if c != name} | {
+        m for m in more if m != name
+    }
     same = [c for c in pool if c.lower().replace("_", "") == name.lower().replace("_", "")]
     if same:
         return min(same, key=lambda c: (sum(a != b for a, b in zip(c, name)), c))  # EnQue before ENQUE
     found = difflib.get_close_matches(name, sorted(pool), n=1, cutoff=0.8 if len(name) > 4 else 0.85)
     return found[0] if found else ""
-
 
 
 @lru_cache(maxsize=1)

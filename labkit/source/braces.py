@@ -1,4 +1,5 @@
 """Which brace is the wrong one, when braces do not match: the indentation says what the author meant."""
+
 from __future__ import annotations
 
 import re
@@ -9,12 +10,14 @@ _BRANCH = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b[^\n]*",
 
 
 def _one_branch(text: str) -> str:
-    """Masked text with only the first branch of each `#if` left, and nothing of `#if 0`: braces may match branchwise."""
+    """Masked text with only the first branch of each `#if` left, and nothing of `#if 0`: braces may match
+    branchwise.
+    """
     plain, out, at = mask(text, directives=False), [], 0
-    hidden: list[bool] = []   # one flag a level; `zero` says that the level began with `#if 0`
+    hidden: list[bool] = []  # one flag a level; `zero` says that the level began with `#if 0`
     zero: list[bool] = []
     for m in _BRANCH.finditer(plain):
-        part = plain[at:m.end()]
+        part = plain[at : m.end()]
         out.append(re.sub(r"[^\n]", " ", part) if any(hidden) else part)
         at = m.end()
         if m[1].startswith("if"):
@@ -47,7 +50,7 @@ def unbalanced(text: str) -> tuple[str, int, int] | None:
                 return "extra", number, m.start() + 1
             else:
                 opened = stack.pop()
-                leads = not line[:m.start()].strip()
+                leads = not line[: m.start()].strip()
                 if leads and suspect is None and _indent(line) < _indent(lines[opened[0] - 1]):
                     suspect = opened
     if not stack:

@@ -1,4 +1,5 @@
 """What can be wrong with a learner's text, told where the learner can act on it: CompileError and SourceError."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -18,8 +19,15 @@ class CompileError(Exception):
     stderr: all that the compiler said; command: its words; text: what was compiled; filename: the learner's name of it.
     """
 
-    def __init__(self, problems: list[dict], *, stderr: str = "", command: Iterable[str] = (), text: str | None = None,
-                 filename: str | None = None) -> None:
+    def __init__(
+        self,
+        problems: list[dict],
+        *,
+        stderr: str = "",
+        command: Iterable[str] = (),
+        text: str | None = None,
+        filename: str | None = None,
+    ) -> None:
         self.problems, self.stderr, self.command = problems, stderr, list(command)
         self.text, self.filename = text, filename
         super().__init__("\n".join(self.render()))
@@ -64,7 +72,7 @@ def _snippet(text: str, line: int, column: int) -> list[str]:
     shown = text.expandtabs(4).rstrip()
     out = [f"{line:5} | {shown}"]
     if 0 < column <= len(text) + 1:
-        before = text[:column - 1].expandtabs(4)
+        before = text[: column - 1].expandtabs(4)
         # a CJK character takes two places on a terminal and in a notebook
         out.append("      | " + "".join("  " if ord(c) > 0x2E7F else " " for c in before) + "^")
     return out

@@ -1,19 +1,18 @@
 """The kernels of an Ascend C text: names, cores, parameters, templates, and the conditions they stand under.
 
-Reading is by a scanner, not a compiler (labkit.source.scan): it finds what kernels look like in practice, and says plainly
-what it cannot take. Nothing here changes the text.
+Reading is by a scanner, not a compiler (labkit.source.scan): it finds what kernels look like in practice, and says
+plainly what it cannot take. Nothing here changes the text.
 """
+
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-
-from labkit.source import core_mix
+from labkit.source.errors import SourceError
 from labkit.source.scan import Outline, closing, closing_angle, mask, split, strip_attributes
 from labkit.source.structs import SCALARS, aliases, canonical, resolve
-from labkit.source.errors import SourceError
 
 
 @dataclass(frozen=True)
@@ -23,6 +22,7 @@ class Param:
     type: the text of the type; ctype: element type of a pointer, else the value's type, spelt canonically;
     array, default: their text, "" where there is none.
     """
+
     type: str
     name: str
     kind: str
@@ -33,12 +33,13 @@ class Param:
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """A `__global__` function; crew() tells its cores.
+    """A `__global__` function; core_mix() tells its cores.
 
     template: text between the angle brackets of the template head, None for a plain function; namespace: "a::b";
     mix: the ratio (cube, vector) where it is written; body: its text, comments and strings masked; guard: the
     preprocessor conditions it stands under.
     """
+
     name: str
     params: tuple[Param, ...]
     line: int
@@ -81,8 +82,9 @@ def parse(text: str, filename: str = "<kernel>") -> list[KernelSignature]:
         if before is None or (kernel.defined and not before.defined):
             found[kernel.qualified] = kernel
         elif before.guard == kernel.guard and _types(before) != _types(kernel):
-            raise SourceError("source.overload", filename=filename, line=kernel.line, text=text, name=kernel.name,
-                              first=before.line)
+            raise SourceError(
+                "source.overload", filename=filename, line=kernel.line, text=text, name=kernel.name, first=before.line
+            )
     if not found:
         raise SourceError("source.no_kernel", filename=filename, line=1, text=text)
     return list(found.values())
@@ -113,7 +115,9 @@ def _signature(outline: Outline, start: int, at: int, names, filename: str, guar
     def wrong(key: str, **numbers) -> SourceError:
         return SourceError(key, filename=filename, line=line, text=outline.text, **numbers)
 
-    opened = next((m for m in re.finditer(r"([A-Za-z_]\w*)\s*\(", outline.masked[at:]) if m[1] not in _NOT_A_NAME), None)
+    opened = next(
+        (m for m in re.finditer(r"([A-Za-z_]\w*)\s*\(", outline.masked[at:]) if m[1] not in _NOT_A_NAME), None
+    )
     end = closing(outline.masked, at + opened.end() - 1) if opened else -1
     if opened is None or end < 0:
         raise wrong("source.not_a_function")
@@ -125,18 +129,29 @@ def _signature(outline: Outline, start: int, at: int, names, filename: str, guar
     if not _CORE_WORDS & set(marked):
         raise wrong("source.no_core", name=name)
     linkage = _linkage_macros(outline.text)
-    returns = [w for w in words if w not in ("extern", "static", "inline") and w not in linkage and not re.fullmatch(r"__\w+__", w)]
+    returns = [
+        w
+        for w in words
+        if w not in ("extern", "static", "inline") and w not in linkage and not re.fullmatch(r"__\w+__", w)
+    ]
     if returns != ["void"]:
         raise wrong("source.not_void", name=name, type=" ".join(returns) or "nothing")
     body = _body(outline, end)
     mix = re.search(r"\b__mix__\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", head)
     scopes = list(block.chain()) if (block := outline.around(at)) else []
     return KernelSignature(
-        name=name, params=_params(outline, paren, end, names), line=line,
-        template=template, mix=(int(mix[1]), int(mix[2])) if mix else None, qualifiers=tuple(marked),
+        name=name,
+        params=_params(outline, paren, end, names),
+        line=line,
+        template=template,
+        mix=(int(mix[1]), int(mix[2])) if mix else None,
+        qualifiers=tuple(marked),
         namespace="::".join(b.name for b in reversed(scopes) if b.kind == "namespace" and b.name),
         extern_c=bool(re.search(r'\bextern\s*"', head)) or any(b.kind == "linkage" for b in scopes),
-        defined=bool(body), body=body, guard=tuple(guards(at)))
+        defined=bool(body),
+        body=body,
+        guard=tuple(guards(at)),
+    )
 
 
 def _template(outline: Outline, start: int, head: str) -> tuple[str | None, int]:
@@ -145,28 +160,51 @@ def _template(outline: Outline, start: int, head: str) -> tuple[str | None, int]
     if not m:
         return None, 0
     end = closing_angle(outline.masked, start + m.end() - 1)
-    return outline.text[start + m.end():end].strip(), end + 1 - start
+    return outline.text[start + m.end() : end].strip(), end + 1 - start
 
 
 def _body(outline: Outline, after: int) -> str:
     m = re.compile(r"\s*\{").match(outline.masked, after + 1)
-    return outline.masked[m.end():max(m.end(), closing(outline.masked, m.end() - 1)) + 1] or " " if m else ""
+    return outline.masked[m.end() : max(m.end(), closing(outline.masked, m.end() - 1)) + 1] or " " if m else ""
 
 
-def crew(kernel: KernelSignature, around: str = "", tiling_key: int | None = None) -> core_mix.Crew:
-    """(cube cores, vector cores) of a block of this kernel. around: its source with all that it includes, where at hand."""
-    says = core_mix.declared(list(kernel.qualifiers), kernel.mix, kernel.body, tiling_key)
-    return says or core_mix.used(mask(around, directives=False) if around else kernel.body)
+def core_mix(kernel: KernelSignature, around: str = "", tiling_key: int | None = None) -> CoreMix:
+    """(cube cores, vector cores) of a block of this kernel. around: its source with all that it includes, where at
+    hand.
+    """
+    says = declared(list(kernel.qualifiers), kernel.mix, kernel.body, tiling_key)
+    return says or used(mask(around, directives=False) if around else kernel.body)
 
 
 # ---- parameters
 
-_TYPE_WORDS = {"const", "volatile", "struct", "class", "enum", "typename", "unsigned", "signed", "long", "short", "int", "char",
-               "float", "double", "bool", "void", "auto", "__restrict__", "__restrict", "restrict", "GM_ADDR"}
+_TYPE_WORDS = {
+    "const",
+    "volatile",
+    "struct",
+    "class",
+    "enum",
+    "typename",
+    "unsigned",
+    "signed",
+    "long",
+    "short",
+    "int",
+    "char",
+    "float",
+    "double",
+    "bool",
+    "void",
+    "auto",
+    "__restrict__",
+    "__restrict",
+    "restrict",
+    "GM_ADDR",
+}
 
 
 def _params(outline: Outline, paren: int, end: int, names) -> tuple[Param, ...]:
-    inside = outline.masked[paren + 1:end].strip()
+    inside = outline.masked[paren + 1 : end].strip()
     if inside in ("", "void"):
         return ()
     spans = split(outline.masked, paren + 1, end)
@@ -175,14 +213,14 @@ def _params(outline: Outline, paren: int, end: int, names) -> tuple[Param, ...]:
 
 def _param(text: str, masked: str, index: int, names) -> Param:
     left = split(masked, 0, len(masked), separator="=")[0][1]
-    default = " ".join(text[left + 1:].split())
+    default = " ".join(text[left + 1 :].split())
     visible = masked[:left].rstrip()
     array = re.search(r"(?:\[[^\]]*\]\s*)+$", visible)
-    visible = visible[:array.start()].rstrip() if array else visible
+    visible = visible[: array.start()].rstrip() if array else visible
     named = re.search(r"[A-Za-z_]\w*$", visible)
-    if named and (named[0] in _TYPE_WORDS or not _has_type(visible[:named.start()])):
+    if named and (named[0] in _TYPE_WORDS or not _has_type(visible[: named.start()])):
         named = None
-    ctype = " ".join((visible[:named.start()] if named else visible).split())
+    ctype = " ".join((visible[: named.start()] if named else visible).split())
     name = named[0] if named else f"arg{index}"
     kind, element = _classify(ctype, bool(array), names)
     return Param(ctype, name, kind, element, array[0].strip() if array else "", default)
@@ -190,8 +228,11 @@ def _param(text: str, masked: str, index: int, names) -> Param:
 
 def _has_type(before: str) -> bool:
     """Whether the words before a last identifier already make a type, so that the identifier is a name."""
-    words = [w for w in re.findall(r"[A-Za-z_]\w*|[*&>]", before) if w not in ("const", "volatile", "struct", "class",
-                                                                               "enum", "typename", "__gm__")]
+    words = [
+        w
+        for w in re.findall(r"[A-Za-z_]\w*|[*&>]", before)
+        if w not in ("const", "volatile", "struct", "class", "enum", "typename", "__gm__")
+    ]
     return bool(words) and not before.rstrip().endswith("::")
 
 
@@ -207,15 +248,18 @@ def _classify(ctype: str, array: bool, names) -> tuple[str, str]:
 
 # ---- preprocessor conditions
 
+
 def _guards(text: str):
-    """A function from an offset to the conditions in force there: literal lines such as "#ifdef X", "!"-free; "0" for `#if 0`."""
+    """A function from an offset to the conditions in force there: literal lines such as "#ifdef X", "!"-free; "0" for
+    `#if 0`.
+    """
     plain = mask(text, directives=False)
     events: list[tuple[int, tuple[str, ...]]] = [(0, ())]
     stack: list[list[str]] = []  # one list a level: the directives since its #if
     for m in re.finditer(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b((?:\\\n|[^\n])*)", plain, re.M):
         word, rest = m[1], " ".join(m[2].replace("\\\n", " ").split())
         if word.startswith("if"):
-            guarded = word == "ifndef" and re.match(rf"\s*#[ \t]*define[ \t]+{re.escape(rest)}\b", plain[m.end():])
+            guarded = word == "ifndef" and re.match(rf"\s*#[ \t]*define[ \t]+{re.escape(rest)}\b", plain[m.end() :])
             stack.append([] if guarded else [f"#{word} {rest}"])  # an include guard is no condition
         elif word == "endif":
             if stack:
@@ -227,9 +271,78 @@ def _guards(text: str):
 
     def at(offset: int) -> tuple[str, ...]:
         return tuple("0" if g == "#if 0" else g for g in events[bisect_right(starts, offset) - 1][1])
+
     return at
 
 
 def _linkage_macros(text: str) -> set[str]:
     """Macros that stand for `extern "C"` or for nothing, as in `KERNEL_LINKAGE __global__ __aicore__ void add()`."""
-    return set(re.findall(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]*(?:extern[ \t]+"C"|static|inline)?[ \t]*(?://[^\n]*)?$', text, re.M)) if "#" in text else set()
+    return (
+        set(
+            re.findall(
+                r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]*(?:extern[ \t]+"C"|static|inline)?[ \t]*(?://[^\n]*)?$',
+                text,
+                re.M,
+            )
+        )
+        if "#" in text
+        else set()
+    )
+
+
+# ---- which cores a kernel runs on: (cube cores, vector cores) of a block
+#
+# It is what the head says (`__vector__`, `__cube__`, `__mix__(1, 2)`), else the task type in the body, else what the
+# source uses, as CANN's compiler works it out: a Matmul object is served by the cube core of a block with two vector
+# cores; the cube's own instructions alone make a cube kernel.
+
+VECTOR, CUBE, MIX_1_1, MIX_1_2 = (0, 1), (1, 0), (1, 1), (1, 2)
+CoreMix = tuple[int, int]
+
+_HEADS = {"__vector__": VECTOR, "__cube__": CUBE, "__mix__": MIX_1_2}
+_TASK_TYPES = {
+    "AIV_ONLY": VECTOR,
+    "AIC_ONLY": CUBE,
+    "MIX_AIV_1_0": VECTOR,
+    "MIX_AIC_1_0": CUBE,
+    "MIX_AIC_1_1": MIX_1_1,
+    "MIX_AIC_1_2": MIX_1_2,
+    "MIX_AIV_HARD_SYNC": VECTOR,
+    "MIX_AIC_HARD_SYNC": CUBE,
+}
+_TASK = re.compile(
+    r"\bKERNEL_TASK_TYPE(?:_DEFAULT)?\s*\(\s*(?:(?P<key>[^,()]+),)?\s*[\w:\s]*?KERNEL_TYPE_(?P<type>\w+)\s*\)"
+)
+_CUBE_OBJECT = re.compile(r"\b(?:REGIST_MATMUL_OBJ\w*|MatmulImpl\s*<|Matmul\s*<|matmul_intf\.h)")
+_CUBE_WORDS = re.compile(
+    r"\b(?:Mmad|LoadData(?:[23][dD]\w*|With(?:Sparse|Transpose)|RepeatParam)?|Fixpipe|TPosition::(?:A1|A2|B1|B2|CO1|C1|C2)|QuePosition::(?:A1|A2|B1|B2|CO1)|__cbuf__|__ca__)\b"
+)
+_VECTOR_WORDS = re.compile(r"\b(?:VECIN|VECOUT|VECCALC)\b|Hardware::UB")
+_BOTH = re.compile(
+    r"\bASCEND_IS_(?:NOT_)?AIC\b|\bASCEND_IS_(?:NOT_)?AIV\b|\bg_coreType\b|\b__DAV_C220_(?:CUBE|VEC)__\b|\bMIX_AIC_1_|\b__mix__\b"
+)
+
+
+def declared(marked: list[str], mix: CoreMix | None, body: str, tiling_key: int | None = None) -> CoreMix | None:
+    """What the kernel says itself; None where it does not. marked: the words of its head; body: its text, masked."""
+    if mix and "__mix__" in marked:
+        return mix
+    for word in marked:
+        if word in _HEADS:
+            return _HEADS[word]
+    default = None
+    for m in _TASK.finditer(body):
+        mix_of_type = _TASK_TYPES.get(m["type"])
+        if m["key"] and tiling_key is not None and m["key"].strip().rstrip("uUlL") == str(tiling_key):
+            return mix_of_type
+        default = default or mix_of_type
+    return default
+
+
+def used(text: str) -> CoreMix:
+    """What the instructions in a text need. text: the source with all that it includes, comments masked."""
+    if _CUBE_OBJECT.search(text):
+        return CUBE if re.search(r"#\s*define\s+ASCENDC_CUBE_ONLY\b", text) and not _BOTH.search(text) else MIX_1_2
+    if not _CUBE_WORDS.search(text):
+        return VECTOR
+    return MIX_1_2 if _VECTOR_WORDS.search(text) or _BOTH.search(text) else CUBE

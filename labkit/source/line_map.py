@@ -3,13 +3,17 @@
 A learner's text may be put together from a cell and the file around it, and the lab adds its own part behind; errors
 come back as (file, line) of those parts, while showing or searching them needs the text as it was compiled.
 """
+
 from __future__ import annotations
 
 import re
 
 _LINE = re.compile(r'^[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?')
-_LOWERED = re.compile(r'::twin::bind<\d+, \d+>\("[^"]*", \[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, '
-                      r'|::labkit::bind\("[^"]*", (?P<adapter>.*?)/\*<<<\*/, |\)/\*>>>\*/', re.S)
+_LOWERED = re.compile(
+    r'::twin::bind<\d+, \d+>\("[^"]*", \[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, '
+    r'|::labkit::bind\("[^"]*", (?P<adapter>.*?)/\*<<<\*/, |\)/\*>>>\*/',
+    re.S,
+)
 
 
 class LineMap:
@@ -46,7 +50,7 @@ def unlower(line: str, column: int = 0) -> tuple[str, int]:
     """(line as the learner wrote it, column in it) of one line of lowered text; columns from 1, 0 for none."""
     out, at, moved = "", 0, column
     for m in _LOWERED.finditer(line):
-        out += line[at:m.start()]
+        out += line[at : m.start()]
         call = m["call"] or m["adapter"]
         new = ">>>" if call is None else f"{call}<<<"
         if column > m.end():

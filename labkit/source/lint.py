@@ -4,23 +4,28 @@ Every finding is a warning with a `code` (the key `lint.<code>` of messages/buil
 functions marked `__aicore__` or `__global__` and the methods of their classes; a `.asc` file may use the whole
 standard library in its host part.
 """
+
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from labkit.source.kernels import KernelSignature, clean, kernels
-from labkit.source.scan import Block, Outline, mask
 from labkit import messages
 from labkit.source.errors import CompileError
+from labkit.source.kernels import KernelSignature, clean, kernels
 from labkit.source.line_map import LineMap
+from labkit.source.scan import Block, Outline, mask
 
 _DEVICE = re.compile(r"\b(?:__aicore__|__global__|__vector__|__cube__|__mix__)")
-_HOST_HEADERS = ("algorithm array atomic bitset chrono cmath condition_variable deque fstream functional future iomanip iostream "
-                 "list map memory mutex numeric ostream queue random set sstream stack string string_view thread "
-                 "unordered_map unordered_set vector").split()
-_STL = re.compile(r"\bstd\s*::\s*(vector|string|map|set|unordered_map|unordered_set|list|deque|queue|stack|function|cout|cerr|endl"
-                  r"|unique_ptr|shared_ptr|make_unique|make_shared|thread|mutex|sort|copy|fill|accumulate|transform|for_each)\b")
+_HOST_HEADERS = (
+    "algorithm array atomic bitset chrono cmath condition_variable deque fstream functional future iomanip iostream "
+    "list map memory mutex numeric ostream queue random set sstream stack string string_view thread "
+    "unordered_map unordered_set vector"
+).split()
+_STL = re.compile(
+    r"\bstd\s*::\s*(vector|string|map|set|unordered_map|unordered_set|list|deque|queue|stack|function|cout|cerr|endl"
+    r"|unique_ptr|shared_ptr|make_unique|make_shared|thread|mutex|sort|copy|fill|accumulate|transform|for_each)\b"
+)
 _ATOMIC = re.compile(r"\bstd\s*::\s*(atomic\w*)")
 _HEAP = re.compile(r"(?<![\w.>])(malloc|calloc|realloc|free)\s*\(|(?<![\w.])(new|delete)\b(?!\s*;)")
 _RUNTIME = re.compile(r"\b(virtual|dynamic_cast|typeid|throw|try)\b")
@@ -47,14 +52,23 @@ class _Lint:
         self.device = [b for b in self.functions if _DEVICE.search(self._head(b))]
 
     def _head(self, block: Block) -> str:
-        return self.outline.masked[block.head:block.open]
+        return self.outline.masked[block.head : block.open]
 
     def _say(self, code: str, offset: int, **numbers) -> None:
         lines = self.outline.lines
         what, hint = messages.say(f"lint.{code}", **numbers)
         file, line = self.map.logical(lines.line(offset))
-        self.found.append(dict(file=file, line=line, column=lines.column(offset), message=what, hint=hint, code=code,
-                               severity="warning"))
+        self.found.append(
+            dict(
+                file=file,
+                line=line,
+                column=lines.column(offset),
+                message=what,
+                hint=hint,
+                code=code,
+                severity="warning",
+            )
+        )
 
     def _in_device(self, pattern: re.Pattern) -> Iterator[re.Match]:
         for block in self.device:
@@ -85,7 +99,7 @@ class _Lint:
         for m in self._in_device(_RUNTIME):
             self._say("runtime", m.start(), name=m[1])
         for block in self._device_types():
-            for m in re.finditer(r"\bvirtual\b", self.outline.masked[block.open:block.close]):
+            for m in re.finditer(r"\bvirtual\b", self.outline.masked[block.open : block.close]):
                 self._say("runtime", block.open + m.start(), name="virtual")
 
     def _device_types(self) -> list[Block]:
@@ -93,9 +107,14 @@ class _Lint:
 
     def _recursion(self) -> None:
         for block in self.device:
-            if block.name and (m := re.compile(rf"(?<![\w.:>~]){re.escape(block.name)}\s*\(").search(
-                    self.outline.masked, block.open, block.close)):
-                if not (block.parent and block.parent.kind == "type" and block.parent.name == block.name):  # a constructor
+            if block.name and (
+                m := re.compile(rf"(?<![\w.:>~]){re.escape(block.name)}\s*\(").search(
+                    self.outline.masked, block.open, block.close
+                )
+            ):
+                if not (
+                    block.parent and block.parent.kind == "type" and block.parent.name == block.name
+                ):  # a constructor
                     self._say("recursion", m.start(), name=block.name)
 
     def _pragmas(self) -> None:
@@ -110,8 +129,14 @@ class _Lint:
 
     def _unmarked(self) -> list[Block]:
         """Functions, methods and constructors that device code uses and that carry no mark."""
-        plain = [b for b in self.functions if b not in self.device and b.name and not b.name.startswith(("operator", "~"))
-                 and "constexpr" not in self._head(b)]
+        plain = [
+            b
+            for b in self.functions
+            if b not in self.device
+            and b.name
+            and not b.name.startswith(("operator", "~"))
+            and "constexpr" not in self._head(b)
+        ]
         types = self._device_types()
         found = []
         for block in plain:
@@ -131,7 +156,9 @@ class _Lint:
             head = self._head(block)
             for m in re.finditer(r"(?:\bGM_ADDR|__gm__[\w\s:<>]*\*)\s*(?:__restrict__\s*)?(\w+)\s*(?=[,)=])", head):
                 name = re.escape(m[1])
-                use = re.compile(rf"(?<![\w.>]){name}\s*\[|(?:[=(,;{{}}+\-/&|!<>?:]|\breturn)\s*(\*)\s*{name}\b(?!\s*[(*])")
+                use = re.compile(
+                    rf"(?<![\w.>]){name}\s*\[|(?:[=(,;{{}}+\-/&|!<>?:]|\breturn)\s*(\*)\s*{name}\b(?!\s*[(*])"
+                )
                 if used := use.search(self.outline.masked, block.open, block.close):
                     self._say("gm_deref", used.start(1) if used[1] else used.start(), name=m[1])
 
@@ -142,7 +169,9 @@ class _Lint:
             for param in kernel.params:
                 if param.kind == "gm" and not re.search(r"\b(?:__gm__|GM_ADDR)\b", param.type):
                     self._say("plain_pointer", at, name=kernel.name, param=param.name)
-            if len({k.qualified for k in self.kernels}) > 1 and not {"__vector__", "__cube__", "__mix__"} & set(kernel.qualifiers):
+            if len({k.qualified for k in self.kernels}) > 1 and not {"__vector__", "__cube__", "__mix__"} & set(
+                kernel.qualifiers
+            ):
                 self._say("unmarked", at, name=kernel.name, count=len({k.qualified for k in self.kernels}))
 
     def _calls(self) -> None:

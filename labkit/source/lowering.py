@@ -11,51 +11,75 @@ file is line n for the compiler, and what the lab added is in a file of its own 
     #   void twin_entry_add(const void* const* args);    args[i] points to the i-th argument's value
     #   const unsigned twin_count_add, twin_sizes_add[];  number of parameters, sizeof of each
 """
+
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
 from labkit.source.errors import ENTRY_FILE, SourceError
-from labkit.source.kernels import KernelSignature, Param, clean, crew, parse, symbol
+from labkit.source.kernels import KernelSignature, Param, clean, core_mix, parse, symbol
 from labkit.source.kernels import kernels as all_kernels
 from labkit.source.scan import Lines, closing, closing_angle, mask, split
 from labkit.source.structs import Struct, as_ctypes, encode, structs
 
-__all__ = ["ENTRY_FILE", "KernelSignature", "Param", "SourceError", "Struct", "as_ctypes", "crew", "crews", "encode",
-           "lower", "lower_adapter", "lower_launches", "parse", "structs", "symbol", "without_launches"]
+__all__ = [
+    "ENTRY_FILE",
+    "KernelSignature",
+    "Param",
+    "SourceError",
+    "Struct",
+    "as_ctypes",
+    "core_mix",
+    "core_mixes",
+    "encode",
+    "lower",
+    "lower_adapter",
+    "lower_launches",
+    "parse",
+    "structs",
+    "symbol",
+    "without_launches",
+]
 
 # ---- lowering
 
 _ATTRIBUTE = re.compile(r"\[[ \t]*(?:host[ \t]*,[ \t]*)?aicore[ \t]*\]")
 _BIND_HEAD, _BIND_TAIL = "[&](auto... twin_a) {{ {call}(twin_a...); }}, ", ")/*>>>*/"
+
+
 def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "") -> str:
     """C++ for a host compiler: launches lowered, trampolines appended, first line `#line 1 "filename"`.
 
     entries: instantiations of template kernels that need a trampoline, such as ["add<half>", "ns::scale<float, 2>"];
     plain kernels always have one. around: the text of what the source includes, where kernels that it launches may
-    stand and what tells on which cores they run. Raises SourceError as `parse` does, and for a launch that is not written right.
+    stand and what tells on which cores they run. Raises SourceError as `parse` does, and for a launch that is not
+    written right.
     """
     text = without_attributes(clean(text))
     parse(text, filename)
     kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
-    body = _lower_launches(text, filename, crews(text, filename, around) if "<<<" in text else {})
+    body = _lower_launches(text, filename, core_mixes(text, filename, around) if "<<<" in text else {})
     end = "" if body.endswith("\n") else "\n"
     return f'#line 1 "{quoted}"\n{body}{end}' + "\n".join(_trampolines(kernels, entries, filename, text)) + "\n"
 
 
 def without_attributes(text: str) -> str:
-    """`text` with the device compiler's own attributes, [aicore] and [host, aicore], blanked: sources write `#define __aicore__ [aicore]`."""
+    """`text` with the device compiler's own attributes, [aicore] and [host, aicore], blanked: sources write `#define
+    __aicore__ [aicore]`.
+    """
     found = list(_ATTRIBUTE.finditer(mask(text, directives=False))) if _ATTRIBUTE.search(text) else []
     for m in found:
-        text = text[:m.start()] + " " * len(m[0]) + text[m.end():]
+        text = text[: m.start()] + " " * len(m[0]) + text[m.end() :]
     return text
 
 
-def lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]]) -> str:
-    """`text` with its launches lowered and nothing else changed; also where a #define holds one. crews: by kernel name."""
-    return _lower_launches(text, filename, crews, mask(text, directives=False))
+def lower_launches(text: str, filename: str, core_mixes: dict[str, tuple[int, int]]) -> str:
+    """`text` with its launches lowered and nothing else changed; also where a #define holds one. core_mixes: by kernel
+    name.
+    """
+    return _lower_launches(text, filename, core_mixes, mask(text, directives=False))
 
 
 def lower_adapter(text: str, filename: str) -> str:
@@ -81,30 +105,36 @@ def without_launches(text: str) -> str:
     return text
 
 
-def _lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]], masked: str | None = None,
-                    form: str = '::twin::bind<{aic}, {aiv}>("{words}", ' + _BIND_HEAD) -> str:
+def _lower_launches(
+    text: str,
+    filename: str,
+    core_mixes: dict[str, tuple[int, int]],
+    masked: str | None = None,
+    form: str = '::twin::bind<{aic}, {aiv}>("{words}", ' + _BIND_HEAD,
+) -> str:
     macro = re.search(r"<<<", mask(text, directives=False))
     masked, lines = masked or mask(text), Lines(text)
     edits: list[tuple[int, int, str]] = []
     for m in re.finditer(r"<<<", masked):
+
         def wrong(key: str, offset: int = m.start(), **numbers) -> SourceError:
             return SourceError(key, filename=filename, line=lines.line(offset), text=text, **numbers)
 
         name_at = _callee(masked, m.start())
         if name_at is None:
             raise wrong("source.launch_name")
-        name = text[name_at:m.start()].rstrip()
+        name = text[name_at : m.start()].rstrip()
         close = _launch_end(masked, m.end())
-        if close is None or not text[m.end():close].strip():
+        if close is None or not text[m.end() : close].strip():
             raise wrong("source.launch_form", name=" ".join(name.split()))
         count = _parts(masked, m.end(), close)
         if not 1 <= count <= 3:
             raise wrong("source.launch_parts", name=" ".join(name.split()), count=count)
         words = " ".join(mask(name).split()).replace('"', "'")
-        kinds = set(crews.values())
+        kinds = set(core_mixes.values())
         unknown = kinds.pop() if len(kinds) == 1 else (0, 1)  # launched by way of a variable
-        aic, aiv = crews.get(words.partition("<")[0].rpartition("::")[2].strip(), unknown)
-        edits.append((name_at, m.end(), form.format(aic=aic, aiv=aiv, words=words, call=text[name_at:m.start()])))
+        aic, aiv = core_mixes.get(words.partition("<")[0].rpartition("::")[2].strip(), unknown)
+        edits.append((name_at, m.end(), form.format(aic=aic, aiv=aiv, words=words, call=text[name_at : m.start()])))
         edits.append((close, close + 3, _BIND_TAIL))
     if macro and not edits and "<<<" not in masked:
         raise SourceError("source.launch_macro", filename=filename, line=lines.line(macro.start()), text=text)
@@ -113,14 +143,14 @@ def _lower_launches(text: str, filename: str, crews: dict[str, tuple[int, int]],
     return text
 
 
-def crews(text: str, filename: str, around: str, *, defined: bool = False) -> dict[str, tuple[int, int]]:
+def core_mixes(text: str, filename: str, around: str, *, defined: bool = False) -> dict[str, tuple[int, int]]:
     """name -> (cube cores, vector cores) of every kernel in reach; defined: only of those whose body is there."""
     whole = around + "\n" + text
     found = {}
     for part in (around, text):
         for kernel in all_kernels(part, filename) if "__global__" in part else ():
             if kernel.defined or (kernel.name not in found and not defined):
-                found[kernel.name] = crew(kernel, whole)
+                found[kernel.name] = core_mix(kernel, whole)
     return found
 
 
@@ -131,7 +161,7 @@ def _callee(masked: str, at: int) -> int | None:
         starts = [m.start() for m in re.finditer("<", masked[:end]) if closing_angle(masked, m.start()) == end - 1]
         if not starts:
             return None
-        end = len(masked[:starts[-1]].rstrip())
+        end = len(masked[: starts[-1]].rstrip())
     m = re.search(r"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*$", masked[:end])
     return m.start() if m else None
 
@@ -181,12 +211,24 @@ def _trampolines(kernels: list[KernelSignature], entries: Iterable[str], filenam
         head = "".join(entry.partition("<")[0].split())
         kernel = next((k for k in kernels if head in (k.qualified, k.name)), None)
         if kernel is None or (kernel.template is None and "<" in entry):
-            raise SourceError("source.no_entry", filename=filename, line=1, text=text, entry=entry,
-                              known=", ".join(k.qualified for k in kernels))
+            raise SourceError(
+                "source.no_entry",
+                filename=filename,
+                line=1,
+                text=text,
+                entry=entry,
+                known=", ".join(k.qualified for k in kernels),
+            )
         if kernel.template is not None:
             if "<" not in entry:
-                raise SourceError("source.template_entry", filename=filename, line=kernel.line, text=text,
-                                  name=kernel.qualified, template=kernel.template)
+                raise SourceError(
+                    "source.template_entry",
+                    filename=filename,
+                    line=kernel.line,
+                    text=text,
+                    name=kernel.qualified,
+                    template=kernel.template,
+                )
             wanted.append((kernel.qualified + "".join(entry.partition("<")[1:]), kernel))
     names: set[str] = set()
     for name, kernel in wanted:
@@ -213,10 +255,13 @@ def _trampoline(name: str, kernel: KernelSignature) -> list[str]:
     values = ", ".join(f"::twin_lab::take<{i}, {function}>(a)" for i in range(n))
     sizes = ", ".join([*(f"sizeof(::twin_lab::param<{i}, {function}>::type)" for i in range(n)), "0"])
     seen = '__attribute__((visibility("default")))'
-    code = ['extern "C" {',
-            f"{seen} void twin_entry_{c}(const void* const* a) {{ (void)a; ::{name}({values}); }}",
-            f"{seen} extern const unsigned twin_count_{c}; const unsigned twin_count_{c} = {n};",
-            f"{seen} extern const unsigned twin_sizes_{c}[]; const unsigned twin_sizes_{c}[] = {{{sizes}}};", "}"]
+    code = [
+        'extern "C" {',
+        f"{seen} void twin_entry_{c}(const void* const* a) {{ (void)a; ::{name}({values}); }}",
+        f"{seen} extern const unsigned twin_count_{c}; const unsigned twin_count_{c} = {n};",
+        f"{seen} extern const unsigned twin_sizes_{c}[]; const unsigned twin_sizes_{c}[] = {{{sizes}}};",
+        "}",
+    ]
     for guard in kernel.guard:
         code = [*guard.split("\n"), *code, "#endif"]
     return code

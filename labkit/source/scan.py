@@ -3,6 +3,7 @@
 Everything works on offsets into the unchanged text. `mask` blanks what is no code (comments, the inside of strings)
 without moving anything, so that a pattern found in the mask stands at the same place in the text.
 """
+
 from __future__ import annotations
 
 import re
@@ -10,14 +11,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_TOKEN = re.compile(r"""
+_TOKEN = re.compile(
+    r"""
     (?P<raw>(?:u8|[uUL])?R"(?P<delim>[^()\\\s"]{0,16})\(.*?\)(?P=delim)")
   | (?P<comment>//(?:\\\n|[^\n])* | /\*.*?(?:\*/|\Z))
   | (?P<string>"(?:\\.|[^"\\\n])*"?)
   | (?P<number>\.?\d(?:'?[\w.]|(?<=[eEpP])[+-])*)
   | [A-Za-z_]\w*
   | (?P<char>'(?:\\.|[^'\\\n])*'?)
-""", re.S | re.X)
+""",
+    re.S | re.X,
+)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 _VISIBLE = re.compile(r"[^\n]")
 
@@ -31,6 +35,7 @@ def mask(text: str, *, directives: bool = True) -> str:
 
     directives: blank the preprocessor lines too (with their continuations).
     """
+
     def hide(m: re.Match) -> str:
         if m["comment"] is not None:
             return _blank(m[0])
@@ -38,8 +43,8 @@ def mask(text: str, *, directives: bool = True) -> str:
             quote = "'" if m["char"] is not None else '"'
             start = m[0].index(quote)
             closed = len(m[0]) > start + 1 and m[0].endswith(quote)
-            inside = m[0][start + 1:-1] if closed else m[0][start + 1:]
-            return m[0][:start + 1] + _blank(inside) + (quote if closed else "")
+            inside = m[0][start + 1 : -1] if closed else m[0][start + 1 :]
+            return m[0][: start + 1] + _blank(inside) + (quote if closed else "")
         return m[0]
 
     masked = _TOKEN.sub(hide, text)
@@ -119,6 +124,7 @@ def split(masked: str, start: int, end: int, *, angles: bool = True, separator: 
 
 # ---- blocks: what every pair of braces is
 
+
 @dataclass
 class Block:
     """A pair of braces and the text in front of it.
@@ -126,6 +132,7 @@ class Block:
     kind: "namespace" | "linkage" | "type" | "function" | "other"; name: of the namespace, type or function.
     head: offset where the text in front of `{` starts; open, close: offsets of the braces.
     """
+
     kind: str
     name: str
     head: int
@@ -184,7 +191,7 @@ class Outline:
 
     def around(self, offset: int) -> Block | None:
         """The innermost block that holds `offset`."""
-        for block in reversed(self.blocks[:bisect_left(self._opens, offset)]):
+        for block in reversed(self.blocks[: bisect_left(self._opens, offset)]):
             if block.open < offset <= block.close:
                 return block
         return None
@@ -198,9 +205,14 @@ class Outline:
         return Block(kind, name, head, at, len(self.masked), parent)
 
 
-_ATTRIBUTES = re.compile(r"\[\[.*?\]\]|\balignas\s*\([^()]*\)|__attribute__\s*\(\(.*?\)\)|\b__launch_bounds__\s*\([^()]*\)"
-                         r"|\b__(?:mix|schedmode)__\s*\([^()]*\)", re.S)
-_TYPE = re.compile(r"^(?:typedef\s+)?(?:struct|class|union|enum(?:\s+(?:class|struct))?)\b\s*([A-Za-z_]\w*)?\s*(?:final\b\s*)?(?::[^()]*)?$")
+_ATTRIBUTES = re.compile(
+    r"\[\[.*?\]\]|\balignas\s*\([^()]*\)|__attribute__\s*\(\(.*?\)\)|\b__launch_bounds__\s*\([^()]*\)"
+    r"|\b__(?:mix|schedmode)__\s*\([^()]*\)",
+    re.S,
+)
+_TYPE = re.compile(
+    r"^(?:typedef\s+)?(?:struct|class|union|enum(?:\s+(?:class|struct))?)\b\s*([A-Za-z_]\w*)?\s*(?:final\b\s*)?(?::[^()]*)?$"
+)
 _FUNCTION_END = re.compile(r"\)\s*(?:const|volatile|noexcept|override|final|mutable|&|\s|->[\s\w:<>,*&]+)*$")
 _INIT_LIST = re.compile(r"\)\s*(?:noexcept\s*)?:\s*[A-Za-z_].*$", re.S)
 
@@ -218,7 +230,7 @@ def strip_template(head: str) -> str:
         end = closing_angle(head, m.end() - 1) if m else -1
         if end < 0:
             return head
-        head = head[end + 1:].lstrip()
+        head = head[end + 1 :].lstrip()
 
 
 def classify_head(front: str, *, in_function: bool = False) -> tuple[str, str]:
@@ -233,7 +245,11 @@ def classify_head(front: str, *, in_function: bool = False) -> tuple[str, str]:
     if front.endswith(("=", ",", "return", "(")):
         return "initialiser", ""
     if in_function or not front:
-        return ("initialiser", "") if re.search(r"[\w>]$", front) and not re.search(r"\b(?:else|do|try)$", front) else ("other", "")
+        return (
+            ("initialiser", "")
+            if re.search(r"[\w>]$", front) and not re.search(r"\b(?:else|do|try)$", front)
+            else ("other", "")
+        )
     if _FUNCTION_END.search(front):
         return "function", function_name(front)
     if _INIT_LIST.search(front):

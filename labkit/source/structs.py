@@ -1,9 +1,10 @@
 """Plain structs of a kernel's source as Python can fill them: fields, lengths and the layout that C gives them.
 
-A tiling struct is written once, in C++, and Python must lay out exactly the same bytes. What is not plain data
-(methods aside, anything this scanner does not know) is left out rather than guessed: a struct is in the table only
-when every field of it is understood. The trampolines' `sizeof` (labkit.source.lowering.lower) is the check on the result.
+A tiling struct is written once, in C++, and Python must lay out exactly the same bytes. What is not plain data (methods
+aside, anything this scanner does not know) is left out rather than guessed: a struct is in the table only when every
+field of it is understood. The trampolines' `sizeof` (labkit.source.lowering.lower) is the check on the result.
 """
+
 from __future__ import annotations
 
 import ast
@@ -17,14 +18,35 @@ from labkit.source.scan import Block, Outline, mask, split, strip_attributes
 
 # C spelling -> (ctypes type, canonical name). half and bfloat16_t travel as their 16 bits.
 SCALARS: dict[str, type] = {
-    "bool": ctypes.c_bool, "char": ctypes.c_char, "signed char": ctypes.c_int8, "unsigned char": ctypes.c_uint8,
-    "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "int16_t": ctypes.c_int16, "uint16_t": ctypes.c_uint16,
-    "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64,
-    "short": ctypes.c_short, "unsigned short": ctypes.c_ushort, "int": ctypes.c_int, "unsigned": ctypes.c_uint,
-    "unsigned int": ctypes.c_uint, "long": ctypes.c_long, "unsigned long": ctypes.c_ulong,
-    "long long": ctypes.c_longlong, "unsigned long long": ctypes.c_ulonglong, "size_t": ctypes.c_size_t,
-    "float": ctypes.c_float, "double": ctypes.c_double, "half": ctypes.c_uint16, "float16_t": ctypes.c_uint16,
-    "bfloat16_t": ctypes.c_uint16, "uintptr_t": ctypes.c_uint64, "intptr_t": ctypes.c_int64,
+    "bool": ctypes.c_bool,
+    "char": ctypes.c_char,
+    "signed char": ctypes.c_int8,
+    "unsigned char": ctypes.c_uint8,
+    "int8_t": ctypes.c_int8,
+    "uint8_t": ctypes.c_uint8,
+    "int16_t": ctypes.c_int16,
+    "uint16_t": ctypes.c_uint16,
+    "int32_t": ctypes.c_int32,
+    "uint32_t": ctypes.c_uint32,
+    "int64_t": ctypes.c_int64,
+    "uint64_t": ctypes.c_uint64,
+    "short": ctypes.c_short,
+    "unsigned short": ctypes.c_ushort,
+    "int": ctypes.c_int,
+    "unsigned": ctypes.c_uint,
+    "unsigned int": ctypes.c_uint,
+    "long": ctypes.c_long,
+    "unsigned long": ctypes.c_ulong,
+    "long long": ctypes.c_longlong,
+    "unsigned long long": ctypes.c_ulonglong,
+    "size_t": ctypes.c_size_t,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+    "half": ctypes.c_uint16,
+    "float16_t": ctypes.c_uint16,
+    "bfloat16_t": ctypes.c_uint16,
+    "uintptr_t": ctypes.c_uint64,
+    "intptr_t": ctypes.c_int64,
 }
 
 
@@ -72,19 +94,29 @@ def resolve(ctype: str, names: Mapping[str, str]) -> str:
 
 # ---- constants: array lengths
 
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
-              ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Mod: operator.mod}
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.Mod: operator.mod,
+}
 
 
 def _constants(text: str) -> dict[str, str]:
     plain = mask(text, directives=False)
     found = {m[1]: m[2] for m in re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$", plain, re.M)}
-    found.update({m[1]: m[2] for m in re.finditer(r"\bconst(?:expr)?\s+(?:static\s+)?[\w:\s]+?\b(\w+)\s*=\s*([^;{}]+);", plain)})
+    found.update(
+        {m[1]: m[2] for m in re.finditer(r"\bconst(?:expr)?\s+(?:static\s+)?[\w:\s]+?\b(\w+)\s*=\s*([^;{}]+);", plain)}
+    )
     return found
 
 
 def _integer(expression: str, constants: Mapping[str, str], depth: int = 0) -> int | None:
     """Value of a C integer expression over named constants; None when it is anything more."""
+
     def value(node: ast.AST) -> int:
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return node.value
@@ -97,24 +129,29 @@ def _integer(expression: str, constants: Mapping[str, str], depth: int = 0) -> i
         raise ValueError(expression)
 
     try:
-        return value(ast.parse(re.sub(r"(?<=[0-9a-fA-F])[uUlL]+\b", "", expression.replace("'", "")).strip(), mode="eval").body)
+        return value(
+            ast.parse(re.sub(r"(?<=[0-9a-fA-F])[uUlL]+\b", "", expression.replace("'", "")).strip(), mode="eval").body
+        )
     except (SyntaxError, ValueError, ZeroDivisionError):
         return None
 
 
 # ---- the structs
 
+
 def structs(text: str) -> dict[str, Struct]:
     """name -> fields of every plain struct defined in `text`, in order of definition."""
     outline = Outline(text)
     constants, names, table = _constants(text), aliases(text), {}
     for block in outline.blocks:
-        if block.kind != "type" or "template" in outline.masked[block.head:block.open]:
+        if block.kind != "type" or "template" in outline.masked[block.head : block.open]:
             continue
         name = block.name or _typedef_name(outline, block)
         fields = _fields(outline, block, constants, names, table)
         if name and fields:
-            table[name] = Struct(fields, pack=_pack(outline, block), align=_align(outline.masked[block.head:block.open]))
+            table[name] = Struct(
+                fields, pack=_pack(outline, block), align=_align(outline.masked[block.head : block.open])
+            )
             typedef = _typedef_name(outline, block)
             if typedef:
                 table[typedef] = table[name]
@@ -122,9 +159,9 @@ def structs(text: str) -> dict[str, Struct]:
 
 
 def _typedef_name(outline: Outline, block: Block) -> str:
-    if not re.match(r"\s*typedef\b", outline.masked[block.head:block.open]):
+    if not re.match(r"\s*typedef\b", outline.masked[block.head : block.open]):
         return ""
-    m = re.match(r"\s*(?:__attribute__\s*\(\(.*?\)\)\s*)?(\w+)\s*;", outline.masked[block.close + 1:])
+    m = re.match(r"\s*(?:__attribute__\s*\(\(.*?\)\)\s*)?(\w+)\s*;", outline.masked[block.close + 1 :])
     return m[1] if m else ""
 
 
@@ -134,11 +171,13 @@ def _align(head: str) -> int | None:
 
 
 def _pack(outline: Outline, block: Block) -> int | None:
-    tail = re.match(r"\s*__attribute__\s*\(\((.*?)\)\)", outline.masked[block.close + 1:])
-    if "packed" in outline.masked[block.head:block.open] or (tail and "packed" in tail[1]):
+    tail = re.match(r"\s*__attribute__\s*\(\((.*?)\)\)", outline.masked[block.close + 1 :])
+    if "packed" in outline.masked[block.head : block.open] or (tail and "packed" in tail[1]):
         return 1
     stack: list[int | None] = [None]
-    for m in re.finditer(r"^[ \t]*#[ \t]*pragma[ \t]+pack[ \t]*\(([^)\n]*)\)", mask(outline.text, directives=False), re.M):
+    for m in re.finditer(
+        r"^[ \t]*#[ \t]*pragma[ \t]+pack[ \t]*\(([^)\n]*)\)", mask(outline.text, directives=False), re.M
+    ):
         if m.start() > block.open:
             break
         words = [w.strip() for w in m[1].split(",") if w.strip()]
@@ -153,7 +192,7 @@ def _pack(outline: Outline, block: Block) -> int | None:
 
 
 def _fields(outline: Outline, block: Block, constants, names, table) -> list[tuple[str, str, int | None]] | None:
-    head = strip_attributes(outline.masked[block.head:block.open])
+    head = strip_attributes(outline.masked[block.head : block.open])
     if not re.search(r"\bstruct\b", head) or ":" in head.replace("::", ""):
         return None  # class, union, enum, or derived: not plain data that a reader can see whole
     fields: list[tuple[str, str, int | None]] = []
@@ -168,7 +207,9 @@ def _fields(outline: Outline, block: Block, constants, names, table) -> list[tup
     return fields
 
 
-_DECLARATION = re.compile(r"((?:const\s+|unsigned\s+|signed\s+|long\s+|short\s+|struct\s+)*(?:[A-Za-z_][\w:]*))\s+(.+)", re.S)
+_DECLARATION = re.compile(
+    r"((?:const\s+|unsigned\s+|signed\s+|long\s+|short\s+|struct\s+)*(?:[A-Za-z_][\w:]*))\s+(.+)", re.S
+)
 _DECLARATOR = re.compile(r"\s*(\w+)\s*((?:\[[^\]]*\]\s*)*)(?:[={].*)?$", re.S)
 
 
@@ -195,6 +236,7 @@ def _declared(statement: str, constants, names, table) -> list[tuple[str, str, i
 
 
 # ---- Python values to C bytes
+
 
 def as_ctypes(name: str, table: Mapping[str, Struct]) -> type[ctypes.Structure]:
     """The ctypes.Structure of table[name], nested structs included. Raises KeyError for an unknown struct."""
@@ -237,7 +279,8 @@ def bfloat16_bits(value: float) -> int:
 
 
 def encode(ctype: str, value, table: Mapping[str, Struct] | None = None) -> ctypes._SimpleCData | ctypes.Structure:
-    """`value` as the C object that a kernel takes: a number for a scalar; a dict, ctypes.Structure or bytes for a struct.
+    """`value` as the C object that a kernel takes: a number for a scalar; a dict, ctypes.Structure or bytes for a
+    struct.
 
     Raises TypeError (wrong kind of value), OverflowError (does not fit the integer type), KeyError (unknown field or
     struct).

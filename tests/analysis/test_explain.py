@@ -1,5 +1,6 @@
-"""What labkit.explain shows of a launch: the columns, the trace, the roofline, the words, and the advice, which is checked by making
-the change."""
+"""What labkit.explain shows of a launch: the columns, the trace, the roofline, the words, and the advice, which is
+checked by making the change."""
+
 from __future__ import annotations
 
 import csv
@@ -8,41 +9,93 @@ import json
 import re
 import xml.etree.ElementTree as ET
 
-import pytest
-
 import explain_kernels as kernels
+import pytest
+from twin_launch import tensor
+
 import labkit
 from labkit import chips, messages
 from labkit.analysis import bound as bounds
 from labkit.analysis import compare, explain, roofline, save, tables
-from labkit.launch.msprof_columns import COLUMNS
-from twin_launch import tensor
+from labkit.launch.msprof_tables import COLUMNS
 
 HEADERS = {  # the beginning and the number of columns, as Ascend/msopprof's metric_csv_header.h has them for 910B
-    "ArithmeticUtilization": (20, "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_cube_ratio,aic_cube_fp16_ratio"),
-    "L2Cache": (24, "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_write_cache_hit,aic_write_cache_miss_allocate"),
+    "ArithmeticUtilization": (
+        20,
+        "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_cube_ratio,aic_cube_fp16_ratio",
+    ),
+    "L2Cache": (
+        24,
+        "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_write_cache_hit,aic_write_cache_miss_allocate",
+    ),
     "Memory": (38, "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_l1_read_bw(GB/s),aic_l1_write_bw(GB/s)"),
-    "MemoryL0": (12, "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_l0a_read_bw(GB/s),aic_l0a_write_bw(GB/s)"),
-    "MemoryUB": (10, "block_id,sub_block_id,aic_time(us),aic_total_cycles,aiv_time(us),aiv_total_cycles,aiv_ub_read_bw_vector(GB/s)"),
-    "PipeUtilization": (48, "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_cube_time(us),aic_cube_ratio,aic_mte1_time(us)"),
-    "ResourceConflictRatio": (18, "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_cube_wait_ratio,aic_mte1_wait_ratio"),
-    "OpBasicInfo": (9, "Op Name,Op Type,Task Duration(us),Block Dim,Mix Block Dim,Device Id,Pid,Current Freq,Rated Freq"),
+    "MemoryL0": (
+        12,
+        "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_l0a_read_bw(GB/s),aic_l0a_write_bw(GB/s)",
+    ),
+    "MemoryUB": (
+        10,
+        "block_id,sub_block_id,aic_time(us),aic_total_cycles,aiv_time(us),aiv_total_cycles,aiv_ub_read_bw_vector(GB/s)",
+    ),
+    "PipeUtilization": (
+        48,
+        "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_cube_time(us),aic_cube_ratio,aic_mte1_time(us)",
+    ),
+    "ResourceConflictRatio": (
+        18,
+        "block_id,sub_block_id,aic_time(us),aic_total_cycles,aic_cube_wait_ratio,aic_mte1_wait_ratio",
+    ),
+    "OpBasicInfo": (
+        9,
+        "Op Name,Op Type,Task Duration(us),Block Dim,Mix Block Dim,Device Id,Pid,Current Freq,Rated Freq",
+    ),
 }
 
-CASES = {  # the launch with one thing wrong, the same without it, the advice that leads there, and what bounds the first
+# the launch with one thing wrong, the same without it, the advice that leads there, and what bounds the first
+CASES = {
     "single buffer": (lambda: kernels.queues(buffers=1), lambda: kernels.queues(buffers=2), "buffers", "order"),
     "small tiles": (lambda: kernels.queues(256, 128, 2), lambda: kernels.queues(256 * 16, 8, 2), "tiles", "transfers"),
     "bank conflict": (lambda: kernels.banks(0), lambda: kernels.banks(256), "banks", "banks"),
     "scalar loop": (lambda: kernels.elements(0), lambda: kernels.elements(1), "vector", "scalar"),
     "short instructions": (lambda: kernels.elements(2), lambda: kernels.elements(1), "instructions", "startup"),
     "barriers": (lambda: kernels.barriers(0), lambda: kernels.barriers(1), "barriers", "order"),
-    "one core": (lambda: kernels.queues(4096, 96, 2), lambda: kernels.queues(4096, 6, 2, blocks=16), "more_blocks", "mte2"),
-    "ladder: one core": (lambda: kernels.ladder(1, blocks=1), lambda: kernels.ladder(2, blocks=48), "more_blocks", "mte2"),
-    "ladder: single buffer": (lambda: kernels.ladder(3, blocks=1), lambda: kernels.ladder(4, blocks=1), "buffers", "mte2"),
-    "unaligned": (lambda: kernels.queues(4096, 16, 2, rounds=1, shift=8), lambda: kernels.queues(4096, 16, 2, rounds=1), "aligned", "mte2"),
+    "one core": (
+        lambda: kernels.queues(4096, 96, 2),
+        lambda: kernels.queues(4096, 6, 2, blocks=16),
+        "more_blocks",
+        "mte2",
+    ),
+    "ladder: one core": (
+        lambda: kernels.ladder(1, blocks=1),
+        lambda: kernels.ladder(2, blocks=48),
+        "more_blocks",
+        "mte2",
+    ),
+    "ladder: single buffer": (
+        lambda: kernels.ladder(3, blocks=1),
+        lambda: kernels.ladder(4, blocks=1),
+        "buffers",
+        "mte2",
+    ),
+    "unaligned": (
+        lambda: kernels.queues(4096, 16, 2, rounds=1, shift=8),
+        lambda: kernels.queues(4096, 16, 2, rounds=1),
+        "aligned",
+        "mte2",
+    ),
     "short rows": (lambda: kernels.rows(gap=4), lambda: kernels.rows(gap=0), "rows", "mte2"),
-    "one core has twice the work": (lambda: kernels.ladder(4, 8, rows=9, width=65536), lambda: kernels.ladder(4, 8, rows=72, width=8192), "balance", "imbalance"),
-    "48 tiny blocks": (lambda: kernels.queues(256, 1, 2, blocks=48), lambda: kernels.queues(256, 4, 2, blocks=12), "fewer_blocks", "launch"),
+    "one core has twice the work": (
+        lambda: kernels.ladder(4, 8, rows=9, width=65536),
+        lambda: kernels.ladder(4, 8, rows=72, width=8192),
+        "balance",
+        "imbalance",
+    ),
+    "48 tiny blocks": (
+        lambda: kernels.queues(256, 1, 2, blocks=48),
+        lambda: kernels.queues(256, 4, 2, blocks=12),
+        "fewer_blocks",
+        "launch",
+    ),
 }
 
 
@@ -73,11 +126,13 @@ def test_a_wrong_bound_is_noticed(monkeypatch):
 
 def test_a_wrong_promise_is_noticed(monkeypatch):
     from labkit.launch.kernel import Again
+
     right = Again.what_if
 
     def too_much(self, changes):
         answer, times = right(self, changes)
         return answer, [[name, amount, us if name == "same" else 0.6 * us] for name, amount, us in times]
+
     monkeypatch.setattr(Again, "what_if", too_much)
     with pytest.raises(AssertionError):
         check("single buffer")
@@ -94,6 +149,7 @@ def test_the_words_in_both_languages(monkeypatch):
 
 def test_every_bound_and_change_has_its_words():
     from labkit.analysis import whatifs
+
     kinds = re.search(r"kind: ([\w, ]+)\.", bounds.Bound.__doc__)[1].split(", ")
     for part in "bound", "kind":
         assert {k.split(".")[-1] for k in messages.tables() if k.startswith(f"explain.{part}.")} == set(kinds)
@@ -121,13 +177,19 @@ def test_without_a_replay_it_still_tells_the_bound():
 
 def test_a_launch_too_long_for_all_changes(monkeypatch):
     from labkit.launch.kernel import Again
+
     right, slow = Again.what_if, kernels.rows(gap=4)
-    monkeypatch.setattr(Again, "what_if", lambda self, changes: right(self, changes) if len(changes) < 9 else ({}, [[*c, -1] for c in changes]))
+    monkeypatch.setattr(
+        Again,
+        "what_if",
+        lambda self, changes: right(self, changes) if len(changes) < 9 else ({}, [[*c, -1] for c in changes]),
+    )
     said = explain(slow)
     assert said.bound.kind == "mte2" and not said.advice and said.lines[-1] == messages.text("explain.no_replay")
 
 
 # ---- tables
+
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_headers(name, tmp_path):
@@ -153,11 +215,12 @@ def test_the_numbers_are_the_records():
     assert frames["MemoryUB"]["aiv_ub_read_bw_vector(GB/s)"].isna().all()
     assert pipes.attrs["time_kind"] == "modelled"
     bandwidth = memory["aiv_gm_to_ub_bw(GB/s)"][0]
-    assert bandwidth == pytest.approx(65536 / 2 ** 30 / (record.cores[0]["time"] * 1e-6))
+    assert bandwidth == pytest.approx(65536 / 2**30 / (record.cores[0]["time"] * 1e-6))
 
 
 def test_no_counters_no_tables():
     from labkit.launch.record import LaunchRecord
+
     measured = LaunchRecord(target="npu", kernel="k", blocks=1, time_us=1.0, time_kind="measured", chip="910B1")
     with pytest.raises(ValueError, match="counters"):
         tables(measured)
@@ -166,6 +229,7 @@ def test_no_counters_no_tables():
 
 
 # ---- files
+
 
 def test_the_trace(tmp_path):
     record = kernels.queues(count=4, blocks=2)
@@ -177,7 +241,9 @@ def test_the_trace(tmp_path):
     assert len(bars) == len(record.timeline)
     assert {e["pid"] for e in bars} == {"core0.veccore0", "core1.veccore0"}
     assert all(e["dur"] >= 0 and e["ts"] >= 0 and e["name"] in record.op_names for e in bars)
-    assert sum(e["dur"] for e in bars if e["tid"] == "VECTOR" and e["pid"] == "core0.veccore0") == pytest.approx(record.cores[0]["busy.V"], rel=1e-3)
+    assert sum(e["dur"] for e in bars if e["tid"] == "VECTOR" and e["pid"] == "core0.veccore0") == pytest.approx(
+        record.cores[0]["busy.V"], rel=1e-3
+    )
     own = home / "simulator" / "core0.veccore0"
     assert json.loads((own / "trace.json").read_text())["schemaVersion"] == 1
     rows = list(csv.DictReader(open(own / "core0.veccore0_instr_exe.csv", encoding="utf-8")))
@@ -190,11 +256,19 @@ def test_nothing_overlaps_on_a_thread(tmp_path):
     record = kernels.queues(256, 8, 4)  # transfers so short that several are under way
     assert record.ok
     for file in ("trace.json", "core0.veccore0/trace.json"):
-        bars = [e for e in json.loads((save(record, tmp_path) / "simulator" / file).read_text())["traceEvents"] if e["ph"] == "X"]
+        bars = [
+            e
+            for e in json.loads((save(record, tmp_path) / "simulator" / file).read_text())["traceEvents"]
+            if e["ph"] == "X"
+        ]
         by_thread: dict[tuple, list] = {}
         for e in bars:
-            by_thread.setdefault((e["pid"], e["tid"]), []).append((int(e["ts"] * 1000), int(e["ts"] * 1000) + int(e["dur"] * 1000)))
-        assert len(by_thread) > len({record.pipe_names[p] for p in record.timeline["pipe"]}) and len(bars) == len(record.timeline)
+            by_thread.setdefault((e["pid"], e["tid"]), []).append(
+                (int(e["ts"] * 1000), int(e["ts"] * 1000) + int(e["dur"] * 1000))
+            )
+        assert len(by_thread) > len({record.pipe_names[p] for p in record.timeline["pipe"]}) and len(bars) == len(
+            record.timeline
+        )
         for spans in by_thread.values():
             assert all(end <= start for (_, end), (start, _) in itertools.pairwise(sorted(spans)))
 
@@ -209,6 +283,7 @@ def test_the_same_files_again(tmp_path):
 
 # ---- figures
 
+
 def test_the_roofline():
     record = kernels.queues(buffers=2, rounds=8, blocks=4)
     figure = roofline(record)
@@ -216,9 +291,17 @@ def test_the_roofline():
     root = ET.fromstring(figure.svg)
     dot = root.find(".//{http://www.w3.org/2000/svg}circle")
     assert dot is not None and root.get("role") == "img"
-    assert f"HBM {chips.load()['gm']['hbm'] / 1e12:.3g} TB/s" in figure.svg and "vector fp32" in figure.svg and "modelled" in figure.desc
-    assert "at 2 operations a byte" in figure.desc and "1 op/B" in figure.desc  # 8 operations, 8 bytes an element, 4 of them read
-    more = ET.fromstring(roofline(kernels.queues(buffers=2, rounds=32, blocks=4)).svg).find(".//{http://www.w3.org/2000/svg}circle")
+    assert (
+        f"HBM {chips.load()['gm']['hbm'] / 1e12:.3g} TB/s" in figure.svg
+        and "vector fp32" in figure.svg
+        and "modelled" in figure.desc
+    )
+    assert (
+        "at 2 operations a byte" in figure.desc and "1 op/B" in figure.desc
+    )  # 8 operations, 8 bytes an element, 4 of them read
+    more = ET.fromstring(roofline(kernels.queues(buffers=2, rounds=32, blocks=4)).svg).find(
+        ".//{http://www.w3.org/2000/svg}circle"
+    )
     assert float(more.get("cx")) != float(dot.get("cx"))
 
 

@@ -1,11 +1,11 @@
 """Fixtures of the browser tests, and the one rule about skipping them."""
+
 from __future__ import annotations
 
 import os
 import shutil
 
 import pytest
-
 from jupyter_page import Server, open_browser
 
 

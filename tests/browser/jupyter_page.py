@@ -3,6 +3,7 @@
 Everything that either program writes (settings, workspaces, profile, the notebook it saves) goes to a folder of the
 test, so that a run leaves no trace in the checkout and meets none of the user's own configuration.
 """
+
 from __future__ import annotations
 
 import json
@@ -17,9 +18,20 @@ from pathlib import Path
 
 START_S, IDLE_S = 90, 300
 # As root and in a closed network: no sandbox, nothing that looks up Google's hosts by itself.
-CHROMIUM = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1280,1000",
-            "--force-color-profile=srgb", "--hide-scrollbars")
+CHROMIUM = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--window-size=1280,1000",
+    "--force-color-profile=srgb",
+    "--hide-scrollbars",
+)
 SETTINGS = {
     # No question about news, no look-up of a newer version: this page must not need the internet.
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
@@ -50,18 +62,33 @@ class Server:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(value))
         environment = {
-            **os.environ, "JUPYTER_CONFIG_DIR": str(work / "config"), "JUPYTER_DATA_DIR": str(work / "data"),
-            "JUPYTER_RUNTIME_DIR": str(work / "runtime"), "JUPYTERLAB_SETTINGS_DIR": str(work / "settings"),
-            "JUPYTERLAB_WORKSPACES_DIR": str(work / "workspaces"), "IPYTHONDIR": str(work / "ipython"),
+            **os.environ,
+            "JUPYTER_CONFIG_DIR": str(work / "config"),
+            "JUPYTER_DATA_DIR": str(work / "data"),
+            "JUPYTER_RUNTIME_DIR": str(work / "runtime"),
+            "JUPYTERLAB_SETTINGS_DIR": str(work / "settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(work / "workspaces"),
+            "IPYTHONDIR": str(work / "ipython"),
             "LABKIT_PROGRESS": str(work / "progress.jsonl"),
         }
-        arguments = ["--no-browser", "--ServerApp.port=0", "--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={self.root}",
-                     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+        arguments = [
+            "--no-browser",
+            "--ServerApp.port=0",
+            "--ServerApp.ip=127.0.0.1",
+            f"--ServerApp.root_dir={self.root}",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        ]
         if os.geteuid() == 0:
             arguments.append("--allow-root")
         with open(self._log, "wb") as log:
-            self._process = subprocess.Popen([sys.executable, "-m", "jupyterlab", *arguments], env=environment, cwd=work,
-                                             stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "jupyterlab", *arguments],
+                env=environment,
+                cwd=work,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+            )
         try:
             found = wait_for("JupyterLab's address", lambda: self._address(work / "runtime"), START_S)
         except TimeoutError as error:
@@ -94,12 +121,15 @@ class Server:
 def open_browser(work: Path):
     """A headless Chromium with a profile of its own. Its console is kept for `severe()`."""
     from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
     for flag in (*CHROMIUM, f"--user-data-dir={work / 'profile'}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"), log_output=str(work / "chromedriver.log"))
+    service = webdriver.ChromeService(
+        executable_path=shutil.which("chromedriver"), log_output=str(work / "chromedriver.log")
+    )
     return webdriver.Chrome(options=options, service=service)
 
 
@@ -114,6 +144,7 @@ class Page:
 
     def all(self, css: str):
         from selenium.webdriver.common.by import By
+
         return self.browser.find_elements(By.CSS_SELECTOR, css)
 
     def script(self, text: str, *arguments):
@@ -136,16 +167,24 @@ class Page:
                 # A page that is still laying itself out swallows a click now and then, and a kernel whose connection is
                 # just being made drops what was sent to it: then the prompts are empty again, and a person tries again.
                 wait_for("the first cell", self.started, 5, every=0.05)
-                wait_for("the last cell", lambda: self.rested() and (self.done() in (0, cells) or self.errors()), IDLE_S, every=0.5)
+                wait_for(
+                    "the last cell",
+                    lambda: self.rested() and (self.done() in (0, cells) or self.errors()),
+                    IDLE_S,
+                    every=0.5,
+                )
             except TimeoutError:
                 if self.started():
-                    raise TimeoutError(f"{self.done()} of {cells} cells have run; the prompts: {self.prompts()}") from None
+                    raise TimeoutError(
+                        f"{self.done()} of {cells} cells have run; the prompts: {self.prompts()}"
+                    ) from None
 
     def _choose(self, menu: str, command: str) -> str:
         """Choose an entry of a menu; what went wrong with it, "" when nothing did."""
         from selenium.common.exceptions import WebDriverException
         from selenium.webdriver.common.by import By
         from selenium.webdriver.common.keys import Keys
+
         self.browser.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
         try:
             next(item for item in self.all(".lm-MenuBar-item") if item.text.strip() == menu).click()
@@ -156,7 +195,7 @@ class Page:
         return ""
 
     def prompts(self) -> list[str]:
-        """"[*]:", "[3]:" or "[ ]:" of every code cell; a folded cell shows its number beside the output only."""
+        """ "[*]:", "[3]:" or "[ ]:" of every code cell; a folded cell shows its number beside the output only."""
         return self.script("""
             return [...document.querySelectorAll('.jp-NotebookPanel .jp-CodeCell')].map(cell =>
                 (cell.querySelector('.jp-InputPrompt')?.textContent || cell.querySelector('.jp-OutputPrompt')?.textContent || '').trim())""")
@@ -183,6 +222,7 @@ class Page:
         """Ctrl+S; the notebook as it then is on disk."""
         from selenium.webdriver.common.by import By
         from selenium.webdriver.common.keys import Keys
+
         before = self.file.stat().st_mtime_ns
         self.browser.find_element(By.TAG_NAME, "body").send_keys(Keys.CONTROL, "s")
         wait_for("the save", lambda: self.file.stat().st_mtime_ns != before, 30)
@@ -196,6 +236,7 @@ class Page:
     def fold_file_list(self) -> None:
         from selenium.webdriver.common.by import By
         from selenium.webdriver.common.keys import Keys
+
         self.browser.find_element(By.TAG_NAME, "body").send_keys(Keys.CONTROL, "b")
 
     def screenshot(self, file: Path, tallest: int = 16000) -> None:
@@ -207,6 +248,9 @@ class Page:
             return panel.scrollHeight + window.innerHeight - panel.clientHeight;""")
         self.browser.set_window_size(1280, min(int(height) + 40, tallest))
         time.sleep(1.0)
-        self.script("for (const e of document.querySelectorAll('.jp-NotebookPanel, .jp-NotebookPanel *')) if (e.scrollTop) e.scrollTop = 0;")
+        self.script(
+            "for (const e of document.querySelectorAll('.jp-NotebookPanel, .jp-NotebookPanel *')) if (e.scrollTop) "
+            "e.scrollTop = 0;"
+        )
         time.sleep(1.0)
         self.browser.save_screenshot(str(file))

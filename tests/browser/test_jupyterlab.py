@@ -2,6 +2,7 @@
 
 What the notebook looks like then is kept as run/browser/00.01.png.
 """
+
 from __future__ import annotations
 
 import json
@@ -9,7 +10,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from jupyter_page import Page, wait_for
 
 pytestmark = pytest.mark.browser
@@ -32,8 +32,8 @@ def first_notebook(repo: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def page(browser, server, repo):
-    """The notebook after Run > Run All Cells. It is a copy without outputs: JupyterLab saves into what it opens, and what
-    is seen here must come from this run."""
+    """The notebook after Run > Run All Cells. It is a copy without outputs: JupyterLab saves into what it opens, and
+    what is seen here must come from this run."""
     source = first_notebook(repo)
     notebook = json.loads(source.read_text(encoding="utf-8"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -66,6 +66,7 @@ def test_every_cell_runs_without_an_error(page, repo):
 
 def test_the_slider_redraws_the_figure(page):
     from selenium.webdriver import ActionChains
+
     handles = sliders_with_a_figure(page)
     assert handles, "no slider beside a figure in the notebook's outputs"
     handle = handles[0]

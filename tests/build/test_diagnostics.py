@@ -56,7 +56,8 @@ void launch(void* stream, uint8_t* x) {
 ADD = "Add(z, a, a, TILE);"
 ALLOC = "LocalTensor<T> z = outQ.AllocTensor<T>();"
 
-# (what is changed, into what, line of the first problem, text of its line where the caret stands, words of message and hint)
+# (what is changed, into what, line of the first problem, text of its line where the caret stands, words of message and
+# hint)
 BROKEN = {
     "semicolon, next line": (ADD, ADD[:-1], 19, "", ["; is missing"]),
     "semicolon, declaration": ("inQ.DeQue<T>();\n", "inQ.DeQue<T>()  // no end\n", 17, None, ["; is missing"]),

@@ -104,7 +104,8 @@ def test_not_where_a_builtin_is_the_learners(commands):
 
 def test_not_where_the_learner_has_such_a_header(commands, tmp_path):
     (tmp_path / "twin" / "base").mkdir(parents=True)
-    shutil.copy2(headers.TREES["kernel"] / "twin" / "base" / "types.h", tmp_path / "twin" / "base")  # the same, so that it compiles
+    # the same, so that it compiles
+    shutil.copy2(headers.TREES["kernel"] / "twin" / "base" / "types.h", tmp_path / "twin" / "base")
     text = KERNEL.format(name="add")
     build(text, dirs=[tmp_path])
     assert not any("kernel-headers-" in w for w in commands[-1])

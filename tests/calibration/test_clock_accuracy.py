@@ -1,7 +1,9 @@
 """The clock against published measurements: the bars that the README states, and the parts they rest on.
 
-The whole table takes a minute and more (`labkit clock accuracy`); here stand the cases that are quick, from every source.
+The whole table takes a minute and more (`labkit clock accuracy`); here stand the cases that are quick, from every
+source.
 """
+
 from __future__ import annotations
 
 import csv
@@ -17,8 +19,32 @@ from labkit.calibration import fit  # noqa: E402
 from labkit.calibration.accuracy import MODELS, accuracy, quantile, table  # noqa: E402
 from labkit.calibration.cases import KERNELS, Bench, cases, published  # noqa: E402
 
-QUICK = ("add/1", "add/2", "add/3", "add/4", "add/5", "add/6", "banks/", "fractals/", "copy_ub/2", "copy_ub/3", "copy_ub/4", "copy_ub/7", "copy_ub/8",
-         "copy_l1/", "gemm/1536", "gemm/6144", "catlass/4", "catlass/7", "catlass/8", "split_k/1024/1", "split_k/2048/1", "matmul/4", "matmul/6", "matmul_basic/1")
+QUICK = (
+    "add/1",
+    "add/2",
+    "add/3",
+    "add/4",
+    "add/5",
+    "add/6",
+    "banks/",
+    "fractals/",
+    "copy_ub/2",
+    "copy_ub/3",
+    "copy_ub/4",
+    "copy_ub/7",
+    "copy_ub/8",
+    "copy_l1/",
+    "gemm/1536",
+    "gemm/6144",
+    "catlass/4",
+    "catlass/7",
+    "catlass/8",
+    "split_k/1024/1",
+    "split_k/2048/1",
+    "matmul/4",
+    "matmul/6",
+    "matmul_basic/1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +71,23 @@ def test_ahead_of_the_public_models(quick):
 
 def test_the_json_has_what_others_read(quick, tmp_path):
     said = json.loads(quick.json())
-    assert said["median_abs_error"] == quantile(quick.errors(), 0.5) and said["p90_abs_error"] == quantile(quick.errors(), 0.9)
+    assert said["median_abs_error"] == quantile(quick.errors(), 0.5) and said["p90_abs_error"] == quantile(
+        quick.errors(), 0.9
+    )
     assert {r["case"] for r in said["rows"]} == {r.case for r in quick.rows}
     table(quick, tmp_path / "t.csv")
     assert len(list(csv.DictReader(open(tmp_path / "t.csv")))) == len(quick.rows)
 
 
 def test_the_committed_table_is_that_of_this_clock(quick):
-    known = {(r["case"], r["metric"]): float(r["modelled_us"]) for r in csv.DictReader(open(paths.data_dir() / "clock_accuracy.csv"))}
+    known = {
+        (r["case"], r["metric"]): float(r["modelled_us"])
+        for r in csv.DictReader(open(paths.data_dir() / "clock_accuracy.csv"))
+    }
     for r in quick.rows:
-        assert known[r.case, r.metric] == pytest.approx(r.modelled, rel=1e-3), f"{r.case} {r.metric}: run labkit clock accuracy --write"
+        assert known[r.case, r.metric] == pytest.approx(r.modelled, rel=1e-3), (
+            f"{r.case} {r.metric}: run labkit clock accuracy --write"
+        )
 
 
 def test_every_measurement_has_a_source_and_a_case():
@@ -65,8 +98,12 @@ def test_every_measurement_has_a_source_and_a_case():
 
 def test_a_wrong_constant_is_seen():
     """What holds the bars is the model: without its shared memory, or without banks, the errors are plain."""
-    for broken, only in (({"gm": {"hbm": 4e12}}, ("copy_ub/3", "add/4")), ({"vector": {"bank_group_conflict": 0}}, ("banks/2", "fractals/1")),
-                         ({"dma": {"to_l1_nz": {"row": 0}}}, ("matmul/6",)), ({"launch": {"mixed": 0}}, ("split_k/1024/1",))):
+    for broken, only in (
+        ({"gm": {"hbm": 4e12}}, ("copy_ub/3", "add/4")),
+        ({"vector": {"bank_group_conflict": 0}}, ("banks/2", "fractals/1")),
+        ({"dma": {"to_l1_nz": {"row": 0}}}, ("matmul/6",)),
+        ({"launch": {"mixed": 0}}, ("split_k/1024/1",)),
+    ):
         name = chips.variant(f"broken-{sorted(broken)}", {"base": "910B1"} | broken)
         assert max(accuracy(only, chip=name, models=False).errors()) > 0.1, broken
 
@@ -74,11 +111,16 @@ def test_a_wrong_constant_is_seen():
 def test_a_fit_finds_constants_again(monkeypatch):
     """From measurements that the clock made itself, the fit comes back to the constants that made them."""
     from dataclasses import replace
+
     true = {"gm.hbm": 1.4e12, "dma.to_ub.row_missed": 12.0}
     names = ("copy_ub/3", "copy_ub/7")
-    made = {(r.case, r.metric): r.modelled for r in accuracy(names, chip=fit._table("fit-test", true), models=False).rows}
+    made = {
+        (r.case, r.metric): r.modelled for r in accuracy(names, chip=fit._table("fit-test", true), models=False).rows
+    }
     real = fit.accuracy
-    monkeypatch.setattr(fit, "CONSTANTS", {"gm.hbm": (1.8e12, 4, 1e12, 2e12), "dma.to_ub.row_missed": (4.0, 16, 0.5, 20.0)})
+    monkeypatch.setattr(
+        fit, "CONSTANTS", {"gm.hbm": (1.8e12, 4, 1e12, 2e12), "dma.to_ub.row_missed": (4.0, 16, 0.5, 20.0)}
+    )
     monkeypatch.setattr(fit, "_LONG", tuple(c.name for c in cases() if c.name not in names))
 
     def measured_anew(*args, **kw):
@@ -108,7 +150,12 @@ def test_writing_constants_keeps_what_stands_beside_them(tmp_path, monkeypatch):
 
 def test_the_chips_stand_in_order():
     """The same kernel on the four chips: less bandwidth takes longer."""
-    times = [Case.launch(Bench(chip)).time_us for chip in ("910B1", "910B2", "910B4") for Case in cases() if Case.name == "copy_ub/3"]
+    times = [
+        Case.launch(Bench(chip)).time_us
+        for chip in ("910B1", "910B2", "910B4")
+        for Case in cases()
+        if Case.name == "copy_ub/3"
+    ]
     assert times == sorted(times) and times[-1] > 1.8 * times[0]
 
 
@@ -117,6 +164,7 @@ def test_published_knows_its_cases():
 
 
 # ---- the kernels of the cases are right, not only timed
+
 
 def whole(*shape, dtype=torch.half, seed=0):
     return torch.randint(-3, 4, shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
@@ -129,17 +177,24 @@ def test_tiles_multiply(lies, split):
     a, b, c = whole(m, k), whole(k, n, seed=1), torch.zeros(m, n, dtype=torch.half).npu()
     laid = {0: b, 1: b.T.contiguous(), 2: b.T.contiguous().view(n, k // 16, 16).permute(1, 0, 2).contiguous()}[lies]
     kernel = labkit.kernel(KERNELS / "tiles.asc", entry=f"tiles<half, float, half, 32, 64, 64, 32, {lies}>")
-    record = kernel[3](a.npu(), laid.npu(), c, kernel.struct("Tiles", m=m, n=n, k=k, singleM=64, singleN=128, splitK=split))
+    record = kernel[3](
+        a.npu(), laid.npu(), c, kernel.struct("Tiles", m=m, n=n, k=k, singleM=64, singleN=128, splitK=split)
+    )
     assert not record.findings and torch.equal(c.cpu().float(), a.float() @ b.float())
 
 
 def test_dequant_scales():
     m, n, k = 256, 512, 1024
     a, b = whole(m, k, dtype=torch.int8), whole(n, k, dtype=torch.int8, seed=1)
-    columns, rows = torch.rand(n, generator=torch.Generator().manual_seed(2)), torch.rand(m, generator=torch.Generator().manual_seed(3))
+    columns, rows = (
+        torch.rand(n, generator=torch.Generator().manual_seed(2)),
+        torch.rand(m, generator=torch.Generator().manual_seed(3)),
+    )
     c, sums = torch.zeros(m, n, dtype=torch.half).npu(), torch.zeros(m, n, dtype=torch.int32).npu()
     kernel = labkit.kernel(KERNELS / "dequant.asc")
-    record = kernel[4](a.npu(), b.npu(), sums, columns.npu(), rows.npu(), c, kernel.struct("Sizes", m=m, n=n, k=k, splitK=4))
+    record = kernel[4](
+        a.npu(), b.npu(), sums, columns.npu(), rows.npu(), c, kernel.struct("Sizes", m=m, n=n, k=k, splitK=4)
+    )
     assert not record.findings and torch.equal(c.cpu(), ((a.float() @ b.float().T) * columns * rows[:, None]).half())
 
 
@@ -159,18 +214,33 @@ def test_group_gelu_scales_groups(entry, stages):
     g = torch.Generator().manual_seed(0)
     a, b = (torch.randint(-5, 6, (groups, r, k), generator=g, dtype=torch.int8) for r in (m, n))
     columns, rows = torch.rand(groups, n, generator=g) / 64, torch.rand(groups, m, generator=g)
-    ring, c = torch.zeros(3 * stages * 128 * 256, dtype=torch.int32).npu(), torch.zeros(groups, m, n, dtype=torch.half).npu()
+    ring, c = (
+        torch.zeros(3 * stages * 128 * 256, dtype=torch.int32).npu(),
+        torch.zeros(groups, m, n, dtype=torch.half).npu(),
+    )
     kernel = labkit.kernel(KERNELS / "group_gelu.asc", entry=entry)
-    record = kernel[3](a.npu(), b.npu(), ring, columns.npu(), rows.npu(), c, kernel.struct("Groups", groups=groups, m=m, n=n, k=k, stages=stages))
+    record = kernel[3](
+        a.npu(),
+        b.npu(),
+        ring,
+        columns.npu(),
+        rows.npu(),
+        c,
+        kernel.struct("Groups", groups=groups, m=m, n=n, k=k, stages=stages),
+    )
     x = torch.einsum("gmk,gnk->gmn", a.float(), b.float()) * columns[:, None, :] * rows[:, :, None]
-    assert not record.findings and torch.allclose(c.cpu().float(), x / (1 + torch.exp(-1.702 * x)), atol=1e-3, rtol=1e-3)
+    assert not record.findings and torch.allclose(
+        c.cpu().float(), x / (1 + torch.exp(-1.702 * x)), atol=1e-3, rtol=1e-3
+    )
 
 
 @pytest.mark.parametrize("column", [16, 17])
 def test_fractals_turn(column):
     x, z = whole(40, 512), torch.zeros(40 * 512, dtype=torch.half).npu()
     kernel = labkit.kernel(KERNELS / "fractals.asc")
-    record = kernel[4](x.npu(), z, kernel.struct("Turn", m=40, n=512, tileM=16, tileN=128, column=column, rowParts=2, colParts=2))
+    record = kernel[4](
+        x.npu(), z, kernel.struct("Turn", m=40, n=512, tileM=16, tileN=128, column=column, rowParts=2, colParts=2)
+    )
     assert not record.findings and torch.equal(z.cpu(), x.view(40, 32, 16).permute(1, 0, 2).reshape(-1))
 
 
@@ -179,14 +249,37 @@ def test_products_multiply(config):
     m, n, k = 256, 200, 128
     a, b, c = whole(m, k), whole(n, k, seed=1), torch.zeros(m, n, dtype=torch.half).npu()
     kernel = labkit.kernel(KERNELS / "products.asc", entry=f"product_{config}")
-    record = kernel[4](a.npu(), b.npu(), c, torch.zeros(1 << 20, dtype=torch.uint8).npu(),
-                       kernel.struct("Share", coresM=2, halves=1, m=m, n=n, k=k, singleM=128, singleN=112, baseM=64, baseN=64, baseK=32, depthA=4, depthB=4, stepKa=2, stepKb=2))
+    record = kernel[4](
+        a.npu(),
+        b.npu(),
+        c,
+        torch.zeros(1 << 20, dtype=torch.uint8).npu(),
+        kernel.struct(
+            "Share",
+            coresM=2,
+            halves=1,
+            m=m,
+            n=n,
+            k=k,
+            singleM=128,
+            singleN=112,
+            baseM=64,
+            baseN=64,
+            baseK=32,
+            depthA=4,
+            depthB=4,
+            stepKa=2,
+            stepKb=2,
+        ),
+    )
     assert not record.findings and torch.equal(c.cpu().float(), a.float() @ b.float().T)
 
 
 @pytest.mark.parametrize("name", ["group_gelu/2", "split_k/1024/2", "copy_l1/6", "add/4"])
 def test_host_threads_do_not_show(name, monkeypatch):
-    """Cores that wait for each other, share bandwidth and crowd one address: the same cycles with one host thread and with two."""
+    """Cores that wait for each other, share bandwidth and crowd one address: the same cycles with one host thread and
+    with two.
+    """
     seen = []
     for threads in ("1", "2"):
         monkeypatch.setenv("LABKIT_THREADS", threads)
@@ -200,22 +293,34 @@ def test_timing_only_gives_the_same_time():
     times = []
     for alone in (False, True):
         kernel = labkit.kernel(KERNELS / "fractals.asc", timing_only=alone)
-        times.append(kernel[4](x.npu(), z, kernel.struct("Turn", m=40, n=512, tileM=16, tileN=128, column=17, rowParts=2, colParts=2)).time_us)
+        times.append(
+            kernel[4](
+                x.npu(), z, kernel.struct("Turn", m=40, n=512, tileM=16, tileN=128, column=17, rowParts=2, colParts=2)
+            ).time_us
+        )
     assert times[0] == times[1]
 
 
 def test_leaving_a_group_out_leaves_it_out(monkeypatch):
-    """What is measured of a group does not move the constants that are fitted without it, and no trial's runner stays behind."""
+    """What is measured of a group does not move the constants that are fitted without it, and no trial's runner stays
+    behind.
+    """
     from dataclasses import replace
 
     from labkit.launch import runner
+
     names, real, constants = ("copy_ub/3", "banks/1", "add/4"), fit.accuracy, []
     monkeypatch.setattr(fit, "CONSTANTS", {"gm.hbm": (1.8e12, 1.25, 1e12, 2e12)})
     monkeypatch.setattr(fit, "_LONG", tuple(c.name for c in cases() if c.name not in names))
     for left_out in ("data_copy", "add_high_performance"):
+
         def wrong(*args, **kw):
             found = real(*args, **kw)
-            return replace(found, rows=[replace(r, measured=r.measured * (10 if r.group == "data_copy" else 1)) for r in found.rows])
+            return replace(
+                found,
+                rows=[replace(r, measured=r.measured * (10 if r.group == "data_copy" else 1)) for r in found.rows],
+            )
+
         for measured in (real, wrong):
             monkeypatch.setattr(fit, "accuracy", measured)
             trials = fit._Trials([c.name for c in cases() if c.name in names], "left-out")

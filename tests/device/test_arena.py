@@ -1,11 +1,11 @@
 """Every npu tensor lies in the arena, so that another process can work on it in place; what a second process may do."""
+
 from __future__ import annotations
 
 import os
 import threading
 
 import pytest
-
 from device_lab import device, inside, simulated, torch
 from torch.nn import functional as F
 
@@ -18,15 +18,41 @@ def _results():
     i = torch.tensor([3, 1], device="npu")
     yield from (x + 1, x @ x, torch.cat([x, x]), x[i], x.sort()[0], x.nonzero(), x.unique(), x.topk(2)[1], x.cumsum(0))
     yield from (x.to(torch.float16), x.half() @ x.half(), x.masked_select(x > 0), torch.where(x > 0, x, -x), x.sum())
-    yield from (x.clone(), x.T.contiguous(), x.gather(0, i[None]), x.softmax(-1), x.argmax(1), x.bool().any(0), x.cpu().npu())
+    yield from (
+        x.clone(),
+        x.T.contiguous(),
+        x.gather(0, i[None]),
+        x.softmax(-1),
+        x.argmax(1),
+        x.bool().any(0),
+        x.cpu().npu(),
+    )
     yield from (torch.fft.fft(x), torch.linalg.inv(x), *torch.linalg.svd(x), *x.chunk(2), torch.stack([x, x]), x.std())
-    yield from (torch.arange(5, device="npu"), torch.eye(3, device="npu"), torch.randperm(9, device="npu"), x.new_zeros(3))
+    yield from (
+        torch.arange(5, device="npu"),
+        torch.eye(3, device="npu"),
+        torch.randperm(9, device="npu"),
+        x.new_zeros(3),
+    )
     yield from (torch.linspace(0, 1, 5, device="npu"), torch.full((2,), 3, device="npu"), torch.rand_like(x), x.var(1))
     yield F.pad(x, (1, 1))
-    yield from (F.conv2d(x[None, None], x[None, None, :3, :3]), F.max_pool2d(x[None], 2), F.layer_norm(x, (8,)), x.tril())
+    yield from (
+        F.conv2d(x[None, None], x[None, None, :3, :3]),
+        F.max_pool2d(x[None], 2),
+        F.layer_norm(x, (8,)),
+        x.tril(),
+    )
     yield from (F.embedding(i, x), F.one_hot(i), F.interpolate(x[None, None], scale_factor=2), F.dropout(x), x.kron(x))
     yield from (F.scaled_dot_product_attention(x[None], x[None], x[None]), torch.einsum("ij,kj->ik", x, x))
-    yield from (x.scatter(0, i[None], 0), x.mean(0), x.histc(4), x.roll(1), x.flip(0), torch.bincount(i), x.renorm(2, 0, 1))
+    yield from (
+        x.scatter(0, i[None], 0),
+        x.mean(0),
+        x.histc(4),
+        x.roll(1),
+        x.flip(0),
+        torch.bincount(i),
+        x.renorm(2, 0, 1),
+    )
 
 
 def test_results_lie_in_the_arena():
@@ -71,9 +97,11 @@ def test_written_state():
 
 # ---- another process
 
+
 def test_a_forked_process_sees_the_same_bytes():
     import mmap
     import struct
+
     fd, base, size = device.arena()
     x = torch.arange(1000.0, device="npu")
     offset = x.data_ptr() - base
@@ -113,7 +141,7 @@ def test_data_loader_with_workers_and_pinned_memory():
     data = torch.utils.data.TensorDataset(torch.arange(32.0))
     old = {"pin_memory_device": "npu"} if torch.__version__ < "2.7" else {}  # that one thinks of CUDA only
     loader = torch.utils.data.DataLoader(data, 8, num_workers=2, pin_memory=True, **old)
-    batches = [batch for batch, in loader]
+    batches = [batch for (batch,) in loader]
     assert all(b.is_pinned() for b in batches)
     assert sum(b.npu(non_blocking=True).sum().item() for b in batches) == 31 * 16
 

@@ -1,4 +1,7 @@
-"""torch_npu.npu_fusion_attention on the simulated device: against PyTorch's attention on the CPU, and in transformers."""
+"""torch_npu.npu_fusion_attention on the simulated device: against PyTorch's attention on the CPU, and in
+transformers.
+"""
+
 from __future__ import annotations
 
 import os
@@ -8,14 +11,17 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from torch.nn import functional as F  # noqa: E402
-
-
 from device_lab import simulated  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
 
 pytestmark = simulated
 B, N, GROUPS, D = 2, 4, 2, 8
-TURNS = {"BNSD": lambda t: t, "BSND": lambda t: t.transpose(1, 2), "BSH": lambda t: t.transpose(1, 2).flatten(2), "SBH": lambda t: t.permute(2, 0, 1, 3).flatten(2)}
+TURNS = {
+    "BNSD": lambda t: t,
+    "BSND": lambda t: t.transpose(1, 2),
+    "BSH": lambda t: t.transpose(1, 2).flatten(2),
+    "SBH": lambda t: t.permute(2, 0, 1, 3).flatten(2),
+}
 
 
 def draw(rows=5, columns=7, kv=GROUPS):
@@ -27,7 +33,12 @@ def kept(rows, columns, mode, before=2, after=1):
     """True where a pair takes part."""
     i, j = torch.arange(rows)[:, None], torch.arange(columns)
     shift = columns - rows
-    return {0: torch.ones(rows, columns, dtype=torch.bool), 2: j <= i, 3: j <= i + shift, 4: (j <= i + shift + after) & (j >= i + shift - before)}[mode]
+    return {
+        0: torch.ones(rows, columns, dtype=torch.bool),
+        2: j <= i,
+        3: j <= i + shift,
+        4: (j <= i + shift + after) & (j >= i + shift - before),
+    }[mode]
 
 
 def golden(q, k, v, mask, scale):
@@ -38,11 +49,14 @@ def golden(q, k, v, mask, scale):
 @pytest.mark.parametrize("layout", TURNS)
 def test_layouts_and_gradients(layout):
     import torch_npu
+
     given = [t.requires_grad_() for t in draw()]
     there = [t.detach().npu().requires_grad_() for t in given]
     mask = kept(5, 7, 3)
     want = TURNS[layout](golden(*given, mask, 0.3))
-    got, top, total, _, *numbers = torch_npu.npu_fusion_attention(*(TURNS[layout](t) for t in there), N, layout, scale=0.3, atten_mask=(~mask).npu())
+    got, top, total, _, *numbers = torch_npu.npu_fusion_attention(
+        *(TURNS[layout](t) for t in there), N, layout, scale=0.3, atten_mask=(~mask).npu()
+    )
     torch.testing.assert_close(got.cpu(), want, rtol=1e-5, atol=1e-6)
     assert top.shape == total.shape == (B, N, 5, 8) and top.dtype == torch.float32 and numbers == [0, 0, 0]
     want.square().sum().backward()
@@ -55,19 +69,31 @@ def test_layouts_and_gradients(layout):
 @pytest.mark.parametrize("rows, columns", [(5, 7), (7, 7), (1, 7)])
 def test_sparse_modes(mode, rows, columns):
     import torch_npu
+
     q, k, v = draw(rows, columns)
     packed = torch.ones(2048, 2048, dtype=torch.bool).triu(1)  # what the card wants beside these modes
-    got = torch_npu.npu_fusion_attention(*(t.npu() for t in (q, k, v)), N, "BNSD", scale=0.3, sparse_mode=mode, pre_tockens=2, next_tockens=1,
-                                         atten_mask=packed.npu())[0]
+    got = torch_npu.npu_fusion_attention(
+        *(t.npu() for t in (q, k, v)),
+        N,
+        "BNSD",
+        scale=0.3,
+        sparse_mode=mode,
+        pre_tockens=2,
+        next_tockens=1,
+        atten_mask=packed.npu(),
+    )[0]
     torch.testing.assert_close(got.cpu(), golden(q, k, v, kept(rows, columns, mode), 0.3), rtol=1e-5, atol=1e-6)
 
 
 def test_sequences_of_any_length_and_half():
     import torch_npu
+
     q, k, v = (t.half() for t in draw(6, 6, N))
     lengths = [2, 6]
     parts = [t[0].transpose(0, 1).npu() for t in (q, k, v)]
-    got = torch_npu.npu_fusion_attention(*parts, N, "TND", scale=0.3, actual_seq_qlen=lengths, actual_seq_kvlen=lengths, sparse_mode=3)[0]
+    got = torch_npu.npu_fusion_attention(
+        *parts, N, "TND", scale=0.3, actual_seq_qlen=lengths, actual_seq_kvlen=lengths, sparse_mode=3
+    )[0]
     assert got.dtype == torch.float16
     for begin, end in ((0, 2), (2, 6)):
         want = golden(*(t[:1, :, begin:end].float() for t in (q, k, v)), kept(end - begin, end - begin, 3), 0.3)
@@ -76,13 +102,16 @@ def test_sequences_of_any_length_and_half():
 
 def test_position_shift_dropout_and_rows_without_a_partner():
     import torch_npu
+
     q, k, v = draw(5, 7, N)
     shift = torch.randn(1, N, 5, 7, generator=torch.Generator().manual_seed(1))
     there = [t.npu() for t in (q, k, v)]
     got = torch_npu.npu_fusion_attention(*there, N, "BNSD", scale=0.3, pse=shift.npu())[0]
     want = torch.softmax((q @ k.transpose(-1, -2) + shift) * 0.3, -1) @ v
     torch.testing.assert_close(got.cpu(), want, rtol=1e-5, atol=1e-6)
-    assert not torch_npu.npu_fusion_attention(*there, N, "BNSD", atten_mask=torch.ones(5, 7, dtype=torch.bool).npu())[0].any()
+    assert not torch_npu.npu_fusion_attention(*there, N, "BNSD", atten_mask=torch.ones(5, 7, dtype=torch.bool).npu())[
+        0
+    ].any()
     ones = [torch.zeros_like(there[0]), torch.zeros_like(there[1]), torch.ones_like(there[2])]
     thinned = torch_npu.npu_fusion_attention(*ones, N, "BNSD", keep_prob=0.5)[0]
     assert thinned.unique().numel() > 3 and 0.7 < thinned.mean().item() < 1.3
@@ -90,6 +119,7 @@ def test_position_shift_dropout_and_rows_without_a_partner():
 
 def test_what_is_refused():
     import torch_npu
+
     q, k, v = (t.npu() for t in draw())
     with pytest.raises(ValueError, match="one of BSH, SBH, BSND, BNSD, TND, not 'SHB'"):
         torch_npu.npu_fusion_attention(q, k, v, N, "SHB")

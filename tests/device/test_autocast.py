@@ -1,12 +1,11 @@
 """torch.autocast("npu"): every operator of its three lists casts as its list says, and no other is on a list."""
+
 from __future__ import annotations
 
 import contextlib
 
 import pytest
-
 from device_lab import simulated, torch
-
 from torch.utils._python_dispatch import TorchDispatchMode
 
 pytestmark = simulated
@@ -21,7 +20,16 @@ FLOAT = """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt
     binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp softmax.int log_softmax.int cumprod cumsum prod prod.dim_int
     sum sum.dim_IntList norm.Scalar norm.ScalarOpt_dim""".split()
 WIDEST = "addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add cat stack".split()
-DEFAULTS = {"int": 0, "SymInt": 0, "float": 1.0, "number": 1, "Scalar": 1, "bool": False, "str": "i,j->ij", "ScalarType": None}
+DEFAULTS = {
+    "int": 0,
+    "SymInt": 0,
+    "float": 1.0,
+    "number": 1,
+    "Scalar": 1,
+    "bool": False,
+    "str": "i,j->ij",
+    "ScalarType": None,
+}
 
 
 class Casts(TorchDispatchMode):
@@ -38,7 +46,8 @@ class Casts(TorchDispatchMode):
 
 
 def casts(name: str, *dtypes) -> torch.dtype | None:
-    """What `name` casts its tensors to under autocast to half, before it does anything else; None: nothing. The tensors have these types, in turn; other arguments are
+    """What `name` casts its tensors to under autocast to half, before it does anything else; None: nothing. The tensors
+    have these types, in turn; other arguments are
     whatever the schema takes: the casts come first, and whether the operator likes its arguments does not matter."""
     packet, _, overload = name.partition(".")
     op = getattr(getattr(torch.ops.aten, packet), overload or "default")
@@ -68,7 +77,11 @@ def casts(name: str, *dtypes) -> torch.dtype | None:
 
 def registered(key: str) -> set[str]:
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    return {n.removeprefix("aten::") for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::") and has(n, key)}
+    return {
+        n.removeprefix("aten::")
+        for n in torch._C._dispatch_get_all_op_names()
+        if n.startswith("aten::") and has(n, key)
+    }
 
 
 def test_the_lists_have_these_operators_and_no_other():

@@ -1,4 +1,5 @@
 """The simulated npu as a device of PyTorch: the same values as the CPU's, in the arena, with the field's own errors."""
+
 from __future__ import annotations
 
 import copy
@@ -6,7 +7,6 @@ import io
 import pickle
 
 import pytest
-
 from device_lab import device, inside, simulated, torch
 from torch import nn
 from torch.nn import functional as F
@@ -16,12 +16,14 @@ pytestmark = simulated
 
 # ---- the device
 
+
 def test_names():
     assert torch.device("npu").type == "npu" and torch.npu.is_available() and torch.npu.device_count() == 1
     assert torch.npu.get_device_name().startswith("Ascend910B1")
     properties = torch.npu.get_device_properties()
     assert (properties.cube_core_num, properties.vector_core_num, properties.total_memory) == (24, 48, 64 << 30)
     import torch_npu
+
     assert torch_npu.npu is torch.npu and torch_npu.__version__.endswith("+sim")
 
 
@@ -39,6 +41,7 @@ def test_missing_names_say_so():
     with pytest.raises(AttributeError, match="neither"):
         torch.npu.no_such_name
     import torch_npu
+
     with pytest.raises(AttributeError, match="stand-in.*npu_swiglu"):
         torch_npu.npu_grouped_matmul
     with pytest.raises(ModuleNotFoundError, match="torch_npu.contrib.module.*stand-in.*transfer_to_npu"):
@@ -57,19 +60,30 @@ def test_printing_and_leaving_the_device():
         x.numpy()
 
 
-@pytest.mark.parametrize("mix", [
-    lambda a, b: a + b, lambda a, b: b + a, lambda a, b: a @ b, lambda a, b: torch.cat([a, b]), lambda a, b: a.mul_(b),
-    lambda a, b: F.linear(a, b), lambda a, b: torch.where(a > 0, a, b), lambda a, b: a.index_select(0, b[0].long()),
-])
+@pytest.mark.parametrize(
+    "mix",
+    [
+        lambda a, b: a + b,
+        lambda a, b: b + a,
+        lambda a, b: a @ b,
+        lambda a, b: torch.cat([a, b]),
+        lambda a, b: a.mul_(b),
+        lambda a, b: F.linear(a, b),
+        lambda a, b: torch.where(a > 0, a, b),
+        lambda a, b: a.index_select(0, b[0].long()),
+    ],
+)
 def test_mixed_devices_are_refused(mix):
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices"):
+    with pytest.raises(
+        RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices"
+    ):
         mix(torch.ones(2, 2, device="npu"), torch.ones(2, 2))
 
 
 def test_what_may_be_mixed():
     x = torch.arange(4.0, device="npu")
-    assert (x + torch.tensor(1.0)).tolist() == [1, 2, 3, 4]   # a number in a tensor's clothes
-    assert x[torch.tensor([3, 0])].tolist() == [3, 0]         # index tensors may stay on the host
+    assert (x + torch.tensor(1.0)).tolist() == [1, 2, 3, 4]  # a number in a tensor's clothes
+    assert x[torch.tensor([3, 0])].tolist() == [3, 0]  # index tensors may stay on the host
     x[torch.tensor([True, False, False, True])] = 9
     assert x.tolist() == [9, 1, 2, 9]
 
@@ -98,6 +112,7 @@ def test_a_cpu_kernel_may_keep_its_result():
 
 # ---- values
 
+
 def _train(make, where: str, x: torch.Tensor, loss_of, optimizer):
     torch.manual_seed(0)
     model = make()  # made on the CPU, so that both devices start from the same numbers
@@ -125,15 +140,27 @@ def test_mlp_trains_as_on_the_cpu():
     _same_training(
         lambda: nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 4)),
         torch.randn(32, 16, generator=torch.Generator().manual_seed(1)),
-        lambda y: F.cross_entropy(y, target.to(y.device)), lambda p: torch.optim.AdamW(p, 1e-2))
+        lambda y: F.cross_entropy(y, target.to(y.device)),
+        lambda p: torch.optim.AdamW(p, 1e-2),
+    )
 
 
 def test_cnn_trains_as_on_the_cpu():
     _same_training(
-        lambda: nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
-                              nn.ConvTranspose2d(8, 4, 2, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 5)),
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.ConvTranspose2d(8, 4, 2, 2),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(4, 5),
+        ),
         torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(1)),
-        lambda y: y.square().mean(), lambda p: torch.optim.SGD(p, 0.1, momentum=0.9))
+        lambda y: y.square().mean(),
+        lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -143,7 +170,7 @@ def test_half_products_add_up_in_fp32(dtype):
     a, b = a.npu(), b.npu()
     y = a @ b.T
     assert y.dtype == dtype and inside(y)
-    assert torch.equal(y.cpu(), exact.to(dtype))            # one rounding, at the end
+    assert torch.equal(y.cpu(), exact.to(dtype))  # one rounding, at the end
     out = torch.empty(0, dtype=dtype, device="npu")
     torch.mm(a, b.T, out=out)
     assert torch.equal(out, y) and inside(out)
@@ -154,9 +181,18 @@ def test_half_products_add_up_in_fp32(dtype):
     assert F.conv2d(image, kernel).dtype == dtype
 
 
-@pytest.mark.parametrize("first, second", [(torch.float32, torch.float16), (torch.float16, torch.bfloat16), (torch.int32, torch.float16)])
-@pytest.mark.parametrize("product", [lambda a, b: a @ b, lambda a, b: torch.bmm(a[None], b[None]), lambda a, b: torch.addmm(a[:, :1], a, b),
-                                     lambda a, b: torch.nn.functional.linear(a, b.T)])
+@pytest.mark.parametrize(
+    "first, second", [(torch.float32, torch.float16), (torch.float16, torch.bfloat16), (torch.int32, torch.float16)]
+)
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda a, b: a @ b,
+        lambda a, b: torch.bmm(a[None], b[None]),
+        lambda a, b: torch.addmm(a[:, :1], a, b),
+        lambda a, b: torch.nn.functional.linear(a, b.T),
+    ],
+)
 def test_a_product_of_two_types_is_refused(product, first, second):
     """A cast that is missing in a half model must not pass here and fail on the card."""
     a, b = torch.ones(3, 16, dtype=first), torch.ones(16, 4, dtype=second)
@@ -202,6 +238,7 @@ def test_views_share_memory():
 
 # ---- moving and saving
 
+
 def test_to_and_back():
     assert torch.ones(2).npu().device == torch.ones(2).to("npu").device == torch.device("npu", 0)
     assert nn.Linear(2, 2).npu().weight.device.type == "npu"
@@ -231,11 +268,20 @@ def test_save_load_copy():
 
 # ---- random numbers
 
+
 def test_seeds_repeat():
     def draw():
         x = torch.ones(1000, device="npu")
-        return [torch.randn(7, device="npu"), F.dropout(x), torch.rand(3, device="npu"), torch.randperm(9, device="npu"),
-                torch.multinomial(x, 5), x.clone().normal_(), torch.normal(x, 1.0), torch.bernoulli(x / 2)]
+        return [
+            torch.randn(7, device="npu"),
+            F.dropout(x),
+            torch.rand(3, device="npu"),
+            torch.randperm(9, device="npu"),
+            torch.multinomial(x, 5),
+            x.clone().normal_(),
+            torch.normal(x, 1.0),
+            torch.bernoulli(x / 2),
+        ]
 
     for seed in (torch.manual_seed, torch.npu.manual_seed, torch.npu.manual_seed_all):
         seed(5)

@@ -1,4 +1,5 @@
 """torch.distributed on npu tensors, two processes over gloo: collectives, DDP, DTensor, tensor parallel, FSDP2."""
+
 from __future__ import annotations
 
 import os
@@ -14,8 +15,7 @@ torch = pytest.importorskip("torch")
 
 from device_lab import simulated  # noqa: E402
 
-pytestmark = [simulated,
-              pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")]
+pytestmark = [simulated, pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")]
 
 _WORKER = """
 import sys
@@ -105,9 +105,23 @@ def test_two_processes(backend):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    env = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
-    runs = [subprocess.Popen([sys.executable, "-c", _WORKER, backend], env={**env, "RANK": str(rank)}, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True) for rank in range(2)]
+    env = {
+        **os.environ,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": "2",
+        "OMP_NUM_THREADS": "1",
+    }
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", _WORKER, backend],
+            env={**env, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
     for rank, run in enumerate(runs):
         try:
             out, err = run.communicate(timeout=120)

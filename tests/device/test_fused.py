@@ -1,4 +1,5 @@
 """torch_npu's fused operators on the simulated device: values, gradients, one launch each."""
+
 from __future__ import annotations
 
 import os
@@ -8,11 +9,10 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
+from device_lab import simulated  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 import labkit.device as device  # noqa: E402
-
-from device_lab import simulated  # noqa: E402
 
 pytestmark = simulated
 
@@ -33,13 +33,18 @@ def rms(x, gamma, epsilon=1e-6):
 CASES = {
     "npu_swiglu": ([(3, 5, 16)], lambda x: F.silu(x[..., :8]) * x[..., 8:], lambda op, *a: op(*a)),
     "npu_rms_norm": ([(4, 16), (16,)], rms, lambda op, *a: op(*a)[0]),
-    "npu_rotary_mul": ([(2, 3, 4, 8), (1, 3, 1, 8), (1, 3, 1, 8)], lambda x, c, s: x * c + rotated(x) * s, lambda op, *a: op(*a)),
+    "npu_rotary_mul": (
+        [(2, 3, 4, 8), (1, 3, 1, 8), (1, 3, 1, 8)],
+        lambda x, c, s: x * c + rotated(x) * s,
+        lambda op, *a: op(*a),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients(name):
     import torch_npu
+
     shapes, golden, call = CASES[name]
     op = getattr(torch_npu, name)
     given = [draw(*s, seed=i).requires_grad_() for i, s in enumerate(shapes)]
@@ -51,31 +56,38 @@ def test_values_and_gradients(name):
     for a, b in zip(given, there):
         torch.testing.assert_close(b.grad.cpu(), a.grad, rtol=1e-4, atol=1e-5)
     half = [t.detach().half() for t in there]
-    torch.testing.assert_close(call(op, *half).cpu(), golden(*(t.float().cpu() for t in half)).half(), rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(
+        call(op, *half).cpu(), golden(*(t.float().cpu() for t in half)).half(), rtol=1e-3, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_one_launch(name):
     import torch_npu
+
     shapes, _, call = CASES[name]
     there = [draw(*s).npu() for s in shapes]
     device.reset_clock()
     call(getattr(torch_npu, name), *there)
-    span, = device.timeline()
+    (span,) = device.timeline()
     assert span.name == f"npu::{name}" and span.bytes >= 4 * there[0].numel()
 
 
 def test_compiled_and_checked():
     import torch_npu
+
     x = draw(4, 16).npu()
     compiled = torch.compile(lambda t: torch_npu.npu_swiglu(t) + 1, backend="npu")
     torch.testing.assert_close(compiled(x), torch_npu.npu_swiglu(x) + 1)
     allowed = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
     for args in ((x,), (x.detach().clone().requires_grad_(),)):
-        assert set(torch.library.opcheck(torch.ops.npu.npu_swiglu.default, args, test_utils=allowed).values()) == {"SUCCESS"}
+        assert set(torch.library.opcheck(torch.ops.npu.npu_swiglu.default, args, test_utils=allowed).values()) == {
+            "SUCCESS"
+        }
 
 
 def test_formats_are_not_seen():
     import torch_npu
+
     x = draw(16, 16).npu()
     assert torch_npu.npu_format_cast(x, 29) is x and torch_npu.get_npu_format(x) == 2

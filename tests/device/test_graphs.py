@@ -1,12 +1,14 @@
-"""torch.npu.NPUGraph: what is recorded runs at the replay and not before, in the same tensors, and costs the host one launch."""
+"""torch.npu.NPUGraph: what is recorded runs at the replay and not before, in the same tensors, and costs the host one
+launch.
+"""
+
 from __future__ import annotations
 
 import pytest
-
+import torch
 from device_lab import simulated
 
 import labkit
-import torch
 
 pytestmark = simulated
 
@@ -38,7 +40,9 @@ def test_nothing_runs_before_the_replay():
 
 def test_a_network_and_its_gradients():
     torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.LayerNorm(32), torch.nn.Linear(32, 4)).npu()
+    net = torch.nn.Sequential(
+        torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.LayerNorm(32), torch.nn.Linear(32, 4)
+    ).npu()
     x = torch.randn(8, 16).npu()
     target = torch.randn(8, 4).npu()
 
@@ -118,7 +122,9 @@ def test_own_operators_are_recorded():
     torch.testing.assert_close(y.cpu(), torch.nn.functional.silu(x.cpu()) + 1, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("waits", [lambda x: x.sum().item(), lambda x: x.cpu(), lambda x: torch.npu.synchronize(), lambda x: x.nonzero()])
+@pytest.mark.parametrize(
+    "waits", [lambda x: x.sum().item(), lambda x: x.cpu(), lambda x: torch.npu.synchronize(), lambda x: x.nonzero()]
+)
 def test_what_needs_a_result_is_refused(waits):
     x = torch.ones(4).npu()
     with pytest.raises(RuntimeError, match="during the capture"):

@@ -1,4 +1,5 @@
 """Device memory of the simulated npu: the caching allocator's numbers, running out, and what the host gets back."""
+
 from __future__ import annotations
 
 import gc
@@ -12,10 +13,10 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
+from device_lab import simulated as on_the_simulation  # noqa: E402
+
 import labkit.device as device  # noqa: E402
 from labkit.device import rates, simulated  # noqa: E402
-
-from device_lab import simulated as on_the_simulation  # noqa: E402
 
 pytestmark = on_the_simulation
 MIB = 1 << 20
@@ -102,6 +103,7 @@ def test_what_an_operator_made_itself_is_in_the_peak():
 
 def test_the_allocator_keeps_its_books():
     """Random sizes in random order: no two tensors overlap, no content is lost, the sums come out even."""
+
     def requested() -> int:
         return torch.npu.memory_stats()["requested_bytes.all.current"]
 
@@ -137,6 +139,7 @@ def test_block():
 
 # ---- running out
 
+
 def test_out_of_memory_at_the_chip_or_at_the_host():
     with pytest.raises(torch.OutOfMemoryError) as caught:
         torch.empty(70 << 30, dtype=torch.uint8, device="npu")
@@ -161,18 +164,22 @@ def test_out_of_memory_at_the_fraction():
 
 
 def test_error_in_chinese():
-    code = ("import labkit.device, torch\n"
-            "try: torch.empty(70 << 30, dtype=torch.uint8, device='npu')\n"
-            "except torch.OutOfMemoryError as e: print(e)\n")
+    code = (
+        "import labkit.device, torch\n"
+        "try: torch.empty(70 << 30, dtype=torch.uint8, device='npu')\n"
+        "except torch.OutOfMemoryError as e: print(e)\n"
+    )
     said = python(code, LABKIT_LANG="zh", PYTHONUTF8="1").stdout
     assert said.startswith("NPU out of memory. Tried to allocate 70.00 GiB") and "上限" in said
 
 
 def test_address_space_refused():
-    code = ("import torch, resource\n"
-            "resource.setrlimit(resource.RLIMIT_AS, (32 << 30, 32 << 30))\n"
-            "try: import labkit.device\n"
-            "except RuntimeError as e: print(e)\n")
+    code = (
+        "import torch, resource\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (32 << 30, 32 << 30))\n"
+        "try: import labkit.device\n"
+        "except RuntimeError as e: print(e)\n"
+    )
     said = python(code).stdout
     assert "64 GiB of address space at 0x200000000000 were refused (mmap: " in said and "LABKIT_ARENA_GB=8" in said
 
@@ -184,6 +191,7 @@ def test_bad_environment(monkeypatch):
 
 
 # ---- the host's memory
+
 
 def test_large_freed_memory_goes_back_to_the_host():
     fd, _, _ = device.arena()
@@ -204,6 +212,7 @@ def test_large_freed_memory_goes_back_to_the_host():
 
 
 # ---- several devices
+
 
 def test_two_devices():
     code = """

@@ -1,4 +1,5 @@
 """labkit.device.noise: what makes measured times differ, repeatable by its seed."""
+
 from __future__ import annotations
 
 import os
@@ -9,9 +10,9 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-import labkit.device as device  # noqa: E402
-
 from device_lab import simulated  # noqa: E402
+
+import labkit.device as device  # noqa: E402
 
 pytestmark = simulated
 

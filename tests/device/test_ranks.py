@@ -1,4 +1,5 @@
 """labkit.ranks: functions of a notebook in several processes, clocks that meet in collectives, and what goes wrong."""
+
 from __future__ import annotations
 
 import os
@@ -11,15 +12,14 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-import labkit  # noqa: E402
-from labkit import device  # noqa: E402
-from labkit.device import rates, ranks  # noqa: E402
-from labkit.device.parcel import packed, unpacked  # noqa: E402
-
 from device_lab import simulated  # noqa: E402
 
-pytestmark = [simulated,
-              pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")]
+import labkit  # noqa: E402
+from labkit import device  # noqa: E402
+from labkit.device import ranks, rates  # noqa: E402
+from labkit.device.parcel import packed, unpacked  # noqa: E402
+
+pytestmark = [simulated, pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")]
 dist = torch.distributed
 MB = 1 << 20
 
@@ -39,8 +39,9 @@ def notebook(text: str) -> dict:
 
 # ---- parcels
 
+
 def test_functions_classes_and_closures_travel_by_their_code():
-    cell = notebook('''
+    cell = notebook("""
 class Base:
     def __init__(self, a): self.a = a
     @property
@@ -52,27 +53,36 @@ def outer(k):
     def inner(n): return n if n < 1 else k + inner(n - 1)
     return inner
 def use(n, *, child=Child(4)): return outer(10)(n), child.twice, isinstance(child, Base), MB
-''')
+""")
     assert unpacked(packed(cell["use"]))(3) == (30, 10, True, MB)
-    assert unpacked(packed(time.perf_counter)) is time.perf_counter and unpacked(packed(torch.nn.Linear)) is torch.nn.Linear
+    assert (
+        unpacked(packed(time.perf_counter)) is time.perf_counter
+        and unpacked(packed(torch.nn.Linear)) is torch.nn.Linear
+    )
 
 
 def test_tensors_keep_their_device_or_are_unloaded():
     x = torch.arange(3.0).npu().requires_grad_()
     back = unpacked(packed({"x": x, "w": torch.nn.Parameter(x.detach())}))
-    assert back["x"].device.type == "npu" and back["x"].requires_grad and isinstance(back["w"], torch.nn.Parameter) and back["w"].tolist() == [0, 1, 2]
+    assert (
+        back["x"].device.type == "npu"
+        and back["x"].requires_grad
+        and isinstance(back["w"], torch.nn.Parameter)
+        and back["w"].tolist() == [0, 1, 2]
+    )
     assert unpacked(packed(x * 2, unload=True)).device.type == "cpu"
 
 
 # ---- calls
 
+
 def test_each_rank_has_its_place_seed_and_a_fresh_clock(capsys):
-    cell = notebook('''
+    cell = notebook("""
 def work(rank, x):
     print("here", rank)
     assert device.clock().launches == 0
     return rank, dist.get_world_size(), torch.randn(1).item(), x + rank
-''')
+""")
     x = torch.ones(2).npu()
     run = labkit.ranks(2, cell["work"], x)
     assert [r[:2] for r in run] == [(0, 2), (1, 2)] and run[0][2] == run[1][2] and run[1][3].tolist() == [2, 2]
@@ -83,14 +93,14 @@ def work(rank, x):
 
 
 def test_a_collective_begins_with_its_last_rank_and_ends_on_all_at_once():
-    cell = notebook('''
+    cell = notebook("""
 def late(rank):
     x = torch.full((MB,), rank + 1.0, device="npu")
     if rank == 1:
         device.host_work(300)
     dist.all_reduce(x)
     return x[0].item()
-''')
+""")
     run = labkit.ranks(2, cell["late"])
     assert run.results == [3, 3]
     one, two = ([s for s in spans if s.name == "c10d::allreduce_"][0] for spans in run.timelines.values())
@@ -101,7 +111,7 @@ def late(rank):
 
 
 def test_what_each_collective_costs():
-    cell = notebook('''
+    cell = notebook("""
 def each(rank):
     x, parts = torch.ones(2 * MB, device="npu"), [torch.empty(MB, device="npu") for _ in range(2)]
     half = torch.ones(MB, device="npu")
@@ -110,11 +120,16 @@ def each(rank):
     dist.broadcast(x, 0)
     dist.all_to_all_single(torch.empty_like(x), x)
     dist.send(half, 1) if rank == 0 else dist.recv(half, 0)
-''')
+""")
     run = labkit.ranks(2, cell["each"])
     r = rates.rates("910B1")
     part, whole = 4 * MB / r["peer"] / 1e3, 8 * MB / r["peer"] / 1e3
-    wanted = {"c10d::allgather_": part, "c10d::_reduce_scatter_base_": part, "c10d::broadcast_": whole, "c10d::alltoall_base_": part}
+    wanted = {
+        "c10d::allgather_": part,
+        "c10d::_reduce_scatter_base_": part,
+        "c10d::broadcast_": whole,
+        "c10d::alltoall_base_": part,
+    }
     for spans in run.timelines.values():
         took = {s.name: s.end_us - s.start_us for s in spans if s.engine == "link"}
         for name, us in wanted.items():
@@ -141,8 +156,12 @@ def sums(rank):
 
 # ---- what goes wrong
 
+
 def test_an_exception_names_rank_and_line_and_the_ranks_go_on():
-    cell = notebook("def wrong(rank):\n    return torch.ones(2, device='npu') @ torch.ones(3, device='npu')\ndef right(rank):\n    return os_pid()\nfrom os import getpid as os_pid\n")
+    cell = notebook(
+        "def wrong(rank):\n    return torch.ones(2, device='npu') @ torch.ones(3, device='npu')\ndef "
+        "right(rank):\n    return os_pid()\nfrom os import getpid as os_pid\n"
+    )
     before = labkit.ranks(2, cell["right"]).results
     with pytest.raises(labkit.RankError, match=r"Rank \d stopped at cell 1:2 with RuntimeError") as caught:
         labkit.ranks(2, cell["wrong"])
@@ -150,7 +169,7 @@ def test_an_exception_names_rank_and_line_and_the_ranks_go_on():
 
 
 def test_a_rank_that_waits_for_ever_and_one_that_dies():
-    cell = notebook('''
+    cell = notebook("""
 import os
 def waits(rank):
     if rank == 0:
@@ -159,7 +178,7 @@ def dies(rank):
     if rank == 1:
         os._exit(5)
     dist.barrier()
-''')
+""")
     began = time.perf_counter()
     with pytest.raises(labkit.RankError, match="same collectives in the same order") as late:
         labkit.ranks(2, cell["waits"], timeout=1.5)
@@ -173,7 +192,13 @@ def dies(rank):
 def test_ranks_end_with_their_parent(tmp_path):
     """A notebook's kernel that is killed leaves neither processes nor files."""
     text = "import labkit, os\ndef f(rank):\n    return os.getpid()\nprint(*labkit.ranks(1, f).results, flush=True)\nos.kill(os.getpid(), 9)\n"
-    run = subprocess.run([sys.executable, "-c", text], env={**os.environ, "TMPDIR": str(tmp_path)}, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(
+        [sys.executable, "-c", text],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     pid, until = int(run.stdout.split()[-1]), time.monotonic() + 10
     while time.monotonic() < until and (os.path.exists(f"/proc/{pid}") or list(tmp_path.glob("labkit-ranks-*"))):
         time.sleep(0.1)

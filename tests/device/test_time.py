@@ -1,4 +1,5 @@
 """Virtual time of the simulated npu: what is charged, what overlaps, and that two runs give the same numbers."""
+
 from __future__ import annotations
 
 import os
@@ -10,10 +11,10 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
+from device_lab import simulated  # noqa: E402
+
 import labkit.device as device  # noqa: E402
 from labkit.device import detect, rates  # noqa: E402
-
-from device_lab import simulated  # noqa: E402
 
 pytestmark = simulated
 US = 1e-3  # nanoseconds to microseconds
@@ -38,6 +39,7 @@ def spent(work) -> float:
 
 
 # ---- operators
+
 
 def test_an_elementwise_operator_costs_its_bytes(rate):
     x = torch.ones(4 << 20, device="npu")
@@ -78,7 +80,9 @@ def test_products_run_on_the_cube(rate, dtype, speed):
     product = 2 * 512 * 512 * 256
     assert [s.flops for s in spans] == [product, product, product, 2 * (2 * 6 * 4 * 4) * (4 * 3 * 3)]
     s = spans[0]
-    assert s.end_us - s.start_us == pytest.approx((rate["launch"] + max(s.bytes / rate["hbm"], s.flops / rate[speed])) * US)
+    assert s.end_us - s.start_us == pytest.approx(
+        (rate["launch"] + max(s.bytes / rate["hbm"], s.flops / rate[speed])) * US
+    )
 
 
 def test_views_and_empty_are_no_device_work():
@@ -109,7 +113,9 @@ def test_launch_bound_and_device_bound(rate):
     for _ in range(50):
         x.add_(1)
     torch.npu.synchronize()
-    assert device.clock().host_us == pytest.approx(50 * rate["host_dispatch"] * US, rel=0.05), "the launches are the time"
+    assert device.clock().host_us == pytest.approx(50 * rate["host_dispatch"] * US, rel=0.05), (
+        "the launches are the time"
+    )
     big = torch.ones(16 << 20, device="npu")
     device.reset_clock()
     for _ in range(10):
@@ -118,6 +124,7 @@ def test_launch_bound_and_device_bound(rate):
 
 
 # ---- copies
+
 
 def test_copies_wait_unless_pinned_and_non_blocking(rate):
     host = torch.ones(1 << 20)
@@ -166,6 +173,7 @@ def test_two_streams_do_not_double_the_chip():
 
 # ---- streams and events
 
+
 def test_events():
     a, b = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
     x = torch.ones(8 << 20, device="npu")
@@ -193,7 +201,7 @@ def test_an_event_on_an_idle_stream_happens_when_the_host_records_it(rate):
     b.record()
     assert a.elapsed_time(b) == pytest.approx((250 + rate["host_api"] * US) * US)
     x = torch.ones(8 << 20, device="npu")
-    a.record()   # behind work: when that is done, whenever the host recorded it
+    a.record()  # behind work: when that is done, whenever the host recorded it
     device.host_work(1)
     b.record()
     assert a.elapsed_time(b) == 0
@@ -202,7 +210,11 @@ def test_an_event_on_an_idle_stream_happens_when_the_host_records_it(rate):
 
 def test_work_behind_an_event_waits_for_it_alone():
     """A product and an addition have engines of their own: only the event makes the one wait for the other."""
-    x, y, s = torch.ones(8 << 20, device="npu"), torch.ones(512, 512, dtype=torch.half, device="npu"), torch.npu.Stream()
+    x, y, s = (
+        torch.ones(8 << 20, device="npu"),
+        torch.ones(512, 512, dtype=torch.half, device="npu"),
+        torch.npu.Stream(),
+    )
 
     def product_after(wait) -> tuple:
         torch.npu.synchronize()
@@ -250,7 +262,7 @@ def test_streams_wait_for_each_other():
 def test_a_launch_outside_pytorch(rate):
     device.launch("my_kernel", 25.0, bytes=1e6, flops=2e6)
     device.host_work(100)
-    span, = device.timeline()
+    (span,) = device.timeline()
     assert (span.name, span.engine, span.end_us - span.start_us, span.bytes) == ("my_kernel", "cores", 25.0, 1e6)
     assert device.clock().host_us == pytest.approx(rate["host_dispatch"] * US + 100)
     assert device.clock().launches == 1
@@ -286,6 +298,7 @@ def test_two_runs_give_the_same_numbers():
 
 # ---- which device it is
 
+
 def test_usable_npu(monkeypatch, tmp_path):
     def decide(**env):
         for name, value in env.items():
@@ -315,6 +328,7 @@ def test_usable_npu(monkeypatch, tmp_path):
 
 def test_nothing_is_installed_when_told_so():
     code = "import labkit.device as d, sys; print(d.mode(), 'torch' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "LABKIT_DEVICE": "none"}, capture_output=True,
-                         text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "LABKIT_DEVICE": "none"}, capture_output=True, text=True
+    )
     assert run.stdout.split() == ["None", "False"]

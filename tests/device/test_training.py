@@ -1,4 +1,7 @@
-"""What training on the simulated npu uses: autocast, GradScaler, recurrent cells, torch.compile, opcheck, the profiler."""
+"""What training on the simulated npu uses: autocast, GradScaler, recurrent cells, torch.compile, opcheck, the
+profiler.
+"""
+
 from __future__ import annotations
 
 import os
@@ -10,12 +13,11 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
+from device_lab import simulated  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 import labkit.device as device  # noqa: E402
-
-from device_lab import simulated  # noqa: E402
 
 pytestmark = simulated
 
@@ -85,11 +87,14 @@ print("trained", len(losses))
 
 
 def test_a_program_for_torch_npu_runs_unchanged(tmp_path):
-    run = subprocess.run([sys.executable, "-c", "import labkit\n" + _TRANSFORMER], capture_output=True, text=True, cwd=tmp_path)
+    run = subprocess.run(
+        [sys.executable, "-c", "import labkit\n" + _TRANSFORMER], capture_output=True, text=True, cwd=tmp_path
+    )
     assert run.stdout == "trained 24\n", run.stderr[-2000:]
 
 
 # ---- mixed precision
+
 
 def test_autocast_chooses_types():
     model, x = nn.Linear(4, 4).npu(), torch.ones(2, 4, device="npu")
@@ -130,6 +135,7 @@ def test_grad_scaler_skips_a_step_that_overflowed():
 
 # ---- recurrent cells, which this device makes of parts
 
+
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
 @pytest.mark.parametrize("bias", [True, False])
 def test_recurrent_layers_as_on_the_cpu(kind, bias):
@@ -148,6 +154,7 @@ def test_recurrent_layers_as_on_the_cpu(kind, bias):
 
 
 # ---- torch.compile and torch.export
+
 
 def _small():
     torch.manual_seed(0)
@@ -176,6 +183,7 @@ def test_export():
 
 # ---- operators of a program's own
 
+
 def test_opcheck_and_gradcheck():
     @torch.library.custom_op("labtest::gate", mutates_args=())
     def gate(x: torch.Tensor) -> torch.Tensor:
@@ -186,7 +194,7 @@ def test_opcheck_and_gradcheck():
         return torch.empty_like(x)
 
     def backward(ctx, grad):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         s = torch.sigmoid(x)
         return grad * s * (1 + x * (1 - s))
 
@@ -212,6 +220,7 @@ def test_profiler_shows_modelled_time():
 
 
 # ---- the rest of torch.npu
+
 
 def test_old_tensor_types():
     x = torch.npu.FloatTensor(2, 3)

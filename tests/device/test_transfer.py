@@ -1,4 +1,7 @@
-"""torch_npu.contrib.transfer_to_npu: a program for CUDA, unchanged but for two imports. In a process of its own: it changes torch."""
+"""torch_npu.contrib.transfer_to_npu: a program for CUDA, unchanged but for two imports. In a process of its own: it
+changes torch.
+"""
+
 from __future__ import annotations
 
 import subprocess
@@ -14,7 +17,9 @@ HEAD = "import labkit, torch, torch_npu\nfrom torch_npu.contrib import transfer_
 
 def run(program: str, head: str = HEAD) -> str:
     """What the program printed. Its first line of error otherwise."""
-    done = subprocess.run([sys.executable, "-c", head + textwrap.dedent(program)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", head + textwrap.dedent(program)], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
@@ -77,10 +82,16 @@ def test_nccl_is_hccl():
 
 
 def test_without_it_cuda_is_as_ever():
-    assert run("""
+    assert (
+        run(
+            """
         import labkit, torch
         try:
             torch.zeros(1, device="cuda")
         except (AssertionError, RuntimeError) as error:
             print(type(error).__name__, torch.cuda.is_available())
-    """, head="").split()[-1] == "False"
+    """,
+            head="",
+        ).split()[-1]
+        == "False"
+    )

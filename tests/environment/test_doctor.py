@@ -1,4 +1,5 @@
 """The doctor on machines that are not here: each is a folder for the files and a subclass of `Facts` for the rest."""
+
 from __future__ import annotations
 
 import json
@@ -19,7 +20,9 @@ GB = 1 << 30
 
 
 class Machine(Facts):
-    """A laptop on which all is well and no NPU is; a keyword replaces what the method of that name returns or raises."""
+    """A laptop on which all is well and no NPU is; a keyword replaces what the method of that name returns or
+    raises.
+    """
 
     def __init__(self, root: Path, env: dict[str, str] | None = None, **known):
         super().__init__(root, {"HOME": "/home/ada", "USER": "ada", **(env or {})})
@@ -27,9 +30,18 @@ class Machine(Facts):
         self.programs = known.pop("programs", ("make", "apt-get", "chromium", "chromedriver"))
         self.closed = known.pop("closed", ())
         defaults = {
-            "python": (3, 11, 7), "platform": "linux", "machine": "x86_64", "is_root": False, "cores": 8,
-            "memory": (32 * GB, 20 * GB), "cache": root / "cache", "disk_free": 50 * GB, "compiler": "g++ (Debian 12.2.0-14) 12.2.0",
-            "torch_cuda": None, "built": True, "usable_npu": (False, "no-device"),
+            "python": (3, 11, 7),
+            "platform": "linux",
+            "machine": "x86_64",
+            "is_root": False,
+            "cores": 8,
+            "memory": (32 * GB, 20 * GB),
+            "cache": root / "cache",
+            "disk_free": 50 * GB,
+            "compiler": "g++ (Debian 12.2.0-14) 12.2.0",
+            "torch_cuda": None,
+            "built": True,
+            "usable_npu": (False, "no-device"),
         }
         for name, value in {**defaults, **known}.items():
             setattr(self, name, self._answer(value))
@@ -40,6 +52,7 @@ class Machine(Facts):
             if isinstance(value, Exception):
                 raise value
             return value
+
         return answer
 
     def which(self, name):
@@ -61,7 +74,9 @@ def write(root: Path, name: str, text: str = "") -> None:
     file.write_text(text)
 
 
-def node(root: Path, *, cann="9.1.0", driver="25.5.0", env=(("ASCEND_HOME_PATH", CANN),), devices=2, **known) -> Machine:
+def node(
+    root: Path, *, cann="9.1.0", driver="25.5.0", env=(("ASCEND_HOME_PATH", CANN),), devices=2, **known
+) -> Machine:
     """An Ascend node: device files, driver and CANN in `root`, torch_npu among the packages."""
     for number in range(devices):
         write(root, f"/dev/davinci{number}")
@@ -70,7 +85,11 @@ def node(root: Path, *, cann="9.1.0", driver="25.5.0", env=(("ASCEND_HOME_PATH",
     if driver:
         write(root, "/usr/local/Ascend/driver/version.info", f"Version={driver}\nascendhal_version=7.35.23\n")
     if cann:
-        write(root, f"{CANN}/x86_64-linux/ascend_toolkit_install.info", f"package_name=Ascend-cann-toolkit\nversion={cann}\n")
+        write(
+            root,
+            f"{CANN}/x86_64-linux/ascend_toolkit_install.info",
+            f"package_name=Ascend-cann-toolkit\nversion={cann}\n",
+        )
         write(root, f"{CANN}/set_env.sh")
         write(root, f"{CANN}/tools/bisheng_compiler/bin/bisheng")
     known.setdefault("versions", {"torch": "2.10.0+cpu", "torch-npu": "2.10.0.post4"})
@@ -84,10 +103,18 @@ def states(report: Report) -> dict[str, str]:
 
 # ---- whole machines
 
+
 def test_a_laptop_is_ready(tmp_path):
     report = examine(Machine(tmp_path))
     assert report.ok and report.target == "twin"
-    assert {c.id for c in report.checks if c.state == "SKIP"} == {"npu", "driver", "cann", "bisheng", "torch-npu", "cann-torch-npu"}
+    assert {c.id for c in report.checks if c.state == "SKIP"} == {
+        "npu",
+        "driver",
+        "cann",
+        "bisheng",
+        "torch-npu",
+        "cann-torch-npu",
+    }
     assert report.counts["WARN"] == 0
     assert "no /dev/davinci device" in report["target"].message
 
@@ -101,8 +128,27 @@ def test_a_node_is_ready(tmp_path):
 
 
 def test_order_and_ids_never_change(tmp_path):
-    wanted = ["python", "compiler", "make", "cores", "memory", "cache", "disk", "torch", "jupyterlab", "browser", "twin", "device",
-              "npu", "driver", "cann", "bisheng", "torch-npu", "cann-torch-npu", "target"]
+    wanted = [
+        "python",
+        "compiler",
+        "make",
+        "cores",
+        "memory",
+        "cache",
+        "disk",
+        "torch",
+        "jupyterlab",
+        "browser",
+        "twin",
+        "device",
+        "npu",
+        "driver",
+        "cann",
+        "bisheng",
+        "torch-npu",
+        "cann-torch-npu",
+        "target",
+    ]
     for machine in (Machine(tmp_path), node(tmp_path)):
         assert [c.id for c in examine(machine).checks] == wanted
     assert [id for id, _ in PROBES] == wanted[:-1]
@@ -116,64 +162,95 @@ def test_a_probe_that_breaks_hides_no_other(tmp_path):
 
 # ---- one line each: (what the machine is like, id, state, a word of the message, a word of a command)
 
-@pytest.mark.parametrize("known, id, state, word, command", [
-    ({"python": (3, 9, 2)}, "python", "FAIL", "3.9.2", "python3.11"),
-    ({"python": (3, 15, 0)}, "python", "WARN", "3.15.0", ""),
-    ({"platform": "darwin"}, "python", "WARN", "darwin", ""),
-    ({"compiler": ToolError("none found")}, "compiler", "FAIL", "none found", "sudo apt-get install -y g++"),
-    ({"compiler": "g++ (GCC) 8.5.0 20210514"}, "compiler", "FAIL", "8.5.0", "g++"),
-    ({"compiler": "Ubuntu clang version 11.1.0"}, "compiler", "FAIL", "12", "g++"),
-    ({"compiler": "Debian clang version 14.0.6"}, "compiler", "PASS", "14.0.6", ""),
-    ({"compiler": PermissionError("cache")}, "compiler", "SKIP", "cache", ""),
-    ({"programs": ("dnf",)}, "make", "WARN", "make", "sudo dnf install -y make"),
-    ({"programs": ("dnf",), "is_root": True}, "make", "WARN", "make", "dnf install -y make"),
-    ({"programs": ()}, "make", "WARN", "make", "package manager"),
-    ({"cores": 1}, "cores", "WARN", "one", ""),
-    ({"memory": (4 * GB, GB)}, "memory", "WARN", "1.0 GB", ""),
-    ({"memory": (0, 0)}, "memory", "SKIP", "meminfo", ""),
-    ({"cache": PermissionError(13, "Permission denied")}, "cache", "FAIL", "Permission denied", "LABKIT_CACHE"),
-    ({"cache": PermissionError(13, "Permission denied")}, "disk", "SKIP", "cache", ""),
-    ({"disk_free": 500 << 20}, "disk", "WARN", "500 MB", "labkit clean"),
-    ({"disk_free": 5 << 20}, "disk", "FAIL", "5 MB", "labkit clean"),
-    ({"versions": {"torch": None}}, "torch", "FAIL", "not installed", "download.pytorch.org/whl/cpu"),
-    ({"versions": {"torch": "2.5.1+cpu"}}, "torch", "FAIL", "2.5.1", "torch>=2.6"),
-    ({"versions": {"torch": "2.16.0"}}, "torch", "WARN", "2.16.0", "torch>=2.6"),
-    ({"versions": {"torch": "2.13.0+cu130"}, "torch_cuda": "13.0"}, "torch", "WARN", "CUDA 13.0", "torch==2.13.0'"),
-    ({"versions": {"jupyterlab": None}}, "jupyterlab", "WARN", "JupyterLab", "pip install -e"),
-    ({"programs": ("apt-get", "chromium")}, "browser", "SKIP", "chromedriver", "chromium-driver"),
-    ({"built": False}, "twin", "SKIP", "not built", "labkit prebuild"),
-    ({"built": False}, "device", "SKIP", "not built", "labkit prebuild"),
-    ({"versions": {"torch-npu": "2.13.0"}}, "torch-npu", "WARN", "import torch", "TORCH_DEVICE_BACKEND_AUTOLOAD=0"),
-    ({"versions": {"torch-npu": "2.13.0"}, "env": {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}}, "torch-npu", "SKIP", "keeps", ""),
-    ({"env": {"ASCEND_HOME_PATH": "/nowhere"}}, "cann", "WARN", "/nowhere", "unset ASCEND_HOME_PATH"),
-    ({"env": {"ASCEND_TOOLKIT_HOME": "/nowhere"}}, "cann", "WARN", "ASCEND_TOOLKIT_HOME", "unset ASCEND_TOOLKIT_HOME"),
-    ({"env": {"ASCEND_HOME": "/nowhere"}}, "cann", "SKIP", "no CANN", ""),
-    ({"env": {"LABKIT_TARGET": "twin"}}, "target", "PASS", "LABKIT_TARGET", ""),
-    ({"env": {"LABKIT_TARGET": "npu"}}, "target", "FAIL", "davinci", "unset LABKIT_TARGET"),
-])
+
+@pytest.mark.parametrize(
+    "known, id, state, word, command",
+    [
+        ({"python": (3, 9, 2)}, "python", "FAIL", "3.9.2", "python3.11"),
+        ({"python": (3, 15, 0)}, "python", "WARN", "3.15.0", ""),
+        ({"platform": "darwin"}, "python", "WARN", "darwin", ""),
+        ({"compiler": ToolError("none found")}, "compiler", "FAIL", "none found", "sudo apt-get install -y g++"),
+        ({"compiler": "g++ (GCC) 8.5.0 20210514"}, "compiler", "FAIL", "8.5.0", "g++"),
+        ({"compiler": "Ubuntu clang version 11.1.0"}, "compiler", "FAIL", "12", "g++"),
+        ({"compiler": "Debian clang version 14.0.6"}, "compiler", "PASS", "14.0.6", ""),
+        ({"compiler": PermissionError("cache")}, "compiler", "SKIP", "cache", ""),
+        ({"programs": ("dnf",)}, "make", "WARN", "make", "sudo dnf install -y make"),
+        ({"programs": ("dnf",), "is_root": True}, "make", "WARN", "make", "dnf install -y make"),
+        ({"programs": ()}, "make", "WARN", "make", "package manager"),
+        ({"cores": 1}, "cores", "WARN", "one", ""),
+        ({"memory": (4 * GB, GB)}, "memory", "WARN", "1.0 GB", ""),
+        ({"memory": (0, 0)}, "memory", "SKIP", "meminfo", ""),
+        ({"cache": PermissionError(13, "Permission denied")}, "cache", "FAIL", "Permission denied", "LABKIT_CACHE"),
+        ({"cache": PermissionError(13, "Permission denied")}, "disk", "SKIP", "cache", ""),
+        ({"disk_free": 500 << 20}, "disk", "WARN", "500 MB", "labkit clean"),
+        ({"disk_free": 5 << 20}, "disk", "FAIL", "5 MB", "labkit clean"),
+        ({"versions": {"torch": None}}, "torch", "FAIL", "not installed", "download.pytorch.org/whl/cpu"),
+        ({"versions": {"torch": "2.5.1+cpu"}}, "torch", "FAIL", "2.5.1", "torch>=2.6"),
+        ({"versions": {"torch": "2.16.0"}}, "torch", "WARN", "2.16.0", "torch>=2.6"),
+        ({"versions": {"torch": "2.13.0+cu130"}, "torch_cuda": "13.0"}, "torch", "WARN", "CUDA 13.0", "torch==2.13.0'"),
+        ({"versions": {"jupyterlab": None}}, "jupyterlab", "WARN", "JupyterLab", "pip install -e"),
+        ({"programs": ("apt-get", "chromium")}, "browser", "SKIP", "chromedriver", "chromium-driver"),
+        ({"built": False}, "twin", "SKIP", "not built", "labkit prebuild"),
+        ({"built": False}, "device", "SKIP", "not built", "labkit prebuild"),
+        ({"versions": {"torch-npu": "2.13.0"}}, "torch-npu", "WARN", "import torch", "TORCH_DEVICE_BACKEND_AUTOLOAD=0"),
+        (
+            {"versions": {"torch-npu": "2.13.0"}, "env": {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}},
+            "torch-npu",
+            "SKIP",
+            "keeps",
+            "",
+        ),
+        ({"env": {"ASCEND_HOME_PATH": "/nowhere"}}, "cann", "WARN", "/nowhere", "unset ASCEND_HOME_PATH"),
+        (
+            {"env": {"ASCEND_TOOLKIT_HOME": "/nowhere"}},
+            "cann",
+            "WARN",
+            "ASCEND_TOOLKIT_HOME",
+            "unset ASCEND_TOOLKIT_HOME",
+        ),
+        ({"env": {"ASCEND_HOME": "/nowhere"}}, "cann", "SKIP", "no CANN", ""),
+        ({"env": {"LABKIT_TARGET": "twin"}}, "target", "PASS", "LABKIT_TARGET", ""),
+        ({"env": {"LABKIT_TARGET": "npu"}}, "target", "FAIL", "davinci", "unset LABKIT_TARGET"),
+    ],
+)
 def test_a_laptop_that_lacks_something(tmp_path, known, id, state, word, command):
     line = examine(Machine(tmp_path, **known))[id]
     assert line.state == state and word in line.message
     assert bool(line.mend) == bool(command) and command in " ; ".join(line.mend)
 
 
-@pytest.mark.parametrize("known, id, state, word, command", [
-    ({"closed": ("davinci1", "devmm_svm")}, "npu", "WARN", "/dev/davinci1, /dev/devmm_svm", "usermod -a -G HwHiAiUser ada"),
-    ({"driver": None}, "driver", "WARN", "version.info", "npu-smi"),
-    ({"driver": "25.0.rc1"}, "driver", "WARN", "25.0", ""),
-    ({"driver": "25.0.rc1", "cann": "8.5.0"}, "driver", "PASS", "25.0", ""),
-    ({"env": {}, "cann": None}, "cann", "SKIP", "no CANN", ""),
-    ({"cann": "8.5.0"}, "cann", "WARN", "8.5.0", ""),
-    ({"env": {"ASCEND_TOOLKIT_HOME": CANN}}, "cann", "PASS", "ASCEND_TOOLKIT_HOME", ""),
-    ({"versions": {"torch": "2.10.0"}}, "torch-npu", "WARN", "not installed", "pip install -e '.[lab,npu]'"),
-    ({"versions": {"torch": "2.13.0", "torch-npu": "2.10.0.post4"}}, "torch-npu", "WARN", "2.13.0", "pip install torch==2.10.0"),
-    ({"cann": "9.0.0"}, "cann-torch-npu", "WARN", "9.0.0", "torch-npu==2.10.0"),
-    ({"cann": "8.3.RC1"}, "cann-torch-npu", "WARN", "8.3.RC1", "torch-npu==2.8.0"),
-    ({"cann": "9.2.0"}, "cann-torch-npu", "SKIP", "9.2.0", ""),
-    ({"versions": {"torch": "2.14.0", "torch-npu": "2.14.0"}}, "cann-torch-npu", "SKIP", "2.14.0", ""),
-    ({"usable_npu": (False, "probe")}, "target", "PASS", "twin: there is an NPU", ""),
-    ({"devices": 0}, "torch-npu", "WARN", "no NPU device", "AUTOLOAD=0"),
-])
+@pytest.mark.parametrize(
+    "known, id, state, word, command",
+    [
+        (
+            {"closed": ("davinci1", "devmm_svm")},
+            "npu",
+            "WARN",
+            "/dev/davinci1, /dev/devmm_svm",
+            "usermod -a -G HwHiAiUser ada",
+        ),
+        ({"driver": None}, "driver", "WARN", "version.info", "npu-smi"),
+        ({"driver": "25.0.rc1"}, "driver", "WARN", "25.0", ""),
+        ({"driver": "25.0.rc1", "cann": "8.5.0"}, "driver", "PASS", "25.0", ""),
+        ({"env": {}, "cann": None}, "cann", "SKIP", "no CANN", ""),
+        ({"cann": "8.5.0"}, "cann", "WARN", "8.5.0", ""),
+        ({"env": {"ASCEND_TOOLKIT_HOME": CANN}}, "cann", "PASS", "ASCEND_TOOLKIT_HOME", ""),
+        ({"versions": {"torch": "2.10.0"}}, "torch-npu", "WARN", "not installed", "pip install -e '.[lab,npu]'"),
+        (
+            {"versions": {"torch": "2.13.0", "torch-npu": "2.10.0.post4"}},
+            "torch-npu",
+            "WARN",
+            "2.13.0",
+            "pip install torch==2.10.0",
+        ),
+        ({"cann": "9.0.0"}, "cann-torch-npu", "WARN", "9.0.0", "torch-npu==2.10.0"),
+        ({"cann": "8.3.RC1"}, "cann-torch-npu", "WARN", "8.3.RC1", "torch-npu==2.8.0"),
+        ({"cann": "9.2.0"}, "cann-torch-npu", "SKIP", "9.2.0", ""),
+        ({"versions": {"torch": "2.14.0", "torch-npu": "2.14.0"}}, "cann-torch-npu", "SKIP", "2.14.0", ""),
+        ({"usable_npu": (False, "probe")}, "target", "PASS", "twin: there is an NPU", ""),
+        ({"devices": 0}, "torch-npu", "WARN", "no NPU device", "AUTOLOAD=0"),
+    ],
+)
 def test_a_node_that_lacks_something(tmp_path, known, id, state, word, command):
     line = examine(node(tmp_path, **known))[id]
     assert line.state == state and word in line.message
@@ -181,8 +258,12 @@ def test_a_node_that_lacks_something(tmp_path, known, id, state, word, command):
 
 
 def test_what_is_wrong_with_the_npu_fails_where_the_npu_was_asked_for(tmp_path):
-    machine = node(tmp_path, closed=("davinci0",), env=(("ASCEND_HOME_PATH", CANN), ("LABKIT_TARGET", "npu")),
-                   usable_npu=(False, "probe"))
+    machine = node(
+        tmp_path,
+        closed=("davinci0",),
+        env=(("ASCEND_HOME_PATH", CANN), ("LABKIT_TARGET", "npu")),
+        usable_npu=(False, "probe"),
+    )
     report = examine(machine)
     assert not report.ok
     assert states(report)["npu"] == states(report)["target"] == "FAIL"
@@ -212,7 +293,11 @@ def test_no_child_process_where_there_is_no_card(tmp_path, monkeypatch):
 
 
 def test_cann_in_a_usual_folder_is_found_and_its_set_env_named(tmp_path):
-    write(tmp_path, "/usr/local/Ascend/ascend-toolkit/latest/x86_64-linux/ascend_toolkit_install.info", "version=8.3.RC1\n")
+    write(
+        tmp_path,
+        "/usr/local/Ascend/ascend-toolkit/latest/x86_64-linux/ascend_toolkit_install.info",
+        "version=8.3.RC1\n",
+    )
     write(tmp_path, "/usr/local/Ascend/ascend-toolkit/set_env.sh")
     line = ascend.cann(Machine(tmp_path))
     assert line.state == "WARN" and "8.3.RC1" in line.message
@@ -244,6 +329,7 @@ def test_devices_are_sorted_by_number(tmp_path):
 
 # ---- the report
 
+
 def test_report_as_text_html_and_json(tmp_path):
     report = examine(Machine(tmp_path, versions={"torch": None}))
     bundle = report._repr_mimebundle_()
@@ -268,6 +354,7 @@ def test_chinese(tmp_path, monkeypatch):
 
 def test_every_sentence_exists_in_both_languages_and_with_the_same_numbers():
     import string
+
     table = {k: v for k, v in messages.tables().items() if k.startswith("doctor.")}
     assert len(table) > 50
     for key, entry in table.items():
@@ -277,11 +364,14 @@ def test_every_sentence_exists_in_both_languages_and_with_the_same_numbers():
 
 def test_the_doctor_can_be_called_by_either_name():
     import importlib
+
     import labkit
+
     assert callable(labkit.doctor) and not callable(importlib.import_module("labkit.environment"))
 
 
 # ---- this machine, in a process of its own
+
 
 def shell(env: dict[str, str] | None = None) -> dict[str, str]:
     """The environment of a fresh shell: conftest's own TORCH_DEVICE_BACKEND_AUTOLOAD taken away again."""
@@ -289,8 +379,13 @@ def shell(env: dict[str, str] | None = None) -> dict[str, str]:
 
 
 def run_doctor(*, env: dict[str, str] | None = None, arguments=("--json",)) -> tuple[int, dict]:
-    done = subprocess.run([sys.executable, "-m", "labkit", "doctor", *arguments], capture_output=True, text=True,
-                          env=shell(env), timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-m", "labkit", "doctor", *arguments],
+        capture_output=True,
+        text=True,
+        env=shell(env),
+        timeout=300,
+    )
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
@@ -311,7 +406,10 @@ def test_no_compiler_on_this_machine(tmp_path):
 
 def test_a_compiler_that_does_not_compile(tmp_path):
     fake = tmp_path / "g++"
-    fake.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "g++ (Fake) 12.1.0" && exit 0\necho "one_line.cpp:1:1: error: no headers" >&2\nexit 1\n')
+    fake.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo "g++ (Fake) 12.1.0" && exit 0\necho "one_line.cpp:1:1: error: no '
+        'headers" >&2\nexit 1\n'
+    )
     fake.chmod(0o755)
     code, data = run_doctor(env={"CXX": str(fake), "LABKIT_CACHE": str(tmp_path / "cache")})
     line = next(c for c in data["checks"] if c["id"] == "compiler")

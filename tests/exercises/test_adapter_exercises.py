@@ -1,4 +1,7 @@
-"""Exercises on operators of PyTorch: what no mutant of the workbook's own exercises shows. Operators here are Python's, so nothing is built but a kernel."""
+"""Exercises on operators of PyTorch: what no mutant of the workbook's own exercises shows. Operators here are Python's,
+so nothing is built but a kernel.
+"""
+
 from __future__ import annotations
 
 import os
@@ -10,15 +13,15 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
+from device_lab import simulated  # noqa: E402
+
 import labkit  # noqa: E402
 from labkit import messages  # noqa: E402
 from labkit.exercises import Case, OnHost, Refuses, operators  # noqa: E402
-from labkit.exercises.judge import _telling, check, examine  # noqa: E402
 from labkit.exercises.diagnose import Diagnosis  # noqa: E402
+from labkit.exercises.judge import _telling, check, examine  # noqa: E402
 from labkit.exercises.spec import load  # noqa: E402
 from labkit.exercises.stub import template  # noqa: E402
-
-from device_lab import simulated  # noqa: E402
 
 pytestmark = simulated
 SPEC = SimpleNamespace(in_python=True, entry="tried::twice", folder=Path("kernels/op/exercises/x"))
@@ -71,12 +74,20 @@ def test_what_is_not_there():
     assert made('lib.define("other(Tensor x) -> Tensor")').key == "op-missing"
     assert made('lib.define("twice(Tensor x) -> Tensor")\nlib.impl("twice", launched, "CPU")').numbers["keys"] == "CPU"
     op = plain()
-    assert key(op, "meta") == key(op, "opcheck") == "op-no-meta" and key(op, "grad", lambda x: x * torch.sigmoid(x) * x) == "op-no-grad"
+    assert (
+        key(op, "meta") == key(op, "opcheck") == "op-no-meta"
+        and key(op, "grad", lambda x: x * torch.sigmoid(x) * x) == "op-no-grad"
+    )
 
 
-@pytest.mark.parametrize("function, wanted", [
-    ("lambda x: torch.nn.functional.silu(x) * x", "op-no-launch"), ("lambda x: (launched(x), x)[1]", "op-aliases"),
-    ("lambda x: (x.mul_(2), launched(x))[1]", "op-mutates")])
+@pytest.mark.parametrize(
+    "function, wanted",
+    [
+        ("lambda x: torch.nn.functional.silu(x) * x", "op-no-launch"),
+        ("lambda x: (launched(x), x)[1]", "op-aliases"),
+        ("lambda x: (x.mul_(2), launched(x))[1]", "op-mutates"),
+    ],
+)
 def test_what_opcheck_sees(function, wanted):
     op = plain(META, function)
     assert wanted in (key(op), key(op, "opcheck"))
@@ -86,8 +97,12 @@ def test_refusals():
     op = plain()
     x = torch.ones(4, 4)
     assert key(op, expected=Refuses(("contiguous",)), args=(x,)) == "op-accepts"
-    assert key(op, expected=Refuses(("contiguous",)), args=(x.T[:2],)) == "op-other-error", "the lab refuses it, the operator does not"
-    strict = plain(function="lambda x: launched(x) if x.is_contiguous() else (_ for _ in ()).throw(RuntimeError('not contiguous'))")
+    assert key(op, expected=Refuses(("contiguous",)), args=(x.T[:2],)) == "op-other-error", (
+        "the lab refuses it, the operator does not"
+    )
+    strict = plain(
+        function="lambda x: launched(x) if x.is_contiguous() else (_ for _ in ()).throw(RuntimeError('not contiguous'))"
+    )
     assert key(strict, expected=Refuses(("contiguous", "连续")), args=(torch.ones(4, 8)[:, :4],)) == "right"
     assert key(strict, expected=Refuses(("shape",)), args=(torch.ones(4, 8)[:, :4],)) == "op-other-error"
     assert key(strict) == "right" and key(strict, args=(torch.ones(4, 8)[:, :4],)) == "op-raised"
@@ -97,18 +112,35 @@ def test_what_a_missing_check_leads_to_is_said():
     def reads_too_far(op, args, case):
         kernel = labkit.kernel("kernels/swiglu_small/swiglu_small.asc", entry="swiglu_small")
         kernel[1](args[0], args[0], args[0], 2 * args[0].numel())
-    found, record, _ = operators.judge(SPEC, plain(), Case("short", (torch.ones(64),), Refuses(("shape",)), run=reads_too_far))
+
+    found, record, _ = operators.judge(
+        SPEC, plain(), Case("short", (torch.ones(64),), Refuses(("shape",)), run=reads_too_far)
+    )
     assert found.key == "op-accepts" and "gm-bounds" in found.lines()[0] and not record.ok
-    assert operators.judge(SPEC, plain(), Case("short", (torch.ones(64),), torch.ones(64), run=reads_too_far))[0].key == "gm-bounds"
+    assert (
+        operators.judge(SPEC, plain(), Case("short", (torch.ones(64),), torch.ones(64), run=reads_too_far))[0].key
+        == "gm-bounds"
+    )
 
 
 def test_layouts_reach_the_operator_as_they_are():
     seen = []
     x = torch.arange(24.0).reshape(4, 6)
     for view in (x, x.T, x[1:, 2:4], x[:, :3]):
-        operators.judge(SPEC, plain(), Case("view", (view,), view, run=lambda op, args, case: seen.append((args[0].stride(), args[0].cpu().tolist()))))
+        operators.judge(
+            SPEC,
+            plain(),
+            Case(
+                "view",
+                (view,),
+                view,
+                run=lambda op, args, case: seen.append((args[0].stride(), args[0].cpu().tolist())),
+            ),
+        )
         assert seen[-1] == (view.stride(), view.tolist())
-    operators.judge(SPEC, plain(), Case("host", (OnHost(x),), x, run=lambda op, args, case: seen.append(args[0].device.type)))
+    operators.judge(
+        SPEC, plain(), Case("host", (OnHost(x),), x, run=lambda op, args, case: seen.append(args[0].device.type))
+    )
     assert seen[-1] == "cpu"
 
 
@@ -116,14 +148,22 @@ def test_layouts_reach_the_operator_as_they_are():
 def test_the_fourth_utility_refuses_every_privateuse1_device():
     """The notebook says so: if PyTorch changes it, ALLOWED can grow."""
     plain(META)
-    said = torch.library.opcheck(torch.ops.tried.twice.default, (torch.ones(4, device="npu", requires_grad=True),), raise_exception=False)
+    said = torch.library.opcheck(
+        torch.ops.tried.twice.default, (torch.ones(4, device="npu", requires_grad=True),), raise_exception=False
+    )
     assert {k: str(v) for k, v in said.items() if k in operators.ALLOWED} == dict.fromkeys(operators.ALLOWED, "SUCCESS")
     assert "NYI devices other than" in str(said["test_autograd_registration"])
 
 
 def test_the_first_failing_case_of_an_operator_is_shown():
-    failures = [SimpleNamespace(diagnosis=Diagnosis(k, finding=f), fatal=False) for k, f in (("scattered", None), ("op-double", None), ("gm-bounds", object()))]
-    assert _telling(failures, in_order=True).diagnosis.key == "gm-bounds" and _telling(failures[:2], in_order=True).diagnosis.key == "scattered"
+    failures = [
+        SimpleNamespace(diagnosis=Diagnosis(k, finding=f), fatal=False)
+        for k, f in (("scattered", None), ("op-double", None), ("gm-bounds", object()))
+    ]
+    assert (
+        _telling(failures, in_order=True).diagnosis.key == "gm-bounds"
+        and _telling(failures[:2], in_order=True).diagnosis.key == "scattered"
+    )
     assert _telling(failures[:2]).diagnosis.key == "op-double"
 
 
@@ -131,17 +171,24 @@ def test_a_check_of_a_learner():
     spec = load("grad_register")
     ours = template(spec)
     result = check("grad_register", ours.mutant(("", "1 / 0")), first_line=2)
-    assert result.diagnosis == "op-grad-error" and result.where == "exercise grad_register:4" and result.target == "twin"
+    assert (
+        result.diagnosis == "op-grad-error" and result.where == "exercise grad_register:4" and result.target == "twin"
+    )
     assert examine(spec, "import nothing_there\n# ---- region 2 of 2 ----\npass").diagnosis == "op-grad-error"
     assert examine(load("reg_meta"), "return x.new_empty(").diagnosis == "compile"
-    assert check("grad_register", ours.solution()).passed and torch.ops.mine.swiglu(*(torch.ones(3, device="npu"),) * 2).shape == (3,)
+    assert check("grad_register", ours.solution()).passed and torch.ops.mine.swiglu(
+        *(torch.ones(3, device="npu"),) * 2
+    ).shape == (3,)
 
 
 def test_an_unreadable_schema_names_the_cells_line():
     ours = template(load("reg_bind"))
     cell = ours.solution().replace("-> Tensor", "-> Tensr")
     result = check("reg_bind", cell, first_line=2)
-    assert result.diagnosis == "op-registration" and "exercise reg_bind:2: PyTorch cannot read the schema" in result.lines[0]
+    assert (
+        result.diagnosis == "op-registration"
+        and "exercise reg_bind:2: PyTorch cannot read the schema" in result.lines[0]
+    )
 
 
 def test_every_diagnosis_has_its_three_lines():
@@ -149,6 +196,11 @@ def test_every_diagnosis_has_its_three_lines():
     source = Path(operators.__file__).read_text(encoding="utf-8")
     assert len(keys) > 20
     for name in keys:
-        assert name == "diagnosis.op-accepts" or name == "diagnosis.op-double" or f'"{name[10:]}"' in source or name.startswith("diagnosis.op-meta-"), name
+        assert (
+            name == "diagnosis.op-accepts"
+            or name == "diagnosis.op-double"
+            or f'"{name[10:]}"' in source
+            or name.startswith("diagnosis.op-meta-")
+        ), name
         for lang in messages.LANGUAGES:
             assert len(messages.lines(name, lang=lang)) == 3

@@ -1,4 +1,5 @@
 """Each diagnosis from data built to show it, and near misses that must get another name."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -64,9 +65,14 @@ def test_tail_of_each_block():
     x = data()
     got = x.copy()
     for b in range(4):
-        got[b * 250 + 192:(b + 1) * 250] = POISON_FLOAT
+        got[b * 250 + 192 : (b + 1) * 250] = POISON_FLOAT
     found = diagnose(got, x, blocks=4, tile=64, initial=POISON_FLOAT)
-    assert found.key == "only-tail" and found.numbers["cores"] == 4 and found.numbers["length"] == 58 and found.state == "unwritten"
+    assert (
+        found.key == "only-tail"
+        and found.numbers["cores"] == 4
+        and found.numbers["length"] == 58
+        and found.state == "unwritten"
+    )
     assert found.map.wrong.shape == (4, 4) and found.map.wrong[:, :3].sum() == 0
     assert key(got, x, tile=None) == "only-tail"
 
@@ -93,10 +99,12 @@ def test_stale_tiles():
     x = data()
     got = x.copy()
     for b in range(4):
-        got[b * 250 + 192:(b + 1) * 250] = x[b * 250 + 128:(b + 1) * 250 - 64]
+        got[b * 250 + 192 : (b + 1) * 250] = x[b * 250 + 128 : (b + 1) * 250 - 64]
     found = diagnose(got, x, blocks=4, tile=64, initial=POISON_FLOAT)
     assert found.key == "stale-tile" and found.numbers["tiles"] == 1
-    assert key(with_(x, slice(960, None), x[832:872]), x, blocks=1) == "stale-tile", "double buffering: two tiles earlier"
+    assert key(with_(x, slice(960, None), x[832:872]), x, blocks=1) == "stale-tile", (
+        "double buffering: two tiles earlier"
+    )
     assert key(with_(x, slice(960, None), x[896:936]), x, blocks=1, tile=None) == "stale-tile"
 
 
@@ -146,7 +154,11 @@ def test_same_block():
 def test_period(p, dtype):
     x = data(dtype=dtype)
     found = diagnose(with_(x, slice(p - 1, None, p), 99.0), x, blocks=BLOCKS, tile=TILE, initial=POISON_FLOAT)
-    assert found.key == "period" and found.numbers["period"] == p and found.numbers["bytes"] == p * np.dtype(dtype).itemsize
+    assert (
+        found.key == "period"
+        and found.numbers["period"] == p
+        and found.numbers["bytes"] == p * np.dtype(dtype).itemsize
+    )
 
 
 def test_period_with_several_places():
@@ -159,7 +171,9 @@ def test_row_tail():
     x = data(40 * 25).reshape(40, 25)
     found = diagnose(with_(x, (slice(None), slice(24, None)), POISON_FLOAT), x, blocks=4, initial=POISON_FLOAT)
     assert found.key == "row-tail" and found.numbers["column"] == 24
-    assert key(with_(x, (slice(0, 1), slice(24, None)), POISON_FLOAT), x) != "row-tail", "one row alone is not the rows' end"
+    assert key(with_(x, (slice(0, 1), slice(24, None)), POISON_FLOAT), x) != "row-tail", (
+        "one row alone is not the rows' end"
+    )
     assert key(with_(x, slice(38, None), POISON_FLOAT), x, blocks=1) == "only-tail"
 
 
@@ -171,14 +185,19 @@ def test_sign_order_and_factors():
     assert diagnose(a + np.float32(0.75), a).key == "offset"
     half = a.astype(np.float16)
     assert key((1.25 * a).astype(np.float16), half) == "scaled"
-    assert key(np.arange(1, N + 1), np.arange(N), initial=107) == "offset" or key(np.arange(1, N + 1), np.arange(N), initial=107) == "shifted"
+    assert (
+        key(np.arange(1, N + 1), np.arange(N), initial=107) == "offset"
+        or key(np.arange(1, N + 1), np.arange(N), initial=107) == "shifted"
+    )
 
 
 def test_factor_near_misses():
     a = data(seed=1)
     assert key(a * np.linspace(1.5, 2.5, N, dtype=np.float32), a) == "wrong-everywhere"
     assert key(with_(2 * a, slice(0, 500), a[:500]), a) == "block-k", "only some blocks are scaled"
-    assert key(np.abs(a), a) == "scattered" or key(np.abs(a), a) == "wrong-everywhere", "abs is not a sign error everywhere"
+    assert key(np.abs(a), a) == "scattered" or key(np.abs(a), a) == "wrong-everywhere", (
+        "abs is not a sign error everywhere"
+    )
 
 
 def test_rounding():
@@ -222,15 +241,30 @@ def test_few_elements():
 def test_other_dtypes():
     x = np.arange(-100, 100, dtype=np.int8)
     assert key(with_(x, slice(180, None), 107), x, blocks=1, initial=107) == "only-tail"
-    big = np.arange(2 ** 60, 2 ** 60 + 16)
+    big = np.arange(2**60, 2**60 + 16)
     assert key(big + (np.arange(16) == 3), big, initial=107) is not None, "int64 is compared exactly"
-    assert diagnose(np.full(64, POISON_FLOAT, np.float32), np.ones(64, np.float32), dtype="bfloat16", initial=POISON_FLOAT).key == "unwritten"
+    assert (
+        diagnose(
+            np.full(64, POISON_FLOAT, np.float32), np.ones(64, np.float32), dtype="bfloat16", initial=POISON_FLOAT
+        ).key
+        == "unwritten"
+    )
 
 
 def test_shape_and_findings():
     assert diagnose(np.zeros((2, 3)), np.zeros(6)).key == "shape"
-    finding = SimpleNamespace(code="race-raw", severity="error", numbers={"pipe": "V"}, block=0, file="exercise x", line=4, lines=lambda: ["a", "b", "c"])
-    warning = SimpleNamespace(code="bank-conflict", severity="warning", numbers={}, block=0, file="", line=0, lines=lambda: ["a", "b", "c"])
+    finding = SimpleNamespace(
+        code="race-raw",
+        severity="error",
+        numbers={"pipe": "V"},
+        block=0,
+        file="exercise x",
+        line=4,
+        lines=lambda: ["a", "b", "c"],
+    )
+    warning = SimpleNamespace(
+        code="bank-conflict", severity="warning", numbers={}, block=0, file="", line=0, lines=lambda: ["a", "b", "c"]
+    )
     x = data()
     record = SimpleNamespace(findings=[warning, finding])
     found = diagnose(np.zeros_like(x), x, record=record)
@@ -242,6 +276,7 @@ def test_shape_and_findings():
 
 def test_python_values():
     import torch
+
     assert compare_values(3, 3) is None and compare_values(3.0, 3) is None and compare_values(True, 1).key == "value"
     assert compare_values(0.1 + 0.2, 0.3) is None and compare_values(0.31, 0.3).key == "value"
     assert compare_values([1, (2, "a")], [1, (2, "a")]) is None and compare_values((1, 2), [1, 3]).key == "value"
@@ -261,7 +296,7 @@ def test_every_tile_reads_or_writes_the_same_place():
     assert key(with_(x, slice(100, 110), 0), x) != "same-tile"
     last = np.full_like(x, POISON_FLOAT)
     for start in range(0, 1024, 256):
-        last[start:start + TILE] = x[start + 256 - TILE:start + 256]
+        last[start : start + TILE] = x[start + 256 - TILE : start + 256]
     assert key(last, x) == "one-place"
     assert key(with_(last, slice(0, 256), x[:256]), x) != "one-place", "one block is right"
 
@@ -279,15 +314,18 @@ def test_splits_cover_everything_once():
                 assert s[0] == 0 and s[-1] == n and (np.diff(s) >= 0).all() and len(s) == blocks + 1, (n, blocks, s)
 
 
-@pytest.mark.parametrize("split, tile, tails", [
-    ([0, 128, 256], 64, [(64, 128), (192, 256)]),          # whole tiles: the last one is the tail
-    ([0, 64, 128], 64, [(0, 64), (64, 128)]),              # one whole tile
-    ([0, 129, 256], 64, [(128, 129), (193, 256)]),         # one element over, one short
-    ([0, 1, 1, 3], 64, [(0, 1), (1, 3)]),                  # a block without elements has no tail
-    ([0, 3], 1, [(2, 3)]),
-])
+@pytest.mark.parametrize(
+    "split, tile, tails",
+    [
+        ([0, 128, 256], 64, [(64, 128), (192, 256)]),  # whole tiles: the last one is the tail
+        ([0, 64, 128], 64, [(0, 64), (64, 128)]),  # one whole tile
+        ([0, 129, 256], 64, [(128, 129), (193, 256)]),  # one element over, one short
+        ([0, 1, 1, 3], 64, [(0, 1), (1, 3)]),  # a block without elements has no tail
+        ([0, 3], 1, [(2, 3)]),
+    ],
+)
 def test_the_last_tile_of_each_block(split, tile, tails):
-    at, = layouts(split[-1], len(split) - 1, tile, split, "contiguous", 4)
+    (at,) = layouts(split[-1], len(split) - 1, tile, split, "contiguous", 4)
     assert at.tails() == tails
     block, column = owners(at)
     for b, (a, end) in enumerate(zip(split[:-1], split[1:])):
@@ -299,7 +337,7 @@ def test_tail_of_whole_tiles():
     x = data(512)
     got = x.copy()
     for b in range(4):
-        got[b * 128 + 64:(b + 1) * 128] = POISON_FLOAT
+        got[b * 128 + 64 : (b + 1) * 128] = POISON_FLOAT
     found = diagnose(got, x, blocks=4, tile=64, initial=POISON_FLOAT)
     assert found.key == "only-tail" and found.numbers["cores"] == 4 and found.numbers["length"] == 64, found
     assert [line.split("|")[1] for line in found.map.text()] == [".X"] * 4
@@ -307,8 +345,10 @@ def test_tail_of_whole_tiles():
 
 def test_shares_of_a_split():
     """(n, blocks, tile): all the ways in their order, boundaries included; 4 bytes an element, so 8 are 32 bytes."""
+
     def starts(*how):
         return [s.tolist() for s in splits(*how)]
+
     assert starts(16, 2, None, 4) == [[0, 8, 16]], "all ways agree"
     assert starts(10, 4, None, 4) == [[0, 3, 6, 9, 10], [0, 8, 10, 10, 10], [0, 2, 4, 6, 10], [0, 3, 6, 8, 10]]
     assert starts(10, 2, 4, 4) == [[0, 5, 10], [0, 8, 10]], "whole tiles: 8 as well"
@@ -319,19 +359,24 @@ def test_shares_of_a_split():
 @pytest.mark.parametrize("blocks, columns", [(31, 63), (32, 64), (33, 65)])
 def test_a_map_is_cut_at_its_limit(blocks, columns):
     from labkit.exercises.layout import mismatch_map
+
     n = blocks * columns
-    at, = layouts(n, blocks, 1, list(range(0, n + 1, columns)), "contiguous", 4)
+    (at,) = layouts(n, blocks, 1, list(range(0, n + 1, columns)), "contiguous", 4)
     found = mismatch_map(np.arange(n) == n - 1, at)
     text, cut = found.text(), blocks > 32
     assert len(text) == min(blocks, 32) + cut and (text[-1] == "... +1") == cut
     assert len(text[0].split("|")[1]) == min(columns, 64) and text[0].endswith("| ...") == (columns > 64)
-    assert np.shape(found.as_json()["wrong"]) == (min(blocks, 32), min(columns, 64)) and found.as_json()["blocks"] == blocks
+    assert (
+        np.shape(found.as_json()["wrong"]) == (min(blocks, 32), min(columns, 64))
+        and found.as_json()["blocks"] == blocks
+    )
     assert found.wrong.sum() == 1 and found.total.sum() == n
 
 
 def test_map_counts_every_element():
     at = layouts(1000, 3, 64, None, "contiguous", 4)[0]
     from labkit.exercises.layout import mismatch_map
+
     wrong = np.zeros(1000, bool)
     wrong[990:] = True
     found = mismatch_map(wrong, at)
@@ -347,5 +392,9 @@ def test_which_of_several_results_is_wrong_is_said():
 
 
 def test_a_share_in_the_numbers_is_no_part_of_a_result():
-    """`half-range` and `block-k` have a number `part`, the share that is right; it once stood in front of what they say."""
-    assert Diagnosis("half-range", {"right": 50, "n": 100, "part": 0.5}).lines("en")[0].startswith("The first 50 of 100")
+    """`half-range` and `block-k` have a number `part`, the share that is right; it once stood in front of what they
+    say.
+    """
+    assert (
+        Diagnosis("half-range", {"right": 50, "n": 100, "part": 0.5}).lines("en")[0].startswith("The first 50 of 100")
+    )

@@ -1,4 +1,5 @@
 """Exercises: specs, stubs, the four states, hints, progress. The fixtures' kernel runs on the twin."""
+
 from __future__ import annotations
 
 import json
@@ -9,10 +10,10 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from places import FIXTURES
 
 import labkit
-from labkit.exercises import session
-from labkit.exercises import Case, CheckFailed, Out, SpecError, check, exercise, hint, predict
+from labkit.exercises import Case, CheckFailed, Out, SpecError, check, exercise, hint, predict, session
 from labkit.exercises import progress as progress_table
 from labkit.exercises.judge import examine, forget
 from labkit.exercises.progress_log import events, log_path, record
@@ -21,7 +22,6 @@ from labkit.exercises.spec import folders, load, read
 from labkit.exercises.stub import RegionError, parse, template
 from labkit.launch.record import LaunchError
 from labkit.notebook import verify
-from places import FIXTURES
 
 EXERCISES = FIXTURES / "kernels"
 
@@ -42,6 +42,7 @@ def ours(name: str):
 
 # ---- specs
 
+
 def test_ids_and_unknown_id():
     assert {"fx_share", "fx_tail", "fx_tiles"} <= set(folders())
     with pytest.raises(SpecError, match="did you mean 'fx_tail'"):
@@ -52,10 +53,20 @@ def test_ids_and_unknown_id():
         predict("fx_tail", 3)
 
 
-@pytest.mark.parametrize("old, new, told", [
-    ('kind = "python"', 'kind = "phyton"', "kind is 'phyton'"), ("minutes = 8", "", "minutes is missing"), ("minutes = 8", "minuets = 8", "unknown field minuets"),
-    ("difficulty = 1", "difficulty = 9", "must be 1 to 5"), ('entry = "shares"', "", "entry is missing"), ('zh = "把数据分给各个核"', 'zh = ""', "title has no zh text"),
-    ("[[mutant]]", "[[mutant", "not TOML"), ('expect = "value"', "", "expect"), ('id = "fx_share"', 'id = "other"', "differs from the folder's name")])
+@pytest.mark.parametrize(
+    "old, new, told",
+    [
+        ('kind = "python"', 'kind = "phyton"', "kind is 'phyton'"),
+        ("minutes = 8", "", "minutes is missing"),
+        ("minutes = 8", "minuets = 8", "unknown field minuets"),
+        ("difficulty = 1", "difficulty = 9", "must be 1 to 5"),
+        ('entry = "shares"', "", "entry is missing"),
+        ('zh = "把数据分给各个核"', 'zh = ""', "title has no zh text"),
+        ("[[mutant]]", "[[mutant", "not TOML"),
+        ('expect = "value"', "", "expect"),
+        ('id = "fx_share"', 'id = "other"', "differs from the folder's name"),
+    ],
+)
 def test_a_broken_spec_says_file_and_field(tmp_path, old, new, told):
     folder = tmp_path / "op" / "exercises" / "fx_share"
     shutil.copytree(EXERCISES / "fx" / "exercises" / "fx_share", folder)
@@ -94,8 +105,19 @@ def test_stub_solution_and_line_numbers():
     assert t.stub("zh").startswith("// TODO: 一")
     assert t.solution() == "int a = 1;\n// ---- region 2 of 2 ----\nint b = a + 1;"
     joined = t.join("int a = 5;\n\n// ---- region 2 of 2 ----\nint b = 6;", "exercise x", first_line=2)
-    assert joined.text.split("\n")[:-1] == ['#line 1 "given part of x"', "void f() {", '#line 2 "exercise x"', "int a = 5;", "", '#line 6 "given part of x"', "    g();",
-                                            '#line 5 "exercise x"', "int b = 6;", '#line 10 "given part of x"', "}"]
+    assert joined.text.split("\n")[:-1] == [
+        '#line 1 "given part of x"',
+        "void f() {",
+        '#line 2 "exercise x"',
+        "int a = 5;",
+        "",
+        '#line 6 "given part of x"',
+        "    g();",
+        '#line 5 "exercise x"',
+        "int b = 6;",
+        '#line 10 "given part of x"',
+        "}",
+    ]
     assert joined.place(4) == ("cell", 2) and joined.place(7) == ("given", 6) and joined.place(9) == ("cell", 5)
     with pytest.raises(RegionError, match="1 regions, the exercise 2"):
         t.join("int a = 5;", "exercise x")
@@ -104,20 +126,40 @@ def test_stub_solution_and_line_numbers():
 
 def test_only_our_stub_is_a_stub():
     t = parse(TWO, "//")
-    assert t.is_stub(t.stub()) and t.is_stub(t.stub("zh")) and t.is_stub("int a  =  0; // mine\n/* x */\n// ---- region 2 of 2 ----\n\n")
-    assert not t.is_stub(t.solution()) and not t.is_stub("int a = 0;\n// ---- region 2 of 2 ----\n;") and not t.is_stub("int a = 0;")
+    assert (
+        t.is_stub(t.stub())
+        and t.is_stub(t.stub("zh"))
+        and t.is_stub("int a  =  0; // mine\n/* x */\n// ---- region 2 of 2 ----\n\n")
+    )
+    assert (
+        not t.is_stub(t.solution())
+        and not t.is_stub("int a = 0;\n// ---- region 2 of 2 ----\n;")
+        and not t.is_stub("int a = 0;")
+    )
 
 
 def test_python_regions_are_indented_and_forgiving():
     t = ours("fx_share")
-    for cell in ("edges = [n]\nif n:\n    edges = []", "    edges = [n]\n    if n:\n        edges = []", "# note\n    edges = [n]\n    if n:\n        edges = []"):
+    for cell in (
+        "edges = [n]\nif n:\n    edges = []",
+        "    edges = [n]\n    if n:\n        edges = []",
+        "# note\n    edges = [n]\n    if n:\n        edges = []",
+    ):
         joined = t.join(cell, "exercise x")
         compile(joined.text, "x", "exec")
         assert "    edges = [n]\n    if n:\n        edges = []\n    return" in joined.text
 
 
-@pytest.mark.parametrize("text, told", [("x\n", "no region"), ("// >>> exercise: a | b\n", "not closed"), ("// <<<\n", "closes nothing"),
-                                        ("// >>> exercise: only English\n// <<<\n", "both languages"), ("// >>> exercise: a | b\n// >>> exercise: a | b\n", "inside the region")])
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("x\n", "no region"),
+        ("// >>> exercise: a | b\n", "not closed"),
+        ("// <<<\n", "closes nothing"),
+        ("// >>> exercise: only English\n// <<<\n", "both languages"),
+        ("// >>> exercise: a | b\n// >>> exercise: a | b\n", "inside the region"),
+    ],
+)
 def test_marker_mistakes_are_told_with_the_line(text, told):
     with pytest.raises(SpecError, match=told):
         parse(text, "//", "f.asc")
@@ -125,10 +167,27 @@ def test_marker_mistakes_are_told_with_the_line(text, told):
 
 # ---- the four states
 
-@pytest.mark.parametrize("name, what", [
-    ("fx_share", "stub"), ("fx_share", "stub as code"), ("fx_share", "solution"), ("fx_share", "rounds down"), ("fx_share", "uses a name that is not there"),
-    ("fx_tiles", "stub"), ("fx_tiles", "solution"), ("fx_tiles", "forgets the tail"), ("fx_tiles", "counts bytes"), ("fx_tiles", "one too many"),
-    ("fx_tail", "stub"), ("fx_tail", "stub as code"), ("fx_tail", "solution"), ("fx_tail", "leaves the tail out"), ("fx_tail", "one element short")])
+
+@pytest.mark.parametrize(
+    "name, what",
+    [
+        ("fx_share", "stub"),
+        ("fx_share", "stub as code"),
+        ("fx_share", "solution"),
+        ("fx_share", "rounds down"),
+        ("fx_share", "uses a name that is not there"),
+        ("fx_tiles", "stub"),
+        ("fx_tiles", "solution"),
+        ("fx_tiles", "forgets the tail"),
+        ("fx_tiles", "counts bytes"),
+        ("fx_tiles", "one too many"),
+        ("fx_tail", "stub"),
+        ("fx_tail", "stub as code"),
+        ("fx_tail", "solution"),
+        ("fx_tail", "leaves the tail out"),
+        ("fx_tail", "one element short"),
+    ],
+)
 def test_fixture_exercises_hold(name, what):
     verdict = verify.one(name, what)
     assert verdict.ok, verdict.result
@@ -164,7 +223,12 @@ def test_strict_raises_on_fail_and_todo_only(monkeypatch):
     monkeypatch.setenv("LABKIT_STRICT", "1")
     t = ours("fx_share")
     assert check("fx_share", t.solution()).passed and predict("fx_tiles", 16).passed
-    for call in (lambda: check("fx_share", t.stub()), lambda: check("fx_share", "edges = []"), lambda: predict("fx_tiles", ...), lambda: predict("fx_tiles", 3)):
+    for call in (
+        lambda: check("fx_share", t.stub()),
+        lambda: check("fx_share", "edges = []"),
+        lambda: predict("fx_tiles", ...),
+        lambda: predict("fx_tiles", 3),
+    ):
         with pytest.raises(CheckFailed) as error:
             call()
         assert error.value._render_traceback_() == [str(error.value.result)]
@@ -178,7 +242,9 @@ def test_check_without_source_uses_the_last_cell():
 
 def test_an_exception_names_the_cells_line():
     result = check("fx_share", "edges = [1]\nedges[9]\n", first_line=2)
-    assert result.diagnosis == "exception" and result.where == "exercise fx_share:3" and result.source_line == "edges[9]"
+    assert (
+        result.diagnosis == "exception" and result.where == "exercise fx_share:3" and result.source_line == "edges[9]"
+    )
     result = check("fx_share", "edges = (\n", first_line=2)
     assert result.diagnosis == "compile"
     result = check("fx_share", "edges = None")
@@ -196,6 +262,7 @@ def test_skip_is_said_and_is_never_pass(monkeypatch):
 
 # ---- a kernel that is none: what the twin cannot easily be made to do
 
+
 class Fake:
     """Stands for a built kernel: `behave(x, y, n)` and a record."""
 
@@ -205,13 +272,25 @@ class Fake:
     def __getitem__(self, blocks):
         def launch(*args):
             self.behave(*args)
-            return SimpleNamespace(**{"findings": [], "time_us": 2.0, "time_kind": "modelled", "chip": "910B1", "ub_used": 1024, "output": "", **self.more})
+            return SimpleNamespace(
+                **{
+                    "findings": [],
+                    "time_us": 2.0,
+                    "time_kind": "modelled",
+                    "chip": "910B1",
+                    "ub_used": 1024,
+                    "output": "",
+                    **self.more,
+                }
+            )
+
         return launch
 
 
 @pytest.fixture
 def fake(monkeypatch):
     """fake(behave, **record) makes the kernel of every text that is not the solution's."""
+
     def right(x, y, n):
         y.copy_(2 * x)
 
@@ -219,14 +298,23 @@ def fake(monkeypatch):
         reference = Fake(right)
         monkeypatch.setattr("labkit.exercises.launch.DEVICE", "cpu")
         monkeypatch.setattr(sys.modules["labkit.exercises.judge"], "_references", {})
-        monkeypatch.setattr("labkit.exercises.launch.build", lambda text, filename, entry: reference if filename.startswith("solution") else Fake(behave, **more))
+        monkeypatch.setattr(
+            "labkit.exercises.launch.build",
+            lambda text, filename, entry: reference if filename.startswith("solution") else Fake(behave, **more),
+        )
+
     return use
 
 
 def test_budgets(fake):
     fake()
     passed = examine(load("fx_tail"), "x")
-    assert passed.state == "PASS" and "2.00 us" in str(passed) and passed.case == "n=4099" and "checked on: twin, 910B1, time modelled" in str(passed)
+    assert (
+        passed.state == "PASS"
+        and "2.00 us" in str(passed)
+        and passed.case == "n=4099"
+        and "checked on: twin, 910B1, time modelled" in str(passed)
+    )
     fake(time_us=3.2)
     assert examine(load("fx_tail"), "x").diagnosis == "too-slow"
     fake(ub_used=5000)
@@ -252,10 +340,25 @@ def test_a_budget_is_kept_at_its_limit(fake):
 
 def test_findings_outrank_right_results_and_warnings_do_not(fake):
     def finding(severity):
-        return SimpleNamespace(code="race-raw", severity=severity, numbers={}, block=0, file="exercise fx_tail", line=2, count=1, lines=lambda lang=None: ["w", "y", "t"])
+        return SimpleNamespace(
+            code="race-raw",
+            severity=severity,
+            numbers={},
+            block=0,
+            file="exercise fx_tail",
+            line=2,
+            count=1,
+            lines=lambda lang=None: ["w", "y", "t"],
+        )
+
     fake(findings=[finding("error")])
     result = check("fx_tail", "wrong\nhere", first_line=1)
-    assert (result.state, result.diagnosis, result.where, result.source_line) == ("FAIL", "race-raw", "exercise fx_tail:2", "here")
+    assert (result.state, result.diagnosis, result.where, result.source_line) == (
+        "FAIL",
+        "race-raw",
+        "exercise fx_tail:2",
+        "here",
+    )
     fake(findings=[finding("warning")])
     result = check("fx_tail", "x")
     assert result.state == "PASS" and "[race-raw]" in str(result)
@@ -263,7 +366,8 @@ def test_findings_outrank_right_results_and_warnings_do_not(fake):
 
 def test_the_most_telling_case_is_shown(fake):
     def no_tail(x, y, n):
-        y[:n // 64 * 64] = 2 * x[:n // 64 * 64]
+        y[: n // 64 * 64] = 2 * x[: n // 64 * 64]
+
     fake(no_tail)
     result = examine(load("fx_tail"), "x")
     assert result.diagnosis != "unwritten" and result.case not in ("n=1", "n=7") and result.failed == 7
@@ -272,9 +376,15 @@ def test_the_most_telling_case_is_shown(fake):
 def test_a_launch_that_does_not_finish_stops_the_check(fake):
     def crash(x, y, n):
         raise LaunchError(SimpleNamespace(findings=[], crashed="SIGSEGV", output="", report=lambda: "", finished=False))
+
     fake(crash)
     result = examine(load("fx_tail"), "x")
-    assert result.diagnosis == "launch" and result.failed == 1 and "SIGSEGV" in str(result) and "n=1 were not run" in str(result)
+    assert (
+        result.diagnosis == "launch"
+        and result.failed == 1
+        and "SIGSEGV" in str(result)
+        and "n=1 were not run" in str(result)
+    )
 
 
 def test_what_the_kernel_printed_is_shown_with_a_failure(fake):
@@ -284,17 +394,26 @@ def test_what_the_kernel_printed_is_shown_with_a_failure(fake):
 
 def test_wrong_number_of_results_is_the_authors_mistake(fake, monkeypatch):
     fake(lambda *args: None)
-    monkeypatch.setitem(load("fx_tail").__dict__, "golden", SimpleNamespace(cases=lambda seed, quick: [Case("c", (Out(3, "float32"),), ())]))
+    monkeypatch.setitem(
+        load("fx_tail").__dict__,
+        "golden",
+        SimpleNamespace(cases=lambda seed, quick: [Case("c", (Out(3, "float32"),), ())]),
+    )
     with pytest.raises(ValueError, match="0 expected results for 1"):
         examine(load("fx_tail"), "x")
 
 
 # ---- hints, reset, compare, give up, progress
 
+
 def test_hints_come_one_by_one_and_the_result_offers_the_next():
     assert "hint 1 of 3" in str(check("fx_share", "edges = []"))
     told = [str(hint("fx_share")) for _ in range(4)]
-    assert [t.split(":")[0] for t in told[:3]] == ["Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3"] and "no further hint" in told[3]
+    assert [t.split(":")[0] for t in told[:3]] == [
+        "Hint 1 of 3",
+        "Hint 2 of 3",
+        "Hint 3 of 3",
+    ] and "no further hint" in told[3]
     assert "give_up()" in str(check("fx_share", "edges = []"))
     assert "1000" in str(hint("fx_tiles")), "numbers of a prediction are filled in"
     forget("fx_share")
@@ -310,7 +429,9 @@ def test_compare_opens_after_a_pass():
     mine = "share = (n + blocks - 1) // blocks\nshare = (share + 7) // 8 * 8\nedges = [min(i * share, n) for i in range(blocks + 1)]"
     assert ex.check(mine).passed
     forget("fx_share")
-    assert "Our solution" in str(ex.compare()) and "(share + 7)" not in str(ex.compare()), "after a restart the log still knows of the pass"
+    assert "Our solution" in str(ex.compare()) and "(share + 7)" not in str(ex.compare()), (
+        "after a restart the log still knows of the pass"
+    )
     assert ex.check(mine).passed
     assert "(share + 7)" in str(ex.compare()) and "Our solution" in str(ex.compare()) and "32-byte" in str(ex.compare())
     assert predict("fx_tiles", 16).passed and "16 tiles" in str(exercise("fx_tiles").compare())
@@ -334,12 +455,22 @@ def test_the_log_and_the_table():
     predict("fx_tiles", 15)
     log = events()
     assert [e["event"] for e in log] == ["check", "check", "hint", "give-up", "check", "check"]
-    assert log[1].keys() == {"time", "event", "id", "state", "target", "seconds", "code", "diagnosis", "hint_level"} and log[4]["hint_level"] == 1
+    assert (
+        log[1].keys() == {"time", "event", "id", "state", "target", "seconds", "code", "diagnosis", "hint_level"}
+        and log[4]["hint_level"] == 1
+    )
     table = progress_table()
     rows = {r.exercise: r for r in table.rows}
-    assert (rows["fx_share"].state, rows["fx_share"].attempts, rows["fx_share"].hints, rows["fx_share"].gave_up) == ("PASS", 2, 1, True)
+    assert (rows["fx_share"].state, rows["fx_share"].attempts, rows["fx_share"].hints, rows["fx_share"].gave_up) == (
+        "PASS",
+        2,
+        1,
+        True,
+    )
     assert (rows["fx_tiles"].state, rows["fx_tiles"].diagnosis) == ("FAIL", "mutant")
-    assert [r.exercise for r in table.rows][-3:] == ["fx_share", "fx_tail", "fx_tiles"] and str(table) == str(progress_table())
+    assert [r.exercise for r in table.rows][-3:] == ["fx_share", "fx_tail", "fx_tiles"] and str(table) == str(
+        progress_table()
+    )
     assert "fx_share" in table._repr_mimebundle_()["text/html"] and labkit.progress is not None
 
 
@@ -347,7 +478,10 @@ def test_a_pass_stays_a_pass_and_torn_lines_are_left_out():
     check("fx_share", ours("fx_share").solution())
     check("fx_share", "edges = []")
     with open(log_path(), "a") as file:
-        file.write('{"id": "fx_share", "eve\n[]\n{"id": 3, "event": "check"}\n{"id": "gone", "event": "check", "state": "PASS"}\n')
+        file.write(
+            '{"id": "fx_share", "eve\n[]\n{"id": 3, "event": "check"}\n{"id": "gone", "event": "check", "state": '
+            '"PASS"}\n'
+        )
     rows = {r.exercise: r for r in progress_table().rows}
     assert rows["fx_share"].state == "PASS" and rows["gone"].state == "PASS"
 
@@ -361,7 +495,10 @@ def test_the_log_never_fails_a_check(monkeypatch, tmp_path):
 
 
 def test_many_writers_do_not_tear_the_log():
-    threads = [threading.Thread(target=lambda: [record("check", "x", state="PASS", filler="y" * 500) for _ in range(50)]) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: [record("check", "x", state="PASS", filler="y" * 500) for _ in range(50)])
+        for _ in range(8)
+    ]
     [t.start() for t in threads]
     [t.join() for t in threads]
     assert len(events()) == 400
@@ -369,13 +506,36 @@ def test_many_writers_do_not_tear_the_log():
 
 # ---- predictions
 
-@pytest.mark.parametrize("value, key", [(15, "mutant"), (17, "off-by-one"), (-16, "sign"), (64, "unit-factor"), (16 / 1024, "unit-factor"), (30, "too-big"), (3, "too-small"),
-                                        (-64, "too-small"), (-15.9, "too-small"), (16000, "unit-factor"), (14, "too-small"), (18, "too-big"), (0, "too-small"),
-                                        ("16", "type"), (True, "type"), (None, "type")])
+
+@pytest.mark.parametrize(
+    "value, key",
+    [
+        (15, "mutant"),
+        (17, "off-by-one"),
+        (-16, "sign"),
+        (64, "unit-factor"),
+        (16 / 1024, "unit-factor"),
+        (30, "too-big"),
+        (3, "too-small"),
+        (-64, "too-small"),
+        (-15.9, "too-small"),
+        (16000, "unit-factor"),
+        (14, "too-small"),
+        (18, "too-big"),
+        (0, "too-small"),
+        ("16", "type"),
+        (True, "type"),
+        (None, "type"),
+    ],
+)
 def test_wrong_predictions(value, key):
     result = predict("fx_tiles", value)
-    assert (result.state, result.diagnosis, len(result.lines)) == ("FAIL", key, 3), f"{value} for 16 is {key}, and is told as {result.diagnosis}"
+    assert (result.state, result.diagnosis, len(result.lines)) == ("FAIL", key, 3), (
+        f"{value} for 16 is {key}, and is told as {result.diagnosis}"
+    )
 
 
 def test_right_predictions():
-    assert predict("fx_tiles", 16).passed and predict("fx_tiles", 16.0).passed and predict("fx_tiles", ...).state == "TODO"
+    assert (
+        predict("fx_tiles", 16).passed and predict("fx_tiles", 16.0).passed and predict("fx_tiles", ...).state == "TODO"
+    )

@@ -1,18 +1,19 @@
 """Exercises that are whole programs, and programs as notebook cells: built, run, and told in the cell's own lines."""
+
 from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
 
 import pytest
-
-from labkit.notebook import magics
-from labkit.source.errors import CompileError
-from labkit.exercises.judge import examine
-from labkit.exercises.diagnose import of_program
-from labkit.exercises.spec import read
-from labkit.program.runnable import HostProgram
 from places import PROGRAMS
+
+from labkit.exercises.diagnose import of_program
+from labkit.exercises.judge import examine
+from labkit.exercises.spec import read
+from labkit.notebook import magics
+from labkit.program.runnable import HostProgram
+from labkit.source.errors import CompileError
 
 SOLUTION = """\
 #include <cstdio>
@@ -68,8 +69,12 @@ def judged(spec, monkeypatch):
     monkeypatch.setattr(sys.modules["labkit.exercises.judge"], "load", lambda name: spec)
 
     def judge(cell, seed=0):
-        monkeypatch.setattr("labkit.exercises.judge.current", lambda: SimpleNamespace(target="npu", seed=seed, quick=False, reason="", chip="-", time_kind="-"))
+        monkeypatch.setattr(
+            "labkit.exercises.judge.current",
+            lambda: SimpleNamespace(target="npu", seed=seed, quick=False, reason="", chip="-", time_kind="-"),
+        )
         return examine(spec, cell, 2, even_stub=True)
+
     return judge
 
 
@@ -82,10 +87,16 @@ def test_right_output_passes_and_says_that_the_twin_ran_it(judged):
     assert "modelled" in result.checked_on
 
 
-@pytest.mark.parametrize("cell, seed, diagnosis, where", [
-    ("aclrtSetDevice(0);\nint square = n + n;", 0, "printed", ""), ("int square = n * n;", 0, "host-context", "given part of fx_program:16"),
-    (GOOD, 1, "status", ""), ("aclrtSetDevice(0);\nint square = n *;", 0, "compile", "exercise fx_program:3"),
-    ("aclrtSetDevice(0);\nint square = *(volatile int*)nullptr;", 0, "host-crash", "exercise fx_program:3")])
+@pytest.mark.parametrize(
+    "cell, seed, diagnosis, where",
+    [
+        ("aclrtSetDevice(0);\nint square = n + n;", 0, "printed", ""),
+        ("int square = n * n;", 0, "host-context", "given part of fx_program:16"),
+        (GOOD, 1, "status", ""),
+        ("aclrtSetDevice(0);\nint square = n *;", 0, "compile", "exercise fx_program:3"),
+        ("aclrtSetDevice(0);\nint square = *(volatile int*)nullptr;", 0, "host-crash", "exercise fx_program:3"),
+    ],
+)
 def test_what_is_wrong_is_told_in_the_cells_lines(judged, cell, seed, diagnosis, where):
     result = judged(cell, seed)
     assert (result.state, result.diagnosis, result.where) == ("FAIL", diagnosis, where), result.lines
@@ -93,7 +104,10 @@ def test_what_is_wrong_is_told_in_the_cells_lines(judged, cell, seed, diagnosis,
 
 
 def test_a_warning_counts_and_an_error_comes_first():
-    findings = [SimpleNamespace(code="w", severity="warning", numbers={}), SimpleNamespace(code="e", severity="error", numbers={})]
+    findings = [
+        SimpleNamespace(code="w", severity="warning", numbers={}),
+        SimpleNamespace(code="e", severity="error", numbers={}),
+    ]
     assert of_program(SimpleNamespace(findings=findings, status=0)).key == "e"
     assert of_program(SimpleNamespace(findings=findings[:1], status=0)).key == "w"
     assert of_program(SimpleNamespace(findings=[], status=0)) is None

@@ -1,9 +1,11 @@
 """The session that a notebook opens, and the cell magics. The fixtures' kernel runs on the twin."""
+
 from __future__ import annotations
 
 import os
 
 import pytest
+from places import FIXTURES
 
 import labkit
 from labkit import messages
@@ -11,7 +13,6 @@ from labkit.exercises import session
 from labkit.exercises.judge import forget
 from labkit.exercises.spec import load
 from labkit.exercises.stub import template
-from places import FIXTURES
 
 EXERCISES = FIXTURES / "kernels"
 
@@ -58,6 +59,7 @@ def shell():
     from IPython.core.interactiveshell import InteractiveShell
 
     from labkit.notebook import magics
+
     made = InteractiveShell.instance()
     assert magics.register()
     yield made
@@ -94,6 +96,12 @@ def test_ascendc_builds_and_binds(shell, capsys):
 
 
 def test_public_names_are_callable_however_they_were_imported():
-    assert callable(labkit.exercise) and callable(labkit.check) and callable(labkit.predict) and callable(labkit.hint) and callable(labkit.progress)
+    assert (
+        callable(labkit.exercise)
+        and callable(labkit.check)
+        and callable(labkit.predict)
+        and callable(labkit.hint)
+        and callable(labkit.progress)
+    )
     assert labkit.exercise("fx_share").id == "fx_share"
     assert messages.text("exercise.todo") != messages.text("exercise.todo", lang="zh")

@@ -1,21 +1,23 @@
 """Every check speaks up for the mistake it is there for, at the guilty line, in both languages, and nothing else does.
 
-tests/faults/broken/*.asc are the mistakes, one a file; tests/faults/broken/index.toml says how each is launched and what must be found.
+tests/faults/broken/*.asc are the mistakes, one a file; tests/faults/broken/index.toml says how each is launched and
+what must be found.
 """
+
 from __future__ import annotations
 
 import re
 import string
 from pathlib import Path
 
+import pins
 import pytest
+from places import BROKEN, CORRECT
+from twin_launch import build_all, launch, load_index
 
 import labkit
-import pins
 from labkit import messages, paths
 from labkit.launch import record
-from twin_launch import build_all, launch, load_index
-from places import BROKEN, CORRECT
 
 HERE = BROKEN
 INDEX = load_index(HERE / "index.toml")
@@ -35,6 +37,7 @@ def marked(path: Path) -> list[tuple[str, int]]:
 
 def good_launch():
     import torch
+
     k = labkit.kernel(GOOD)
     x = torch.arange(512, dtype=torch.float16).npu()
     z = torch.empty_like(x)
@@ -52,7 +55,9 @@ def test_found(name):
     if case.get("line", True):
         code = marks[0][0]
         assert {c for c, _ in marks} == {code}, "one code a file"
-    seen = launch(path, case["args"], case.get("blocks", 1), timeout=case.get("timeout", 1.0 if code == "time-out" else 20.0))
+    seen = launch(
+        path, case["args"], case.get("blocks", 1), timeout=case.get("timeout", 1.0 if code == "time-out" else 20.0)
+    )
     found = [f for f in seen.findings if f.code == code]
     assert found, f"{code} was not found, but {seen.codes()}\n{seen.report()}"
     severity = "warning" if case.get("warning") else "error"
@@ -81,10 +86,12 @@ def speaks(finding: record.Finding) -> None:
         for part, line in zip(messages.PARTS, lines):
             template = messages.tables()[f"finding.{finding.code}"][lang][part]
             wanted = {field for _, field, _, _ in string.Formatter().parse(template) if field}
-            assert wanted <= {*finding.numbers, "line"}, f"{finding.code}.{lang}.{part}: {wanted - set(finding.numbers)}"
+            assert wanted <= {*finding.numbers, "line"}, (
+                f"{finding.code}.{lang}.{part}: {wanted - set(finding.numbers)}"
+            )
             assert "?" not in line and "？" not in line, line
-    assert all(ord(c) < 0x2e80 for c in "".join(finding.lines("en")))
-    assert any(0x4e00 <= ord(c) < 0xa000 for c in "".join(finding.lines("zh")))
+    assert all(ord(c) < 0x2E80 for c in "".join(finding.lines("en")))
+    assert any(0x4E00 <= ord(c) < 0xA000 for c in "".join(finding.lines("zh")))
 
 
 def test_every_file_is_in_the_index():
@@ -93,7 +100,8 @@ def test_every_file_is_in_the_index():
 
 def test_every_check_has_a_broken_kernel():
     """Codes in the twin's sources and in the message table are the same, and each is shown here. Faults of the host's
-    part of a program (host-...) need a program: tests/program/test_run.py and, for operators, tests/operators/test_registration.py show them and name each."""
+    part of a program (host-...) need a program: tests/program/test_run.py and, for operators,
+    tests/operators/test_registration.py show them and name each."""
     src = paths.twin_dir() / "src"
     spoken = {key.removeprefix("finding.") for key in messages.tables() if key.startswith("finding.")}
     shown = set()
@@ -104,8 +112,15 @@ def test_every_check_has_a_broken_kernel():
     assert shown == spoken - host
     programs = (HERE.parent / "test_run.py").read_text() + (HERE.parent / "test_adapter.py").read_text()
     assert [code for code in sorted(host) if f'"{code}"' not in programs] == []
-    sources = "".join(file.read_text() for file in (*src.glob("*/*.cpp"), *src.glob("*/*.h"), *(paths.twin_dir().parent / "program").glob("*.py"),
-                                                   *(paths.twin_dir().parent / "operators").glob("*.py")))
+    sources = "".join(
+        file.read_text()
+        for file in (
+            *src.glob("*/*.cpp"),
+            *src.glob("*/*.h"),
+            *(paths.twin_dir().parent / "program").glob("*.py"),
+            *(paths.twin_dir().parent / "operators").glob("*.py"),
+        )
+    )
     raised = set(re.findall(r'(?:report|stop|one\.add|host_finding)\("([\w-]+)"', sources))
     assert raised <= spoken
     named = {code for code in spoken if f'"{code}"' in sources}  # some are chosen between
@@ -119,7 +134,7 @@ def test_found_with_many_blocks_and_threads(name, monkeypatch):
     for threads in ("1", "2"):
         monkeypatch.setenv("LABKIT_THREADS", threads)
         seen = launch(path, case["args"], 6)
-        (code, line), = marked(path)
+        ((code, line),) = marked(path)
         (finding,) = [f for f in seen.findings if f.code == code]
         assert (finding.line, finding.block) == (line, 0)
         assert finding.count % 6 == 0

@@ -1,19 +1,20 @@
 """Correct kernels in every style: no finding at all, and the right numbers, for even sizes and tails.
 
-tests/faults/correct/*.asc are legal for CANN's own headers as well. A golden is written in numpy from what the kernel's first
-lines promise; where the unit rounds once per instruction the numbers must agree to the last bit.
+tests/faults/correct/*.asc are legal for CANN's own headers as well. A golden is written in numpy from what the kernel's
+first lines promise; where the unit rounds once per instruction the numbers must agree to the last bit.
 """
+
 from __future__ import annotations
 
 import ctypes
 
 import numpy as np
+import pins
 import pytest
+from places import CORRECT
+from twin_launch import build_all
 
 import labkit
-import pins
-from twin_launch import build_all
-from places import CORRECT
 
 HERE = CORRECT
 F16, F32, I8, I32 = np.float16, np.float32, np.int8, np.int32
@@ -25,6 +26,7 @@ def case(*sizes, blocks=(1,), entry=None, tolerance=0.0):
 
     blocks: launched with each of these numbers; a name: with that one of the golden's own parameters.
     """
+
     def register(golden):
         names = golden.__code__.co_varnames[1:]
         for size in (s if isinstance(s, tuple) else (s,) for s in sizes):
@@ -32,6 +34,7 @@ def case(*sizes, blocks=(1,), entry=None, tolerance=0.0):
                 label = "x".join(map(str, size))
                 CASES.append(pytest.param(golden, size, b, entry, tolerance, id=f"{golden.__name__}-{label}-on{b}"))
         return golden
+
     return register
 
 
@@ -44,7 +47,9 @@ def values(n, dtype, low=-8.0, high=8.0):
     """n numbers that are exact in half, in an order fixed by n."""
     rng = np.random.default_rng(n)
     if np.issubdtype(dtype, np.integer):
-        return rng.integers(max(low * 8, np.iinfo(dtype).min), min(high * 8, np.iinfo(dtype).max), n, endpoint=True).astype(dtype)
+        return rng.integers(
+            max(low * 8, np.iinfo(dtype).min), min(high * 8, np.iinfo(dtype).max), n, endpoint=True
+        ).astype(dtype)
     return (rng.integers(int(low * 64), int(high * 64), n, endpoint=True) / 64).astype(dtype)
 
 
@@ -52,20 +57,25 @@ def values(n, dtype, low=-8.0, high=8.0):
 @pytest.mark.parametrize("golden, size, blocks, entry, tolerance", CASES)
 def test_right_and_silent(golden, size, blocks, entry, tolerance, schedule):
     import torch
+
     k = labkit.kernel(HERE / f"{golden.__name__}.asc", entry=entry, schedule=schedule)
     arguments, wanted = golden(k, *size)
     outputs, given, pending = [], [], iter(wanted)
     for a in arguments:
         if a is None:
             w = next(pending)
-            a = torch.empty(w.size, dtype=torch.bfloat16 if w.dtype == np.uint16 else torch.from_numpy(w[:0]).dtype, device="npu")
+            a = torch.empty(
+                w.size, dtype=torch.bfloat16 if w.dtype == np.uint16 else torch.from_numpy(w[:0]).dtype, device="npu"
+            )
             outputs.append(a)
         elif isinstance(a, np.ndarray):
             a = torch.from_numpy(a).view(torch.bfloat16).npu() if a.dtype == np.uint16 else torch.from_numpy(a).npu()
         given.append(a)
     record = k[blocks](*given)
     assert record.finished and not record.findings, record.report()
-    pins.check(f"correct/{golden.__name__} {'x'.join(map(str, size))} on {blocks}", record)  # the same in both schedules
+    pins.check(
+        f"correct/{golden.__name__} {'x'.join(map(str, size))} on {blocks}", record
+    )  # the same in both schedules
     for got, want in zip(outputs, wanted, strict=True):
         got = got.cpu().view(torch.int16).numpy().view(np.uint16) if want.dtype == np.uint16 else got.cpu().numpy()
         if tolerance:
@@ -75,6 +85,7 @@ def test_right_and_silent(golden, size, blocks, entry, tolerance, schedule):
 
 
 # ---- the goldens, one a kernel
+
 
 @case(16, 1000, 1024, 3001, 4099, blocks=(1, 3, 8))
 def tque_single(k, n):
@@ -135,7 +146,9 @@ def pad_rows(k, rows, columns):
 @case((5, 2, 64), (13, 4, 8), (3, 3, 24), blocks="cores")
 def uneven_cores(k, rows, cores, columns):
     x = values(rows * columns, I32)
-    tiling = k.struct("RowTiling", formerNum=rows % cores, formerRows=rows // cores + 1, tailRows=rows // cores, columns=columns)
+    tiling = k.struct(
+        "RowTiling", formerNum=rows % cores, formerRows=rows // cores + 1, tailRows=rows // cores, columns=columns
+    )
     return [x, None, tiling], [-x]
 
 
@@ -147,7 +160,7 @@ def sum_of_all(k, share, cores):
 
 @case((64, 20), (1000, 3))
 def low_bits(k, n, bits):
-    x = values(n, I32, -2**27, 2**27)
+    x = values(n, I32, -(2**27), 2**27)
     return [x, None, n, bits], [x & ((1 << bits) - 1)]
 
 
@@ -255,7 +268,7 @@ def block_reduce(k, repeats):
 @case(128, 1024)
 def shift_left(k, n):
     x = values(n, F32)
-    return [x, None, n], [np.concatenate([x[64:] + 1, x[n - 64:]])]
+    return [x, None, n], [np.concatenate([x[64:] + 1, x[n - 64 :]])]
 
 
 @case(64, 640, entry="scale<float>")
@@ -272,8 +285,10 @@ def print_dump(k, blocks):
 
 # ---- what does not fit the table
 
+
 def test_templates_of_other_types():
     import torch
+
     x = torch.arange(-64, 64)
     for name, dtype in (("half", torch.float16), ("int32_t", torch.int32)):
         k = labkit.kernel(HERE / "templated.asc", entry=f"scale<{name}>")
@@ -286,6 +301,7 @@ def test_templates_of_other_types():
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_prints_in_the_order_of_the_blocks(threads, monkeypatch):
     import torch
+
     monkeypatch.setenv("LABKIT_THREADS", threads)
     x = torch.arange(-24, 24, dtype=torch.float16)
     record = labkit.kernel(HERE / "print_dump.asc")[3](x.npu(), torch.empty_like(x).npu(), 48)
@@ -296,11 +312,14 @@ def test_prints_in_the_order_of_the_blocks(threads, monkeypatch):
         assert mine[0].endswith(f"n 48 first {first:f} of 3")
         assert "desc=7" in mine[1] and "half[4]" in mine[1]
         assert f"{first:g} {first + 1:g} {first + 2:g} {first + 3:g}" in mine[2]
-    assert [line[7] for line in lines if line.startswith("[block")] == sorted(line[7] for line in lines if line.startswith("[block"))
+    assert [line[7] for line in lines if line.startswith("[block")] == sorted(
+        line[7] for line in lines if line.startswith("[block")
+    )
 
 
 def test_in_place_on_the_same_tensor():
     import torch
+
     x = torch.arange(-100, 100, dtype=torch.float32) / 8
     z = x.npu()
     record = labkit.kernel(HERE / "in_place.asc")[1](z, z, 200)
@@ -312,6 +331,7 @@ def test_in_place_on_the_same_tensor():
 def test_arguments_that_are_views_of_one_tensor():
     """A row of a matrix, and the matrix itself, in one launch: each access belongs to the argument it came from."""
     import torch
+
     whole = torch.arange(2048, dtype=torch.float32).npu()
     k = labkit.kernel(HERE / "tque_single.asc")
     for x, y in ((whole, whole[:1000]), (whole[:1000], whole), (whole[500:1500], whole)):
@@ -324,6 +344,7 @@ def test_arguments_that_are_views_of_one_tensor():
 
 def test_checks_off_gives_the_same_numbers():
     import torch
+
     x = torch.from_numpy(values(3000, F32)).npu()
     got = []
     for checks in (True, False):

@@ -1,4 +1,5 @@
 """What a figure says is right: widths are to scale, shares and sums agree with the data, what is wrong is refused."""
+
 from __future__ import annotations
 
 import re
@@ -16,6 +17,7 @@ from labkit.launch.record import PIPES
 
 # ---------------------------------------------------------------- memory ruler
 
+
 def test_ruler_is_to_scale():
     sizes = [8 * KB, 16 * KB, 48 * KB]
     figure = figures.memory_ruler([dict(name=f"b{i}", pos="VECIN", bytes=b) for i, b in enumerate(sizes)])
@@ -31,10 +33,12 @@ def test_ruler_budget():
     assert "52 % of 184 KB" in fits.desc and "88 KB free" in fits.desc and not boxes(fits, "over by")
     over = figures.memory_ruler(slots(6, 40 * KB))
     assert "57,344 B too many" in over.desc and "over by 57,344 B" in all_text(over)
-    (x, wide), = boxes(over, "over by")
+    ((x, wide),) = boxes(over, "over by")
     px = (svg_module.WIDTH - 32) / (240 * KB)
     assert wide == pytest.approx(56 * KB * px, abs=0.02) and x == pytest.approx(16 + 184 * KB * px, abs=0.02)
-    hatched = [e.get("fill") for e in root(over).iter(SVG + "rect") if (e.findtext(SVG + "title") or "").startswith("over by")]
+    hatched = [
+        e.get("fill") for e in root(over).iter(SVG + "rect") if (e.findtext(SVG + "title") or "").startswith("over by")
+    ]
     assert hatched[0].endswith("-red-back)")
 
 
@@ -46,7 +50,11 @@ def test_ruler_addresses_follow_the_rounded_size():
 def test_ruler_overlap_is_said_and_seen():
     figure = MAKERS["ruler overlap"]()
     assert "Overlapping: 1." in figure.desc
-    tops = {float(e.get("y")) for e in root(figure).iter(SVG + "rect") if re.match("[xy], 65", e.findtext(SVG + "title") or "")}
+    tops = {
+        float(e.get("y"))
+        for e in root(figure).iter(SVG + "rect")
+        if re.match("[xy], 65", e.findtext(SVG + "title") or "")
+    }
     assert len(tops) == 2
 
 
@@ -61,7 +69,10 @@ def test_ruler_zoom_counts_bytes():
 
 
 def test_ruler_highlight_by_name_and_number():
-    assert figures.memory_ruler(slots(6, KB * 16), highlight="q1").svg != figures.memory_ruler(slots(6, KB * 16), highlight=2).svg
+    assert (
+        figures.memory_ruler(slots(6, KB * 16), highlight="q1").svg
+        != figures.memory_ruler(slots(6, KB * 16), highlight=2).svg
+    )
 
 
 def test_ruler_of_a_record_shows_ub_only_once():
@@ -72,7 +83,9 @@ def test_ruler_of_a_record_shows_ub_only_once():
     assert figure.desc.splitlines()[1:] == ["1 queue 0 VECIN, queue slot 0: 1,024 B @ 0"]
 
 
-@pytest.mark.parametrize("wrong", [dict(size=0), dict(reserved=192 * KB), dict(align=0), dict(zoom=(0, 0)), dict(zoom=(-1, 4))])
+@pytest.mark.parametrize(
+    "wrong", [dict(size=0), dict(reserved=192 * KB), dict(align=0), dict(zoom=(0, 0)), dict(zoom=(-1, 4))]
+)
 def test_ruler_refuses(wrong):
     with pytest.raises(ValueError):
         figures.memory_ruler([], **wrong)
@@ -85,6 +98,7 @@ def test_ruler_refuses_a_buffer_without_size():
 
 # ---------------------------------------------------------------- timelines
 
+
 def test_bars_are_to_scale():
     record = pipeline(6)
     figure = figures.pipe_timeline(record)
@@ -94,7 +108,9 @@ def test_bars_are_to_scale():
     rows = record.timeline[record.timeline["pipe"] == 1]
     assert len(adds) == len(rows) == 6
     for (x, wide), row in zip(adds, rows, strict=True):
-        assert wide == pytest.approx((row["end"] - row["start"]) * px, abs=0.02) and x == pytest.approx(116 + row["start"] * px, abs=0.02)
+        assert wide == pytest.approx((row["end"] - row["start"]) * px, abs=0.02) and x == pytest.approx(
+            116 + row["start"] * px, abs=0.02
+        )
 
 
 def test_busy_shares():
@@ -132,8 +148,11 @@ def test_dense_timelines_merge_and_keep_the_sum():
 
 def test_merged_height_is_the_busy_share():
     figure = figures.pipe_timeline(pipeline(5000))
-    heights = [float(e.get("height")) for e in root(figure).iter(SVG + "rect")
-               if re.match(r"\d+ merged: Add", e.findtext(SVG + "title") or "")]
+    heights = [
+        float(e.get("height"))
+        for e in root(figure).iter(SVG + "rect")
+        if re.match(r"\d+ merged: Add", e.findtext(SVG + "title") or "")
+    ]
     assert np.mean(heights) == pytest.approx(22 * 0.35 / 0.9, rel=0.1)
 
 
@@ -186,7 +205,11 @@ def test_modelled_and_measured_are_not_divided():
     a, b = pipeline(4), pipeline(4)
     b.time_kind = "measured"
     figure = figures.compare_timelines(a, b)
-    assert "times as long" not in figure.desc and "measured" in figure.desc and "time, modelled, measured (us)" in all_text(figure)
+    assert (
+        "times as long" not in figure.desc
+        and "measured" in figure.desc
+        and "time, modelled, measured (us)" in all_text(figure)
+    )
 
 
 def test_timeline_refuses():
@@ -202,6 +225,7 @@ def test_timeline_refuses():
 
 # ---------------------------------------------------------------- tiling and mismatch
 
+
 @pytest.mark.parametrize(("n", "blocks"), [(10000, 8), (100003, 48), (5, 8), (0, 4), (7, 1)])
 def test_splits_cover_everything_once(n, blocks):
     for pieces in (figures.split_even(n, blocks), figures.split_aligned(n, blocks, 2)):
@@ -213,7 +237,7 @@ def test_splits_cover_everything_once(n, blocks):
 def test_tiling_is_to_scale():
     figure = figures.tiling_map(10000, 8, 512, 4)
     (_, whole), *_ = boxes(figure, "tile 0")
-    (_, tail), = boxes(figure, "tail 226")
+    ((_, tail),) = boxes(figure, "tail 226")
     assert tail / whole == pytest.approx(226 / 512, abs=0.001)
     cores = boxes(figure, "core ")
     assert len(cores) == 8 and all(wide == pytest.approx(728 / 8, abs=0.02) for _, wide in cores)
@@ -221,7 +245,10 @@ def test_tiling_is_to_scale():
 
 def test_tiling_flags_what_is_no_multiple_of_32():
     figure = figures.tiling_map(10000, 8, 512, 4)
-    assert "tail 226 = 904 B: 8 B more than a multiple of 32 B" in figure.desc and "6 of 8 cores start off a 32 B line" in figure.desc
+    assert (
+        "tail 226 = 904 B: 8 B more than a multiple of 32 B" in figure.desc
+        and "6 of 8 cores start off a 32 B line" in figure.desc
+    )
     clean = figures.tiling_map(8 * 1024, 8, 256, 4)
     assert "No tail." in clean.desc and "multiple" not in clean.desc and "!" not in all_text(clean)
     assert "A tile is 400 B, no multiple of 32 B." in figures.tiling_map(800, 8, 100, 4).desc
@@ -237,18 +264,28 @@ def test_tiling_uneven_rows():
     assert "core 0–18: 2,084 elements" in figure.desc and "core 19–47: 2,083 elements" in figure.desc
 
 
-@pytest.mark.parametrize("wrong", [dict(n=-1), dict(blocks=0), dict(tile=0), dict(dtype_bytes=0), dict(split="odd"), dict(split=[(-1, 2)])])
+@pytest.mark.parametrize(
+    "wrong", [dict(n=-1), dict(blocks=0), dict(tile=0), dict(dtype_bytes=0), dict(split="odd"), dict(split=[(-1, 2)])]
+)
 def test_tiling_refuses(wrong):
     with pytest.raises(ValueError):
         figures.tiling_map(**{**dict(n=100, blocks=2, tile=32, dtype_bytes=4), **wrong})
 
 
-@pytest.mark.parametrize(("bad", "want"), [
-    (period(10000, 16, 3), (16, (3,))), (period(10000, 8, 0), (8, (0,))), (period(4096, 2, 1), (2, (1,))),
-    (np.ones(1000, bool), None), (np.zeros(1000, bool), None), (np.arange(1000) >= 900, None),
-    (np.random.default_rng(1).random(5000) < 0.05, None), (period(64, 64, 5), None),
-    ((np.arange(8192) % 64) >= 32, (64, tuple(range(32, 64)))),
-])
+@pytest.mark.parametrize(
+    ("bad", "want"),
+    [
+        (period(10000, 16, 3), (16, (3,))),
+        (period(10000, 8, 0), (8, (0,))),
+        (period(4096, 2, 1), (2, (1,))),
+        (np.ones(1000, bool), None),
+        (np.zeros(1000, bool), None),
+        (np.arange(1000) >= 900, None),
+        (np.random.default_rng(1).random(5000) < 0.05, None),
+        (period(64, 64, 5), None),
+        ((np.arange(8192) % 64) >= 32, (64, tuple(range(32, 64)))),
+    ],
+)
 def test_find_period(bad, want):
     found = figures.find_period(bad)
     assert (found and (found.period, found.offsets)) == want
@@ -263,10 +300,14 @@ def test_period_inside_one_core_only():
 
 def test_mismatch_places_and_shares():
     bad = np.zeros(48 * 2048 * 20, bool)
-    bad[2048 * 20 * 5 + 2048 * 3:2048 * 20 * 5 + 2048 * 4] = True  # core 5, tile 3
+    bad[2048 * 20 * 5 + 2048 * 3 : 2048 * 20 * 5 + 2048 * 4] = True  # core 5, tile 3
     bad[-100:] = True
     figure = figures.mismatch_map(bad, 48, 2048)
-    assert "core 5: tile 3 100 %" in figure.desc and "core 47: tile 19 5 %" in figure.desc and "core 6–46: all right" in figure.desc
+    assert (
+        "core 5: tile 3 100 %" in figure.desc
+        and "core 47: tile 19 5 %" in figure.desc
+        and "core 6–46: all right" in figure.desc
+    )
     assert "element 210,944: core 5, tile 3" in figure.desc and "2 tiles of 2 cores" in figure.desc
     assert {"× 100 %", "× 5 %", "·"} <= set(all_text(figure))
 
@@ -280,6 +321,7 @@ def test_mismatch_counts():
 
 
 # ---------------------------------------------------------------- core, ladder
+
 
 def test_core_shows_the_chips_numbers():
     figure = figures.core_on_one_page()
@@ -307,7 +349,7 @@ def test_ladder_bars(log):
     for row in rows:
         for kind in ("modelled", "measured"):
             if row.get(kind):
-                (x, wide), = [b for b in boxes(figure, f"{row['name']}: {words.time_text(row[kind])} us {kind}")]
+                ((x, wide),) = [b for b in boxes(figure, f"{row['name']}: {words.time_text(row[kind])} us {kind}")]
                 want = np.log(row[kind] / low) / np.log(high / low) if log else row[kind] / high
                 assert x == 214 and wide == pytest.approx(376 * want, abs=0.02)
     assert any("logarithmic" in t for t in all_text(figure)) == log
@@ -316,19 +358,32 @@ def test_ladder_bars(log):
 
 def test_ladder_keeps_the_two_kinds_apart():
     figure = figures.ladder(STEPS, log=True)
-    assert "not modelled" in all_text(figure) and "no published measurement" in all_text(figure) and "−3 %" in all_text(figure)
-    fills = {kind: {e.get("fill") for e in root(figure).iter(SVG + "rect") if (e.findtext(SVG + "title") or "").endswith(f"us {kind}")}
-             for kind in ("modelled", "measured")}
+    assert (
+        "not modelled" in all_text(figure)
+        and "no published measurement" in all_text(figure)
+        and "−3 %" in all_text(figure)
+    )
+    fills = {
+        kind: {
+            e.get("fill")
+            for e in root(figure).iter(SVG + "rect")
+            if (e.findtext(SVG + "title") or "").endswith(f"us {kind}")
+        }
+        for kind in ("modelled", "measured")
+    }
     assert all("diagonal" in f for f in fills["modelled"]) and fills["measured"] == {COLOURS["grey"]}
 
 
-@pytest.mark.parametrize("rows", [[], [dict(name="a")], [dict(name="a", modelled=0.0)], [dict(name="a", modelled=float("inf"))]])
+@pytest.mark.parametrize(
+    "rows", [[], [dict(name="a")], [dict(name="a", modelled=0.0)], [dict(name="a", modelled=float("inf"))]]
+)
 def test_ladder_refuses(rows):
     with pytest.raises(ValueError):
         figures.ladder(rows)
 
 
 # ---------------------------------------------------------------- widgets
+
 
 def test_ruler_widget_follows_its_sliders():
     pytest.importorskip("ipywidgets")
@@ -370,8 +425,10 @@ def test_widgets_fall_back_to_figures(make, monkeypatch):
 
 def test_ruler_state_numbers():
     figure, said = widgets.ruler_state(4096, "half", 2, 3)
-    assert said == ["A tile of 4,096 half: 8,192 B = 256 blocks of 32 B: a multiple.",
-                    "6 buffers of 8,192 B = 49,152 B: 26 % of 184 KB usable."]
+    assert said == [
+        "A tile of 4,096 half: 8,192 B = 256 blocks of 32 B: a multiple.",
+        "6 buffers of 8,192 B = 49,152 B: 26 % of 184 KB usable.",
+    ]
     assert "136 KB free" in figure.desc
 
 
@@ -379,22 +436,33 @@ def test_a_launch_on_an_npu_leaves_a_sentence_instead_of_a_figure():
     from types import SimpleNamespace
 
     from labkit import figures
+
     measured = SimpleNamespace(time_kind="measured", timeline=None, buffers=[], ub_size=0, time_us=3.0, kernel="k")
-    for made in (figures.pipe_timeline(measured), figures.compare_timelines(measured, measured), figures.memory_ruler_from_record(measured)):
+    for made in (
+        figures.pipe_timeline(measured),
+        figures.compare_timelines(measured, measured),
+        figures.memory_ruler_from_record(measured),
+    ):
         assert made.title == "SKIP" and "NPU" in made.desc and "<svg" in made.svg
 
 
 # ---------------------------------------------------------------- curves
+
 
 def test_curves_do_not_tell_the_last_bits_apart():
     first = figures.curves({"native": [4.2, 3.9], "by hand": [4.2, 3.8]})
     assert first.svg == figures.curves({"native": [4.2000001, 3.9], "by hand": [4.2, 3.8000002]}).svg
     assert "within 0.1 of" in first.desc and "by hand: 4.200, 3.800" in first.desc
     assert "within 0.001 of" in figures.curves({"a": [1.0], "b": [1.0]}).desc
-    assert "a: 2.7" in figures.curves({"a": [2.74]}, digits=1).desc.split("\n") and "within 0.1 of" in figures.curves({"a": [1.0], "b": [1.01]}, digits=1).desc
+    assert (
+        "a: 2.7" in figures.curves({"a": [2.74]}, digits=1).desc.split("\n")
+        and "within 0.1 of" in figures.curves({"a": [1.0], "b": [1.01]}, digits=1).desc
+    )
 
 
-@pytest.mark.parametrize("series", [{}, {"a": []}, {"a": [1.0], "b": [1.0, 2.0]}, {"a": [float("nan")]}, {str(i): [1.0] for i in range(5)}])
+@pytest.mark.parametrize(
+    "series", [{}, {"a": []}, {"a": [1.0], "b": [1.0, 2.0]}, {"a": [float("nan")]}, {str(i): [1.0] for i in range(5)}]
+)
 def test_curves_that_cannot_be_drawn(series):
     with pytest.raises(ValueError, match="series of one length"):
         figures.curves(series)

@@ -1,4 +1,7 @@
-"""What holds for every figure: the same bytes twice, a whole document, words for everything a colour says, two languages."""
+"""What holds for every figure: the same bytes twice, a whole document, words for everything a colour says, two
+languages.
+"""
+
 from __future__ import annotations
 
 import re
@@ -12,6 +15,7 @@ from labkit import figures, messages
 from labkit.figures import words
 from labkit.figures.svg import COLOURS, MAX_BYTES, PATTERNS, Canvas
 
+
 @pytest.fixture(params=sorted(MAKERS))
 def maker(request):
     return MAKERS[request.param]
@@ -24,6 +28,7 @@ def lang(request, monkeypatch):
 
 
 # ---------------------------------------------------------------- what holds for every figure
+
 
 def test_same_bytes_twice(maker, lang):
     assert maker().svg == maker().svg
@@ -87,7 +92,7 @@ def test_every_fill_is_a_palette_colour(maker):
 
 
 def luminance(colour: str) -> float:
-    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -120,7 +125,9 @@ def test_save(tmp_path):
 
 
 def test_img_gets_its_own_background():
-    """JupyterLab shows SVG in <img>, where currentColor is black on any theme: the root brings both colours, inline it brings none."""
+    """JupyterLab shows SVG in <img>, where currentColor is black on any theme: the root brings both colours, inline it
+    brings none.
+    """
     style = root(figures.core_on_one_page()).findtext(SVG + "style")
     light, dark = re.findall(r"svg\.lab-\w+:root\{color:(#\w+);background:(#\w+)\}", style)
     for text, paper in (light, dark):
@@ -143,19 +150,36 @@ def test_hostile_names_are_text():
 
 # ---------------------------------------------------------------- words and numbers
 
-@pytest.mark.parametrize(("count", "said"), [(0, "0 B"), (400, "400 B"), (1023, "1,023 B"), (12800, "12.5 KB"),
-                                             (196608, "192 KB"), (64 << 30, "64 GB")])
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(0, "0 B"), (400, "400 B"), (1023, "1,023 B"), (12800, "12.5 KB"), (196608, "192 KB"), (64 << 30, "64 GB")],
+)
 def test_size_text(count, said):
     assert words.size_text(count) == said
 
 
-@pytest.mark.parametrize(("us", "said"), [(0, "0"), (0.0421, "0.0421"), (1.239, "1.24"), (12.37, "12.4"), (123.7, "124"), (999.6, "1,000"),
-                                          (1239689.1, "1,239,689"), (200, "200"), (20, "20")])
+@pytest.mark.parametrize(
+    ("us", "said"),
+    [
+        (0, "0"),
+        (0.0421, "0.0421"),
+        (1.239, "1.24"),
+        (12.37, "12.4"),
+        (123.7, "124"),
+        (999.6, "1,000"),
+        (1239689.1, "1,239,689"),
+        (200, "200"),
+        (20, "20"),
+    ],
+)
 def test_time_text(us, said):
     assert words.time_text(us) == said
 
 
-@pytest.mark.parametrize(("share", "said"), [(0, "0 %"), (0.001, "<1 %"), (0.5, "50 %"), (0.9999, ">99 %"), (1, "100 %")])
+@pytest.mark.parametrize(
+    ("share", "said"), [(0, "0 %"), (0.001, "<1 %"), (0.5, "50 %"), (0.9999, ">99 %"), (1, "100 %")]
+)
 def test_percent(share, said):
     assert words.percent(share) == said
 
@@ -167,8 +191,10 @@ def test_ticks_are_round_and_inside():
 
 
 def test_wrap_loses_nothing():
-    for said in ("one two three four five six seven eight nine ten",
-                 "一个 tile 的路线：GM → UB → V，各流水并行工作，只在事件或队列处互相等待。"):
+    for said in (
+        "one two three four five six seven eight nine ten",
+        "一个 tile 的路线：GM → UB → V，各流水并行工作，只在事件或队列处互相等待。",
+    ):
         rows = words.wrap(said, 120)
         assert "".join(rows).replace(" ", "") == said.replace(" ", "") and all(words.text_width(r) <= 135 for r in rows)
         assert not any(r[0] in "，。；：）" for r in rows)

@@ -1,4 +1,5 @@
 """The fractal map: its arithmetic against numpy, and that the picture says what the arithmetic does."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -55,8 +56,16 @@ def test_numbers_are_drawn_where_the_text_has_them():
     assert "row 1 of fractals: numbers 3, 4, 5" in figures.fractal_layout(32, 48, "Zz").desc
 
 
-@pytest.mark.parametrize("bad, what", [(dict(order="nz"), "order is"), (dict(rows=0), "sizes from 1"), (dict(dtype_bytes=8), "1, 2 or 4"),
-                                       (dict(rows=4096, columns=4096), "at most"), (dict(mark=(0, 99)), "mark is")])
+@pytest.mark.parametrize(
+    "bad, what",
+    [
+        (dict(order="nz"), "order is"),
+        (dict(rows=0), "sizes from 1"),
+        (dict(dtype_bytes=8), "1, 2 or 4"),
+        (dict(rows=4096, columns=4096), "at most"),
+        (dict(mark=(0, 99)), "mark is"),
+    ],
+)
 def test_what_cannot_be_drawn_says_so(bad, what):
     with pytest.raises(ValueError, match=what):
         figures.fractal_layout(**{"rows": 32, "columns": 32, **bad})

@@ -1,4 +1,5 @@
 """Host functions of a kernel's file: called with numbers and structs, next to the kernel they belong to."""
+
 from __future__ import annotations
 
 import ctypes
@@ -43,7 +44,10 @@ def test_a_name_that_is_not_there(kernel):
 
 
 def test_the_hosts_tiling_of_the_finished_kernels():
-    for file, entry, sizes in ("matmul/matmul.asc", "product_mdl", (300, 256, 64, 4, -1, -1, -1)), ("matmul_leaky/leaky_object.asc", "leaky_object", (300, 256, 64)):
+    for file, entry, sizes in (
+        ("matmul/matmul.asc", "product_mdl", (300, 256, 64, 4, -1, -1, -1)),
+        ("matmul_leaky/leaky_object.asc", "leaky_object", (300, 256, 64)),
+    ):
         words = (ctypes.c_int32 * 50)()
         assert host_function(labkit.kernel(f"kernels/{file}", entry=entry), "make_tiling")(*sizes, words) == 0
         assert list(words)[1:5] == [300, 256, 64, 64] and words[0] >= 1

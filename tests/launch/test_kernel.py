@@ -1,4 +1,5 @@
 """The kernel object: what it refuses, what it returns, and that nothing a kernel does ends this process."""
+
 from __future__ import annotations
 
 import ctypes
@@ -11,7 +12,9 @@ from labkit import paths
 from labkit.launch.kernel import ArgumentError
 
 HEAD = '#include "kernel_operator.h"\nusing namespace AscendC;\n'
-SCALE = HEAD + """
+SCALE = (
+    HEAD
+    + """
 struct Tiling { uint32_t length; float factor; };
 __aicore__ inline void scale(GM_ADDR x, GM_ADDR y, uint32_t length, float factor) {
     GlobalTensor<float> in, out;
@@ -43,6 +46,7 @@ extern "C" __global__ __aicore__ void by_gm(GM_ADDR x, GM_ADDR y, GM_ADDR tiling
 }
 template <typename T> __global__ __aicore__ void typed(__gm__ float* x, GM_ADDR y, uint32_t length, T factor) { scale((GM_ADDR)x, y, length, float(factor)); }
 """
+)
 
 
 def made(entry: str) -> labkit.Kernel:
@@ -57,8 +61,12 @@ def pair():
 
 def test_arguments_by_scalar_struct_and_gm(pair):
     x, y = pair
-    for entry, rest in (("by_scalar", (256, 1.5)), ("by_struct", ({"length": 256, "factor": 1.5},)),
-                        ("typed<half>", (256, 1.5)), ("typed<float>", (256, 1.5))):
+    for entry, rest in (
+        ("by_scalar", (256, 1.5)),
+        ("by_struct", ({"length": 256, "factor": 1.5},)),
+        ("typed<half>", (256, 1.5)),
+        ("typed<float>", (256, 1.5)),
+    ):
         y.zero_()
         record = made(entry)[1](x, y, *rest)
         assert record.ok and torch.equal(y.cpu(), x.cpu() * 1.5), entry
@@ -80,16 +88,19 @@ def test_record_has_what_the_lessons_draw(pair):
     assert "modelled" in str(record)
 
 
-@pytest.mark.parametrize("arguments, said", [
-    (lambda x, y: (x.cpu(), y, 256, 1.0), "x = x.npu()"),
-    (lambda x, y: (x.view(16, 16).t(), y, 256, 1.0), "contiguous()"),
-    (lambda x, y: (x, y, 256), "takes 4 arguments"),
-    (lambda x, y: (x, y, -1, 1.0), "uint32_t"),
-    (lambda x, y: (x, y, 2 ** 32, 1.0), "uint32_t"),
-    (lambda x, y: (x, y, torch.tensor(3), 1.0), "by value"),
-    (lambda x, y: (3, y, 256, 1.0), "GM pointer"),
-    (lambda x, y: (x, y, "n", 1.0), "uint32_t"),
-])
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (lambda x, y: (x.cpu(), y, 256, 1.0), "x = x.npu()"),
+        (lambda x, y: (x.view(16, 16).t(), y, 256, 1.0), "contiguous()"),
+        (lambda x, y: (x, y, 256), "takes 4 arguments"),
+        (lambda x, y: (x, y, -1, 1.0), "uint32_t"),
+        (lambda x, y: (x, y, 2**32, 1.0), "uint32_t"),
+        (lambda x, y: (x, y, torch.tensor(3), 1.0), "by value"),
+        (lambda x, y: (3, y, 256, 1.0), "GM pointer"),
+        (lambda x, y: (x, y, "n", 1.0), "uint32_t"),
+    ],
+)
 def test_refused_arguments_say_what_to_write(pair, arguments, said):
     with pytest.raises(ArgumentError) as error:
         made("by_scalar")[1](*arguments(*pair))
@@ -123,18 +134,24 @@ def test_unknown_struct_field(pair):
         made("by_struct")[1](*pair, {"lenght": 1})
 
 
-@pytest.mark.parametrize("body, code", [
-    ("int* p = (int*)8; *p = 3;", "crash"),
-    ("volatile int a = 1, b = 0; a = a / b;", "crash"),
-    ("volatile uint32_t i = 0; while (true) { i = i + 1; }", "time-out"),
-    ("while (true) { PipeBarrier<PIPE_ALL>(); }", "time-out"),
-    ("volatile char* p = new char[100ull << 30]; *p = 3;", "host-memory"),
-    ("for (;;) { volatile char* p = new char[1 << 26]; for (int i = 0; i < (1 << 26); i += 4096) p[i] = 1; }", "host-memory"),
-    ("__builtin_trap();", "crash"),
-])
+@pytest.mark.parametrize(
+    "body, code",
+    [
+        ("int* p = (int*)8; *p = 3;", "crash"),
+        ("volatile int a = 1, b = 0; a = a / b;", "crash"),
+        ("volatile uint32_t i = 0; while (true) { i = i + 1; }", "time-out"),
+        ("while (true) { PipeBarrier<PIPE_ALL>(); }", "time-out"),
+        ("volatile char* p = new char[100ull << 30]; *p = 3;", "host-memory"),
+        (
+            "for (;;) { volatile char* p = new char[1 << 26]; for (int i = 0; i < (1 << 26); i += 4096) p[i] = 1; }",
+            "host-memory",
+        ),
+        ("__builtin_trap();", "crash"),
+    ],
+)
 def test_a_kernel_cannot_take_this_process_down(pair, body, code):
     x, y = pair
-    text = HEAD + "extern \"C\" __global__ __aicore__ void bad(GM_ADDR x) {\n    " + body + "\n}\n"
+    text = HEAD + 'extern "C" __global__ __aicore__ void bad(GM_ADDR x) {\n    ' + body + "\n}\n"
     bad = labkit.kernel(text=text, filename="bad.asc", timeout=2 if code == "time-out" else 60)
     with pytest.raises(labkit.LaunchError) as error:
         bad[2](x)
@@ -147,7 +164,11 @@ def test_a_kernel_cannot_take_this_process_down(pair, body, code):
 def test_what_a_kernel_leaks_is_gone_with_its_process(pair):
     """The next launch has all its memory again: 16 million notes of the clock need most of it."""
     body = "for (;;) { volatile char* p = new char[1 << 26]; for (int i = 0; i < (1 << 26); i += 4096) p[i] = 1; }"
-    bad = labkit.kernel(text=HEAD + "extern \"C\" __global__ __aicore__ void bad(GM_ADDR x) {\n    " + body + "\n}\n", filename="bad.asc", timeout=60)
+    bad = labkit.kernel(
+        text=HEAD + 'extern "C" __global__ __aicore__ void bad(GM_ADDR x) {\n    ' + body + "\n}\n",
+        filename="bad.asc",
+        timeout=60,
+    )
     with pytest.raises(labkit.LaunchError):
         bad[1](pair[0])
     long = labkit.kernel(paths.repo_root() / "labkit" / "bench" / "kernels" / "instructions.asc", timeout=60)

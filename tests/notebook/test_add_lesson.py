@@ -1,4 +1,7 @@
-"""Copies that the first lesson needs, held together: add.asc and its exercises, the case in the notebook and its repair."""
+"""Copies that the first lesson needs, held together: add.asc and its exercises, the case in the notebook and its
+repair.
+"""
+
 from __future__ import annotations
 
 import pytest
@@ -23,7 +26,11 @@ def test_an_exercise_is_the_kernel_with_a_region_marked(name):
 
 
 def test_the_case_in_the_notebook_is_the_one_to_repair():
-    cell = next(b.text for b in source.read(LESSON).blocks if isinstance(b, source.Code) and b.text.startswith("%%ascendc larger"))
+    cell = next(
+        b.text
+        for b in source.read(LESSON).blocks
+        if isinstance(b, source.Code) and b.text.startswith("%%ascendc larger")
+    )
     ours = template(load("add_case_repair"))
     stub = ours.join(ours.stub(), "case").text
     assert lines(cell.split("\n", 1)[1]) == [line for line in lines(stub) if not line.startswith("#line")]

@@ -1,10 +1,11 @@
 """The notebooks print the same on every host.
 
-What is committed was computed on one machine. Another has other vector instructions, and then ATen, MKL and oneDNN add up in another
-order, take other polynomials for exp, and even draw other normal numbers (torch.randn has a path of its own for AVX2). So the
-two readings of the notebooks are compared here under the settings that make one host act as others do, not all on the host as it is.
-Each notebook is an item of its own: a red one names the notebook and the host.
+What is committed was computed on one machine. Another has other vector instructions, and then ATen, MKL and oneDNN add
+up in another order, take other polynomials for exp, and even draw other normal numbers (torch.randn has a path of its
+own for AVX2). So the two readings of the notebooks are compared here under the settings that make one host act as
+others do, not all on the host as it is. Each notebook is an item of its own: a red one names the notebook and the host.
 """
+
 from __future__ import annotations
 
 import platform
@@ -30,18 +31,33 @@ def _features() -> set[str]:
 
 X86, FEATURES = platform.machine() == "x86_64", _features()
 
-# ATEN_CPU_CAPABILITY: what ATen's own loops were compiled for. ONEDNN_MAX_CPU_ISA, MKL_CBWR: what the libraries for matrix products
-# may use. OMP_NUM_THREADS: into how many parts ATen cuts a sum. LABKIT_MARCH: what the twin is compiled for; LABKIT_THREADS: on how
-# many threads it runs blocks. A host that lacks what a line asks for takes the next lower by itself; only LABKIT_MARCH must be what
+# ATEN_CPU_CAPABILITY: what ATen's own loops were compiled for. ONEDNN_MAX_CPU_ISA, MKL_CBWR: what the libraries for
+# matrix products
+# may use. OMP_NUM_THREADS: into how many parts ATen cuts a sum. LABKIT_MARCH: what the twin is compiled for;
+# LABKIT_THREADS: on how many threads it runs blocks. A host that lacks what a line asks for takes the next lower by
+# itself; only LABKIT_MARCH must be what
 # it can run. GLIBC_TUNABLES: the C library's exp, log, sin as they are without fused multiply-add.
 HOSTS = {
     "this": {},
     # an x86-64 of 2004, one core: no AVX, no FMA, no F16C
-    "oldest": {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE", "OMP_NUM_THREADS": "1", "LABKIT_THREADS": "1",
-               "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA"} | ({"LABKIT_MARCH": "x86-64"} if X86 else {}),
+    "oldest": {
+        "ATEN_CPU_CAPABILITY": "default",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "MKL_CBWR": "COMPATIBLE",
+        "OMP_NUM_THREADS": "1",
+        "LABKIT_THREADS": "1",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA",
+    }
+    | ({"LABKIT_MARCH": "x86-64"} if X86 else {}),
     # a desktop computer or laptop with AVX2 and without AVX-512, two cores
-    "avx2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_CBWR": "AVX2", "OMP_NUM_THREADS": "2", "LABKIT_THREADS": "2"}
-            | ({"LABKIT_MARCH": "haswell"} if {"avx2", "fma", "bmi2"} <= FEATURES and "avx512f" in FEATURES else {}),
+    "avx2": {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_CBWR": "AVX2",
+        "OMP_NUM_THREADS": "2",
+        "LABKIT_THREADS": "2",
+    }
+    | ({"LABKIT_MARCH": "haswell"} if {"avx2", "fma", "bmi2"} <= FEATURES and "avx512f" in FEATURES else {}),
 }
 
 # The unsolved notebooks as they are committed; the solved ones, where an exercise that does not pass is an error too.
@@ -53,7 +69,11 @@ READINGS = (("unsolved", "this"), ("solved", "oldest"), ("unsolved", "avx2"))
 @pytest.mark.parametrize("notebook", build.chosen(None), ids=lambda source: source.number)
 def test_a_notebook_prints_the_same_on_every_host(notebook, reading, host, tmp_path):
     solved = reading == "solved"
-    books = verify.variant(tmp_path, Variant("solved"), [notebook.id]) if solved else [notebook.target(paths.notebooks_dir())]
+    books = (
+        verify.variant(tmp_path, Variant("solved"), [notebook.id])
+        if solved
+        else [notebook.target(paths.notebooks_dir())]
+    )
     ran = verify.nbval(books, strict=solved, settings=HOSTS[host])
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
@@ -70,11 +90,15 @@ print(hashlib.sha256(c.cpu().numpy().tobytes()).hexdigest())
 
 
 def said(program: str, host: str) -> list[str]:
-    return subprocess.run([sys.executable, "-c", program], env=environment(**HOSTS[host]), capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run(
+        [sys.executable, "-c", program], env=environment(**HOSTS[host]), capture_output=True, text=True, check=True
+    ).stdout.split()
 
 
 def test_a_product_of_the_twin_has_the_same_bits_on_every_host():
-    """Sums of random numbers round; where there is no fused multiply-add the twin comes to the same bits by another way."""
+    """Sums of random numbers round; where there is no fused multiply-add the twin comes to the same bits by another
+    way.
+    """
     assert len({*said(PRODUCT, "this"), *said(PRODUCT, "oldest"), *said(PRODUCT, "avx2")}) == 1
 
 
@@ -87,7 +111,9 @@ for found in torch.randn(64), torch.sigmoid(x), torch.rand(40, 300) @ torch.rand
 """
 
 
-@pytest.mark.skipif("avx2" not in FEATURES, reason="This host is the oldest that is asked for: there is no older one to act as.")
+@pytest.mark.skipif(
+    "avx2" not in FEATURES, reason="This host is the oldest that is asked for: there is no older one to act as."
+)
 def test_the_settings_change_what_pytorch_computes():
     """Without this the comparison above could be green because the settings reach nobody."""
     this, oldest = said(ARITHMETIC, "this"), said(ARITHMETIC, "oldest")

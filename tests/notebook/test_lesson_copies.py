@@ -1,15 +1,22 @@
-"""Copies that lessons 01.04 to 01.06 need, held together: kernels and their exercises, the cases in the notebooks and their repairs."""
+"""Copies that lessons 01.04 to 01.06 need, held together: kernels and their exercises, the cases in the notebooks and
+their repairs.
+"""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from places import REPO
 
 from labkit.exercises.spec import load
 from labkit.exercises.stub import template
-from places import REPO
 
-CASES = {"01.04_reductions_and_softmax": "row_case_repair", "01.05_cube": "cube_case_repair", "01.06_mixed_kernels": "mix_case_repair"}
+CASES = {
+    "01.04_reductions_and_softmax": "row_case_repair",
+    "01.05_cube": "cube_case_repair",
+    "01.06_mixed_kernels": "mix_case_repair",
+}
 LEAKY = REPO / "kernels" / "matmul_leaky"
 
 
@@ -31,7 +38,7 @@ def with_stub(exercise: str) -> list[str]:
 def common() -> str:
     """The parts of both kinds of cores, which every mixed kernel by hand has."""
     text = (LEAKY / "matmul_leaky.asc").read_text(encoding="utf-8")
-    return text[text.index('#include "kernel_operator.h"'):text.index("template <int32_t SLOTS>")]
+    return text[text.index('#include "kernel_operator.h"') : text.index("template <int32_t SLOTS>")]
 
 
 @pytest.mark.parametrize("notebook, exercise", CASES.items())
@@ -46,12 +53,23 @@ def test_mixed_kernels_have_the_same_parts(exercise):
     assert common() in (LEAKY / "exercises" / exercise / "solution.asc").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("finished, exercise", [("matmul/matmul.asc", "matmul/exercises/mm_object"), ("matmul/matmul.asc", "matmul/exercises/mm_host"),
-                                                ("matmul_leaky/leaky_object.asc", "matmul_leaky/exercises/mix_object")])
+@pytest.mark.parametrize(
+    "finished, exercise",
+    [
+        ("matmul/matmul.asc", "matmul/exercises/mm_object"),
+        ("matmul/matmul.asc", "matmul/exercises/mm_host"),
+        ("matmul_leaky/leaky_object.asc", "matmul_leaky/exercises/mix_object"),
+    ],
+)
 def test_the_exercises_of_the_object_are_the_finished_kernel(finished, exercise):
     """Line by line, but for the heads and for what a region asks to be written in another way."""
+
     def lines(path: Path) -> set[str]:
-        return {" ".join(line.split()) for line in path.read_text(encoding="utf-8").splitlines() if line.strip() and "//" not in line}
+        return {
+            " ".join(line.split())
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if line.strip() and "//" not in line
+        }
 
     own = lines(REPO / "kernels" / exercise / "solution.asc") - lines(REPO / "kernels" / finished)
     assert len(own) <= 10, own
@@ -59,7 +77,11 @@ def test_the_exercises_of_the_object_are_the_finished_kernel(finished, exercise)
 
 def test_the_tile_that_the_compiler_chooses_is_in_the_finished_axpy():
     def lines(path: Path) -> set[str]:
-        return {" ".join(line.split()) for line in path.read_text(encoding="utf-8").splitlines() if line.strip() and "//" not in line}
+        return {
+            " ".join(line.split())
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if line.strip() and "//" not in line
+        }
 
     axpy = REPO / "kernels" / "axpy"
     own = lines(axpy / "exercises" / "compile_tile" / "solution.asc") - lines(axpy / "axpy.asc")
@@ -71,6 +93,7 @@ def test_the_parallel_mlp_is_cut_as_the_exercise_cuts_it():
 
     import labkit
     from labkit.exercises.launch import function
+
     spec = load("many_shards")
     exercise = function(template(spec).join(template(spec).solution(), "x").text, "x", "shards")
     weights = [torch.randn(8, 3), torch.randn(8, 3), torch.randn(3, 8)]
@@ -82,7 +105,7 @@ def test_the_parallel_mlp_is_cut_as_the_exercise_cuts_it():
 def test_the_parallel_mlp_goes_back_as_the_exercise_does():
     def code(path: str, end: str) -> list[str]:
         text = (REPO / "kernels" / "swiglu_parallel" / path).read_text(encoding="utf-8")
-        lines = (line.strip() for line in text[text.index("class Enter("):text.index(end)].splitlines())
+        lines = (line.strip() for line in text[text.index("class Enter(") : text.index(end)].splitlines())
         return [line for line in lines if line and not line.startswith(("#", '"""'))]
 
     assert code("module.py", "class ParallelMLP(") == code("exercises/many_backward/solution.py", "return Enter, Leave")

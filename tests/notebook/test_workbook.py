@@ -1,4 +1,5 @@
 """The workbook: sources to notebooks, the gate, runs; on a fixture notebook first, then on the real one."""
+
 from __future__ import annotations
 
 import json
@@ -8,12 +9,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from places import FIXTURES
 
 from labkit import messages
 from labkit.notebook import build, gate, run, source, verify
 from labkit.notebook.cells import Variant, notebook
 from labkit.notebook.execute import DemoFailed, execute
-from places import FIXTURES
 
 NAME = "00.01_fixture"
 
@@ -63,19 +64,34 @@ def told(home: Path) -> str:
 
 # ---- sources
 
+
 def test_a_source_in_blocks(exercises):
     src = source.read(the_source(FIXTURES / "notebooks"))
     assert (src.id, src.number, src.stage, src.minutes) == (NAME, "00.01", "00_fixture", 5)
     kinds = [type(b).__name__ for b in src.blocks]
     assert kinds == ["Markdown", "Code", "Markdown", "ExerciseMark", "ExerciseMark", "ExerciseMark", "Markdown", "Code"]
     assert src.blocks[0].zh.startswith("一个核") and src.blocks[0].stale and "```cpp" in src.blocks[6].en
-    assert src.blocks[7].tags == ("nbval-ignore-output", "hide-input") and src.blocks[7].key == "progress" and not src.exercises[2].brief
+    assert (
+        src.blocks[7].tags == ("nbval-ignore-output", "hide-input")
+        and src.blocks[7].key == "progress"
+        and not src.exercises[2].brief
+    )
 
 
-@pytest.mark.parametrize("old, new, what", [
-    ("minutes: 5", "minutes: five", "whole number"), ("minutes: 5\n", "", "lacks minutes"), ("stage: 00_fixture", "stage: 01_fixture", "must start with"),
-    ("<!-- /zh -->\n", "", "not closed with"), ("<!-- zh -->", "<!-- zh x -->", "not understood"), ("```python\nvalues", "```python tag=x\nvalues", "info string"),
-    ("title: A", "titel: A", "none of the fields"), ("brief=no", "brief", "takes brief=no"), ("labkit.progress()\n```", "labkit.progress()\n", "is not closed")])
+@pytest.mark.parametrize(
+    "old, new, what",
+    [
+        ("minutes: 5", "minutes: five", "whole number"),
+        ("minutes: 5\n", "", "lacks minutes"),
+        ("stage: 00_fixture", "stage: 01_fixture", "must start with"),
+        ("<!-- /zh -->\n", "", "not closed with"),
+        ("<!-- zh -->", "<!-- zh x -->", "not understood"),
+        ("```python\nvalues", "```python tag=x\nvalues", "info string"),
+        ("title: A", "titel: A", "none of the fields"),
+        ("brief=no", "brief", "takes brief=no"),
+        ("labkit.progress()\n```", "labkit.progress()\n", "is not closed"),
+    ],
+)
 def test_a_broken_source_says_file_and_line(tmp_path, old, new, what):
     path = tmp_path / f"{NAME}.md"
     shutil.copy(the_source(FIXTURES / "notebooks"), path)
@@ -96,11 +112,14 @@ def test_a_translation_goes_stale_with_its_english(tmp_path):
 
 
 def test_prose_is_counted_as_a_reader_meets_it():
-    assert source.prose_lines("one\n\ntwo\n# head\n| a | b |\n```\ncode\ncode\n```\n![x](y.svg)\n<details>\n- item") == 3
+    assert (
+        source.prose_lines("one\n\ntwo\n# head\n| a | b |\n```\ncode\ncode\n```\n![x](y.svg)\n<details>\n- item") == 3
+    )
     assert source.prose_lines("x" * 161) == 2 and source.prose_lines("") == 0
 
 
 # ---- building
+
 
 def test_building_is_deterministic_and_ids_are_stable(home):
     src = source.read(the_source(home))
@@ -120,10 +139,18 @@ def test_the_student_notebook(home):
     assert nb["cells"].index(by_tag["setup"]) == nb["cells"].index(by_tag["parameters"]) + 1
     for cell in nb["cells"]:
         if cell["cell_type"] == "code" and "exercise" in cell["metadata"].get("tags", ()):
-            assert cell["execution_count"] is None and not cell["outputs"] and ("TODO" in cell["source"] or "..." in cell["source"])
+            assert (
+                cell["execution_count"] is None
+                and not cell["outputs"]
+                and ("TODO" in cell["source"] or "..." in cell["source"])
+            )
     counts = [c["execution_count"] for c in nb["cells"] if c["cell_type"] == "code" and c["execution_count"]]
     assert counts == list(range(1, len(counts) + 1)), "counts without gaps"
-    assert nb["metadata"]["kernelspec"]["name"] == "python3" and "Hint 2" in json.dumps(nb) and "Hint 3" not in json.dumps(nb)
+    assert (
+        nb["metadata"]["kernelspec"]["name"] == "python3"
+        and "Hint 2" in json.dumps(nb)
+        and "Hint 3" not in json.dumps(nb)
+    )
     text = (home / "00_fixture" / f"{NAME}.ipynb").read_text(encoding="utf-8")
     assert text == build.to_text(nb) and str(home) not in text and build.main(home=home) == 0
     assert text == (home / "00_fixture" / f"{NAME}.ipynb").read_text(encoding="utf-8"), "building again changes nothing"
@@ -132,14 +159,22 @@ def test_the_student_notebook(home):
 def test_variants(home, tmp_path):
     src = source.read(the_source(home))
     solved = "\n".join(c["source"] for c in notebook(src, Variant("solved"))["cells"])
-    assert "predict(\"fx_tiles\", 16)" in solved and "left < TILE ? left" in solved and "TODO" not in solved
+    assert 'predict("fx_tiles", 16)' in solved and "left < TILE ? left" in solved and "TODO" not in solved
     mutant = "\n".join(c["source"] for c in notebook(src, Variant("mutant", "fx_tiles", 0))["cells"])
-    assert "predict(\"fx_tiles\", 15)" in mutant and "left < TILE ? left" in mutant, "only one exercise is spoilt"
+    assert 'predict("fx_tiles", 15)' in mutant and "left < TILE ? left" in mutant, "only one exercise is spoilt"
     chinese = "\n".join(c["source"] for c in notebook(src, Variant(lang="zh"))["cells"])
-    assert "一个核处理" in chinese and "有几块" in chinese and "# 00.01 测试用" in chinese and "TODO: 这一块的长度" in chinese and "What one block" not in chinese
+    assert (
+        "一个核处理" in chinese
+        and "有几块" in chinese
+        and "# 00.01 测试用" in chinese
+        and "TODO: 这一块的长度" in chinese
+        and "What one block" not in chinese
+    )
     path = build.build_variant(src, tmp_path / "solved", Variant("solved"), home)
     outputs = [o for c in build.load_notebook(path)["cells"] if c["cell_type"] == "code" for o in c["outputs"]]
-    assert any("[0, 3, 6, 9]" in o.get("text", "") for o in outputs), "demo outputs come along, so that nbval still compares them"
+    assert any("[0, 3, 6, 9]" in o.get("text", "") for o in outputs), (
+        "demo outputs come along, so that nbval still compares them"
+    )
 
 
 def test_a_demo_must_not_depend_on_an_exercise(home):
@@ -163,6 +198,7 @@ def test_changed_text_is_rewritten_without_running_changed_code_is_run(home, mon
 
 # ---- the gate
 
+
 def test_the_gate_is_content_with_the_fixture(home):
     assert told(home) == ""
 
@@ -170,16 +206,32 @@ def test_the_gate_is_content_with_the_fixture(home):
 LONG = "\n".join(f"Line {n} of a text that goes on." for n in range(10)) + "\n"
 
 
-@pytest.mark.parametrize("old, new, what", [
-    ("What one block handles is", "What a block handles is", "made for another English text"),
-    ("## Count before you run\n", "## Count before you run\n" + LONG, "lines of prose before the cell"),
-    ("```python\nvalues", "```python\n!ls\nvalues", "shell command"), ("```python\nvalues", "```python\n%%writefile -a x.asc\nvalues", "appends again"),
-    ("```python\nvalues", "```python\nopen('/tmp/x')\nvalues", "absolute path"), ("```python\nvalues", "```python tags=parameters\nvalues", "tagged parameters"),
-    ("print(values)", "print(values, 3)", "differs from its source"), ("<!-- exercise: fx_share -->\n", "", "no notebook uses this exercise"),
-    ("<!-- exercise: fx_tiles -->\n", "<!-- exercise: fx_tiles -->\n<!-- cell -->\n<!-- exercise: fx_tiles -->\n", "stands 2 times"),
-    ("<!-- exercise: fx_share -->\n", "<!-- exercise: fx_shore -->\n", "no exercise 'fx_shore'"),
-    ("The last tile is rarely whole.", "edges = [min(i * share, n) for i in range(blocks + 1)]", "line of fx_share's solution"),
-    ("## Count", "<!-- setup -->\n<!-- setup -->\n## Count", "one parameters cell"), ("```python\nvalues", "```python key=progress\nvalues", "cells share an id")])
+@pytest.mark.parametrize(
+    "old, new, what",
+    [
+        ("What one block handles is", "What a block handles is", "made for another English text"),
+        ("## Count before you run\n", "## Count before you run\n" + LONG, "lines of prose before the cell"),
+        ("```python\nvalues", "```python\n!ls\nvalues", "shell command"),
+        ("```python\nvalues", "```python\n%%writefile -a x.asc\nvalues", "appends again"),
+        ("```python\nvalues", "```python\nopen('/tmp/x')\nvalues", "absolute path"),
+        ("```python\nvalues", "```python tags=parameters\nvalues", "tagged parameters"),
+        ("print(values)", "print(values, 3)", "differs from its source"),
+        ("<!-- exercise: fx_share -->\n", "", "no notebook uses this exercise"),
+        (
+            "<!-- exercise: fx_tiles -->\n",
+            "<!-- exercise: fx_tiles -->\n<!-- cell -->\n<!-- exercise: fx_tiles -->\n",
+            "stands 2 times",
+        ),
+        ("<!-- exercise: fx_share -->\n", "<!-- exercise: fx_shore -->\n", "no exercise 'fx_shore'"),
+        (
+            "The last tile is rarely whole.",
+            "edges = [min(i * share, n) for i in range(blocks + 1)]",
+            "line of fx_share's solution",
+        ),
+        ("## Count", "<!-- setup -->\n<!-- setup -->\n## Count", "one parameters cell"),
+        ("```python\nvalues", "```python key=progress\nvalues", "cells share an id"),
+    ],
+)
 def test_the_gate_finds(home, old, new, what):
     edit(the_source(home), old, new)
     if "solution" in what:
@@ -187,9 +239,16 @@ def test_the_gate_finds(home, old, new, what):
     assert what in told(home)
 
 
-@pytest.mark.parametrize("old, new, what", [
-    ('"name": "python3"', '"name": "mindspore"', "kernelspec is"), ('"[0, 3, 6, 9]\\n"', '"/home/me/x\\n"', "absolute path"), ('"[0, 3, 6, 9]\\n"', '"<f at 0x7f0011223344>\\n"', "address"),
-    ('"execution_count": 3,\n   "id"', '"execution_count": null,\n   "id"', "has not been run"), ('"# TODO: the edges', '"# DONE: the edges', "differs from its source")])
+@pytest.mark.parametrize(
+    "old, new, what",
+    [
+        ('"name": "python3"', '"name": "mindspore"', "kernelspec is"),
+        ('"[0, 3, 6, 9]\\n"', '"/home/me/x\\n"', "absolute path"),
+        ('"[0, 3, 6, 9]\\n"', '"<f at 0x7f0011223344>\\n"', "address"),
+        ('"execution_count": 3,\n   "id"', '"execution_count": null,\n   "id"', "has not been run"),
+        ('"# TODO: the edges', '"# DONE: the edges', "differs from its source"),
+    ],
+)
 def test_the_gate_finds_an_edited_notebook(home, old, new, what):
     edit(home / "00_fixture" / f"{NAME}.ipynb", old, new)
     assert what in told(home)
@@ -216,7 +275,11 @@ def test_the_gate_finds_a_solved_stub_and_a_leaky_size(home, monkeypatch):
     kernels = home.parent / "kernels"
     shutil.copytree(FIXTURES / "kernels", kernels)
     monkeypatch.setenv("LABKIT_KERNELS", str(kernels))
-    edit(kernels / "fx/exercises/fx_tail/solution.asc", "// stub: uint32_t length = 8;", "// stub: uint32_t left = end - offset;\n        // stub: uint32_t length = left < TILE ? left : TILE;")
+    edit(
+        kernels / "fx/exercises/fx_tail/solution.asc",
+        "// stub: uint32_t length = 8;",
+        "// stub: uint32_t left = end - offset;\n        // stub: uint32_t length = left < TILE ? left : TILE;",
+    )
     edit(kernels / "fx/exercises/fx_share/solution.py", "# stub: edges = [0] * (blocks + 1)", "# stub: edges = [")
     edit(kernels / "fx/exercises/fx_tiles/spec.toml", "n // tile", "n // tiles")
     assert "the stub equals the solution" in told(home) and "the stub does not compile" in told(home)
@@ -231,17 +294,28 @@ def test_the_gate_command(home, capsys):
 
 # ---- running
 
+
 def test_a_run_goes_on_reports_and_exits_non_zero(home, tmp_path, capsys):
     second = home / "source" / "00.02_broken.md"
-    second.write_text("---\ntitle: Broken\ntitle_zh: 坏\nminutes: 1\nstage: 00_fixture\n---\nText.\n\n```python\n1 / 0\n```\n", encoding="utf-8")
+    second.write_text(
+        "---\ntitle: Broken\ntitle_zh: 坏\nminutes: 1\nstage: 00_fixture\n---\nText.\n\n```python\n1 / 0\n```\n",
+        encoding="utf-8",
+    )
     build.main(["00.02"], execute=False, home=home)
     (home / "00_fixture" / "00.02_broken.ipynb").rename(home / "00_fixture" / "00.00_broken.ipynb")
     second.rename(home / "source" / "00.00_broken.md")
     out = tmp_path / "run"
     assert run.main(["--out", str(out), "-p", "SEED", "7"], home=home) == 1
     outcomes = json.loads((out / "result.json").read_text())
-    assert [(o["id"], o["ok"]) for o in outcomes] == [("00.00_broken", False), (NAME, True)] and "ZeroDivisionError" in outcomes[0]["error"]
-    assert {e["id"]: e["state"] for e in outcomes[1]["exercises"]} == {"fx_tiles": "TODO", "fx_share": "TODO", "fx_tail": "TODO"}
+    assert [(o["id"], o["ok"]) for o in outcomes] == [
+        ("00.00_broken", False),
+        (NAME, True),
+    ] and "ZeroDivisionError" in outcomes[0]["error"]
+    assert {e["id"]: e["state"] for e in outcomes[1]["exercises"]} == {
+        "fx_tiles": "TODO",
+        "fx_share": "TODO",
+        "fx_tail": "TODO",
+    }
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "FAILED" in page and "ZeroDivisionError" in page and "fx_share" in page and (out / f"{NAME}.html").is_file()
     assert "SEED = 7" in (out / f"{NAME}.ipynb").read_text() and "1 of 2" in capsys.readouterr().out
@@ -250,7 +324,11 @@ def test_a_run_goes_on_reports_and_exits_non_zero(home, tmp_path, capsys):
 def test_a_solved_run_passes_and_strict_counts(home, tmp_path):
     assert run.main(["--out", str(tmp_path / "a"), "--solved", "-p", "STRICT", "True", "--no-html"], home=home) == 0
     states = {e["id"]: e for e in json.loads((tmp_path / "a" / "result.json").read_text())[0]["exercises"]}
-    assert {name: e["state"] for name, e in states.items()} == {"fx_tiles": "PASS", "fx_share": "PASS", "fx_tail": "PASS"} and states["fx_tail"]["target"] == "twin"
+    assert {name: e["state"] for name, e in states.items()} == {
+        "fx_tiles": "PASS",
+        "fx_share": "PASS",
+        "fx_tail": "PASS",
+    } and states["fx_tail"]["target"] == "twin"
     assert run.main(["--out", str(tmp_path / "b"), "-p", "STRICT", "True", "--no-html"], home=home) == 1
     assert json.loads((tmp_path / "b" / "result.json").read_text())[0]["exercises"][0]["state"] == "TODO"
 
@@ -263,7 +341,12 @@ def test_wrong_parameters_stop_before_anything_runs(home, tmp_path, bad, capsys)
 
 def test_the_chinese_reading_answers_in_chinese(home, tmp_path):
     nb = execute(notebook(source.read(the_source(home)), Variant(lang="zh")), tmp_path, "zh", skip=())
-    said = "".join(o["data"]["text/plain"] for c in nb["cells"] if "exercise" in c["metadata"].get("tags", ()) for o in c["outputs"])
+    said = "".join(
+        o["data"]["text/plain"]
+        for c in nb["cells"]
+        if "exercise" in c["metadata"].get("tags", ())
+        for o in c["outputs"]
+    )
     assert "TODO（待完成）" in said and "labkit.hint" in said and "This is still" not in said
 
 
@@ -278,6 +361,7 @@ def test_three_readings_under_nbval(home, tmp_path):
 
 
 # ---- the real workbook
+
 
 def test_every_message_is_there_in_both_languages():
     assert list(gate.message_complaints()) == []

@@ -1,4 +1,7 @@
-"""data/claims.csv, the audit of a published SwiGLU claim: generated, and its bounds once more from the chip's table alone."""
+"""data/claims.csv, the audit of a published SwiGLU claim: generated, and its bounds once more from the chip's table
+alone.
+"""
+
 from __future__ import annotations
 
 import csv
@@ -9,13 +12,24 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 pytest.importorskip("torch")
 
+from labkit.operators.swiglu import claims  # noqa: E402
+
 import labkit  # noqa: E402
 from labkit import paths  # noqa: E402
 from labkit.messages import tomllib  # noqa: E402
-from labkit.operators.swiglu import claims  # noqa: E402
 
-PUBLISHED = {"time-1": 15.6, "time-2": 8.2, "time-3": 5.1, "memory-1": 1280, "memory-2": 896, "memory-3": 768, "tokens-1": 65536,
-             "tokens-3": 200704, "speedup": 3.2, "percent": 106}
+PUBLISHED = {
+    "time-1": 15.6,
+    "time-2": 8.2,
+    "time-3": 5.1,
+    "memory-1": 1280,
+    "memory-2": 896,
+    "memory-3": 768,
+    "tokens-1": 65536,
+    "tokens-3": 200704,
+    "speedup": 3.2,
+    "percent": 106,
+}
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +39,16 @@ def table():
 
 
 def test_the_file_is_the_generated_one():
-    assert (paths.data_dir() / "claims.csv").read_text(encoding="utf-8") == claims.csv_text(), "python -m labkit.operators.swiglu.claims"
+    assert (paths.data_dir() / "claims.csv").read_text(encoding="utf-8") == claims.csv_text(), (
+        "python -m labkit.operators.swiglu.claims"
+    )
 
 
 def test_every_published_number_has_its_row(table):
     assert {name: float(row["published"]) for name, row in table.items()} == PUBLISHED
-    assert tuple(next(iter(table.values()))) == claims.COLUMNS and all(row["verdict"] in claims.VERDICTS and all(row.values()) for row in table.values())
+    assert tuple(next(iter(table.values()))) == claims.COLUMNS and all(
+        row["verdict"] in claims.VERDICTS and all(row.values()) for row in table.values()
+    )
 
 
 def test_the_bounds_once_more(table):
@@ -40,10 +58,21 @@ def test_the_bounds_once_more(table):
     peak = chip["cores"]["aic"] * 16 * 16 * chip["cube"]["k"]["half"] * 2 * chip["clock"]["hz"]
     assert peak == pytest.approx(chip["rates"]["cube16"], rel=1e-3)
     least = 1e3 * flops / peak
-    assert 11.7 <= least == pytest.approx(12.09, abs=0.01) and 1e3 * flops / claims.STATED == pytest.approx(11.7, abs=0.01)
-    bounds = {"time-1": least, "time-2": least, "time-3": least, "tokens-1": tokens / 15.6e-3, "tokens-3": tokens / 5.1e-3, "speedup": 15.6 / least,
-              "memory-1": 2 * (tokens * hidden + 2 * tokens * wide) / 2**20, "memory-2": 2 * (tokens * hidden + tokens * wide) / 2**20,
-              "memory-3": 2 * (tokens * hidden + tokens * wide) / 2**20, "percent": 100}
+    assert 11.7 <= least == pytest.approx(12.09, abs=0.01) and 1e3 * flops / claims.STATED == pytest.approx(
+        11.7, abs=0.01
+    )
+    bounds = {
+        "time-1": least,
+        "time-2": least,
+        "time-3": least,
+        "tokens-1": tokens / 15.6e-3,
+        "tokens-3": tokens / 5.1e-3,
+        "speedup": 15.6 / least,
+        "memory-1": 2 * (tokens * hidden + 2 * tokens * wide) / 2**20,
+        "memory-2": 2 * (tokens * hidden + tokens * wide) / 2**20,
+        "memory-3": 2 * (tokens * hidden + tokens * wide) / 2**20,
+        "percent": 100,
+    }
     for name, bound in bounds.items():
         assert float(table[name]["bound"]) == pytest.approx(bound, rel=5e-3), name
         published = PUBLISHED[name]

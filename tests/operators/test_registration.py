@@ -1,4 +1,7 @@
-"""labkit.register: an operator's C++ side on the twin - launches, streams, devices, autograd, and errors that explain."""
+"""labkit.register: an operator's C++ side on the twin - launches, streams, devices, autograd, and errors that
+explain.
+"""
+
 from __future__ import annotations
 
 import os
@@ -11,14 +14,14 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from hypothesis import given, strategies as st  # noqa: E402
+from device_lab import simulated  # noqa: E402
+from hypothesis import given  # noqa: E402
+from hypothesis import strategies as st
 from torch.nn import functional as F  # noqa: E402
 
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
 from labkit.operators import views  # noqa: E402
-
-from device_lab import simulated  # noqa: E402
 
 pytestmark = simulated
 EVERY = Path(__file__).parent / "adapters" / "every.asc"
@@ -36,6 +39,7 @@ def every():
 
 
 # ---- an operator beside its kernel's file
+
 
 @given(shape=st.lists(st.integers(0, 40), min_size=0, max_size=3), seed=st.integers(0, 99))
 def test_any_shape(silu, shape, seed):
@@ -60,9 +64,14 @@ def test_opcheck_and_compile(silu):
     torch.testing.assert_close(compiled(x), torch.ops.lab.silu(x) + 1)
 
 
-@pytest.mark.parametrize("make, said", [
-    (lambda: torch.ones(4, device="npu", dtype=torch.float16), "the kernel takes float32"),
-    (lambda: torch.ones(4, 4, device="npu").T, r"call x.contiguous\(\) first"), (lambda: torch.ones(4), "'CPU' backend")])
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (lambda: torch.ones(4, device="npu", dtype=torch.float16), "the kernel takes float32"),
+        (lambda: torch.ones(4, 4, device="npu").T, r"call x.contiguous\(\) first"),
+        (lambda: torch.ones(4), "'CPU' backend"),
+    ],
+)
 def test_the_operator_checks_its_arguments(silu, make, said):
     with pytest.raises((RuntimeError, NotImplementedError), match=said):
         torch.ops.lab.silu(make())
@@ -76,6 +85,7 @@ def test_how_it_is_launched():
 
 # ---- all in one file, and every way to launch
 
+
 @pytest.mark.parametrize("op", ["scale", "queued", "command", "unguarded", "aside"])
 def test_ways_to_launch(every, op, capsys):
     x = torch.randn(5000, device="npu")
@@ -88,7 +98,9 @@ def test_autograd_in_cpp(every):
     torch.ops.every.scale(x, 2.5).sum().backward()
     assert x.grad.tolist() == [2.5] * 40
     assert torch.autograd.gradcheck(lambda t: torch.ops.every.scale(t, 2.5), (x,), eps=1e-2, atol=1e-2, rtol=1e-2)
-    assert set(torch.library.opcheck(torch.ops.every.scale.default, (x, 2.5), test_utils=ALLOWED).values()) == {"SUCCESS"}
+    assert set(torch.library.opcheck(torch.ops.every.scale.default, (x, 2.5), test_utils=ALLOWED).values()) == {
+        "SUCCESS"
+    }
 
 
 def test_a_cached_raw_stream_is_found(every):
@@ -98,24 +110,31 @@ def test_a_cached_raw_stream_is_found(every):
     assert every.record.ok, "nothing waits in the queue yet"
     with labkit.expect("host-stream-queue") as seen:
         torch.ops.every.cached(x.add(1).mul(2), 2.0)
-    finding, = seen.findings
+    (finding,) = seen.findings
     assert finding.numbers == {"waiting": 2, "last": "aten::mul"} and finding.file.endswith("every.asc")
     text = EVERY.read_text().split("\n")
-    assert "scale_custom<<<" in text[finding.line - 1] and "cached" in "".join(text[finding.line - 5:finding.line])
+    assert "scale_custom<<<" in text[finding.line - 1] and "cached" in "".join(text[finding.line - 5 : finding.line])
     with labkit.expect("host-stream-queue"):
         torch.ops.every.cached(torch.ops.every.queued(x, 1.0), 2.0)  # a queued launch waits there too
-    torch.ops.every.cached(torch.ops.every.scale(x, 1.0), 2.0)       # one past the queue does not
+    torch.ops.every.cached(torch.ops.every.scale(x, 1.0), 2.0)  # one past the queue does not
     assert every.record.ok
+
     def by_event(t):
         event = torch.npu.Event()
         event.record()
         event.synchronize()
 
-    for waits in (by_event, lambda t: t.sum().item(), lambda t: t.cpu(), lambda t: t.nonzero(), lambda t: torch.npu.current_stream().synchronize()):
-        waits(x.add(1))                                              # the host waited: nothing is left in the queue
+    for waits in (
+        by_event,
+        lambda t: t.sum().item(),
+        lambda t: t.cpu(),
+        lambda t: t.nonzero(),
+        lambda t: torch.npu.current_stream().synchronize(),
+    ):
+        waits(x.add(1))  # the host waited: nothing is left in the queue
         torch.ops.every.cached(x, 2.0)
         assert every.record.ok
-    torch.npu.current_stream().npu_stream                            # asking for the handle empties the queue
+    torch.npu.current_stream().npu_stream  # asking for the handle empties the queue
     for lang, word in (("en", "overtake"), ("zh", "抢在")):
         assert word in "\n".join(finding.lines(lang))
 
@@ -171,7 +190,9 @@ assert seen.findings[0].numbers == {{"name": "x", "where": 1, "device": 0}}
 
 
 def test_two_devices(every):
-    run = subprocess.run([sys.executable, "-c", _TWO], env={**os.environ, "LABKIT_NPUS": "2"}, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", _TWO], env={**os.environ, "LABKIT_NPUS": "2"}, capture_output=True, text=True
+    )
     assert run.returncode == 0, run.stderr[-2000:]
 
 
@@ -220,9 +241,15 @@ def test_the_same_source_again_starts_anew():
 
 # ---- errors
 
-@pytest.mark.parametrize("wrong, said", [
-    ("name", "m.impl names again::pluss, but no m.def defines it"), ("twice", r"again.asc:8: again::plus is defined already"),
-    ("mismatch", r"again.asc:8: the C\+\+ function and the schema of again::other disagree")])
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ("name", "m.impl names again::pluss, but no m.def defines it"),
+        ("twice", r"again.asc:8: again::plus is defined already"),
+        ("mismatch", r"again.asc:8: the C\+\+ function and the schema of again::other disagree"),
+    ],
+)
 def test_errors_of_registration(wrong, said, monkeypatch):
     labkit.register(text=one(), filename="again.asc")
     monkeypatch.setenv("LABTEST_WRONG", wrong)
@@ -232,12 +259,16 @@ def test_errors_of_registration(wrong, said, monkeypatch):
 
 
 def test_a_schema_that_is_none():
-    with pytest.raises(labkit.RegistrationError, match=r"again.asc:9: PyTorch cannot read the schema \"plus\(Tensor x\) -> Tensr\""):
+    with pytest.raises(
+        labkit.RegistrationError, match=r"again.asc:9: PyTorch cannot read the schema \"plus\(Tensor x\) -> Tensr\""
+    ):
         labkit.register(text=one().replace("-> Tensor", "-> Tensr", 1), filename="again.asc")
 
 
 def test_pybind_is_refused():
-    with pytest.raises(labkit.RegistrationError, match=r"again.asc:\d+: a function bound by pybind11 is no operator.*m\) { m.def"):
+    with pytest.raises(
+        labkit.RegistrationError, match=r"again.asc:\d+: a function bound by pybind11 is no operator.*m\) { m.def"
+    ):
         labkit.register(text=one() + 'PYBIND11_MODULE(again, m) { m.def("plus", &plus); }\n', filename="again.asc")
 
 
@@ -253,18 +284,23 @@ def test_errors_of_compilation():
 
 
 def test_an_unknown_kernel_is_named():
-    source = one() + "template <typename T> void go(at::Tensor x) { k<T><<<1, nullptr, nullptr>>>((uint8_t*)x.data_ptr()); }\n"
+    source = (
+        one()
+        + "template <typename T> void go(at::Tensor x) { k<T><<<1, nullptr, nullptr>>>((uint8_t*)x.data_ptr()); }\n"
+    )
     with pytest.raises(labkit.RegistrationError, match=r"k<T><<<...>>> is launched"):
         labkit.register(text=source, filename="again.asc")
 
 
 # ---- on a node: the words that bisheng gets
 
+
 def test_the_command_on_a_node(monkeypatch, tmp_path):
     from types import SimpleNamespace
 
     from labkit.build import bisheng
     from labkit.operators import build
+
     monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
     monkeypatch.setitem(sys.modules, "torch_npu", SimpleNamespace(__file__="/site/torch_npu/__init__.py"))
     monkeypatch.setattr(bisheng, "find_root", lambda: Path("/cann"))
@@ -275,23 +311,34 @@ def test_the_command_on_a_node(monkeypatch, tmp_path):
     def compile_words(words, root, filename, text):
         ran.append(words)
         Path(words[words.index("-o") + 1]).write_bytes(b"")
+
     monkeypatch.setattr(bisheng, "compile_words", compile_words)
     source = Path("kernels/silu/silu_torch.asc").resolve()
     first, again = (build.for_npu(source.read_text(), str(source), lambda said: None) for _ in range(2))
     assert first == again and first.name == "silu_torch.so" and len(ran) == 1
     words = ran[0]
-    assert words[:4] == ["/cann/bin/bisheng", "-x", "asc", "--npu-arch=dav-2201"] and {"-shared", "-fPIC", "-ltorch_npu", "-lc10"} <= set(words)
+    assert words[:4] == ["/cann/bin/bisheng", "-x", "asc", "--npu-arch=dav-2201"] and {
+        "-shared",
+        "-fPIC",
+        "-ltorch_npu",
+        "-lc10",
+    } <= set(words)
     folders = [w[2:] for w in words if w.startswith("-I")]
-    assert folders[0] == str(source.parent) and "/site/torch_npu/include" in folders and any(f.endswith("torch/include") for f in folders)
+    assert (
+        folders[0] == str(source.parent)
+        and "/site/torch_npu/include" in folders
+        and any(f.endswith("torch/include") for f in folders)
+    )
     sources = [w for w in words if w.endswith(".asc")]
     assert len(sources) == 1 and words.index(sources[0]) < words.index("-ltorch_npu"), "libraries after what needs them"
 
 
 # ---- the kernels' side of a text
 
+
 def test_the_kernels_view_keeps_lines_and_drops_the_host():
     text = EVERY.read_text()
     view = views.kernel_view(text)
     assert view.count("\n") == text.count("\n") and "TORCH_" not in view and "at::" not in view and "<<<" not in view
-    assert "struct ScaleTiling" in view and "scale_custom(GM_ADDR x" in view and "#include \"kernel_operator.h\"" in view
+    assert "struct ScaleTiling" in view and "scale_custom(GM_ADDR x" in view and '#include "kernel_operator.h"' in view
     assert "torch/" not in view and "Tensor scale" not in view

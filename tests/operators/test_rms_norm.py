@@ -1,4 +1,5 @@
 """lab::rms_norm and its backward: right for every shape, stride and offset, or refused with the reason."""
+
 from __future__ import annotations
 
 import os
@@ -8,12 +9,12 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from hypothesis import given, settings, strategies as st  # noqa: E402
-
-import labkit  # noqa: E402
+from device_lab import simulated  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 from ops_lab import ALLOWED, TYPES, close, golden, in_rows, laid, values  # noqa: E402
 
-from device_lab import simulated  # noqa: E402
+import labkit  # noqa: E402
 
 pytestmark = simulated
 HOME = "kernels/rms_norm/"
@@ -35,8 +36,14 @@ def sample(rows, width, dtype, seed=0):
 
 
 @settings(max_examples=120)
-@given(lead=st.lists(st.integers(0, 12), max_size=2), width=st.one_of(st.integers(1, 130), st.integers(500, 600)), how=st.lists(LAYOUTS, min_size=2, max_size=2), dtype=st.sampled_from(list(TYPES)),
-       eps=st.sampled_from([1e-6, 1e-2]), seed=st.integers(0, 99))
+@given(
+    lead=st.lists(st.integers(0, 12), max_size=2),
+    width=st.one_of(st.integers(1, 130), st.integers(500, 600)),
+    how=st.lists(LAYOUTS, min_size=2, max_size=2),
+    dtype=st.sampled_from(list(TYPES)),
+    eps=st.sampled_from([1e-6, 1e-2]),
+    seed=st.integers(0, 99),
+)
 def test_any_tensors(ops, lead, width, how, dtype, eps, seed):
     rows = torch.Size(lead).numel()
     x, weight, dy = (t.view(*lead, width) if t.dim() > 1 else t for t in sample(rows, width, dtype, seed))
@@ -53,7 +60,11 @@ def test_any_tensors(ops, lead, width, how, dtype, eps, seed):
         with pytest.raises(RuntimeError, match=r"call dy\.contiguous\(\) first"):
             ops.rms_norm_backward(grad, on, weight.npu(), rstd)
         return
-    for got, right, scale in zip(ops.rms_norm_backward(grad, on, weight.npu(), rstd), GOLD.backward(dy, x, weight, statistic), GOLD.terms(dy, x, weight, statistic)):
+    for got, right, scale in zip(
+        ops.rms_norm_backward(grad, on, weight.npu(), rstd),
+        GOLD.backward(dy, x, weight, statistic),
+        GOLD.terms(dy, x, weight, statistic),
+    ):
         close(got, right, ULPS[dtype], scale)
 
 
@@ -65,13 +76,21 @@ def test_wide_rows(ops, rows, width, dtype):
     y, rstd = ops.rms_norm(laid(x, "packed"), weight.npu())
     close(y, want, ULPS[dtype], 1e-6)
     close(rstd, statistic, 8)
-    for got, right, scale in zip(ops.rms_norm_backward(dy.npu(), x.npu(), weight.npu(), rstd), GOLD.backward(dy, x, weight, statistic), GOLD.terms(dy, x, weight, statistic)):
+    for got, right, scale in zip(
+        ops.rms_norm_backward(dy.npu(), x.npu(), weight.npu(), rstd),
+        GOLD.backward(dy, x, weight, statistic),
+        GOLD.terms(dy, x, weight, statistic),
+    ):
         close(got, right, ULPS[dtype], scale)
 
 
 def test_registered(ops):
     made = labkit.register(HOME + "rms_norm_torch.asc")
-    assert made.names == ["lab::rms_norm", "lab::rms_norm_backward"] and made.keys("lab::rms_norm") == ["PrivateUse1", "Meta", "AutogradPrivateUse1"]
+    assert made.names == ["lab::rms_norm", "lab::rms_norm_backward"] and made.keys("lab::rms_norm") == [
+        "PrivateUse1",
+        "Meta",
+        "AutogradPrivateUse1",
+    ]
     x, weight, dy = (t.npu() for t in sample(64, 512, torch.float16))
     parts = [ops.rms_norm_backward(dy, x, weight, ops.rms_norm(x, weight)[1])[1] for _ in range(2)]
     assert torch.equal(*parts) and made.record.ok and made.record.blocks == 5
@@ -79,9 +98,16 @@ def test_registered(ops):
 
 @pytest.mark.parametrize("shape", [(3, 50), (2, 3, 16), (0, 8)])
 def test_opcheck(ops, shape):
-    x, dy, weight = values(shape, torch.float32, 0).npu(), values(shape, torch.float32, 1).npu(), values(shape[-1:], torch.float32, 2).npu()
+    x, dy, weight = (
+        values(shape, torch.float32, 0).npu(),
+        values(shape, torch.float32, 1).npu(),
+        values(shape[-1:], torch.float32, 2).npu(),
+    )
     rstd = ops.rms_norm(x, weight)[1]
-    for op, args in ((ops.rms_norm, (x.requires_grad_(), weight.requires_grad_(), 1e-5)), (ops.rms_norm_backward, (dy, x.detach(), weight.detach(), rstd))):
+    for op, args in (
+        (ops.rms_norm, (x.requires_grad_(), weight.requires_grad_(), 1e-5)),
+        (ops.rms_norm_backward, (dy, x.detach(), weight.detach(), rstd)),
+    ):
         assert set(torch.library.opcheck(op.default, args, test_utils=ALLOWED).values()) == {"SUCCESS"}
 
 
@@ -102,8 +128,13 @@ def test_gradients(ops):
 def test_refused(ops):
     x, weight = torch.ones(4, 6, device="npu"), torch.ones(6, device="npu")
     rstd = ops.rms_norm(x, weight)[1]
-    for args, said in (((x.int(), weight), "x is Int, the kernel takes"), ((x, weight.half()), "x is Float but weight is Half"), ((x, weight.cpu()), "weight is on cpu"),
-                       ((x, weight[:5]), r"weight has the shape \[5\], it must have one number for each column"), ((x[0, 0], weight), "one number for each column")):
+    for args, said in (
+        ((x.int(), weight), "x is Int, the kernel takes"),
+        ((x, weight.half()), "x is Float but weight is Half"),
+        ((x, weight.cpu()), "weight is on cpu"),
+        ((x, weight[:5]), r"weight has the shape \[5\], it must have one number for each column"),
+        ((x[0, 0], weight), "one number for each column"),
+    ):
         with pytest.raises(RuntimeError, match=said):
             ops.rms_norm(*args)
         if "cpu" not in said:

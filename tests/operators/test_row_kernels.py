@@ -2,6 +2,7 @@
 
 kernels/<operator>/mutants.toml holds the wrong ones, as changes to the right text, and what has to notice them.
 """
+
 from __future__ import annotations
 
 import os
@@ -11,25 +12,33 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-import labkit  # noqa: E402
-import labkit.device as device  # noqa: E402
 import pins  # noqa: E402
-from labkit import paths  # noqa: E402
-from labkit.launch.record import expect  # noqa: E402
+from device_lab import simulated  # noqa: E402
 from ops_cases import TIMES, WAYS, build, name_of, wrong  # noqa: E402
 from ops_lab import TYPES  # noqa: E402
 from twin_launch import build_all, load_index  # noqa: E402
 
-from device_lab import simulated  # noqa: E402
+import labkit  # noqa: E402
+import labkit.device as device  # noqa: E402
+from labkit import paths  # noqa: E402
+from labkit.launch.record import expect  # noqa: E402
 
 pytestmark = simulated
 HALF, FLOAT = torch.float16, torch.float32
 # Every step in half, the last one in all types, the first one in float too.
 COUNT = {way: TIMES.LAUNCHES[way].steps or 1 for way in WAYS}
-STEPS = [(way, step, dtype) for way, count in COUNT.items() for step in range(count)
-         for dtype in TYPES if dtype == HALF or step == count - 1 or (step == 0 and dtype == FLOAT)]
-MUTANTS = {f"{name}:{mutant}": {"operator": name, **what} for name in ("swiglu", "rms_norm", "bias_gelu")
-           for mutant, what in load_index(paths.kernels_dir() / name / "mutants.toml").items()}
+STEPS = [
+    (way, step, dtype)
+    for way, count in COUNT.items()
+    for step in range(count)
+    for dtype in TYPES
+    if dtype == HALF or step == count - 1 or (step == 0 and dtype == FLOAT)
+]
+MUTANTS = {
+    f"{name}:{mutant}": {"operator": name, **what}
+    for name in ("swiglu", "rms_norm", "bias_gelu")
+    for mutant, what in load_index(paths.kernels_dir() / name / "mutants.toml").items()
+}
 
 
 def file_of(way):
@@ -66,7 +75,14 @@ def how(mutant) -> dict:
 def built():
     device.install()
     plain = [{"path": file_of(way), "entry": TIMES.entry(way, name_of(dtype), step)} for way, step, dtype in STEPS]
-    changed = [{"text": mutated(m), "filename": str(file_of(m["way"])), "entry": TIMES.entry(m["way"], m.get("dtype", "float16"), m.get("step"))} for m in MUTANTS.values()]
+    changed = [
+        {
+            "text": mutated(m),
+            "filename": str(file_of(m["way"])),
+            "entry": TIMES.entry(m["way"], m.get("dtype", "float16"), m.get("step")),
+        }
+        for m in MUTANTS.values()
+    ]
     build_all([*plain, *changed])
 
 
@@ -81,9 +97,19 @@ def test_no_luck_is_needed(way):
     assert wrong(way, build(way, HALF, schedule="worst"), HALF) == []
 
 
-@pytest.mark.parametrize("way, shape, factor", [
-    ("rms_norm", (4096, 4096), 2), ("rms_norm", (32768, 128), 10), ("rms_norm_backward", (4096, 4096), 2), ("rms_norm_backward", (32768, 128), 8),
-    ("bias_gelu", (4096, 4096), 1.7), ("bias_gelu", (65536, 64), 10), ("bias_gelu_backward", (4096, 4096), 1.4), ("bias_gelu_backward", (65536, 64), 10)])
+@pytest.mark.parametrize(
+    "way, shape, factor",
+    [
+        ("rms_norm", (4096, 4096), 2),
+        ("rms_norm", (32768, 128), 10),
+        ("rms_norm_backward", (4096, 4096), 2),
+        ("rms_norm_backward", (32768, 128), 8),
+        ("bias_gelu", (4096, 4096), 1.7),
+        ("bias_gelu", (65536, 64), 10),
+        ("bias_gelu_backward", (4096, 4096), 1.4),
+        ("bias_gelu_backward", (65536, 64), 10),
+    ],
+)
 def test_each_step_is_faster(way, shape, factor):
     """Modelled; the times may change with the clock, their order may not."""
     times = [timed(way, HALF, step, shape=shape).time_us for step in range(COUNT[way])]
@@ -96,22 +122,39 @@ def test_each_step_is_faster(way, shape, factor):
 @pytest.mark.parametrize("way", ["swiglu", "swiglu_backward"])
 def test_each_step_of_swiglu_is_faster(way, dtype):
     """On one core, then on all; tiles of one length matter where a core has few."""
-    times = [timed(way, dtype, step, blocks).time_us for step, blocks in ((0, 1), (1, 1), (2, 1), (3, 1), (3, 48), (4, 48))]
-    assert all(b < a for a, b in zip(times[:-1], times[1:-1])) and times[-1] <= times[-2] and times[0] > 20 * times[-1], times
+    times = [
+        timed(way, dtype, step, blocks).time_us for step, blocks in ((0, 1), (1, 1), (2, 1), (3, 1), (3, 48), (4, 48))
+    ]
+    assert (
+        all(b < a for a, b in zip(times[:-1], times[1:-1])) and times[-1] <= times[-2] and times[0] > 20 * times[-1]
+    ), times
 
 
 @pytest.mark.parametrize("rows", [1, 16, 256])
 @pytest.mark.parametrize("way", ["swiglu", "rms_norm", "bias_gelu_backward"])
 def test_the_operators_choose_their_cores_well(way, rows):
     """No more than an eighth behind the best of these numbers of cores."""
-    best = min(timed(way, HALF, blocks=min(b, rows if way == "rms_norm" else 48), shape=(rows, 4096)).time_us for b in (1, 4, 12, 32, 48))
+    best = min(
+        timed(way, HALF, blocks=min(b, rows if way == "rms_norm" else 48), shape=(rows, 4096)).time_us
+        for b in (1, 4, 12, 32, 48)
+    )
     assert timed(way, HALF, blocks=TIMES.blocks_for(way, rows, 4096), shape=(rows, 4096)).time_us < 1.125 * best
 
 
-@pytest.mark.parametrize("way, dtype, shape, kind", [
-    ("swiglu", HALF, (1, 11008), "launch"), ("swiglu", HALF, (4096, 11008), "hbm"), ("swiglu_backward", FLOAT, (4096, 11008), "hbm"),
-    ("rms_norm", HALF, (4096, 4096), "vector"), ("rms_norm", FLOAT, (4096, 4096), "hbm"), ("rms_norm", HALF, (16, 4096), "launch"),
-    ("rms_norm_backward", HALF, (4096, 4096), "vector"), ("bias_gelu", HALF, (4096, 4096), "vector"), ("bias_gelu", FLOAT, (4096, 11008), "hbm")])
+@pytest.mark.parametrize(
+    "way, dtype, shape, kind",
+    [
+        ("swiglu", HALF, (1, 11008), "launch"),
+        ("swiglu", HALF, (4096, 11008), "hbm"),
+        ("swiglu_backward", FLOAT, (4096, 11008), "hbm"),
+        ("rms_norm", HALF, (4096, 4096), "vector"),
+        ("rms_norm", FLOAT, (4096, 4096), "hbm"),
+        ("rms_norm", HALF, (16, 4096), "launch"),
+        ("rms_norm_backward", HALF, (4096, 4096), "vector"),
+        ("bias_gelu", HALF, (4096, 4096), "vector"),
+        ("bias_gelu", FLOAT, (4096, 11008), "hbm"),
+    ],
+)
 def test_what_bounds_it(way, dtype, shape, kind):
     record = timed(way, dtype, shape=shape)
     assert labkit.explain(record).bound.kind == kind
@@ -123,13 +166,17 @@ def test_a_wrong_kernel_is_noticed(name):
     mutant = MUTANTS[name]
     what = how(mutant)
     if mutant["noticed"] == "time":
-        before, after = (timed(what["way"], what["dtype"], what["step"], text=text).time_us for text in (None, mutated(mutant)))
+        before, after = (
+            timed(what["way"], what["dtype"], what["step"], text=text).time_us for text in (None, mutated(mutant))
+        )
         assert after > 1.02 * before, (after, before)
         return
     seen = expect("*")
     expect._open.append(seen)  # its findings are shown by nobody
     try:
-        found = wrong(what["way"], build(**what, text=mutated(mutant), timeout=5), what["dtype"], until=mutant["noticed"])
+        found = wrong(
+            what["way"], build(**what, text=mutated(mutant), timeout=5), what["dtype"], until=mutant["noticed"]
+        )
     finally:
         expect._open.remove(seen)
     assert mutant["noticed"] in found, found
@@ -143,4 +190,10 @@ def test_each_operator_has_known_wrong_kernels():
 
 def test_the_table(capsys):
     (name, _, rows, width, times, blocks, us, kind, _), *others = TIMES.table(["rms_norm_wide"])
-    assert (name, len(times), blocks) == ("rms_norm_wide", 1, 48) and us == times[0] and kind and len(others) == 3 and rows * width == 512 * 16384
+    assert (
+        (name, len(times), blocks) == ("rms_norm_wide", 1, 48)
+        and us == times[0]
+        and kind
+        and len(others) == 3
+        and rows * width == 512 * 16384
+    )

@@ -1,4 +1,5 @@
 """lab::swiglu and its backward: right for every shape, stride and offset, or refused with the reason."""
+
 from __future__ import annotations
 
 import os
@@ -10,18 +11,22 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from hypothesis import given, settings, strategies as st  # noqa: E402
-
-import labkit  # noqa: E402
-import labkit.device as device  # noqa: E402
+from device_lab import simulated  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 from ops_cases import TIMES  # noqa: E402
 from ops_lab import ALLOWED, TYPES, close, golden, in_rows, laid, values  # noqa: E402
 
-from device_lab import simulated  # noqa: E402
+import labkit  # noqa: E402
+import labkit.device as device  # noqa: E402
 
 pytestmark = simulated
 GOLD = golden("swiglu")
-ULPS = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 8}  # float: the exponential and the roundings behind it; 16 bits: the result's own
+ULPS = {
+    torch.float16: 2,
+    torch.bfloat16: 2,
+    torch.float32: 8,
+}  # float: the exponential and the roundings behind it; 16 bits: the result's own
 KINDS = st.sampled_from(list(TYPES))
 
 
@@ -32,8 +37,15 @@ def ops():
 
 
 @settings(max_examples=320)
-@given(shape=st.lists(st.integers(0, 40), max_size=3), wide=st.integers(0, 3), how=st.lists(st.sampled_from(["plain", "packed", "offset", "turned"]), min_size=3, max_size=3),
-       dtype=KINDS, other=KINDS, wrong=st.sampled_from([None] * 6 + ["dtype", "device", "shape"]), seed=st.integers(0, 99))
+@given(
+    shape=st.lists(st.integers(0, 40), max_size=3),
+    wide=st.integers(0, 3),
+    how=st.lists(st.sampled_from(["plain", "packed", "offset", "turned"]), min_size=3, max_size=3),
+    dtype=KINDS,
+    other=KINDS,
+    wrong=st.sampled_from([None] * 6 + ["dtype", "device", "shape"]),
+    seed=st.integers(0, 99),
+)
 def test_any_tensors(ops, shape, wide, how, dtype, other, wrong, seed):
     if shape:
         shape[-1] += 100 * wide
@@ -49,8 +61,15 @@ def test_any_tensors(ops, shape, wide, how, dtype, other, wrong, seed):
         with pytest.raises(RuntimeError, match="the kernel does not broadcast"):
             ops.swiglu(g, u[None])
     else:
-        for op, tensors, want, scales in ((ops.swiglu, (g, u), lambda: [GOLD.swiglu(gate, up)], lambda: [0]),
-                                          (ops.swiglu_backward, (d, g, u), lambda: GOLD.backward(grad, gate, up), lambda: [GOLD.terms(grad, gate, up), 0])):
+        for op, tensors, want, scales in (
+            (ops.swiglu, (g, u), lambda: [GOLD.swiglu(gate, up)], lambda: [0]),
+            (
+                ops.swiglu_backward,
+                (d, g, u),
+                lambda: GOLD.backward(grad, gate, up),
+                lambda: [GOLD.terms(grad, gate, up), 0],
+            ),
+        ):
             if not all(in_rows(t) for t in tensors):
                 with pytest.raises(RuntimeError, match=r"call (gate|up|grad)\.contiguous\(\) first"):
                     op(*tensors)
@@ -74,10 +93,13 @@ def test_extremes(ops):
 
 # ---- what PyTorch asks of an operator
 
+
 def test_registered(ops):
     made = labkit.register("kernels/swiglu/swiglu_torch.asc")
     assert made.names == ["lab::swiglu", "lab::swiglu_backward"]
-    assert made.keys("lab::swiglu") == ["PrivateUse1", "Meta", "AutogradPrivateUse1"] and made.keys("lab::swiglu_backward") == ["PrivateUse1", "Meta"]
+    assert made.keys("lab::swiglu") == ["PrivateUse1", "Meta", "AutogradPrivateUse1"] and made.keys(
+        "lab::swiglu_backward"
+    ) == ["PrivateUse1", "Meta"]
     g, u = values((16, 600), torch.float16, 0).npu().chunk(2, -1)
     device.reset_clock()
     ops.swiglu(g, u)
@@ -86,7 +108,10 @@ def test_registered(ops):
     stream = torch.npu.Stream()
     with torch.npu.stream(stream):
         ops.swiglu(g, u)
-    assert [s.stream for s in device.timeline() if s.name == "swiglu"] == [torch.npu.default_stream().stream_id, stream.stream_id]
+    assert [s.stream for s in device.timeline() if s.name == "swiglu"] == [
+        torch.npu.default_stream().stream_id,
+        stream.stream_id,
+    ]
 
 
 _TWO = """
@@ -105,7 +130,9 @@ else:
 
 
 def test_two_devices(ops):
-    run = subprocess.run([sys.executable, "-c", _TWO], env={**os.environ, "LABKIT_NPUS": "2"}, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", _TWO], env={**os.environ, "LABKIT_NPUS": "2"}, capture_output=True, text=True
+    )
     assert run.returncode == 0 and "error" not in run.stdout, run.stdout + run.stderr[-2000:]
 
 
@@ -113,7 +140,10 @@ def test_two_devices(ops):
 @pytest.mark.parametrize("dtype", list(TYPES))
 def test_opcheck(ops, shape, dtype):
     g, u, d = (values(shape, dtype, i).npu() for i in range(3))
-    for op, args in ((ops.swiglu, (g.requires_grad_(), u.requires_grad_())), (ops.swiglu_backward, (d, g.detach(), u.detach()))):
+    for op, args in (
+        (ops.swiglu, (g.requires_grad_(), u.requires_grad_())),
+        (ops.swiglu_backward, (d, g.detach(), u.detach())),
+    ):
         assert set(torch.library.opcheck(op.default, args, test_utils=ALLOWED).values()) == {"SUCCESS"}
 
 

@@ -1,5 +1,6 @@
-"""lab::swiglu_linear and its backward: right for every shape and layout, or refused with the reason; what PyTorch asks of it; and the
-README's table of what the fusion gains, on the modelled clock."""
+"""lab::swiglu_linear and its backward: right for every shape and layout, or refused with the reason; what PyTorch asks
+of it; and the README's table of what the fusion gains, on the modelled clock."""
+
 from __future__ import annotations
 
 import os
@@ -11,14 +12,14 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from hypothesis import given, settings, strategies as st  # noqa: E402
+from device_lab import simulated  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
+from ops_lab import ALLOWED, TYPES, close, golden  # noqa: E402
 
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
 from labkit import paths  # noqa: E402
-from ops_lab import ALLOWED, TYPES, close, golden  # noqa: E402
-
-from device_lab import simulated  # noqa: E402
 
 pytestmark = simulated
 GOLD = golden("swiglu_linear")
@@ -42,13 +43,19 @@ def values(shape, dtype, seed, size=1.0):
 
 def operands(lead, h, i, dtype, seed=0):
     small = max(h, 1) ** -0.5
-    return values((*lead, h), dtype, seed), values((i, h), dtype, seed + 1, small), values((i, h), dtype, seed + 2, small)
+    return (
+        values((*lead, h), dtype, seed),
+        values((i, h), dtype, seed + 1, small),
+        values((i, h), dtype, seed + 2, small),
+    )
 
 
 def laid(x, how):
-    """The same numbers on the device: "packed" beside a neighbour, "offset" one element into its memory, "turned" by columns."""
+    """The same numbers on the device: "packed" beside a neighbour, "offset" one element into its memory, "turned" by
+    columns.
+    """
     if how == "packed":
-        return torch.cat([x.flip(-1), x], -1).npu()[..., x.shape[-1]:]
+        return torch.cat([x.flip(-1), x], -1).npu()[..., x.shape[-1] :]
     if how == "offset":
         return torch.cat([x.new_zeros(1), x.flatten()]).npu()[1:].view(x.shape)
     if how == "turned":
@@ -60,14 +67,24 @@ def right(y, x, w_gate, w_up):
     rows = x.reshape(-1, x.shape[-1]) if x.shape[-1] else x.new_zeros(y[..., 0].numel() if y.shape[-1] else 0, 0)
     if not y.numel():
         return
-    scale = GOLD.terms(rows, w_gate, w_up) * (8 * 2 ** -23 / torch.finfo(x.dtype).eps if x.dtype != torch.float32 else 1)
+    scale = GOLD.terms(rows, w_gate, w_up) * (8 * 2**-23 / torch.finfo(x.dtype).eps if x.dtype != torch.float32 else 1)
     close(y.reshape(-1, y.shape[-1]), GOLD.golden(rows, w_gate, w_up)[0].to(x.dtype), ULPS[x.dtype], scale)
 
 
 @settings(max_examples=220)
-@given(lead=st.lists(st.integers(0, 9), max_size=2), rows=st.integers(0, 80), h=st.integers(0, 90), deep=st.integers(0, 3), i=st.integers(0, 150),
-       how=st.sampled_from(["plain", "packed", "offset", "turned"]), weights=st.sampled_from(["plain", "plain", "offset", "turned"]),
-       dtype=KINDS, other=KINDS, wrong=st.sampled_from([None] * 8 + ["dtype", "device", "shape"]), seed=st.integers(0, 99))
+@given(
+    lead=st.lists(st.integers(0, 9), max_size=2),
+    rows=st.integers(0, 80),
+    h=st.integers(0, 90),
+    deep=st.integers(0, 3),
+    i=st.integers(0, 150),
+    how=st.sampled_from(["plain", "packed", "offset", "turned"]),
+    weights=st.sampled_from(["plain", "plain", "offset", "turned"]),
+    dtype=KINDS,
+    other=KINDS,
+    wrong=st.sampled_from([None] * 8 + ["dtype", "device", "shape"]),
+    seed=st.integers(0, 99),
+)
 def test_any_tensors(made, op, lead, rows, h, deep, i, how, weights, dtype, other, wrong, seed):
     if lead:
         lead[-1] = rows
@@ -75,7 +92,9 @@ def test_any_tensors(made, op, lead, rows, h, deep, i, how, weights, dtype, othe
     x, w_gate, w_up = operands(lead, h, i, dtype, seed)
     xd, gd, ud = laid(x, how), laid(w_gate, weights), w_up.npu()
     if wrong == "dtype" and other != dtype:
-        with pytest.raises(RuntimeError, match="lab::swiglu_linear: x is .* but w_up is .*; convert one of them|not contiguous"):
+        with pytest.raises(
+            RuntimeError, match="lab::swiglu_linear: x is .* but w_up is .*; convert one of them|not contiguous"
+        ):
             op(xd, gd, ud.to(other))
     elif wrong == "device":
         with pytest.raises(RuntimeError, match="lab::swiglu_linear: x is on npu:0 but w_up is on cpu|not contiguous"):
@@ -95,7 +114,14 @@ def test_any_tensors(made, op, lead, rows, h, deep, i, how, weights, dtype, othe
 
 
 @settings(max_examples=40)
-@given(lead=st.lists(st.integers(0, 40), max_size=2), h=st.integers(0, 70), i=st.integers(0, 70), dtype=KINDS, how=st.sampled_from(["plain", "turned"]), seed=st.integers(0, 99))
+@given(
+    lead=st.lists(st.integers(0, 40), max_size=2),
+    h=st.integers(0, 70),
+    i=st.integers(0, 70),
+    dtype=KINDS,
+    how=st.sampled_from(["plain", "turned"]),
+    seed=st.integers(0, 99),
+)
 def test_any_gradients(made, op, lead, h, i, dtype, how, seed):
     tensors, grad = operands(lead, h, i, dtype, seed), values((*lead, i), dtype, seed + 3)
     leaves = [t.npu().requires_grad_() for t in tensors]
@@ -103,17 +129,27 @@ def test_any_gradients(made, op, lead, h, i, dtype, how, seed):
     y.backward(laid(grad, how))
     right(y.detach(), *tensors)
     x, w_gate, w_up = (t.double() for t in tensors)
-    x, gate, up = x.reshape(-1, h) if h else x.new_zeros(grad[..., 0].numel() if i else 0, 0), *(GOLD.golden(x.reshape(-1, h), w_gate, w_up)[1:] if h else [None] * 2)
+    x, gate, up = (
+        x.reshape(-1, h) if h else x.new_zeros(grad[..., 0].numel() if i else 0, 0),
+        *(GOLD.golden(x.reshape(-1, h), w_gate, w_up)[1:] if h else [None] * 2),
+    )
     if gate is None or not gate.numel():
         assert not any(leaf.grad.count_nonzero() for leaf in leaves)
         return
     dg, du = GOLD.golden_slopes(grad.reshape(-1, i), gate, up)
-    bound = (grad.reshape(-1, i).double().abs() * (1 + gate.abs()) * (1 + up.abs()))  # dg and du come of rounded numbers of this size
-    for leaf, want, scale in ((leaves[0], dg @ w_gate + du @ w_up, bound @ (w_gate.abs() + w_up.abs())), (leaves[1], dg.T @ x, bound.T @ x.abs()), (leaves[2], du.T @ x, bound.T @ x.abs())):
+    bound = (
+        grad.reshape(-1, i).double().abs() * (1 + gate.abs()) * (1 + up.abs())
+    )  # dg and du come of rounded numbers of this size
+    for leaf, want, scale in (
+        (leaves[0], dg @ w_gate + du @ w_up, bound @ (w_gate.abs() + w_up.abs())),
+        (leaves[1], dg.T @ x, bound.T @ x.abs()),
+        (leaves[2], du.T @ x, bound.T @ x.abs()),
+    ):
         close(leaf.grad.reshape(want.shape), want.to(dtype), 2, 2 * scale)
 
 
 # ---- what PyTorch asks of an operator
+
 
 def test_registered(made, op):
     assert made.names == ["lab::swiglu_linear", "lab::swiglu_linear_backward", "lab::swiglu_linear_keep"]
@@ -127,8 +163,17 @@ def test_registered(made, op):
     y = op(*leaves)
     device.reset_clock()
     y.backward(torch.ones_like(y))
-    assert [s.name for s in device.timeline() if s.name.startswith("swiglu")] == ["swiglu_slopes", "swiglu_dx", "swiglu_dw"]
-    assert made.record.kernel == "swiglu_dw" and made.record.blocks == GOLD.backward(y.detach(), *(t.detach() for t in leaves), y.detach(), y.detach())[0][2].blocks == 24
+    assert [s.name for s in device.timeline() if s.name.startswith("swiglu")] == [
+        "swiglu_slopes",
+        "swiglu_dx",
+        "swiglu_dw",
+    ]
+    assert (
+        made.record.kernel == "swiglu_dw"
+        and made.record.blocks
+        == GOLD.backward(y.detach(), *(t.detach() for t in leaves), y.detach(), y.detach())[0][2].blocks
+        == 24
+    )
     assert not any("mm" in s.name or "linear" == s.name for s in device.timeline())
 
 
@@ -151,8 +196,14 @@ def test_only_what_is_wanted(op):
 def test_opcheck(op, lead, dtype):
     x, w_gate, w_up = (t.npu() for t in operands(lead, 20, 30, dtype))
     gate, up, grad = (values((*lead, 30), dtype, s).npu() for s in (3, 4, 5))
-    for one, args in ((op, tuple(t.requires_grad_() for t in (x, w_gate, w_up))), (torch.ops.lab.swiglu_linear_keep, (x.detach(), w_gate.detach(), w_up.detach())),
-                      (torch.ops.lab.swiglu_linear_backward, (grad, x.detach(), w_gate.detach(), w_up.detach(), gate, up, True, True))):
+    for one, args in (
+        (op, tuple(t.requires_grad_() for t in (x, w_gate, w_up))),
+        (torch.ops.lab.swiglu_linear_keep, (x.detach(), w_gate.detach(), w_up.detach())),
+        (
+            torch.ops.lab.swiglu_linear_backward,
+            (grad, x.detach(), w_gate.detach(), w_up.detach(), gate, up, True, True),
+        ),
+    ):
         assert set(torch.library.opcheck(one.default, args, test_utils=ALLOWED).values()) == {"SUCCESS"}
 
 
@@ -182,9 +233,22 @@ def test_compiled_and_autocast(op):
 
 def test_refused(op):
     x, w = torch.ones(4, 6, device="npu"), torch.ones(3, 6, device="npu")
-    for args, said in (((x.double(), w.double(), w.double()), "x is Double, the kernel takes"), ((x, w[0], w), "they are x .* and weights"), ((x, w, w[:2]), "w_up has"),
-                       ((x, w.T, w.T), "nn.Linear keeps them"), ((x[0, 0], w, w), "x has 0 dimensions"), ((x.to("meta"), w.to("meta"), w[:2].to("meta")), "w_up has"),
-                       ((torch.ones(1, 65536, device="npu"), torch.ones(1, 65536, device="npu"), torch.ones(1, 65536, device="npu")), "at most 65535")):
+    for args, said in (
+        ((x.double(), w.double(), w.double()), "x is Double, the kernel takes"),
+        ((x, w[0], w), "they are x .* and weights"),
+        ((x, w, w[:2]), "w_up has"),
+        ((x, w.T, w.T), "nn.Linear keeps them"),
+        ((x[0, 0], w, w), "x has 0 dimensions"),
+        ((x.to("meta"), w.to("meta"), w[:2].to("meta")), "w_up has"),
+        (
+            (
+                torch.ones(1, 65536, device="npu"),
+                torch.ones(1, 65536, device="npu"),
+                torch.ones(1, 65536, device="npu"),
+            ),
+            "at most 65535",
+        ),
+    ):
         with pytest.raises(RuntimeError, match=said):
             op(*args)
     with pytest.raises(NotImplementedError, match="'CPU' backend"):
@@ -194,6 +258,7 @@ def test_refused(op):
 
 
 # ---- what the fusion gains
+
 
 @pytest.fixture(scope="module")
 def speedup():
@@ -206,13 +271,17 @@ def speedup():
 
 def test_the_table_is_what_the_clock_gives(speedup):
     kept = {row["shape"]: row for row in speedup["load"]()}
-    assert list(kept) == list(speedup["SHAPES"]) and speedup["markdown"](list(kept.values())) in (paths.repo_root() / "README.md").read_text(encoding="utf-8")
+    assert list(kept) == list(speedup["SHAPES"]) and speedup["markdown"](list(kept.values())) in (
+        paths.repo_root() / "README.md"
+    ).read_text(encoding="utf-8")
     for name, shape in speedup["SHAPES"].items():
         if shape[0] > 32:
             continue  # the large ones: below
         row = speedup["measure"](name, shape)
         for key, value in row.items():
-            assert kept[name][key] == (pytest.approx(value, rel=0.02, abs=0.06) if isinstance(value, float) else value), (name, key)
+            assert kept[name][key] == (
+                pytest.approx(value, rel=0.02, abs=0.06) if isinstance(value, float) else value
+            ), (name, key)
         assert row["speedup"] > 1 and row["fused_bound"] == "hbm"
     assert all(1 < row["speedup"] < 2 for row in kept.values()), "the products are the same: no wonders"
 
@@ -224,4 +293,6 @@ def test_the_cubes_are_busy_at_the_published_shape(speedup):
     record = GOLD.forward(x, w_gate, w_up, how={"timing_only": True})[0]
     assert record.finished and not record.extrapolated and speedup["utilisation"](record) >= 0.75
     kept = speedup["load"]()[0]
-    assert record.time_us == pytest.approx(kept["fused_us"], rel=0.02) and record.time_us > 4 * m * h * i / 364e12 * 1e6, "no faster than 24 cubes at 1.85 GHz can"
+    assert (
+        record.time_us == pytest.approx(kept["fused_us"], rel=0.02) and record.time_us > 4 * m * h * i / 364e12 * 1e6
+    ), "no faster than 24 cubes at 1.85 GHz can"

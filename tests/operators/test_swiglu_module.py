@@ -1,4 +1,7 @@
-"""kernels/swiglu as modules: right answers for any shape, layout, type and device, or the right error; what ran is said."""
+"""kernels/swiglu as modules: right answers for any shape, layout, type and device, or the right error; what ran is
+said.
+"""
+
 from __future__ import annotations
 
 import os
@@ -12,7 +15,9 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from hypothesis import given, settings, strategies as st  # noqa: E402
+from device_lab import simulated  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
@@ -20,11 +25,9 @@ import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
 from labkit import paths  # noqa: E402
 
-from device_lab import simulated  # noqa: E402
-
 pytestmark = simulated
 swiglu = labkit.operator("swiglu")
-LEAST = 2.0 ** -24  # the distance of subnormal half numbers
+LEAST = 2.0**-24  # the distance of subnormal half numbers
 ULPS = 2
 
 
@@ -39,7 +42,7 @@ def golden(gate, up):
 
 def ulp(x):
     """Distance of neighbouring half numbers at |x|."""
-    return torch.exp2(torch.floor(torch.log2(x.abs().clamp_min(2.0 ** -14))) - 10).clamp_min(LEAST)
+    return torch.exp2(torch.floor(torch.log2(x.abs().clamp_min(2.0**-14))) - 10).clamp_min(LEAST)
 
 
 def assert_within_ulps(got, want):
@@ -50,9 +53,15 @@ def assert_within_ulps(got, want):
 
 # ---- labkit.operator
 
+
 def test_operator_names():
     from labkit import operators
-    assert labkit.operator("swiglu") is swiglu and swiglu.__name__ == "labkit.operators.swiglu.module" and "swiglu" in operators.names()
+
+    assert (
+        labkit.operator("swiglu") is swiglu
+        and swiglu.__name__ == "labkit.operators.swiglu.module"
+        and "swiglu" in operators.names()
+    )
     for name in ("swigloo", "../labkit", ""):
         with pytest.raises(ValueError, match="There are: .*swiglu"):
             labkit.operator(name)
@@ -62,6 +71,7 @@ def test_operator_names():
 
 # ---- any tensor
 
+
 def laid_out(t, layout):
     """The same numbers on npu, stored in another way."""
     there = t.npu()
@@ -70,7 +80,7 @@ def laid_out(t, layout):
         room[1:] = there.flatten()
         return room[1:].view(t.shape)
     if layout == "rows apart" and t.dim():
-        return torch.cat([there, there * 0], -1)[..., :t.shape[-1]]
+        return torch.cat([there, there * 0], -1)[..., : t.shape[-1]]
     if layout == "turned" and t.dim() > 1:
         return there.transpose(0, -1).contiguous().transpose(0, -1)
     if layout == "one row" and t.dim() > 1 and t.shape[0]:
@@ -82,13 +92,17 @@ LAYOUTS = ("dense", "misaligned", "rows apart", "turned", "one row")
 
 
 @settings(max_examples=220)
-@given(shape=st.lists(st.one_of(st.integers(0, 9), st.sampled_from([16, 31, 32, 33, 130])), max_size=3), seed=st.integers(0, 99),
-       layouts=st.tuples(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS)), packed=st.booleans())
+@given(
+    shape=st.lists(st.one_of(st.integers(0, 9), st.sampled_from([16, 31, 32, 33, 130])), max_size=3),
+    seed=st.integers(0, 99),
+    layouts=st.tuples(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS)),
+    packed=st.booleans(),
+)
 def test_any_half_tensor(shape, seed, layouts, packed):
     module = swiglu.SwiGLU()
     if packed and shape:
         both = laid_out(draw([*shape[:-1], 2 * shape[-1]], seed).half(), layouts[0])
-        gate, up = both[..., :shape[-1]], both[..., shape[-1]:]
+        gate, up = both[..., : shape[-1]], both[..., shape[-1] :]
         got = module(both)
     else:
         gate, up = (laid_out(draw(shape, seed + i).half(), how) for i, how in enumerate(layouts))
@@ -97,7 +111,7 @@ def test_any_half_tensor(shape, seed, layouts, packed):
     assert_within_ulps(got, golden(gate, up))
 
 
-@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 2 ** -22), (torch.bfloat16, 2 ** -8)])
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 2**-22), (torch.bfloat16, 2**-8)])
 def test_other_types_of_the_kernel(dtype, tolerance):
     gate, up = (draw((37, 130), i).to(dtype).npu() for i in range(2))
     module = swiglu.SwiGLU()
@@ -110,16 +124,24 @@ def test_other_types_of_the_kernel(dtype, tolerance):
 def test_the_ends_of_the_range(value):
     """As PyTorch: -inf * 0 is nan there too, a large negative gate gives zero."""
     gate = torch.full((3, 8), value).half()
-    got, want = swiglu.SwiGLU()(gate.npu(), torch.ones_like(gate).npu()).cpu().float(), golden(gate, torch.ones_like(gate))
+    got, want = (
+        swiglu.SwiGLU()(gate.npu(), torch.ones_like(gate).npu()).cpu().float(),
+        golden(gate, torch.ones_like(gate)),
+    )
     torch.testing.assert_close(got, want, equal_nan=True, rtol=1e-3, atol=2 * LEAST)
 
 
 # ---- what cannot be the operator's is PyTorch's, and the module says so
 
-@pytest.mark.parametrize("make, why", [
-    (lambda: (draw((3, 4), 0), draw((3, 4), 1)), "on cpu"),
-    (lambda: (draw((3, 4), 0).double().npu(), draw((3, 4), 1).double().npu()), "type is float64"),
-    (lambda: (draw((3, 4), 0).half().npu(), draw((3, 4), 1).npu()), "types differ (float16, float32)")])
+
+@pytest.mark.parametrize(
+    "make, why",
+    [
+        (lambda: (draw((3, 4), 0), draw((3, 4), 1)), "on cpu"),
+        (lambda: (draw((3, 4), 0).double().npu(), draw((3, 4), 1).double().npu()), "type is float64"),
+        (lambda: (draw((3, 4), 0).half().npu(), draw((3, 4), 1).npu()), "types differ (float16, float32)"),
+    ],
+)
 def test_native_where_it_must_be(make, why):
     gate, up = make()
     module = swiglu.SwiGLU()
@@ -134,11 +156,16 @@ def test_native_when_asked():
     assert module.path == "native" and "asked" in module.why_native
 
 
-@pytest.mark.parametrize("make, error, said", [
-    (lambda: (torch.ones(3, 4).npu(), torch.ones(4).npu()), ValueError, r"\(3, 4\) and up \(4,\)"),
-    (lambda: (torch.ones(3, 4).npu(), torch.ones(3, 4)), ValueError, "npu:0 and up on cpu"),
-    (lambda: (torch.ones(4, dtype=torch.int32).npu(),) * 2, TypeError, "torch.int32.*gate.float"),
-    (lambda: (torch.ones(3, 5).npu(),), ValueError, r"even.*\(3, 5\)"), (lambda: (torch.ones(()).npu(),), ValueError, "even")])
+@pytest.mark.parametrize(
+    "make, error, said",
+    [
+        (lambda: (torch.ones(3, 4).npu(), torch.ones(4).npu()), ValueError, r"\(3, 4\) and up \(4,\)"),
+        (lambda: (torch.ones(3, 4).npu(), torch.ones(3, 4)), ValueError, "npu:0 and up on cpu"),
+        (lambda: (torch.ones(4, dtype=torch.int32).npu(),) * 2, TypeError, "torch.int32.*gate.float"),
+        (lambda: (torch.ones(3, 5).npu(),), ValueError, r"even.*\(3, 5\)"),
+        (lambda: (torch.ones(()).npu(),), ValueError, "even"),
+    ],
+)
 def test_the_right_error(make, error, said):
     with pytest.raises(error, match=said):
         swiglu.SwiGLU()(*make())
@@ -166,6 +193,7 @@ def test_where_the_operator_cannot_be_built():
 
 # ---- gradients
 
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gradients(layout):
     gate, up, grad = (draw((5, 33), i) for i in range(3))
@@ -177,10 +205,13 @@ def test_gradients(layout):
     (F.silu(here[0]) * here[1]).backward(grad)
     for a, b in zip(there, here):
         torch.testing.assert_close(a.grad.cpu(), b.grad, rtol=1e-5, atol=1e-6)
-    assert torch.autograd.gradcheck(swiglu.SwiGLU(), tuple(draw((2, 3), i).npu().requires_grad_() for i in range(2)), eps=1e-2, atol=1e-2, rtol=1e-2)
+    assert torch.autograd.gradcheck(
+        swiglu.SwiGLU(), tuple(draw((2, 3), i).npu().requires_grad_() for i in range(2)), eps=1e-2, atol=1e-2, rtol=1e-2
+    )
 
 
 # ---- the MLP
+
 
 def mlp_golden(mlp, x):
     w = [p.detach().cpu().float() for p in (mlp.gate_proj.weight, mlp.up_proj.weight, mlp.down_proj.weight)]
@@ -189,8 +220,13 @@ def mlp_golden(mlp, x):
 
 
 @settings(max_examples=25)
-@given(rows=st.integers(0, 40), hidden=st.sampled_from([1, 8, 16, 33, 64]), intermediate=st.sampled_from([2, 16, 40, 88]), seed=st.integers(0, 9),
-       projections=st.booleans())
+@given(
+    rows=st.integers(0, 40),
+    hidden=st.sampled_from([1, 8, 16, 33, 64]),
+    intermediate=st.sampled_from([2, 16, 40, 88]),
+    seed=st.integers(0, 9),
+    projections=st.booleans(),
+)
 def test_the_mlp_for_any_sizes(rows, hidden, intermediate, seed, projections):
     torch.manual_seed(seed)
     mlp = swiglu.SwiGLUMLP(hidden, intermediate, projections=projections, dtype=torch.float16).npu()
@@ -206,7 +242,12 @@ def test_the_mlp_of_a_model_keeps_its_parameters():
     class Gated(nn.Module):
         def __init__(self):
             super().__init__()
-            self.gate_proj, self.up_proj, self.down_proj, self.act_fn = nn.Linear(4, 8), nn.Linear(4, 8), nn.Linear(8, 4), nn.SiLU()
+            self.gate_proj, self.up_proj, self.down_proj, self.act_fn = (
+                nn.Linear(4, 8),
+                nn.Linear(4, 8),
+                nn.Linear(8, 4),
+                nn.SiLU(),
+            )
 
         def forward(self, x):
             return self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))
@@ -224,7 +265,9 @@ def test_the_mlp_of_a_model_keeps_its_parameters():
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("projections", [False, True])
 def test_the_mlp_in_one_graph(projections, dynamic):
-    """No break of the graph: whether the operator can be built is asked while it is traced. Its gradients come out the same."""
+    """No break of the graph: whether the operator can be built is asked while it is traced. Its gradients come out the
+    same.
+    """
     torch._dynamo.reset()
     torch.manual_seed(0)
     mlp = swiglu.SwiGLUMLP(16, 24, projections=projections).npu()
@@ -254,9 +297,15 @@ def test_no_warning_where_all_is_well():
         swiglu.SwiGLU()(torch.ones(4).npu(), torch.ones(4).npu())
 
 
-@pytest.mark.parametrize("make, said", [
-    (lambda: torch.ones(3, 16).half(), "device"), (lambda: torch.ones(3, 16).npu(), "(?i)dtype|type"), (lambda: torch.ones(3, 15).half().npu(), "15 elements.*16"),
-    (lambda: torch.ones(3, 16, dtype=torch.int32).npu(), "(?i)dtype|type")])
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (lambda: torch.ones(3, 16).half(), "device"),
+        (lambda: torch.ones(3, 16).npu(), "(?i)dtype|type"),
+        (lambda: torch.ones(3, 15).half().npu(), "15 elements.*16"),
+        (lambda: torch.ones(3, 16, dtype=torch.int32).npu(), "(?i)dtype|type"),
+    ],
+)
 def test_the_mlp_gives_the_right_error(make, said):
     with pytest.raises(RuntimeError, match=said):
         swiglu.SwiGLUMLP(16, 24, dtype=torch.float16).npu()(make())

@@ -1,11 +1,11 @@
 """Custom-operator projects: their own tiling function decides, their kernel runs."""
+
 from __future__ import annotations
 
-
 import pytest
+from places import PROGRAMS
 
 from labkit.program import operator_project, tiling_structs
-from places import PROGRAMS
 
 FOLDER = PROGRAMS / "op_project"
 torch = pytest.importorskip("torch")
@@ -50,14 +50,25 @@ def test_plain_structs_have_the_bytes_that_the_host_writes():
     assert tiling_structs.registered(old + text + "#endif\n") == tiling_structs.registered(text)
 
 
-@pytest.mark.parametrize("name, snake", [("AddCustom", "add_custom"), ("MatMul", "mat_mul"), ("ThreeNN", "three_nn"), ("IsInf", "is_inf"),
-                                         ("AddRmsNormV2", "add_rms_norm_v2"), ("NLLLoss", "nll_loss")])
+@pytest.mark.parametrize(
+    "name, snake",
+    [
+        ("AddCustom", "add_custom"),
+        ("MatMul", "mat_mul"),
+        ("ThreeNN", "three_nn"),
+        ("IsInf", "is_inf"),
+        ("AddRmsNormV2", "add_rms_norm_v2"),
+        ("NLLLoss", "nll_loss"),
+    ],
+)
 def test_file_names_of_operators(name, snake):
     assert operator_project._snake(name) == snake
 
 
 def test_an_operator_in_a_repository_with_lists_of_tensors():
-    """Headers and their sources in common folders, a tiling function elsewhere, dynamic inputs, instructions by pointer."""
+    """Headers and their sources in common folders, a tiling function elsewhere, dynamic inputs, instructions by
+    pointer.
+    """
     scale = operator_project.load(FOLDER.parent / "op_repo" / "lists" / "list_scale")
     xs = [torch.randn(8, 128), torch.randn(256)]
     result = scale(xs, torch.tensor([0.5], dtype=torch.bfloat16), outputs=[[(x.shape, x.dtype) for x in xs]])

@@ -1,4 +1,5 @@
 """Whole programs on the twin: `labkit run` on a file and on a sample's folder."""
+
 from __future__ import annotations
 
 import json
@@ -6,11 +7,11 @@ import shutil
 import time
 
 import pytest
+from places import PROGRAMS
 from typer.testing import CliRunner
 
 from labkit import cli, program
 from labkit.program import cmakefile, commands
-from places import PROGRAMS
 
 SETTINGS = program.Settings(timeout=20)
 
@@ -25,6 +26,7 @@ def run_folder(name: str, *arguments: str, **options) -> program.Result:
 
 # ---- one file
 
+
 def test_a_program_runs_and_its_launches_are_timed():
     result = run_file("add.asc")
     assert result.exit_code == 0 and "sum 8128" in result.output, result.output
@@ -38,7 +40,9 @@ def test_its_own_status_is_handed_on():
 
 
 def test_times_are_the_same_every_time():
-    assert run_file("add.asc").launches == run_file("add.asc", settings=program.Settings(timeout=20, threads=1)).launches
+    assert (
+        run_file("add.asc").launches == run_file("add.asc", settings=program.Settings(timeout=20, threads=1)).launches
+    )
 
 
 def test_a_rounded_tail_that_hurts_nobody_is_a_warning():
@@ -47,18 +51,33 @@ def test_a_rounded_tail_that_hurts_nobody_is_a_warning():
     assert [(f.code, f.severity, f.numbers["over"]) for f in result.findings] == [("host-overwrite", "warning", 16)]
 
 
-@pytest.mark.parametrize("fault, code, words", [
-    ("bounds", "gm-bounds", ["faults.asc:", "256 bytes, aclrtMalloc at"]), ("uninit", "gm-uninit", ["aclrtMalloc at"]),
-    ("copy", "host-bounds", ["64 past the end"]), ("direction", "host-direction", ["host memory"]), ("freed", "host-freed", ["destination"]),
-    ("free", "host-free", ["aclrtFree"]), ("twice", "host-freed", ["aclrtFree"]), ("touch", "host-touch", ["aclrtMalloc at"]), ("null", "host-crash", ["SIGSEGV"]),
-    ("abort", "host-abort", []), ("context", "host-context", ["what: aclrtMalloc comes before aclrtSetDevice"]), ("blocks", "host-blocks", ["0 blocks"]),
-    ("crash", "crash", ["SIGFPE"]), ("leave", "exit", [])])
+@pytest.mark.parametrize(
+    "fault, code, words",
+    [
+        ("bounds", "gm-bounds", ["faults.asc:", "256 bytes, aclrtMalloc at"]),
+        ("uninit", "gm-uninit", ["aclrtMalloc at"]),
+        ("copy", "host-bounds", ["64 past the end"]),
+        ("direction", "host-direction", ["host memory"]),
+        ("freed", "host-freed", ["destination"]),
+        ("free", "host-free", ["aclrtFree"]),
+        ("twice", "host-freed", ["aclrtFree"]),
+        ("touch", "host-touch", ["aclrtMalloc at"]),
+        ("null", "host-crash", ["SIGSEGV"]),
+        ("abort", "host-abort", []),
+        ("context", "host-context", ["what: aclrtMalloc comes before aclrtSetDevice"]),
+        ("blocks", "host-blocks", ["0 blocks"]),
+        ("crash", "crash", ["SIGFPE"]),
+        ("leave", "exit", []),
+    ],
+)
 def test_what_went_wrong_is_a_finding_in_the_learners_line(fault, code, words):
     result = run_file("faults.asc", fault)
     assert result.exit_code == 3
     found = next(f for f in result.findings if f.code == code)
     text = str(found)
-    wanted = next(i for i, line in enumerate((PROGRAMS / "faults.asc").read_text().split("\n"), 1) if f"// {fault}" in line)
+    wanted = next(
+        i for i, line in enumerate((PROGRAMS / "faults.asc").read_text().split("\n"), 1) if f"// {fault}" in line
+    )
     assert found.file.endswith("faults.asc") and found.line == wanted, text
     assert all(word in text for word in words), text
 
@@ -67,7 +86,9 @@ def test_many_launches_cost_little_and_guard_device_memory_after_all():
     """Closing the memory to the host's code costs time for every page in use: not after each of many launches."""
     began = time.time()
     result = run_file("faults.asc", "later")
-    assert [f.code for f in result.findings] == ["host-touch"] and "// later" in (PROGRAMS / "faults.asc").read_text().split("\n")[result.findings[0].line - 1]
+    assert [f.code for f in result.findings] == ["host-touch"] and "// later" in (
+        PROGRAMS / "faults.asc"
+    ).read_text().split("\n")[result.findings[0].line - 1]
     assert sum(launch["count"] for launch in result.json()["launches"]) == 601 and time.time() - began < 8
 
 
@@ -78,7 +99,9 @@ def test_a_result_read_too_early_is_a_warning():
 
 def test_a_copy_that_nobody_waited_for_is_a_warning():
     found = run_file("faults.asc", "fetch").findings
-    assert [(f.code, f.severity) for f in found] == [("host-unfetched", "warning")] and "// fetch" in (PROGRAMS / "faults.asc").read_text().split("\n")[found[0].line - 1]
+    assert [(f.code, f.severity) for f in found] == [("host-unfetched", "warning")] and "// fetch" in (
+        PROGRAMS / "faults.asc"
+    ).read_text().split("\n")[found[0].line - 1]
     assert run_file("faults.asc", "fetched").findings == []
 
 
@@ -100,7 +123,11 @@ def test_kernels_launched_by_name_take_what_the_caller_has():
     assert result.exit_code == 0 and "scaled 3 4.5 42" in result.output, result.output
     assert [x.kernel for x in result.launches] == ["scale", "scale"]
     few = run_file("byname/main.cpp", "few").findings
-    wanted = next(i for i, line in enumerate((PROGRAMS / "byname" / "main.cpp").read_text().split("\n"), 1) if line.endswith("// few"))
+    wanted = next(
+        i
+        for i, line in enumerate((PROGRAMS / "byname" / "main.cpp").read_text().split("\n"), 1)
+        if line.endswith("// few")
+    )
     assert [(f.code, f.line) for f in few] == [("host-arguments", wanted)]
 
 
@@ -117,6 +144,7 @@ def test_a_kernel_without_main_is_told_how_to_run(tmp_path):
 
 
 # ---- a folder
+
 
 def test_a_sample_is_run_as_its_readme_says(tmp_path):
     before = sorted(p.name for p in (PROGRAMS / "sample").iterdir())
@@ -150,13 +178,21 @@ def test_run_sh_in_the_style_of_the_old_samples():
 
 
 def test_commands_of_a_readme(tmp_path):
-    (tmp_path / "README.md").write_text("Debug:\n```bash\nmsprof op ./demo\n```\n1. Run\n   ```bash\n   N=1\n   mkdir -p build && cd build;  # make it\n"
-                                        "   cmake -DCMAKE_ASC_ARCHITECTURES=dav-3510 -DN=$N ..;make -j;\n   sudo rm -rf /\n   ./demo $N\n   ```\n")
+    (tmp_path / "README.md").write_text(
+        "Debug:\n```bash\nmsprof op ./demo\n```\n1. Run\n   ```bash\n   N=1\n   mkdir -p build && cd build;  # "
+        "make it\n"
+        "   cmake -DCMAKE_ASC_ARCHITECTURES=dav-3510 -DN=$N ..;make -j;\n   sudo rm -rf /\n   ./demo $N\n   ```\n"
+    )
     assert commands.commands(tmp_path, {"N": "3", "M": "x"}, ["--fast"]).lines == [
-        "N=3", "mkdir -p build && cd build", "cmake -DM=x -DCMAKE_ASC_ARCHITECTURES=dav-2201 -DN=3 .. && make -j", "./demo $N --fast"]
+        "N=3",
+        "mkdir -p build && cd build",
+        "cmake -DM=x -DCMAKE_ASC_ARCHITECTURES=dav-2201 -DN=3 .. && make -j",
+        "./demo $N --fast",
+    ]
 
 
 # ---- the command line
+
 
 def test_the_command(tmp_path):
     shown = CliRunner().invoke(cli.app, ["run", "--json", str(PROGRAMS / "add.asc"), "7"])
@@ -165,6 +201,7 @@ def test_the_command(tmp_path):
 
 
 # ---- CMakeLists.txt
+
 
 def test_cmake_files(tmp_path):
     for name in ("main.cpp", "k/a.asc", "k/b.asc", "lib.cpp"):
@@ -196,7 +233,7 @@ define(demo A B)
 target_compile_options(demo PRIVATE $<$<COMPILE_LANGUAGE:ASC>:--npu-arch=dav-2201 -DARCH=${ARCH}> -I${CMAKE_SOURCE_DIR}/inc)
 """)
     project = cmakefile.read(tmp_path)
-    demo, = project.programs()
+    (demo,) = project.programs()
     assert [p.name for part in project.parts(demo) for p in part.sources] == ["main.cpp", "a.asc", "lib.cpp"]
     assert demo.definitions == ["A_ON=1", "B_ON=1", "ARCH=2201"] and demo.includes == [str(tmp_path / "inc")]
     with pytest.raises(cmakefile.CMakeError, match="MODE is other"):

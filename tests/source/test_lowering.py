@@ -1,4 +1,5 @@
 """Reading Ascend C: kernels, parameters, structs; and the lowering that lets a host compiler take it."""
+
 from __future__ import annotations
 
 import ctypes
@@ -8,15 +9,15 @@ import pytest
 
 from labkit.build import compiler
 from labkit.source import lowering
-from labkit.source.scan import Outline, mask
 from labkit.source.errors import CompileError
 from labkit.source.line_map import unlower
-from labkit.source.lowering import SourceError, crew, lower, parse, structs, symbol
+from labkit.source.lowering import SourceError, core_mix, lower, parse, structs, symbol
+from labkit.source.scan import Outline, mask
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
 
-ADD = "extern \"C\" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, uint32_t n) {}\n"
+ADD = 'extern "C" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, uint32_t n) {}\n'
 
 # Stands in for kernel_operator.h: what lowering and trampolines need, and a bind that notes what it was given.
 PRELUDE = """\
@@ -64,9 +65,23 @@ def sizes(library, entry):
 
 # ---- the scanner
 
-@pytest.mark.parametrize("text, hidden", [
-    ("a // x {\nb", "x {"), ("a /* { \n } */ b", "{"), ('s = "a\\"{";', "{"), ("c = '{';", "{"), ("c = '\\'';d", "\\'"),
-    ('r = R"x( )" } )x"; b', '}'), ("n = 1'000'000; {", None), ('L"{"', "{"), ("// a \\\n { \nb", "{"), ("n = 1'000; c = '{';", "{"), ("'\"' { '\"'", None)])
+
+@pytest.mark.parametrize(
+    "text, hidden",
+    [
+        ("a // x {\nb", "x {"),
+        ("a /* { \n } */ b", "{"),
+        ('s = "a\\"{";', "{"),
+        ("c = '{';", "{"),
+        ("c = '\\'';d", "\\'"),
+        ('r = R"x( )" } )x"; b', "}"),
+        ("n = 1'000'000; {", None),
+        ('L"{"', "{"),
+        ("// a \\\n { \nb", "{"),
+        ("n = 1'000; c = '{';", "{"),
+        ("'\"' { '\"'", None),
+    ],
+)
 def test_mask_hides_text_and_keeps_places(text, hidden):
     masked = mask(text)
     assert len(masked) == len(text) and masked.count("\n") == text.count("\n")
@@ -82,8 +97,37 @@ def test_mask_and_directives():
     assert "{" in mask(text, directives=False)
 
 
-PIECES = st.sampled_from(['"', "'", "//", "/*", "*/", "\\", "\n", "{", "}", "(", ")", "<<<", ">>>", "R\"(", ")\"", "a", "1'0", "#if", ";", ",",
-                          "<", ">", "__global__ ", "__aicore__ ", "void ", "k", " "])
+PIECES = st.sampled_from(
+    [
+        '"',
+        "'",
+        "//",
+        "/*",
+        "*/",
+        "\\",
+        "\n",
+        "{",
+        "}",
+        "(",
+        ")",
+        "<<<",
+        ">>>",
+        'R"(',
+        ')"',
+        "a",
+        "1'0",
+        "#if",
+        ";",
+        ",",
+        "<",
+        ">",
+        "__global__ ",
+        "__aicore__ ",
+        "void ",
+        "k",
+        " ",
+    ]
+)
 
 
 @hypothesis.given(st.lists(PIECES, max_size=40).map("".join))
@@ -106,22 +150,41 @@ def test_any_text_is_lowered_or_refused(text):
 
 
 def test_outline_tells_functions_from_the_rest():
-    blocks = Outline("namespace a::b { struct S : B<int> { int x{3}; S() : y(1), z{2} { f({1}); } void g() const { if (x) { } auto l = [&](int) { }; } };\n"
-                     "enum class E { A }; int t[] = {1, 2}; }\nextern \"C\" { void h() noexcept { while (1) { } } }\n").blocks
+    blocks = Outline(
+        "namespace a::b { struct S : B<int> { int x{3}; S() : y(1), z{2} { f({1}); } void g() const { if (x) { } "
+        "auto l = [&](int) { }; } };\n"
+        'enum class E { A }; int t[] = {1, 2}; }\nextern "C" { void h() noexcept { while (1) { } } }\n'
+    ).blocks
     assert [(b.kind, b.name) for b in blocks if b.kind != "other"] == [
-        ("namespace", "a::b"), ("type", "S"), ("function", "S"), ("function", "g"), ("type", "E"), ("linkage", ""), ("function", "h")]
+        ("namespace", "a::b"),
+        ("type", "S"),
+        ("function", "S"),
+        ("function", "g"),
+        ("type", "E"),
+        ("linkage", ""),
+        ("function", "h"),
+    ]
 
 
 # ---- kernels
 
-@pytest.mark.parametrize("head, cores, mix", [
-    ("extern \"C\" __global__ __aicore__", (0, 1), None), ("__aicore__ __global__", (0, 1), None),
-    ("__global__ __vector__", (0, 1), None), ("__global__ __cube__", (1, 0), None), ("__mix__(1, 2) __global__", (1, 2), (1, 2)),
-    ("__global__ __mix__ ( 1,1 )", (1, 1), (1, 1)), ("__global__ __aicore__ __schedmode__(1)", (0, 1), None),
-    ("[[maybe_unused]] __attribute__((noinline)) static inline __global__ __aicore__", (0, 1), None)])
+
+@pytest.mark.parametrize(
+    "head, cores, mix",
+    [
+        ('extern "C" __global__ __aicore__', (0, 1), None),
+        ("__aicore__ __global__", (0, 1), None),
+        ("__global__ __vector__", (0, 1), None),
+        ("__global__ __cube__", (1, 0), None),
+        ("__mix__(1, 2) __global__", (1, 2), (1, 2)),
+        ("__global__ __mix__ ( 1,1 )", (1, 1), (1, 1)),
+        ("__global__ __aicore__ __schedmode__(1)", (0, 1), None),
+        ("[[maybe_unused]] __attribute__((noinline)) static inline __global__ __aicore__", (0, 1), None),
+    ],
+)
 def test_qualifiers_in_any_order(head, cores, mix):
     kernel = one(f"{head} void k(GM_ADDR x) {{}}")
-    assert (kernel.name, crew(kernel), kernel.mix, kernel.params[0].kind) == ("k", cores, mix, "gm")
+    assert (kernel.name, core_mix(kernel), kernel.mix, kernel.params[0].kind) == ("k", cores, mix, "gm")
     assert kernel.extern_c == head.startswith("extern")
 
 
@@ -129,23 +192,39 @@ def test_void_between_the_qualifiers():
     assert one("__global__ void __aicore__ k(GM_ADDR x) {}").name == "k"
 
 
-@pytest.mark.parametrize("declared, expected", [
-    ("GM_ADDR x", ("GM_ADDR", "x", "gm", "uint8_t")), ("__gm__ uint8_t* __restrict__ x", ("__gm__ uint8_t* __restrict__", "x", "gm", "uint8_t")),
-    ("__gm__ const float *x", ("__gm__ const float *", "x", "gm", "float")), ("half *x", ("half *", "x", "gm", "half")),
-    ("const uint32_t n", ("const uint32_t", "n", "scalar", "uint32_t")), ("unsigned long int n", ("unsigned long int", "n", "scalar", "unsigned long")),
-    ("std::int64_t n", ("std::int64_t", "n", "scalar", "int64_t")), ("bool b", ("bool", "b", "scalar", "bool")),
-    ("half s", ("half", "s", "scalar", "half")), ("bfloat16_t s", ("bfloat16_t", "s", "scalar", "bfloat16_t")),
-    ("AddTiling t", ("AddTiling", "t", "struct", "AddTiling")), ("Pair<int, float> p", ("Pair<int, float>", "p", "struct", "Pair<int, float>")),
-    ("uint32_t", ("uint32_t", "arg0", "scalar", "uint32_t")), ("GM_ADDR", ("GM_ADDR", "arg0", "gm", "uint8_t")),
-    ("ns::Tiling", ("ns::Tiling", "arg0", "struct", "ns::Tiling")), ("const Tiling&", ("const Tiling&", "arg0", "struct", "Tiling&")),
-    ("unsigned long", ("unsigned long", "arg0", "scalar", "unsigned long")), ("unsigned", ("unsigned", "arg0", "scalar", "unsigned")), ("Num n", ("Num", "n", "scalar", "float"))])
+@pytest.mark.parametrize(
+    "declared, expected",
+    [
+        ("GM_ADDR x", ("GM_ADDR", "x", "gm", "uint8_t")),
+        ("__gm__ uint8_t* __restrict__ x", ("__gm__ uint8_t* __restrict__", "x", "gm", "uint8_t")),
+        ("__gm__ const float *x", ("__gm__ const float *", "x", "gm", "float")),
+        ("half *x", ("half *", "x", "gm", "half")),
+        ("const uint32_t n", ("const uint32_t", "n", "scalar", "uint32_t")),
+        ("unsigned long int n", ("unsigned long int", "n", "scalar", "unsigned long")),
+        ("std::int64_t n", ("std::int64_t", "n", "scalar", "int64_t")),
+        ("bool b", ("bool", "b", "scalar", "bool")),
+        ("half s", ("half", "s", "scalar", "half")),
+        ("bfloat16_t s", ("bfloat16_t", "s", "scalar", "bfloat16_t")),
+        ("AddTiling t", ("AddTiling", "t", "struct", "AddTiling")),
+        ("Pair<int, float> p", ("Pair<int, float>", "p", "struct", "Pair<int, float>")),
+        ("uint32_t", ("uint32_t", "arg0", "scalar", "uint32_t")),
+        ("GM_ADDR", ("GM_ADDR", "arg0", "gm", "uint8_t")),
+        ("ns::Tiling", ("ns::Tiling", "arg0", "struct", "ns::Tiling")),
+        ("const Tiling&", ("const Tiling&", "arg0", "struct", "Tiling&")),
+        ("unsigned long", ("unsigned long", "arg0", "scalar", "unsigned long")),
+        ("unsigned", ("unsigned", "arg0", "scalar", "unsigned")),
+        ("Num n", ("Num", "n", "scalar", "float")),
+    ],
+)
 def test_parameters(declared, expected):
     p = one(f"using Num = float;\n__global__ __aicore__ void k({declared}) {{}}").params[0]
     assert (p.type, p.name, p.kind, p.ctype) == expected
 
 
 def test_arrays_defaults_and_comments():
-    a, b, c = one("__global__ __aicore__ void k(float a[2][3], /* n, */ uint32_t b = F(1, 2), // last\n  float c = 1.5f) {}").params
+    a, b, c = one(
+        "__global__ __aicore__ void k(float a[2][3], /* n, */ uint32_t b = F(1, 2), // last\n  float c = 1.5f) {}"
+    ).params
     assert (a.name, a.array, a.kind) == ("a", "[2][3]", "gm")
     assert (b.name, b.default, c.default) == ("b", "F(1, 2)", "1.5f")
 
@@ -156,8 +235,10 @@ def test_no_parameters(inside):
 
 
 def test_templates_namespaces_and_lines():
-    text = ("// __global__ in a comment\nnamespace a { namespace b {\ntemplate <typename T, int N = (3 > 2)>\n"
-            "__global__ __vector__ void k(__gm__ T* x) {}\n} }\nconst char* s = \"__global__ void no()\";\n" + ADD)
+    text = (
+        "// __global__ in a comment\nnamespace a { namespace b {\ntemplate <typename T, int N = (3 > 2)>\n"
+        '__global__ __vector__ void k(__gm__ T* x) {}\n} }\nconst char* s = "__global__ void no()";\n' + ADD
+    )
     k, add = parse(text)
     assert (k.qualified, k.template, k.line, k.extern_c) == ("a::b::k", "typename T, int N = (3 > 2)", 4, False)
     assert (add.qualified, add.template, add.line, add.extern_c) == ("add", None, 7, True)
@@ -170,17 +251,27 @@ def test_declaration_and_definition_are_one():
 
 
 def test_conditions_are_known():
-    text = ("#ifndef K_H\n#define K_H\n#if 0\n__global__ __aicore__ void dead(GM_ADDR x) {}\n#endif\n#ifdef FAST\n"
-            "__global__ __aicore__ void k(GM_ADDR x) {}\n#else\n__global__ __aicore__ void k(GM_ADDR x, int n) {}\n#endif\n#endif\n")
+    text = (
+        "#ifndef K_H\n#define K_H\n#if 0\n__global__ __aicore__ void dead(GM_ADDR x) {}\n#endif\n#ifdef FAST\n"
+        "__global__ __aicore__ void k(GM_ADDR x) {}\n#else\n__global__ __aicore__ void k(GM_ADDR x, int n) "
+        "{}\n#endif\n#endif\n"
+    )
     kernels = parse(text)
     assert [(k.name, k.guard) for k in kernels] == [("k", ("#ifdef FAST",))]
 
 
-@pytest.mark.parametrize("text, key, line", [
-    ("int main() {}\n", "source.no_kernel", 1), ("\n__global__ void k(GM_ADDR x) {}", "source.no_core", 2),
-    ("__global__ __aicore__ int k(GM_ADDR x) {}", "source.not_void", 1), ("__global__ __aicore__ k(GM_ADDR x) {}", "source.not_void", 1),
-    ("__global__ __aicore__ void k(GM_ADDR x) {}\n__global__ __aicore__ void k(int n) {}", "source.overload", 2),
-    ("__global__ __aicore__ int x;", "source.not_a_function", 1), ("__global__ __aicore__ void k(GM_ADDR x", "source.not_a_function", 1)])
+@pytest.mark.parametrize(
+    "text, key, line",
+    [
+        ("int main() {}\n", "source.no_kernel", 1),
+        ("\n__global__ void k(GM_ADDR x) {}", "source.no_core", 2),
+        ("__global__ __aicore__ int k(GM_ADDR x) {}", "source.not_void", 1),
+        ("__global__ __aicore__ k(GM_ADDR x) {}", "source.not_void", 1),
+        ("__global__ __aicore__ void k(GM_ADDR x) {}\n__global__ __aicore__ void k(int n) {}", "source.overload", 2),
+        ("__global__ __aicore__ int x;", "source.not_a_function", 1),
+        ("__global__ __aicore__ void k(GM_ADDR x", "source.not_a_function", 1),
+    ],
+)
 def test_mistakes_are_told(text, key, line, monkeypatch):
     with pytest.raises(SourceError) as raised:
         parse(text, "lesson.asc")
@@ -248,8 +339,14 @@ def test_structs_have_the_layout_of_the_compiler(tmp_path):
 
 def test_struct_fields():
     table = structs(STRUCTS)
-    assert list(table["A"]) == [("uint8_t", "a", None), ("uint32_t", "b", None), ("uint32_t", "c", 4), ("float", "d", 48),
-                                ("bool", "q", None), ("long long", "z", None)]
+    assert list(table["A"]) == [
+        ("uint8_t", "a", None),
+        ("uint32_t", "b", None),
+        ("uint32_t", "c", 4),
+        ("float", "d", 48),
+        ("bool", "q", None),
+        ("long long", "z", None),
+    ]
     assert (table["C"].pack, table["E"].align, table["H"].pack, table["I"].pack) == (1, 32, 2, None)
 
 
@@ -258,14 +355,25 @@ def test_values_become_c():
     value = lowering.encode("B", {"a": [{"b": 7, "c": [1, 2]}], "c": 255, "w": -1}, table)
     assert (value.a[0].b, list(value.a[0].c), value.c, value.w) == (7, [1, 2, 0, 0], 255, -1)
     assert bytes(lowering.encode("half", 1.5)) == b"\x00\x3e" and bytes(lowering.encode("half", 1e9)) == b"\x00\x7c"
-    assert bytes(lowering.encode("bfloat16_t", 1.0)) == b"\x80\x3f" and bytes(lowering.encode("bfloat16_t", 1.00390625)) == b"\x80\x3f"
+    assert (
+        bytes(lowering.encode("bfloat16_t", 1.0)) == b"\x80\x3f"
+        and bytes(lowering.encode("bfloat16_t", 1.00390625)) == b"\x80\x3f"
+    )
     assert lowering.encode("float", 3).value == 3.0 and lowering.encode("bool", 2).value is True
     assert bytes(lowering.encode("C", b"12345", table)) == b"12345"
 
 
-@pytest.mark.parametrize("ctype, value, error", [
-    ("uint32_t", -1, OverflowError), ("int8_t", 200, OverflowError), ("uint32_t", 1.5, TypeError), ("A", {"nope": 1}, KeyError),
-    ("A", {"c": [1] * 5}, OverflowError), ("Missing", {}, KeyError)])
+@pytest.mark.parametrize(
+    "ctype, value, error",
+    [
+        ("uint32_t", -1, OverflowError),
+        ("int8_t", 200, OverflowError),
+        ("uint32_t", 1.5, TypeError),
+        ("A", {"nope": 1}, KeyError),
+        ("A", {"c": [1] * 5}, OverflowError),
+        ("Missing", {}, KeyError),
+    ],
+)
 def test_values_that_do_not_fit(ctype, value, error):
     with pytest.raises(error):
         lowering.encode(ctype, value, structs(STRUCTS))
@@ -299,14 +407,24 @@ def test_launches_run():
 
 
 def test_trampolines_unpack_and_size():
-    text = ("struct T { uint32_t n; float s; };\nnamespace deep { namespace er {\nusing Local = T;\n"
-            "__global__ __aicore__ void k(GM_ADDR x, const Local t, uint64_t big = 3, bool b = false, uint8_t c = 1) "
-            "{ x[0] = (uint8_t)(t.n + big + b + c); }\n} }\n__global__ __aicore__ void none() { twin_log[0] = 'N'; }\n")
+    text = (
+        "struct T { uint32_t n; float s; };\nnamespace deep { namespace er {\nusing Local = T;\n"
+        "__global__ __aicore__ void k(GM_ADDR x, const Local t, uint64_t big = 3, bool b = false, uint8_t c = 1) "
+        "{ x[0] = (uint8_t)(t.n + big + b + c); }\n} }\n__global__ __aicore__ void none() { twin_log[0] = 'N'; }\n"
+    )
     library = load(text)
     assert sizes(library, "deep::er::k") == [8, 8, 8, 1, 1] and sizes(library, "none") == []
     x = (ctypes.c_uint8 * 4)()
     t = lowering.encode("T", {"n": 10, "s": 1.0}, structs(text))
-    call(library, "deep::er::k", ctypes.c_void_p(ctypes.addressof(x)), t, ctypes.c_uint64(20), ctypes.c_bool(True), ctypes.c_uint8(2))
+    call(
+        library,
+        "deep::er::k",
+        ctypes.c_void_p(ctypes.addressof(x)),
+        t,
+        ctypes.c_uint64(20),
+        ctypes.c_bool(True),
+        ctypes.c_uint8(2),
+    )
     assert x[0] == 33
     call(library, "none")
     assert (ctypes.c_char * 512).in_dll(library, "twin_log").value == b"N"
@@ -321,8 +439,11 @@ def test_template_entries():
 
 
 def test_conditions_guard_trampolines():
-    text = ("#ifndef GUARD\n#define GUARD\n#if 0\n__global__ __aicore__ void dead(Unknown x) {}\n#endif\n#ifdef NEVER\n"
-            "__global__ __aicore__ void k(Unknown x) {}\n#else\n__global__ __aicore__ void k(GM_ADDR x, int n) { x[0] = n; }\n#endif\n#endif\n")
+    text = (
+        "#ifndef GUARD\n#define GUARD\n#if 0\n__global__ __aicore__ void dead(Unknown x) {}\n#endif\n#ifdef NEVER\n"
+        "__global__ __aicore__ void k(Unknown x) {}\n#else\n__global__ __aicore__ void k(GM_ADDR x, int n) { x[0] "
+        "= n; }\n#endif\n#endif\n"
+    )
     assert sizes(load(text), "k") == [8, 4]
 
 
@@ -344,10 +465,17 @@ def test_columns_come_back():
     assert unlower(line, inside)[1] == text.index("k<<<") + 1
 
 
-@pytest.mark.parametrize("statement, key", [
-    ("<<<8, nullptr, s>>>(x);", "source.launch_name"), ("(*f)<<<8, nullptr, s>>>(x);", "source.launch_name"),
-    ("add<<<8, nullptr, s(x);", "source.launch_form"), ("add<<<8, nullptr, s>>>;", "source.launch_form"),
-    ("add<<<>>>(x);", "source.launch_form"), ("add<<<8, nullptr, s, 0>>>(x);", "source.launch_parts")])
+@pytest.mark.parametrize(
+    "statement, key",
+    [
+        ("<<<8, nullptr, s>>>(x);", "source.launch_name"),
+        ("(*f)<<<8, nullptr, s>>>(x);", "source.launch_name"),
+        ("add<<<8, nullptr, s(x);", "source.launch_form"),
+        ("add<<<8, nullptr, s>>>;", "source.launch_form"),
+        ("add<<<>>>(x);", "source.launch_form"),
+        ("add<<<8, nullptr, s, 0>>>(x);", "source.launch_parts"),
+    ],
+)
 def test_wrong_launches_are_told(statement, key):
     with pytest.raises(SourceError) as raised:
         lower(ADD + "void f() {\n  " + statement + "\n}\n", "t.asc")
@@ -360,15 +488,26 @@ def test_a_launch_in_a_macro_is_told():
     assert raised.value.key == "source.launch_macro" and raised.value.line == 2
 
 
-@pytest.mark.parametrize("launch", ["k<<<f<int>(3), nullptr, s>>>(x)", "k<<<f<g<h<int>>>(3), nullptr, s>>>(x)", "k<<<a >> 2, nullptr, s>>>(x)",
-                                    "k<<<(a > b) ? a : b, nullptr, s>>>(x)", "k<<<n<3 ? 1 : 2, nullptr, s>>>(x)"])
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "k<<<f<int>(3), nullptr, s>>>(x)",
+        "k<<<f<g<h<int>>>(3), nullptr, s>>>(x)",
+        "k<<<a >> 2, nullptr, s>>>(x)",
+        "k<<<(a > b) ? a : b, nullptr, s>>>(x)",
+        "k<<<n<3 ? 1 : 2, nullptr, s>>>(x)",
+    ],
+)
 def test_configurations_with_angles(launch):
     line = lower(ADD.replace("add", "k") + f"void f() {{ {launch}; }}\n", "t.asc").split("\n")[2]
-    config = launch[4:launch.rindex(">>>")]
+    config = launch[4 : launch.rindex(">>>")]
     assert f"twin_a...); }}, {config})/*>>>*/(x)" in line and unlower(line)[0] == f"void f() {{ {launch}; }}"
 
 
-@pytest.mark.parametrize("entries, key", [(["nope"], "source.no_entry"), (["add<half>"], "source.no_entry"), (["put"], "source.template_entry")])
+@pytest.mark.parametrize(
+    "entries, key",
+    [(["nope"], "source.no_entry"), (["add<half>"], "source.no_entry"), (["put"], "source.template_entry")],
+)
 def test_wrong_entries_are_told(entries, key):
     with pytest.raises(SourceError) as raised:
         lower(LAUNCHES + ADD, "t.asc", entries)
@@ -377,7 +516,12 @@ def test_wrong_entries_are_told(entries, key):
 
 def test_symbols():
     assert [symbol(e) for e in ("add", "ns::add", "add<half>", "a::b<half, 3>", "k<-1>")] == [
-        "add", "ns__add", "add__half", "a__b__half_3", "k__minus_1"]
+        "add",
+        "ns__add",
+        "add__half",
+        "a__b__half_3",
+        "k__minus_1",
+    ]
 
 
 def test_windows_lines_and_byte_order_mark():

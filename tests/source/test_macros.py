@@ -1,13 +1,21 @@
 """Kernels that a macro declares, and calls that find AscendC by their arguments."""
+
 from labkit.source import lowering
 
 
 def test_a_macro_that_declares_kernels():
     from labkit.source import macros
-    text = ('#define DECLARE(TYPE, name) \\\n    extern "C" __global__ __aicore__ void scale_##TYPE(GM_ADDR x, uint32_t n) \\\n    { run<TYPE>(#name, x); }\n'
-            "#define OTHER(a) a\nDECLARE(half,\n    first)\n  DECLARE(float, second)\nOTHER(int) last;\n")
+
+    text = (
+        '#define DECLARE(TYPE, name) \\\n    extern "C" __global__ __aicore__ void scale_##TYPE(GM_ADDR x, '
+        "uint32_t n) \\\n    { run<TYPE>(#name, x); }\n"
+        "#define OTHER(a) a\nDECLARE(half,\n    first)\n  DECLARE(float, second)\nOTHER(int) last;\n"
+    )
     out = macros.expanded(text)
-    assert out.split("\n")[4] == 'extern "C" __global__ __aicore__ void scale_half(GM_ADDR x, uint32_t n) { run<half>("first", x); }'
+    assert (
+        out.split("\n")[4]
+        == 'extern "C" __global__ __aicore__ void scale_half(GM_ADDR x, uint32_t n) { run<half>("first", x); }'
+    )
     assert out.count("\n") == text.count("\n") and out.split("\n")[7] == "OTHER(int) last;"
     assert [k.name for k in lowering.parse(out, "k.cpp")] == ["scale_half", "scale_float"]
     assert macros.expanded("void f();\n") == "void f();\n"
@@ -15,6 +23,11 @@ def test_a_macro_that_declares_kernels():
 
 def test_a_function_of_the_namespace_found_by_its_arguments():
     from labkit.build import compiler
+
     assert compiler.later_standard("void f() { ReduceSum<float>(a, b, c, 8); }") == ["-std=c++20"]
-    for text in ("using namespace AscendC; ReduceSum<float>(a, b, c, 8);", "AscendC::ReduceSum<float>(a, b, c, 8);", "template <class T> void Mine(T a, int); Mine<float>(a, 1);"):
+    for text in (
+        "using namespace AscendC; ReduceSum<float>(a, b, c, 8);",
+        "AscendC::ReduceSum<float>(a, b, c, 8);",
+        "template <class T> void Mine(T a, int); Mine<float>(a, 1);",
+    ):
         assert compiler.later_standard(text) == []

@@ -1,4 +1,5 @@
 """What the tests of the simulated device share."""
+
 from __future__ import annotations
 
 import os
@@ -10,9 +11,11 @@ torch = pytest.importorskip("torch")
 
 import labkit.device as device  # noqa: E402
 
-# On a node these would judge the card by modelled times and the twin's findings, so none of them runs there: what they say of
-# an operator's results is not tested on a card either.
-simulated = pytest.mark.skipif(device.mode() != "sim", reason="tests the simulated device and the twin; here a real NPU is used")
+# On a node these would judge the card by modelled times and the twin's findings, so none of them runs there: what they
+# say of an operator's results is not tested on a card either.
+simulated = pytest.mark.skipif(
+    device.mode() != "sim", reason="tests the simulated device and the twin; here a real NPU is used"
+)
 
 
 def inside(t: torch.Tensor) -> bool:

@@ -1,8 +1,10 @@
 """Kernels with one thing wrong, and the same kernels without it: labkit.explain must tell which, and by how much."""
+
 from __future__ import annotations
 
-import labkit
 from twin_launch import tensor
+
+import labkit
 
 # Tiles through queues: `tile` floats, `buffers` a queue, `rounds` of arithmetic.
 QUEUES = """
@@ -36,7 +38,8 @@ extern "C" __global__ __aicore__ void queues(GM_ADDR x, GM_ADDR z, uint32_t tile
 }
 """
 
-# y lies `apart` bytes behind x: a multiple of 512 puts both into the same bank groups, and z then into their bank as well.
+# y lies `apart` bytes behind x: a multiple of 512 puts both into the same bank groups, and z then into their bank as
+# well.
 BANKS = """
 #include "kernel_operator.h"
 using namespace AscendC;
@@ -165,7 +168,7 @@ def queues(tile=2048, count=16, buffers=1, rounds=4, blocks=1, shift=0):
     """shift: floats by which GM is not aligned."""
     n = tile * count * blocks
     x, z = tensor(f"float {n + 32}"), tensor(f"float {n + 32}")
-    return _run(QUEUES, blocks, x[shift:shift + n], z[shift:shift + n], tile, count, buffers, rounds)
+    return _run(QUEUES, blocks, x[shift : shift + n], z[shift : shift + n], tile, count, buffers, rounds)
 
 
 def rows(gap=0, rows=128, width=64, count=8):
@@ -190,7 +193,9 @@ def barriers(events=0, tile=4096, count=12, blocks=4):
 
 def ladder(step: int, blocks: int, rows: int = 192, width: int = 8192):
     x, y = tensor(f"half {rows * width}"), tensor(f"half {rows * width}")
-    record = labkit.kernel("kernels/add_ladder/add_ladder.asc", entry=f"add_ladder<{step}>")[blocks](x, y, x.new_empty(x.shape), rows, width)
+    record = labkit.kernel("kernels/add_ladder/add_ladder.asc", entry=f"add_ladder<{step}>")[blocks](
+        x, y, x.new_empty(x.shape), rows, width
+    )
     assert record.ok, record.report()
     return record
 

@@ -1,4 +1,7 @@
-"""Samples for the tests of the figures: records as a launch leaves them, one figure of each kind, and eyes to read an SVG with."""
+"""Samples for the tests of the figures: records as a launch leaves them, one figure of each kind, and eyes to read an
+SVG with.
+"""
+
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
@@ -13,7 +16,9 @@ from labkit.launch.record import PIPES, Finding
 
 KB = 1024
 SVG = "{http://www.w3.org/2000/svg}"
-DTYPE = np.dtype([("block", "u2"), ("pipe", "u1"), ("op", "u2"), ("line", "i4"), ("start", "f8"), ("end", "f8"), ("bytes", "u4")])
+DTYPE = np.dtype(
+    [("block", "u2"), ("pipe", "u1"), ("op", "u2"), ("line", "i4"), ("start", "f8"), ("end", "f8"), ("bytes", "u4")]
+)
 
 
 @dataclass
@@ -32,8 +37,12 @@ class Record:
     ub_size: int = 192 * KB
 
 
-def pipeline(tiles: int, depth: int = 2, blocks: int = 1, load: float = 0.9, add: float = 0.35, store: float = 0.7) -> Record:
-    """A double-buffered Add: load on MTE2 (line 21), Add on V (33), store on MTE3 (41); a slot is reused when its reader is done."""
+def pipeline(
+    tiles: int, depth: int = 2, blocks: int = 1, load: float = 0.9, add: float = 0.35, store: float = 0.7
+) -> Record:
+    """A double-buffered Add: load on MTE2 (line 21), Add on V (33), store on MTE3 (41); a slot is reused when its
+    reader is done.
+    """
     rows = []
     for b in range(blocks):
         v, out, t2, tv, t3 = [], [], 0.5 * b, 0.0, 0.0
@@ -53,17 +62,25 @@ def pipeline(tiles: int, depth: int = 2, blocks: int = 1, load: float = 0.9, add
 
 def race() -> Record:
     record = pipeline(5)
-    record.findings = [Finding("race-raw", "error", 0, "k.asc", 33, {"pipe": "V", "other": "MTE2", "other_line": 21}, 5)]
+    record.findings = [
+        Finding("race-raw", "error", 0, "k.asc", 33, {"pipe": "V", "other": "MTE2", "other_line": 21}, 5)
+    ]
     return record
 
 
 def slots(count: int, each: int) -> list[dict]:
-    return [dict(name=f"q{i // 2}", pos="VECIN" if i < 4 else "VECOUT", bytes=each, kind="queue", index=i % 2) for i in range(count)]
+    return [
+        dict(name=f"q{i // 2}", pos="VECIN" if i < 4 else "VECOUT", bytes=each, kind="queue", index=i % 2)
+        for i in range(count)
+    ]
 
 
-STEPS = [dict(name="scalar loop", modelled=None, measured=1239689.1, source="asc-devkit 9.1"),
-         dict(name="vector Add, 1 core", modelled=6700.0, measured=6909.6, source="asc-devkit 9.1"),
-         dict(name="48 cores", modelled=312.0, measured=306.58, source="asc-devkit 9.1"), dict(name="mine", modelled=170.0)]
+STEPS = [
+    dict(name="scalar loop", modelled=None, measured=1239689.1, source="asc-devkit 9.1"),
+    dict(name="vector Add, 1 core", modelled=6700.0, measured=6909.6, source="asc-devkit 9.1"),
+    dict(name="48 cores", modelled=312.0, measured=306.58, source="asc-devkit 9.1"),
+    dict(name="mine", modelled=170.0),
+]
 
 
 def period(n: int, step: int, at: int) -> np.ndarray:
@@ -79,16 +96,23 @@ def device_work(count: int = 3) -> list[Work]:
     """Copies on one stream, kernels on another, each behind its copy; the last is a product on the default stream."""
     rows = []
     for i in range(count):
-        rows += [Work("MEMCPY_H2D", 0, 5, 10 * i, 10 * i + 10, 4 * i, "copy in"), Work("aten::add", 0, 7, 10 * i + 10, 10 * i + 14, 4 * i + 2, "vector")]
+        rows += [
+            Work("MEMCPY_H2D", 0, 5, 10 * i, 10 * i + 10, 4 * i, "copy in"),
+            Work("aten::add", 0, 7, 10 * i + 10, 10 * i + 14, 4 * i + 2, "vector"),
+        ]
     return [*rows, Work("aten::mm", 0, 0, 10 * count, 10 * count + 8, 4 * count, "cube")]
 
 
 MAKERS = {
     "ruler": lambda: figures.memory_ruler(slots(6, 16 * KB), zoom=(0, 400)),
     "ruler over": lambda: figures.memory_ruler(slots(6, 40 * KB)),
-    "ruler overlap": lambda: figures.memory_ruler([
-        dict(name="x", pos="VECIN", addr=0, bytes=64 * KB, kind="local"),
-        dict(name="y", pos="VECCALC", addr=32 * KB, bytes=64 * KB, kind="local")], highlight="y"),
+    "ruler overlap": lambda: figures.memory_ruler(
+        [
+            dict(name="x", pos="VECIN", addr=0, bytes=64 * KB, kind="local"),
+            dict(name="y", pos="VECCALC", addr=32 * KB, bytes=64 * KB, kind="local"),
+        ],
+        highlight="y",
+    ),
     "ruler misaligned": lambda: figures.memory_ruler([dict(name="z", addr=131080, bytes=1000)], zoom=(131080, 1000)),
     "ruler empty": lambda: figures.memory_ruler([]),
     "ruler many": lambda: figures.memory_ruler([dict(bytes=3000) for _ in range(3000)]),
@@ -111,7 +135,9 @@ MAKERS = {
     "fractals": lambda: figures.fractal_layout(40, 72, "Nz", mark=(17, 40)),
     "fractals many": lambda: figures.fractal_layout(128, 256, "Zn", 1),
     "fractals rows": lambda: figures.fractal_layout(5, 9, "ND", 4),
-    "curves": lambda: figures.curves({"native": [4.2, 3.9, 3.1, 2.0004], "by hand": [4.2, 3.9001, 3.1, 2.0], "by the pass": [4.21, 3.9, 3.1, 2.0]}),
+    "curves": lambda: figures.curves(
+        {"native": [4.2, 3.9, 3.1, 2.0004], "by hand": [4.2, 3.9001, 3.1, 2.0], "by the pass": [4.21, 3.9, 3.1, 2.0]}
+    ),
     "curves flat": lambda: figures.curves({"one": [1.0] * 50}, "epoch", "scale"),
     "ladder": lambda: figures.ladder(STEPS, log=True),
     "streams": lambda: figures.stream_timeline(device_work()),
@@ -130,5 +156,8 @@ def all_text(figure: Figure) -> list[str]:
 
 def boxes(figure: Figure, starts: str) -> list[tuple[float, float]]:
     """(x, width) of the rectangles whose tooltip starts with a text."""
-    return [(float(e.get("x")), float(e.get("width"))) for e in root(figure).iter(SVG + "rect")
-            if (e.findtext(SVG + "title") or "").startswith(starts)]
+    return [
+        (float(e.get("x")), float(e.get("width")))
+        for e in root(figure).iter(SVG + "rect")
+        if (e.findtext(SVG + "title") or "").startswith(starts)
+    ]

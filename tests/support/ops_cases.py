@@ -1,11 +1,14 @@
-"""Launches of the operators' kernels in kernels/: for every kernel the sizes where it can go wrong, its arguments and what must come out."""
+"""Launches of the operators' kernels in kernels/: for every kernel the sizes where it can go wrong, its arguments and
+what must come out.
+"""
+
 from __future__ import annotations
 
 import torch
+from ops_lab import close, golden, laid, module, values
 
 import labkit
 from labkit import paths
-from ops_lab import close, golden, laid, module, values
 
 TIMES = module("operator_times", paths.repo_root() / "scripts" / "operator_times.py")
 GOLD = {name: golden(name) for name in ("swiglu", "rms_norm", "bias_gelu")}
@@ -65,9 +68,23 @@ def rms_norm_backward(kernel, rows, width, blocks, dtype, groups=None):
     d, on, dx = laid(dy, "offset"), laid(x, "packed"), empty(rows, width, dtype=dtype)
     each = -(-rows // groups) if groups else 0
     parts = empty(-(-rows // each) if groups else blocks, width)
-    yield kernel[blocks](span(d), span(on), weight.npu(), statistic.npu(), dx, parts, rows, width, apart(d), apart(on), *[each] * bool(groups))
+    yield kernel[blocks](
+        span(d),
+        span(on),
+        weight.npu(),
+        statistic.npu(),
+        dx,
+        parts,
+        rows,
+        width,
+        apart(d),
+        apart(on),
+        *[each] * bool(groups),
+    )
     made = dx, parts.cpu().sum(0).to(dtype)
-    yield from zip(made, GOLD["rms_norm"].backward(dy, x, weight, statistic), GOLD["rms_norm"].terms(dy, x, weight, statistic))
+    yield from zip(
+        made, GOLD["rms_norm"].backward(dy, x, weight, statistic), GOLD["rms_norm"].terms(dy, x, weight, statistic)
+    )
 
 
 def rms_norm_wide_backward(kernel, rows, width, blocks, dtype):
@@ -75,7 +92,11 @@ def rms_norm_wide_backward(kernel, rows, width, blocks, dtype):
 
 
 def _biased(rows, width, dtype):
-    x, bias, dy = values((rows, width), dtype, 0, 3.0), values((width,), dtype, 1, 2.0), values((rows, width), dtype, 2, 1.0)
+    x, bias, dy = (
+        values((rows, width), dtype, 0, 3.0),
+        values((width,), dtype, 1, 2.0),
+        values((rows, width), dtype, 2, 1.0),
+    )
     x[-1, -1] = -5.5 - bias[-1]  # where 1 + tanh has few digits left
     return x, bias, dy
 
@@ -89,9 +110,18 @@ def bias_gelu(kernel, rows, width, blocks, dtype):
 
 def bias_gelu_backward(kernel, rows, width, blocks, dtype):
     x, bias, dy = _biased(rows, width, dtype)
-    d, on, dx, parts = laid(dy, "offset"), laid(x, "packed"), empty(rows, width, dtype=dtype), torch.zeros(blocks, width, device="npu")
+    d, on, dx, parts = (
+        laid(dy, "offset"),
+        laid(x, "packed"),
+        empty(rows, width, dtype=dtype),
+        torch.zeros(blocks, width, device="npu"),
+    )
     yield kernel[blocks](span(d), span(on), bias.npu(), dx, parts, rows, width, apart(d), apart(on))
-    yield from zip((dx, parts.cpu().sum(0).to(dtype)), GOLD["bias_gelu"].backward(dy, x, bias), GOLD["bias_gelu"].terms(dy, x, bias)[1:])
+    yield from zip(
+        (dx, parts.cpu().sum(0).to(dtype)),
+        GOLD["bias_gelu"].backward(dy, x, bias),
+        GOLD["bias_gelu"].terms(dy, x, bias)[1:],
+    )
 
 
 _SMALL = ((1, 1, 3), (7, 33, 3), (600, 16, 2), (100, 100, 4), (40, 500, 2), (9, 4096, 2), (2, 5120, 1))
@@ -99,10 +129,14 @@ _GATED = ((1, 5000, 3), (37, 33, 2), (3, 11008, 5), (5, 20000, 4))
 _BIASED = ((1, 1, 3), (7, 33, 3), (100, 100, 4), (9, 4096, 2), (3, 12000, 5))
 _WIDE = ((1, 1, 1), (5, 20001, 3), (2, 10007, 2))
 WAYS = {  # a kernel: what runs it, and (rows, width, blocks)
-    "swiglu": (swiglu, _GATED), "swiglu_backward": (swiglu_backward, _GATED),
-    "rms_norm": (rms_norm, _SMALL), "rms_norm_backward": (rms_norm_backward, _SMALL),
-    "rms_norm_wide": (rms_norm, _WIDE), "rms_norm_wide_backward": (rms_norm_wide_backward, _WIDE),
-    "bias_gelu": (bias_gelu, _BIASED), "bias_gelu_backward": (bias_gelu_backward, _BIASED),
+    "swiglu": (swiglu, _GATED),
+    "swiglu_backward": (swiglu_backward, _GATED),
+    "rms_norm": (rms_norm, _SMALL),
+    "rms_norm_backward": (rms_norm_backward, _SMALL),
+    "rms_norm_wide": (rms_norm, _WIDE),
+    "rms_norm_wide_backward": (rms_norm_wide_backward, _WIDE),
+    "bias_gelu": (bias_gelu, _BIASED),
+    "bias_gelu_backward": (bias_gelu_backward, _BIASED),
 }
 
 
@@ -118,7 +152,8 @@ def build(way: str, dtype, step: int | None = None, text: str | None = None, **m
 
 
 def wrong(way: str, kernel, dtype, until: str = "") -> list[str]:
-    """What is wrong with a kernel: codes of findings, "numbers" where results are off, "bits" where 16-bit results are not those that were
+    """What is wrong with a kernel: codes of findings, "numbers" where results are off, "bits" where 16-bit results are
+    not those that were
     rounded once. until: it is enough when this is found."""
     run, shapes = WAYS[way]
     found = []
@@ -134,7 +169,12 @@ def wrong(way: str, kernel, dtype, until: str = "") -> list[str]:
                 close(got, want, 8 if want.dtype == torch.float32 else 2, scale)
             except AssertionError:
                 found.append("numbers")
-            if number == 0 and dtype != torch.float32 and want.numel() > 100 and (got.cpu() == want).double().mean() < 0.98:
+            if (
+                number == 0
+                and dtype != torch.float32
+                and want.numel() > 100
+                and (got.cpu() == want).double().mean() < 0.98
+            ):
                 found.append("bits")
         if until in found:
             break

@@ -1,4 +1,7 @@
-"""What the tests of the operators in kernels/ share: goldens, tolerances in units of a type's last place, tensors laid out in memory."""
+"""What the tests of the operators in kernels/ share: goldens, tolerances in units of a type's last place, tensors laid
+out in memory.
+"""
+
 from __future__ import annotations
 
 import importlib.util
@@ -9,7 +12,11 @@ import torch
 from labkit import paths
 
 TYPES = {torch.float16: "half", torch.bfloat16: "bfloat16_t", torch.float32: "float"}
-ALLOWED = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")  # the fourth refuses PrivateUse1 in PyTorch's own code
+ALLOWED = (
+    "test_schema",
+    "test_faketensor",
+    "test_aot_dispatch_dynamic",
+)  # the fourth refuses PrivateUse1 in PyTorch's own code
 
 
 def module(name: str, path):
@@ -26,18 +33,24 @@ def golden(operator: str):
 
 
 def close(got, want, ulps: float = 2.0, scale=0.0) -> None:
-    """|got - want| <= ulps last places of |want| or of `scale`, if that is larger, for every element. scale: a number, or for each
-    element how large the terms of its sum are; what they lose when they cancel is no fault."""
+    """|got - want| <= ulps last places of |want| or of `scale`, if that is larger, for every element. scale: a number,
+    or for each element how large the terms of its sum are; what they lose when they cancel is no fault."""
     got, want = got.detach().cpu(), want.detach().cpu()
     assert got.shape == want.shape and got.dtype == want.dtype
     if not want.numel():
         return
     kind = torch.finfo(want.dtype)
-    place = torch.maximum(want.double().abs(), torch.as_tensor(scale, dtype=torch.float64)).clamp(min=kind.tiny) * kind.eps
-    off = torch.where(got == want, 0.0, (got.double() - want.double()).abs() / place)  # equal also where both are infinite
+    place = (
+        torch.maximum(want.double().abs(), torch.as_tensor(scale, dtype=torch.float64)).clamp(min=kind.tiny) * kind.eps
+    )
+    off = torch.where(
+        got == want, 0.0, (got.double() - want.double()).abs() / place
+    )  # equal also where both are infinite
     off = torch.where(got.isnan() & want.isnan(), 0.0, off).flatten()
     worst = int(off.nan_to_num(nan=torch.inf).argmax())
-    assert off[worst] <= ulps, f"element {worst} is {got.flatten()[worst]}, {off[worst]:.1f} last places from {want.flatten()[worst]}"
+    assert off[worst] <= ulps, (
+        f"element {worst} is {got.flatten()[worst]}, {off[worst]:.1f} last places from {want.flatten()[worst]}"
+    )
 
 
 def values(shape, dtype, seed, size=4.0):
@@ -45,9 +58,11 @@ def values(shape, dtype, seed, size=4.0):
 
 
 def laid(x, how):
-    """The same numbers on the device, laid out: "packed" beside a neighbour, "offset" one element into its memory, "turned" by columns."""
+    """The same numbers on the device, laid out: "packed" beside a neighbour, "offset" one element into its memory,
+    "turned" by columns.
+    """
     if how == "packed":
-        return torch.cat([x.flip(-1), x], -1).npu()[..., x.shape[-1]:] if x.dim() else x.npu()
+        return torch.cat([x.flip(-1), x], -1).npu()[..., x.shape[-1] :] if x.dim() else x.npu()
     if how == "offset":
         return torch.cat([x.new_zeros(1), x.flatten()]).npu()[1:].view(x.shape)
     if how == "turned":
@@ -61,4 +76,8 @@ def in_rows(t) -> bool:
         return True
     sides = [(n, s) for n, s in zip(t.shape[:-1], t.stride()) if n > 1]
     width = t.shape[-1]
-    return (width == 1 or t.stride(-1) == 1) and all(s == n2 * s2 for (_, s), (n2, s2) in zip(sides, sides[1:])) and (not sides or sides[-1][1] >= width)
+    return (
+        (width == 1 or t.stride(-1) == 1)
+        and all(s == n2 * s2 for (_, s), (n2, s2) in zip(sides, sides[1:]))
+        and (not sides or sides[-1][1] >= width)
+    )

@@ -1,4 +1,5 @@
 """What the tests of functions of whole tensors share: the host's tilings, and a kernel that runs one function."""
+
 from __future__ import annotations
 
 import ctypes
@@ -6,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from twin_image import HERE, Shared
 
 import labkit
 from labkit.build import compiler, headers, runtime
-from twin_image import HERE, Shared
 
 REGION = 32768
 SRC, DST, MORE, WORK = 0, REGION, 2 * REGION, 3 * REGION  # where operands, second operands or masks, and scratch lie
@@ -52,7 +53,11 @@ def host():
     lib = runtime.library()
     flags = ["-O1", "-std=c++17", *(f"-I{d}" for d in headers.include_dirs())]
     source = Path(__file__).parent / "rearrange_shim.cpp"
-    return Host(ctypes.CDLL(str(compiler.build([source], flags=flags, name="rearrange_shim", libs=[lib, f"-Wl,-rpath,{lib.parent}"]))))
+    return Host(
+        ctypes.CDLL(
+            str(compiler.build([source], flags=flags, name="rearrange_shim", libs=[lib, f"-Wl,-rpath,{lib.parent}"]))
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -64,20 +69,30 @@ def whole():
     def run(start, name, t, tiling=None, findings=(), **f):
         image.bytes[:], out.bytes[:], memory.bytes[:] = start, 0x5A, 0 if tiling is None else tiling
         blank = dict(dst=DST, dst2=0, src=SRC, src2=0, mask=0, work=WORK, work_bytes=0, a=0, b=0, c=0, d=0, x=0.0)
-        record = kernel[1](image.tensor, out.tensor, memory.tensor, kernel.struct("Form", **(blank | dict(op=OP[name], type=TYPE[t], bytes=BYTES) | f)))
+        record = kernel[1](
+            image.tensor,
+            out.tensor,
+            memory.tensor,
+            kernel.struct("Form", **(blank | dict(op=OP[name], type=TYPE[t], bytes=BYTES) | f)),
+        )
         assert record.finished and [x.code for x in record.findings] == list(findings), record.report()
         return out.bytes.copy()
+
     return run
 
 
 def place(image, at, values):
     raw = np.ascontiguousarray(values).view(np.uint8).ravel()
-    image[at:at + len(raw)] = raw
+    image[at : at + len(raw)] = raw
 
 
 def values(rng, n: int, t: str) -> np.ndarray:
     dtype = np.dtype(DT[t])
-    return rng.uniform(-8, 8, n).astype(dtype) if dtype.kind == "f" else rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype, endpoint=True)
+    return (
+        rng.uniform(-8, 8, n).astype(dtype)
+        if dtype.kind == "f"
+        else rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype, endpoint=True)
+    )
 
 
 def noise(rng) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""What the tests of the advanced API share: launching a kernel of tests/twin_api, and distance in units of the last place."""
+"""What the tests of the advanced API share: launching a kernel of tests/twin_api, and distance in units of the last
+place.
+"""
+
 from __future__ import annotations
 
 import ctypes
@@ -7,15 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from places import KERNELS
 
 import labkit
 from labkit.build import compiler, headers, runtime
 from labkit.launch import record
-from places import KERNELS
 
 HERE = KERNELS
-TORCH = {"F16": torch.float16, "F32": torch.float32, "BF16": torch.bfloat16, "I8": torch.int8, "I16": torch.int16,
-         "I32": torch.int32}
+TORCH = {
+    "F16": torch.float16,
+    "F32": torch.float32,
+    "BF16": torch.bfloat16,
+    "I8": torch.int8,
+    "I16": torch.int16,
+    "I32": torch.int32,
+}
 
 
 @lru_cache(maxsize=None)
@@ -52,17 +61,37 @@ def agree(got: torch.Tensor, exact: torch.Tensor, units: int = 1, floor: float =
     far &= ~(np.abs((got.double() - exact).numpy()) <= floor)
     if far.any():
         i = int(np.flatnonzero(far.ravel())[0])
-        raise AssertionError(f"{far.sum()} of {far.size} too far; the first at {i}: {got.flatten()[i].item()!r}, exact {exact.flatten()[i].item()!r}")
+        raise AssertionError(
+            f"{far.sum()} of {far.size} too far; the first at {i}: {got.flatten()[i].item()!r}, exact "
+            f"{exact.flatten()[i].item()!r}"
+        )
 
 
 class Asked(ctypes.Structure):
-    _fields_ = [("shape", ctypes.c_int64 * 4), ("original", ctypes.c_int64 * 4), ("dims", ctypes.c_int32), ("original_dims", ctypes.c_int32),
-                ("size", ctypes.c_uint32), ("reuse", ctypes.c_uint32), ("more", ctypes.c_uint32), ("room", ctypes.c_uint32)]
+    _fields_ = [
+        ("shape", ctypes.c_int64 * 4),
+        ("original", ctypes.c_int64 * 4),
+        ("dims", ctypes.c_int32),
+        ("original_dims", ctypes.c_int32),
+        ("size", ctypes.c_uint32),
+        ("reuse", ctypes.c_uint32),
+        ("more", ctypes.c_uint32),
+        ("room", ctypes.c_uint32),
+    ]
 
 
 def asked(shape: list[int], original: list[int], size: int, reuse: bool = False, more: int = 0) -> Asked:
     """A question to the host's functions: shapes, bytes of an element, reuse of the source, one number more."""
-    return Asked((ctypes.c_int64 * 4)(*shape), (ctypes.c_int64 * 4)(*original), len(shape), len(original), size, int(reuse), more, 0)
+    return Asked(
+        (ctypes.c_int64 * 4)(*shape),
+        (ctypes.c_int64 * 4)(*original),
+        len(shape),
+        len(original),
+        size,
+        int(reuse),
+        more,
+        0,
+    )
 
 
 @lru_cache(maxsize=None)
@@ -70,7 +99,9 @@ def _host() -> ctypes.CDLL:
     lib = runtime.library()
     flags = ["-O1", "-std=c++17", *(f"-I{d}" for d in headers.include_dirs())]
     source = Path(__file__).parent / "adv_shim.cpp"
-    return ctypes.CDLL(str(compiler.build([source], flags=flags, name="adv_shim", libs=[lib, f"-Wl,-rpath,{lib.parent}"])))
+    return ctypes.CDLL(
+        str(compiler.build([source], flags=flags, name="adv_shim", libs=[lib, f"-Wl,-rpath,{lib.parent}"]))
+    )
 
 
 def sizes(name: str, question: Asked) -> tuple[int, int]:
@@ -84,7 +115,11 @@ def sizes(name: str, question: Asked) -> tuple[int, int]:
 def factor(name: str, size: int) -> tuple[int, int] | None:
     """Bytes of temporary space for each byte of data, and for the whole call."""
     nodes, extra = ctypes.c_uint32(0), ctypes.c_uint32(0)
-    return (nodes.value, extra.value) if _host().adv_factor(name.encode(), size, ctypes.byref(nodes), ctypes.byref(extra)) else None
+    return (
+        (nodes.value, extra.value)
+        if _host().adv_factor(name.encode(), size, ctypes.byref(nodes), ctypes.byref(extra))
+        else None
+    )
 
 
 def tiling(name: str, question: Asked) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 `lab.form` runs one instruction of tests/twin/kernels/forms.asc, `lab.move` one copy of tests/twin/kernels/copies.asc.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -9,10 +10,10 @@ import ctypes
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from places import KERNELS
+from twin_golden import NP
 
 import labkit
-from twin_golden import NP
-from places import KERNELS
 
 HERE = KERNELS
 REGION, BYTES, MEMORY = 4096, 4 * 4096, 16384
@@ -24,6 +25,7 @@ class Shared:
 
     def __init__(self, size: int):
         import torch
+
         self.tensor = torch.zeros(size, dtype=torch.uint8).npu()
         self.bytes = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.tensor.data_ptr()))
 
@@ -50,6 +52,7 @@ def lab():
             record = k[1](image.tensor, out.tensor, memory.tensor, k.struct("Move", bytes=BYTES, **move))
             assert record.finished and not record.findings, record.report()
             return out.bytes.copy(), memory.bytes.copy()
+
     return Lab
 
 
@@ -65,7 +68,9 @@ def fill(seed: int, *types: str, low=-8.0, high=8.0) -> np.ndarray:
         elif t == "BF16":
             x = (rng.uniform(low, high, n).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
         else:
-            x = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype, endpoint=True) >> rng.integers(0, dtype.itemsize * 8 - 1, n).astype(dtype)
+            x = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype, endpoint=True) >> rng.integers(
+                0, dtype.itemsize * 8 - 1, n
+            ).astype(dtype)
         parts.append(x.view(np.uint8))
     return np.concatenate(parts)
 
@@ -82,7 +87,9 @@ def agree(got: np.ndarray, want: np.ndarray, dtype, ulp: int = 0) -> None:
         if ulp:
             wrong &= ~(np.abs(g.astype(np.float64) - w) <= ulp * np.spacing(np.abs(w)))
     at = np.flatnonzero(wrong)
-    assert not len(at), f"{len(at)} elements differ, first at byte {at[0] * dtype.itemsize}: got {g[at[0]]!r}, want {w[at[0]]!r}"
+    assert not len(at), (
+        f"{len(at)} elements differ, first at byte {at[0] * dtype.itemsize}: got {g[at[0]]!r}, want {w[at[0]]!r}"
+    )
 
 
 def bits(value) -> int:

@@ -1,4 +1,7 @@
-"""Launching kernel files on the twin, for the tests: arguments from a short description, everything built beforehand."""
+"""Launching kernel files on the twin, for the tests: arguments from a short description, everything built
+beforehand.
+"""
+
 from __future__ import annotations
 
 import zlib
@@ -27,6 +30,7 @@ def build_all(paths, jobs: int = 2) -> None:
 
     paths: files, or what labkit.kernel takes, as dicts.
     """
+
     def build(path):
         try:
             labkit.kernel(**path) if isinstance(path, dict) else labkit.kernel(path)
@@ -38,8 +42,9 @@ def build_all(paths, jobs: int = 2) -> None:
 
 
 def tensor(words: str, seed: int = 0):
-    """"half 64", "empty half 64": a tensor on the device; random values, exact in half, fixed by the words."""
+    """ "half 64", "empty half 64": a tensor on the device; random values, exact in half, fixed by the words."""
     import torch
+
     *kind, dtype, count = words.split()
     dtype = getattr(torch, DTYPES.get(dtype, dtype))
     if kind == ["empty"]:
@@ -48,9 +53,14 @@ def tensor(words: str, seed: int = 0):
     return torch.from_numpy(rng.integers(-64, 64, int(count)) / (8 if dtype.is_floating_point else 1)).to(dtype).npu()
 
 
-def launch(path: Path, args: list, blocks: int = 1, timeout: float = 20.0, checks: bool = True, **more) -> record.LaunchRecord:
-    """The record, whether or not the launch finished. more: for labkit.kernel; text= stands in for what the file holds."""
+def launch(
+    path: Path, args: list, blocks: int = 1, timeout: float = 20.0, checks: bool = True, **more
+) -> record.LaunchRecord:
+    """The record, whether or not the launch finished. more: for labkit.kernel; text= stands in for what the file
+    holds.
+    """
     from labkit import device
+
     device.install()
     given = {"filename": str(path)} if "text" in more else {"path": path}
     k = labkit.kernel(**given, timeout=timeout, checks=checks, **more)

@@ -2,10 +2,10 @@
 
 Shared by test_math.py and test_math_cast.py. bfloat16 travels as uint16.
 """
+
 from __future__ import annotations
 
 import ctypes
-
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +14,19 @@ from labkit import paths
 from labkit.build import compiler
 
 DT = {name: i for i, name in enumerate("F16 BF16 F32 I8 U8 I16 U16 I32 U32 I64 U64".split())}
-NP = dict(F16=np.float16, BF16=np.uint16, F32=np.float32, I8=np.int8, U8=np.uint8, I16=np.int16, U16=np.uint16,
-          I32=np.int32, U32=np.uint32, I64=np.int64, U64=np.uint64)
+NP = dict(
+    F16=np.float16,
+    BF16=np.uint16,
+    F32=np.float32,
+    I8=np.int8,
+    U8=np.uint8,
+    I16=np.int16,
+    U16=np.uint16,
+    I32=np.int32,
+    U32=np.uint32,
+    I64=np.int64,
+    U64=np.uint64,
+)
 MODES = "None Rint Floor Ceil Round Trunc Odd Hybrid".split()
 ALL_HALVES = np.arange(65536, dtype=np.uint16).view(np.float16)
 F32 = np.float32
@@ -28,8 +39,15 @@ class Math:
     def __init__(self, march: str):
         src = paths.twin_dir() / "src"
         sources = [*sorted(src.glob("lanes/*.cpp")), Path(__file__).with_name("math_shim.cpp")]
-        flags = ["-std=c++17", "-O3", f"-march={march}", "-ffp-contract=off", "-fno-math-errno",
-                 f"-I{paths.twin_dir() / 'include'}", f"-I{src}"]
+        flags = [
+            "-std=c++17",
+            "-O3",
+            f"-march={march}",
+            "-ffp-contract=off",
+            "-fno-math-errno",
+            f"-I{paths.twin_dir() / 'include'}",
+            f"-I{src}",
+        ]
         self.path = compiler.build(sources, flags=flags, name=f"test_math_{march.replace('-', '_')}")
         self.c = ctypes.CDLL(str(self.path))
         self.c.m_half_to_float.restype, self.c.m_float_to_half.restype = ctypes.c_float, ctypes.c_uint16
@@ -60,9 +78,16 @@ class Math:
         return self("cast", DT[to], DT[frm], MODES.index(mode), s, out=NP[to], n=len(s))
 
 
-PAIRS = {"I8": ["F16"], "U8": ["F16"], "I16": ["F16", "F32"], "F16": ["I8", "U8", "I16", "I32", "F32"],
-         "BF16": ["I32", "F32"], "I32": ["I16", "F16", "F32", "I64"], "I64": ["I32", "F32"],
-         "F32": ["I16", "F16", "BF16", "I32", "F32", "I64"]}
+PAIRS = {
+    "I8": ["F16"],
+    "U8": ["F16"],
+    "I16": ["F16", "F32"],
+    "F16": ["I8", "U8", "I16", "I32", "F32"],
+    "BF16": ["I32", "F32"],
+    "I32": ["I16", "F16", "F32", "I64"],
+    "I64": ["I32", "F32"],
+    "F32": ["I16", "F16", "BF16", "I32", "F32", "I64"],
+}
 
 
 def bits(value) -> ctypes.c_uint64:
@@ -75,8 +100,23 @@ def some(t: str, n: int = 4096) -> np.ndarray:
     raw = rng.integers(0, 256, (n + 5) * dtype.itemsize, dtype=np.uint8).view(dtype)
     if t in ("F16", "F32"):
         info = np.finfo(dtype)
-        special = [0.0, -0.0, 1, -1, 0.5, 2.5, np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny, -info.tiny,
-                   info.smallest_subnormal, info.eps]
+        special = [
+            0.0,
+            -0.0,
+            1,
+            -1,
+            0.5,
+            2.5,
+            np.inf,
+            -np.inf,
+            np.nan,
+            info.max,
+            -info.max,
+            info.tiny,
+            -info.tiny,
+            info.smallest_subnormal,
+            info.eps,
+        ]
         raw = np.concatenate([raw[: n // 2], rng.normal(size=n).astype(dtype)])
     else:
         info = np.iinfo(dtype)

@@ -2,10 +2,10 @@
 
 A form is tests/twin/kernels/vector.asc's. `state` is the mask register: its mode (True: counter) and its 128 bits.
 """
+
 from __future__ import annotations
 
 import numpy as np
-
 from twin_golden import BLOCK, F16, F32, REPEAT, get, index_bits, places, put, relu, tree
 
 FULL = (False, 2**128 - 1)
@@ -99,21 +99,36 @@ TWO_TYPES = {
     40: ("Cast", F32, F16, 1, lambda d, a, b, v: a),
     41: ("Cast", F16, np.int32, 1, lambda d, a, b, v: scaled(a, v)),
     42: ("Cast", np.int8, F16, 1, lambda d, a, b, v: whole(a, np.int8)),
-    45: ("Cast", np.int64, F32, 1, lambda d, a, b, v: np.rint(a))}
+    45: ("Cast", np.int64, F32, 1, lambda d, a, b, v: np.rint(a)),
+}
 # the same for one type
 ONE_TYPE = {
-    0: ("Add", 2, lambda d, a, b, v: a + b), 1: ("Adds", 1, lambda d, a, b, v: a + v), 2: ("Relu", 1, lambda d, a, b, v: relu(a)),
-    3: ("Duplicate", 0, lambda d, a, b, v: v), 4: ("Copy", 1, lambda d, a, b, v: a),
+    0: ("Add", 2, lambda d, a, b, v: a + b),
+    1: ("Adds", 1, lambda d, a, b, v: a + v),
+    2: ("Relu", 1, lambda d, a, b, v: relu(a)),
+    3: ("Duplicate", 0, lambda d, a, b, v: v),
+    4: ("Copy", 1, lambda d, a, b, v: a),
     5: ("ShiftRight", 1, lambda d, a, b, v: (a.astype(np.int64) + (1 << int(v) >> 1)) >> int(v)),
-    6: ("MulAddRelu", 2, lambda d, a, b, v: relu(a * d + b)), 7: ("FusedMulAddRelu", 2, lambda d, a, b, v: relu(a * d + b)),
-    8: ("FusedMulAdd", 2, lambda d, a, b, v: a * d + b), 9: ("MulAddDst", 2, lambda d, a, b, v: a * b + d),
-    10: ("Axpy", 1, lambda d, a, b, v: v * a + d)}
+    6: ("MulAddRelu", 2, lambda d, a, b, v: relu(a * d + b)),
+    7: ("FusedMulAddRelu", 2, lambda d, a, b, v: relu(a * d + b)),
+    8: ("FusedMulAdd", 2, lambda d, a, b, v: a * d + b),
+    9: ("MulAddDst", 2, lambda d, a, b, v: a * b + d),
+    10: ("Axpy", 1, lambda d, a, b, v: v * a + d),
+}
 
 
 def join(image: np.ndarray, form: dict, to, frm, count: int, compute, value) -> None:
     wide = lambda x: x.astype(F32) if x.dtype == F16 else x
     sources = [(f"src{i}", frm) for i in range(count)]
-    walk(image, form, to, sources, lambda d, a=None, b=None: np.broadcast_to(compute(wide(d), a if a is None else wide(a), b if b is None else wide(b), wide(value)), d.shape))
+    walk(
+        image,
+        form,
+        to,
+        sources,
+        lambda d, a=None, b=None: np.broadcast_to(
+            compute(wide(d), a if a is None else wide(a), b if b is None else wide(b), wide(value)), d.shape
+        ),
+    )
 
 
 def copy_counted(image: np.ndarray, form: dict, dtype) -> None:
@@ -140,7 +155,7 @@ def dequant(image: np.ndarray, form: dict, scales, offsets, to) -> None:
 def select(image: np.ndarray, form: dict, dtype, bits: np.ndarray) -> None:
     """`bits`: of the lanes of each repeat."""
     size = np.dtype(dtype).itemsize
-    scalar = image[form["src2"]:form["src2"] + size].view(dtype)[0]
+    scalar = image[form["src2"] : form["src2"] + size].view(dtype)[0]
     lanes = REPEAT // size
     for r, active in enumerate(runs(form, lanes)):
         a = get(image, spots(form, "src0", r, active, lanes, size), dtype)
@@ -165,17 +180,20 @@ def reduce_one(image: np.ndarray, form: dict, dtype) -> None:
     parts = np.array(parts, dtype)
     if form["op"] == 80:
         while len(parts) > 1:
-            parts = np.array([tree(parts[i:i + lanes]) for i in range(0, len(parts), lanes)], dtype)
+            parts = np.array([tree(parts[i : i + lanes]) for i in range(0, len(parts), lanes)], dtype)
         result = parts
     else:
         i = int((np.argmax if form["op"] == 81 else np.argmin)(parts))
-        result = np.concatenate([parts[i:i + 1], index_bits(where[i], dtype)[:form["mode"]]])
+        result = np.concatenate([parts[i : i + 1], index_bits(where[i], dtype)[: form["mode"]]])
     put(image, form["dst"] + np.arange(len(result)) * size, result)
 
 
 def reduce_each(image: np.ndarray, form: dict, dtype) -> None:
     size = np.dtype(dtype).itemsize
-    lanes, family = REPEAT // size, {90: "Whole", 91: "WholeMax", 94: "WholeMin", 92: "BlockMin", 95: "Block", 93: "Pair"}[form["op"]]
+    lanes, family = (
+        REPEAT // size,
+        {90: "Whole", 91: "WholeMax", 94: "WholeMin", 92: "BlockMin", 95: "Block", 93: "Pair"}[form["op"]],
+    )
     group = {"W": lanes, "B": BLOCK // size, "P": 2}[family[0]]
     indexed = family == "WholeMax"
     step = {"W": size << indexed, "B": 8 * size, "P": 128}[family[0]]
@@ -188,7 +206,7 @@ def reduce_each(image: np.ndarray, form: dict, dtype) -> None:
             x = get(image, places(form["src0"], r, mine, form["src0Blk"], form["src0Rep"], size), dtype)
             if family[-3:] in ("Max", "Min"):
                 i = int((np.argmax if family[-3:] == "Max" else np.argmin)(x))
-                result = np.concatenate([x[i:i + 1], index_bits(mine[i], dtype)[:indexed]])
+                result = np.concatenate([x[i : i + 1], index_bits(mine[i], dtype)[:indexed]])
                 if best is None or x[i] > best[0]:
                     best = (x[i], r * lanes + mine[i])
             else:
@@ -198,4 +216,8 @@ def reduce_each(image: np.ndarray, form: dict, dtype) -> None:
             at = form["dst"] + r * form["dstRep"] * step + g * size
             put(image, at + np.arange(len(result)) * size, result)
     if indexed:
-        put(image, form["src2"] + np.arange(2) * size, np.concatenate([np.array([best[0]], dtype), index_bits(best[1], dtype)]))
+        put(
+            image,
+            form["src2"] + np.arange(2) * size,
+            np.concatenate([np.array([best[0]], dtype), index_bits(best[1], dtype)]),
+        )

@@ -1,4 +1,5 @@
 """Functions of the library's inside by name, int4b_t through DataCopyPad, and headers behind linked folders."""
+
 import torch
 
 import labkit

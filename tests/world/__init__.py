@@ -2,6 +2,7 @@
 
 `scripts/world_kernels.py` runs them against sources that lie elsewhere. See Case.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 @dataclass
 class Outcome:
     """result: "verified" (right numbers, no finding), "built" (it compiled, but something was wrong) or "failed"."""
+
     result: str
     reason: str = ""
 
@@ -23,6 +25,7 @@ class Case:
     run(source, scratch) does the work: source is the repository's folder, scratch an empty one. counted: False for what
     the bars leave out (note says why).
     """
+
     group: str
     repository: str
     path: str

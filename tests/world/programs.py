@@ -1,4 +1,5 @@
 """Running a public sample or program with `labkit run`, and judging what it left."""
+
 from __future__ import annotations
 
 import json
@@ -14,13 +15,22 @@ LIMIT_S = 600
 _BAD = re.compile(r"verification failed|test failed|\[failed\]|result error|precision.*fail", re.I)
 
 
-def run(path: Path, *, settings: dict[str, str] | None = None, arguments: list[str] | None = None, timeout: float = 240) -> Outcome:
+def run(
+    path: Path, *, settings: dict[str, str] | None = None, arguments: list[str] | None = None, timeout: float = 240
+) -> Outcome:
     """The outcome of one `labkit run`."""
     words = [sys.executable, "-m", "labkit", "run", "--json", f"--timeout={timeout:g}"]
     words += [w for k, v in (settings or {}).items() for w in ("-D", f"{k}={v}")]
     env = {**os.environ, "LABKIT_LANG": "en"}
     try:
-        done = subprocess.run([*words, str(path), *(arguments or [])], capture_output=True, text=True, errors="replace", timeout=LIMIT_S, env=env)
+        done = subprocess.run(
+            [*words, str(path), *(arguments or [])],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+            env=env,
+        )
     except subprocess.TimeoutExpired:
         return Outcome("built", f"not finished after {LIMIT_S} s")
     try:
@@ -63,5 +73,7 @@ def _finding(f: dict) -> str:
 
 def _tail(output: str) -> str:
     lines = [line.strip() for line in output.strip().split("\n") if line.strip()]
-    telling = [line for line in lines if re.search(r"error|fail|No module|expected", line, re.I) and not line.startswith("$")]
+    telling = [
+        line for line in lines if re.search(r"error|fail|No module|expected", line, re.I) and not line.startswith("$")
+    ]
     return (telling[-1] if telling else lines[-1] if lines else "no output")[:160]

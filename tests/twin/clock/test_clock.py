@@ -2,16 +2,16 @@
 
 Every constant comes from the chip's table; nothing here knows a number of the hardware.
 """
-from __future__ import annotations
 
+from __future__ import annotations
 
 import numpy as np
 import pytest
+from places import CORRECT, REPO, TESTS
+from twin_launch import launch, load_index, tensor
 
 import labkit
 from labkit import chips
-from twin_launch import launch, load_index, tensor
-from places import CORRECT, REPO, TESTS
 
 CHIP = chips.load()
 HZ = CHIP["clock"]["hz"]
@@ -110,6 +110,7 @@ def of(record, op: str, block: int = 0):
 
 # ---- order
 
+
 @pytest.mark.parametrize("buffers", [1, 2, 4])
 def test_a_pipe_runs_one_instruction_after_the_other(buffers):
     t = tiles(buffers=buffers, blocks=2).timeline
@@ -125,18 +126,20 @@ def test_a_queue_orders_the_pipes(buffers):
     record = tiles(buffers=buffers)
     copied, added, scaled, left = (of(record, op) for op in ("CopyIn", "Adds", "Muls", "CopyOut"))
     assert len(copied) == len(added) == len(scaled) == len(left) == 8
-    assert (added["start"] >= copied["end"]).all()      # DeQue waits for the copy
+    assert (added["start"] >= copied["end"]).all()  # DeQue waits for the copy
     assert (left["start"] >= scaled["end"]).all()
-    assert (copied["start"][buffers:] >= added["end"][:-buffers]).all()   # AllocTensor waits for a free buffer
+    assert (copied["start"][buffers:] >= added["end"][:-buffers]).all()  # AllocTensor waits for a free buffer
     assert (added["start"][buffers:] >= left["end"][:-buffers]).all()
 
 
 def test_two_buffers_overlap_and_one_does_not():
     one, two = tiles(buffers=1), tiles(buffers=2)
     assert two.time_us < one.time_us
+
     def together(record):
         copied, added = of(record, "CopyIn"), of(record, "Adds")
         return sum(c["start"] < a["end"] and a["start"] < c["end"] for c in copied for a in added)
+
     assert together(one) == 0 and together(two) > 0
     assert one.busy["V"] == pytest.approx(two.busy["V"])  # the same work
 
@@ -144,8 +147,8 @@ def test_two_buffers_overlap_and_one_does_not():
 def test_flags_and_barriers_order_in_time():
     record = steps(what=2)
     (exp,), (copied,), (added,), (left,) = (of(record, op) for op in ("Exp", "CopyIn", "Add", "CopyOut"))
-    assert copied["start"] >= exp["end"]       # the barrier
-    assert added["start"] >= copied["end"]     # the flag
+    assert copied["start"] >= exp["end"]  # the barrier
+    assert added["start"] >= copied["end"]  # the flag
     assert left["start"] >= added["end"]
 
 
@@ -158,7 +161,10 @@ def test_the_scalar_unit_waits_for_what_it_reads():
 
 # ---- durations
 
-@pytest.mark.parametrize("op, n, what", [("Duplicate", 64, 0), ("Duplicate", 4096, 0), ("Duplicate", 100, 0), ("Exp", 640, 2)])
+
+@pytest.mark.parametrize(
+    "op, n, what", [("Duplicate", 64, 0), ("Duplicate", 4096, 0), ("Duplicate", 100, 0), ("Exp", 640, 2)]
+)
 def test_a_vector_instruction_costs_its_startup_and_its_repeats(op, n, what):
     event = of(steps(n=n if n % 8 == 0 else n + 4, what=what), op)[0]
     repeats = -(-n * 4 // 256)
@@ -169,6 +175,7 @@ def test_sources_in_one_bank_group_cost_more():
     def length(record):
         (event,) = of(record, "Add")
         return event["end"] - event["start"]
+
     same, apart = length(steps(n=1024, apart=0)), length(steps(n=1024, apart=256))
     assert same - apart == pytest.approx(us(16 * CHIP["vector"]["bank_group_conflict"]))
 
@@ -193,15 +200,20 @@ def test_many_cores_share_the_memory():
 def test_the_l2_holds_what_was_read_before():
     """The same tile again and again: only the first comes from HBM, and the others come faster."""
     x = tensor("float 2048")
-    record = labkit.kernel(text=TILES.replace("gx[i * tile]", "gx[0]").replace("gz[i * tile]", "gz[0]"), filename="tiles.asc")[1](x, x.new_empty(x.shape), 2048, 8, 1)
+    record = labkit.kernel(
+        text=TILES.replace("gx[i * tile]", "gx[0]").replace("gz[i * tile]", "gz[0]"), filename="tiles.asc"
+    )[1](x, x.new_empty(x.shape), 2048, 8, 1)
     (core,) = record.cores
     assert (core["read_miss"], core["read_hit"]) == (8192, 7 * 8192)
     copied = of(record, "CopyIn")
     d = CHIP["dma"]["to_ub"]
-    assert copied["end"][1] - copied["start"][1] == pytest.approx(us(max(d["latency"] + 8192 / d["fast"], 8192 / d["hit"])))
+    assert copied["end"][1] - copied["start"][1] == pytest.approx(
+        us(max(d["latency"] + 8192 / d["fast"], 8192 / d["hit"]))
+    )
 
 
 # ---- the whole launch
+
 
 @pytest.mark.parametrize("blocks", [1, 7, 48])
 def test_the_launch_is_its_slowest_core_and_its_head(blocks):
@@ -246,23 +258,50 @@ def test_a_cut_timeline_leaves_the_times_alone():
 
 # ---- the same launch again
 
+
 def same(a, b) -> None:
-    assert (a.time_us, a.core_us, a.busy, a.ub_used, a.buffers, a.timeline_total) == (b.time_us, b.core_us, b.busy, b.ub_used, b.buffers, b.timeline_total)
+    assert (a.time_us, a.core_us, a.busy, a.ub_used, a.buffers, a.timeline_total) == (
+        b.time_us,
+        b.core_us,
+        b.busy,
+        b.ub_used,
+        b.buffers,
+        b.timeline_total,
+    )
     assert a.timeline.tobytes() == b.timeline.tobytes()
     assert a.findings == b.findings and a.output == b.output
 
 
-@pytest.mark.parametrize("name", ["correct/static_pingpong", "correct/softmax", "correct/print_dump", "broken/race_war", "broken/gm_overlap",
-                                  "broken/queue_left", "broken/uninit_local", "broken/queue_starved"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "correct/static_pingpong",
+        "correct/softmax",
+        "correct/print_dump",
+        "broken/race_war",
+        "broken/gm_overlap",
+        "broken/queue_left",
+        "broken/uninit_local",
+        "broken/queue_starved",
+    ],
+)
 def test_threads_do_not_show(name, monkeypatch):
     index = load_index(TESTS / "faults" / "broken" / "index.toml") | {
-        "static_pingpong": dict(args=["float 5000", "empty float 5000", 5000]), "softmax": dict(args=["float 700", "empty float 700", 7, 100]),
-        "print_dump": dict(args=["half 160", "empty half 160", 160])}
+        "static_pingpong": dict(args=["float 5000", "empty float 5000", 5000]),
+        "softmax": dict(args=["float 700", "empty float 700", 7, 100]),
+        "print_dump": dict(args=["half 160", "empty half 160", 160]),
+    }
     case = index[name.partition("/")[2]]
     seen = []
     for threads in ("1", "2", "1", "7"):
         monkeypatch.setenv("LABKIT_THREADS", threads)
-        seen.append(launch(TESTS / "faults" / f"{name}.asc", case["args"], max(10, case.get("blocks", 1)) if name != "broken/gm_overlap" else 4))
+        seen.append(
+            launch(
+                TESTS / "faults" / f"{name}.asc",
+                case["args"],
+                max(10, case.get("blocks", 1)) if name != "broken/gm_overlap" else 4,
+            )
+        )
     for other in seen[1:]:
         same(seen[0], other)
 

@@ -1,12 +1,15 @@
 """Constant tables in a kernel's source are read as from GM."""
+
 from __future__ import annotations
 
-import labkit
 from twin_image import HERE
+
+import labkit
 
 
 def test_tables_of_the_kernel():
     import torch
+
     kernel = labkit.kernel(HERE / "constants.asc")
     z = torch.zeros(24, dtype=torch.int32).npu()
     assert kernel[1](z, 8).codes() == []

@@ -1,4 +1,5 @@
 """The schedule that delays every transfer: a race shows in the numbers, correct kernels keep theirs."""
+
 import contextlib
 import io
 
@@ -48,11 +49,15 @@ def first(schedule, *waits):
     return z.cpu()[3].item(), sorted({f.code for f in record.findings})
 
 
-@pytest.mark.parametrize("waits, code, late", [
-    ((1, 1, 1), [], 4.0),                # all in order
-    ((0, 1, 1), ["race-raw"], -4.0),     # computed from what was there before the load
-    ((1, 0, 1), ["race-raw"], -7.0),     # stored what was there before the sum
-    ((1, 1, 0), ["race-war"], 9.0)])     # stored what came after it
+@pytest.mark.parametrize(
+    "waits, code, late",
+    [
+        ((1, 1, 1), [], 4.0),  # all in order
+        ((0, 1, 1), ["race-raw"], -4.0),  # computed from what was there before the load
+        ((1, 0, 1), ["race-raw"], -7.0),  # stored what was there before the sum
+        ((1, 1, 0), ["race-war"], 9.0),
+    ],
+)  # stored what came after it
 def test_each_missing_wait_shows_in_the_numbers(waits, code, late):
     assert first("program", *waits) == (4.0, code)
     assert first("worst", *waits) == (late, code)

@@ -1,28 +1,54 @@
 """The checks know their edges exactly: as much as there is passes in silence, one more is found."""
+
 from __future__ import annotations
 
-
 import pytest
+from places import KERNELS
 
 import labkit
 from labkit import chips
 from labkit.launch import record
-from places import KERNELS
 
 UB = chips.load()["memory"]["ub"]
 CASES = [  # what, the most that is allowed, the code of one more (or of this much)
-    (0, 512, "local-bounds"), (1, 512, "local-bounds"), (2, 256, "local-bounds"), (3, 256, "local-bounds"), (4, 256, "local-bounds"),
-    (5, 128, None), (6, 2, "local-bounds"), (7, 13, "local-bounds"), (8, 32, "local-bounds"), (9, 512, ("local-bounds", 544)),
-    (10, 512, "local-bounds"), (11, 32, "copy-params"), (12, 24, "gm-bounds"), (13, 1024, "gm-bounds"), (14, 24, "gm-bounds"),
-    (15, 255, "local-bounds"), (16, 128, "local-bounds"), (17, 64, "local-bounds"), (18, 16, "local-bounds"), (19, 32, "copy-params"),
-    (20, UB, "ub-budget"), (21, 8, "queue-buffers"), (22, UB // 2, "ub-budget"), (23, 2, "queue-depth"), (24, 8, "event-id"),
-    (25, 128, "local-bounds"), (26, 8, "event-exhausted"), (28, 256, "gather-offset"), (29, 256, "gather-offset"), (30, 16, "gather-offset"),
-    (31, 310, ("gather-offset", 312))]
+    (0, 512, "local-bounds"),
+    (1, 512, "local-bounds"),
+    (2, 256, "local-bounds"),
+    (3, 256, "local-bounds"),
+    (4, 256, "local-bounds"),
+    (5, 128, None),
+    (6, 2, "local-bounds"),
+    (7, 13, "local-bounds"),
+    (8, 32, "local-bounds"),
+    (9, 512, ("local-bounds", 544)),
+    (10, 512, "local-bounds"),
+    (11, 32, "copy-params"),
+    (12, 24, "gm-bounds"),
+    (13, 1024, "gm-bounds"),
+    (14, 24, "gm-bounds"),
+    (15, 255, "local-bounds"),
+    (16, 128, "local-bounds"),
+    (17, 64, "local-bounds"),
+    (18, 16, "local-bounds"),
+    (19, 32, "copy-params"),
+    (20, UB, "ub-budget"),
+    (21, 8, "queue-buffers"),
+    (22, UB // 2, "ub-budget"),
+    (23, 2, "queue-depth"),
+    (24, 8, "event-id"),
+    (25, 128, "local-bounds"),
+    (26, 8, "event-exhausted"),
+    (28, 256, "gather-offset"),
+    (29, 256, "gather-offset"),
+    (30, 16, "gather-offset"),
+    (31, 310, ("gather-offset", 312)),
+]
 
 
 @pytest.fixture(scope="module")
 def codes():
     import torch
+
     k = labkit.kernel(KERNELS / "edges.asc")
     x = torch.zeros(1024, dtype=torch.int8).npu()
     z = torch.zeros(1024, dtype=torch.int8).npu()
@@ -32,6 +58,7 @@ def codes():
             return k[1](x, z, what, n).codes()
         except record.LaunchError as error:
             return error.record.codes()
+
     return run
 
 
@@ -68,11 +95,14 @@ extern "C" __global__ __aicore__ void holes(GM_ADDR z, uint32_t what, uint32_t f
 def test_a_hole_of_one_block_is_found_wherever_it_is(what):
     """What counts every lane wants every block filled: the first, the last and each between."""
     import torch
+
     k, z = labkit.kernel(text=HOLES, filename="holes.asc"), torch.zeros(32, dtype=torch.int8).npu()
     for hole in range(8):
-        record_ = k[1](z, what, 0xff ^ 1 << hole)
-        assert record_.codes() == ["uninit-local"], f"block {hole} of 8 was never filled: {record_.report() or 'no finding'}"
-    assert k[1](z, what, 0xff).codes() == []
+        record_ = k[1](z, what, 0xFF ^ 1 << hole)
+        assert record_.codes() == ["uninit-local"], (
+            f"block {hole} of 8 was never filled: {record_.report() or 'no finding'}"
+        )
+    assert k[1](z, what, 0xFF).codes() == []
 
 
 ORDER = """
@@ -107,8 +137,11 @@ extern "C" __global__ __aicore__ void order(GM_ADDR x, GM_ADDR z, uint32_t way, 
 
 @pytest.mark.parametrize("way", ["TQueSync", "set_flag", "SetFlag", "pipe_barrier"])
 def test_every_spelling_of_a_flag_orders_the_same_two_pipes(way):
-    """With it no finding; without it the race that it prevents; and it is its own pair of pipes that a message names."""
+    """With it no finding; without it the race that it prevents; and it is its own pair of pipes that a message
+    names.
+    """
     import torch
+
     ways = ["TQueSync", "set_flag", "SetFlag", "pipe_barrier"]
     k, x = labkit.kernel(text=ORDER, filename="order.asc"), torch.ones(64).npu()
     for without, codes in ((0, []), (1, ["race-raw"]), (2, ["race-raw"]), (3, ["event-left"]), (4, ["event-unset"])):

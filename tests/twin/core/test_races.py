@@ -1,9 +1,11 @@
-"""Random programs of copies, vector instructions, flags and scalar accesses: the twin finds a race exactly when one is there.
+"""Random programs of copies, vector instructions, flags and scalar accesses: the twin finds a race exactly when one is
+there.
 
 The judge is written from the definition: an access may rely on what happened before it - earlier on its pipe, or known
 through a flag, a barrier or the scalar unit that issued it - and on nothing else. What follows a first race is not
 compared: the twin keeps only the newest accesses, and after a race that is a matter of taste.
 """
+
 from __future__ import annotations
 
 import struct
@@ -11,29 +13,46 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import KERNELS
 
 import labkit
-from places import KERNELS
 
 FILE = KERNELS / "program.asc"
 BLOCKS, SLOTS = 8, 6
 S, V, MTE2, MTE3 = range(4)
 EVENTS = [(MTE2, V), (V, MTE2), (V, MTE3), (MTE3, V), (MTE3, MTE2), (MTE2, MTE3), (V, S), (MTE3, S)]
 LOAD, VECTOR, STORE, AGAIN, SET, WAIT, BARRIER, SETVALUE, GETVALUE, EVERY_OTHER = range(10)
-LINES = {kind: next(i for i, line in enumerate(FILE.read_text().splitlines(), 1) if line.endswith(f"// {word}"))
-         for kind, word in ((LOAD, "load"), (VECTOR, "vector"), (STORE, "store"), (AGAIN, "again"), (EVERY_OTHER, "every other block"))}
+LINES = {
+    kind: next(i for i, line in enumerate(FILE.read_text().splitlines(), 1) if line.endswith(f"// {word}"))
+    for kind, word in (
+        (LOAD, "load"),
+        (VECTOR, "vector"),
+        (STORE, "store"),
+        (AGAIN, "again"),
+        (EVERY_OTHER, "every other block"),
+    )
+}
 
 
 def spans(kind: int, a: int, b: int, n: int):
     """(pipe, blocks read, blocks written, GM slots read, GM slots written)"""
     to, frm = set(range(a, a + n)), set(range(b, b + n))
-    return {LOAD: (MTE2, set(), to, set(), set()), VECTOR: (V, frm, to, set(), set()), STORE: (MTE3, to, set(), set(), frm),
-            AGAIN: (MTE2, set(), to, frm, set()), EVERY_OTHER: (MTE2, set(), set(range(a, a + 2 * n, 2)), set(), set())}[kind]
+    return {
+        LOAD: (MTE2, set(), to, set(), set()),
+        VECTOR: (V, frm, to, set(), set()),
+        STORE: (MTE3, to, set(), set(), frm),
+        AGAIN: (MTE2, set(), to, frm, set()),
+        EVERY_OTHER: (MTE2, set(), set(range(a, a + 2 * n, 2)), set(), set()),
+    }[kind]
 
 
 def first_race(program):
     """(kind of the step, the codes that fit) of the first access that relies on luck, or None."""
-    known, flags, seen = [0] * 4, {}, []  # known: bits of the accesses that a pipe may rely on; seen: (pipe, reads, writes, ...)
+    known, flags, seen = (
+        [0] * 4,
+        {},
+        [],
+    )  # known: bits of the accesses that a pipe may rely on; seen: (pipe, reads, writes, ...)
     for kind, a, b, n in program:
         if kind == SET:
             p = EVENTS[a][0]
@@ -55,8 +74,16 @@ def first_race(program):
             for i, (other, their_reads, their_writes, _, their_gm) in enumerate(seen):
                 if other == pipe or before >> i & 1:
                     continue
-                codes |= {code for code, hit in (("race-raw", reads & their_writes), ("race-war", writes & their_reads),
-                                                 ("race-waw", writes & their_writes), ("race-gm", gm_reads & their_gm)) if hit}
+                codes |= {
+                    code
+                    for code, hit in (
+                        ("race-raw", reads & their_writes),
+                        ("race-war", writes & their_reads),
+                        ("race-waw", writes & their_writes),
+                        ("race-gm", gm_reads & their_gm),
+                    )
+                    if hit
+                }
             if codes:
                 return kind, codes
             seen.append((pipe, reads, writes, gm_reads, gm_writes))
@@ -69,7 +96,26 @@ def programs(draw):
     """Legal but for races: a flag is waited for when it is set and not set again before; none is left."""
     steps, raised, stored = [], {}, set()
     for _ in range(draw(st.integers(1, 24))):
-        kind = draw(st.sampled_from([LOAD, VECTOR, VECTOR, STORE, AGAIN, SET, SET, WAIT, WAIT, WAIT, BARRIER, SETVALUE, GETVALUE, EVERY_OTHER]))
+        kind = draw(
+            st.sampled_from(
+                [
+                    LOAD,
+                    VECTOR,
+                    VECTOR,
+                    STORE,
+                    AGAIN,
+                    SET,
+                    SET,
+                    WAIT,
+                    WAIT,
+                    WAIT,
+                    BARRIER,
+                    SETVALUE,
+                    GETVALUE,
+                    EVERY_OTHER,
+                ]
+            )
+        )
         if kind == SET:
             a, b = draw(st.integers(0, len(EVENTS) - 1)), draw(st.integers(0, 1))
             if (a, b) in raised:
@@ -105,12 +151,14 @@ def programs(draw):
 @pytest.fixture(scope="module")
 def play():
     import torch
+
     k = labkit.kernel(FILE)
     x, z = torch.ones(64).npu(), torch.zeros(64).npu()
 
     def run(program, managed):
         data = b"".join(struct.pack("<4I", *step) for step in program) or bytes(16)
         return k[1](x, z, data, len(program), BLOCKS, int(managed))
+
     return run
 
 
@@ -122,7 +170,9 @@ def hold(play, program, managed):
         assert not record.findings, record.report()
         return
     kind, codes = first
-    assert any(f.line == LINES[kind] and f.code in codes for f in record.findings), f"{codes} at line {LINES[kind]}, but {record}"
+    assert any(f.line == LINES[kind] and f.code in codes for f in record.findings), (
+        f"{codes} at line {LINES[kind]}, but {record}"
+    )
     assert {f.code for f in record.findings} <= {"race-raw", "race-war", "race-waw", "race-gm"}
 
 
@@ -141,32 +191,47 @@ def test_a_barrier_after_every_step_leaves_none(play, program, managed):
 
 
 @pytest.mark.parametrize("managed", [False, True])
-@pytest.mark.parametrize("program", [
-    # a copy out splits what V read; the part behind the split is still V's
-    [(VECTOR, 4, 0, 3), (STORE, 1, 0, 2), (SET, 4, 0, 0), (WAIT, 4, 0, 0), (LOAD, 2, 0, 1)],
-    [(VECTOR, 4, 0, 3), (STORE, 0, 0, 2), (SET, 4, 0, 0), (WAIT, 4, 0, 0), (LOAD, 0, 0, 1)],
-    [(VECTOR, 4, 0, 3), (STORE, 1, 0, 1), (SET, 4, 0, 0), (WAIT, 4, 0, 0), (LOAD, 1, 0, 1)],
-    # of two loads only the first is waited for
-    [(LOAD, 0, 0, 1), (SET, 0, 0, 0), (LOAD, 1, 0, 1), (WAIT, 0, 0, 0), (VECTOR, 4, 0, 2)],
-    [(LOAD, 0, 0, 1), (SET, 0, 0, 0), (LOAD, 1, 0, 1), (WAIT, 0, 0, 0), (VECTOR, 4, 0, 1)],
-    # order by way of a third pipe
-    [(LOAD, 0, 0, 2), (SET, 5, 0, 0), (WAIT, 5, 0, 0), (STORE, 0, 0, 2), (SET, 3, 0, 0), (WAIT, 3, 0, 0), (VECTOR, 0, 0, 2)],
-    [(VECTOR, 0, 4, 1), (GETVALUE, 0, 0, 1), (STORE, 0, 0, 1)],
-    [(VECTOR, 0, 4, 2), (GETVALUE, 2, 0, 1), (STORE, 0, 0, 1)],
-    # the scalar unit waits for what it touches, each time anew
-    [(LOAD, 1, 0, 1), (GETVALUE, 0, 0, 1), (GETVALUE, 1, 0, 1), (VECTOR, 4, 1, 1)],
-    [(LOAD, 1, 0, 1), (GETVALUE, 1, 0, 1), (LOAD, 1, 0, 1), (GETVALUE, 1, 0, 1), (VECTOR, 4, 1, 1)],
-    [(STORE, 1, 0, 1), (SETVALUE, 0, 0, 1), (SETVALUE, 1, 0, 1), (LOAD, 1, 0, 1)],
-    [(STORE, 1, 0, 1), (GETVALUE, 1, 0, 1), (LOAD, 1, 0, 1)], [(STORE, 1, 0, 1), (SETVALUE, 1, 0, 1), (LOAD, 1, 0, 1)],
-    # a barrier of one pipe is none for the others
-    [(LOAD, 0, 0, 1), (BARRIER, 2, 0, 0), (VECTOR, 4, 0, 1)], [(VECTOR, 0, 4, 1), (BARRIER, 1, 0, 0), (STORE, 0, 0, 1)],
-    [(STORE, 0, 0, 1), (BARRIER, 3, 0, 0), (LOAD, 0, 0, 1)], [(STORE, 0, 0, 1), (BARRIER, 0, 0, 0), (LOAD, 0, 0, 1)],
-    # the blocks between are free
-    [(EVERY_OTHER, 0, 0, 3), (VECTOR, 1, 1, 1), (STORE, 3, 0, 1)],
-    [(EVERY_OTHER, 0, 0, 3), (VECTOR, 2, 1, 1)],
-    # back from GM
-    [(STORE, 0, 0, 2), (AGAIN, 4, 1, 1)], [(STORE, 0, 0, 2), (SET, 4, 1, 0), (WAIT, 4, 1, 0), (AGAIN, 4, 1, 1)],
-])
+@pytest.mark.parametrize(
+    "program",
+    [
+        # a copy out splits what V read; the part behind the split is still V's
+        [(VECTOR, 4, 0, 3), (STORE, 1, 0, 2), (SET, 4, 0, 0), (WAIT, 4, 0, 0), (LOAD, 2, 0, 1)],
+        [(VECTOR, 4, 0, 3), (STORE, 0, 0, 2), (SET, 4, 0, 0), (WAIT, 4, 0, 0), (LOAD, 0, 0, 1)],
+        [(VECTOR, 4, 0, 3), (STORE, 1, 0, 1), (SET, 4, 0, 0), (WAIT, 4, 0, 0), (LOAD, 1, 0, 1)],
+        # of two loads only the first is waited for
+        [(LOAD, 0, 0, 1), (SET, 0, 0, 0), (LOAD, 1, 0, 1), (WAIT, 0, 0, 0), (VECTOR, 4, 0, 2)],
+        [(LOAD, 0, 0, 1), (SET, 0, 0, 0), (LOAD, 1, 0, 1), (WAIT, 0, 0, 0), (VECTOR, 4, 0, 1)],
+        # order by way of a third pipe
+        [
+            (LOAD, 0, 0, 2),
+            (SET, 5, 0, 0),
+            (WAIT, 5, 0, 0),
+            (STORE, 0, 0, 2),
+            (SET, 3, 0, 0),
+            (WAIT, 3, 0, 0),
+            (VECTOR, 0, 0, 2),
+        ],
+        [(VECTOR, 0, 4, 1), (GETVALUE, 0, 0, 1), (STORE, 0, 0, 1)],
+        [(VECTOR, 0, 4, 2), (GETVALUE, 2, 0, 1), (STORE, 0, 0, 1)],
+        # the scalar unit waits for what it touches, each time anew
+        [(LOAD, 1, 0, 1), (GETVALUE, 0, 0, 1), (GETVALUE, 1, 0, 1), (VECTOR, 4, 1, 1)],
+        [(LOAD, 1, 0, 1), (GETVALUE, 1, 0, 1), (LOAD, 1, 0, 1), (GETVALUE, 1, 0, 1), (VECTOR, 4, 1, 1)],
+        [(STORE, 1, 0, 1), (SETVALUE, 0, 0, 1), (SETVALUE, 1, 0, 1), (LOAD, 1, 0, 1)],
+        [(STORE, 1, 0, 1), (GETVALUE, 1, 0, 1), (LOAD, 1, 0, 1)],
+        [(STORE, 1, 0, 1), (SETVALUE, 1, 0, 1), (LOAD, 1, 0, 1)],
+        # a barrier of one pipe is none for the others
+        [(LOAD, 0, 0, 1), (BARRIER, 2, 0, 0), (VECTOR, 4, 0, 1)],
+        [(VECTOR, 0, 4, 1), (BARRIER, 1, 0, 0), (STORE, 0, 0, 1)],
+        [(STORE, 0, 0, 1), (BARRIER, 3, 0, 0), (LOAD, 0, 0, 1)],
+        [(STORE, 0, 0, 1), (BARRIER, 0, 0, 0), (LOAD, 0, 0, 1)],
+        # the blocks between are free
+        [(EVERY_OTHER, 0, 0, 3), (VECTOR, 1, 1, 1), (STORE, 3, 0, 1)],
+        [(EVERY_OTHER, 0, 0, 3), (VECTOR, 2, 1, 1)],
+        # back from GM
+        [(STORE, 0, 0, 2), (AGAIN, 4, 1, 1)],
+        [(STORE, 0, 0, 2), (SET, 4, 1, 0), (WAIT, 4, 1, 0), (AGAIN, 4, 1, 1)],
+    ],
+)
 def test_by_hand(play, program, managed):
     hold(play, program, managed)
 
@@ -180,6 +245,7 @@ def test_both_kinds_of_programs_come_up():
     def collect(program):
         if len(program) > 6:
             verdicts.append(first_race(program))
+
     collect()
     racing = [v for v in verdicts if v]
     assert 0.1 < len(racing) / len(verdicts) < 0.95

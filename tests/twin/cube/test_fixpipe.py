@@ -1,29 +1,45 @@
 """The ways out of L0C against numpy: layouts, quantisation, ReLU, registers, atomic sums."""
+
 from __future__ import annotations
 
-
+import cube_golden as golden
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-
-import cube_golden as golden
-import labkit
 from places import KERNELS
+
+import labkit
 
 HERE = KERNELS
 MODES = "NoQuant F322F16 F322BF16 DEQF16 VDEQF16 QF322B8_PRE VQF322B8_PRE REQ8 VREQ8".split()
 TO = {"half": 1, "bfloat16": 2, "int8": 3, "uint8": 4}
 STORED = {"half": np.float16, "bfloat16": np.int16, "int8": np.int8, "uint8": np.uint8}
-CASES = [("float", "float", "NoQuant"), ("float", "half", "F322F16"), ("float", "bfloat16", "F322BF16"), ("float", "int8", "QF322B8_PRE"),
-         ("float", "uint8", "QF322B8_PRE"), ("float", "int8", "VQF322B8_PRE"), ("int32", "int32", "NoQuant"), ("int32", "half", "DEQF16"),
-         ("int32", "half", "VDEQF16"), ("int32", "int8", "REQ8"), ("int32", "uint8", "VREQ8")]
+CASES = [
+    ("float", "float", "NoQuant"),
+    ("float", "half", "F322F16"),
+    ("float", "bfloat16", "F322BF16"),
+    ("float", "int8", "QF322B8_PRE"),
+    ("float", "uint8", "QF322B8_PRE"),
+    ("float", "int8", "VQF322B8_PRE"),
+    ("int32", "int32", "NoQuant"),
+    ("int32", "half", "DEQF16"),
+    ("int32", "half", "VDEQF16"),
+    ("int32", "int8", "REQ8"),
+    ("int32", "uint8", "VREQ8"),
+]
 
 
 def parameter(rng, signed: bool) -> int:
     """A quantisation parameter: factor, shift, mode bit, offset, sign."""
     factor = int(np.float32(rng.choice([0.5, 0.01, 1.7, 3e-4, -0.3])).view(np.uint32))
-    return factor | int(rng.integers(0, 16)) << 32 | int(rng.integers(0, 2)) << 36 | int(rng.integers(0, 512)) << 37 | int(signed) << 46
+    return (
+        factor
+        | int(rng.integers(0, 16)) << 32
+        | int(rng.integers(0, 2)) << 36
+        | int(rng.integers(0, 512)) << 37
+        | int(signed) << 46
+    )
 
 
 def quantised(c: np.ndarray, to: str, mode: str, relu: bool, each: list[int]) -> np.ndarray:
@@ -32,11 +48,11 @@ def quantised(c: np.ndarray, to: str, mode: str, relu: bool, each: list[int]) ->
         c = np.maximum(c, 0) if relu else c
         if to == "bfloat16":
             bits = c.astype(np.float32).view(np.uint32)
-            return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype(np.uint16).view(np.int16)
+            return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16).view(np.int16)
         return c.astype(STORED.get(to, c.dtype))
     out = np.zeros(c.shape, STORED[to])
     for j, q in enumerate(each):
-        factor = np.uint32(q & 0xffffe000).view(np.float32)
+        factor = np.uint32(q & 0xFFFFE000).view(np.float32)
         x = c[:, j]
         if c.dtype == np.int32 and q >> 36 & 1:
             x = np.clip(x >> ((q >> 32 & 15) + 1), -32768, 32767)
@@ -51,34 +67,43 @@ def quantised(c: np.ndarray, to: str, mode: str, relu: bool, each: list[int]) ->
     return out
 
 
-def laid(values: list[np.ndarray], way: int, split: bool, stride: int, nd_stride: int, total: int, start: np.ndarray) -> np.ndarray:
+def laid(
+    values: list[np.ndarray], way: int, split: bool, stride: int, nd_stride: int, total: int, start: np.ndarray
+) -> np.ndarray:
     """The destination, flat; way 0: rows, nd_stride apart; else NZ, stride blocks of 32 bytes from column to column."""
     out = start.copy()
     if way == 0:
         for i, v in enumerate(values):
             for r, row in enumerate(v):
-                out[i * nd_stride + r * stride:][:len(row)] = row
+                out[i * nd_stride + r * stride :][: len(row)] = row
         return out
     v = values[0]
     wide = 8 if split else 32 if v.itemsize == 1 else 16
     for j in range(0, v.shape[1], wide):
-        part = v[:, j:j + wide]
-        out[j // wide * stride * 32 // v.itemsize:][:part.size] = part.ravel()
+        part = v[:, j : j + wide]
+        out[j // wide * stride * 32 // v.itemsize :][: part.size] = part.ravel()
     return out
 
 
 @pytest.fixture(scope="module")
 def leave():
     import torch
+
     k = labkit.kernel(HERE / "cube_fix.asc")
 
     def leave(a, b, quantities, start, **p):
         out = torch.from_numpy(start.copy()).npu()
         wide = 8 if a[0].dtype == np.float32 else 32
-        record = k[1](torch.from_numpy(np.concatenate([golden.zz(x, wide) for x in a])).npu(), torch.from_numpy(golden.zn(b, wide)).npu(),
-                      torch.from_numpy(quantities.view(np.int64)).npu(), out, k.struct("Out", **p))
+        record = k[1](
+            torch.from_numpy(np.concatenate([golden.zz(x, wide) for x in a])).npu(),
+            torch.from_numpy(golden.zn(b, wide)).npu(),
+            torch.from_numpy(quantities.view(np.int64)).npu(),
+            out,
+            k.struct("Out", **p),
+        )
         assert record.finished and not record.findings, record.report()
         return out.cpu().numpy()
+
     return leave
 
 
@@ -123,15 +148,54 @@ def test_ways_out(leave, frm, to, mode):
             total = stride * 32 // dtype.itemsize * (n // wide)
             assume(total * dtype.itemsize % 32 == 0)
         start = rng.integers(0, 100, total).astype(dtype)
-        got = leave(a, b, each, start, m=m, n=n, k=k, nds=nds, **{"from": int(frm == "int32")}, to=TO.get(to, 0), way=way, copies=copies,
-                    quant=MODES.index(mode), relu=relu, split=split, vector=int(vector), atomic=0, stride=stride, ndStride=nd_stride, total=total, scalar=scalar)
+        got = leave(
+            a,
+            b,
+            each,
+            start,
+            m=m,
+            n=n,
+            k=k,
+            nds=nds,
+            **{"from": int(frm == "int32")},
+            to=TO.get(to, 0),
+            way=way,
+            copies=copies,
+            quant=MODES.index(mode),
+            relu=relu,
+            split=split,
+            vector=int(vector),
+            atomic=0,
+            stride=stride,
+            ndStride=nd_stride,
+            total=total,
+            scalar=scalar,
+        )
         assert np.array_equal(got, laid(want, way, bool(split), stride, nd_stride, total, start))
+
     check()
 
 
 def test_atomic_sum(leave):
     a, b = [np.full((20, 16), 3, np.float32)], np.eye(16, dtype=np.float32)
     start = np.arange(20 * 16, dtype=np.float32)
-    form = dict(m=20, n=16, k=16, nds=1, to=0, way=0, copies=0, quant=0, relu=0, split=0, vector=0, atomic=1, stride=16, ndStride=0, total=320, scalar=0)
+    form = dict(
+        m=20,
+        n=16,
+        k=16,
+        nds=1,
+        to=0,
+        way=0,
+        copies=0,
+        quant=0,
+        relu=0,
+        split=0,
+        vector=0,
+        atomic=1,
+        stride=16,
+        ndStride=0,
+        total=320,
+        scalar=0,
+    )
     got = leave(a, b, np.zeros(256, np.uint64), start, **form, **{"from": 0})
     assert np.array_equal(got, start + 3)

@@ -1,15 +1,15 @@
 """Products by ND2NZ, LoadData, Mmad and Fixpipe against numpy: types, tails, transpositions, bias, accumulation."""
+
 from __future__ import annotations
 
-
 import numpy as np
+import pins
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from places import KERNELS
 
 import labkit
-import pins
-from places import KERNELS
 
 HERE = KERNELS
 NAMES = ["half", "bfloat16", "float", "int8", "int4"]
@@ -26,7 +26,7 @@ def operand(name: str, shape, seed: int) -> np.ndarray:
     if name == "half":
         x = x.astype(np.float16)
     if name == "bfloat16":
-        x = (x.view(np.uint32) & 0xffff0000).view(np.float32)
+        x = (x.view(np.uint32) & 0xFFFF0000).view(np.float32)
     return x.astype(np.float64)
 
 
@@ -45,8 +45,8 @@ def stored(name: str, x: np.ndarray) -> np.ndarray:
 
 
 def exact(a: np.ndarray, b: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """One chain of fused multiply-adds per element, k ascending: every step rounded to fp32 once (float64 holds a product
-    of two floats exactly, and the sum's second rounding cannot be seen but in rare ties)."""
+    """One chain of fused multiply-adds per element, k ascending: every step rounded to fp32 once (float64 holds a
+    product of two floats exactly, and the sum's second rounding cannot be seen but in rare ties)."""
     c = start.astype(np.float64)
     for k in range(a.shape[1]):
         c = (c + np.outer(a[:, k], b[k])).astype(np.float32).astype(np.float64)
@@ -55,12 +55,18 @@ def exact(a: np.ndarray, b: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 def hf32(x: np.ndarray, zero: bool) -> np.ndarray:
     bits = x.astype(np.float32).view(np.uint32)
-    return ((bits + 0x7ff + (0 if zero else bits >> 12 & 1)) & 0xfffff000).astype(np.uint32).view(np.float32).astype(np.float64)
+    return (
+        ((bits + 0x7FF + (0 if zero else bits >> 12 & 1)) & 0xFFFFF000)
+        .astype(np.uint32)
+        .view(np.float32)
+        .astype(np.float64)
+    )
 
 
 @pytest.fixture(scope="module", params=["program", "worst"])
 def multiply(request):
     import torch
+
     k = labkit.kernel(HERE / "cube_matmul.asc", schedule=request.param)
 
     def multiply(name, a, b, start, **p):
@@ -69,10 +75,16 @@ def multiply(request):
         put = lambda x: torch.from_numpy(np.ascontiguousarray(x)).npu()  # noqa: E731
         c = put(np.zeros((m, n), result))
         form = DEFAULTS | p | dict(m=m, n=n, k=depth, type=NAMES.index(name))
-        record = k[1](put(stored(name, a.T if form["turnA"] else a)), put(stored(name, b.T if form["turnB"] else b)),
-                      put(start.astype(result)), c, k.struct("Sizes", **form))
+        record = k[1](
+            put(stored(name, a.T if form["turnA"] else a)),
+            put(stored(name, b.T if form["turnB"] else b)),
+            put(start.astype(result)),
+            c,
+            k.struct("Sizes", **form),
+        )
         assert record.finished and not record.findings, record.report()
         return c.cpu().numpy()
+
     return multiply
 
 
@@ -84,7 +96,9 @@ def test_products(multiply, name):
         draw = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
         m, n, k = draw(2, 50), draw(1, 50), draw(1, 140)
         p = dict(turnA=draw(0, 1), turnB=draw(0, 1), pieces=draw(1, 3), bias=draw(0, 2), unit=draw(0, 1))
-        if name == "int4":  # pairs share a byte: along k where k is innermost, else along the side; no turned A, no bias
+        if (
+            name == "int4"
+        ):  # pairs share a byte: along k where k is innermost, else along the side; no turned A, no bias
             p |= dict(turnA=0, bias=0)
             k, n = k + k % 2, n + n % 2
         assume(p["pieces"] == 1 or k > 16)
@@ -103,6 +117,7 @@ def test_products(multiply, name):
             assert np.allclose(got, want, rtol=1e-6, atol=1e-5)
         else:
             assert np.array_equal(got, want)
+
     check()
 
 
@@ -114,7 +129,7 @@ def test_special_values(multiply):
         want = exact(a.astype(np.float16).astype(np.float64), b, np.zeros((16, 16)))
     got = multiply("half", a, b, np.zeros(16))
     assert np.array_equal(got, want, equal_nan=True)
-    assert set(got[np.isnan(got)].view(np.uint32)) == {0x7fc00000}
+    assert set(got[np.isnan(got)].view(np.uint32)) == {0x7FC00000}
 
 
 def test_int8_saturates_nowhere_near(multiply):
@@ -128,5 +143,14 @@ def test_what_a_product_costs(multiply, name):
     """The same in both schedules; compared with tests/faults/pins.json."""
     for turn in (0,) if name == "int4" else (0, 1):
         with pins.watch() as records:
-            multiply(name, operand(name, (48, 64), 1), operand(name, (64, 32), 2), operand(name, 32, 3), pieces=2, bias=int(name != "int4"), turnA=turn, turnB=turn)
+            multiply(
+                name,
+                operand(name, (48, 64), 1),
+                operand(name, (64, 32), 2),
+                operand(name, 32, 3),
+                pieces=2,
+                bias=int(name != "int4"),
+                turnA=turn,
+                turnB=turn,
+            )
         pins.check(f"cube/{name} turned {turn}", records[-1])

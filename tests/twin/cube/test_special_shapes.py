@@ -1,15 +1,15 @@
 """Products of a special shape against numpy and torch: one row, a thinned-out B, convolutions, queues."""
+
 from __future__ import annotations
 
-
+import cube_golden as golden
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-
-import cube_golden as golden
-import labkit
 from places import KERNELS
+
+import labkit
 
 HERE = KERNELS
 FIELDS = "m n k height width channels filter stride pad dilation places".split()
@@ -19,14 +19,18 @@ some = settings(max_examples=15)
 @pytest.fixture(scope="module", params=["program", "worst"])
 def special(request):
     import torch
+
     k = labkit.kernel(HERE / "cube_special.asc", schedule=request.param)
 
     def special(op, a, b, extra, result, **fields):
         put = lambda x: torch.from_numpy(np.ascontiguousarray(x)).npu()  # noqa: E731
         c = put(result)
-        record = k[1](put(a), put(b), put(extra), c, k.struct("Special", **dict.fromkeys(FIELDS, 0) | fields | dict(op=op)))
+        record = k[1](
+            put(a), put(b), put(extra), c, k.struct("Special", **dict.fromkeys(FIELDS, 0) | fields | dict(op=op))
+        )
         assert record.finished and not record.findings, record.report()
         return c.cpu().numpy()
+
     return special
 
 
@@ -46,6 +50,7 @@ def test_one_row(special):
         padded[:k] = a
         got = special(0, padded, golden.zn(b, 16), np.zeros(1), np.zeros(n, np.float32), m=1, n=n, k=k)
         assert np.array_equal(got, a.astype(np.float32) @ b.astype(np.float32))
+
     check()
 
 
@@ -79,6 +84,7 @@ def test_sparse(special):
         packed = (two_bits[:, 0] | two_bits[:, 1] << 2 | two_bits[:, 2] << 4 | two_bits[:, 3] << 6).astype(np.uint8)
         got = special(1, golden.zz(a, 32), golden.zn(half, 32), packed, np.zeros((m, n), np.int32), m=m, n=n, k=k)
         assert np.array_equal(got, a.astype(np.int32) @ dense.astype(np.int32))
+
     check()
 
 
@@ -89,7 +95,15 @@ def test_convolution(special):
     @given(st.data(), st.integers(0, 99))
     def check(data, seed):
         draw = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
-        h, w, n, filt, stride, pad, dilation = draw(1, 9), draw(1, 9), draw(1, 32), draw(1, 3), draw(1, 2), draw(0, 2), draw(1, 2)
+        h, w, n, filt, stride, pad, dilation = (
+            draw(1, 9),
+            draw(1, 9),
+            draw(1, 32),
+            draw(1, 3),
+            draw(1, 2),
+            draw(0, 2),
+            draw(1, 2),
+        )
         channels = 16 * draw(1, 2)
         reach = (filt - 1) * dilation + 1
         assume(h + 2 * pad >= reach and w + 2 * pad >= reach)
@@ -100,10 +114,31 @@ def test_convolution(special):
         image, filters = halves(rng, 1, channels, h, w), halves(rng, n, channels, filt, filt)
         nc1hwc0 = image.reshape(channels // 16, 16, h, w).transpose(0, 2, 3, 1)
         down = filters.reshape(n, channels // 16, 16, filt, filt).transpose(1, 3, 4, 2, 0).reshape(depth, n)
-        got = special(2, nc1hwc0, golden.zn(down, 16), np.zeros(1), np.zeros((places, n), np.float32), n=n, height=h, width=w, channels=channels,
-                      filter=filt, stride=stride, pad=pad, dilation=dilation, places=places)
-        want = torch.nn.functional.conv2d(torch.from_numpy(image).float(), torch.from_numpy(filters).float(), stride=stride, padding=pad, dilation=dilation)
+        got = special(
+            2,
+            nc1hwc0,
+            golden.zn(down, 16),
+            np.zeros(1),
+            np.zeros((places, n), np.float32),
+            n=n,
+            height=h,
+            width=w,
+            channels=channels,
+            filter=filt,
+            stride=stride,
+            pad=pad,
+            dilation=dilation,
+            places=places,
+        )
+        want = torch.nn.functional.conv2d(
+            torch.from_numpy(image).float(),
+            torch.from_numpy(filters).float(),
+            stride=stride,
+            padding=pad,
+            dilation=dilation,
+        )
         assert np.array_equal(got, want[0].permute(1, 2, 0).reshape(places, n).numpy())
+
     check()
 
 
@@ -116,4 +151,5 @@ def test_queues(special):
         a, b, bias = halves(rng, m, k), halves(rng, k, n), halves(rng, n).astype(np.float32)
         got = special(3, a, b, bias, np.zeros((m, n), np.float32), m=m, n=n, k=k)
         assert np.array_equal(got, a.astype(np.float32) @ b.astype(np.float32) + bias)
+
     check()

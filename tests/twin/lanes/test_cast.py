@@ -1,13 +1,13 @@
 """Cast of the twin's lane arithmetic: every pair and rounding mode of A2 against the rule of the mode, written out in
 float64 (which holds every source exactly; longdouble for int64), 8- and 16-bit sources exhaustively.
 """
+
 from __future__ import annotations
 
 import ctypes
 
 import numpy as np
 import pytest
-
 from twin_math import ALL_HALVES, DT, F32, MODES, NP, PAIRS, Math, rng, same, some
 
 
@@ -26,8 +26,13 @@ def whole(x, mode):
     """x (float64 or longdouble) to a whole number by the mode's rule."""
     t = np.trunc(x)
     cut = np.abs(x - t)
-    up = {"Trunc": cut > 2, "Floor": (cut > 0) & (x < 0), "Ceil": (cut > 0) & (x > 0), "Round": cut >= 0.5,
-          "Odd": (cut > 0) & (np.fmod(t, 2) == 0)}.get(mode, (cut > 0.5) | ((cut == 0.5) & (np.fmod(t, 2) != 0)))
+    up = {
+        "Trunc": cut > 2,
+        "Floor": (cut > 0) & (x < 0),
+        "Ceil": (cut > 0) & (x > 0),
+        "Round": cut >= 0.5,
+        "Odd": (cut > 0) & (np.fmod(t, 2) == 0),
+    }.get(mode, (cut > 0.5) | ((cut == 0.5) & (np.fmod(t, 2) != 0)))
     return np.where(np.isfinite(x), np.copysign(np.abs(t) + up, x), x)
 
 
@@ -67,10 +72,21 @@ def cast_sources(frm):
         ties = np.arange(-400, 400, dtype=F32) / 2
         edges = (ALL_HALVES[::11].astype(F32)[:, None] * F32([1, 1 + 2**-11, 1 + 2**-12])).ravel()
         limits = F32([2.0**15, 2.0**31, 2.0**63, 32767.5, 65519.996, 65520, 65535, 65536, 2**-25, 2**-24, 3 * 2**-26])
-        return np.concatenate([some("F32"), ties, np.nextafter(ties, F32(9)), edges, limits, -limits,
-                               rng.uniform(-4e4, 4e4, 4000).astype(F32)])
+        return np.concatenate(
+            [
+                some("F32"),
+                ties,
+                np.nextafter(ties, F32(9)),
+                edges,
+                limits,
+                -limits,
+                rng.uniform(-4e4, 4e4, 4000).astype(F32),
+            ]
+        )
     shift = rng.integers(0, np.dtype(NP[frm]).itemsize * 8, 8000).astype(NP[frm])
-    return np.concatenate([some(frm), rng.integers(np.iinfo(NP[frm]).min, np.iinfo(NP[frm]).max, 8000, NP[frm]) >> shift])
+    return np.concatenate(
+        [some(frm), rng.integers(np.iinfo(NP[frm]).min, np.iinfo(NP[frm]).max, 8000, NP[frm]) >> shift]
+    )
 
 
 @pytest.mark.parametrize("frm, to", [(f, t) for f in PAIRS for t in PAIRS[f]])
@@ -102,6 +118,7 @@ def test_narrowing_in_place(m):
 def test_what_is_supported(m):
     def cast(to, frm, mode):
         return m.c.m_supports_cast(DT[to], DT[frm], MODES.index(mode))
+
     assert {(f, t) for f in DT for t in DT if cast(t, f, "None")} == {(f, t) for f in PAIRS for t in PAIRS[f]}
     assert cast("F16", "F32", "Odd") and not cast("BF16", "F32", "Odd") and not cast("F16", "F32", "Hybrid")
     assert cast("F32", "I32", "Floor") and not cast("F32", "F16", "Rint") and not cast("I32", "I64", "Trunc")

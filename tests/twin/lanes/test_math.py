@@ -1,8 +1,10 @@
 """The twin's lane arithmetic against numpy: all 65536 halves where a half goes in, random bits and special values
-elsewhere; bit for bit wherever IEEE 754 says what the answer is. NaN is checked as the one quiet NaN the contract names.
+elsewhere; bit for bit wherever IEEE 754 says what the answer is. NaN is checked as the one quiet NaN the contract
+names.
 
 The same sources are also built for the oldest x86-64, and both builds must agree in every bit.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -15,7 +17,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from twin_math import ALL_HALVES, DT, F32, MODES, NP, PAIRS, Math, bits, rng, same, some, ulps
 
 COMPARES = [np.less, np.greater, np.equal, np.less_equal, np.greater_equal, np.not_equal]
@@ -37,6 +38,7 @@ def quiet():
 
 # ---- one and two operands
 
+
 def test_scalar_half_conversions(m):
     widened = np.array([m.c.m_half_to_float(ctypes.c_uint16(h)) for h in range(65536)], F32)
     assert np.array_equal(widened, ALL_HALVES.astype(F32), equal_nan=True)
@@ -46,8 +48,13 @@ def test_scalar_half_conversions(m):
         assert got.tobytes() == want.tobytes() if want is not None else np.isnan(got)
 
 
-EXACT = {"Abs": np.abs, "Sqrt": np.sqrt, "Rsqrt": lambda x: F32(1) / np.sqrt(x), "Reciprocal": lambda x: F32(1) / x,
-         "Relu": lambda x: np.where(x <= 0, F32(0), x)}
+EXACT = {
+    "Abs": np.abs,
+    "Sqrt": np.sqrt,
+    "Rsqrt": lambda x: F32(1) / np.sqrt(x),
+    "Reciprocal": lambda x: F32(1) / x,
+    "Relu": lambda x: np.where(x <= 0, F32(0), x),
+}
 
 
 @pytest.mark.parametrize("t", ["F16", "F32"])
@@ -60,8 +67,13 @@ def test_unary_exact(m, op, t):
 @pytest.mark.parametrize("op, reference", [("Exp", np.exp), ("Ln", np.log)])
 def test_exp_and_ln(m, op, reference):
     assert ulps(m.unary(op, "F16", ALL_HALVES), reference(ALL_HALVES.astype(np.float64))) <= 1
-    s = np.concatenate([some("F32", 300_000), rng.uniform(-110, 100, 300_000).astype(F32),
-                        1 + rng.uniform(-0.5, 0.5, 100_000).astype(F32) ** 5])
+    s = np.concatenate(
+        [
+            some("F32", 300_000),
+            rng.uniform(-110, 100, 300_000).astype(F32),
+            1 + rng.uniform(-0.5, 0.5, 100_000).astype(F32) ** 5,
+        ]
+    )
     assert ulps(m.unary(op, "F32", s), reference(s.astype(np.float64))) <= 1.1
 
 
@@ -69,15 +81,28 @@ def relu(x):
     return np.where(x <= 0, x.dtype.type(0), x)
 
 
-GOLDEN = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "And": np.bitwise_and,
-          "Or": np.bitwise_or, "AddRelu": lambda a, b: relu(a + b), "SubRelu": lambda a, b: relu(a - b),
-          "Max": lambda a, b: np.where(np.isnan(a) | (a > b), a, b),
-          "Min": lambda a, b: np.where(np.isnan(a) | (a < b), a, b)}
+GOLDEN = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": np.divide,
+    "And": np.bitwise_and,
+    "Or": np.bitwise_or,
+    "AddRelu": lambda a, b: relu(a + b),
+    "SubRelu": lambda a, b: relu(a - b),
+    "Max": lambda a, b: np.where(np.isnan(a) | (a > b), a, b),
+    "Min": lambda a, b: np.where(np.isnan(a) | (a < b), a, b),
+}
 
 
 NUMBERS = ["F16", "F32", "I16", "I32"]
-TYPES = {"Div": ["F16", "F32"], "And": ["I16", "U16"], "Or": ["I16", "U16"], "AddRelu": ["F16", "F32", "I16"],
-         "SubRelu": ["F16", "F32", "I16"]}
+TYPES = {
+    "Div": ["F16", "F32"],
+    "And": ["I16", "U16"],
+    "Or": ["I16", "U16"],
+    "AddRelu": ["F16", "F32", "I16"],
+    "SubRelu": ["F16", "F32", "I16"],
+}
 
 
 @pytest.mark.parametrize("op, t", [(op, t) for op in GOLDEN for t in TYPES.get(op, NUMBERS)])
@@ -140,13 +165,16 @@ def test_relu_int32(m):
 
 
 def test_an_unsupported_call_says_so_and_aborts(m):
-    code = (f"import ctypes; c = ctypes.CDLL({str(m.path)!r}); b = ctypes.create_string_buffer(64);"
-            f"c.m_unary(b'Exp', {DT['I32']}, b, b, ctypes.c_size_t(4))")
+    code = (
+        f"import ctypes; c = ctypes.CDLL({str(m.path)!r}); b = ctypes.create_string_buffer(64);"
+        f"c.m_unary(b'Exp', {DT['I32']}, b, b, ctypes.c_size_t(4))"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode < 0 and "no Exp for int32_t" in run.stderr
 
 
 # ---- compare, select, fill
+
 
 def packed(mask):
     return np.packbits(mask, bitorder="little")
@@ -183,10 +211,11 @@ def test_fill(m, t):
 
 # ---- reductions
 
+
 def tree(x):
     while len(x) > 1:
-        odd = x[len(x) & ~1:]
-        x = np.concatenate([x[0:len(x) & ~1:2] + x[1::2], odd])
+        odd = x[len(x) & ~1 :]
+        x = np.concatenate([x[0 : len(x) & ~1 : 2] + x[1::2], odd])
     return x
 
 
@@ -237,12 +266,19 @@ def test_runs_are_the_single_reductions(m, t, group, count):
         no_index = [] if name == "sum" else [None]
         d = np.zeros(1, x.dtype)
         for row, value in zip(rows, got):
-            single(DT[t], ctypes.c_void_p(d.ctypes.data), *no_index, ctypes.c_void_p(row.ctypes.data), ctypes.c_size_t(group))
+            single(
+                DT[t],
+                ctypes.c_void_p(d.ctypes.data),
+                *no_index,
+                ctypes.c_void_p(row.ctypes.data),
+                ctypes.c_size_t(group),
+            )
             if group > 1:
                 same(np.array([value]), d)
 
 
 # ---- every build the same bits
+
 
 def has(feature: str) -> bool:
     try:
@@ -258,8 +294,13 @@ def every_result(lib: Math):
         a, b, d = seeded.integers(0, 256, (3, 3001 * np.dtype(NP[t]).itemsize), dtype=np.uint8).view(NP[t])
         ops = [op for op in [*UNARY, *BINARY, *SCALAR] if lib.c.m_supports(op.encode(), DT[t])]
         for op in ops:
-            result = (lib.unary(op, t, a) if op in UNARY else lib.binary(op, t, a, b, d) if op in BINARY else
-                      lib.scalar(op, t, a, b[40], d))
+            result = (
+                lib.unary(op, t, a)
+                if op in UNARY
+                else lib.binary(op, t, a, b, d)
+                if op in BINARY
+                else lib.scalar(op, t, a, b[40], d)
+            )
             yield f"{op} {t}", result.tobytes()
         for to in PAIRS.get(t, []):
             for mode in MODES[:-1]:
@@ -271,8 +312,18 @@ def every_result(lib: Math):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="compares x86-64 builds")
-@pytest.mark.parametrize("march", ["x86-64", pytest.param("haswell", marks=pytest.mark.skipif(
-    not (has("avx2") and has("f16c") and has("fma")), reason="needs AVX2, F16C and FMA"))])
+@pytest.mark.parametrize(
+    "march",
+    [
+        "x86-64",
+        pytest.param(
+            "haswell",
+            marks=pytest.mark.skipif(
+                not (has("avx2") and has("f16c") and has("fma")), reason="needs AVX2, F16C and FMA"
+            ),
+        ),
+    ],
+)
 def test_every_bit_is_the_same_on_older_machines(m, march):
     old = dict(every_result(Math(march)))
     assert [what for what, result in every_result(m) if old[what] != result] == []

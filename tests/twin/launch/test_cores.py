@@ -1,9 +1,11 @@
 """Cores that wait for one another: meetings, flags, turns; what arrives, when, and what happens when nobody comes."""
+
 import pytest
 
 torch = pytest.importorskip("torch")
-import labkit  # noqa: E402
 from places import KERNELS  # noqa: E402
+
+import labkit  # noqa: E402
 
 FILE = KERNELS / "cores.asc"
 ROW = 8
@@ -14,6 +16,7 @@ def play(request, monkeypatch):
     def launch(entry, blocks, *args, threads=2):
         monkeypatch.setenv("LABKIT_THREADS", str(threads))
         return labkit.kernel(FILE, entry=entry, schedule=request.param)[blocks](*args)
+
     return launch
 
 
@@ -43,17 +46,24 @@ def test_a_meeting_costs_what_the_chip_says(play):
 @pytest.mark.parametrize("entry", ["meet", "neighbours", "hand_over", "chain"])
 def test_one_thread_or_two(play, entry):
     def once(threads):
-        args = {"meet": (8, rows(16), zeros(16, ROW), zeros(16, ROW), 2), "neighbours": (8, rows(16), zeros(16, ROW), zeros(16, ROW), 2),
-                "hand_over": (8, rows(8), zeros(8, ROW), zeros(16, ROW), 2), "chain": (8, rows(1), zeros(8, ROW), zeros(128))}[entry]
+        args = {
+            "meet": (8, rows(16), zeros(16, ROW), zeros(16, ROW), 2),
+            "neighbours": (8, rows(16), zeros(16, ROW), zeros(16, ROW), 2),
+            "hand_over": (8, rows(8), zeros(8, ROW), zeros(16, ROW), 2),
+            "chain": (8, rows(1), zeros(8, ROW), zeros(128)),
+        }[entry]
         blocks, *tensors = args
         record = play(entry, blocks, *tensors, threads=threads)
         return record.time_us, record.core_us, [t.cpu().tolist() for t in tensors if hasattr(t, "cpu")], record.findings
+
     assert once(1) == once(2) == once(2)
 
 
 def test_a_meeting_in_gm(play):
     z = zeros(5, ROW)
-    assert play("meet_in_gm", 5, zeros(5, ROW), zeros(5, ROW), z, torch.zeros(40, dtype=torch.int32).npu()).findings == []
+    assert (
+        play("meet_in_gm", 5, zeros(5, ROW), zeros(5, ROW), z, torch.zeros(40, dtype=torch.int32).npu()).findings == []
+    )
     assert z.cpu()[:, 0].tolist() == [1, 2, 3, 4, 0]
 
 
@@ -81,7 +91,9 @@ def test_a_group(play, blocks):
     half = blocks // 2
     x, z = rows(half * 3), zeros(half * 3, ROW)
     assert play("group", blocks, x, zeros(half * 3, ROW), z, zeros(64 * blocks), 3).findings == []
-    assert torch.equal(z.cpu().view(3, half, ROW), torch.roll(x.cpu().view(3, half, ROW) + 1, -(blocks // 2 + 1) % half, 1))
+    assert torch.equal(
+        z.cpu().view(3, half, ROW), torch.roll(x.cpu().view(3, half, ROW) + 1, -(blocks // 2 + 1) % half, 1)
+    )
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 24])

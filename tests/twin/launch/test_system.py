@@ -1,12 +1,13 @@
 """What a kernel can ask the system for: who it is, its tiling, its workspace, lists of tensors; and what it can say."""
+
 from __future__ import annotations
 
 import struct
 
 import pytest
+from twin_image import HERE
 
 import labkit
-from twin_image import HERE
 
 SOURCE = HERE / "system.asc"
 TILING = struct.pack("<QIIIfHxx4x", 1 << 40, 11, 22, 33, 2.5, 65535)
@@ -15,6 +16,7 @@ TILING = struct.pack("<QIIIfHxx4x", 1 << 40, 11, 22, 33, 2.5, 65535)
 @pytest.mark.parametrize("key, seen", [(0, 0), (7, 7), (8, 89), (9, 89), (1 << 60, 1 << 60)])
 def test_tiling_and_its_key(key, seen):
     import torch
+
     k = labkit.kernel(SOURCE, entry="tiling", tiling_key=key)
     z = torch.zeros(9, dtype=torch.int64).npu()
     record = k[1](z, torch.zeros(64, dtype=torch.uint8).npu(), TILING)
@@ -25,6 +27,7 @@ def test_tiling_and_its_key(key, seen):
 def test_the_users_workspace_lies_behind_the_systems():
     """16 MB behind, where that much was allocated; a short workspace is the user's own."""
     import torch
+
     k = labkit.kernel(SOURCE, entry="tiling")
     for size, offset in ((1024, 0), (16 << 20, 0), ((16 << 20) + 64, 16 << 20)):
         z = torch.zeros(9, dtype=torch.int64).npu()
@@ -34,6 +37,7 @@ def test_the_users_workspace_lies_behind_the_systems():
 
 def test_a_tiling_struct_that_is_not_all_there():
     import torch
+
     k = labkit.kernel(SOURCE, entry="tiling")
     record = k[1](torch.zeros(9, dtype=torch.int64).npu(), torch.zeros(64, dtype=torch.uint8).npu(), TILING[:16])
     assert "gm-bounds" in record.codes()
@@ -42,6 +46,7 @@ def test_a_tiling_struct_that_is_not_all_there():
 @pytest.mark.parametrize("entry, dtype", [("stepped<float, 2>", "float32"), ("stepped<half, 3>", "float16")])
 def test_a_template_kernel_with_selectors(entry, dtype):
     import torch
+
     z = torch.zeros(8, dtype=getattr(torch, dtype)).npu()
     assert labkit.kernel(SOURCE, entry=entry)[1](z).ok
     assert z.cpu().tolist() == [i * (2 if dtype == "float32" else 3) for i in range(8)]
@@ -50,6 +55,7 @@ def test_a_template_kernel_with_selectors(entry, dtype):
 def test_a_list_of_tensors():
     """Shapes first, then pointers, behind a word that says how far they are."""
     import torch
+
     tensors = [torch.rand(3, 4).npu(), torch.rand(1, 7).npu()]
     words = [8 * (1 + 3 * len(tensors))]
     for i, t in enumerate(tensors):
@@ -66,6 +72,7 @@ def test_a_list_of_tensors():
 
 def test_variables_and_words():
     import torch
+
     z = torch.zeros(3, 16, dtype=torch.int32).npu()
     record = labkit.kernel(SOURCE, entry="variables")[3](z)
     assert record.ok and not record.findings, record.report()

@@ -1,15 +1,16 @@
-"""Broadcast, Pad, UnPad, Select by bytes, DropOut and filling of GM against numpy written from the public documents, with the
-scratch that the host's functions ask for and with one byte less."""
+"""Broadcast, Pad, UnPad, Select by bytes, DropOut and filling of GM against numpy written from the public documents,
+with the scratch that the host's functions ask for and with one byte less."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import labkit
 from rearrange_lab import DST, DT, MORE, SRC, TYPE, host, noise, place, values, whole  # noqa: F401
 from twin_image import HERE, Shared, agree
+
+import labkit
 
 some = settings(max_examples=12, deadline=None)
 
@@ -21,7 +22,12 @@ def scratch(draw: int, most: int, least: int) -> dict:
 
 def too_small(whole, least, start, *args, **kw):
     if least >= 32:
-        whole(start, *args, findings=["adv-tmp-small"], **(kw | dict(work_bytes=least - 32 if least % 32 == 0 else least // 32 * 32)))
+        whole(
+            start,
+            *args,
+            findings=["adv-tmp-small"],
+            **(kw | dict(work_bytes=least - 32 if least % 32 == 0 else least // 32 * 32)),
+        )
 
 
 @pytest.mark.parametrize("t", ["half", "float", "int8", "int32"])
@@ -57,7 +63,13 @@ def test_broadcast_says_what_does_not_fit(whole):  # noqa: F811
 
 @pytest.mark.parametrize("t", ["half", "float", "int32"])
 @some
-@given(rows=st.integers(1, 300), width=st.integers(1, 60), left=st.integers(0, 15), room=st.integers(0, 3), seed=st.integers(0, 999))
+@given(
+    rows=st.integers(1, 300),
+    width=st.integers(1, 60),
+    left=st.integers(0, 15),
+    room=st.integers(0, 3),
+    seed=st.integers(0, 999),
+)
 def test_pad(whole, host, t, rows, width, left, room, seed):  # noqa: F811
     rng, size = np.random.default_rng(seed), DT[t]().itemsize
     per, rows = 32 // size, min(rows, 32768 // (size * (width + 16)))
@@ -66,7 +78,7 @@ def test_pad(whole, host, t, rows, width, left, room, seed):  # noqa: F811
         data = int(rng.integers(width - per, width))
         left, right = 0, int(rng.integers(1, width - data + 1))
         want = x.copy()
-        want[:, data:data + right] = value
+        want[:, data : data + right] = value
     else:
         data, gap = width, per - width % per
         left = min(left, gap)
@@ -78,7 +90,7 @@ def test_pad(whole, host, t, rows, width, left, room, seed):  # noqa: F811
     most, least = host.sizes("pad", [rows, width], size)
     work = scratch(room, min(most, 32768), least)
     tiling = host.tiling("pad", [rows, width], [rows, data], work["work_bytes"] or 4096, size)
-    kw = dict(tiling=tiling, a=left, b=right, c=value & 0xffffffff)
+    kw = dict(tiling=tiling, a=left, b=right, c=value & 0xFFFFFFFF)
     agree(whole(start, "Pad", t, **kw, **work), image, DT[t])
     if width % per:
         too_small(whole, least, start, "Pad", t, **kw)
@@ -93,14 +105,22 @@ def test_unpad(whole, host, t, rows, blocks, right, seed):  # noqa: F811
     x, start = values(rng, rows * width, t).reshape(rows, width), noise(rng)
     place(start, SRC, x)
     want = start.copy()
-    place(want, DST, x[:, :width - right])
+    place(want, DST, x[:, : width - right])
     agree(whole(start, "UnPad", t, tiling=host.tiling("unpad", [rows, width], DT[t]().itemsize), b=right), want, DT[t])
 
 
 def test_rows_that_cannot_be_padded(whole, host):  # noqa: F811
     start = noise(np.random.default_rng(0))
     for data, left, right in [(16, 0, 1), (14, 1, 1), (14, 0, 3)]:
-        whole(start, "Pad", "half", tiling=host.tiling("pad", [4, 16], [4, data], 4096, 2), findings=["pad-shape"], a=left, b=right)
+        whole(
+            start,
+            "Pad",
+            "half",
+            tiling=host.tiling("pad", [4, 16], [4, data], 4096, 2),
+            findings=["pad-shape"],
+            a=left,
+            b=right,
+        )
     whole(start, "Pad", "half", tiling=host.tiling("pad", [4, 13], [4, 13], 4096, 2), findings=["pad-shape"], a=0, b=2)
     whole(start, "UnPad", "half", tiling=host.tiling("unpad", [4, 15], 2), findings=["pad-shape"], b=1)
 
@@ -110,8 +130,16 @@ MASKS = [[np.bool_, np.uint8], [np.uint16, np.int16], [np.uint32, np.int32]]
 
 @pytest.mark.parametrize("t", ["half", "float"])
 @some
-@given(rows=st.integers(1, 12), blocks=st.integers(1, 6), more=st.integers(0, 3), kind=st.integers(0, 2), reuse=st.booleans(), tensor_first=st.booleans(),
-       largest=st.booleans(), seed=st.integers(0, 999))
+@given(
+    rows=st.integers(1, 12),
+    blocks=st.integers(1, 6),
+    more=st.integers(0, 3),
+    kind=st.integers(0, 2),
+    reuse=st.booleans(),
+    tensor_first=st.booleans(),
+    largest=st.booleans(),
+    seed=st.integers(0, 999),
+)
 def test_select_bytes(whole, host, t, rows, blocks, more, kind, reuse, tensor_first, largest, seed):  # noqa: F811
     rng, size, mask_t = np.random.default_rng(seed), DT[t]().itemsize, np.dtype(MASKS[kind][reuse])
     width = blocks * 32 // size
@@ -126,7 +154,7 @@ def test_select_bytes(whole, host, t, rows, blocks, more, kind, reuse, tensor_fi
     place(start, MORE, mask)
     want, chosen = start.copy(), mask[:, :width] != 0
     if kind == 2:
-        chosen = (mask[:, :width].view(np.uint32) & 0x7fffffff) != 0
+        chosen = (mask[:, :width].view(np.uint32) & 0x7FFFFFFF) != 0
     place(want, DST, np.where(chosen, scalar, x) if tensor_first else np.where(chosen, x, scalar))
     if reuse and step != width:
         place(want, MORE, mask[:, :width])
@@ -140,7 +168,14 @@ def test_select_bytes(whole, host, t, rows, blocks, more, kind, reuse, tensor_fi
 @pytest.mark.parametrize("t", ["half", "float"])
 @pytest.mark.parametrize("mode", [0, 1, 2, 3, 4])
 @some
-@given(rows=st.integers(1, 12), width=st.integers(1, 4), more=st.integers(1, 3), room=st.integers(0, 3), by_bit=st.booleans(), seed=st.integers(0, 999))
+@given(
+    rows=st.integers(1, 12),
+    width=st.integers(1, 4),
+    more=st.integers(1, 3),
+    room=st.integers(0, 3),
+    by_bit=st.booleans(),
+    seed=st.integers(0, 999),
+)
 def test_drop_out(whole, host, t, mode, rows, width, more, room, by_bit, seed):  # noqa: F811
     rng, size = np.random.default_rng(seed), DT[t]().itemsize
     if mode:
@@ -155,13 +190,17 @@ def test_drop_out(whole, host, t, mode, rows, width, more, room, by_bit, seed): 
         if mode == 0 and packed:  # to be told apart from bytes the mask's row must be shorter than the source's
             rows, width, step, packed = 1, width, width // 8, False
             mask, chosen = mask[:1, :step], chosen[:1]
-        keep = mask[:, :width // 8]
+        keep = mask[:, : width // 8]
     else:
         width *= 32
         step = width + more * 32 if packed else width
         mask = keep = rng.integers(0, 3, (rows, step)).astype(np.uint8)
         chosen = keep = mask[:, :width]
-    x, start, probability = values(rng, rows * width, t).reshape(rows, width), noise(rng), float(np.float32(rng.uniform(0.1, 1)))
+    x, start, probability = (
+        values(rng, rows * width, t).reshape(rows, width),
+        noise(rng),
+        float(np.float32(rng.uniform(0.1, 1))),
+    )
     place(start, SRC, x)
     place(start, MORE, mask)
     want = start.copy()
@@ -170,7 +209,13 @@ def test_drop_out(whole, host, t, mode, rows, width, more, room, by_bit, seed): 
     if packed:
         place(want, MORE, keep)
     most, least = host.sizes("drop", [rows, width], size)
-    agree(whole(start, "DropOut", t, mask=MORE, a=rows, b=width, c=step, d=mode, x=probability, **scratch(room, most, least)), want, DT[t])
+    agree(
+        whole(
+            start, "DropOut", t, mask=MORE, a=rows, b=width, c=step, d=mode, x=probability, **scratch(room, most, least)
+        ),
+        want,
+        DT[t],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -182,12 +227,18 @@ def fill():
         record = kernel[1](memory.tensor, TYPE[t], kind, start, n, x)
         assert record.finished and not record.findings, record.report()
         return memory.bytes.copy()
+
     return run
 
 
 @pytest.mark.parametrize("t", ["half", "float", "int32"])
 @some
-@given(kind=st.integers(0, 2), start=st.integers(0, 50), n=st.one_of(st.integers(0, 300), st.integers(0, 1 << 17)), x=st.integers(-9, 9))
+@given(
+    kind=st.integers(0, 2),
+    start=st.integers(0, 50),
+    n=st.one_of(st.integers(0, 300), st.integers(0, 1 << 17)),
+    x=st.integers(-9, 9),
+)
 def test_fill_memory(fill, t, kind, start, n, x):
     want = np.full(1 << 20, 0x5A, np.uint8)
     place(want, start * DT[t]().itemsize, np.full(n, x, DT[t]))

@@ -1,4 +1,7 @@
-"""Element-wise functions of the advanced API against torch in float64: within one unit in the last place of their type."""
+"""Element-wise functions of the advanced API against torch in float64: within one unit in the last place of their
+type.
+"""
+
 from __future__ import annotations
 
 import math
@@ -8,7 +11,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from twin_adv import TORCH, agree, asked, factor, kernel, launch, sizes
 
 MOST = 3000
@@ -39,8 +41,10 @@ def half_gelu(x):
 
 # What CANN computes in half a vector instruction at a time, without a way through float.
 IN_HALF = {
-    "Sigmoid": lambda x: h(1 / half_logistic(x, 1.0)), "Silu": lambda x: h(x / half_logistic(x, 1.0)),
-    "FasterGelu": lambda x: h(x / half_logistic(x, 1.702)), "Gelu": half_gelu,
+    "Sigmoid": lambda x: h(1 / half_logistic(x, 1.0)),
+    "Silu": lambda x: h(x / half_logistic(x, 1.0)),
+    "FasterGelu": lambda x: h(x / half_logistic(x, 1.702)),
+    "Gelu": half_gelu,
     "Log10": lambda x: h(h(torch.log(x)) * h(torch.tensor(0.43429448190325176))),
     "Swish": lambda x, y, v: h(x / half_logistic(x, v)),
 }
@@ -62,29 +66,60 @@ DIGAMMA_ZERO = 1.4616321449683623
 ANY = wide(-20, 14)
 # number in tests/twin/kernels/adv_math.asc, formula, where the argument comes from
 ONE = {
-    "Tanh": (0, torch.tanh, ANY), "Sin": (1, torch.sin, wide(-20, 15.9)), "Cos": (2, torch.cos, wide(-20, 15.9)),
-    "Tan": (3, torch.tan, wide(-20, 15.9)), "Asin": (4, torch.asin, floats(-1, 1)), "Acos": (5, torch.acos, floats(-1, 1)),
-    "Atan": (6, torch.atan, ANY), "Sinh": (7, torch.sinh, wide(-14, 6.4)), "Cosh": (8, torch.cosh, wide(-14, 6.4)),
-    "Asinh": (9, torch.asinh, ANY), "Acosh": (10, torch.acosh, lambda rng, n: 1 + 2.0 ** rng.uniform(-10, 14, n)),
-    "Atanh": (11, torch.atanh, floats(-1, 1)), "Erf": (12, torch.erf, wide(-14, 3)), "Erfc": (13, torch.erfc, wide(-14, 3.2)),
-    "Frac": (14, torch.frac, ANY), "Sign": (15, torch.sign, ANY), "Trunc": (16, torch.trunc, ANY),
-    "Log2": (17, torch.log2, positive(-14, 15)), "Lgamma": (18, torch.lgamma, positive(-10, 14)),
-    "Digamma": (19, torch.digamma, positive(-10, 14)), "Floor": (20, torch.floor, ANY), "Ceil": (21, torch.ceil, ANY),
-    "Round": (22, torch.round, wide(-3, 8)), "Gelu": (23, gelu, wide(-10, 5)),
-    "FasterGelu": (24, lambda x: x / (1 + torch.exp(-1.702 * x)), wide(-10, 5)), "FasterGeluV2": (25, faster_gelu_v2, wide(-10, 5)),
-    "Sigmoid": (26, torch.sigmoid, wide(-10, 6)), "Log": (30, torch.log, positive(-14, 15)), "Log10": (31, torch.log10, positive(-14, 15)),
-    "Silu": (32, lambda x: x * torch.sigmoid(x), wide(-10, 6)), "ExpTaylor": (43, torch.exp, wide(-10, 3.4)),
-    "Exp": (44, torch.exp, wide(-10, 3.4)), "GeluInFloat": (45, gelu, wide(-10, 5)),
-    "LgammaLeft": (18, torch.lgamma, floats(-30, 0)), "DigammaLeft": (19, torch.digamma, floats(-30, 0)),
+    "Tanh": (0, torch.tanh, ANY),
+    "Sin": (1, torch.sin, wide(-20, 15.9)),
+    "Cos": (2, torch.cos, wide(-20, 15.9)),
+    "Tan": (3, torch.tan, wide(-20, 15.9)),
+    "Asin": (4, torch.asin, floats(-1, 1)),
+    "Acos": (5, torch.acos, floats(-1, 1)),
+    "Atan": (6, torch.atan, ANY),
+    "Sinh": (7, torch.sinh, wide(-14, 6.4)),
+    "Cosh": (8, torch.cosh, wide(-14, 6.4)),
+    "Asinh": (9, torch.asinh, ANY),
+    "Acosh": (10, torch.acosh, lambda rng, n: 1 + 2.0 ** rng.uniform(-10, 14, n)),
+    "Atanh": (11, torch.atanh, floats(-1, 1)),
+    "Erf": (12, torch.erf, wide(-14, 3)),
+    "Erfc": (13, torch.erfc, wide(-14, 3.2)),
+    "Frac": (14, torch.frac, ANY),
+    "Sign": (15, torch.sign, ANY),
+    "Trunc": (16, torch.trunc, ANY),
+    "Log2": (17, torch.log2, positive(-14, 15)),
+    "Lgamma": (18, torch.lgamma, positive(-10, 14)),
+    "Digamma": (19, torch.digamma, positive(-10, 14)),
+    "Floor": (20, torch.floor, ANY),
+    "Ceil": (21, torch.ceil, ANY),
+    "Round": (22, torch.round, wide(-3, 8)),
+    "Gelu": (23, gelu, wide(-10, 5)),
+    "FasterGelu": (24, lambda x: x / (1 + torch.exp(-1.702 * x)), wide(-10, 5)),
+    "FasterGeluV2": (25, faster_gelu_v2, wide(-10, 5)),
+    "Sigmoid": (26, torch.sigmoid, wide(-10, 6)),
+    "Log": (30, torch.log, positive(-14, 15)),
+    "Log10": (31, torch.log10, positive(-14, 15)),
+    "Silu": (32, lambda x: x * torch.sigmoid(x), wide(-10, 6)),
+    "ExpTaylor": (43, torch.exp, wide(-10, 3.4)),
+    "Exp": (44, torch.exp, wide(-10, 3.4)),
+    "GeluInFloat": (45, gelu, wide(-10, 5)),
+    "LgammaLeft": (18, torch.lgamma, floats(-30, 0)),
+    "DigammaLeft": (19, torch.digamma, floats(-30, 0)),
 }
 # of x, y and a scalar v
 TWO = {
-    "Swish": (33, lambda x, y, v: x * torch.sigmoid(v * x), ANY, ANY), "ClampMax": (34, lambda x, y, v: torch.minimum(x, torch.tensor(v)), ANY, ANY),
+    "Swish": (33, lambda x, y, v: x * torch.sigmoid(v * x), ANY, ANY),
+    "ClampMax": (34, lambda x, y, v: torch.minimum(x, torch.tensor(v)), ANY, ANY),
     "ClampMin": (35, lambda x, y, v: torch.maximum(x, torch.tensor(v)), ANY, ANY),
-    "PowerScalar": (36, lambda x, y, v: torch.pow(x, v), positive(-4, 4), ANY), "ScalarPower": (37, lambda x, y, v: torch.pow(torch.tensor(abs(v) + 0.5, dtype=torch.float64), y), ANY, floats(-4, 4)),
-    "Power": (38, lambda x, y, v: torch.pow(x, y), positive(-4, 4), floats(-3, 3)), "Fmod": (39, lambda x, y, v: torch.fmod(x, y), wide(-4, 12), wide(-4, 4)),
-    "GeGLU": (40, lambda x, y, v: x * gelu(y), wide(-4, 4), wide(-4, 4)), "ReGlu": (41, lambda x, y, v: x * torch.relu(y), ANY, wide(-14, 1)),
-    "SwiGLU": (42, lambda x, y, v: x * y * torch.sigmoid(v * y), wide(-4, 4), wide(-4, 4)), "Axpy": (46, lambda x, y, v: v * x + y, wide(-4, 4), wide(-4, 4)),
+    "PowerScalar": (36, lambda x, y, v: torch.pow(x, v), positive(-4, 4), ANY),
+    "ScalarPower": (
+        37,
+        lambda x, y, v: torch.pow(torch.tensor(abs(v) + 0.5, dtype=torch.float64), y),
+        ANY,
+        floats(-4, 4),
+    ),
+    "Power": (38, lambda x, y, v: torch.pow(x, y), positive(-4, 4), floats(-3, 3)),
+    "Fmod": (39, lambda x, y, v: torch.fmod(x, y), wide(-4, 12), wide(-4, 4)),
+    "GeGLU": (40, lambda x, y, v: x * gelu(y), wide(-4, 4), wide(-4, 4)),
+    "ReGlu": (41, lambda x, y, v: x * torch.relu(y), ANY, wide(-14, 1)),
+    "SwiGLU": (42, lambda x, y, v: x * y * torch.sigmoid(v * y), wide(-4, 4), wide(-4, 4)),
+    "Axpy": (46, lambda x, y, v: v * x + y, wide(-4, 4), wide(-4, 4)),
 }
 
 
@@ -97,14 +132,26 @@ def call(which, dtype, x, y, scalar, form=0, tmp=60000, shape=(0, 0)):
     return z.cpu(), last.cpu(), seen
 
 
-HOST = {"ExpTaylor": "Exp", "GeluInFloat": "Gelu", "FasterGelu": "Gelu", "FasterGeluV2": "Gelu", "LgammaLeft": "Lgamma", "DigammaLeft": "Digamma",
-        "ClampMax": "Clamp", "ClampMin": "Clamp", "PowerScalar": "Power", "ScalarPower": "Power"}
+HOST = {
+    "ExpTaylor": "Exp",
+    "GeluInFloat": "Gelu",
+    "FasterGelu": "Gelu",
+    "FasterGeluV2": "Gelu",
+    "LgammaLeft": "Lgamma",
+    "DigammaLeft": "Digamma",
+    "ClampMax": "Clamp",
+    "ClampMin": "Clamp",
+    "PowerScalar": "Power",
+    "ScalarPower": "Power",
+}
 
 
 def scratch(name, n, dtype, room, reuse=False):
     """Anything between the least and the most that the host asks for."""
     second = [1] if name == "PowerScalar" else [n, 1]
-    most, least = sizes(HOST.get(name, name), asked([1] if name == "ScalarPower" else [n, 1], second, dtype.itemsize, reuse))
+    most, least = sizes(
+        HOST.get(name, name), asked([1] if name == "ScalarPower" else [n, 1], second, dtype.itemsize, reuse)
+    )
     return (least + int((most - least) * room) + 31) // 32 * 32
 
 
@@ -156,8 +203,36 @@ def test_two_operands(name, t):
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, math.inf, -math.inf, math.nan, 3.0, -2.5, 1e-7, 6e4]
 
 
-@pytest.mark.parametrize("name", ["Tanh", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh", "Erf", "Erfc", "Trunc",
-                                  "Log2", "Lgamma", "Digamma", "Floor", "Ceil", "Round", "Sigmoid", "Log", "Log10", "Exp"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Tanh",
+        "Sin",
+        "Cos",
+        "Tan",
+        "Asin",
+        "Acos",
+        "Atan",
+        "Sinh",
+        "Cosh",
+        "Asinh",
+        "Acosh",
+        "Atanh",
+        "Erf",
+        "Erfc",
+        "Trunc",
+        "Log2",
+        "Lgamma",
+        "Digamma",
+        "Floor",
+        "Ceil",
+        "Round",
+        "Sigmoid",
+        "Log",
+        "Log10",
+        "Exp",
+    ],
+)
 def test_special_values(name):
     which, formula, _ = ONE[name]
     x = torch.tensor(SPECIAL)
@@ -170,7 +245,9 @@ def test_special_values(name):
 def test_powers_of_special_values():
     x, y = (torch.tensor(v) for v in zip(*[(a, b) for a in SPECIAL for b in SPECIAL]))
     got, _, _ = call(38, torch.float32, x, y, 0.0)
-    want = torch.tensor([math.nan if isinstance(p, complex) else p for p in map(c_pow, x.tolist(), y.tolist())], dtype=torch.float64)
+    want = torch.tensor(
+        [math.nan if isinstance(p, complex) else p for p in map(c_pow, x.tolist(), y.tolist())], dtype=torch.float64
+    )
     agree(got, want)
 
 
@@ -188,7 +265,15 @@ def test_running_sums(t, rows):
         inner = blocks * (16 if t == "F16" else 8)
         most, least = sizes("CumSum", asked([outer, inner], [], TORCH[t].itemsize, more=int(rows)))
         x = draw(floats(-1, 1), seed, outer * inner, TORCH[t])
-        got, last, seen = call(60 if rows else 61, TORCH[t], x, x, 0.0, tmp=(least + int((most - least) * room)) // 32 * 32, shape=(outer, inner))
+        got, last, seen = call(
+            60 if rows else 61,
+            TORCH[t],
+            x,
+            x,
+            0.0,
+            tmp=(least + int((most - least) * room)) // 32 * 32,
+            shape=(outer, inner),
+        )
         assert seen.finished and not seen.findings, seen.report()
         exact = torch.cumsum(x.double().view(outer, inner), 1 if rows else 0)
         agree(got, exact.flatten(), floor=1e-12)
@@ -204,9 +289,11 @@ def test_whole_powers_and_xor(which, blocks, seed, scalar):
     rng = np.random.default_rng(seed)
     x, y = rng.integers(-6, 7, n, dtype=np.int32), rng.integers(-3, 14, n, dtype=np.int32)
     if which == 3:
-        x, y = rng.integers(-2**31, 2**31 - 1, (2, n)).astype(np.int32)
+        x, y = rng.integers(-(2**31), 2**31 - 1, (2, n)).astype(np.int32)
     z = torch.zeros(n, dtype=torch.int32, device="npu")
-    seen = launch(kernel("adv_math.asc", "adv_whole"), torch.from_numpy(x).npu(), torch.from_numpy(y).npu(), z, which, n, scalar)
+    seen = launch(
+        kernel("adv_math.asc", "adv_whole"), torch.from_numpy(x).npu(), torch.from_numpy(y).npu(), z, which, n, scalar
+    )
     assert seen.finished and not seen.findings, seen.report()
     if which == 3:
         assert (z.cpu().numpy() == x ^ y).all()

@@ -1,19 +1,29 @@
 """Normalizations against their formulas in float64: shapes, padding, types, every form, with the host's own tilings for
 anything between the least and the most temporary space."""
-from __future__ import annotations
 
+from __future__ import annotations
 
 import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from twin_adv import TORCH, agree, asked, kernel, launch, sizes, tiling
 
 SLOT, IN, OUT = 6144, 5, 3
 some = settings(max_examples=20, deadline=None)
-NUMBER = {"LayerNorm": 0, "DeepNorm": 1, "RmsNorm": 2, "BatchNorm": 3, "GroupNorm": 4, "LayerNormGrad": 5, "LayerNormGradBeta": 6,
-          "LayerNormRstd": 10, "Normalize": 11, "WelfordUpdate": 20, "WelfordFinalize": 30}
+NUMBER = {
+    "LayerNorm": 0,
+    "DeepNorm": 1,
+    "RmsNorm": 2,
+    "BatchNorm": 3,
+    "GroupNorm": 4,
+    "LayerNormGrad": 5,
+    "LayerNormGradBeta": 6,
+    "LayerNormRstd": 10,
+    "Normalize": 11,
+    "WelfordUpdate": 20,
+    "WelfordFinalize": 30,
+}
 TYPE = {"half": (0, "F16"), "float": (1, "F32")}
 
 
@@ -47,9 +57,17 @@ class Tile:
         question.room = tmp
         t = tiling(name, question) if cut else np.zeros(32, np.uint8)
         k = kernel("adv_norm.asc", "adv_norm")
-        blank = dict.fromkeys(("n", "rows", "own", "width", "scale_half", "bare", "rounds", "head", "head_count", "tail_count", "reuse"), 0)
-        c = k.struct("Call", which=NUMBER[name], form=int(self.spare), tmp=0 if self.spare else tmp,
-                     **{**blank, "eps": 1e-3, "alpha": 0.0, "rate": 0.0, "whole": 0.0, "reuse": question.reuse, **more})
+        blank = dict.fromkeys(
+            ("n", "rows", "own", "width", "scale_half", "bare", "rounds", "head", "head_count", "tail_count", "reuse"),
+            0,
+        )
+        c = k.struct(
+            "Call",
+            which=NUMBER[name],
+            form=int(self.spare),
+            tmp=0 if self.spare else tmp,
+            **{**blank, "eps": 1e-3, "alpha": 0.0, "rate": 0.0, "whole": 0.0, "reuse": question.reuse, **more},
+        )
         gin, gout = self.gin.flatten().npu(), torch.full((SLOT * OUT,), 0x3C, dtype=torch.uint8).npu()
         seen = launch(k, gin, gout, torch.from_numpy(t).npu(), c, SLOT, self.code)
         assert seen.finished and not seen.findings, seen.report()
@@ -94,7 +112,9 @@ def test_rows(tile, shape, reuse, name):
     if name == "DeepNorm":
         alpha = 1.25
         x = alpha * x + tile.rows(3, m, h, own)
-    tile.run(name, asked([b, s, h, own] if name == "LayerNorm" else [b, s, h], [b, s, own], tile.size, reuse), alpha=alpha)
+    tile.run(
+        name, asked([b, s, h, own] if name == "LayerNorm" else [b, s, h], [b, s, own], tile.size, reuse), alpha=alpha
+    )
     if name == "RmsNorm":
         y = x / torch.sqrt((x**2).sum(1, keepdim=True) / own + eps(tile))
         return near(tile, tile.matrix(0, m, h, own), (y * gamma)[:, :own])
@@ -145,7 +165,9 @@ def test_normalize(tile, a, own, mixed, bare):
 def test_batch_norm(tile, b, s, blocks, reuse):
     columns = s * blocks * tile.unit
     x, gamma, beta = tile.rows(0, b, columns, columns, shift=0.5), tile.vector(1, b), tile.vector(2, b)
-    tile.run("BatchNorm", asked([(b + 7) // 8 * 8, s, blocks * tile.unit], [b, s, blocks * tile.unit], tile.size, reuse))
+    tile.run(
+        "BatchNorm", asked([(b + 7) // 8 * 8, s, blocks * tile.unit], [b, s, blocks * tile.unit], tile.size, reuse)
+    )
     mean, var = x.mean(0), x.var(0, unbiased=False)
     y = (x - mean) / torch.sqrt(var + eps(tile)) * gamma[:, None] + beta[:, None]
     near(tile, tile.matrix(0, b, columns, columns), y)
@@ -154,7 +176,9 @@ def test_batch_norm(tile, b, s, blocks, reuse):
 
 
 @some
-@given(tiles, st.integers(1, 2), st.integers(1, 3), st.integers(1, 3), st.integers(1, 6), st.integers(1, 6), st.booleans())
+@given(
+    tiles, st.integers(1, 2), st.integers(1, 3), st.integers(1, 3), st.integers(1, 6), st.integers(1, 6), st.booleans()
+)
 def test_group_norm(tile, n, groups, d, h, w, reuse):
     c, hw = groups * d, h * w
     row = widths(tile, hw, 0)
@@ -198,14 +222,26 @@ def test_welford_update(tile, blocks, active, keep, reuse, rounds):
     active = min(active, width)
     x, mean, var = tile.vector(0, width), tile.vector(3, width, t="F32"), tile.vector(4, width, 0, 3, t="F32")
     rate = float(np.float32(1 / rounds))
-    tile.run("WelfordUpdate", asked([1, width], [], tile.size, reuse, more=int(keep)), cut=False, own=active, width=width, bare=int(keep), rate=rate)
+    tile.run(
+        "WelfordUpdate",
+        asked([1, width], [], tile.size, reuse, more=int(keep)),
+        cut=False,
+        own=active,
+        width=width,
+        bare=int(keep),
+        rate=rate,
+    )
     one = torch.tensor(rate, dtype=torch.float32)
     off = x.float() - mean.float()  # in float, step by step
     new = mean.float() + off * one
     spread = var.float() + off * (x.float() - new)
     assert torch.equal(tile.got(1, active, "F32"), new[:active])
     assert torch.equal(tile.got(2, active, "F32"), spread[:active])
-    rest = mean[active:].float() if keep else torch.full((4 * (width - active),), 0x3C, dtype=torch.uint8).view(torch.float32)
+    rest = (
+        mean[active:].float()
+        if keep
+        else torch.full((4 * (width - active),), 0x3C, dtype=torch.uint8).view(torch.float32)
+    )
     assert torch.equal(tile.got(1, width, "F32")[active:], rest)
 
 
@@ -221,8 +257,20 @@ def test_welford_finalize(tile, blocks, head, rounds, how):
         count = torch.full((width,), float(rounds), dtype=torch.float64)
         count[head:] = rounds + 2
     rate, whole = float(np.float32(1 / width)), float(np.float32(1 / count.sum()))
-    tile.run("WelfordFinalize", asked([width], [], 4), cut=False, own=width, width=width, bare=int(how == "counts"), rounds=rounds, head=head,
-             head_count=rounds, tail_count=rounds + 2, rate=rate, whole=whole)
+    tile.run(
+        "WelfordFinalize",
+        asked([width], [], 4),
+        cut=False,
+        own=width,
+        width=width,
+        bare=int(how == "counts"),
+        rounds=rounds,
+        head=head,
+        head_count=rounds,
+        tail_count=rounds + 2,
+        rate=rate,
+        whole=whole,
+    )
     even = how == "even" or (how == "tail" and head == width)
     total = (mean * rate).sum() if even else (mean * count).sum() * whole
     spread = (var + count * (mean - total) ** 2).sum() * whole

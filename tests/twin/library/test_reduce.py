@@ -1,21 +1,37 @@
-"""Reductions of a matrix and quantization against their formulas; scratch of exactly what the host asks for, or none."""
+"""Reductions of a matrix and quantization against their formulas; scratch of exactly what the host asks for, or
+none.
+"""
+
 from __future__ import annotations
 
 import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from twin_adv import TORCH, agree, asked, kernel, launch, sizes
 
 SLOT, IN = 24576, 3
 some = settings(max_examples=20, deadline=None)
-REDUCE = {"ReduceSum": (0, ["F32"]), "ReduceMean": (2, ["F32"]), "ReduceProd": (4, ["F32"]), "ReduceMax": (6, ["F16", "F32"]), "ReduceMin": (8, ["F16", "F32"]),
-          "ReduceAny": (10, ["U8", "F32"]), "ReduceAll": (12, ["U8", "F32"])}
+REDUCE = {
+    "ReduceSum": (0, ["F32"]),
+    "ReduceMean": (2, ["F32"]),
+    "ReduceProd": (4, ["F32"]),
+    "ReduceMax": (6, ["F16", "F32"]),
+    "ReduceMin": (8, ["F16", "F32"]),
+    "ReduceAny": (10, ["U8", "F32"]),
+    "ReduceAll": (12, ["U8", "F32"]),
+}
 DTYPE = {**TORCH, "U8": torch.uint8}
 CODE = {"F16": 0, "F32": 1, "U8": 2}
-JOIN = {"ReduceSum": torch.sum, "ReduceMean": torch.mean, "ReduceProd": torch.prod, "ReduceMax": torch.amax, "ReduceMin": torch.amin, "ReduceAny": torch.amax,
-        "ReduceAll": torch.amin}
+JOIN = {
+    "ReduceSum": torch.sum,
+    "ReduceMean": torch.mean,
+    "ReduceProd": torch.prod,
+    "ReduceMax": torch.amax,
+    "ReduceMin": torch.amin,
+    "ReduceAny": torch.amax,
+    "ReduceAll": torch.amin,
+}
 
 
 class Tile:
@@ -34,7 +50,9 @@ class Tile:
     def run(self, which, code, tmp, **more):
         k = kernel("adv_reduce.asc", "adv_reduce")
         blank = dict.fromkeys(("first", "last", "inner", "reuse", "wide", "channels", "groups", "across", "active"), 0)
-        c = k.struct("Call", which=which, form=int(tmp is None), tmp=tmp or 0, **{**blank, "scale": 0.0, "offset": 0.0, **more})
+        c = k.struct(
+            "Call", which=which, form=int(tmp is None), tmp=tmp or 0, **{**blank, "scale": 0.0, "offset": 0.0, **more}
+        )
         gin, gout = self.gin.flatten().npu(), torch.full((SLOT,), 0x3C, dtype=torch.uint8).npu()
         seen = launch(k, gin, gout, c, SLOT, code)
         assert seen.finished and not seen.findings, seen.report()
@@ -51,7 +69,16 @@ def tmp_of(name, question, spare, room=0.0):
 
 
 @some
-@given(st.sampled_from(list(REDUCE)), st.integers(0, 1), st.integers(1, 20), st.integers(1, 300), st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans())
+@given(
+    st.sampled_from(list(REDUCE)),
+    st.integers(0, 1),
+    st.integers(1, 20),
+    st.integers(1, 300),
+    st.integers(0, 10**6),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
 def test_patterns(name, which_type, first, last, seed, columns, reuse, spare):
     number, types = REDUCE[name]
     t = types[which_type % len(types)]
@@ -59,7 +86,9 @@ def test_patterns(name, which_type, first, last, seed, columns, reuse, spare):
     first = min(first, SLOT // inner // DTYPE[t].itemsize)
     tile = Tile(seed)
     if name in ("ReduceAny", "ReduceAll"):
-        x = torch.from_numpy((tile.rng.random((first, inner)) < (0.05 if name == "ReduceAny" else 0.95)).astype(np.float64)).to(DTYPE[t])
+        x = torch.from_numpy(
+            (tile.rng.random((first, inner)) < (0.05 if name == "ReduceAny" else 0.95)).astype(np.float64)
+        ).to(DTYPE[t])
         x = tile.put(0, x).double()
     else:
         x = tile.normal(0, (first, inner), t)
@@ -76,7 +105,14 @@ def test_patterns(name, which_type, first, last, seed, columns, reuse, spare):
 
 
 @some
-@given(st.sampled_from(["Sum", "Mean", "wide"]), st.sampled_from(["F16", "F32"]), st.integers(1, 12), st.integers(1, 700), st.integers(0, 10**6), st.booleans())
+@given(
+    st.sampled_from(["Sum", "Mean", "wide"]),
+    st.sampled_from(["F16", "F32"]),
+    st.integers(1, 12),
+    st.integers(1, 700),
+    st.integers(0, 10**6),
+    st.booleans(),
+)
 def test_rows(name, t, outer, n, seed, spare):
     inner = -(-n // (32 // DTYPE[t].itemsize)) * (32 // DTYPE[t].itemsize)
     outer = min(outer, SLOT // inner // DTYPE[t].itemsize)
@@ -119,7 +155,14 @@ def quantized(x, scale, offset):
 
 
 @some
-@given(st.sampled_from([20, 21, 22, 23, 24]), st.sampled_from(["F16", "F32"]), st.integers(1, 8), st.integers(1, 6), st.integers(0, 10**6), st.none() | st.floats(0, 1))
+@given(
+    st.sampled_from([20, 21, 22, 23, 24]),
+    st.sampled_from(["F16", "F32"]),
+    st.integers(1, 8),
+    st.integers(1, 6),
+    st.integers(0, 10**6),
+    st.none() | st.floats(0, 1),
+)
 def test_quant(which, t, blocks, rows, seed, room):
     tile = Tile(seed)
     many = 32 if which == 24 else 32 * blocks
@@ -145,7 +188,15 @@ DEQUANT = [("F16", None), ("F32", "F32"), ("F32", "BF16"), ("BF16", "BF16"), ("B
 
 
 @some
-@given(st.sampled_from([30, 31, 32, 33, 34]), st.integers(0, 4), st.integers(1, 6), st.integers(1, 12), st.integers(1, 96), st.integers(0, 10**6), st.none() | st.floats(0, 1))
+@given(
+    st.sampled_from([30, 31, 32, 33, 34]),
+    st.integers(0, 4),
+    st.integers(1, 6),
+    st.integers(1, 12),
+    st.integers(1, 96),
+    st.integers(0, 10**6),
+    st.none() | st.floats(0, 1),
+)
 def test_dequant(which, code, m, blocks, active, seed, room):
     to, by = DEQUANT[code]
     n = 8 * blocks
@@ -180,14 +231,25 @@ def test_dequant(which, code, m, blocks, active, seed, room):
 
 
 @some
-@given(st.sampled_from([40, 41, 42, 43]), st.integers(0, 3), st.booleans(), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(0, 10**6), st.none() | st.floats(0, 1))
+@given(
+    st.sampled_from([40, 41, 42, 43]),
+    st.integers(0, 3),
+    st.booleans(),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(0, 10**6),
+    st.none() | st.floats(0, 1),
+)
 def test_antiquant(which, code, across, high, wide, groups, seed, room):
     across = across and which < 42
     room = 0.0 if which in (41, 43) and room is None else room
     rows, width = 4 * high * (1 if across else groups), 64 * wide * (groups if across else 1)
     t, nibbles = ("F16", "BF16")[code // 2], code % 2
     tile = Tile(seed)
-    x = torch.from_numpy(tile.rng.integers(-8, 8, (rows, width)) if nibbles else tile.rng.integers(-128, 128, (rows, width))).to(torch.int8)
+    x = torch.from_numpy(
+        tile.rng.integers(-8, 8, (rows, width)) if nibbles else tile.rng.integers(-128, 128, (rows, width))
+    ).to(torch.int8)
     packed = (x.view(-1, 2)[:, 0] & 15) | (x.view(-1, 2)[:, 1] << 4) if nibbles else x
     tile.put(0, packed.to(torch.int8))
     shape = (rows, groups) if across else (groups, width)
@@ -196,8 +258,20 @@ def test_antiquant(which, code, across, high, wide, groups, seed, room):
     tmp = tmp_of("AscendAntiQuant", question, room is None, room or 0.0)
     tile.run(which, code, tmp, first=rows, last=width, groups=groups, across=int(across), scale=1.7, offset=-0.6)
     one = {"dtype": DTYPE[t]}
-    s = torch.tensor(1.7, **one) if which > 41 else scale.repeat_interleave(width // groups, 1) if across else scale.repeat_interleave(rows // groups, 0)
-    o = torch.tensor(-0.6, **one) if which > 41 else offset.repeat_interleave(width // groups, 1) if across else offset.repeat_interleave(rows // groups, 0)
+    s = (
+        torch.tensor(1.7, **one)
+        if which > 41
+        else scale.repeat_interleave(width // groups, 1)
+        if across
+        else scale.repeat_interleave(rows // groups, 0)
+    )
+    o = (
+        torch.tensor(-0.6, **one)
+        if which > 41
+        else offset.repeat_interleave(width // groups, 1)
+        if across
+        else offset.repeat_interleave(rows // groups, 0)
+    )
     y = x.float() + (0 if which in (41, 43) else o.float())
     want = ((y.half().float() if t == "F16" else y) * s.float()).to(DTYPE[t])
     assert torch.equal(tile.got(rows * width, DTYPE[t]).view(rows, width), want)

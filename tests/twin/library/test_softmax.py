@@ -1,4 +1,7 @@
-"""SoftMax and its kin against the formulas of their documents in float64: every form, padding, fractal format, updates."""
+"""SoftMax and its kin against the formulas of their documents in float64: every form, padding, fractal format,
+updates.
+"""
+
 from __future__ import annotations
 
 import math
@@ -9,15 +12,29 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from twin_adv import TORCH, agree, asked, kernel, launch, sizes, tiling
 
 SLOT, SLOTS = 6144, 6
 some = settings(max_examples=20, deadline=None)
 # number in tests/twin/kernels/adv_softmax.asc -> whose tiling; whether it updates, or is the front of a gradient
-TILINGS = {0: ("SoftMax", 0), 1: ("SoftMax", 0), 2: ("SoftmaxFlash", 0), 3: ("SoftmaxFlash", 1), 4: ("SoftmaxFlashV2", 0), 5: ("SoftmaxFlashV2", 1),
-           10: ("SoftMax", 0), 11: ("LogSoftMax", 0), 12: ("SoftmaxGrad", 0), 13: ("SoftmaxGrad", 1), 14: ("SoftmaxGrad", 1), 15: ("SoftmaxFlashV2", 1),
-           16: ("SoftMax", 0), 17: ("SoftMax", 0), 20: ("SoftmaxFlashV3", 0), 21: ("SoftmaxFlashV3", 1)}
+TILINGS = {
+    0: ("SoftMax", 0),
+    1: ("SoftMax", 0),
+    2: ("SoftmaxFlash", 0),
+    3: ("SoftmaxFlash", 1),
+    4: ("SoftmaxFlashV2", 0),
+    5: ("SoftmaxFlashV2", 1),
+    10: ("SoftMax", 0),
+    11: ("LogSoftMax", 0),
+    12: ("SoftmaxGrad", 0),
+    13: ("SoftmaxGrad", 1),
+    14: ("SoftmaxGrad", 1),
+    15: ("SoftmaxFlashV2", 1),
+    16: ("SoftMax", 0),
+    17: ("SoftMax", 0),
+    20: ("SoftmaxFlashV3", 0),
+    21: ("SoftmaxFlashV3", 1),
+}
 TYPES = {"half": (0, "F16", "F16"), "float": (1, "F32", "F32"), "mixed": (2, "F16", "F32")}
 
 
@@ -57,8 +74,17 @@ class Tile:
         most, least = sizes(name, question)
         question.room = (least + int((most - least) * self.rng.uniform())) // 32 * 32 + 32
         t = tiling(name, question) if tiled else np.zeros(128, np.uint8)
-        c = k.struct("Call", which=which, form=form, m=self.m, k=self.k, om=self.m, ok=self.ok, tmp=0 if form else question.room,
-                     **{"loops": 1, "from": 0, "alpha": 0.0, **more})
+        c = k.struct(
+            "Call",
+            which=which,
+            form=form,
+            m=self.m,
+            k=self.k,
+            om=self.m,
+            ok=self.ok,
+            tmp=0 if form else question.room,
+            **{"loops": 1, "from": 0, "alpha": 0.0, **more},
+        )
         gin = torch.cat(self.inputs).npu()
         gout = torch.full((SLOT * SLOTS,), 0x3C, dtype=torch.uint8).npu()
         self.flag = torch.zeros(32, dtype=torch.uint8).npu()
@@ -69,7 +95,11 @@ class Tile:
 
     def result(self) -> torch.Tensor:
         x = self.out[0].view(TORCH[self.t])[: self.m * self.k]
-        x = x.view(self.k // 16, self.m, 16).permute(1, 0, 2).reshape(self.m, self.k) if self.nz else x.view(self.m, self.k)
+        x = (
+            x.view(self.k // 16, self.m, 16).permute(1, 0, 2).reshape(self.m, self.k)
+            if self.nz
+            else x.view(self.m, self.k)
+        )
         return x[:, : self.ok]
 
     def stats(self, slot: int, t: str, narrow: bool = False) -> torch.Tensor:
@@ -83,8 +113,15 @@ class Tile:
 @st.composite
 def tiles(draw, types=("half", "float", "mixed"), fractal=True):
     nz = fractal and draw(st.booleans())
-    return Tile(draw, draw(st.sampled_from(types)), draw(st.integers(1, 9)), draw(st.integers(0, 1)), draw(st.integers(1, 120)),
-                draw(st.integers(0, 10**6)), nz)
+    return Tile(
+        draw,
+        draw(st.sampled_from(types)),
+        draw(st.integers(1, 9)),
+        draw(st.integers(0, 1)),
+        draw(st.integers(1, 120)),
+        draw(st.integers(0, 10**6)),
+        nz,
+    )
 
 
 def softmax(x):

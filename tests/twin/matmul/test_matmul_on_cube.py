@@ -1,6 +1,8 @@
-"""Matmul objects that the cube core calls itself: blocks in L0C, operands in L1, the kernel's own copies, the rarer types."""
-from __future__ import annotations
+"""Matmul objects that the cube core calls itself: blocks in L0C, operands in L1, the kernel's own copies, the rarer
+types.
+"""
 
+from __future__ import annotations
 
 import numpy as np
 import pytest
@@ -8,10 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-
-import labkit  # noqa: E402
 from matmul_case import from_nz, tiling, to_nz, torch_of, up  # noqa: E402
 from places import KERNELS  # noqa: E402
+
+import labkit  # noqa: E402
 
 (L0C, L1, OWN, OWN_MDL, SUMMED, ADDED, UPPER, LOWER, INT4, GEMV, SPLIT, BASIC, STATIC, SPARSE, SPARSE_NZ) = range(15)
 SIDE = st.one_of(st.integers(1, 40), st.sampled_from([48, 64, 65, 100]))
@@ -22,8 +24,25 @@ some = settings(max_examples=30)
 def cube():
     kernels = {}
 
-    def run(kind, m, n, k, base=(32, 32, 32), *, a="half", c="float", trans_a=False, trans_b=False, bias=False, flag=0, seed=0, most=9, out=None,
-            schedule="program", **fields):
+    def run(
+        kind,
+        m,
+        n,
+        k,
+        base=(32, 32, 32),
+        *,
+        a="half",
+        c="float",
+        trans_a=False,
+        trans_b=False,
+        bias=False,
+        flag=0,
+        seed=0,
+        most=9,
+        out=None,
+        schedule="program",
+        **fields,
+    ):
         rng = np.random.default_rng(seed)
         if schedule not in kernels:
             kernels[schedule] = labkit.kernel(KERNELS / "matmul_cube.asc", schedule=schedule)
@@ -31,15 +50,29 @@ def cube():
         offset = rng.integers(-50, 50, n).astype(np.float64)
         sides = [np.ascontiguousarray(s.T if t else s) for s, t in ((x, trans_a), (y, trans_b))]
         if a == "int4":
-            sides = [((s.reshape(-1, 2)[:, 0].astype(np.int64) & 15) | (s.reshape(-1, 2)[:, 1].astype(np.int64) & 15) << 4).astype(np.uint8).view(np.int8) for s in sides]
+            sides = [
+                ((s.reshape(-1, 2)[:, 0].astype(np.int64) & 15) | (s.reshape(-1, 2)[:, 1].astype(np.int64) & 15) << 4)
+                .astype(np.uint8)
+                .view(np.int8)
+                for s in sides
+            ]
         result = torch_of(np.full(out or m * n, 77.0), c).npu()
-        ask = kernels[schedule].struct("Ask", kind=kind, transA=int(trans_a), transB=int(trans_b), bias=int(bias), flag=flag)
+        ask = kernels[schedule].struct(
+            "Ask", kind=kind, transA=int(trans_a), transB=int(trans_b), bias=int(bias), flag=flag
+        )
         kind_of = "int8" if a == "int4" else a
-        record = kernels[schedule][1](torch_of(sides[0], kind_of).npu(), torch_of(sides[1], kind_of).npu(), torch_of(offset, "int32" if a == "int4" else "float").npu(),
-                                      result, torch.from_numpy(tiling(m, n, k, base, isBias=int(bias), **fields)).npu(), ask)
+        record = kernels[schedule][1](
+            torch_of(sides[0], kind_of).npu(),
+            torch_of(sides[1], kind_of).npu(),
+            torch_of(offset, "int32" if a == "int4" else "float").npu(),
+            result,
+            torch.from_numpy(tiling(m, n, k, base, isBias=int(bias), **fields)).npu(),
+            ask,
+        )
         assert record.finished and not record.findings, record.report()
         got = result.cpu().to(torch.float64).numpy()
         return got if out else got.reshape(m, n), x @ y + (offset if bias else 0)
+
     return run
 
 
@@ -58,10 +91,14 @@ def test_operands_in_l1(cube, m, n, k, trans_a, trans_b, bias, schedule):
 
 
 @some
-@given(SIDE, SIDE, SIDE, st.booleans(), st.booleans(), st.booleans(), st.integers(1, 2), st.integers(1, 3), st.booleans())
+@given(
+    SIDE, SIDE, SIDE, st.booleans(), st.booleans(), st.booleans(), st.integers(1, 2), st.integers(1, 3), st.booleans()
+)
 def test_copies_by_the_kernel(cube, m, n, k, trans_a, trans_b, relu, step, steps, mdl):
     fields = dict(stepM=step, stepN=step, stepKa=steps, stepKb=steps, depthA1=step * steps, depthB1=2 * step * steps)
-    got, want = cube(OWN_MDL if mdl else OWN, m, n, k, (32, 32, 16), trans_a=trans_a, trans_b=trans_b, flag=int(relu), **fields)
+    got, want = cube(
+        OWN_MDL if mdl else OWN, m, n, k, (32, 32, 16), trans_a=trans_a, trans_b=trans_b, flag=int(relu), **fields
+    )
     assert np.array_equal(got, np.maximum(want, 0) if relu else want)
 
 
@@ -87,7 +124,9 @@ def test_a_triangle_of_blocks(cube, kind):
 @given(SIDE, st.integers(1, 40), st.integers(1, 60), st.booleans(), st.booleans())
 def test_int4(cube, m, n, k, trans_a, trans_b):
     m, n, k = up(m, 2), up(n, 2), up(k, 2)
-    got, want = cube(INT4, m, n, k, (64, 64, 64), a="int4", c="int32", trans_a=trans_a, trans_b=trans_b, bias=True, most=7)
+    got, want = cube(
+        INT4, m, n, k, (64, 64, 64), a="int4", c="int32", trans_a=trans_a, trans_b=trans_b, bias=True, most=7
+    )
     assert np.array_equal(got, want)
 
 
@@ -121,7 +160,13 @@ def test_two_of_every_four(m, n, groups, trans_a, nz, seed):
             bits[i // 32, row, i // 4 % 8] |= (first | (second - 1) << 2) << i % 4 * 2
     kernel = labkit.kernel(KERNELS / "matmul_cube.asc")
     c = torch.zeros(m, n, dtype=torch.int32).npu()
-    record = kernel[1](torch_of(a.T if trans_a else a, "int8").npu(), torch_of(to_nz(kept, 32) if nz else kept, "int8").npu(), torch.from_numpy(bits).npu(), c,
-                       torch.from_numpy(tiling(m, n, k, (32, 32, 64))).npu(), kernel.struct("Ask", kind=SPARSE_NZ if nz else SPARSE, transA=int(trans_a), transB=1, bias=0, flag=0))
+    record = kernel[1](
+        torch_of(a.T if trans_a else a, "int8").npu(),
+        torch_of(to_nz(kept, 32) if nz else kept, "int8").npu(),
+        torch.from_numpy(bits).npu(),
+        c,
+        torch.from_numpy(tiling(m, n, k, (32, 32, 64))).npu(),
+        kernel.struct("Ask", kind=SPARSE_NZ if nz else SPARSE, transA=int(trans_a), transB=1, bias=0, flag=0),
+    )
     assert record.finished and not record.findings, record.report()
     assert np.array_equal(c.cpu().numpy(), a @ b.T)

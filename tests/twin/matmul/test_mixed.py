@@ -1,6 +1,8 @@
-"""Matmul objects of mixed kernels: operands and results in UB and L1, several objects, shared operands, asynchronous blocks."""
-from __future__ import annotations
+"""Matmul objects of mixed kernels: operands and results in UB and L1, several objects, shared operands, asynchronous
+blocks.
+"""
 
+from __future__ import annotations
 
 import numpy as np
 import pytest
@@ -8,10 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-
-import labkit  # noqa: E402
 from matmul_case import tiling, torch_of  # noqa: E402
 from places import KERNELS  # noqa: E402
+
+import labkit  # noqa: E402
 
 (UB, TSCM, CHAINED, FOUR, SHARED, SHARED_ADD, DUAL, ASYNC, HANDED_OUT, PART) = range(10)
 SIDE = st.integers(1, 60)
@@ -22,18 +24,42 @@ some = settings(max_examples=25)
 def mix():
     kernels = {s: labkit.kernel(KERNELS / "matmul_mix.asc", schedule=s) for s in ("program", "worst")}
 
-    def run(kind, m, n, k, base=(32, 32, 32), *, matrices=1, trans_a=False, trans_b=False, most=9, schedule="program", seed=0):
+    def run(
+        kind,
+        m,
+        n,
+        k,
+        base=(32, 32, 32),
+        *,
+        matrices=1,
+        trans_a=False,
+        trans_b=False,
+        most=9,
+        schedule="program",
+        seed=0,
+    ):
         """C as it was and is, A, B and the bias."""
         rng = np.random.default_rng(seed)
-        a, b = rng.integers(-most, most + 1, (matrices, m, k)).astype(np.float64), rng.integers(-most, most + 1, (k, n)).astype(np.float64)
+        a, b = (
+            rng.integers(-most, most + 1, (matrices, m, k)).astype(np.float64),
+            rng.integers(-most, most + 1, (k, n)).astype(np.float64),
+        )
         bias = rng.integers(-50, 50, n).astype(np.float64)
         before = rng.integers(-50, 50, (matrices, m, n)).astype(np.float64)
         c = torch_of(before, "float").npu()
         used = kernels[schedule]
-        record = used[1](torch_of(np.swapaxes(a, 1, 2) if trans_a else a, "half").npu(), torch_of(b.T if trans_b else b, "half").npu(), torch_of(bias, "float").npu(), c,
-                         torch.zeros(65536).npu(), torch.from_numpy(tiling(m, n, k, base)).npu(), used.struct("Ask", kind=kind, transA=int(trans_a), transB=int(trans_b)))
+        record = used[1](
+            torch_of(np.swapaxes(a, 1, 2) if trans_a else a, "half").npu(),
+            torch_of(b.T if trans_b else b, "half").npu(),
+            torch_of(bias, "float").npu(),
+            c,
+            torch.zeros(65536).npu(),
+            torch.from_numpy(tiling(m, n, k, base)).npu(),
+            used.struct("Ask", kind=kind, transA=int(trans_a), transB=int(trans_b)),
+        )
         assert record.finished and not record.findings, record.report()
         return c.cpu().to(torch.float64).numpy(), before, a, b, bias
+
     return run
 
 

@@ -1,4 +1,5 @@
 """Atomic stores: the arithmetic of every type, the order of the blocks, and where the mode begins and ends."""
+
 from __future__ import annotations
 
 import os
@@ -7,17 +8,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import labkit
 from twin_image import HERE
 
+import labkit
+
 SOURCE = HERE / "atomics.asc"
-ENTRIES = {"halves": "float16", "brains": "bfloat16", "floats": "float32", "bytes": "int8", "shorts": "int16", "ints": "int32"}
+ENTRIES = {
+    "halves": "float16",
+    "brains": "bfloat16",
+    "floats": "float32",
+    "bytes": "int8",
+    "shorts": "int16",
+    "ints": "int32",
+}
 
 
 def folded(rows, start, op: int):
     """Row after row in the order of the blocks, each sum rounded to the type."""
     import torch
+
     z = start.clone()
     for row in rows:
         if op == 1:
@@ -30,12 +39,20 @@ def folded(rows, start, op: int):
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_type(entry):
     import torch
+
     dtype = getattr(torch, ENTRIES[entry])
     k = labkit.kernel(SOURCE, entry=entry)
     per = 32 // torch.tensor([], dtype=dtype).element_size()
 
     @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 12), st.integers(1, 3), st.sampled_from([1, 2, 3]), st.integers(0, 2), st.integers(1, 70), st.integers(0, 99))
+    @given(
+        st.integers(1, 12),
+        st.integers(1, 3),
+        st.sampled_from([1, 2, 3]),
+        st.integers(0, 2),
+        st.integers(1, 70),
+        st.integers(0, 99),
+    )
     def check(blocks, rounds, op, form, count, seed):
         if form < 2:
             count = -(-count // per) * per
@@ -50,12 +67,14 @@ def test_every_type(entry):
         record = k[blocks](x.npu(), z, k.struct("Mode", op=op, form=form, count=count, rounds=rounds))
         assert record.ok and not record.findings, record.report()
         assert torch.equal(z.cpu(), folded(x, start, op))
+
     check()
 
 
 def test_the_order_of_the_sums_is_that_of_the_blocks(monkeypatch):
     """Float sums differ with their order: however many host threads there are, it is block after block."""
     import torch
+
     k = labkit.kernel(SOURCE, entry="floats")
     g = torch.Generator().manual_seed(1)
     x = torch.randn(40 * 8, 512, generator=g) * torch.logspace(-4, 4, 40 * 8)[torch.randperm(40 * 8, generator=g), None]
@@ -73,6 +92,7 @@ def test_the_order_of_the_sums_is_that_of_the_blocks(monkeypatch):
 
 def test_modes():
     import torch
+
     k = labkit.kernel(SOURCE, entry="modes")
     x, z = torch.arange(-4, 4).float(), torch.arange(33).float()
     shown = z.npu()

@@ -1,11 +1,15 @@
-"""Queues, pools and pipes against what CANN's headers do: where buffers lie, in which order they come, which events are held."""
+"""Queues, pools and pipes against what CANN's headers do: where buffers lie, in which order they come, which events are
+held.
+"""
+
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twin_image import HERE
 
 import labkit
-from twin_image import HERE
 
 SOURCE = HERE / "buffers.asc"
 FREE, OCCUPIED, QUEUED, TAKEN = range(4)
@@ -48,8 +52,15 @@ class Queue:
             if op == 1:
                 self.fifo.append(b)
         self.steps += [op, s]
-        self.seen += [64 + b * 96, len(self.fifo), int(len(self.fifo) < self.depth), int(bool(self.fifo)), int(FREE in self.state),
-                      len(self.steps) // 2 - 1 if op == 0 else self.tag[b], self.state[b]]
+        self.seen += [
+            64 + b * 96,
+            len(self.fifo),
+            int(len(self.fifo) < self.depth),
+            int(bool(self.fifo)),
+            int(FREE in self.state),
+            len(self.steps) // 2 - 1 if op == 0 else self.tag[b],
+            self.state[b],
+        ]
         if op == 0:
             self.tag[b] = len(self.steps) // 2 - 1
 
@@ -58,6 +69,7 @@ class Queue:
 @given(st.sampled_from([1, 2, 4]), st.integers(1, 4), st.lists(st.integers(0, 99), max_size=24))
 def test_a_queue_hands_its_buffers_out_in_turn(depth, num, choices):
     import torch
+
     model = Queue(depth, num)
     for c in choices:
         able = model.able()
@@ -65,16 +77,20 @@ def test_a_queue_hands_its_buffers_out_in_turn(depth, num, choices):
     while any(s != FREE for s in model.state):  # leave nothing behind
         model.step(*next(o for o in reversed(model.able()) if o[0] >= 2))
     steps = len(model.steps) // 2
-    z, program = torch.zeros(max(7 * steps, 1), dtype=torch.int32).npu(), torch.tensor(model.steps or [0], dtype=torch.int32).npu()
+    z, program = (
+        torch.zeros(max(7 * steps, 1), dtype=torch.int32).npu(),
+        torch.tensor(model.steps or [0], dtype=torch.int32).npu(),
+    )
     record = labkit.kernel(SOURCE, entry=f"turns<{depth}>")[1](z, program, steps, num)
     assert record.ok and not record.findings, record.report()
-    assert z.cpu().tolist()[:7 * steps] == model.seen
+    assert z.cpu().tolist()[: 7 * steps] == model.seen
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=30))
 def test_event_ids_are_the_lowest_that_nobody_holds(choices):
     import torch
+
     held, program, want = set(), [], []
     for c in choices:
         lowest = next(i for i in range(9) if i not in held)
@@ -95,6 +111,7 @@ def test_event_ids_are_the_lowest_that_nobody_holds(choices):
 @pytest.mark.parametrize("entry", ["in_place", "through"])
 def test_tiles_through_one_queue(entry, schedule):
     import torch
+
     x = torch.randn(7 * 96).half().npu()
     z = torch.zeros_like(x)
     record = labkit.kernel(SOURCE, entry=entry, schedule=schedule)[1](x, z, 7, 96)
@@ -105,6 +122,7 @@ def test_tiles_through_one_queue(entry, schedule):
 @pytest.mark.parametrize("n", [8, 256, 1000])
 def test_pools_share_by_turns(n):
     import torch
+
     x = torch.randn(n).npu()
     z, at = torch.zeros(n).npu(), torch.zeros(5, dtype=torch.int32).npu()
     record = labkit.kernel(SOURCE, entry="pools")[1](x, z, at, n)
@@ -120,6 +138,7 @@ def test_pools_share_by_turns(n):
 @pytest.mark.parametrize("n", [8, 512])
 def test_a_pipe_ends_and_begins_again(n):
     import torch
+
     z, at = torch.zeros(n).npu(), torch.zeros(5, dtype=torch.int32).npu()
     record = labkit.kernel(SOURCE, entry="pipes")[1](torch.zeros(n).npu(), z, at, torch.zeros(n).npu(), n)
     assert record.ok and not record.findings, record.report()
@@ -129,18 +148,43 @@ def test_a_pipe_ends_and_begins_again(n):
 
 
 def test_queues_of_a_cube_core():
-    """Each in the memory of its position; TSCM at the end of L1; of M_MTE1 events the pipe has three and L0A, L0B, BT one each."""
+    """Each in the memory of its position; TSCM at the end of L1; of M_MTE1 events the pipe has three and L0A, L0B, BT
+    one each.
+    """
     import torch
+
     at = torch.zeros(20, dtype=torch.int32).npu()
     record = labkit.kernel(SOURCE, entry="cube_queues")[1](at)
     assert record.ok and not record.findings, record.report()
     a1, a2, b1, b2, c1, c2, co1, scm, fix = 1, 2, 3, 4, 5, 6, 7, 13, 14
-    assert at.cpu().tolist() == [0, a1, 2048, b1, 0, a2, 0, b2, 0, co1, 3072, c1, 0, c2, 0, fix, L1 - 2048, scm, 3136, 6]
+    assert at.cpu().tolist() == [
+        0,
+        a1,
+        2048,
+        b1,
+        0,
+        a2,
+        0,
+        b2,
+        0,
+        co1,
+        3072,
+        c1,
+        0,
+        c2,
+        0,
+        fix,
+        L1 - 2048,
+        scm,
+        3136,
+        6,
+    ]
 
 
 @pytest.mark.parametrize("rows, size", [(1, 64), (5, 96), (7, 6), (3, 130)])
 def test_copies_by_their_raw_names(rows, size):
     import torch
+
     gap = 4 if size % 32 else 32
     x = torch.randint(0, 256, (rows, size + gap), dtype=torch.uint8)
     z = torch.zeros(rows, size, dtype=torch.uint8).npu()

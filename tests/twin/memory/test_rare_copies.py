@@ -1,14 +1,15 @@
-"""The rarer forms of DataCopy byte by byte: slices of up to eight dimensions, NZ to rows, enhanced parameters, padding by
-register and of 64-bit types."""
+"""The rarer forms of DataCopy byte by byte: slices of up to eight dimensions, NZ to rows, enhanced parameters, padding
+by register and of 64-bit types."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twin_image import BYTES, HERE, MEMORY, Shared
 
 import labkit
-from twin_image import BYTES, HERE, MEMORY, Shared
 
 few = settings(max_examples=25, deadline=None)
 
@@ -20,10 +21,24 @@ def moves():
 
     def run(start, around, **move):
         image.bytes[:], memory.bytes[:], out.bytes[:] = start, around, 0x5A
-        fields = dict(dims=1, form=0, gm=[0] * 40, ub=[0] * 40, blocks=1, length=0, srcGap=0, dstGap=0, pad=0, left=0, right=0, value=0)
+        fields = dict(
+            dims=1,
+            form=0,
+            gm=[0] * 40,
+            ub=[0] * 40,
+            blocks=1,
+            length=0,
+            srcGap=0,
+            dstGap=0,
+            pad=0,
+            left=0,
+            right=0,
+            value=0,
+        )
         record = k[1](image.tensor, out.tensor, memory.tensor, k.struct("Move", bytes=BYTES, **(fields | move)))
         assert record.finished and not record.findings, record.report()
         return out.bytes.copy(), memory.bytes.copy()
+
     return run
 
 
@@ -33,6 +48,7 @@ def both():
 
 
 # ---- slices
+
 
 @st.composite
 def slices(draw):
@@ -83,13 +99,28 @@ def test_slices(moves, kind):
         want_image, want_memory = image.copy(), memory.copy()
         for a, b in zip(far, near):
             if kind == 0:
-                want_image[32 + b * size:32 + b * size + length] = memory[7 * size + a * size:7 * size + a * size + length]
+                want_image[32 + b * size : 32 + b * size + length] = memory[
+                    7 * size + a * size : 7 * size + a * size + length
+                ]
             else:
-                want_memory[7 * size + a * size:7 * size + a * size + length] = image[32 + b * size:32 + b * size + length]
+                want_memory[7 * size + a * size : 7 * size + a * size + length] = image[
+                    32 + b * size : 32 + b * size + length
+                ]
         flat = [sum(side, []) + [0] * (40 - 5 * len(side)) for side in (gm, ub)]
-        got_image, got_memory = moves(image, memory, kind=kind, size=size, local=32, dims=len(gm), form=form, gm=flat[0], ub=flat[1],
-                                      **{"global": 7 * size})
+        got_image, got_memory = moves(
+            image,
+            memory,
+            kind=kind,
+            size=size,
+            local=32,
+            dims=len(gm),
+            form=form,
+            gm=flat[0],
+            ub=flat[1],
+            **{"global": 7 * size},
+        )
         assert np.array_equal(got_memory, want_memory) and np.array_equal(got_image, want_image)
+
     check()
 
 
@@ -100,10 +131,11 @@ def test_a_slice_of_eight_dimensions(moves):
     ub = [[0, 7, 0, 1, 8]] + [[0, 1, 0, 1, 2]] * 7
     flat = sum(gm, []), sum(ub, [])
     got, _ = moves(image, memory, kind=0, size=4, local=0, dims=8, gm=flat[0], ub=flat[1], **{"global": 64})
-    assert np.array_equal(got[:4096], memory[64:64 + 4096]) and np.array_equal(got[4096:], image[4096:])
+    assert np.array_equal(got[:4096], memory[64 : 64 + 4096]) and np.array_equal(got[4096:], image[4096:])
 
 
 # ---- the other forms
+
 
 @pytest.mark.parametrize("kind", [2, 3, 4])
 def test_enhanced_parameters_change_nothing(moves, kind):
@@ -116,21 +148,40 @@ def test_enhanced_parameters_change_nothing(moves, kind):
             s, d = b * 32 * (length + src), b * 32 * (length + dst)
             n = 32 * length
             if kind == 2:
-                want_image[64 + d:64 + d + n] = memory[5 + s:5 + s + n]
+                want_image[64 + d : 64 + d + n] = memory[5 + s : 5 + s + n]
             elif kind == 3:
-                want_memory[5 + d:5 + d + n] = image[64 + s:64 + s + n]
+                want_memory[5 + d : 5 + d + n] = image[64 + s : 64 + s + n]
             else:
-                want_image[64 + d:64 + d + n] = image[64 + 4096 + s:64 + 4096 + s + n]
-        got_image, got_memory = moves(image, memory, kind=kind, size=1, local=64, blocks=blocks, length=length, srcGap=src, dstGap=dst, **{"global": 5})
+                want_image[64 + d : 64 + d + n] = image[64 + 4096 + s : 64 + 4096 + s + n]
+        got_image, got_memory = moves(
+            image,
+            memory,
+            kind=kind,
+            size=1,
+            local=64,
+            blocks=blocks,
+            length=length,
+            srcGap=src,
+            dstGap=dst,
+            **{"global": 5},
+        )
         assert np.array_equal(got_image, want_image) and np.array_equal(got_memory, want_memory)
+
     check()
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_pad_value_of_the_register(moves, size):
     """isPad false: what SetPadValue set stands left and right of each block, and up to 32 bytes."""
+
     @few
-    @given(st.integers(1, 4), st.integers(1, 40), st.integers(0, 32 // size), st.integers(0, 32 // size), st.integers(0, 2**32 - 1))
+    @given(
+        st.integers(1, 4),
+        st.integers(1, 40),
+        st.integers(0, 32 // size),
+        st.integers(0, 32 // size),
+        st.integers(0, 2**32 - 1),
+    )
     def check(blocks, count, left, right, value):
         if not left and not right:
             left = 1
@@ -139,10 +190,25 @@ def test_pad_value_of_the_register(moves, size):
         piece = -(-(left + count + right) * size // 32) * 32
         fill = np.frombuffer(value.to_bytes(8, "little")[:size] * (piece // size), np.uint8)
         for b in range(blocks):
-            want[b * piece:(b + 1) * piece] = fill
-            want[b * piece + left * size:b * piece + (left + count) * size] = memory[3 + b * count * size:3 + (b + 1) * count * size]
-        got, _ = moves(image, memory, kind=5, size=size, local=0, blocks=blocks, length=count * size, left=left, right=right, value=value, **{"global": 3})
+            want[b * piece : (b + 1) * piece] = fill
+            want[b * piece + left * size : b * piece + (left + count) * size] = memory[
+                3 + b * count * size : 3 + (b + 1) * count * size
+            ]
+        got, _ = moves(
+            image,
+            memory,
+            kind=5,
+            size=size,
+            local=0,
+            blocks=blocks,
+            length=count * size,
+            left=left,
+            right=right,
+            value=value,
+            **{"global": 3},
+        )
         assert np.array_equal(got, want)
+
     check()
 
 
@@ -154,32 +220,57 @@ def test_64_bit_elements(moves, blocks, count, left, right, gm_gap, ub_gap):
     piece = -(-(left + count + right) * 8 // 32) * 32
     tail = piece - (left + count + right) * 8
     for b in range(blocks):
-        at, data = b * (piece + 32 * ub_gap), memory[b * (8 * count + gm_gap):][:8 * count]
-        want[at:at + piece] = 0
+        at, data = b * (piece + 32 * ub_gap), memory[b * (8 * count + gm_gap) :][: 8 * count]
+        want[at : at + piece] = 0
         if not left and not right and tail:  # such a block ends in copies of its first 32 bits
-            want[at:at + piece] = np.resize(data[:4], piece)
-        want[at + 8 * left:at + 8 * (left + count)] = data
-    got, _ = moves(image, memory, kind=6, size=4, local=0, blocks=blocks, length=8 * count, srcGap=gm_gap, dstGap=ub_gap, left=left, right=right, **{"global": 0})
+            want[at : at + piece] = np.resize(data[:4], piece)
+        want[at + 8 * left : at + 8 * (left + count)] = data
+    got, _ = moves(
+        image,
+        memory,
+        kind=6,
+        size=4,
+        local=0,
+        blocks=blocks,
+        length=8 * count,
+        srcGap=gm_gap,
+        dstGap=ub_gap,
+        left=left,
+        right=right,
+        **{"global": 0},
+    )
     assert np.array_equal(got, want)
-    _, back = moves(image, memory, kind=7, size=4, local=0, blocks=blocks, length=8 * count, srcGap=ub_gap, dstGap=gm_gap, **{"global": 0})
+    _, back = moves(
+        image,
+        memory,
+        kind=7,
+        size=4,
+        local=0,
+        blocks=blocks,
+        length=8 * count,
+        srcGap=ub_gap,
+        dstGap=gm_gap,
+        **{"global": 0},
+    )
     want = memory.copy()
     piece = -(-count * 8 // 32) * 32 + 32 * ub_gap
     for b in range(blocks):
-        want[b * (8 * count + gm_gap):][:8 * count] = image[b * piece:][:8 * count]
+        want[b * (8 * count + gm_gap) :][: 8 * count] = image[b * piece :][: 8 * count]
     assert np.array_equal(back, want)
 
 
 @pytest.mark.parametrize("size", [2, 4])
 def test_nz_to_rows(size):
     import torch
+
     k = labkit.kernel(HERE / "moves.asc", entry="nz2nd")
     dtype = np.float16 if size == 2 else np.float32
 
     @few
     @given(st.integers(1, 3), st.integers(1, 20), st.integers(1, 3), st.integers(0, 4), st.integers(0, 9))
     def check(matrices, rows, columns, spare, gap):
-        src_n = rows + spare                                        # rows between two columns of 16
-        src_matrix = -(-src_n * columns // 16)                      # in 16 x 16 elements
+        src_n = rows + spare  # rows between two columns of 16
+        src_matrix = -(-src_n * columns // 16)  # in 16 x 16 elements
         width = columns * 16
         dst_d, dst_matrix = matrices * width + gap, width
         x = np.arange(matrices * src_matrix * 256, dtype=np.float32).astype(dtype)
@@ -188,9 +279,12 @@ def test_nz_to_rows(size):
             for c in range(columns):
                 for r in range(rows):
                     at = m * dst_matrix + r * dst_d + c * 16
-                    want[at:at + 16] = x[m * src_matrix * 256 + c * src_n * 16 + r * 16:][:16]
+                    want[at : at + 16] = x[m * src_matrix * 256 + c * src_n * 16 + r * 16 :][:16]
         z = torch.full((rows * dst_d,), -1, dtype=getattr(torch, np.dtype(dtype).name)).npu()
-        record = k[1](torch.from_numpy(x).npu(), z, size, x.nbytes, matrices, rows, width, src_matrix, src_n, dst_d, dst_matrix)
+        record = k[1](
+            torch.from_numpy(x).npu(), z, size, x.nbytes, matrices, rows, width, src_matrix, src_n, dst_d, dst_matrix
+        )
         assert record.ok and not record.findings, record.report()
         assert np.array_equal(z.cpu().numpy(), want)
+
     check()

@@ -1,4 +1,7 @@
-"""What the scalar unit computes itself - half, bit counts, conversions - tensor expressions, raw names, and what is refused."""
+"""What the scalar unit computes itself - half, bit counts, conversions - tensor expressions, raw names, and what is
+refused.
+"""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,11 +9,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twin_golden import COMPARES, F16, F32, tree
+from twin_image import HERE
 
 import labkit
 from labkit.source.errors import CompileError
-from twin_golden import COMPARES, F16, F32, tree
-from twin_image import HERE
 
 FILE = HERE / "scalars.asc"
 rng = np.random.default_rng(5)
@@ -38,7 +41,15 @@ def same(got, want):
 def test_half():
     n = 600
     special = np.array([0, -0.0, 1, -1, 0.5, 65504, -65504, np.inf, -np.inf, np.nan, 2**-24, 2**-14, 2048, 2049], F16)
-    x, y = (np.concatenate([np.repeat(special, 14) if i else np.tile(special, 14), rng.integers(0, 65536, n - 196, dtype=np.uint16).view(F16)]) for i in (0, 1))
+    x, y = (
+        np.concatenate(
+            [
+                np.repeat(special, 14) if i else np.tile(special, 14),
+                rng.integers(0, 65536, n - 196, dtype=np.uint16).view(F16),
+            ]
+        )
+        for i in (0, 1)
+    )
     f = np.concatenate([rng.uniform(-70000, 70000, n // 2), rng.uniform(-1, 1, n // 2)]).astype(F32)
     out, wide, flags = np.zeros(n * 8, F16), np.zeros(n * 4, F32), np.zeros(n, np.int32)
     on = device(x, y, f, out, wide, flags)
@@ -56,7 +67,15 @@ def test_half():
 
 
 @settings(max_examples=10)
-@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 63).map(lambda i: 1 << i) | st.sampled_from([0, 2**64 - 1, 2**63, 2**63 - 1]), min_size=1, max_size=40))
+@given(
+    st.lists(
+        st.integers(0, 2**64 - 1)
+        | st.integers(0, 63).map(lambda i: 1 << i)
+        | st.sampled_from([0, 2**64 - 1, 2**63, 2**63 - 1]),
+        min_size=1,
+        max_size=40,
+    )
+)
 def test_bits(values):
     x, out = np.array(values, np.uint64), np.zeros(len(values) * 7, np.int64)
     on = device(x, out)
@@ -64,13 +83,28 @@ def test_bits(values):
     for v, got in zip(values, on[1].cpu().numpy().reshape(-1, 7)):
         word = f"{v:064b}"
         same_as_sign = len(word) - len(word.lstrip(word[0])) - 1
-        want = [word.count("0"), word.count("1"), len(word) - len(word.lstrip("0")), len(word) - len(word.lstrip("0")),
-                -1 if v in (0, 2**64 - 1) else same_as_sign, word[::-1].find("0"), word[::-1].find("1")]
+        want = [
+            word.count("0"),
+            word.count("1"),
+            len(word) - len(word.lstrip("0")),
+            len(word) - len(word.lstrip("0")),
+            -1 if v in (0, 2**64 - 1) else same_as_sign,
+            word[::-1].find("0"),
+            word[::-1].find("1"),
+        ]
         assert list(got) == want, hex(v)
 
 
 @settings(max_examples=10)
-@given(st.lists(st.floats(width=32, allow_nan=False) | st.integers(-200, 200).map(lambda i: i / 2) | st.floats(-70000, 70000, width=32), min_size=1, max_size=40))
+@given(
+    st.lists(
+        st.floats(width=32, allow_nan=False)
+        | st.integers(-200, 200).map(lambda i: i / 2)
+        | st.floats(-70000, 70000, width=32),
+        min_size=1,
+        max_size=40,
+    )
+)
 def test_conversions(values):
     x = np.array(values, F32)
     on = device(x, np.zeros(len(x) * 4, np.int32), np.zeros(len(x), F16))
@@ -79,7 +113,7 @@ def test_conversions(values):
     wide = x.astype(np.float64)
     away = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
     for j, want in enumerate([away, np.ceil(wide), np.floor(wide), np.rint(wide)]):
-        assert (got[:, j] == np.clip(want, -2**31, 2**31 - 1)).all()
+        assert (got[:, j] == np.clip(want, -(2**31), 2**31 - 1)).all()
     near = x.astype(F16)  # to odd: the neighbour towards zero, unless exact or odd already
     cut = np.where(np.abs(near.astype(np.float64)) > np.abs(wide), np.nextafter(near, F16(0)), near)
     exact = cut.astype(np.float64) == wide

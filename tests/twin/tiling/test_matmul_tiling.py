@@ -1,6 +1,7 @@
 """Host tiling: whatever product is asked for, the answer fits every memory, obeys what was fixed and covers the product
 exactly once; and the host's tiling classes lie in memory as the kernel's structs do.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -28,8 +29,26 @@ class Tiling(ctypes.Structure):
     _fields_ = [(n, ctypes.c_int32) for n in _fields("TCubeTiling")]
 
 
-ASKED = ["m", "n", "k", "cores", "dtype", "trans_a", "trans_b", "bias", "base_m", "base_n", "single_m", "single_n", "single_k",
-         "split_k", "schedule", "l1", "max_base", "align"]
+ASKED = [
+    "m",
+    "n",
+    "k",
+    "cores",
+    "dtype",
+    "trans_a",
+    "trans_b",
+    "bias",
+    "base_m",
+    "base_n",
+    "single_m",
+    "single_n",
+    "single_k",
+    "split_k",
+    "schedule",
+    "l1",
+    "max_base",
+    "align",
+]
 
 
 class Asked(ctypes.Structure):
@@ -40,12 +59,32 @@ class Asked(ctypes.Structure):
 def shim():
     lib = runtime.library()
     flags = ["-O1", "-std=c++17", *(f"-I{d}" for d in headers.include_dirs())]
-    return ctypes.CDLL(str(compiler.build([HERE / "tiling_shim.cpp"], flags=flags, name="tiling_shim", libs=[lib, f"-Wl,-rpath,{lib.parent}"])))
+    return ctypes.CDLL(
+        str(
+            compiler.build(
+                [HERE / "tiling_shim.cpp"], flags=flags, name="tiling_shim", libs=[lib, f"-Wl,-rpath,{lib.parent}"]
+            )
+        )
+    )
 
 
 def ask(shim, host_class=0, **asked):
-    free = dict(trans_a=0, trans_b=0, bias=0, base_m=-1, base_n=-1, single_m=-1, single_n=-1, single_k=-1, split_k=0, schedule=0,
-                l1=-1, max_base=-1, align=-1, dtype=1)
+    free = dict(
+        trans_a=0,
+        trans_b=0,
+        bias=0,
+        base_m=-1,
+        base_n=-1,
+        single_m=-1,
+        single_n=-1,
+        single_k=-1,
+        split_k=0,
+        schedule=0,
+        l1=-1,
+        max_base=-1,
+        align=-1,
+        dtype=1,
+    )
     q, t, dims = Asked(**{**free, **asked}), Tiling(), (ctypes.c_int32 * 3)()
     return shim.cut_matmul(ctypes.byref(q), ctypes.byref(t), dims, host_class), t, list(dims)
 
@@ -54,7 +93,9 @@ def up(a: int, b: int) -> int:
     return -(-a // b) * b
 
 
-def holds(t: Tiling, dims, *, m, n, k, cores, dtype=1, trans_a=0, trans_b=0, bias=0, split_k=0, l1=-1, three=False, **_) -> None:
+def holds(
+    t: Tiling, dims, *, m, n, k, cores, dtype=1, trans_a=0, trans_b=0, bias=0, split_k=0, l1=-1, three=False, **_
+) -> None:
     bits = BITS[dtype]
     c0 = 256 // bits
     assert (t.M, t.N, t.Ka, t.Kb, t.isBias) == (m, n, k, k, bias)
@@ -71,7 +112,9 @@ def holds(t: Tiling, dims, *, m, n, k, cores, dtype=1, trans_a=0, trans_b=0, bia
     assert t.baseK % (c0 if trans_b and not trans_a else max(16, c0)) == 0
     # every element once: as many cores as parts, none of them empty
     parts = [-(-m // t.singleCoreM), -(-n // t.singleCoreN), -(-k // t.singleCoreK)]
-    assert parts[0] * parts[1] * parts[2] == t.usedCoreNum <= cores and parts[:2] == dims[1:] and dims[0] == t.usedCoreNum
+    assert (
+        parts[0] * parts[1] * parts[2] == t.usedCoreNum <= cores and parts[:2] == dims[1:] and dims[0] == t.usedCoreNum
+    )
     assert parts[2] == 1 or split_k
     assert t.singleCoreM <= m and t.singleCoreN <= n and t.singleCoreK <= k
     # a core's part starts where a fractal starts
@@ -81,13 +124,30 @@ def holds(t: Tiling, dims, *, m, n, k, cores, dtype=1, trans_a=0, trans_b=0, bia
         assert t.stepKa == t.stepKb <= -(-t.singleCoreK // t.baseK)
 
 
-SIZES = st.one_of(st.integers(1, 80), st.sampled_from([16, 32, 64, 128, 256, 512, 1000, 1024, 2047, 2048, 4096, 7680]), st.integers(1, 9000))
+SIZES = st.one_of(
+    st.integers(1, 80),
+    st.sampled_from([16, 32, 64, 128, 256, 512, 1000, 1024, 2047, 2048, 4096, 7680]),
+    st.integers(1, 9000),
+)
 
 
 @settings(max_examples=250)
-@given(st.fixed_dictionaries(dict(m=SIZES, n=SIZES, k=SIZES, cores=st.sampled_from([1, 2, 8, 20, 24, 40, 48]), dtype=st.sampled_from(sorted(BITS)),
-                                  trans_a=st.integers(0, 1), trans_b=st.integers(0, 1), bias=st.integers(0, 1), split_k=st.integers(0, 1),
-                                  l1=st.sampled_from([-1, -1, 262144, 131072]))))
+@given(
+    st.fixed_dictionaries(
+        dict(
+            m=SIZES,
+            n=SIZES,
+            k=SIZES,
+            cores=st.sampled_from([1, 2, 8, 20, 24, 40, 48]),
+            dtype=st.sampled_from(sorted(BITS)),
+            trans_a=st.integers(0, 1),
+            trans_b=st.integers(0, 1),
+            bias=st.integers(0, 1),
+            split_k=st.integers(0, 1),
+            l1=st.sampled_from([-1, -1, 262144, 131072]),
+        )
+    )
+)
 def test_every_answer_fits_and_covers(shim, asked):
     result, t, dims = ask(shim, **asked)
     assert result == 0
@@ -95,22 +155,38 @@ def test_every_answer_fits_and_covers(shim, asked):
 
 
 @settings(max_examples=80)
-@given(st.fixed_dictionaries(dict(m=SIZES, n=SIZES, k=SIZES, cores=st.just(48), base_m=st.sampled_from([-1, 16, 32, 128, 256]), base_n=st.sampled_from([-1, 16, 64, 128]),
-                                  align=st.sampled_from([-1, 32, 64]), bias=st.integers(0, 1))))
+@given(
+    st.fixed_dictionaries(
+        dict(
+            m=SIZES,
+            n=SIZES,
+            k=SIZES,
+            cores=st.just(48),
+            base_m=st.sampled_from([-1, 16, 32, 128, 256]),
+            base_n=st.sampled_from([-1, 16, 64, 128]),
+            align=st.sampled_from([-1, 32, 64]),
+            bias=st.integers(0, 1),
+        )
+    )
+)
 def test_what_was_fixed_stays(shim, asked):
     result, t, dims = ask(shim, **asked)
     assert result == 0
     holds(t, dims, **asked)
     assert asked["base_m"] in (-1, t.baseM) and asked["base_n"] in (-1, t.baseN)
     if asked["align"] > 0:
-        assert (t.singleCoreM % asked["align"] == 0 or dims[1] == 1) and (t.singleCoreN % asked["align"] == 0 or dims[2] == 1)
+        assert (t.singleCoreM % asked["align"] == 0 or dims[1] == 1) and (
+            t.singleCoreN % asked["align"] == 0 or dims[2] == 1
+        )
 
 
 def test_single_shapes_and_limits(shim):
-    result, t, dims = ask(shim, m=2558, n=2045, k=128, cores=16, single_m=640, single_n=512, single_k=128, base_m=80, base_n=64)
+    result, t, dims = ask(
+        shim, m=2558, n=2045, k=128, cores=16, single_m=640, single_n=512, single_k=128, base_m=80, base_n=64
+    )
     assert result == 0 and (t.singleCoreM, t.singleCoreN, t.baseM, t.baseN, dims) == (640, 512, 80, 64, [16, 4, 4])
     assert ask(shim, m=2558, n=2045, k=128, cores=4, single_m=640, single_n=512)[0] == -1  # more parts than cores
-    assert ask(shim, m=512, n=512, k=512, cores=1, base_m=512, base_n=128)[0] == -1         # C does not fit L0C
+    assert ask(shim, m=512, n=512, k=512, cores=1, base_m=512, base_n=128)[0] == -1  # C does not fit L0C
     assert ask(shim, m=512, n=512, k=512, cores=1, l1=512)[0] == -1
     result, t, _ = ask(shim, m=512, n=512, k=512, cores=1, max_base=64)
     assert result == 0 and max(t.baseM, t.baseN) <= 64

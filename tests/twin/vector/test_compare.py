@@ -1,4 +1,5 @@
 """Compare and Select in their mask/repeat forms: strided operands, bits of repeat after repeat, lanes left alone."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -48,7 +49,7 @@ LANES, MOST = 64, 1024
 
 
 def unpack(bits: np.ndarray, repeats: int) -> np.ndarray:
-    return np.unpackbits(bits, bitorder="little")[:repeats * LANES].reshape(repeats, LANES).astype(bool)
+    return np.unpackbits(bits, bitorder="little")[: repeats * LANES].reshape(repeats, LANES).astype(bool)
 
 
 @pytest.mark.parametrize("op", range(5))
@@ -62,11 +63,11 @@ def test_forms(op, lanes, times, stride):
     assert record.ok and not record.findings, record.report()
     got_bits, got = device[2].cpu().numpy(), device[3].cpu().numpy()
 
-    a = np.stack([x[i * stride * 8:i * stride * 8 + LANES] for i in range(times)])
-    b = y[:times * LANES].reshape(times, LANES)
+    a = np.stack([x[i * stride * 8 : i * stride * 8 + LANES] for i in range(times)])
+    b = y[: times * LANES].reshape(times, LANES)
     if op < 2:  # the mask is ignored; nothing beyond the repeats' bits is touched
         want = a < b if op == 0 else a >= np.float32(0.5)
-        assert (unpack(got_bits, times) == want).all() and (got_bits[times * 8:] == bits[times * 8:]).all()
+        assert (unpack(got_bits, times) == want).all() and (got_bits[times * 8 :] == bits[times * 8 :]).all()
         assert (got == z).all()
         return
     chosen = np.tile(unpack(bits, 1), (times, 1)) if op == 3 else unpack(bits, times)

@@ -1,13 +1,16 @@
-"""Sort32, MrgSort, Sort and Extract against numpy written from the public documents, byte for byte over an image of UB."""
+"""Sort32, MrgSort, Sort and Extract against numpy written from the public documents, byte for byte over an image of
+UB.
+"""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twin_image import HERE, Shared, agree
 
 import labkit
-from twin_image import HERE, Shared, agree
 
 BYTES = 40960
 OP = {"Sort32": 0, "MrgSort": 1, "MrgSort exhausted": 2, "Sort": 3, "Sort full": 4, "Extract": 5}
@@ -20,16 +23,31 @@ DT = {"half": np.float16, "float": np.float32}
 def run():
     kernel = labkit.kernel(HERE / "sort.asc")
     image, out, counts = Shared(BYTES), Shared(BYTES), Shared(32)
-    blank = dict(dst=0, src0=0, src1=0, work=0, times=0, valid=0, stop=0, **dict.fromkeys(LISTS, 0), **{f"length{i}": 0 for i in range(4)})
+    blank = dict(
+        dst=0,
+        src0=0,
+        src1=0,
+        work=0,
+        times=0,
+        valid=0,
+        stop=0,
+        **dict.fromkeys(LISTS, 0),
+        **{f"length{i}": 0 for i in range(4)},
+    )
 
     def form(start, name, t, findings=(), **f):
         image.bytes[:], out.bytes[:], counts.bytes[:] = start, 0x5A, 0
-        record = kernel[1](image.tensor, out.tensor, counts.tensor,
-                           kernel.struct("Form", **(blank | dict(op=OP[name], half_scores=t == "half", bytes=BYTES) | f)))
+        record = kernel[1](
+            image.tensor,
+            out.tensor,
+            counts.tensor,
+            kernel.struct("Form", **(blank | dict(op=OP[name], half_scores=t == "half", bytes=BYTES) | f)),
+        )
         assert record.finished and [x.code for x in record.findings] == list(findings), record.report()
         seen = counts.bytes.view(np.uint32)
         assert seen[4] == 24 // DT[t]().itemsize and seen[5] == 40 // DT[t]().itemsize
         return out.bytes.copy(), seen[:4].tolist()
+
     return form
 
 
@@ -44,19 +62,21 @@ def scores(rng, n: int, t: str) -> np.ndarray:
 
 def order(x: np.ndarray) -> np.ndarray:
     """Descending, NaN first, of equal ones the earlier first."""
-    return np.array(sorted(range(len(x)), key=lambda i: (0, 0) if np.isnan(x[i]) else (1, -float(x[i]))), dtype=np.int64)
+    return np.array(
+        sorted(range(len(x)), key=lambda i: (0, 0) if np.isnan(x[i]) else (1, -float(x[i]))), dtype=np.int64
+    )
 
 
 def records(x: np.ndarray, index: np.ndarray) -> np.ndarray:
     r = np.zeros((len(x), 8), np.uint8)
-    r[:, :x.itemsize] = x.view(np.uint8).reshape(len(x), x.itemsize)
+    r[:, : x.itemsize] = x.view(np.uint8).reshape(len(x), x.itemsize)
     r[:, 4:] = index.astype(np.uint32).view(np.uint8).reshape(-1, 4)
     return r
 
 
 def place(image, at, values):
     raw = np.ascontiguousarray(values).view(np.uint8).ravel()
-    image[at:at + len(raw)] = raw
+    image[at : at + len(raw)] = raw
 
 
 @pytest.mark.parametrize("t", DT)
@@ -77,7 +97,7 @@ def test_sort(run, name, t, times, seed):
     place(want, f["dst"], records(x[by], index[by]))
     got, _ = run(start, name, t, **f)
     if name == "Sort full":
-        want[f["work"]:f["work"] + 8 * n] = got[f["work"]:f["work"] + 8 * n]  # scratch
+        want[f["work"] : f["work"] + 8 * n] = got[f["work"] : f["work"] + 8 * n]  # scratch
     agree(got, want, np.uint8)
 
 
@@ -87,7 +107,9 @@ def test_sort(run, name, t, times, seed):
 def test_merge(run, t, data, seed):
     rng = np.random.default_rng(seed)
     ways = data.draw(st.integers(2, 4))
-    lengths = [data.draw(st.integers(0, 40)) for _ in range(ways)] + [7] * (4 - ways)  # a run that is off counts for nothing
+    lengths = [data.draw(st.integers(0, 40)) for _ in range(ways)] + [7] * (
+        4 - ways
+    )  # a run that is off counts for nothing
     stop = data.draw(st.booleans())
     name = "MrgSort exhausted" if stop and data.draw(st.booleans()) else "MrgSort"
     start = rng.integers(0, 256, BYTES).astype(np.uint8)
@@ -103,7 +125,7 @@ def test_merge(run, t, data, seed):
         heads = [(runs[i][at[i]], i) for i in range(ways) if at[i] < lengths[i]]
         if not heads:
             break
-        values = np.array([h[0][:DT[t]().itemsize].copy().view(DT[t])[0] for h in heads])
+        values = np.array([h[0][: DT[t]().itemsize].copy().view(DT[t])[0] for h in heads])
         i = heads[order(values)[0]][1]
         out.append(runs[i][at[i]])
         at[i] += 1
@@ -123,9 +145,15 @@ def test_merge_repeats(run, t):
     start = rng.integers(0, 256, BYTES).astype(np.uint8)
     index = np.arange(x.size)
     place(start, 0, records(x.ravel(), index))
-    f = dict(dst=20480, times=3, valid=15, **{f"list{i}": i * 24 * 8 for i in range(4)}, **{f"length{i}": 24 for i in range(4)})
+    f = dict(
+        dst=20480,
+        times=3,
+        valid=15,
+        **{f"list{i}": i * 24 * 8 for i in range(4)},
+        **{f"length{i}": 24 for i in range(4)},
+    )
     want = start.copy()
-    by = np.concatenate([96 * i + order(x.ravel()[96 * i:96 * i + 96]) for i in range(3)])
+    by = np.concatenate([96 * i + order(x.ravel()[96 * i : 96 * i + 96]) for i in range(3)])
     place(want, f["dst"], records(x.ravel()[by], index[by]))
     agree(run(start, "MrgSort", t, **f)[0], want, np.uint8)
 

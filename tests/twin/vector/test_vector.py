@@ -1,19 +1,20 @@
 """The vector unit's registers and what goes by them: masks from outside, counter mode, CMPMASK, DEQSCALE, GetAccVal.
 
-As in test_twin_api.py an image of UB goes in and comes out; behind each instruction a Duplicate by register shows in its
-own region what mask was left.
+As in test_twin_api.py an image of UB goes in and comes out; behind each instruction a Duplicate by register shows in
+its own region what mask was left.
 """
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import twin_vector_golden as golden
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-
-import labkit
-import twin_vector_golden as golden
 from twin_golden import COMPARES, F16, F32, NP, REPEAT
 from twin_image import HERE, REGION, Shared, agree, bits, blocks, fill
+
+import labkit
 
 BYTES = 5 * REGION  # dst, src0, src1, src2, and what the mask register was
 PROBE = 4 * REGION
@@ -37,6 +38,7 @@ def run():
         record = k[1](image.tensor, out.tensor, k.struct("Form", bytes=BYTES, **f))
         assert record.finished and not record.findings, record.report()
         return out.bytes.copy()
+
     return form
 
 
@@ -48,10 +50,30 @@ def start_of(seed: int, *types: str, **limits) -> np.ndarray:
 def forms(draw, kinds=(0, 1, 2, 3, 4), **fixed):
     """A form that stays within its regions, and the register beforehand."""
     kind = draw(st.sampled_from(kinds))
-    f = dict(kind=kind, times=draw(st.integers(1, 5)), count=draw(st.integers(1, 300)), dst=draw(blocks), src0=REGION + draw(blocks), src1=2 * REGION + draw(blocks),
-             src2=3 * REGION, dstBlk=draw(st.integers(1, 3)), src0Blk=draw(st.integers(0, 3)), src1Blk=draw(st.integers(0, 3)),
-             dstRep=draw(st.integers(0, 10)), src0Rep=draw(st.integers(0, 10)), src1Rep=draw(st.integers(0, 10)),
-             probe=PROBE, low=draw(st.integers(0, 130)), high=0, setLow=draw(masks), setHigh=draw(masks), counter=0, value=0, mode=0, type=0)
+    f = dict(
+        kind=kind,
+        times=draw(st.integers(1, 5)),
+        count=draw(st.integers(1, 300)),
+        dst=draw(blocks),
+        src0=REGION + draw(blocks),
+        src1=2 * REGION + draw(blocks),
+        src2=3 * REGION,
+        dstBlk=draw(st.integers(1, 3)),
+        src0Blk=draw(st.integers(0, 3)),
+        src1Blk=draw(st.integers(0, 3)),
+        dstRep=draw(st.integers(0, 10)),
+        src0Rep=draw(st.integers(0, 10)),
+        src1Rep=draw(st.integers(0, 10)),
+        probe=PROBE,
+        low=draw(st.integers(0, 130)),
+        high=0,
+        setLow=draw(masks),
+        setHigh=draw(masks),
+        counter=0,
+        value=0,
+        mode=0,
+        type=0,
+    )
     if kind in (2, 4):
         f["low"], f["high"] = draw(masks), draw(masks)
     if kind in (2, 3, 4) and draw(st.booleans()):  # counter mode; the repeats given mean nothing
@@ -69,7 +91,9 @@ def check(run, start, form, want, dtype, loose=slice(0, 0), ulp=0):
     agree(got, want, dtype, ulp)
 
 
-@pytest.mark.parametrize("op, t", [(op, t) for op in golden.ONE_TYPE for t in ("F16", "F32", "I32") if op < 5 or (op == 5) == (t == "I32")])
+@pytest.mark.parametrize(
+    "op, t", [(op, t) for op in golden.ONE_TYPE for t in ("F16", "F32", "I32") if op < 5 or (op == 5) == (t == "I32")]
+)
 def test_one_type(run, op, t):
     name, sources, compute = golden.ONE_TYPE[op]
     dtype = NP[t]
@@ -88,6 +112,7 @@ def test_one_type(run, op, t):
         else:
             golden.join(want, form, dtype, dtype, sources, compute, value)
         check(run, start, form, want, dtype)
+
     test()
 
 
@@ -105,12 +130,14 @@ def test_two_types(run, op):
         want = start.copy()
         golden.join(want, form, to, frm, sources, compute, F16(value))
         check(run, start, form, want, to)
+
     test()
 
 
 @pytest.mark.parametrize("op", [43, 44])
 def test_half_bytes(run, op):
     """int4b_t to half and back; the lanes that are off keep their half of a byte."""
+
     @some
     @given(forms(op=op, mode=1 if op == 44 else 0), st.integers(0, 99))
     def test(form, seed):
@@ -119,6 +146,7 @@ def test_half_bytes(run, op):
         want = start.copy()
         golden.nibbles(want, form, into=op == 44)
         check(run, start, form, want, F16)
+
     test()
 
 
@@ -133,13 +161,14 @@ def test_dequant(run, mode):
         scales, offsets = rng.uniform(0.001, 0.5, 16).astype(F32), rng.integers(-200, 200, 16).astype(F32)
         form |= dict(value=bits(F32(scales[0])), src1=2 * REGION)
         start = start_of(seed, "I16")
-        start[3 * REGION:3 * REGION + 128] = np.concatenate([scales, offsets]).view(np.uint8)
+        start[3 * REGION : 3 * REGION + 128] = np.concatenate([scales, offsets]).view(np.uint8)
         want = start.copy()
         if mode & 2:
             golden.dequant(want, form, scales, offsets, to)
         else:
             golden.dequant(want, form, [scales[0]] * 16, np.full(16, -3, F32), to)
         check(run, start, form, want, np.uint8, loose=slice(2 * REGION, 2 * REGION + 128) if mode & 2 else slice(0, 0))
+
     test()
 
 
@@ -151,34 +180,47 @@ def test_cmpmask(run, op, t):
     lanes = REPEAT // np.dtype(dtype).itemsize
 
     @some
-    @given(forms((1, 2, 3) if op == 60 else (3,), op=op, type=["F16", "F32"].index(t)), st.integers(0, 5), st.integers(0, 99))
+    @given(
+        forms((1, 2, 3) if op == 60 else (3,), op=op, type=["F16", "F32"].index(t)),
+        st.integers(0, 5),
+        st.integers(0, 99),
+    )
     def test(form, mode, seed):
         form["mode"] = mode if op == 60 else 0
         if form["counter"]:  # Compare has one repeat, and then Select any number
             form[("setLow", "low")[form["kind"] == 2]] %= lanes + 1
         start = start_of(seed, t, low=-2, high=2)
         want = start.copy()
-        held = want[form["src2"]:form["src2"] + 16].copy()
+        held = want[form["src2"] : form["src2"] + 16].copy()
         if op == 60:
             compared = np.zeros(lanes, bool)
             for r, active in enumerate(golden.runs(form | dict(times=1), lanes)):
-                a, b = (golden.get(want, golden.spots(form, s, r, active, lanes, dtype().itemsize), dtype) for s in ("src0", "src1"))
+                a, b = (
+                    golden.get(want, golden.spots(form, s, r, active, lanes, dtype().itemsize), dtype)
+                    for s in ("src0", "src1")
+                )
                 compared[active] = COMPARES[mode](a, b)
             if golden.runs(form | dict(times=1), lanes):
                 held = np.resize(np.packbits(compared, bitorder="little"), 16) * (np.arange(16) < lanes // 8)
             else:
                 assume(False)  # nothing ran: the register holds what it held
         if op == 62:
-            address = want[form["src2"] + 256:form["src2"] + 260]
-            held = np.concatenate([address, want[form["src2"] + 260:form["src2"] + 272]])
-        want[form["src2"] + 512:form["src2"] + 528] = held
+            address = want[form["src2"] + 256 : form["src2"] + 260]
+            held = np.concatenate([address, want[form["src2"] + 260 : form["src2"] + 272]])
+        want[form["src2"] + 512 : form["src2"] + 528] = held
         if op >= 62:  # of repeat after repeat, in memory
-            each = np.unpackbits(start[form["src2"]:form["src2"] + 1024], bitorder="little").reshape(-1, lanes).astype(bool)
+            each = (
+                np.unpackbits(start[form["src2"] : form["src2"] + 1024], bitorder="little")
+                .reshape(-1, lanes)
+                .astype(bool)
+            )
         else:
             each = [np.unpackbits(held, bitorder="little")[:lanes].astype(bool)] * 256
         if form["kind"] in (1, 2):  # Compare has left its mask, which Select goes by
             counter, mask = golden.state_of(form)
-            golden.select(want, form | dict(kind=3, setLow=mask if counter else mask % 2**64, setHigh=mask >> 64), dtype, each)
+            golden.select(
+                want, form | dict(kind=3, setLow=mask if counter else mask % 2**64, setHigh=mask >> 64), dtype, each
+            )
         else:
             golden.select(want, form, dtype, each)
         loose = slice(form["src2"] + 256, form["src2"] + 260) if op == 62 else slice(0, 0)
@@ -190,6 +232,7 @@ def test_cmpmask(run, op, t):
                 got[part] = want[part] = 0
             return agree(got, want, dtype)
         check(run, start, form, want, dtype)
+
     test()
 
 
@@ -213,7 +256,12 @@ def test_reduce_to_one(run, op, t):
     dtype = NP[t]
 
     @some
-    @given(forms((1, 2), op=op, type=["F16", "F32"].index(t)), st.sampled_from([0, 1]), st.sampled_from([1, 2, 3, 9, 70]), st.integers(0, 99))
+    @given(
+        forms((1, 2), op=op, type=["F16", "F32"].index(t)),
+        st.sampled_from([0, 1]),
+        st.sampled_from([1, 2, 3, 9, 70]),
+        st.integers(0, 99),
+    )
     def test(form, index, times, seed):
         form |= dict(mode=index if op > 80 else 0, counter=0, times=times, src1=2 * REGION)
         if times > 10:
@@ -225,6 +273,7 @@ def test_reduce_to_one(run, op, t):
         golden.reduce_one(want, form, dtype)
         need = work_bytes(op, times, dtype().itemsize, bool(form["mode"]))
         check(run, start, form, want, dtype, loose=slice(2 * REGION, 2 * REGION + need))
+
     test()
 
 
@@ -248,8 +297,9 @@ def test_sum_and_its_register(run, op, t):
         if not len(parts) or not len(active):
             return
         total = np.array([sum(parts[1:], parts[0])], dtype).view(np.uint8)
-        want[form["dst"]:form["dst"] + len(total)] = want[form["src2"]:form["src2"] + len(total)] = total
+        want[form["dst"] : form["dst"] + len(total)] = want[form["src2"] : form["src2"] + len(total)] = total
         check(run, start, form, want, dtype)
+
     test()
 
 
@@ -268,4 +318,5 @@ def test_reduce_by_register(run, op, t):
         want = start.copy()
         golden.reduce_each(want, form, dtype)
         check(run, start, form, want, dtype)
+
     test()

@@ -116,7 +116,7 @@ bool read_request(Request& r) {
         std::string key = line.substr(0, eq), value = line.substr(eq + 1);
         if (key == "so") r.so = value;
         else if (key == "cube_so") r.cube_so = value;
-        else if (key == "crew") r.launch.mix = {uint32_t(value.at(0) - '0'), uint32_t(value.at(2) - '0')};
+        else if (key == "core_mix") r.launch.mix = {uint32_t(value.at(0) - '0'), uint32_t(value.at(2) - '0')};
         else if (key == "entry") r.entry = value;
         else if (key == "kernel") r.launch.kernel = r.kernel = value;
         else if (key == "blocks") r.launch.blocks = uint32_t(std::stoul(value));

@@ -1,4 +1,5 @@
 """Input and golden of the sample."""
+
 import numpy as np
 
 x = np.arange(32, dtype=np.int32)

@@ -1,4 +1,5 @@
 """Compares two files of integers."""
+
 import sys
 
 import numpy as np

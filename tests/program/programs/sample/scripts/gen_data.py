@@ -1,4 +1,5 @@
 """Input and golden of the sample."""
+
 import argparse
 import os
 

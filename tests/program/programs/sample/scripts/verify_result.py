@@ -1,4 +1,5 @@
 """Compares two files of floats; status 4 when they differ."""
+
 import sys
 
 import numpy as np

@@ -1,0 +1,140 @@
+"""What the runner answers about a launch, made into a LaunchRecord: findings at the learner's lines, times, buffers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+from labkit import chips, paths
+from labkit.build import headers
+from labkit.launch.record import CORE_FIELDS, PIPES, POSITIONS, Finding, LaunchRecord
+
+if TYPE_CHECKING:
+    from labkit.launch.kernel import Kernel
+
+_KINDS = ["queue", "buf", "local"]
+SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
+_OPS: list[str] = []
+
+
+def op_names() -> list[str]:
+    """Names of the timeline's `op` numbers, read from the twin's own list."""
+    if not _OPS:
+        text = (headers.TREES["kernel"] / "twin" / "base" / "abi.h").read_text()
+        block = text.split("#define TWIN_OPS(X)")[1].split("enum class Op")[0]
+        _OPS.extend(part.split(")")[0] for part in block.split("X(")[1:])
+    return _OPS
+
+
+def record_of(k: Kernel, blocks: int, answer: dict, timeline) -> LaunchRecord:
+    """The record of a launch: answer, timeline: as runner.Runner.launch returns them."""
+    record = LaunchRecord(
+        target="twin",
+        kernel=k.signature.name,
+        blocks=blocks,
+        time_us=answer.get("us", 0.0),
+        time_kind="modelled",
+        chip=k.chip,
+        output=answer.get("output", ""),
+        timeline=timeline,
+        timeline_total=answer.get("instructions", 0),
+        op_names=op_names(),
+        core_us=answer.get("core_us", 0.0),
+        busy=dict(zip(PIPES, answer.get("busy", [0.0] * len(PIPES)))),
+        ub_used=answer.get("ub_used", 0),
+        extrapolated=answer.get("extrapolated", False),
+        cores=[dict(zip(CORE_FIELDS, c)) for c in answer.get("cores", [])],
+        ub_size=int(chips.load(k.chip)["memory"]["ub"]),
+        finished=answer["finished"],
+    )
+    for addr, size, pos, kind, group, index in answer.get("buffers", []):
+        record.buffers.append(
+            dict(
+                name=POSITIONS[pos],
+                pos=POSITIONS[pos],
+                addr=addr,
+                bytes=size,
+                kind=_KINDS[kind],
+                group=group,
+                index=index,
+            )
+        )
+    record.findings = merged(answer.get("findings", []))
+    for finding in record.findings:  # raised outside any Ascend C call: all that is known is a code address
+        if "object" in finding.numbers:
+            exact = _line_of(finding.numbers["object"], finding.numbers["code"], k.filename)
+            finding.file, finding.line = exact or (finding.file or k.filename, finding.line)
+    if "fault" in answer:
+        finding = _fault(k, answer["fault"])
+        record.crashed = finding.code
+        record.findings.insert(0, finding)
+    return record
+
+
+def merged(found: list[dict]) -> list[Finding]:
+    """Findings of all blocks; the same code on the same line is one, told with the first block's numbers."""
+    merged: dict[tuple, Finding] = {}
+    for f in found:
+        known = merged.get((f["code"], f["file"], f["line"]))
+        if known:
+            known.count += f["count"]
+        else:
+            severity = "error" if f["error"] else "warning"
+            merged[f["code"], f["file"], f["line"]] = Finding(
+                f["code"], severity, f["block"], f["file"], f["line"], f["numbers"], f["count"]
+            )
+    return list(merged.values())
+
+
+def _fault(k: Kernel, fault: dict) -> Finding:
+    """What ended the runner, as a finding: the exact line where the debug information has it, else the last call's."""
+    kind = fault["kind"]
+    code = {"crash": "crash", "time-out": "time-out", "died": "exit", "exit": "exit", "load": "load"}[kind]
+    file, line = fault.get("file", ""), fault.get("line", 0)
+    if fault.get("object"):
+        exact = _line_of(fault["object"], fault["offset"], k.filename)
+        if exact:
+            file, line = exact
+    numbers = dict(
+        seconds=k.timeout,
+        signal=SIGNALS.get(fault.get("signal", 0), str(fault.get("signal", 0))),
+        address=hex(fault.get("address", 0)),
+        last_line=fault.get("line", 0),
+        what=fault.get("what", ""),
+    )
+    return Finding(code, "error", fault.get("block", 0), file or k.filename, line, numbers)
+
+
+def _line_of(binary: str, offset: int, filename: str) -> tuple[str, int] | None:
+    """The innermost line of `filename` at a code address; None where addr2line or the information is missing."""
+    ours = {os.path.basename(filename), os.path.splitext(os.path.basename(binary))[0] + ".cpp"}
+    found = next((place for place in _lines_at(binary, offset) if os.path.basename(place[0]) in ours), None)
+    return (filename, found[1]) if found else None
+
+
+def line_at(binary: str, offset: int) -> tuple[str, int] | None:
+    """(file, line) of the learner's own code at an address of a program: the innermost that is not the twin's."""
+    twin = str(paths.twin_dir())
+    return next(
+        (
+            place
+            for place in _lines_at(binary, offset)
+            if not place[0].startswith(twin) and not re.search(r"/include/c\+\+/|/lib/gcc/", place[0])
+        ),
+        None,
+    )
+
+
+def _lines_at(binary: str, offset: int) -> list[tuple[str, int]]:
+    try:
+        run = subprocess.run(["addr2line", "-i", "-e", binary, hex(offset)], capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    found = []
+    for entry in run.stdout.splitlines():
+        path, _, line = entry.split(" (")[0].rpartition(":")
+        if line.isdigit() and int(line) > 0:
+            found.append((os.path.normpath(path), int(line)))
+    return found
