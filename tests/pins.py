@@ -1,10 +1,13 @@
-"""What a launch was, kept in tests/pins.json and compared exactly: modelled time, sums over its cores, findings with their numbers.
+"""What a launch was, kept in tests/pins.json and compared exactly: modelled time, sums over its cores, findings with
+their numbers.
 
     pins.check("correct/softmax 7x100", record)
 
-The launches are deterministic, so a difference is a change of the lab: of the clock, of a counter, of what a check says. One
-that is meant is written down anew by `LABKIT_PINS=write python -m pytest tests/test_correct_kernels.py ...` and read in the diff.
+The launches are deterministic, so a difference is a change of the lab: of the clock, of a counter, of what a check
+says. One that is meant is written down anew by `LABKIT_PINS=write python -m pytest tests/test_correct_kernels.py ...`
+and read in the diff.
 """
+
 from __future__ import annotations
 
 import fcntl
@@ -29,12 +32,25 @@ def of(record) -> dict:
         for name, value in core.items():
             if name not in ("block", "core", "begin", "time"):
                 sums[name] = sums.get(name, 0) + value
-    ns = {"time": record.time_us, "core": record.core_us, "longest": max((c["time"] for c in record.cores), default=0),
-          "last begins": max((c["begin"] for c in record.cores), default=0)}
-    kept = {"ns": {k: round(1e3 * v, 2) for k, v in ns.items()}, "instructions": record.timeline_total, "ub": record.ub_used}
-    kept["sums"] = {k: round(1e3 * v, 2) if k.startswith("busy") or isinstance(v, float) else v for k, v in sums.items() if v}
-    kept["findings"] = [f"{f.severity} {f.code} line {f.line} block {f.block} x{f.count} "
-                        + " ".join(f"{k}={v}" for k, v in sorted(f.numbers.items()) if k not in PLACES) for f in record.findings]
+    ns = {
+        "time": record.time_us,
+        "core": record.core_us,
+        "longest": max((c["time"] for c in record.cores), default=0),
+        "last begins": max((c["begin"] for c in record.cores), default=0),
+    }
+    kept = {
+        "ns": {k: round(1e3 * v, 2) for k, v in ns.items()},
+        "instructions": record.timeline_total,
+        "ub": record.ub_used,
+    }
+    kept["sums"] = {
+        k: round(1e3 * v, 2) if k.startswith("busy") or isinstance(v, float) else v for k, v in sums.items() if v
+    }
+    kept["findings"] = [
+        f"{f.severity} {f.code} line {f.line} block {f.block} x{f.count} "
+        + " ".join(f"{k}={v}" for k, v in sorted(f.numbers.items()) if k not in PLACES)
+        for f in record.findings
+    ]
     return kept
 
 
@@ -56,7 +72,9 @@ def check(name: str, record) -> None:
         return _write(name, got)
     assert name in _kept(), f"{name} is not in {FILE.name}: run this test once with LABKIT_PINS=write"
     told = list(_differences(_kept()[name], got))
-    assert not told, f"{name} is another launch than before (LABKIT_PINS=write keeps it as it is now):\n  " + "\n  ".join(told)
+    assert not told, (
+        f"{name} is another launch than before (LABKIT_PINS=write keeps it as it is now):\n  " + "\n  ".join(told)
+    )
 
 
 def _differences(old: dict, new: dict):

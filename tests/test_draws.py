@@ -1,4 +1,6 @@
-"""Property tests draw what they name: every value of a short range, others for each parameter, the same in every run."""
+"""Property tests draw what they name: every value of a short range, others for each parameter, the same in every
+run."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -16,14 +18,18 @@ def test_a_nested_property_test_draws_the_whole_range(t, request, draws, monkeyp
     import zlib
 
     import hypothesis.core
+
     if t.startswith("again"):  # the seed that the first of them had
-        monkeypatch.setattr(hypothesis.core, "global_force_seed", zlib.crc32(request.node.name.replace(t, "F16").encode()))
+        monkeypatch.setattr(
+            hypothesis.core, "global_force_seed", zlib.crc32(request.node.name.replace(t, "F16").encode())
+        )
     drawn = SEEN.setdefault(t, [])
 
     @settings(max_examples=20)
     @given(st.data(), st.integers(0, 99))
     def check(data, seed):
         drawn.append((seed, data.draw(st.booleans()), *(data.draw(st.integers(0, 5)) for _ in range(4))))
+
     check()
     assert len(drawn) == 20 and len(set(drawn)) >= 18
     for place in range(2, 6):

@@ -1,8 +1,11 @@
-"""What the clock charges for each instruction, against a table: tests/twin_costs.csv, a row for each line of twin_api/costs.asc.
+"""What the clock charges for each instruction, against a table: tests/twin_costs.csv, a row for each line of
+twin_api/costs.asc.
 
-The numbers follow from the chip's table; that they are right is what tests/test_clock_accuracy.py is about. Here a change
-shows, with the instruction's name: by intention (then `python tests/test_twin_costs.py` writes the table anew), or not.
+The numbers follow from the chip's table; that they are right is what tests/test_clock_accuracy.py is about. Here a
+change shows, with the instruction's name: by intention (then `python tests/test_twin_costs.py` writes the table anew),
+or not.
 """
+
 from __future__ import annotations
 
 import csv
@@ -22,6 +25,7 @@ FIELDS = ["instruction", "op", "pipe", "bytes", "cycles"]
 def modelled() -> tuple[list[dict], dict]:
     """(a row for each instruction of costs.asc, in order; the sums of the whole launch)."""
     import torch
+
     x, z = (torch.zeros(1 << 18, dtype=torch.half).npu() for _ in range(2))
     record = labkit.kernel(KERNEL)[1](x, z)
     assert record.finished and not record.findings, record.report()
@@ -32,10 +36,20 @@ def modelled() -> tuple[list[dict], dict]:
         text = m[1] if (m := re.match(r"DO\((.*)\);$", text)) else text
         op = record.op_names[event["op"]]
         seen[text, op] += 1
-        rows.append({"instruction": f"{text} #{seen[text, op]}", "op": op, "pipe": PIPES[event["pipe"]], "bytes": str(event["bytes"]),
-                     "cycles": f"{(event['end'] - event['start']) * 1e-6 * hz:.2f}"})
+        rows.append(
+            {
+                "instruction": f"{text} #{seen[text, op]}",
+                "op": op,
+                "pipe": PIPES[event["pipe"]],
+                "bytes": str(event["bytes"]),
+                "cycles": f"{(event['end'] - event['start']) * 1e-6 * hz:.2f}",
+            }
+        )
     (core,) = record.cores
-    return rows, {"time_us": round(record.time_us, 3), **{k: v for k, v in core.items() if k not in ("begin", "time") and not k.startswith("busy")}}
+    return rows, {
+        "time_us": round(record.time_us, 3),
+        **{k: v for k, v in core.items() if k not in ("begin", "time") and not k.startswith("busy")},
+    }
 
 
 def test_every_instruction_costs_what_the_table_says():
@@ -48,9 +62,13 @@ def test_every_instruction_costs_what_the_table_says():
         if mine is None:
             told.append(f"{name}: not there any more")
         else:
-            told += [f"{name}: {field} {row[field]}, now {mine[field]}" for field in FIELDS[2:] if row[field] != mine[field]]
+            told += [
+                f"{name}: {field} {row[field]}, now {mine[field]}" for field in FIELDS[2:] if row[field] != mine[field]
+            ]
     told += [f"new: {g}" for g in got if all((g["instruction"], g["op"]) != (k["instruction"], k["op"]) for k in known)]
-    assert not told, f"{len(told)} costs changed (python {Path(__file__).name} writes the table anew):\n" + "\n".join(told[:20])
+    assert not told, f"{len(told)} costs changed (python {Path(__file__).name} writes the table anew):\n" + "\n".join(
+        told[:20]
+    )
 
 
 def test_the_sums_of_a_core_are_those_of_its_instructions():
@@ -66,6 +84,7 @@ def test_the_sums_of_a_core_are_those_of_its_instructions():
 
 if __name__ == "__main__":
     from labkit import device
+
     device.install()
     rows = modelled()[0]
     with TABLE.open("w", newline="") as file:

@@ -1,7 +1,9 @@
-"""What the functions of whole tensors and the Matmul object cost, compared with tests/pins.json: time, counters, each pipe's share.
+"""What the functions of whole tensors and the Matmul object cost, compared with tests/pins.json: time, counters, each
+pipe's share.
 
 The launches are examples of the tests that judge their results: the same functions, with arguments that stay.
 """
+
 from __future__ import annotations
 
 import pytest
@@ -41,7 +43,18 @@ def test_reductions():
     for name, (_, types) in adv_reduce.REDUCE.items():
         for which, t in enumerate(types):
             for columns in (False, True):
-                pinned(f"{name} {t} {'columns' if columns else 'rows'}", adv_reduce.test_patterns, name, which, 7, 100, 1, columns, False, False)
+                pinned(
+                    f"{name} {t} {'columns' if columns else 'rows'}",
+                    adv_reduce.test_patterns,
+                    name,
+                    which,
+                    7,
+                    100,
+                    1,
+                    columns,
+                    False,
+                    False,
+                )
     for name in ("Sum", "Mean", "wide"):
         for t in ("F16", "F32"):
             pinned(f"rows {name} {t}", adv_reduce.test_rows, name, t, 5, 300, 1, False)
@@ -62,6 +75,7 @@ def test_quantization():
 def test_normalization(types):
     def tile():
         return adv_norm.Tile(types, 1, 0.5)
+
     for name in ("LayerNorm", "DeepNorm", "RmsNorm"):
         pinned(f"{name} {types}", adv_norm.test_rows, tile(), (2, 3, 100, 1), False, name)
     pinned(f"LayerNorm with rstd {types}", adv_norm.test_rows_with_rstd, tile(), 6, 100, False, False)
@@ -77,11 +91,18 @@ def test_normalization(types):
 def test_softmax(types):
     def tile(nz=False):
         return adv_softmax.Tile(None, types, 5, 1, 100, 1, nz)
+
     for nz in (False, True):
         pinned(f"SoftMax {types} {'nz' if nz else 'nd'}", adv_softmax.test_softmax, tile(nz), False, True)
         pinned(f"SimpleSoftMax {types} {'nz' if nz else 'nd'}", adv_softmax.test_simple_softmax, tile(nz), False)
         for update in (False, True):
-            pinned(f"SoftmaxFlashV2 {types} {'nz' if nz else 'nd'} {update}", adv_softmax.test_flash_v2, tile(nz), update, False)
+            pinned(
+                f"SoftmaxFlashV2 {types} {'nz' if nz else 'nd'} {update}",
+                adv_softmax.test_flash_v2,
+                tile(nz),
+                update,
+                False,
+            )
     for update in (False, True):
         pinned(f"SoftmaxFlash {types} {update}", adv_softmax.test_flash, tile(), update, False)
     if types != "mixed":
@@ -95,7 +116,17 @@ def test_softmax(types):
 @pytest.mark.parametrize("entry", FORMS)
 def test_products(entry):
     for way in (WHOLE, BLOCKS, WORKSPACE, UB) if entry in ("half_float", "half_half", "float_float") else (WHOLE,):
-        case = Case(entry=entry, m=70, n=96, k=100, base=(32, 32, 64), single=(48, 96, 100), bias=way == WHOLE, way=way, **FORMS[entry])
+        case = Case(
+            entry=entry,
+            m=70,
+            n=96,
+            k=100,
+            base=(32, 32, 64),
+            single=(48, 96, 100),
+            bias=way == WHOLE,
+            way=way,
+            **FORMS[entry],
+        )
         _, _, record = case.run()
         assert record.finished and not record.findings, record.report()
         pins.check(f"matmul/{entry} way {way}", record)

@@ -1,9 +1,11 @@
-"""Values that the twin's headers give to public names: enumerators, constants, and what a parameter struct holds when nothing is set.
+"""Values that the twin's headers give to public names: enumerators, constants, and what a parameter struct holds when
+nothing is set.
 
-tests/twin_values.csv has them as they are; `python tests/test_twin_values.py` writes it anew. A kernel may be built from any of
-them, few are used by a test, and a wrong one changes results without an error. Names that CANN documents with a value are right
-by its documents; the table holds them, and all others, still.
+tests/twin_values.csv has them as they are; `python tests/test_twin_values.py` writes it anew. A kernel may be built
+from any of them, few are used by a test, and a wrong one changes results without an error. Names that CANN documents
+with a value are right by its documents; the table holds them, and all others, still.
 """
+
 from __future__ import annotations
 
 import csv
@@ -15,10 +17,17 @@ from pathlib import Path
 from labkit import compiler, runtime
 
 TABLE = Path(__file__).parent / "twin_values.csv"
-SIDES = {"kernel": ["kernel_operator.h", "lib/matmul_intf.h"],
-         "host": ["tiling/tiling_api.h", "tiling/platform/platform_ascendc.h", "register/op_def_registry.h", "acl/acl.h"]}
-TOKEN = re.compile(r"""namespace\s+([\w:]*)\s*\{ | template\s*< | enum\s+(?:class\s+)?(\w*)[^;{}()]*\{([^{}]*)\} | (?:struct|class)\s+(\w+)[^;{}()=]*\{
-    | (?:inline\s+|static\s+)?constexpr\s+(?:const\s+)?(?:bool|float|double|u?int\d*_t|int|unsigned|size_t|char)\s+(?!operator)(\w+)\s*=(?!=) | (\{) | (\})""", re.X)
+SIDES = {
+    "kernel": ["kernel_operator.h", "lib/matmul_intf.h"],
+    "host": ["tiling/tiling_api.h", "tiling/platform/platform_ascendc.h", "register/op_def_registry.h", "acl/acl.h"],
+}
+TOKEN = re.compile(
+    r"""namespace\s+([\w:]*)\s*\{ | template\s*< | enum\s+(?:class\s+)?(\w*)[^;{}()]*\{([^{}]*)\}
+    | (?:struct|class)\s+(\w+)[^;{}()=]*\{
+    | (?:inline\s+|static\s+)?constexpr\s+(?:const\s+)?(?:bool|float|double|u?int\d*_t|int|unsigned|size_t|char)
+      \s+(?!operator)(\w+)\s*=(?!=) | (\{) | (\})""",
+    re.X,
+)
 START = """#include <cstdio>
 #include <cstring>
 #include <new>
@@ -28,7 +37,8 @@ template <typename T> void value(const char* name, T x) {
     else printf("%s,%lld\\n", name, (long long)x);
 }
 template <typename T> void object(const char* name) {
-    if constexpr (std::is_default_constructible<T>::value && std::is_trivially_copyable<T>::value && !std::is_empty<T>::value) {
+    constexpr bool plain = std::is_default_constructible<T>::value && std::is_trivially_copyable<T>::value;
+    if constexpr (plain && !std::is_empty<T>::value) {
         alignas(64) static unsigned char bytes[sizeof(T)];
         memset(bytes, 0, sizeof bytes);
         new (bytes) T;
@@ -44,7 +54,8 @@ int main() {
 
 
 def names(headers: list[str]) -> tuple[list[str], list[str]]:
-    """(enumerators and constants, structs) that our headers declare outside of any class or function, with their namespaces."""
+    """(enumerators and constants, structs) that our headers declare outside of any class or function, with their
+    namespaces."""
     text = "".join(f"#include <{h}>\n" for h in headers)
     command = [compiler.find_cxx(), "-std=c++17", "-E", "-x", "c++", "-", f"-I{runtime.include_dir()}"]
     out = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
@@ -65,7 +76,9 @@ def names(headers: list[str]) -> tuple[list[str], list[str]]:
             continue
         elif m[0].startswith("enum"):
             scope = f"{where}{m[2]}::" if m[2] else where
-            values += [scope + w for w in re.findall(r"(?:^|,)\s*(\w+)", re.sub(r"\([^()]*\)", "", m[3]))] if plain else []
+            values += (
+                [scope + w for w in re.findall(r"(?:^|,)\s*(\w+)", re.sub(r"\([^()]*\)", "", m[3]))] if plain else []
+            )
         elif m[4]:
             if plain and not template:
                 structs.append(where + m[4])
@@ -91,10 +104,28 @@ def found() -> dict[str, str]:
             file, program = Path(folder) / "values.cpp", Path(folder) / "values"
             file.write_text(source)
             lib = runtime.library()
-            built = subprocess.run([compiler.find_cxx(), "-std=c++17", "-O0", "-w", f"-I{runtime.include_dir()}", str(file), "-o", str(program), str(lib),
-                                    f"-Wl,-rpath,{lib.parent}", "-ldl"], capture_output=True, text=True)
+            built = subprocess.run(
+                [
+                    compiler.find_cxx(),
+                    "-std=c++17",
+                    "-O0",
+                    "-w",
+                    f"-I{runtime.include_dir()}",
+                    str(file),
+                    "-o",
+                    str(program),
+                    str(lib),
+                    f"-Wl,-rpath,{lib.parent}",
+                    "-ldl",
+                ],
+                capture_output=True,
+                text=True,
+            )
             assert built.returncode == 0, built.stderr[:3000]
-            twice = [subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.splitlines() for _ in range(2)]
+            twice = [
+                subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.splitlines()
+                for _ in range(2)
+            ]
         out = [a for a, b in zip(*twice) if a == b]  # without those that hold an address
         known |= {f"{side} {name}": value for name, _, value in (line.rpartition(",") for line in out)}
     return known
@@ -103,8 +134,15 @@ def found() -> dict[str, str]:
 def test_every_name_has_the_value_it_had():
     kept = {row["name"]: row["value"] for row in csv.DictReader(TABLE.open())}
     got = found()
-    told = [f"{n}: {kept.get(n, 'not there')}, now {got.get(n, 'not there')}" for n in sorted({*kept, *got}) if kept.get(n) != got.get(n)]
-    assert not told, f"{len(told)} values changed (python tests/{Path(__file__).name} writes the table anew):\n" + "\n".join(told[:20])
+    told = [
+        f"{n}: {kept.get(n, 'not there')}, now {got.get(n, 'not there')}"
+        for n in sorted({*kept, *got})
+        if kept.get(n) != got.get(n)
+    ]
+    assert not told, (
+        f"{len(told)} values changed (python tests/{Path(__file__).name} writes the table anew):\n"
+        + "\n".join(told[:20])
+    )
     assert len(got) > 500
 
 
