@@ -1,24 +1,20 @@
-"""Does the suite notice? Small faults are put into a copy of the lab, one at a time, and the tests are run against
-each.
+"""Does the suite notice? Small faults are put into a copy of the lab, one at a time, and the tests run against each.
 
     pip install --no-deps "universalmutator>=1.14,<2"
-    python scripts/mutation.py --seed 1 --count 80                    # about three hours on two cores
+    python scripts/mutation.py --seed 1 --count 80                    # hours: a minute or two each on two idle cores
     python scripts/mutation.py --seed 1 --count 80 --only 17,23       # two of them again, say after a new test
-    python scripts/mutation.py --seed 2 --count 15 --rooms exercise,source --list     # what would be tried
+    python scripts/mutation.py --seed 2 --count 15 --rooms exercise,source --list  # what would be tried
 
-The mutants come from universalmutator's rules for C++ and Python. What is ours is the choice (by seed: a file's chance
-is its lines of code, a function is changed at most once), the copy, the building and the running:
+The mutants come from universalmutator's rules for C++ and Python. What is ours is the choice (by seed, and by what the
+files hold: a file's chance is its lines of code, a function is changed at most once), the copy, building and running:
 
 - The copy (--work, by default /tmp/labkit-mutation) has the files that git knows of the checkout, as they are now, and
-a
-  build cache of its own, which begins as hard links to the lab's. The checkout is never touched.
-- A mutant that does not compile, or compiles to the same library as before, is no mutant: the next one of its place is
-  taken. What a person judged to be equivalent stands in tests/mutation/equivalent.toml, with the reason, and is not
-  run.
+  a build cache of its own, which begins as hard links to the lab's. The checkout is never touched.
+- A mutant that does not compile is no mutant: the next one of its place is taken. One that compiles to the same library
+  as before is equivalent. So is what a person judged to be, in tests/mutation/equivalent.toml, with the reason.
 - tests/mutation/rooms.toml says which tests a room has, the near and quick ones first. They run in one pytest -x; the
-first
-  failure ends it. The test that failed is then run without the mutant (once): one that fails anyway kills nothing, is
-  named, and the rest goes on without it. After --limit seconds a mutant counts as killed by a hang.
+  first failure ends it. The test that failed is then run without the mutant (once): one that fails anyway kills
+  nothing, is named, and the rest goes on without it. After --limit seconds a mutant counts as killed by a hang.
 - The result is a line of the CSV (--out) for each mutant: room, file:line, both lines, what became of it (killed, hang,
   survived, equivalent), by which test, the first line of what that test says, seconds. The table is read again at the
   start: an interrupted run goes on where it was. Delete it to begin anew.
@@ -55,7 +51,8 @@ TABLES = REPO / "tests" / "mutation"
 RULES = {".py": ["universal.rules", "python.rules"], ".cpp": ["universal.rules", "c_like.rules", "cpp.rules"]}
 # Lines that hold no behaviour a test could see, or that no rule changes into something that compiles.
 DULL = [
-    r"^\s*(#|//|\*|@|import |from |using |namespace |template|static_assert|extern |public:|private:|assert )",
+    r"^\s*(#|//|\*|@|import |from |using |namespace |template|static_assert|extern )",
+    r"^\s*(public:|private:|assert )",
     r"^\s*[\])}]*[;,]?\s*(//.*|#.*)?$",
     r"^\s*(\"|'|r\"|f\"|R\"|b\")",
     r"messages\.text\(",
@@ -132,8 +129,7 @@ def code_lines(name: str, repo: Path = REPO) -> dict[int, str]:
 
 def function_of(name: str, number: int, repo: Path = REPO) -> int:
     """The line that begins the function around a line, roughly: the last one that is indented no deeper than a
-    method.
-    """
+    method."""
     lines = (repo / name).read_text(encoding="utf-8").splitlines()
     begins = (
         r"^(    )?(async )?def |^class "
@@ -170,8 +166,7 @@ def changes(name: str, number: int, line: str) -> list[str]:
 
 def draw(seed: int, wanted: set[str], names: list[str]) -> Iterator[tuple[str, str, int, list[str]]]:
     """(room, file, line, changes in the order to be tried), without end as far as there are functions: lines by
-    chance.
-    """
+    chance."""
     rng = random.Random(seed)
     lines = [
         (room, name, number, text)
@@ -278,8 +273,14 @@ class Copy:
         if file.endswith(".py"):
             status, _ = self.run([sys.executable, "-c", f"compile(open({file!r}).read(), {file!r}, 'exec')"], 60)
             return "" if status == 0 else None
+        if what == "twin" and file.endswith(".cpp"):  # half of the mutants end here, in a second
+            status, _ = self.run(
+                ["g++", "-std=c++17", "-fsyntax-only", "-w", "-Ilabkit/twin/include", "-Ilabkit/twin/src", file], 120
+            )
+            if status != 0:
+                return None
         code = {
-            "twin": "from labkit import runtime; p = [runtime.library(), runtime.runner()]",
+            "twin": "from labkit.build import runtime; p = [runtime.library(), runtime.runner()]",
             "device": "from labkit.device import build; p = [build.library()]",
         }[what]
         status, out = self.run(
@@ -319,7 +320,7 @@ class Copy:
         return "killed", found[1] if found else "?", (told or (found[2] or "" if found else out.strip()[-200:]))[:300]
 
     def paths(self, tests: list[str]) -> list[str]:
-        """Where the tests of the table are."""
+        """Where the tests of the table are; those that are not there are left out."""
         found = []
         for name in tests:
             found += [str(p.relative_to(self.repo)) for p in [self.repo / "tests" / name] if p.exists()]
@@ -420,6 +421,11 @@ def main() -> None:
     ask.add_argument("--out", type=Path, default=None, help="the table; by default mutants-<seed>.csv in --work")
     ask.add_argument("--list", action="store_true", help="say what would be tried, and stop")
     options = ask.parse_args()
+    for ended in (
+        signal.SIGTERM,
+        signal.SIGINT,
+    ):  # also where a shell's background job ignores it: the tests end with the driver
+        signal.signal(ended, lambda number, _: sys.exit(128 + number))
     names, tables, known = tracked(), rooms(), judged()
     wanted = {r for r in options.rooms.split(",") if r}
     assert wanted <= set(tables), f"no such room: {sorted(wanted - set(tables))}; there are {', '.join(tables)}"

@@ -1,6 +1,5 @@
 """Property tests draw what they name: every value of a short range, others for each parameter, the same in every
-run.
-"""
+run."""
 
 from __future__ import annotations
 

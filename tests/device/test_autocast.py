@@ -10,15 +10,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 pytestmark = simulated
 
-LOWER = """conv1d conv1d.padding conv2d conv2d.padding conv3d conv3d.padding _convolution convolution conv_tbc conv_transpose1d
-    conv_transpose2d.input conv_transpose3d.input prelu addmm addmv addr matmul einsum mm mv linear addbmm baddbmm bmm chain_matmul
-    linalg_multi_dot linalg_vecdot lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell scaled_dot_product_attention""".split()
-FLOAT = """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow.Tensor_Scalar pow.Tensor_Tensor pow.Scalar
+LOWER = """conv1d conv1d.padding conv2d conv2d.padding conv3d conv3d.padding _convolution convolution conv_tbc
+conv_transpose1d
+    conv_transpose2d.input conv_transpose3d.input prelu addmm addmv addr matmul einsum mm mv linear addbmm baddbmm bmm
+    chain_matmul linalg_multi_dot linalg_vecdot lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
+    scaled_dot_product_attention""".split()
+FLOAT = """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow.Tensor_Scalar
+pow.Tensor_Tensor pow.Scalar
     softplus layer_norm native_layer_norm group_norm frobenius_norm.dim nuclear_norm cosine_similarity poisson_nll_loss
     cosine_embedding_loss nll_loss nll_loss2d hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss mse_loss
     margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss multi_margin_loss
-    binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp softmax.int log_softmax.int cumprod cumsum prod prod.dim_int
-    sum sum.dim_IntList norm.Scalar norm.ScalarOpt_dim""".split()
+    binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp softmax.int log_softmax.int cumprod cumsum prod
+    prod.dim_int sum sum.dim_IntList norm.Scalar norm.ScalarOpt_dim""".split()
 WIDEST = "addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add cat stack".split()
 DEFAULTS = {
     "int": 0,
@@ -46,9 +49,9 @@ class Casts(TorchDispatchMode):
 
 
 def casts(name: str, *dtypes) -> torch.dtype | None:
-    """What `name` casts its tensors to under autocast to half, before it does anything else; None: nothing. The tensors
-    have these types, in turn; other arguments are
-    whatever the schema takes: the casts come first, and whether the operator likes its arguments does not matter."""
+    """What `name` casts its tensors to under autocast to half, before it does anything else; None: nothing. The
+    tensors have these types, in turn; other arguments are whatever the schema takes: the casts come first, and whether
+    the operator likes its arguments does not matter."""
     packet, _, overload = name.partition(".")
     op = getattr(getattr(torch.ops.aten, packet), overload or "default")
     made = 0

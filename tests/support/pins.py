@@ -1,11 +1,11 @@
-"""What a launch was, kept in tests/faults/pins.json and compared exactly: modelled time, sums over its cores, findings
-with their numbers.
+"""What a launch was, kept in tests/faults/pins.json and compared exactly: modelled time, sums over its cores, findings with
+their numbers.
 
     pins.check("correct/softmax 7x100", record)
 
 The launches are deterministic, so a difference is a change of the lab: of the clock, of a counter, of what a check
-says. One that is meant is written down anew by `LABKIT_PINS=write python -m pytest tests/faults/test_correct_kernels.py
-...` and read in the diff.
+says. One that is meant is written down anew by `LABKIT_PINS=write python -m pytest tests/faults/test_correct_kernels.py ...`
+and read in the diff.
 """
 
 from __future__ import annotations

@@ -23,8 +23,10 @@ SIDES = {
     "host": ["tiling/tiling_api.h", "tiling/platform/platform_ascendc.h", "register/op_def_registry.h", "acl/acl.h"],
 }
 TOKEN = re.compile(
-    r"""namespace\s+([\w:]*)\s*\{ | template\s*< | enum\s+(?:class\s+)?(\w*)[^;{}()]*\{([^{}]*)\} | (?:struct|class)\s+(\w+)[^;{}()=]*\{
-    | (?:inline\s+|static\s+)?constexpr\s+(?:const\s+)?(?:bool|float|double|u?int\d*_t|int|unsigned|size_t|char)\s+(?!operator)(\w+)\s*=(?!=) | (\{) | (\})""",
+    r"""namespace\s+([\w:]*)\s*\{ | template\s*< | enum\s+(?:class\s+)?(\w*)[^;{}()]*\{([^{}]*)\}
+    | (?:struct|class)\s+(\w+)[^;{}()=]*\{
+    | (?:inline\s+|static\s+)?constexpr\s+(?:const\s+)?(?:bool|float|double|u?int\d*_t|int|unsigned|size_t|char)
+      \s+(?!operator)(\w+)\s*=(?!=) | (\{) | (\})""",
     re.X,
 )
 START = """#include <cstdio>
@@ -36,7 +38,8 @@ template <typename T> void value(const char* name, T x) {
     else printf("%s,%lld\\n", name, (long long)x);
 }
 template <typename T> void object(const char* name) {
-    if constexpr (std::is_default_constructible<T>::value && std::is_trivially_copyable<T>::value && !std::is_empty<T>::value) {
+    constexpr bool plain = std::is_default_constructible<T>::value && std::is_trivially_copyable<T>::value;
+    if constexpr (plain && !std::is_empty<T>::value) {
         alignas(64) static unsigned char bytes[sizeof(T)];
         memset(bytes, 0, sizeof bytes);
         new (bytes) T;
@@ -53,8 +56,7 @@ int main() {
 
 def names(headers: list[str]) -> tuple[list[str], list[str]]:
     """(enumerators and constants, structs) that our headers declare outside of any class or function, with their
-    namespaces.
-    """
+    namespaces."""
     text = "".join(f"#include <{h}>\n" for h in headers)
     command = [compiler.find_cxx(), "-std=c++17", "-E", "-x", "c++", "-", *(f"-I{d}" for d in include_dirs())]
     out = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout

@@ -56,8 +56,7 @@ STEPS = st.tuples(
 
 class Bytes:
     """The same book-keeping, byte by byte: for each its last write, and since then the last read by V, by MTE3 and by
-    others.
-    """
+    others."""
 
     def __init__(self):
         self.write, self.reads = [None] * SIZE, [[None] * 3 for _ in range(SIZE)]
@@ -148,8 +147,7 @@ def bank(block: int) -> tuple[int, int]:
 
 def by_block(dst, sources, repeats, conflict, conflict_write) -> float:
     """Mean cycles more a repeat: the busiest group's blocks beyond the first, or a read of a bank that the repeat
-    before wrote to.
-    """
+    before wrote to."""
 
     def touched(o, i):
         return [o[0] // 32 + i * o[2] + b * o[1] for b in range(8)]
@@ -181,7 +179,10 @@ def test_banks_with_strides(shim, operands, repeats):
         operands = [(operands[0][0], 2, 16), *operands[1:]]
     dst, *sources = operands
     got = shim.bank_cost(numbers(operands), len(sources), repeats, ctypes.c_double(1.0), ctypes.c_double(0.75))
-    assert got == pytest.approx(by_block(dst, sources, repeats, 1.0, 0.75)), (operands, repeats)
+    want = by_block(dst, sources, repeats, 1.0, 0.75)
+    assert got == pytest.approx(want), (
+        f"{got} cycles a repeat, not {want}: {repeats} repeats of (address, blocks apart, repeats apart) {operands}"
+    )
 
 
 @settings(max_examples=250)
@@ -193,8 +194,9 @@ def test_banks_with_strides(shim, operands, repeats):
 @example([0, 0, 0], 4)
 @example([0, 512, 0], 4)
 def test_banks_side_by_side(shim, places, repeats):
-    """Whole blocks one after the other: two sources meet unless they are eight groups apart (or the same), a read meets
-    the write before it unless both begin in one group, or lie in other 64 KiB by the middle of the instruction."""
+    """Whole blocks one after the other: two sources meet unless they are eight groups apart (or the same), a read
+    meets the write before it unless both begin in one group, or lie in other 64 KiB by the middle of the
+    instruction."""
     dst, *sources = places
     group = [p // 32 % 16 for p in places]
     twice = len(sources) == 2 and sources[0] != sources[1] and (group[2] - group[1]) % 16 != 8
@@ -204,7 +206,7 @@ def test_banks_side_by_side(shim, places, repeats):
     got = shim.bank_cost(
         numbers([(p, 1, 8) for p in places]), len(sources), repeats, ctypes.c_double(1.0), ctypes.c_double(0.75)
     )
-    assert got == pytest.approx(want), (places, repeats)
+    assert got == pytest.approx(want), f"{got} cycles a repeat, not {want}: {repeats} repeats at {places}"
 
 
 def test_no_repeat_costs_nothing(shim):
