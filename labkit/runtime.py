@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,19 +26,22 @@ FLAGS = ("-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthrea
 # All that includes math_lanes.h must be among the first: its vectors are as long as the instruction set has them, and
 # of an inline function that two sources have the linker keeps one.
 _WIDE = ("-O3", f"-march={_MARCH}")
+_WIDE_SOURCES = ("math_*", "wide*", "gemm", "copy", "adv*", "topk", "filter", "layout", "trans_data")
+# What an instruction does not pass through is not worth the compiler's time: a product's plan, tiling, the host's calls,
+# what comes before and after a launch.
+_COLD = ("-O1",)
+_COLD_SOURCES = ("matmul*", "*tiling", "platform", "tiling", "adv_tiling_norm", "adv_tiling_softmax", "adv_tiling_welford",
+                 "acl_*", "host_memory", "program*", "launch", "players", "team", "fiber", "cross", "sync", "system", "print",
+                 "timeline", "whatif", "process", "report", "runner", "chip", "findings", "arena", "fault")
 _PLAIN = ("-O2",)
-_COLD = ("-O1",)  # asked once a launch, or less: what a kernel's time on the host does not see
-_WIDE_SOURCES = ("math_*.cpp", "wide*.cpp", "gemm.cpp", "copy.cpp", "adv*.cpp", "topk.cpp", "filter.cpp", "layout.cpp",
-                 "trans_data.cpp")
-_COLD_SOURCES = ("adv_tiling_norm.cpp", "adv_tiling_softmax.cpp", "adv_tiling_welford.cpp", "matmul_tiling.cpp",
-                 "rearrange_tiling.cpp")  # tiling, apart from adv_tiling_math.cpp, which includes math_lanes.h
 
 
 def unit_flags(source: Path) -> tuple[str, ...]:
     """How one of the twin's sources is optimised."""
-    if source.name in _COLD_SOURCES:
-        return _COLD
-    return _WIDE if any(source.match(pattern) for pattern in _WIDE_SOURCES) else _PLAIN
+    for flags, patterns in ((_COLD, _COLD_SOURCES), (_WIDE, _WIDE_SOURCES)):
+        if any(fnmatch(source.stem, pattern) for pattern in patterns):
+            return flags
+    return _PLAIN
 
 
 def include_dir() -> Path:
