@@ -26,17 +26,19 @@ FLAGS = ("-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthrea
 # All that includes lanes/lanes.h must be among the first: its vectors are as long as the instruction set has them, and
 # of an inline function that two sources have the linker keeps one.
 _WIDE = ("-O3", f"-march={_MARCH}")
-_PLAIN = ("-O2",)
-_COLD = ("-O1",)  # asked once a launch, or less: what a kernel's time on the host does not see
 _WIDE_SOURCES = ("lanes/*", "cube/gemm.cpp", "memory/copy.cpp", "library/*", "tiling/math.cpp")
-_COLD_SOURCES = ("tiling/*",)
+_PLAIN = ("-O2",)
+_PLAIN_SOURCES = ("launch/loops.cpp", "launch/unordered_reads.cpp")
+# What an instruction does not pass through is not worth the compiler's time: a product's plan, tiling, the host's
+# calls, what comes before and after a launch.
+_COLD = ("-O1",)
+_COLD_SOURCES = ("base/*", "matmul/*", "tiling/*", "host/*", "launch/*", "core/fault.cpp")
+_OPTIMISED = ((_WIDE, _WIDE_SOURCES), (_PLAIN, _PLAIN_SOURCES), (_COLD, _COLD_SOURCES), (_PLAIN, ("*",)))
 
 
 def unit_flags(source: Path) -> tuple[str, ...]:
-    """How one of the twin's sources is optimised."""
-    def among(patterns: tuple[str, ...]) -> bool:
-        return any(source.match(pattern) for pattern in patterns)
-    return _WIDE if among(_WIDE_SOURCES) else _COLD if among(_COLD_SOURCES) else _PLAIN
+    """How one of the twin's sources is optimised: by the first pattern that fits."""
+    return next(flags for flags, patterns in _OPTIMISED if any(source.match(pattern) for pattern in patterns))
 
 
 _SRC = twin_dir() / "src"

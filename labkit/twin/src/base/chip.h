@@ -1,8 +1,8 @@
 // The chip's constants, as the launcher hands them over: "key=value" lines flattened from twin/chips/*.toml. No number
 // of the hardware stands in C++.
 #pragma once
+#include <map>
 #include <string>
-#include <unordered_map>
 
 #include "twin/base/abi.h"
 
@@ -47,7 +47,7 @@ public:
     double launch_head = 0, launch_per_core = 0, launch_mixed = 0;            // seconds
     double next_block = 0;                                  // cycles between two blocks on one core
 private:
-    std::unordered_map<std::string, double> values_;
+    std::map<std::string, double> values_;
 };
 
 const char* name_of(Op);

@@ -10,8 +10,8 @@ void Late::clear(bool on_) {
     overwritten_.clear();
 }
 
-void Late::push(const Access& a, const Clock& known, std::function<void()> effect) {
-    waiting_[int(a.pipe)].push_back({a.number, ++turn_, known, std::move(effect)});
+void Late::push(const Access& a, const Clock& known, Effect effect) {
+    waiting_[int(a.pipe)].push_back(Transfer{a.number, ++turn_, known, std::move(effect)});
 }
 
 void Late::keep(const Access& by, uint8_t* at, uint32_t bytes) {
@@ -27,7 +27,7 @@ void Late::take_place(const Transfer& t) {
         if (it->turn < t.turn && it->by.number > t.known.seen[int(it->by.pipe)]) unseen.push_back(&*it);
     auto swap = [](Overwritten* o) { std::swap_ranges(o->old.begin(), o->old.end(), o->at); };
     for (Overwritten* o : unseen) swap(o);  // newest first: back to what this transfer may see
-    t.effect();
+    t.effect->call();
     for (auto o = unseen.rbegin(); o != unseen.rend(); ++o) swap(*o);
 }
 

@@ -7,7 +7,8 @@
 // for them: what they overwrote is kept, and that transfer reads the old bytes.
 #pragma once
 #include <deque>
-#include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/hazard.h"
@@ -21,16 +22,27 @@ public:
     bool on = false;
     static bool delays(Pipe p) { return p == Pipe::MTE1 || p == Pipe::MTE2 || p == Pipe::MTE3 || p == Pipe::FIX; }
     void clear(bool on_);
-    void push(const Access&, const Clock& known, std::function<void()> effect);
+    template <typename F> void push(const Access& a, const Clock& known, F effect) { push(a, known, Effect(new Held<F>(std::move(effect)))); }
     void keep(const Access&, uint8_t* at, uint32_t bytes);  // before V or M writes here
     void settle(const Clock& known);                        // let happen all that is known to be done
     void flush();                                           // let happen everything
 private:
+    // What std::function would be: <functional> is a tenth of what every source that knows a core has to read.
+    struct Callable {
+        virtual ~Callable() = default;
+        virtual void call() = 0;
+    };
+    template <typename F> struct Held final : Callable {
+        explicit Held(F&& f) : effect(std::move(f)) {}
+        void call() override { effect(); }
+        F effect;
+    };
+    using Effect = std::unique_ptr<Callable>;
     struct Transfer {
         uint32_t number;
         uint64_t turn;  // in program order
         Clock known;
-        std::function<void()> effect;
+        Effect effect;
     };
     struct Overwritten {
         Access by;
@@ -38,6 +50,7 @@ private:
         uint8_t* at;
         std::vector<uint8_t> old;
     };
+    void push(const Access&, const Clock& known, Effect);
     void settle(int pipe, uint32_t upto);
     void take_place(const Transfer&);
     std::deque<Transfer> waiting_[kPipes];
