@@ -4,17 +4,18 @@ PYTHON ?= python3
 BOOTSTRAP = @command -v $(PYTHON) >/dev/null || { echo "Not found: $(PYTHON). Install Python 3.10 or newer." >&2; exit 1; }; \
 	exec $(PYTHON) scripts/bootstrap.py
 
-.PHONY: help lab run test build doctor clean distclean
+.PHONY: help lab run test check build doctor clean distclean
 
 help:
 	@echo "make lab        set up once, then open the workbook in JupyterLab"
 	@echo "make run        run the whole workbook and write an HTML report"
 	@echo "make test       every check"
+	@echo "make check      formats and the quick tests, for the inner loop: less than a minute"
 	@echo "make build      build the twin and the simulated device now rather than at first use"
 	@echo "make doctor     what this machine has, what it lacks, and the command that mends it"
 	@echo "make clean      remove what was built; make distclean also removes ./.venv"
 
-lab run test build doctor:
+lab run test check build doctor:
 	$(BOOTSTRAP) $@ $(ARGS)
 
 clean:

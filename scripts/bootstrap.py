@@ -300,10 +300,16 @@ def start(python, *arguments):
     os.execve(str(python), [str(python)] + list(arguments), environment)
 
 
+def workers(arguments):
+    """One pytest process for each core, unless the arguments say how many; tests of a file stay together at first."""
+    told = any(re.match(r"-n|--numprocesses|--dist|--pdb|-p$", word) for word in arguments)
+    return [] if told else ["-n", str(os.cpu_count() or 1), "--dist", "worksteal"]
+
+
 def main(arguments):
     command, rest = (arguments[0] if arguments else "env"), arguments[1:]
-    if command not in ("env", "lab", "run", "test", "build", "doctor"):
-        raise Stop("bootstrap.py env | lab | run | test | build | doctor")
+    if command not in ("env", "lab", "run", "test", "check", "build", "doctor"):
+        raise Stop("bootstrap.py env | lab | run | test | check | build | doctor")
     if sys.version_info < MINIMUM:
         newer = newer_python()
         if newer:
@@ -322,7 +328,9 @@ def main(arguments):
         say("lab")
         start(python, "-m", "jupyterlab", *(jupyter_arguments() + rest))
     elif command == "test":
-        start(python, "-m", "pytest", "tests", *rest)
+        start(python, "-m", "pytest", "tests", *workers(rest), *rest)
+    elif command == "check":
+        start(python, str(ROOT / "scripts" / "check.py"), *rest)
     elif command != "env":
         start(python, "-m", "labkit", {"run": "run-notebooks", "build": "prebuild", "doctor": "doctor"}[command], *rest)
     return 0

@@ -90,7 +90,7 @@ def test_every_data_file_of_the_package_is_packaged():
 
 
 def test_make_offers_what_the_readme_promises():
-    for target in ("lab", "run", "test", "build", "doctor"):
+    for target in ("lab", "run", "test", "check", "build", "doctor"):
         plan = subprocess.run(
             ["make", "-n", target, "ARGS=--flag"], cwd=REPO, capture_output=True, text=True, check=True
         ).stdout
