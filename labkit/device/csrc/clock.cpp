@@ -11,8 +11,8 @@ thread_local int tls_device = 0;
 thread_local std::vector<int> tls_streams;
 }  // namespace
 
-Clock& virtual_clock() {
-  static Clock* one = new Clock();  // never destroyed: the last tensors may be freed after static destructors
+VirtualClock& virtual_clock() {
+  static VirtualClock* one = new VirtualClock();  // never destroyed: the last tensors may be freed after static destructors
   return *one;
 }
 
@@ -31,35 +31,35 @@ void set_current_stream(int device, int stream) {
   tls_streams[size_t(device)] = stream;
 }
 
-void Clock::configure(int devices) {
+void VirtualClock::configure(int devices) {
   std::lock_guard<std::mutex> lock(mutex_);
   devices_.resize(size_t(devices));
 }
 
-uint32_t Clock::intern(const std::string& name) {
+uint32_t VirtualClock::intern(const std::string& name) {
   std::lock_guard<std::mutex> lock(mutex_);
   auto [it, fresh] = ids_.emplace(name, uint32_t(names_.size()));
   if (fresh) names_.push_back(name);
   return it->second;
 }
 
-std::string Clock::name(uint32_t id) const {
+std::string VirtualClock::name(uint32_t id) const {
   std::lock_guard<std::mutex> lock(mutex_);
   return id < names_.size() ? names_[id] : std::string();
 }
 
-Clock::Stream& Clock::stream(int device, int id) {
+VirtualClock::Stream& VirtualClock::stream(int device, int id) {
   auto& streams = devices_[size_t(device)].streams;
   if (size_t(id) >= streams.size()) streams.resize(size_t(id) + 1);  // a handle that was made from bare numbers
   return streams[size_t(id)];
 }
 
-double Clock::ready(int device, int id, Engine engine) {
+double VirtualClock::ready(int device, int id, Engine engine) {
   std::lock_guard<std::mutex> lock(mutex_);
   return std::max({host_ + rates_.host_dispatch, stream(device, id).busy, devices_[size_t(device)].engines[int(engine)]});
 }
 
-double Clock::launch(int device, int id, const Work& work, bool queued, double not_before) {
+double VirtualClock::launch(int device, int id, const Work& work, bool queued, double not_before) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
   Stream& s = stream(device, id);
@@ -83,26 +83,26 @@ double Clock::launch(int device, int id, const Work& work, bool queued, double n
   return s.busy;
 }
 
-void Clock::spend(double ns) {
+void VirtualClock::spend(double ns) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += ns;
 }
 
-void Clock::spend_api() { spend(rates_.host_api); }
+void VirtualClock::spend_api() { spend(rates_.host_api); }
 
-void Clock::wait(double time, int device, int id) {
+void VirtualClock::wait(double time, int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ = std::max(host_, time);
   Stream& s = stream(device, id);
   s.drained = s.issued;
 }
 
-double Clock::host() const {
+double VirtualClock::host() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return host_;
 }
 
-double Clock::busy_until(int device) const {
+double VirtualClock::busy_until(int device) const {
   std::lock_guard<std::mutex> lock(mutex_);
   double last = 0;
   for (const Stream& s : devices_[size_t(device)].streams) last = std::max(last, s.busy);
@@ -111,7 +111,7 @@ double Clock::busy_until(int device) const {
 
 // ---- streams and events
 
-int Clock::new_stream(int device) {
+int VirtualClock::new_stream(int device) {
   std::lock_guard<std::mutex> lock(mutex_);
   Device& d = devices_[size_t(device)];
   const unsigned slot = d.next_stream++ % kStreamPool + 1;
@@ -119,7 +119,7 @@ int Clock::new_stream(int device) {
   return int(slot);
 }
 
-void Clock::synchronize(int device) {
+void VirtualClock::synchronize(int device) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
   for (Stream& s : devices_[size_t(device)].streams) {
@@ -128,20 +128,20 @@ void Clock::synchronize(int device) {
   }
 }
 
-void Clock::synchronize(int device, int id) {
+void VirtualClock::synchronize(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   Stream& s = stream(device, id);
   host_ = std::max(host_ + rates_.host_api, s.busy);
   s.drained = s.issued;
 }
 
-bool Clock::idle(int device, int id) {
+bool VirtualClock::idle(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;  // a loop that polls moves the clock, so it ends
   return stream(device, id).busy <= host_;
 }
 
-void Clock::record(Event& event, int device, int id) {
+void VirtualClock::record(Event& event, int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
   Stream& s = stream(device, id);
@@ -149,25 +149,25 @@ void Clock::record(Event& event, int device, int id) {
   event = {s.busy, true, device, id, s.issued};
 }
 
-void Clock::block(const Event& event, int device, int id) {
+void VirtualClock::block(const Event& event, int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
   double& busy = stream(device, id).busy;
   if (event.recorded) busy = std::max(busy, event.time);
 }
 
-Event Clock::now(int device, int id) {
+Event VirtualClock::now(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   return {stream(device, id).busy, true, device, id, 0};
 }
 
-bool Clock::query(const Event& event) {
+bool VirtualClock::query(const Event& event) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
   return !event.recorded || event.time <= host_;
 }
 
-void Clock::synchronize(const Event& event) {
+void VirtualClock::synchronize(const Event& event) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
   if (!event.recorded) return;
@@ -178,39 +178,39 @@ void Clock::synchronize(const Event& event) {
 
 // ---- the host queue
 
-void Clock::drain(int device, int id) {
+void VirtualClock::drain(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   Stream& s = stream(device, id);
   s.drained = s.issued;
 }
 
-uint32_t Clock::waiting(int device, int id) {
+uint32_t VirtualClock::waiting(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   const Stream& s = stream(device, id);
   return s.issued - s.drained;
 }
 
-uint32_t Clock::last_queued(int device, int id) {
+uint32_t VirtualClock::last_queued(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   return stream(device, id).last;
 }
 
 // ---- noise
 
-void Clock::start_noise(uint64_t seed, const NoiseLevels& levels) {
+void VirtualClock::start_noise(uint64_t seed, const NoiseLevels& levels) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (Device& device : devices_) device.heat = 0;
   noise_.start(seed, levels);
 }
 
-void Clock::stop_noise() {
+void VirtualClock::stop_noise() {
   std::lock_guard<std::mutex> lock(mutex_);
   noise_.stop();
 }
 
 // ---- timeline
 
-void Clock::reset() {
+void VirtualClock::reset() {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ = 0;
   for (Device& device : devices_) {
@@ -222,7 +222,7 @@ void Clock::reset() {
   launches_ = 0;
 }
 
-std::vector<Record> Clock::records() const {
+std::vector<Record> VirtualClock::records() const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (launches_ <= kRecords) return ring_;
   std::vector<Record> ordered(ring_);
@@ -230,7 +230,7 @@ std::vector<Record> Clock::records() const {
   return ordered;
 }
 
-uint64_t Clock::launches() const {
+uint64_t VirtualClock::launches() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return launches_;
 }

@@ -35,7 +35,7 @@ struct Rates {
 enum class Engine : uint8_t { Vector, Cube, Cores, CopyIn, CopyOut, Link, Count };  // Cores: vector and cube together; Link: to other devices
 
 struct Work {
-  uint32_t name;  // from Clock::intern()
+  uint32_t name;  // from VirtualClock::intern()
   Engine engine;
   double ns;
   double bytes = 0, flops = 0;
@@ -56,7 +56,7 @@ struct Event {
   uint32_t issued = 0;  // operators in front of it on the stream
 };
 
-class Clock {
+class VirtualClock {
  public:
   void configure(int devices);
   int devices() const { return int(devices_.size()); }
@@ -121,7 +121,7 @@ class Clock {
   std::unordered_map<std::string, uint32_t> ids_;
 };
 
-Clock& virtual_clock();  // the one of this process
+VirtualClock& virtual_clock();  // the one of this process
 
 // The device and, per device, the stream that this thread issues to.
 int current_device();

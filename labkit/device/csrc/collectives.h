@@ -28,13 +28,13 @@ inline bool is_of_class(const c10::IValue& v, const char* name) {
 }
 
 // What this rank brings: the bytes of the largest argument (a list of tensors counts as one), and the device they are on.
-struct Brought {
+struct Contribution {
   double bytes = 0;
   int device = -1;
 };
 
-inline Brought brought(c10::ArrayRef<c10::IValue> arguments) {
-  Brought b;
+inline Contribution contribution(c10::ArrayRef<c10::IValue> arguments) {
+  Contribution b;
   for (const c10::IValue& v : arguments) {
     double bytes = 0;
     c10::IValue seen = v;
@@ -50,7 +50,7 @@ inline Brought brought(c10::ArrayRef<c10::IValue> arguments) {
 
 // One sum over the group's ranks, of a row of numbers in which each rank has three places of its own. Nothing where this
 // PyTorch has no way to do it without headers of c10d (which cost as much as all of ours).
-inline std::optional<Meeting> meet(const c10::IValue& group, double ready, double bytes) {
+inline std::optional<Collective> meet(const c10::IValue& group, double ready, double bytes) {
   const RankOfProcess me = rank_of_process();
   const auto type = torch::getCustomClass("__torch__.torch.classes.c10d.ReduceOp");
   if (me.size < 1 || !type) return std::nullopt;
@@ -76,7 +76,7 @@ inline std::optional<Meeting> meet(const c10::IValue& group, double ready, doubl
   const c10::IValue work = stack.back();
   Stack waiting{work};
   work.toObject()->type()->getMethod("wait").run(waiting);
-  Meeting m;
+  Collective m;
   for (int i = 0; i < me.size; ++i) {
     m.begin = std::max(m.begin, numbers[3 * i]);
     m.bytes = std::max(m.bytes, numbers[3 * i + 1]);
@@ -87,10 +87,10 @@ inline std::optional<Meeting> meet(const c10::IValue& group, double ready, doubl
 
 inline void collective(const c10::OperatorHandle& op, Stack* stack) {
   const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
-  const Brought mine = brought(arguments);
+  const Contribution mine = contribution(arguments);
   const std::string& name = op.schema().name();
   const bool of_two = name.rfind("c10d::send", 0) == 0 || name.rfind("c10d::recv", 0) == 0;
-  Meeting meeting;
+  Collective meeting;
   meeting.begin = virtual_clock().ready(mine.device, current_stream(mine.device), Engine::Link);
   meeting.bytes = mine.bytes, meeting.ranks = 2;
   if (!of_two)

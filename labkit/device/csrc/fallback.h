@@ -24,7 +24,7 @@ class CpuCall {
   // Runs `op`, whose arguments are on the stack, as `target` on the CPU; the results replace the arguments.
   // target differs from op only where the CPU knows the operator by another name.
   // meeting: of a collective.
-  CpuCall(const c10::OperatorHandle& op, const c10::OperatorHandle& target, Stack* stack, const Meeting* meeting = nullptr)
+  CpuCall(const c10::OperatorHandle& op, const c10::OperatorHandle& target, Stack* stack, const Collective* meeting = nullptr)
       : op_(op), target_(target), facts_(facts_of(op, room_)), stack_(stack), meeting_(meeting) {}
 
   void run() {
@@ -126,7 +126,7 @@ class CpuCall {
   }
 
   void call() {
-    std::optional<LendEngine> lent;
+    std::optional<SwapEngine> lent;
     if (facts_.random && !drawn_) lent.emplace(device_);
     std::optional<ResultsInArena> results;
     if (!half_) results.emplace(device_);
@@ -167,7 +167,7 @@ class CpuCall {
   }
 
   void charge() {
-    Clock& clock = virtual_clock();
+    VirtualClock& clock = virtual_clock();
     if (facts_.view) return clock.spend_api();
     if (meeting_) {
       clock.launch(device_, current_stream(device_), {facts_.name, Engine::Link, meeting_->ns, meeting_->bytes, 0}, true, meeting_->begin);
@@ -183,7 +183,7 @@ class CpuCall {
   OpFacts room_;
   const OpFacts& facts_;
   Stack* stack_;
-  const Meeting* meeting_;
+  const Collective* meeting_;
   int device_ = -1;
   Aliases aliases_;
   Cost cost_;

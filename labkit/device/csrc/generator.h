@@ -54,11 +54,11 @@ inline const at::Generator& engine_of(const at::Generator& npu) {
 
 // Some random operators take no generator and draw from the CPU's default one. While this lives, that one continues
 // the npu's sequence; afterwards it goes on with its own as if nothing had happened.
-class LendEngine {
+class SwapEngine {
  public:
-  explicit LendEngine(int device) : npu_(impl(engine_of(default_generator(device)))) { swap(); }
-  ~LendEngine() { swap(); }
-  LendEngine(const LendEngine&) = delete;
+  explicit SwapEngine(int device) : npu_(impl(engine_of(default_generator(device)))) { swap(); }
+  ~SwapEngine() { swap(); }
+  SwapEngine(const SwapEngine&) = delete;
 
  private:
   static at::CPUGeneratorImpl& impl(const at::Generator& g) {

@@ -94,14 +94,14 @@ struct CopyNames {
   uint32_t in, out, inside;
 };
 inline const CopyNames& copy_names() {
-  Clock& clock = virtual_clock();
+  VirtualClock& clock = virtual_clock();
   static const CopyNames names{clock.intern("MEMCPY_H2D"), clock.intern("MEMCPY_D2H"), clock.intern("aten::copy_")};
   return names;
 }
 
 // Device time of moving `bytes` over the link between host and device; `end` is when it is done.
 inline double charge_link(int device, bool in, double bytes) {
-  Clock& clock = virtual_clock();
+  VirtualClock& clock = virtual_clock();
   const Rates& r = clock.rates();
   return clock.launch(device, current_stream(device), {in ? copy_names().in : copy_names().out,
                       in ? Engine::CopyIn : Engine::CopyOut, r.copy_latency + bytes / r.link, bytes});
@@ -113,7 +113,7 @@ inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking)
   Tensor target = to_npu ? aliases.to_cpu(to) : to;
   at::native::copy_(target, from_npu ? aliases.to_cpu(from) : from, false);
 
-  Clock& clock = virtual_clock();
+  VirtualClock& clock = virtual_clock();
   const int device = (to_npu ? to : from).device().index();
   const double bytes = double(to.numel()) * double(to.element_size());
   if (to_npu) arena().mark_written(storage_of(to)->data());

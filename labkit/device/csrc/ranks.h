@@ -16,12 +16,12 @@ struct RankOfProcess {
 RankOfProcess& rank_of_process();
 
 // What the ranks of a collective have agreed on. Times in ns; bytes: of the largest argument of any rank.
-struct Meeting {
+struct Collective {
   double begin = 0, bytes = 0, ns = 0;
   int ranks = 0;
 };
 
-inline double collective_ns(const std::string& op, const Meeting& m, const Rates& r) {
+inline double collective_ns(const std::string& op, const Collective& m, const Rates& r) {
   auto is = [&](const char* name) { return op.rfind(name, 0) == 0; };
   const double part = m.bytes / double(m.ranks > 0 ? m.ranks : 1) / r.peer, whole = m.bytes / r.peer;
   if (m.ranks < 2) return r.launch;

@@ -47,7 +47,7 @@ void Chip::ready() {
     for (int m = 0; m < int(Mem::Count); m++) size[m] = uint32_t(get((std::string("memory.") + kMems[m]).c_str()));
     reserved = uint32_t(get("memory.ub_reserved"));
     static const char* const kWays[] = {"to_ub", "to_l1", "to_l1_nz", "from_ub", "from_l0c"};
-    for (int i = 0; i < int(Way::Count); i++) {
+    for (int i = 0; i < int(Route::Count); i++) {
         auto part = [&](const char* key) { return get(("dma." + std::string(kWays[i]) + "." + key).c_str()); };
         dma[i] = {part("issue"), part("latency"), part("fast"), part("slow"), part("hit"), part("row"), part("row_missed"), part("window"), part("unaligned")};
     }

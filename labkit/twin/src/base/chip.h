@@ -9,7 +9,7 @@
 namespace twin {
 
 // The ways between GM and a core's memories, each with constants of its own: [dma.<route>] in the chip table.
-enum class Way : uint8_t { ToUb, ToL1, ToL1Nz, FromUb, FromL0c, Count };
+enum class Route : uint8_t { ToUb, ToL1, ToL1Nz, FromUb, FromL0c, Count };
 
 class Chip {
 public:
@@ -25,7 +25,7 @@ public:
     // A transfer: issue and latency in cycles; bytes a cycle in a burst, from HBM, from the L2; cycles a row that the L2 holds,
     // and one that it does not; bytes that may be on their way before the pipe waits; the factor for rows that do not begin
     // at 128 bytes.
-    struct Dma { double issue, latency, fast, slow, hit, row, row_missed, window, unaligned; } dma[int(Way::Count)] = {};
+    struct Dma { double issue, latency, fast, slow, hit, row, row_missed, window, unaligned; } dma[int(Route::Count)] = {};
     double hbm_rate = 0;                                    // bytes/cycle, all cores together
     struct L2 { double rate, write, dirty_before, give_back, split, split_row, same_window, same_cost; uint32_t sectors; } l2 = {};
     uint32_t queue = 32;                                    // instructions that wait at a pipe

@@ -63,9 +63,9 @@ void Traffic::come_by(Sum& t, Block& b, uint32_t sector, uint64_t bytes) {
 }
 
 Served Traffic::serve(const Move& m, double start, uint32_t core) {
-    const auto& d = chip.dma[int(m.way)];
+    const auto& d = chip.dma[int(m.route)];
     uint64_t bytes = uint64_t(m.row) * m.rows, miss = 0;
-    uint64_t unit = m.way != Way::ToL1Nz || m.row < kSector ? 128 : kSector;
+    uint64_t unit = m.route != Route::ToL1Nz || m.row < kSector ? 128 : kSector;
     bool aligned = m.at % unit == 0 && (m.rows == 1 || m.stride % unit == 0);
     double rows = 0;
     Sum sum{&m, start, 1ull << (core / 4 + core % 2 * 32) % 64};

@@ -7,16 +7,16 @@ namespace twin {
 
 thread_local Core* core = nullptr;
 
-void Core::start(const Seat& at, Schedule schedule) {
-    seat = at;
-    block = at.block;
+void Core::start(const CoreId& which, Schedule schedule) {
+    id = which;
+    block = which.block;
     for (int m = 0; m < int(Mem::Count); m++) {
         memory[m].clear();
-        if (!has(seat.kind, Mem(m))) continue;
+        if (!has(id.kind, Mem(m))) continue;
         if (!bytes_[m]) bytes_[m] = map_memory(chip.size[m] + 4096);
         std::memset(bytes_[m], kPoison, chip.size[m]);
     }
-    late.clear(schedule == Schedule::Worst);
+    delayed.clear(schedule == Schedule::Worst);
     buffers.assign(1, Buffer{});
     cube_state = CubeState{};
     queues.clear();
@@ -30,10 +30,10 @@ void Core::start(const Seat& at, Schedule schedule) {
         for (auto& b : a)
             for (auto& f : b) f = Flag{};
     for (int p = 0; p < 8; p++) {
-        known[p] = Clock{};
+        known[p] = VectorClock{};
         issued[p] = 0;
     }
-    tape.begin(block, slot());
+    trace.begin(block, slot());
     findings.clear(block);
     gm.clear();
     gm_writes.clear();
@@ -48,7 +48,7 @@ void Core::start(const Seat& at, Schedule schedule) {
     vec = VectorState{};
     ub_peak = ub_top = phase = turns = 0;
     ordered = false;
-    told = Clock{};
+    told = VectorClock{};
     pipe = nullptr;
     instructions = issues = 0;
 }
@@ -56,13 +56,13 @@ void Core::start(const Seat& at, Schedule schedule) {
 void settle_writes();
 
 CoreResult Core::finish() {
-    late.flush();
+    delayed.flush();
     settle_writes();
     CoreResult r;
     r.block = block;
     r.core = slot();
     r.findings = std::move(findings.list());
-    r.tape = std::move(tape);
+    r.trace = std::move(trace);
     r.counters = counters;
     r.writes = std::move(gm_writes);
     r.reads = gm_reads.take();
@@ -82,21 +82,21 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     last = here;
     instructions++;
     issues++;
-    tape.spend(chip.scalar_issue);
+    trace.spend(chip.scalar_issue);
     int i = int(p);
     known[i].join(known[int(Pipe::S)]);  // the scalar unit issues everything: what it has waited for, all later instructions have
     uint32_t n = ++issued[i];
     known[i].seen[i] = n;
-    if (late.on && !Late::delays(p)) late.settle(known[i]);
+    if (delayed.on && !DelayedTransfers::delays(p)) delayed.settle(known[i]);
     return {{n, p, here}, op};
 }
 
 void Core::join_all() {
-    Clock all;
+    VectorClock all;
     for (int i = 0; i < kPipes; i++) all.join(known[i]);
     for (int i = 0; i < kPipes; i++) known[i] = all;
-    tape.join();
-    if (late.on) late.settle(all);
+    trace.join();
+    if (delayed.on) delayed.settle(all);
 }
 
 // ---------------------------------------------------------------- operands
@@ -112,9 +112,9 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
     if (l.buf && write) buffers[l.buf].filled = true;
     uint64_t lo = l.addr, hi = lo + bytes;
-    if (late.on && write && !Late::delays(t.access.pipe)) late.keep(t.access, at(l), bytes);
+    if (delayed.on && write && !DelayedTransfers::delays(t.access.pipe)) delayed.keep(t.access, at(l), bytes);
     if (!checks) return;
-    const Clock& now = known[int(t.access.pipe)];
+    const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
     Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
     if (c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
@@ -130,12 +130,12 @@ void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const
         if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == ordered && r.atomic == atomic) return r.values(from, hi - lo);
     }
     recent = uint32_t(gm_writes.size());
-    gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, seat.kind == Kind::AIC});
+    gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, id.kind == Kind::AIC});
     gm_writes.back().values(from, hi - lo);
 }
 
 void Core::note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here here, bool exact, bool scalar) {
-    if (!checks || ordered || seat.blocks == 1 || !rows || !row) return;
+    if (!checks || ordered || id.blocks == 1 || !rows || !row) return;
     if (rows == 1 || apart <= row) apart = row = (rows - 1) * apart + row;
     gm_reads.note({lo, rows == 1 || apart == row ? lo + row : lo + (rows - 1) * apart + row, row, apart, phase, here.line, here.file, exact, scalar});
 }
@@ -146,7 +146,7 @@ void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write
     Here here = t.access.here;
     if (write) note_gm_write(lo, hi, here, bool(registers.atomic), from);
     if (!checks) return;
-    const Clock& now = known[int(t.access.pipe)];
+    const VectorClock& now = known[int(t.access.pipe)];
     Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);
     // Writes to the same GM bytes from one pipe stay in order; what matters is reading back what may not have arrived.
     if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
@@ -158,8 +158,8 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         report("tensor-empty", true, here, Numbers().add("what", what));
         return false;
     }
-    if (!has(seat.kind, l.mem)) {
-        if (!seat.mixed) report("core-wrong", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("core", seat.kind == Kind::AIC ? "AIC" : "AIV"));
+    if (!has(id.kind, l.mem)) {
+        if (!id.mixed) report("core-wrong", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("core", id.kind == Kind::AIC ? "AIC" : "AIV"));
         return false;
     }
     // Memory does not know who it belongs to: an access to a neighbour, or after FreeTensor, is reported and happens.
@@ -262,7 +262,7 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
 }
 
 void Core::refuse(Loc dst, uint64_t bytes) {
-    if (!has(seat.kind, dst.mem)) return;
+    if (!has(id.kind, dst.mem)) return;
     if (dst.buf) buffers[dst.buf].filled = true;
     uint64_t lo = dst.addr, hi = std::min<uint64_t>(lo + bytes, chip.size[int(dst.mem)]);
     if (lo >= hi) return;
@@ -272,12 +272,12 @@ void Core::refuse(Loc dst, uint64_t bytes) {
 
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
 void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
-    Clock& s = known[int(Pipe::S)];
+    VectorClock& s = known[int(Pipe::S)];
     auto open = [&](const Access& a) { return a.number && s.seen[int(a.pipe)] < a.number; };
     auto wait_for = [&](const Access& a) {
         if (!open(a)) return;
         s.join(known[int(a.pipe)]);
-        tape.await(Pipe::S, tape.mark(a.pipe));
+        trace.await(Pipe::S, trace.mark(a.pipe));
     };
     if (l.mem == Mem::UB)
         ub.each(l.addr, l.addr + bytes, [&](const Hazards::Cell& c) {
@@ -285,7 +285,7 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
             if (write)
                 for (const Access& r : c.reads) wait_for(r);
         });
-    if (late.on) late.settle(s);
+    if (delayed.on) delayed.settle(s);
     spend_scalar(bytes, here);
     if (!l.buf || l.mem != Mem::UB) return;
     // Is there anything left in this buffer to wait for? If not, the next element needs no look at the cells.

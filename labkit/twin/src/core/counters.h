@@ -14,7 +14,7 @@ struct Counters {
     uint64_t fractals16 = 0, fractals8 = 0, fractals32 = 0;   // of the cube: half and bfloat16, int8 and int4, float
     // By the clock.
     uint64_t instructions[kPipes] = {};
-    uint64_t moves[int(Way::Count)] = {}, bytes[int(Way::Count)] = {};
+    uint64_t moves[int(Route::Count)] = {}, bytes[int(Route::Count)] = {};
     uint64_t read_hit = 0, read_miss = 0;                     // bytes read from GM that the L2 held, and that it did not
 };
 

@@ -33,8 +33,8 @@ struct CubeState {
 
     // One flag for 512 bytes of L0C: set by an Mmad with unitFlag 3, cleared by a Fixpipe with unitFlag 3.
     std::vector<bool> unit_flags;
-    Clock unit_set, unit_cleared;
-    Moment unit_set_at = 0, unit_cleared_at = 0;
+    VectorClock unit_set, unit_cleared;
+    Stamp unit_set_at = 0, unit_cleared_at = 0;
 };
 
 // Does an operand lie where this instruction can reach it? Says so when it does not.

@@ -16,20 +16,20 @@ namespace twin {
 
 enum class Schedule : uint8_t { Program, Worst };
 
-class Late {
+class DelayedTransfers {
 public:
     bool on = false;
     static bool delays(Pipe p) { return p == Pipe::MTE1 || p == Pipe::MTE2 || p == Pipe::MTE3 || p == Pipe::FIX; }
     void clear(bool on_);
-    void push(const Access&, const Clock& known, std::function<void()> effect);
+    void push(const Access&, const VectorClock& known, std::function<void()> effect);
     void keep(const Access&, uint8_t* at, uint32_t bytes);  // before V or M writes here
-    void settle(const Clock& known);                        // let happen all that is known to be done
+    void settle(const VectorClock& known);                        // let happen all that is known to be done
     void flush();                                           // let happen everything
 private:
     struct Transfer {
         uint32_t number;
         uint64_t turn;  // in program order
-        Clock known;
+        VectorClock known;
         std::function<void()> effect;
     };
     struct Overwritten {

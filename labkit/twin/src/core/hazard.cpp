@@ -21,7 +21,7 @@ void Hazards::cover(uint64_t lo, uint64_t hi) {
     }
 }
 
-Conflict Hazards::read(uint64_t lo, uint64_t hi, const Access& me, const Clock& now, bool keep) {
+Conflict Hazards::read(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now, bool keep) {
     Conflict found;
     size_t i = first(lo);
     bool exact = i < cells_.size() && cells_[i].lo == lo && cells_[i].hi == hi;  // the usual case: the same tile as before
@@ -39,7 +39,7 @@ Conflict Hazards::read(uint64_t lo, uint64_t hi, const Access& me, const Clock& 
     return found;
 }
 
-Conflict Hazards::write(uint64_t lo, uint64_t hi, const Access& me, const Clock& now) {
+Conflict Hazards::write(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now) {
     Conflict found;
     size_t i = first(lo);
     if (i == cells_.size()) {

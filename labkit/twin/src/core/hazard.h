@@ -15,9 +15,9 @@ namespace twin {
 
 constexpr int kPipes = int(Pipe::Count);
 
-struct Clock {  // for each pipe: how many of its instructions are known to be done
+struct VectorClock {  // for each pipe: how many of its instructions are known to be done
     uint32_t seen[8] = {};
-    void join(const Clock& o) {
+    void join(const VectorClock& o) {
         for (int i = 0; i < 8; i++) seen[i] = std::max(seen[i], o.seen[i]);
     }
 };
@@ -39,8 +39,8 @@ class Hazards {
 public:
     void clear() { cells_.clear(); }
     // Book a read or write of [lo, hi) by `me` whose clock is `now`; returns the first conflict.
-    Conflict read(uint64_t lo, uint64_t hi, const Access& me, const Clock& now, bool keep = true);
-    Conflict write(uint64_t lo, uint64_t hi, const Access& me, const Clock& now);
+    Conflict read(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now, bool keep = true);
+    Conflict write(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now);
     bool any_written(uint64_t lo, uint64_t hi) const;
     uint64_t unwritten(uint64_t lo, uint64_t hi, uint32_t piece) const;  // the first whole piece that nobody has written to; hi: there is none
     // The newest write to [lo, hi) by another pipe than S, for scalar accesses, which the compiler synchronises itself.
@@ -54,7 +54,7 @@ public:
     };
 private:
     static int reader_slot(Pipe p) { return p == Pipe::V ? 0 : p == Pipe::MTE3 ? 1 : 2; }
-    static bool unordered(const Access& a, const Access& me, const Clock& now) {
+    static bool unordered(const Access& a, const Access& me, const VectorClock& now) {
         return a.number && a.pipe != me.pipe && now.seen[int(a.pipe)] < a.number;
     }
     size_t first(uint64_t lo) const {  // index of the first cell that ends after lo

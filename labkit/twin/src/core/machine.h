@@ -51,7 +51,7 @@ struct CoreResult {
     uint32_t block = 0;
     uint8_t core = 0;  // as in TimelineEvent
     std::vector<Finding> findings;
-    Tape tape;
+    Trace trace;
     std::vector<TimelineEvent> events;
     std::vector<GmWrite> writes;
     std::vector<GmRead> reads;
@@ -67,7 +67,7 @@ struct CoreResult {
 };
 
 // Where a core sits in its launch.
-struct Seat {
+struct CoreId {
     Kind kind = Kind::AIV;
     uint32_t block = 0, blocks = 1;  // of the launch
     uint32_t sub = 0, subs = 1;      // which of the AIVs of its block
@@ -77,7 +77,7 @@ struct Seat {
 class Core {
 public:
     static constexpr uint64_t kNever = ~0ull;
-    void start(const Seat&, Schedule);
+    void start(const CoreId&, Schedule);
     CoreResult finish();
 
     // ---- one instruction: order it, check and book its operands, cost it
@@ -86,8 +86,8 @@ public:
         Op op;
     };
     Ticket issue(Pipe, Op, Here);
-    void retire(const Ticket& t, double cycles, uint64_t bytes) { tape.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes, t.access.pipe == Pipe::V ? chip.vector_startup : 0); }
-    void retire(const Ticket& t, const Move& m) { tape.move(t.access.pipe, t.op, t.access.here.line, m); }  // a transfer from or to GM
+    void retire(const Ticket& t, double cycles, uint64_t bytes) { trace.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes, t.access.pipe == Pipe::V ? chip.vector_startup : 0); }
+    void retire(const Ticket& t, const Move& m) { trace.move(t.access.pipe, t.op, t.access.here.line, m); }  // a transfer from or to GM
     void book(const Ticket&, Loc, uint32_t bytes, bool write);
     void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false, const uint8_t* from = nullptr);
     // rows of `row` bytes, `apart` bytes from one to the next, that other cores may store to
@@ -96,13 +96,13 @@ public:
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, Here here) {
         instructions++;
-        tape.scalar(here.line, chip.scalar_access, bytes);
+        trace.scalar(here.line, chip.scalar_access, bytes);
     }
     void join_all();  // every pipe waits for every other
     // The effect of a transfer: at once, or under Schedule::Worst as late as the order allows.
     template <typename F> void perform(const Ticket& t, F effect) {
         if (!effects) return;
-        if (late.on) late.push(t.access, known[int(t.access.pipe)], effect);
+        if (delayed.on) delayed.push(t.access, known[int(t.access.pipe)], effect);
         else effect();
     }
 
@@ -135,8 +135,8 @@ public:
         bool filled = false, by_scalar = false, loose = false;  // loose: its pipe gave the memory back; it stays readable until somebody else gets it
         int queue = -1, pipe = -1, owner = -1, tag = -1;  // owner: its pool
         Held queued, freed;          // from EnQue to DeQue; from FreeTensor to AllocTensor
-        Clock ready, idle;           // what a consumer, and the next producer, may rely on
-        Moment ready_at = 0, idle_at = 0;
+        VectorClock ready, idle;           // what a consumer, and the next producer, may rely on
+        Stamp ready_at = 0, idle_at = 0;
         Here last{nullptr, 0};
         uint64_t settled[2] = {kNever, kNever};  // `issues` when the scalar unit had nothing to wait for: to read, to write
     };
@@ -166,37 +166,37 @@ public:
     struct Flag {
         bool set = false, reserved = false, library = false;  // library: TPipe itself set it
         uint8_t again = 0;  // sets beyond the first
-        Clock clock;
-        Moment at = 0;
+        VectorClock clock;
+        Stamp at = 0;
         Here here{nullptr, 0};
     };
     Flag flags[8][8][8];
 
     // ---- order and time
-    Clock known[8];
+    VectorClock known[8];
     uint32_t issued[8] = {};
-    Tape tape;
+    Trace trace;
 
     Findings findings;
     Hazards memory[int(Mem::Count)], gm;
     Hazards& ub = memory[int(Mem::UB)];
-    Late late;
+    DelayedTransfers delayed;
     std::vector<GmWrite> gm_writes;
     SharedReads gm_reads;
     bool may_poll = false;
     std::array<uint32_t, 64> recent_writes{};  // entries of gm_writes, found by place and line
     std::string output;
     Here last{nullptr, 0};
-    Seat seat;
+    CoreId id;
     uint32_t block = 0, ub_peak = 0, ub_top = 0;
     uint32_t phase = 0;    // how often all cores have met
     uint32_t turns = 0;
-    Clock told;            // what was done when this core last told others so
+    VectorClock told;            // what was done when this core last told others so
     bool ordered = false;  // has waited for another core: what it shares with it may well be in order
-    class Team* team = nullptr;
+    class CoreGroup* group = nullptr;
     Core* cube = nullptr;    // the AIC of the same block; of a cube core, itself
     void* pipe = nullptr;    // the kernel's own TPipe
-    uint8_t slot() const { return seat.kind == Kind::AIC ? 2 : uint8_t(seat.sub); }
+    uint8_t slot() const { return id.kind == Kind::AIC ? 2 : uint8_t(id.sub); }
     uint64_t instructions = 0, issues = 0;  // issues: of them, those that are not the scalar unit's own
     VectorState vec;
     uint64_t gathered = 0;      // what the last GatherMask kept
@@ -205,7 +205,7 @@ public:
     DataCache cache;
     Counters counters;
     std::shared_ptr<struct Probe> probe;  // replay.cpp
-    const std::vector<std::vector<Moment>>* joints() const;
+    const std::vector<std::vector<Stamp>>* maxima() const;
     CubeState cube_state;
     const std::vector<GmRange>* ranges = nullptr;
     bool checks = true, effects = true;
@@ -217,7 +217,7 @@ private:
     uint8_t* bytes_[int(Mem::Count)] = {};  // see arena.h
 };
 
-extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is playing
+extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is running
 
 bool constant_data(uint64_t lo, uint64_t hi);  // these bytes are constants of the kernel's own
 

@@ -81,7 +81,7 @@ bool take_unit_flag(const Layout& l, Loc s, Here here) {
         return false;
     }
     core->known[int(Pipe::FIX)].join(cube.unit_set);
-    core->tape.await(Pipe::FIX, cube.unit_set_at);
+    core->trace.await(Pipe::FIX, cube.unit_set_at);
     return true;
 }
 
@@ -143,7 +143,7 @@ bool prepare(Plan& p, Dt to, Dt from, Loc& s, Loc quantities, const Fix& asked, 
     p.to = to;
     p.from = from;
     s = results(s, here);
-    if (!placed(s, {Mem::L0C}, "Fixpipe", "src", here) || !has(core->seat.kind, Mem::L0C)) return has(core->seat.kind, Mem::L0C) ? false : core->usable(s, 0, false, here, "src");
+    if (!placed(s, {Mem::L0C}, "Fixpipe", "src", here) || !has(core->id.kind, Mem::L0C)) return has(core->id.kind, Mem::L0C) ? false : core->usable(s, 0, false, here, "src");
     if (!plausible(f, to, from, gm, here) || !core->usable(in_l0(s, p.layout.read()), p.layout.read(), true, here, "src", 64)) return false;
     p.quantities.scalar = f.scalar;
     bool tensor = f.quant == Quant::DeqHalfV || f.quant == Quant::ToB8V || f.quant == Quant::ReqB8V;
@@ -175,7 +175,7 @@ Core::Ticket issue(const Plan& p, Loc s, Here here) {
 void finish(const Plan& p) {
     if (p.layout.f.unit_flag != 3) return;
     core->cube_state.unit_cleared = core->known[int(Pipe::FIX)];
-    core->cube_state.unit_cleared_at = core->tape.mark(Pipe::FIX);
+    core->cube_state.unit_cleared_at = core->trace.mark(Pipe::FIX);
 }
 
 }  // namespace
@@ -202,7 +202,7 @@ void fixpipe(Dt to, Dt from, Gm d, Loc s, Loc quantities, const Fix& asked, Here
             else std::memcpy(d.ptr + at, line, n);
         });
     });
-    Move m{uint64_t(d.ptr), uint64_t(f.dst_stride) * l.size, f.n * l.size, f.nds * f.m, Way::FromL0c, true, d.l2_bypass};
+    Move m{uint64_t(d.ptr), uint64_t(f.dst_stride) * l.size, f.n * l.size, f.nds * f.m, Route::FromL0c, true, d.l2_bypass};
     if (!f.rows) m.stride = f.dst_stride * 32ull, m.row = f.m * l.wide(0) * l.size, m.rows = l.columns;
     core->retire(t, m);
     finish(p);

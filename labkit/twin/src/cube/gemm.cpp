@@ -99,7 +99,7 @@ void piece(const View& v, ptrdiff_t e, uint32_t rows, uint32_t cols, float* d, p
             float* to = d + r * ld + c;
             if (wide16 && v.row == 1 && h == 16 && w == 16) {
                 alignas(64) uint16_t turned[256];
-                turn_16x16(static_cast<const uint16_t*>(v.data) + at, v.col, turned);
+                transpose_16x16(static_cast<const uint16_t*>(v.data) + at, v.col, turned);
                 View t = View::rows(turned, v.type, 16);
                 for (uint32_t i = 0; i < 16; i++) run(t, i * 16, 16, to + i * ld);
                 continue;

@@ -9,7 +9,7 @@ namespace twin {
 
 bool placed(Loc l, std::initializer_list<Mem> allowed, const char* op, const char* what, Here here) {
     core->last = here;
-    if (l.pos >= kNowhere || !has(core->seat.kind, l.mem)) return true;  // usable() has a word for these
+    if (l.pos >= kNowhere || !has(core->id.kind, l.mem)) return true;  // usable() has a word for these
     std::string wanted;
     for (Mem m : allowed) {
         if (m == l.mem) return true;
@@ -36,7 +36,7 @@ void book_pieces(const Core::Ticket& t, Loc l, uint64_t first, uint32_t times, i
 
 // A square of 16, 32 or 64 elements a side that lies in fractals one after the other, turned over into `to`.
 void turn_square(uint32_t bits, const uint8_t* s, uint8_t* d, uint64_t fractal_step) {
-    if (bits == 16) return turn_16x16(reinterpret_cast<const uint16_t*>(s), 16, reinterpret_cast<uint16_t*>(d));
+    if (bits == 16) return transpose_16x16(reinterpret_cast<const uint16_t*>(s), 16, reinterpret_cast<uint16_t*>(d));
     if (bits == 8) {
         for (int c = 0; c < 32; c++) {
             uint8_t* line = d + (c / 16) * fractal_step + (c % 16) * 32;
@@ -109,7 +109,7 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
         }
     });
     bool dense = f.stride == 1;
-    core->retire(t, {uint64_t(lowest.ptr), uint64_t(f.stride) * kFractal, dense ? f.times * kFractal : kFractal, dense ? 1u : f.times, Way::ToL1, false, s.l2_bypass});
+    core->retire(t, {uint64_t(lowest.ptr), uint64_t(f.stride) * kFractal, dense ? f.times * kFractal : kFractal, dense ? 1u : f.times, Route::ToL1, false, s.l2_bypass});
 }
 
 void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {

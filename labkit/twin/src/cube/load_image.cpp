@@ -82,7 +82,7 @@ void unfold_into(const Image& image, const Cut& cut, bool turned, bool right, ui
             if (!turned) {
                 std::memcpy(to + (i * wide + j) * kFractal, block, kFractal);
             } else if (image.bits == 16) {
-                turn_16x16(reinterpret_cast<uint16_t*>(block), 16, reinterpret_cast<uint16_t*>(to + (right ? i * wide + j : j * high + i) * kFractal));
+                transpose_16x16(reinterpret_cast<uint16_t*>(block), 16, reinterpret_cast<uint16_t*>(to + (right ? i * wide + j : j * high + i) * kFractal));
             } else {  // 32 bits: 16 columns of the cut fill a fractal of 16 x 8 for the first 8 rows, and one for the others
                 for (uint32_t half = 0; half < 2; half++) {
                     uint64_t across = i * 2 + half, down = j * 8 / 16;
@@ -132,7 +132,7 @@ void book_map(const Core::Ticket& t, Loc s, const Image& image, const Cut& cut) 
 
 void load_3d(uint32_t bits, Loc d, Loc s, const Img2col& asked, Here here) {
     if (!placed(s, {Mem::L1}, "LoadData", "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, "LoadData", "dst", here)) return core->refuse(d, d.bytes);
-    if (!has(core->seat.kind, Mem::L1)) return void(core->usable(s, 0, false, here, "src"));
+    if (!has(core->id.kind, Mem::L1)) return void(core->usable(s, 0, false, here, "src"));
     CubeState& state = core->cube_state;
     auto& map = asked.right ? state.right : state.left;
     Image image;

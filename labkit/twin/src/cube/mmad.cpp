@@ -15,7 +15,7 @@ constexpr uint32_t kMost = 4095;
 void pass_unit_flag(const MmadShape& p, Loc c, uint64_t bytes) {
     CubeState& cube = core->cube_state;
     core->known[int(Pipe::M)].join(cube.unit_cleared);
-    core->tape.await(Pipe::M, cube.unit_cleared_at);
+    core->trace.await(Pipe::M, cube.unit_cleared_at);
     if (p.unit_flag != 3) return;
     cube.unit_flags.resize(chip.size[int(Mem::L0C)] / kFractal);
     for (uint64_t at = c.addr / kFractal; at < (c.addr + bytes + kFractal - 1) / kFractal; at++) cube.unit_flags[at] = true;
@@ -55,7 +55,7 @@ void multiply_sparse(const MmadShape& p, const int8_t* a, const int8_t* b, const
 
 Loc results(Loc l, Here here) {
     if (l.pos < kNowhere) return l;
-    if (has(core->seat.kind, Mem::L0C)) core->report("l0c-default", false, here, Numbers());
+    if (has(core->id.kind, Mem::L0C)) core->report("l0c-default", false, here, Numbers());
     l.mem = Mem::L0C;
     l.pos = uint8_t(AscendC::TPosition::CO1);
     l.bytes = chip.size[int(Mem::L0C)];
@@ -134,7 +134,7 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     core->retire(t, std::max(chip.mmad_floor, chip.mmad_start + fractals), a_bytes + b_bytes);
     if (p.unit_flag == 3) {
         core->cube_state.unit_set = core->known[int(Pipe::M)];
-        core->cube_state.unit_set_at = core->tape.mark(Pipe::M);
+        core->cube_state.unit_set_at = core->trace.mark(Pipe::M);
     }
 }
 

@@ -60,11 +60,11 @@ bool end_is_good(const char* call, const char* which, const void* p, uint64_t by
     return true;
 }
 
-struct Route {
+struct CopyRoute {
     bool from_device, to_device;
 };
 
-Route route(const void* dst, const void* src, aclrtMemcpyKind kind) {
+CopyRoute route(const void* dst, const void* src, aclrtMemcpyKind kind) {
     switch (kind) {
         case ACL_MEMCPY_HOST_TO_HOST: return {false, false};
         case ACL_MEMCPY_HOST_TO_DEVICE: case ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE: return {false, true};
@@ -78,7 +78,7 @@ Route route(const void* dst, const void* src, aclrtMemcpyKind kind) {
 aclError copy(const char* call, void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height, aclrtMemcpyKind kind, bool waits, void* stream, Here here) {
     if (!width || !height) return ACL_SUCCESS;
     if (!ready(call, here)) return ACL_ERROR_RT_CONTEXT_NULL;
-    Route r = route(dst, src, kind);
+    CopyRoute r = route(dst, src, kind);
     uint64_t reach_d = dpitch * (height - 1) + width, reach_s = spitch * (height - 1) + width;
     if (!end_is_good(call, "destination", dst, reach_d, r.to_device, here) || !end_is_good(call, "source", src, reach_s, r.from_device, here))
         return ACL_ERROR_RT_PARAM_INVALID;

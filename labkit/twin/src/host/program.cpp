@@ -151,12 +151,12 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
     l.kernel = name;
     l.blocks = blocks;
     l.mix = {uint32_t(aic), uint32_t(aiv)};
-    auto plays = [&](Kind kind, void (*body)(void*)) {
+    auto add_body = [&](Kind kind, void (*body)(void*)) {
         l.body[int(kind)] = [=] { spare_stack(); body(closure); };
-        l.in_order = l.in_order || played_in_order(reinterpret_cast<const void*>(body));
+        l.in_order = l.in_order || runs_in_order(reinterpret_cast<const void*>(body));
     };
-    if (aiv) plays(Kind::AIV, g_calls[0].at(call));
-    if (aic) plays(Kind::AIC, cube_body(call));
+    if (aiv) add_body(Kind::AIV, g_calls[0].at(call));
+    if (aic) add_body(Kind::AIC, cube_body(call));
     if (!g_running) {
         run(l, int(std::thread::hardware_concurrency()));
         return;

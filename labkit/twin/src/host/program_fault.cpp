@@ -82,7 +82,7 @@ void watch() {
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
     if (g_time_up && !g_fault.signal) {
         kind = "time-out";
-        auto who = playing();
+        auto who = running_cores();
         pthread_kill(who.empty() ? g_main : pthread_t(who[0].thread), SIGUSR1);
         timespec soon{};
         clock_gettime(CLOCK_REALTIME, &soon);

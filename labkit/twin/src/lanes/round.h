@@ -6,13 +6,13 @@
 namespace twin::math {
 
 // What is cut off from a magnitude, in units of the last place kept.
-struct Rest {
+struct Remainder {
     I some, half, more;  // > 0, = 1/2, > 1/2
 };
 
 // Lanes whose magnitude grows by one last place; each lane -1 or 0. `odd`: the last bit kept is 1.
 template <Round R>
-inline I grows(I negative, I odd, Rest rest) {
+inline I grows(I negative, I odd, Remainder rest) {
     switch (R) {
     case Round::Floor: return rest.some & negative;
     case Round::Ceil: return rest.some & ~negative;
@@ -33,8 +33,8 @@ inline F whole_below(F a) {
 }
 
 inline I is_negative(F x) { return (I)x >> 31; }
-inline Rest rest_of(F fraction) { return {fraction > 0.0f, fraction == 0.5f, fraction > 0.5f}; }
-inline Rest rest_of(I low, int half) { return {low > 0, low == half, low > half}; }
+inline Remainder rest_of(F fraction) { return {fraction > 0.0f, fraction == 0.5f, fraction > 0.5f}; }
+inline Remainder rest_of(I low, int half) { return {low > 0, low == half, low > half}; }
 
 // To a whole number, still a float; keeps the sign of zero, inf and NaN.
 template <Round R>
@@ -57,12 +57,12 @@ inline I to_half_bits(F x) {
     // Below 2^-14 a half counts steps of 2^-24; above, it is the float's top bits with another bias.
     I small = a < (113 << 23);
     F count = small ? (F)a * 0x1p24f : F{}, t = whole_below(count);
-    Rest rest = rest_of(count - t), normal = rest_of(a & 0x1fff, 0x1000);
+    Remainder rest = rest_of(count - t), normal = rest_of(a & 0x1fff, 0x1000);
     rest = {small ? rest.some : normal.some, small ? rest.half : normal.half, small ? rest.more : normal.more};
     I q = small ? ((I)(t + kWhole) & 0x7fffff) : (a - (112 << 23)) >> 13;
     q -= grows<R>(negative, (q & 1) != 0, rest);
     // From 2^16 on: inf, or the largest half where the mode leads towards zero. The largest half is odd.
-    I away = grows<R>(negative, I{} == 0, Rest{I{} == 0, I{}, I{} == 0});
+    I away = grows<R>(negative, I{} == 0, Remainder{I{} == 0, I{}, I{} == 0});
     q = a >= (143 << 23) ? 0x7bff - away : q;
     q = a == (255 << 23) ? (I)splat(0x7c00u) : q;
     return a > (255 << 23) ? (I)splat(0x7e00u) : q | (negative & 0x8000);

@@ -7,7 +7,7 @@ namespace twin {
 
 #if __has_builtin(__builtin_shufflevector)
 typedef uint16_t Row16 __attribute__((vector_size(32)));
-inline void turn_16x16(const uint16_t* s, ptrdiff_t ld, uint16_t* d) {
+inline void transpose_16x16(const uint16_t* s, ptrdiff_t ld, uint16_t* d) {
     Row16 a[16], b[16];
     for (int i = 0; i < 16; i++) std::memcpy(&a[i], s + i * ld, 32);
     // Four rounds of the perfect shuffle of rows i and i + 8 turn rows into columns.
@@ -21,7 +21,7 @@ inline void turn_16x16(const uint16_t* s, ptrdiff_t ld, uint16_t* d) {
     std::memcpy(d, a, sizeof a);
 }
 #else
-inline void turn_16x16(const uint16_t* s, ptrdiff_t ld, uint16_t* d) {
+inline void transpose_16x16(const uint16_t* s, ptrdiff_t ld, uint16_t* d) {
     for (int i = 0; i < 16; i++)
         for (int j = 0; j < 16; j++) d[j * 16 + i] = s[i * ld + j];
 }

@@ -44,16 +44,16 @@ static void find_overlaps(LaunchResult& result, const std::vector<GmWrite>& all)
 LaunchResult run(const Launch& l, int threads) {
     LaunchResult result;
     uint32_t places = l.mix.aic ? chip.cube_cores : chip.cores;
-    play(l, result, places, l.in_order ? 1 : threads);
+    run_cores(l, result, places, l.in_order ? 1 : threads);
     for (auto& c : result.cores) result.finished = result.finished && c.finished;
     if (l.checks && l.effects && l.blocks > 1) {
         auto stores = stores_of(result);
         find_overlaps(result, stores);
         find_unordered_reads(result, stores);
     }
-    tell_time(l, result);
+    schedule_trace(l, result);
     if (!l.what_ifs.empty()) result.what_ifs = what_if(l, result);
-    for (auto& c : result.cores) c.tape.end();
+    for (auto& c : result.cores) c.trace.end();
     return result;
 }
 

@@ -39,23 +39,23 @@ struct LaunchResult {
     std::vector<CoreResult> cores;  // block by block: the AIVs, then the AIC
     std::vector<Finding> across;    // findings that belong to no single core
     double seconds = 0;             // modelled
-    bool extrapolated = false;      // a core did more than its tape holds: the time of what it holds, in proportion
+    bool extrapolated = false;      // a core did more than its trace holds: the time of what it holds, in proportion
     bool finished = true;
-    std::vector<std::vector<Moment>> joints;  // of the tapes
+    std::vector<std::vector<Stamp>> maxima;  // of the traces
     std::vector<WhatIf> what_ifs;
 };
 
 void set_tiling_key(uint64_t);  // of the launches to come
 LaunchResult run(const Launch&, int threads);
-bool played_in_order(const void* code);  // whether the library that holds this code asks for in_order
+bool runs_in_order(const void* code);  // whether the library that holds this code asks for in_order
 // Calls this in place of exit when a kernel calls it. It must not return.
 void when_leaving(void (*)(void* caller));
 
-// For a watchdog: what each playing core did last. Safe to read while they run.
-struct Playing {
+// For a watchdog: what each running core did last. Safe to read while they run.
+struct RunningCore {
     Core* core;
     unsigned long thread;
 };
-std::vector<Playing> playing();
+std::vector<RunningCore> running_cores();
 
 }  // namespace twin

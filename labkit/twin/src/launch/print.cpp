@@ -86,7 +86,7 @@ void dump(Dt t, const void* address, uint32_t desc, uint32_t n, Here here) {
     auto* p = static_cast<const uint8_t*>(address);
     for (int m = 0; m < int(Mem::Count); m++) {
         Loc start{0, chip.size[m], 0, 0, Mem(m), 0};
-        if (!has(core->seat.kind, Mem(m)) || p < core->at(start) || p >= core->at(start) + chip.size[m]) continue;
+        if (!has(core->id.kind, Mem(m)) || p < core->at(start) || p >= core->at(start) + chip.size[m]) continue;
         start.addr = uint32_t(p - core->at(start));
         start.bytes = chip.size[m] - start.addr;
         return dump(t, start, desc, n, here);

@@ -32,7 +32,7 @@ namespace {
 int g_control = -1;
 int g_stdout = -1;  // what the kernel prints by the C library lands in this memfd
 
-// ---- a fault or a time-out stops one of the playing threads; it tells where, and the main thread answers.
+// ---- a fault or a time-out stops one of the threads that run cores; it records where, and the main thread answers.
 struct Fault {
     int signal = 0;
     uint64_t address = 0, pc = 0;
@@ -42,7 +42,7 @@ sem_t g_event;
 
 constexpr int kLeft = -1;  // in place of a signal: the kernel called exit
 
-const char* g_kernels[2] = {"", ""};  // the libraries that are being played
+const char* g_kernels[2] = {"", ""};  // the libraries that are running
 
 bool in_kernel(void* pc) {
     Dl_info info{};
@@ -203,16 +203,16 @@ std::string fault_json(const char* kind) {
            ",\"line\":" + std::to_string(last.line) + "}";
 }
 
-using Entry = void (*)(const void* const*);
+using KernelEntry = void (*)(const void* const*);
 
-Entry find_entry(const std::string& so, const std::string& name, std::string& why) {
+KernelEntry find_entry(const std::string& so, const std::string& name, std::string& why) {
     static std::map<std::string, void*> loaded;  // a library's name tells its content, so it is loaded once
     void*& handle = loaded[so];
     if (!handle) handle = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
     void* entry = handle ? dlsym(handle, name.c_str()) : nullptr;
     const char* error = entry ? nullptr : dlerror();
     if (!entry) why = error ? error : "no such entry";
-    return reinterpret_cast<Entry>(entry);
+    return reinterpret_cast<KernelEntry>(entry);
 }
 
 void give_fault_stack() {  // the handler needs one of its own: the kernel's may be what overflowed
@@ -229,10 +229,10 @@ void give_fault_stack() {  // the handler needs one of its own: the kernel's may
 uint64_t g_memory = 0;  // what a launch may ask for
 
 void serve(const Request& q) {
-    rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};  // without effects a kernel needs tapes, and has no heap
+    rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};  // without effects a kernel needs traces, and has no heap
     setrlimit(RLIMIT_DATA, &most);
     std::string why;
-    Entry entry[2] = {};
+    KernelEntry entry[2] = {};
     if (q.launch.mix.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
     if (q.launch.mix.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
     if (!why.empty()) {
@@ -254,7 +254,7 @@ void serve(const Request& q) {
                 give_fault_stack();
                 entry[k](args.data());
             };
-        for (Entry e : entry) launch.in_order = launch.in_order || (e && played_in_order(reinterpret_cast<const void*>(e)));
+        for (KernelEntry e : entry) launch.in_order = launch.in_order || (e && runs_in_order(reinterpret_cast<const void*>(e)));
         result = run(launch, q.threads);
         sem_post(&g_event);
     });
@@ -269,9 +269,9 @@ void serve(const Request& q) {
         return answer(result);
     }
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
-    if (woke != 0) {  // time is up: ask one playing thread where it is
+    if (woke != 0) {  // time is up: ask one thread that runs a core where it is
         kind = "time-out";
-        auto who = playing();
+        auto who = running_cores();
         if (!who.empty()) {
             pthread_kill(pthread_t(who[0].thread), SIGUSR1);
             timespec soon = deadline;

@@ -16,13 +16,13 @@ void set_flag(Pipe from, Pipe to, int id, Here here) {
     if (f.library) core->report("event-taken", true, here, Numbers().add("call", "SetFlag").add("id", id).add("pipe_line", f.here.line));
     else if (f.set && f.again < 255 && ++f.again) core->report("event-twice", true, here, Numbers().add("event", event_name(from, to)).add("id", id).add("first_line", f.here.line));
     int p = int(from);
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
     core->known[p].join(core->known[0]);
     f.set = true;
     f.library = false;
     f.here = here;
     f.clock = core->known[p];
-    f.at = core->tape.mark(from);
+    f.at = core->trace.mark(from);
 }
 
 void wait_flag(Pipe from, Pipe to, int id, Here here) {
@@ -32,15 +32,15 @@ void wait_flag(Pipe from, Pipe to, int id, Here here) {
     if (!f.set && f.again) f.again--;  // of two sets, which were told of, the second
     else if (!f.set) core->stop("event-unset", here, Numbers().add("event", event_name(from, to)).add("id", id).add("to", name_of(to)));
     int p = int(to);
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
     f.set = false;
     core->known[p].join(f.clock);
-    core->tape.await(to, f.at);
+    core->trace.await(to, f.at);
 }
 
 void barrier(Pipe p, Here here) {
     core->last = here;
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
     if (p != Pipe::All) return;  // one pipe is in order anyway
     core->join_all();
 }

@@ -19,7 +19,7 @@ __attribute__((noinline)) int64_t program_counter() { return int64_t(__builtin_r
 // The twin keeps inf and NaN, and saturates integers; other choices it takes down but does not compute.
 void set_control(int bit, int64_t value, Here here) {
     core->last = here;
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
     int64_t mask = 1ll << bit;
     core->registers.control = value ? core->registers.control | mask : core->registers.control & ~mask;
     if (bool(value) != (bit == 48)) core->report("saturation", false, here, Numbers().add("bit", bit).add("value", (long long)(value != 0)));

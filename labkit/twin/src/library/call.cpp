@@ -111,7 +111,7 @@ void Call::charge(const Recipe& r, Dt t, uint64_t n, uint64_t piece) {
 
 void Call::end(uint64_t bytes) {
     double scalar = std::max(0.0, issues_ - 1) * chip.scalar_issue;  // the first was counted with the call
-    core->tape.spend(scalar);
+    core->trace.spend(scalar);
     core->retire(ticket_, cycles_, bytes);
 }
 

@@ -106,7 +106,7 @@ void unpad(Dt t, Loc d, Loc s, uint32_t rows, uint32_t width, uint32_t right, He
 // a fill behind another of the same value needs no waiting.
 void fill_gm(Dt t, Gm d, Value v, uint64_t n, Here here) {
     core->last = here;
-    if (!has(core->seat.kind, Mem::UB) || !n) return;
+    if (!has(core->id.kind, Mem::UB) || !n) return;
     constexpr uint32_t kMost = 255 * kRepeat;
     Loc l = spare();
     uint32_t size = size_of(t), bytes = std::min(l.bytes, kMost) / kBlock * kBlock;

@@ -17,10 +17,10 @@ Extent extent_c(const MatmulState& s) { return {s.tiling.CLayoutInfoB, s.tiling.
 
 bool woven(const MatmulSide& side) { return is_layout(side, LayoutMode::BSNGD) || is_layout(side, LayoutMode::SBNGD) || is_layout(side, LayoutMode::BNGS1S2); }
 
-struct Lies {
+struct MatrixPlace {
     int64_t offset = 0, ld = 0;  // elements; ld 0: a matrix by itself
 };
-Lies lies(const MatmulSide& side, const Extent& e, int64_t index, int64_t alone) {
+MatrixPlace matrix_place(const MatmulSide& side, const Extent& e, int64_t index, int64_t alone) {
     int64_t heads = e.n * e.g;
     if (is_layout(side, LayoutMode::BSNGD)) return {index / heads * e.s * heads * e.d + index % heads * e.d, heads * e.d};
     if (is_layout(side, LayoutMode::SBNGD)) return {index * e.d, e.b * heads * e.d};
@@ -82,7 +82,7 @@ template <typename Give> void each(MatmulState& s, const MatmulCores& cores, con
     bool by_axes = call.batch_a != call.batch_b && woven(kind.a) && woven(kind.b);
     for (int64_t i = 0; i < batch.count; i++) {
         int64_t ia = by_axes ? partner(i, ea, eb) : i / (batch.count / call.batch_a), ib = by_axes ? partner(i, eb, ea) : i / (batch.count / call.batch_b), ic = batch.first_c + i / batch.group;
-        Lies a = lies(kind.a, ea, batch.first_a + ia, a_alone), b = lies(kind.b, eb, batch.first_b + ib, b_alone), c = lies(kind.c, ec, ic, c_alone);
+        MatrixPlace a = matrix_place(kind.a, ea, batch.first_a + ia, a_alone), b = matrix_place(kind.b, eb, batch.first_b + ib, b_alone), c = matrix_place(kind.c, ec, ic, c_alone);
         BatchStep step{a.offset, b.offset, kind.bias_batch ? ic * s.single_n : 0, a.ld, b.ld};
         auto r = prepare(s, cores, step, here);
         if (!r) return;
@@ -177,7 +177,7 @@ void matmul_get_batch(MatmulState& s, const MatmulCall& call, Loc to, Here here)
     Extent ec = extent_c(s);
     int64_t size = size_of(s.kind->c.type), alone = d.fractals ? parts(s.single_n, d.c0) * d.ld * d.c0 : s.single_m * d.ld;
     if (is_format(s.kind->c, CubeFormat::ND_ALIGN)) ec.d = up(ec.d, 32 / size);
-    Lies first = lies(s.kind->c, ec, batch.first_c, alone), second = lies(s.kind->c, ec, batch.first_c + 1, alone);
+    MatrixPlace first = matrix_place(s.kind->c, ec, batch.first_c, alone), second = matrix_place(s.kind->c, ec, batch.first_c + 1, alone);
     // Rows of several matrices side by side where the layout weaves them, else all matrices one behind the other.
     bool woven_rows = first.ld > 0 && !is_layout(s.kind->c, LayoutMode::BNGS1S2);
     int64_t matrices = batch.count / batch.group, lines = woven_rows ? s.single_m : 1;

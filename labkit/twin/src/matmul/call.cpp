@@ -33,7 +33,7 @@ void book_reads(const Ready& r, const MatmulCores& cores, Here here) {
                 auto t = cores.caller->issue(Pipe::MTE3, Op::Matmul, here);
                 cores.caller->known[int(Pipe::MTE3)].join(cores.caller->known[int(Pipe::V)]);  // the library waits for V before it sends
                 cores.caller->book(t, p->loc, uint32_t(p->bytes), false);
-                cores.caller->retire(t, {0, 0, uint32_t(p->bytes), 1, Way::FromUb, true, false});
+                cores.caller->retire(t, {0, 0, uint32_t(p->bytes), 1, Route::FromUb, true, false});
             }
         return;
     }
@@ -45,7 +45,7 @@ void book_reads(const Ready& r, const MatmulCores& cores, Here here) {
     }
 }
 
-// Rows of C in GM, one note for each stretch that lies together.
+// Rows of C in GM, one record for each contiguous stretch.
 void book_gm_rows(Core& c, const Core::Ticket* t, const Drain& d, int64_t rows, int64_t cols, Here here) {
     auto note = [&](const uint8_t* p, int64_t elements) {
         uint64_t bytes = uint64_t(elements) * size_of(d.type);
@@ -122,14 +122,14 @@ CubeWork work_of(const MatmulState& s, const Ready& r) {
     return w;
 }
 
-// Time passes on the cube, from the moment it knows what to do; the caller goes on when it must.
+// The time is the cube's, from when it has received the request; the caller waits only where it has to.
 void pass_time(MatmulState& s, const MatmulCores& cores, const CubeWork& w, Here here) {
     if (cores.twice) return;
     Core &me = *cores.caller, &cube = *cores.cube;
     if (!s.kind->client) {
-        cube.tape.spend(chip.scalar_issue);
+        cube.trace.spend(chip.scalar_issue);
     } else {
-        cube.tape.await(Pipe::S, me.tape.mark(Pipe::MTE3), chip.cross_flag);
+        cube.trace.await(Pipe::S, me.trace.mark(Pipe::MTE3), chip.cross_flag);
     }
     s.ready_at = spend(cube, w, here);
 }
@@ -138,18 +138,18 @@ void pass_time(MatmulState& s, const MatmulCores& cores, const CubeWork& w, Here
 void go_on(const MatmulState& s, const MatmulCores& cores) {
     Core& me = *cores.caller;
     if (!s.kind->client) return;
-    me.tape.await(Pipe::S, s.ready_at, chip.cross_flag);
+    me.trace.await(Pipe::S, s.ready_at, chip.cross_flag);
     for (int i = 0; i < kPipes; i++) me.known[i].join(me.known[int(Pipe::MTE3)]);
-    if (me.late.on) me.late.settle(me.known[int(Pipe::S)]);
+    if (me.delayed.on) me.delayed.settle(me.known[int(Pipe::S)]);
 }
 
 // Whatever an AIV has on its way to GM arrives before its message does.
 void send(const MatmulCores& cores) {
     Core& me = *cores.caller;
-    if (!me.late.on || cores.caller == cores.cube) return;
-    Clock sent = me.known[int(Pipe::MTE3)];
+    if (!me.delayed.on || cores.caller == cores.cube) return;
+    VectorClock sent = me.known[int(Pipe::MTE3)];
     sent.seen[int(Pipe::MTE3)] = me.issued[int(Pipe::MTE3)];
-    me.late.settle(sent);
+    me.delayed.settle(sent);
     cores.cube->join_all();  // and the cube core has done what it was asked before
 }
 
@@ -160,13 +160,13 @@ void into_ub(const MatmulCores& cores, Loc to, int64_t bytes, bool ordered, Here
     auto t = me.issue(Pipe::MTE2, Op::Matmul, here);
     me.book(t, to, uint32_t(bytes), true);
     me.perform(t, [effect, at = me.at(to)] { effect(at); });
-    me.retire(t, {0, 0, uint32_t(bytes), 1, Way::ToUb, false, false});
+    me.retire(t, {0, 0, uint32_t(bytes), 1, Route::ToUb, false, false});
     if (ordered) vector_waits(me);
 }
 
 void vector_waits(Core& me) {
     me.known[int(Pipe::V)].join(me.known[int(Pipe::MTE2)]);
-    me.tape.await(Pipe::V, me.tape.mark(Pipe::MTE2));
+    me.trace.await(Pipe::V, me.trace.mark(Pipe::MTE2));
 }
 
 void into_l1(const MatmulCores& cores, Loc to, int64_t bytes, Here here, std::function<void(uint8_t*)> effect) {

@@ -34,7 +34,7 @@ public:
         t.row = row, t.col = col;
         t.loc = {at_ + bytes_ * uint32_t((next_ - 1) % tiles_.size()), bytes_, 0, 0, Mem::L1, uint8_t(AscendC::TPosition::A1)};
         {
-            OnCore play(&cube);
+            OnCore on_cube(&cube);
             copy_(t.loc, o_.in == MatmulOperand::In::Gm ? o_.gm.ptr : nullptr, int(row), int(col), int(rows), int(cols), s.user_info, s.self_data);
             cube.join_all();
         }
@@ -133,7 +133,7 @@ void store_by_kernel(const MatmulState& s, const MatmulCores& cores, const Block
     params.enUnitFlag = s.kind->unit_flag;
     params.quantScalar = s.scale;
     params.curM = int(b.row), params.curN = int(b.col);
-    OnCore play(&cube);
+    OnCore on_cube(&cube);
     s.kind->copy_out(d.to, loc, &params, s.user_info, s.self_data);
     cube.join_all();
 }

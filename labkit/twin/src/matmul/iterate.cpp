@@ -48,7 +48,7 @@ void store_block(const MatmulState& s, const MatmulCores& cores, const Ready& r,
     book_gm_rows(*cores.cube, &t, d, b.rows, b.cols, here);
     auto sums = std::make_shared<std::vector<uint8_t>>();
     const uint8_t* from = static_cast<const uint8_t*>(s.scratch.data);
-    if (cores.cube->late.on) {
+    if (cores.cube->delayed.on) {
         sums->assign(from, from + b.rows * b.cols * 4);
         from = sums->data();
     }
@@ -59,10 +59,10 @@ void store_block(const MatmulState& s, const MatmulCores& cores, const Ready& r,
 namespace {
 
 // One block leaves L0C when its sums are done.
-Moment take_out(Core& cube, const Move& m, Here here) {
-    cube.tape.await(Pipe::FIX, cube.tape.mark(Pipe::M));
-    cube.tape.move(Pipe::FIX, Op::Matmul, here.line, m);
-    return cube.tape.mark(Pipe::FIX);
+Stamp take_out(Core& cube, const Move& m, Here here) {
+    cube.trace.await(Pipe::FIX, cube.trace.mark(Pipe::M));
+    cube.trace.move(Pipe::FIX, Op::Matmul, here.line, m);
+    return cube.trace.mark(Pipe::FIX);
 }
 
 CubeWork work_of_block(const MatmulState& s, const Ready& r, const Block& b) {
@@ -179,7 +179,7 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
     if (r->p.left_out(b.row, b.col)) return;
     store_block(s, cores, *r, b, call, to, here);
     Drain d = drain_of(s, to.ptr, 0, call.sequential, b.rows, b.cols, true);
-    s.ready_at = take_out(*cores.cube, {uint64_t(call.sequential ? to.ptr : d.at(b.r0, b.c0)), uint64_t(d.ld) * size_of(d.type), uint32_t(b.cols * size_of(d.type)), uint32_t(b.rows), Way::FromL0c, true, false}, here);
+    s.ready_at = take_out(*cores.cube, {uint64_t(call.sequential ? to.ptr : d.at(b.r0, b.c0)), uint64_t(d.ld) * size_of(d.type), uint32_t(b.cols * size_of(d.type)), uint32_t(b.rows), Route::FromL0c, true, false}, here);
     if (call.sync) go_on(s, cores);
 }
 
@@ -205,7 +205,7 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
     auto block = std::make_shared<std::vector<uint8_t>>(size_t(bytes));
     d.to = block->data();
     if (!r->p.left_out(b.row, b.col)) r->p.drain(s.scratch.data, b.cols, b.rows, b.cols, b.c0, d);
-    s.ready_at = take_out(*cores.cube, {0, 0, uint32_t(bytes), 1, Way::FromL0c, true, false}, here);
+    s.ready_at = take_out(*cores.cube, {0, 0, uint32_t(bytes), 1, Route::FromL0c, true, false}, here);
     go_on(s, cores);
     int64_t fits = std::min<int64_t>(bytes, to.bytes / 32 * 32);
     if (to.mem == Mem::UB) return into_ub(cores, to, fits, true, here, [=](uint8_t* at) { std::memcpy(at, block->data(), size_t(fits)); });

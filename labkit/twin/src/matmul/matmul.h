@@ -67,7 +67,7 @@ struct Walk {
 };
 Walk walk_of(const MatmulState&);
 
-// The cube's time for one product: notes on the tape of `cube`; returns the moment when the last result is out.
+// The cube's time for one product: entries on the trace of `cube`; returns the stamp of the last result's arrival.
 struct CubeWork {
     int64_t m = 0, n = 0, k = 0, base_m = 0, base_n = 0, base_k = 0, step_ka = 1, step_kb = 1;
     int a_bits = 16, b_bits = 16;
@@ -79,7 +79,7 @@ struct CubeWork {
     int64_t a_line = 0, b_line = 0, c_line = 0;        // bytes from row to row as they lie there
     bool a_turned = false, b_turned = false, nd = true;
 };
-Moment spend(Core& cube, const CubeWork&, Here);
+Stamp spend(Core& cube, const CubeWork&, Here);
 
 // The matrix from (r, c) on, rows x cols; where that is not the start of a tile, unfolded into `spare`.
 View part_of(const View&, int64_t r, int64_t c, int64_t rows, int64_t cols, std::vector<uint8_t>& spare);

@@ -11,22 +11,22 @@ MatmulCores cores_of(const MatmulState& s, Here here) {
     Core* me = core;
     me->last = here;
     if (!s.kind->client) {
-        if (me->seat.kind == Kind::AIC) return {me, me, false};
-        if (!me->seat.mixed) me->stop("matmul-core", here, Numbers());
+        if (me->id.kind == Kind::AIC) return {me, me, false};
+        if (!me->id.mixed) me->stop("matmul-core", here, Numbers());
         return {};
     }
-    if (me->seat.kind == Kind::AIC) return {};
+    if (me->id.kind == Kind::AIC) return {};
     if (!me->cube) me->stop("matmul-alone", here, Numbers().add("core", "AIV"));
     me->cube->phase = std::max(me->cube->phase, me->phase);  // what it does for an AIV is in the AIV's order with other cores
     me->cube->ordered = me->cube->ordered || me->ordered;
-    return {me, me->cube, s.kind->a.share && s.kind->b.share && me->seat.sub > 0};
+    return {me, me->cube, s.kind->a.share && s.kind->b.share && me->id.sub > 0};
 }
 
 bool matmul_register(const MatmulKind& kind, Here here) {
     core->last = here;
     if (!kind.client) return true;
-    if (core->seat.kind == Kind::AIC) {
-        if (!core->seat.mixed) core->stop("matmul-alone", here, Numbers().add("core", "AIC"));
+    if (core->id.kind == Kind::AIC) {
+        if (!core->id.mixed) core->stop("matmul-alone", here, Numbers().add("core", "AIC"));
         return kind.both;
     }
     if (!core->cube) core->stop("matmul-alone", here, Numbers().add("core", "AIV"));
@@ -82,8 +82,8 @@ const uint8_t* reach(const MatmulOperand& o, const MatmulCores& cores, int64_t o
     p.loc = o.loc;
     p.loc.addr += uint32_t(offset);
     p.loc.bytes = uint32_t(std::max<int64_t>(0, int64_t(o.loc.bytes) - offset));
-    if (has(me.seat.kind, p.loc.mem)) return me.usable(p.loc, uint64_t(bytes), true, here, what) ? me.at(p.loc) : nullptr;
-    if (!has(cores.cube->seat.kind, p.loc.mem)) {
+    if (has(me.id.kind, p.loc.mem)) return me.usable(p.loc, uint64_t(bytes), true, here, what) ? me.at(p.loc) : nullptr;
+    if (!has(cores.cube->id.kind, p.loc.mem)) {
         me.report("matmul-place", true, here, Numbers().add("what", what));
         return nullptr;
     }

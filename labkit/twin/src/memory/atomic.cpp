@@ -71,7 +71,7 @@ void atomic_store(const AtomicMode& mode, uint8_t* dst, const uint8_t* src, size
 
 void set_atomic(int op, Dt t, Here here) {
     core->last = here;
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
     core->registers.atomic = {Atomic(op), t, here};
 }
 void set_atomic_type(Dt t, Here here) {
@@ -94,7 +94,7 @@ bool play_in_order(const void* place) {
     in_order().insert(library_of(place));
     return true;
 }
-bool played_in_order(const void* code) {
+bool runs_in_order(const void* code) {
     std::lock_guard<std::mutex> hold(g_lock);
     return in_order().count(library_of(code)) > 0;
 }

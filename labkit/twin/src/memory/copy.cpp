@@ -82,7 +82,7 @@ void settle_writes() {
 }
 
 void set_pad_value(uint64_t bits, uint32_t elem) {
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
     core->registers.pad_value = bits;
     (void)elem;
 }
@@ -95,8 +95,8 @@ void check_stale(Gm g, uint64_t bytes, Here here) {
 }
 
 void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
-    if (Core* keeper = keeper_of(dst)) {
-        Errand errand(keeper, dst);
+    if (Core* owner = l1_owner_of(dst)) {
+        L1Proxy proxy(owner, dst);
         return copy_in(dst, src, asked, here);
     }
     Dma d = asked;
@@ -119,7 +119,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
         }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, {uint64_t(src.ptr), d.src_stride, d.src_stride == d.len ? uint32_t(bytes) : d.len, d.src_stride == d.len ? 1 : d.blocks, dst.mem == Mem::L1 ? Way::ToL1 : Way::ToUb, false, src.l2_bypass});
+    core->retire(t, {uint64_t(src.ptr), d.src_stride, d.src_stride == d.len ? uint32_t(bytes) : d.len, d.src_stride == d.len ? 1 : d.blocks, dst.mem == Mem::L1 ? Route::ToL1 : Route::ToUb, false, src.l2_bypass});
 }
 
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
@@ -142,7 +142,7 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
         }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, {uint64_t(dst.ptr), d.dst_stride, d.dst_stride == d.len ? uint32_t(bytes) : d.len, d.dst_stride == d.len ? 1 : d.blocks, Way::FromUb, true, dst.l2_bypass});
+    core->retire(t, {uint64_t(dst.ptr), d.dst_stride, d.dst_stride == d.len ? uint32_t(bytes) : d.len, d.dst_stride == d.len ? 1 : d.blocks, Route::FromUb, true, dst.l2_bypass});
 }
 
 }  // namespace twin

@@ -8,8 +8,8 @@
 namespace twin {
 
 void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz& p, Here here) {
-    if (Core* keeper = keeper_of(d)) {
-        Errand errand(keeper, d);
+    if (Core* owner = l1_owner_of(d)) {
+        L1Proxy proxy(owner, d);
         return copy_nd2nz(elem, d, s, p, here);
     }
     if (!p.nds || !p.rows || !p.cols) return;
@@ -55,7 +55,7 @@ void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz& p, Here here) {
                 std::memset(line + rest, 0, 32 - rest);
             }
     });
-    core->retire(t, {uint64_t(s.ptr), src_row, row, p.nds * p.rows, Way::ToL1Nz, false, s.l2_bypass});
+    core->retire(t, {uint64_t(s.ptr), src_row, row, p.nds * p.rows, Route::ToL1Nz, false, s.l2_bypass});
 }
 
 }  // namespace twin

@@ -42,7 +42,7 @@ uint32_t take(Core::PipeLife& p, Mem m, uint32_t num, uint64_t len, const char* 
 
 // TSCM is laid from the end of L1 downwards: on an AIV, of its cube core's L1, a piece for each AIV of the block.
 uint32_t take_tscm(Core::PipeLife& p, uint32_t num, uint64_t len, bool group, Here here) {
-    uint32_t shares = group || core->seat.kind == Kind::AIC ? 1 : core->seat.subs, mine = shares > 1 ? core->seat.sub : 0;
+    uint32_t shares = group || core->id.kind == Kind::AIC ? 1 : core->id.subs, mine = shares > 1 ? core->id.sub : 0;
     fits(Mem::L1, p.tscm, num * shares, len, shares > 1 ? "a TSCM queue for each AIV of the block" : "a TSCM queue", here);
     uint32_t addr = uint32_t(chip.size[int(Mem::L1)] - p.tscm - (shares - mine) * num * len);
     p.tscm += uint32_t(shares * num * len);
@@ -68,7 +68,7 @@ void show(uint8_t pos, uint8_t kind, uint32_t addr, uint32_t len, uint32_t num) 
 // M_MTE1 events 0 to 2 of an AIC are the library's: each pipe sets them when it begins and waits for them when it ends.
 constexpr int kLibrary = 3;
 void library_events(bool begin, Here here) {
-    if (core->seat.kind != Kind::AIC) return;
+    if (core->id.kind != Kind::AIC) return;
     for (int id = 0; id < kLibrary; id++) {
         auto& f = core->flags[int(Pipe::M)][int(Pipe::MTE1)][id];
         f.set = f.reserved = f.library = begin;

@@ -65,7 +65,7 @@ void enque(Core::Queue& q, Loc l, Pipe from, Pipe to, Here here) {
     b->last = here;
     int p = int(from);
     b->ready = core->known[p];
-    b->ready_at = core->tape.mark(from);
+    b->ready_at = core->trace.mark(from);
     q.fifo.push_back(l.buf);
 }
 
@@ -79,7 +79,7 @@ Loc deque(Core::Queue& q, uint16_t index, Pipe from, Pipe to, Here here) {
     b.last = here;
     int c = int(to);
     core->known[c].join(b.ready);
-    core->tape.await(to, b.ready_at);
+    core->trace.await(to, b.ready_at);
     return loc_of(index, q.pos);
 }
 
@@ -155,7 +155,7 @@ void wait_idle(Core::Buffer& b) {
     if (b.freed.id < 0) return;
     int p = int(b.freed.to);
     core->known[p].join(b.idle);
-    core->tape.await(b.freed.to, b.idle_at);
+    core->trace.await(b.freed.to, b.idle_at);
     give_event(b.freed);
 }
 
@@ -200,7 +200,7 @@ Loc queue_alloc(int id, Here here) {
         // The producer may overwrite this buffer only once its last consumer is done: the event that FreeTensor set.
         core->known[int(q.producer)].join(b.idle);
         if (q.depth && b.freed.id >= 0) wait_idle(b);
-        else core->tape.await(q.producer, b.idle_at);
+        else core->trace.await(q.producer, b.idle_at);
         return loc_of(index, q.pos);
     }
     core->stop("queue-starved", here, Numbers().add("num", unsigned(q.num)).add("position", position_name(q.pos)).add("alloc_line", first_of(q).last.line));
@@ -245,7 +245,7 @@ void queue_free(int id, Loc l, Here here) {
     b->last = here;
     int c = int(q.consumer);
     b->idle = core->known[c];
-    b->idle_at = core->tape.mark(q.consumer);
+    b->idle_at = core->trace.mark(q.consumer);
 }
 
 void queue_free_events(int id, Here here) {

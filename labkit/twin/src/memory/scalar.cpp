@@ -38,15 +38,15 @@ void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here her
 
 // The compiler puts the scalar unit's reads and writes of GM in order with the transfers of its own core.
 static void wait_for_gm(uint64_t lo, uint32_t size) {
-    Clock& s = core->known[0];
+    VectorClock& s = core->known[0];
     core->gm.each(lo, lo + size, [&](const Hazards::Cell& c) {
         if (s.seen[int(c.write.pipe)] >= c.write.number) return;
         s.join(core->known[int(c.write.pipe)]);
-        core->tape.await(Pipe::S, core->tape.mark(c.write.pipe));
+        core->trace.await(Pipe::S, core->trace.mark(c.write.pipe));
     });
-    if (core->late.on) core->late.settle(s);
+    if (core->delayed.on) core->delayed.settle(s);
     core->instructions++;
-    core->tape.spend(chip.scalar_gm);
+    core->trace.spend(chip.scalar_gm);
 }
 
 void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here here) {
@@ -81,21 +81,21 @@ void* place(const Gm& base, uint64_t offset, uint32_t size, Here here) {
 
 void clean_cache(const uint8_t* line, bool whole, Here here) {
     core->last = here;
-    core->tape.spend(chip.scalar_gm);
+    core->trace.spend(chip.scalar_gm);
     if (whole) core->cache.clean_all();
     else core->cache.clean_line(uint64_t(line));
-    let_others_play();  // whoever cleans its cache may be waiting for what another core writes
+    let_others_run();  // whoever cleans its cache may be waiting for what another core writes
 }
 void preload(const void*, int64_t, Here here) {
     core->last = here;
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
 }
 
-int64_t block_idx() { return core->seat.kind == Kind::AIV ? core->block * core->seat.subs + core->seat.sub : core->block; }
+int64_t block_idx() { return core->id.kind == Kind::AIV ? core->block * core->id.subs + core->id.sub : core->block; }
 int64_t core_idx() { return core->block; }
-int64_t sub_block_idx() { return core->seat.sub; }
-int64_t sub_block_num() { return core->seat.subs; }
+int64_t sub_block_idx() { return core->id.sub; }
+int64_t sub_block_num() { return core->id.subs; }
 void*& current_pipe() { return core->pipe; }
-int64_t block_num() { return core->seat.blocks; }
+int64_t block_num() { return core->id.blocks; }
 
 }  // namespace twin

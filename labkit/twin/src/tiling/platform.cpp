@@ -32,7 +32,7 @@ const Soc* find(const char* name) {
     return nullptr;
 }
 
-const Soc* played() {  // by the twin: known by its cores and clock once a chip table is loaded
+const Soc* modelled_soc() {  // by the twin: known by its cores and clock once a chip table is loaded
     for (const Soc& s : kSocs)
         if (s.aiv == twin::chip.cores && std::fabs(s.hz - twin::chip.hz) < 1e6) return &s;
     return &kSocs[0];
@@ -42,7 +42,7 @@ const Soc& of(const void* chip) { return *static_cast<const Soc*>(chip); }
 
 }  // namespace
 
-PlatformAscendC::PlatformAscendC(const char* soc) : chip_(soc && find(soc) ? find(soc) : played()) {}
+PlatformAscendC::PlatformAscendC(const char* soc) : chip_(soc && find(soc) ? find(soc) : modelled_soc()) {}
 uint32_t PlatformAscendC::GetCoreNum() const { return of(chip_).aic; }
 uint32_t PlatformAscendC::GetCoreNumAic() const { return of(chip_).aic; }
 uint32_t PlatformAscendC::GetCoreNumAiv() const { return of(chip_).aiv; }

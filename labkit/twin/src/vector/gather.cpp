@@ -8,9 +8,9 @@ namespace twin {
 namespace {
 
 // Offsets are checked one by one: they are data, and nothing else says where the instruction reads.
-class Reach {
+class OffsetCheck {
 public:
-    Reach(Loc s, uint64_t base, uint32_t piece, uint32_t align, const char* op) : s_(s), base_(base), end_(end_of(s)), piece_(piece), align_(align), op_(op) {}
+    OffsetCheck(Loc s, uint64_t base, uint32_t piece, uint32_t align, const char* op) : s_(s), base_(base), end_(end_of(s)), piece_(piece), align_(align), op_(op) {}
     void look(uint32_t offset, uint64_t at) {
         uint64_t from = s_.addr + base_ + offset;
         if ((from % align_ || from + piece_ > end_) && !bad_) {
@@ -72,7 +72,7 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, int64_t n, Here here)
     uint32_t size = size_of(t), repeats = uint32_t(repeats_for(uint64_t(n), kRepeat / size));
     uint64_t bytes = uint64_t(n) * size;
     if (!core->usable(offset, uint64_t(n) * 4, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") || !core->usable(d, bytes, false, here, "dst")) return core->refuse(d, bytes);
-    Reach reach(s, base, size, size, "Gather");
+    OffsetCheck reach(s, base, size, size, "Gather");
     for (int64_t i = 0; i < n; i++) reach.look(offset_at(core->at(offset), uint64_t(i)), uint64_t(i));
     if (!reach.ok(here) || !core->usable(reach.span(), reach.span().bytes, true, here, "src", size)) return core->refuse(d, bytes);
     warn_in_place(d, bytes, reach.span(), repeats, here);
@@ -100,7 +100,7 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& asked, Her
     const Rep& r = shape.r;
     uint64_t offsets = (uint64_t(r.times - 1) * shape.lanes + shape.top) * 4, dn = shape.extent(1, r.dst_rep, shape.size);
     if (!core->usable(offset, offsets, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") || !core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
-    Reach reach(s, base, shape.size, shape.size, "Gather");
+    OffsetCheck reach(s, base, shape.size, shape.size, "Gather");
     for (uint32_t i = 0; i < uint32_t(r.times); i++)
         for (uint32_t lane = 0; lane < shape.top; lane++)
             if (shape.on(lane)) reach.look(offset_at(core->at(offset), uint64_t(i) * shape.lanes + lane), uint64_t(i) * shape.lanes + lane);
@@ -129,7 +129,7 @@ void gather_blocks(Dt t, Loc d, Loc s, Loc offset, const Rep& asked, Here here) 
     uint32_t blocks = uint32_t(r.times) * 8;
     uint64_t dn = shape.extent(r.dst_blk, r.dst_rep, shape.size);
     if (!core->usable(offset, blocks * 4, true, here, "offset") || !core->usable(s, 0, false, here, "src") || !core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
-    Reach reach(s, 0, kBlock, kBlock, "Gatherb");
+    OffsetCheck reach(s, 0, kBlock, kBlock, "Gatherb");
     for (uint32_t i = 0; i < blocks; i++) reach.look(offset_at(core->at(offset), i), i);
     if (!reach.ok(here) || !core->usable(reach.span(), reach.span().bytes, true, here, "src")) return core->refuse(d, dn);
     warn_in_place(d, dn, reach.span(), uint32_t(r.times), here);

@@ -8,7 +8,7 @@ namespace twin {
 // The scalar unit reads a register that the vector unit wrote: it waits for it.
 inline void await_vector() {
     core->known[int(Pipe::S)].join(core->known[int(Pipe::V)]);
-    core->tape.await(Pipe::S, core->tape.mark(Pipe::V));
+    core->trace.await(Pipe::S, core->trace.mark(Pipe::V));
 }
 
 inline uint64_t end_of(Loc l) {  // of the memory that an address behind this tensor may lie in

@@ -75,7 +75,7 @@ bool work_ok(Op op, Loc d, Loc work, uint64_t need, Here here) {
 // The last step is the scalar unit's: it waits for the vector unit, and everything behind it is in order with that.
 void finish_scalar() {
     core->known[int(Pipe::S)].join(core->known[int(Pipe::V)]);
-    core->tape.await(Pipe::S, core->tape.mark(Pipe::V));
+    core->trace.await(Pipe::S, core->trace.mark(Pipe::V));
 }
 
 // One extreme and its place over the repeats of `shape`; the pair of each repeat goes to `work` as on the device.

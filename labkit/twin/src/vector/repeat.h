@@ -24,7 +24,7 @@ struct Shape {
     Shape(const Rep& rep, uint32_t bytes_per_lane) : r(rep), size(bytes_per_lane), lanes(kRepeat / bytes_per_lane) {
         VectorState& v = core->vec;
         if (rep.own) {
-            core->tape.spend(chip.mask_set);
+            core->trace.spend(chip.mask_set);
             v.mask[0] = rep.mask[0];
             v.mask[1] = rep.mask[1];
         } else {

@@ -57,7 +57,7 @@ Loc pointed_at(uint64_t address, Here here) {
     Loc l;
     uint64_t size = chip.size[int(Mem::UB)];
     l.bytes = uint32_t(size);
-    if (!has(core->seat.kind, Mem::UB)) return l;  // whoever uses it says so
+    if (!has(core->id.kind, Mem::UB)) return l;  // whoever uses it says so
     uint64_t at = address - uint64_t(core->at(l));
     if (at >= size) core->report("local-pointer", true, here, Numbers().add("size", (long long)size));
     l.addr = uint32_t(std::min(at, size));

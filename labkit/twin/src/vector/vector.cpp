@@ -98,11 +98,11 @@ void shift_right_rounded(Dt t, Loc d, Loc s, Value v, const Rep& r, Here here) {
 void mask_set(uint64_t high, uint64_t low) {
     core->vec.mask[0] = low;
     core->vec.mask[1] = high;
-    core->tape.spend(chip.mask_set);
+    core->trace.spend(chip.mask_set);
 }
 void mask_mode(bool counter) {
     core->vec.counter = counter;
-    core->tape.spend(chip.mask_set);
+    core->trace.spend(chip.mask_set);
 }
 
 // ---------------------------------------------------------------- fill, copy

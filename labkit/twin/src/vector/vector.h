@@ -38,7 +38,7 @@ inline double cost(Op op, Dt t, uint64_t bytes, double banks = 0) {
     double with_banks = std::max(each, (each < 1 ? each : 1) + banks);
     Counters& c = core->counters;
     (t == Dt::F16 || t == Dt::BF16 ? c.vector16 : t == Dt::F32 ? c.vector32 : c.vector_other) += bytes / size_of(t);
-    c.bank_cycles += core->tape.banks = repeats * (with_banks - each);
+    c.bank_cycles += core->trace.banks = repeats * (with_banks - each);
     c.vector_startup += chip.vector_startup;
     return chip.vector_startup + repeats * with_banks;
 }

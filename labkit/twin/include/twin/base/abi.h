@@ -148,7 +148,7 @@ void group_arrive(const uint8_t* gm, uint32_t member, uint32_t round, Here);
 void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed, Here);
 void turn_wait(Here);
 void turn_pass(Here);
-void let_others_play();  // in a loop that reads GM until another core has written
+void let_others_run();  // in a loop that reads GM until another core has written
 
 // ---- scalar access: where the `size` bytes at `offset` are, once all checks are through. Never null: an access that
 // was refused gets a place of its own. (A pointer and references, because kernels do this in their innermost loops.)

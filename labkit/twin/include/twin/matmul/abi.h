@@ -60,7 +60,7 @@ struct MatmulState {
     uint64_t user_info = 0, self_data = 0;
     int32_t at = -1;                                                 // which block Iterate stands on; -1 before the first
     bool async = false, waiting = false;
-    uint64_t ready_at = 0;                                           // the moment when the results of a call are there
+    uint64_t ready_at = 0;                                           // stamp: when the results of a call are there
     uint64_t fetched = 0;                                            // elements of the workspace handed out so far
     MatmulScratch scratch;
 };

@@ -7,7 +7,7 @@ void set_atomic(int op, Dt, Here);  // 0 none, 1 add, 2 max, 3 min
 void set_atomic_type(Dt, Here);
 void get_atomic(int& op, int& type);
 // Sums of floats differ with their order. A library that stores atomically is known by this from the moment it is
-// loaded, and its kernels are played by one host thread, block after block.
+// loaded, and its kernels are run by one host thread, block after block.
 bool play_in_order(const void* place_in_library);
 template <int n> struct InOrder {
     static const bool known;

@@ -40,7 +40,7 @@ template <typename T> void WriteGmByPassDCache(__gm__ T* addr, T value, TWIN_HER
     ::twin::clean_cache(g.ptr, false, here);
 }
 template <typename T> T ReadGmByPassDCache(__gm__ T* addr, TWIN_HERE) {
-    ::twin::let_others_play();
+    ::twin::let_others_run();
     ::twin::Gm g;
     g.ptr = (uint8_t*)addr;
     g.base = g.ptr;

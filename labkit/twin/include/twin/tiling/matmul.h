@@ -1,6 +1,6 @@
 // The host's matrix product tiling: MatmulApiTiling (one core), MultiCoreMatmulTiling, BatchMatmulTiling.
 //
-// Setters note what the kernel will be; GetTiling cuts the product to the memories and fills TCubeTiling. How it cuts is
+// Setters record what the kernel will be; GetTiling cuts the product to the memories and fills TCubeTiling. How it cuts is
 // this project's own (src/matmul_tiling.cpp); the fields mean what they mean to CANN.
 #pragma once
 #include "kernel_tiling/kernel_tiling.h"
