@@ -1,4 +1,5 @@
-// The same bytes seen from both sides: npu tensors as CPU tensors for the length of one call, and the results back.
+// The same bytes as npu and as CPU tensors: npu arguments become CPU tensors for the length of one call, and the
+// results are converted back.
 //
 // Device memory is host memory, so an operator of the npu needs no copy to run on the CPU. What it does need is a CPU
 // tensor over each npu argument, with the same identity (an argument given twice is one alias, two views of a storage
@@ -25,7 +26,8 @@ inline c10::StorageImpl* storage_of(const Tensor& t) {
   return t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
 }
 
-// Position by address: a scan while there are few, as nearly always; a table for the long lists of _foreach operators.
+// Position by address: a linear search while there are few, as nearly always; a table for the long lists of _foreach
+// operators.
 class AddressIndex {
  public:
   void add(const void* key, size_t position) {
@@ -71,12 +73,13 @@ class Aliases {
     const int seen = by_cpu_.find(cpu.unsafeGetTensorImpl());
     if (seen >= 0) return pairs_[size_t(seen)].npu;
     TORCH_CHECK(cpu.layout() == c10::kStrided, "npu: the simulated device has strided tensors only, not ", cpu.layout());
-    // A CPU kernel may answer with zeros that have no memory behind them.
+    // A CPU kernel may return zeros without memory behind them.
     if (cpu._is_zerotensor()) cpu = cpu.clone();
     return make(npu_storage(cpu, device), kNpuKeys, cpu);
   }
 
-  // Takes over what a kernel did to the shape or the memory of its arguments (out= that had to grow, squeeze_, ...).
+  // Copies changes that a kernel made to the shape or the memory of its arguments (out= that had to grow, squeeze_,
+  // ...).
   void carry_back() {
     for (const Shared& s : storages_) {
       auto* cpu = s.cpu.unsafeGetStorageImpl();
@@ -121,7 +124,7 @@ class Aliases {
     const int seen = by_npu_storage_.find(npu);
     if (seen >= 0) return storages_[size_t(seen)].cpu;
     void* data = npu->mutable_data();
-    c10::raw::intrusive_ptr::incref(npu);  // the alias may outlive the call in the hands of a Python kernel
+    c10::raw::intrusive_ptr::incref(npu);  // a Python kernel may keep the alias after the call
     c10::DataPtr pointer(data, npu, &drop_storage, c10::Device(c10::DeviceType::CPU));
     c10::Storage cpu = new_storage(npu->nbytes(), std::move(pointer), c10::GetCPUAllocator());
     share(npu, cpu, data);
@@ -141,7 +144,8 @@ class Aliases {
     const bool ours_alone = cpu.use_count() == 1 && cpu.storage().use_count() == 1;
     c10::DataPtr data = ours_alone ? to_arena(impl, device) : keep(impl, device);
     c10::Storage npu = new_storage(impl->nbytes(), std::move(data), npu_allocator());
-    // Remembered for a second result over the same memory; not ours alone then, so its pointer is still in place.
+    // Kept for a second result over the same memory. The memory then has several owners, so its pointer is still in
+    // place.
     if (!ours_alone) share(npu.unsafeGetStorageImpl(), cpu.storage(), impl->data());
     return npu;
   }
@@ -156,7 +160,7 @@ class Aliases {
     return c10::DataPtr(p, data.release_context(), release, npu_device(device));
   }
 
-  // The memory of a CPU storage that others hold as well: kept alive, not moved.
+  // The memory of a CPU storage that has other owners: kept alive, not moved.
   static c10::DataPtr keep(c10::StorageImpl* cpu, int device) {
     if (elsewhere(cpu)) return copied(cpu, device);
     if (cpu->nbytes()) arena().adopt(cpu->mutable_data());

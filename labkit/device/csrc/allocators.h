@@ -1,4 +1,5 @@
-// The three allocators that PyTorch sees: device memory, pinned host memory, and a CPU allocator with a second home.
+// The three allocators that PyTorch sees: device memory, pinned host memory, and a CPU allocator that can also allocate
+// in the arena.
 //
 // The last one is what makes a kernel launch copy nothing. ATen operators of the npu run as CPU kernels, and those
 // allocate their results with the CPU allocator; while one of them runs for an npu tensor (ResultsInArena), that
@@ -32,7 +33,7 @@ inline int index_of(c10::Device device) { return device.has_index() ? device.ind
 
 // ---- errors
 
-// Texts with {fields}, handed over by Python so that they exist in the learner's language (labkit/messages).
+// Message texts with {fields}, set by Python so that they are in the learner's language (labkit/messages).
 inline std::map<std::string, std::string>& texts() {
   static auto* all = new std::map<std::string, std::string>();
   return *all;
@@ -141,7 +142,7 @@ inline NpuAllocator* npu_allocator() {
 
 // ---- results of CPU kernels
 
-// While one lives, this thread's CPU tensors are allocated in the arena, for `device`.
+// While such an object exists, this thread's CPU tensors are allocated in the arena, for `device`.
 class ResultsInArena {
  public:
   explicit ResultsInArena(int device) : outer_(current()) { current() = device; }

@@ -26,7 +26,8 @@ constexpr size_t kMiddleSegment = 20 * kMiB;
 constexpr size_t kLargeRound = 2 * kMiB;      // above: a segment of its own
 constexpr size_t kTail = 32;                  // torch_npu asks for 32 bytes more than the tensor, so that a kernel's
                                               // last 32-byte access stays inside the block
-// Ours: how much host memory the cache may hold, and the smallest free block worth a system call to give back.
+// Not PyTorch's: how much host memory the cache may hold, and the smallest free block worth a system call to return to
+// the host.
 constexpr size_t kBackedMax = 512 * kMiB;
 constexpr size_t kGiveBackMin = 4 * kMiB;
 constexpr size_t kHostCheckEvery = 64 * kMiB;  // growth after which the host's free memory is looked at again
@@ -73,17 +74,17 @@ bool Arena::open(size_t bytes, int devices, std::string& error) {
   if (ftruncate(fd_, off_t(bytes))) return refuse("ftruncate");
   void* got = mmap(base_, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd_, 0);
   if (got == MAP_FAILED) return refuse("mmap");
-  if (got != base_) {  // a kernel before 4.17 takes the address as a mere hint
+  if (got != base_) {  // before Linux 4.17 the address is only a hint
     munmap(got, bytes);
     errno = EEXIST;
     return refuse("mmap");
   }
-  madvise(base_, bytes, MADV_DONTDUMP);  // a core file of 64 GiB helps nobody
+  madvise(base_, bytes, MADV_DONTDUMP);  // keeps 64 GiB out of core files
   end_ = base_ + bytes;
   pools_.resize(size_t(devices));
   addresses_[base_] = bytes;
   chip_bytes_ = host_bytes_ = bytes;
-  // A forked child shares these pages with its parent: it must neither allocate nor give anything back.
+  // A forked child shares these pages with its parent: it must neither allocate nor free.
   pthread_atfork(nullptr, nullptr, [] { arena().forked_ = true; });
   return true;
 }
@@ -148,7 +149,7 @@ void Arena::free(void* p) {
   backed_bytes_ += block->size;
   if (block->prev && !block->prev->used) block = merge(block->prev, block);
   if (block->next && !block->next->used) block = merge(block, block->next);
-  // A dead gigabyte must not stay in the host's memory only because the cache remembers its address.
+  // Free memory must not stay in the host's memory only because the cache keeps its address.
   if (backed_bytes_ > kBackedMax && block->size >= kGiveBackMin) give_back(block);
   block->pool->free.insert(block);
 }
@@ -216,7 +217,7 @@ void Arena::split(Block* block, size_t size) {
   block->pool->free.insert(right);
 }
 
-// Joins two free neighbours; neither the result nor `block`, the one just freed, is in the free list afterwards.
+// Joins two free neighbours. Afterwards neither the result nor `block`, the one just freed, is in the free list.
 Arena::Block* Arena::merge(Block* left, Block* right) {
   Pool& pool = *left->pool;
   pool.free.erase(left);
@@ -232,8 +233,8 @@ Arena::Block* Arena::merge(Block* left, Block* right) {
   return left;
 }
 
-// The pages of a free block go back to the host; its address stays in the cache, so that the statistics, which are
-// the chip's, do not depend on how much memory this machine has.
+// Returns the pages of a free block to the host. Its address stays in the cache, so that the statistics, which are the
+// chip's, do not depend on this machine's memory.
 void Arena::give_back(Block* block) {
   if (!block->backed) return;
   const size_t page = size_t(sysconf(_SC_PAGESIZE));
@@ -256,7 +257,8 @@ Arena::Block* Arena::grow(Device& device, int index, Pool& pool, size_t size) {
     if (!release_cached(device) || device.stats.reserved + bytes > allowed)
       fail(device, index, size, limit_of(device));
   }
-  // Pages are taken when they are touched, and too late to refuse then: the kernel's OOM killer takes the notebook.
+  // Pages are allocated by the first access, which is too late to refuse: the kernel's OOM killer would end the
+  // notebook. So the free memory is checked here.
   unchecked_ += bytes;
   if (unchecked_ >= kHostCheckEvery) {
     unchecked_ = 0;
@@ -326,7 +328,7 @@ void Arena::return_address(char* start, size_t bytes) {
   }
 }
 
-// What keeps a device from reserving more.
+// The reason why a device cannot reserve more.
 OutOfMemory::Limit Arena::limit_of(const Device& device) const {
   using Limit = OutOfMemory::Limit;
   if (device.fraction < 1) return Limit::Fraction;

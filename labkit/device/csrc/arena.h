@@ -35,7 +35,7 @@ struct BlockInfo {
   int device;
 };
 
-// Why an allocation failed: what stood in the way, and the numbers of that moment.
+// Why an allocation failed: the reason, and the numbers at that moment.
 struct OutOfMemory : std::exception {
   enum class Limit { Chip, Host, Fraction, Address };
   Limit limit;
@@ -53,7 +53,7 @@ class Arena {
  public:
   // Maps `bytes` of memory for `devices` devices. False, with the reason in `error`, when the system refuses.
   bool open(size_t bytes, int devices, std::string& error);
-  // What a device may reserve: the chip's memory, and what this machine has in all.
+  // Limits on what a device may reserve: the chip's memory, and the memory of this machine.
   void set_capacity(size_t chip_bytes, size_t host_bytes);
   void set_fraction(int device, double fraction);
 
@@ -68,7 +68,7 @@ class Arena {
   // Throws OutOfMemory, BadFork.
   void* allocate(size_t bytes, int device, bool counted = true);
   void free(void* p);
-  // The block became an npu tensor's storage with something in it.
+  // The block has become the storage of an npu tensor with content.
   void adopt(void* p);
   void mark_written(const void* p);
   bool find(const void* p, BlockInfo& info) const;
@@ -86,7 +86,7 @@ class Arena {
     Block *prev = nullptr, *next = nullptr;  // neighbours in the segment
     int device;
     bool used = false, counted = false, written = false;
-    bool backed = false;  // free block: may hold pages of the host
+    bool backed = false;  // free block: may still have pages of the host
   };
   struct BySize {
     bool operator()(const Block* a, const Block* b) const {
@@ -120,8 +120,8 @@ class Arena {
   int fd_ = -1;
   bool forked_ = false;
   size_t chip_bytes_ = 0, host_bytes_ = 0;
-  size_t backed_bytes_ = 0;  // pages of the host that only the cache holds
-  size_t unchecked_ = 0;     // growth since the host's free memory was looked at
+  size_t backed_bytes_ = 0;  // pages of the host that belong to free blocks in the cache
+  size_t unchecked_ = 0;     // growth since the host's free memory was last checked
   mutable std::mutex mutex_;
   std::vector<Device> pools_;
   std::map<char*, Block*> used_;      // by address: lab_block() asks for any pointer inside

@@ -112,18 +112,18 @@ void lab_event_synchronize(const void* event) {
   if (event) virtual_clock().synchronize(*static_cast<const labdev::Event*>(event));
 }
 
-// This process' place in the default process group; size 0 when that is gone.
+// This process' rank in the default process group; size 0 if there is none any more.
 void lab_set_rank(int rank, int size) { labdev::rank_of_process() = {rank, size}; }
 
 // ---- clock and timeline
 
-// A kernel that runs outside ATen: the host pays for the launch, the current stream is busy for device_ns.
+// Charges a kernel that runs outside ATen: the host for the launch, the current stream for device_ns.
 void lab_launch(const char* name, double device_ns, double bytes, double flops) {
   const int device = labdev::current_device();
   virtual_clock().launch(device, labdev::current_stream(device),
                          {virtual_clock().intern(name), labdev::Engine::Cores, device_ns, bytes, flops});
 }
-// The same on a stream by its handle (see guard.h), by way of the host queue or past it.
+// The same on a stream given by its handle (see guard.h), through the host queue or bypassing it.
 void lab_launch_on(const void* stream, const char* name, double device_ns, double bytes, int queued) {
   virtual_clock().launch(device_of(stream), stream_of(stream),
                          {virtual_clock().intern(name), labdev::Engine::Cores, device_ns, bytes, 0}, queued != 0);
@@ -131,7 +131,7 @@ void lab_launch_on(const void* stream, const char* name, double device_ns, doubl
 // ---- launches from an operator's C++ side (twin/include/torch_npu)
 
 void* lab_stream_handle(int device, long long stream) { return reinterpret_cast<void*>((uintptr_t(device) << 32) | uintptr_t(stream + 1)); }
-// Python's part: it runs the kernel, and returns null or a text that lives until the next call.
+// The Python callback that runs the kernel; it returns null, or an error text that stays valid until the next call.
 using Launcher = const char* (*)(int adapter, const char* kernel, uint32_t blocks, const void* stream, int queued, const char* file,
                                  int line, int count, const void* const* values, const uint32_t* sizes);
 static Launcher launcher = nullptr;

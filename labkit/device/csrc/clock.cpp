@@ -50,7 +50,7 @@ std::string VirtualClock::name(uint32_t id) const {
 
 VirtualClock::Stream& VirtualClock::stream(int device, int id) {
   auto& streams = devices_[size_t(device)].streams;
-  if (size_t(id) >= streams.size()) streams.resize(size_t(id) + 1);  // a handle that was made from bare numbers
+  if (size_t(id) >= streams.size()) streams.resize(size_t(id) + 1);  // a handle that was made from plain numbers
   return streams[size_t(id)];
 }
 
@@ -137,7 +137,7 @@ void VirtualClock::synchronize(int device, int id) {
 
 bool VirtualClock::idle(int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
-  host_ += rates_.host_api;  // a loop that polls moves the clock, so it ends
+  host_ += rates_.host_api;  // a loop that polls advances the clock, so it ends
   return stream(device, id).busy <= host_;
 }
 
@@ -145,7 +145,7 @@ void VirtualClock::record(Event& event, int device, int id) {
   std::lock_guard<std::mutex> lock(mutex_);
   host_ += rates_.host_api;
   Stream& s = stream(device, id);
-  s.busy = std::max(s.busy, host_);  // on an idle stream the event happens when the host gets to it
+  s.busy = std::max(s.busy, host_);  // on an idle stream the event occurs when the host records it
   event = {s.busy, true, device, id, s.issued};
 }
 

@@ -15,7 +15,7 @@
 
 namespace labdev {
 
-// What the cost model knows of the chip and its host. Filled from the chip's table by lab_set_param().
+// The cost model's constants of the chip and its host. Filled from the chip's table by lab_set_param().
 struct Rates {
   double host_dispatch = 0;  // ns the host spends on issuing one operator or launch
   double host_api = 0;       // ns for a call that issues no kernel: record an event, make a view
@@ -30,8 +30,8 @@ struct Rates {
   double peer_latency = 0;   // ns of a collective without bytes
 };
 
-// The parts of a device that work side by side. A kernel has its part for itself: two matrix products on two
-// streams do not run at twice the chip's rate.
+// The parts of a device that work in parallel. Each executes one kernel at a time: two matrix products on two streams
+// do not run at twice the chip's rate.
 enum class Engine : uint8_t { Vector, Cube, Cores, CopyIn, CopyOut, Link, Count };  // Cores: vector and cube together; Link: to other devices
 
 struct Work {
@@ -45,7 +45,7 @@ struct Record {  // one piece of device work; also read by Python, see library.p
   uint32_t name;
   int16_t device, stream;
   uint32_t engine, reserved;
-  double host, start, end;  // host: when its issue was complete
+  double host, start, end;  // host: when the host had issued it
   double bytes, flops;
 };
 
@@ -65,18 +65,18 @@ class VirtualClock {
   uint32_t intern(const std::string& name);
   std::string name(uint32_t id) const;
 
-  // The host issues `work` to a stream and goes on; returns when the device will have finished it. queued: by way of
+  // The host issues `work` to a stream and continues; returns when the device will have finished it. queued: through
   // torch_npu's host queue, as operators of PyTorch are; a kernel's own launch is not.
-  // not_before: the other side of the work is there from then on.
+  // not_before: the other side's data is available from then on.
   double launch(int device, int stream, const Work& work, bool queued = true, double not_before = 0);
-  // When work that the host issues now could begin.
+  // The earliest begin of work that the host issues now.
   double ready(int device, int stream, Engine engine);
-  // The host queue in front of a stream. On hardware a launch on a raw stream overtakes what waits there.
+  // The host queue in front of a stream. On hardware a launch on a raw stream overtakes the operators that wait there.
   void drain(int device, int stream);
   uint32_t waiting(int device, int stream);  // operators issued since it was drained
   uint32_t last_queued(int device, int stream);  // the newest one's name
   void spend(double ns);       // the host is busy
-  void spend_api();            // with one call
+  void spend_api();            // the host is busy for one API call
   void wait(double time, int device, int stream);  // the host blocks until `time`, when work of the stream is done
   double host() const;
   double busy_until(int device) const;
@@ -99,8 +99,8 @@ class VirtualClock {
 
  private:
   struct Stream {
-    double busy = 0;  // until
-    uint32_t issued = 0, drained = 0, last = 0;  // operators that entered the host's queue, and left it; the newest's name
+    double busy = 0;  // time until which it is busy
+    uint32_t issued = 0, drained = 0, last = 0;  // operators that entered the host's queue and left it; the newest one's name
   };
   struct Device {
     std::vector<Stream> streams = std::vector<Stream>(1);  // 0 is the default stream

@@ -1,9 +1,9 @@
 // torch.distributed on npu tensors: the CPU's collectives (gloo) on the same bytes, in place and without a copy.
 //
-// Each process has a virtual clock of its own. Before a collective the ranks of its group tell each other when they get
-// there, how many bytes they bring and that they are there; it then begins on all of them at the latest of these times and
-// takes as long on each. What sends to or receives from one other rank (send, recv) is charged without such a meeting;
-// barrier() is sent by PyTorch with a CPU tensor and does not come here.
+// Each process has its own virtual clock. Before a collective the ranks of its group exchange the time at which they
+// reach it and the size of their data. The collective then begins on all of them at the latest of these times and takes
+// equally long on each. Communication with a single rank (send, recv) is charged without this exchange; barrier() is
+// dispatched by PyTorch with a CPU tensor and does not come here.
 // Not modelled: that a collective of HCCL runs on a stream of its own, beside the work of the stream that asked for it.
 #pragma once
 #include <ATen/EmptyTensor.h>
@@ -27,7 +27,7 @@ inline bool is_of_class(const c10::IValue& v, const char* name) {
   return full && full->name() == name;
 }
 
-// What this rank brings: the bytes of the largest argument (a list of tensors counts as one), and the device they are on.
+// This rank's data: the bytes of the largest argument (a list of tensors counts as one), and their device.
 struct Contribution {
   double bytes = 0;
   int device = -1;
@@ -48,8 +48,8 @@ inline Contribution contribution(c10::ArrayRef<c10::IValue> arguments) {
   return b;
 }
 
-// One sum over the group's ranks, of a row of numbers in which each rank has three places of its own. Nothing where this
-// PyTorch has no way to do it without headers of c10d (which cost as much as all of ours).
+// All-reduce (sum) over the group's ranks of a vector in which each rank has three elements of its own. Empty if this
+// PyTorch has no way to do it without the headers of c10d (which take as long to compile as all of ours).
 inline std::optional<Collective> meet(const c10::IValue& group, double ready, double bytes) {
   const RankOfProcess me = rank_of_process();
   const auto type = torch::getCustomClass("__torch__.torch.classes.c10d.ReduceOp");
@@ -64,7 +64,7 @@ inline std::optional<Collective> meet(const c10::IValue& group, double ready, do
   std::fill_n(numbers, 3 * me.size, 0.0);
   numbers[3 * me.rank] = ready, numbers[3 * me.rank + 1] = bytes, numbers[3 * me.rank + 2] = 1;
   Stack stack;
-  for (const auto& a : op->schema().arguments()) {  // which differ between versions of PyTorch
+  for (const auto& a : op->schema().arguments()) {  // the names differ between versions of PyTorch
     if (a.name() == "tensors") stack.emplace_back(std::vector<Tensor>{row});
     else if (a.name() == "process_group") stack.push_back(group);
     else if (a.name() == "reduce_op") stack.push_back(sum);
@@ -104,7 +104,7 @@ inline void collective(const c10::OperatorHandle& op, Stack* stack) {
 }
 
 inline void add_collectives(torch::Library& m) {
-  // PyTorch's own kernels for this device ask for a C++ backend of it; replacing them is on purpose, so without a warning.
+  // PyTorch's own kernels for this device require a C++ backend. They are replaced on purpose, so without a warning.
   struct Quiet final : c10::WarningHandler {
     void process(const c10::Warning&) override {}
   } quiet;

@@ -2,8 +2,8 @@
 //
 //   time = launch + max(bytes / HBM rate, work / rate of the unit that does it)
 //
-// Bytes are what the operator must move at least: each argument and each result once. An operator that a real NPU
-// fuses with its neighbours is charged by itself here, as the CPU's decomposition shows it.
+// Bytes are the least that the operator must move: each argument and each result once. An operator that a real NPU
+// fuses with its neighbours is charged separately here, as the CPU decomposes it.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>

@@ -49,7 +49,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from_and_resize", TORCH_FN(ops::copy_from_and_resize));
   m.impl("_local_scalar_dense", TORCH_FN(ops::item));
   m.impl("record_stream", TORCH_FN(ops::record_stream));
-  // PyTorch has a kernel for every device here, which then finds none for this one.
+  // PyTorch has a kernel here for every device, which finds no implementation for this one.
   m.impl("conj_physical_", CppFunction::makeFromBoxedFunction<&labdev::fallback>());
   m.impl("convolution_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution>());
   m.impl("convolution_backward_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution_backward>());
@@ -82,8 +82,8 @@ LAB_API void lab_register() {
   torch::profiler::impl::registerPrivateUse1Methods(new labdev::ProfilerMarks());
 }
 
-// For a torch that has no autograd fallback for this device: an operator of somebody's own, without a derivative, then
-// runs as it does on any other device. Once a process.
+// For versions of torch without an autograd fallback for this device: a user's operator without a derivative then runs
+// as on any other device. Once for each process.
 LAB_API void lab_autograd_fallthrough() {
   static auto* library = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::AutogradPrivateUse1, __FILE__, __LINE__);
   library->fallback(CppFunction::makeFallthrough());
@@ -91,7 +91,7 @@ LAB_API void lab_autograd_fallthrough() {
 
 LAB_API void lab_hand_out_default_generator(int on) { labdev::NpuHooks::hand_out_default() = on != 0; }
 
-// A text with {fields} for an error that C++ raises.
+// A message text with {fields} for an error that C++ raises.
 LAB_API void lab_set_text(const char* key, const char* text) { labdev::texts()[key] = text; }
 
 }  // extern "C"

@@ -1,4 +1,4 @@
-// What the fallback wants to know of an operator: worked out once from its schema, then looked up.
+// Properties of an operator that the fallback needs: derived once from its schema, then looked up.
 #pragma once
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
@@ -73,8 +73,8 @@ inline OpFacts make_facts(const c10::OperatorHandle& op) {
   return f;
 }
 
-// `room` holds the answer for an operator that is not looked up: one of a library that a notebook's cell defines anew
-// at every run, with another schema at the same address perhaps.
+// `room` holds the result for an operator that is not cached: one of a library that a notebook's cell defines anew at
+// every run, possibly with another schema at the same address.
 inline const OpFacts& facts_of(const c10::OperatorHandle& op, OpFacts& room) {
   static thread_local std::unordered_map<const void*, OpFacts> known;  // a table a thread: no lock on the way
   const auto& schema = op.schema();
@@ -93,7 +93,7 @@ void map_tensors(c10::IValue& v, F&& f) {
   } else if (v.isTensorList()) {
     c10::List<at::Tensor> out;
     auto in = v.toTensorVector();
-    v = c10::IValue();  // so that nobody else holds the tensors while they are replaced
+    v = c10::IValue();  // so that no other reference exists while the tensors are replaced
     out.reserve(in.size());
     for (at::Tensor& t : in) out.push_back(t.defined() ? f(std::move(t)) : at::Tensor());
     v = std::move(out);

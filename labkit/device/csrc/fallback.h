@@ -1,4 +1,4 @@
-// The boxed fallback: any operator that this device has no kernel of its own for runs as the CPU's kernel, in place.
+// The boxed fallback: an operator without a kernel of its own for this device runs as the CPU's kernel, in place.
 //
 // Arguments become CPU tensors over the same bytes (alias.h), the operator is redispatched to the CPU, and what comes
 // back becomes npu tensors; nothing is copied. Then the virtual clock is charged for what an NPU would have done.
@@ -23,7 +23,7 @@ class CpuCall {
  public:
   // Runs `op`, whose arguments are on the stack, as `target` on the CPU; the results replace the arguments.
   // target differs from op only where the CPU knows the operator by another name.
-  // meeting: of a collective.
+  // meeting: set for a collective.
   CpuCall(const c10::OperatorHandle& op, const c10::OperatorHandle& target, Stack* stack, const Collective* meeting = nullptr)
       : op_(op), target_(target), facts_(facts_of(op, room_)), stack_(stack), meeting_(meeting) {}
 
@@ -95,15 +95,15 @@ class CpuCall {
     return aliases_.to_cpu(t);
   }
 
-  // Half-precision products go through fp32, as in the cube, which adds up in fp32. The CPU's own fp16 product is
-  // also up to a hundred times slower than its fp32 one. The fp32 stand-ins are ours, not the device's: they stay on
-  // the heap and in no statistics.
+  // Half-precision products are computed in fp32, as the cube accumulates in fp32. The CPU's own fp16 product is also
+  // up to a hundred times slower than its fp32 one. The fp32 copies are an implementation detail: they stay on the heap
+  // and out of the statistics.
   void widen() {
     std::optional<at::ScalarType> type;
     for (size_t i = 0; i < count(); ++i) {
       const c10::IValue& v = argument(i);
       if (!v.isTensor() || !v.toTensor().defined()) continue;
-      if (type && *type != v.toTensor().scalar_type()) return;  // a mixed product: what the CPU says to it
+      if (type && *type != v.toTensor().scalar_type()) return;  // a product of mixed types: the CPU's kernel reports it
       type = v.toTensor().scalar_type();
     }
     for (size_t i = 0; i < count(); ++i) {
@@ -197,7 +197,7 @@ class CpuCall {
 
 inline void fallback(const c10::OperatorHandle& op, Stack* stack) { CpuCall(op, op, stack).run(); }
 
-// ---- convolution: PyTorch sends the one of a device it does not know to operators of these names
+// ---- convolution: PyTorch calls operators of these names for a device that it does not know
 
 inline c10::OperatorHandle find_operator(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");

@@ -1,7 +1,7 @@
 // Random numbers of the npu, and the hooks through which PyTorch's core reaches this device.
 //
-// An npu generator is a CPU generator behind an npu face: the same seed gives the same numbers on every machine. (The
-// real device draws with Philox; its numbers differ from these and from the CPU's.)
+// An npu generator wraps a CPU generator: the same seed gives the same numbers on every machine. (The real device uses
+// Philox; its numbers differ from these and from the CPU's.)
 #pragma once
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -52,8 +52,8 @@ inline const at::Generator& engine_of(const at::Generator& npu) {
   return static_cast<NpuGenerator*>(npu.unsafeGetGeneratorImpl())->engine;
 }
 
-// Some random operators take no generator and draw from the CPU's default one. While this lives, that one continues
-// the npu's sequence; afterwards it goes on with its own as if nothing had happened.
+// Some random operators take no generator and draw from the CPU's default one. While this object exists, that generator
+// continues the npu's sequence; afterwards its own sequence continues unchanged.
 class SwapEngine {
  public:
   explicit SwapEngine(int device) : npu_(impl(engine_of(default_generator(device)))) { swap(); }
@@ -64,11 +64,11 @@ class SwapEngine {
   static at::CPUGeneratorImpl& impl(const at::Generator& g) {
     return *static_cast<at::CPUGeneratorImpl*>(g.unsafeGetGeneratorImpl());
   }
-  void swap() {  // held only here: the kernels take the generator's mutex themselves
+  void swap() {  // locked only here: the kernels take the generator's mutex themselves
     at::CPUGeneratorImpl& cpu = impl(at::detail::getDefaultCPUGenerator());
     std::scoped_lock lock(cpu.mutex_, npu_.mutex_);
     const at::mt19937 engine = cpu.engine();
-    const auto next_float = cpu.next_float_normal_sample();  // normal draws come in pairs; the second one waits here
+    const auto next_float = cpu.next_float_normal_sample();  // normal numbers are drawn in pairs; the second one is stored here
     const auto next_double = cpu.next_double_normal_sample();
     cpu.set_engine(npu_.engine());
     cpu.set_next_float_normal_sample(npu_.next_float_normal_sample());
@@ -81,7 +81,7 @@ class SwapEngine {
 };
 
 struct NpuHooks final : at::PrivateUse1HooksInterface {
-  // torch.Generator("npu") is always a new one; with this set, Python gets hold of the default ones instead.
+  // torch.Generator("npu") always makes a new one; with this set, it returns the default one instead.
   static bool& hand_out_default() {
     static thread_local bool on = false;
     return on;

@@ -1,4 +1,4 @@
-// Devices, streams and events as PyTorch's core asks for them: thin calls into the virtual clock.
+// PyTorch's interface to devices, streams and events: thin calls into the virtual clock.
 #pragma once
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/Stream.h>
@@ -10,7 +10,7 @@
 
 namespace labdev {
 
-// An opaque non-null number for a stream, as an aclrtStream is to its users.
+// An opaque non-null handle for a stream, like an aclrtStream.
 inline void* stream_handle(int device, int64_t stream) {
   return reinterpret_cast<void*>((uintptr_t(device) << 32) | uintptr_t(stream + 1));
 }
@@ -92,7 +92,7 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
   void destroyEvent(void* event, const DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
 };
 
-// Makes `device` current for as long as it lives.
+// Makes `device` current for as long as this object exists.
 class OnDevice {
  public:
   explicit OnDevice(int device) : outer_(current_device()) { NpuGuard().setDevice(npu_device(device)); }

@@ -1,7 +1,7 @@
-// What makes measured times differ from run to run, for the lessons on measuring: off unless it is switched on.
+// Run-to-run variation of measured times, for the lessons on measuring: off unless switched on.
 //
-// All of it comes from the seed and from what was launched, without the host's libm: the same program with the same
-// seed gives the same times on every machine.
+// It depends only on the seed and on what was launched, not on the host's libm: the same program with the same seed
+// gives the same times on every machine.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace labdev {
 
 struct NoiseLevels {
   double jitter = 0;      // standard deviation of a kernel's time, as a share of it
-  double outliers = 0;    // share of the launches that something else on the machine delays
-  double outlier_ns = 0;  // by how much
+  double outliers = 0;    // share of the launches that are delayed by other activity of the machine
+  double outlier_ns = 0;  // length of that delay
   double first_ns = 0;    // host time of an operator's first launch: its binary is compiled or loaded
   double hot_ns = 0;      // device time, idle time taken off, after which the chip lowers its clock
-  double slower = 1;      // by which factor kernels then take longer
+  double slower = 1;      // factor by which kernels are then slower
 };
 
 class Noise {
@@ -30,7 +30,8 @@ class Noise {
     return std::max(0.25 * ns, ns * (1 + levels_.jitter * normal()));
   }
   double device_ns(double ns) { return std::max(0.5 * ns, ns * (1 + levels_.jitter * normal())); }
-  // Adds a kernel that starts after `idle` ns of rest to the chip's heat; its time with the clock that it then gets.
+  // Adds a kernel that starts after `idle` ns of idle time to the chip's heat; returns its time at the resulting clock
+  // rate.
   double heated(double& heat, double idle, double ns) {
     heat = std::max(0.0, heat - std::max(0.0, idle));
     if (levels_.hot_ns > 0 && heat > levels_.hot_ns) ns *= levels_.slower;

@@ -45,7 +45,7 @@ inline Tensor empty_strided(IntArrayRef size, IntArrayRef stride, optional<at::S
   return at::detail::empty_strided_generic(size, stride, npu_allocator(), kNpuKeys, c10::dtype_or_default(dtype));
 }
 
-// Zeros without memory, as some derivatives make them; PyTorch gives them memory before a kernel sees them.
+// Zeros without memory, as some derivatives return them; PyTorch gives them memory before a kernel sees them.
 inline Tensor zero_tensor(SymIntArrayRef size, optional<at::ScalarType> dtype, optional<c10::Layout> layout,
                           optional<c10::Device> device, optional<bool> pin) {
   struct Nothing final : c10::Allocator {

@@ -1,4 +1,4 @@
-// Several processes, each with devices of its own: who this one is, and how long they need to exchange something.
+// Several processes, each with its own devices: the rank of this one, and the duration of their communication.
 //
 // The devices of a server are joined in pairs, each pair by a link (a full mesh). A rank talks to all others at the same
 // time, so with n ranks and B bytes a step that hands every rank its n-th part takes B/n at one link's rate.
@@ -15,7 +15,8 @@ struct RankOfProcess {
 };
 RankOfProcess& rank_of_process();
 
-// What the ranks of a collective have agreed on. Times in ns; bytes: of the largest argument of any rank.
+// The parameters of a collective that its ranks have agreed on. Times in ns; bytes: of the largest argument of any
+// rank.
 struct Collective {
   double begin = 0, bytes = 0, ns = 0;
   int ranks = 0;

@@ -1,6 +1,6 @@
-// What a kernel includes. The names, types and forms are those of Ascend C for Atlas A2/A3 (dav-2201); the work is done
-// by the compiled machine behind twin/abi.h. Keep heavy standard headers out of this tree: each costs a learner a
-// quarter of a second at every compile.
+// The header that a kernel includes. The names, types and forms are those of Ascend C for Atlas A2/A3 (dav-2201); the
+// work is done by the compiled runtime behind twin/base/abi.h. Keep heavy standard headers out of this tree: each costs
+// a learner a quarter of a second at every compile.
 #pragma once
 #include "twin/base/types.h"
 #include "twin/core/tensor.h"

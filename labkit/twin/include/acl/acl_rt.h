@@ -45,7 +45,7 @@ typedef struct aclrtBinaryLoadOptions aclrtBinaryLoadOptions;
 typedef struct aclrtLaunchKernelCfg aclrtLaunchKernelCfg;
 typedef struct aclrtMallocConfig aclrtMallocConfig;
 
-// Where a call stands in the program: a default argument, so that nobody writes it.
+// The place of a call in the program: a default argument, which the caller does not write.
 #ifdef __cplusplus
 #define TWIN_CALLER , const char *twin_file = __builtin_FILE(), int twin_line = __builtin_LINE()
 extern "C" {
@@ -120,7 +120,7 @@ aclError aclrtMemFlush(void* devPtr, size_t size);
 aclError aclrtMemInvalidate(void* devPtr, size_t size);
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total);
 
-// ---- kernels from a compiled file: the twin has no device code to load; each says so and returns an error
+// ---- kernels from a compiled file: the twin cannot load device code; each function reports that and returns an error
 aclrtBinary aclrtCreateBinary(const void* data, size_t dataLen);
 aclError aclrtDestroyBinary(aclrtBinary binary);
 aclError aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle* binHandle);

@@ -1,4 +1,4 @@
-// The Matmul object; ASCENDC_CUBE_ONLY, where it is wanted, stands before this line of the kernel.
+// The Matmul object. A kernel that needs ASCENDC_CUBE_ONLY defines it before it includes this header.
 #pragma once
 #include "twin/matmul/matmul.h"
 

@@ -1,9 +1,9 @@
-// What stands before an adapter that is compiled for the twin: an operator's C++ side, with PyTorch's own headers.
+// Included before an adapter that is compiled for the twin: an operator's C++ side, with PyTorch's own headers.
 //
 // A launch `kernel<<<blocks, nullptr, stream>>>(...)` becomes labkit::bind(...)(...): the arguments, converted to the
-// kernel's own types, go to the process that runs kernels. And TORCH_LIBRARY* only notes what is to be registered:
-// the lab does it when the library is loaded, so that an error comes back as a text and not as the end of the process,
-// and takes it back when the adapter is built anew.
+// kernel's own types, are sent to the process that runs kernels. TORCH_LIBRARY* only records what is to be registered:
+// the lab registers it when the library is loaded, so that an error is returned as text instead of ending the process,
+// and removes it when the adapter is rebuilt.
 #pragma once
 #include <torch/library.h>
 
@@ -52,7 +52,7 @@ inline int& adapter() {
 
 // ---- launch
 
-inline bool& queued() {  // inside OpCommand: the launch waits its turn behind the operators issued before
+inline bool& queued() {  // inside OpCommand: the launch is queued behind the operators issued before
   static thread_local bool inside = false;
   return inside;
 }
@@ -93,7 +93,7 @@ template <class... P> Launch<P...> bind(const char* kernel, void (*)(P...), uint
 
 }  // namespace labkit
 
-// Registers all that was noted, as adapter `number`. Null, or where ("file:line") and why it went wrong, a line each.
+// Registers everything recorded, as adapter `number`. Null, or one line for each error: place ("file:line") and reason.
 extern "C" __attribute__((visibility("default"), used)) inline const char* labkit_register(int number) {
   static std::string wrong;
   labkit::adapter() = number;

@@ -17,7 +17,7 @@ uint8_t* map_memory(size_t bytes) {
         void* at = reinterpret_cast<void*>(next++ << 32);
         void* got = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (got == at) return static_cast<uint8_t*>(got);
-        if (got != MAP_FAILED) munmap(got, bytes);  // an old kernel took the address for a hint
+        if (got != MAP_FAILED) munmap(got, bytes);  // before Linux 4.17 the address is only a hint, and memory elsewhere was returned
     }
     throw std::bad_alloc();
 }

@@ -105,7 +105,7 @@ bool Replay::pipe(int p) {
         } else {
             u.asking = true;
             u.asked = std::max(u.free, now);
-            // The bytes on their way are limited: an instruction that would exceed the window waits for the earlier ones.
+            // The bytes in flight are limited: an instruction that would exceed the window waits for earlier ones.
             const auto& d = chip.dma[int(trace_->moves[n.ref].route)];
             while (!u.flights.empty() && (u.flights.front().end <= u.asked || double(u.in_flight + n.bytes) > d.window)) {
                 u.asked = std::max(u.asked, u.flights.front().end);

@@ -1,8 +1,8 @@
 // Replays one core's trace against the clock.
 //
-// The scalar unit hands instructions to the pipes' queues in the order of the program; each pipe executes its own in order,
-// and waits where the trace says so. A core runs by itself until it needs GM, for which all cores wait in order of time
-// (timeline.cpp).
+// The scalar unit issues instructions to the pipes' queues in program order. Each pipe executes its queue in order and
+// waits where the trace has an Await entry. A core is replayed on its own until it accesses GM; accesses to GM are
+// served in order of time over all cores (launch/timeline.cpp).
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -33,9 +33,9 @@ public:
     Replay(const Trace& trace, World& world, uint32_t block, uint8_t core, double begin) : trace_(&trace), world_(&world), block_(block), core_(core), scalar_(begin) {
         for (Unit& u : units_) u.free = u.done = begin;
     }
-    bool run();             // as far as it goes without GM; true: it got on
-    double asks() const;    // when it next needs GM; infinity: it does not
-    void serve();           // gives it what it asks for first
+    bool run();             // as far as possible without GM; true: some entry was processed
+    double asks() const;    // the time of its next access to GM; infinity: it has none pending
+    void serve();           // serves its earliest pending access to GM
     bool done() const;
     double end() const;     // when its last pipe was done
     double scalar_now() const { return scalar_ + trace_->rest(); }
@@ -74,10 +74,10 @@ private:
     World* world_;
     uint32_t block_;
     uint8_t core_;
-    size_t next_ = 0;       // entry
-    bool spent_ = false;    // its `before` is counted
+    size_t next_ = 0;       // index of the next entry
+    bool spent_ = false;    // the next entry's `before` has been added already
     double scalar_;
-    uint32_t waiting_ = 0;  // pipes with something in their queue, a bit each
+    uint32_t waiting_ = 0;  // bit mask of the pipes whose queue is not empty
     Unit units_[kPipes];
 };
 

@@ -48,7 +48,7 @@ void Core::start(const CoreId& which, Schedule schedule) {
     vec = VectorState{};
     ub_peak = ub_top = phase = turns = 0;
     ordered = false;
-    told = VectorClock{};
+    sent = VectorClock{};
     pipe = nullptr;
     instructions = issues = 0;
 }
@@ -84,7 +84,7 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     issues++;
     trace.spend(chip.scalar_issue);
     int i = int(p);
-    known[i].join(known[int(Pipe::S)]);  // the scalar unit issues everything: what it has waited for, all later instructions have
+    known[i].join(known[int(Pipe::S)]);  // the scalar unit issues every instruction, so whatever it has waited for is done before all later ones
     uint32_t n = ++issued[i];
     known[i].seen[i] = n;
     if (delayed.on && !DelayedTransfers::delays(p)) delayed.settle(known[i]);
@@ -123,7 +123,7 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
     GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
     if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic) return w->append(hi, from, hi - lo);
-    // A loop that stores to the same place again and again keeps one entry, so that it may run for ever.
+    // A loop that stores to the same place repeatedly keeps one entry, so that memory stays bounded.
     uint32_t& recent = recent_writes[(lo >> 5 ^ uint64_t(here.line)) % recent_writes.size()];
     if (recent < gm_writes.size()) {
         GmWrite& r = gm_writes[recent];
@@ -148,7 +148,7 @@ void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write
     if (!checks) return;
     const VectorClock& now = known[int(t.access.pipe)];
     Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);
-    // Writes to the same GM bytes from one pipe stay in order; what matters is reading back what may not have arrived.
+    // Writes to the same GM bytes from one pipe stay in order; only reading back what may not have arrived is a hazard.
     if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
 }
 
@@ -162,14 +162,15 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         if (!id.mixed) report("core-wrong", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("core", id.kind == Kind::AIC ? "AIC" : "AIV"));
         return false;
     }
-    // Memory does not know who it belongs to: an access to a neighbour, or after FreeTensor, is reported and happens.
+    // The hardware does not check ownership: an access to a neighbouring buffer, or after FreeTensor, is reported but
+    // still performed.
     uint64_t end = chip.size[int(l.mem)], memory_end = end;
     bool stale = false;
     if (l.buf) {
         const Buffer& b = buffers[l.buf];
         stale = b.gen != l.gen;
         if (stale) report(b.len ? "tensor-freed" : "tensor-gone", true, here, Numbers().add("what", what).add("freed_line", b.last.line));
-        else end = b.addr + b.len;  // SetSize and Get(len) may claim more
+        else end = b.addr + b.len;  // SetSize and Get(len) may declare more than the buffer has
     }
     if (bytes > l.bytes || l.addr + bytes > end) {
         report("local-bounds", true, here,
@@ -192,14 +193,15 @@ void Core::want_filled(Loc l, uint64_t bytes, uint32_t piece, Here here, const c
     if (!checks || bytes > l.bytes || (l.buf && (buffers[l.buf].by_scalar || buffers[l.buf].gen != l.gen))) return;
     const Hazards& h = memory[int(l.mem)];
     uint64_t lo = l.addr, hi = lo + bytes, at = h.unwritten(lo, hi, piece);
-    if (at == hi || !h.any_written(lo, hi)) return;  // nothing at all: usable() has said it
+    if (at == hi || !h.any_written(lo, hi)) return;  // nothing was written at all: usable() has reported that
     uint64_t end = at + piece;
     while (end + piece <= hi && !h.any_written(end, end + piece)) end += piece;
     report("uninit-local", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", at).add("bytes", end - at));
 }
 
-// The tensor that an operand belongs to: by the view it was made from, else by where it points. Arguments may be views
-// of one another; then it is the one that holds the whole access, or else the longest.
+// The tensor that an operand belongs to: the argument that its view was made from, otherwise found by address.
+// Arguments may overlap (views of one tensor): then the one that contains the whole access is taken, or else the
+// longest.
 const GmRange* Core::home_of(const Gm& g, uint64_t hi) const {
     const GmRange* home = nullptr;
     if (!ranges) return home;
@@ -239,11 +241,12 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
     if (!home && !write && g.base && constant_data(lo, hi)) return true;
     uint64_t over = home && lo >= home->lo && hi > home->hi ? hi - home->hi : 0;
     if (!home || lo < home->lo || over) {
-        // The copy unit moves whole 32-byte blocks; nothing is damaged by reading more, nor by writing what nobody else has.
+        // The copy unit moves whole 32-byte blocks. Reading beyond the end does no damage, nor does writing where no
+        // tensor lies.
         bool rounding = over && over < 32 && lo < home->hi && !exact && (!write || over <= home->slack);
         if (!rounding) {
             report_stray(g, bytes, write, home, here);
-            return over && !write && lo < home->hi && hi <= (home->hi + kPage - 1) / kPage * kPage;  // the device reads it: memory comes in pages
+            return over && !write && lo < home->hi && hi <= (home->hi + kPage - 1) / kPage * kPage;  // works on the device too: memory is mapped in pages
         }
         report(write ? "host-overwrite" : "gm-overread", false, here, Numbers().add("bytes", bytes).add("over", over).add("argument", home->argument));
         return true;
@@ -288,7 +291,7 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     if (delayed.on) delayed.settle(s);
     spend_scalar(bytes, here);
     if (!l.buf || l.mem != Mem::UB) return;
-    // Is there anything left in this buffer to wait for? If not, the next element needs no look at the cells.
+    // Is there still something to wait for in this buffer? If not, the next element need not search the cells.
     Buffer& b = buffers[l.buf];
     b.filled = b.filled || write;
     b.by_scalar = b.by_scalar || write;

@@ -15,7 +15,7 @@ void DelayedTransfers::push(const Access& a, const VectorClock& known, std::func
 }
 
 void DelayedTransfers::keep(const Access& by, uint8_t* at, uint32_t bytes) {
-    // Old bytes matter only to transfers that are still to come; those wait in the queues or will be issued soon.
+    // Old bytes are needed only for transfers that are still queued or will be issued soon.
     constexpr size_t kMost = 4096;
     if (overwritten_.size() == kMost) overwritten_.pop_front();
     overwritten_.push_back({by, ++turn_, at, std::vector<uint8_t>(at, at + bytes)});
@@ -26,7 +26,7 @@ void DelayedTransfers::take_place(const Transfer& t) {
     for (auto it = overwritten_.rbegin(); it != overwritten_.rend(); ++it)
         if (it->turn < t.turn && it->by.number > t.known.seen[int(it->by.pipe)]) unseen.push_back(&*it);
     auto swap = [](Overwritten* o) { std::swap_ranges(o->old.begin(), o->old.end(), o->at); };
-    for (Overwritten* o : unseen) swap(o);  // newest first: back to what this transfer may see
+    for (Overwritten* o : unseen) swap(o);  // newest first: restores the bytes that this transfer may see
     t.effect();
     for (auto o = unseen.rbegin(); o != unseen.rend(); ++o) swap(*o);
 }
@@ -45,7 +45,8 @@ void DelayedTransfers::settle(const VectorClock& known) {
     for (int p = 0; p < kPipes; p++) settle(p, known.seen[p]);
 }
 
-// What nobody has waited for: stores first, so that they miss what they did not wait for.
+// Performs every transfer that was never waited for. Stores first, so that they miss the results that they did not wait
+// for.
 void DelayedTransfers::flush() {
     for (Pipe p : {Pipe::MTE3, Pipe::FIX, Pipe::MTE1, Pipe::MTE2}) settle(int(p), ~0u);
 }

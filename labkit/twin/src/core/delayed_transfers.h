@@ -1,10 +1,10 @@
 // The adversarial schedule: every transfer is delayed as long as the synchronisation allows, so that a race shows in
 // the numbers and not only in a finding.
 //
-// A transfer (MTE1, MTE2, MTE3, FIX) is put by, with what its pipe knew when it was issued. It takes place when an
-// instruction that knows it to be done is issued, at the latest when the block ends: by then its source may have been
-// overwritten. Results of the vector and the cube unit are late in their turn for a later transfer that has not waited
-// for them: what they overwrote is kept, and that transfer reads the old bytes.
+// A transfer (MTE1, MTE2, MTE3, FIX) is queued together with its pipe's vector clock at issue. It is performed when an
+// instruction is issued whose vector clock includes it, at the latest when the block ends; by then its source may have
+// been overwritten. Results of the vector and the cube unit are delayed as well for a later transfer that has not
+// waited for them: the bytes that they overwrote are kept, and that transfer reads the old bytes.
 #pragma once
 #include <deque>
 #include <functional>
@@ -23,8 +23,8 @@ public:
     void clear(bool on_);
     void push(const Access&, const VectorClock& known, std::function<void()> effect);
     void keep(const Access&, uint8_t* at, uint32_t bytes);  // before V or M writes here
-    void settle(const VectorClock& known);                        // let happen all that is known to be done
-    void flush();                                           // let happen everything
+    void settle(const VectorClock& known);                        // performs every transfer that `known` includes
+    void flush();                                           // performs every remaining transfer
 private:
     struct Transfer {
         uint32_t number;

@@ -11,7 +11,7 @@ void Hazards::split(uint64_t at) {
     cells_.insert(cells_.begin() + long(i) + 1, right);
 }
 
-// A read of bytes that no pipe has written (the scalar unit did) matters to whoever writes them next.
+// A read of bytes that no pipe has written (the scalar unit has) still matters for the next write to them.
 void Hazards::cover(uint64_t lo, uint64_t hi) {
     for (size_t i = first(lo); lo < hi; i++) {
         bool there = i < cells_.size() && cells_[i].lo < hi;

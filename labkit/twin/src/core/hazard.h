@@ -1,9 +1,11 @@
-// Who touched which bytes, and was it ordered? Vector clocks over the pipes, interval cells over the memory.
+// The race detector: which instruction accessed which bytes, and was the access ordered? It keeps a vector clock for
+// each pipe and a list of address intervals for each memory.
 //
-// Every pipe runs its instructions in order; between pipes only flags, queues and barriers order anything. An access
-// is known by (pipe, number on that pipe); it happened before an instruction exactly when the instruction's clock has
-// seen that number. Two accesses to the same bytes, one of them a write, without that order are a race, whichever of
-// them came first in this run. Bookkeeping is per instruction and per interval, never per byte.
+// Every pipe runs its instructions in order; between pipes only flags, queues and barriers give an order. An access is
+// identified by (pipe, its number on that pipe). It happened before an instruction exactly when the instruction's
+// vector clock for that pipe has reached that number. Two accesses to the same bytes, at least one of them a write,
+// without that order are a race, whichever came first in this run. The cost is per instruction and per interval, never
+// per byte.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -38,11 +40,11 @@ struct Conflict {
 class Hazards {
 public:
     void clear() { cells_.clear(); }
-    // Book a read or write of [lo, hi) by `me` whose clock is `now`; returns the first conflict.
+    // Records a read or write of [lo, hi) by `me`, whose vector clock is `now`; returns the first conflict.
     Conflict read(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now, bool keep = true);
     Conflict write(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now);
     bool any_written(uint64_t lo, uint64_t hi) const;
-    uint64_t unwritten(uint64_t lo, uint64_t hi, uint32_t piece) const;  // the first whole piece that nobody has written to; hi: there is none
+    uint64_t unwritten(uint64_t lo, uint64_t hi, uint32_t piece) const;  // the first whole piece that was never written; hi: there is none
     // The newest write to [lo, hi) by another pipe than S, for scalar accesses, which the compiler synchronises itself.
     template <typename F> void each(uint64_t lo, uint64_t hi, F f) const {
         for (size_t i = first(lo); i < cells_.size() && cells_[i].lo < hi; i++) f(cells_[i]);

@@ -1,4 +1,4 @@
-// What a kernel sets once and later instructions go by.
+// State that a kernel sets once and later instructions use.
 #pragma once
 #include "core/cache.h"
 #include "twin/base/abi.h"
@@ -7,7 +7,7 @@ namespace twin {
 
 enum class Atomic : uint8_t { None, Add, Max, Min };
 
-// What stores of the MTE3 and FIX pipes do: a register of the core, set by SetAtomicAdd and its kin.
+// The atomic mode of stores by the MTE3 and FIX pipes: a register of the core, set by SetAtomicAdd and related calls.
 struct AtomicMode {
     Atomic op = Atomic::None;
     Dt type = Dt::F32;
@@ -17,7 +17,7 @@ struct AtomicMode {
 
 struct Registers {
     AtomicMode atomic;
-    uint64_t pad_value = ~0ull;         // SetPadValue; until then what DataCopyPad leaves beside a block is anything
+    uint64_t pad_value = ~0ull;         // SetPadValue; before that call, DataCopyPad's padding is undefined
     uint8_t* workspace = nullptr;       // SetSysWorkspace
     int64_t control = 1ll << 48;        // CTRL; bit 48: inf and NaN are kept
 };

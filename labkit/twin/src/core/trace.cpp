@@ -4,7 +4,8 @@
 
 namespace twin {
 
-// Growing a trace anew in every launch costs a short launch a tenth of its time: the memory is kept, up to a limit.
+// Allocating the trace anew in every launch would cost a short launch a tenth of its time, so the memory is reused, up
+// to a limit.
 static std::mutex g_lock;
 static std::vector<std::pair<std::vector<Entry>, std::vector<Move>>> g_spare;
 static size_t g_kept = 0;  // bytes

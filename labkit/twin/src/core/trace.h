@@ -36,13 +36,13 @@ struct Entry {
     float before;   // cycles that the scalar unit spent since the last entry
     float cycles;
     uint32_t bytes;
-    uint32_t startup = 0;  // of a vector instruction's cycles, in hundredths
-    uint64_t ref;          // of work: what UB's banks cost, in hundredths of a cycle
+    uint32_t startup = 0;  // of Work on pipe V: the start-up, in hundredths of a cycle
+    uint64_t ref;          // Work: cost of UB bank conflicts in hundredths of a cycle; other kinds: see EntryKind
 };
 static_assert(sizeof(Entry) == 32, "millions of them are kept");
 
 struct Move {
-    uint64_t at, stride;  // the first row in GM, and from one to the next
+    uint64_t at, stride;  // address of the first row in GM; distance from row to row
     uint32_t row, rows;   // bytes, count
     Route route;
     bool out, bypass;

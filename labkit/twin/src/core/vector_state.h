@@ -1,4 +1,4 @@
-// Registers of the vector unit that one instruction leaves for another.
+// Registers of the vector unit that one instruction sets and another reads.
 #pragma once
 #include <cstdint>
 
@@ -11,7 +11,7 @@ struct VectorState {
     uint64_t mask[2] = {~0ull, ~0ull};
     bool counter = false;
     uint8_t compare[16] = {};        // CMPMASK: bits of Compare, or what SetCmpMask put there for Select
-    uint64_t deq = 0;                // DEQSCALE; `deq_form` says which of its three layouts was set
+    uint64_t deq = 0;                // DEQSCALE; `deq_form`: which of its three layouts was set
     Loc deq_at;                      // of the third
     enum class Deq : uint8_t { Unset, Half, Scalar, Tensor } deq_form = Deq::Unset;
     uint64_t sum = 0;                // bits that GetAccVal reads
@@ -22,7 +22,7 @@ struct VectorState {
         __builtin_memcpy(&extreme, value, size_of(t));
         place = at;
     }
-    void full() {  // what the count forms leave behind
+    void full() {  // the state in which the count forms leave the mask
         mask[0] = mask[1] = ~0ull;
         counter = false;
     }

@@ -1,4 +1,4 @@
-// A bias of halves on its way into the bias table, which holds floats.
+// Conversion of a half bias while it is copied into the bias table, which holds floats.
 #include "core/machine.h"
 #include "lanes/math.h"
 #include "twin/cube/fixpipe.h"

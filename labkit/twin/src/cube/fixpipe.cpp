@@ -11,7 +11,7 @@ namespace {
 
 const char* const kModes[] = {"NoQuant", "F322F16", "F322BF16", "DEQF16", "VDEQF16", "QF322B8_PRE", "VQF322B8_PRE", "REQ8", "VREQ8"};
 
-// Which modes lead from the one type to the other?
+// Which quantisation modes convert from the one type to the other?
 bool leads(Quant q, Dt to, Dt from) {
     bool b8 = to == Dt::I8 || to == Dt::U8;
     switch (q) {
@@ -25,13 +25,13 @@ bool leads(Quant q, Dt to, Dt from) {
     return false;
 }
 
-// Where things lie: `columns` of the destination's fractals, each `width` elements wide; the last may be narrower.
+// The destination's layout: `columns` fractals side by side, each `width` elements wide; the last may be narrower.
 struct Layout {
     Fix f;
     uint32_t size = 0, width = 0, columns = 0;  // bytes of an element of the destination
     Layout() = default;
     Layout(const Fix& fix, Dt to) : f(fix), size(size_of(to)) {
-        // Two fractals of bytes join into one of 32 columns; split floats go out as fractals of 8.
+        // Two int8 fractals are joined into one of 32 columns; split floats are written as fractals of 8.
         width = size == 1 ? 32 : f.split ? 8 : 16;
         columns = (f.n + width - 1) / width;
     }
@@ -63,7 +63,7 @@ bool plausible(const Fix& f, Dt to, Dt from, bool gm, Here here) {
     return !why;
 }
 
-// unitFlag 2 and 3: wait for the Mmad that hands L0C over, fractal by fractal.
+// unitFlag 2 and 3: wait, fractal by fractal, for the Mmad that produces this part of L0C.
 bool take_unit_flag(const Layout& l, Loc s, Here here) {
     CubeState& cube = core->cube_state;
     cube.unit_flags.resize(chip.size[int(Mem::L0C)] / kFractal);
@@ -85,7 +85,7 @@ bool take_unit_flag(const Layout& l, Loc s, Here here) {
     return true;
 }
 
-struct Plan {  // what is known once every check is through
+struct Plan {  // everything derived from the parameters, after all checks have passed
     Layout layout;
     Quantities quantities;
     Dt to, from;
@@ -105,7 +105,7 @@ void make_line(const Plan& p, const uint8_t* src, uint32_t nd, uint32_t r, uint3
 
 template <typename Store> void move_out(Plan p, const uint8_t* src, Store store) {
     const Fix& f = p.layout.f;
-    std::vector<uint64_t> own;  // the unit fetches its parameters first: results may be laid over them
+    std::vector<uint64_t> own;  // a copy: the unit fetches its parameters first, so results may overwrite them
     if (p.quantities.each) {
         own.assign(p.quantities.each, p.quantities.each + f.n);
         p.quantities.each = own.data();
@@ -128,7 +128,7 @@ template <typename Store> void move_out(Plan p, const uint8_t* src, Store store)
     }
 }
 
-// The checks that both ways out share; books the sources. False: nothing is to be done.
+// The checks that both destinations share; records the reads. False: there is nothing to do.
 bool prepare(Plan& p, Dt to, Dt from, Loc& s, Loc quantities, const Fix& asked, bool gm, Here here) {
     CubeState& cube = core->cube_state;
     Fix f = asked;
@@ -161,7 +161,7 @@ Core::Ticket issue(const Plan& p, Loc s, Here here) {
     auto t = core->issue(Pipe::FIX, Op::Fixpipe, here);
     for (uint32_t nd = 0; nd < (f.rows ? f.nds : 1u); nd++) {
         uint32_t columns = (f.n + 15u) / 16;
-        bool dense = f.src_stride >= f.m && f.src_stride < f.m + 16;  // what lies between is the fractals' own padding
+        bool dense = f.src_stride >= f.m && f.src_stride < f.m + 16;  // the gap is only the fractals' own padding
         for (uint32_t j = 0; j < (dense ? 1 : columns); j++) {
             Loc part = s;
             part.addr += uint32_t(uint64_t(nd) * f.nd_src * 1024 + uint64_t(j) * f.src_stride * 64);
@@ -234,7 +234,7 @@ void fixpipe(Dt to, Dt from, Loc d, Loc s, Loc quantities, const Fix& asked, Her
 void set_fix_quantities(Loc fb, bool clear_unit_flags, Here here) {
     core->last = here;
     if (clear_unit_flags) core->cube_state.unit_flags.assign(core->cube_state.unit_flags.size(), false);
-    if (fb.mem == Mem::L0C) return;  // asked for the flags alone
+    if (fb.mem == Mem::L0C) return;  // called only for the flags
     if (placed(fb, {Mem::FB}, "SetFixPipeConfig", "quantPre", here)) core->cube_state.fix_quantities = fb;
 }
 void set_fix_scalar(uint64_t bits) { core->cube_state.fix_scalar = bits; }

@@ -1,4 +1,4 @@
-// What Fixpipe does to numbers on their way out of L0C.
+// Fixpipe's conversion of numbers that leave L0C.
 #pragma once
 #include "core/machine.h"
 #include "twin/cube/fixpipe.h"

@@ -18,7 +18,7 @@ using math::kLanes;
 constexpr uint32_t kWide = kLanes == 16 ? 32 : 16;   // columns of a panel: two vectors of AVX-512 or AVX2, four of NEON or SSE
 constexpr uint32_t kTall = kLanes == 16 ? 8 : 4;     // rows held in registers
 constexpr uint32_t kDeep = 256;                      // k of a block: a panel of B stays in the first-level cache
-constexpr uint32_t kRows = 128, kColumns = 512;      // what of A and B stays in the second-level cache
+constexpr uint32_t kRows = 128, kColumns = 512;      // the parts of A and B that stay in the second-level cache
 constexpr uint32_t kVectors = kWide / kLanes;
 // Integer sums go through fp32: 256 products of at most 2^14 stay below 2^24 and are exact.
 
@@ -55,7 +55,7 @@ float one(const View& v, ptrdiff_t e) {
     }
 }
 
-// n elements side by side.
+// n contiguous elements.
 void run(const View& v, ptrdiff_t e, uint32_t n, float* d) {
     uint32_t i = 0;
     if (v.type == Dt::F16) {

@@ -13,8 +13,8 @@
 
 namespace twin {
 
-// Where the elements of an operand lie. The matrix is cut into tiles; strides count elements, within a tile (row, col)
-// and from tile to tile. One of row and col is 1.
+// The layout of an operand. The matrix is cut into tiles; strides count elements: within a tile (row, col) and from
+// tile to tile. One of row and col is 1.
 struct View {
     const void* data = nullptr;
     Dt type = Dt::F16;
@@ -32,7 +32,7 @@ struct View {
     static View zn(const void* p, Dt t, ptrdiff_t width, uint32_t c0) { return {p, t, false, c0, 16, 1, ptrdiff_t(c0), width * ptrdiff_t(c0), 16 * ptrdiff_t(c0)}; }
 };
 
-// Where the elements of C (float or int32_t) lie: 16 columns side by side, `block` elements to the next 16.
+// The layout of C (float or int32_t): groups of 16 columns; `block` elements from one group to the next.
 struct Out {
     void* data;
     ptrdiff_t row, block;
@@ -42,7 +42,8 @@ struct Out {
 
 void gemm(const View& a, const View& b, const Out& c, uint32_t m, uint32_t n, uint32_t k, bool accumulate, Hf32 = Hf32::Off);
 
-// d[r * ld + c] = element (r0 + r, c0 + c) of v in fp32: what gemm packs with, for whoever needs a matrix unfolded.
+// d[r * ld + c] = element (r0 + r, c0 + c) of v in fp32: the packing routine of gemm, also for callers that need a
+// plain matrix.
 void unfold(const View& v, uint32_t r0, uint32_t rows, uint32_t c0, uint32_t cols, float* d, ptrdiff_t ld, Hf32 = Hf32::Off);
 
 }  // namespace twin

@@ -9,7 +9,7 @@ namespace twin {
 
 bool placed(Loc l, std::initializer_list<Mem> allowed, const char* op, const char* what, Here here) {
     core->last = here;
-    if (l.pos >= kNowhere || !has(core->id.kind, l.mem)) return true;  // usable() has a word for these
+    if (l.pos >= kNowhere || !has(core->id.kind, l.mem)) return true;  // usable() reports these
     std::string wanted;
     for (Mem m : allowed) {
         if (m == l.mem) return true;
@@ -26,7 +26,7 @@ double cycles(Mem to, uint64_t bytes) {
     return r.start + double(bytes) / r.rate;
 }
 
-// Books `times` pieces of `piece` bytes, `stride` bytes from start to start; neighbours as one.
+// Records `times` pieces of `piece` bytes, `stride` bytes from start to start; adjacent pieces as one access.
 void book_pieces(const Core::Ticket& t, Loc l, uint64_t first, uint32_t times, int64_t stride, uint32_t piece, bool write) {
     Loc part = l;
     part.addr += uint32_t(first);
@@ -34,7 +34,7 @@ void book_pieces(const Core::Ticket& t, Loc l, uint64_t first, uint32_t times, i
     for (uint32_t i = 0; i < times; i++, part.addr += uint32_t(stride)) core->book(t, part, piece, write);
 }
 
-// A square of 16, 32 or 64 elements a side that lies in fractals one after the other, turned over into `to`.
+// Transposes a square of 16, 32 or 64 elements a side, stored as consecutive fractals, into `to`.
 void turn_square(uint32_t bits, const uint8_t* s, uint8_t* d, uint64_t fractal_step) {
     if (bits == 16) return transpose_16x16(reinterpret_cast<const uint16_t*>(s), 16, reinterpret_cast<uint16_t*>(d));
     if (bits == 8) {
@@ -84,7 +84,7 @@ void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
 void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
     if (!(f.times)) return;
     if (!placed(d, {Mem::L1, Mem::L0A, Mem::L0B}, "LoadData", "dst", here)) return core->refuse(d, d.bytes);
-    bool down = f.down && d.mem == Mem::L1;  // the other paths know only one direction
+    bool down = f.down && d.mem == Mem::L1;  // the other paths support only one direction
     uint64_t span = uint64_t(f.times - 1) * f.stride;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
     d = in_l0(d, writes);

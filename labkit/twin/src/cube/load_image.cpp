@@ -1,8 +1,9 @@
-// LoadData 3D: the matrix that a convolution unfolds its feature map into (image to column), block by block into L0A or L0B.
+// LoadData 3D (image to column): unfolds a feature map into the matrix that a convolution multiplies, block by block
+// into L0A or L0B.
 //
-// The matrix has a row for each place of the filter and a column for each element under it. Columns run over blocks of 32
-// bytes of channels (C1), then the filter's rows, its columns, and the channels of the block; a last block of fewer
-// channels is stored, and unfolded, that much narrower. L1 holds [C1][height][width][C0].
+// The matrix has a row for each position of the filter and a column for each element under the filter. The order of
+// columns is: blocks of 32 bytes of channels (C1), filter rows, filter columns, channels within the block. A last block
+// with fewer channels is stored, and unfolded, correspondingly narrower. L1 holds [C1][height][width][C0].
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +18,7 @@ namespace {
 struct Image {
     Img2col p;
     uint32_t bits, c0;                   // elements of 32 bytes
-    uint32_t out_w, out_h;               // places of the filter
+    uint32_t out_w, out_h;               // positions of the filter
     uint32_t whole, tail;                // channels in full blocks, and those of the last one
     uint32_t boundary, origin;           // L1's wrap-around, and where the map starts
     const uint8_t* l1;
@@ -60,7 +61,7 @@ struct Image {
     }
 };
 
-// What one instruction takes of the matrix, in lines of 32 bytes: repeats lie side by side in the result.
+// The part of the matrix that one instruction loads, in lines of 32 bytes; repeats lie side by side in the result.
 struct Cut {
     uint32_t rows, lines;                // of one repeat, rows rounded up to 16
     uint32_t times, row_step, col_step;  // from repeat to repeat
@@ -69,7 +70,8 @@ struct Cut {
     uint32_t all_lines() const { return lines * (along_rows ? 1 : times); }
 };
 
-// Lays the cut down as the cube reads it: L0A in Zz, or in Zz turned over; L0B in Zn, whose fractals stand turned anyway.
+// Stores the part in the cube's layout: for L0A in Zz, optionally transposed; for L0B in Zn, whose fractals are
+// transposed anyway.
 void unfold_into(const Image& image, const Cut& cut, bool turned, bool right, uint8_t* to) {
     alignas(64) uint8_t block[kFractal];
     uint64_t high = cut.all_rows() / 16, wide = cut.all_lines(), c0 = image.c0, tall = (wide * c0 + 15) / 16;
@@ -106,7 +108,7 @@ bool plausible(const Img2col& p, uint32_t bits, bool right, Here here) {
     return !why;
 }
 
-// Books what of L1 is read: of each plane of channels the pixels from the first to the last.
+// Records the reads of L1: in each plane of channels from the first to the last pixel.
 void book_map(const Core::Ticket& t, Loc s, const Image& image, const Cut& cut) {
     const Img2col& p = image.p;
     uint32_t first_row = p.m_start, last_row = std::min<uint32_t>(p.m_start + (cut.times - 1) * cut.row_step + cut.rows, image.rows());
@@ -170,7 +172,7 @@ void load_3d(uint32_t bits, Loc d, Loc s, const Img2col& asked, Here here) {
     image.origin = s.addr;
     uint64_t reads = uint64_t(p.height) * p.width * p.channels * bits / 8;
     if (image.boundary) reads = s.addr < image.boundary ? std::min<uint64_t>(reads, image.boundary - s.addr) : 0;
-    // The map may claim more planes than this instruction touches; only those must be there.
+    // The feature map may declare more planes than this instruction uses; only those used must exist.
     uint64_t planes = (p.k_start + uint64_t(cut.times - 1) * cut.col_step + cut.lines * image.c0 - 1) / (image.c0 * image.taps()) + 1;
     reads = std::min<uint64_t>(reads, planes * p.height * p.width * 32);
     if (!core->usable(s, reads, true, here, "src") || !core->usable(d, writes, false, here, "dst", kFractal)) return core->refuse(d, writes);

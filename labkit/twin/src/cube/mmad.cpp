@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint32_t kMost = 4095;
 
-// unitFlag 2 and 3: the cube waits, fractal by fractal, until Fixpipe has taken what lies there; with 3 it then hands over.
+// unitFlag 2 and 3: the cube waits, fractal by fractal, until Fixpipe has read the old results; with 3 it then sets the
+// flag for Fixpipe.
 void pass_unit_flag(const MmadShape& p, Loc c, uint64_t bytes) {
     CubeState& cube = core->cube_state;
     core->known[int(Pipe::M)].join(cube.unit_cleared);
@@ -21,7 +22,7 @@ void pass_unit_flag(const MmadShape& p, Loc c, uint64_t bytes) {
     for (uint64_t at = c.addr / kFractal; at < (c.addr + bytes + kFractal - 1) / kFractal; at++) cube.unit_flags[at] = true;
 }
 
-// What C starts from: zero or the bias in every row, and zero where fractals reach past m and n.
+// Initialises C: zero or the bias in every row; zero where fractals extend beyond m and n.
 void start_c(const MmadShape& p, uint32_t tall, uint8_t* c, const uint8_t* bias) {
     uint32_t blocks = (p.n + 15u) / 16;
     for (uint32_t j = 0; j < blocks; j++) {
@@ -62,7 +63,8 @@ Loc results(Loc l, Here here) {
     return l;
 }
 
-// A sum over k needs all its fractals, once it has one: of each strip of rows or columns, `apart` bytes from the last.
+// If any fractal along k was written, all of them must be: checked for each strip of rows or columns, `apart` bytes
+// from one to the next.
 static void want_depth(Loc l, uint64_t bytes, uint32_t strips, uint32_t deep, uint64_t apart, uint64_t step, Here here, const char* what) {
     const Hazards& h = core->memory[int(l.mem)];
     if (!core->checks || h.unwritten(l.addr, l.addr + bytes, kFractal) == l.addr + bytes) return;
@@ -88,7 +90,7 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     uint32_t c0 = nibbles ? 64 : 32 / size_of(type), tall = (p.m + 15u) / 16 * 16, wide = (p.n + 15u) / 16;
     uint32_t deep = p.wide_k && type == Dt::F32 ? (p.k + 15u) / 16 * 2 : (p.k + c0 - 1) / c0;  // fractals along k
     uint32_t bits = nibbles ? 4 : size_of(type) * 8;
-    bool row = p.m == 1 && !p.sparse;  // a single row lies as it is, k elements side by side
+    bool row = p.m == 1 && !p.sparse;  // a single row is stored as a plain vector of k elements
     uint64_t a_bytes = row ? (uint64_t(p.k) * bits / 8 + 31) / 32 * 32 : uint64_t(tall / 16) * deep * kFractal;
     uint64_t b_bytes = uint64_t((p.k / (p.sparse ? 2 : 1) + c0 - 1) / c0) * wide * kFractal, c_bytes = uint64_t(tall) * wide * 64;
     if (p.m > kMost || p.n > kMost || p.k > kMost || (nibbles && p.k % 2)) {
@@ -112,7 +114,7 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     core->book(t, a, uint32_t(a_bytes), false);
     core->book(t, b, uint32_t(b_bytes), false);
     if (from_bias) core->book(t, bias, p.n * 4u, false);
-    core->book(t, c, uint32_t(c_bytes), true);  // a write stands for the read of what it adds to as well
+    core->book(t, c, uint32_t(c_bytes), true);  // recorded as a write; that covers the read of the old sum as well
 
     uint8_t* to = core->at(c);
     if (core->effects && !keeps) start_c(p, tall, to, from_bias ? core->at(bias) : nullptr);

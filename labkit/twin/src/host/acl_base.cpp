@@ -1,4 +1,5 @@
-// Small helpers of AscendCL, the last error's text, and what the twin has not: kernels from a compiled file.
+// Small functions of AscendCL, the text of the last error, and refusals of what the twin does not support: kernels from
+// a compiled file.
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>

@@ -1,5 +1,5 @@
-// aclrtMalloc, aclrtMemcpy and their kin. A copy that the device would refuse, or that would quietly damage something,
-// is a finding and returns the error that the device gives.
+// aclrtMalloc, aclrtMemcpy and related calls. A copy that the device would refuse, or that would silently corrupt
+// memory, becomes a finding and returns the device's error code.
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -37,7 +37,7 @@ aclError give(const char* call, void** place, size_t size, Here here) {
     return ACL_SUCCESS;
 }
 
-// One end of a copy. device: what the copy's kind says of it.
+// One end of a copy. device: what the copy's kind declares this end to be.
 bool end_is_good(const char* call, const char* which, const void* p, uint64_t bytes, bool device, Here here) {
     uint64_t at = uint64_t(p);
     Allocation* a = device_memory.find(at);

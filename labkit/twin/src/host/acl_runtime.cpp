@@ -1,4 +1,5 @@
-// Devices, contexts, streams and events. Work is done when it is asked for; what a stream has is its modelled time.
+// Devices, contexts, streams and events. Work is executed inside the call that issues it; a stream only has a modelled
+// time.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -20,7 +21,7 @@ std::map<void*, std::unique_ptr<Stream>> g_streams;
 Stream g_default;
 int g_next_stream = 1;
 bool g_begun = false;
-thread_local int t_device = -1;  // as on the device, a thread of its own needs a context of its own
+thread_local int t_device = -1;  // as on the device, every thread needs its own context
 int g_contexts = 0;
 
 struct Event {
@@ -62,7 +63,7 @@ bool device_is_set() { return t_device >= 0; }
 
 namespace {
 
-// The results of this stream's kernels may be read from now on. Null: of every stream.
+// From now on the host may read the results of this stream's kernels. Null: of every stream.
 void settle(void* handle) {
     for (auto& [lo, a] : device_memory.live)
         if (!handle || a.busy == handle) a.busy = nullptr;
@@ -245,7 +246,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream handle, int32_t) { return
 aclError aclrtStreamQuery(aclrtStream handle, aclrtStreamStatus* status) {
     Stream* s = stream_of(handle);
     if (!s) return ACL_ERROR_RT_STREAM_CONTEXT;
-    host_clock.api();  // a loop that asks again and again gets there
+    host_clock.api();  // advances the modelled time, so that a polling loop ends
     *status = s->free_at <= host_clock.now ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
     if (handle && *status == ACL_STREAM_STATUS_COMPLETE) settle(handle);
     return ACL_SUCCESS;

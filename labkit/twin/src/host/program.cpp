@@ -1,5 +1,5 @@
-// A program with a main of its own: what its launches and its host calls left, written as one JSON file at its end.
-// `labkit run` starts it with LABKIT_TWIN_REPORT and the settings below; without them it does not start at all.
+// A program with its own main(): its launches and the findings of its host calls are written as one JSON file when it
+// ends. `labkit run` starts it with LABKIT_TWIN_REPORT and the settings below; without them it refuses to start.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ struct Program {
 std::mutex g_lock;
 bool g_running = false;
 
-constexpr size_t kMostLaunches = 2000;  // that the report lists one by one
+constexpr size_t kMostLaunches = 2000;  // at most so many are listed one by one in the report
 
 const char* setting(const char* name) {
     const char* v = std::getenv(name);
@@ -70,7 +70,8 @@ void show(const LaunchResult& r) {
     std::fflush(stdout);
 }
 
-// Memory that a kernel wrote has values, and on a stream of its own they are there only after a synchronisation.
+// Memory that a kernel wrote counts as written; if the kernel ran on a stream of its own, the host may read it only
+// after a synchronisation.
 void note_writes(const LaunchResult& r, void* stream) {
     for (const auto& b : r.cores)
         for (const auto& w : b.writes)
@@ -92,7 +93,7 @@ void host_finding(const char* code, bool error, Here here, const Numbers& n) {
 
 void program_fault(const std::string& json) { write_report(json); }
 
-// Called before the program's own constructors; the object that calls it is linked into the program alone.
+// Called before the program's own constructors run; only the program itself links the object file that calls it.
 void program_begin() {
     const char* report = setting("LABKIT_TWIN_REPORT");
     const char* table = setting("LABKIT_TWIN_CHIP");
@@ -101,7 +102,7 @@ void program_begin() {
         _exit(2);
     }
     g_program.report = std::string(report) + "/" + std::to_string(getpid());
-    std::ofstream(g_program.report + ".running") << "";  // whoever watches over the time sees when it began
+    std::ofstream(g_program.report + ".running") << "";  // tells the process that watches for time-outs when it began
     if (const char* v = setting("LABKIT_TWIN_SOC")) g_program.soc = v;
     if (const char* v = setting("LABKIT_TWIN_THREADS")) g_program.threads = std::max(1, std::atoi(v));
     if (const char* v = setting("LABKIT_TWIN_CHECKS")) g_program.checks = *v != '0';

@@ -1,5 +1,5 @@
-// What ends a program before its time: a crash in a kernel or in the host's code, exit() inside a kernel, a time-out.
-// The thread that faulted tells where it is; a thread of our own writes the report and ends the process.
+// Early ends of a program: a crash in a kernel or in the host's code, exit() inside a kernel, a time-out. The thread
+// that faulted records where it is; a separate thread writes the report and ends the process.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -32,7 +32,7 @@ sem_t g_event;
 pthread_t g_main;
 void* g_twin = nullptr;  // this library
 
-// Code that the learner wrote, or that their code pulled in: neither the twin nor a system library.
+// Code of the learner or of what their code includes: neither in the twin nor in a system library.
 bool own_code(void* pc) {
     Dl_info info{};
     return pc && dladdr(pc, &info) && info.dli_fbase != g_twin && info.dli_fname && !std::strstr(info.dli_fname, ".so.") && !std::strstr(info.dli_fname, "linux-vdso");

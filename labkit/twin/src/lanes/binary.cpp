@@ -9,7 +9,7 @@
 namespace twin::math {
 namespace {
 
-// Whether a comparison may choose b over a NaN in a; integers have none.
+// Whether a comparison may select b although a is NaN; integers have no NaN.
 inline F keep_nan(F a, F chosen) { return a == a ? chosen : a; }
 template <class V>
 inline V keep_nan(V, V chosen) { return chosen; }
@@ -107,7 +107,7 @@ void shift_right(void* d, const void* s, uint64_t bits, size_t n) {
     map<Whole<T>>([by = all_out ? width - 1 : (int)count](auto x) { return x >> by; }, d, n, s);
 }
 
-// Adds half of the last place that stays before it cuts, as roundEn asks; only signed numbers have it.
+// Adds half a unit of the last remaining place before shifting, as roundEn asks; only signed numbers have it.
 template <class T>
 void shift_right_up(void* d, const void* s, uint64_t bits, size_t n) {
     constexpr int width = 8 * sizeof(T);

@@ -1,4 +1,4 @@
-// Cast: every pair that A2 documents, by way of float lanes wherever float holds the source exactly.
+// Cast: every pair that A2 documents, through float lanes wherever float holds the source exactly.
 #include "lanes/formats.h"
 
 namespace twin::math {
@@ -56,7 +56,7 @@ To saturate(From x) {
 
 constexpr int pair(Dt from, Dt to) { return (int)from * 16 + (int)to; }
 
-// Pairs that lose nothing, or for which the mode means nothing. False: not such a pair.
+// Pairs that convert exactly, or for which the rounding mode has no effect. False: not such a pair.
 bool cast_plainly(Dt to, Dt from, void* d, const void* s, size_t n) {
     constexpr Round Any = Round::Rint;
     switch (pair(from, to)) {

@@ -1,4 +1,4 @@
-// Element formats for conversions, by way of float lanes: what a source is loaded from, what a destination is stored to.
+// Element formats for conversions through float lanes: how a source is loaded, how a destination is stored.
 #pragma once
 #include <limits>
 

@@ -1,8 +1,8 @@
 // Lanes: one portable vector of the host's own width, and the formats that an operand is loaded from and stored to.
 //
-// Written with the compiler's vector extension, so that + - * / < ?: mean the same IEEE operation for 4, 8 or 16
-// lanes and no result depends on the machine. Intrinsics appear only where the extension has no word for it: fp16
-// conversion, square root, mask bits. Private to math_*.cpp.
+// Written with the compiler's vector extension, so that + - * / < ?: mean the same IEEE operation for 4, 8 or 16 lanes
+// and no result depends on the machine. Intrinsics are used only for what the extension cannot express: fp16
+// conversion, square root, mask bits. Private to this folder.
 //
 // NaN: every NaN that a lane operation stores is the one quiet NaN 0x7FC00000 (0x7E00, 0x7FC0). x86 and Arm disagree
 // about the sign and payload of a NaN result, and compilers may swap the operands of a sum.
@@ -15,7 +15,7 @@
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // said of GCC 12's own headers
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 warns about its own headers
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)

@@ -1,11 +1,11 @@
-// Lane arithmetic: what the vector unit computes, on contiguous arrays, with no machine around it.
+// Lane arithmetic: the vector unit's functions on contiguous arrays, independent of the machine model.
 //
 // Contract: pointers are 32-byte aligned in practice but need not be; d may equal a source (same start), never overlap
 // one partially (so a widening cast never works in place). fp16 results are rounded to fp16 after each instruction, as
 // the unit does. Results do not depend on the host's vector width, and never on contraction into fused multiply-add:
 // build with -ffp-contract=off.
 //
-// Decisions, where the public documents are silent or a register chooses (they describe the chip's default modes):
+// Decisions where the public documents are silent, or where a register selects the behaviour (then the chip's default):
 // - Integers wrap (CTRL[53] = 0). Casts to an integer saturate and NaN becomes 0.
 // - Floats follow IEEE 754: overflow gives inf (Inf/NaN mode is the default of the A2/A3 runtime; the saturating mode
 //   of CTRL[48] is not modelled), subnormals are kept, a NaN result is always the quiet NaN 0x7FC00000 / 0x7E00 / 0x7FC0.
@@ -48,7 +48,7 @@ void reduce_min(Dt, void* value, uint32_t* index, const void* s, size_t n);
 // op: ReduceSum, ReduceMax or ReduceMin; group: a power of two, at most 1024; d may be s.
 void reduce_runs(Op, Dt, void* d, const void* s, size_t group, size_t count);
 
-// For math_*.cpp: end the process with a message where there is no such operation.
+// For the .cpp files of this folder: end the process with a message because there is no such operation.
 [[noreturn]] void refuse(const char* what, Dt);
 void require(Op, Dt);
 

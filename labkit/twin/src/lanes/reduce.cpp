@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kLeaf = 1024;  // lanes reduced in one buffer
 
-// ---- what becomes of two neighbours, and the padding that leaves the other one as it is
+// ---- the operation on two neighbours, and the padding that leaves the other operand unchanged
 struct Sum {
     static constexpr float pad = -0.0f;  // x + -0 is x for every x
     static F join(F a, F b) { return a + b; }

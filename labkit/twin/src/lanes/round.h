@@ -5,7 +5,7 @@
 
 namespace twin::math {
 
-// What is cut off from a magnitude, in units of the last place kept.
+// The part of a magnitude that rounding removes, in units of the last place kept.
 struct Remainder {
     I some, half, more;  // > 0, = 1/2, > 1/2
 };

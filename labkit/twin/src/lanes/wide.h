@@ -1,4 +1,5 @@
-// Double lanes: in which the advanced API computes, and how half, bfloat16, float and integers get there and back.
+// Double lanes, in which the advanced API is computed, and the conversions from and to half, bfloat16, float and
+// integers.
 //
 // An operand is widened, the documented formula evaluated in double, and the result rounded once: so it is exact to a
 // unit in the last place of any type, whatever the order of operations inside. Like the float lanes these are the

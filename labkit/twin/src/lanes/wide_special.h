@@ -86,7 +86,7 @@ inline D pow(D x, D y) {
     return (y == 0.0) | (x == 1.0) ? splat(1.0) : p;
 }
 
-// What is left of x when y was taken off as often as it goes, sign of x: exact, by long division in double.
+// fmod(x, y): the remainder of x / y with the sign of x, exact, by long division in double.
 inline D fmod(D x, D y) {
     D r = magnitude(x), b = magnitude(y);
     for (L more = r >= b; any(more & (b > 0.0)); more = r >= b) {

@@ -1,4 +1,4 @@
-// What a kernel says to synchronise cores with each other.
+// The instructions by which cores synchronise with each other.
 #include <algorithm>
 
 #include "launch/core_group.h"
@@ -7,7 +7,7 @@ namespace twin {
 
 namespace {
 
-// From here on, what this core reads and writes in GM may be ordered with other cores' accesses by what it waited for.
+// From here on this core's accesses to GM may be ordered after other cores' accesses by what it has waited for.
 void go_on(Stamp at, double after) { core->trace.await(Pipe::S, at, after); }
 
 Stamp everything_done() {
@@ -36,7 +36,7 @@ void cross_set(int mode, Pipe pipe, int id, Here here) {
     int p = int(pipe);
     if (core->delayed.on) core->delayed.settle(core->known[p]);
     core->trace.spend(chip.scalar_issue);
-    core->told.join(core->known[p]);
+    core->sent.join(core->known[p]);
     core->group->set(*core, mode, id & 15, core->trace.mark(pipe));
 }
 
@@ -45,7 +45,7 @@ void cross_wait(int id, Here here) {
     id &= 15;
     wait_until("CrossCoreWaitFlag", here, [=, c = core] { return c->group->received(*c, id); });
     go_on(core->group->take(*core, id), chip.cross_flag);
-    core->known[int(Pipe::S)].join(core->told);  // whoever answers has seen this core's own flag, and so what came before it
+    core->known[int(Pipe::S)].join(core->sent);  // the core that sent the flag had received this core's own flag, so everything before that flag is done
     core->ordered = true;
 }
 
@@ -53,7 +53,7 @@ void sync_all(bool only_vector, Here here) {
     const CoreGroup& t = *core->group;
     bool cube = core->id.kind == Kind::AIC;
     if (only_vector && cube) {
-        if (core->id.mixed) return;  // the vector cores meet without it
+        if (core->id.mixed) return;  // the cube core takes no part in it
         core->stop("sync-kind", here, Numbers().add("core", "AIC"));
     }
     if (!only_vector && !core->id.mixed && !cube) core->stop("sync-kind", here, Numbers().add("core", "AIV"));
@@ -63,7 +63,7 @@ void sync_all(bool only_vector, Here here) {
 
 void sync_all(bool only_vector, Gm, Loc, int32_t used, Here here) {
     const CoreGroup& t = *core->group;
-    if (core->id.kind == Kind::AIC) return;  // the form in GM is one of vector cores
+    if (core->id.kind == Kind::AIC) return;  // only vector cores have the form in GM
     meet("SyncAll", 2, used > 0 ? uint32_t(used) : t.blocks * t.aiv, here);
     (void)only_vector;
 }
@@ -88,7 +88,7 @@ void block_wait(int32_t block, int32_t event, Here here) {
     core->ordered = true;
 }
 
-// The members' posts stay for the round: any number of cores may wait for them.
+// The members' posts are kept for the round: any number of cores may wait for them.
 static uint64_t group_key(const uint8_t* gm, uint32_t member, uint32_t round) {
     uint64_t place = uint64_t(gm) * 0x9e3779b97f4a7c15ull >> 32;
     return 1ull << 63 | (place & 0x7fffffff) << 32 | (round & 0xffffff) << 8 | member;
@@ -114,14 +114,14 @@ void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed
     core->ordered = true;
 }
 
-// The blocks one after the other: block 0 may go at once, each passes the turn on.
+// Runs the blocks one after the other: block 0 may proceed at once, and each block passes the turn to the next.
 constexpr uint32_t kTurn = 0xffff;
 
 void turn_wait(Here here) {
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
     core->ordered = true;
-    everything_done();  // it reads its flag by MTE2 and waits for it: what went before on that pipe is done as well
+    everything_done();  // the device reads its flag by MTE2 and waits for that, so earlier work on that pipe is done as well
     uint64_t k = key(uint32_t(block_idx()), kTurn);
     if (core->turns++ == 0 && block_idx() == 0) return;
     wait_until("WaitPreBlock", here, [=, group = core->group] { return group->posted(k); });

@@ -7,7 +7,8 @@
 
 namespace twin {
 
-// Committed only as far as it is used. The guard page below turns an overflow into a fault that is reported as one.
+// Physical pages are used only as far as the stack grows. The guard page below turns an overflow into a fault, which is
+// reported as one.
 static constexpr size_t kGuard = 1 << 16, kStack = 1 << 20;
 
 Fiber::Fiber() {

@@ -16,12 +16,12 @@ static std::vector<GmWrite> stores_of(const LaunchResult& result) {
     return all;
 }
 
-// GM ranges that two blocks wrote: whoever comes last wins, and on the hardware nobody knows who that is.
+// GM ranges that two blocks wrote: the last write wins, and on the hardware it is undefined which one is last.
 static void find_overlaps(LaunchResult& result, const std::vector<GmWrite>& all) {
     const GmWrite* reach[2] = {};  // the write that extends furthest so far: of the plain ones, of the atomic ones
     for (const GmWrite& w : all) {
         const GmWrite* other = nullptr;
-        for (const GmWrite* r : {reach[0], w.atomic ? nullptr : reach[1]})  // atomic writes add up; with any other they do not
+        for (const GmWrite* r : {reach[0], w.atomic ? nullptr : reach[1]})  // two atomic writes are no conflict; an atomic and a plain one are
             if (!other && r && w.lo < r->hi && w.block != r->block && w.phase == r->phase && !w.ordered && !r->ordered) other = r;
         if (other) {
             Findings one;

@@ -58,7 +58,7 @@ Loop::Loop(const Trace& t, uint32_t block, uint8_t core) : trace_(t), core_index
     find();
 }
 
-// The longest stretch in which everything comes again `period` items later.
+// Finds the longest stretch in which every item repeats `period` items later.
 void Loop::look(const std::vector<uint64_t>& kinds, size_t period, size_t& covered) {
     for (size_t i = 0; i + period < kinds.size(); i++) {
         size_t begin = i;
@@ -70,7 +70,7 @@ void Loop::look(const std::vector<uint64_t>& kinds, size_t period, size_t& cover
 
 void Loop::find() {
     std::vector<uint64_t> kinds;
-    std::map<uint64_t, std::vector<size_t>> seen;  // of transfers, or of any work where there is none
+    std::map<uint64_t, std::vector<size_t>> seen;  // positions by kind: of transfers, or of any work if there are none
     for (const Item& i : items_) kinds.push_back(i.entry < trace_.entries.size() ? kind_of(trace_.entries[i.entry]) : ~0ull);
     for (EntryKind wanted : {EntryKind::Move, EntryKind::Work}) {
         if (!seen.empty()) break;
@@ -80,7 +80,7 @@ void Loop::find() {
     size_t covered = 0;
     for (auto& [kind, at] : seen) {
         std::map<size_t, size_t> apart;
-        for (size_t lag = 1; lag <= 4; lag++)  // an iteration may have the same line several times
+        for (size_t lag = 1; lag <= 4; lag++)  // an iteration may contain the same line several times
             for (size_t i = lag; i < at.size(); i++) apart[at[i] - at[i - lag]]++;
         for (auto& [period, count] : apart)
             if (count * period * 2 >= covered) look(kinds, period, covered);
@@ -101,7 +101,7 @@ Trace Loop::merged(size_t k) const {
     Trace r;
     TraceWriter out(r);
     size_t groups = times_ / k;
-    // A mark that is left out was the same as the last of its group.
+    // A mark that is left out stands for the same point as the last one of its group.
     auto kept = [&](Stamp m) {
         Place at = place_of(m);
         return at.inside && at.window < groups * k ? mark_at(at.window / k * k + k - 1, at.item) : m;
@@ -142,7 +142,7 @@ Trace Loop::merged(size_t k) const {
             const Entry& other = trace_.entries[item(g * k + s, p).entry];
             n.cycles += other.cycles - float(other.startup) / 100;
             n.bytes += other.bytes;
-            if (n.kind == EntryKind::Work) n.ref += other.ref;  // what its banks cost
+            if (n.kind == EntryKind::Work) n.ref += other.ref;  // cost of bank conflicts
             if (n.kind != EntryKind::Move) continue;
             const Move& next = trace_.moves[trace_.entries[item(g * k + s + 1, p).entry].ref];
             if (m.rows == 1 && next.rows == 1 && next.at == m.at + m.row) m.row += next.row;
@@ -211,14 +211,14 @@ Trace Loop::events_for_barriers() const {
     bool used[kPipes] = {};
     for (const Item& i : items_)
         if (i.entry < trace_.entries.size() && (trace_.entries[i.entry].kind == EntryKind::Work || trace_.entries[i.entry].kind == EntryKind::Move)) used[trace_.entries[i.entry].pipe] = true;
-    int after[kPipes];  // the station that takes what this pipe leaves
+    int after[kPipes];  // the pipe that consumes this pipe's output
     for (int q = 0; q < kPipes; q++) {
         after[q] = kPipes;
         for (int p = 1; p < kPipes; p++)
             if (used[p] && station(uint8_t(p)) > station(uint8_t(q))) after[q] = std::min(after[q], station(uint8_t(p)));
     }
     uint32_t next = trace_.marks();
-    std::vector<std::vector<Stamp>> ends(times_);  // what each iteration's pipes did last, by pipe
+    std::vector<std::vector<Stamp>> ends(times_);  // the end of each iteration's work, by pipe
     auto mark = [&](int p) {
         Stamp m = core_index_ << 32 | next++;
         out.put({EntryKind::Mark, uint8_t(p), 0, 0, 0, 0, 0, 0, m});

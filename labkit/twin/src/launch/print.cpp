@@ -81,7 +81,7 @@ void dump(Dt t, Gm g, uint32_t desc, uint32_t n, Here here) {
     dump_bytes(t, "GM", g.ptr, desc, n, here);
 }
 
-// By address: whose memory it is decides what is checked.
+// The address decides which memory it is and what is checked.
 void dump(Dt t, const void* address, uint32_t desc, uint32_t n, Here here) {
     auto* p = static_cast<const uint8_t*>(address);
     for (int m = 0; m < int(Mem::Count); m++) {

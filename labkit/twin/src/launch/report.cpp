@@ -29,7 +29,7 @@ static bool has_pipe(uint8_t core, Pipe p) {
     return cube || (p != Pipe::M && p != Pipe::MTE1 && p != Pipe::FIX);
 }
 
-// One core's times and sums, in the order that labkit/record.py knows: CORE_FIELDS.
+// One core's times and sums, in the order of CORE_FIELDS on the Python side.
 static std::string core_json(const CoreResult& c) {
     const Counters& n = c.counters;
     std::vector<std::string> all{std::to_string(c.block), std::to_string(c.core), json_number(c.begin / chip.hz * 1e6), json_number(c.cycles / chip.hz * 1e6)};

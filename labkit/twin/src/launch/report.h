@@ -14,6 +14,6 @@ std::string figures_json(const LaunchResult&, bool finished);  // the inside of 
 std::string launch_json(const Launch&, Here, double begun, const LaunchResult&);
 
 void watch_faults();  // from now on a crash, exit() inside a kernel or SIGUSR2 (time is up) ends the program with a report
-void spare_stack();   // this thread's faults get a stack of their own: its first may be the one that overflowed
+void spare_stack();   // gives this thread a separate stack for fault handling: its normal stack may be the one that overflowed
 
 }  // namespace twin

@@ -1,10 +1,10 @@
-// twin-runner: the child process in which kernels run. Whatever a kernel does, it does it here.
+// twin-runner: the child process in which kernels run, so that a faulty kernel cannot damage the parent.
 //
 //   twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file>
 //
-// Protocol on the control socket, one launch at a time. In: lines of key=value ended by "end". Out: 8 bytes of JSON
-// length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). A kernel that crashes or runs out
-// of time still gets its answer; the process then ends and the parent starts another.
+// Protocol on the control socket, one launch at a time. In: lines of key=value, ended by "end". Out: 8 bytes of JSON
+// length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). If a kernel crashes or runs out
+// of time, an answer is sent as well; the process then ends and the parent starts another.
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ using namespace twin;
 namespace {
 
 int g_control = -1;
-int g_stdout = -1;  // what the kernel prints by the C library lands in this memfd
+int g_stdout = -1;  // the kernel's output through the C library goes to this memfd
 
 // ---- a fault or a time-out stops one of the threads that run cores; it records where, and the main thread answers.
 struct Fault {
@@ -206,7 +206,7 @@ std::string fault_json(const char* kind) {
 using KernelEntry = void (*)(const void* const*);
 
 KernelEntry find_entry(const std::string& so, const std::string& name, std::string& why) {
-    static std::map<std::string, void*> loaded;  // a library's name tells its content, so it is loaded once
+    static std::map<std::string, void*> loaded;  // the name of a library is a hash of its content, so it is loaded once
     void*& handle = loaded[so];
     if (!handle) handle = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
     void* entry = handle ? dlsym(handle, name.c_str()) : nullptr;
@@ -215,7 +215,7 @@ KernelEntry find_entry(const std::string& so, const std::string& name, std::stri
     return reinterpret_cast<KernelEntry>(entry);
 }
 
-void give_fault_stack() {  // the handler needs one of its own: the kernel's may be what overflowed
+void give_fault_stack() {  // the signal handler needs its own stack: the kernel's may be the one that overflowed
     static thread_local std::unique_ptr<char[]> spare;
     if (spare) return;
     spare.reset(new char[65536]);
@@ -226,10 +226,10 @@ void give_fault_stack() {  // the handler needs one of its own: the kernel's may
 }
 
 // Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
-uint64_t g_memory = 0;  // what a launch may ask for
+uint64_t g_memory = 0;  // heap limit of a launch
 
 void serve(const Request& q) {
-    rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};  // without effects a kernel needs traces, and has no heap
+    rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};  // without effects the kernel uses no heap, but the traces need memory
     setrlimit(RLIMIT_DATA, &most);
     std::string why;
     KernelEntry entry[2] = {};
@@ -318,7 +318,7 @@ int main(int argc, char** argv) {
     g_stdout = memfd_create("kernel output", 0);
     dup2(g_stdout, 1);
     dup2(g_stdout, 2);
-    // Keep freed memory: giving it back and taking it anew costs a launch more than its small work.
+    // Keep freed memory: returning it to the system and requesting it again costs more than a small launch.
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
     mallopt(M_ARENA_MAX, 2);

@@ -29,7 +29,7 @@ void wait_flag(Pipe from, Pipe to, int id, Here here) {
     Core::Flag& f = flag(from, to, id, "WaitFlag", here);
     if (f.library) core->report("event-taken", true, here, Numbers().add("call", "WaitFlag").add("id", id).add("pipe_line", f.here.line));
     f.library = false;
-    if (!f.set && f.again) f.again--;  // of two sets, which were told of, the second
+    if (!f.set && f.again) f.again--;  // second wait after two sets (the second set was already reported)
     else if (!f.set) core->stop("event-unset", here, Numbers().add("event", event_name(from, to)).add("id", id).add("to", name_of(to)));
     int p = int(to);
     core->trace.spend(chip.scalar_issue);
@@ -41,11 +41,11 @@ void wait_flag(Pipe from, Pipe to, int id, Here here) {
 void barrier(Pipe p, Here here) {
     core->last = here;
     core->trace.spend(chip.scalar_issue);
-    if (p != Pipe::All) return;  // one pipe is in order anyway
+    if (p != Pipe::All) return;  // a single pipe is in order anyway
     core->join_all();
 }
 
-// What TPipe counts are the ids that were reserved; a flag that was set by hand does not take its id away.
+// TPipe counts the reserved ids; an event that was set by hand does not reserve its id.
 int event_id(Pipe from, Pipe to, bool reserve, Here here) {
     if (here.file) core->last = here;
     Core::Held h{take_event(from, to), from, to};

@@ -16,7 +16,7 @@ void trap(Here here) { core->stop("trap", here, Numbers()); }
 
 __attribute__((noinline)) int64_t program_counter() { return int64_t(__builtin_return_address(0)) & 0xffffffffffffll; }
 
-// The twin keeps inf and NaN, and saturates integers; other choices it takes down but does not compute.
+// The twin keeps inf and NaN, and saturates integers; other settings are stored but not modelled.
 void set_control(int bit, int64_t value, Here here) {
     core->last = here;
     core->trace.spend(chip.scalar_issue);
@@ -35,11 +35,11 @@ void set_workspace(uint8_t* p, bool force) {
 uint8_t* system_workspace() {
     if (core->registers.workspace) return core->registers.workspace;
     static uint8_t* own = static_cast<uint8_t*>(mmap(nullptr, kReserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    return own;  // what the framework would have lent
+    return own;  // stands for the workspace that the framework provides
 }
 
-// Behind the reserved 16 MB, as on the device; or, where the caller allocated less than that, what was given itself, as
-// in CANN's debugging on the CPU.
+// The user part starts after the reserved 16 MB, as on the device. If the caller allocated less than that, the start of
+// the allocation is returned, as in CANN's debugging on the CPU.
 uint8_t* user_workspace(uint8_t* given) {
     uint8_t* base = core->registers.workspace ? core->registers.workspace : given;
     uint64_t at = uint64_t(base);

@@ -11,7 +11,7 @@ namespace {
 
 // One of the chip's cores, which runs its share of the blocks one after the other.
 struct Place {
-    std::vector<size_t> blocks;  // still to come, last first
+    std::vector<size_t> blocks;  // not yet run, last first
     double free = 0;
 };
 
@@ -86,7 +86,7 @@ void schedule_trace(const Launch& l, LaunchResult& r) {
             replays[i]->serve();
             awake.push_back(i);
         } else if (!asleep.empty() && !world.lenient) {
-            world.lenient = true;  // a core stopped before it said what others wait for
+            world.lenient = true;  // a core was stopped before it sent the signals that others wait for
             awake.swap(asleep);
         } else break;
     }

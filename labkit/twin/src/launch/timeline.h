@@ -1,4 +1,4 @@
-// The clock: when everything happened that the traces of a launch say was done.
+// The clock: computes from the traces of a launch when everything happened.
 #pragma once
 #include "launch/launch.h"
 

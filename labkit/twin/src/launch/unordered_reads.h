@@ -1,4 +1,4 @@
-// Reads in GM of what another core stores, with nothing that orders the two.
+// Finds reads of GM bytes that another core stores without any order between the two.
 #pragma once
 #include <vector>
 
@@ -6,7 +6,7 @@
 
 namespace twin {
 
-// Adds to result.across what cores read of others' stores (sorted by lo) without an order between the two.
+// Adds such reads to result.across. The stores are sorted by lo.
 void find_unordered_reads(LaunchResult&, const std::vector<GmWrite>& stores);
 
 }  // namespace twin

@@ -17,7 +17,7 @@ struct Case {
     const Launch& l;
     const LaunchResult& r;
     std::vector<std::unique_ptr<Loop>> loops;
-    bool alone;  // no core waits for another: their blocks may be cut and joined
+    bool alone;  // no core waits for another, so blocks may be split and joined
 
     double time_of(Launch launch, const std::function<Trace(size_t)>& trace, const std::function<std::pair<uint32_t, uint8_t>(size_t)>& core_of, size_t cores) const {
         LaunchResult other;
@@ -77,7 +77,7 @@ Trace without_order(const Trace& t, uint64_t core_index) {
 
 bool short_work(const Entry& n) { return n.kind == EntryKind::Work && Pipe(n.pipe) == Pipe::V && n.bytes <= 2048; }
 
-// Short vector instructions that come again and again without anything between them: one for all rounds.
+// Merges short vector instructions that repeat with nothing between them into one.
 Trace longer_instructions(const Trace& t, bool& any) {
     Trace r = t;
     r.entries.clear();
@@ -100,7 +100,7 @@ Trace longer_instructions(const Trace& t, bool& any) {
     return r;
 }
 
-// What the scalar unit does element by element, as one vector instruction of the same bytes.
+// Replaces scalar element accesses by one vector instruction over the same bytes.
 Trace vector_for_scalar(const Trace& t, bool& any) {
     Trace r = t;
     r.entries.clear();

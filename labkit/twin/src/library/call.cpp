@@ -3,7 +3,7 @@
 namespace twin {
 
 Loc spare() {
-    constexpr uint32_t kMessages = 64;  // the end of UB, where a mixed kernel leaves messages for its cube core
+    constexpr uint32_t kMessages = 64;  // end of UB, reserved in mixed kernels for messages to the cube core
     Loc l;
     uint32_t end = chip.size[int(Mem::UB)] - kMessages;
     l.addr = core->top[int(Mem::UB)];
@@ -44,7 +44,8 @@ bool Call::scratch_ok() {
     return core->usable(scratch_.loc, scratch_.bytes, false, here_, "tmp");
 }
 
-// Results against everything: exactly on a source or apart from it; scratch apart from all.
+// Checks the results against all operands: a result lies exactly on a source or apart from it; scratch lies apart from
+// all.
 bool Call::apart() {
     auto meet = [](const Part& a, const Part& b) {
         return a.loc.mem == b.loc.mem && a.loc.addr < b.loc.addr + b.bytes && b.loc.addr < a.loc.addr + a.bytes;

@@ -9,7 +9,7 @@ void adv_cumsum(Dt t, Loc d, Loc last, Loc a, Loc tmp, uint32_t outer, uint32_t 
     if (!bytes) return;
     c.whole("inner", inner, kBlock / size_of(t));
     bool half = t == Dt::F16;
-    // Along rows 16 of them are transposed at a time; down the columns only half needs room, for the sums in float.
+    // Along rows, 16 rows at a time are transposed; along columns only half needs scratch, for the sums in float.
     uint64_t sixteen = uint64_t(inner) * 16 * size_of(t) * 2 + (half ? inner * 32 : 0), groups = (outer + 15) / 16;
     uint64_t least = along_rows ? sixteen : half ? uint64_t(outer) * inner * 4 : 0;
     c.scratch(tmp, least, along_rows ? sixteen * groups : least);

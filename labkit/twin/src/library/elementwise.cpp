@@ -74,7 +74,7 @@ void evaluate(Op op, double* d, const double* a, const double* b, double v, size
     }
 }
 
-// What CANN computes in half as it is, a vector instruction at a time: each of them rounds.
+// Functions that CANN computes in half directly, one vector instruction after the other: each instruction rounds.
 class HalfSteps {
 public:
     HalfSteps(size_t n) : n_(n) {}
@@ -167,7 +167,7 @@ void integers(Loc d, const Operand& a, const Operand& b, uint32_t n, F f) {
     for (uint32_t i = 0; i < n; i++) out[i] = f(x[a.scalar ? 0 : i], y[b.scalar ? 0 : i]);
 }
 
-// A piece is what the scratch holds; CANN rounds it down to 32 elements, and with less cannot run.
+// A piece is what fits the scratch. CANN rounds it down to 32 elements, and cannot run with less.
 constexpr uint64_t kGrain = 32;
 uint64_t piece_of(const Recipe& r, uint64_t width, const Call& c, uint64_t n) {
     return width ? std::max<uint64_t>(kGrain, (c.scratch_bytes() - r.extra) / width / kGrain * kGrain) : std::max<uint64_t>(n, 1);
@@ -242,7 +242,7 @@ void single(const Recipe& r, uint64_t width, Dt t, Loc d, Loc a, Loc tmp, uint32
 }  // namespace
 
 void adv_map(Op op, Dt t, Loc d, Loc a, Loc tmp, uint32_t n, Here here) { single(recipe(op), width_of(op, t, true), t, d, a, tmp, n, here); }
-// Gelu and its kin take 16-bit numbers as they are, or in float with one more tensor of scratch.
+// Gelu and similar functions take 16-bit numbers directly, or in float with one more tensor of scratch.
 void adv_gelu(Op op, Dt t, Loc d, Loc a, Loc tmp, uint32_t n, bool in_float, Here here) {
     Recipe r = recipe(op);
     if (in_float && size_of(t) == 2) {

@@ -54,8 +54,8 @@ void report_row(const char* api, const Row& r, Loc d, uint64_t bytes, Here here)
 }
 }  // namespace
 
-// A matrix of `rows` rows. Rows of whole blocks keep their width, and `right` columns behind the `data` get the value, all
-// in the last block; other rows grow by `left` and `right` to whole blocks.
+// A matrix of `rows` rows. Rows of whole blocks keep their width, and the `right` columns after the `data` get the
+// value, all in the last block; other rows are extended by `left` and `right` to whole blocks.
 void pad(Dt t, Loc d, Loc s, Loc tmp, uint32_t rows, uint32_t width, uint32_t data, uint32_t left, uint32_t right, Value v, Here here) {
     core->last = here;
     if (!rows || !width || !core->usable(d, 0, false, here, "dstTensor")) return;
@@ -78,7 +78,7 @@ void pad(Dt t, Loc d, Loc s, Loc tmp, uint32_t rows, uint32_t width, uint32_t da
     if (whole) {
         call.charge(t, uint64_t(rows) * width, Op::Copy, 1);
         call.charge(t, uint64_t(rows) * per, Op::Duplicate, 1);
-    } else {  // every element to a block, the row turned back from them
+    } else {  // every element is spread to a block, and the row transposed back
         uint64_t piece = std::max<uint64_t>(16, call.scratch_bytes() / 2 / (16 * kBlock) * 16);
         double pieces = double(rows) * double((out + piece - 1) / piece);
         uint64_t some = std::min<uint64_t>(piece, out) * per;
@@ -102,8 +102,8 @@ void unpad(Dt t, Loc d, Loc s, uint32_t rows, uint32_t width, uint32_t right, He
     call.end(dn);
 }
 
-// One stretch of UB is filled and copied over and over. Where it holds the value already nothing changes there, so that
-// a fill behind another of the same value needs no waiting.
+// One stretch of UB is filled and copied repeatedly. If it already holds the value it is not written, so that a second
+// fill with the same value need not wait.
 void fill_gm(Dt t, Gm d, Value v, uint64_t n, Here here) {
     core->last = here;
     if (!has(core->id.kind, Mem::UB) || !n) return;

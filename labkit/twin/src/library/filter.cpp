@@ -1,4 +1,5 @@
-// Select by bytes and DropOut: the mask is packed to the source's rows, turned into the form that the arithmetic takes, used.
+// Select by bytes and DropOut: the mask is packed to the source's rows, converted to the form that the arithmetic
+// needs, and applied.
 #include "twin/library/filter.h"
 
 #include <vector>
@@ -10,7 +11,8 @@ namespace twin {
 
 namespace {
 
-// Rows of `keep` bytes, `step` apart, one behind the other; packing goes to lower addresses, so it may be in place.
+// Packs rows of `keep` bytes, `step` apart, without gaps. Data moves to lower addresses only, so it may be done in
+// place.
 void pack(uint8_t* to, const uint8_t* from, uint64_t rows, uint64_t keep, uint64_t step) {
     for (uint64_t i = 0; i < rows; i++) std::memmove(to + i * keep, from + i * step, keep);
 }

@@ -1,7 +1,7 @@
 // Transpose with a tiling: NZ is the layout of 16 columns side by side, [columns / 16][rows][16].
 //
-// The tiling's fields have no names; what each scene keeps where is CANN's (the kernels of others fill them by hand). Rows
-// come in multiples of 16 in all scenes, so that the true number of rows is nowhere in it; columns that only fill up the
+// The tiling's fields have no names: their meaning in each scene follows CANN (kernels may fill them by hand). In all
+// scenes rows come in multiples of 16, so the true number of rows is not stored anywhere; columns that only fill up the
 // last 16 are not written.
 #include "twin/library/layout.h"
 
@@ -97,7 +97,7 @@ void transpose_scene(Dt t, Loc d, Loc s, Loc tmp, int scene, const uint32_t (&p)
     Mover m(t, d, s, shape.src);
     if (scene <= 2) heads_and_rows(m, shape, scene == 2);
     else columns(m, shape, scene <= 4, scene == 3 || scene == 6);
-    // Each stretch of 16 columns is turned into the scratch and back, where columns shift with a copy between the two.
+    // Each stretch of 16 columns is transposed into the scratch and back; if columns shift, with a copy in between.
     double stretches = double(shape.batches) * shape.heads * (up16(shape.columns) / 16);
     call.charge(t, uint64_t(shape.rows) * 16, Op::TransDataTo5HD, 2 * stretches);
     if (scene >= 3) call.charge(t, uint64_t(shape.rows) * 16, Op::Copy, stretches);

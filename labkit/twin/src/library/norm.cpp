@@ -1,8 +1,8 @@
 // Normalizations: rows of numbers to mean 0 and variance 1, then times gamma plus beta.
 //
-// What counts into a row's sums is CANN's: LayerNorm adds up the padding too (with zeros there the mean is right, the
-// variance is too large by mean^2 a padded element), the others only the original length. Every result is written over
-// the whole width; in the padding it says nothing.
+// Which elements count in a row's sums follows CANN: LayerNorm includes the padding (if it is zero the mean is right,
+// but the variance is too large by mean^2 for each padded element), the others only the original length. Every result
+// is written over the whole width; its padding has no meaning.
 #include "library/call.h"
 
 namespace twin {

@@ -1,6 +1,6 @@
-// Quantization. Its results are integers or narrow floats that a rounding in between decides, so here, unlike elsewhere
-// in the advanced API, each step is rounded as CANN's implementation for Atlas A2 rounds it: to half in AscendQuant and,
-// for half, in AscendAntiQuant; to float in AscendDequant and for bfloat16.
+// Quantization. Intermediate roundings decide the resulting integers or narrow floats. So, unlike elsewhere in the
+// advanced API, each step is rounded as CANN's implementation for Atlas A2 does: to half in AscendQuant and, for half,
+// in AscendAntiQuant; to float in AscendDequant and for bfloat16.
 #include "library/call.h"
 
 namespace twin {
@@ -29,7 +29,7 @@ void put(Dt t, Loc l, uint64_t at, const Floats& f) {
 }
 bool tensor(const Coefficient& c) { return c.given && c.loc.bytes; }
 
-// A coefficient in half; one of floats is left in its own memory as halves, as CANN leaves it.
+// A coefficient in half. A float coefficient is converted to half within its own memory, as CANN leaves it.
 Floats halves_of(const Quantize& q, const Coefficient& c) {
     Floats f = tensor(c) ? floats_of(q.type, c.loc, 0, q.channels) : Floats(std::max(1u, q.channels), c.value);
     to_half(f);

@@ -1,5 +1,5 @@
-// Reductions of a matrix. Sums, means and products are taken in double and rounded once; a sum of half that half cannot
-// hold is infinite, as it is on the way to CANN's mean.
+// Reductions of a matrix. Sums, means and products are computed in double and rounded once. If a sum exceeds half's
+// range it is infinite, as it is inside CANN's mean.
 #include "library/reduce.h"
 
 #include "library/call.h"
@@ -24,7 +24,7 @@ uint64_t scratch_of(Op op, const Fold& f) {
 
 bool nan(double x) { return x != x; }
 
-// What becomes of `n` numbers, `step` apart.
+// Reduces `n` numbers, `step` apart.
 double folded(Op op, const Fold& f, const double* x, size_t n, size_t step) {
     double t = op == Op::ReduceProd ? 1 : 0;
     switch (op) {

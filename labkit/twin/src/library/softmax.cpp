@@ -1,5 +1,6 @@
-// SoftMax and its kin. A row is widened, reduced over its original width and written over its whole width, padding
-// included, as CANN's implementation does; in the fractal format (NZ) the padding of the last column block is left alone.
+// SoftMax and its variants. A row is widened, reduced over its original width and written over its whole width, padding
+// included, as in CANN's implementation; in the fractal format (NZ) the padding of the last column block is not
+// written.
 #include "library/call.h"
 #include "lanes/wide_math.h"
 
@@ -79,7 +80,7 @@ struct Passes {  // instructions over the rows, a piece at a time
     double pieces;
     uint64_t rows, width;  // of a piece
     void flat(Dt t, Op op, double times) { c.charge(t, rows * width, op, times * pieces); }
-    // With a number for each row: one instruction a column of 64, all rows its repeats.
+    // An operation with one number for each row: one instruction for each 64 columns, the rows are its repeats.
     void by_row(Op op, double times) { c.charge(Dt::F32, rows * 64, op, times * pieces * double((width + 63) / 64)); }
     void reduce(Op op) {  // to 64 lanes, to 8, to 1, and back to a block
         by_row(op == Op::BlockReduceMax ? Op::Max : Op::Add, 1);
@@ -116,8 +117,8 @@ void charge(Op op, const Softmax& s, Call& c) {
     if (s.update) c.charge(Dt::F32, rows * 8, Op::Exp, p.pieces), c.charge(Dt::F32, rows * 8, Op::Mul, 5 * p.pieces);
 }
 
-// SoftmaxFlashV3 takes a share of each chunk's mean off. A chunk's mean is that of eight lanes of 64, and lanes are
-// added up as the documents' code does it: the first 512 elements chunk by chunk, the others lane by lane.
+// SoftmaxFlashV3 subtracts a share of each chunk's mean. A chunk's mean is that of eight lanes of 64, and lanes are
+// added in the order of the code in the documents: the first 512 elements chunk by chunk, the others lane by lane.
 double centre(const Softmax& s, double* x) {
     double sums[8] = {}, global = 0, share = s.alpha / (1.0 - s.alpha);
     uint32_t base = s.own_width / s.chunks;
@@ -134,7 +135,7 @@ void softmax(Op op, const Softmax& given, Here here) {
     Softmax s = given;
     bool tiled = s.rows == s.tiled_rows && s.width == s.tiled_width;
     uint32_t rows = s.fractal || !tiled ? std::min(s.rows, s.own_rows) : s.rows;
-    if (!rows || !s.width) {  // a tiling that was never filled, and no shape beside it
+    if (!rows || !s.width) {  // an empty tiling, and no shape given
         core->report("adv-tiling", true, here, Numbers().add("api", api_name(op)));
         core->refuse(s.dst, s.dst.bytes);
         return;
@@ -152,7 +153,8 @@ void softmax(Op op, const Softmax& given, Here here) {
     Call c(op, here);
     c.whole("srcK", s.width, s.fractal ? kColumns : kBlock / size_of(s.type));
     uint64_t floats = row_floats(op, s);
-    // What the host says to be enough for SoftmaxFlashV2 of floats does not grow with the row, in fractals either.
+    // The sufficient size for SoftmaxFlashV2 of floats, as the host function returns it, does not grow with the row; in
+    // fractals neither.
     uint64_t least = op == Op::SoftmaxFlashV2 && s.type == Dt::F32 ? std::min<uint64_t>(floats, kColumns * 4) : floats;
     c.scratch(s.tmp, least * 4, floats * 4 * rows);
     c.in(s.src, bytes);
@@ -210,7 +212,7 @@ void softmax(Op op, const Softmax& given, Here here) {
         if (op != Op::SoftmaxFlashV2 && !third) divide(x, s.width, t);
         if (op == Op::LogSoftMax) {
             wide::each(s.width, x, wide::log, x);
-            scale(x, s.width, 0.43429448190325182765);  // the documents mean log10
+            scale(x, s.width, 0.43429448190325182765);  // the documented log is log10
         }
         at.put(s.dst, i, x);
         if (third) mean.put(i, now);

@@ -10,7 +10,7 @@ namespace twin {
 
 namespace {
 
-// As the unit multiplies by -1: the sign turns, a NaN becomes the quiet one.
+// As the unit multiplies by -1: the sign changes, and a NaN becomes the quiet NaN.
 uint32_t negated(Dt t, uint32_t bits) {
     uint32_t out = 0;
     math::scalar(Op::Muls, t, &out, &bits, t == Dt::F16 ? 0xbc00 : 0xbf800000, 1);

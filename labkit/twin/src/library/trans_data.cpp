@@ -1,5 +1,5 @@
-// TransData. Planes h x w lie padded to whole blocks on the NCDHW side, and as they are on the other; channels and N that
-// only fill up a 16 become 0.
+// TransData. On the NCDHW side planes h x w are padded to whole blocks, on the other side they are not; channels and N
+// that only fill up a 16 become 0.
 #include "twin/library/trans_data.h"
 
 #include <vector>
@@ -30,7 +30,8 @@ void trans_data(Dt t, Loc d, Loc s, Loc tmp, const Ncdhw& x, bool fractal, bool 
                     else to[there] = from[at];
                 }
     std::memcpy(core->at(d), to.data(), to.size() * 2);
-    // Each 16 x 16 elements are turned: once for blocks of channels, once more for blocks of N; planes shift by copies.
+    // Each 16 x 16 elements are transposed: once for blocks of channels, once more for blocks of N; planes are shifted
+    // by copies.
     double groups = double(fractal ? cs / 16 : n * (cs / 16));
     call.charge(t, depth * padded * 16 * (fractal ? ns : 1), Op::TransDataTo5HD, groups);
     if (fractal) call.charge(t, c * depth * padded * 16, Op::TransDataTo5HD, double(ns / 16));

@@ -23,7 +23,7 @@ void update(const Welford& w, Here here) {
     if (!c.begin()) return;
     Row x = row_of(w.type, w.x, w.active), mean = row_of(Dt::F32, w.in_mean, written), var = row_of(Dt::F32, w.in_var, written);
     for (uint32_t i = 0; i < w.active; i++) {
-        // step by step in float, as kernels and their golden data do it: the running sums carry each rounding on
+        // step by step in float, as kernels and their golden data do it: running sums accumulate each rounding
         float off = float(x[i]) - float(mean[i]), share = off * w.rate, now = float(mean[i]) + share, rest = float(x[i]) - now, spread = off * rest;
         mean[i] = now;
         var[i] = float(var[i]) + spread;

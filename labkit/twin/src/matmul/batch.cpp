@@ -1,4 +1,4 @@
-// Many products in one call: where the matrices of a batch lie, and which of A goes with which of B.
+// Many products in one call: the layout of a batch's matrices, and which matrix of A belongs to which of B.
 #include <algorithm>
 #include <cstring>
 
@@ -34,7 +34,7 @@ struct Batch {
     int64_t group = 1;  // so many consecutive products are summed to one matrix of C
 };
 
-// Which matrix goes with product i: its own axis where both have it, the only one where it has but one.
+// The matrix that product i uses: its own axis if both operands have it, or the only matrix if there is one.
 int64_t partner(int64_t i, const Extent& own, const Extent& other) {
     int64_t gs = std::max(own.g, other.g), ns = std::max(own.n, other.n), g = i % gs, n = i / gs % ns, b = i / (gs * ns);
     return ((b % own.b) * own.n + n % own.n) * own.g + g % own.g;
@@ -69,7 +69,7 @@ int64_t elements_alone(const MatmulSide& side, int64_t rows, int64_t cols) {
     return is_format(side, CubeFormat::NZ) ? up(rows, 16) * up(cols, c0) : rows * cols;
 }
 
-// One product after the other; `give` takes each, and where in C it goes.
+// Runs one product after the other; `give` receives each, together with its place in C.
 template <typename Give> void each(MatmulState& s, const MatmulCores& cores, const MatmulCall& call, int64_t loop, Here here, Give give) {
     Batch batch = batch_of(s, call, loop);
     Extent ea = extent_a(s), eb = extent_b(s), ec = extent_c(s);

@@ -23,7 +23,8 @@ std::shared_ptr<Ready> prepare(MatmulState& s, const MatmulCores& cores, const B
     return fine ? ready : nullptr;
 }
 
-// What a cube core itself reads and writes is booked on its pipes; what it does for an AIV is ordered by their messages.
+// A cube core's own accesses are recorded on its pipes; accesses on behalf of an AIV are ordered by the messages
+// between the two.
 void book_reads(const Ready& r, const MatmulCores& cores, Here here) {
     for (const Placed* p : {&r.a, &r.b})
         if (p->in_gm) cores.caller->note_gm_read(uint64_t(p->gm.ptr), uint64_t(p->row), uint64_t(p->apart), uint64_t(p->rows), here, true);
@@ -31,7 +32,7 @@ void book_reads(const Ready& r, const MatmulCores& cores, Here here) {
         for (const Placed* p : {&r.a, &r.b})
             if (!p->in_gm && p->bytes && p->loc.mem == Mem::UB) {
                 auto t = cores.caller->issue(Pipe::MTE3, Op::Matmul, here);
-                cores.caller->known[int(Pipe::MTE3)].join(cores.caller->known[int(Pipe::V)]);  // the library waits for V before it sends
+                cores.caller->known[int(Pipe::MTE3)].join(cores.caller->known[int(Pipe::V)]);  // the library waits for V before it sends the request
                 cores.caller->book(t, p->loc, uint32_t(p->bytes), false);
                 cores.caller->retire(t, {0, 0, uint32_t(p->bytes), 1, Route::FromUb, true, false});
             }
@@ -62,7 +63,7 @@ void book_gm_rows(Core& c, const Core::Ticket* t, const Drain& d, int64_t rows, 
     c.registers.atomic = before;
 }
 
-// A cube core's own stores go by its register, which a call that stores atomically leaves cleared.
+// A cube core's own stores use its atomic register, which is reset by a call that stores atomically.
 uint8_t atomic_of(const MatmulCores& cores, uint8_t asked) {
     if (cores.caller != cores.cube) return asked;
     uint8_t before = uint8_t(cores.cube->registers.atomic.op);
@@ -122,7 +123,7 @@ CubeWork work_of(const MatmulState& s, const Ready& r) {
     return w;
 }
 
-// The time is the cube's, from when it has received the request; the caller waits only where it has to.
+// Spends the time on the cube core, from when it has received the request; the caller waits only where it has to.
 void pass_time(MatmulState& s, const MatmulCores& cores, const CubeWork& w, Here here) {
     if (cores.twice) return;
     Core &me = *cores.caller, &cube = *cores.cube;
@@ -134,7 +135,7 @@ void pass_time(MatmulState& s, const MatmulCores& cores, const CubeWork& w, Here
     s.ready_at = spend(cube, w, here);
 }
 
-// A synchronous call, or a wait, stalls the calling core; its message went out behind all its stores.
+// A synchronous call, or a wait, stalls the calling core. Its request was sent after all its stores.
 void go_on(const MatmulState& s, const MatmulCores& cores) {
     Core& me = *cores.caller;
     if (!s.kind->client) return;
@@ -143,14 +144,14 @@ void go_on(const MatmulState& s, const MatmulCores& cores) {
     if (me.delayed.on) me.delayed.settle(me.known[int(Pipe::S)]);
 }
 
-// Whatever an AIV has on its way to GM arrives before its message does.
+// All of an AIV's pending stores to GM complete before its message arrives.
 void send(const MatmulCores& cores) {
     Core& me = *cores.caller;
     if (!me.delayed.on || cores.caller == cores.cube) return;
     VectorClock sent = me.known[int(Pipe::MTE3)];
     sent.seen[int(Pipe::MTE3)] = me.issued[int(Pipe::MTE3)];
     me.delayed.settle(sent);
-    cores.cube->join_all();  // and the cube core has done what it was asked before
+    cores.cube->join_all();  // the cube core has finished all earlier requests
 }
 
 // The library copies into UB by MTE2 and lets the vector unit wait for it.
@@ -170,7 +171,7 @@ void vector_waits(Core& me) {
 }
 
 void into_l1(const MatmulCores& cores, Loc to, int64_t bytes, Here here, std::function<void(uint8_t*)> effect) {
-    if (cores.caller != cores.cube) to.buf = 0;  // an AIV's name for a piece of the cube core's L1
+    if (cores.caller != cores.cube) to.buf = 0;  // the buffer number is the AIV's; the cube core knows its L1 only by address
     if (!cores.cube->usable(to, uint64_t(bytes), false, here, "C")) return cores.cube->refuse(to, uint64_t(bytes));
     auto t = out_ticket(*cores.cube, here);
     cores.cube->book(t, to, uint32_t(bytes), true);

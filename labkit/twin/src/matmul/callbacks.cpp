@@ -1,4 +1,4 @@
-// Matmul with callbacks: the kernel's own functions fill tiles of L1 and empty L0C.
+// Matmul with callbacks: functions of the kernel fill the tiles in L1 and empty L0C.
 #include <algorithm>
 #include <cstring>
 

@@ -14,9 +14,10 @@ int64_t up(int64_t a, int64_t b) { return parts(a, b) * b; }
 // when all cores load, FIXPIPE 64, and what an instruction of each kind costs to start (asc-devkit's cube table, mskpp's curves).
 constexpr double kToL0A = 256, kToL0B = 128, kGm = 64, kFix = 64, kMmadStart = 23, kLoadStart = 230, kStoreStart = 80;
 constexpr double kLine = 128, kBrokenLine = 1.2;  // rows that do not fill 128-byte lines load slower
-// Kernels that know nothing of tails are common, so an even cut may cost this much more; less where there is much to do.
+// Kernels that do not handle tails are common, so an even division may cost this much more; less for large products.
 constexpr double kUnevenSingle = 0.5, kUnevenBase = 0.2, kMuch = 2e4;
-// Kernels that take a core's part for one block are common too; and those that fetch C by blocks walk one axis rather than two.
+// Kernels that treat a core's part as one block are common as well; so are those that fetch C by blocks along one axis
+// instead of two.
 constexpr double kSeveral = 1.2, kBothWays = 1.5, kCutInL1 = 2;
 double uneven_factor(double most, double cycles) { return 1 + most * std::min(1.0, kMuch / cycles); }
 
@@ -53,7 +54,7 @@ struct Search {
         int64_t fit = a1 + b1 > 0 ? int64_t(room / (2 * (a1 + b1))) : k_steps;
         c.step_m = c.step_n = 1;
         if (fit >= 1) {
-            // Equal rounds over K, so that the last one is no stump.
+            // Equal rounds over K, so that the last one is not shorter.
             int64_t rounds = parts(k_steps, std::min(fit, k_steps));
             c.step_k = parts(k_steps, rounds);
             c.depth_a = c.depth_b = 2 * c.step_k;
@@ -143,7 +144,7 @@ struct Search {
         const int64_t whole[3] = {t.m, t.n, t.k};
         bool uneven = false;
         for (int i = 0; i < 3; i++) uneven = uneven || whole[i] % found.single[i];
-        // A kernel that puts an operand into L1 itself finds it easier whole.
+        // A kernel that copies an operand into L1 itself is simpler if it takes all of it.
         if ((t.a_l1 && found.dims[0] > 1) || (t.b_l1 && found.dims[1] > 1)) cost *= kCutInL1;
         found.cost = cost * (uneven ? uneven_factor(kUnevenSingle, cost) : 1) * (1 + 1e-4 * found.cores());  // of two equal cuts, the one with fewer cores
         if (best.cost == 0 || found.cost < best.cost) best = found;
@@ -163,7 +164,7 @@ struct Search {
                 if (s < whole) s = std::min(up(s, step), whole);
                 if (t.single_max[axis] > 0 && s > t.single_max[axis]) continue;
                 if (t.single_min[axis] > 0 && s < std::min(t.single_min[axis], whole)) continue;
-                if (g == 0 && d > 1 && s % unit[axis]) continue;  // an even cut that no fractal fits is none
+                if (g == 0 && d > 1 && s % unit[axis]) continue;  // an even division that is no multiple of a fractal is no use
                 if (std::find(list.begin(), list.end(), s) == list.end()) list.push_back(s);
             }
         }

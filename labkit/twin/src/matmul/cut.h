@@ -4,7 +4,7 @@
 
 namespace twin {
 
-// What is to be cut, and what is fixed beforehand (-1: free).
+// The task: the product, and the parameters that are fixed beforehand (-1: free).
 struct CutTask {
     int64_t m = 0, n = 0, k = 0;
     int a_bits = 16, b_bits = 16, c_bytes = 4, bias_bytes = 0;  // bias_bytes of an element; 0: no bias

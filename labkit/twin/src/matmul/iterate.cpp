@@ -98,7 +98,8 @@ void fill_workspace(MatmulState& s, const MatmulCores& cores, Here here) {
 
 bool advance(MatmulState& s) { return ++s.at < walk_of(s).count(); }
 
-// A cube core's timeline is one for both AIVs; who is not the cube's own does not take part and sees the walk alone.
+// The cube core's timeline is shared by both AIVs. A core that is not the caller of the cube does not compute; it only
+// follows the order of the blocks.
 bool outsider(MatmulState& s, const MatmulCores& cores) { return !cores && s.ready && s.tiling.baseM > 0 && s.tiling.baseN > 0; }
 
 }  // namespace
@@ -150,7 +151,7 @@ bool matmul_iterate(MatmulState& s, const MatmulCall& call, Loc l0c, Here here) 
     cube.book(t, l0c, uint32_t(bytes), true);
     d.to = cube.at(l0c);
     if (call.partial_sum) {
-        // Onto what lies there, fractal by fractal.
+        // Adds to the existing content, fractal by fractal.
         std::vector<float> sums(size_t(b.rows * b.cols));
         for (int64_t row = 0; row < b.rows; row++)
             for (int64_t c = 0; c < b.cols; c++) std::memcpy(&sums[size_t(row * b.cols + c)], d.at(row, c), 4);
@@ -183,8 +184,8 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
     if (call.sync) go_on(s, cores);
 }
 
-// A block packed into the caller's UB (or L1 of the cube core). What does not fit the tensor is left out, as the copy of
-// the library does it.
+// Writes a block packed into the caller's UB (or L1 of the cube core). What does not fit the tensor is dropped, as the
+// library's copy does.
 void matmul_get(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
     MatmulCores cores = cores_of(s, here);
     if (!cores || !s.kind || s.at < 0) return;

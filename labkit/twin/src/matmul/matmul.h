@@ -1,4 +1,4 @@
-// Inside the Matmul object: one product made ready to compute, where its results go, and its share of the clock.
+// Internals of the Matmul object: one prepared product, the destination of its results, and its modelled time.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -35,7 +35,7 @@ struct Drain {
     }
 };
 
-// One product with all that it needs by value, so that it can also take place later.
+// One product with all its parameters by value, so that it can be executed later.
 struct Product {
     View a, b;  // [m][k], [k][n]
     int64_t m = 0, n = 0, k = 0;

@@ -17,7 +17,7 @@ MatmulCores cores_of(const MatmulState& s, Here here) {
     }
     if (me->id.kind == Kind::AIC) return {};
     if (!me->cube) me->stop("matmul-alone", here, Numbers().add("core", "AIV"));
-    me->cube->phase = std::max(me->cube->phase, me->phase);  // what it does for an AIV is in the AIV's order with other cores
+    me->cube->phase = std::max(me->cube->phase, me->phase);  // its work for an AIV is ordered with other cores as the AIV is
     me->cube->ordered = me->cube->ordered || me->ordered;
     return {me, me->cube, s.kind->a.share && s.kind->b.share && me->id.sub > 0};
 }
@@ -68,7 +68,7 @@ uint8_t* nowhere() {
     return one;
 }
 
-// Where an operand's bytes are, once it is known that `bytes` from the given step on are there.
+// Locates an operand, after checking that `bytes` from the given step on exist.
 const uint8_t* reach(const MatmulOperand& o, const MatmulCores& cores, int64_t offset, int64_t bytes, const char* what, Placed& p, Here here) {
     Core& me = *cores.caller;
     p.bytes = bytes;
@@ -76,7 +76,7 @@ const uint8_t* reach(const MatmulOperand& o, const MatmulCores& cores, int64_t o
         p.in_gm = true;
         p.gm = o.gm;
         p.gm.ptr += offset;
-        p.gm.bytes = 0;  // the view's length is the kernel's own note; what counts is the tensor
+        p.gm.bytes = 0;  // the view's length is only the kernel's declaration; the tensor's size counts
         return me.gm_usable(p.gm, uint64_t(bytes), false, here, true) ? p.gm.ptr : nullptr;
     }
     p.loc = o.loc;
@@ -87,7 +87,7 @@ const uint8_t* reach(const MatmulOperand& o, const MatmulCores& cores, int64_t o
         me.report("matmul-place", true, here, Numbers().add("what", what));
         return nullptr;
     }
-    p.loc.buf = 0;  // an AIV's name for a piece of the cube core's L1
+    p.loc.buf = 0;  // the buffer number is the AIV's; the cube core knows its L1 only by address
     return cores.cube->usable(p.loc, uint64_t(bytes), true, here, what) ? cores.cube->at(p.loc) : nullptr;
 }
 
@@ -136,8 +136,9 @@ bool place_a(MatmulState& s, const MatmulCores& cores, int64_t step, int64_t giv
     return place(s.a, s.kind->a, cores, rows, cols, ld, given, step, spare, "A", p, here);
 }
 
-// B with two of every four elements along K kept ([n][k / 2], or fractals of that), and two bits for each: where it stood among the first, or the
-// last, three. The bits are [k / 64][n up to 16][8] bytes in GM. Unfolded, it is a product like any other.
+// Sparse B keeps two of every four elements along K ([n][k / 2], or fractals of that), with two bits for each: its
+// position among the first three, or the last three, of the four. The bits are [k / 64][n up to 16][8] bytes in GM.
+// Once expanded, it is a product like any other.
 static bool place_sparse_b(MatmulState& s, const MatmulCores& cores, std::vector<uint8_t>& spare, Placed& p, Here here) {
     int64_t n = s.single_n, k = s.single_k, tall = up(s.n, 16), line = s.kb / 2;
     bool nz = is_format(s.kind->b, CubeFormat::NZ);

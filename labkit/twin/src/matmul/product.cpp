@@ -1,4 +1,4 @@
-// What the cube and the fixed-function pipe do with a block: sums, bias, conversion, layout.
+// The cube's and the fixed-function pipe's work on a block: sums, bias, conversion, layout.
 #include <algorithm>
 #include <cstring>
 
@@ -36,7 +36,7 @@ View part_of(const View& v, int64_t r, int64_t c, int64_t rows, int64_t cols, st
     View o = v;
     bool whole = (v.tile_rows == ~0u || r % v.tile_rows == 0) && (v.tile_cols == ~0u || c % v.tile_cols == 0);
     int64_t e = (v.tile_rows == ~0u ? r * v.row : r / v.tile_rows * v.tile_row) + (v.tile_cols == ~0u ? c * v.col : c / v.tile_cols * v.tile_col);
-    // Within a tile that runs along one side without end, the other side's offset is a plain stride.
+    // If a tile is unbounded along one side, the other side's offset is a plain stride.
     if (whole && e * bits_of_view(v) % 8 == 0) {
         o.data = static_cast<const uint8_t*>(v.data) + e * bits_of_view(v) / 8;
         return o;
@@ -113,7 +113,8 @@ void Walk::at(int64_t index, int64_t& row, int64_t& col, int64_t& k) const {
     index /= k_blocks;
     int64_t fast_all = n_first ? n_blocks : m_blocks, slow_all = n_first ? m_blocks : n_blocks;
     int64_t fast_step = std::min(n_first ? step_n : step_m, fast_all), slow_step = std::min(n_first ? step_m : step_n, slow_all);
-    // Through a stripe of slow_step lines, step by step along the fast axis; within a step the fast axis runs first.
+    // Traverses a stripe of slow_step lines, step by step along the fast axis; within a step the fast axis varies
+    // first.
     int64_t stripe = index / (fast_all * slow_step), inside = index % (fast_all * slow_step);
     int64_t lines = std::min(slow_step, slow_all - stripe * slow_step);
     int64_t group = inside / (fast_step * lines), within = inside % (fast_step * lines);

@@ -1,5 +1,5 @@
-// How long the cube takes for one product: the instructions that the object issues for it, block by block, with the
-// buffers in L1, L0 and L0C that let the pipes overlap.
+// The cube's time for one product: the instructions that the object issues for it, block by block, with the buffers in
+// L1, L0 and L0C that let the pipes overlap.
 #include <algorithm>
 
 #include "matmul/matmul.h"
@@ -47,7 +47,8 @@ Stamp spend(Core& cube, const CubeWork& w, Here here) {
             int64_t i = w.n_first ? slow : fast, j = w.n_first ? fast : slow;
             int64_t real_m = std::min(w.base_m, w.m - i * w.base_m), real_n = std::min(w.base_n, w.n - j * w.base_n);
             double rows = double(up(real_m, 16)), cols = double(up(real_n, 16));
-            // What stays in L1 from the block before: with all of K there, the slow axis's operand; and both where there is one block of them.
+            // Operands that stay in L1 from the previous block: if all of K fits, that of the slow axis; both, if there
+            // is a single block of them.
             bool keep_a = whole_k && ((w.n_first && fast > 0) || (m_blocks == 1 && block > 0)), keep_b = whole_k && ((!w.n_first && fast > 0) || (n_blocks == 1 && block > 0));
             Stamp& out_free = l0c_free[block % out_buffers];
             for (int64_t round = 0; round < rounds; round++) {

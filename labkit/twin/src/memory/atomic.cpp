@@ -79,7 +79,7 @@ void set_atomic_type(Dt t, Here here) {
     core->registers.atomic.type = t;
 }
 static std::mutex g_lock;
-static std::set<const void*>& in_order() {  // where each such library begins; libraries come before this one's own globals
+static std::set<const void*>& in_order() {  // start address of each such library; it may be filled before this file's globals are constructed
     static std::set<const void*> all;
     return all;
 }

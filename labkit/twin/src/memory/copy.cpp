@@ -12,7 +12,8 @@ namespace twin {
 
 namespace {
 
-// Results leave for good: written past the host's caches they spare the read that a normal store of a new line costs.
+// The results will not be read soon: written with streaming stores, they save the read of the cache line that a normal
+// store causes.
 void write_through(uint8_t* to, const uint8_t* from, size_t n) {
 #if defined(__AVX__)
     constexpr size_t kLine = 64, kWorth = 2048;
@@ -30,8 +31,8 @@ void write_through(uint8_t* to, const uint8_t* from, size_t n) {
     std::memcpy(to, from, n);
 }
 
-// What DataCopyPad leaves in UB: left, the block, right, and the rest up to 32 bytes. The rest is the block's first
-// element where nothing was to be padded, else it is padded as well.
+// The bytes that DataCopyPad writes to UB: left padding, the block, right padding, and the remainder up to 32 bytes.
+// The remainder is filled with the block's first element if no padding was asked for, else with the padding value.
 void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece, uint64_t beside) {
     uint8_t* p = dst;
     auto put = [&](const void* v, uint32_t n) {
@@ -49,7 +50,7 @@ void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece, u
 }  // namespace
 
 bool plausible(Dma& d, Here here) {
-    if (!d.blocks || !d.len) return false;  // documented as no action
+    if (!d.blocks || !d.len) return false;  // documented: no operation
     if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32 || d.right * d.elem > 32))) {
         core->report("copy-params", true, here, Numbers().add("blocks", d.blocks).add("len", d.len).add("left", unsigned(d.left)).add("right", unsigned(d.right)).add("elem", unsigned(d.elem)));
         return false;
@@ -66,7 +67,7 @@ bool plausible(Dma& d, Here here) {
 uint64_t extent(const Dma& d, uint64_t stride, uint64_t last) { return (d.blocks - 1) * stride + last; }
 
 void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uint32_t piece, bool write) {
-    if (stride < piece + 32u) return core->book(t, l, uint32_t(extent(d, stride, piece)), write);  // no whole block between two
+    if (stride < piece + 32u) return core->book(t, l, uint32_t(extent(d, stride, piece)), write);  // gaps shorter than a block count as part of it
     for (uint32_t b = 0; b < d.blocks; b++) {
         Loc part = l;
         part.addr += uint32_t(b * stride);
@@ -74,7 +75,7 @@ void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uin
     }
 }
 
-// Streaming stores wait in the host's buffers; whoever reads the results next is another thread.
+// Streaming stores stay in the host's write buffers; the results may be read next by another thread.
 void settle_writes() {
 #if defined(__AVX__)
     _mm_sfence();

@@ -1,4 +1,4 @@
-// Copies between the memories of one core. The pair decides the unit of a block and the pipe.
+// Copies between the memories of one core. Source and destination memory determine the unit of a block and the pipe.
 #include <cstring>
 
 #include "memory/copy.h"
@@ -14,7 +14,7 @@ struct LocalRoute {
     uint32_t align;  // of the destination
 };
 
-// false: there is no such way on this chip.
+// false: this chip has no such route.
 bool route_of(Mem d, Mem s, LocalRoute& r) {
     if (s == Mem::UB && d == Mem::UB) r = {Pipe::V, 32, 32};
     else if (s == Mem::L1 && d == Mem::BT) r = {Pipe::MTE1, 64, 64};

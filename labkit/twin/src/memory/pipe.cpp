@@ -1,4 +1,4 @@
-// TPipe, TBufPool and LocalMemAllocator: who has which part of a core's memory, and until when.
+// TPipe, TBufPool and LocalMemAllocator: allocation of a core's on-chip memory.
 #include <algorithm>
 #include <exception>
 
@@ -32,7 +32,7 @@ void fits(Mem m, uint64_t addr, uint32_t num, uint64_t len, const char* asked, H
                                           .add("size", chip.size[int(m)]).add("over", want - chip.size[int(m)]));
 }
 
-// Lay `bytes` behind what the pipe holds already; a kernel that wants more than there is cannot run.
+// Allocates `bytes` after what the TPipe has allocated already; a kernel that needs more than there is is stopped.
 uint32_t take(Core::PipeLife& p, Mem m, uint32_t num, uint64_t len, const char* asked, Here here) {
     uint32_t addr = p.top[int(m)];
     fits(m, addr, num, len, asked, here);
@@ -40,7 +40,8 @@ uint32_t take(Core::PipeLife& p, Mem m, uint32_t num, uint64_t len, const char* 
     return addr;
 }
 
-// TSCM is laid from the end of L1 downwards: on an AIV, of its cube core's L1, a piece for each AIV of the block.
+// TSCM is allocated from the end of L1 downwards: for an AIV in the L1 of its block's AIC, with a part for each AIV of
+// the block.
 uint32_t take_tscm(Core::PipeLife& p, uint32_t num, uint64_t len, bool group, Here here) {
     uint32_t shares = group || core->id.kind == Kind::AIC ? 1 : core->id.subs, mine = shares > 1 ? core->id.sub : 0;
     fits(Mem::L1, p.tscm, num * shares, len, shares > 1 ? "a TSCM queue for each AIV of the block" : "a TSCM queue", here);
@@ -52,7 +53,7 @@ uint32_t take_tscm(Core::PipeLife& p, uint32_t num, uint64_t len, bool group, He
 void not_empty(uint32_t num, uint32_t len, Here here) {
     if (num && len) return;
     core->report("buffer-empty", true, here, Numbers().add("num", num).add("len", len));
-    if (!num) throw Stop{};  // an empty buffer is no harm to a kernel that never uses it
+    if (!num) throw Stop{};  // an empty buffer does no harm if it is never used
 }
 
 void counted(uint32_t& count, uint32_t more, uint32_t most, const char* what, Here here) {
@@ -65,7 +66,7 @@ void show(uint8_t pos, uint8_t kind, uint32_t addr, uint32_t len, uint32_t num) 
     core->groups++;
 }
 
-// M_MTE1 events 0 to 2 of an AIC are the library's: each pipe sets them when it begins and waits for them when it ends.
+// The library uses M_MTE1 events 0 to 2 of an AIC: each TPipe sets them at its begin and waits for them at its end.
 constexpr int kLibrary = 3;
 void library_events(bool begin, Here here) {
     if (core->id.kind != Kind::AIC) return;
@@ -82,13 +83,13 @@ void all_ids_free() {
             for (auto& f : b) f.reserved = false;
 }
 
-// The producers wait for the buffers that were given back.
+// The producing pipes wait for all freed buffers.
 void settle(int pipe, int owner) {
     for (auto& b : core->buffers)
         if (b.pipe == pipe && (owner < 0 || b.owner == owner) && b.state == Core::State::Free) wait_idle(b);
 }
 
-// The memory is free for others. What lies there stays readable until somebody takes its place.
+// Frees the memory for other buffers. Its content stays readable until it is allocated again.
 void give_back(int pipe) {
     for (auto& b : core->buffers)
         if (b.pipe == pipe) b.loose = true;
@@ -136,11 +137,11 @@ void pipe_reset(int pipe, Here here) {
 
 void pipe_end(int pipe, bool wait, Here here) {
     if (here.file) core->last = here;
-    if (std::uncaught_exceptions()) return;  // the block was stopped: whatever is left has no meaning
+    if (std::uncaught_exceptions()) return;  // the block was stopped: there is nothing left to check
     end_queues(pipe);
     settle(pipe, -1);
     library_events(false, here);
-    if (wait) core->join_all();  // the pipe's end waits for everything
+    if (wait) core->join_all();  // Destroy waits for everything
     give_back(pipe);
     core->pipes[size_t(pipe)].open = false;
 }
@@ -218,8 +219,8 @@ uint32_t pool_handle(Pool& pool, uint32_t index, uint32_t most, Here here) {
     return pool.first + index;
 }
 
-// The events of its buffers are waited for; its queues live on, in memory that others may use. The pool itself goes on
-// at address 0, wherever it was: kernels that lay it over all of UB fill it anew.
+// Waits for the events of its buffers. Its queues stay alive, in memory that others may use. The pool itself continues
+// at address 0, wherever it was before: kernels that place it over all of UB fill it anew.
 void pool_reset(Pool& pool) {
     if (std::uncaught_exceptions() || pool.id < 0) return;
     settle(pool.pipe, pool.id);
@@ -227,7 +228,7 @@ void pool_reset(Pool& pool) {
     pool.start = pool.top = pool.count = 0;
 }
 
-// ---- memory at an address that somebody else decided on
+// ---- memory at an address that the caller chose
 
 int queue_place(int pipe, int owner, uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, uint32_t addr, Here here) {
     int queue = queue_open(pipe, owner, src, dst, depth, num, 0, here);
@@ -271,7 +272,7 @@ Loc local_alloc(Mem m, uint8_t pos, uint32_t at, uint64_t bytes, Here here) {
 
 Loc rest_of(uint8_t pos, Here here) {
     core->last = here;
-    constexpr uint32_t kMessages = 64;  // the end of UB, where a mixed kernel leaves messages for its cube core
+    constexpr uint32_t kMessages = 64;  // end of UB, reserved in mixed kernels for messages to the cube core
     Mem m = memory_of(pos);
     uint32_t addr = core->top[int(m)], end = chip.size[int(m)] - (m == Mem::UB ? kMessages : 0);
     if (addr >= end) core->stop("ub-budget", here, Numbers().add("asked", "PopStackBuffer").add("num", 1).add("len", 32).add("need", 32).add("used", addr).add("total", addr + 32).add("size", end).add("over", addr + 32 - end));
@@ -279,7 +280,7 @@ Loc rest_of(uint8_t pos, Here here) {
 }
 
 uint8_t* address(Loc l) {
-    if (l.buf && l.buf < core->buffers.size()) core->buffers[l.buf].by_scalar = true;  // what goes through the pointer is seen by nobody
+    if (l.buf && l.buf < core->buffers.size()) core->buffers[l.buf].by_scalar = true;  // accesses through the pointer are not observed
     return core->at(l);
 }
 

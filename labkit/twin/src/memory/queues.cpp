@@ -10,7 +10,8 @@ namespace {
 
 using P = AscendC::TPosition;
 
-// Between which pipes data goes from one position to another: who fills a buffer and who empties it. The memories decide.
+// The pipes between which a queue transfers data: the producer fills a buffer, the consumer empties it. Derived from
+// the memories.
 std::pair<Pipe, Pipe> pipes_of(uint8_t src, uint8_t dst) {
     auto gm = [](uint8_t p) { return P(p) == P::GM || P(p) == P::CO2; };
     Mem s = mem_of(P(src)), d = mem_of(P(dst));
@@ -33,7 +34,7 @@ Core::Queue& queue_at(int q, Here here) {
 
 Core::Buffer& first_of(Core::Queue& q) { return core->buffers[q.first]; }
 
-// The queue's own tensor behind a handle, or nullptr when the handle is not one of this queue's living tensors.
+// The queue's buffer behind a handle; nullptr if the handle is not a live tensor of this queue.
 Core::Buffer* own(Core::Queue& q, Loc l, const char* call, Here here) {
     if (l.buf < q.first || l.buf >= q.first + q.num) {
         core->report("queue-foreign", true, here, Numbers().add("call", call).add("position", position_name(q.pos)));
@@ -88,7 +89,7 @@ Loc front(Core::Queue& q, Pipe from, Pipe to, Here here) {
     return deque(q, q.fifo.front(), from, to, here);
 }
 
-// What a queue still holds when its pipe ends.
+// Reports what a queue still holds when its TPipe ends.
 void check(Core::Queue& q) {
     if (!q.fifo.empty()) {
         auto& b = core->buffers[q.fifo.front()];
@@ -176,7 +177,7 @@ int queue_open(int pipe, int owner, uint8_t src, uint8_t dst, int depth, uint8_t
         b.pipe = pipe;
         b.queue = id;
         if (depth) continue;
-        hold(b.queued, q, from, to, "InitBuffer", here);  // a queue of depth 0 keeps its events for good
+        hold(b.queued, q, from, to, "InitBuffer", here);  // a queue of depth 0 keeps its events permanently
         hold(b.freed, q, to, from, "InitBuffer", here);
     }
     core->queues.push_back(q);
@@ -270,7 +271,7 @@ void end_queues(int pipe) {
     }
 }
 
-// What a block leaves behind when it ends.
+// Reports what is left over when a block ends.
 void check_leftovers() {
     for (auto& q : core->queues)
         if (q.alive) check(q);

@@ -1,9 +1,9 @@
-// What the scalar unit does itself: single elements, its data cache, system variables.
+// Operations of the scalar unit itself: single elements, its data cache, system variables.
 #include "core/machine.h"
 
 namespace twin {
 
-static void* nowhere() {  // what a refused access reads and writes
+static void* nowhere() {  // memory for refused accesses
     static thread_local uint64_t place;
     place = ~0ull;
     return &place;
@@ -36,7 +36,7 @@ void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here her
     return element_checked(l, offset, size, write, here);
 }
 
-// The compiler puts the scalar unit's reads and writes of GM in order with the transfers of its own core.
+// The compiler orders the scalar unit's accesses to GM with the transfers of its own core.
 static void wait_for_gm(uint64_t lo, uint32_t size) {
     VectorClock& s = core->known[0];
     core->gm.each(lo, lo + size, [&](const Hazards::Cell& c) {
@@ -68,7 +68,7 @@ void* place(const Loc& base, uint64_t offset, uint32_t size, Here here) {
     l.addr += uint32_t(offset);
     l.bytes = offset < base.bytes ? uint32_t(base.bytes - offset) : 0;
     if (!core->usable(l, size, false, here, "operator()", 1)) return nowhere();
-    return element_checked(base, uint32_t(offset), size, true, here);  // a write as far as order goes: it waits for more
+    return element_checked(base, uint32_t(offset), size, true, here);  // ordered like a write, which waits for more
 }
 
 void* place(const Gm& base, uint64_t offset, uint32_t size, Here here) {
@@ -84,7 +84,7 @@ void clean_cache(const uint8_t* line, bool whole, Here here) {
     core->trace.spend(chip.scalar_gm);
     if (whole) core->cache.clean_all();
     else core->cache.clean_line(uint64_t(line));
-    let_others_run();  // whoever cleans its cache may be waiting for what another core writes
+    let_others_run();  // a core that cleans its cache may be polling for another core's write
 }
 void preload(const void*, int64_t, Here here) {
     core->last = here;

@@ -1,5 +1,5 @@
-// Host sizes of the elementwise functions, reductions and quantization. Sizes are CANN's where CANN's are enough; where its
-// own implementation takes more than its host function gives (ReduceXorSum), they are rounded up.
+// Host sizes of the elementwise functions, reductions and quantization. They equal CANN's where those suffice; where
+// CANN's implementation needs more than its host function returns (ReduceXorSum), they are larger.
 #include "twin/tiling/math.h"
 
 #include "library/call.h"

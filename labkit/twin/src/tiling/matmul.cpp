@@ -1,4 +1,4 @@
-// matmul_tiling: what host code says about a product, turned into TCubeTiling.
+// matmul_tiling: converts the host's description of a product into a TCubeTiling.
 #include "twin/tiling/matmul.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ struct Cutter {
         task.b_trans = o.b_.isTrans;
         task.a_l1 = in_l1(o.a_.pos);
         task.b_l1 = in_l1(o.b_.pos);
-        task.c_room = in_ub(o.c_.pos) ? o.ub_ * 3 / 8 : 0;  // beside it the kernel keeps as much of its own, and more
+        task.c_room = in_ub(o.c_.pos) ? o.ub_ * 3 / 8 : 0;  // the kernel keeps as much data of its own in UB, and more
         task.l1 = o.l1_;
         task.l0a = o.l0a_;
         task.l0b = o.l0b_;

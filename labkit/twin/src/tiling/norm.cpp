@@ -1,5 +1,5 @@
-// Host sizes and tilings of the normalizations. The sizes are CANN's: so many rows of floats, besides the statistics.
-// A tiling says how many rows are worked on at once in the space there is, and where in it what lies.
+// Host sizes and tilings of the normalizations. The sizes are CANN's: a number of rows of floats, plus the statistics.
+// A tiling contains how many rows are processed at once in the given space, and the offsets within it.
 #include "twin/tiling/norm.h"
 
 #include <cstring>

@@ -1,5 +1,6 @@
-// platform_ascendc: the chip as host code asks about it. The numbers are those of CANN 8.1's platform_config/Ascend910*.ini
-// (cores, clock, L2, HBM, ddr_rate, l2_rate) and of platform_ascendc.cpp in asc-devkit 9.1 (what the library keeps back).
+// platform_ascendc: the chip as host code queries it. The numbers are those of CANN 8.1's
+// platform_config/Ascend910*.ini (cores, clock, L2, HBM, ddr_rate, l2_rate) and of platform_ascendc.cpp in asc-devkit
+// 9.1 (what the library reserves).
 #include "tiling/platform/platform_ascendc.h"
 
 #include <cmath>
@@ -32,7 +33,7 @@ const Soc* find(const char* name) {
     return nullptr;
 }
 
-const Soc* modelled_soc() {  // by the twin: known by its cores and clock once a chip table is loaded
+const Soc* modelled_soc() {  // the modelled chip: identified by its cores and clock once a chip table is loaded
     for (const Soc& s : kSocs)
         if (s.aiv == twin::chip.cores && std::fabs(s.hz - twin::chip.hz) < 1e6) return &s;
     return &kSocs[0];

@@ -1,5 +1,5 @@
-// Host sizes and tilings of SoftMax and its kin: how many floats of scratch a row takes (CANN's numbers), and how many
-// rows at once that makes.
+// Host sizes and tilings of SoftMax and its variants: how many floats of scratch a row takes (CANN's numbers), and how
+// many rows fit at once.
 #include "twin/tiling/softmax.h"
 
 #include "tiling/sizes.h"

@@ -7,8 +7,8 @@ namespace {
 
 uint32_t width_of(Dt t) { return t == Dt::I4 ? kNibble : size_of(t); }
 
-// The documents let CAST_NONE stand for RINT; the library of CANN 8.1 and 9.1 has no instruction behind it for these
-// pairs, nor for any other mode that math::supports_cast leaves out: outside a debug build the call then does nothing.
+// The documents say that CAST_NONE means RINT. For these pairs, and for any other mode that math::supports_cast
+// excludes, the library of CANN 8.1 and 9.1 has no instruction: outside a debug build the call then does nothing.
 bool none_is_rint(Dt to, Dt from) {
     switch (from) {
         case Dt::F16: return to != Dt::I16 && to != Dt::I32;

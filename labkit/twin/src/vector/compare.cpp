@@ -1,4 +1,4 @@
-// Compare and Select: one bit an element between them, in UB or in the register CMPMASK.
+// Compare and Select: one bit for each element, in UB or in the register CMPMASK.
 #include "vector/vector.h"
 
 namespace twin {
@@ -57,7 +57,7 @@ template <typename F> void each_repeat(const Shape& s, Loc a, const Loc* b, cons
     }
 }
 
-// On A2 the mask is not looked at: the bits of repeat after repeat.
+// On A2 the mask is ignored: the bits of all repeats are consecutive.
 void compare_repeats(Cmp mode, Op op, Dt t, Loc d, Loc a, Second b, const Rep& r, Here here) {
     uint32_t lanes = kRepeat / size_of(t);
     Shape s(r, size_of(t), uint64_t(std::max(r.times, 0)) * lanes);
@@ -123,12 +123,13 @@ void compare_mask_set(Loc s, Here here) {
 
 namespace {
 
-// Modes 1 and 2 put their scalar, or the address of their bits, where the last 8 KB of UB begin, and from there into CMPMASK.
+// Modes 1 and 2 store their scalar, or the address of their bits, at the beginning of the last 8 KB of UB, and load
+// CMPMASK from there.
 constexpr uint8_t kVecIn = 9, kVecCalc = 11;  // TPosition: those in UB
 void use_reserved(Sel mode, Dt t, Loc mask, Value v, Here here) {
     if (mode == Sel::Mask) return std::memcpy(core->vec.compare, core->at(mask), std::min(16u, mask.bytes)), void();
     uint32_t at = chip.size[int(Mem::UB)] - chip.reserved, bytes = 32 * (mode == Sel::TensorScalar ? size_of(t) : 4);
-    bool in_use = core->top[int(Mem::UB)] > at && core->memory[int(Mem::UB)].any_written(at, at + bytes);  // a buffer over all of UB may keep clear of it
+    bool in_use = core->top[int(Mem::UB)] > at && core->memory[int(Mem::UB)].any_written(at, at + bytes);  // a buffer over all of UB may leave these bytes unused
     for (size_t i = core->buffers.size(); in_use && i-- > 1;) {
         const Core::Buffer& b = core->buffers[i];
         if (!b.filled || b.pos < kVecIn || b.pos > kVecCalc || b.addr >= at + bytes || at >= b.addr + b.len) continue;

@@ -7,7 +7,7 @@ namespace twin {
 
 namespace {
 
-// Offsets are checked one by one: they are data, and nothing else says where the instruction reads.
+// Checks offsets one by one: they are data, and nothing else determines where the instruction reads.
 class OffsetCheck {
 public:
     OffsetCheck(Loc s, uint64_t base, uint32_t piece, uint32_t align, const char* op) : s_(s), base_(base), end_(end_of(s)), piece_(piece), align_(align), op_(op) {}
@@ -47,12 +47,12 @@ uint32_t offset_at(const uint8_t* offsets, uint64_t i) {
     return o;
 }
 
-// Documented as not allowed; kernels in production do it all the same, and what they mean is the old source.
+// Documented as not allowed. Kernels in production do it nevertheless and expect the old source.
 void warn_in_place(Loc d, uint64_t dn, Loc s, uint32_t repeats, Here here) {
     if (repeats > 1 && meets(d, dn, s, s.bytes)) core->report("overlap", false, here, Numbers().add("dst", d.addr).add("src", s.addr).add("bytes", (long long)dn));
 }
 
-// The instructions of whole blocks set a full mask and look at none.
+// The instructions on whole blocks set a full mask and ignore the kernel's.
 Shape whole_blocks(const Rep& r, uint32_t size) {
     bool counter = std::exchange(core->vec.counter, false);
     Shape shape(r, size);

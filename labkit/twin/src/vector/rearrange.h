@@ -1,4 +1,4 @@
-// What the instructions that move elements about share.
+// Shared by the instructions that rearrange elements.
 #pragma once
 #include "twin/vector/gather.h"
 #include "vector/vector.h"
@@ -11,7 +11,7 @@ inline void await_vector() {
     core->trace.await(Pipe::S, core->trace.mark(Pipe::V));
 }
 
-inline uint64_t end_of(Loc l) {  // of the memory that an address behind this tensor may lie in
+inline uint64_t end_of(Loc l) {  // end of the memory that an address behind this tensor may lie in
     return l.buf ? uint64_t(core->buffers[l.buf].addr) + core->buffers[l.buf].len : chip.size[int(l.mem)];
 }
 

@@ -5,7 +5,7 @@
 namespace twin {
 
 struct Record {
-    float score;      // for comparing; a half is exact in float
+    float score;      // used to compare; a half is exact in float
     uint32_t bits;    // what is stored: a half leaves its upper two bytes 0
     uint32_t index;
 };

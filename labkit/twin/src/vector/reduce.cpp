@@ -50,8 +50,8 @@ float total_of(Dt t, const uint8_t* src, const Shape& shape) {
     return total.sum;
 }
 
-// What the library writes behind `work` for an extreme over so many repeats: a value and a place for each, and with the
-// place wanted also what it reduces those to.
+// The size of what the library writes to `work` for an extreme over so many repeats: a value and an index for each;
+// with the index requested also the results of reducing those.
 uint64_t work_bytes(Op op, uint32_t size, uint32_t repeats, bool index, bool tail) {
     if (op == Op::ReduceSum) return uint64_t(repeats) * size;
     uint64_t pair = 2 * size, least = tail || !index ? pair : 0;
@@ -72,7 +72,7 @@ bool work_ok(Op op, Loc d, Loc work, uint64_t need, Here here) {
     return core->usable(work, need, false, here, "work");
 }
 
-// The last step is the scalar unit's: it waits for the vector unit, and everything behind it is in order with that.
+// The scalar unit does the last step: it waits for the vector unit, and everything after it is ordered behind that.
 void finish_scalar() {
     core->known[int(Pipe::S)].join(core->known[int(Pipe::V)]);
     core->trace.await(Pipe::S, core->trace.mark(Pipe::V));

@@ -11,7 +11,8 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
     bool largest = op == Op::WholeReduceMax || op == Op::BlockReduceMax, sum = op == Op::WholeReduceSum || op == Op::BlockReduceSum || pairs;
     bool whole_extreme = op == Op::WholeReduceMax || op == Op::WholeReduceMin, only_index = index && r.dst_blk == 3;  // ReduceOrder; then it is a uint32_t for every type
     uint32_t width = blockwise ? 8 * size : pairs ? kRepeat / 2 : only_index ? 4 : index ? 2 * size : size;  // bytes a repeat leaves
-    // Destination strides count what a repeat leaves, and its start is aligned to that (at most to a block).
+    // Destination strides count the results of one repeat, and the destination is aligned to their size (at most to a
+    // block).
     uint64_t step = uint64_t(r.dst_rep) * width, dn = uint64_t(times - 1) * step + width;
     if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") ||
         !core->usable(d, dn, false, here, "dst", std::min(width, kBlock))) return core->refuse(d, dn);
@@ -38,7 +39,7 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
         uint8_t* out = core->at(d) + i * step;
         for (uint32_t g = 0; g < shape.lanes / group; g++) {
             run.pack(lanes, shape, t, g * group, group, i, sum);
-            if (!run.n) continue;  // fully masked: the destination keeps what it had
+            if (!run.n) continue;  // fully masked: the destination is not written
             alignas(8) uint8_t value[8];
             uint32_t best = 0;
             if (sum) math::reduce_sum(t, value, run.packed, run.n);

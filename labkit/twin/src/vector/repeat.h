@@ -14,9 +14,9 @@ constexpr uint32_t kNibble = 0;  // as a width in bytes: half a byte (int4b_t)
 
 constexpr uint64_t bytes_of(uint64_t lanes, uint32_t width) { return width ? lanes * width : (lanes + 1) / 2; }
 
-// What a Rep comes to for operands whose widest has `size` bytes a lane. Taking the mask into its register is part of it.
+// A Rep evaluated for operands whose widest has `size` bytes a lane. This also stores the mask into its register.
 struct Shape {
-    Rep r;                       // with the mask and the repeats that count
+    Rep r;                       // with the effective mask and repeats
     uint32_t size, lanes;        // lanes of a repeat
     uint32_t top, last;          // one past the highest active lane: of a repeat, and of the last one
     bool prefix, full;           // the active lanes are the first ones; none is switched off but behind the last
@@ -66,7 +66,7 @@ private:
     }
     static constexpr uint64_t kMostElements = 1 << 24;
     void count(uint64_t n) {
-        uint64_t times = n > kMostElements ? INT32_MAX : (n + lanes - 1) / lanes;  // more than any memory holds: no count at all
+        uint64_t times = n > kMostElements ? INT32_MAX : (n + lanes - 1) / lanes;  // more than any memory holds: not a valid count
         r.times = int32_t(times);
         last = uint32_t(n - (times ? times - 1 : 0) * lanes);
         top = r.times > 1 ? lanes : last;
@@ -85,7 +85,7 @@ inline bool rep_ok(const Shape& s, Here here) {
 inline void book_rep(const Core::Ticket& t, Loc l, const Shape& s, uint32_t blk, uint32_t rep, uint32_t width, bool write) {
     uint32_t step = rep * kBlock;
     uint64_t piece = s.once(std::min(blk, 1u), width);
-    if (blk <= 1 && step < piece + kBlock) return core->book(t, l, uint32_t(s.extent(blk, rep, width)), write);  // no whole block between two
+    if (blk <= 1 && step < piece + kBlock) return core->book(t, l, uint32_t(s.extent(blk, rep, width)), write);  // gaps shorter than a block count as part of it
     for (uint32_t i = 0; i < (rep ? uint32_t(s.r.times) : 1); i++) {
         uint64_t left = s.once(std::min(blk, 1u), width, s.top_of(i));
         for (uint32_t b = 0; left; b++) {
@@ -98,7 +98,7 @@ inline void book_rep(const Core::Ticket& t, Loc l, const Shape& s, uint32_t blk,
     }
 }
 
-// A repeat's blocks one behind the other, as far as its lanes go; and back, lane by lane where the mask says so.
+// Copies a repeat's active blocks to contiguous memory; and back, lane by lane according to the mask.
 inline void gather(uint8_t* to, const uint8_t* from, uint32_t repeat, uint32_t blk, uint32_t rep, const Shape& s, uint32_t width) {
     const uint8_t* p = from + size_t(repeat) * rep * kBlock;
     for (uint32_t b = 0, n = Shape::blocks(width, s.top_of(repeat)); b < n; b++) std::memcpy(to + b * kBlock, p + size_t(b) * blk * kBlock, kBlock);
@@ -147,7 +147,7 @@ private:
     }
     bool straight(Side o) const { return o.width && (o.blk == 1 || s_.blocks(o.width) == 1); }
     bool joins(Side o) const { return straight(o) && (s_.r.times == 1 || o.rep * kBlock == s_.lanes * o.width); }
-    // The destination and a source are the same lanes, or have nothing in common.
+    // The destination and a source are the same lanes, or do not overlap.
     template <typename O> bool clear(const uint8_t* d, const uint8_t* p, O o, uint64_t n) const {
         return (d == p && d_.width == o.width) || d + n * d_.width <= p || p + n * o.width <= d;
     }

@@ -9,7 +9,7 @@ namespace twin {
 
 namespace {
 
-// Books 16 blocks over all repeats as few stretches: they mostly lie one behind the other, or move on block by block.
+// Records 16 blocks over all repeats as few accesses: mostly they are contiguous, or advance block by block.
 void book_blocks(const Core::Ticket& k, const Blocks16& b, uint32_t times, uint64_t first, bool write) {
     bool row = true;
     for (int i = 1; i < 16; i++) row = row && b.block[i].addr == b.block[0].addr + i * kBlock;
@@ -57,12 +57,12 @@ Loc pointed_at(uint64_t address, Here here) {
     Loc l;
     uint64_t size = chip.size[int(Mem::UB)];
     l.bytes = uint32_t(size);
-    if (!has(core->id.kind, Mem::UB)) return l;  // whoever uses it says so
+    if (!has(core->id.kind, Mem::UB)) return l;  // reported by the caller
     uint64_t at = address - uint64_t(core->at(l));
     if (at >= size) core->report("local-pointer", true, here, Numbers().add("size", (long long)size));
     l.addr = uint32_t(std::min(at, size));
     l.bytes = uint32_t(size - l.addr);
-    for (size_t i = core->buffers.size(); i-- > 1;) {  // the buffer that the pointer was taken from
+    for (size_t i = core->buffers.size(); i-- > 1;) {  // find the buffer that the pointer was taken from
         const Core::Buffer& b = core->buffers[i];
         if (!b.len || mem_of(AscendC::TPosition(b.pos)) != Mem::UB || l.addr < b.addr || l.addr >= b.addr + b.len) continue;
         l.buf = uint16_t(i);
@@ -75,7 +75,7 @@ Loc pointed_at(uint64_t address, Here here) {
 void trans_5hd(Dt t, const Blocks16& d, const Blocks16& s, int32_t times, Here here) {
     core->last = here;
     if (times <= 0) return;
-    bool stray = false;  // pointed_at has said so
+    bool stray = false;  // pointed_at() has reported it
     for (int i = 0; i < 16; i++) stray = stray || std::max(d.block[i].addr, s.block[i].addr) >= chip.size[int(Mem::UB)];
     // Documented: a single repeat begins one step further on.
     uint32_t n = uint32_t(times);
@@ -113,8 +113,8 @@ void transpose16(Dt t, Loc d, Loc s, Here here) {
     core->retire(k, cost(Op::Transpose, t, bytes), bytes);
 }
 
-// CANN's implementation spreads every element to a block of its own, moves these one by one and turns them: that, and not
-// the amount of data, is what the call costs.
+// CANN's implementation spreads every element to a block of its own, moves these one by one and transposes them. These
+// steps, not the amount of data, determine the cost of the call.
 void transpose_image(Dt t, Loc d, Loc s, Loc tmp, uint32_t n, uint32_t c, uint32_t hw, bool to_nhwc, Here here) {
     core->last = here;
     if (!n || !c || !hw || !core->usable(d, 0, false, here, "dst")) return;

@@ -1,5 +1,5 @@
-// Element-wise vector instructions on operands of one width: check the operands, book them, compute, cost. The
-// arithmetic itself is in math_*.cpp.
+// Element-wise vector instructions on operands of one width: checks the operands, records them, computes, adds the
+// cost. The arithmetic itself is in lanes/.
 #include "vector/vector.h"
 
 namespace twin {

@@ -1,4 +1,4 @@
-// What every vector instruction shares: its count, its repeats and mask, its cost.
+// Shared by all vector instructions: count, repeats and mask, cost.
 #pragma once
 #include "vector/banks.h"
 #include "lanes/math.h"
@@ -10,7 +10,7 @@ namespace twin {
 inline bool count_ok(int32_t n, Here here) {
     core->last = here;
     core->vec.full();
-    if (n >= 0) return n > 0;  // 0 is documented as no action
+    if (n >= 0) return n > 0;  // documented: 0 is no operation
     core->report("count-negative", true, here, Numbers().add("count", n));
     return false;
 }
@@ -32,7 +32,8 @@ inline bool overlap_ok(Loc d, uint32_t dw, Loc s, uint32_t sw, uint64_t n, Here 
     return !bad;
 }
 
-// start-up + cycles a repeat; counted as work that is done. An instruction that takes several cycles a repeat hides what its banks cost.
+// Adds start-up + cycles for each repeat to the trace. An instruction that takes several cycles a repeat hides its bank
+// conflicts.
 inline double cost(Op op, Dt t, uint64_t bytes, double banks = 0) {
     double repeats = double((bytes + kRepeat - 1) / kRepeat), each = chip.per_repeat[int(op)][int(t)];
     double with_banks = std::max(each, (each < 1 ? each : 1) + banks);

@@ -1,4 +1,4 @@
-// What a tiling function is given and what it fills in. The content comes from the lab (twin/op/tiling_main.cpp).
+// The inputs and outputs of a tiling function. The content comes from the lab (twin/op/tiling_main.cpp).
 #pragma once
 #include <algorithm>
 #include <array>

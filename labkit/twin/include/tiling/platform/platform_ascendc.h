@@ -1,9 +1,9 @@
-// What host code asks about the chip: cores, memories, bandwidths, the library's workspace.
+// Host code's queries about the chip: cores, memories, bandwidths, the library's workspace.
 #pragma once
 #include <stdint.h>
 
 namespace fe {
-class PlatFormInfos;  // the host helper's tiling context hands one over; its content is ours
+class PlatFormInfos;  // the tiling context provides one; its content is ours
 }
 
 enum class NpuArch : uint32_t { DAV_1001 = 1001, DAV_2002 = 2002, DAV_2201 = 2201, DAV_3002 = 3002, DAV_3003 = 3003, DAV_3102 = 3102, DAV_3113 = 3113, DAV_3510 = 3510, DAV_5102 = 5102, DAV_RESV = 0xffff };
@@ -22,7 +22,7 @@ class PlatformAscendC {
 public:
     PlatformAscendC() = delete;
     explicit PlatformAscendC(fe::PlatFormInfos*) : PlatformAscendC(static_cast<const char*>(nullptr)) {}
-    explicit PlatformAscendC(const char* soc);  // null: the chip that the twin plays
+    explicit PlatformAscendC(const char* soc);  // null: the chip that the twin models
     uint32_t GetCoreNum() const;                // AI cores: one AIC with its AIVs each
     uint32_t GetCoreNumAic() const;
     uint32_t GetCoreNumAiv() const;

@@ -1,8 +1,8 @@
-// The promise between the headers a kernel includes and the compiled machine behind them.
+// The interface between the headers that a kernel includes and the compiled runtime behind them.
 //
-// Everything here is plain data and extern functions: a kernel is compiled in a fraction of a second because
-// this is all that its compiler sees. Addresses on chip are byte offsets into one core's memory; GM addresses
-// are real pointers into the device arena.
+// Everything here is plain data and extern functions: this is all that the compiler of a kernel sees, so a kernel
+// compiles in a fraction of a second. On-chip addresses are byte offsets into one core's memory; GM addresses are real
+// pointers into the device arena.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ constexpr uint32_t size_of(Dt t) {
     return t == Dt::I8 || t == Dt::U8 || t == Dt::I4 ? 1 : t <= Dt::BF16 || t == Dt::I16 || t == Dt::U16 ? 2 : t >= Dt::I64 ? 8 : 4;
 }
 
-// Where in the learner's file a call stands; captured by a default argument, so that it costs the learner nothing.
+// The place of a call in the learner's file; captured by a default argument, so that the learner need not pass it.
 // (The constructor's own defaults matter: g++ takes the line of the call only from there.)
 struct Here {
     const char* file;
@@ -61,8 +61,8 @@ enum class Op : uint16_t {
 enum class Cmp : uint8_t { LT, GT, EQ, LE, GE, NE };
 enum class Round : uint8_t { None, Rint, Floor, Ceil, Round, Trunc, Odd, Hybrid };
 
-// A stretch of on-chip memory as an operand. `bytes` is what is left of the tensor from `addr` on; `buf` and `gen`
-// name the allocation and its life, so that a tensor used after FreeTensor is known for what it is. buf 0: unmanaged.
+// A range of on-chip memory as an operand. `bytes` is the rest of the tensor from `addr` on. `buf` and `gen` identify
+// the allocation and its life, so that use of a tensor after FreeTensor is detected. buf 0: unmanaged.
 struct Loc {
     uint32_t addr = 0, bytes = 0;
     uint16_t buf = 0, gen = 0;
@@ -92,7 +92,7 @@ struct Dma {
 struct Rep {
     uint64_t mask[2] = {~0ull, ~0ull};
     int32_t times = 1;
-    bool own = true;  // isSetMask: the mask goes into its register; else it comes from there
+    bool own = true;  // isSetMask: the mask is stored in the register; false: the register's mask is used
     uint16_t dst_blk = 1, src0_blk = 1, src1_blk = 1;
     uint16_t dst_rep = 8, src0_rep = 8, src1_rep = 8;
 };
@@ -150,8 +150,8 @@ void turn_wait(Here);
 void turn_pass(Here);
 void let_others_run();  // in a loop that reads GM until another core has written
 
-// ---- scalar access: where the `size` bytes at `offset` are, once all checks are through. Never null: an access that
-// was refused gets a place of its own. (A pointer and references, because kernels do this in their innermost loops.)
+// ---- scalar access: the address of the `size` bytes at `offset`, after all checks. Never null: a refused access gets
+// a dummy location. (A pointer and references, because kernels do this in their innermost loops.)
 void* element(const Loc&, uint32_t offset, uint32_t size, bool write, Here);
 void* element(const Gm&, uint64_t offset, uint32_t size, bool write, Here);
 

@@ -1,5 +1,5 @@
-// Shape, Stride and Layout: tuples that say how axes lie; Coord and Crd2Idx: where an element is. Members may be tuples
-// themselves (an axis cut into blocks), and Std::Int where a number is known when the kernel is compiled.
+// Shape, Stride and Layout: tuples that describe the arrangement of axes; Coord and Crd2Idx: the position of an
+// element. Members may be tuples themselves (an axis cut into blocks), and Std::Int for a number known at compile time.
 #pragma once
 #include "twin/base/std.h"
 
@@ -35,7 +35,7 @@ template <typename A, typename B> constexpr auto known_rest(const A& a, const B&
     else return a % b;
 }
 
-// One number for an axis of several parts runs through the first part fastest.
+// A single number for an axis of several parts counts through the first part fastest.
 template <size_t i, typename C, typename S, typename D> constexpr auto index_in(const C& coord, const S& shape, const D& stride);
 template <typename C, typename S, typename D> constexpr auto index_of(const C& coord, const S& shape, const D& stride) {
     if constexpr (Std::is_tuple_v<D>) return index_in<0>(coord, shape, stride);

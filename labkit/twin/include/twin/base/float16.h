@@ -33,7 +33,8 @@ template <typename T> using Arithmetic = std::enable_if_t<std::is_arithmetic_v<T
 
 }  // namespace twin
 
-// With another half, or a whole number, a half stays a half; a float or double draws it up, as C++ does with its own types.
+// Arithmetic with another half or an integer gives a half; with a float or double it gives that type, as C++ does for
+// its own types.
 struct half {
     uint16_t bits;
     half() = default;
@@ -74,7 +75,7 @@ TWIN_HALF_COMPARE(==) TWIN_HALF_COMPARE(!=) TWIN_HALF_COMPARE(<) TWIN_HALF_COMPA
 #undef TWIN_HALF_COMPARE
 using float16_t = half;
 
-// Takes any number, and gives a float where one is asked for by name: ToFloat, static_cast. It has no arithmetic.
+// Converts from any number, and to float only explicitly: ToFloat, static_cast. It has no arithmetic.
 struct bfloat16_t {
     uint16_t bits;
     bfloat16_t() = default;

@@ -1,9 +1,11 @@
-// ShapeInfo: what a tensor may be told about its own shape, for the interfaces that ask (slices, some of the library).
+// ShapeInfo: the shape that a kernel may attach to a tensor, for the interfaces that use it (slices, some of the
+// library).
 #pragma once
 #include "twin/base/types.h"
 
 namespace twin {
-// A tensor keeps a number, not the 72 bytes: handles are copied in inner loops. Equal shapes have equal numbers; 0: none.
+// A tensor stores the number of a shape instead of its 72 bytes, because handles are copied in inner loops. Equal
+// shapes have equal numbers; 0: none.
 struct KeptShape {
     uint32_t dims = 0, original_dims = 0, format = 0, shape[8] = {}, original[8] = {};
 };

@@ -1,6 +1,6 @@
-// The tiling structs that the host fills and a kernel reads: one list of fields each. Their order and types are the
-// layout that both sides share; kernel_tiling/kernel_tiling.h makes plain structs of them, twin/host_tilings.h the host's
-// classes with get_ and set_.
+// The tiling structs that the host fills and a kernel reads: one list of fields each. Order and types of the fields are
+// the layout on both sides; kernel_tiling/kernel_tiling.h makes plain structs of them, twin/tiling/host_structs.h the
+// host's classes with get_ and set_.
 #pragma once
 
 #define TWIN_FIELDS_LogSoftMaxTiling(F) \

@@ -22,7 +22,7 @@
 #define __cube__
 #define __mix__(cube, vector)
 #define __kfc_workspace__
-#define __BLOCK_LOCAL__ thread_local  // the cores of a block that have work for the same library share it
+#define __BLOCK_LOCAL__ thread_local  // one variable for each block and library: its AIVs share it, its AIC (compiled separately) has its own
 #define __schedmode__(mode)
 #define __in_pipe__(pipe)
 #define __out_pipe__(pipe)

@@ -3,7 +3,7 @@
 #include "twin/base/shape.h"
 
 namespace twin {
-// Where an element is, for code that takes a reference to it: whether it will be read or written is not known.
+// The address of an element, for code that takes a reference: whether it will be read or written is unknown.
 void* place(const Loc&, uint64_t offset, uint32_t size, Here);
 void* place(const Gm&, uint64_t offset, uint32_t size, Here);
 // The tag that a queue's buffer carries from AllocTensor on.
@@ -14,7 +14,7 @@ int tag_of(const Loc&);
 namespace AscendC {
 
 namespace detail {
-template <typename T> struct Assigned;  // operators.h
+template <typename T> struct Assigned;  // twin/vector/operators.h
 }
 using TTagType = int32_t;
 using TBufHandle = uint8_t*;

@@ -1,5 +1,5 @@
-// The way out of the cube: L0C through the fixed-function pipe to GM or L1, with quantisation, ReLU and layout on the way;
-// and the copies of its parameters from L1 to the bias table and the Fixpipe buffer.
+// The path out of the cube: from L0C through the fixed-function pipe to GM or L1, with quantisation, ReLU and layout
+// conversion; and the copies of its parameters from L1 to the bias table and the Fixpipe buffer.
 #pragma once
 #include "twin/memory/copy.h"
 

@@ -1,4 +1,4 @@
-// The way into the cube: ND2NZ into L1, LoadData from L1 into L0A and L0B, Fill, and the registers they read.
+// The path into the cube: ND2NZ into L1, LoadData from L1 into L0A and L0B, Fill, and the registers they read.
 #pragma once
 #include "twin/memory/copy.h"
 
@@ -26,7 +26,7 @@ struct Img2col {
     uint16_t stride_w = 1, stride_h = 1, filter_w = 1, filter_h = 1, dilation_w = 1, dilation_h = 1;
     uint8_t pad[4] = {};  // left, right, top, bottom
     bool turned = false, right = false;
-    bool set_map = true, set_pad = true;  // false: the registers' values count, not those above
+    bool set_map = true, set_pad = true;  // false: the registers' values are used, not those above
     uint64_t pad_value = 0;
 };
 void load_3d(uint32_t bits, Loc d, Loc s, const Img2col&, Here);

@@ -72,7 +72,8 @@ void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor
         shape.start = bias.loc_.mem == ::twin::Mem::BT ? ::twin::MmadShape::Bias : ::twin::MmadShape::Kept;
     ::twin::mmad(detail::mmad_type<U>(), false, dst.loc_, fm.loc_, filter.loc_, bias.loc_, shape, here);
 }
-// Of every four elements of A along k the two that LoadDataWithSparse's index names meet B, which holds half of k.
+// LoadDataWithSparse's index selects two of every four elements of A along k; they are multiplied by B, which holds
+// half of k.
 inline void MmadWithSparse(const LocalTensor<int32_t>& dst, const LocalTensor<int8_t>& fm, const LocalTensor<int8_t>& filter, const MmadParams& p, TWIN_HERE) {
     ::twin::MmadShape shape = detail::shape(p);
     shape.sparse = true;

@@ -1,4 +1,4 @@
-// Cores waiting for cores.
+// Synchronisation between cores.
 #pragma once
 #include "twin/launch/sync.h"
 
@@ -12,12 +12,12 @@ template <uint8_t modeId, pipe_t pipe> void CrossCoreSetFlag(uint16_t flagId, TW
     ::twin::cross_set(modeId, ::twin::Pipe(pipe), flagId, here);
 }
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S> void CrossCoreWaitFlag(uint16_t flagId, TWIN_HERE) { ::twin::cross_wait(flagId, here); }
-// The names they had before.
+// Their older names.
 template <pipe_t pipe> void NotifyEvent(uint16_t flagId, TWIN_HERE) { ::twin::cross_set(2, ::twin::Pipe(pipe), flagId, here); }
 template <pipe_t pipe = PIPE_S> void WaitEvent(uint16_t flagId, TWIN_HERE) { ::twin::cross_wait(flagId, here); }
 
 template <bool isAIVOnly = true> void SyncAll(TWIN_HERE) { ::twin::sync_all(isAIVOnly, here); }
-// The form in software: gm holds 32 bytes a core, zeroed; ub as much.
+// The software form: gm holds 32 bytes for each core, zeroed; ub as much.
 template <bool isAIVOnly = true>
 void SyncAll(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub, const int32_t usedCores = 0, TWIN_HERE) {
     ::twin::sync_all(isAIVOnly, gm.gm_, ub.loc_, usedCores, here);
@@ -40,7 +40,7 @@ inline void WaitPreTaskEnd() {}
 enum class MemDsbT : uint8_t { ALL, DDR, UB, SEQ };
 template <MemDsbT arg> void DataSyncBarrier(TWIN_HERE) { ::twin::barrier(::twin::Pipe::S, here); }
 
-// arriveSize cores say that they are there, waitSize cores wait for all of them; round after round.
+// arriveSize cores arrive, waitSize cores wait for all of them; any number of rounds.
 enum class PipeMode : uint8_t { SCALAR_MODE, MTE3_MODE, MAX };
 template <PipeMode mode> class GroupBarrier {
 public:

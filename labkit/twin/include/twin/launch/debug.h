@@ -10,7 +10,7 @@ inline double printable(const bfloat16_t& v) { return ToFloat(v); }
 template <typename T> T printable(T v) { return v; }
 }  // namespace detail
 
-// Each line is told with its block; half and bfloat16_t print with %f.
+// Each line is printed with its block; half and bfloat16_t print with %f.
 template <typename... Args> void printf(const char* format, Args... args) { ::twin::say(format, detail::printable(args)...); }
 template <typename... Args> void PRINTF(const char* format, Args... args) { ::twin::say(format, detail::printable(args)...); }
 
@@ -32,7 +32,7 @@ template <typename T> void DumpAccChkPoint(const LocalTensor<T>& tensor, uint32_
 template <typename T> void DumpAccChkPoint(const GlobalTensor<T>& tensor, uint32_t index, uint32_t countOff, uint32_t dumpSize, TWIN_HERE) {
     DumpTensor(tensor[countOff], index, dumpSize, here);
 }
-// Speaks where ASCENDC_TIME_STAMP_ON is defined, as on the device.
+// Prints if ASCENDC_TIME_STAMP_ON is defined, as on the device.
 inline void PrintTimeStamp(uint32_t descId) {
 #ifdef ASCENDC_TIME_STAMP_ON
     ::twin::say("descId is %u, rsv is 0, timeStamp is %lld, pcPtr is 0, entry is 0.\n", descId, (long long)::twin::cycles());
@@ -43,7 +43,7 @@ inline void PrintTimeStamp(uint32_t descId) {
 inline void MetricsProfStart() {}
 inline void MetricsProfStop() {}
 
-struct CheckLocalMemoryIAParam {  // a watch that the hardware keeps on local memory; the twin watches all of it
+struct CheckLocalMemoryIAParam {  // a check of local memory by the hardware; the twin always checks all of it
     CheckLocalMemoryIAParam() {}
     CheckLocalMemoryIAParam(uint8_t bit, uint32_t start, uint32_t end, bool scalarRead, bool scalarWrite, bool vectorRead, bool vectorWrite,
                             bool mteRead, bool mteWrite, bool enable)
@@ -58,7 +58,7 @@ inline void CheckLocalMemoryIA(const CheckLocalMemoryIAParam&) {}
 
 }  // namespace AscendC
 
-// A kernel may print without naming the namespace; <cstdio>'s own printf stays beside it.
+// A kernel may call printf without the namespace; <cstdio>'s own printf remains available.
 using AscendC::PRINTF;
 using AscendC::printf;
 
@@ -78,12 +78,13 @@ inline int asserted(bool ok, const char* expr, Here here) {
 #define ASCENDC_ASSERT(expr, body) \
     do { if (!(expr)) { body; ::twin::fail_assert(#expr, "", ::twin::Here{__FILE__, __LINE__}); } } while (0)
 #ifndef ASSERT
-// With a sign, so that `count ASSERT(count != 0);`, which sources write that know ASSERT as nothing, is an expression.
+// Begins with a sign, so that `count ASSERT(count != 0);` is a valid expression: some sources write this because ASSERT
+// expands to nothing for them.
 #define ASSERT(expr) +::twin::asserted(bool(expr), #expr, ::twin::Here{__FILE__, __LINE__})
 #endif
 #undef assert
 #define assert ascendc_assert
-// What only a debug build of the library compiles.
+// Compiled only by a debug build of the library.
 #define ASCENDC_DEBUG_ASSERT(...)
 #define KERNEL_LOG(level, format, ...)
 #define KERNEL_LOG_INTERNAL(level, format, ...)

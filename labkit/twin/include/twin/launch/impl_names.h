@@ -1,4 +1,4 @@
-// Functions of the library's inside that public kernels call by name, on pointers from GetPhyAddr.
+// Internal functions of CANN's library that public kernels call by name, on pointers from GetPhyAddr.
 #pragma once
 #include "twin/cube/mmad.h"
 #include "twin/vector/raw_copy.h"

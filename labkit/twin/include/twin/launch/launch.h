@@ -1,7 +1,8 @@
-// What `kernel<<<blocks, dynamic UB, stream>>>(args)` is lowered to: bind<cores>(...)(args) runs the body on each core.
+// `kernel<<<blocks, dynamic UB, stream>>>(args)` is lowered to bind<cores>(...)(args), which runs the body on each
+// core.
 //
-// A kernel with work for cube cores is compiled a second time, for them. Both compilations have the same call here; it
-// is known by the type of its closure, so that the launcher finds the cube cores' body of a call made by the host.
+// A kernel with work for cube cores is compiled a second time, for them. Both compilations contain the same call; it is
+// identified by the type of its closure, so that the launcher finds the cube cores' body for a call made by the host.
 #pragma once
 #include <typeinfo>
 

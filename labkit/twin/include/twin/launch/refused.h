@@ -1,5 +1,5 @@
-// Vector interfaces that CANN documents for other chips only: one sentence instead of a page of template errors. They
-// give way to any function of a kernel's own with the same name.
+// Vector interfaces that CANN documents for other chips only: a call gives one clear message instead of a page of
+// template errors. A kernel's own function of the same name takes precedence.
 #pragma once
 #include "twin/core/tensor.h"
 

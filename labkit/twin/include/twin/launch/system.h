@@ -8,7 +8,7 @@ void trap(Here);
 int64_t program_counter();
 void set_control(int bit, int64_t value, Here);
 int64_t get_control(int bit);
-// GM that the framework lends a kernel. The user's part lies 16 MB behind the start of what was allocated.
+// GM workspace that the framework provides. The user's part begins 16 MB after the start of the allocation.
 void set_workspace(uint8_t*, bool force);
 uint8_t* system_workspace();
 uint8_t* user_workspace(uint8_t* given);

@@ -1,4 +1,4 @@
-// What public kernels call of CANN's internal helpers.
+// CANN's internal helpers that public kernels call.
 #pragma once
 #include "twin/vector/gather.h"
 #include "twin/vector/mask.h"

@@ -1,4 +1,4 @@
-// Activation functions of the advanced API, element by element. (SoftMax and its kin: adv_softmax.h.)
+// Activation functions of the advanced API, element by element. (SoftMax and its variants: softmax.h.)
 #pragma once
 #include "twin/library/math.h"
 

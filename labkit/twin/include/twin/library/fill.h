@@ -60,7 +60,7 @@ template <typename T> void UnPad(const LocalTensor<T>& dstTensor, const LocalTen
     UnPad(dstTensor, srcTensor, p, dstTensor.template ReinterpretCast<uint8_t>(), tiling, here);
 }
 
-// ---- GM, by way of what is left of UB
+// ---- GM, through the free part of UB
 template <typename T> void Fill(const GlobalTensor<T>& gmWorkspaceAddr, const uint64_t size, const T value, TWIN_HERE) {
     detail::adv_type<T, uint16_t, int16_t, half, uint32_t, int32_t, float, bfloat16_t>();
     ::twin::fill_gm(::twin::dt<T>(), gmWorkspaceAddr.gm_, ::twin::value_of(value), size, here);

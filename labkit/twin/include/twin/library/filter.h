@@ -61,7 +61,7 @@ template <typename T, bool isInitBitMode = false, uint32_t dropOutMode = 0>
 void DropOut(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal, const LocalTensor<uint8_t>& maskLocal, const float keepProb, const DropOutShapeInfo& info, TWIN_HERE) {
     DropOut<T, isInitBitMode, dropOutMode>(dstLocal, srcLocal, maskLocal, LocalTensor<uint8_t>(::twin::spare()), keepProb, info, here);
 }
-// What DropOut with isInitBitMode = true relies on: the register CMPMASK holds 0.
+// DropOut with isInitBitMode = true relies on this: the register CMPMASK holds 0.
 template <typename T> void DropOutBitModeInit(const LocalTensor<T>& sharedTmpBuffer, TWIN_HERE) { ::twin::drop_out_init(sharedTmpBuffer.loc_, here); }
 inline void DropOutBitModeInit(TWIN_HERE) { ::twin::drop_out_init(::twin::spare(), here); }
 

@@ -1,6 +1,6 @@
-// Mathematical functions of the advanced API, and what its functions share.
+// Mathematical functions of the advanced API, and code that its functions share.
 //
-// A function takes a temporary tensor, or, in the form without one, what is left of UB behind the queues: spare().
+// A function takes a temporary tensor; the form without one uses the free part of UB behind the queues: spare().
 #pragma once
 #include "twin/core/tensor.h"
 

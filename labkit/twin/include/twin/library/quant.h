@@ -202,7 +202,7 @@ template <typename InputDataType, typename OutputDataType, bool isTranspose>
     a.across = isTranspose;
     return a;
 }
-// Groups of channels are told by the call or by the tensor itself; told by neither, there is one.
+// The number of channel groups comes from the call or from the tensor itself; if neither has it, there is one group.
 template <bool isTranspose, typename T> uint32_t groups_of(const LocalTensor<T>& scale, const AntiQuantShapeInfo& info) {
     uint32_t told = isTranspose ? info.scaleWidth : info.scaleHeight;
     return told ? told : scale.GetShapeInfo().shape[isTranspose];

@@ -1,4 +1,4 @@
-// SoftMax and its kin: row by row over a matrix of srcM rows of srcK elements, of which oriSrcK count.
+// SoftMax and its variants: row by row over a matrix of srcM rows of srcK elements, of which oriSrcK count.
 #pragma once
 #include "kernel_tiling/kernel_tiling.h"
 #include "twin/library/math.h"
@@ -62,7 +62,7 @@ template <typename T, typename U, typename Tiling, typename Shape>
     s.tmp = tmp;
     const ShapeInfo told = src.GetShapeInfo();
     bool given = shape.srcM && shape.srcK;
-    if (given || !told.shapeDim) {  // told nothing at all, the tiling's shape it is
+    if (given || !told.shapeDim) {  // no shape given: the tiling's shape is used
         s.rows = given ? shape.srcM : t.srcM;
         s.width = given ? shape.srcK : t.srcK;
         s.own_rows = given && shape.oriSrcM ? shape.oriSrcM : s.rows;
@@ -191,7 +191,7 @@ TWIN_SOFTMAX(SoftmaxGradFront, TWIN_LIST(typename T, bool isBasicBlock = false, 
              s.grad = grad.loc_;
              ::twin::softmax(::twin::Op::SoftmaxGradFront, s, here);)
 
-// Rows whose maximum has the bits `from` become `to`; says whether there was one.
+// Rows whose maximum has the bits `from` become `to`; returns whether there was one.
 template <typename T1, typename T2, bool isDataFormatNZ = false, uint8_t stepSizeMode = 0>
 bool AdjustSoftMaxRes(const LocalTensor<T1>& softMaxRes, const LocalTensor<T2>& max, const uint32_t from, const T1 to, const SoftMaxShapeInfo& shape, TWIN_HERE) {
     detail::adv_type<T1, half, float>();

@@ -1,4 +1,4 @@
-// What stands between the Matmul templates and the compiled machine: the kind of an object (fixed when it is compiled)
+// The interface between the Matmul templates and the compiled runtime: the kind of an object (fixed at compile time)
 // and its state. Everything that can be data is data, so that a kernel with a Matmul compiles quickly.
 #pragma once
 #include "kernel_tiling/kernel_tiling.h"
@@ -22,7 +22,7 @@ struct MatmulKind {
     bool client = false;        // called on the AIV, done by the AIC of its block
     bool mdl = false, unit_flag = false, bias_on = true, bias_batch = true, n_batch = false;
     bool channel_split = false, partial = false, both = false, sparse = false;  // both: AIC and AIV run the same code
-    int8_t order = -1;          // 0 M first, 1 N first, -1 as the tiling says
+    int8_t order = -1;          // 0 M first, 1 N first, -1 as in the tiling
     int8_t triangle = 0;        // 1 upper, -1 lower: blocks of C that are left out
     MatmulCopyIn copy_a = nullptr, copy_b = nullptr;
     MatmulCopyOut copy_out = nullptr;
@@ -73,7 +73,7 @@ struct MatmulCall {
     uint32_t stride_a = 0, stride_b = 0;  // elements between matrices of a batch; 0: as the layout says
 };
 
-// false: this core leaves the kernel here (the AIC of a mixed kernel, which serves the AIVs).
+// false: this core returns from the kernel here (the AIC of a mixed kernel, which serves the AIVs).
 bool matmul_register(const MatmulKind&, Here);
 void matmul_init(MatmulState&, const AscendC::tiling::TCubeTiling*, Here);
 void matmul_org(MatmulState&, int m, int n, int ka, int kb, int kc);

@@ -1,5 +1,5 @@
-// The vocabulary of the high-level Matmul: formats, layouts, configurations. The names stand where CANN has them, most of
-// them outside any namespace. What only steers the hardware's pipelines is carried along and changes no number.
+// Types and constants of the high-level Matmul: formats, layouts, configurations. The names are where CANN has them,
+// most of them outside any namespace. Fields that only steer the hardware's pipelines are stored and change no result.
 #pragma once
 #include "kernel_tiling/kernel_tiling.h"
 #include "twin/core/tensor.h"

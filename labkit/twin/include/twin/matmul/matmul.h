@@ -14,7 +14,7 @@ namespace AscendC {
 
 namespace detail {
 
-// What an object of either kind can do.
+// The interface common to both kinds of objects.
 template <bool client, class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE, const auto& MM_CFG, class MM_CB, class POLICY> class MatmulObject {
 public:
     using AType = A_TYPE;
@@ -186,7 +186,7 @@ private:
 
 }  // namespace detail
 
-// Called on a cube core, and computes there.
+// Called on a cube core, which computes itself.
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM, class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>,
           MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
 class MatmulImpl : public detail::MatmulObject<false, A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY<MM_CFG>> {
@@ -282,7 +282,7 @@ private:
     }
 };
 
-// Registers objects, each with its tiling behind it or none; false where this core is to leave the kernel.
+// Registers objects, each followed by its tiling or by none; false: this core must leave the kernel.
 namespace detail {
 template <class M> void matmul_inits(TPipe*, M&) {}
 template <class M, class T, class... Rest> void matmul_inits(TPipe* pipe, M& object, T tiling, Rest&&... rest) {

@@ -1,4 +1,5 @@
-// What a Matmul object is made of when it is compiled: types of its operands, callbacks, policies, and from them its kind.
+// Compile-time properties of a Matmul object: types of its operands, callbacks, policies, and its kind derived from
+// them.
 #pragma once
 #include "twin/matmul/abi.h"
 #include "twin/matmul/config.h"
@@ -24,7 +25,7 @@ struct MatmulTypeWithScale : MatmulType<POSITION, FORMAT, TYPE, ISTRANS, LayoutM
     constexpr static TPosition scalePosition = SCALE_POSITION;
 };
 
-// What L0C holds for operands of a type.
+// The type in L0C for operands of a type.
 template <typename T> struct GetMmDstType { using Type = float; };
 template <> struct GetMmDstType<int8_t> { using Type = int32_t; };
 template <> struct GetMmDstType<int4b_t> { using Type = int32_t; };

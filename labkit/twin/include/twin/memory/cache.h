@@ -3,7 +3,7 @@
 #include "twin/core/tensor.h"
 
 namespace twin {
-void clean_cache(const uint8_t* line, bool whole, Here);  // write back and forget: one line from that address on, or all
+void clean_cache(const uint8_t* line, bool whole, Here);  // write back and invalidate: one line from that address on, or all
 void preload(const void* at, int64_t offset, Here);
 }  // namespace twin
 
@@ -19,7 +19,7 @@ template <typename T, CacheLine entireType, DcciDst dcciDst = DcciDst::CACHELINE
     static_assert(dcciDst != DcciDst::CACHELINE_ATOMIC, "DcciDst::CACHELINE_ATOMIC is for Ascend 950; use CACHELINE_OUT");
     if (dcciDst != DcciDst::CACHELINE_UB) ::twin::clean_cache(dst.gm_.ptr, entireType == CacheLine::ENTIRE_DATA_CACHE, here);
 }
-// On A2/A3 the scalar unit's accesses to UB are always seen by the other units: nothing is to be done.
+// On A2/A3 the other units always see the scalar unit's accesses to UB: there is nothing to do.
 template <typename T, CacheLine entireType, DcciDst dcciDst> void DataCacheCleanAndInvalid(const LocalTensor<T>&) {
     static_assert(dcciDst != DcciDst::CACHELINE_ATOMIC, "DcciDst::CACHELINE_ATOMIC is for Ascend 950; use CACHELINE_UB");
 }

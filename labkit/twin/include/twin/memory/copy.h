@@ -103,7 +103,8 @@ template <typename T> void DataCopy(const LocalTensor<T>& dst, const LocalTensor
 template <typename T> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, const DataCopyEnhancedParams&, TWIN_HERE) {
     DataCopy(dst, src, p, here);
 }
-// L0C to UB with a conversion on older chips. Kernels written for several chips have the call without making it here.
+// L0C to UB with a conversion, on older chips. Kernels written for several chips contain the call without executing it
+// here.
 template <typename T, typename U> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams&, const DataCopyEnhancedParams&, TWIN_HERE) {
     ::twin::copy_refused(dst.loc_, src.loc_, here);
 }

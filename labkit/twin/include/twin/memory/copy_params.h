@@ -1,4 +1,4 @@
-// What DataCopy and DataCopyPad are told: block counts, lengths, gaps, padding, slices.
+// Parameters of DataCopy and DataCopyPad: block counts, lengths, gaps, padding, slices.
 #pragma once
 #include "twin/base/types.h"
 

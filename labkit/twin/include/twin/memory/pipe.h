@@ -11,9 +11,9 @@ void pipe_end(int pipe, bool wait, Here);
 void pipe_reset(int pipe, Here);
 int queue_init(int pipe, uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, bool group, Here);
 Loc buf_init(int pipe, uint8_t pos, uint32_t len, Here);
-Loc rest_of(uint8_t pos, Here);  // behind all that was handed out
+Loc rest_of(uint8_t pos, Here);  // the memory after everything allocated so far
 
-// A pool: a part of a pipe's memory that is handed out on its own.
+// A pool: a part of a TPipe's memory, with an allocator of its own.
 struct Pool {
     uint32_t start = 0, top = 0, len = 0;
     int id = -1, pipe = 0;
@@ -63,7 +63,7 @@ public:
         buf.loc_ = ::twin::buf_init(id_, uint8_t(pos), len, here);
         return true;
     }
-    // Buffers where the kernel wants them: an (address, bytes) each.
+    // Buffers at addresses that the kernel chooses, (address, bytes) each.
     template <TPosition src, TPosition dst, int32_t depth, auto mask, typename U, typename V, typename... Addrs>
     bool InitBuffer(TQueBind<src, dst, depth, mask>& que, const Std::tuple<U, V>& addr0, const Addrs&... addrs) {
         static_assert(dst != TPosition::TSCM, "InitBuffer with addresses has no TSCM");
@@ -95,7 +95,7 @@ public:
     template <TPosition pos, typename T> LocalTensor<T> GetAbsAddr(int32_t offset, int32_t size) const { return LocalTensor<T>(pos, uint32_t(offset), uint32_t(size)); }
     template <TPosition pos> uint64_t GetQueueEndAddress(TWIN_HERE) { return ::twin::rest_of(uint8_t(pos), here).addr; }
     uint8_t* GetBaseAddr(int8_t logicPos) { return ::twin::address({0, 0, 0, 0, ::twin::mem_of(TPosition(logicPos)), uint8_t(logicPos)}); }
-    // A place in GM for what UB has no room for (spill.h).
+    // GM memory for data that does not fit UB (twin/launch/spill.h).
     template <typename T> void InitSpmBuffer(const GlobalTensor<T>& workspace, const int32_t bufferSize);
     template <typename T> void WriteSpmBuffer(const LocalTensor<T>& writeBuffer, const DataCopyParams& copyParams, int32_t writeOffset = 0, TWIN_HERE);
     template <typename T> void WriteSpmBuffer(const LocalTensor<T>& writeBuffer, const int32_t writeSize, int32_t writeOffset = 0, TWIN_HERE);

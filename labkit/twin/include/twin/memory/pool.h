@@ -1,4 +1,5 @@
-// TBufPool: a part of a pipe's memory that is handed out on its own, and may be shared with other pools by turns.
+// TBufPool: a part of a TPipe's memory with an allocator of its own; pools may share the same memory one after the
+// other.
 #pragma once
 #include "twin/memory/pipe.h"
 
@@ -41,7 +42,7 @@ public:
 
 }  // namespace AscendC
 
-// What a pool of one's own inherits: memory comes from InitBufPool, its InitBuffer is the kernel's.
+// Base class of a kernel's own pools: memory comes from InitBufPool, InitBuffer is the kernel's.
 #define EXTERN_IMPL_BUFPOOL(EXT_BUFPOOL, POSITION, BUFID_SIZE)                                                          \
 public:                                                                                                                \
     static constexpr AscendC::TPosition poolPos = POSITION;                                                            \

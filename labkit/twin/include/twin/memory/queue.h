@@ -1,4 +1,4 @@
-// TQueBind, TQue, TBuf: the tensors that TPipe hands out, and their order between pipes.
+// TQueBind, TQue, TBuf: the tensors that TPipe allocates, and their order between pipes.
 #pragma once
 #include "twin/core/tensor.h"
 
@@ -28,7 +28,7 @@ namespace AscendC {
 
 enum class TBufState : uint8_t { FREE, OCCUPIED, ENQUE, DEQUE };
 
-// What the last argument of TQue may be instead of a number: the address of one of these.
+// Alternative to a number as the last argument of TQue: the address of one of these.
 struct TQueConfig {
     bool nd2nz = false, nz2nd = false, scmBlockGroup = false;
     uint32_t bufferLen = 0, bufferNumber = 0, consumerSize = 0;
@@ -75,7 +75,7 @@ public:
         ::twin::queue_enque(id_, ::twin::handle_loc(detail::number_of(buf), kPosition), here);
         return true;
     }
-    // The positions that the tensor really moves between, where a queue is used for more than one way.
+    // The positions that the tensor really moves between, if a queue is used for more than one route.
     template <TPosition srcUserPos, TPosition dstUserPos, typename T> bool EnQue(const LocalTensor<T>& t, TWIN_HERE) {
         check_user<srcUserPos, dstUserPos>();
         ::twin::queue_enque(id_, t.loc_, uint8_t(srcUserPos), uint8_t(dstUserPos), here);
@@ -118,7 +118,7 @@ public:
         ::twin::queue_free_events(id_, here);
     }
     template <typename T> TBufState GetState(const LocalTensor<T>& t) const { return TBufState(::twin::queue_state(t.loc_)); }
-    // For pools of one's own (EXTERN_IMPL_BUFPOOL).
+    // For a kernel's own pools (EXTERN_IMPL_BUFPOOL).
     void InitStartBufHandle(TBufHandle startBufhandle, uint8_t num, uint32_t, TWIN_HERE) {
         id_ = ::twin::queue_open(-1, -1, uint8_t(src), uint8_t(dst), depth, num, detail::number_of(startBufhandle), here);
     }
@@ -145,7 +145,7 @@ class TQue : public TQueBind<detail::logic_source(pos), detail::logic_destinatio
 
 template <TPosition pos, int32_t depth = 1, auto mask = 0> using TSCM = TQueBind<pos, TPosition::TSCM, depth, mask>;
 
-struct TBufType {};  // what PopStackBuffer asks for and does not need here
+struct TBufType {};  // required by PopStackBuffer's signature, unused here
 
 template <TPosition pos = TPosition::LCM> class TBuf {
 public:

@@ -1,4 +1,4 @@
-// What the scalar unit counts and converts.
+// The scalar unit's bit counts and conversions.
 #pragma once
 #include "twin/base/types.h"
 
@@ -69,8 +69,8 @@ inline float Cast(const bfloat16_t& bVal) { return float(bVal); }
 
 }  // namespace AscendC
 
-// What the device compiler knows without a header. A source's own function of that name goes first, and so does std's:
-// the pack at the end makes these the last choice.
+// Builtins of the device compiler. A source's own function of that name takes precedence, and so does std's: the
+// parameter pack at the end makes these the last choice.
 namespace twin_builtin {
 template <typename A, typename B, typename... None> constexpr auto min(A a, B b, None...) -> std::enable_if_t<!sizeof...(None), std::decay_t<decltype(b < a ? b : a)>> { return b < a ? b : a; }
 template <typename A, typename B, typename... None> constexpr auto max(A a, B b, None...) -> std::enable_if_t<!sizeof...(None), std::decay_t<decltype(a < b ? b : a)>> { return a < b ? b : a; }

@@ -1,5 +1,5 @@
-// Host sizes of the elementwise functions, reductions and quantization: the most and the least temporary space in bytes,
-// or its factor and summand for sizes of one's own.
+// Host sizes of the elementwise functions, reductions and quantization: the most and the least temporary space in
+// bytes, or factor and summand to compute other sizes.
 #pragma once
 #include "twin/tiling/sizes.h"
 #include "twin/library/reduce_pattern.h"

@@ -1,7 +1,7 @@
 // The host's matrix product tiling: MatmulApiTiling (one core), MultiCoreMatmulTiling, BatchMatmulTiling.
 //
-// Setters record what the kernel will be; GetTiling cuts the product to the memories and fills TCubeTiling. How it cuts is
-// this project's own (src/matmul_tiling.cpp); the fields mean what they mean to CANN.
+// Setters describe the future kernel; GetTiling divides the product among the memories and fills TCubeTiling. The
+// method is this project's own (src/tiling/matmul.cpp, src/matmul/cut.cpp); the fields mean what they mean to CANN.
 #pragma once
 #include "kernel_tiling/kernel_tiling.h"
 #include "tiling/platform/platform_ascendc.h"

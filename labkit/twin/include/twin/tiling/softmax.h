@@ -1,4 +1,4 @@
-// Host sizes and tilings of SoftMax and its kin. srcShape: all but the last dimension are rows.
+// Host sizes and tilings of SoftMax and its variants. srcShape: all but the last dimension are rows.
 #pragma once
 #include "twin/tiling/sizes.h"
 

@@ -1,5 +1,5 @@
-// ASCENDC_TPL_*: which instances of a template kernel CANN's build makes. They say nothing to the compiler: here an
-// instance is named where the kernel is made, as in labkit.kernel(file, entry="add<half, 1>").
+// ASCENDC_TPL_*: which instances of a template kernel CANN's build makes. The compiler ignores them: here an instance
+// is chosen where the kernel is loaded, as in labkit.kernel(file, entry="add<half, 1>").
 #pragma once
 #include "twin/base/data_type.h"
 #include "twin/base/types.h"

@@ -1,12 +1,12 @@
-// Tiling handed over in GM, tiling keys, and the marks that CANN's build reads in a kernel's text. The marks do nothing
-// when they are compiled; labkit reads the task types in the same way.
+// Tiling passed in GM, tiling keys, and the marks that CANN's build reads in a kernel's text. The marks compile to
+// nothing; labkit reads the task types in the same way.
 #pragma once
 #include "twin/base/types.h"
 
 namespace twin {
-uint64_t tiling_key();  // of the launches to come
+uint64_t tiling_key();  // of the launches that follow
 void set_tiling_key(uint64_t);
-// What the scalar unit does with a struct that the host laid out in GM.
+// The scalar unit's access to a struct that the host laid out in GM.
 void read_struct(void* to, const void* from, uint32_t bytes, TWIN_HERE);
 template <typename T> const void* place_of(const T& v) { return &v; }
 template <typename T> const void* place_of(T* p) { return p; }

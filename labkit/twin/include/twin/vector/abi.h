@@ -1,4 +1,4 @@
-// What the vector headers call in the compiled machine, beside the instructions declared in abi.h.
+// Functions of the compiled runtime that the vector headers call, besides the instructions declared in base/abi.h.
 #pragma once
 #include "twin/base/abi.h"
 

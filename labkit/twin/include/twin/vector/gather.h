@@ -8,7 +8,7 @@ void gather(Dt, Loc d, Loc s, Loc offset, uint32_t base, const Rep&, Here);
 void gather_blocks(Dt, Loc d, Loc s, Loc offset, const Rep&, Here);
 // bits: the pattern's tensor, or null and `pattern` 1..7. src0_* are the source's strides, src1_rep that of the bits.
 uint64_t gather_mask(Dt, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool counter, uint32_t mask, const Rep&, Here);
-int64_t gathered();  // what the last GatherMask kept
+int64_t gathered();  // number of elements that the last GatherMask kept
 void broadcast_blocks(Dt, Loc d, Loc s, const Rep&, Here);
 void progression(Op, Dt, Loc d, Value first, Value step, int64_t n, Here);
 void progression(Dt, Loc d, Value first, const Rep&, Here);

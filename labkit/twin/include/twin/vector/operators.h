@@ -1,5 +1,5 @@
-// dst = a + b and its like: the instruction over as many elements as dst has. Comparisons write bits, one for each
-// element of a.
+// dst = a + b and similar expressions: the instruction over as many elements as dst has. Comparisons write one bit for
+// each element of a.
 #pragma once
 #include "twin/vector/vector.h"
 
@@ -31,7 +31,7 @@ template <typename S, Infix infix> struct Expression {
     }
 };
 
-// What LocalTensor<T>::operator= takes: any expression, with the line that it stands on.
+// Argument of LocalTensor<T>::operator=: any expression, with the line of its source.
 template <typename T> struct Assigned {
     template <typename S, Infix infix> Assigned(const Expression<S, infix>& e, TWIN_HERE)
         : expression(&e), here_(here), assign([](const void* p, const LocalTensor<T>& dst, ::twin::Here h) { static_cast<const Expression<S, infix>*>(p)->assign(dst, h); }) {}

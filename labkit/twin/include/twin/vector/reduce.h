@@ -83,7 +83,7 @@ TWIN_REPEATS_FIRST(PairReduceSum)
 TWIN_WHOLE_REDUCE(WholeReduceMax)
 TWIN_WHOLE_REDUCE(WholeReduceMin)
 
-// WholeReduceSum under an older name, its arguments in another order; dstBlkStride means nothing.
+// WholeReduceSum under an older name, its arguments in another order; dstBlkStride has no effect.
 #define TWIN_REPEAT_REDUCE(masktype)                                                                                              \
     template <typename T, bool isSetMask = true>                                                                                  \
     void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime, masktype, const int32_t dstBlkStride, const int32_t srcBlkStride, \

@@ -1,4 +1,4 @@
-// Transpose of 16 x 16 and of NCHW, TransDataTo5HD. The conversions that take a tiling are in twin/layout.h.
+// Transpose of 16 x 16 and of NCHW, TransDataTo5HD. The conversions that take a tiling are in twin/library/layout.h.
 #pragma once
 #include "twin/vector/vector.h"
 

@@ -1,12 +1,13 @@
 // Element-wise vector instructions on operands of one type, each in its count form and its two mask/repeat forms.
 //
-// A type that A2 does not document is refused with one sentence: the learner should meet it here, not on the device.
+// A type that A2 does not document is refused with one clear message: the learner should get it here, not on the
+// device.
 #pragma once
 #include "twin/vector/mask.h"
 
 namespace AscendC {
 
-// The last form of each, without `here`, is what a pointer to the instruction points to; a call never means it.
+// The last form of each, without `here`, is selected by a pointer to the instruction; a call never selects it.
 #define TWIN_PLAIN typename... N, std::enable_if_t<sizeof...(N) == 0, int> = 0
 #define TWIN_UNARY(name, types, ...)                                                                                              \
     template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, TWIN_HERE) {      \
@@ -93,7 +94,7 @@ TWIN_BINARY(Mul, "half, int16_t, int32_t and float", half, int16_t, int32_t, flo
 TWIN_BINARY(Max, "half, int16_t, int32_t and float", half, int16_t, int32_t, float)
 TWIN_BINARY(Min, "half, int16_t, int32_t and float", half, int16_t, int32_t, float)
 TWIN_BINARY(Div, "half and float", half, float)
-// By count these take any type and work on lanes of 16 bits all the same, which is warned of.
+// The count forms take any type but work on 16-bit lanes anyway; a warning says so.
 #define TWIN_BITS(name)                                                                                                           \
     template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count, TWIN_HERE) { \
         ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                           \

@@ -1,4 +1,4 @@
-// A launch by way of torch_npu's host queue: it waits its turn behind the operators that were called before it.
+// A launch through torch_npu's host queue: it is executed after the operators that were called before it.
 //
 //   auto stream = c10_npu::getCurrentNPUStream().stream(false);
 //   at_npu::native::OpCommand::RunOpApi("my_op", [=]() -> int { kernel<<<blocks, nullptr, stream>>>(...); return 0; });

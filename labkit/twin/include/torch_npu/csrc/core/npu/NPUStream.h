@@ -31,7 +31,7 @@ class NPUStream {
   // The handle for a launch. The host's queue of operators in front of the stream is emptied first ...
   aclrtStream stream() const { return stream(true); }
   operator aclrtStream() const { return stream(); }
-  // ... unless false says not to: then the launch may overtake operators that were called before it.
+  // ... unless the argument is false: then the launch may overtake operators that were called before it.
   aclrtStream stream(const bool need_empty) const {
     aclrtStream handle = lab_stream_handle(stream_.device_index(), stream_.id());
     if (need_empty) lab_drain(handle);
