@@ -40,7 +40,10 @@ std::string json_string(const std::string&);
 // Collects the findings of one block; the same code on the same line is counted, not repeated.
 class Findings {
 public:
-    void clear(uint32_t block) { block_ = block; list_.clear(); }
+    void clear(uint32_t block) {
+        block_ = block;
+        list_.clear();
+    }
     void add(const char* code, bool error, Here, const Numbers&);
     std::vector<Finding>& list() { return list_; }
 private:

@@ -20,7 +20,8 @@ double World::time_of(Stamp m) const {
         return last;
     }
     uint32_t core_index = core_index_of(m), number = uint32_t(m);
-    double t = core_index < known.size() && number < known[core_index].size() ? known[core_index][number] : std::nan("");
+    double t = core_index < known.size() && number < known[core_index].size() ? known[core_index][number]
+                                                                              : std::nan("");
     return std::isnan(t) && lenient ? 0 : t;
 }
 
@@ -31,7 +32,8 @@ void World::resolve(Stamp m, double t) {
 }
 
 void Replay::show(int p, const Entry& n, double start, double end) {
-    if (events && events->size() < keep) events->push_back({uint16_t(block_), uint8_t(p), core_, n.op, 0, n.line, n.bytes, start, end});
+    if (events && events->size() < keep)
+        events->push_back({uint16_t(block_), uint8_t(p), core_, n.op, 0, n.line, n.bytes, start, end});
 }
 
 bool Replay::scalar() {
@@ -84,7 +86,8 @@ bool Replay::pipe(int p) {
         double now = std::max(u.ready, e.issued);
         if (n.kind == EntryKind::Work) {
             double start = std::max(u.free, now), cycles = n.cycles;
-            if (Pipe(p) == Pipe::MTE1 && (units_[int(Pipe::MTE2)].asking || units_[int(Pipe::MTE2)].busy_until > start)) cycles *= chip.l1_shared;
+            if (Pipe(p) == Pipe::MTE1 && (units_[int(Pipe::MTE2)].asking || units_[int(Pipe::MTE2)].busy_until > start))
+                cycles *= chip.l1_shared;
             if (Pipe(p) == Pipe::M && start > u.free) cycles += chip.mmad_idle;
             if (n.startup && chip.startup_when_idle && start <= u.free) cycles -= n.startup / 100.0;
             u.free = start + cycles;
@@ -107,7 +110,8 @@ bool Replay::pipe(int p) {
             u.asked = std::max(u.free, now);
             // The bytes in flight are limited: an instruction that would exceed the window waits for earlier ones.
             const auto& d = chip.dma[int(trace_->moves[n.ref].route)];
-            while (!u.flights.empty() && (u.flights.front().end <= u.asked || double(u.in_flight + n.bytes) > d.window)) {
+            while (!u.flights.empty() &&
+                   (u.flights.front().end <= u.asked || double(u.in_flight + n.bytes) > d.window)) {
                 u.asked = std::max(u.asked, u.flights.front().end);
                 u.in_flight -= u.flights.front().bytes;
                 u.flights.pop_front();

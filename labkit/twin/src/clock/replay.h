@@ -10,9 +10,9 @@
 #include <limits>
 #include <vector>
 
+#include "clock/traffic.h"
 #include "core/counters.h"
 #include "core/hazard.h"
-#include "clock/traffic.h"
 
 namespace twin {
 
@@ -21,29 +21,30 @@ struct TimelineEvent;
 // What the replays of one launch share: the stamps that are known, and GM.
 struct World {
     Traffic traffic;
-    std::vector<std::vector<double>> known;          // by block * 4 + core, then number; NaN: not yet
+    std::vector<std::vector<double>> known;  // by block * 4 + core, then number; NaN: not yet
     const std::vector<std::vector<Stamp>>* maxima = nullptr;
-    bool lenient = false;                            // a stamp that will never be resolved counts as past
-    double time_of(Stamp) const;                    // NaN: not yet known
+    bool lenient = false;         // a stamp that will never be resolved counts as past
+    double time_of(Stamp) const;  // NaN: not yet known
     void resolve(Stamp, double);
 };
 
 class Replay {
 public:
-    Replay(const Trace& trace, World& world, uint32_t block, uint8_t core, double begin) : trace_(&trace), world_(&world), block_(block), core_(core), scalar_(begin) {
+    Replay(const Trace& trace, World& world, uint32_t block, uint8_t core, double begin)
+        : trace_(&trace), world_(&world), block_(block), core_(core), scalar_(begin) {
         for (Unit& u : units_) u.free = u.done = begin;
     }
-    bool run();             // as far as possible without GM; true: some entry was processed
-    double asks() const;    // the time of its next access to GM; infinity: it has none pending
-    void serve();           // serves its earliest pending access to GM
+    bool run();           // as far as possible without GM; true: some entry was processed
+    double asks() const;  // the time of its next access to GM; infinity: it has none pending
+    void serve();         // serves its earliest pending access to GM
     bool done() const;
-    double end() const;     // when its last pipe was done
+    double end() const;  // when its last pipe was done
     double scalar_now() const { return scalar_ + trace_->rest(); }
 
     double busy[kPipes] = {};
     Counters counters;
     std::vector<TimelineEvent>* events = nullptr;
-    size_t keep = 0;        // events at most
+    size_t keep = 0;  // events at most
 
 private:
     static constexpr uint32_t kRing = 64;
@@ -58,7 +59,7 @@ private:
     struct Unit {
         uint32_t head = 0, tail = 0;
         Queued ring[kRing];
-        double left[kRing] = {};              // when the entries left the queue
+        double left[kRing] = {};  // when the entries left the queue
         double ready = 0, free = 0, done = 0, busy_until = 0;
         bool asking = false;
         double asked = 0;
@@ -74,8 +75,8 @@ private:
     World* world_;
     uint32_t block_;
     uint8_t core_;
-    size_t next_ = 0;       // index of the next entry
-    bool spent_ = false;    // the next entry's `before` has been added already
+    size_t next_ = 0;     // index of the next entry
+    bool spent_ = false;  // the next entry's `before` has been added already
     double scalar_;
     uint32_t waiting_ = 0;  // bit mask of the pipes whose queue is not empty
     Unit units_[kPipes];

@@ -45,7 +45,8 @@ void Traffic::access_sectors(Sum& t, Block& b, uint32_t sector, uint64_t bytes) 
     const Move& m = *t.m;
     bool here = held(s);
     if (!here) t.missed += bytes;
-    if (!here && (m.bypass || !m.out)) t.hbm += !m.bypass ? double(count * kSector) : double(bytes) * (bytes < kSector ? chip.l2.split : 1);
+    if (!here && (m.bypass || !m.out))
+        t.hbm += !m.bypass ? double(count * kSector) : double(bytes) * (bytes < kSector ? chip.l2.split : 1);
     if (t.start - double(s.last) > chip.l2.same_window) s.readers = 0;
     if (!m.out) {
         s.readers |= t.me;
@@ -84,7 +85,9 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
                 b.each.reset(new Sector[kBlock]);
                 std::fill_n(b.each.get(), kBlock, b.all);
             }
-            for (; n < end && n * kSector < hi; n++) access_sectors(sum, b, uint32_t(n % kBlock), std::min(hi, (n + 1) * kSector) - std::max(lo, n * kSector));
+            for (; n < end && n * kSector < hi; n++)
+                access_sectors(sum, b, uint32_t(n % kBlock),
+                               std::min(hi, (n + 1) * kSector) - std::max(lo, n * kSector));
         }
         rows += sum.missed ? d.row_missed * (m.bypass ? chip.l2.split_row : 1) : d.row;
         if (!m.out) miss += sum.missed;
@@ -93,7 +96,8 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
     crowd_ = std::max(crowd, crowd_ * 0.999);
     if (crowd > 1 && m.rows > 1) rows = std::max(rows, m.rows * chip.l2.same_cost * crowd_);
     uint64_t hit = bytes - miss;
-    double own = double(miss) / d.slow + double(hit) / d.hit + (m.rows > 1 ? rows : 0.0), burst = double(bytes) / d.fast;
+    double own = double(miss) / d.slow + double(hit) / d.hit + (m.rows > 1 ? rows : 0.0),
+           burst = double(bytes) / d.fast;
     // HBM carries the misses and the write-backs.
     hbm += back_ * chip.l2.give_back;
     back_ = 0;
@@ -102,7 +106,8 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
     if (hbm > 0) queue = hbm_free_ = std::max(hbm_free_, start) + hbm / chip.hbm_rate;
     if (m.out) queue = std::max(queue, write_free_ = std::max(write_free_, start) + double(bytes) / chip.l2.write);
     queue = std::max(queue, l2_free_ = std::max(l2_free_, start) + double(bytes) / chip.l2.rate);
-    return {std::max(start + std::max(own, burst), queue), std::max({start + d.latency + burst, start + own, queue}), hit, miss};
+    return {std::max(start + std::max(own, burst), queue), std::max({start + d.latency + burst, start + own, queue}),
+            hit, miss};
 }
 
 }  // namespace twin

@@ -26,9 +26,9 @@ public:
 private:
     static constexpr uint64_t kSector = 512, kBlock = 8, kPage = 256;  // bytes; sectors of a block; blocks of a page
     struct Sector {
-        uint32_t stamp = 0;  // value of taken_ at the last access; 0: never accessed
-        float last = 0;      // time of the last access
-        uint64_t readers = 0;    // bit mask of the cores that read it just now
+        uint32_t stamp = 0;    // value of taken_ at the last access; 0: never accessed
+        float last = 0;        // time of the last access
+        uint64_t readers = 0;  // bit mask of the cores that read it just now
         bool dirty = false;
     };
     // As long as all sectors of a block are accessed together they share one record (all); the first partial access

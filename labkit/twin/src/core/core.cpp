@@ -84,7 +84,8 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     issues++;
     trace.spend(chip.scalar_issue);
     int i = int(p);
-    known[i].join(known[int(Pipe::S)]);  // the scalar unit issues every instruction, so whatever it has waited for is done before all later ones
+    known[i].join(known[int(Pipe::S)]);  // the scalar unit issues every instruction, so whatever it has waited for is
+                                         // done before all later ones
     uint32_t n = ++issued[i];
     known[i].seen[i] = n;
     if (delayed.on && !DelayedTransfers::delays(p)) delayed.settle(known[i]);
@@ -102,10 +103,20 @@ void Core::join_all() {
 // ---------------------------------------------------------------- operands
 
 void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uint64_t lo, uint64_t hi) {
-    const char* code = memory[0] == 'G' ? "race-gm" : c.race == Race::ReadAfterWrite ? "race-raw" : c.race == Race::WriteAfterRead ? "race-war" : "race-waw";
+    const char* code = memory[0] == 'G'                 ? "race-gm"
+                       : c.race == Race::ReadAfterWrite ? "race-raw"
+                       : c.race == Race::WriteAfterRead ? "race-war"
+                                                        : "race-waw";
     report(code, true, t.access.here,
-           Numbers().add("op", name_of(t.op)).add("pipe", name_of(t.access.pipe)).add("other", name_of(c.other.pipe)).add("other_line", c.other.here.line)
-               .add("memory", memory).add("addr", lo).add("bytes", hi - lo).add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
+           Numbers()
+               .add("op", name_of(t.op))
+               .add("pipe", name_of(t.access.pipe))
+               .add("other", name_of(c.other.pipe))
+               .add("other_line", c.other.here.line)
+               .add("memory", memory)
+               .add("addr", lo)
+               .add("bytes", hi - lo)
+               .add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
 }
 
 void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
@@ -122,12 +133,15 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
 
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
     GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
-    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic) return w->append(hi, from, hi - lo);
+    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic)
+        return w->append(hi, from, hi - lo);
     // A loop that stores to the same place repeatedly keeps one entry, so that memory stays bounded.
     uint32_t& recent = recent_writes[(lo >> 5 ^ uint64_t(here.line)) % recent_writes.size()];
     if (recent < gm_writes.size()) {
         GmWrite& r = gm_writes[recent];
-        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == ordered && r.atomic == atomic) return r.values(from, hi - lo);
+        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == ordered &&
+            r.atomic == atomic)
+            return r.values(from, hi - lo);
     }
     recent = uint32_t(gm_writes.size());
     gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, id.kind == Kind::AIC});
@@ -137,7 +151,8 @@ void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const
 void Core::note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here here, bool exact, bool scalar) {
     if (!checks || ordered || id.blocks == 1 || !rows || !row) return;
     if (rows == 1 || apart <= row) apart = row = (rows - 1) * apart + row;
-    gm_reads.note({lo, rows == 1 || apart == row ? lo + row : lo + (rows - 1) * apart + row, row, apart, phase, here.line, here.file, exact, scalar});
+    gm_reads.note({lo, rows == 1 || apart == row ? lo + row : lo + (rows - 1) * apart + row, row, apart, phase,
+                   here.line, here.file, exact, scalar});
 }
 
 void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from) {
@@ -159,7 +174,12 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         return false;
     }
     if (!has(id.kind, l.mem)) {
-        if (!id.mixed) report("core-wrong", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("core", id.kind == Kind::AIC ? "AIC" : "AIV"));
+        if (!id.mixed)
+            report("core-wrong", true, here,
+                   Numbers()
+                       .add("what", what)
+                       .add("memory", name_of(l.mem))
+                       .add("core", id.kind == Kind::AIC ? "AIC" : "AIV"));
         return false;
     }
     // The hardware does not check ownership: an access to a neighbouring buffer, or after FreeTensor, is reported but
@@ -169,21 +189,42 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
     if (l.buf) {
         const Buffer& b = buffers[l.buf];
         stale = b.gen != l.gen;
-        if (stale) report(b.len ? "tensor-freed" : "tensor-gone", true, here, Numbers().add("what", what).add("freed_line", b.last.line));
+        if (stale)
+            report(b.len ? "tensor-freed" : "tensor-gone", true, here,
+                   Numbers().add("what", what).add("freed_line", b.last.line));
         else end = b.addr + b.len;  // SetSize and Get(len) may declare more than the buffer has
     }
     if (bytes > l.bytes || l.addr + bytes > end) {
         report("local-bounds", true, here,
-               Numbers().add("what", what).add("memory", name_of(l.mem)).add("need", bytes).add("have", std::min<uint64_t>(l.bytes, l.addr < end ? end - l.addr : 0)).add("addr", l.addr));
+               Numbers()
+                   .add("what", what)
+                   .add("memory", name_of(l.mem))
+                   .add("need", bytes)
+                   .add("have", std::min<uint64_t>(l.bytes, l.addr < end ? end - l.addr : 0))
+                   .add("addr", l.addr));
         if (l.addr + bytes > memory_end) return false;
     }
     if (uint32_t off = l.addr % align) {
-        report("local-align", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("off", off).add("align", align).add("halves", align / 2).add("floats", align / 4).add("down", l.addr - off).add("up", l.addr - off + align));
+        report("local-align", true, here,
+               Numbers()
+                   .add("what", what)
+                   .add("memory", name_of(l.mem))
+                   .add("addr", l.addr)
+                   .add("off", off)
+                   .add("align", align)
+                   .add("halves", align / 2)
+                   .add("floats", align / 4)
+                   .add("down", l.addr - off)
+                   .add("up", l.addr - off + align));
         return false;
     }
     if (read && checks && bytes && !stale) {
-        bool filled = l.buf && buffers[l.buf].queue >= 0 ? buffers[l.buf].filled : (l.buf && buffers[l.buf].filled) || memory[int(l.mem)].any_written(l.addr, l.addr + bytes);
-        if (!filled) report("uninit-local", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("bytes", bytes));
+        bool filled = l.buf && buffers[l.buf].queue >= 0
+                          ? buffers[l.buf].filled
+                          : (l.buf && buffers[l.buf].filled) || memory[int(l.mem)].any_written(l.addr, l.addr + bytes);
+        if (!filled)
+            report("uninit-local", true, here,
+                   Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("bytes", bytes));
     }
     if (l.mem == Mem::UB) ub_top = std::max(ub_top, uint32_t(l.addr + bytes));
     return true;
@@ -196,7 +237,8 @@ void Core::want_filled(Loc l, uint64_t bytes, uint32_t piece, Here here, const c
     if (at == hi || !h.any_written(lo, hi)) return;  // nothing was written at all: usable() has reported that
     uint64_t end = at + piece;
     while (end + piece <= hi && !h.any_written(end, end + piece)) end += piece;
-    report("uninit-local", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", at).add("bytes", end - at));
+    report("uninit-local", true, here,
+           Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", at).add("bytes", end - at));
 }
 
 // The tensor that an operand belongs to: the argument that its view was made from, otherwise found by address.
@@ -224,12 +266,14 @@ void Core::report_stray(const Gm& g, uint64_t bytes, bool write, const GmRange* 
     }
     Numbers n;
     n.add("verb", write ? "write" : "read").add("bytes", bytes);
-    if (!g.base)
-        report("gm-empty", true, here, n);
+    if (!g.base) report("gm-empty", true, here, n);
     else if (behind && lo >= behind->lo)
-        report("gm-bounds", true, here, n.add("over", hi - behind->hi).add("argument", behind->argument).add("size", behind->hi - behind->lo).add("offset", lo - behind->lo));
-    else
-        report("gm-stray", true, here, n.add("before", ahead ? ahead->lo - lo : 0));
+        report("gm-bounds", true, here,
+               n.add("over", hi - behind->hi)
+                   .add("argument", behind->argument)
+                   .add("size", behind->hi - behind->lo)
+                   .add("offset", lo - behind->lo));
+    else report("gm-stray", true, here, n.add("before", ahead ? ahead->lo - lo : 0));
 }
 
 static constexpr uint64_t kPage = 4096;
@@ -246,20 +290,30 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
         bool rounding = over && over < 32 && lo < home->hi && !exact && (!write || over <= home->slack);
         if (!rounding) {
             report_stray(g, bytes, write, home, here);
-            return over && !write && lo < home->hi && hi <= (home->hi + kPage - 1) / kPage * kPage;  // works on the device too: memory is mapped in pages
+            // works on the device too: memory is mapped in pages
+            return over && !write && lo < home->hi && hi <= (home->hi + kPage - 1) / kPage * kPage;
         }
-        report(write ? "host-overwrite" : "gm-overread", false, here, Numbers().add("bytes", bytes).add("over", over).add("argument", home->argument));
+        report(write ? "host-overwrite" : "gm-overread", false, here,
+               Numbers().add("bytes", bytes).add("over", over).add("argument", home->argument));
         return true;
     }
     if (g.bytes && (g.ptr < g.base || hi > uint64_t(g.base) + g.bytes)) {
         uint64_t past = hi > uint64_t(g.base) + g.bytes ? hi - uint64_t(g.base) - g.bytes : 0;
         if (write || exact ? past > 0 : past >= 32)
-            report("gm-view", false, here, Numbers().add("verb", write ? "write" : "read").add("bytes", bytes).add("over", past).add("view", g.bytes).add("argument", home->argument));
+            report("gm-view", false, here,
+                   Numbers()
+                       .add("verb", write ? "write" : "read")
+                       .add("bytes", bytes)
+                       .add("over", past)
+                       .add("view", g.bytes)
+                       .add("argument", home->argument));
     }
     if (!write && checks && !home->written && !phase && !ordered && !gm.any_written(lo, hi)) {
         bool own = false;
         for (const GmWrite& w : gm_writes) own = own || (w.lo < hi && lo < w.hi);
-        if (!own) report("gm-uninit", true, here, Numbers().add("argument", home->argument).add("offset", lo - home->lo).add("bytes", bytes));
+        if (!own)
+            report("gm-uninit", true, here,
+                   Numbers().add("argument", home->argument).add("offset", lo - home->lo).add("bytes", bytes));
     }
     return true;
 }

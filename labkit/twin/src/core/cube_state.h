@@ -47,7 +47,8 @@ Loc results(Loc, Here);
 // A tensor in L0 that the kernel placed itself: its declared size is not checked, only the end of the memory is.
 // Kernels declare m x n elements and multiply in whole fractals, which is more.
 inline Loc in_l0(Loc l, uint64_t need) {
-    if (!l.buf && (l.mem == Mem::L0A || l.mem == Mem::L0B || l.mem == Mem::L0C)) l.bytes = uint32_t(std::max<uint64_t>(l.bytes, need));
+    if (!l.buf && (l.mem == Mem::L0A || l.mem == Mem::L0B || l.mem == Mem::L0C))
+        l.bytes = uint32_t(std::max<uint64_t>(l.bytes, need));
     return l;
 }
 

@@ -23,7 +23,7 @@ public:
     void clear(bool on_);
     void push(const Access&, const VectorClock& known, std::function<void()> effect);
     void keep(const Access&, uint8_t* at, uint32_t bytes);  // before V or M writes here
-    void settle(const VectorClock& known);                        // performs every transfer that `known` includes
+    void settle(const VectorClock& known);                  // performs every transfer that `known` includes
     void flush();                                           // performs every remaining transfer
 private:
     struct Transfer {

@@ -8,7 +8,7 @@
 namespace twin {
 
 struct Stopped {
-    uint64_t address = 0;            // the address that could not be accessed; 0: the fault is of another kind
+    uint64_t address = 0;  // the address that could not be accessed; 0: the fault is of another kind
     uint64_t pc = 0;
     const uint64_t* link = nullptr;  // where a call to an invalid address stored its return address; null: unknown
 };

@@ -5,18 +5,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "twin/base/abi.h"
 #include "core/gm_writes.h"
+#include "twin/base/abi.h"
 
 namespace twin {
 
 struct GmRead {
-    uint64_t lo, hi;       // rows of `row` bytes, `apart` from one to the next
+    uint64_t lo, hi;  // rows of `row` bytes, `apart` from one to the next
     uint64_t row, apart;
     uint32_t phase;
     int line;
     const char* file;
-    bool exact, scalar;    // exact: not rounded up to blocks of 32 bytes
+    bool exact, scalar;  // exact: not rounded up to blocks of 32 bytes
     // How many of the bytes [from, to) are read. The bytes that a copy adds by rounding at either end do not count.
     uint64_t of(uint64_t from, uint64_t to) const;
 };

@@ -15,13 +15,13 @@ struct GmWrite {
     const char* file;
     int line;
     bool atomic, cube;
-    bool known = false;     // the values below are valid
-    uint64_t stamp = 0;     // hash over samples of all stores merged into this entry
+    bool known = false;                          // the values below are valid
+    uint64_t stamp = 0;                          // hash over samples of all stores merged into this entry
     uint8_t head[kEdge] = {}, tail[kEdge] = {};  // the first and the last bytes
 
-    void values(const uint8_t* from, uint64_t bytes);                  // of a new entry; from == null: unknown
-    void append(uint64_t to, const uint8_t* from, uint64_t bytes);     // a store that begins where this one ends
-    bool same_values(const GmWrite& other) const;                      // compares the bytes that both have; false if it cannot decide
+    void values(const uint8_t* from, uint64_t bytes);               // of a new entry; from == null: unknown
+    void append(uint64_t to, const uint8_t* from, uint64_t bytes);  // a store that begins where this one ends
+    bool same_values(const GmWrite& other) const;  // compares the bytes that both have; false if it cannot decide
 };
 
 }  // namespace twin

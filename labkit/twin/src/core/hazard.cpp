@@ -24,7 +24,8 @@ void Hazards::cover(uint64_t lo, uint64_t hi) {
 Conflict Hazards::read(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now, bool keep) {
     Conflict found;
     size_t i = first(lo);
-    bool exact = i < cells_.size() && cells_[i].lo == lo && cells_[i].hi == hi;  // the usual case: the same tile as before
+    // the usual case: the same tile as before
+    bool exact = i < cells_.size() && cells_[i].lo == lo && cells_[i].hi == hi;
     if (keep && !exact) {
         split(lo);
         split(hi);

@@ -44,7 +44,8 @@ public:
     Conflict read(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now, bool keep = true);
     Conflict write(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now);
     bool any_written(uint64_t lo, uint64_t hi) const;
-    uint64_t unwritten(uint64_t lo, uint64_t hi, uint32_t piece) const;  // the first whole piece that was never written; hi: there is none
+    // the first whole piece that was never written; hi: there is none
+    uint64_t unwritten(uint64_t lo, uint64_t hi, uint32_t piece) const;
     // The newest write to [lo, hi) by another pipe than S, for scalar accesses, which the compiler synchronises itself.
     template <typename F> void each(uint64_t lo, uint64_t hi, F f) const {
         for (size_t i = first(lo); i < cells_.size() && cells_[i].lo < hi; i++) f(cells_[i]);
@@ -64,7 +65,8 @@ private:
         size_t a = 0, b = cells_.size();
         while (a < b) {
             size_t m = (a + b) / 2;
-            if (cells_[m].hi <= lo) a = m + 1; else b = m;
+            if (cells_[m].hi <= lo) a = m + 1;
+            else b = m;
         }
         return a;
     }

@@ -1,5 +1,5 @@
-// One core executes instructions on behalf of another. A tensor at an AIV's position TSCM lies in the L1 of its block's AIC,
-// so the AIC does the copy. And while a Matmul object calls functions of the kernel, these run on its cube core.
+// One core executes instructions on behalf of another. A tensor at an AIV's position TSCM lies in the L1 of its block's
+// AIC, so the AIC does the copy. And while a Matmul object calls functions of the kernel, these run on its cube core.
 #pragma once
 #include <algorithm>
 
@@ -23,11 +23,14 @@ inline Core* l1_owner_of(const Loc& l) {
     return l.pos == kTscm && l.mem == Mem::L1 && core->id.kind == Kind::AIV ? core->cube : nullptr;
 }
 
-// Runs the instruction on the owner. It starts there when the signal of the current core has arrived; the owner does not
-// know the AIV's buffer, so the operand is reduced to its address.
+// Runs the instruction on the owner. It starts there when the signal of the current core has arrived; the owner does
+// not know the AIV's buffer, so the operand is reduced to its address.
 class L1Proxy : public OnCore {
 public:
-    L1Proxy(Core* owner, Loc& l) : OnCore((owner->trace.await(Pipe::S, core->trace.mark(Pipe::S), chip.cross_flag), owner)) { l.buf = 0; }
+    L1Proxy(Core* owner, Loc& l)
+        : OnCore((owner->trace.await(Pipe::S, core->trace.mark(Pipe::S), chip.cross_flag), owner)) {
+        l.buf = 0;
+    }
 };
 
 }  // namespace twin

@@ -8,20 +8,21 @@
 #include <vector>
 
 #include "base/chip.h"
+#include "base/findings.h"
 #include "core/counters.h"
 #include "core/cube_state.h"
-#include "base/findings.h"
-#include "core/hazard.h"
 #include "core/delayed_transfers.h"
 #include "core/gm_reads.h"
-#include "core/trace.h"
 #include "core/gm_writes.h"
+#include "core/hazard.h"
 #include "core/registers.h"
+#include "core/trace.h"
 #include "core/vector_state.h"
 
 namespace twin {
 
-// The two kinds of cores, each with memories of its own: AIV has the UB, AIC has L1, L0A, L0B, L0C and two small buffers.
+// The two kinds of cores, each with memories of its own: AIV has the UB, AIC has L1, L0A, L0B, L0C and two small
+// buffers.
 enum class Kind : uint8_t { AIV, AIC };
 constexpr bool has(Kind k, Mem m) { return (m == Mem::UB) == (k == Kind::AIV); }
 
@@ -55,7 +56,7 @@ struct CoreResult {
     std::vector<TimelineEvent> events;
     std::vector<GmWrite> writes;
     std::vector<GmRead> reads;
-    uint32_t phases = 0;   // how many barriers of all cores it has passed
+    uint32_t phases = 0;    // how many barriers of all cores it has passed
     bool may_poll = false;  // has read past its data cache, or cleaned it
     std::vector<BufferView> buffers;
     std::string output;
@@ -86,13 +87,19 @@ public:
         Op op;
     };
     Ticket issue(Pipe, Op, Here);
-    void retire(const Ticket& t, double cycles, uint64_t bytes) { trace.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes, t.access.pipe == Pipe::V ? chip.vector_startup : 0); }
-    void retire(const Ticket& t, const Move& m) { trace.move(t.access.pipe, t.op, t.access.here.line, m); }  // a transfer from or to GM
+    void retire(const Ticket& t, double cycles, uint64_t bytes) {
+        trace.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes,
+                   t.access.pipe == Pipe::V ? chip.vector_startup : 0);
+    }
+    void retire(const Ticket& t, const Move& m) {
+        trace.move(t.access.pipe, t.op, t.access.here.line, m);
+    }  // a transfer from or to GM
     void book(const Ticket&, Loc, uint32_t bytes, bool write);
     void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false, const uint8_t* from = nullptr);
     // rows of `row` bytes, `apart` bytes from start to start, that other cores may store to
     void note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here, bool exact, bool scalar = false);
-    void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from = nullptr);  // from: the values, where available
+    void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write,
+                 const uint8_t* from = nullptr);  // from: the values, where available
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, Here here) {
         instructions++;
@@ -133,13 +140,15 @@ public:
         uint16_t gen = 0;
         uint8_t pos = 0;
         State state = State::Free;
-        bool filled = false, by_scalar = false, loose = false;  // loose: its TPipe freed the memory; it stays readable until another buffer gets it
+        // loose: its TPipe freed the memory; it stays readable until another buffer gets it
+        bool filled = false, by_scalar = false, loose = false;
         int queue = -1, pipe = -1, owner = -1, tag = -1;  // owner: its pool
-        Held queued, freed;          // from EnQue to DeQue; from FreeTensor to AllocTensor
-        VectorClock ready, idle;           // what the consumer may rely on; what the next producer may rely on
+        Held queued, freed;                               // from EnQue to DeQue; from FreeTensor to AllocTensor
+        VectorClock ready, idle;  // what the consumer may rely on; what the next producer may rely on
         Stamp ready_at = 0, idle_at = 0;
         Here last{nullptr, 0};
-        uint64_t settled[2] = {kNever, kNever};  // value of `issues` at which the scalar unit had nothing to wait for: to read, to write
+        // value of `issues` at which the scalar unit had nothing to wait for: to read, to write
+        uint64_t settled[2] = {kNever, kNever};
     };
     struct Queue {
         Pipe producer, consumer;
@@ -150,7 +159,7 @@ public:
         std::vector<uint16_t> fifo;
         bool alive;  // its pipe still has the memory
     };
-    struct PipeLife {  // one TPipe from Init to Destroy
+    struct PipeLife {                                               // one TPipe from Init to Destroy
         uint32_t top[int(Mem::Count)] = {}, tscm = 0, buffers = 0;  // tscm: from the end of L1 downwards
         bool open = true, used = false;
         Here here{nullptr, 0};
@@ -159,14 +168,15 @@ public:
     std::vector<Queue> queues;
     std::deque<PipeLife> pipes;
     std::vector<BufferView> views;
-    uint32_t no_pipe[int(Mem::Count)] = {}, *top = no_pipe;  // allocation top in each memory: of the newest TPipe, or of the allocator
+    // allocation top in each memory: of the newest TPipe, or of the allocator
+    uint32_t no_pipe[int(Mem::Count)] = {}, *top = no_pipe;
     int pools = 0;
     uint16_t groups = 0;
 
     // ---- flags
     struct Flag {
         bool set = false, reserved = false, library = false;  // library: set by TPipe itself
-        uint8_t again = 0;  // how many times it was set again before a wait
+        uint8_t again = 0;                                    // how many times it was set again before a wait
         VectorClock clock;
         Stamp at = 0;
         Here here{nullptr, 0};
@@ -190,18 +200,19 @@ public:
     Here last{nullptr, 0};
     CoreId id;
     uint32_t block = 0, ub_peak = 0, ub_top = 0;
-    uint32_t phase = 0;    // how often all cores have met
+    uint32_t phase = 0;  // how often all cores have met
     uint32_t turns = 0;
-    VectorClock sent;            // the vector clock that this core sent with its last signal
+    VectorClock sent;      // the vector clock that this core sent with its last signal
     bool ordered = false;  // has waited for another core: its accesses to shared GM may be ordered
     class CoreGroup* group = nullptr;
-    Core* cube = nullptr;    // the AIC of the same block; of a cube core, itself
-    void* pipe = nullptr;    // the kernel's own TPipe
+    Core* cube = nullptr;  // the AIC of the same block; of a cube core, itself
+    void* pipe = nullptr;  // the kernel's own TPipe
     uint8_t slot() const { return id.kind == Kind::AIC ? 2 : uint8_t(id.sub); }
-    uint64_t instructions = 0, issues = 0;  // issues: instructions that go to a pipe, not those of the scalar unit itself
+    // issues: instructions that go to a pipe, not those of the scalar unit itself
+    uint64_t instructions = 0, issues = 0;
     VectorState vec;
-    uint64_t gathered = 0;      // number of elements that the last GatherMask kept
-    uint16_t merged[4] = {};    // records that the last MrgSort consumed from each list
+    uint64_t gathered = 0;    // number of elements that the last GatherMask kept
+    uint16_t merged[4] = {};  // records that the last MrgSort consumed from each list
     Registers registers;
     DataCache cache;
     Counters counters;
@@ -222,7 +233,8 @@ extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // t
 
 bool constant_data(uint64_t lo, uint64_t hi);  // true: these bytes belong to the kernel's constants
 
-constexpr uint8_t kNowhere = 16;  // TPosition::MAX: a tensor that was never given memory
-constexpr uint8_t kPoison = 0xff;  // a NaN in every floating type, -1 in every integer type: stale or missing data shows
+constexpr uint8_t kNowhere = 16;   // TPosition::MAX: a tensor that was never given memory
+constexpr uint8_t kPoison = 0xff;  // a NaN in every floating type, -1 in every integer type: stale or missing data
+                                   // shows
 
 }  // namespace twin

@@ -17,9 +17,9 @@ struct AtomicMode {
 
 struct Registers {
     AtomicMode atomic;
-    uint64_t pad_value = ~0ull;         // SetPadValue; before that call, DataCopyPad's padding is undefined
-    uint8_t* workspace = nullptr;       // SetSysWorkspace
-    int64_t control = 1ll << 48;        // CTRL; bit 48: inf and NaN are kept
+    uint64_t pad_value = ~0ull;    // SetPadValue; before that call, DataCopyPad's padding is undefined
+    uint8_t* workspace = nullptr;  // SetSysWorkspace
+    int64_t control = 1ll << 48;   // CTRL; bit 48: inf and NaN are kept
 };
 
 }  // namespace twin

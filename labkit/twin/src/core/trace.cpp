@@ -11,7 +11,9 @@ static std::vector<std::pair<std::vector<Entry>, std::vector<Move>>> g_spare;
 static size_t g_kept = 0;  // bytes
 static constexpr size_t kKept = 32 << 20;
 
-static size_t room(const std::vector<Entry>& n, const std::vector<Move>& m) { return n.capacity() * sizeof(Entry) + m.capacity() * sizeof(Move); }
+static size_t room(const std::vector<Entry>& n, const std::vector<Move>& m) {
+    return n.capacity() * sizeof(Entry) + m.capacity() * sizeof(Move);
+}
 
 void Trace::begin(uint32_t block, uint8_t core) {
     block_ = block, core_ = core, before_ = 0, marks_ = 0, lost = 0;

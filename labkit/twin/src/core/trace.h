@@ -1,8 +1,8 @@
 // What a core did, in program order: the input from which the clock computes afterwards when each thing happened
 // (clock/replay.h).
 //
-// A kernel runs without time. Each instruction appends an entry to its core's trace. A wait is an entry too: it names the
-// stamp that it waits for.
+// A kernel runs without time. Each instruction appends an entry to its core's trace. A wait is an entry too: it names
+// the stamp that it waits for.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,7 +16,9 @@ namespace twin {
 // highest bit set (kMaxOf) stands for the latest of several others: CoreGroup::maxima.
 using Stamp = uint64_t;
 constexpr Stamp kMaxOf = 1ull << 63;
-inline Stamp stamp_of(uint32_t block, uint8_t core, uint32_t index) { return uint64_t(block * 4 + core + 1) << 32 | index; }
+inline Stamp stamp_of(uint32_t block, uint8_t core, uint32_t index) {
+    return uint64_t(block * 4 + core + 1) << 32 | index;
+}
 inline uint32_t core_index_of(Stamp m) { return uint32_t(m >> 32) - 1; }  // block * 4 + core
 
 enum class EntryKind : uint8_t {
@@ -33,7 +35,7 @@ struct Entry {
     uint8_t pipe;
     uint16_t op;
     int32_t line;
-    float before;   // cycles that the scalar unit spent since the last entry
+    float before;  // cycles that the scalar unit spent since the last entry
     float cycles;
     uint32_t bytes;
     uint32_t startup = 0;  // of Work on pipe V: the start-up, in hundredths of a cycle

@@ -9,18 +9,22 @@ namespace twin {
 
 namespace {
 
-const char* const kModes[] = {"NoQuant", "F322F16", "F322BF16", "DEQF16", "VDEQF16", "QF322B8_PRE", "VQF322B8_PRE", "REQ8", "VREQ8"};
+const char* const kModes[] = {"NoQuant",     "F322F16",      "F322BF16", "DEQF16", "VDEQF16",
+                              "QF322B8_PRE", "VQF322B8_PRE", "REQ8",     "VREQ8"};
 
 // Which quantisation modes convert from the one type to the other?
 bool leads(Quant q, Dt to, Dt from) {
     bool b8 = to == Dt::I8 || to == Dt::U8;
     switch (q) {
-        case Quant::None: return to == from;
-        case Quant::ToHalf: return from == Dt::F32 && to == Dt::F16;
-        case Quant::ToBf16: return from == Dt::F32 && to == Dt::BF16;
-        case Quant::DeqHalf: case Quant::DeqHalfV: return from == Dt::I32 && to == Dt::F16;
-        case Quant::ToB8: case Quant::ToB8V: return from == Dt::F32 && b8;
-        case Quant::ReqB8: case Quant::ReqB8V: return from == Dt::I32 && b8;
+    case Quant::None: return to == from;
+    case Quant::ToHalf: return from == Dt::F32 && to == Dt::F16;
+    case Quant::ToBf16: return from == Dt::F32 && to == Dt::BF16;
+    case Quant::DeqHalf:
+    case Quant::DeqHalfV: return from == Dt::I32 && to == Dt::F16;
+    case Quant::ToB8:
+    case Quant::ToB8V: return from == Dt::F32 && b8;
+    case Quant::ReqB8:
+    case Quant::ReqB8V: return from == Dt::I32 && b8;
     }
     return false;
 }
@@ -35,7 +39,9 @@ struct Layout {
         width = size == 1 ? 32 : f.split ? 8 : 16;
         columns = (f.n + width - 1) / width;
     }
-    uint32_t wide(uint32_t column) const { return size == 1 && f.n - column * 32 < 32 ? std::min<uint32_t>(16, f.n - column * 32) : width; }
+    uint32_t wide(uint32_t column) const {
+        return size == 1 && f.n - column * 32 < 32 ? std::min<uint32_t>(16, f.n - column * 32) : width;
+    }
     uint64_t read() const {  // of L0C
         uint64_t one = (uint64_t((f.n + 15) / 16 - 1) * f.src_stride + f.m) * 64;
         return f.rows ? uint64_t(f.nds - 1) * f.nd_src * 1024 + one : one;
@@ -48,10 +54,16 @@ struct Layout {
 
 bool plausible(const Fix& f, Dt to, Dt from, bool gm, Here here) {
     Numbers n;
-    n.add("n", unsigned(f.n)).add("m", unsigned(f.m)).add("src_stride", unsigned(f.src_stride)).add("dst_stride", f.dst_stride);
+    n.add("n", unsigned(f.n))
+        .add("m", unsigned(f.m))
+        .add("src_stride", unsigned(f.src_stride))
+        .add("dst_stride", f.dst_stride);
     if (int(f.quant) > int(Quant::ReqB8V) || !leads(f.quant, to, from) || (!gm && f.quant == Quant::None)) {
         bool known = int(f.quant) <= int(Quant::ReqB8V);
-        core->report("fixpipe-quant", true, here, n.add("mode", known ? kModes[int(f.quant)] : "of Ascend 950").add("from", name_of(from)).add("to", name_of(to)));
+        core->report("fixpipe-quant", true, here,
+                     n.add("mode", known ? kModes[int(f.quant)] : "of Ascend 950")
+                         .add("from", name_of(from))
+                         .add("to", name_of(to)));
         return false;
     }
     const char* why = nullptr;
@@ -92,7 +104,8 @@ struct Plan {  // everything derived from the parameters, after all checks have 
 };
 
 // Row r of matrix nd, elements [first, first + count), converted into `line`.
-void make_line(const Plan& p, const uint8_t* src, uint32_t nd, uint32_t r, uint32_t first, uint32_t count, uint8_t* line, uint8_t* scratch) {
+void make_line(const Plan& p, const uint8_t* src, uint32_t nd, uint32_t r, uint32_t first, uint32_t count,
+               uint8_t* line, uint8_t* scratch) {
     const Fix& f = p.layout.f;
     const uint8_t* base = src + uint64_t(nd) * (f.rows ? f.nd_src : 0) * 1024 + uint64_t(r) * 64;
     for (uint32_t n = first; n < first + count;) {
@@ -115,7 +128,8 @@ template <typename Store> void move_out(Plan p, const uint8_t* src, Store store)
         for (uint32_t nd = 0; nd < f.nds; nd++)
             for (uint32_t r = 0; r < f.m; r++) {
                 make_line(p, src, nd, r, 0, f.n, line.data(), scratch.data());
-                store((uint64_t(nd) * f.nd_dst + uint64_t(r) * f.dst_stride) * p.layout.size, line.data(), f.n * p.layout.size);
+                store((uint64_t(nd) * f.nd_dst + uint64_t(r) * f.dst_stride) * p.layout.size, line.data(),
+                      f.n * p.layout.size);
             }
         return;
     }
@@ -143,13 +157,18 @@ bool prepare(Plan& p, Dt to, Dt from, Loc& s, Loc quantities, const Fix& asked, 
     p.to = to;
     p.from = from;
     s = results(s, here);
-    if (!placed(s, {Mem::L0C}, "Fixpipe", "src", here) || !has(core->id.kind, Mem::L0C)) return has(core->id.kind, Mem::L0C) ? false : core->usable(s, 0, false, here, "src");
-    if (!plausible(f, to, from, gm, here) || !core->usable(in_l0(s, p.layout.read()), p.layout.read(), true, here, "src", 64)) return false;
+    if (!placed(s, {Mem::L0C}, "Fixpipe", "src", here) || !has(core->id.kind, Mem::L0C))
+        return has(core->id.kind, Mem::L0C) ? false : core->usable(s, 0, false, here, "src");
+    if (!plausible(f, to, from, gm, here) ||
+        !core->usable(in_l0(s, p.layout.read()), p.layout.read(), true, here, "src", 64))
+        return false;
     p.quantities.scalar = f.scalar;
     bool tensor = f.quant == Quant::DeqHalfV || f.quant == Quant::ToB8V || f.quant == Quant::ReqB8V;
     if (tensor) {
         Loc q = f.registers ? cube.fix_quantities : quantities;
-        if (!placed(q, {f.registers ? Mem::FB : Mem::L1}, "Fixpipe", "quantPre", here) || !core->usable(q, f.n * 8ull, true, here, "quantPre", f.registers ? 128 : 32)) return false;
+        if (!placed(q, {f.registers ? Mem::FB : Mem::L1}, "Fixpipe", "quantPre", here) ||
+            !core->usable(q, f.n * 8ull, true, here, "quantPre", f.registers ? 128 : 32))
+            return false;
         p.quantities.each = reinterpret_cast<const uint64_t*>(core->at(q));
         p.quantities.lies = q;
     }
@@ -190,11 +209,14 @@ void fixpipe(Dt to, Dt from, Gm d, Loc s, Loc quantities, const Fix& asked, Here
     auto t = issue(p, s, here);
     if (f.rows && (f.dst_stride != f.n || f.nds > 1)) {
         for (uint32_t nd = 0; nd < f.nds; nd++)
-            for (uint32_t r = 0; r < f.m; r++) core->book_gm(t, d.ptr + (uint64_t(nd) * f.nd_dst + uint64_t(r) * f.dst_stride) * l.size, f.n * l.size, true);
+            for (uint32_t r = 0; r < f.m; r++)
+                core->book_gm(t, d.ptr + (uint64_t(nd) * f.nd_dst + uint64_t(r) * f.dst_stride) * l.size, f.n * l.size,
+                              true);
     } else if (f.rows) {
         core->book_gm(t, d.ptr, l.written(), true);
     } else {
-        for (uint32_t j = 0; j < l.columns; j++) core->book_gm(t, d.ptr + uint64_t(j) * f.dst_stride * 32, uint64_t(f.m) * l.wide(j) * l.size, true);
+        for (uint32_t j = 0; j < l.columns; j++)
+            core->book_gm(t, d.ptr + uint64_t(j) * f.dst_stride * 32, uint64_t(f.m) * l.wide(j) * l.size, true);
     }
     core->perform(t, [=, src = (const uint8_t*)core->at(s), atomic = core->registers.atomic] {
         move_out(p, src, [&](uint64_t at, const uint8_t* line, size_t n) {
@@ -202,7 +224,8 @@ void fixpipe(Dt to, Dt from, Gm d, Loc s, Loc quantities, const Fix& asked, Here
             else std::memcpy(d.ptr + at, line, n);
         });
     });
-    Move m{uint64_t(d.ptr), uint64_t(f.dst_stride) * l.size, f.n * l.size, f.nds * f.m, Route::FromL0c, true, d.l2_bypass};
+    Move m{uint64_t(d.ptr), uint64_t(f.dst_stride) * l.size, f.n * l.size, f.nds * f.m, Route::FromL0c, true,
+           d.l2_bypass};
     if (!f.rows) m.stride = f.dst_stride * 32ull, m.row = f.m * l.wide(0) * l.size, m.rows = l.columns;
     core->retire(t, m);
     finish(p);

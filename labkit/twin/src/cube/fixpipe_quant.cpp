@@ -37,7 +37,8 @@ uint8_t to_byte(float scaled, uint64_t bits) {
 
 }  // namespace
 
-void convert_line(const Quantities& q, Quant mode, bool relu, Dt to, Dt from, uint8_t* d, uint8_t* s, uint32_t first, uint32_t count) {
+void convert_line(const Quantities& q, Quant mode, bool relu, Dt to, Dt from, uint8_t* d, uint8_t* s, uint32_t first,
+                  uint32_t count) {
     float* f = reinterpret_cast<float*>(s);
     int32_t* i = reinterpret_cast<int32_t*>(s);
     if (mode == Quant::None || mode == Quant::ToHalf || mode == Quant::ToBf16) {

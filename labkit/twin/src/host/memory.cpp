@@ -14,8 +14,8 @@ DeviceMemory device_memory;
 
 static std::recursive_mutex g_lock;
 static constexpr uint64_t kPage = 4096;
-static constexpr uint64_t kSpace = 1ull << 40;   // addresses are not used twice: a stale pointer stays stale
-static constexpr size_t kRemembered = 4096;      // freed allocations that a finding can still name
+static constexpr uint64_t kSpace = 1ull << 40;  // addresses are not used twice: a stale pointer stays stale
+static constexpr size_t kRemembered = 4096;     // freed allocations that a finding can still name
 
 bool DeviceMemory::start(uint64_t bytes) {
     size_ = bytes;
@@ -103,7 +103,9 @@ std::vector<GmRange> DeviceMemory::ranges() {
     open();
     for (auto& [lo, a] : live) {
         a.written = a.written || touched(a) || ++a.looked == kLooks;
-        all.push_back({a.lo, a.hi, a.written, a.number, uint32_t((a.hi - a.lo + 31) / 32 * 32 + 32 - (a.hi - a.lo))});  // aclrtMalloc rounds up and adds 32
+        all.push_back({a.lo, a.hi, a.written, a.number,
+                       // aclrtMalloc rounds up and adds 32
+                       uint32_t((a.hi - a.lo + 31) / 32 * 32 + 32 - (a.hi - a.lo))});
     }
     close();
     return all;
@@ -122,7 +124,9 @@ void DeviceMemory::open() {
 static constexpr int kAlways = 64;
 static constexpr double kShare = 0.1;
 
-static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 void DeviceMemory::close() {
     std::lock_guard<std::recursive_mutex> hold(g_lock);

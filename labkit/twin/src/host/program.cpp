@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "acl/acl_base.h"
-#include "twin/host/aclrtlaunch.h"
-#include "twin/launch/launch.h"
 #include "host/host.h"
 #include "launch/report.h"
+#include "twin/host/aclrtlaunch.h"
+#include "twin/launch/launch.h"
 
 namespace twin {
 
@@ -41,8 +41,9 @@ const char* setting(const char* name) {
 }
 
 std::string allocation_json(const Allocation& a) {
-    return "{\"number\":" + std::to_string(a.number) + ",\"bytes\":" + std::to_string(a.hi - a.lo) + ",\"file\":" + json_string(a.here.file ? a.here.file : "") +
-           ",\"line\":" + std::to_string(a.here.line) + "}";
+    return "{\"number\":" + std::to_string(a.number) + ",\"bytes\":" + std::to_string(a.hi - a.lo) +
+           ",\"file\":" + json_string(a.here.file ? a.here.file : "") + ",\"line\":" + std::to_string(a.here.line) +
+           "}";
 }
 
 void write_report(const std::string& fault) {
@@ -53,7 +54,8 @@ void write_report(const std::string& fault) {
     std::vector<std::string> host, allocations;
     for (const Finding& f : g_program.findings.list()) host.push_back(finding_json(f));
     for (const auto& [number, a] : device_memory.known()) allocations.push_back(allocation_json(a));
-    out << "{\"launches\":" << json_list(g_program.launches) << ",\"unlisted\":" << g_program.unlisted << ",\"findings\":" << json_list(host) << ",\"allocations\":" << json_list(allocations)
+    out << "{\"launches\":" << json_list(g_program.launches) << ",\"unlisted\":" << g_program.unlisted
+        << ",\"findings\":" << json_list(host) << ",\"allocations\":" << json_list(allocations)
         << ",\"host_us\":" << json_number(host_clock.now * 1e6);
     if (!fault.empty()) out << ",\"fault\":" << fault;
     out << "}\n";
@@ -106,7 +108,8 @@ void program_begin() {
     if (const char* v = setting("LABKIT_TWIN_SOC")) g_program.soc = v;
     if (const char* v = setting("LABKIT_TWIN_THREADS")) g_program.threads = std::max(1, std::atoi(v));
     if (const char* v = setting("LABKIT_TWIN_CHECKS")) g_program.checks = *v != '0';
-    if (const char* v = setting("LABKIT_TWIN_SCHEDULE")) g_program.schedule = !std::strcmp(v, "worst") ? Schedule::Worst : Schedule::Program;
+    if (const char* v = setting("LABKIT_TWIN_SCHEDULE"))
+        g_program.schedule = !std::strcmp(v, "worst") ? Schedule::Worst : Schedule::Program;
     try {
         chip.load(table);
         device_memory.start(uint64_t(chip.get("memory.hbm")));
@@ -119,7 +122,8 @@ void program_begin() {
     std::atexit([] { write_report(""); });
 }
 
-// ---- launches. The cube cores' compilation of the program is a library beside it, loaded by the first launch that needs it.
+// ---- launches. The cube cores' compilation of the program is a library beside it, loaded by the first launch that
+// needs it.
 
 static std::map<std::string, void (*)(void*)> g_calls[2];
 static bool g_loading_cube = false;
@@ -147,13 +151,17 @@ static void (*cube_body(const char* type))(void*) {
 }
 
 // `kernel<<<...>>>` inside a compiled host function: runs at once, here.
-void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handle, const char* call, void* closure, Here here) {
+void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handle, const char* call, void* closure,
+                Here here) {
     Launch l;
     l.kernel = name;
     l.blocks = blocks;
     l.mix = {uint32_t(aic), uint32_t(aiv)};
     auto add_body = [&](Kind kind, void (*body)(void*)) {
-        l.body[int(kind)] = [=] { spare_stack(); body(closure); };
+        l.body[int(kind)] = [=] {
+            spare_stack();
+            body(closure);
+        };
         l.in_order = l.in_order || runs_in_order(reinterpret_cast<const void*>(body));
     };
     if (aiv) add_body(Kind::AIV, g_calls[0].at(call));
@@ -165,7 +173,8 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
     if (!device_is_set()) host_finding("host-context", true, here, Numbers().add("call", name));
     Stream* stream = stream_of(handle);
     if (!stream) return host_refuse(ACL_ERROR_RT_STREAM_CONTEXT, name, "launched on something that is no stream");
-    if (!blocks || blocks > 65535) return host_finding("host-blocks", true, here, Numbers().add("call", name).add("blocks", blocks));
+    if (!blocks || blocks > 65535)
+        return host_finding("host-blocks", true, here, Numbers().add("call", name).add("blocks", blocks));
     l.keep_events = 0;
     l.checks = g_program.checks;
     l.schedule = g_program.schedule;

@@ -46,30 +46,21 @@ namespace twin::math {
 constexpr size_t kBytes = TWIN_VECTOR_BYTES;
 constexpr size_t kLanes = kBytes / 4;  // lanes of a float vector
 
-template <class T, size_t Bytes>
-struct Packed {
-    typedef T type __attribute__((vector_size(Bytes)));
-};
-template <class T>
-using Vec = typename Packed<T, kBytes>::type;
-template <class T>
-using Narrow = typename Packed<T, kLanes * sizeof(T)>::type;  // as many lanes as a float vector has
+template <class T, size_t Bytes> struct Packed { typedef T type __attribute__((vector_size(Bytes))); };
+template <class T> using Vec = typename Packed<T, kBytes>::type;
+template <class T> using Narrow = typename Packed<T, kLanes * sizeof(T)>::type;  // as many lanes as a float vector has
 
 using F = Vec<float>;
 using I = Vec<int32_t>;  // also what a comparison of two F gives: -1 or 0 in each lane
 using U = Vec<uint32_t>;
 
-template <class V, class T>
-inline V load(const T* p) {
+template <class V, class T> inline V load(const T* p) {
     V v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-template <class V, class T>
-inline void store(T* p, V v) {
-    memcpy(p, &v, sizeof v);
-}
+template <class V, class T> inline void store(T* p, V v) { memcpy(p, &v, sizeof v); }
 
 inline F splat(float x) { return x - F{}; }  // x - 0 is x for every x, -0 included
 inline U splat(uint32_t x) { return x + U{}; }
@@ -174,8 +165,7 @@ struct Single {
     static V rounded(V v) { return v; }
 };
 
-template <class Int>
-struct Whole {
+template <class Int> struct Whole {
     using T = Int;
     using V = Vec<Int>;
     static V get(const T* p) { return load<V>(p); }
@@ -186,17 +176,16 @@ template <class X>  // lanes a step
 constexpr size_t kStep = sizeof(typename X::V) / sizeof(std::declval<typename X::V>()[0]);
 
 // A scalar operand in a format's lanes; `bits` is the value as the tensor stores it.
-template <class X>
-inline typename X::V scalar_lanes(uint64_t bits) {
+template <class X> inline typename X::V scalar_lanes(uint64_t bits) {
     typename X::T one, all[kBytes / sizeof one] = {};
     memcpy(&one, &bits, sizeof one);
     for (auto& x : all) x = one;
     return X::get(all);
 }
 
-// d[i] = fn(s[i]...). The last lanes go through a padded copy and the very same arithmetic. d may be one of the sources.
-template <class X, class Fn, class... S>
-inline void map(Fn fn, void* dst, size_t n, const S*... src) {
+// d[i] = fn(s[i]...). The last lanes go through a padded copy and the very same arithmetic. d may be one of the
+// sources.
+template <class X, class Fn, class... S> inline void map(Fn fn, void* dst, size_t n, const S*... src) {
     using T = typename X::T;
     constexpr size_t step = kStep<X>;
     T* d = static_cast<T*>(dst);

@@ -1,7 +1,7 @@
 // The rounding modes of Cast, on lanes: one rule decides whether a magnitude goes up, four places use it.
 #pragma once
-#include "lanes/math.h"
 #include "lanes/lanes.h"
+#include "lanes/math.h"
 
 namespace twin::math {
 
@@ -11,8 +11,7 @@ struct Remainder {
 };
 
 // Lanes whose magnitude grows by one last place; each lane -1 or 0. `odd`: the last bit kept is 1.
-template <Round R>
-inline I grows(I negative, I odd, Remainder rest) {
+template <Round R> inline I grows(I negative, I odd, Remainder rest) {
     switch (R) {
     case Round::Floor: return rest.some & negative;
     case Round::Ceil: return rest.some & ~negative;
@@ -37,8 +36,7 @@ inline Remainder rest_of(F fraction) { return {fraction > 0.0f, fraction == 0.5f
 inline Remainder rest_of(I low, int half) { return {low > 0, low == half, low > half}; }
 
 // To a whole number, still a float; keeps the sign of zero, inf and NaN.
-template <Round R>
-inline F to_whole(F x) {
+template <Round R> inline F to_whole(F x) {
     F a = magnitude(x), t;
     if (R == Round::Rint || R == Round::None) {
         t = nearest_whole(a);
@@ -51,8 +49,7 @@ inline F to_whole(F x) {
 }
 
 // To the 16 bits of a half, in 32-bit lanes.
-template <Round R>
-inline I to_half_bits(F x) {
+template <Round R> inline I to_half_bits(F x) {
     I a = (I)magnitude(x), negative = is_negative(x);
     // Below 2^-14 a half counts steps of 2^-24; above, it is the float's top bits with another bias.
     I small = a < (113 << 23);
@@ -69,8 +66,7 @@ inline I to_half_bits(F x) {
 }
 
 // To the 16 bits of a bfloat16, in 32-bit lanes.
-template <Round R>
-inline I to_bf16_bits(F x) {
+template <Round R> inline I to_bf16_bits(F x) {
     I a = (I)magnitude(x), negative = is_negative(x);
     I q = a >> 16;
     q -= grows<R>(negative, (q & 1) != 0, rest_of(a & 0xffff, 0x8000));
@@ -78,8 +74,7 @@ inline I to_bf16_bits(F x) {
 }
 
 // A 32-bit integer to float. The host rounds to nearest; the other modes correct that by the exact remainder.
-template <Round R>
-inline F from_int32(I x) {
+template <Round R> inline F from_int32(I x) {
     if (R == Round::Rint || R == Round::None) return __builtin_convertvector(x, F);
     I negative = x >> 31;
     U a = ((U)x ^ (U)negative) - (U)negative;

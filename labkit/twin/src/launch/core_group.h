@@ -1,7 +1,8 @@
 // The cores of one launch and how they wait for one another.
 //
 // A core that has to wait passes the condition to wait_until(), and its host thread runs another core in the meantime
-// (scheduler.cpp). Every signal carries a stamp: the core that waited continues no earlier than the latest stamp it received.
+// (scheduler.cpp). Every signal carries a stamp: the core that waited continues no earlier than the latest stamp it
+// received.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -43,21 +44,24 @@ public:
     // Sets of stamps, each of which counts as its latest: see kMaxOf.
     std::vector<std::vector<Stamp>> maxima;
 
-    // Incremented by everything that may let a waiting core continue. If it has not changed, the scheduler need not look again.
+    // Incremented by everything that may let a waiting core continue. If it has not changed, the scheduler need not
+    // look again.
     uint64_t epoch() const { return epoch_; }
     void bump() { epoch_++; }
 
 private:
     static constexpr int kIds = 16;
-    size_t index_of(uint32_t block, Kind kind, uint32_t sub) const { return block * (aic + aiv) + (kind == Kind::AIC ? aiv : sub); }
+    size_t index_of(uint32_t block, Kind kind, uint32_t sub) const {
+        return block * (aic + aiv) + (kind == Kind::AIC ? aiv : sub);
+    }
     std::vector<size_t> cores(Kind, uint32_t first_block, uint32_t end_block) const;
     void complete(int mode, int id, uint32_t group, const std::vector<size_t>& from, const std::vector<size_t>& to);
 
     std::mutex lock_;
     std::atomic<uint64_t> epoch_{0};
-    std::map<std::tuple<size_t, int, int>, std::vector<Stamp>> set_;    // (core, mode, id) -> stamps
-    std::map<std::tuple<uint32_t, int, int>, size_t> completed_;         // (group, mode, id) -> how many have come through
-    std::map<std::pair<size_t, int>, std::deque<Stamp>> inbox_;         // (core, id) -> stamps
+    std::map<std::tuple<size_t, int, int>, std::vector<Stamp>> set_;  // (core, mode, id) -> stamps
+    std::map<std::tuple<uint32_t, int, int>, size_t> completed_;      // (group, mode, id) -> how many have come through
+    std::map<std::pair<size_t, int>, std::deque<Stamp>> inbox_;       // (core, id) -> stamps
     struct Barrier {
         uint32_t arrived = 0;
         std::vector<Stamp> at, turns;
@@ -67,7 +71,8 @@ private:
     Stamp max_of(std::vector<Stamp>);
 };
 
-// Lets the host thread run other cores until `ready` holds. If it can never hold: reports a deadlock and stops the block.
+// Lets the host thread run other cores until `ready` holds. If it can never hold: reports a deadlock and stops the
+// block.
 void wait_until(const char* call, Here, std::function<bool()> ready);
 
 }  // namespace twin

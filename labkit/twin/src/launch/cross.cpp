@@ -30,7 +30,8 @@ uint64_t key(uint32_t block, uint32_t event) { return uint64_t(event) << 32 | bl
 void cross_set(int mode, Pipe pipe, int id, Here here) {
     core->last = here;
     if (!core->id.mixed && mode != 0 && !(mode == 1 && core->id.subs > 1)) {
-        core->report("cross-mode", true, here, Numbers().add("mode", mode).add("core", core->id.kind == Kind::AIC ? "AIC" : "AIV"));
+        core->report("cross-mode", true, here,
+                     Numbers().add("mode", mode).add("core", core->id.kind == Kind::AIC ? "AIC" : "AIV"));
         throw Stop{};
     }
     int p = int(pipe);
@@ -45,7 +46,8 @@ void cross_wait(int id, Here here) {
     id &= 15;
     wait_until("CrossCoreWaitFlag", here, [=, c = core] { return c->group->received(*c, id); });
     go_on(core->group->take(*core, id), chip.cross_flag);
-    core->known[int(Pipe::S)].join(core->sent);  // the core that sent the flag had received this core's own flag, so everything before that flag is done
+    // the core that sent the flag had received this core's own flag, so everything before that flag is done
+    core->known[int(Pipe::S)].join(core->sent);
     core->ordered = true;
 }
 
@@ -121,7 +123,8 @@ void turn_wait(Here here) {
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
     core->ordered = true;
-    everything_done();  // the device reads its flag by MTE2 and waits for that, so earlier work on that pipe is done as well
+    everything_done();  // the device reads its flag by MTE2 and waits for that, so earlier work on that pipe is done as
+                        // well
     uint64_t k = key(uint32_t(block_idx()), kTurn);
     if (core->turns++ == 0 && block_idx() == 0) return;
     wait_until("WaitPreBlock", here, [=, group = core->group] { return group->posted(k); });

@@ -12,7 +12,8 @@ namespace twin {
 static std::vector<GmWrite> stores_of(const LaunchResult& result) {
     std::vector<GmWrite> all;
     for (auto& b : result.cores) all.insert(all.end(), b.writes.begin(), b.writes.end());
-    std::sort(all.begin(), all.end(), [](const GmWrite& a, const GmWrite& b) { return a.lo != b.lo ? a.lo < b.lo : a.block < b.block; });
+    std::sort(all.begin(), all.end(),
+              [](const GmWrite& a, const GmWrite& b) { return a.lo != b.lo ? a.lo < b.lo : a.block < b.block; });
     return all;
 }
 
@@ -21,13 +22,20 @@ static void find_overlaps(LaunchResult& result, const std::vector<GmWrite>& all)
     const GmWrite* reach[2] = {};  // the write that extends furthest so far: of the plain ones, of the atomic ones
     for (const GmWrite& w : all) {
         const GmWrite* other = nullptr;
-        for (const GmWrite* r : {reach[0], w.atomic ? nullptr : reach[1]})  // two atomic writes are no conflict; an atomic and a plain one are
-            if (!other && r && w.lo < r->hi && w.block != r->block && w.phase == r->phase && !w.ordered && !r->ordered) other = r;
+        // two atomic writes are no conflict; an atomic and a plain one are
+        for (const GmWrite* r : {reach[0], w.atomic ? nullptr : reach[1]})
+            if (!other && r && w.lo < r->hi && w.block != r->block && w.phase == r->phase && !w.ordered && !r->ordered)
+                other = r;
         if (other) {
             Findings one;
             one.clear(w.block);
             bool same = w.same_values(*other);
-            one.add(same ? "gm-twice" : "gm-overlap", !same, {w.file, w.line}, Numbers().add("first", other->block).add("second", w.block).add("bytes", std::min(w.hi, other->hi) - w.lo).add("address", w.lo));
+            one.add(same ? "gm-twice" : "gm-overlap", !same, {w.file, w.line},
+                    Numbers()
+                        .add("first", other->block)
+                        .add("second", w.block)
+                        .add("bytes", std::min(w.hi, other->hi) - w.lo)
+                        .add("address", w.lo));
             bool known = false;
             for (auto& f : result.across)
                 if (f.line == w.line && f.error == !same) {

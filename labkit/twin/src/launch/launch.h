@@ -28,7 +28,7 @@ struct Launch {
     std::vector<GmRange> ranges;
     size_t keep_events = 8192;  // for the timeline, all blocks together
     bool checks = true;
-    bool effects = true;            // false: nothing is moved or computed, only the time is modelled; no checks either
+    bool effects = true;  // false: nothing is moved or computed, only the time is modelled; no checks either
     Schedule schedule = Schedule::Program;
     bool in_order = false;          // one host thread, block after block: for sums that depend on the order
     std::vector<WhatIf> what_ifs;   // to be computed as well

@@ -9,17 +9,21 @@ namespace twin {
 
 int station(uint8_t pipe) {
     switch (Pipe(pipe)) {
-        case Pipe::MTE2: return 0;
-        case Pipe::MTE1: return 1;
-        case Pipe::M: case Pipe::V: case Pipe::S: return 2;
-        case Pipe::FIX: return 3;
-        default: return 4;  // MTE3
+    case Pipe::MTE2: return 0;
+    case Pipe::MTE1: return 1;
+    case Pipe::M:
+    case Pipe::V:
+    case Pipe::S: return 2;
+    case Pipe::FIX: return 3;
+    default: return 4;  // MTE3
     }
 }
 
 namespace {
 
-uint64_t kind_of(const Entry& n) { return uint64_t(n.kind) << 56 | uint64_t(n.pipe) << 48 | uint64_t(n.op) << 32 | uint32_t(n.line); }
+uint64_t kind_of(const Entry& n) {
+    return uint64_t(n.kind) << 56 | uint64_t(n.pipe) << 48 | uint64_t(n.op) << 32 | uint32_t(n.line);
+}
 
 // Appends entries to a trace. The scalar unit's time before an entry that is left out is carried to the next.
 class TraceWriter {
@@ -50,7 +54,8 @@ Loop::Loop(const Trace& t, uint32_t block, uint8_t core) : trace_(t), core_index
     for (uint32_t i = 0; i < t.entries.size(); i++) {
         const Entry& n = t.entries[i];
         if (n.kind == EntryKind::Await) continue;
-        if (n.kind == EntryKind::Mark && uint32_t(n.ref) < mark_items_.size()) mark_items_[uint32_t(n.ref)] = uint32_t(items_.size());
+        if (n.kind == EntryKind::Mark && uint32_t(n.ref) < mark_items_.size())
+            mark_items_[uint32_t(n.ref)] = uint32_t(items_.size());
         items_.push_back({first, i});
         first = i + 1;
     }
@@ -64,18 +69,21 @@ void Loop::look(const std::vector<uint64_t>& kinds, size_t period, size_t& cover
         size_t begin = i;
         while (i + period < kinds.size() && kinds[i] == kinds[i + period]) i++;
         size_t times = (i - begin) / period + 1, cover = times * period;
-        if (times > 1 && (cover > covered || (cover == covered && period < period_))) covered = cover, first_ = begin, period_ = period, times_ = times;
+        if (times > 1 && (cover > covered || (cover == covered && period < period_)))
+            covered = cover, first_ = begin, period_ = period, times_ = times;
     }
 }
 
 void Loop::find() {
     std::vector<uint64_t> kinds;
     std::map<uint64_t, std::vector<size_t>> seen;  // positions by kind: of transfers, or of any work if there are none
-    for (const Item& i : items_) kinds.push_back(i.entry < trace_.entries.size() ? kind_of(trace_.entries[i.entry]) : ~0ull);
+    for (const Item& i : items_)
+        kinds.push_back(i.entry < trace_.entries.size() ? kind_of(trace_.entries[i.entry]) : ~0ull);
     for (EntryKind wanted : {EntryKind::Move, EntryKind::Work}) {
         if (!seen.empty()) break;
         for (size_t i = 0; i < items_.size(); i++)
-            if (items_[i].entry < trace_.entries.size() && trace_.entries[items_[i].entry].kind == wanted) seen[kinds[i]].push_back(i);
+            if (items_[i].entry < trace_.entries.size() && trace_.entries[items_[i].entry].kind == wanted)
+                seen[kinds[i]].push_back(i);
     }
     size_t covered = 0;
     for (auto& [kind, at] : seen) {
@@ -87,7 +95,10 @@ void Loop::find() {
     }
 }
 
-bool Loop::own(const Entry& n) const { return !(n.ref & kMaxOf) && n.ref >> 32 == core_index_ && uint32_t(n.ref) < mark_items_.size() && mark_items_[uint32_t(n.ref)] != ~0u; }
+bool Loop::own(const Entry& n) const {
+    return !(n.ref & kMaxOf) && n.ref >> 32 == core_index_ && uint32_t(n.ref) < mark_items_.size() &&
+           mark_items_[uint32_t(n.ref)] != ~0u;
+}
 
 Loop::Place Loop::place_of(Stamp m) const {
     size_t at = mark_items_[uint32_t(m)];
@@ -164,7 +175,9 @@ Trace Loop::part(size_t from, size_t to, uint32_t block) const {
     TraceWriter out(r);
     auto moved = [&](Stamp m) { return stamp_of(block, uint8_t(core_index_of(m) % 4), uint32_t(m)); };
     for (size_t i = 0; i < items_.size(); i++) {
-        if (i >= first_ && i < first_ + times_ * period_ && ((i - first_) / period_ < from || (i - first_) / period_ >= to)) continue;
+        if (i >= first_ && i < first_ + times_ * period_ &&
+            ((i - first_) / period_ < from || (i - first_) / period_ >= to))
+            continue;
         for (uint32_t a = items_[i].first; a <= items_[i].entry && a < trace_.entries.size(); a++) {
             Entry n = trace_.entries[a];
             if (n.kind == EntryKind::Await && own(n)) {
@@ -210,12 +223,15 @@ Trace Loop::events_for_barriers() const {
     r.moves = trace_.moves;
     bool used[kPipes] = {};
     for (const Item& i : items_)
-        if (i.entry < trace_.entries.size() && (trace_.entries[i.entry].kind == EntryKind::Work || trace_.entries[i.entry].kind == EntryKind::Move)) used[trace_.entries[i.entry].pipe] = true;
+        if (i.entry < trace_.entries.size() &&
+            (trace_.entries[i.entry].kind == EntryKind::Work || trace_.entries[i.entry].kind == EntryKind::Move))
+            used[trace_.entries[i.entry].pipe] = true;
     int after[kPipes];  // the pipe that consumes this pipe's output
     for (int q = 0; q < kPipes; q++) {
         after[q] = kPipes;
         for (int p = 1; p < kPipes; p++)
-            if (used[p] && station(uint8_t(p)) > station(uint8_t(q))) after[q] = std::min(after[q], station(uint8_t(p)));
+            if (used[p] && station(uint8_t(p)) > station(uint8_t(q)))
+                after[q] = std::min(after[q], station(uint8_t(p)));
     }
     uint32_t next = trace_.marks();
     std::vector<std::vector<Stamp>> ends(times_);  // the end of each iteration's work, by pipe
@@ -231,7 +247,8 @@ Trace Loop::events_for_barriers() const {
         if (inside && (i - first_) % period_ == 0 && window > 1)
             for (int q = 1; q < kPipes; q++)
                 for (int p = 1; p < kPipes; p++)
-                    if (used[q] && after[q] == station(uint8_t(p)) && used[p] && ends[window - 2].size()) await(q, ends[window - 2][size_t(p)]);
+                    if (used[q] && after[q] == station(uint8_t(p)) && used[p] && ends[window - 2].size())
+                        await(q, ends[window - 2][size_t(p)]);
         for (uint32_t a = items_[i].first; a <= items_[i].entry && a < trace_.entries.size(); a++) {
             const Entry& n = trace_.entries[a];
             if (!inside || n.kind != EntryKind::Join) {

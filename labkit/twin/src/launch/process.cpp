@@ -27,8 +27,12 @@ template <typename F> [[noreturn]] static void leave(F real, int status, void* c
     real(status);
     __builtin_unreachable();
 }
-extern "C" void exit(int status) noexcept { leave(reinterpret_cast<void (*)(int)>(dlsym(RTLD_NEXT, "exit")), status, __builtin_return_address(0)); }
-extern "C" void _exit(int status) { leave(reinterpret_cast<void (*)(int)>(dlsym(RTLD_NEXT, "_exit")), status, __builtin_return_address(0)); }
+extern "C" void exit(int status) noexcept {
+    leave(reinterpret_cast<void (*)(int)>(dlsym(RTLD_NEXT, "exit")), status, __builtin_return_address(0));
+}
+extern "C" void _exit(int status) {
+    leave(reinterpret_cast<void (*)(int)>(dlsym(RTLD_NEXT, "_exit")), status, __builtin_return_address(0));
+}
 
 namespace twin {
 
@@ -39,7 +43,8 @@ Numbers refused_place() {
     void* pc = g_refused;
     Dl_info info{};
     Numbers n;
-    if (pc && dladdr(pc, &info) && info.dli_fname) n.add("object", info.dli_fname).add("code", (unsigned long)((char*)pc - (char*)info.dli_fbase - 1));
+    if (pc && dladdr(pc, &info) && info.dli_fname)
+        n.add("object", info.dli_fname).add("code", (unsigned long)((char*)pc - (char*)info.dli_fbase - 1));
     return n;
 }
 

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "launch/fiber.h"
 #include "launch/core_group.h"
+#include "launch/fiber.h"
 
 namespace twin {
 
@@ -104,7 +104,8 @@ void Scheduler::begin(Worker& p, const CoreId& id) {
     p.core.ranges = &launch_.ranges;
     p.core.checks = launch_.checks && launch_.effects;
     p.core.effects = launch_.effects;
-    p.core.trace.limit = (launch_.effects ? kEntries : kEntriesTimedOnly) / std::max<size_t>(1, std::min<size_t>(result_.cores.size(), places_ * per_block_));
+    p.core.trace.limit = (launch_.effects ? kEntries : kEntriesTimedOnly) /
+                         std::max<size_t>(1, std::min<size_t>(result_.cores.size(), places_ * per_block_));
     p.core.group = &group_;
     p.core.start(id, launch_.schedule);
     p.ready = nullptr;
@@ -124,7 +125,8 @@ bool Scheduler::open_block(std::vector<Block>& mine) {
     for (uint32_t s = 0; s < per_block_; s++) {
         Kind kind = s < launch_.mix.aiv ? Kind::AIV : Kind::AIC;
         b.workers.push_back(take_worker(kind));
-        begin(*b.workers.back(), {kind, block, launch_.blocks, kind == Kind::AIV ? s : 0, kind == Kind::AIV ? launch_.mix.aiv : 1, launch_.mix.mixed()});
+        begin(*b.workers.back(), {kind, block, launch_.blocks, kind == Kind::AIV ? s : 0,
+                                  kind == Kind::AIV ? launch_.mix.aiv : 1, launch_.mix.mixed()});
     }
     for (auto& p : b.workers) p->core.cube = launch_.mix.aic ? &b.workers.back()->core : nullptr;
     mine.push_back(std::move(b));
@@ -161,8 +163,8 @@ Worker* Scheduler::next(std::vector<Block>& mine, size_t& from) {
     return nullptr;
 }
 
-// Sleeps until another thread changes the epoch. False when every thread sleeps at the same epoch: then nothing can change
-// any more, and the cores that wait are deadlocked.
+// Sleeps until another thread changes the epoch. False when every thread sleeps at the same epoch: then nothing can
+// change any more, and the cores that wait are deadlocked.
 bool Scheduler::sleep(uint64_t seen) {
     std::unique_lock<std::mutex> hold(lock_);
     if (stuck_) return false;
@@ -236,7 +238,8 @@ void Scheduler::work() {
     }
     core = nullptr;
     std::lock_guard<std::mutex> hold(g_lock);
-    g_running.erase(std::find_if(g_running.begin(), g_running.end(), [&](const auto& at) { return at.second == &current; }));
+    g_running.erase(
+        std::find_if(g_running.begin(), g_running.end(), [&](const auto& at) { return at.second == &current; }));
 }
 
 }  // namespace
@@ -264,7 +267,12 @@ void wait_until(const char* call, Here here, std::function<bool()> ready) {
     me->ready = std::move(ready);
     me->fiber.yield();
     me->ready = nullptr;
-    if (me->hopeless) me->core.stop("core-deadlock", here, Numbers().add("call", call).add("core", me->core.id.kind == Kind::AIC ? "AIC" : "AIV").add("blocks", me->core.id.blocks));
+    if (me->hopeless)
+        me->core.stop("core-deadlock", here,
+                      Numbers()
+                          .add("call", call)
+                          .add("core", me->core.id.kind == Kind::AIC ? "AIC" : "AIV")
+                          .add("blocks", me->core.id.blocks));
 }
 
 void let_others_run() {

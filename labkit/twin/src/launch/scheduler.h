@@ -1,5 +1,5 @@
-// Host threads that run the cores of a launch. Each thread takes a block at a time and runs its cores as fibers. When a core
-// has to wait, the thread continues with the next core, or with the next block as long as the chip has free cores.
+// Host threads that run the cores of a launch. Each thread takes a block at a time and runs its cores as fibers. When a
+// core has to wait, the thread continues with the next core, or with the next block as long as the chip has free cores.
 #pragma once
 #include "launch/launch.h"
 

@@ -22,7 +22,8 @@ void set_control(int bit, int64_t value, Here here) {
     core->trace.spend(chip.scalar_issue);
     int64_t mask = 1ll << bit;
     core->registers.control = value ? core->registers.control | mask : core->registers.control & ~mask;
-    if (bool(value) != (bit == 48)) core->report("saturation", false, here, Numbers().add("bit", bit).add("value", (long long)(value != 0)));
+    if (bool(value) != (bit == 48))
+        core->report("saturation", false, here, Numbers().add("bit", bit).add("value", (long long)(value != 0)));
 }
 int64_t get_control(int bit) { return core->registers.control >> bit & 1; }
 
@@ -34,7 +35,8 @@ void set_workspace(uint8_t* p, bool force) {
 
 uint8_t* system_workspace() {
     if (core->registers.workspace) return core->registers.workspace;
-    static uint8_t* own = static_cast<uint8_t*>(mmap(nullptr, kReserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    static uint8_t* own = static_cast<uint8_t*>(
+        mmap(nullptr, kReserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     return own;  // stands for the workspace that the framework provides
 }
 

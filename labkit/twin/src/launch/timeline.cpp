@@ -18,7 +18,8 @@ struct Place {
 }  // namespace
 
 void schedule_trace(const Launch& l, LaunchResult& r) {
-    uint32_t per_block = l.mix.aic + l.mix.aiv, places = l.mix.aic ? chip.cube_cores : chip.cores, used = std::min(l.blocks, places);
+    uint32_t per_block = l.mix.aic + l.mix.aiv, places = l.mix.aic ? chip.cube_cores : chip.cores,
+             used = std::min(l.blocks, places);
     World world;
     world.maxima = &r.maxima;
     world.known.resize(size_t(l.blocks) * 4);
@@ -58,7 +59,8 @@ void schedule_trace(const Launch& l, LaunchResult& r) {
         std::copy(std::begin(now.counters.moves), std::end(now.counters.moves), sums.moves);
         std::copy(std::begin(now.counters.bytes), std::end(now.counters.bytes), sums.bytes);
         sums.read_hit = now.counters.read_hit, sums.read_miss = now.counters.read_miss;
-        std::stable_sort(c.events.begin(), c.events.end(), [](const TimelineEvent& a, const TimelineEvent& b) { return a.start < b.start; });
+        std::stable_sort(c.events.begin(), c.events.end(),
+                         [](const TimelineEvent& a, const TimelineEvent& b) { return a.start < b.start; });
         Place& p = all[c.block % used];
         p.free = std::max(p.free, now.end() + chip.next_block);
         replays[i].reset();
@@ -92,7 +94,8 @@ void schedule_trace(const Launch& l, LaunchResult& r) {
     }
     double last = 0;
     for (const CoreResult& c : r.cores) last = std::max(last, c.begin + c.cycles);
-    r.seconds = last / chip.hz + chip.launch_head + chip.launch_per_core * used + (l.mix.mixed() ? chip.launch_mixed : 0);
+    r.seconds = last / chip.hz + chip.launch_head + chip.launch_per_core * used +
+                (l.mix.mixed() ? chip.launch_mixed : 0);
 }
 
 }  // namespace twin

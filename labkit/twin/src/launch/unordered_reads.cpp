@@ -25,7 +25,8 @@ public:
 
 private:
     template <class F> const GmWrite* find(uint64_t lo, uint64_t hi, F f) const {
-        auto past = std::lower_bound(stores_.begin(), stores_.end(), hi, [](const GmWrite& w, uint64_t at) { return w.lo < at; });
+        auto past = std::lower_bound(stores_.begin(), stores_.end(), hi,
+                                     [](const GmWrite& w, uint64_t at) { return w.lo < at; });
         for (size_t i = size_t(past - stores_.begin()); i-- > 0 && reach_[i] > lo;)
             if (stores_[i].hi > lo && f(stores_[i])) return &stores_[i];
         return nullptr;
@@ -42,17 +43,24 @@ void find_unordered_reads(LaunchResult& result, const std::vector<GmWrite>& stor
     for (const CoreResult& c : result.cores) {
         std::vector<Finding> found;
         for (const GmRead& r : c.reads) {
-            const GmWrite* w = r.scalar && c.may_poll ? nullptr : search.conflict(c, r);  // a kernel that polls orders its reads itself
+            // a kernel that polls orders its reads itself
+            const GmWrite* w = r.scalar && c.may_poll ? nullptr : search.conflict(c, r);
             if (!w) continue;
             Findings one;
             one.clear(c.block);
-            one.add("gm-unordered", true, {r.file, r.line}, Numbers().add("reader", c.block).add("writer", w->block).add("bytes", r.of(w->lo, w->hi)).add("other_line", w->line));
+            one.add("gm-unordered", true, {r.file, r.line},
+                    Numbers()
+                        .add("reader", c.block)
+                        .add("writer", w->block)
+                        .add("bytes", r.of(w->lo, w->hi))
+                        .add("other_line", w->line));
             auto known = std::find_if(found.begin(), found.end(), [&](const Finding& f) { return f.line == r.line; });
             if (known == found.end()) found.push_back(one.list().front());
             else known->count++;
         }
         for (Finding& f : found) {
-            auto known = std::find_if(result.across.begin(), result.across.end(), [&](const Finding& o) { return o.line == f.line && o.code == f.code; });
+            auto known = std::find_if(result.across.begin(), result.across.end(),
+                                      [&](const Finding& o) { return o.line == f.line && o.code == f.code; });
             if (known == result.across.end()) result.across.push_back(f);
             else known->count += f.count;
         }

@@ -19,7 +19,8 @@ struct Case {
     std::vector<std::unique_ptr<Loop>> loops;
     bool alone;  // no core waits for another, so blocks may be split and joined
 
-    double time_of(Launch launch, const std::function<Trace(size_t)>& trace, const std::function<std::pair<uint32_t, uint8_t>(size_t)>& core_of, size_t cores) const {
+    double time_of(Launch launch, const std::function<Trace(size_t)>& trace,
+                   const std::function<std::pair<uint32_t, uint8_t>(size_t)>& core_of, size_t cores) const {
         LaunchResult other;
         other.maxima = r.maxima;
         other.cores.resize(cores);
@@ -35,7 +36,9 @@ struct Case {
     }
     // The same blocks, each core's trace changed.
     double each(const std::function<Trace(size_t)>& trace) const {
-        return time_of(l, trace, [&](size_t i) { return std::pair<uint32_t, uint8_t>(r.cores[i].block, r.cores[i].core); }, r.cores.size());
+        return time_of(
+            l, trace, [&](size_t i) { return std::pair<uint32_t, uint8_t>(r.cores[i].block, r.cores[i].core); },
+            r.cores.size());
     }
     double same() const {
         return each([&](size_t i) { return r.cores[i].trace; });
@@ -66,13 +69,17 @@ Trace without_pipe(const Trace& t, uint8_t pipe) {
         if (Pipe(pipe) == Pipe::S) {
             n.before = 0;
             if (n.kind == EntryKind::Scalar) n.cycles = 0;
-        } else if (n.pipe == pipe && (n.kind == EntryKind::Work || n.kind == EntryKind::Move)) n.kind = EntryKind::Work, n.cycles = 0, n.startup = 0, n.ref = 0;
+        } else if (n.pipe == pipe && (n.kind == EntryKind::Work || n.kind == EntryKind::Move))
+            n.kind = EntryKind::Work, n.cycles = 0, n.startup = 0, n.ref = 0;
         return true;
     });
 }
 
 Trace without_order(const Trace& t, uint64_t core_index) {
-    return entries_changed(t, [core_index](Entry& n, Trace&) { return n.kind != EntryKind::Join && (n.kind != EntryKind::Await || (n.ref & kMaxOf) || n.ref >> 32 != core_index); });
+    return entries_changed(t, [core_index](Entry& n, Trace&) {
+        return n.kind != EntryKind::Join &&
+               (n.kind != EntryKind::Await || (n.ref & kMaxOf) || n.ref >> 32 != core_index);
+    });
 }
 
 bool short_work(const Entry& n) { return n.kind == EntryKind::Work && Pipe(n.pipe) == Pipe::V && n.bytes <= 2048; }
@@ -81,7 +88,9 @@ bool short_work(const Entry& n) { return n.kind == EntryKind::Work && Pipe(n.pip
 Trace longer_instructions(const Trace& t, bool& any) {
     Trace r = t;
     r.entries.clear();
-    auto alike = [](const Entry& a, const Entry& b) { return short_work(b) && a.op == b.op && a.line == b.line && a.bytes == b.bytes; };
+    auto alike = [](const Entry& a, const Entry& b) {
+        return short_work(b) && a.op == b.op && a.line == b.line && a.bytes == b.bytes;
+    };
     for (size_t i = 0; i < t.entries.size();) {
         size_t period = 0, rounds = 0;
         for (size_t p = 1; p <= 8 && short_work(t.entries[i]) && !period; p++) {
@@ -91,7 +100,8 @@ Trace longer_instructions(const Trace& t, bool& any) {
         }
         for (size_t p = 0; p < std::max<size_t>(period, 1); p++) {
             Entry n = t.entries[i + p];
-            if (period) n.cycles += float(rounds - 1) * (n.cycles - float(n.startup) / 100), n.bytes *= uint32_t(rounds);
+            if (period)
+                n.cycles += float(rounds - 1) * (n.cycles - float(n.startup) / 100), n.bytes *= uint32_t(rounds);
             r.entries.push_back(n);
         }
         any = any || period;
@@ -107,7 +117,8 @@ Trace vector_for_scalar(const Trace& t, bool& any) {
     for (size_t i = 0; i < t.entries.size();) {
         size_t end = i;
         double cycles = 0, bytes = 0;
-        for (; end < t.entries.size() && t.entries[end].kind == EntryKind::Scalar; end++) cycles += t.entries[end].cycles, bytes += t.entries[end].bytes;
+        for (; end < t.entries.size() && t.entries[end].kind == EntryKind::Scalar; end++)
+            cycles += t.entries[end].cycles, bytes += t.entries[end].bytes;
         Entry n = t.entries[i];
         double instead = chip.vector_startup + std::ceil(bytes / chip.repeat_bytes);
         bool worth = end > i && cycles > 4 * instead;
@@ -126,7 +137,8 @@ Trace behind_one_another(const std::vector<const Trace*>& parts, uint32_t block,
         size_t moves = r.moves.size();
         for (Entry n : t->entries) {
             if (n.kind == EntryKind::Move) n.ref += moves;
-            else if (n.kind == EntryKind::Mark || n.kind == EntryKind::Await) n.ref = stamp_of(block, core, uint32_t(n.ref) + marks);
+            else if (n.kind == EntryKind::Mark || n.kind == EntryKind::Await)
+                n.ref = stamp_of(block, core, uint32_t(n.ref) + marks);
             r.entries.push_back(n);
         }
         r.moves.insert(r.moves.end(), t->moves.begin(), t->moves.end());
@@ -150,16 +162,26 @@ double answer(const Case& c, WhatIf& w) {
     bool any = false;
     if (w.what == "same") return c.same();
     if (w.what == "without") return c.each([&](size_t i) { return without_pipe(cores[i].trace, uint8_t(amount)); });
-    if (w.what == "order") return c.each([&](size_t i) { return without_order(cores[i].trace, stamp_of(cores[i].block, cores[i].core, 0) >> 32); });
+    if (w.what == "order")
+        return c.each(
+            [&](size_t i) { return without_order(cores[i].trace, stamp_of(cores[i].block, cores[i].core, 0) >> 32); });
     if (w.what == "hbm") return with_chip(c, [](Chip& k) { k.hbm_rate = 1e9; });
     if (w.what == "l2") return with_chip(c, [](Chip& k) { k.l2.rate = k.l2.write = 1e9; });
-    if (w.what == "aligned") return with_chip(c, [](Chip& k) { for (auto& d : k.dma) d.unaligned = 1; });
-    if (w.what == "rows") return with_chip(c, [](Chip& k) { for (auto& d : k.dma) d.row = d.row_missed = 0; });
+    if (w.what == "aligned")
+        return with_chip(c, [](Chip& k) {
+            for (auto& d : k.dma) d.unaligned = 1;
+        });
+    if (w.what == "rows")
+        return with_chip(c, [](Chip& k) {
+            for (auto& d : k.dma) d.row = d.row_missed = 0;
+        });
     if (w.what == "banks")
-        return c.each([&](size_t i) { return entries_changed(cores[i].trace, [](Entry& n, Trace&) {
-            if (n.kind == EntryKind::Work) n.cycles -= float(n.ref) / 100, n.ref = 0;
-            return true;
-        }); });
+        return c.each([&](size_t i) {
+            return entries_changed(cores[i].trace, [](Entry& n, Trace&) {
+                if (n.kind == EntryKind::Work) n.cycles -= float(n.ref) / 100, n.ref = 0;
+                return true;
+            });
+        });
     if (w.what == "bytes")
         return c.each([&](size_t i) {
             Trace t = cores[i].trace;
@@ -177,32 +199,42 @@ double answer(const Case& c, WhatIf& w) {
         return any ? s : -1;
     }
     if (w.what == "barriers") {
-        for (auto& core : cores) any = any || std::count_if(core.trace.entries.begin(), core.trace.entries.end(), [](const Entry& n) { return n.kind == EntryKind::Join; }) > 2;
+        for (auto& core : cores)
+            any = any || std::count_if(core.trace.entries.begin(), core.trace.entries.end(),
+                                       [](const Entry& n) { return n.kind == EntryKind::Join; }) > 2;
         return any && times > 1 ? c.each([&](size_t i) { return c.loops[i]->events_for_barriers(); }) : -1;
     }
     if (w.what == "buffers") return times > 1 ? c.each([&](size_t i) { return c.loops[i]->another_buffer(); }) : -1;
     if (!c.alone || per_block != 1) return -1;
-    if (w.what == "tiles") return amount > 1 && times >= 2 * amount ? c.each([&](size_t i) { return c.loops[i]->merged(amount); }) : -1;
+    if (w.what == "tiles")
+        return amount > 1 && times >= 2 * amount ? c.each([&](size_t i) { return c.loops[i]->merged(amount); }) : -1;
     Launch other = c.l;
     if (w.what == "more_blocks") {
         size_t f = std::min(amount, times);
         w.amount = double(f);
         if (f < 2) return -1;
         other.blocks = uint32_t(c.l.blocks * f);
-        return c.time_of(other, [&](size_t i) {
-            const Loop& loop = *c.loops[i / f];
-            return loop.part(loop.times() * (i % f) / f, loop.times() * (i % f + 1) / f, uint32_t(i));
-        }, [&](size_t i) { return std::pair<uint32_t, uint8_t>(uint32_t(i), cores[i / f].core); }, other.blocks);
+        return c.time_of(
+            other,
+            [&](size_t i) {
+                const Loop& loop = *c.loops[i / f];
+                return loop.part(loop.times() * (i % f) / f, loop.times() * (i % f + 1) / f, uint32_t(i));
+            },
+            [&](size_t i) { return std::pair<uint32_t, uint8_t>(uint32_t(i), cores[i / f].core); }, other.blocks);
     }
     if (w.what == "fewer_blocks") {
         size_t left = (cores.size() + amount - 1) / std::max<size_t>(amount, 1);
         if (amount < 2 || left == cores.size()) return -1;
         other.blocks = uint32_t(left);
-        return c.time_of(other, [&](size_t i) {
-            std::vector<const Trace*> parts;
-            for (size_t b = cores.size() * i / left; b < cores.size() * (i + 1) / left; b++) parts.push_back(&cores[b].trace);
-            return behind_one_another(parts, uint32_t(i), cores[0].core);
-        }, [&](size_t i) { return std::pair<uint32_t, uint8_t>(uint32_t(i), cores[0].core); }, left);
+        return c.time_of(
+            other,
+            [&](size_t i) {
+                std::vector<const Trace*> parts;
+                for (size_t b = cores.size() * i / left; b < cores.size() * (i + 1) / left; b++)
+                    parts.push_back(&cores[b].trace);
+                return behind_one_another(parts, uint32_t(i), cores[0].core);
+            },
+            [&](size_t i) { return std::pair<uint32_t, uint8_t>(uint32_t(i), cores[0].core); }, left);
     }
     return -1;
 }
@@ -217,7 +249,9 @@ std::vector<WhatIf> what_if(const Launch& l, const LaunchResult& r) {
     if (entries * all.size() > kMostEntries || !r.finished) return all;
     for (const CoreResult& core : r.cores) {
         for (const Entry& n : core.trace.entries)
-            if (n.kind == EntryKind::Await && ((n.ref & kMaxOf) || n.ref >> 32 != stamp_of(core.block, core.core, 0) >> 32)) c.alone = false;
+            if (n.kind == EntryKind::Await &&
+                ((n.ref & kMaxOf) || n.ref >> 32 != stamp_of(core.block, core.core, 0) >> 32))
+                c.alone = false;
         c.loops.push_back(std::make_unique<Loop>(core.trace, core.block, core.core));
     }
     for (WhatIf& w : all) w.seconds = answer(c, w);

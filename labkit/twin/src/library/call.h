@@ -8,9 +8,9 @@
 // CANN's elementwise implementations allow it, although most documents do not, and kernels rely on it. Partial overlap
 // is reported.
 #pragma once
+#include "lanes/wide.h"
 #include "twin/library/library.h"
 #include "vector/vector.h"
-#include "lanes/wide.h"
 
 namespace twin {
 
@@ -49,8 +49,8 @@ public:
     uint64_t scratch_bytes() const { return scratch_.bytes; }
     // Checks and records everything; false: an error was reported, and nothing may be executed.
     bool begin();
-    void charge(Dt t, uint64_t n, Op op, double times);                          // `times` instructions on n elements of t
-    void charge(const Recipe&, Dt t, uint64_t n, uint64_t piece);                 // a recipe on n elements, `piece` at a time
+    void charge(Dt t, uint64_t n, Op op, double times);            // `times` instructions on n elements of t
+    void charge(const Recipe&, Dt t, uint64_t n, uint64_t piece);  // a recipe on n elements, `piece` at a time
     void end(uint64_t bytes);
 
 private:
@@ -73,13 +73,20 @@ private:
     int count_ = 0;
     Part scratch_{{}, 0, "tmp", false, true};
     uint64_t least_ = 0;
-    struct { const char* what; uint64_t value, unit; } odd_{};
+    struct {
+        const char* what;
+        uint64_t value, unit;
+    } odd_{};
     Core::Ticket ticket_;
     double cycles_ = 0, issues_ = 0;
 };
 
 // Reads a source as doubles, and writes doubles to a result, from element `from` on.
-inline void fetch(double* to, Dt t, Loc l, uint64_t from, size_t n) { wide::widen(t, to, core->at(l) + from * size_of(t), n); }
-inline void keep(Dt t, Loc l, uint64_t at, const double* from, size_t n) { wide::narrow(t, core->at(l) + at * size_of(t), from, n); }
+inline void fetch(double* to, Dt t, Loc l, uint64_t from, size_t n) {
+    wide::widen(t, to, core->at(l) + from * size_of(t), n);
+}
+inline void keep(Dt t, Loc l, uint64_t at, const double* from, size_t n) {
+    wide::narrow(t, core->at(l) + at * size_of(t), from, n);
+}
 
 }  // namespace twin

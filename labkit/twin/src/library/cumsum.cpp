@@ -3,7 +3,8 @@
 
 namespace twin {
 
-void adv_cumsum(Dt t, Loc d, Loc last, Loc a, Loc tmp, uint32_t outer, uint32_t inner, bool along_rows, bool keep_last, Here here) {
+void adv_cumsum(Dt t, Loc d, Loc last, Loc a, Loc tmp, uint32_t outer, uint32_t inner, bool along_rows, bool keep_last,
+                Here here) {
     uint64_t bytes = uint64_t(outer) * inner * size_of(t);
     Call c(Op::CumSum, here);
     if (!bytes) return;
@@ -19,8 +20,10 @@ void adv_cumsum(Dt t, Loc d, Loc last, Loc a, Loc tmp, uint32_t outer, uint32_t 
     std::vector<double> row(inner + wide::kTile), sum(inner + wide::kTile);
     for (uint32_t i = 0; i < outer; i++) {
         fetch(row.data(), t, a, uint64_t(i) * inner, inner);
-        if (along_rows) for (uint32_t j = 1; j < inner; j++) row[j] += row[j - 1];
-        else for (uint32_t j = 0; j < inner; j++) row[j] = sum[j] += row[j];
+        if (along_rows)
+            for (uint32_t j = 1; j < inner; j++) row[j] += row[j - 1];
+        else
+            for (uint32_t j = 0; j < inner; j++) row[j] = sum[j] += row[j];
         keep(t, d, uint64_t(i) * inner, row.data(), inner);
     }
     if (keep_last) keep(t, last, 0, row.data(), inner);

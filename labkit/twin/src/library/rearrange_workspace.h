@@ -24,12 +24,15 @@ inline Room broadcast_room(uint64_t rows, uint64_t width, uint64_t sources, bool
 
 // n elements of the source; `packed`: mask rows are packed, and not in place.
 inline Room select_room(uint64_t n, bool packed, uint32_t mask_size) {
-    auto of = [&](uint64_t piece) { return std::max<uint64_t>(1024, whole_of(piece, 32) * 2 + 512) + (packed ? whole_of(n * mask_size, 32) : 0); };
+    auto of = [&](uint64_t piece) {
+        return std::max<uint64_t>(1024, whole_of(piece, 32) * 2 + 512) + (packed ? whole_of(n * mask_size, 32) : 0);
+    };
     return {of(std::min<uint64_t>(n, 4096)), of(n)};
 }
 
 inline Room top_k_room(uint64_t inner, uint64_t rows, bool own_index, bool small, bool largest) {
-    uint64_t n = small ? inner * rows * (largest ? 8 : 12) + 64 : inner * 16, index = own_index ? 0 : 4 * inner * (small ? rows : 1);
+    uint64_t n = small ? inner * rows * (largest ? 8 : 12) + 64 : inner * 16,
+             index = own_index ? 0 : 4 * inner * (small ? rows : 1);
     return {n + index, n + index};
 }
 

@@ -12,6 +12,7 @@ constexpr Op M = Op::Mul, C = Op::Cast, E = Op::Exp, L = Op::Ln, Q = Op::Sqrt, V
 constexpr Op K = Op::Compare, S = Op::Select;
 
 //   op             scratch  nodes   extra casts torn steps
+// clang-format off
 const Recipe kRecipes[] = {
     {Op::Tanh,      8, 4,    4, 1,   0,    2, 0, {{M, 5}, {E, 1}, {V, 1}}},
     {Op::Sin,       16, 12,  8, 3,   0,    2, 0, {{M, 25}, {C, 2}}},
@@ -55,6 +56,7 @@ const Recipe kRecipes[] = {
     {Op::GeGLU,     8, 0,    4, 0,   0,    3, 2, {{M, 6}, {E, 1}, {V, 1}}},
     {Op::ReGlu,     12, 0,   6, 0,   0,    3, 0, {{M, 2}}},
 };
+// clang-format on
 
 }  // namespace
 

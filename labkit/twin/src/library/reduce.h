@@ -18,10 +18,10 @@ constexpr uint32_t fold_scratch(FoldKind kind, uint32_t size, uint32_t first, ui
     const uint32_t block = 32 / size, repeat = 256 / size;
     if (columns) return reuse ? 0 : half_way(first) * up_to(last * size, 32);
     switch (kind) {
-        case FoldKind::Bits: return up_to(last, 32) * 2 + first * 32;
-        case FoldKind::Product: return reuse ? 256 : (std::max(block, half_way(last)) + first * block) * size + 256;
-        case FoldKind::Sum: return reuse || last <= repeat ? 0 : first * half_way(last) * size;
-        case FoldKind::Extreme: return reuse || last <= block ? 0 : first * (last < repeat ? block : repeat) * size;
+    case FoldKind::Bits: return up_to(last, 32) * 2 + first * 32;
+    case FoldKind::Product: return reuse ? 256 : (std::max(block, half_way(last)) + first * block) * size + 256;
+    case FoldKind::Sum: return reuse || last <= repeat ? 0 : first * half_way(last) * size;
+    case FoldKind::Extreme: return reuse || last <= block ? 0 : first * (last < repeat ? block : repeat) * size;
     }
     return 0;
 }

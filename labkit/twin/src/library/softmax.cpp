@@ -1,8 +1,8 @@
 // SoftMax and its variants. A row is widened, reduced over its original width and written over its whole width, padding
 // included, as in CANN's implementation; in the fractal format (NZ) the padding of the last column block is not
 // written.
-#include "library/call.h"
 #include "lanes/wide_math.h"
+#include "library/call.h"
 
 namespace twin {
 
@@ -16,7 +16,8 @@ struct Rows {
     const Softmax& s;
     void get(double* to, Loc l, uint32_t row) const {
         if (!s.fractal) return fetch(to, s.type, l, uint64_t(row) * s.width, s.width);
-        for (uint32_t c = 0; c < s.width; c += kColumns) fetch(to + c, s.type, l, uint64_t(c) * s.rows + row * kColumns, kColumns);
+        for (uint32_t c = 0; c < s.width; c += kColumns)
+            fetch(to + c, s.type, l, uint64_t(c) * s.rows + row * kColumns, kColumns);
     }
     void put(Loc l, uint32_t row, const double* from) const {
         if (!s.fractal) return keep(s.type, l, uint64_t(row) * s.width, from, s.width);
@@ -93,7 +94,8 @@ struct Passes {  // instructions over the rows, a piece at a time
 void charge(Op op, const Softmax& s, Call& c) {
     uint64_t floats = std::max(1u, row_floats(op, s)), fit = c.scratch_bytes() / 4 / floats;
     uint64_t rows = std::max<uint64_t>(1, std::min<uint64_t>(fit ? fit : s.rows, s.rows));
-    if (s.piece && s.tiled_rows == s.rows && s.tiled_width == s.width) rows = std::max<uint64_t>(1, std::min<uint64_t>(rows, s.piece));
+    if (s.piece && s.tiled_rows == s.rows && s.tiled_width == s.width)
+        rows = std::max<uint64_t>(1, std::min<uint64_t>(rows, s.piece));
     Passes p{c, double((s.rows + rows - 1) / rows), rows, s.width};
     bool grad = op == Op::SoftmaxGrad || op == Op::SoftmaxGradFront;
     if (s.type == Dt::F16) p.flat(Dt::F32, Op::Cast, grad ? 3 : 2);
@@ -142,10 +144,13 @@ void softmax(Op op, const Softmax& given, Here here) {
     }
     s.own_width = std::min(s.own_width, s.width);
     bool front = op == Op::SoftmaxGradFront, grad = front || op == Op::SoftmaxGrad, simple = op == Op::SimpleSoftMax;
-    bool flash = op == Op::SoftmaxFlash || op == Op::SoftmaxFlashV2 || op == Op::SoftmaxFlashV3, third = op == Op::SoftmaxFlashV3;
+    bool flash = op == Op::SoftmaxFlash || op == Op::SoftmaxFlashV2 || op == Op::SoftmaxFlashV3,
+         third = op == Op::SoftmaxFlashV3;
     bool update = flash && s.update;
-    Stat sum{s.stat, s.sum, s.narrow}, max{s.stat, s.max, s.narrow}, exp_max{s.type, s.exp_max, s.narrow}, in_sum{s.stat, s.in_sum, s.narrow};
-    Stat in_max{s.stat, s.in_max, s.narrow}, alone{s.stat, s.reduce_max, true}, mean{s.stat, s.mean, false}, in_mean{s.stat, s.in_mean, false};
+    Stat sum{s.stat, s.sum, s.narrow}, max{s.stat, s.max, s.narrow}, exp_max{s.type, s.exp_max, s.narrow},
+        in_sum{s.stat, s.in_sum, s.narrow};
+    Stat in_max{s.stat, s.in_max, s.narrow}, alone{s.stat, s.reduce_max, true}, mean{s.stat, s.mean, false},
+        in_mean{s.stat, s.in_mean, false};
     Stat fronts{s.type, s.dst, false};
     Rows at{s};
 
@@ -165,7 +170,10 @@ void softmax(Op op, const Softmax& given, Here here) {
     } else if (!grad && s.keep_stats) {
         c.out(s.sum, sum.bytes(rows), "sum").out(s.max, max.bytes(rows), "max");
     }
-    if (update) c.out(s.exp_max, exp_max.bytes(rows), "expMax").in(s.in_sum, in_sum.bytes(rows), "inSum").in(s.in_max, in_max.bytes(rows), "inMax");
+    if (update)
+        c.out(s.exp_max, exp_max.bytes(rows), "expMax")
+            .in(s.in_sum, in_sum.bytes(rows), "inSum")
+            .in(s.in_max, in_max.bytes(rows), "inMax");
     if (s.reduce_max.bytes) c.out(s.reduce_max, alone.bytes(rows), "outReduceMax");
     if (third) c.out(s.mean, mean.bytes(rows), "mean");
     if (third && update) c.in(s.in_mean, in_mean.bytes(rows), "inMean");
@@ -222,9 +230,12 @@ void softmax(Op op, const Softmax& given, Here here) {
     c.end(bytes);
 }
 
-bool softmax_adjust(Dt t, Dt u, Loc r, Loc m, uint32_t from, Value to, uint32_t rows, uint32_t width, bool fractal, uint32_t step, Here here) {
+bool softmax_adjust(Dt t, Dt u, Loc r, Loc m, uint32_t from, Value to, uint32_t rows, uint32_t width, bool fractal,
+                    uint32_t step, Here here) {
     uint64_t bytes = rows ? (uint64_t(rows - 1) * step + 1) * size_of(u) : 0;
-    if (!bytes || !core->usable(m, bytes, true, here, "max") || !core->usable(r, uint64_t(rows) * width * size_of(t), true, here, "softMaxRes")) return false;
+    if (!bytes || !core->usable(m, bytes, true, here, "max") ||
+        !core->usable(r, uint64_t(rows) * width * size_of(t), true, here, "softMaxRes"))
+        return false;
     bool some = false;
     for (uint32_t i = 0; i < rows; i++) {
         Loc one = m;
@@ -236,7 +247,8 @@ bool softmax_adjust(Dt t, Dt u, Loc r, Loc m, uint32_t from, Value to, uint32_t 
         some = true;
         Loc row = r;
         row.addr += (fractal ? i * kColumns : i * width) * size_of(t);
-        for (uint32_t k = 0; k < (fractal ? width / kColumns : 1); k++, row.addr += rows * kColumns * size_of(t)) duplicate(t, row, to, int32_t(fractal ? kColumns : width), here);
+        for (uint32_t k = 0; k < (fractal ? width / kColumns : 1); k++, row.addr += rows * kColumns * size_of(t))
+            duplicate(t, row, to, int32_t(fractal ? kColumns : width), here);
     }
     return some;
 }

@@ -27,12 +27,15 @@ std::shared_ptr<Ready> prepare(MatmulState& s, const MatmulCores& cores, const B
 // between the two.
 void book_reads(const Ready& r, const MatmulCores& cores, Here here) {
     for (const Placed* p : {&r.a, &r.b})
-        if (p->in_gm) cores.caller->note_gm_read(uint64_t(p->gm.ptr), uint64_t(p->row), uint64_t(p->apart), uint64_t(p->rows), here, true);
+        if (p->in_gm)
+            cores.caller->note_gm_read(uint64_t(p->gm.ptr), uint64_t(p->row), uint64_t(p->apart), uint64_t(p->rows),
+                                       here, true);
     if (cores.caller != cores.cube) {
         for (const Placed* p : {&r.a, &r.b})
             if (!p->in_gm && p->bytes && p->loc.mem == Mem::UB) {
                 auto t = cores.caller->issue(Pipe::MTE3, Op::Matmul, here);
-                cores.caller->known[int(Pipe::MTE3)].join(cores.caller->known[int(Pipe::V)]);  // the library waits for V before it sends the request
+                // the library waits for V before it sends the request
+                cores.caller->known[int(Pipe::MTE3)].join(cores.caller->known[int(Pipe::V)]);
                 cores.caller->book(t, p->loc, uint32_t(p->bytes), false);
                 cores.caller->retire(t, {0, 0, uint32_t(p->bytes), 1, Route::FromUb, true, false});
             }
@@ -77,7 +80,8 @@ static int64_t line_of_c(const MatmulState& s) {
 }
 
 // C as a whole, or a block of it: rows x cols with its first column at col0.
-Drain drain_of(const MatmulState& s, uint8_t* to, uint8_t atomic, bool packed, int64_t rows, int64_t cols, bool last_columns) {
+Drain drain_of(const MatmulState& s, uint8_t* to, uint8_t atomic, bool packed, int64_t rows, int64_t cols,
+               bool last_columns) {
     Drain d;
     d.to = to;
     d.type = s.kind->c.type;
@@ -102,7 +106,8 @@ CubeWork work_of(const MatmulState& s, const Ready& r) {
     w.base_m = s.tiling.baseM, w.base_n = s.tiling.baseN, w.base_k = s.tiling.baseK;
     w.mdl = s.kind->mdl;
     w.step_ka = std::max(1, s.tiling.stepKa), w.step_kb = std::max(1, s.tiling.stepKb);
-    w.a_buffers = s.tiling.depthA1 / std::max<int64_t>(1, w.step_ka * s.tiling.stepM), w.b_buffers = s.tiling.depthB1 / std::max<int64_t>(1, w.step_kb * s.tiling.stepN);
+    w.a_buffers = s.tiling.depthA1 / std::max<int64_t>(1, w.step_ka * s.tiling.stepM),
+    w.b_buffers = s.tiling.depthB1 / std::max<int64_t>(1, w.step_kb * s.tiling.stepN);
     auto lies = [](const Placed& p, uint64_t& at, int64_t& line, bool& turned) {
         if (!p.in_gm) return;
         const View& v = p.view;
@@ -114,7 +119,8 @@ CubeWork work_of(const MatmulState& s, const Ready& r) {
     lies(r.b, w.b_at, w.b_line, w.b_turned);
     w.nd = is_format(s.kind->a, CubeFormat::ND) || is_format(s.kind->a, CubeFormat::ND_ALIGN);
     w.a_bits = bits_of(s.kind->a), w.b_bits = bits_of(s.kind->b);
-    w.a_gm = r.a.in_gm || (!r.a.in_gm && r.a.loc.mem == Mem::UB), w.b_gm = r.b.in_gm || (!r.b.in_gm && r.b.loc.mem == Mem::UB);
+    w.a_gm = r.a.in_gm || (!r.a.in_gm && r.a.loc.mem == Mem::UB),
+    w.b_gm = r.b.in_gm || (!r.b.in_gm && r.b.loc.mem == Mem::UB);
     w.n_first = walk_of(s).n_first;
     w.unit_flag = s.kind->unit_flag;
     w.double_out = s.tiling.dbL0C == 2;
@@ -155,7 +161,8 @@ void send(const MatmulCores& cores) {
 }
 
 // The library copies into UB by MTE2 and lets the vector unit wait for it.
-void into_ub(const MatmulCores& cores, Loc to, int64_t bytes, bool ordered, Here here, std::function<void(uint8_t*)> effect) {
+void into_ub(const MatmulCores& cores, Loc to, int64_t bytes, bool ordered, Here here,
+             std::function<void(uint8_t*)> effect) {
     Core& me = *cores.caller;
     if (!me.usable(to, uint64_t(bytes), false, here, "C")) return me.refuse(to, uint64_t(bytes));
     auto t = me.issue(Pipe::MTE2, Op::Matmul, here);
@@ -171,7 +178,8 @@ void vector_waits(Core& me) {
 }
 
 void into_l1(const MatmulCores& cores, Loc to, int64_t bytes, Here here, std::function<void(uint8_t*)> effect) {
-    if (cores.caller != cores.cube) to.buf = 0;  // the buffer number is the AIV's; the cube core knows its L1 only by address
+    if (cores.caller != cores.cube)
+        to.buf = 0;  // the buffer number is the AIV's; the cube core knows its L1 only by address
     if (!cores.cube->usable(to, uint64_t(bytes), false, here, "C")) return cores.cube->refuse(to, uint64_t(bytes));
     auto t = out_ticket(*cores.cube, here);
     cores.cube->book(t, to, uint32_t(bytes), true);
@@ -189,7 +197,8 @@ Core::Ticket out_ticket(Core& cube, Here here) {
 }
 
 // All of C to GM.
-void run_to_gm(MatmulState& s, const MatmulCores& cores, const std::shared_ptr<Ready>& r, Gm to, const Drain& d, Here here) {
+void run_to_gm(MatmulState& s, const MatmulCores& cores, const std::shared_ptr<Ready>& r, Gm to, const Drain& d,
+               Here here) {
     Gm whole = to;
     whole.bytes = 0;
     const Product& p = r->p;
@@ -210,7 +219,8 @@ void run_to_gm(MatmulState& s, const MatmulCores& cores, const std::shared_ptr<R
 }
 
 // All of C into L1 of the cube core, or through GM into the caller's UB.
-void run_to_local(MatmulState& s, const MatmulCores& cores, const std::shared_ptr<Ready>& r, Loc to, Drain d, Here here) {
+void run_to_local(MatmulState& s, const MatmulCores& cores, const std::shared_ptr<Ready>& r, Loc to, Drain d,
+                  Here here) {
     const Product& p = r->p;
     int64_t bytes = d.extent(p.m, p.n);
     book_reads(*r, cores, here);

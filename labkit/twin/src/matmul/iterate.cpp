@@ -29,7 +29,8 @@ void compute_block(MatmulState& s, const MatmulCores& cores, const Ready& r, con
     if (cores.cube->effects) r.p.multiply(b.r0, b.rows, b.c0, b.cols, b.k0, b.depth, s.scratch.data, b.cols, onto);
 }
 
-void store_block(const MatmulState& s, const MatmulCores& cores, const Ready& r, const Block& b, const MatmulCall& call, Gm to, Here here) {
+void store_block(const MatmulState& s, const MatmulCores& cores, const Ready& r, const Block& b, const MatmulCall& call,
+                 Gm to, Here here) {
     bool packed = call.sequential;
     Drain d = drain_of(s, to.ptr, atomic_of(cores, call.atomic), packed, b.rows, b.cols, b.c0 + b.cols >= s.single_n);
     if (!packed) d.to = d.at(b.r0, b.c0);
@@ -75,7 +76,9 @@ CubeWork work_of_block(const MatmulState& s, const Ready& r, const Block& b) {
     return w;
 }
 
-uint64_t block_bytes(const MatmulState& s) { return uint64_t(s.tiling.baseM) * uint64_t(s.tiling.baseN) * size_of(s.kind->c.type); }
+uint64_t block_bytes(const MatmulState& s) {
+    return uint64_t(s.tiling.baseM) * uint64_t(s.tiling.baseN) * size_of(s.kind->c.type);
+}
 
 // All blocks into the workspace, one behind the other.
 void fill_workspace(MatmulState& s, const MatmulCores& cores, Here here) {
@@ -100,7 +103,9 @@ bool advance(MatmulState& s) { return ++s.at < walk_of(s).count(); }
 
 // The cube core's timeline is shared by both AIVs. A core that is not the caller of the cube does not compute; it only
 // follows the order of the blocks.
-bool outsider(MatmulState& s, const MatmulCores& cores) { return !cores && s.ready && s.tiling.baseM > 0 && s.tiling.baseN > 0; }
+bool outsider(MatmulState& s, const MatmulCores& cores) {
+    return !cores && s.ready && s.tiling.baseM > 0 && s.tiling.baseN > 0;
+}
 
 }  // namespace
 
@@ -180,7 +185,10 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
     if (r->p.left_out(b.row, b.col)) return;
     store_block(s, cores, *r, b, call, to, here);
     Drain d = drain_of(s, to.ptr, 0, call.sequential, b.rows, b.cols, true);
-    s.ready_at = take_out(*cores.cube, {uint64_t(call.sequential ? to.ptr : d.at(b.r0, b.c0)), uint64_t(d.ld) * size_of(d.type), uint32_t(b.cols * size_of(d.type)), uint32_t(b.rows), Route::FromL0c, true, false}, here);
+    s.ready_at = take_out(*cores.cube,
+                          {uint64_t(call.sequential ? to.ptr : d.at(b.r0, b.c0)), uint64_t(d.ld) * size_of(d.type),
+                           uint32_t(b.cols * size_of(d.type)), uint32_t(b.rows), Route::FromL0c, true, false},
+                          here);
     if (call.sync) go_on(s, cores);
 }
 
@@ -209,7 +217,8 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
     s.ready_at = take_out(*cores.cube, {0, 0, uint32_t(bytes), 1, Route::FromL0c, true, false}, here);
     go_on(s, cores);
     int64_t fits = std::min<int64_t>(bytes, to.bytes / 32 * 32);
-    if (to.mem == Mem::UB) return into_ub(cores, to, fits, true, here, [=](uint8_t* at) { std::memcpy(at, block->data(), size_t(fits)); });
+    if (to.mem == Mem::UB)
+        return into_ub(cores, to, fits, true, here, [=](uint8_t* at) { std::memcpy(at, block->data(), size_t(fits)); });
     into_l1(cores, to, fits, here, [=](uint8_t* at) { std::memcpy(at, block->data(), size_t(fits)); });
 }
 

@@ -42,7 +42,8 @@ void matmul_set(MatmulState& s, MatmulOperand& side, const MatmulOperand& o, Her
     core->last = here;
     // 16-bit operands in GM can be transposed at run time; for others the copy is chosen when the kernel is compiled.
     bool turned = o.in == In::Gm && bits_of(kind) == 16 && is_layout(kind, LayoutMode::NONE);
-    if (o.trans && !kind.trans) core->report("matmul-trans", !turned, here, Numbers().add("what", &side == &s.a ? "A" : "B"));
+    if (o.trans && !kind.trans)
+        core->report("matmul-trans", !turned, here, Numbers().add("what", &side == &s.a ? "A" : "B"));
     side = o;
     s.at = -1;
 }
@@ -90,7 +91,8 @@ void matmul_all(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
         }
         pass_time(s, cores, work_of(s, *r), here);
     } else {
-        run_to_gm(s, cores, r, to, drain_of(s, to.ptr, atomic_of(cores, call.atomic), false, r->p.m, r->p.n, true), here);
+        run_to_gm(s, cores, r, to, drain_of(s, to.ptr, atomic_of(cores, call.atomic), false, r->p.m, r->p.n, true),
+                  here);
     }
     if (call.sync) go_on(s, cores);
     s.at = -1;

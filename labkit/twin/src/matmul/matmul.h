@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cube/gemm.h"
 #include "core/machine.h"
+#include "cube/gemm.h"
 #include "twin/matmul/matmul.h"
 
 namespace twin {
@@ -31,7 +31,8 @@ struct Drain {
     int64_t extent(int64_t rows, int64_t cols) const {  // bytes from `to` on
         if (!rows || !cols) return 0;
         int64_t wide = std::max(cols, padded);
-        return (fractals ? (parts(cols, c0) - 1) * ld * c0 + rows * c0 : (rows - 1) * ld + wide) * int64_t(size_of(type));
+        return (fractals ? (parts(cols, c0) - 1) * ld * c0 + rows * c0 : (rows - 1) * ld + wide) *
+               int64_t(size_of(type));
     }
 };
 
@@ -50,12 +51,15 @@ struct Product {
     int8_t triangle = 0;
 
     // acc[rows][ld] (float or int32) = bias + A * B for a block of C; on: onto what acc holds.
-    void multiply(int64_t r0, int64_t rows, int64_t c0, int64_t cols, int64_t k0, int64_t depth, void* acc, int64_t ld, bool on) const;
+    void multiply(int64_t r0, int64_t rows, int64_t c0, int64_t cols, int64_t k0, int64_t depth, void* acc, int64_t ld,
+                  bool on) const;
     // Converts a block and writes it; c0 is its first column in C.
     void drain(const void* acc, int64_t ld, int64_t rows, int64_t cols, int64_t c0, const Drain&) const;
     // The whole of C.
     void run(const Drain&) const;
-    bool left_out(int64_t row_block, int64_t col_block) const { return triangle && (triangle > 0 ? row_block > col_block : row_block < col_block); }
+    bool left_out(int64_t row_block, int64_t col_block) const {
+        return triangle && (triangle > 0 ? row_block > col_block : row_block < col_block);
+    }
 };
 
 // The order in which Iterate visits the blocks of C.
@@ -74,9 +78,9 @@ struct CubeWork {
     bool a_gm = true, b_gm = true, n_first = false, unit_flag = false, double_out = false;
     int64_t out_bytes = 4;  // of an element of C
     bool hf32 = false, mdl = false;
-    int64_t a_buffers = 2, b_buffers = 2;  // chunks of step_k base blocks that L1 holds
-    uint64_t a_at = 0, b_at = 0, c_at = 0;             // in GM, where known: the operands' first bytes
-    int64_t a_line = 0, b_line = 0, c_line = 0;        // bytes from row to row as they lie there
+    int64_t a_buffers = 2, b_buffers = 2;        // chunks of step_k base blocks that L1 holds
+    uint64_t a_at = 0, b_at = 0, c_at = 0;       // in GM, where known: the operands' first bytes
+    int64_t a_line = 0, b_line = 0, c_line = 0;  // bytes from row to row as they lie there
     bool a_turned = false, b_turned = false, nd = true;
 };
 Stamp spend(Core& cube, const CubeWork&, Here);

@@ -28,20 +28,25 @@ struct Rows {  // an operand in GM
 Stamp spend(Core& cube, const CubeWork& w, Here here) {
     Trace& trace = cube.trace;
     const auto& c = chip.cube;
-    int64_t m_blocks = parts(w.m, w.base_m), n_blocks = parts(w.n, w.base_n), k_blocks = parts(w.k, w.base_k), step_k = std::max<int64_t>(1, std::min(w.step_ka, w.step_kb)), rounds = parts(k_blocks, step_k);
+    int64_t m_blocks = parts(w.m, w.base_m), n_blocks = parts(w.n, w.base_n), k_blocks = parts(w.k, w.base_k),
+            step_k = std::max<int64_t>(1, std::min(w.step_ka, w.step_kb)), rounds = parts(k_blocks, step_k);
     bool whole_k = rounds <= 1;
     double a_bytes = w.a_bits / 8.0, b_bytes = w.b_bits / 8.0, c0 = w.hf32 ? 8 : 256.0 / w.a_bits;
     Rows a{w.a_at, w.a_line, w.a_turned, w.nd, a_bytes}, b{w.b_at, w.b_line, w.b_turned, w.nd, b_bytes};
     int64_t out_buffers = w.double_out || w.unit_flag ? 2 : 1;
     Stamp l0_free[2] = {}, l0c_free[2] = {};  // when their readers were done
-    struct Side {  // of one operand in L1
+    struct Side {                             // of one operand in L1
         int64_t step, buffers, turn = -1;
         Stamp free[2] = {};
-        Side(int64_t s, int64_t b) : step(std::max<int64_t>(1, s)), buffers(std::max<int64_t>(1, std::min<int64_t>(2, b))) {}
+        Side(int64_t s, int64_t b)
+            : step(std::max<int64_t>(1, s)), buffers(std::max<int64_t>(1, std::min<int64_t>(2, b))) {}
         Stamp& now() { return free[turn % buffers]; }
     } in_a(w.step_ka, w.a_buffers), in_b(w.step_kb, w.b_buffers);
     int64_t step_turn = 0, block = 0;
-    auto work = [&](Pipe p, double cycles, double bytes, double startup = 0) { trace.work(p, Op::Matmul, here.line, cycles, uint64_t(bytes), startup); cube.instructions++; };
+    auto work = [&](Pipe p, double cycles, double bytes, double startup = 0) {
+        trace.work(p, Op::Matmul, here.line, cycles, uint64_t(bytes), startup);
+        cube.instructions++;
+    };
     for (int64_t slow = 0; slow < (w.n_first ? m_blocks : n_blocks); slow++)
         for (int64_t fast = 0; fast < (w.n_first ? n_blocks : m_blocks); fast++, block++) {
             int64_t i = w.n_first ? slow : fast, j = w.n_first ? fast : slow;
@@ -49,12 +54,14 @@ Stamp spend(Core& cube, const CubeWork& w, Here here) {
             double rows = double(up(real_m, 16)), cols = double(up(real_n, 16));
             // Operands that stay in L1 from the previous block: if all of K fits, that of the slow axis; both, if there
             // is a single block of them.
-            bool keep_a = whole_k && ((w.n_first && fast > 0) || (m_blocks == 1 && block > 0)), keep_b = whole_k && ((!w.n_first && fast > 0) || (n_blocks == 1 && block > 0));
+            bool keep_a = whole_k && ((w.n_first && fast > 0) || (m_blocks == 1 && block > 0)),
+                 keep_b = whole_k && ((!w.n_first && fast > 0) || (n_blocks == 1 && block > 0));
             Stamp& out_free = l0c_free[block % out_buffers];
             for (int64_t round = 0; round < rounds; round++) {
                 int64_t first = round * step_k, steps = std::min(step_k, k_blocks - first), k0 = first * w.base_k;
                 int64_t depth = std::min(steps * w.base_k, w.k - k0);
-                auto load = [&](Side& side, bool from_gm, auto part) {  // a chunk of its own number of base blocks along k
+                // a chunk of its own number of base blocks along k
+                auto load = [&](Side& side, bool from_gm, auto part) {
                     if (!from_gm || first % side.step) return;
                     side.turn++;
                     trace.await(Pipe::MTE2, side.now());
@@ -72,7 +79,9 @@ Stamp spend(Core& cube, const CubeWork& w, Here here) {
                     trace.await(Pipe::M, trace.mark(Pipe::MTE1));
                     if (!step && !round) trace.await(Pipe::M, out_free);
                     double fractals = rows / 16 * cols / 16 * double(parts(int64_t(some), int64_t(c0)));
-                    (w.a_bits == 16 ? cube.counters.fractals16 : w.a_bits == 32 ? cube.counters.fractals32 : cube.counters.fractals8) += uint64_t(fractals);
+                    (w.a_bits == 16   ? cube.counters.fractals16
+                     : w.a_bits == 32 ? cube.counters.fractals32
+                                      : cube.counters.fractals8) += uint64_t(fractals);
                     work(Pipe::M, std::max(chip.mmad_floor, chip.mmad_start + fractals), 0);
                     l0_free[step_turn % 2] = trace.mark(Pipe::M);
                 }
@@ -85,7 +94,9 @@ Stamp spend(Core& cube, const CubeWork& w, Here here) {
             uint64_t to = w.c_at ? w.c_at + uint64_t(i * w.base_m * w.c_line + j * w.base_n * w.out_bytes) : 0;
             bool lines = w.c_line > real_n * w.out_bytes;
             uint32_t row = uint32_t(real_n * w.out_bytes);
-            trace.move(Pipe::FIX, Op::Matmul, here.line, {to, uint64_t(w.c_line), lines ? row : row * uint32_t(real_m), lines ? uint32_t(real_m) : 1, Route::FromL0c, true, false});
+            trace.move(Pipe::FIX, Op::Matmul, here.line,
+                       {to, uint64_t(w.c_line), lines ? row : row * uint32_t(real_m), lines ? uint32_t(real_m) : 1,
+                        Route::FromL0c, true, false});
             out_free = trace.mark(Pipe::FIX);
         }
     return trace.mark(w.out_bytes ? Pipe::FIX : Pipe::M);

@@ -61,11 +61,11 @@ void store16(Atomic op, Dt t, uint8_t* dst, const uint8_t* src, size_t n) {
 void atomic_store(const AtomicMode& mode, uint8_t* dst, const uint8_t* src, size_t bytes) {
     size_t n = bytes / size_of(mode.type);
     switch (mode.type) {
-        case Dt::F32: return store<float>(mode.op, dst, src, n);
-        case Dt::I32: return store<int32_t>(mode.op, dst, src, n);
-        case Dt::I16: return store<int16_t>(mode.op, dst, src, n);
-        case Dt::I8: return store<int8_t>(mode.op, dst, src, n);
-        default: return store16(mode.op, mode.type, dst, src, n);
+    case Dt::F32: return store<float>(mode.op, dst, src, n);
+    case Dt::I32: return store<int32_t>(mode.op, dst, src, n);
+    case Dt::I16: return store<int16_t>(mode.op, dst, src, n);
+    case Dt::I8: return store<int8_t>(mode.op, dst, src, n);
+    default: return store16(mode.op, mode.type, dst, src, n);
     }
 }
 
@@ -79,7 +79,8 @@ void set_atomic_type(Dt t, Here here) {
     core->registers.atomic.type = t;
 }
 static std::mutex g_lock;
-static std::set<const void*>& in_order() {  // start address of each such library; it may be filled before this file's globals are constructed
+// start address of each such library; it may be filled before this file's globals are constructed
+static std::set<const void*>& in_order() {
     static std::set<const void*> all;
     return all;
 }

@@ -19,6 +19,6 @@ void give_event(Core::Held&);
 // Waits for the event that FreeTensor set, on the pipe that fills the buffer.
 void wait_idle(Core::Buffer&);
 
-void end_queues(int pipe);    // ends them; first reports what they still hold
+void end_queues(int pipe);  // ends them; first reports what they still hold
 
 }  // namespace twin

@@ -52,12 +52,24 @@ void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece, u
 bool plausible(Dma& d, Here here) {
     if (!d.blocks || !d.len) return false;  // documented: no operation
     if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32 || d.right * d.elem > 32))) {
-        core->report("copy-params", true, here, Numbers().add("blocks", d.blocks).add("len", d.len).add("left", unsigned(d.left)).add("right", unsigned(d.right)).add("elem", unsigned(d.elem)));
+        core->report("copy-params", true, here,
+                     Numbers()
+                         .add("blocks", d.blocks)
+                         .add("len", d.len)
+                         .add("left", unsigned(d.left))
+                         .add("right", unsigned(d.right))
+                         .add("elem", unsigned(d.elem)));
         return false;
     }
     if (!d.pad && d.len % 32) {
         uint32_t cut = d.len % 32;
-        core->report("copy-truncated", true, here, Numbers().add("bytes", d.len).add("cut", cut).add("kept", d.len - cut).add("lost", cut / d.elem).add("count", d.len / d.elem));
+        core->report("copy-truncated", true, here,
+                     Numbers()
+                         .add("bytes", d.len)
+                         .add("cut", cut)
+                         .add("kept", d.len - cut)
+                         .add("lost", cut / d.elem)
+                         .add("count", d.len / d.elem));
         d.len -= cut;
         d.src_stride = d.dst_stride = d.len;
     }
@@ -67,7 +79,9 @@ bool plausible(Dma& d, Here here) {
 uint64_t extent(const Dma& d, uint64_t stride, uint64_t last) { return (d.blocks - 1) * stride + last; }
 
 void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uint32_t piece, bool write) {
-    if (stride < piece + 32u) return core->book(t, l, uint32_t(extent(d, stride, piece)), write);  // gaps shorter than a block count as part of it
+    if (stride < piece + 32u)
+        // gaps shorter than a block count as part of it
+        return core->book(t, l, uint32_t(extent(d, stride, piece)), write);
     for (uint32_t b = 0; b < d.blocks; b++) {
         Loc part = l;
         part.addr += uint32_t(b * stride);
@@ -92,7 +106,9 @@ void set_pad_value(uint64_t bits, uint32_t elem) {
 void check_stale(Gm g, uint64_t bytes, Here here) {
     uint64_t lo = uint64_t(g.ptr);
     if (const auto* d = core->cache.holds(lo, lo + bytes))
-        core->report("gm-stale", true, here, Numbers().add("set_line", d->here.line).add("bytes", std::min(d->hi, lo + bytes) - std::max(d->lo, lo)));
+        core->report(
+            "gm-stale", true, here,
+            Numbers().add("set_line", d->here.line).add("bytes", std::min(d->hi, lo + bytes) - std::max(d->lo, lo)));
 }
 
 void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
@@ -105,11 +121,13 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     if (!plausible(d, here)) return core->refuse(dst, asked.len);
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
-        !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad)) return core->refuse(dst, extent(d, d.dst_stride, piece));
+        !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad))
+        return core->refuse(dst, extent(d, d.dst_stride, piece));
     if (!core->cache.empty()) check_stale(src, extent(d, d.src_stride, d.len), here);
     auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
     if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
-    else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
+    else
+        for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
     core->note_gm_read(uint64_t(src.ptr), d.len, d.src_stride, d.blocks, here, d.pad);
     book_local(t, dst, d, d.dst_stride, piece, true);
     if (d.fill) core->registers.pad_value = d.value;  // the padding value goes through the same register
@@ -120,7 +138,9 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
         }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, {uint64_t(src.ptr), d.src_stride, d.src_stride == d.len ? uint32_t(bytes) : d.len, d.src_stride == d.len ? 1 : d.blocks, dst.mem == Mem::L1 ? Route::ToL1 : Route::ToUb, false, src.l2_bypass});
+    core->retire(t, {uint64_t(src.ptr), d.src_stride, d.src_stride == d.len ? uint32_t(bytes) : d.len,
+                     d.src_stride == d.len ? 1 : d.blocks, dst.mem == Mem::L1 ? Route::ToL1 : Route::ToUb, false,
+                     src.l2_bypass});
 }
 
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
@@ -133,8 +153,11 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
     const uint8_t* from = core->at(src);
-    if (d.dst_stride == d.len && (d.src_stride == d.len || d.blocks == 1)) core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true, from);
-    else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, dst.ptr + b * d.dst_stride, d.len, true, from + b * d.src_stride);
+    if (d.dst_stride == d.len && (d.src_stride == d.len || d.blocks == 1))
+        core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true, from);
+    else
+        for (uint32_t b = 0; b < d.blocks; b++)
+            core->book_gm(t, dst.ptr + b * d.dst_stride, d.len, true, from + b * d.src_stride);
     core->perform(t, [=] {
         for (uint32_t b = 0; b < d.blocks; b++) {
             uint8_t* to = dst.ptr + b * d.dst_stride;
@@ -143,7 +166,8 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
         }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, {uint64_t(dst.ptr), d.dst_stride, d.dst_stride == d.len ? uint32_t(bytes) : d.len, d.dst_stride == d.len ? 1 : d.blocks, Route::FromUb, true, dst.l2_bypass});
+    core->retire(t, {uint64_t(dst.ptr), d.dst_stride, d.dst_stride == d.len ? uint32_t(bytes) : d.len,
+                     d.dst_stride == d.len ? 1 : d.blocks, Route::FromUb, true, dst.l2_bypass});
 }
 
 }  // namespace twin

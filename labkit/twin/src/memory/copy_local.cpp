@@ -26,7 +26,9 @@ bool route_of(Mem d, Mem s, LocalRoute& r) {
 void move(Loc dst, Loc src, Dma d, LocalRoute r, Here here) {
     if (!plausible(d, here)) return core->refuse(dst, d.len);
     uint64_t dn = extent(d, d.dst_stride, d.len);
-    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") || !core->usable(dst, dn, false, here, "dst", r.align)) return core->refuse(dst, dn);
+    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
+        !core->usable(dst, dn, false, here, "dst", r.align))
+        return core->refuse(dst, dn);
     auto t = core->issue(r.pipe, Op::Copy, here);
     book_local(t, src, d, d.src_stride, d.len, false);
     book_local(t, dst, d, d.dst_stride, d.len, true);
@@ -37,8 +39,11 @@ void move(Loc dst, Loc src, Dma d, LocalRoute r, Here here) {
     else core->perform(t, effect);
     uint64_t bytes = uint64_t(d.blocks) * d.len;
     const auto& path = dst.mem == Mem::BT ? chip.to_bt : chip.to_fb;
-    core->retire(t, r.pipe == Pipe::V ? chip.vector_startup + double((bytes + 255) / 256) * chip.per_repeat[int(Op::Copy)][int(Dt::U32)]
-                                      : std::max(path.floor, path.start + double(bytes) / path.rate), bytes);
+    core->retire(t,
+                 r.pipe == Pipe::V
+                     ? chip.vector_startup + double((bytes + 255) / 256) * chip.per_repeat[int(Op::Copy)][int(Dt::U32)]
+                     : std::max(path.floor, path.start + double(bytes) / path.rate),
+                 bytes);
 }
 
 bool known_route(Loc dst, Loc src, LocalRoute& r, Here here) {

@@ -10,7 +10,8 @@ namespace twin {
 namespace {
 
 constexpr uint32_t kBuffersPerPipe = 64, kBuffersPerPool = 16;
-const char* const kPositions[] = {"GM", "A1", "A2", "B1", "B2", "C1", "C2", "CO1", "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM", "C2PIPE2GM", "C2PIPE2LOCAL"};
+const char* const kPositions[] = {"GM",  "A1",    "A2",     "B1",      "B2",  "C1",   "C2",        "CO1",
+                                  "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM", "C2PIPE2GM", "C2PIPE2LOCAL"};
 
 Mem memory_of(uint8_t pos) { return mem_of(AscendC::TPosition(pos)); }
 
@@ -20,7 +21,8 @@ Core::PipeLife& life(int pipe, Here here) {
     if (p.used) return p;
     p.used = true;
     for (auto& other : core->pipes)
-        if (&other != &p && other.open && other.used) core->report("pipe-twice", true, here, Numbers().add("first_line", other.here.line));
+        if (&other != &p && other.open && other.used)
+            core->report("pipe-twice", true, here, Numbers().add("first_line", other.here.line));
     return p;
 }
 
@@ -28,8 +30,16 @@ void fits(Mem m, uint64_t addr, uint32_t num, uint64_t len, const char* asked, H
     uint64_t bytes = num * len, want = addr + bytes;
     if (m == Mem::UB) core->ub_peak = uint32_t(std::max<uint64_t>(core->ub_peak, std::min<uint64_t>(want, ~0u)));
     if (want > chip.size[int(m)])
-        core->stop("ub-budget", here, Numbers().add("asked", asked).add("num", num).add("len", len).add("need", bytes).add("used", addr).add("total", want)
-                                          .add("size", chip.size[int(m)]).add("over", want - chip.size[int(m)]));
+        core->stop("ub-budget", here,
+                   Numbers()
+                       .add("asked", asked)
+                       .add("num", num)
+                       .add("len", len)
+                       .add("need", bytes)
+                       .add("used", addr)
+                       .add("total", want)
+                       .add("size", chip.size[int(m)])
+                       .add("over", want - chip.size[int(m)]));
 }
 
 // Allocates `bytes` after what the TPipe has allocated already; a kernel that needs more than there is is stopped.
@@ -44,7 +54,8 @@ uint32_t take(Core::PipeLife& p, Mem m, uint32_t num, uint64_t len, const char* 
 // the block.
 uint32_t take_tscm(Core::PipeLife& p, uint32_t num, uint64_t len, bool group, Here here) {
     uint32_t shares = group || core->id.kind == Kind::AIC ? 1 : core->id.subs, mine = shares > 1 ? core->id.sub : 0;
-    fits(Mem::L1, p.tscm, num * shares, len, shares > 1 ? "a TSCM queue for each AIV of the block" : "a TSCM queue", here);
+    fits(Mem::L1, p.tscm, num * shares, len, shares > 1 ? "a TSCM queue for each AIV of the block" : "a TSCM queue",
+         here);
     uint32_t addr = uint32_t(chip.size[int(Mem::L1)] - p.tscm - (shares - mine) * num * len);
     p.tscm += uint32_t(shares * num * len);
     return addr;
@@ -58,11 +69,13 @@ void not_empty(uint32_t num, uint32_t len, Here here) {
 
 void counted(uint32_t& count, uint32_t more, uint32_t most, const char* what, Here here) {
     count += more;
-    if (count > most) core->stop("pipe-buffers", here, Numbers().add("what", what).add("count", count).add("most", most));
+    if (count > most)
+        core->stop("pipe-buffers", here, Numbers().add("what", what).add("count", count).add("most", most));
 }
 
 void show(uint8_t pos, uint8_t kind, uint32_t addr, uint32_t len, uint32_t num) {
-    for (uint32_t i = 0; i < num; i++) core->views.push_back({addr + i * len, len, pos, kind, core->groups, uint16_t(i)});
+    for (uint32_t i = 0; i < num; i++)
+        core->views.push_back({addr + i * len, len, pos, kind, core->groups, uint16_t(i)});
     core->groups++;
 }
 
@@ -152,7 +165,8 @@ int queue_init(int pipe, uint8_t src, uint8_t dst, int depth, uint8_t num, uint3
     counted(p.buffers, num, kBuffersPerPipe, "TPipe", here);
     uint8_t pos = queue_position(src, dst);
     bool tscm = AscendC::TPosition(dst) == AscendC::TPosition::TSCM;
-    uint32_t addr = tscm ? take_tscm(p, num, round32(len), group, here) : take(p, memory_of(pos), num, round32(len), "a queue", here);
+    uint32_t addr = tscm ? take_tscm(p, num, round32(len), group, here)
+                         : take(p, memory_of(pos), num, round32(len), "a queue", here);
     return queue_place(pipe, -1, src, dst, depth, num, len, addr, here);
 }
 
@@ -181,7 +195,13 @@ void pool_share(Pool& pool, const Pool& other, uint32_t len, Here here) {
     core->last = here;
     not_empty(1, len, here);
     if (round32(len) > other.len)
-        core->stop("pool-budget", here, Numbers().add("num", 1).add("len", len).add("need", round32(len)).add("free", other.len).add("size", other.len));
+        core->stop("pool-budget", here,
+                   Numbers()
+                       .add("num", 1)
+                       .add("len", len)
+                       .add("need", round32(len))
+                       .add("free", other.len)
+                       .add("size", other.len));
     pool = {other.start, other.start, other.len, core->pools++, other.pipe, 00, 0, 0};
 }
 
@@ -191,7 +211,9 @@ uint32_t pool_take(Pool& pool, uint32_t num, uint32_t len, Here here) {
     if (pool.moved) core->report("pool-reset", true, here, Numbers().add("addr", pool.moved));
     pool.moved = 0;
     uint64_t need = num * round32(len), room = uint64_t(pool.start) + pool.len - pool.top;
-    if (need > room) core->stop("pool-budget", here, Numbers().add("num", num).add("len", len).add("need", need).add("free", room).add("size", pool.len));
+    if (need > room)
+        core->stop("pool-budget", here,
+                   Numbers().add("num", num).add("len", len).add("need", need).add("free", room).add("size", pool.len));
     uint32_t addr = pool.top;
     pool.top += uint32_t(need);
     return addr;
@@ -211,7 +233,8 @@ Loc buf_init(Pool& pool, uint8_t pos, uint32_t len, Here here) {
 
 uint32_t pool_handle(Pool& pool, uint32_t index, uint32_t most, Here here) {
     core->last = here;
-    if (index >= most) core->stop("pipe-buffers", here, Numbers().add("what", "TBufPool").add("count", index + 1).add("most", most));
+    if (index >= most)
+        core->stop("pipe-buffers", here, Numbers().add("what", "TBufPool").add("count", index + 1).add("most", most));
     if (!pool.first) {
         pool.first = reserve_buffers(most, pool.id);
         for (uint32_t i = 0; i < most; i++) core->buffers[pool.first + i].pipe = pool.pipe;
@@ -230,7 +253,8 @@ void pool_reset(Pool& pool) {
 
 // ---- memory at an address that the caller chose
 
-int queue_place(int pipe, int owner, uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, uint32_t addr, Here here) {
+int queue_place(int pipe, int owner, uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, uint32_t addr,
+                Here here) {
     int queue = queue_open(pipe, owner, src, dst, depth, num, 0, here);
     uint8_t pos = queue_position(src, dst);
     len = uint32_t(round32(len));
@@ -275,12 +299,23 @@ Loc rest_of(uint8_t pos, Here here) {
     constexpr uint32_t kMessages = 64;  // end of UB, reserved in mixed kernels for messages to the cube core
     Mem m = memory_of(pos);
     uint32_t addr = core->top[int(m)], end = chip.size[int(m)] - (m == Mem::UB ? kMessages : 0);
-    if (addr >= end) core->stop("ub-budget", here, Numbers().add("asked", "PopStackBuffer").add("num", 1).add("len", 32).add("need", 32).add("used", addr).add("total", addr + 32).add("size", end).add("over", addr + 32 - end));
+    if (addr >= end)
+        core->stop("ub-budget", here,
+                   Numbers()
+                       .add("asked", "PopStackBuffer")
+                       .add("num", 1)
+                       .add("len", 32)
+                       .add("need", 32)
+                       .add("used", addr)
+                       .add("total", addr + 32)
+                       .add("size", end)
+                       .add("over", addr + 32 - end));
     return {addr, end - addr, 0, 0, m, pos};
 }
 
 uint8_t* address(Loc l) {
-    if (l.buf && l.buf < core->buffers.size()) core->buffers[l.buf].by_scalar = true;  // accesses through the pointer are not observed
+    if (l.buf && l.buf < core->buffers.size())
+        core->buffers[l.buf].by_scalar = true;  // accesses through the pointer are not observed
     return core->at(l);
 }
 

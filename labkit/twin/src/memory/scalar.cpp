@@ -27,7 +27,8 @@ void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here her
     Core& c = *core;
     if (l.buf) {
         const Core::Buffer& b = c.buffers[l.buf];
-        if (b.settled[write] == c.issues && b.gen == l.gen && uint64_t(offset) + size <= l.bytes && uint64_t(l.addr) + offset + size <= b.addr + b.len) {
+        if (b.settled[write] == c.issues && b.gen == l.gen && uint64_t(offset) + size <= l.bytes &&
+            uint64_t(l.addr) + offset + size <= b.addr + b.len) {
             c.last = here;
             c.spend_scalar(size, here);
             return c.at(l) + offset;

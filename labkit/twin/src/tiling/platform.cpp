@@ -24,8 +24,9 @@ constexpr Soc kSocs[] = {
     {"Ascend910B2C", 24, 48, 1.8e9, 192 * kMB, 64 * kGB}, {"Ascend910B3", 20, 40, 1.8e9, 192 * kMB, 64 * kGB},
     {"Ascend910B4", 20, 40, 1.5e9, 96 * kMB, 32 * kGB},   {"Ascend910B4-1", 20, 40, 1.5e9, 168 * kMB, 32 * kGB},
 };
-constexpr uint32_t kLibrary = 256, kWorkspace = 16 << 20, kGroup = 1 << 20;  // UB and L1 bytes, GM bytes that the library keeps
-constexpr uint64_t kDdrRate = 32, kL2Rate = 110;                              // bytes a cycle and core
+// UB and L1 bytes, GM bytes that the library keeps
+constexpr uint32_t kLibrary = 256, kWorkspace = 16 << 20, kGroup = 1 << 20;
+constexpr uint64_t kDdrRate = 32, kL2Rate = 110;  // bytes a cycle and core
 
 const Soc* find(const char* name) {
     for (const Soc& s : kSocs)
@@ -60,15 +61,16 @@ uint32_t PlatformAscendC::CalcTschBlockDim(uint32_t slices, uint32_t aic, uint32
 
 void PlatformAscendC::GetCoreMemSize(const CoreMemType& memory, uint64_t& size) const {
     switch (memory) {
-        case CoreMemType::L0_A: case CoreMemType::L0_B: size = 65536; break;
-        case CoreMemType::L0_C: size = 131072; break;
-        case CoreMemType::L1: size = 524288 - kLibrary; break;
-        case CoreMemType::L2: size = of(chip_).l2; break;
-        case CoreMemType::UB: size = 196608 - kLibrary - reserved_; break;
-        case CoreMemType::HBM: size = of(chip_).hbm; break;
-        case CoreMemType::FB: size = 2048; break;
-        case CoreMemType::BT: size = 1024; break;
-        default: size = 0;
+    case CoreMemType::L0_A:
+    case CoreMemType::L0_B: size = 65536; break;
+    case CoreMemType::L0_C: size = 131072; break;
+    case CoreMemType::L1: size = 524288 - kLibrary; break;
+    case CoreMemType::L2: size = of(chip_).l2; break;
+    case CoreMemType::UB: size = 196608 - kLibrary - reserved_; break;
+    case CoreMemType::HBM: size = of(chip_).hbm; break;
+    case CoreMemType::FB: size = 2048; break;
+    case CoreMemType::BT: size = 1024; break;
+    default: size = 0;
     }
 }
 

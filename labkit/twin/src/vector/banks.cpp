@@ -64,7 +64,8 @@ double bank_cycles(const Strided& dst, std::initializer_list<Strided> sources, u
     bool plain = dst.blk == 1 && dst.rep == 8 && dst.addr % 32 == 0;
     for (const Strided& s : sources) plain = plain && s.blk == 1 && s.rep == 8 && s.addr % 32 == 0;
     if (!plain) return slowly(dst, sources, repeats);
-    uint32_t first = 0, half = uint32_t(repeats) * 128;  // the bank changes on the way: the middle of the operand decides
+    // the bank changes on the way: the middle of the operand decides
+    uint32_t first = 0, half = uint32_t(repeats) * 128;
     bool any = false, twice = false, meets = false;
     for (const Strided& s : sources) {
         uint32_t group = s.addr / 32 % kGroups;

@@ -22,7 +22,9 @@ inline Loc roomy(Loc l, uint64_t bytes) {
     return l;
 }
 
-inline bool meets(Loc a, uint64_t an, Loc b, uint64_t bn) { return a.mem == b.mem && a.addr < b.addr + bn && b.addr < a.addr + an; }
+inline bool meets(Loc a, uint64_t an, Loc b, uint64_t bn) {
+    return a.mem == b.mem && a.addr < b.addr + bn && b.addr < a.addr + an;
+}
 
 inline uint64_t repeats_for(uint64_t n, uint32_t lanes) { return (n + lanes - 1) / lanes; }
 

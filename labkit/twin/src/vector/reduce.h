@@ -50,9 +50,11 @@ struct Run {
 inline void want_lanes(Loc s, const Shape& shape, const Rep& r, Here here) {
     constexpr uint32_t kFew = 16;
     uint32_t times = uint32_t(shape.r.times);
-    if (shape.plain(r.src0_blk, r.src0_rep) && shape.last == shape.lanes) return core->want_filled(s, uint64_t(times) * kRepeat, kBlock, here, "src");
+    if (shape.plain(r.src0_blk, r.src0_rep) && shape.last == shape.lanes)
+        return core->want_filled(s, uint64_t(times) * kRepeat, kBlock, here, "src");
     if (!shape.prefix || r.src0_blk != 1 || times > kFew) return;
-    for (uint32_t i = 0; i < times; i++, s.addr += r.src0_rep * kBlock) core->want_filled(s, shape.top_of(i) * shape.size, kBlock, here, "src");
+    for (uint32_t i = 0; i < times; i++, s.addr += r.src0_rep * kBlock)
+        core->want_filled(s, shape.top_of(i) * shape.size, kBlock, here, "src");
 }
 
 }  // namespace twin

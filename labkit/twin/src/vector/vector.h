@@ -1,7 +1,7 @@
 // Shared by all vector instructions: count, repeats and mask, cost.
 #pragma once
-#include "vector/banks.h"
 #include "lanes/math.h"
+#include "vector/banks.h"
 #include "vector/repeat.h"
 
 namespace twin {
@@ -24,7 +24,8 @@ inline bool overlap_ok(Loc d, uint32_t dw, Loc s, uint32_t sw, uint64_t n, Here 
     uint64_t lanes = kRepeat / std::max(dw, sw);
     bool bad = false;
     for (uint64_t i = 0; i < n && !bad; i += lanes) {
-        uint64_t some = std::min(lanes, n - i), from = d.addr + i * dw, to = from + some * dw, rest = s.addr + (i + some) * sw;
+        uint64_t some = std::min(lanes, n - i), from = d.addr + i * dw, to = from + some * dw,
+                 rest = s.addr + (i + some) * sw;
         bad = from < s.addr + sn && rest < to && rest < s.addr + sn;
         if (dw == sw) bad = bad || (s.addr + i * sw < to && from < rest);
     }
@@ -49,9 +50,12 @@ inline double banks_of(Loc d, std::initializer_list<Loc> sources, uint64_t bytes
     if (sources.size() == 1) return bank_cycles({d.addr}, {{sources.begin()->addr}}, repeats);
     return sources.size() ? bank_cycles({d.addr}, {{sources.begin()[0].addr}, {sources.begin()[1].addr}}, repeats) : 0;
 }
-inline double banks_of(const Rep& r, Loc d, Loc a) { return bank_cycles({d.addr, r.dst_blk, r.dst_rep}, {{a.addr, r.src0_blk, r.src0_rep}}, uint64_t(r.times)); }
+inline double banks_of(const Rep& r, Loc d, Loc a) {
+    return bank_cycles({d.addr, r.dst_blk, r.dst_rep}, {{a.addr, r.src0_blk, r.src0_rep}}, uint64_t(r.times));
+}
 inline double banks_of(const Rep& r, Loc d, Loc a, Loc b) {
-    return bank_cycles({d.addr, r.dst_blk, r.dst_rep}, {{a.addr, r.src0_blk, r.src0_rep}, {b.addr, r.src1_blk, r.src1_rep}}, uint64_t(r.times));
+    return bank_cycles({d.addr, r.dst_blk, r.dst_rep},
+                       {{a.addr, r.src0_blk, r.src0_rep}, {b.addr, r.src1_blk, r.src1_rep}}, uint64_t(r.times));
 }
 float deq_scale();  // of SetDeqScale(half)
 

@@ -1,4 +1,5 @@
-// Special registers that kernels read by their bare names. Objects, not macros: a kernel may have variables of that name.
+// Special registers that kernels read by their bare names. Objects, not macros: a kernel may have variables of that
+// name.
 #pragma once
 #include "twin/base/abi.h"
 

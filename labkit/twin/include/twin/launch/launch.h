@@ -39,7 +39,8 @@ template <int aic, int aiv, typename F> struct Bound {  // aic, aiv: the cores o
         run_blocks(name, blocks, aic, aiv, stream, typeid(Once).name(), &once, here);
     }
 };
-template <int aic, int aiv, typename F, typename D = int> Bound<aic, aiv, F> bind(const char* name, F body, uint32_t blocks, D = {}, void* stream = nullptr, TWIN_HERE) {
+template <int aic, int aiv, typename F, typename D = int>
+Bound<aic, aiv, F> bind(const char* name, F body, uint32_t blocks, D = {}, void* stream = nullptr, TWIN_HERE) {
     return Bound<aic, aiv, F>{name, body, blocks, stream, here};
 }
 

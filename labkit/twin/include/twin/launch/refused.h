@@ -5,9 +5,10 @@
 
 namespace AscendC {
 
-#define TWIN_NOT_ON_A2(name, instead)                                                                                             \
-    template <typename T, auto... options> void name(const LocalTensor<T>&, ...) {                                                \
-        static_assert(sizeof(T) == 0, #name " does not exist on Atlas A2 and A3 (CANN documents it for Ascend 950); here: " instead); \
+#define TWIN_NOT_ON_A2(name, instead)                                                                                 \
+    template <typename T, auto... options> void name(const LocalTensor<T>&, ...) {                                    \
+        static_assert(sizeof(T) == 0,                                                                                 \
+                      #name " does not exist on Atlas A2 and A3 (CANN documents it for Ascend 950); here: " instead); \
     }
 TWIN_NOT_ON_A2(Neg, "Muls(dst, src, T(-1), count)")
 TWIN_NOT_ON_A2(Subs, "Adds with the negated scalar; to take a tensor from a scalar, Muls by -1 and then Adds")

@@ -23,7 +23,8 @@
 #define ASCENDC_TPL_UI_MIX 2
 
 template <int id> struct TypeFromId { using type = void; };
-#define TWIN_TYPE_FROM(id, name) template <> struct TypeFromId<id> { using type = name; }
+#define TWIN_TYPE_FROM(id, name) \
+    template <> struct TypeFromId<id> { using type = name; }
 TWIN_TYPE_FROM(0, float);
 TWIN_TYPE_FROM(1, half);
 TWIN_TYPE_FROM(2, int8_t);
