@@ -40,20 +40,31 @@ struct Out {
 // The factor and summand, where a function has them.
 extern "C" int adv_factor(const char* what, uint32_t size, uint32_t* nodes, uint32_t* extra) {
     std::string n = what;
-#define FACTOR(name) if (n == #name) return Get##name##TmpBufferFactorSize(size, *nodes, *extra), 1;
+#define FACTOR(name) \
+    if (n == #name) return Get##name##TmpBufferFactorSize(size, *nodes, *extra), 1;
     TWIN_HOST_MATH(FACTOR)
     FACTOR(Exp)
     FACTOR(SwiGLU)
-    if (n == "Round") return GetRoundTmpBufferFactorSize(*platform_ascendc::PlatformAscendCManager::GetInstance(), size, *nodes, *extra), 1;
+    if (n == "Round")
+        return GetRoundTmpBufferFactorSize(*platform_ascendc::PlatformAscendCManager::GetInstance(), size, *nodes,
+                                           *extra),
+               1;
     if (n == "Power") return GetPowerTmpBufferFactorSize(true, true, false, size, *nodes, *extra), 1;
     return 0;
 }
 
-static int elementwise(const std::string& n, const TensorShape& s, const TensorShape& o, uint32_t size, bool reuse, uint32_t* most, uint32_t* least) {
-#define SIZES(name) if (n == #name) return Get##name##MaxMinTmpSize(s, size, reuse, *most, *least), 1;
+static int elementwise(const std::string& n, const TensorShape& s, const TensorShape& o, uint32_t size, bool reuse,
+                       uint32_t* most, uint32_t* least) {
+#define SIZES(name) \
+    if (n == #name) return Get##name##MaxMinTmpSize(s, size, reuse, *most, *least), 1;
+    // clang-format off
     TWIN_HOST_MATH(SIZES)
     SIZES(Axpy) SIZES(Clamp) SIZES(Exp) SIZES(ReGlu) SIZES(Sigmoid) SIZES(ReduceXorSum)
-    if (n == "Round") return GetRoundMaxMinTmpSize(*platform_ascendc::PlatformAscendCManager::GetInstance(), s, size, reuse, *most, *least), 1;
+    // clang-format on
+    if (n == "Round")
+        return GetRoundMaxMinTmpSize(*platform_ascendc::PlatformAscendCManager::GetInstance(), s, size, reuse, *most,
+                                     *least),
+               1;
     if (n == "Power") return GetPowerMaxMinTmpSize(s, o, false, size, reuse, *most, *least), 1;
     if (n == "PowerInt") return GetPowerMaxMinTmpSize(s, o, true, size, reuse, *most, *least), 1;
     if (n == "Gelu") return GetGeluMaxMinTmpSize(s, size, *most, *least), 1;
@@ -67,15 +78,21 @@ static int elementwise(const std::string& n, const TensorShape& s, const TensorS
 static int reduction(const std::string& n, const Asked* q, const TensorShape& s, uint32_t* most, uint32_t* least) {
     auto type = q->size == 1 ? ge::DT_UINT8 : q->size == 2 ? ge::DT_FLOAT16 : ge::DT_FLOAT;
     auto pattern = q->more ? ReducePattern::RA : ReducePattern::AR;
-#define REDUCES(name) if (n == #name) return Get##name##MaxMinTmpSize(s, type, pattern, true, q->reuse, *most, *least), 1;
-    REDUCES(ReduceSum) REDUCES(ReduceMean) REDUCES(ReduceProd) REDUCES(ReduceMax) REDUCES(ReduceMin) REDUCES(ReduceAny) REDUCES(ReduceAll)
+#define REDUCES(name) \
+    if (n == #name) return Get##name##MaxMinTmpSize(s, type, pattern, true, q->reuse, *most, *least), 1;
+    // clang-format off
+    REDUCES(ReduceSum) REDUCES(ReduceMean) REDUCES(ReduceProd) REDUCES(ReduceMax) REDUCES(ReduceMin) REDUCES(ReduceAny)
+    REDUCES(ReduceAll)
+    // clang-format on
     if (n == "Sum") return GetSumMaxMinTmpSize(uint32_t(q->shape[0]), q->size, q->reuse, *most, *least), 1;
     if (n == "Mean") return GetMeanMaxMinTmpSize(uint32_t(q->shape[0]), q->size, q->more, q->reuse, *most, *least), 1;
     if (n == "AscendQuant") return GetAscendQuantMaxMinTmpSize(s, q->size, *most, *least), 1;
     if (n == "AscendDequant") return GetAscendDequantMaxMinTmpSize(s, q->size, *most, *least), 1;
     if (n == "AscendAntiQuant") {
         auto to = q->size == 2 ? ge::DT_FLOAT16 : ge::DT_BF16;
-        return GetAscendAntiQuantMaxMinTmpSize(s, shape(q->original, q->original_dims), q->more, ge::DT_INT8, to, *most, *least), 1;
+        return GetAscendAntiQuantMaxMinTmpSize(s, shape(q->original, q->original_dims), q->more, ge::DT_INT8, to, *most,
+                                               *least),
+               1;
     }
     return 0;
 }
@@ -83,7 +100,8 @@ static int reduction(const std::string& n, const Asked* q, const TensorShape& s,
 // SoftmaxFlashV2 and V3 take two sizes: `size` of the matrix, `more` of the statistics; `reuse`: update, or front
 static int softmax(const std::string& n, const Asked* q, const TensorShape& s, uint32_t* most, uint32_t* least) {
     bool reuse = q->reuse;
-#define PAIR(name, ...) return *most = Get##name##MaxTmpSize(__VA_ARGS__), *least = Get##name##MinTmpSize(__VA_ARGS__), 1;
+#define PAIR(name, ...) \
+    return *most = Get##name##MaxTmpSize(__VA_ARGS__), *least = Get##name##MinTmpSize(__VA_ARGS__), 1;
     if (n == "SoftMax") PAIR(SoftMax, s, q->size, false)
     if (n == "LogSoftMax") PAIR(LogSoftMax, s, q->size, false)
     if (n == "SoftmaxFlash") PAIR(SoftMaxFlash, s, q->size, reuse, false)
@@ -97,7 +115,9 @@ extern "C" int adv_sizes(const char* what, const Asked* q, uint32_t* most, uint3
     std::string n = what;
     TensorShape s = shape(q->shape, q->dims), o = shape(q->original, q->original_dims);
     bool reuse = q->reuse;
-    if (elementwise(n, s, o, q->size, reuse, most, least) || reduction(n, q, s, most, least) || softmax(n, q, s, most, least)) return 1;
+    if (elementwise(n, s, o, q->size, reuse, most, least) || reduction(n, q, s, most, least) ||
+        softmax(n, q, s, most, least))
+        return 1;
     if (n == "CumSum") GetCumSumMaxMinTmpSize(s, q->size, q->more, reuse, *most, *least);
     else if (n == "LayerNorm") GetLayerNormMaxMinTmpSize(s, q->size, reuse, *most, *least);
     else if (n == "LayerNormRstd") GetLayerNormMaxMinTmpSize(s, q->size, reuse, true, false, *most, *least);
@@ -120,19 +140,32 @@ extern "C" int adv_tiling(const char* what, const Asked* q, int host_class, void
     TensorShape s = shape(q->shape, q->dims), o = shape(q->original, q->original_dims);
     uint32_t room = q->room, size = q->size;
     bool reuse = q->reuse, basic = q->more;
-    if (n == "LayerNorm") return TILED(LayerNormTiling)([&](auto& t) { GetLayerNormNDTilingInfo(s, room, size, reuse, t); });
-    if (n == "LayerNormRstd") return TILED(LayerNormSeparateTiling)([&](auto& t) { GetLayerNormNDTilingInfo(s, room, size, reuse, true, t); });
-    if (n == "DeepNorm") return TILED(DeepNormTiling)([&](auto& t) { GetDeepNormTilingInfo(s, o, room, size, reuse, basic, t); });
+    if (n == "LayerNorm")
+        return TILED(LayerNormTiling)([&](auto& t) { GetLayerNormNDTilingInfo(s, room, size, reuse, t); });
+    if (n == "LayerNormRstd")
+        return TILED(LayerNormSeparateTiling)(
+            [&](auto& t) { GetLayerNormNDTilingInfo(s, room, size, reuse, true, t); });
+    if (n == "DeepNorm")
+        return TILED(DeepNormTiling)([&](auto& t) { GetDeepNormTilingInfo(s, o, room, size, reuse, basic, t); });
     if (n == "RmsNorm") return TILED(RmsNormTiling)([&](auto& t) { GetRmsNormTilingInfo(s, o, room, size, t, basic); });
-    if (n == "BatchNorm") return TILED(BatchNormTiling)([&](auto& t) { GetBatchNormNDTilingInfo(s, o, room, size, reuse, t, basic); });
-    if (n == "GroupNorm") return TILED(GroupNormTiling)([&](auto& t) { GetGroupNormNDTilingInfo(s, room, size, reuse, q->more, t); });
-    if (n == "LayerNormGrad") return TILED(LayerNormGradTiling)([&](auto& t) { GetLayerNormGradNDTilingInfo(s, room, size, reuse, t); });
-    if (n == "LayerNormGradBeta") return TILED(LayerNormGradBetaTiling)([&](auto& t) { GetLayerNormGradBetaNDTilingInfo(s, room, size, reuse, t); });
+    if (n == "BatchNorm")
+        return TILED(BatchNormTiling)([&](auto& t) { GetBatchNormNDTilingInfo(s, o, room, size, reuse, t, basic); });
+    if (n == "GroupNorm")
+        return TILED(GroupNormTiling)([&](auto& t) { GetGroupNormNDTilingInfo(s, room, size, reuse, q->more, t); });
+    if (n == "LayerNormGrad")
+        return TILED(LayerNormGradTiling)([&](auto& t) { GetLayerNormGradNDTilingInfo(s, room, size, reuse, t); });
+    if (n == "LayerNormGradBeta")
+        return TILED(LayerNormGradBetaTiling)(
+            [&](auto& t) { GetLayerNormGradBetaNDTilingInfo(s, room, size, reuse, t); });
     if (n == "SoftMax") return TILED(SoftMaxTiling)([&](auto& t) { SoftMaxTilingFunc(s, size, room, t); });
     if (n == "LogSoftMax") return TILED(LogSoftMaxTiling)([&](auto& t) { LogSoftMaxTilingFunc(s, size, room, t); });
-    if (n == "SoftmaxFlash") return TILED(SoftMaxTiling)([&](auto& t) { SoftMaxFlashTilingFunc(s, size, room, t, reuse); });
-    if (n == "SoftmaxGrad") return TILED(SoftMaxTiling)([&](auto& t) { SoftMaxGradTilingFunc(s, size, room, t, reuse); });
-    if (n == "SoftmaxFlashV2") return TILED(SoftMaxTiling)([&](auto& t) { SoftMaxFlashV2TilingFunc(s, size, q->more, room, t, reuse); });
-    if (n == "SoftmaxFlashV3") return TILED(SoftMaxTiling)([&](auto& t) { SoftMaxFlashV3TilingFunc(s, size, q->more, room, t, reuse); });
+    if (n == "SoftmaxFlash")
+        return TILED(SoftMaxTiling)([&](auto& t) { SoftMaxFlashTilingFunc(s, size, room, t, reuse); });
+    if (n == "SoftmaxGrad")
+        return TILED(SoftMaxTiling)([&](auto& t) { SoftMaxGradTilingFunc(s, size, room, t, reuse); });
+    if (n == "SoftmaxFlashV2")
+        return TILED(SoftMaxTiling)([&](auto& t) { SoftMaxFlashV2TilingFunc(s, size, q->more, room, t, reuse); });
+    if (n == "SoftmaxFlashV3")
+        return TILED(SoftMaxTiling)([&](auto& t) { SoftMaxFlashV3TilingFunc(s, size, q->more, room, t, reuse); });
     return 0;
 }

@@ -1,5 +1,5 @@
-// C = A B by hand: blocks of C tileM x tileN on the cube cores, K in chunks of L1 that are cut into pieces of L0, two buffers at
-// each level. A lies in rows; B in rows [K][N], turned [N][K], or as fractals of the turned matrix.
+// C = A B by hand: blocks of C tileM x tileN on the cube cores, K in chunks of L1 that are cut into pieces of L0, two
+// buffers at each level. A lies in rows; B in rows [K][N], turned [N][K], or as fractals of the turned matrix.
 #pragma once
 #include "kernel_operator.h"
 using namespace AscendC;
@@ -14,16 +14,18 @@ struct Whole {
     __aicore__ inline void End() {}
 };
 
-template <typename T, typename C, typename O, uint32_t BM, uint32_t BN, uint32_t CHUNK, uint32_t BK, Lies lies> class Cube {
+template <typename T, typename C, typename O, uint32_t BM, uint32_t BN, uint32_t CHUNK, uint32_t BK, Lies lies>
+class Cube {
 public:
     static constexpr uint32_t C0 = 32 / sizeof(T);
     static constexpr uint32_t A1 = BM * CHUNK, B1 = CHUNK * BN, L0 = 32 * 1024;
-    static_assert((A1 + B1) * sizeof(T) * 2 <= 512 * 1024 && BM * BK * sizeof(T) <= L0 && BK * BN * sizeof(T) <= L0 && BM * BN * 4 <= 128 * 1024, "a tile does not fit");
+    static_assert((A1 + B1) * sizeof(T) * 2 <= 512 * 1024 && BM * BK * sizeof(T) <= L0 && BK * BN * sizeof(T) <= L0 &&
+                      BM * BN * 4 <= 128 * 1024,
+                  "a tile does not fit");
 
-    // given: m, n, k of the whole; singleM, singleN of a task, tasks go round the cores, down the rows first; splitK: parts of K on
-    // cores of their own, added up in GM.
-    template <typename Sizes> __aicore__ inline Cube(GM_ADDR a, GM_ADDR b, GM_ADDR c, const Sizes& given)
-    {
+    // given: m, n, k of the whole; singleM, singleN of a task, tasks go round the cores, down the rows first; splitK:
+    // parts of K on cores of their own, added up in GM.
+    template <typename Sizes> __aicore__ inline Cube(GM_ADDR a, GM_ADDR b, GM_ADDR c, const Sizes& given) {
         p.m = given.m;
         p.n = given.n;
         p.k = given.k;
@@ -35,14 +37,14 @@ public:
         gc.SetGlobalBuffer((__gm__ O*)c);
     }
 
-    template <typename Place> __aicore__ inline void Run(Place& place)
-    {
+    template <typename Place> __aicore__ inline void Run(Place& place) {
         for (int32_t e = 0; e < 2; e++) {
             SetFlag<HardEvent::MTE1_MTE2>(e);
             SetFlag<HardEvent::M_MTE1>(e);
         }
         SetFlag<HardEvent::FIX_M>(0);
-        uint32_t rows = (p.m + p.singleM - 1) / p.singleM, tasks = rows * ((p.n + p.singleN - 1) / p.singleN) * p.splitK;
+        uint32_t rows = (p.m + p.singleM - 1) / p.singleM,
+                 tasks = rows * ((p.n + p.singleN - 1) / p.singleN) * p.splitK;
         for (uint32_t t = GetBlockIdx(); t < tasks; t += GetBlockNum()) {
             uint32_t block = t / p.splitK, part = t % p.splitK, each = p.k / p.splitK;
             uint32_t m0 = block % rows * p.singleM, n0 = block / rows * p.singleN;
@@ -61,8 +63,8 @@ public:
 
 private:
     // Rows of a matrix in GM into columns of fractals in L1, `high` of them to a column.
-    __aicore__ inline void ToL1(const LocalTensor<T>& l1, const GlobalTensor<T>& from, uint32_t rows, uint32_t width, uint32_t line, uint32_t high)
-    {
+    __aicore__ inline void ToL1(const LocalTensor<T>& l1, const GlobalTensor<T>& from, uint32_t rows, uint32_t width,
+                                uint32_t line, uint32_t high) {
         Nd2NzParams nz;
         nz.ndNum = 1;
         nz.nValue = rows;
@@ -75,8 +77,7 @@ private:
         DataCopy(l1, from, nz);
     }
 
-    __aicore__ inline void Load(int32_t e, uint32_t m, uint32_t n, uint32_t k, uint32_t depth)
-    {
+    __aicore__ inline void Load(int32_t e, uint32_t m, uint32_t n, uint32_t k, uint32_t depth) {
         WaitFlag<HardEvent::MTE1_MTE2>(e);
         LocalTensor<T> a1(TPosition::A1, e * A1 * sizeof(T), A1), b1(TPosition::B1, (2 * A1 + e * B1) * sizeof(T), B1);
         uint32_t rows = p.m - m < BM ? p.m - m : BM, cols = p.n - n < BN ? p.n - n : BN;
@@ -86,13 +87,14 @@ private:
         } else if constexpr (lies == TURNED) {
             ToL1(b1, gb[uint64_t(n) * p.k + k], cols, depth, p.k, BN);
         } else {  // columns of fractals, each p.n high
-            DataCopy(b1, gb[(uint64_t(k) / C0 * p.n + n) * C0], DataCopyParams(depth / C0, cols, p.n - cols, BN - cols));
+            DataCopy(b1, gb[(uint64_t(k) / C0 * p.n + n) * C0],
+                     DataCopyParams(depth / C0, cols, p.n - cols, BN - cols));
         }
         SetFlag<HardEvent::MTE2_MTE1>(e);
     }
 
-    template <typename Place> __aicore__ inline void Block(uint32_t m, uint32_t n, uint32_t from, uint32_t to, Place& place)
-    {
+    template <typename Place>
+    __aicore__ inline void Block(uint32_t m, uint32_t n, uint32_t from, uint32_t to, Place& place) {
         uint32_t rows = p.m - m < BM ? p.m - m : BM, cols = p.n - n < BN ? p.n - n : BN, high = (rows + 15) / 16 * 16;
         LocalTensor<C> c0(TPosition::CO1, 0, BM * BN);
         int32_t chunk = 0, piece = 0;
@@ -103,16 +105,19 @@ private:
                 Load(chunk ^ 1, m, n, k + CHUNK, to - k - CHUNK < CHUNK ? to - k - CHUNK : CHUNK);
             }
             WaitFlag<HardEvent::MTE2_MTE1>(chunk);
-            LocalTensor<T> a1(TPosition::A1, chunk * A1 * sizeof(T), A1), b1(TPosition::B1, (2 * A1 + chunk * B1) * sizeof(T), B1);
+            LocalTensor<T> a1(TPosition::A1, chunk * A1 * sizeof(T), A1),
+                b1(TPosition::B1, (2 * A1 + chunk * B1) * sizeof(T), B1);
             for (uint32_t inner = 0; inner < depth; inner += BK, piece ^= 1) {
                 WaitFlag<HardEvent::M_MTE1>(piece);
                 LocalTensor<T> a2(TPosition::A2, piece * L0, BM * BK), b2(TPosition::B2, piece * L0, BK * BN);
                 for (uint32_t i = 0; i < high / 16; i++) {
-                    LoadData(a2[i * 16 * BK], a1[(inner * BM) + i * 16 * C0], LoadData2DParams(0, BK / C0, BM / 16, 0, 0, false, 0));
+                    LoadData(a2[i * 16 * BK], a1[(inner * BM) + i * 16 * C0],
+                             LoadData2DParams(0, BK / C0, BM / 16, 0, 0, false, 0));
                 }
                 if constexpr (lies == ROWS) {
                     for (uint32_t i = 0; i < BK / 16; i++) {
-                        LoadData(b2[i * 16 * BN], b1[inner * C0 + i * 16 * C0], LoadData2DParams(0, BN / 16, CHUNK / 16, 0, 0, true, 0));
+                        LoadData(b2[i * 16 * BN], b1[inner * C0 + i * 16 * C0],
+                                 LoadData2DParams(0, BN / 16, CHUNK / 16, 0, 0, true, 0));
                     }
                 } else {
                     LoadData(b2, b1[inner * BN], LoadData2DParams(0, BK / C0 * (BN / 16), 1, 0, 0, false, 0));
@@ -154,9 +159,7 @@ private:
         SetFlag<HardEvent::FIX_M>(0);
     }
 
-    struct {
-        uint32_t m, n, k, singleM, singleN, splitK;
-    } p;
+    struct { uint32_t m, n, k, singleM, singleN, splitK; } p;
     GlobalTensor<T> ga, gb;
     GlobalTensor<O> gc;
 };

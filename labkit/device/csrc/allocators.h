@@ -1,4 +1,5 @@
-// The three allocators that PyTorch sees: device memory, pinned host memory, and a CPU allocator with a second home.
+// The three allocators that PyTorch sees: device memory, pinned host memory, and a CPU allocator that can also allocate
+// in the arena.
 //
 // The last one is what makes a kernel launch copy nothing. ATen operators of the npu run as CPU kernels, and those
 // allocate their results with the CPU allocator; while one of them runs for an npu tensor (ResultsInArena), that
@@ -32,49 +33,56 @@ inline int index_of(c10::Device device) { return device.has_index() ? device.ind
 
 // ---- errors
 
-// Texts with {fields}, handed over by Python so that they exist in the learner's language (labkit/messages).
+// Message texts with {fields}, set by Python so that they are in the learner's language (labkit/messages).
 inline std::map<std::string, std::string>& texts() {
-  static auto* all = new std::map<std::string, std::string>();
-  return *all;
+    static auto* all = new std::map<std::string, std::string>();
+    return *all;
 }
 
 inline std::string fill(std::string text, const std::map<std::string, std::string>& fields) {
-  for (const auto& [name, value] : fields) {
-    const std::string field = "{" + name + "}";
-    for (size_t at = 0; (at = text.find(field, at)) != std::string::npos; at += value.size())
-      text.replace(at, field.size(), value);
-  }
-  return text;
+    for (const auto& [name, value] : fields) {
+        const std::string field = "{" + name + "}";
+        for (size_t at = 0; (at = text.find(field, at)) != std::string::npos; at += value.size())
+            text.replace(at, field.size(), value);
+    }
+    return text;
 }
 
 inline std::string in_units(size_t bytes) {
-  const char* const units[] = {"bytes", "KiB", "MiB", "GiB"};
-  double value = double(bytes);
-  int unit = 0;
-  for (; value >= 1024 && unit < 3; ++unit) value /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, unit ? "%.2f %s" : "%.0f %s", value, units[unit]);
-  return text;
+    const char* const units[] = {"bytes", "KiB", "MiB", "GiB"};
+    double value = double(bytes);
+    int unit = 0;
+    for (; value >= 1024 && unit < 3; ++unit) value /= 1024;
+    char text[32];
+    std::snprintf(text, sizeof text, unit ? "%.2f %s" : "%.0f %s", value, units[unit]);
+    return text;
 }
 
 [[noreturn]] inline void raise(const OutOfMemory& e) {
-  using Limit = OutOfMemory::Limit;
-  const char* key = e.limit == Limit::Chip ? "chip" : e.limit == Limit::Host ? "host"
-                  : e.limit == Limit::Fraction ? "fraction" : "address";
-  const size_t cached = e.stats.reserved - std::min(e.stats.reserved, e.stats.allocated);
-  const size_t free = e.capacity - std::min<size_t>(e.capacity, e.stats.allocated);
-  const std::string text = fill(texts()[std::string("device.oom.") + key], {
-      {"asked", in_units(e.asked)}, {"device", std::to_string(e.device)}, {"capacity", in_units(e.capacity)},
-      {"allocated", in_units(e.stats.allocated)}, {"cached", in_units(cached)}, {"free", in_units(free)},
-      {"host_free", in_units(e.host_free)}});
-  TORCH_CHECK_WITH(OutOfMemoryError, false, text.empty() ? e.what() : text.c_str());
-  std::abort();  // not reached: the line above throws
+    using Limit = OutOfMemory::Limit;
+    const char* key = e.limit == Limit::Chip       ? "chip"
+                      : e.limit == Limit::Host     ? "host"
+                      : e.limit == Limit::Fraction ? "fraction"
+                                                   : "address";
+    const size_t cached = e.stats.reserved - std::min(e.stats.reserved, e.stats.allocated);
+    const size_t free = e.capacity - std::min<size_t>(e.capacity, e.stats.allocated);
+    const std::string text = fill(texts()[std::string("device.oom.") + key],
+                                  {{"asked", in_units(e.asked)},
+                                   {"device", std::to_string(e.device)},
+                                   {"capacity", in_units(e.capacity)},
+                                   {"allocated", in_units(e.stats.allocated)},
+                                   {"cached", in_units(cached)},
+                                   {"free", in_units(free)},
+                                   {"host_free", in_units(e.host_free)}});
+    TORCH_CHECK_WITH(OutOfMemoryError, false, text.empty() ? e.what() : text.c_str());
+    std::abort();  // not reached: the line above throws
 }
 
 [[noreturn]] inline void raise(const BadFork&) {
-  TORCH_CHECK(false, "Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing, "
-                     "you must use the 'spawn' start method");
-  std::abort();
+    TORCH_CHECK(false,
+                "Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing, "
+                "you must use the 'spawn' start method");
+    std::abort();
 }
 
 // ---- device memory
@@ -82,15 +90,15 @@ inline std::string in_units(size_t bytes) {
 inline void free_block(void* p) { arena().free(p); }
 
 inline c10::DataPtr allocate_block(size_t bytes, int device) {
-  if (bytes == 0) return {nullptr, npu_device(device)};
-  try {
-    void* p = arena().allocate(bytes, device);
-    return {p, p, &free_block, npu_device(device)};
-  } catch (const OutOfMemory& e) {
-    raise(e);
-  } catch (const BadFork& e) {
-    raise(e);
-  }
+    if (bytes == 0) return {nullptr, npu_device(device)};
+    try {
+        void* p = arena().allocate(bytes, device);
+        return {p, p, &free_block, npu_device(device)};
+    } catch (const OutOfMemory& e) {
+        raise(e);
+    } catch (const BadFork& e) {
+        raise(e);
+    }
 }
 
 #if LABKIT_TORCH >= 209
@@ -100,125 +108,125 @@ using DeviceAllocatorBase = c10::Allocator;
 #endif
 
 class NpuAllocator final : public DeviceAllocatorBase {
- public:
-  c10::DataPtr allocate(size_t bytes) override { return allocate_block(bytes, current_device()); }
-  c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
-  void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+public:
+    c10::DataPtr allocate(size_t bytes) override { return allocate_block(bytes, current_device()); }
+    c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
+    void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
 #if LABKIT_TORCH >= 209  // what torch.accelerator.memory_*() asks for
-  bool initialized() override { return true; }
-  void emptyCache(c10::MempoolId_t = {0, 0}) override { arena().empty_cache(); }
-  void recordStream(const c10::DataPtr&, c10::Stream) override {}  // work is done when its call returns
-  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
-    const MemoryStats s = arena().stats(device);
-    c10::CachingDeviceAllocator::DeviceStats out;
-    out.allocated_bytes[0].current = int64_t(s.allocated);
-    out.allocated_bytes[0].peak = int64_t(s.allocated_peak);
-    out.reserved_bytes[0].current = int64_t(s.reserved);
-    out.reserved_bytes[0].peak = int64_t(s.reserved_peak);
-    out.active_bytes[0] = out.allocated_bytes[0];
-    out.requested_bytes[0].current = int64_t(s.requested);
-    out.allocation[0].current = int64_t(s.blocks);
-    out.segment[0].current = int64_t(s.segments);
-    out.num_alloc_retries = int64_t(s.retries);
-    out.num_ooms = int64_t(s.ooms);
-    return out;
-  }
-  void resetAccumulatedStats(c10::DeviceIndex) override {}
-  void resetPeakStats(c10::DeviceIndex device) override { arena().reset_peak(device); }
+    bool initialized() override { return true; }
+    void emptyCache(c10::MempoolId_t = {0, 0}) override { arena().empty_cache(); }
+    void recordStream(const c10::DataPtr&, c10::Stream) override {}  // work is done when its call returns
+    c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
+        const MemoryStats s = arena().stats(device);
+        c10::CachingDeviceAllocator::DeviceStats out;
+        out.allocated_bytes[0].current = int64_t(s.allocated);
+        out.allocated_bytes[0].peak = int64_t(s.allocated_peak);
+        out.reserved_bytes[0].current = int64_t(s.reserved);
+        out.reserved_bytes[0].peak = int64_t(s.reserved_peak);
+        out.active_bytes[0] = out.allocated_bytes[0];
+        out.requested_bytes[0].current = int64_t(s.requested);
+        out.allocation[0].current = int64_t(s.blocks);
+        out.segment[0].current = int64_t(s.segments);
+        out.num_alloc_retries = int64_t(s.retries);
+        out.num_ooms = int64_t(s.ooms);
+        return out;
+    }
+    void resetAccumulatedStats(c10::DeviceIndex) override {}
+    void resetPeakStats(c10::DeviceIndex device) override { arena().reset_peak(device); }
 #if LABKIT_TORCH >= 210
-  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
-    const size_t all = arena().capacity();
-    return {all - std::min<size_t>(all, arena().stats(device).reserved), all};
-  }
+    std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
+        const size_t all = arena().capacity();
+        return {all - std::min<size_t>(all, arena().stats(device).reserved), all};
+    }
 #endif
 #endif
 };
 
 inline NpuAllocator* npu_allocator() {
-  static auto* one = new NpuAllocator();
-  return one;
+    static auto* one = new NpuAllocator();
+    return one;
 }
 
 // ---- results of CPU kernels
 
-// While one lives, this thread's CPU tensors are allocated in the arena, for `device`.
+// While such an object exists, this thread's CPU tensors are allocated in the arena, for `device`.
 class ResultsInArena {
- public:
-  explicit ResultsInArena(int device) : outer_(current()) { current() = device; }
-  ~ResultsInArena() { current() = outer_; }
-  ResultsInArena(const ResultsInArena&) = delete;
-  static int& current() {
-    static thread_local int device = -1;  // -1: the heap, as always
-    return device;
-  }
+public:
+    explicit ResultsInArena(int device) : outer_(current()) { current() = device; }
+    ~ResultsInArena() { current() = outer_; }
+    ResultsInArena(const ResultsInArena&) = delete;
+    static int& current() {
+        static thread_local int device = -1;  // -1: the heap, as always
+        return device;
+    }
 
- private:
-  int outer_;
+private:
+    int outer_;
 };
 
 class CpuAllocator final : public c10::Allocator {
- public:
-  explicit CpuAllocator(c10::Allocator* heap) { heap_() = heap; }
-  c10::DataPtr allocate(size_t bytes) override {
-    const int device = ResultsInArena::current();
-    if (device < 0 || bytes == 0) return heap_()->allocate(bytes);
-    try {
-      void* p = arena().allocate(bytes, device, /*counted=*/false);
-      return {p, p, &free_either, c10::Device(c10::DeviceType::CPU)};
-    } catch (const OutOfMemory& e) {
-      raise(e);
-    } catch (const BadFork& e) {
-      raise(e);
+public:
+    explicit CpuAllocator(c10::Allocator* heap) { heap_() = heap; }
+    c10::DataPtr allocate(size_t bytes) override {
+        const int device = ResultsInArena::current();
+        if (device < 0 || bytes == 0) return heap_()->allocate(bytes);
+        try {
+            void* p = arena().allocate(bytes, device, /*counted=*/false);
+            return {p, p, &free_either, c10::Device(c10::DeviceType::CPU)};
+        } catch (const OutOfMemory& e) {
+            raise(e);
+        } catch (const BadFork& e) {
+            raise(e);
+        }
     }
-  }
-  c10::DeleterFnPtr raw_deleter() const override { return &free_either; }
-  void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+    c10::DeleterFnPtr raw_deleter() const override { return &free_either; }
+    void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
 
- private:
-  static c10::Allocator*& heap_() {
-    static c10::Allocator* heap = nullptr;
-    return heap;
-  }
-  static void free_either(void* p) {
-    if (arena().contains(p)) arena().free(p);
-    else heap_()->raw_deallocate(p);
-  }
+private:
+    static c10::Allocator*& heap_() {
+        static c10::Allocator* heap = nullptr;
+        return heap;
+    }
+    static void free_either(void* p) {
+        if (arena().contains(p)) arena().free(p);
+        else heap_()->raw_deallocate(p);
+    }
 };
 
 // ---- pinned host memory: ordinary memory whose addresses are remembered
 
 class PinnedAllocator final : public c10::Allocator {
- public:
-  c10::DataPtr allocate(size_t bytes) override {
-    void* p = nullptr;
-    TORCH_CHECK(!bytes || !posix_memalign(&p, 4096, bytes), "npu: no host memory for ", bytes, " pinned bytes");
-    if (p) {
-      std::lock_guard<std::mutex> lock(mutex_);
-      live_.insert(p);
+public:
+    c10::DataPtr allocate(size_t bytes) override {
+        void* p = nullptr;
+        TORCH_CHECK(!bytes || !posix_memalign(&p, 4096, bytes), "npu: no host memory for ", bytes, " pinned bytes");
+        if (p) {
+            std::lock_guard<std::mutex> lock(mutex_);
+            live_.insert(p);
+        }
+        return {p, p, &release, c10::Device(c10::DeviceType::CPU)};
     }
-    return {p, p, &release, c10::Device(c10::DeviceType::CPU)};
-  }
-  c10::DeleterFnPtr raw_deleter() const override { return &release; }
-  void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
-  bool owns(const void* p) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return live_.count(p) != 0;
-  }
-  static PinnedAllocator* one() {
-    static auto* allocator = new PinnedAllocator();
-    return allocator;
-  }
+    c10::DeleterFnPtr raw_deleter() const override { return &release; }
+    void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+    bool owns(const void* p) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        return live_.count(p) != 0;
+    }
+    static PinnedAllocator* one() {
+        static auto* allocator = new PinnedAllocator();
+        return allocator;
+    }
 
- private:
-  static void release(void* p) {
-    {
-      std::lock_guard<std::mutex> lock(one()->mutex_);
-      one()->live_.erase(p);
+private:
+    static void release(void* p) {
+        {
+            std::lock_guard<std::mutex> lock(one()->mutex_);
+            one()->live_.erase(p);
+        }
+        std::free(p);
     }
-    std::free(p);
-  }
-  std::mutex mutex_;
-  std::unordered_set<const void*> live_;
+    std::mutex mutex_;
+    std::unordered_set<const void*> live_;
 };
 
 }  // namespace labdev

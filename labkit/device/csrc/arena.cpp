@@ -19,84 +19,85 @@ namespace {
 
 constexpr size_t kMiB = 1 << 20;
 // The constants of PyTorch's caching allocators, which torch_npu shares.
-constexpr size_t kSmall = kMiB;               // up to here: from a 2 MiB segment
+constexpr size_t kSmall = kMiB;  // up to here: from a 2 MiB segment
 constexpr size_t kSmallSegment = 2 * kMiB;
-constexpr size_t kMiddle = 10 * kMiB;         // up to here: from a 20 MiB segment
+constexpr size_t kMiddle = 10 * kMiB;  // up to here: from a 20 MiB segment
 constexpr size_t kMiddleSegment = 20 * kMiB;
-constexpr size_t kLargeRound = 2 * kMiB;      // above: a segment of its own
-constexpr size_t kTail = 32;                  // torch_npu asks for 32 bytes more than the tensor, so that a kernel's
-                                              // last 32-byte access stays inside the block
-// Ours: how much host memory the cache may hold, and the smallest free block worth a system call to give back.
+constexpr size_t kLargeRound = 2 * kMiB;  // above: a segment of its own
+constexpr size_t kTail = 32;              // torch_npu asks for 32 bytes more than the tensor, so that a kernel's
+                                          // last 32-byte access stays inside the block
+// Not PyTorch's: how much host memory the cache may hold, and the smallest free block worth a system call to return to
+// the host.
 constexpr size_t kBackedMax = 512 * kMiB;
 constexpr size_t kGiveBackMin = 4 * kMiB;
 constexpr size_t kHostCheckEvery = 64 * kMiB;  // growth after which the host's free memory is looked at again
-constexpr size_t kHostMargin = 256 * kMiB;    // left to everything else on the machine
+constexpr size_t kHostMargin = 256 * kMiB;     // left to everything else on the machine
 
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 size_t segment_size(size_t block) {
-  if (block <= kSmall) return kSmallSegment;
-  if (block < kMiddle) return kMiddleSegment;
-  return round_up(block, kLargeRound);
+    if (block <= kSmall) return kSmallSegment;
+    if (block < kMiddle) return kMiddleSegment;
+    return round_up(block, kLargeRound);
 }
 
 // MemAvailable of /proc/meminfo in bytes; the largest number where it cannot be read.
 size_t host_available() {
-  size_t kib = 0;
-  if (FILE* f = std::fopen("/proc/meminfo", "re")) {
-    char line[160];
-    while (std::fgets(line, sizeof line, f))
-      if (std::sscanf(line, "MemAvailable: %zu", &kib) == 1) break;
-    std::fclose(f);
-  }
-  return kib ? kib * 1024 : SIZE_MAX;
+    size_t kib = 0;
+    if (FILE* f = std::fopen("/proc/meminfo", "re")) {
+        char line[160];
+        while (std::fgets(line, sizeof line, f))
+            if (std::sscanf(line, "MemAvailable: %zu", &kib) == 1) break;
+        std::fclose(f);
+    }
+    return kib ? kib * 1024 : SIZE_MAX;
 }
 
 }  // namespace
 
 Arena& arena() {
-  static Arena* one = new Arena();
-  return *one;
+    static Arena* one = new Arena();
+    return *one;
 }
 
 bool Arena::open(size_t bytes, int devices, std::string& error) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (fd_ >= 0) return true;
-  auto refuse = [&](const char* call) {
-    error = std::string(call) + ": " + std::strerror(errno);
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-    return false;
-  };
-  fd_ = memfd_create("labkit-npu", MFD_CLOEXEC);
-  if (fd_ < 0) return refuse("memfd_create");
-  if (ftruncate(fd_, off_t(bytes))) return refuse("ftruncate");
-  void* got = mmap(base_, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd_, 0);
-  if (got == MAP_FAILED) return refuse("mmap");
-  if (got != base_) {  // a kernel before 4.17 takes the address as a mere hint
-    munmap(got, bytes);
-    errno = EEXIST;
-    return refuse("mmap");
-  }
-  madvise(base_, bytes, MADV_DONTDUMP);  // a core file of 64 GiB helps nobody
-  end_ = base_ + bytes;
-  pools_.resize(size_t(devices));
-  addresses_[base_] = bytes;
-  chip_bytes_ = host_bytes_ = bytes;
-  // A forked child shares these pages with its parent: it must neither allocate nor give anything back.
-  pthread_atfork(nullptr, nullptr, [] { arena().forked_ = true; });
-  return true;
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (fd_ >= 0) return true;
+    auto refuse = [&](const char* call) {
+        error = std::string(call) + ": " + std::strerror(errno);
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = -1;
+        return false;
+    };
+    fd_ = memfd_create("labkit-npu", MFD_CLOEXEC);
+    if (fd_ < 0) return refuse("memfd_create");
+    if (ftruncate(fd_, off_t(bytes))) return refuse("ftruncate");
+    void* got = mmap(base_, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd_, 0);
+    if (got == MAP_FAILED) return refuse("mmap");
+    if (got != base_) {  // before Linux 4.17 the address is only a hint
+        munmap(got, bytes);
+        errno = EEXIST;
+        return refuse("mmap");
+    }
+    madvise(base_, bytes, MADV_DONTDUMP);  // keeps 64 GiB out of core files
+    end_ = base_ + bytes;
+    pools_.resize(size_t(devices));
+    addresses_[base_] = bytes;
+    chip_bytes_ = host_bytes_ = bytes;
+    // A forked child shares these pages with its parent: it must neither allocate nor free.
+    pthread_atfork(nullptr, nullptr, [] { arena().forked_ = true; });
+    return true;
 }
 
 void Arena::set_capacity(size_t chip_bytes, size_t host_bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  chip_bytes_ = chip_bytes;
-  host_bytes_ = host_bytes;
+    std::lock_guard<std::mutex> lock(mutex_);
+    chip_bytes_ = chip_bytes;
+    host_bytes_ = host_bytes;
 }
 
 void Arena::set_fraction(int device, double fraction) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  pools_[size_t(device)].fraction = fraction;
+    std::lock_guard<std::mutex> lock(mutex_);
+    pools_[size_t(device)].fraction = fraction;
 }
 
 size_t Arena::capacity() const { return std::min({chip_bytes_, host_bytes_, size()}); }
@@ -104,266 +105,266 @@ size_t Arena::capacity() const { return std::min({chip_bytes_, host_bytes_, size
 // ---- blocks
 
 void* Arena::allocate(size_t bytes, int index, bool counted) {
-  if (forked_) throw BadFork();
-  std::lock_guard<std::mutex> lock(mutex_);
-  Device& device = pools_[size_t(index)];
-  if (bytes > SIZE_MAX / 2) fail(device, index, bytes, limit_of(device));  // rounding it up would overflow
-  const size_t size = round_up(bytes + kTail, kAlign);
-  Pool& pool = size <= kSmall ? device.small : device.large;
-  Block* block = take(pool, size);
-  if (!block) block = grow(device, index, pool, size);
-  split(block, size);
-  block->used = true;
-  block->counted = counted;
-  block->written = false;
-  block->asked = bytes;
-  used_.emplace(block->start, block);
-  if (counted) {
-    MemoryStats& s = device.stats;
-    s.allocated += block->size;
-    s.allocated_peak = std::max(s.allocated_peak, s.allocated);
-    s.requested += bytes;
-    ++s.blocks;
-    ++s.allocations;
-  }
-  return block->start;
+    if (forked_) throw BadFork();
+    std::lock_guard<std::mutex> lock(mutex_);
+    Device& device = pools_[size_t(index)];
+    if (bytes > SIZE_MAX / 2) fail(device, index, bytes, limit_of(device));  // rounding it up would overflow
+    const size_t size = round_up(bytes + kTail, kAlign);
+    Pool& pool = size <= kSmall ? device.small : device.large;
+    Block* block = take(pool, size);
+    if (!block) block = grow(device, index, pool, size);
+    split(block, size);
+    block->used = true;
+    block->counted = counted;
+    block->written = false;
+    block->asked = bytes;
+    used_.emplace(block->start, block);
+    if (counted) {
+        MemoryStats& s = device.stats;
+        s.allocated += block->size;
+        s.allocated_peak = std::max(s.allocated_peak, s.allocated);
+        s.requested += bytes;
+        ++s.blocks;
+        ++s.allocations;
+    }
+    return block->start;
 }
 
 void Arena::free(void* p) {
-  if (forked_) return;
-  std::lock_guard<std::mutex> lock(mutex_);
-  auto it = used_.find(static_cast<char*>(p));
-  if (it == used_.end()) return;
-  Block* block = it->second;
-  used_.erase(it);
-  if (block->counted) {
-    MemoryStats& s = pools_[size_t(block->device)].stats;
-    s.allocated -= block->size;
-    s.requested -= block->asked;
-    --s.blocks;
-    ++s.frees;
-  }
-  block->used = false;
-  block->backed = true;
-  backed_bytes_ += block->size;
-  if (block->prev && !block->prev->used) block = merge(block->prev, block);
-  if (block->next && !block->next->used) block = merge(block, block->next);
-  // A dead gigabyte must not stay in the host's memory only because the cache remembers its address.
-  if (backed_bytes_ > kBackedMax && block->size >= kGiveBackMin) give_back(block);
-  block->pool->free.insert(block);
+    if (forked_) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto it = used_.find(static_cast<char*>(p));
+    if (it == used_.end()) return;
+    Block* block = it->second;
+    used_.erase(it);
+    if (block->counted) {
+        MemoryStats& s = pools_[size_t(block->device)].stats;
+        s.allocated -= block->size;
+        s.requested -= block->asked;
+        --s.blocks;
+        ++s.frees;
+    }
+    block->used = false;
+    block->backed = true;
+    backed_bytes_ += block->size;
+    if (block->prev && !block->prev->used) block = merge(block->prev, block);
+    if (block->next && !block->next->used) block = merge(block, block->next);
+    // Free memory must not stay in the host's memory only because the cache keeps its address.
+    if (backed_bytes_ > kBackedMax && block->size >= kGiveBackMin) give_back(block);
+    block->pool->free.insert(block);
 }
 
 void Arena::adopt(void* p) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  auto it = used_.find(static_cast<char*>(p));
-  if (it == used_.end()) return;
-  Block* block = it->second;
-  block->written = true;
-  if (block->counted) return;
-  block->counted = true;
-  MemoryStats& s = pools_[size_t(block->device)].stats;
-  s.allocated += block->size;
-  s.allocated_peak = std::max(s.allocated_peak, s.allocated);
-  s.requested += block->asked;
-  ++s.blocks;
-  ++s.allocations;
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto it = used_.find(static_cast<char*>(p));
+    if (it == used_.end()) return;
+    Block* block = it->second;
+    block->written = true;
+    if (block->counted) return;
+    block->counted = true;
+    MemoryStats& s = pools_[size_t(block->device)].stats;
+    s.allocated += block->size;
+    s.allocated_peak = std::max(s.allocated_peak, s.allocated);
+    s.requested += block->asked;
+    ++s.blocks;
+    ++s.allocations;
 }
 
 Arena::Block* Arena::at(const void* p) const {
-  auto it = used_.upper_bound(const_cast<char*>(static_cast<const char*>(p)));
-  if (it == used_.begin()) return nullptr;
-  Block* block = (--it)->second;
-  return p < block->start + block->size ? block : nullptr;
+    auto it = used_.upper_bound(const_cast<char*>(static_cast<const char*>(p)));
+    if (it == used_.begin()) return nullptr;
+    Block* block = (--it)->second;
+    return p < block->start + block->size ? block : nullptr;
 }
 
 void Arena::mark_written(const void* p) {
-  if (!contains(p)) return;
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (Block* block = at(p)) block->written = true;
+    if (!contains(p)) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (Block* block = at(p)) block->written = true;
 }
 
 bool Arena::find(const void* p, BlockInfo& info) const {
-  if (!contains(p)) return false;
-  std::lock_guard<std::mutex> lock(mutex_);
-  const Block* block = at(p);
-  if (!block) return false;
-  info = {block->start, block->asked, block->written, block->device};
-  return true;
+    if (!contains(p)) return false;
+    std::lock_guard<std::mutex> lock(mutex_);
+    const Block* block = at(p);
+    if (!block) return false;
+    info = {block->start, block->asked, block->written, block->device};
+    return true;
 }
 
 // ---- free lists
 
 Arena::Block* Arena::take(Pool& pool, size_t size) {
-  Block probe{nullptr, size, 0, nullptr, nullptr, nullptr, 0};
-  auto it = pool.free.lower_bound(&probe);  // the smallest that fits, the lowest address among equals
-  if (it == pool.free.end()) return nullptr;
-  Block* block = *it;
-  pool.free.erase(it);
-  if (block->backed) backed_bytes_ -= block->size;
-  return block;
+    Block probe{nullptr, size, 0, nullptr, nullptr, nullptr, 0};
+    auto it = pool.free.lower_bound(&probe);  // the smallest that fits, the lowest address among equals
+    if (it == pool.free.end()) return nullptr;
+    Block* block = *it;
+    pool.free.erase(it);
+    if (block->backed) backed_bytes_ -= block->size;
+    return block;
 }
 
 void Arena::split(Block* block, size_t size) {
-  const size_t rest = block->size - size;
-  const bool worth = block->pool->small ? rest >= kAlign : rest > kSmall;
-  if (!worth) return;
-  Block* right = new Block{block->start + size, rest, 0, block->pool, block, block->next, block->device};
-  right->backed = block->backed;
-  if (right->backed) backed_bytes_ += rest;
-  if (block->next) block->next->prev = right;
-  block->next = right;
-  block->size = size;
-  block->pool->free.insert(right);
+    const size_t rest = block->size - size;
+    const bool worth = block->pool->small ? rest >= kAlign : rest > kSmall;
+    if (!worth) return;
+    Block* right = new Block{block->start + size, rest, 0, block->pool, block, block->next, block->device};
+    right->backed = block->backed;
+    if (right->backed) backed_bytes_ += rest;
+    if (block->next) block->next->prev = right;
+    block->next = right;
+    block->size = size;
+    block->pool->free.insert(right);
 }
 
-// Joins two free neighbours; neither the result nor `block`, the one just freed, is in the free list afterwards.
+// Joins two free neighbours. Afterwards neither the result nor `block`, the one just freed, is in the free list.
 Arena::Block* Arena::merge(Block* left, Block* right) {
-  Pool& pool = *left->pool;
-  pool.free.erase(left);
-  pool.free.erase(right);
-  if (left->backed != right->backed) {
-    backed_bytes_ += left->backed ? right->size : left->size;
-    left->backed = true;
-  }
-  left->size += right->size;
-  left->next = right->next;
-  if (right->next) right->next->prev = left;
-  delete right;
-  return left;
+    Pool& pool = *left->pool;
+    pool.free.erase(left);
+    pool.free.erase(right);
+    if (left->backed != right->backed) {
+        backed_bytes_ += left->backed ? right->size : left->size;
+        left->backed = true;
+    }
+    left->size += right->size;
+    left->next = right->next;
+    if (right->next) right->next->prev = left;
+    delete right;
+    return left;
 }
 
-// The pages of a free block go back to the host; its address stays in the cache, so that the statistics, which are
-// the chip's, do not depend on how much memory this machine has.
+// Returns the pages of a free block to the host. Its address stays in the cache, so that the statistics, which are the
+// chip's, do not depend on this machine's memory.
 void Arena::give_back(Block* block) {
-  if (!block->backed) return;
-  const size_t page = size_t(sysconf(_SC_PAGESIZE));
-  const size_t first = round_up(size_t(block->start - base_), page);
-  const size_t last = size_t(block->start + block->size - base_) / page * page;
-  if (last > first)
-    fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(first), off_t(last - first));
-  block->backed = false;
-  backed_bytes_ -= block->size;
+    if (!block->backed) return;
+    const size_t page = size_t(sysconf(_SC_PAGESIZE));
+    const size_t first = round_up(size_t(block->start - base_), page);
+    const size_t last = size_t(block->start + block->size - base_) / page * page;
+    if (last > first) fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(first), off_t(last - first));
+    block->backed = false;
+    backed_bytes_ -= block->size;
 }
 
 // ---- segments
 
 Arena::Block* Arena::grow(Device& device, int index, Pool& pool, size_t size) {
-  using Limit = OutOfMemory::Limit;
-  const size_t bytes = segment_size(size);
-  const size_t allowed = size_t(double(capacity()) * device.fraction);
-  if (device.stats.reserved + bytes > allowed) {
-    ++device.stats.retries;
-    if (!release_cached(device) || device.stats.reserved + bytes > allowed)
-      fail(device, index, size, limit_of(device));
-  }
-  // Pages are taken when they are touched, and too late to refuse then: the kernel's OOM killer takes the notebook.
-  unchecked_ += bytes;
-  if (unchecked_ >= kHostCheckEvery) {
-    unchecked_ = 0;
-    if (bytes + kHostMargin > host_available()) {
-      release_cached(device);
-      if (bytes + kHostMargin > host_available()) fail(device, index, size, Limit::Host);
+    using Limit = OutOfMemory::Limit;
+    const size_t bytes = segment_size(size);
+    const size_t allowed = size_t(double(capacity()) * device.fraction);
+    if (device.stats.reserved + bytes > allowed) {
+        ++device.stats.retries;
+        if (!release_cached(device) || device.stats.reserved + bytes > allowed)
+            fail(device, index, size, limit_of(device));
     }
-  }
-  char* start = take_address(bytes);
-  if (!start) {
-    release_cached(device);
-    start = take_address(bytes);
-    if (!start) fail(device, index, size, Limit::Address);
-  }
-  device.stats.reserved += bytes;
-  device.stats.reserved_peak = std::max(device.stats.reserved_peak, device.stats.reserved);
-  ++device.stats.segments;
-  return new Block{start, bytes, 0, &pool, nullptr, nullptr, index};
+    // Pages are allocated by the first access, which is too late to refuse: the kernel's OOM killer would end the
+    // notebook. So the free memory is checked here.
+    unchecked_ += bytes;
+    if (unchecked_ >= kHostCheckEvery) {
+        unchecked_ = 0;
+        if (bytes + kHostMargin > host_available()) {
+            release_cached(device);
+            if (bytes + kHostMargin > host_available()) fail(device, index, size, Limit::Host);
+        }
+    }
+    char* start = take_address(bytes);
+    if (!start) {
+        release_cached(device);
+        start = take_address(bytes);
+        if (!start) fail(device, index, size, Limit::Address);
+    }
+    device.stats.reserved += bytes;
+    device.stats.reserved_peak = std::max(device.stats.reserved_peak, device.stats.reserved);
+    ++device.stats.segments;
+    return new Block{start, bytes, 0, &pool, nullptr, nullptr, index};
 }
 
 // Gives back every segment of the device with no block in use. True when there was one.
 bool Arena::release_cached(Device& device) {
-  bool any = false;
-  for (Pool* pool : {&device.small, &device.large}) {
-    for (auto it = pool->free.begin(); it != pool->free.end();) {
-      Block* block = *it;
-      if (block->prev || block->next) {
-        ++it;
-        continue;
-      }
-      it = pool->free.erase(it);
-      give_back(block);
-      return_address(block->start, block->size);
-      device.stats.reserved -= block->size;
-      --device.stats.segments;
-      delete block;
-      any = true;
+    bool any = false;
+    for (Pool* pool : {&device.small, &device.large}) {
+        for (auto it = pool->free.begin(); it != pool->free.end();) {
+            Block* block = *it;
+            if (block->prev || block->next) {
+                ++it;
+                continue;
+            }
+            it = pool->free.erase(it);
+            give_back(block);
+            return_address(block->start, block->size);
+            device.stats.reserved -= block->size;
+            --device.stats.segments;
+            delete block;
+            any = true;
+        }
     }
-  }
-  return any;
+    return any;
 }
 
 char* Arena::take_address(size_t bytes) {
-  for (auto it = addresses_.begin(); it != addresses_.end(); ++it) {
-    if (it->second < bytes) continue;
-    auto [start, length] = *it;
-    addresses_.erase(it);
-    if (length > bytes) addresses_[start + bytes] = length - bytes;
-    return start;  // the lowest that fits: the same program gets the same addresses in every run
-  }
-  return nullptr;
+    for (auto it = addresses_.begin(); it != addresses_.end(); ++it) {
+        if (it->second < bytes) continue;
+        auto [start, length] = *it;
+        addresses_.erase(it);
+        if (length > bytes) addresses_[start + bytes] = length - bytes;
+        return start;  // the lowest that fits: the same program gets the same addresses in every run
+    }
+    return nullptr;
 }
 
 void Arena::return_address(char* start, size_t bytes) {
-  auto [it, _] = addresses_.emplace(start, bytes);
-  auto next = std::next(it);
-  if (next != addresses_.end() && start + bytes == next->first) {
-    it->second += next->second;
-    addresses_.erase(next);
-  }
-  if (it != addresses_.begin()) {
-    auto before = std::prev(it);
-    if (before->first + before->second == start) {
-      before->second += it->second;
-      addresses_.erase(it);
+    auto [it, _] = addresses_.emplace(start, bytes);
+    auto next = std::next(it);
+    if (next != addresses_.end() && start + bytes == next->first) {
+        it->second += next->second;
+        addresses_.erase(next);
     }
-  }
+    if (it != addresses_.begin()) {
+        auto before = std::prev(it);
+        if (before->first + before->second == start) {
+            before->second += it->second;
+            addresses_.erase(it);
+        }
+    }
 }
 
-// What keeps a device from reserving more.
+// The reason why a device cannot reserve more.
 OutOfMemory::Limit Arena::limit_of(const Device& device) const {
-  using Limit = OutOfMemory::Limit;
-  if (device.fraction < 1) return Limit::Fraction;
-  if (capacity() == chip_bytes_) return Limit::Chip;
-  return capacity() == size() ? Limit::Address : Limit::Host;
+    using Limit = OutOfMemory::Limit;
+    if (device.fraction < 1) return Limit::Fraction;
+    if (capacity() == chip_bytes_) return Limit::Chip;
+    return capacity() == size() ? Limit::Address : Limit::Host;
 }
 
 void Arena::fail(Device& device, int index, size_t asked, OutOfMemory::Limit limit) {
-  ++device.stats.ooms;
-  OutOfMemory error;
-  error.limit = limit;
-  error.device = index;
-  error.asked = asked;
-  error.capacity = size_t(double(capacity()) * device.fraction);
-  error.host_free = host_available();
-  error.stats = device.stats;
-  throw error;
+    ++device.stats.ooms;
+    OutOfMemory error;
+    error.limit = limit;
+    error.device = index;
+    error.asked = asked;
+    error.capacity = size_t(double(capacity()) * device.fraction);
+    error.host_free = host_available();
+    error.stats = device.stats;
+    throw error;
 }
 
 // ---- statistics
 
 MemoryStats Arena::stats(int device) const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return pools_[size_t(device)].stats;
+    std::lock_guard<std::mutex> lock(mutex_);
+    return pools_[size_t(device)].stats;
 }
 
 void Arena::reset_peak(int device) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  MemoryStats& s = pools_[size_t(device)].stats;
-  s.allocated_peak = s.allocated;
-  s.reserved_peak = s.reserved;
+    std::lock_guard<std::mutex> lock(mutex_);
+    MemoryStats& s = pools_[size_t(device)].stats;
+    s.allocated_peak = s.allocated;
+    s.reserved_peak = s.reserved;
 }
 
 void Arena::empty_cache() {
-  if (forked_) return;
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (Device& device : pools_) release_cached(device);
+    if (forked_) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Device& device : pools_) release_cached(device);
 }
 
 }  // namespace labdev

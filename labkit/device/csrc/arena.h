@@ -21,111 +21,111 @@ constexpr uintptr_t kBase = 0x200000000000ull;  // the same in every process of 
 
 // Bytes and counts of one device, as torch.npu.memory_stats() names them.
 struct MemoryStats {
-  uint64_t allocated = 0, allocated_peak = 0;  // blocks in use, rounded sizes
-  uint64_t reserved = 0, reserved_peak = 0;    // segments: blocks in use plus the cache
-  uint64_t requested = 0;                      // blocks in use, sizes asked for
-  uint64_t blocks = 0, segments = 0;
-  uint64_t allocations = 0, frees = 0, retries = 0, ooms = 0;
+    uint64_t allocated = 0, allocated_peak = 0;  // blocks in use, rounded sizes
+    uint64_t reserved = 0, reserved_peak = 0;    // segments: blocks in use plus the cache
+    uint64_t requested = 0;                      // blocks in use, sizes asked for
+    uint64_t blocks = 0, segments = 0;
+    uint64_t allocations = 0, frees = 0, retries = 0, ooms = 0;
 };
 
 struct BlockInfo {
-  char* base;
-  size_t bytes;  // as asked for
-  bool written;
-  int device;
+    char* base;
+    size_t bytes;  // as asked for
+    bool written;
+    int device;
 };
 
-// Why an allocation failed: what stood in the way, and the numbers of that moment.
+// Why an allocation failed: the reason, and the numbers at that moment.
 struct OutOfMemory : std::exception {
-  enum class Limit { Chip, Host, Fraction, Address };
-  Limit limit;
-  int device;
-  size_t asked, capacity, host_free;
-  MemoryStats stats;
-  const char* what() const noexcept override { return "npu out of memory"; }
+    enum class Limit { Chip, Host, Fraction, Address };
+    Limit limit;
+    int device;
+    size_t asked, capacity, host_free;
+    MemoryStats stats;
+    const char* what() const noexcept override { return "npu out of memory"; }
 };
 
 struct BadFork : std::exception {
-  const char* what() const noexcept override { return "npu used in a forked process"; }
+    const char* what() const noexcept override { return "npu used in a forked process"; }
 };
 
 class Arena {
- public:
-  // Maps `bytes` of memory for `devices` devices. False, with the reason in `error`, when the system refuses.
-  bool open(size_t bytes, int devices, std::string& error);
-  // What a device may reserve: the chip's memory, and what this machine has in all.
-  void set_capacity(size_t chip_bytes, size_t host_bytes);
-  void set_fraction(int device, double fraction);
+public:
+    // Maps `bytes` of memory for `devices` devices. False, with the reason in `error`, when the system refuses.
+    bool open(size_t bytes, int devices, std::string& error);
+    // Limits on what a device may reserve: the chip's memory, and the memory of this machine.
+    void set_capacity(size_t chip_bytes, size_t host_bytes);
+    void set_fraction(int device, double fraction);
 
-  bool contains(const void* p) const { return p >= base_ && p < end_; }
-  char* base() const { return base_; }
-  size_t size() const { return size_t(end_ - base_); }
-  int fd() const { return fd_; }
-  size_t capacity() const;  // bytes that one device may reserve
-  bool forked() const { return forked_; }
+    bool contains(const void* p) const { return p >= base_ && p < end_; }
+    char* base() const { return base_; }
+    size_t size() const { return size_t(end_ - base_); }
+    int fd() const { return fd_; }
+    size_t capacity() const;  // bytes that one device may reserve
+    bool forked() const { return forked_; }
 
-  // A block for a tensor of `device`. counted = false: scratch of a CPU kernel, in the statistics only once adopted.
-  // Throws OutOfMemory, BadFork.
-  void* allocate(size_t bytes, int device, bool counted = true);
-  void free(void* p);
-  // The block became an npu tensor's storage with something in it.
-  void adopt(void* p);
-  void mark_written(const void* p);
-  bool find(const void* p, BlockInfo& info) const;
+    // A block for a tensor of `device`. counted = false: scratch of a CPU kernel, in the statistics only once adopted.
+    // Throws OutOfMemory, BadFork.
+    void* allocate(size_t bytes, int device, bool counted = true);
+    void free(void* p);
+    // The block has become the storage of an npu tensor with content.
+    void adopt(void* p);
+    void mark_written(const void* p);
+    bool find(const void* p, BlockInfo& info) const;
 
-  MemoryStats stats(int device) const;
-  void reset_peak(int device);
-  void empty_cache();
+    MemoryStats stats(int device) const;
+    void reset_peak(int device);
+    void empty_cache();
 
- private:
-  struct Pool;
-  struct Block {
-    char* start;
-    size_t size, asked = 0;
-    Pool* pool;
-    Block *prev = nullptr, *next = nullptr;  // neighbours in the segment
-    int device;
-    bool used = false, counted = false, written = false;
-    bool backed = false;  // free block: may hold pages of the host
-  };
-  struct BySize {
-    bool operator()(const Block* a, const Block* b) const {
-      return a->size != b->size ? a->size < b->size : a->start < b->start;
-    }
-  };
-  struct Pool {  // free blocks of one kind
-    std::set<Block*, BySize> free;
-    bool small;
-  };
-  struct Device {
-    Pool small{{}, true}, large{{}, false};
-    MemoryStats stats;
-    double fraction = 1.0;
-  };
+private:
+    struct Pool;
+    struct Block {
+        char* start;
+        size_t size, asked = 0;
+        Pool* pool;
+        Block *prev = nullptr, *next = nullptr;  // neighbours in the segment
+        int device;
+        bool used = false, counted = false, written = false;
+        bool backed = false;  // free block: may still have pages of the host
+    };
+    struct BySize {
+        bool operator()(const Block* a, const Block* b) const {
+            return a->size != b->size ? a->size < b->size : a->start < b->start;
+        }
+    };
+    struct Pool {  // free blocks of one kind
+        std::set<Block*, BySize> free;
+        bool small;
+    };
+    struct Device {
+        Pool small{{}, true}, large{{}, false};
+        MemoryStats stats;
+        double fraction = 1.0;
+    };
 
-  Block* take(Pool& pool, size_t size);
-  Block* grow(Device& device, int index, Pool& pool, size_t size);
-  void split(Block* block, size_t size);
-  Block* merge(Block* left, Block* right);
-  void give_back(Block* block);
-  bool release_cached(Device& device);
-  char* take_address(size_t bytes);
-  void return_address(char* start, size_t bytes);
-  OutOfMemory::Limit limit_of(const Device& device) const;
-  [[noreturn]] void fail(Device& device, int index, size_t asked, OutOfMemory::Limit limit);
-  Block* at(const void* p) const;
+    Block* take(Pool& pool, size_t size);
+    Block* grow(Device& device, int index, Pool& pool, size_t size);
+    void split(Block* block, size_t size);
+    Block* merge(Block* left, Block* right);
+    void give_back(Block* block);
+    bool release_cached(Device& device);
+    char* take_address(size_t bytes);
+    void return_address(char* start, size_t bytes);
+    OutOfMemory::Limit limit_of(const Device& device) const;
+    [[noreturn]] void fail(Device& device, int index, size_t asked, OutOfMemory::Limit limit);
+    Block* at(const void* p) const;
 
-  char* base_ = reinterpret_cast<char*>(kBase);
-  char* end_ = base_;  // empty until open()
-  int fd_ = -1;
-  bool forked_ = false;
-  size_t chip_bytes_ = 0, host_bytes_ = 0;
-  size_t backed_bytes_ = 0;  // pages of the host that only the cache holds
-  size_t unchecked_ = 0;     // growth since the host's free memory was looked at
-  mutable std::mutex mutex_;
-  std::vector<Device> pools_;
-  std::map<char*, Block*> used_;      // by address: lab_block() asks for any pointer inside
-  std::map<char*, size_t> addresses_;  // free ranges of the mapping
+    char* base_ = reinterpret_cast<char*>(kBase);
+    char* end_ = base_;  // empty until open()
+    int fd_ = -1;
+    bool forked_ = false;
+    size_t chip_bytes_ = 0, host_bytes_ = 0;
+    size_t backed_bytes_ = 0;  // pages of the host that belong to free blocks in the cache
+    size_t unchecked_ = 0;     // growth since the host's free memory was last checked
+    mutable std::mutex mutex_;
+    std::vector<Device> pools_;
+    std::map<char*, Block*> used_;       // by address: lab_block() asks for any pointer inside
+    std::map<char*, size_t> addresses_;  // free ranges of the mapping
 };
 
 Arena& arena();  // the one of this process; never destroyed, tensors may outlive static destructors

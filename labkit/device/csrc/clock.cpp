@@ -11,14 +11,15 @@ thread_local int tls_device = 0;
 thread_local std::vector<int> tls_streams;
 }  // namespace
 
-Clock& virtual_clock() {
-  static Clock* one = new Clock();  // never destroyed: the last tensors may be freed after static destructors
-  return *one;
+VirtualClock& virtual_clock() {
+    // never destroyed: the last tensors may be freed after static destructors
+    static VirtualClock* one = new VirtualClock();
+    return *one;
 }
 
 RankOfProcess& rank_of_process() {
-  static RankOfProcess one;
-  return one;
+    static RankOfProcess one;
+    return one;
 }
 
 int current_device() { return tls_device; }
@@ -27,212 +28,214 @@ void set_current_device(int device) { tls_device = device; }
 int current_stream(int device) { return size_t(device) < tls_streams.size() ? tls_streams[size_t(device)] : 0; }
 
 void set_current_stream(int device, int stream) {
-  if (tls_streams.size() <= size_t(device)) tls_streams.resize(size_t(device) + 1, 0);
-  tls_streams[size_t(device)] = stream;
+    if (tls_streams.size() <= size_t(device)) tls_streams.resize(size_t(device) + 1, 0);
+    tls_streams[size_t(device)] = stream;
 }
 
-void Clock::configure(int devices) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  devices_.resize(size_t(devices));
+void VirtualClock::configure(int devices) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    devices_.resize(size_t(devices));
 }
 
-uint32_t Clock::intern(const std::string& name) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  auto [it, fresh] = ids_.emplace(name, uint32_t(names_.size()));
-  if (fresh) names_.push_back(name);
-  return it->second;
+uint32_t VirtualClock::intern(const std::string& name) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto [it, fresh] = ids_.emplace(name, uint32_t(names_.size()));
+    if (fresh) names_.push_back(name);
+    return it->second;
 }
 
-std::string Clock::name(uint32_t id) const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return id < names_.size() ? names_[id] : std::string();
+std::string VirtualClock::name(uint32_t id) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return id < names_.size() ? names_[id] : std::string();
 }
 
-Clock::Stream& Clock::stream(int device, int id) {
-  auto& streams = devices_[size_t(device)].streams;
-  if (size_t(id) >= streams.size()) streams.resize(size_t(id) + 1);  // a handle that was made from bare numbers
-  return streams[size_t(id)];
+VirtualClock::Stream& VirtualClock::stream(int device, int id) {
+    auto& streams = devices_[size_t(device)].streams;
+    if (size_t(id) >= streams.size()) streams.resize(size_t(id) + 1);  // a handle that was made from plain numbers
+    return streams[size_t(id)];
 }
 
-double Clock::ready(int device, int id, Engine engine) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return std::max({host_ + rates_.host_dispatch, stream(device, id).busy, devices_[size_t(device)].engines[int(engine)]});
+double VirtualClock::ready(int device, int id, Engine engine) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return std::max(
+        {host_ + rates_.host_dispatch, stream(device, id).busy, devices_[size_t(device)].engines[int(engine)]});
 }
 
-double Clock::launch(int device, int id, const Work& work, bool queued, double not_before) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
-  Stream& s = stream(device, id);
-  if (queued) ++s.issued, s.last = work.name;
-  double* engines = devices_[size_t(device)].engines;
-  const bool both = work.engine == Engine::Cores;
-  double& first = engines[int(both ? Engine::Vector : work.engine)];
-  double& second = both ? engines[int(Engine::Cube)] : first;
-  const double start = std::max({host_, s.busy, first, second, not_before});
-  double ns = work.ns;
-  if (noise_.on()) {
-    ns = noise_.device_ns(ns);
-    if (work.engine < Engine::CopyIn) ns = noise_.heated(devices_[size_t(device)].heat, start - std::max(first, second), ns);
-  }
-  s.busy = first = second = start + ns;
-  const Record record{work.name, int16_t(device), int16_t(id), uint32_t(work.engine), 0, host_, start, s.busy, work.bytes,
-                      work.flops};
-  if (ring_.size() < kRecords) ring_.push_back(record);
-  else ring_[launches_ % kRecords] = record;
-  ++launches_;
-  return s.busy;
+double VirtualClock::launch(int device, int id, const Work& work, bool queued, double not_before) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
+    Stream& s = stream(device, id);
+    if (queued) ++s.issued, s.last = work.name;
+    double* engines = devices_[size_t(device)].engines;
+    const bool both = work.engine == Engine::Cores;
+    double& first = engines[int(both ? Engine::Vector : work.engine)];
+    double& second = both ? engines[int(Engine::Cube)] : first;
+    const double start = std::max({host_, s.busy, first, second, not_before});
+    double ns = work.ns;
+    if (noise_.on()) {
+        ns = noise_.device_ns(ns);
+        if (work.engine < Engine::CopyIn)
+            ns = noise_.heated(devices_[size_t(device)].heat, start - std::max(first, second), ns);
+    }
+    s.busy = first = second = start + ns;
+    const Record record{work.name, int16_t(device), int16_t(id), uint32_t(work.engine), 0, host_, start,
+                        s.busy,    work.bytes,      work.flops};
+    if (ring_.size() < kRecords) ring_.push_back(record);
+    else ring_[launches_ % kRecords] = record;
+    ++launches_;
+    return s.busy;
 }
 
-void Clock::spend(double ns) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  host_ += ns;
+void VirtualClock::spend(double ns) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_ += ns;
 }
 
-void Clock::spend_api() { spend(rates_.host_api); }
+void VirtualClock::spend_api() { spend(rates_.host_api); }
 
-void Clock::wait(double time, int device, int id) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  host_ = std::max(host_, time);
-  Stream& s = stream(device, id);
-  s.drained = s.issued;
+void VirtualClock::wait(double time, int device, int id) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_ = std::max(host_, time);
+    Stream& s = stream(device, id);
+    s.drained = s.issued;
 }
 
-double Clock::host() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return host_;
+double VirtualClock::host() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return host_;
 }
 
-double Clock::busy_until(int device) const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  double last = 0;
-  for (const Stream& s : devices_[size_t(device)].streams) last = std::max(last, s.busy);
-  return last;
+double VirtualClock::busy_until(int device) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    double last = 0;
+    for (const Stream& s : devices_[size_t(device)].streams) last = std::max(last, s.busy);
+    return last;
 }
 
 // ---- streams and events
 
-int Clock::new_stream(int device) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  Device& d = devices_[size_t(device)];
-  const unsigned slot = d.next_stream++ % kStreamPool + 1;
-  if (slot >= d.streams.size()) d.streams.emplace_back();
-  return int(slot);
+int VirtualClock::new_stream(int device) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Device& d = devices_[size_t(device)];
+    const unsigned slot = d.next_stream++ % kStreamPool + 1;
+    if (slot >= d.streams.size()) d.streams.emplace_back();
+    return int(slot);
 }
 
-void Clock::synchronize(int device) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  host_ += rates_.host_api;
-  for (Stream& s : devices_[size_t(device)].streams) {
-    host_ = std::max(host_, s.busy);
+void VirtualClock::synchronize(int device) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_ += rates_.host_api;
+    for (Stream& s : devices_[size_t(device)].streams) {
+        host_ = std::max(host_, s.busy);
+        s.drained = s.issued;
+    }
+}
+
+void VirtualClock::synchronize(int device, int id) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Stream& s = stream(device, id);
+    host_ = std::max(host_ + rates_.host_api, s.busy);
     s.drained = s.issued;
-  }
 }
 
-void Clock::synchronize(int device, int id) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  Stream& s = stream(device, id);
-  host_ = std::max(host_ + rates_.host_api, s.busy);
-  s.drained = s.issued;
+bool VirtualClock::idle(int device, int id) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_ += rates_.host_api;  // a loop that polls advances the clock, so it ends
+    return stream(device, id).busy <= host_;
 }
 
-bool Clock::idle(int device, int id) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  host_ += rates_.host_api;  // a loop that polls moves the clock, so it ends
-  return stream(device, id).busy <= host_;
+void VirtualClock::record(Event& event, int device, int id) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_ += rates_.host_api;
+    Stream& s = stream(device, id);
+    s.busy = std::max(s.busy, host_);  // on an idle stream the event occurs when the host records it
+    event = {s.busy, true, device, id, s.issued};
 }
 
-void Clock::record(Event& event, int device, int id) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  host_ += rates_.host_api;
-  Stream& s = stream(device, id);
-  s.busy = std::max(s.busy, host_);  // on an idle stream the event happens when the host gets to it
-  event = {s.busy, true, device, id, s.issued};
+void VirtualClock::block(const Event& event, int device, int id) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_ += rates_.host_api;
+    double& busy = stream(device, id).busy;
+    if (event.recorded) busy = std::max(busy, event.time);
 }
 
-void Clock::block(const Event& event, int device, int id) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  host_ += rates_.host_api;
-  double& busy = stream(device, id).busy;
-  if (event.recorded) busy = std::max(busy, event.time);
+Event VirtualClock::now(int device, int id) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return {stream(device, id).busy, true, device, id, 0};
 }
 
-Event Clock::now(int device, int id) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return {stream(device, id).busy, true, device, id, 0};
+bool VirtualClock::query(const Event& event) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_ += rates_.host_api;
+    return !event.recorded || event.time <= host_;
 }
 
-bool Clock::query(const Event& event) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  host_ += rates_.host_api;
-  return !event.recorded || event.time <= host_;
-}
-
-void Clock::synchronize(const Event& event) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  host_ += rates_.host_api;
-  if (!event.recorded) return;
-  host_ = std::max(host_, event.time);
-  Stream& s = stream(event.device, event.stream);
-  s.drained = std::max(s.drained, event.issued);
+void VirtualClock::synchronize(const Event& event) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_ += rates_.host_api;
+    if (!event.recorded) return;
+    host_ = std::max(host_, event.time);
+    Stream& s = stream(event.device, event.stream);
+    s.drained = std::max(s.drained, event.issued);
 }
 
 // ---- the host queue
 
-void Clock::drain(int device, int id) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  Stream& s = stream(device, id);
-  s.drained = s.issued;
+void VirtualClock::drain(int device, int id) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Stream& s = stream(device, id);
+    s.drained = s.issued;
 }
 
-uint32_t Clock::waiting(int device, int id) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const Stream& s = stream(device, id);
-  return s.issued - s.drained;
+uint32_t VirtualClock::waiting(int device, int id) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const Stream& s = stream(device, id);
+    return s.issued - s.drained;
 }
 
-uint32_t Clock::last_queued(int device, int id) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return stream(device, id).last;
+uint32_t VirtualClock::last_queued(int device, int id) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return stream(device, id).last;
 }
 
 // ---- noise
 
-void Clock::start_noise(uint64_t seed, const NoiseLevels& levels) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (Device& device : devices_) device.heat = 0;
-  noise_.start(seed, levels);
+void VirtualClock::start_noise(uint64_t seed, const NoiseLevels& levels) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Device& device : devices_) device.heat = 0;
+    noise_.start(seed, levels);
 }
 
-void Clock::stop_noise() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  noise_.stop();
+void VirtualClock::stop_noise() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    noise_.stop();
 }
 
 // ---- timeline
 
-void Clock::reset() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  host_ = 0;
-  for (Device& device : devices_) {
-    for (Stream& s : device.streams) s.busy = 0;
-    device.heat = 0;
-    std::fill(std::begin(device.engines), std::end(device.engines), 0.0);
-  }
-  ring_.clear();
-  launches_ = 0;
+void VirtualClock::reset() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_ = 0;
+    for (Device& device : devices_) {
+        for (Stream& s : device.streams) s.busy = 0;
+        device.heat = 0;
+        std::fill(std::begin(device.engines), std::end(device.engines), 0.0);
+    }
+    ring_.clear();
+    launches_ = 0;
 }
 
-std::vector<Record> Clock::records() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (launches_ <= kRecords) return ring_;
-  std::vector<Record> ordered(ring_);
-  std::rotate(ordered.begin(), ordered.begin() + long(launches_ % kRecords), ordered.end());
-  return ordered;
+std::vector<Record> VirtualClock::records() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (launches_ <= kRecords) return ring_;
+    std::vector<Record> ordered(ring_);
+    std::rotate(ordered.begin(), ordered.begin() + long(launches_ % kRecords), ordered.end());
+    return ordered;
 }
 
-uint64_t Clock::launches() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return launches_;
+uint64_t VirtualClock::launches() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return launches_;
 }
 
 }  // namespace labdev

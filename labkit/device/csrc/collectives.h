@@ -1,9 +1,9 @@
 // torch.distributed on npu tensors: the CPU's collectives (gloo) on the same bytes, in place and without a copy.
 //
-// Each process has a virtual clock of its own. Before a collective the ranks of its group tell each other when they get
-// there, how many bytes they bring and that they are there; it then begins on all of them at the latest of these times and
-// takes as long on each. What sends to or receives from one other rank (send, recv) is charged without such a meeting;
-// barrier() is sent by PyTorch with a CPU tensor and does not come here.
+// Each process has its own virtual clock. Before a collective the ranks of its group exchange the time at which they
+// reach it and the size of their data. The collective then begins on all of them at the latest of these times and takes
+// equally long on each. Communication with a single rank (send, recv) is charged without this exchange; barrier() is
+// dispatched by PyTorch with a CPU tensor and does not come here.
 // Not modelled: that a collective of HCCL runs on a stream of its own, beside the work of the stream that asked for it.
 #pragma once
 #include <ATen/EmptyTensor.h>
@@ -22,99 +22,99 @@
 namespace labdev {
 
 inline bool is_of_class(const c10::IValue& v, const char* name) {
-  if (!v.isObject()) return false;
-  const auto& full = v.toObject()->type()->name();
-  return full && full->name() == name;
+    if (!v.isObject()) return false;
+    const auto& full = v.toObject()->type()->name();
+    return full && full->name() == name;
 }
 
-// What this rank brings: the bytes of the largest argument (a list of tensors counts as one), and the device they are on.
-struct Brought {
-  double bytes = 0;
-  int device = -1;
+// This rank's data: the bytes of the largest argument (a list of tensors counts as one), and their device.
+struct Contribution {
+    double bytes = 0;
+    int device = -1;
 };
 
-inline Brought brought(c10::ArrayRef<c10::IValue> arguments) {
-  Brought b;
-  for (const c10::IValue& v : arguments) {
-    double bytes = 0;
-    c10::IValue seen = v;
-    map_tensors(seen, [&](Tensor t) -> Tensor {
-      bytes += bytes_of(t);
-      if (is_npu(t)) b.device = t.device().index();
-      return t;
-    });
-    b.bytes = std::max(b.bytes, bytes);
-  }
-  return b;
+inline Contribution contribution(c10::ArrayRef<c10::IValue> arguments) {
+    Contribution b;
+    for (const c10::IValue& v : arguments) {
+        double bytes = 0;
+        c10::IValue seen = v;
+        map_tensors(seen, [&](Tensor t) -> Tensor {
+            bytes += bytes_of(t);
+            if (is_npu(t)) b.device = t.device().index();
+            return t;
+        });
+        b.bytes = std::max(b.bytes, bytes);
+    }
+    return b;
 }
 
-// One sum over the group's ranks, of a row of numbers in which each rank has three places of its own. Nothing where this
-// PyTorch has no way to do it without headers of c10d (which cost as much as all of ours).
-inline std::optional<Meeting> meet(const c10::IValue& group, double ready, double bytes) {
-  const RankOfProcess me = rank_of_process();
-  const auto type = torch::getCustomClass("__torch__.torch.classes.c10d.ReduceOp");
-  if (me.size < 1 || !type) return std::nullopt;
-  const auto op = c10::Dispatcher::singleton().findSchema({"c10d::allreduce_", ""});
-  if (!op) return std::nullopt;
-  c10::IValue sum(c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, type), 1));
-  Stack made{sum};
-  type->getMethod("__init__").run(made);  // a sum
-  Tensor row = at::detail::empty_cpu({3 * int64_t(me.size)}, at::kDouble, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
-  double* numbers = static_cast<double*>(row.mutable_data_ptr());
-  std::fill_n(numbers, 3 * me.size, 0.0);
-  numbers[3 * me.rank] = ready, numbers[3 * me.rank + 1] = bytes, numbers[3 * me.rank + 2] = 1;
-  Stack stack;
-  for (const auto& a : op->schema().arguments()) {  // which differ between versions of PyTorch
-    if (a.name() == "tensors") stack.emplace_back(std::vector<Tensor>{row});
-    else if (a.name() == "process_group") stack.push_back(group);
-    else if (a.name() == "reduce_op") stack.push_back(sum);
-    else if (a.name() == "async_op") stack.emplace_back(true);
-    else if (a.name() == "timeout") stack.emplace_back(int64_t(-1));
-    else stack.emplace_back();
-  }
-  op->redispatchBoxed(kCpuKeys, &stack);
-  const c10::IValue work = stack.back();
-  Stack waiting{work};
-  work.toObject()->type()->getMethod("wait").run(waiting);
-  Meeting m;
-  for (int i = 0; i < me.size; ++i) {
-    m.begin = std::max(m.begin, numbers[3 * i]);
-    m.bytes = std::max(m.bytes, numbers[3 * i + 1]);
-    m.ranks += int(numbers[3 * i + 2]);
-  }
-  return m;
+// All-reduce (sum) over the group's ranks of a vector in which each rank has three elements of its own. Empty if this
+// PyTorch has no way to do it without the headers of c10d (which take as long to compile as all of ours).
+inline std::optional<Collective> meet(const c10::IValue& group, double ready, double bytes) {
+    const RankOfProcess me = rank_of_process();
+    const auto type = torch::getCustomClass("__torch__.torch.classes.c10d.ReduceOp");
+    if (me.size < 1 || !type) return std::nullopt;
+    const auto op = c10::Dispatcher::singleton().findSchema({"c10d::allreduce_", ""});
+    if (!op) return std::nullopt;
+    c10::IValue sum(c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, type), 1));
+    Stack made{sum};
+    type->getMethod("__init__").run(made);  // a sum
+    Tensor row = at::detail::empty_cpu({3 * int64_t(me.size)}, at::kDouble, std::nullopt, std::nullopt, std::nullopt,
+                                       std::nullopt);
+    double* numbers = static_cast<double*>(row.mutable_data_ptr());
+    std::fill_n(numbers, 3 * me.size, 0.0);
+    numbers[3 * me.rank] = ready, numbers[3 * me.rank + 1] = bytes, numbers[3 * me.rank + 2] = 1;
+    Stack stack;
+    for (const auto& a : op->schema().arguments()) {  // the names differ between versions of PyTorch
+        if (a.name() == "tensors") stack.emplace_back(std::vector<Tensor>{row});
+        else if (a.name() == "process_group") stack.push_back(group);
+        else if (a.name() == "reduce_op") stack.push_back(sum);
+        else if (a.name() == "async_op") stack.emplace_back(true);
+        else if (a.name() == "timeout") stack.emplace_back(int64_t(-1));
+        else stack.emplace_back();
+    }
+    op->redispatchBoxed(kCpuKeys, &stack);
+    const c10::IValue work = stack.back();
+    Stack waiting{work};
+    work.toObject()->type()->getMethod("wait").run(waiting);
+    Collective m;
+    for (int i = 0; i < me.size; ++i) {
+        m.begin = std::max(m.begin, numbers[3 * i]);
+        m.bytes = std::max(m.bytes, numbers[3 * i + 1]);
+        m.ranks += int(numbers[3 * i + 2]);
+    }
+    return m;
 }
 
 inline void collective(const c10::OperatorHandle& op, Stack* stack) {
-  const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
-  const Brought mine = brought(arguments);
-  const std::string& name = op.schema().name();
-  const bool of_two = name.rfind("c10d::send", 0) == 0 || name.rfind("c10d::recv", 0) == 0;
-  Meeting meeting;
-  meeting.begin = virtual_clock().ready(mine.device, current_stream(mine.device), Engine::Link);
-  meeting.bytes = mine.bytes, meeting.ranks = 2;
-  if (!of_two)
-    for (const c10::IValue& v : arguments)
-      if (is_of_class(v, "ProcessGroup")) {
-        if (auto joined = meet(v, meeting.begin, mine.bytes)) meeting = *joined;
-        break;
-      }
-  meeting.ns = collective_ns(name, meeting, virtual_clock().rates());
-  CpuCall(op, op, stack, &meeting).run();
+    const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    const Contribution mine = contribution(arguments);
+    const std::string& name = op.schema().name();
+    const bool of_two = name.rfind("c10d::send", 0) == 0 || name.rfind("c10d::recv", 0) == 0;
+    Collective meeting;
+    meeting.begin = virtual_clock().ready(mine.device, current_stream(mine.device), Engine::Link);
+    meeting.bytes = mine.bytes, meeting.ranks = 2;
+    if (!of_two)
+        for (const c10::IValue& v : arguments)
+            if (is_of_class(v, "ProcessGroup")) {
+                if (auto joined = meet(v, meeting.begin, mine.bytes)) meeting = *joined;
+                break;
+            }
+    meeting.ns = collective_ns(name, meeting, virtual_clock().rates());
+    CpuCall(op, op, stack, &meeting).run();
 }
 
 inline void add_collectives(torch::Library& m) {
-  // PyTorch's own kernels for this device ask for a C++ backend of it; replacing them is on purpose, so without a warning.
-  struct Quiet final : c10::WarningHandler {
-    void process(const c10::Warning&) override {}
-  } quiet;
-  c10::WarningUtils::WarningHandlerGuard silence(&quiet);
-  for (const char* name :
-       {"allreduce_", "allreduce_coalesced_", "broadcast_", "reduce_", "allgather_", "_allgather_base_",
-        "allgather_coalesced_", "allgather_into_tensor_coalesced_", "reduce_scatter_", "_reduce_scatter_base_",
-        "reduce_scatter_tensor_coalesced_", "gather_", "scatter_", "alltoall_", "alltoall_base_", "barrier", "send",
-        "recv_", "recv_any_source_"})
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&collective>());
+    // PyTorch's own kernels for this device require a C++ backend. They are replaced on purpose, so without a warning.
+    struct Quiet final : c10::WarningHandler {
+        void process(const c10::Warning&) override {}
+    } quiet;
+    c10::WarningUtils::WarningHandlerGuard silence(&quiet);
+    for (const char* name : {"allreduce_", "allreduce_coalesced_", "broadcast_", "reduce_", "allgather_",
+                             "_allgather_base_", "allgather_coalesced_", "allgather_into_tensor_coalesced_",
+                             "reduce_scatter_", "_reduce_scatter_base_", "reduce_scatter_tensor_coalesced_", "gather_",
+                             "scatter_", "alltoall_", "alltoall_base_", "barrier", "send", "recv_", "recv_any_source_"})
+        m.impl(name, torch::CppFunction::makeFromBoxedFunction<&collective>());
 }
 
 }  // namespace labdev

@@ -11,8 +11,8 @@
 #include <ATen/core/GeneratorForPrivateuseone.h>
 #endif
 
-#include "allocators.h"
 #include "alias.h"
+#include "allocators.h"
 #include "autocast.h"
 #include "collectives.h"
 #include "fallback.h"
@@ -27,32 +27,32 @@ C10_REGISTER_GUARD_IMPL(PrivateUse1, NpuGuard)
 at::Generator make_npu_generator(c10::DeviceIndex device) { return NpuHooks().getNewGenerator(device); }
 REGISTER_GENERATOR_PRIVATEUSE1(make_npu_generator)
 #endif
-}
+}  // namespace labdev
 
 using torch::CppFunction;
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(CppFunction::makeFromBoxedFunction<&labdev::fallback>()); }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  namespace ops = labdev::ops;
-  m.impl("empty.memory_format", TORCH_FN(ops::empty));
-  m.impl("empty_strided", TORCH_FN(ops::empty_strided));
-  m.impl("_efficientzerotensor", TORCH_FN(ops::zero_tensor));
-  m.impl("resize_", TORCH_FN(ops::resize));
-  m.impl("as_strided", TORCH_FN(ops::as_strided));
-  m.impl("view", TORCH_FN(ops::view));
-  m.impl("_reshape_alias", TORCH_FN(ops::reshape_alias));
-  m.impl("set_.source_Tensor", TORCH_FN(ops::set_tensor));
-  m.impl("set_.source_Storage", TORCH_FN(ops::set_storage));
-  m.impl("set_.source_Storage_storage_offset", TORCH_FN(ops::set_storage_view));
-  m.impl("_copy_from", TORCH_FN(ops::copy_from));
-  m.impl("_copy_from_and_resize", TORCH_FN(ops::copy_from_and_resize));
-  m.impl("_local_scalar_dense", TORCH_FN(ops::item));
-  m.impl("record_stream", TORCH_FN(ops::record_stream));
-  // PyTorch has a kernel for every device here, which then finds none for this one.
-  m.impl("conj_physical_", CppFunction::makeFromBoxedFunction<&labdev::fallback>());
-  m.impl("convolution_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution>());
-  m.impl("convolution_backward_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution_backward>());
+    namespace ops = labdev::ops;
+    m.impl("empty.memory_format", TORCH_FN(ops::empty));
+    m.impl("empty_strided", TORCH_FN(ops::empty_strided));
+    m.impl("_efficientzerotensor", TORCH_FN(ops::zero_tensor));
+    m.impl("resize_", TORCH_FN(ops::resize));
+    m.impl("as_strided", TORCH_FN(ops::as_strided));
+    m.impl("view", TORCH_FN(ops::view));
+    m.impl("_reshape_alias", TORCH_FN(ops::reshape_alias));
+    m.impl("set_.source_Tensor", TORCH_FN(ops::set_tensor));
+    m.impl("set_.source_Storage", TORCH_FN(ops::set_storage));
+    m.impl("set_.source_Storage_storage_offset", TORCH_FN(ops::set_storage_view));
+    m.impl("_copy_from", TORCH_FN(ops::copy_from));
+    m.impl("_copy_from_and_resize", TORCH_FN(ops::copy_from_and_resize));
+    m.impl("_local_scalar_dense", TORCH_FN(ops::item));
+    m.impl("record_stream", TORCH_FN(ops::record_stream));
+    // PyTorch has a kernel here for every device, which finds no implementation for this one.
+    m.impl("conj_physical_", CppFunction::makeFromBoxedFunction<&labdev::fallback>());
+    m.impl("convolution_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution>());
+    m.impl("convolution_backward_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution_backward>());
 }
 
 // A copy handles lazy conjugation and negation itself. Without this, those keys' own fallbacks would clone, which
@@ -73,25 +73,26 @@ extern "C" {
 
 // After lab_open(): makes the device known to PyTorch's core. Once a process.
 LAB_API void lab_register() {
-  static bool done = false;
-  if (done) return;
-  done = true;
-  c10::SetAllocator(labdev::kNpu, labdev::npu_allocator(), 0);
-  c10::SetCPUAllocator(new labdev::CpuAllocator(c10::GetCPUAllocator()), /*priority=*/1);
-  at::RegisterPrivateUse1HooksInterface(new labdev::NpuHooks());
-  torch::profiler::impl::registerPrivateUse1Methods(new labdev::ProfilerMarks());
+    static bool done = false;
+    if (done) return;
+    done = true;
+    c10::SetAllocator(labdev::kNpu, labdev::npu_allocator(), 0);
+    c10::SetCPUAllocator(new labdev::CpuAllocator(c10::GetCPUAllocator()), /*priority=*/1);
+    at::RegisterPrivateUse1HooksInterface(new labdev::NpuHooks());
+    torch::profiler::impl::registerPrivateUse1Methods(new labdev::ProfilerMarks());
 }
 
-// For a torch that has no autograd fallback for this device: an operator of somebody's own, without a derivative, then
-// runs as it does on any other device. Once a process.
+// For versions of torch without an autograd fallback for this device: a user's operator without a derivative then runs
+// as on any other device. Once for each process.
 LAB_API void lab_autograd_fallthrough() {
-  static auto* library = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::AutogradPrivateUse1, __FILE__, __LINE__);
-  library->fallback(CppFunction::makeFallthrough());
+    static auto* library = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::AutogradPrivateUse1,
+                                              __FILE__, __LINE__);
+    library->fallback(CppFunction::makeFallthrough());
 }
 
 LAB_API void lab_hand_out_default_generator(int on) { labdev::NpuHooks::hand_out_default() = on != 0; }
 
-// A text with {fields} for an error that C++ raises.
+// A message text with {fields} for an error that C++ raises.
 LAB_API void lab_set_text(const char* key, const char* text) { labdev::texts()[key] = text; }
 
 }  // extern "C"

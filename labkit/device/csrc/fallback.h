@@ -1,4 +1,4 @@
-// The boxed fallback: any operator that this device has no kernel of its own for runs as the CPU's kernel, in place.
+// The boxed fallback: an operator without a kernel of its own for this device runs as the CPU's kernel, in place.
 //
 // Arguments become CPU tensors over the same bytes (alias.h), the operator is redispatched to the CPU, and what comes
 // back becomes npu tensors; nothing is copied. Then the virtual clock is charged for what an NPU would have done.
@@ -20,205 +20,210 @@
 namespace labdev {
 
 class CpuCall {
- public:
-  // Runs `op`, whose arguments are on the stack, as `target` on the CPU; the results replace the arguments.
-  // target differs from op only where the CPU knows the operator by another name.
-  // meeting: of a collective.
-  CpuCall(const c10::OperatorHandle& op, const c10::OperatorHandle& target, Stack* stack, const Meeting* meeting = nullptr)
-      : op_(op), target_(target), facts_(facts_of(op, room_)), stack_(stack), meeting_(meeting) {}
+public:
+    // Runs `op`, whose arguments are on the stack, as `target` on the CPU; the results replace the arguments.
+    // target differs from op only where the CPU knows the operator by another name.
+    // meeting: set for a collective.
+    CpuCall(const c10::OperatorHandle& op, const c10::OperatorHandle& target, Stack* stack,
+            const Collective* meeting = nullptr)
+        : op_(op), target_(target), facts_(facts_of(op, room_)), stack_(stack), meeting_(meeting) {}
 
-  void run() {
-    TORCH_CHECK_NOT_IMPLEMENTED(target_.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "Could not run '",
-                                op_.operator_name(), "' with arguments from the 'PrivateUse1' (npu) backend: it has no "
-                                "kernel there, and no CPU kernel that the simulated device could run in its place.");
-    flops_ = product_flops(facts_, arguments());
-    take_arguments();
-    if (facts_.product != Product::None) widen();
-    call();
-    for (Widened& w : widened_) write_back(w);
-    aliases_.carry_back();
-    for (c10::StorageImpl* storage : written_) arena().mark_written(storage->data());
-    give_results();
-    charge();
-  }
+    void run() {
+        TORCH_CHECK_NOT_IMPLEMENTED(
+            target_.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "Could not run '", op_.operator_name(),
+            "' with arguments from the 'PrivateUse1' (npu) backend: it has no "
+            "kernel there, and no CPU kernel that the simulated device could run in its place.");
+        flops_ = product_flops(facts_, arguments());
+        take_arguments();
+        if (facts_.product != Product::None) widen();
+        call();
+        for (Widened& w : widened_) write_back(w);
+        aliases_.carry_back();
+        for (c10::StorageImpl* storage : written_) arena().mark_written(storage->data());
+        give_results();
+        charge();
+    }
 
- private:
-  size_t count() const { return op_.schema().arguments().size(); }
-  c10::IValue& argument(size_t i) { return (*stack_)[stack_->size() - count() + i]; }
-  c10::ArrayRef<c10::IValue> arguments() { return torch::jit::last(*stack_, count()); }
+private:
+    size_t count() const { return op_.schema().arguments().size(); }
+    c10::IValue& argument(size_t i) { return (*stack_)[stack_->size() - count() + i]; }
+    c10::ArrayRef<c10::IValue> arguments() { return torch::jit::last(*stack_, count()); }
 
-  // ---- before the call
+    // ---- before the call
 
-  void take_arguments() {
-    std::optional<c10::Device> wanted;  // of a factory
-    bool host_tensor = false;
-    for (size_t i = 0; i < count(); ++i) {
-      c10::IValue& v = argument(i);
-      if (v.isDevice()) {
-        if (v.toDevice().type() == kNpu) {
-          wanted = v.toDevice();
-          v = c10::Device(c10::DeviceType::CPU);
+    void take_arguments() {
+        std::optional<c10::Device> wanted;  // of a factory
+        bool host_tensor = false;
+        for (size_t i = 0; i < count(); ++i) {
+            c10::IValue& v = argument(i);
+            if (v.isDevice()) {
+                if (v.toDevice().type() == kNpu) {
+                    wanted = v.toDevice();
+                    v = c10::Device(c10::DeviceType::CPU);
+                }
+            } else if (v.isGenerator()) {
+                TORCH_CHECK(v.toGenerator().device().type() == kNpu,
+                            "Expected a 'npu' device type for generator but found '", v.toGenerator().device().type(),
+                            "'");
+                v = engine_of(v.toGenerator());
+                drawn_ = true;
+            } else {
+                const OpFacts::Use use = facts_.uses[i];
+                const bool index = v.isOptionalTensorList();  // index tensors may stay on the host
+                map_tensors(v, [&](Tensor t) -> Tensor {
+                    if (is_npu(t)) return take(t, use);
+                    if (t.dim() > 0 && !index) host_tensor = true;  // a number wrapped as a tensor is welcome
+                    return t;
+                });
+            }
         }
-      } else if (v.isGenerator()) {
-        TORCH_CHECK(v.toGenerator().device().type() == kNpu, "Expected a 'npu' device type for generator but found '",
-                    v.toGenerator().device().type(), "'");
-        v = engine_of(v.toGenerator());
-        drawn_ = true;
-      } else {
-        const OpFacts::Use use = facts_.uses[i];
-        const bool index = v.isOptionalTensorList();  // index tensors may stay on the host
-        map_tensors(v, [&](Tensor t) -> Tensor {
-          if (is_npu(t)) return take(t, use);
-          if (t.dim() > 0 && !index) host_tensor = true;  // a number wrapped as a tensor is welcome
-          return t;
-        });
-      }
+        device_ = device_ >= 0 ? device_ : wanted ? index_of(*wanted) : current_device();
+        TORCH_CHECK(!(host_tensor && !aliases_.pairs().empty()),
+                    "Expected all tensors to be on the same device, but found at least two devices, npu:", device_,
+                    " and cpu! (in ", op_.operator_name(), ")");
+        if (facts_.generator >= 0 && facts_.random && !drawn_) {
+            argument(size_t(facts_.generator)) = engine_of(default_generator(device_));
+            drawn_ = true;
+        }
     }
-    device_ = device_ >= 0 ? device_ : wanted ? index_of(*wanted) : current_device();
-    TORCH_CHECK(!(host_tensor && !aliases_.pairs().empty()),
-                "Expected all tensors to be on the same device, but found at least two devices, npu:", device_,
-                " and cpu! (in ", op_.operator_name(), ")");
-    if (facts_.generator >= 0 && facts_.random && !drawn_) {
-      argument(size_t(facts_.generator)) = engine_of(default_generator(device_));
-      drawn_ = true;
+
+    Tensor take(const Tensor& t, OpFacts::Use use) {
+        const int device = t.device().index();
+        if (device_ < 0) device_ = device;
+        TORCH_CHECK(device == device_,
+                    "Expected all tensors to be on the same device, but found at least two devices, npu:", device_,
+                    " and npu:", device, "! (in ", op_.operator_name(), ")");
+        if (use != OpFacts::Use::Read) written_.push_back(storage_of(t));
+        if (use != OpFacts::Use::Write)
+            (facts_.gathers && aliases_.pairs().empty() ? cost_.table : cost_.read) += bytes_of(t);
+        if (use != OpFacts::Use::Read && facts_.silent) cost_.written += bytes_of(t);
+        return aliases_.to_cpu(t);
     }
-  }
 
-  Tensor take(const Tensor& t, OpFacts::Use use) {
-    const int device = t.device().index();
-    if (device_ < 0) device_ = device;
-    TORCH_CHECK(device == device_, "Expected all tensors to be on the same device, but found at least two devices, npu:",
-                device_, " and npu:", device, "! (in ", op_.operator_name(), ")");
-    if (use != OpFacts::Use::Read) written_.push_back(storage_of(t));
-    if (use != OpFacts::Use::Write) (facts_.gathers && aliases_.pairs().empty() ? cost_.table : cost_.read) += bytes_of(t);
-    if (use != OpFacts::Use::Read && facts_.silent) cost_.written += bytes_of(t);
-    return aliases_.to_cpu(t);
-  }
-
-  // Half-precision products go through fp32, as in the cube, which adds up in fp32. The CPU's own fp16 product is
-  // also up to a hundred times slower than its fp32 one. The fp32 stand-ins are ours, not the device's: they stay on
-  // the heap and in no statistics.
-  void widen() {
-    std::optional<at::ScalarType> type;
-    for (size_t i = 0; i < count(); ++i) {
-      const c10::IValue& v = argument(i);
-      if (!v.isTensor() || !v.toTensor().defined()) continue;
-      if (type && *type != v.toTensor().scalar_type()) return;  // a mixed product: what the CPU says to it
-      type = v.toTensor().scalar_type();
+    // Half-precision products are computed in fp32, as the cube accumulates in fp32. The CPU's own fp16 product is also
+    // up to a hundred times slower than its fp32 one. The fp32 copies are an implementation detail: they stay on the
+    // heap and out of the statistics.
+    void widen() {
+        std::optional<at::ScalarType> type;
+        for (size_t i = 0; i < count(); ++i) {
+            const c10::IValue& v = argument(i);
+            if (!v.isTensor() || !v.toTensor().defined()) continue;
+            if (type && *type != v.toTensor().scalar_type())
+                return;  // a product of mixed types: the CPU's kernel reports it
+            type = v.toTensor().scalar_type();
+        }
+        for (size_t i = 0; i < count(); ++i) {
+            c10::IValue& v = argument(i);
+            if (!v.isTensor() || !v.toTensor().defined()) continue;
+            const Tensor narrow = v.toTensor();
+            if (narrow.scalar_type() != at::kHalf && narrow.scalar_type() != at::kBFloat16) continue;
+            half_ = narrow.scalar_type();
+            const Tensor wide = convert(narrow, at::kFloat);
+            if (facts_.uses[i] != OpFacts::Use::Read) widened_.push_back({narrow, wide});
+            v = wide;
+        }
+        cost_.half = half_.has_value();
     }
-    for (size_t i = 0; i < count(); ++i) {
-      c10::IValue& v = argument(i);
-      if (!v.isTensor() || !v.toTensor().defined()) continue;
-      const Tensor narrow = v.toTensor();
-      if (narrow.scalar_type() != at::kHalf && narrow.scalar_type() != at::kBFloat16) continue;
-      half_ = narrow.scalar_type();
-      const Tensor wide = convert(narrow, at::kFloat);
-      if (facts_.uses[i] != OpFacts::Use::Read) widened_.push_back({narrow, wide});
-      v = wide;
+
+    static Tensor convert(const Tensor& from, at::ScalarType type) {
+        Tensor to = at::detail::empty_generic(from.sizes(), c10::GetCPUAllocator(), kCpuKeys, type, std::nullopt);
+        at::native::copy_(to, from, false);
+        return to;
     }
-    cost_.half = half_.has_value();
-  }
 
-  static Tensor convert(const Tensor& from, at::ScalarType type) {
-    Tensor to = at::detail::empty_generic(from.sizes(), c10::GetCPUAllocator(), kCpuKeys, type, std::nullopt);
-    at::native::copy_(to, from, false);
-    return to;
-  }
-
-  void call() {
-    std::optional<LendEngine> lent;
-    if (facts_.random && !drawn_) lent.emplace(device_);
-    std::optional<ResultsInArena> results;
-    if (!half_) results.emplace(device_);
-    target_.redispatchBoxed(kCpuKeys, stack_);
-  }
-
-  // ---- after it
-
-  struct Widened {
-    Tensor narrow, wide;
-  };
-
-  void write_back(Widened& w) {
-    ResultsInArena results(device_);  // out= may have to grow
-    if (w.narrow.sizes() != w.wide.sizes()) at::native::resize_(w.narrow, w.wide.sizes(), std::nullopt);
-    at::native::copy_(w.narrow, w.wide, false);
-  }
-
-  Tensor narrowed(Tensor wide) {
-    for (const Widened& w : widened_)
-      if (w.wide.is_same(wide)) return w.narrow;
-    ResultsInArena results(device_);
-    return convert(wide, *half_);
-  }
-
-  void give_results() {
-    const size_t returns = op_.schema().returns().size();
-    for (size_t i = stack_->size() - returns; i < stack_->size(); ++i)
-      map_tensors((*stack_)[i], [&](Tensor t) -> Tensor {
-        if (half_ && t.scalar_type() == at::kFloat) t = narrowed(std::move(t));
-        Tensor result = aliases_.to_npu(std::move(t), device_);
-        const double bytes = bytes_of(result);
-        cost_.written += bytes;
-        cost_.elements = std::max(cost_.elements, bytes);
-        outputs_ = std::max(outputs_, double(result.numel()));
-        return result;
-      });
-  }
-
-  void charge() {
-    Clock& clock = virtual_clock();
-    if (facts_.view) return clock.spend_api();
-    if (meeting_) {
-      clock.launch(device_, current_stream(device_), {facts_.name, Engine::Link, meeting_->ns, meeting_->bytes, 0}, true, meeting_->begin);
-      return;
+    void call() {
+        std::optional<SwapEngine> lent;
+        if (facts_.random && !drawn_) lent.emplace(device_);
+        std::optional<ResultsInArena> results;
+        if (!half_) results.emplace(device_);
+        target_.redispatchBoxed(kCpuKeys, stack_);
     }
-    cost_.flops = flops_.all + 2.0 * flops_.depth * outputs_;
-    const double end = clock.launch(device_, current_stream(device_), cost_.work(facts_));
-    if (facts_.waits) clock.wait(end + clock.rates().copy_latency, device_, current_stream(device_));
-  }
 
-  const c10::OperatorHandle& op_;
-  const c10::OperatorHandle& target_;
-  OpFacts room_;
-  const OpFacts& facts_;
-  Stack* stack_;
-  const Meeting* meeting_;
-  int device_ = -1;
-  Aliases aliases_;
-  Cost cost_;
-  Flops flops_;
-  double outputs_ = 0;  // elements of the largest result
-  bool drawn_ = false;  // an npu generator is among the arguments
-  c10::SmallVector<c10::StorageImpl*, 4> written_;
-  std::optional<at::ScalarType> half_;     // the half-precision type of a product
-  c10::SmallVector<Widened, 1> widened_;   // written arguments and their fp32 stand-ins
+    // ---- after it
+
+    struct Widened { Tensor narrow, wide; };
+
+    void write_back(Widened& w) {
+        ResultsInArena results(device_);  // out= may have to grow
+        if (w.narrow.sizes() != w.wide.sizes()) at::native::resize_(w.narrow, w.wide.sizes(), std::nullopt);
+        at::native::copy_(w.narrow, w.wide, false);
+    }
+
+    Tensor narrowed(Tensor wide) {
+        for (const Widened& w : widened_)
+            if (w.wide.is_same(wide)) return w.narrow;
+        ResultsInArena results(device_);
+        return convert(wide, *half_);
+    }
+
+    void give_results() {
+        const size_t returns = op_.schema().returns().size();
+        for (size_t i = stack_->size() - returns; i < stack_->size(); ++i)
+            map_tensors((*stack_)[i], [&](Tensor t) -> Tensor {
+                if (half_ && t.scalar_type() == at::kFloat) t = narrowed(std::move(t));
+                Tensor result = aliases_.to_npu(std::move(t), device_);
+                const double bytes = bytes_of(result);
+                cost_.written += bytes;
+                cost_.elements = std::max(cost_.elements, bytes);
+                outputs_ = std::max(outputs_, double(result.numel()));
+                return result;
+            });
+    }
+
+    void charge() {
+        VirtualClock& clock = virtual_clock();
+        if (facts_.view) return clock.spend_api();
+        if (meeting_) {
+            clock.launch(device_, current_stream(device_),
+                         {facts_.name, Engine::Link, meeting_->ns, meeting_->bytes, 0}, true, meeting_->begin);
+            return;
+        }
+        cost_.flops = flops_.all + 2.0 * flops_.depth * outputs_;
+        const double end = clock.launch(device_, current_stream(device_), cost_.work(facts_));
+        if (facts_.waits) clock.wait(end + clock.rates().copy_latency, device_, current_stream(device_));
+    }
+
+    const c10::OperatorHandle& op_;
+    const c10::OperatorHandle& target_;
+    OpFacts room_;
+    const OpFacts& facts_;
+    Stack* stack_;
+    const Collective* meeting_;
+    int device_ = -1;
+    Aliases aliases_;
+    Cost cost_;
+    Flops flops_;
+    double outputs_ = 0;  // elements of the largest result
+    bool drawn_ = false;  // an npu generator is among the arguments
+    c10::SmallVector<c10::StorageImpl*, 4> written_;
+    std::optional<at::ScalarType> half_;    // the half-precision type of a product
+    c10::SmallVector<Widened, 1> widened_;  // written arguments and their fp32 stand-ins
 };
 
 inline void fallback(const c10::OperatorHandle& op, Stack* stack) { CpuCall(op, op, stack).run(); }
 
-// ---- convolution: PyTorch sends the one of a device it does not know to operators of these names
+// ---- convolution: PyTorch calls operators of these names for a device that it does not know
 
 inline c10::OperatorHandle find_operator(const char* name) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+    return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
 }
 
 inline void convolution(const c10::OperatorHandle& op, Stack* stack) {
-  static const auto target = find_operator("aten::convolution");
-  CpuCall(op, target, stack).run();
+    static const auto target = find_operator("aten::convolution");
+    CpuCall(op, target, stack).run();
 }
 
 inline void convolution_backward(const c10::OperatorHandle&, Stack* stack) {
-  static const auto target = find_operator("aten::convolution_backward");
-  // The CPU's form has one argument more, the bias' shape, behind (grad, input, weight).
-  constexpr size_t kArguments = 10, kWeight = 2, kTransposed = 6, kGroups = 8;
-  const size_t first = stack->size() - kArguments;
-  const Tensor weight = (*stack)[first + kWeight].toTensor();
-  const bool transposed = (*stack)[first + kTransposed].toBool();
-  const int64_t groups = (*stack)[first + kGroups].toInt();
-  const int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
-  stack->insert(stack->begin() + long(first + kWeight + 1), c10::IValue(std::vector<int64_t>{channels}));
-  CpuCall(target, target, stack).run();
+    static const auto target = find_operator("aten::convolution_backward");
+    // The CPU's form has one argument more, the bias' shape, behind (grad, input, weight).
+    constexpr size_t kArguments = 10, kWeight = 2, kTransposed = 6, kGroups = 8;
+    const size_t first = stack->size() - kArguments;
+    const Tensor weight = (*stack)[first + kWeight].toTensor();
+    const bool transposed = (*stack)[first + kTransposed].toBool();
+    const int64_t groups = (*stack)[first + kGroups].toInt();
+    const int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
+    stack->insert(stack->begin() + long(first + kWeight + 1), c10::IValue(std::vector<int64_t>{channels}));
+    CpuCall(target, target, stack).run();
 }
 
 }  // namespace labdev

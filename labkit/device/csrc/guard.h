@@ -1,4 +1,4 @@
-// Devices, streams and events as PyTorch's core asks for them: thin calls into the virtual clock.
+// PyTorch's interface to devices, streams and events: thin calls into the virtual clock.
 #pragma once
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/Stream.h>
@@ -10,97 +10,97 @@
 
 namespace labdev {
 
-// An opaque non-null number for a stream, as an aclrtStream is to its users.
+// An opaque non-null handle for a stream, like an aclrtStream.
 inline void* stream_handle(int device, int64_t stream) {
-  return reinterpret_cast<void*>((uintptr_t(device) << 32) | uintptr_t(stream + 1));
+    return reinterpret_cast<void*>((uintptr_t(device) << 32) | uintptr_t(stream + 1));
 }
 
 struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
-  using Stream = c10::Stream;
-  using DeviceIndex = c10::DeviceIndex;
+    using Stream = c10::Stream;
+    using DeviceIndex = c10::DeviceIndex;
 
-  c10::DeviceType type() const override { return kNpu; }
-  DeviceIndex deviceCount() const noexcept override { return DeviceIndex(virtual_clock().devices()); }
+    c10::DeviceType type() const override { return kNpu; }
+    DeviceIndex deviceCount() const noexcept override { return DeviceIndex(virtual_clock().devices()); }
 
-  // ---- devices
-  c10::Device getDevice() const override { return npu_device(current_device()); }
-  c10::Device exchangeDevice(c10::Device device) const override {
-    const c10::Device old = getDevice();
-    setDevice(device);
-    return old;
-  }
-  void setDevice(c10::Device device) const override {
-    TORCH_CHECK(device.index() < deviceCount(), "npu: there is no device ", int(device.index()), "; this machine has ",
-                int(deviceCount()), " (numbered from 0)");
-    uncheckedSetDevice(device);
-  }
-  void uncheckedSetDevice(c10::Device device) const noexcept override {
-    if (device.has_index()) set_current_device(device.index());
-  }
-  void synchronizeDevice(const DeviceIndex device) const override {
-    virtual_clock().synchronize(device < 0 ? current_device() : device);
-  }
+    // ---- devices
+    c10::Device getDevice() const override { return npu_device(current_device()); }
+    c10::Device exchangeDevice(c10::Device device) const override {
+        const c10::Device old = getDevice();
+        setDevice(device);
+        return old;
+    }
+    void setDevice(c10::Device device) const override {
+        TORCH_CHECK(device.index() < deviceCount(), "npu: there is no device ", int(device.index()),
+                    "; this machine has ", int(deviceCount()), " (numbered from 0)");
+        uncheckedSetDevice(device);
+    }
+    void uncheckedSetDevice(c10::Device device) const noexcept override {
+        if (device.has_index()) set_current_device(device.index());
+    }
+    void synchronizeDevice(const DeviceIndex device) const override {
+        virtual_clock().synchronize(device < 0 ? current_device() : device);
+    }
 
-  // ---- streams
-  static Stream stream(int device, int64_t id) { return Stream(Stream::UNSAFE, npu_device(device), id); }
-  Stream getStream(c10::Device device) const noexcept override {
-    const int i = index_of(device);
-    return stream(i, current_stream(i));
-  }
-  Stream getDefaultStream(c10::Device device) const override { return stream(index_of(device), 0); }
-  Stream getStreamFromGlobalPool(c10::Device device, bool = false) const override { return getNewStream(device); }
-  Stream getNewStream(c10::Device device, int = 0) const override {
-    const int i = index_of(device);
-    return stream(i, virtual_clock().new_stream(i));
-  }
-  Stream exchangeStream(Stream next) const noexcept override {
-    const Stream old = getStream(next.device());
-    set_current_stream(next.device_index(), int(next.id()));
-    return old;
-  }
-  bool queryStream(const Stream& s) const override { return virtual_clock().idle(s.device_index(), int(s.id())); }
-  void synchronizeStream(const Stream& s) const override {
-    virtual_clock().synchronize(s.device_index(), int(s.id()));
-  }
-  void recordDataPtrOnStream(const c10::DataPtr&, const Stream&) const override {}
-  void* getStreamNativeHandle(const Stream s) const
+    // ---- streams
+    static Stream stream(int device, int64_t id) { return Stream(Stream::UNSAFE, npu_device(device), id); }
+    Stream getStream(c10::Device device) const noexcept override {
+        const int i = index_of(device);
+        return stream(i, current_stream(i));
+    }
+    Stream getDefaultStream(c10::Device device) const override { return stream(index_of(device), 0); }
+    Stream getStreamFromGlobalPool(c10::Device device, bool = false) const override { return getNewStream(device); }
+    Stream getNewStream(c10::Device device, int = 0) const override {
+        const int i = index_of(device);
+        return stream(i, virtual_clock().new_stream(i));
+    }
+    Stream exchangeStream(Stream next) const noexcept override {
+        const Stream old = getStream(next.device());
+        set_current_stream(next.device_index(), int(next.id()));
+        return old;
+    }
+    bool queryStream(const Stream& s) const override { return virtual_clock().idle(s.device_index(), int(s.id())); }
+    void synchronizeStream(const Stream& s) const override {
+        virtual_clock().synchronize(s.device_index(), int(s.id()));
+    }
+    void recordDataPtrOnStream(const c10::DataPtr&, const Stream&) const override {}
+    void* getStreamNativeHandle(const Stream s) const
 #if LABKIT_TORCH >= 211
-      override
+        override
 #endif
-  {
-    return stream_handle(s.device_index(), s.id());
-  }
+    {
+        return stream_handle(s.device_index(), s.id());
+    }
 
-  // ---- events
-  static Event& at(void* event) { return *static_cast<Event*>(event); }
-  void record(void** event, const Stream& s, const DeviceIndex, const c10::EventFlag) const override {
-    if (!*event) *event = new Event();
-    virtual_clock().record(at(*event), s.device_index(), int(s.id()));
-  }
-  void block(void* event, const Stream& s) const override {
-    if (event) virtual_clock().block(at(event), s.device_index(), int(s.id()));
-  }
-  bool queryEvent(void* event) const override { return !event || virtual_clock().query(at(event)); }
-  void synchronizeEvent(void* event) const override {
-    if (event) virtual_clock().synchronize(at(event));
-  }
-  double elapsedTime(void* first, void* second, const DeviceIndex) const override {
-    TORCH_CHECK(first && second && at(first).recorded && at(second).recorded,
-                "Both events must be recorded before calculating elapsed time.");
-    return (at(second).time - at(first).time) * 1e-6;  // milliseconds
-  }
-  void destroyEvent(void* event, const DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
+    // ---- events
+    static Event& at(void* event) { return *static_cast<Event*>(event); }
+    void record(void** event, const Stream& s, const DeviceIndex, const c10::EventFlag) const override {
+        if (!*event) *event = new Event();
+        virtual_clock().record(at(*event), s.device_index(), int(s.id()));
+    }
+    void block(void* event, const Stream& s) const override {
+        if (event) virtual_clock().block(at(event), s.device_index(), int(s.id()));
+    }
+    bool queryEvent(void* event) const override { return !event || virtual_clock().query(at(event)); }
+    void synchronizeEvent(void* event) const override {
+        if (event) virtual_clock().synchronize(at(event));
+    }
+    double elapsedTime(void* first, void* second, const DeviceIndex) const override {
+        TORCH_CHECK(first && second && at(first).recorded && at(second).recorded,
+                    "Both events must be recorded before calculating elapsed time.");
+        return (at(second).time - at(first).time) * 1e-6;  // milliseconds
+    }
+    void destroyEvent(void* event, const DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
 };
 
-// Makes `device` current for as long as it lives.
+// Makes `device` current for as long as this object exists.
 class OnDevice {
- public:
-  explicit OnDevice(int device) : outer_(current_device()) { NpuGuard().setDevice(npu_device(device)); }
-  ~OnDevice() { set_current_device(outer_); }
-  OnDevice(const OnDevice&) = delete;
+public:
+    explicit OnDevice(int device) : outer_(current_device()) { NpuGuard().setDevice(npu_device(device)); }
+    ~OnDevice() { set_current_device(outer_); }
+    OnDevice(const OnDevice&) = delete;
 
- private:
-  int outer_;
+private:
+    int outer_;
 };
 
 }  // namespace labdev

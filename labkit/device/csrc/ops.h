@@ -26,123 +26,124 @@ using std::optional;
 // ---- making
 
 inline void check_options(optional<c10::Layout> layout, optional<bool> pin) {
-  TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
-  TORCH_CHECK(layout.value_or(c10::kStrided) == c10::kStrided, "npu: the simulated device has strided tensors only, not ",
-              *layout);
+    TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
+    TORCH_CHECK(layout.value_or(c10::kStrided) == c10::kStrided,
+                "npu: the simulated device has strided tensors only, not ", *layout);
 }
 
 inline Tensor empty(IntArrayRef size, optional<at::ScalarType> dtype, optional<c10::Layout> layout,
                     optional<c10::Device> device, optional<bool> pin, optional<c10::MemoryFormat> format) {
-  check_options(layout, pin);
-  OnDevice here(device ? index_of(*device) : current_device());
-  return at::detail::empty_generic(size, npu_allocator(), kNpuKeys, c10::dtype_or_default(dtype), format);
+    check_options(layout, pin);
+    OnDevice here(device ? index_of(*device) : current_device());
+    return at::detail::empty_generic(size, npu_allocator(), kNpuKeys, c10::dtype_or_default(dtype), format);
 }
 
 inline Tensor empty_strided(IntArrayRef size, IntArrayRef stride, optional<at::ScalarType> dtype,
                             optional<c10::Layout> layout, optional<c10::Device> device, optional<bool> pin) {
-  check_options(layout, pin);
-  OnDevice here(device ? index_of(*device) : current_device());
-  return at::detail::empty_strided_generic(size, stride, npu_allocator(), kNpuKeys, c10::dtype_or_default(dtype));
+    check_options(layout, pin);
+    OnDevice here(device ? index_of(*device) : current_device());
+    return at::detail::empty_strided_generic(size, stride, npu_allocator(), kNpuKeys, c10::dtype_or_default(dtype));
 }
 
-// Zeros without memory, as some derivatives make them; PyTorch gives them memory before a kernel sees them.
+// Zeros without memory, as some derivatives return them; PyTorch gives them memory before a kernel sees them.
 inline Tensor zero_tensor(SymIntArrayRef size, optional<at::ScalarType> dtype, optional<c10::Layout> layout,
                           optional<c10::Device> device, optional<bool> pin) {
-  struct Nothing final : c10::Allocator {
-    c10::DataPtr allocate(size_t) override { return {nullptr, npu_device(current_device())}; }
-    void copy_data(void*, const void*, size_t) const override {}
-  };
-  static auto* nothing = new Nothing();
-  check_options(layout, pin);
-  OnDevice here(device ? index_of(*device) : current_device());
-  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), nothing, kNpuKeys.add(c10::DispatchKey::ZeroTensor),
-                                   c10::dtype_or_default(dtype), std::nullopt);
+    struct Nothing final : c10::Allocator {
+        c10::DataPtr allocate(size_t) override { return {nullptr, npu_device(current_device())}; }
+        void copy_data(void*, const void*, size_t) const override {}
+    };
+    static auto* nothing = new Nothing();
+    check_options(layout, pin);
+    OnDevice here(device ? index_of(*device) : current_device());
+    return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), nothing, kNpuKeys.add(c10::DispatchKey::ZeroTensor),
+                                     c10::dtype_or_default(dtype), std::nullopt);
 }
 
 inline const Tensor& resize(const Tensor& self, SymIntArrayRef size, optional<c10::MemoryFormat> format) {
-  OnDevice here(self.device().index());
-  BlockInfo old{};
-  const bool written = arena().find(storage_of(self)->data(), old) && old.written;
-  at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);  // through npu_allocator(), with the old bytes
-  if (written) arena().mark_written(storage_of(self)->data());
-  return self;
+    OnDevice here(self.device().index());
+    BlockInfo old{};
+    const bool written = arena().find(storage_of(self)->data(), old) && old.written;
+    at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);  // through npu_allocator(), with the old bytes
+    if (written) arena().mark_written(storage_of(self)->data());
+    return self;
 }
 
 // ---- viewing: the CPU's own functions look at sizes only, so they serve any device. The host's time, no device work.
 
 inline Tensor as_strided(const Tensor& self, SymIntArrayRef size, SymIntArrayRef stride, optional<c10::SymInt> offset) {
-  virtual_clock().spend_api();
-  return at::cpu::as_strided_symint(self, size, stride, offset);
+    virtual_clock().spend_api();
+    return at::cpu::as_strided_symint(self, size, stride, offset);
 }
 inline Tensor view(const Tensor& self, SymIntArrayRef size) {
-  virtual_clock().spend_api();
-  return at::native::view(self, C10_AS_INTARRAYREF_SLOW(size));
+    virtual_clock().spend_api();
+    return at::native::view(self, C10_AS_INTARRAYREF_SLOW(size));
 }
 inline Tensor reshape_alias(const Tensor& self, SymIntArrayRef size, SymIntArrayRef stride) {
-  virtual_clock().spend_api();
-  return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride));
+    virtual_clock().spend_api();
+    return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride));
 }
 inline Tensor& set_tensor(Tensor& self, const Tensor& source) { return at::native::set_tensor_(self, source); }
 inline Tensor& set_storage(Tensor& self, at::Storage source) { return at::native::set_(self, source); }
-inline Tensor& set_storage_view(Tensor& self, at::Storage source, int64_t offset, IntArrayRef size, IntArrayRef stride) {
-  return at::cpu::set_(self, source, offset, size, stride);
+inline Tensor& set_storage_view(Tensor& self, at::Storage source, int64_t offset, IntArrayRef size,
+                                IntArrayRef stride) {
+    return at::cpu::set_(self, source, offset, size, stride);
 }
 
 // ---- copying
 
-struct CopyNames {
-  uint32_t in, out, inside;
-};
+struct CopyNames { uint32_t in, out, inside; };
 inline const CopyNames& copy_names() {
-  Clock& clock = virtual_clock();
-  static const CopyNames names{clock.intern("MEMCPY_H2D"), clock.intern("MEMCPY_D2H"), clock.intern("aten::copy_")};
-  return names;
+    VirtualClock& clock = virtual_clock();
+    static const CopyNames names{clock.intern("MEMCPY_H2D"), clock.intern("MEMCPY_D2H"), clock.intern("aten::copy_")};
+    return names;
 }
 
 // Device time of moving `bytes` over the link between host and device; `end` is when it is done.
 inline double charge_link(int device, bool in, double bytes) {
-  Clock& clock = virtual_clock();
-  const Rates& r = clock.rates();
-  return clock.launch(device, current_stream(device), {in ? copy_names().in : copy_names().out,
-                      in ? Engine::CopyIn : Engine::CopyOut, r.copy_latency + bytes / r.link, bytes});
+    VirtualClock& clock = virtual_clock();
+    const Rates& r = clock.rates();
+    return clock.launch(device, current_stream(device),
+                        {in ? copy_names().in : copy_names().out, in ? Engine::CopyIn : Engine::CopyOut,
+                         r.copy_latency + bytes / r.link, bytes});
 }
 
 inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking) {
-  const bool from_npu = is_npu(from), to_npu = is_npu(to);
-  Aliases aliases;
-  Tensor target = to_npu ? aliases.to_cpu(to) : to;
-  at::native::copy_(target, from_npu ? aliases.to_cpu(from) : from, false);
+    const bool from_npu = is_npu(from), to_npu = is_npu(to);
+    Aliases aliases;
+    Tensor target = to_npu ? aliases.to_cpu(to) : to;
+    at::native::copy_(target, from_npu ? aliases.to_cpu(from) : from, false);
 
-  Clock& clock = virtual_clock();
-  const int device = (to_npu ? to : from).device().index();
-  const double bytes = double(to.numel()) * double(to.element_size());
-  if (to_npu) arena().mark_written(storage_of(to)->data());
-  if (from_npu && to_npu) {
-    const double moved = bytes_of(from) + bytes;
-    const Rates& r = clock.rates();
-    clock.launch(device, current_stream(device), {copy_names().inside, Engine::Vector, r.launch + moved / r.hbm, moved});
+    VirtualClock& clock = virtual_clock();
+    const int device = (to_npu ? to : from).device().index();
+    const double bytes = double(to.numel()) * double(to.element_size());
+    if (to_npu) arena().mark_written(storage_of(to)->data());
+    if (from_npu && to_npu) {
+        const double moved = bytes_of(from) + bytes;
+        const Rates& r = clock.rates();
+        clock.launch(device, current_stream(device),
+                     {copy_names().inside, Engine::Vector, r.launch + moved / r.hbm, moved});
+        return to;
+    }
+    const double end = charge_link(device, to_npu, bytes);
+    // Pageable memory goes through a staging buffer: only a pinned tensor lets the host go on at once.
+    if (!(non_blocking && PinnedAllocator::one()->owns(storage_of(to_npu ? from : to)->data())))
+        clock.wait(end, device, current_stream(device));
     return to;
-  }
-  const double end = charge_link(device, to_npu, bytes);
-  // Pageable memory goes through a staging buffer: only a pinned tensor lets the host go on at once.
-  if (!(non_blocking && PinnedAllocator::one()->owns(storage_of(to_npu ? from : to)->data())))
-    clock.wait(end, device, current_stream(device));
-  return to;
 }
 
 inline Tensor copy_from_and_resize(const Tensor& from, const Tensor& to) {
-  if (from.sizes() != to.sizes()) {
-    OnDevice here(is_npu(to) ? to.device().index() : current_device());
-    at::native::resize_(to, from.sizes(), std::nullopt);
-  }
-  return copy_from(from, to, false);
+    if (from.sizes() != to.sizes()) {
+        OnDevice here(is_npu(to) ? to.device().index() : current_device());
+        at::native::resize_(to, from.sizes(), std::nullopt);
+    }
+    return copy_from(from, to, false);
 }
 
 inline at::Scalar item(const Tensor& self) {
-  const int device = self.device().index();
-  const double end = charge_link(device, false, double(self.element_size()));
-  virtual_clock().wait(end, device, current_stream(device));
-  return at::native::_local_scalar_dense_cpu(Aliases().to_cpu(self));
+    const int device = self.device().index();
+    const double end = charge_link(device, false, double(self.element_size()));
+    virtual_clock().wait(end, device, current_stream(device));
+    return at::native::_local_scalar_dense_cpu(Aliases().to_cpu(self));
 }
 
 // A tensor's memory is free for reuse only when no stream needs it any more: here always.

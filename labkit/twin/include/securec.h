@@ -39,7 +39,9 @@ static inline errno_t strncpy_s(char* to, size_t room, const char* from, size_t 
     to[n] = 0;
     return EOK;
 }
-static inline errno_t strcpy_s(char* to, size_t room, const char* from) { return from ? strncpy_s(to, room, from, strlen(from)) : EINVAL; }
+static inline errno_t strcpy_s(char* to, size_t room, const char* from) {
+    return from ? strncpy_s(to, room, from, strlen(from)) : EINVAL;
+}
 static inline errno_t strcat_s(char* to, size_t room, const char* from) {
     size_t have = to ? strnlen(to, room) : 0;
     return to && have < room ? strcpy_s(to + have, room - have, from) : EINVAL;

@@ -3,8 +3,8 @@
 //
 //   tiling <request file>      writes one JSON object to standard output
 //
-// Request, a line each:   op Name | infer | tile | input <group> <dtype> <format> <dims...> | data <group> <hex> | output <dtype> <format>
-// <dims...> | attr <name> <value> (values of a list separated by blanks, text as it is)
+// Request, a line each:   op Name | infer | tile | input <group> <dtype> <format> <dims...> | data <group> <hex> |
+// output <dtype> <format> <dims...> | attr <name> <value> (values of a list separated by blanks, text as it is)
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -58,7 +58,8 @@ void read(const char* path) {
             } else {
                 std::string hex;
                 in >> hex;
-                for (size_t i = 0; i + 1 < hex.size(); i += 2) asked.inputs[group].back().data_.push_back(uint8_t(std::stoi(hex.substr(i, 2), nullptr, 16)));
+                for (size_t i = 0; i + 1 < hex.size(); i += 2)
+                    asked.inputs[group].back().data_.push_back(uint8_t(std::stoi(hex.substr(i, 2), nullptr, 16)));
             }
         } else if (word == "output") {
             asked.outputs.push_back(tensor(in));
@@ -86,7 +87,8 @@ gert::RuntimeAttrs attributes(const ops::OpDef& op) {
         const std::string& text = given != asked.attrs.end() ? given->second : a.value_;
         std::shared_ptr<void> v;
         if (a.kind_ == "bool") v = std::make_shared<bool>(text == "1");
-        else if (a.kind_ == "float") v = std::make_shared<float>(given != asked.attrs.end() ? float(std::stod(text)) : float(a.real_));
+        else if (a.kind_ == "float")
+            v = std::make_shared<float>(given != asked.attrs.end() ? float(std::stod(text)) : float(a.real_));
         else if (a.kind_ == "int") v = std::make_shared<int64_t>(text.empty() ? 0 : std::stoll(text));
         else if (a.kind_ == "ints") v = list<int64_t>(text);
         else if (a.kind_ == "floats") v = list<float>(text);
@@ -121,8 +123,11 @@ std::string params(const std::vector<ops::OpParamDef>& all, const std::set<int32
     for (const auto& p : all) {
         std::string types;
         for (auto t : p.types_) types += (types.empty() ? "" : ",") + std::to_string(int(t));
-        r += (r.size() > 1 ? "," : "") + std::string("{\"name\":\"") + p.name_ + "\",\"type\":" + std::to_string(int(p.type_)) + ",\"dtypes\":[" + types + "],\"depends\":" + (p.depends_ || depends.count(int32_t(&p - all.data())) ? "true" : "false") +
-             ",\"zeroed\":" + (p.zeroed_ ? "true" : "false") + ",\"computed\":" + (p.computed_ ? "true" : "false") + "}";
+        r += (r.size() > 1 ? "," : "") + std::string("{\"name\":\"") + p.name_ +
+             "\",\"type\":" + std::to_string(int(p.type_)) + ",\"dtypes\":[" + types +
+             "],\"depends\":" + (p.depends_ || depends.count(int32_t(&p - all.data())) ? "true" : "false") +
+             ",\"zeroed\":" + (p.zeroed_ ? "true" : "false") + ",\"computed\":" + (p.computed_ ? "true" : "false") +
+             "}";
     }
     return r + "]";
 }
@@ -141,7 +146,8 @@ int main(int argc, char** argv) {
     std::cout.flush();
     std::string out = "{\"ops\":[" + names + "]";
     if (op) {
-        out += ",\"op\":\"" + op->type_ + "\",\"inputs\":" + params(op->inputs_, gert::op_impls()[op->type_].depends) + ",\"outputs\":" + params(op->outputs_);
+        out += ",\"op\":\"" + op->type_ + "\",\"inputs\":" + params(op->inputs_, gert::op_impls()[op->type_].depends) +
+               ",\"outputs\":" + params(op->outputs_);
         std::string socs;
         for (const auto& soc : op->aicore_.socs_) socs += (socs.empty() ? "\"" : ",\"") + soc + "\"";
         out += ",\"socs\":[" + socs + "]";
@@ -156,7 +162,8 @@ int main(int argc, char** argv) {
             if (impl.infer_type) ok = impl.infer_type(&type) == ge::GRAPH_SUCCESS && ok;
             out += std::string(",\"inferred\":") + (ok ? "[" : "null,\"_\":[");
             for (size_t i = 0; i < op->outputs_.size(); i++)
-                out += (i ? "," : "") + std::string("{\"shape\":") + dims(shape.outputs_[i].shape_.GetOriginShape()) + ",\"dtype\":" + std::to_string(int(type.outputs_[i].GetDataType())) + "}";
+                out += (i ? "," : "") + std::string("{\"shape\":") + dims(shape.outputs_[i].shape_.GetOriginShape()) +
+                       ",\"dtype\":" + std::to_string(int(type.outputs_[i].GetDataType())) + "}";
             out += "]";
         }
         if (asked.tile && impl.tiling) {
@@ -178,8 +185,12 @@ int main(int argc, char** argv) {
             for (size_t n : c.workspaces_) spaces += (spaces.empty() ? "" : ",") + std::to_string(n);
             std::string chosen;
             if (c.key_ >= twin_op::kChosen && c.key_ - twin_op::kChosen < twin_op::chosen().size())
-                for (int64_t v : twin_op::chosen()[c.key_ - twin_op::kChosen]) chosen += (chosen.empty() ? "" : ",") + std::to_string(v);
-            out += ",\"tiling\":{\"arguments\":[" + chosen + "],\"status\":" + std::to_string(status) + ",\"key\":" + std::to_string(c.key_ >= twin_op::kChosen ? 0 : c.key_) + ",\"blocks\":" + std::to_string(c.blocks_) + ",\"data\":\"" + hex + "\",\"workspaces\":[" + spaces + "]}";
+                for (int64_t v : twin_op::chosen()[c.key_ - twin_op::kChosen])
+                    chosen += (chosen.empty() ? "" : ",") + std::to_string(v);
+            out += ",\"tiling\":{\"arguments\":[" + chosen + "],\"status\":" + std::to_string(status) +
+                   ",\"key\":" + std::to_string(c.key_ >= twin_op::kChosen ? 0 : c.key_) +
+                   ",\"blocks\":" + std::to_string(c.blocks_) + ",\"data\":\"" + hex + "\",\"workspaces\":[" + spaces +
+                   "]}";
         }
     }
     std::cout << "\n@@@" << out << "}" << std::endl;

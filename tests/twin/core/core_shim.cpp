@@ -1,6 +1,6 @@
 // C names for tests/twin/core/test_parts.py (ctypes): parts of a core that can be judged by themselves.
-#include "vector/banks.h"
 #include "core/hazard.h"
+#include "vector/banks.h"
 
 using namespace twin;
 

@@ -4,7 +4,8 @@
 using namespace matmul_tiling;
 
 struct Asked {
-    int32_t m, n, k, cores, dtype, trans_a, trans_b, bias, base_m, base_n, single[3], split_k, schedule, l1, max_base, align;
+    int32_t m, n, k, cores, dtype, trans_a, trans_b, bias, base_m, base_n, single[3], split_k, schedule, l1, max_base,
+        align;
 };
 
 extern "C" long cut_matmul(const Asked* q, TCubeTiling* out, int32_t* dims, int host_class) {

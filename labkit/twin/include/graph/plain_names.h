@@ -1,5 +1,5 @@
-// In a kernel the numbers of data types and formats are macros, for #if; a host header that it reaches names an enum so.
-// Included twice: before the enum and behind it.
+// In a kernel, data types and formats are macros, for #if; a host header included by the same file uses the same names
+// for an enum. Included twice: before the enum and after it.
 #ifdef TWIN_OP_KERNEL
 #ifndef TWIN_PLAIN_NAMES
 #define TWIN_PLAIN_NAMES

@@ -6,7 +6,8 @@
 
 namespace AscendC::tiling {
 #define TWIN_FIELD(type, name) type name = 0;
-#define TWIN_STRUCT(name) struct name { TWIN_FIELDS_##name(TWIN_FIELD) };
+#define TWIN_STRUCT(name) \
+    struct name { TWIN_FIELDS_##name(TWIN_FIELD) };
 TWIN_TILINGS(TWIN_STRUCT)
 #undef TWIN_STRUCT
 #undef TWIN_FIELD

@@ -1,10 +1,10 @@
-// The Matmul object; ASCENDC_CUBE_ONLY, where it is wanted, stands before this line of the kernel.
+// The Matmul object. A kernel that needs ASCENDC_CUBE_ONLY defines it before it includes this header.
 #pragma once
 #include "twin/matmul/matmul.h"
 
 namespace AscendC {
-template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM, class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>,
-          MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
+template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
+          class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
 #ifdef ASCENDC_CUBE_ONLY
 using Matmul = MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY>;
 #else

@@ -16,7 +16,19 @@ enum Option { IGNORE = 0, OPTIONAL = 1, REQUIRED = 2, DYNAMIC = 3, VIRTUAL = 4 }
 enum class DependScope : uint32_t { ALL = 0, TILING, INVALID_SCOPE };
 enum class FollowType : uint32_t { ALL = 0, DTYPE, FORMAT, SHAPE, INVALID_TYPE };
 enum class FormatCheckOption : uint32_t { DEFAULT = 0, STRICT = 1, MAX };
-enum class ScalarType : uint32_t { UINT64 = 0, INT64, UINT32, INT32, UINT16, INT16, UINT8, INT8, FLOAT32, FLOAT16, INVALID_DTYPE = uint32_t(-1) };
+enum class ScalarType : uint32_t {
+    UINT64 = 0,
+    INT64,
+    UINT32,
+    INT32,
+    UINT16,
+    INT16,
+    UINT8,
+    INT8,
+    FLOAT32,
+    FLOAT16,
+    INVALID_DTYPE = uint32_t(-1)
+};
 struct ScalarVar {
     template <typename T> ScalarVar(ScalarType, T) {}
 };

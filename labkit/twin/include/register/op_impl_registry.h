@@ -37,9 +37,16 @@ public:
         impl_.new_info = []() -> void* { return new T(); };
         return *this;
     }
-    OpImplRegisterV2& InputsDataDependency(std::initializer_list<int32_t> inputs) { return impl_.depends.insert(inputs), *this; }
-    OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs) { return InputsDataDependency(inputs); }
-    OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs, std::initializer_list<TilingPlacement>) { return InputsDataDependency(inputs); }
+    OpImplRegisterV2& InputsDataDependency(std::initializer_list<int32_t> inputs) {
+        return impl_.depends.insert(inputs), *this;
+    }
+    OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs) {
+        return InputsDataDependency(inputs);
+    }
+    OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs,
+                                                 std::initializer_list<TilingPlacement>) {
+        return InputsDataDependency(inputs);
+    }
     template <typename... A> OpImplRegisterV2& PrivateAttr(A...) { return *this; }
     template <typename F> OpImplRegisterV2& GenSimplifiedKey(F) { return *this; }
     template <typename F> OpImplRegisterV2& OpExecuteFunc(F) { return *this; }
@@ -49,6 +56,9 @@ private:
 
 }  // namespace gert
 
-#define IMPL_OP(op_type) [[maybe_unused]] static ::gert::OpImplRegisterV2 twin_impl_##op_type = ::gert::OpImplRegisterV2(#op_type)
-#define IMPL_OP_INFERSHAPE(op_type) [[maybe_unused]] static ::gert::OpImplRegisterV2 twin_infer_##op_type = ::gert::OpImplRegisterV2(#op_type)
-#define IMPL_OP_OPTILING(op_type) [[maybe_unused]] static ::gert::OpImplRegisterV2 twin_tiling_##op_type = ::gert::OpImplRegisterV2(#op_type)
+#define IMPL_OP(op_type) \
+    [[maybe_unused]] static ::gert::OpImplRegisterV2 twin_impl_##op_type = ::gert::OpImplRegisterV2(#op_type)
+#define IMPL_OP_INFERSHAPE(op_type) \
+    [[maybe_unused]] static ::gert::OpImplRegisterV2 twin_infer_##op_type = ::gert::OpImplRegisterV2(#op_type)
+#define IMPL_OP_OPTILING(op_type) \
+    [[maybe_unused]] static ::gert::OpImplRegisterV2 twin_tiling_##op_type = ::gert::OpImplRegisterV2(#op_type)

@@ -27,7 +27,8 @@ public:
     // Puts the fields, and those of nested structs, over memory that the caller owns.
     void SetDataPtr(void* p) {
         data_ = static_cast<uint8_t*>(p);
-        for (auto& n : nested_) reinterpret_cast<TilingDef*>(reinterpret_cast<char*>(this) + n.first)->SetDataPtr(data_ + n.second);
+        for (auto& n : nested_)
+            reinterpret_cast<TilingDef*>(reinterpret_cast<char*>(this) + n.first)->SetDataPtr(data_ + n.second);
     }
 protected:
     size_t Place(size_t bytes, size_t align) {
@@ -56,44 +57,47 @@ private:
     size_t size_ = 0;
     const char* class_name_ = "";
     std::vector<uint8_t> own_;
-    std::vector<std::pair<ptrdiff_t, size_t>> nested_;  // where the member lies in this object, where its bytes lie in the data
+    // where the member lies in this object, where its bytes lie in the data
+    std::vector<std::pair<ptrdiff_t, size_t>> nested_;
 };
 
 }  // namespace optiling
 
-#define BEGIN_TILING_DATA_DEF(class_name)                                             \
-    class class_name : public ::optiling::TilingDef {                                 \
-    public:                                                                           \
-        class_name() {                                                                \
-            Settle(#class_name);                                                      \
-            Own();                                                                    \
-        }                                                                             \
-        explicit class_name(void* ptr) {                                              \
-            Settle(#class_name);                                                      \
-            if (ptr) SetDataPtr(ptr);                                                 \
-        }                                                                             \
-        class_name(const class_name& o) : class_name() { Take(o); }                   \
-        class_name& operator=(const class_name& o) {                                  \
-            Take(o);                                                                  \
-            return *this;                                                             \
+#define BEGIN_TILING_DATA_DEF(class_name)                           \
+    class class_name : public ::optiling::TilingDef {               \
+    public:                                                         \
+        class_name() {                                              \
+            Settle(#class_name);                                    \
+            Own();                                                  \
+        }                                                           \
+        explicit class_name(void* ptr) {                            \
+            Settle(#class_name);                                    \
+            if (ptr) SetDataPtr(ptr);                               \
+        }                                                           \
+        class_name(const class_name& o) : class_name() { Take(o); } \
+        class_name& operator=(const class_name& o) {                \
+            Take(o);                                                \
+            return *this;                                           \
         }
 
-#define TILING_DATA_FIELD_DEF(data_type, field_name)                                              \
-public:                                                                                           \
-    void set_##field_name(data_type v) { std::memcpy(data_ + field_name##_at_, &v, sizeof v); }   \
-    data_type get_##field_name() const {                                                          \
-        data_type v;                                                                              \
-        std::memcpy(&v, data_ + field_name##_at_, sizeof v);                                      \
-        return v;                                                                                 \
-    }                                                                                             \
-private:                                                                                          \
+#define TILING_DATA_FIELD_DEF(data_type, field_name)                                            \
+public:                                                                                         \
+    void set_##field_name(data_type v) { std::memcpy(data_ + field_name##_at_, &v, sizeof v); } \
+    data_type get_##field_name() const {                                                        \
+        data_type v;                                                                            \
+        std::memcpy(&v, data_ + field_name##_at_, sizeof v);                                    \
+        return v;                                                                               \
+    }                                                                                           \
+private:                                                                                        \
     size_t field_name##_at_ = Place(sizeof(data_type), sizeof(data_type));
 
-#define TILING_DATA_FIELD_DEF_ARR(arr_type, arr_size, field_name)                                                                              \
-public:                                                                                                                                        \
-    void set_##field_name(const arr_type* v) { std::memmove(data_ + field_name##_at_, v, (arr_size) * sizeof(arr_type)); }                     \
-    arr_type* get_##field_name() const { return reinterpret_cast<arr_type*>(data_ + field_name##_at_); }                                       \
-private:                                                                                                                                       \
+#define TILING_DATA_FIELD_DEF_ARR(arr_type, arr_size, field_name)                                        \
+public:                                                                                                  \
+    void set_##field_name(const arr_type* v) {                                                           \
+        std::memmove(data_ + field_name##_at_, v, (arr_size) * sizeof(arr_type));                        \
+    }                                                                                                    \
+    arr_type* get_##field_name() const { return reinterpret_cast<arr_type*>(data_ + field_name##_at_); } \
+private:                                                                                                 \
     size_t field_name##_at_ = Place((arr_size) * sizeof(arr_type), sizeof(arr_type));
 
 #define TILING_DATA_FIELD_DEF_STRUCT(struct_type, field_name) \
@@ -102,8 +106,11 @@ public:                                                       \
 private:                                                      \
     size_t field_name##_at_ = PlaceStruct(field_name);
 
-#define END_TILING_DATA_DEF };
+#define END_TILING_DATA_DEF \
+    }                       \
+    ;
 
 // Names the tiling struct of an operator type; nothing here looks it up.
 #define REGISTER_TILING_DATA_CLASS(op_type, class_name) \
-    static_assert(sizeof(class_name) > 0, #op_type ": REGISTER_TILING_DATA_CLASS names a class that BEGIN_TILING_DATA_DEF has not defined");
+    static_assert(sizeof(class_name) > 0,               \
+                  #op_type ": REGISTER_TILING_DATA_CLASS names a class that BEGIN_TILING_DATA_DEF has not defined");

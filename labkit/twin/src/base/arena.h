@@ -5,8 +5,9 @@
 
 namespace twin {
 
-// `bytes` of memory that begin at a multiple of 4 GiB: kernels cast GetPhyAddr() to a pointer and read through it, or to
-// 32 bits and take it for the address on the chip; both are then right. Never given back: cores live as long as the process.
+// `bytes` of memory that begin at a multiple of 4 GiB. Kernels either cast GetPhyAddr() to a pointer and read through
+// it, or cut it to 32 bits and use that as the on-chip address: both work. Never unmapped: cores live as long as the
+// process.
 uint8_t* map_memory(size_t bytes);
 
 }  // namespace twin

@@ -13,8 +13,10 @@ static const char* const kOps[] = {
 #undef X
 };
 static const char* const kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
-static const char* const kTypes[] = {"half", "bfloat16_t", "float", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "int4b_t"};
-static const char* const kTypeKeys[] = {"f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "i4"};
+static const char* const kTypes[] = {"half",     "bfloat16_t", "float",    "int8_t",  "uint8_t",  "int16_t",
+                                     "uint16_t", "int32_t",    "uint32_t", "int64_t", "uint64_t", "int4b_t"};
+static const char* const kTypeKeys[] = {"f16", "bf16", "f32", "i8",  "u8",  "i16",
+                                        "u16", "i32",  "u32", "i64", "u64", "i4"};
 static const char* const kMemories[] = {"UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"};
 static const char* const kMems[] = {"ub", "l1", "l0a", "l0b", "l0c", "bt", "fb"};
 
@@ -47,18 +49,22 @@ void Chip::ready() {
     for (int m = 0; m < int(Mem::Count); m++) size[m] = uint32_t(get((std::string("memory.") + kMems[m]).c_str()));
     reserved = uint32_t(get("memory.ub_reserved"));
     static const char* const kWays[] = {"to_ub", "to_l1", "to_l1_nz", "from_ub", "from_l0c"};
-    for (int i = 0; i < int(Way::Count); i++) {
+    for (int i = 0; i < int(Route::Count); i++) {
         auto part = [&](const char* key) { return get(("dma." + std::string(kWays[i]) + "." + key).c_str()); };
-        dma[i] = {part("issue"), part("latency"), part("fast"), part("slow"), part("hit"), part("row"), part("row_missed"), part("window"), part("unaligned")};
+        dma[i] = {part("issue"), part("latency"),    part("fast"),   part("slow"),     part("hit"),
+                  part("row"),   part("row_missed"), part("window"), part("unaligned")};
     }
     hbm_rate = get("gm.hbm") / hz;
-    l2 = {get("gm.l2") / hz, get("gm.l2_write") / hz, get("gm.dirty_before"), get("gm.give_back"), get("gm.split"), get("gm.split_row"), get("gm.same_window"), get("gm.same_cost"), uint32_t(get("memory.l2") * get("gm.l2_share") / 512)};
+    l2 = {get("gm.l2") / hz,     get("gm.l2_write") / hz, get("gm.dirty_before"),
+          get("gm.give_back"),   get("gm.split"),         get("gm.split_row"),
+          get("gm.same_window"), get("gm.same_cost"),     uint32_t(get("memory.l2") * get("gm.l2_share") / 512)};
     queue = uint32_t(get("scalar.queue"));
     startup_when_idle = get("vector.startup_when_idle") != 0;
     mmad_idle = get("cube.mmad_idle");
     l1_shared = get("cube.l1_shared");
     next_block = get("launch.next_block") * hz;
-    cube = {get("matmul.l0_start"), get("matmul.l0a_rate"), get("matmul.l0b_rate"), get("matmul.scalar_norm"), get("matmul.scalar_mdl")};
+    cube = {get("matmul.l0_start"), get("matmul.l0a_rate"), get("matmul.l0b_rate"), get("matmul.scalar_norm"),
+            get("matmul.scalar_mdl")};
     auto path = [&](const char* name) {
         auto key = [&](const char* part) { return "cube.path." + std::string(name) + "." + part; };
         return Path{get(key("floor").c_str()), get(key("start").c_str()), get(key("rate").c_str())};
@@ -91,7 +97,9 @@ void Chip::ready() {
             std::string base = std::string("vector.cycles.") + kOps[op];
             auto typed = values_.find(base + "." + kTypeKeys[t]);
             auto any = values_.find(base);
-            per_repeat[op][t] = float(typed != values_.end() ? typed->second : any != values_.end() ? any->second : fallback);
+            per_repeat[op][t] = float(typed != values_.end() ? typed->second
+                                      : any != values_.end() ? any->second
+                                                             : fallback);
         }
 }
 

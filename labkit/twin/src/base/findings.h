@@ -1,5 +1,5 @@
-// What the checks say: a stable code, where it happened, and the numbers. The sentences are not here; whoever shows a
-// finding owns its language.
+// The output of the checks: a stable code, where it happened, and the numbers. The message texts are not here: the
+// program that displays a finding chooses the language.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -40,7 +40,10 @@ std::string json_string(const std::string&);
 // Collects the findings of one block; the same code on the same line is counted, not repeated.
 class Findings {
 public:
-    void clear(uint32_t block) { block_ = block; list_.clear(); }
+    void clear(uint32_t block) {
+        block_ = block;
+        list_.clear();
+    }
     void add(const char* code, bool error, Here, const Numbers&);
     std::vector<Finding>& list() { return list_; }
 private:
@@ -49,7 +52,7 @@ private:
     std::vector<Finding> list_;
 };
 
-// Thrown when a block cannot go on: on the hardware it would hang or fault here.
+// Thrown when a block cannot continue: at this point the hardware would hang or fault.
 struct Stop {};
 
 }  // namespace twin

@@ -8,55 +8,57 @@ namespace twin {
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double World::time_of(Moment m) const {
+double World::time_of(Stamp m) const {
     if (!m) return 0;
-    if (m & kJoint) {
+    if (m & kMaxOf) {
         double last = 0;
-        for (Moment one : (*joints)[m & ~kJoint]) {
+        for (Stamp one : (*maxima)[m & ~kMaxOf]) {
             double t = time_of(one);
             if (std::isnan(t)) return t;
             last = std::max(last, t);
         }
         return last;
     }
-    uint32_t seat = seat_of(m), number = uint32_t(m);
-    double t = seat < known.size() && number < known[seat].size() ? known[seat][number] : std::nan("");
+    uint32_t core_index = core_index_of(m), number = uint32_t(m);
+    double t = core_index < known.size() && number < known[core_index].size() ? known[core_index][number]
+                                                                              : std::nan("");
     return std::isnan(t) && lenient ? 0 : t;
 }
 
-void World::resolve(Moment m, double t) {
-    auto& of = known[seat_of(m)];
+void World::resolve(Stamp m, double t) {
+    auto& of = known[core_index_of(m)];
     if (of.size() <= uint32_t(m)) of.resize(std::max<size_t>(uint32_t(m) + 1, of.size() * 2), std::nan(""));
     of[uint32_t(m)] = t;
 }
 
-void Replay::show(int p, const Note& n, double start, double end) {
-    if (events && events->size() < keep) events->push_back({uint16_t(block_), uint8_t(p), core_, n.op, 0, n.line, n.bytes, start, end});
+void Replay::show(int p, const Entry& n, double start, double end) {
+    if (events && events->size() < keep)
+        events->push_back({uint16_t(block_), uint8_t(p), core_, n.op, 0, n.line, n.bytes, start, end});
 }
 
 bool Replay::scalar() {
     size_t before = next_;
-    for (; next_ < tape_->notes.size(); next_++) {
-        const Note& n = tape_->notes[next_];
+    for (; next_ < trace_->entries.size(); next_++) {
+        const Entry& n = trace_->entries[next_];
         if (!spent_) {
             scalar_ += n.before;
             busy[int(Pipe::S)] += n.before;
             spent_ = true;
         }
-        if (n.step == Act::Join) {
+        if (n.kind == EntryKind::Join) {
             double last = scalar_;
             for (Unit& u : units_) {
                 if (u.head != u.tail) return next_ != before;
                 last = std::max({last, u.done, u.ready});
             }
             scalar_ = last;
-        } else if (n.step == Act::Scalar) {
+        } else if (n.kind == EntryKind::Scalar) {
             show(int(Pipe::S), n, scalar_, scalar_ + n.cycles);
             scalar_ += n.cycles;
             busy[int(Pipe::S)] += n.cycles;
         } else if (Pipe(n.pipe) == Pipe::S) {
-            if (n.step == Act::Mark) world_->resolve(n.ref, scalar_);
-            if (n.step == Act::Await) {
+            if (n.kind == EntryKind::Mark) world_->resolve(n.ref, scalar_);
+            if (n.kind == EntryKind::Await) {
                 double t = world_->time_of(n.ref);
                 if (std::isnan(t)) return next_ != before;
                 scalar_ = std::max(scalar_, t + n.cycles);
@@ -79,12 +81,13 @@ bool Replay::pipe(int p) {
     Unit& u = units_[p];
     uint32_t before = u.head;
     while (u.head != u.tail && !u.asking) {
-        const Entry& e = u.ring[u.head % kRing];
-        const Note& n = tape_->notes[e.note];
+        const Queued& e = u.ring[u.head % kRing];
+        const Entry& n = trace_->entries[e.entry];
         double now = std::max(u.ready, e.issued);
-        if (n.step == Act::Work) {
+        if (n.kind == EntryKind::Work) {
             double start = std::max(u.free, now), cycles = n.cycles;
-            if (Pipe(p) == Pipe::MTE1 && (units_[int(Pipe::MTE2)].asking || units_[int(Pipe::MTE2)].busy_until > start)) cycles *= chip.l1_shared;
+            if (Pipe(p) == Pipe::MTE1 && (units_[int(Pipe::MTE2)].asking || units_[int(Pipe::MTE2)].busy_until > start))
+                cycles *= chip.l1_shared;
             if (Pipe(p) == Pipe::M && start > u.free) cycles += chip.mmad_idle;
             if (n.startup && chip.startup_when_idle && start <= u.free) cycles -= n.startup / 100.0;
             u.free = start + cycles;
@@ -93,11 +96,11 @@ bool Replay::pipe(int p) {
             counters.instructions[p]++;
             show(p, n, start, u.free);
             leave(u, start);
-        } else if (n.step == Act::Mark) {
+        } else if (n.kind == EntryKind::Mark) {
             double at = std::max(u.done, now);
             world_->resolve(n.ref, at);
             leave(u, at);
-        } else if (n.step == Act::Await) {
+        } else if (n.kind == EntryKind::Await) {
             double t = world_->time_of(n.ref);
             if (std::isnan(t)) break;
             u.ready = std::max(u.ready, t + n.cycles);
@@ -105,9 +108,10 @@ bool Replay::pipe(int p) {
         } else {
             u.asking = true;
             u.asked = std::max(u.free, now);
-            // The bytes on their way are limited: an instruction that would exceed the window waits for the earlier ones.
-            const auto& d = chip.dma[int(tape_->moves[n.ref].way)];
-            while (!u.flights.empty() && (u.flights.front().end <= u.asked || double(u.in_flight + n.bytes) > d.window)) {
+            // The bytes in flight are limited: an instruction that would exceed the window waits for earlier ones.
+            const auto& d = chip.dma[int(trace_->moves[n.ref].route)];
+            while (!u.flights.empty() &&
+                   (u.flights.front().end <= u.asked || double(u.in_flight + n.bytes) > d.window)) {
                 u.asked = std::max(u.asked, u.flights.front().end);
                 u.in_flight -= u.flights.front().bytes;
                 u.flights.pop_front();
@@ -143,18 +147,18 @@ void Replay::serve() {
     for (int i = 1; i < kPipes; i++)
         if (units_[i].asking && (!units_[p].asking || units_[i].asked < units_[p].asked)) p = i;
     Unit& u = units_[p];
-    const Note& n = tape_->notes[u.ring[u.head % kRing].note];
-    const Move& m = tape_->moves[n.ref];
+    const Entry& n = trace_->entries[u.ring[u.head % kRing].entry];
+    const Move& m = trace_->moves[n.ref];
     Served s = world_->traffic.serve(m, u.asked, block_ * 4 + core_);
-    u.free = std::max(s.service, u.asked + chip.dma[int(m.way)].issue);
+    u.free = std::max(s.service, u.asked + chip.dma[int(m.route)].issue);
     double end = u.done = std::max(u.done, s.end);
     u.flights.push_back({end, n.bytes});
     u.in_flight += n.bytes;
     busy[p] += std::max(0.0, end - std::max(u.asked, u.busy_until));
     u.busy_until = std::max(u.busy_until, end);
     if (!m.out) counters.read_hit += s.hit, counters.read_miss += s.miss;
-    counters.moves[int(m.way)]++;
-    counters.bytes[int(m.way)] += uint64_t(m.row) * m.rows;
+    counters.moves[int(m.route)]++;
+    counters.bytes[int(m.route)] += uint64_t(m.row) * m.rows;
     counters.instructions[p]++;
     show(p, n, u.asked, end);
     u.asking = false;
@@ -164,7 +168,7 @@ void Replay::serve() {
 bool Replay::done() const {
     for (const Unit& u : units_)
         if (u.head != u.tail) return false;
-    return next_ == tape_->notes.size();
+    return next_ == trace_->entries.size();
 }
 
 double Replay::end() const {
@@ -176,7 +180,7 @@ double Replay::end() const {
 struct Probe {
     World world;
     Replay replay;
-    explicit Probe(const Core& c) : replay(c.tape, world, c.block, c.slot(), 0) {
+    explicit Probe(const Core& c) : replay(c.trace, world, c.block, c.slot(), 0) {
         world.lenient = true;
         world.known.resize(c.block * 4 + 4);
     }
@@ -185,7 +189,7 @@ struct Probe {
 double local_cycles() {
     if (!core->probe) core->probe = std::make_shared<Probe>(*core);
     Probe& p = *core->probe;
-    p.world.joints = core->joints();
+    p.world.maxima = core->maxima();
     for (bool on = true; on;) {
         on = p.replay.run();
         if (p.replay.asks() < kInfinity) p.replay.serve(), on = true;

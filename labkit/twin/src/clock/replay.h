@@ -1,8 +1,8 @@
-// One core's tape played against the clock.
+// Replays one core's trace against the clock.
 //
-// The scalar unit hands instructions to the pipes' queues in the order of the program; each pipe does its own in order,
-// and waits where the tape says so. A core runs by itself until it needs GM, for which all cores wait in order of time
-// (timeline.cpp).
+// The scalar unit issues instructions to the pipes' queues in program order. Each pipe executes its queue in order and
+// waits where the trace has an Await entry. A core is replayed on its own until it accesses GM; accesses to GM are
+// served in order of time over all cores (launch/timeline.cpp).
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -10,45 +10,46 @@
 #include <limits>
 #include <vector>
 
+#include "clock/traffic.h"
 #include "core/counters.h"
 #include "core/hazard.h"
-#include "clock/traffic.h"
 
 namespace twin {
 
 struct TimelineEvent;
 
-// What the replays of one launch share: the moments that are known, and GM.
+// What the replays of one launch share: the stamps that are known, and GM.
 struct World {
     Traffic traffic;
-    std::vector<std::vector<double>> known;          // by block * 4 + core, then number; NaN: not yet
-    const std::vector<std::vector<Moment>>* joints = nullptr;
-    bool lenient = false;                            // what nobody resolves any more counts as past
-    double time_of(Moment) const;                    // NaN: not yet known
-    void resolve(Moment, double);
+    std::vector<std::vector<double>> known;  // by block * 4 + core, then number; NaN: not yet
+    const std::vector<std::vector<Stamp>>* maxima = nullptr;
+    bool lenient = false;         // a stamp that will never be resolved counts as past
+    double time_of(Stamp) const;  // NaN: not yet known
+    void resolve(Stamp, double);
 };
 
 class Replay {
 public:
-    Replay(const Tape& tape, World& world, uint32_t block, uint8_t core, double begin) : tape_(&tape), world_(&world), block_(block), core_(core), scalar_(begin) {
+    Replay(const Trace& trace, World& world, uint32_t block, uint8_t core, double begin)
+        : trace_(&trace), world_(&world), block_(block), core_(core), scalar_(begin) {
         for (Unit& u : units_) u.free = u.done = begin;
     }
-    bool run();             // as far as it goes without GM; true: it got on
-    double asks() const;    // when it next needs GM; infinity: it does not
-    void serve();           // gives it what it asks for first
+    bool run();           // as far as possible without GM; true: some entry was processed
+    double asks() const;  // the time of its next access to GM; infinity: it has none pending
+    void serve();         // serves its earliest pending access to GM
     bool done() const;
-    double end() const;     // when its last pipe was done
-    double scalar_now() const { return scalar_ + tape_->rest(); }
+    double end() const;  // when its last pipe was done
+    double scalar_now() const { return scalar_ + trace_->rest(); }
 
     double busy[kPipes] = {};
     Counters counters;
     std::vector<TimelineEvent>* events = nullptr;
-    size_t keep = 0;        // events at most
+    size_t keep = 0;  // events at most
 
 private:
     static constexpr uint32_t kRing = 64;
-    struct Entry {
-        uint32_t note;
+    struct Queued {
+        uint32_t entry;
         double issued;
     };
     struct Flight {
@@ -57,8 +58,8 @@ private:
     };
     struct Unit {
         uint32_t head = 0, tail = 0;
-        Entry ring[kRing];
-        double left[kRing] = {};              // when the entries left the queue
+        Queued ring[kRing];
+        double left[kRing] = {};  // when the entries left the queue
         double ready = 0, free = 0, done = 0, busy_until = 0;
         bool asking = false;
         double asked = 0;
@@ -68,19 +69,19 @@ private:
     bool scalar();
     bool pipe(int p);
     void leave(Unit& u, double at) { u.left[u.head++ % kRing] = at; }
-    void show(int p, const Note&, double start, double end);
+    void show(int p, const Entry&, double start, double end);
 
-    const Tape* tape_;
+    const Trace* trace_;
     World* world_;
     uint32_t block_;
     uint8_t core_;
-    size_t next_ = 0;       // note
-    bool spent_ = false;    // its `before` is counted
+    size_t next_ = 0;     // index of the next entry
+    bool spent_ = false;  // the next entry's `before` has been added already
     double scalar_;
-    uint32_t waiting_ = 0;  // pipes with something in their queue, a bit each
+    uint32_t waiting_ = 0;  // bit mask of the pipes whose queue is not empty
     Unit units_[kPipes];
 };
 
-double local_cycles();  // of the playing core, by its own tape alone: what GetSystemCycle shows
+double local_cycles();  // of the running core, by its own trace alone: what GetSystemCycle shows
 
 }  // namespace twin

@@ -19,8 +19,8 @@ Traffic::Block& Traffic::block(uint64_t number) {
 
 bool Traffic::held(const Sector& s) const { return s.stamp && taken_ - s.stamp < chip.l2.sectors; }
 
-// More sectors in the L2; the oldest go, back to HBM if they were written to. What lay there before this launch is
-// written to in part (dirty_before).
+// Puts more sectors into the L2. The oldest are evicted, and written back to HBM if they are dirty. Part of what the L2
+// held before this launch is dirty as well (dirty_before).
 void Traffic::take_in(uint64_t sectors) {
     taken_ += uint32_t(sectors);
     if (taken_ < chip.l2.sectors) back_ += chip.l2.dirty_before * double(sectors * kSector);
@@ -28,7 +28,7 @@ void Traffic::take_in(uint64_t sectors) {
         Written w = written_.front();
         written_.pop_front();
         auto give_back = [&](Sector& s, uint64_t count) {
-            if (s.stamp != w.stamp || !s.dirty) return;  // it came by again since
+            if (s.stamp != w.stamp || !s.dirty) return;  // it was accessed again since, or is clean
             s.dirty = false;
             back_ += double(count * kSector);
         };
@@ -39,17 +39,18 @@ void Traffic::take_in(uint64_t sectors) {
 }
 
 // `bytes` of one sector, or of a whole block (sector: kBlock).
-void Traffic::come_by(Sum& t, Block& b, uint32_t sector, uint64_t bytes) {
+void Traffic::access_sectors(Sum& t, Block& b, uint32_t sector, uint64_t bytes) {
     uint64_t count = sector == kBlock ? kBlock : 1;
     Sector& s = sector == kBlock ? b.all : b.each[sector];
     const Move& m = *t.m;
     bool here = held(s);
     if (!here) t.missed += bytes;
-    if (!here && (m.bypass || !m.out)) t.hbm += !m.bypass ? double(count * kSector) : double(bytes) * (bytes < kSector ? chip.l2.split : 1);
-    if (t.start - double(s.last) > chip.l2.same_window) s.who = 0;
+    if (!here && (m.bypass || !m.out))
+        t.hbm += !m.bypass ? double(count * kSector) : double(bytes) * (bytes < kSector ? chip.l2.split : 1);
+    if (t.start - double(s.last) > chip.l2.same_window) s.readers = 0;
     if (!m.out) {
-        s.who |= t.me;
-        if (s.who != t.me && m.rows > 1) t.crowd = std::max(t.crowd, double(__builtin_popcountll(s.who)));
+        s.readers |= t.me;
+        if (s.readers != t.me && m.rows > 1) t.crowd = std::max(t.crowd, double(__builtin_popcountll(s.readers)));
     }
     if (!m.bypass && !here) take_in(count);
     if (!m.bypass || here) {
@@ -63,9 +64,9 @@ void Traffic::come_by(Sum& t, Block& b, uint32_t sector, uint64_t bytes) {
 }
 
 Served Traffic::serve(const Move& m, double start, uint32_t core) {
-    const auto& d = chip.dma[int(m.way)];
+    const auto& d = chip.dma[int(m.route)];
     uint64_t bytes = uint64_t(m.row) * m.rows, miss = 0;
-    uint64_t unit = m.way != Way::ToL1Nz || m.row < kSector ? 128 : kSector;
+    uint64_t unit = m.route != Route::ToL1Nz || m.row < kSector ? 128 : kSector;
     bool aligned = m.at % unit == 0 && (m.rows == 1 || m.stride % unit == 0);
     double rows = 0;
     Sum sum{&m, start, 1ull << (core / 4 + core % 2 * 32) % 64};
@@ -76,7 +77,7 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
             Block& b = block(n / kBlock);
             uint64_t end = (n / kBlock + 1) * kBlock;
             if (!b.each && lo <= (end - kBlock) * kSector && hi >= end * kSector) {
-                come_by(sum, b, kBlock, kBlock * kSector);
+                access_sectors(sum, b, kBlock, kBlock * kSector);
                 n = end;
                 continue;
             }
@@ -84,7 +85,9 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
                 b.each.reset(new Sector[kBlock]);
                 std::fill_n(b.each.get(), kBlock, b.all);
             }
-            for (; n < end && n * kSector < hi; n++) come_by(sum, b, uint32_t(n % kBlock), std::min(hi, (n + 1) * kSector) - std::max(lo, n * kSector));
+            for (; n < end && n * kSector < hi; n++)
+                access_sectors(sum, b, uint32_t(n % kBlock),
+                               std::min(hi, (n + 1) * kSector) - std::max(lo, n * kSector));
         }
         rows += sum.missed ? d.row_missed * (m.bypass ? chip.l2.split_row : 1) : d.row;
         if (!m.out) miss += sum.missed;
@@ -93,8 +96,9 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
     crowd_ = std::max(crowd, crowd_ * 0.999);
     if (crowd > 1 && m.rows > 1) rows = std::max(rows, m.rows * chip.l2.same_cost * crowd_);
     uint64_t hit = bytes - miss;
-    double own = double(miss) / d.slow + double(hit) / d.hit + (m.rows > 1 ? rows : 0.0), burst = double(bytes) / d.fast;
-    // HBM carries what the L2 has not, and what the L2 must give back.
+    double own = double(miss) / d.slow + double(hit) / d.hit + (m.rows > 1 ? rows : 0.0),
+           burst = double(bytes) / d.fast;
+    // HBM carries the misses and the write-backs.
     hbm += back_ * chip.l2.give_back;
     back_ = 0;
     if (!aligned) own *= d.unaligned, hbm *= d.unaligned;
@@ -102,7 +106,8 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
     if (hbm > 0) queue = hbm_free_ = std::max(hbm_free_, start) + hbm / chip.hbm_rate;
     if (m.out) queue = std::max(queue, write_free_ = std::max(write_free_, start) + double(bytes) / chip.l2.write);
     queue = std::max(queue, l2_free_ = std::max(l2_free_, start) + double(bytes) / chip.l2.rate);
-    return {std::max(start + std::max(own, burst), queue), std::max({start + d.latency + burst, start + own, queue}), hit, miss};
+    return {std::max(start + std::max(own, burst), queue), std::max({start + d.latency + burst, start + own, queue}),
+            hit, miss};
 }
 
 }  // namespace twin

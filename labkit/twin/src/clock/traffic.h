@@ -1,7 +1,8 @@
-// What GM can deliver: HBM and the L2 before it, shared by all cores of the launch.
+// The bandwidth of GM: HBM with the L2 in front of it, shared by all cores of the launch.
 //
-// Two queues stand for the two bandwidths: a transfer is served when those asked for earlier have been. The L2 knows for
-// every 512 bytes when they last came by, measured in what it has taken in since; it forgets the oldest first.
+// Each of the two bandwidths is a queue: a transfer is served after all that were requested earlier. For every sector
+// of 512 bytes the model keeps when it was last accessed, measured in sectors that the L2 has loaded since the launch
+// began; the oldest are evicted first.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -25,21 +26,22 @@ public:
 private:
     static constexpr uint64_t kSector = 512, kBlock = 8, kPage = 256;  // bytes; sectors of a block; blocks of a page
     struct Sector {
-        uint32_t stamp = 0;  // how much the L2 had taken in when these bytes last came by; 0: never
-        float last = 0;      // when that was
-        uint64_t who = 0;    // the cores that read it just now, a bit each
+        uint32_t stamp = 0;    // value of taken_ at the last access; 0: never accessed
+        float last = 0;        // time of the last access
+        uint64_t readers = 0;  // bit mask of the cores that read it just now
         bool dirty = false;
     };
-    // Sectors that have always come by together are one; the first that comes alone takes them apart for good.
+    // As long as all sectors of a block are accessed together they share one record (all); the first partial access
+    // splits them for good (each).
     struct Block {
         Sector all;
         std::unique_ptr<Sector[]> each;
     };
     struct Written {
-        uint32_t stamp, sector;  // kBlock: all of the block's, as one
+        uint32_t stamp, sector;  // kBlock: all sectors of the block as one
         Block* block;
     };
-    // One transfer: what its parts add up to.
+    // One transfer: the sums over its parts.
     struct Sum {
         const Move* m;
         double start;
@@ -47,17 +49,17 @@ private:
         double hbm = 0, crowd = 0;
     };
     Block& block(uint64_t number);
-    void come_by(Sum&, Block&, uint32_t sector, uint64_t bytes);
+    void access_sectors(Sum&, Block&, uint32_t sector, uint64_t bytes);
     void take_in(uint64_t sectors);
     bool held(const Sector& s) const;
 
     double hbm_free_ = 0, l2_free_ = 0, write_free_ = 0;
-    double crowd_ = 0;             // cores that read the same bytes at the same time, of late
-    uint32_t taken_ = 1;           // sectors, since the launch began
-    double back_ = 0;              // bytes on their way from the L2 back to HBM
+    double crowd_ = 0;             // running mean of how many cores read the same bytes at the same time
+    uint32_t taken_ = 1;           // sectors loaded since the launch began
+    double back_ = 0;              // bytes being written back from the L2 to HBM
     std::deque<Written> written_;  // oldest first
     std::unordered_map<uint64_t, std::unique_ptr<Block[]>> pages_;
-    std::pair<uint64_t, Block*> near_[8];  // pages that came by lately: 1 + number, blocks
+    std::pair<uint64_t, Block*> near_[8];  // cache of recently used pages: 1 + number, blocks
 };
 
 }  // namespace twin

@@ -1,5 +1,6 @@
-// The data cache between the scalar unit and GM, as far as the checks need it: which bytes it holds that GM has not yet.
-// Values themselves are written through: a line may leave the cache at any time, so stale numbers would prove nothing.
+// The data cache between the scalar unit and GM, as far as the checks need it: which bytes have not been written back
+// to GM. The values themselves are written through, because a line may be evicted at any time and stale values would
+// prove nothing.
 #pragma once
 #include <algorithm>
 #include <cstdint>

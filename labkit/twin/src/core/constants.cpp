@@ -1,5 +1,5 @@
-// Constant tables of a kernel (const __gm__ int32_t assist[256] = ...): on the device they lie in GM with its code, here
-// in the read-only part of whatever file was loaded.
+// Constant tables of a kernel (const __gm__ int32_t assist[256] = ...): on the device they lie in GM together with the
+// code, here in the read-only segment of the loaded file.
 #include <elf.h>
 #include <link.h>
 

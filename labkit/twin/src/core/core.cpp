@@ -7,16 +7,16 @@ namespace twin {
 
 thread_local Core* core = nullptr;
 
-void Core::start(const Seat& at, Schedule schedule) {
-    seat = at;
-    block = at.block;
+void Core::start(const CoreId& which, Schedule schedule) {
+    id = which;
+    block = which.block;
     for (int m = 0; m < int(Mem::Count); m++) {
         memory[m].clear();
-        if (!has(seat.kind, Mem(m))) continue;
+        if (!has(id.kind, Mem(m))) continue;
         if (!bytes_[m]) bytes_[m] = map_memory(chip.size[m] + 4096);
         std::memset(bytes_[m], kPoison, chip.size[m]);
     }
-    late.clear(schedule == Schedule::Worst);
+    delayed.clear(schedule == Schedule::Worst);
     buffers.assign(1, Buffer{});
     cube_state = CubeState{};
     queues.clear();
@@ -30,10 +30,10 @@ void Core::start(const Seat& at, Schedule schedule) {
         for (auto& b : a)
             for (auto& f : b) f = Flag{};
     for (int p = 0; p < 8; p++) {
-        known[p] = Clock{};
+        known[p] = VectorClock{};
         issued[p] = 0;
     }
-    tape.begin(block, slot());
+    trace.begin(block, slot());
     findings.clear(block);
     gm.clear();
     gm_writes.clear();
@@ -48,7 +48,7 @@ void Core::start(const Seat& at, Schedule schedule) {
     vec = VectorState{};
     ub_peak = ub_top = phase = turns = 0;
     ordered = false;
-    told = Clock{};
+    sent = VectorClock{};
     pipe = nullptr;
     instructions = issues = 0;
 }
@@ -56,13 +56,13 @@ void Core::start(const Seat& at, Schedule schedule) {
 void settle_writes();
 
 CoreResult Core::finish() {
-    late.flush();
+    delayed.flush();
     settle_writes();
     CoreResult r;
     r.block = block;
     r.core = slot();
     r.findings = std::move(findings.list());
-    r.tape = std::move(tape);
+    r.trace = std::move(trace);
     r.counters = counters;
     r.writes = std::move(gm_writes);
     r.reads = gm_reads.take();
@@ -82,39 +82,50 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     last = here;
     instructions++;
     issues++;
-    tape.spend(chip.scalar_issue);
+    trace.spend(chip.scalar_issue);
     int i = int(p);
-    known[i].join(known[int(Pipe::S)]);  // the scalar unit issues everything: what it has waited for, all later instructions have
+    known[i].join(known[int(Pipe::S)]);  // the scalar unit issues every instruction, so whatever it has waited for is
+                                         // done before all later ones
     uint32_t n = ++issued[i];
     known[i].seen[i] = n;
-    if (late.on && !Late::delays(p)) late.settle(known[i]);
+    if (delayed.on && !DelayedTransfers::delays(p)) delayed.settle(known[i]);
     return {{n, p, here}, op};
 }
 
 void Core::join_all() {
-    Clock all;
+    VectorClock all;
     for (int i = 0; i < kPipes; i++) all.join(known[i]);
     for (int i = 0; i < kPipes; i++) known[i] = all;
-    tape.join();
-    if (late.on) late.settle(all);
+    trace.join();
+    if (delayed.on) delayed.settle(all);
 }
 
 // ---------------------------------------------------------------- operands
 
 void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uint64_t lo, uint64_t hi) {
-    const char* code = memory[0] == 'G' ? "race-gm" : c.race == Race::ReadAfterWrite ? "race-raw" : c.race == Race::WriteAfterRead ? "race-war" : "race-waw";
+    const char* code = memory[0] == 'G'                 ? "race-gm"
+                       : c.race == Race::ReadAfterWrite ? "race-raw"
+                       : c.race == Race::WriteAfterRead ? "race-war"
+                                                        : "race-waw";
     report(code, true, t.access.here,
-           Numbers().add("op", name_of(t.op)).add("pipe", name_of(t.access.pipe)).add("other", name_of(c.other.pipe)).add("other_line", c.other.here.line)
-               .add("memory", memory).add("addr", lo).add("bytes", hi - lo).add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
+           Numbers()
+               .add("op", name_of(t.op))
+               .add("pipe", name_of(t.access.pipe))
+               .add("other", name_of(c.other.pipe))
+               .add("other_line", c.other.here.line)
+               .add("memory", memory)
+               .add("addr", lo)
+               .add("bytes", hi - lo)
+               .add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
 }
 
 void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
     if (l.buf && write) buffers[l.buf].filled = true;
     uint64_t lo = l.addr, hi = lo + bytes;
-    if (late.on && write && !Late::delays(t.access.pipe)) late.keep(t.access, at(l), bytes);
+    if (delayed.on && write && !DelayedTransfers::delays(t.access.pipe)) delayed.keep(t.access, at(l), bytes);
     if (!checks) return;
-    const Clock& now = known[int(t.access.pipe)];
+    const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
     Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
     if (c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
@@ -122,22 +133,26 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
 
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
     GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
-    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic) return w->append(hi, from, hi - lo);
-    // A loop that stores to the same place again and again keeps one entry, so that it may run for ever.
+    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic)
+        return w->append(hi, from, hi - lo);
+    // A loop that stores to the same place repeatedly keeps one entry, so that memory stays bounded.
     uint32_t& recent = recent_writes[(lo >> 5 ^ uint64_t(here.line)) % recent_writes.size()];
     if (recent < gm_writes.size()) {
         GmWrite& r = gm_writes[recent];
-        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == ordered && r.atomic == atomic) return r.values(from, hi - lo);
+        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == ordered &&
+            r.atomic == atomic)
+            return r.values(from, hi - lo);
     }
     recent = uint32_t(gm_writes.size());
-    gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, seat.kind == Kind::AIC});
+    gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, id.kind == Kind::AIC});
     gm_writes.back().values(from, hi - lo);
 }
 
 void Core::note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here here, bool exact, bool scalar) {
-    if (!checks || ordered || seat.blocks == 1 || !rows || !row) return;
+    if (!checks || ordered || id.blocks == 1 || !rows || !row) return;
     if (rows == 1 || apart <= row) apart = row = (rows - 1) * apart + row;
-    gm_reads.note({lo, rows == 1 || apart == row ? lo + row : lo + (rows - 1) * apart + row, row, apart, phase, here.line, here.file, exact, scalar});
+    gm_reads.note({lo, rows == 1 || apart == row ? lo + row : lo + (rows - 1) * apart + row, row, apart, phase,
+                   here.line, here.file, exact, scalar});
 }
 
 void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from) {
@@ -146,9 +161,9 @@ void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write
     Here here = t.access.here;
     if (write) note_gm_write(lo, hi, here, bool(registers.atomic), from);
     if (!checks) return;
-    const Clock& now = known[int(t.access.pipe)];
+    const VectorClock& now = known[int(t.access.pipe)];
     Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);
-    // Writes to the same GM bytes from one pipe stay in order; what matters is reading back what may not have arrived.
+    // Writes to the same GM bytes from one pipe stay in order; only reading back what may not have arrived is a hazard.
     if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
 }
 
@@ -158,31 +173,58 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         report("tensor-empty", true, here, Numbers().add("what", what));
         return false;
     }
-    if (!has(seat.kind, l.mem)) {
-        if (!seat.mixed) report("core-wrong", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("core", seat.kind == Kind::AIC ? "AIC" : "AIV"));
+    if (!has(id.kind, l.mem)) {
+        if (!id.mixed)
+            report("core-wrong", true, here,
+                   Numbers()
+                       .add("what", what)
+                       .add("memory", name_of(l.mem))
+                       .add("core", id.kind == Kind::AIC ? "AIC" : "AIV"));
         return false;
     }
-    // Memory does not know who it belongs to: an access to a neighbour, or after FreeTensor, is reported and happens.
+    // The hardware does not check ownership: an access to a neighbouring buffer, or after FreeTensor, is reported but
+    // still performed.
     uint64_t end = chip.size[int(l.mem)], memory_end = end;
     bool stale = false;
     if (l.buf) {
         const Buffer& b = buffers[l.buf];
         stale = b.gen != l.gen;
-        if (stale) report(b.len ? "tensor-freed" : "tensor-gone", true, here, Numbers().add("what", what).add("freed_line", b.last.line));
-        else end = b.addr + b.len;  // SetSize and Get(len) may claim more
+        if (stale)
+            report(b.len ? "tensor-freed" : "tensor-gone", true, here,
+                   Numbers().add("what", what).add("freed_line", b.last.line));
+        else end = b.addr + b.len;  // SetSize and Get(len) may declare more than the buffer has
     }
     if (bytes > l.bytes || l.addr + bytes > end) {
         report("local-bounds", true, here,
-               Numbers().add("what", what).add("memory", name_of(l.mem)).add("need", bytes).add("have", std::min<uint64_t>(l.bytes, l.addr < end ? end - l.addr : 0)).add("addr", l.addr));
+               Numbers()
+                   .add("what", what)
+                   .add("memory", name_of(l.mem))
+                   .add("need", bytes)
+                   .add("have", std::min<uint64_t>(l.bytes, l.addr < end ? end - l.addr : 0))
+                   .add("addr", l.addr));
         if (l.addr + bytes > memory_end) return false;
     }
     if (uint32_t off = l.addr % align) {
-        report("local-align", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("off", off).add("align", align).add("halves", align / 2).add("floats", align / 4).add("down", l.addr - off).add("up", l.addr - off + align));
+        report("local-align", true, here,
+               Numbers()
+                   .add("what", what)
+                   .add("memory", name_of(l.mem))
+                   .add("addr", l.addr)
+                   .add("off", off)
+                   .add("align", align)
+                   .add("halves", align / 2)
+                   .add("floats", align / 4)
+                   .add("down", l.addr - off)
+                   .add("up", l.addr - off + align));
         return false;
     }
     if (read && checks && bytes && !stale) {
-        bool filled = l.buf && buffers[l.buf].queue >= 0 ? buffers[l.buf].filled : (l.buf && buffers[l.buf].filled) || memory[int(l.mem)].any_written(l.addr, l.addr + bytes);
-        if (!filled) report("uninit-local", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("bytes", bytes));
+        bool filled = l.buf && buffers[l.buf].queue >= 0
+                          ? buffers[l.buf].filled
+                          : (l.buf && buffers[l.buf].filled) || memory[int(l.mem)].any_written(l.addr, l.addr + bytes);
+        if (!filled)
+            report("uninit-local", true, here,
+                   Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("bytes", bytes));
     }
     if (l.mem == Mem::UB) ub_top = std::max(ub_top, uint32_t(l.addr + bytes));
     return true;
@@ -192,14 +234,16 @@ void Core::want_filled(Loc l, uint64_t bytes, uint32_t piece, Here here, const c
     if (!checks || bytes > l.bytes || (l.buf && (buffers[l.buf].by_scalar || buffers[l.buf].gen != l.gen))) return;
     const Hazards& h = memory[int(l.mem)];
     uint64_t lo = l.addr, hi = lo + bytes, at = h.unwritten(lo, hi, piece);
-    if (at == hi || !h.any_written(lo, hi)) return;  // nothing at all: usable() has said it
+    if (at == hi || !h.any_written(lo, hi)) return;  // nothing was written at all: usable() has reported that
     uint64_t end = at + piece;
     while (end + piece <= hi && !h.any_written(end, end + piece)) end += piece;
-    report("uninit-local", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", at).add("bytes", end - at));
+    report("uninit-local", true, here,
+           Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", at).add("bytes", end - at));
 }
 
-// The tensor that an operand belongs to: by the view it was made from, else by where it points. Arguments may be views
-// of one another; then it is the one that holds the whole access, or else the longest.
+// The tensor that an operand belongs to: the argument that its view was made from, otherwise found by address.
+// Arguments may overlap (views of one tensor): then the one that contains the whole access is taken, or else the
+// longest.
 const GmRange* Core::home_of(const Gm& g, uint64_t hi) const {
     const GmRange* home = nullptr;
     if (!ranges) return home;
@@ -222,12 +266,14 @@ void Core::report_stray(const Gm& g, uint64_t bytes, bool write, const GmRange* 
     }
     Numbers n;
     n.add("verb", write ? "write" : "read").add("bytes", bytes);
-    if (!g.base)
-        report("gm-empty", true, here, n);
+    if (!g.base) report("gm-empty", true, here, n);
     else if (behind && lo >= behind->lo)
-        report("gm-bounds", true, here, n.add("over", hi - behind->hi).add("argument", behind->argument).add("size", behind->hi - behind->lo).add("offset", lo - behind->lo));
-    else
-        report("gm-stray", true, here, n.add("before", ahead ? ahead->lo - lo : 0));
+        report("gm-bounds", true, here,
+               n.add("over", hi - behind->hi)
+                   .add("argument", behind->argument)
+                   .add("size", behind->hi - behind->lo)
+                   .add("offset", lo - behind->lo));
+    else report("gm-stray", true, here, n.add("before", ahead ? ahead->lo - lo : 0));
 }
 
 static constexpr uint64_t kPage = 4096;
@@ -239,30 +285,41 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
     if (!home && !write && g.base && constant_data(lo, hi)) return true;
     uint64_t over = home && lo >= home->lo && hi > home->hi ? hi - home->hi : 0;
     if (!home || lo < home->lo || over) {
-        // The copy unit moves whole 32-byte blocks; nothing is damaged by reading more, nor by writing what nobody else has.
+        // The copy unit moves whole 32-byte blocks. Reading beyond the end does no damage, nor does writing where no
+        // tensor lies.
         bool rounding = over && over < 32 && lo < home->hi && !exact && (!write || over <= home->slack);
         if (!rounding) {
             report_stray(g, bytes, write, home, here);
-            return over && !write && lo < home->hi && hi <= (home->hi + kPage - 1) / kPage * kPage;  // the device reads it: memory comes in pages
+            // works on the device too: memory is mapped in pages
+            return over && !write && lo < home->hi && hi <= (home->hi + kPage - 1) / kPage * kPage;
         }
-        report(write ? "host-overwrite" : "gm-overread", false, here, Numbers().add("bytes", bytes).add("over", over).add("argument", home->argument));
+        report(write ? "host-overwrite" : "gm-overread", false, here,
+               Numbers().add("bytes", bytes).add("over", over).add("argument", home->argument));
         return true;
     }
     if (g.bytes && (g.ptr < g.base || hi > uint64_t(g.base) + g.bytes)) {
         uint64_t past = hi > uint64_t(g.base) + g.bytes ? hi - uint64_t(g.base) - g.bytes : 0;
         if (write || exact ? past > 0 : past >= 32)
-            report("gm-view", false, here, Numbers().add("verb", write ? "write" : "read").add("bytes", bytes).add("over", past).add("view", g.bytes).add("argument", home->argument));
+            report("gm-view", false, here,
+                   Numbers()
+                       .add("verb", write ? "write" : "read")
+                       .add("bytes", bytes)
+                       .add("over", past)
+                       .add("view", g.bytes)
+                       .add("argument", home->argument));
     }
     if (!write && checks && !home->written && !phase && !ordered && !gm.any_written(lo, hi)) {
         bool own = false;
         for (const GmWrite& w : gm_writes) own = own || (w.lo < hi && lo < w.hi);
-        if (!own) report("gm-uninit", true, here, Numbers().add("argument", home->argument).add("offset", lo - home->lo).add("bytes", bytes));
+        if (!own)
+            report("gm-uninit", true, here,
+                   Numbers().add("argument", home->argument).add("offset", lo - home->lo).add("bytes", bytes));
     }
     return true;
 }
 
 void Core::refuse(Loc dst, uint64_t bytes) {
-    if (!has(seat.kind, dst.mem)) return;
+    if (!has(id.kind, dst.mem)) return;
     if (dst.buf) buffers[dst.buf].filled = true;
     uint64_t lo = dst.addr, hi = std::min<uint64_t>(lo + bytes, chip.size[int(dst.mem)]);
     if (lo >= hi) return;
@@ -272,12 +329,12 @@ void Core::refuse(Loc dst, uint64_t bytes) {
 
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
 void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
-    Clock& s = known[int(Pipe::S)];
+    VectorClock& s = known[int(Pipe::S)];
     auto open = [&](const Access& a) { return a.number && s.seen[int(a.pipe)] < a.number; };
     auto wait_for = [&](const Access& a) {
         if (!open(a)) return;
         s.join(known[int(a.pipe)]);
-        tape.await(Pipe::S, tape.mark(a.pipe));
+        trace.await(Pipe::S, trace.mark(a.pipe));
     };
     if (l.mem == Mem::UB)
         ub.each(l.addr, l.addr + bytes, [&](const Hazards::Cell& c) {
@@ -285,10 +342,10 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
             if (write)
                 for (const Access& r : c.reads) wait_for(r);
         });
-    if (late.on) late.settle(s);
+    if (delayed.on) delayed.settle(s);
     spend_scalar(bytes, here);
     if (!l.buf || l.mem != Mem::UB) return;
-    // Is there anything left in this buffer to wait for? If not, the next element needs no look at the cells.
+    // Is there still something to wait for in this buffer? If not, the next element need not search the cells.
     Buffer& b = buffers[l.buf];
     b.filled = b.filled || write;
     b.by_scalar = b.by_scalar || write;

@@ -1,10 +1,10 @@
-// What the cube's instructions share: the registers of its pipes, and checks of where a tensor lies.
+// State that the cube's instructions share: the registers of its pipes, and checks of where a tensor lies.
 #pragma once
 #include <initializer_list>
 #include <vector>
 
 #include "core/hazard.h"
-#include "core/hf32.h"
+#include "core/registers.h"
 #include "core/trace.h"
 
 namespace twin {
@@ -31,22 +31,24 @@ struct CubeState {
     uint16_t fix_nds = 1, fix_nd_src = 0;
     uint32_t fix_nd_dst = 0;
 
-    // One flag for 512 bytes of L0C: set by an Mmad with unitFlag 3, cleared by a Fixpipe with unitFlag 3.
+    // One flag for each 512 bytes of L0C: set by an Mmad with unitFlag 3, cleared by a Fixpipe with unitFlag 3.
     std::vector<bool> unit_flags;
-    Clock unit_set, unit_cleared;
-    Moment unit_set_at = 0, unit_cleared_at = 0;
+    VectorClock unit_set, unit_cleared;
+    Stamp unit_set_at = 0, unit_cleared_at = 0;
 };
 
-// Does an operand lie where this instruction can reach it? Says so when it does not.
+// Is the operand in a memory that this instruction can access? Reports it if not.
 bool placed(Loc, std::initializer_list<Mem>, const char* op, const char* what, Here);
 
-// The tensor of results. One that was never given a place says in its bits address 0 of L0C, which kernels get away with.
+// The destination of a multiplication. A default-constructed tensor has all bits zero, that is, it denotes address 0 of
+// L0C; on the device kernels with this mistake work by accident.
 Loc results(Loc, Here);
 
-// A tensor of L0 that a kernel placed itself: its declared size binds nobody, only the memory's end does. Kernels declare
-// m x n elements and multiply in whole fractals.
+// A tensor in L0 that the kernel placed itself: its declared size is not checked, only the end of the memory is.
+// Kernels declare m x n elements and multiply in whole fractals, which is more.
 inline Loc in_l0(Loc l, uint64_t need) {
-    if (!l.buf && (l.mem == Mem::L0A || l.mem == Mem::L0B || l.mem == Mem::L0C)) l.bytes = uint32_t(std::max<uint64_t>(l.bytes, need));
+    if (!l.buf && (l.mem == Mem::L0A || l.mem == Mem::L0B || l.mem == Mem::L0C))
+        l.bytes = uint32_t(std::max<uint64_t>(l.bytes, need));
     return l;
 }
 

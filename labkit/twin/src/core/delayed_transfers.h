@@ -1,10 +1,10 @@
 // The adversarial schedule: every transfer is delayed as long as the synchronisation allows, so that a race shows in
 // the numbers and not only in a finding.
 //
-// A transfer (MTE1, MTE2, MTE3, FIX) is put by, with what its pipe knew when it was issued. It takes place when an
-// instruction that knows it to be done is issued, at the latest when the block ends: by then its source may have been
-// overwritten. Results of the vector and the cube unit are late in their turn for a later transfer that has not waited
-// for them: what they overwrote is kept, and that transfer reads the old bytes.
+// A transfer (MTE1, MTE2, MTE3, FIX) is queued together with its pipe's vector clock at issue. It is performed when an
+// instruction is issued whose vector clock includes it, at the latest when the block ends; by then its source may have
+// been overwritten. Results of the vector and the cube unit are delayed as well for a later transfer that has not
+// waited for them: the bytes that they overwrote are kept, and that transfer reads the old bytes.
 #pragma once
 #include <deque>
 #include <memory>
@@ -17,15 +17,17 @@ namespace twin {
 
 enum class Schedule : uint8_t { Program, Worst };
 
-class Late {
+class DelayedTransfers {
 public:
     bool on = false;
     static bool delays(Pipe p) { return p == Pipe::MTE1 || p == Pipe::MTE2 || p == Pipe::MTE3 || p == Pipe::FIX; }
     void clear(bool on_);
-    template <typename F> void push(const Access& a, const Clock& known, F effect) { push(a, known, Effect(new Held<F>(std::move(effect)))); }
+    template <typename F> void push(const Access& a, const VectorClock& known, F effect) {
+        push(a, known, Effect(new Held<F>(std::move(effect))));
+    }
     void keep(const Access&, uint8_t* at, uint32_t bytes);  // before V or M writes here
-    void settle(const Clock& known);                        // let happen all that is known to be done
-    void flush();                                           // let happen everything
+    void settle(const VectorClock& known);                  // performs every transfer that `known` includes
+    void flush();                                           // performs every remaining transfer
 private:
     // What std::function would be: <functional> is a tenth of what every source that knows a core has to read.
     struct Callable {
@@ -41,7 +43,7 @@ private:
     struct Transfer {
         uint32_t number;
         uint64_t turn;  // in program order
-        Clock known;
+        VectorClock known;
         Effect effect;
     };
     struct Overwritten {

@@ -8,7 +8,7 @@
 namespace twin {
 
 static thread_local sigjmp_buf t_walk;
-static thread_local volatile bool t_walking = false;  // over a stack that may be destroyed
+static thread_local volatile bool t_walking = false;  // walking a stack that may be corrupted
 
 Stopped stopped_at(int signal, const siginfo_t* info, void* context) {
     if (t_walking) siglongjmp(t_walk, 1);

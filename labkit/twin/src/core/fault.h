@@ -1,4 +1,5 @@
-// Where a thread was when a signal stopped it: for the runner and for programs, each of which decides what then happens.
+// Where a thread was when a signal stopped it. Used by the runner and by programs; each decides itself what happens
+// then.
 #pragma once
 #include <signal.h>
 
@@ -7,15 +8,16 @@
 namespace twin {
 
 struct Stopped {
-    uint64_t address = 0;            // that could not be reached; 0: that is not what happened
+    uint64_t address = 0;  // the address that could not be accessed; 0: the fault is of another kind
     uint64_t pc = 0;
-    const uint64_t* link = nullptr;  // where a call that jumped to no code left its way back; null: not known
+    const uint64_t* link = nullptr;  // where a call to an invalid address stored its return address; null: unknown
 };
-// What the kernel of the host tells a signal handler. Comes back from a walk over a broken stack, if that is what failed.
+// Decodes what the host's operating system passes to a signal handler. If the stack walk itself faults on a corrupted
+// stack, control returns here.
 Stopped stopped_at(int signal, const siginfo_t* info, void* context);
-// The learner's own code: where it is, or where it called whatever failed further in. pc where none is found.
+// The location in the learner's own code: of the fault, or of the call that led to it. If none is found: pc.
 uint64_t own_place(uint64_t pc, const uint64_t* link, bool (*own)(void* pc));
-// Loads the unwinder, which a signal handler must not.
+// Loads the unwinder beforehand: a signal handler must not load libraries.
 void warm_walk();
 
 }  // namespace twin

@@ -19,7 +19,10 @@ uint64_t GmRead::of(uint64_t from, uint64_t to) const {
 
 void SharedReads::note(const GmRead& r) {
     bool whole = r.row == r.apart;
-    auto same = [&](const GmRead& o) { return o.line == r.line && o.phase == r.phase && o.row == o.apart && whole && o.exact == r.exact && o.scalar == r.scalar; };
+    auto same = [&](const GmRead& o) {
+        return o.line == r.line && o.phase == r.phase && o.row == o.apart && whole && o.exact == r.exact &&
+               o.scalar == r.scalar;
+    };
     if (!entries_.empty() && entries_.back().hi == r.lo && same(entries_.back())) {
         entries_.back().hi = r.hi;
         return;
@@ -27,7 +30,9 @@ void SharedReads::note(const GmRead& r) {
     uint32_t& recent = recent_[(r.lo >> 5 ^ uint64_t(r.line)) % recent_.size()];
     if (recent < entries_.size()) {
         const GmRead& o = entries_[recent];
-        if (o.lo <= r.lo && o.hi >= r.hi && o.line == r.line && o.phase == r.phase && o.row == r.row && o.apart == r.apart) return;
+        if (o.lo <= r.lo && o.hi >= r.hi && o.line == r.line && o.phase == r.phase && o.row == r.row &&
+            o.apart == r.apart)
+            return;
     }
     if (entries_.size() == kMost) return;
     recent = uint32_t(entries_.size());

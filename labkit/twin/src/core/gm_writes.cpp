@@ -42,7 +42,7 @@ bool GmWrite::same_values(const GmWrite& o) const {
     if (!known || !o.known) return false;
     if (lo == o.lo && hi == o.hi) return stamp == o.stamp;
     uint64_t from = std::max(lo, o.lo), to = std::min(hi, o.hi), n = to - from;
-    auto edge = [&](const GmWrite& w) -> const uint8_t* {  // these bytes, where an edge holds them
+    auto edge = [&](const GmWrite& w) -> const uint8_t* {  // the compared bytes, if the head or the tail contains them
         if (to <= w.lo + kEdge) return w.head + (from - w.lo);
         if (from + kEdge >= w.hi) return w.tail + kEdge - (w.hi - from);
         return nullptr;

@@ -1,4 +1,5 @@
-// What a core stored in GM: where, from which line, and enough of the values to tell whether another core stored the same.
+// GM ranges that a core stored to: the address, the line, and enough of the values to tell whether another core stored
+// the same.
 #pragma once
 #include <cstdint>
 
@@ -14,13 +15,13 @@ struct GmWrite {
     const char* file;
     int line;
     bool atomic, cube;
-    bool known = false;     // the values below were at hand
-    uint64_t stamp = 0;     // of samples of all stores that make up this one
+    bool known = false;                          // the values below are valid
+    uint64_t stamp = 0;                          // hash over samples of all stores merged into this entry
     uint8_t head[kEdge] = {}, tail[kEdge] = {};  // the first and the last bytes
 
-    void values(const uint8_t* from, uint64_t bytes);                  // of a new entry; from null: not known
-    void append(uint64_t to, const uint8_t* from, uint64_t bytes);     // a store that begins where this one ends
-    bool same_values(const GmWrite& other) const;                      // in the bytes that both have; false where it cannot tell
+    void values(const uint8_t* from, uint64_t bytes);               // of a new entry; from == null: unknown
+    void append(uint64_t to, const uint8_t* from, uint64_t bytes);  // a store that begins where this one ends
+    bool same_values(const GmWrite& other) const;  // compares the bytes that both have; false if it cannot decide
 };
 
 }  // namespace twin

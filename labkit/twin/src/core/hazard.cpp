@@ -11,7 +11,7 @@ void Hazards::split(uint64_t at) {
     cells_.insert(cells_.begin() + long(i) + 1, right);
 }
 
-// A read of bytes that no pipe has written (the scalar unit did) matters to whoever writes them next.
+// A read of bytes that no pipe has written (the scalar unit has) still matters for the next write to them.
 void Hazards::cover(uint64_t lo, uint64_t hi) {
     for (size_t i = first(lo); lo < hi; i++) {
         bool there = i < cells_.size() && cells_[i].lo < hi;
@@ -21,10 +21,11 @@ void Hazards::cover(uint64_t lo, uint64_t hi) {
     }
 }
 
-Conflict Hazards::read(uint64_t lo, uint64_t hi, const Access& me, const Clock& now, bool keep) {
+Conflict Hazards::read(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now, bool keep) {
     Conflict found;
     size_t i = first(lo);
-    bool exact = i < cells_.size() && cells_[i].lo == lo && cells_[i].hi == hi;  // the usual case: the same tile as before
+    // the usual case: the same tile as before
+    bool exact = i < cells_.size() && cells_[i].lo == lo && cells_[i].hi == hi;
     if (keep && !exact) {
         split(lo);
         split(hi);
@@ -39,7 +40,7 @@ Conflict Hazards::read(uint64_t lo, uint64_t hi, const Access& me, const Clock& 
     return found;
 }
 
-Conflict Hazards::write(uint64_t lo, uint64_t hi, const Access& me, const Clock& now) {
+Conflict Hazards::write(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now) {
     Conflict found;
     size_t i = first(lo);
     if (i == cells_.size()) {

@@ -1,9 +1,11 @@
-// Who touched which bytes, and was it ordered? Vector clocks over the pipes, interval cells over the memory.
+// The race detector: which instruction accessed which bytes, and was the access ordered? It keeps a vector clock for
+// each pipe and a list of address intervals for each memory.
 //
-// Every pipe runs its instructions in order; between pipes only flags, queues and barriers order anything. An access
-// is known by (pipe, number on that pipe); it happened before an instruction exactly when the instruction's clock has
-// seen that number. Two accesses to the same bytes, one of them a write, without that order are a race, whichever of
-// them came first in this run. Bookkeeping is per instruction and per interval, never per byte.
+// Every pipe runs its instructions in order; between pipes only flags, queues and barriers give an order. An access is
+// identified by (pipe, its number on that pipe). It happened before an instruction exactly when the instruction's
+// vector clock for that pipe has reached that number. Two accesses to the same bytes, at least one of them a write,
+// without that order are a race, whichever came first in this run. The cost is per instruction and per interval, never
+// per byte.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,9 +17,9 @@ namespace twin {
 
 constexpr int kPipes = int(Pipe::Count);
 
-struct Clock {  // for each pipe: how many of its instructions are known to be done
+struct VectorClock {  // for each pipe: how many of its instructions are known to be done
     uint32_t seen[8] = {};
-    void join(const Clock& o) {
+    void join(const VectorClock& o) {
         for (int i = 0; i < 8; i++) seen[i] = std::max(seen[i], o.seen[i]);
     }
 };
@@ -38,11 +40,12 @@ struct Conflict {
 class Hazards {
 public:
     void clear() { cells_.clear(); }
-    // Book a read or write of [lo, hi) by `me` whose clock is `now`; returns the first conflict.
-    Conflict read(uint64_t lo, uint64_t hi, const Access& me, const Clock& now, bool keep = true);
-    Conflict write(uint64_t lo, uint64_t hi, const Access& me, const Clock& now);
+    // Records a read or write of [lo, hi) by `me`, whose vector clock is `now`; returns the first conflict.
+    Conflict read(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now, bool keep = true);
+    Conflict write(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now);
     bool any_written(uint64_t lo, uint64_t hi) const;
-    uint64_t unwritten(uint64_t lo, uint64_t hi, uint32_t piece) const;  // the first whole piece that nobody has written to; hi: there is none
+    // the first whole piece that was never written; hi: there is none
+    uint64_t unwritten(uint64_t lo, uint64_t hi, uint32_t piece) const;
     // The newest write to [lo, hi) by another pipe than S, for scalar accesses, which the compiler synchronises itself.
     template <typename F> void each(uint64_t lo, uint64_t hi, F f) const {
         for (size_t i = first(lo); i < cells_.size() && cells_[i].lo < hi; i++) f(cells_[i]);
@@ -54,7 +57,7 @@ public:
     };
 private:
     static int reader_slot(Pipe p) { return p == Pipe::V ? 0 : p == Pipe::MTE3 ? 1 : 2; }
-    static bool unordered(const Access& a, const Access& me, const Clock& now) {
+    static bool unordered(const Access& a, const Access& me, const VectorClock& now) {
         return a.number && a.pipe != me.pipe && now.seen[int(a.pipe)] < a.number;
     }
     size_t first(uint64_t lo) const {  // index of the first cell that ends after lo
@@ -62,7 +65,8 @@ private:
         size_t a = 0, b = cells_.size();
         while (a < b) {
             size_t m = (a + b) / 2;
-            if (cells_[m].hi <= lo) a = m + 1; else b = m;
+            if (cells_[m].hi <= lo) a = m + 1;
+            else b = m;
         }
         return a;
     }

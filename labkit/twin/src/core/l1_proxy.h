@@ -1,5 +1,5 @@
-// One core does something for another: an AIV's position TSCM lies in L1 of the AIC of its block, which copies for it; and
-// while a Matmul object calls the kernel's own functions, its cube core plays.
+// One core executes instructions on behalf of another. A tensor at an AIV's position TSCM lies in the L1 of its block's
+// AIC, so the AIC does the copy. And while a Matmul object calls functions of the kernel, these run on its cube core.
 #pragma once
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace twin {
 
-// While it lives, `c` is the core that plays.
+// Makes `c` the current core for as long as this object exists.
 class OnCore {
 public:
     explicit OnCore(Core* c) : before_(core) { core = c; }
@@ -17,16 +17,20 @@ private:
     Core* before_;
 };
 
-// Whoever keeps this memory for the playing core; null: it does itself.
-inline Core* keeper_of(const Loc& l) {
+// The core that owns this L1 memory if it is not the current one; null: the current core's own memory.
+inline Core* l1_owner_of(const Loc& l) {
     constexpr uint8_t kTscm = 13;
-    return l.pos == kTscm && l.mem == Mem::L1 && core->seat.kind == Kind::AIV ? core->cube : nullptr;
+    return l.pos == kTscm && l.mem == Mem::L1 && core->id.kind == Kind::AIV ? core->cube : nullptr;
 }
 
-// Sends the keeper: it begins when it has heard of it, and knows the memory by its address alone.
-class Errand : public OnCore {
+// Runs the instruction on the owner. It starts there when the signal of the current core has arrived; the owner does
+// not know the AIV's buffer, so the operand is reduced to its address.
+class L1Proxy : public OnCore {
 public:
-    Errand(Core* keeper, Loc& l) : OnCore((keeper->tape.await(Pipe::S, core->tape.mark(Pipe::S), chip.cross_flag), keeper)) { l.buf = 0; }
+    L1Proxy(Core* owner, Loc& l)
+        : OnCore((owner->trace.await(Pipe::S, core->trace.mark(Pipe::S), chip.cross_flag), owner)) {
+        l.buf = 0;
+    }
 };
 
 }  // namespace twin

@@ -1,4 +1,4 @@
-// One AI core while it runs one block: its memories, queues, flags, what is known about order, and its clock.
+// One AI core while it runs one block: its memories, queues, flags, happens-before knowledge and trace.
 #pragma once
 #include <array>
 #include <cstdlib>
@@ -8,20 +8,21 @@
 #include <vector>
 
 #include "base/chip.h"
+#include "base/findings.h"
 #include "core/counters.h"
 #include "core/cube_state.h"
-#include "base/findings.h"
-#include "core/hazard.h"
 #include "core/delayed_transfers.h"
 #include "core/gm_reads.h"
-#include "core/trace.h"
 #include "core/gm_writes.h"
+#include "core/hazard.h"
 #include "core/registers.h"
+#include "core/trace.h"
 #include "core/vector_state.h"
 
 namespace twin {
 
-// The two kinds of cores, each with memories of its own: AIV has the UB, AIC has L1, L0A, L0B, L0C and two small buffers.
+// The two kinds of cores, each with memories of its own: AIV has the UB, AIC has L1, L0A, L0B, L0C and two small
+// buffers.
 enum class Kind : uint8_t { AIV, AIC };
 constexpr bool has(Kind k, Mem m) { return (m == Mem::UB) == (k == Kind::AIV); }
 
@@ -41,7 +42,7 @@ struct GmRange {  // a tensor that the launch may touch
     uint32_t slack = 0;  // bytes behind it that belong to the same allocation
 };
 
-struct BufferView {  // what InitBuffer laid out, for the memory ruler
+struct BufferView {  // a buffer that InitBuffer allocated, for the drawing of memory use
     uint32_t addr, bytes;
     uint8_t pos, kind;  // kind 0 queue, 1 TBuf, 2 LocalMemAllocator
     uint16_t group, index;
@@ -51,23 +52,23 @@ struct CoreResult {
     uint32_t block = 0;
     uint8_t core = 0;  // as in TimelineEvent
     std::vector<Finding> findings;
-    Tape tape;
+    Trace trace;
     std::vector<TimelineEvent> events;
     std::vector<GmWrite> writes;
     std::vector<GmRead> reads;
-    uint32_t phases = 0;   // how often it met all others
+    uint32_t phases = 0;    // how many barriers of all cores it has passed
     bool may_poll = false;  // has read past its data cache, or cleaned it
     std::vector<BufferView> buffers;
     std::string output;
     Counters counters;
-    double begin = 0, cycles = 0, busy[kPipes] = {};  // by the clock: when it began, how long it took, each pipe's share
+    double begin = 0, cycles = 0, busy[kPipes] = {};  // from the replay: begin, duration, busy cycles of each pipe
     uint64_t instructions = 0;
-    uint32_t ub_peak = 0, ub_top = 0;  // of UB: what the TPipe laid out; where the last operand ended
+    uint32_t ub_peak = 0, ub_top = 0;  // of UB: the most that TPipe had allocated; the end of the highest operand
     bool finished = false;
 };
 
-// Where a core sits in its launch.
-struct Seat {
+// Identifies a core within its launch.
+struct CoreId {
     Kind kind = Kind::AIV;
     uint32_t block = 0, blocks = 1;  // of the launch
     uint32_t sub = 0, subs = 1;      // which of the AIVs of its block
@@ -77,42 +78,49 @@ struct Seat {
 class Core {
 public:
     static constexpr uint64_t kNever = ~0ull;
-    void start(const Seat&, Schedule);
+    void start(const CoreId&, Schedule);
     CoreResult finish();
 
-    // ---- one instruction: order it, check and book its operands, cost it
+    // ---- one instruction: order it, check and record its operands, cost it
     struct Ticket {
         Access access;
         Op op;
     };
     Ticket issue(Pipe, Op, Here);
-    void retire(const Ticket& t, double cycles, uint64_t bytes) { tape.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes, t.access.pipe == Pipe::V ? chip.vector_startup : 0); }
-    void retire(const Ticket& t, const Move& m) { tape.move(t.access.pipe, t.op, t.access.here.line, m); }  // a transfer from or to GM
+    void retire(const Ticket& t, double cycles, uint64_t bytes) {
+        trace.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes,
+                   t.access.pipe == Pipe::V ? chip.vector_startup : 0);
+    }
+    void retire(const Ticket& t, const Move& m) {
+        trace.move(t.access.pipe, t.op, t.access.here.line, m);
+    }  // a transfer from or to GM
     void book(const Ticket&, Loc, uint32_t bytes, bool write);
     void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false, const uint8_t* from = nullptr);
-    // rows of `row` bytes, `apart` bytes from one to the next, that other cores may store to
+    // rows of `row` bytes, `apart` bytes from start to start, that other cores may store to
     void note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here, bool exact, bool scalar = false);
-    void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from = nullptr);  // from: the values, where at hand
+    void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write,
+                 const uint8_t* from = nullptr);  // from: the values, where available
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, Here here) {
         instructions++;
-        tape.scalar(here.line, chip.scalar_access, bytes);
+        trace.scalar(here.line, chip.scalar_access, bytes);
     }
     void join_all();  // every pipe waits for every other
-    // The effect of a transfer: at once, or under Schedule::Worst as late as the order allows.
+    // Performs a transfer: at once, or under Schedule::Worst as late as the synchronisation allows.
     template <typename F> void perform(const Ticket& t, F effect) {
         if (!effects) return;
-        if (late.on) late.push(t.access, known[int(t.access.pipe)], effect);
+        if (delayed.on) delayed.push(t.access, known[int(t.access.pipe)], effect);
         else effect();
     }
 
-    // ---- checks that stand before an instruction; false: it must not run
+    // ---- checks before an instruction; false: it must not run
     // Silent where this kind of core has no such memory: in a mixed kernel each kind skips the other's instructions.
     bool usable(Loc, uint64_t bytes, bool read, Here, const char* what, uint32_t align = 32);
-    // For what counts every lane: no whole piece (a block, a fractal) may be one that nothing was ever stored in.
+    // For instructions that use every lane: reports a whole piece (a block, a fractal) to which nothing was ever
+    // written.
     void want_filled(Loc, uint64_t bytes, uint32_t piece, Here, const char* what);
     bool gm_usable(Gm, uint64_t bytes, bool write, Here, bool exact);  // exact: moves no byte more than asked
-    // An instruction that was refused would have filled its destination: say no more about it.
+    // Marks the destination of a refused instruction as written, so that no follow-up findings are reported about it.
     void refuse(Loc dst, uint64_t bytes);
     void report(const char* code, bool error, Here here, const Numbers& n) { findings.add(code, error, here, n); }
     [[noreturn]] void stop(const char* code, Here here, const Numbers& n) {
@@ -132,13 +140,15 @@ public:
         uint16_t gen = 0;
         uint8_t pos = 0;
         State state = State::Free;
-        bool filled = false, by_scalar = false, loose = false;  // loose: its pipe gave the memory back; it stays readable until somebody else gets it
+        // loose: its TPipe freed the memory; it stays readable until another buffer gets it
+        bool filled = false, by_scalar = false, loose = false;
         int queue = -1, pipe = -1, owner = -1, tag = -1;  // owner: its pool
-        Held queued, freed;          // from EnQue to DeQue; from FreeTensor to AllocTensor
-        Clock ready, idle;           // what a consumer, and the next producer, may rely on
-        Moment ready_at = 0, idle_at = 0;
+        Held queued, freed;                               // from EnQue to DeQue; from FreeTensor to AllocTensor
+        VectorClock ready, idle;  // what the consumer may rely on; what the next producer may rely on
+        Stamp ready_at = 0, idle_at = 0;
         Here last{nullptr, 0};
-        uint64_t settled[2] = {kNever, kNever};  // `issues` when the scalar unit had nothing to wait for: to read, to write
+        // value of `issues` at which the scalar unit had nothing to wait for: to read, to write
+        uint64_t settled[2] = {kNever, kNever};
     };
     struct Queue {
         Pipe producer, consumer;
@@ -149,7 +159,7 @@ public:
         std::vector<uint16_t> fifo;
         bool alive;  // its pipe still has the memory
     };
-    struct PipeLife {  // one TPipe from Init to Destroy
+    struct PipeLife {                                               // one TPipe from Init to Destroy
         uint32_t top[int(Mem::Count)] = {}, tscm = 0, buffers = 0;  // tscm: from the end of L1 downwards
         bool open = true, used = false;
         Here here{nullptr, 0};
@@ -158,54 +168,56 @@ public:
     std::vector<Queue> queues;
     std::deque<PipeLife> pipes;
     std::vector<BufferView> views;
-    uint32_t no_pipe[int(Mem::Count)] = {}, *top = no_pipe;  // how far the newest pipe, or the allocator, has come in each memory
+    // allocation top in each memory: of the newest TPipe, or of the allocator
+    uint32_t no_pipe[int(Mem::Count)] = {}, *top = no_pipe;
     int pools = 0;
     uint16_t groups = 0;
 
     // ---- flags
     struct Flag {
-        bool set = false, reserved = false, library = false;  // library: TPipe itself set it
-        uint8_t again = 0;  // sets beyond the first
-        Clock clock;
-        Moment at = 0;
+        bool set = false, reserved = false, library = false;  // library: set by TPipe itself
+        uint8_t again = 0;                                    // how many times it was set again before a wait
+        VectorClock clock;
+        Stamp at = 0;
         Here here{nullptr, 0};
     };
     Flag flags[8][8][8];
 
     // ---- order and time
-    Clock known[8];
+    VectorClock known[8];
     uint32_t issued[8] = {};
-    Tape tape;
+    Trace trace;
 
     Findings findings;
     Hazards memory[int(Mem::Count)], gm;
     Hazards& ub = memory[int(Mem::UB)];
-    Late late;
+    DelayedTransfers delayed;
     std::vector<GmWrite> gm_writes;
     SharedReads gm_reads;
     bool may_poll = false;
-    std::array<uint32_t, 64> recent_writes{};  // entries of gm_writes, found by place and line
+    std::array<uint32_t, 64> recent_writes{};  // indices into gm_writes, hashed by place and line
     std::string output;
     Here last{nullptr, 0};
-    Seat seat;
+    CoreId id;
     uint32_t block = 0, ub_peak = 0, ub_top = 0;
-    uint32_t phase = 0;    // how often all cores have met
+    uint32_t phase = 0;  // how often all cores have met
     uint32_t turns = 0;
-    Clock told;            // what was done when this core last told others so
-    bool ordered = false;  // has waited for another core: what it shares with it may well be in order
-    class Team* team = nullptr;
-    Core* cube = nullptr;    // the AIC of the same block; of a cube core, itself
-    void* pipe = nullptr;    // the kernel's own TPipe
-    uint8_t slot() const { return seat.kind == Kind::AIC ? 2 : uint8_t(seat.sub); }
-    uint64_t instructions = 0, issues = 0;  // issues: of them, those that are not the scalar unit's own
+    VectorClock sent;      // the vector clock that this core sent with its last signal
+    bool ordered = false;  // has waited for another core: its accesses to shared GM may be ordered
+    class CoreGroup* group = nullptr;
+    Core* cube = nullptr;  // the AIC of the same block; of a cube core, itself
+    void* pipe = nullptr;  // the kernel's own TPipe
+    uint8_t slot() const { return id.kind == Kind::AIC ? 2 : uint8_t(id.sub); }
+    // issues: instructions that go to a pipe, not those of the scalar unit itself
+    uint64_t instructions = 0, issues = 0;
     VectorState vec;
-    uint64_t gathered = 0;      // what the last GatherMask kept
-    uint16_t merged[4] = {};    // how far the last MrgSort came in each list
+    uint64_t gathered = 0;    // number of elements that the last GatherMask kept
+    uint16_t merged[4] = {};  // records that the last MrgSort consumed from each list
     Registers registers;
     DataCache cache;
     Counters counters;
     std::shared_ptr<struct Probe> probe;  // replay.cpp
-    const std::vector<std::vector<Moment>>* joints() const;
+    const std::vector<std::vector<Stamp>>* maxima() const;
     CubeState cube_state;
     const std::vector<GmRange>* ranges = nullptr;
     bool checks = true, effects = true;
@@ -217,11 +229,12 @@ private:
     uint8_t* bytes_[int(Mem::Count)] = {};  // see arena.h
 };
 
-extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is playing
+extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is running
 
-bool constant_data(uint64_t lo, uint64_t hi);  // these bytes are constants of the kernel's own
+bool constant_data(uint64_t lo, uint64_t hi);  // true: these bytes belong to the kernel's constants
 
-constexpr uint8_t kNowhere = 16;  // TPosition::MAX: a tensor that was never given memory
-constexpr uint8_t kPoison = 0xff;  // a NaN in every floating type, -1 in every integer type: stale or missing data shows
+constexpr uint8_t kNowhere = 16;   // TPosition::MAX: a tensor that was never given memory
+constexpr uint8_t kPoison = 0xff;  // a NaN in every floating type, -1 in every integer type: stale or missing data
+                                   // shows
 
 }  // namespace twin

@@ -4,34 +4,37 @@
 
 namespace twin {
 
-// Growing a tape anew in every launch costs a short launch a tenth of its time: the memory is kept, up to a limit.
+// Allocating the trace anew in every launch would cost a short launch a tenth of its time, so the memory is reused, up
+// to a limit.
 static std::mutex g_lock;
-static std::vector<std::pair<std::vector<Note>, std::vector<Move>>> g_spare;
+static std::vector<std::pair<std::vector<Entry>, std::vector<Move>>> g_spare;
 static size_t g_kept = 0;  // bytes
 static constexpr size_t kKept = 32 << 20;
 
-static size_t room(const std::vector<Note>& n, const std::vector<Move>& m) { return n.capacity() * sizeof(Note) + m.capacity() * sizeof(Move); }
+static size_t room(const std::vector<Entry>& n, const std::vector<Move>& m) {
+    return n.capacity() * sizeof(Entry) + m.capacity() * sizeof(Move);
+}
 
-void Tape::begin(uint32_t block, uint8_t core) {
+void Trace::begin(uint32_t block, uint8_t core) {
     block_ = block, core_ = core, before_ = 0, marks_ = 0, lost = 0;
     std::lock_guard<std::mutex> hold(g_lock);
-    if (!notes.capacity() && !g_spare.empty()) {
-        std::tie(notes, moves) = std::move(g_spare.back());
+    if (!entries.capacity() && !g_spare.empty()) {
+        std::tie(entries, moves) = std::move(g_spare.back());
         g_spare.pop_back();
-        g_kept -= room(notes, moves);
+        g_kept -= room(entries, moves);
     }
-    notes.clear();
+    entries.clear();
     moves.clear();
 }
 
-void Tape::end() {
+void Trace::end() {
     std::lock_guard<std::mutex> hold(g_lock);
-    size_t bytes = room(notes, moves);
+    size_t bytes = room(entries, moves);
     if (bytes && g_kept + bytes <= kKept) {
         g_kept += bytes;
-        g_spare.emplace_back(std::move(notes), std::move(moves));
+        g_spare.emplace_back(std::move(entries), std::move(moves));
     }
-    *this = Tape{};
+    *this = Trace{};
 }
 
 }  // namespace twin

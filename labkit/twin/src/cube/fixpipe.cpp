@@ -9,33 +9,39 @@ namespace twin {
 
 namespace {
 
-const char* const kModes[] = {"NoQuant", "F322F16", "F322BF16", "DEQF16", "VDEQF16", "QF322B8_PRE", "VQF322B8_PRE", "REQ8", "VREQ8"};
+const char* const kModes[] = {"NoQuant",     "F322F16",      "F322BF16", "DEQF16", "VDEQF16",
+                              "QF322B8_PRE", "VQF322B8_PRE", "REQ8",     "VREQ8"};
 
-// Which modes lead from the one type to the other?
+// Which quantisation modes convert from the one type to the other?
 bool leads(Quant q, Dt to, Dt from) {
     bool b8 = to == Dt::I8 || to == Dt::U8;
     switch (q) {
-        case Quant::None: return to == from;
-        case Quant::ToHalf: return from == Dt::F32 && to == Dt::F16;
-        case Quant::ToBf16: return from == Dt::F32 && to == Dt::BF16;
-        case Quant::DeqHalf: case Quant::DeqHalfV: return from == Dt::I32 && to == Dt::F16;
-        case Quant::ToB8: case Quant::ToB8V: return from == Dt::F32 && b8;
-        case Quant::ReqB8: case Quant::ReqB8V: return from == Dt::I32 && b8;
+    case Quant::None: return to == from;
+    case Quant::ToHalf: return from == Dt::F32 && to == Dt::F16;
+    case Quant::ToBf16: return from == Dt::F32 && to == Dt::BF16;
+    case Quant::DeqHalf:
+    case Quant::DeqHalfV: return from == Dt::I32 && to == Dt::F16;
+    case Quant::ToB8:
+    case Quant::ToB8V: return from == Dt::F32 && b8;
+    case Quant::ReqB8:
+    case Quant::ReqB8V: return from == Dt::I32 && b8;
     }
     return false;
 }
 
-// Where things lie: `columns` of the destination's fractals, each `width` elements wide; the last may be narrower.
+// The destination's layout: `columns` fractals side by side, each `width` elements wide; the last may be narrower.
 struct Layout {
     Fix f;
     uint32_t size = 0, width = 0, columns = 0;  // bytes of an element of the destination
     Layout() = default;
     Layout(const Fix& fix, Dt to) : f(fix), size(size_of(to)) {
-        // Two fractals of bytes join into one of 32 columns; split floats go out as fractals of 8.
+        // Two int8 fractals are joined into one of 32 columns; split floats are written as fractals of 8.
         width = size == 1 ? 32 : f.split ? 8 : 16;
         columns = (f.n + width - 1) / width;
     }
-    uint32_t wide(uint32_t column) const { return size == 1 && f.n - column * 32 < 32 ? std::min<uint32_t>(16, f.n - column * 32) : width; }
+    uint32_t wide(uint32_t column) const {
+        return size == 1 && f.n - column * 32 < 32 ? std::min<uint32_t>(16, f.n - column * 32) : width;
+    }
     uint64_t read() const {  // of L0C
         uint64_t one = (uint64_t((f.n + 15) / 16 - 1) * f.src_stride + f.m) * 64;
         return f.rows ? uint64_t(f.nds - 1) * f.nd_src * 1024 + one : one;
@@ -48,10 +54,16 @@ struct Layout {
 
 bool plausible(const Fix& f, Dt to, Dt from, bool gm, Here here) {
     Numbers n;
-    n.add("n", unsigned(f.n)).add("m", unsigned(f.m)).add("src_stride", unsigned(f.src_stride)).add("dst_stride", f.dst_stride);
+    n.add("n", unsigned(f.n))
+        .add("m", unsigned(f.m))
+        .add("src_stride", unsigned(f.src_stride))
+        .add("dst_stride", f.dst_stride);
     if (int(f.quant) > int(Quant::ReqB8V) || !leads(f.quant, to, from) || (!gm && f.quant == Quant::None)) {
         bool known = int(f.quant) <= int(Quant::ReqB8V);
-        core->report("fixpipe-quant", true, here, n.add("mode", known ? kModes[int(f.quant)] : "of Ascend 950").add("from", name_of(from)).add("to", name_of(to)));
+        core->report("fixpipe-quant", true, here,
+                     n.add("mode", known ? kModes[int(f.quant)] : "of Ascend 950")
+                         .add("from", name_of(from))
+                         .add("to", name_of(to)));
         return false;
     }
     const char* why = nullptr;
@@ -63,7 +75,7 @@ bool plausible(const Fix& f, Dt to, Dt from, bool gm, Here here) {
     return !why;
 }
 
-// unitFlag 2 and 3: wait for the Mmad that hands L0C over, fractal by fractal.
+// unitFlag 2 and 3: wait, fractal by fractal, for the Mmad that produces this part of L0C.
 bool take_unit_flag(const Layout& l, Loc s, Here here) {
     CubeState& cube = core->cube_state;
     cube.unit_flags.resize(chip.size[int(Mem::L0C)] / kFractal);
@@ -81,18 +93,19 @@ bool take_unit_flag(const Layout& l, Loc s, Here here) {
         return false;
     }
     core->known[int(Pipe::FIX)].join(cube.unit_set);
-    core->tape.await(Pipe::FIX, cube.unit_set_at);
+    core->trace.await(Pipe::FIX, cube.unit_set_at);
     return true;
 }
 
-struct Plan {  // what is known once every check is through
+struct Plan {  // everything derived from the parameters, after all checks have passed
     Layout layout;
     Quantities quantities;
     Dt to, from;
 };
 
 // Row r of matrix nd, elements [first, first + count), converted into `line`.
-void make_line(const Plan& p, const uint8_t* src, uint32_t nd, uint32_t r, uint32_t first, uint32_t count, uint8_t* line, uint8_t* scratch) {
+void make_line(const Plan& p, const uint8_t* src, uint32_t nd, uint32_t r, uint32_t first, uint32_t count,
+               uint8_t* line, uint8_t* scratch) {
     const Fix& f = p.layout.f;
     const uint8_t* base = src + uint64_t(nd) * (f.rows ? f.nd_src : 0) * 1024 + uint64_t(r) * 64;
     for (uint32_t n = first; n < first + count;) {
@@ -105,7 +118,7 @@ void make_line(const Plan& p, const uint8_t* src, uint32_t nd, uint32_t r, uint3
 
 template <typename Store> void move_out(Plan p, const uint8_t* src, Store store) {
     const Fix& f = p.layout.f;
-    std::vector<uint64_t> own;  // the unit fetches its parameters first: results may be laid over them
+    std::vector<uint64_t> own;  // a copy: the unit fetches its parameters first, so results may overwrite them
     if (p.quantities.each) {
         own.assign(p.quantities.each, p.quantities.each + f.n);
         p.quantities.each = own.data();
@@ -115,7 +128,8 @@ template <typename Store> void move_out(Plan p, const uint8_t* src, Store store)
         for (uint32_t nd = 0; nd < f.nds; nd++)
             for (uint32_t r = 0; r < f.m; r++) {
                 make_line(p, src, nd, r, 0, f.n, line.data(), scratch.data());
-                store((uint64_t(nd) * f.nd_dst + uint64_t(r) * f.dst_stride) * p.layout.size, line.data(), f.n * p.layout.size);
+                store((uint64_t(nd) * f.nd_dst + uint64_t(r) * f.dst_stride) * p.layout.size, line.data(),
+                      f.n * p.layout.size);
             }
         return;
     }
@@ -128,7 +142,7 @@ template <typename Store> void move_out(Plan p, const uint8_t* src, Store store)
     }
 }
 
-// The checks that both ways out share; books the sources. False: nothing is to be done.
+// The checks that both destinations share; records the reads. False: there is nothing to do.
 bool prepare(Plan& p, Dt to, Dt from, Loc& s, Loc quantities, const Fix& asked, bool gm, Here here) {
     CubeState& cube = core->cube_state;
     Fix f = asked;
@@ -143,13 +157,18 @@ bool prepare(Plan& p, Dt to, Dt from, Loc& s, Loc quantities, const Fix& asked, 
     p.to = to;
     p.from = from;
     s = results(s, here);
-    if (!placed(s, {Mem::L0C}, "Fixpipe", "src", here) || !has(core->seat.kind, Mem::L0C)) return has(core->seat.kind, Mem::L0C) ? false : core->usable(s, 0, false, here, "src");
-    if (!plausible(f, to, from, gm, here) || !core->usable(in_l0(s, p.layout.read()), p.layout.read(), true, here, "src", 64)) return false;
+    if (!placed(s, {Mem::L0C}, "Fixpipe", "src", here) || !has(core->id.kind, Mem::L0C))
+        return has(core->id.kind, Mem::L0C) ? false : core->usable(s, 0, false, here, "src");
+    if (!plausible(f, to, from, gm, here) ||
+        !core->usable(in_l0(s, p.layout.read()), p.layout.read(), true, here, "src", 64))
+        return false;
     p.quantities.scalar = f.scalar;
     bool tensor = f.quant == Quant::DeqHalfV || f.quant == Quant::ToB8V || f.quant == Quant::ReqB8V;
     if (tensor) {
         Loc q = f.registers ? cube.fix_quantities : quantities;
-        if (!placed(q, {f.registers ? Mem::FB : Mem::L1}, "Fixpipe", "quantPre", here) || !core->usable(q, f.n * 8ull, true, here, "quantPre", f.registers ? 128 : 32)) return false;
+        if (!placed(q, {f.registers ? Mem::FB : Mem::L1}, "Fixpipe", "quantPre", here) ||
+            !core->usable(q, f.n * 8ull, true, here, "quantPre", f.registers ? 128 : 32))
+            return false;
         p.quantities.each = reinterpret_cast<const uint64_t*>(core->at(q));
         p.quantities.lies = q;
     }
@@ -161,7 +180,7 @@ Core::Ticket issue(const Plan& p, Loc s, Here here) {
     auto t = core->issue(Pipe::FIX, Op::Fixpipe, here);
     for (uint32_t nd = 0; nd < (f.rows ? f.nds : 1u); nd++) {
         uint32_t columns = (f.n + 15u) / 16;
-        bool dense = f.src_stride >= f.m && f.src_stride < f.m + 16;  // what lies between is the fractals' own padding
+        bool dense = f.src_stride >= f.m && f.src_stride < f.m + 16;  // the gap is only the fractals' own padding
         for (uint32_t j = 0; j < (dense ? 1 : columns); j++) {
             Loc part = s;
             part.addr += uint32_t(uint64_t(nd) * f.nd_src * 1024 + uint64_t(j) * f.src_stride * 64);
@@ -175,7 +194,7 @@ Core::Ticket issue(const Plan& p, Loc s, Here here) {
 void finish(const Plan& p) {
     if (p.layout.f.unit_flag != 3) return;
     core->cube_state.unit_cleared = core->known[int(Pipe::FIX)];
-    core->cube_state.unit_cleared_at = core->tape.mark(Pipe::FIX);
+    core->cube_state.unit_cleared_at = core->trace.mark(Pipe::FIX);
 }
 
 }  // namespace
@@ -190,11 +209,14 @@ void fixpipe(Dt to, Dt from, Gm d, Loc s, Loc quantities, const Fix& asked, Here
     auto t = issue(p, s, here);
     if (f.rows && (f.dst_stride != f.n || f.nds > 1)) {
         for (uint32_t nd = 0; nd < f.nds; nd++)
-            for (uint32_t r = 0; r < f.m; r++) core->book_gm(t, d.ptr + (uint64_t(nd) * f.nd_dst + uint64_t(r) * f.dst_stride) * l.size, f.n * l.size, true);
+            for (uint32_t r = 0; r < f.m; r++)
+                core->book_gm(t, d.ptr + (uint64_t(nd) * f.nd_dst + uint64_t(r) * f.dst_stride) * l.size, f.n * l.size,
+                              true);
     } else if (f.rows) {
         core->book_gm(t, d.ptr, l.written(), true);
     } else {
-        for (uint32_t j = 0; j < l.columns; j++) core->book_gm(t, d.ptr + uint64_t(j) * f.dst_stride * 32, uint64_t(f.m) * l.wide(j) * l.size, true);
+        for (uint32_t j = 0; j < l.columns; j++)
+            core->book_gm(t, d.ptr + uint64_t(j) * f.dst_stride * 32, uint64_t(f.m) * l.wide(j) * l.size, true);
     }
     core->perform(t, [=, src = (const uint8_t*)core->at(s), atomic = core->registers.atomic] {
         move_out(p, src, [&](uint64_t at, const uint8_t* line, size_t n) {
@@ -202,7 +224,8 @@ void fixpipe(Dt to, Dt from, Gm d, Loc s, Loc quantities, const Fix& asked, Here
             else std::memcpy(d.ptr + at, line, n);
         });
     });
-    Move m{uint64_t(d.ptr), uint64_t(f.dst_stride) * l.size, f.n * l.size, f.nds * f.m, Way::FromL0c, true, d.l2_bypass};
+    Move m{uint64_t(d.ptr), uint64_t(f.dst_stride) * l.size, f.n * l.size, f.nds * f.m, Route::FromL0c, true,
+           d.l2_bypass};
     if (!f.rows) m.stride = f.dst_stride * 32ull, m.row = f.m * l.wide(0) * l.size, m.rows = l.columns;
     core->retire(t, m);
     finish(p);
@@ -234,7 +257,7 @@ void fixpipe(Dt to, Dt from, Loc d, Loc s, Loc quantities, const Fix& asked, Her
 void set_fix_quantities(Loc fb, bool clear_unit_flags, Here here) {
     core->last = here;
     if (clear_unit_flags) core->cube_state.unit_flags.assign(core->cube_state.unit_flags.size(), false);
-    if (fb.mem == Mem::L0C) return;  // asked for the flags alone
+    if (fb.mem == Mem::L0C) return;  // called only for the flags
     if (placed(fb, {Mem::FB}, "SetFixPipeConfig", "quantPre", here)) core->cube_state.fix_quantities = fb;
 }
 void set_fix_scalar(uint64_t bits) { core->cube_state.fix_scalar = bits; }

@@ -22,7 +22,7 @@ int32_t nearest(float x) {  // ties to even, within 9 bits; NaN: 0
     return int32_t((x + 0x1.8p23f) - 0x1.8p23f);
 }
 
-// An int32 sum as the float that the factor meets.
+// Converts an int32 sum to the float that is multiplied by the factor.
 float lead_in(int32_t x, uint64_t bits) {
     if (bits >> 36 & 1) x = std::max(-32768, std::min(32767, x >> ((bits >> 32 & 15) + 1)));
     return float(x);
@@ -37,7 +37,8 @@ uint8_t to_byte(float scaled, uint64_t bits) {
 
 }  // namespace
 
-void convert_line(const Quantities& q, Quant mode, bool relu, Dt to, Dt from, uint8_t* d, uint8_t* s, uint32_t first, uint32_t count) {
+void convert_line(const Quantities& q, Quant mode, bool relu, Dt to, Dt from, uint8_t* d, uint8_t* s, uint32_t first,
+                  uint32_t count) {
     float* f = reinterpret_cast<float*>(s);
     int32_t* i = reinterpret_cast<int32_t*>(s);
     if (mode == Quant::None || mode == Quant::ToHalf || mode == Quant::ToBf16) {

@@ -15,10 +15,11 @@ using math::F;
 using math::I;
 using math::kLanes;
 
-constexpr uint32_t kWide = kLanes == 16 ? 32 : 16;   // columns of a panel: two vectors of AVX-512 or AVX2, four of NEON or SSE
-constexpr uint32_t kTall = kLanes == 16 ? 8 : 4;     // rows held in registers
-constexpr uint32_t kDeep = 256;                      // k of a block: a panel of B stays in the first-level cache
-constexpr uint32_t kRows = 128, kColumns = 512;      // what of A and B stays in the second-level cache
+// columns of a panel: two vectors of AVX-512 or AVX2, four of NEON or SSE
+constexpr uint32_t kWide = kLanes == 16 ? 32 : 16;
+constexpr uint32_t kTall = kLanes == 16 ? 8 : 4;  // rows held in registers
+constexpr uint32_t kDeep = 256;                   // k of a block: a panel of B stays in the first-level cache
+constexpr uint32_t kRows = 128, kColumns = 512;   // the parts of A and B that stay in the second-level cache
 constexpr uint32_t kVectors = kWide / kLanes;
 // Integer sums go through fp32: 256 products of at most 2^14 stay below 2^24 and are exact.
 
@@ -48,23 +49,23 @@ inline F fused(F a, F b, F c) {  // a*b + c, rounded once, on every host
 
 float one(const View& v, ptrdiff_t e) {
     switch (v.type) {
-        case Dt::F16: return half_to_float(static_cast<const uint16_t*>(v.data)[e]);
-        case Dt::BF16: {
-            uint32_t u = uint32_t(static_cast<const uint16_t*>(v.data)[e]) << 16;
-            float f;
-            std::memcpy(&f, &u, 4);
-            return f;
-        }
-        case Dt::I8: {
-            int8_t b = static_cast<const int8_t*>(v.data)[v.nibbles ? e / 2 : e];
-            return v.nibbles ? float(e & 1 ? b >> 4 : int8_t(uint8_t(b) << 4) >> 4) : float(b);
-        }
-        case Dt::U8: return static_cast<const uint8_t*>(v.data)[e];
-        default: return static_cast<const float*>(v.data)[e];
+    case Dt::F16: return half_to_float(static_cast<const uint16_t*>(v.data)[e]);
+    case Dt::BF16: {
+        uint32_t u = uint32_t(static_cast<const uint16_t*>(v.data)[e]) << 16;
+        float f;
+        std::memcpy(&f, &u, 4);
+        return f;
+    }
+    case Dt::I8: {
+        int8_t b = static_cast<const int8_t*>(v.data)[v.nibbles ? e / 2 : e];
+        return v.nibbles ? float(e & 1 ? b >> 4 : int8_t(uint8_t(b) << 4) >> 4) : float(b);
+    }
+    case Dt::U8: return static_cast<const uint8_t*>(v.data)[e];
+    default: return static_cast<const float*>(v.data)[e];
     }
 }
 
-// n elements side by side.
+// n contiguous elements.
 void run(const View& v, ptrdiff_t e, uint32_t n, float* d) {
     uint32_t i = 0;
     if (v.type == Dt::F16) {
@@ -79,7 +80,8 @@ void run(const View& v, ptrdiff_t e, uint32_t n, float* d) {
         return;
     } else if (v.type == Dt::I8 && !v.nibbles) {
         const int8_t* s = static_cast<const int8_t*>(v.data) + e;
-        for (; i + kLanes <= n; i += kLanes) math::store(d + i, __builtin_convertvector(math::load<math::Narrow<int8_t>>(s + i), F));
+        for (; i + kLanes <= n; i += kLanes)
+            math::store(d + i, __builtin_convertvector(math::load<math::Narrow<int8_t>>(s + i), F));
     }
     for (; i < n; i++) d[i] = one(v, e + i);
 }
@@ -108,7 +110,7 @@ void piece(const View& v, ptrdiff_t e, uint32_t rows, uint32_t cols, float* d, p
             float* to = d + r * ld + c;
             if (wide16 && v.row == 1 && h == 16 && w == 16) {
                 alignas(64) uint16_t turned[256];
-                turn_16x16(static_cast<const uint16_t*>(v.data) + at, v.col, turned);
+                transpose_16x16(static_cast<const uint16_t*>(v.data) + at, v.col, turned);
                 View t = View::rows(turned, v.type, 16);
                 for (uint32_t i = 0; i < 16; i++) run(t, i * 16, 16, to + i * ld);
                 continue;
@@ -116,7 +118,8 @@ void piece(const View& v, ptrdiff_t e, uint32_t rows, uint32_t cols, float* d, p
             alignas(64) float lines[16][16];
             for (uint32_t j = 0; j < w; j++) {
                 if (v.row == 1) run(v, at + j * v.col, h, lines[j]);
-                else for (uint32_t i = 0; i < h; i++) lines[j][i] = one(v, at + j * v.col + i * v.row);
+                else
+                    for (uint32_t i = 0; i < h; i++) lines[j][i] = one(v, at + j * v.col + i * v.row);
             }
             for (uint32_t i = 0; i < h; i++)
                 for (uint32_t j = 0; j < w; j++) to[i * ld + j] = lines[j][i];
@@ -126,7 +129,9 @@ void piece(const View& v, ptrdiff_t e, uint32_t rows, uint32_t cols, float* d, p
 // ---------------------------------------------------------------- the kernel
 
 template <Sums sums> struct Sum {
-    static F load(const void* c, ptrdiff_t e, bool first) { return first ? F{} : math::load<F>(static_cast<const float*>(c) + e); }
+    static F load(const void* c, ptrdiff_t e, bool first) {
+        return first ? F{} : math::load<F>(static_cast<const float*>(c) + e);
+    }
     static void store(void* c, ptrdiff_t e, F sum, bool) { math::store(static_cast<float*>(c) + e, math::settle(sum)); }
 };
 template <> struct Sum<Sums::Integer> {
@@ -144,7 +149,8 @@ template <> struct Sum<Sums::Integer> {
 };
 
 // kRowsNow rows x kWide columns: A row by row (a_ld apart), a panel of B, k steps.
-template <int rows, Sums sums> void tile(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, const Out& c, bool first) {
+template <int rows, Sums sums>
+void tile(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, const Out& c, bool first) {
     F sum[rows][kVectors];
     for (int r = 0; r < rows; r++)
         for (uint32_t v = 0; v < kVectors; v++) {
@@ -156,7 +162,8 @@ template <int rows, Sums sums> void tile(const float* a, ptrdiff_t a_ld, const f
         for (uint32_t v = 0; v < kVectors; v++) column[v] = math::load<F>(b + i * kWide + v * kLanes);
         for (int r = 0; r < rows; r++) {
             F x = math::splat(a[r * a_ld + i]);
-            for (uint32_t v = 0; v < kVectors; v++) sum[r][v] = sums == Sums::Float || kFused ? fused(x, column[v], sum[r][v]) : sum[r][v] + x * column[v];
+            for (uint32_t v = 0; v < kVectors; v++)
+                sum[r][v] = sums == Sums::Float || kFused ? fused(x, column[v], sum[r][v]) : sum[r][v] + x * column[v];
         }
     }
     for (int r = 0; r < rows; r++)
@@ -170,7 +177,8 @@ Out offset(const Out& c, uint32_t row, uint32_t col) {  // floats and int32_t ar
     return {static_cast<float*>(c.data) + row * c.row + ptrdiff_t(col / 16) * c.block + col % 16, c.row, c.block};
 }
 
-template <Sums sums> void rows_of_tiles(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, uint32_t m, const Out& c, bool first) {
+template <Sums sums>
+void rows_of_tiles(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, uint32_t m, const Out& c, bool first) {
     uint32_t r = 0;
     for (; r + kTall <= m; r += kTall) tile<kTall, sums>(a + r * a_ld, a_ld, b, k, offset(c, r, 0), first);
     for (; kTall > 4 && r + 4 <= m; r += 4) tile<4, sums>(a + r * a_ld, a_ld, b, k, offset(c, r, 0), first);
@@ -178,12 +186,14 @@ template <Sums sums> void rows_of_tiles(const float* a, ptrdiff_t a_ld, const fl
 }
 
 // A panel that reaches past the last column works on a copy.
-template <Sums sums> void edge(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, uint32_t m, uint32_t n, const Out& c, bool first) {
+template <Sums sums> void edge(const float* a, ptrdiff_t a_ld, const float* b, uint32_t k, uint32_t m, uint32_t n,
+                               const Out& c, bool first) {
     alignas(64) float copy[kRows * kWide] = {};
     Out own = Out::rows(copy, kWide);
     auto each = [&](auto f) {
         for (uint32_t r = 0; r < m; r++)
-            for (uint32_t j = 0; j < n; j += 16) f(copy + r * kWide + j, offset(c, r, j).data, std::min(16u, n - j) * 4);
+            for (uint32_t j = 0; j < n; j += 16)
+                f(copy + r * kWide + j, offset(c, r, j).data, std::min(16u, n - j) * 4);
     };
     if (!first) each([](void* mine, void* theirs, size_t bytes) { std::memcpy(mine, theirs, bytes); });
     rows_of_tiles<sums>(a, a_ld, b, k, m, own, first);
@@ -198,7 +208,8 @@ struct Packed {
     static float* make(size_t n) { return static_cast<float*>(std::aligned_alloc(64, n * sizeof(float))); }
 };
 
-template <Sums sums> void product(const View& a, const View& b, const Out& c, uint32_t m, uint32_t n, uint32_t k, bool accumulate, Hf32 hf32) {
+template <Sums sums> void product(const View& a, const View& b, const Out& c, uint32_t m, uint32_t n, uint32_t k,
+                                  bool accumulate, Hf32 hf32) {
     static thread_local Packed packed;
     constexpr ptrdiff_t kLine = kDeep + 16;  // lines of A start in different sets of the cache
     for (uint32_t j = 0; j < n; j += kColumns) {
@@ -218,7 +229,8 @@ template <Sums sums> void product(const View& a, const View& b, const Out& c, ui
                     const float* panel = packed.b.get() + q * kDeep;
                     uint32_t have = std::min(kWide, width - q);
                     bool first = p == 0 && !accumulate;
-                    if (have == kWide) rows_of_tiles<sums>(packed.a.get(), kLine, panel, deep, tall, offset(c, i, j + q), first);
+                    if (have == kWide)
+                        rows_of_tiles<sums>(packed.a.get(), kLine, panel, deep, tall, offset(c, i, j + q), first);
                     else edge<sums>(packed.a.get(), kLine, panel, deep, tall, have, offset(c, i, j + q), first);
                 }
             }
@@ -233,7 +245,8 @@ void unfold(const View& v, uint32_t r0, uint32_t rows, uint32_t c0, uint32_t col
         uint32_t tr = r / v.tile_rows, ir = r % v.tile_rows, h = std::min(v.tile_rows - ir, r0 + rows - r);
         for (uint32_t c = c0; c < c0 + cols;) {
             uint32_t tc = c / v.tile_cols, ic = c % v.tile_cols, w = std::min(v.tile_cols - ic, c0 + cols - c);
-            piece(v, tr * v.tile_row + tc * v.tile_col + ir * v.row + ic * v.col, h, w, d + ptrdiff_t(r - r0) * ld + (c - c0), ld);
+            piece(v, tr * v.tile_row + tc * v.tile_col + ir * v.row + ic * v.col, h, w,
+                  d + ptrdiff_t(r - r0) * ld + (c - c0), ld);
             c += w;
         }
         r += h;
@@ -244,7 +257,9 @@ void unfold(const View& v, uint32_t r0, uint32_t rows, uint32_t c0, uint32_t col
 
 void gemm(const View& a, const View& b, const Out& c, uint32_t m, uint32_t n, uint32_t k, bool accumulate, Hf32 hf32) {
     bool integer = a.type == Dt::I8 || a.type == Dt::U8, exact = !kFused && a.type == Dt::F16 && b.type == Dt::F16;
-    (integer ? product<Sums::Integer> : exact ? product<Sums::Exact> : product<Sums::Float>)(a, b, c, m, n, k, accumulate, hf32);
+    (integer ? product<Sums::Integer>
+     : exact ? product<Sums::Exact>
+             : product<Sums::Float>)(a, b, c, m, n, k, accumulate, hf32);
 }
 
 }  // namespace twin

@@ -2,19 +2,20 @@
 //
 // Contract: each element of C is one chain of fused multiply-adds in fp32, k ascending from 0 (or from the old C). So
 // a result depends neither on the host, nor on how a kernel cuts M, N or K into pieces. half and bfloat16 products are
-// exact in fp32. Integers (I8, or I8 with `nibbles`) accumulate exactly in int32 and saturate. NaN comes out as 0x7FC00000.
-// (The cube's own order of summation is not published; its results agree within the usual tolerance of fp32 sums.)
+// exact in fp32. Integers (I8, or I8 with `nibbles`) accumulate exactly in int32 and saturate. NaN comes out as
+// 0x7FC00000. (The cube's own order of summation is not published; its results agree within the usual tolerance of fp32
+// sums.)
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/hf32.h"
+#include "core/registers.h"
 #include "twin/base/abi.h"
 
 namespace twin {
 
-// Where the elements of an operand lie. The matrix is cut into tiles; strides count elements, within a tile (row, col)
-// and from tile to tile. One of row and col is 1.
+// The layout of an operand. The matrix is cut into tiles; strides count elements: within a tile (row, col) and from
+// tile to tile. One of row and col is 1.
 struct View {
     const void* data = nullptr;
     Dt type = Dt::F16;
@@ -27,12 +28,18 @@ struct View {
     static View columns(const void* p, Dt t, ptrdiff_t ld) { return {p, t, false, ~0u, ~0u, 1, ld, 0, 0}; }
     // Fractals of 16 x c0 elements. Nz (L1, L0C): [cols/c0][height][c0]; Zz (L0A): [rows/16][width/c0][16][c0];
     // Zn (L0B): [rows/c0][width/16][16][c0], each fractal holding its columns one after the other.
-    static View nz(const void* p, Dt t, ptrdiff_t height, uint32_t c0) { return {p, t, false, ~0u, c0, ptrdiff_t(c0), 1, 0, height * ptrdiff_t(c0)}; }
-    static View zz(const void* p, Dt t, ptrdiff_t width, uint32_t c0) { return {p, t, false, 16, c0, ptrdiff_t(c0), 1, 16 * width, 16 * ptrdiff_t(c0)}; }
-    static View zn(const void* p, Dt t, ptrdiff_t width, uint32_t c0) { return {p, t, false, c0, 16, 1, ptrdiff_t(c0), width * ptrdiff_t(c0), 16 * ptrdiff_t(c0)}; }
+    static View nz(const void* p, Dt t, ptrdiff_t height, uint32_t c0) {
+        return {p, t, false, ~0u, c0, ptrdiff_t(c0), 1, 0, height * ptrdiff_t(c0)};
+    }
+    static View zz(const void* p, Dt t, ptrdiff_t width, uint32_t c0) {
+        return {p, t, false, 16, c0, ptrdiff_t(c0), 1, 16 * width, 16 * ptrdiff_t(c0)};
+    }
+    static View zn(const void* p, Dt t, ptrdiff_t width, uint32_t c0) {
+        return {p, t, false, c0, 16, 1, ptrdiff_t(c0), width * ptrdiff_t(c0), 16 * ptrdiff_t(c0)};
+    }
 };
 
-// Where the elements of C (float or int32_t) lie: 16 columns side by side, `block` elements to the next 16.
+// The layout of C (float or int32_t): groups of 16 columns; `block` elements from one group to the next.
 struct Out {
     void* data;
     ptrdiff_t row, block;
@@ -40,9 +47,12 @@ struct Out {
     static Out nz(void* p, ptrdiff_t height) { return {p, 16, height * 16}; }
 };
 
-void gemm(const View& a, const View& b, const Out& c, uint32_t m, uint32_t n, uint32_t k, bool accumulate, Hf32 = Hf32::Off);
+void gemm(const View& a, const View& b, const Out& c, uint32_t m, uint32_t n, uint32_t k, bool accumulate,
+          Hf32 = Hf32::Off);
 
-// d[r * ld + c] = element (r0 + r, c0 + c) of v in fp32: what gemm packs with, for whoever needs a matrix unfolded.
-void unfold(const View& v, uint32_t r0, uint32_t rows, uint32_t c0, uint32_t cols, float* d, ptrdiff_t ld, Hf32 = Hf32::Off);
+// d[r * ld + c] = element (r0 + r, c0 + c) of v in fp32: the packing routine of gemm, also for callers that need a
+// plain matrix.
+void unfold(const View& v, uint32_t r0, uint32_t rows, uint32_t c0, uint32_t cols, float* d, ptrdiff_t ld,
+            Hf32 = Hf32::Off);
 
 }  // namespace twin

@@ -1,21 +1,22 @@
 // LoadData 2D, LoadDataWithTranspose, LoadDataWithSparse, Fill: fractals from L1 (or GM) into L0A, L0B and L1.
 #include <cstring>
 
+#include "lanes/transpose_16x16.h"
 #include "memory/copy.h"
 #include "twin/cube/load.h"
-#include "lanes/transpose_16x16.h"
 
 namespace twin {
 
 bool placed(Loc l, std::initializer_list<Mem> allowed, const char* op, const char* what, Here here) {
     core->last = here;
-    if (l.pos >= kNowhere || !has(core->seat.kind, l.mem)) return true;  // usable() has a word for these
+    if (l.pos >= kNowhere || !has(core->id.kind, l.mem)) return true;  // usable() reports these
     std::string wanted;
     for (Mem m : allowed) {
         if (m == l.mem) return true;
         wanted += (wanted.empty() ? "" : ", ") + std::string(name_of(m));
     }
-    core->report("local-place", true, here, Numbers().add("op", op).add("what", what).add("memory", name_of(l.mem)).add("wanted", wanted));
+    core->report("local-place", true, here,
+                 Numbers().add("op", op).add("what", what).add("memory", name_of(l.mem)).add("wanted", wanted));
     return false;
 }
 
@@ -26,17 +27,18 @@ double cycles(Mem to, uint64_t bytes) {
     return r.start + double(bytes) / r.rate;
 }
 
-// Books `times` pieces of `piece` bytes, `stride` bytes from start to start; neighbours as one.
-void book_pieces(const Core::Ticket& t, Loc l, uint64_t first, uint32_t times, int64_t stride, uint32_t piece, bool write) {
+// Records `times` pieces of `piece` bytes, `stride` bytes from start to start; adjacent pieces as one access.
+void book_pieces(const Core::Ticket& t, Loc l, uint64_t first, uint32_t times, int64_t stride, uint32_t piece,
+                 bool write) {
     Loc part = l;
     part.addr += uint32_t(first);
     if (stride == piece || times == 1) return core->book(t, part, times * piece, write);
     for (uint32_t i = 0; i < times; i++, part.addr += uint32_t(stride)) core->book(t, part, piece, write);
 }
 
-// A square of 16, 32 or 64 elements a side that lies in fractals one after the other, turned over into `to`.
+// Transposes a square of 16, 32 or 64 elements a side, stored as consecutive fractals, into `to`.
 void turn_square(uint32_t bits, const uint8_t* s, uint8_t* d, uint64_t fractal_step) {
-    if (bits == 16) return turn_16x16(reinterpret_cast<const uint16_t*>(s), 16, reinterpret_cast<uint16_t*>(d));
+    if (bits == 16) return transpose_16x16(reinterpret_cast<const uint16_t*>(s), 16, reinterpret_cast<uint16_t*>(d));
     if (bits == 8) {
         for (int c = 0; c < 32; c++) {
             uint8_t* line = d + (c / 16) * fractal_step + (c % 16) * 32;
@@ -50,7 +52,8 @@ void turn_square(uint32_t bits, const uint8_t* s, uint8_t* d, uint64_t fractal_s
     } else {
         auto nibble = [&](int r, int c) { return uint8_t(s[(r * 64 + c) / 2] >> (c % 2 * 4) & 15); };
         for (int c = 0; c < 64; c++)
-            for (int r = 0; r < 64; r += 2) d[(c / 16) * fractal_step + ((c % 16) * 64 + r) / 2] = uint8_t(nibble(r, c) | nibble(r + 1, c) << 4);
+            for (int r = 0; r < 64; r += 2)
+                d[(c / 16) * fractal_step + ((c % 16) * 64 + r) / 2] = uint8_t(nibble(r, c) | nibble(r + 1, c) << 4);
     }
 }
 
@@ -58,7 +61,8 @@ void turn_square(uint32_t bits, const uint8_t* s, uint8_t* d, uint64_t fractal_s
 
 void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     if (!(f.times)) return;
-    if (!placed(s, {Mem::L1}, "LoadData", "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, "LoadData", "dst", here)) return core->refuse(d, d.bytes);
+    if (!placed(s, {Mem::L1}, "LoadData", "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, "LoadData", "dst", here))
+        return core->refuse(d, d.bytes);
     uint64_t reads = (uint64_t(f.start) + uint64_t(f.times - 1) * f.stride + 1) * kFractal;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
     d = in_l0(d, writes);
@@ -66,9 +70,11 @@ void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
         core->report("load-turned", true, here, Numbers().add("bits", bits));
         return core->refuse(d, writes);
     }
-    if (!core->usable(s, reads, true, here, "src") || !core->usable(d, writes, false, here, "dst", kFractal)) return core->refuse(d, writes);
+    if (!core->usable(s, reads, true, here, "src") || !core->usable(d, writes, false, here, "dst", kFractal))
+        return core->refuse(d, writes);
     auto t = core->issue(Pipe::MTE1, Op::LoadData, here);
-    book_pieces(t, s, uint64_t(f.start) * kFractal, f.stride ? f.times : 1, int64_t(f.stride) * kFractal, kFractal, false);
+    book_pieces(t, s, uint64_t(f.start) * kFractal, f.stride ? f.times : 1, int64_t(f.stride) * kFractal, kFractal,
+                false);
     book_pieces(t, d, 0, f.times, (1 + int64_t(f.gap)) * kFractal, kFractal, true);
     core->perform(t, [=, from = (const uint8_t*)core->at(s), to = core->at(d)] {
         for (uint32_t i = 0; i < f.times; i++) {
@@ -84,7 +90,7 @@ void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
 void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
     if (!(f.times)) return;
     if (!placed(d, {Mem::L1, Mem::L0A, Mem::L0B}, "LoadData", "dst", here)) return core->refuse(d, d.bytes);
-    bool down = f.down && d.mem == Mem::L1;  // the other paths know only one direction
+    bool down = f.down && d.mem == Mem::L1;  // the other paths support only one direction
     uint64_t span = uint64_t(f.times - 1) * f.stride;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
     d = in_l0(d, writes);
@@ -99,7 +105,9 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
     if (!core->cache.empty()) check_stale(lowest, (span + 1) * kFractal, here);
     auto t = core->issue(Pipe::MTE2, Op::LoadData, here);
     if (f.stride == 1) core->book_gm(t, lowest.ptr, uint64_t(f.times) * kFractal, false);
-    else for (uint32_t i = 0; i < f.times; i++) core->book_gm(t, lowest.ptr + uint64_t(i) * f.stride * kFractal, kFractal, false);
+    else
+        for (uint32_t i = 0; i < f.times; i++)
+            core->book_gm(t, lowest.ptr + uint64_t(i) * f.stride * kFractal, kFractal, false);
     core->note_gm_read(uint64_t(lowest.ptr), kFractal, uint64_t(f.stride) * kFractal, f.times, here, true);
     book_pieces(t, d, 0, f.times, (1 + int64_t(f.gap)) * kFractal, kFractal, true);
     core->perform(t, [=, to = core->at(d)] {
@@ -109,13 +117,15 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
         }
     });
     bool dense = f.stride == 1;
-    core->retire(t, {uint64_t(lowest.ptr), uint64_t(f.stride) * kFractal, dense ? f.times * kFractal : kFractal, dense ? 1u : f.times, Way::ToL1, false, s.l2_bypass});
+    core->retire(t, {uint64_t(lowest.ptr), uint64_t(f.stride) * kFractal, dense ? f.times * kFractal : kFractal,
+                     dense ? 1u : f.times, Route::ToL1, false, s.l2_bypass});
 }
 
 void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     const char* op = "LoadDataWithTranspose";
     if (!(f.times)) return;
-    if (!placed(s, {Mem::L1}, op, "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, op, "dst", here)) return core->refuse(d, d.bytes);
+    if (!placed(s, {Mem::L1}, op, "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, op, "dst", here))
+        return core->refuse(d, d.bytes);
     uint32_t parts = bits == 16 ? 1 : bits == 4 ? 4 : 2, square = parts * kFractal;
     uint64_t inner = (1 + uint64_t(parts > 1 ? f.inner_gap : 0)) * kFractal, outer = (1 + uint64_t(f.gap)) * kFractal;
     uint64_t span = uint64_t(f.times - 1) * f.stride;
@@ -130,10 +140,13 @@ void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
         return core->refuse(d, writes);
     }
     uint64_t lowest = (f.down ? f.start - span : f.start) * uint64_t(square);
-    if (!core->usable(s, lowest + (span + 1) * square, true, here, "src") || !core->usable(d, writes, false, here, "dst", kFractal)) return core->refuse(d, writes);
+    if (!core->usable(s, lowest + (span + 1) * square, true, here, "src") ||
+        !core->usable(d, writes, false, here, "dst", kFractal))
+        return core->refuse(d, writes);
     auto t = core->issue(Pipe::MTE1, Op::LoadDataWithTranspose, here);
     book_pieces(t, s, lowest, f.stride ? f.times : 1, int64_t(f.stride) * square, square, false);
-    for (uint32_t part = 0; part < parts; part++) book_pieces(t, d, part * inner, f.times, int64_t(outer), kFractal, true);
+    for (uint32_t part = 0; part < parts; part++)
+        book_pieces(t, d, part * inner, f.times, int64_t(outer), kFractal, true);
     core->perform(t, [=, from = (const uint8_t*)core->at(s), to = core->at(d)] {
         for (uint32_t i = 0; i < f.times; i++) {
             int64_t index = int64_t(f.start) + (f.down ? -1 : 1) * int64_t(i) * f.stride;
@@ -147,11 +160,15 @@ void load_sparse(Loc d, Loc s, Loc index, const Fractals& f, Here here) {
     constexpr uint32_t kIndex = kFractal / 4;  // two bits an element
     const char* op = "LoadDataWithSparse";
     if (!(f.times)) return;
-    if (!placed(s, {Mem::L1}, op, "src", here) || !placed(index, {Mem::L1}, op, "idx", here) || !placed(d, {Mem::L0B}, op, "dst", here)) return core->refuse(d, d.bytes);
+    if (!placed(s, {Mem::L1}, op, "src", here) || !placed(index, {Mem::L1}, op, "idx", here) ||
+        !placed(d, {Mem::L0B}, op, "dst", here))
+        return core->refuse(d, d.bytes);
     uint64_t fractals = uint64_t(f.start) + f.times, writes = f.times * kFractal;
     d = in_l0(d, writes);
-    if (!core->usable(s, fractals * kFractal, true, here, "src") || !core->usable(index, fractals * kIndex, true, here, "idx") ||
-        !core->usable(d, writes, false, here, "dst", kFractal)) return core->refuse(d, writes);
+    if (!core->usable(s, fractals * kFractal, true, here, "src") ||
+        !core->usable(index, fractals * kIndex, true, here, "idx") ||
+        !core->usable(d, writes, false, here, "dst", kFractal))
+        return core->refuse(d, writes);
     core->cube_state.sparse_index.resize(chip.size[int(Mem::L0B)] / 4);
     auto t = core->issue(Pipe::MTE1, Op::LoadDataWithSparse, here);
     book_pieces(t, s, uint64_t(f.start) * kFractal, f.times, kFractal, kFractal, false);
@@ -172,7 +189,8 @@ void fill_local(uint32_t elem, Loc d, uint64_t value, uint16_t times, uint16_t b
     uint64_t stride = (uint64_t(blocks) + gap) * unit, writes = (times - 1) * stride + piece;
     d = in_l0(d, writes);
     if (times > 32767 || blocks > 32767 || gap > 32767) {
-        core->report("fill-params", true, here, Numbers().add("times", unsigned(times)).add("blocks", unsigned(blocks)).add("gap", unsigned(gap)));
+        core->report("fill-params", true, here,
+                     Numbers().add("times", unsigned(times)).add("blocks", unsigned(blocks)).add("gap", unsigned(gap)));
         return core->refuse(d, writes);
     }
     if (!core->usable(d, writes, false, here, "dst", unit)) return core->refuse(d, writes);

@@ -1,14 +1,15 @@
-// LoadData 3D: the matrix that a convolution unfolds its feature map into (image to column), block by block into L0A or L0B.
+// LoadData 3D (image to column): unfolds a feature map into the matrix that a convolution multiplies, block by block
+// into L0A or L0B.
 //
-// The matrix has a row for each place of the filter and a column for each element under it. Columns run over blocks of 32
-// bytes of channels (C1), then the filter's rows, its columns, and the channels of the block; a last block of fewer
-// channels is stored, and unfolded, that much narrower. L1 holds [C1][height][width][C0].
+// The matrix has a row for each position of the filter and a column for each element under the filter. The order of
+// columns is: blocks of 32 bytes of channels (C1), filter rows, filter columns, channels within the block. A last block
+// with fewer channels is stored, and unfolded, correspondingly narrower. L1 holds [C1][height][width][C0].
 #include <algorithm>
 #include <cstring>
 
 #include "core/machine.h"
-#include "twin/cube/load.h"
 #include "lanes/transpose_16x16.h"
+#include "twin/cube/load.h"
 
 namespace twin {
 
@@ -16,12 +17,12 @@ namespace {
 
 struct Image {
     Img2col p;
-    uint32_t bits, c0;                   // elements of 32 bytes
-    uint32_t out_w, out_h;               // places of the filter
-    uint32_t whole, tail;                // channels in full blocks, and those of the last one
-    uint32_t boundary, origin;           // L1's wrap-around, and where the map starts
+    uint32_t bits, c0;          // elements of 32 bytes
+    uint32_t out_w, out_h;      // positions of the filter
+    uint32_t whole, tail;       // channels in full blocks, and those of the last one
+    uint32_t boundary, origin;  // L1's wrap-around, and where the map starts
     const uint8_t* l1;
-    uint64_t pad_line[4];                // 32 bytes of padding
+    uint64_t pad_line[4];  // 32 bytes of padding
 
     uint32_t taps() const { return uint32_t(p.filter_w) * p.filter_h; }
     uint32_t columns() const { return (whole + tail) * taps(); }
@@ -55,12 +56,14 @@ struct Image {
         for (uint32_t b = 0, tap = (k - full) / tail; b < 32; b += step, tap++) {
             int64_t at_pixel = tap < taps() ? pixel(row, tap) : -2;
             if (at_pixel == -2) std::memset(d + b, 0, step);
-            else std::memcpy(d + b, at_pixel < 0 ? (const uint8_t*)pad_line : at(plane + uint64_t(at_pixel) * step), step);
+            else
+                std::memcpy(d + b, at_pixel < 0 ? (const uint8_t*)pad_line : at(plane + uint64_t(at_pixel) * step),
+                            step);
         }
     }
 };
 
-// What one instruction takes of the matrix, in lines of 32 bytes: repeats lie side by side in the result.
+// The part of the matrix that one instruction loads, in lines of 32 bytes; repeats lie side by side in the result.
 struct Cut {
     uint32_t rows, lines;                // of one repeat, rows rounded up to 16
     uint32_t times, row_step, col_step;  // from repeat to repeat
@@ -69,7 +72,8 @@ struct Cut {
     uint32_t all_lines() const { return lines * (along_rows ? 1 : times); }
 };
 
-// Lays the cut down as the cube reads it: L0A in Zz, or in Zz turned over; L0B in Zn, whose fractals stand turned anyway.
+// Stores the part in the cube's layout: for L0A in Zz, optionally transposed; for L0B in Zn, whose fractals are
+// transposed anyway.
 void unfold_into(const Image& image, const Cut& cut, bool turned, bool right, uint8_t* to) {
     alignas(64) uint8_t block[kFractal];
     uint64_t high = cut.all_rows() / 16, wide = cut.all_lines(), c0 = image.c0, tall = (wide * c0 + 15) / 16;
@@ -77,18 +81,23 @@ void unfold_into(const Image& image, const Cut& cut, bool turned, bool right, ui
         for (uint32_t j = 0; j < wide; j++) {
             uint32_t repeat = cut.along_rows ? i * 16 / cut.rows : j / cut.lines;
             uint32_t row = image.p.m_start + repeat * cut.row_step + i * 16 - (cut.along_rows ? repeat * cut.rows : 0);
-            uint32_t k = image.p.k_start + repeat * cut.col_step + (j - (cut.along_rows ? 0 : repeat * cut.lines)) * image.c0;
+            uint32_t k = image.p.k_start + repeat * cut.col_step +
+                         (j - (cut.along_rows ? 0 : repeat * cut.lines)) * image.c0;
             for (uint32_t r = 0; r < 16; r++) image.line(row + r, k, block + r * 32);
             if (!turned) {
                 std::memcpy(to + (i * wide + j) * kFractal, block, kFractal);
             } else if (image.bits == 16) {
-                turn_16x16(reinterpret_cast<uint16_t*>(block), 16, reinterpret_cast<uint16_t*>(to + (right ? i * wide + j : j * high + i) * kFractal));
-            } else {  // 32 bits: 16 columns of the cut fill a fractal of 16 x 8 for the first 8 rows, and one for the others
+                transpose_16x16(reinterpret_cast<uint16_t*>(block), 16,
+                                reinterpret_cast<uint16_t*>(to + (right ? i * wide + j : j * high + i) * kFractal));
+            } else {  // 32 bits: 16 columns of the cut fill a fractal of 16 x 8 for the first 8 rows, and one for the
+                      // others
                 for (uint32_t half = 0; half < 2; half++) {
                     uint64_t across = i * 2 + half, down = j * 8 / 16;
-                    uint8_t* fractal = to + (right ? across * tall + down : down * high * 2 + across) * kFractal + (j % 2) * 256;
+                    uint8_t* fractal = to + (right ? across * tall + down : down * high * 2 + across) * kFractal +
+                                       (j % 2) * 256;
                     for (uint32_t c = 0; c < 8; c++)
-                        for (uint32_t r = 0; r < 8; r++) std::memcpy(fractal + c * 32 + r * 4, block + (half * 8 + r) * 32 + c * 4, 4);
+                        for (uint32_t r = 0; r < 8; r++)
+                            std::memcpy(fractal + c * 32 + r * 4, block + (half * 8 + r) * 32 + c * 4, 4);
                 }
             }
         }
@@ -100,23 +109,35 @@ bool plausible(const Img2col& p, uint32_t bits, bool right, Here here) {
     if (!p.stride_w || !p.stride_h || !p.dilation_w || !p.dilation_h) why = "stride";
     else if (rest && (rest < (bits == 4 ? 8u : 4u) || (rest & (rest - 1)))) why = "channels";
     else if (p.k_start % c0) why = "kStartPt";
-    else if (int(p.width) + p.pad[0] + p.pad[1] < (p.filter_w - 1) * p.dilation_w + 1 || int(p.height) + p.pad[2] + p.pad[3] < (p.filter_h - 1) * p.dilation_h + 1) why = "filter";
+    else if (int(p.width) + p.pad[0] + p.pad[1] < (p.filter_w - 1) * p.dilation_w + 1 ||
+             int(p.height) + p.pad[2] + p.pad[3] < (p.filter_h - 1) * p.dilation_h + 1)
+        why = "filter";
     else if (bits < 16 && (right || p.turned)) why = "type";
-    if (why) core->report("load-image", true, here, Numbers().add("why", why).add("channels", unsigned(p.channels)).add("c0", c0).add("bits", bits).add("k_start", unsigned(p.k_start)));
+    if (why)
+        core->report("load-image", true, here,
+                     Numbers()
+                         .add("why", why)
+                         .add("channels", unsigned(p.channels))
+                         .add("c0", c0)
+                         .add("bits", bits)
+                         .add("k_start", unsigned(p.k_start)));
     return !why;
 }
 
-// Books what of L1 is read: of each plane of channels the pixels from the first to the last.
+// Records the reads of L1: in each plane of channels from the first to the last pixel.
 void book_map(const Core::Ticket& t, Loc s, const Image& image, const Cut& cut) {
     const Img2col& p = image.p;
-    uint32_t first_row = p.m_start, last_row = std::min<uint32_t>(p.m_start + (cut.times - 1) * cut.row_step + cut.rows, image.rows());
+    uint32_t first_row = p.m_start,
+             last_row = std::min<uint32_t>(p.m_start + (cut.times - 1) * cut.row_step + cut.rows, image.rows());
     if (first_row >= last_row) return;
     int64_t from, to;
     if (image.taps() == 1 && p.stride_w == 1 && p.stride_h == 1 && image.out_w == p.width) {
         from = first_row, to = last_row;
     } else {
         from = std::max(0, int(first_row / image.out_w) * p.stride_h - p.pad[2]) * int64_t(p.width);
-        to = std::min<int64_t>(p.height, (last_row - 1) / image.out_w * p.stride_h - p.pad[2] + (p.filter_h - 1) * p.dilation_h + 1) * p.width;
+        to = std::min<int64_t>(
+                 p.height, (last_row - 1) / image.out_w * p.stride_h - p.pad[2] + (p.filter_h - 1) * p.dilation_h + 1) *
+             p.width;
     }
     uint32_t span = image.c0 * image.taps(), end = p.k_start + (cut.times - 1) * cut.col_step + cut.lines * image.c0;
     uint32_t planes = image.whole / image.c0 + (image.tail ? 1 : 0);
@@ -124,15 +145,17 @@ void book_map(const Core::Ticket& t, Loc s, const Image& image, const Cut& cut) 
         uint32_t pixel = plane < image.whole / image.c0 ? 32 : image.tail * image.bits / 8;
         Loc part = s;
         part.addr += uint32_t(uint64_t(plane) * p.height * p.width * 32 + uint64_t(from) * pixel);
-        if (!image.boundary || part.addr + (to - from) * pixel <= image.boundary) core->book(t, part, uint32_t((to - from) * pixel), false);
+        if (!image.boundary || part.addr + (to - from) * pixel <= image.boundary)
+            core->book(t, part, uint32_t((to - from) * pixel), false);
     }
 }
 
 }  // namespace
 
 void load_3d(uint32_t bits, Loc d, Loc s, const Img2col& asked, Here here) {
-    if (!placed(s, {Mem::L1}, "LoadData", "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, "LoadData", "dst", here)) return core->refuse(d, d.bytes);
-    if (!has(core->seat.kind, Mem::L1)) return void(core->usable(s, 0, false, here, "src"));
+    if (!placed(s, {Mem::L1}, "LoadData", "src", here) || !placed(d, {Mem::L0A, Mem::L0B}, "LoadData", "dst", here))
+        return core->refuse(d, d.bytes);
+    if (!has(core->id.kind, Mem::L1)) return void(core->usable(s, 0, false, here, "src"));
     CubeState& state = core->cube_state;
     auto& map = asked.right ? state.right : state.left;
     Image image;
@@ -146,7 +169,9 @@ void load_3d(uint32_t bits, Loc d, Loc s, const Img2col& asked, Here here) {
         std::memcpy(p.pad, map.pad, sizeof p.pad);
     }
     if (p.set_pad) state.padding = p.pad_value;
-    if (!p.height || !p.width || !p.channels || !p.k_extent || !p.m_extent || !p.filter_w || !p.filter_h || !state.repeat_times) return;
+    if (!p.height || !p.width || !p.channels || !p.k_extent || !p.m_extent || !p.filter_w || !p.filter_h ||
+        !state.repeat_times)
+        return;
 
     bool right = d.mem == Mem::L0B, turned = p.turned || right;
     image.bits = bits;
@@ -170,10 +195,13 @@ void load_3d(uint32_t bits, Loc d, Loc s, const Img2col& asked, Here here) {
     image.origin = s.addr;
     uint64_t reads = uint64_t(p.height) * p.width * p.channels * bits / 8;
     if (image.boundary) reads = s.addr < image.boundary ? std::min<uint64_t>(reads, image.boundary - s.addr) : 0;
-    // The map may claim more planes than this instruction touches; only those must be there.
-    uint64_t planes = (p.k_start + uint64_t(cut.times - 1) * cut.col_step + cut.lines * image.c0 - 1) / (image.c0 * image.taps()) + 1;
+    // The feature map may declare more planes than this instruction uses; only those used must exist.
+    uint64_t planes = (p.k_start + uint64_t(cut.times - 1) * cut.col_step + cut.lines * image.c0 - 1) /
+                          (image.c0 * image.taps()) +
+                      1;
     reads = std::min<uint64_t>(reads, planes * p.height * p.width * 32);
-    if (!core->usable(s, reads, true, here, "src") || !core->usable(d, writes, false, here, "dst", kFractal)) return core->refuse(d, writes);
+    if (!core->usable(s, reads, true, here, "src") || !core->usable(d, writes, false, here, "dst", kFractal))
+        return core->refuse(d, writes);
     auto t = core->issue(Pipe::MTE1, Op::LoadData, here);
     book_map(t, s, image, cut);
     core->book(t, d, uint32_t(writes), true);

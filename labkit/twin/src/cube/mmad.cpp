@@ -11,17 +11,19 @@ namespace {
 
 constexpr uint32_t kMost = 4095;
 
-// unitFlag 2 and 3: the cube waits, fractal by fractal, until Fixpipe has taken what lies there; with 3 it then hands over.
+// unitFlag 2 and 3: the cube waits, fractal by fractal, until Fixpipe has read the old results; with 3 it then sets the
+// flag for Fixpipe.
 void pass_unit_flag(const MmadShape& p, Loc c, uint64_t bytes) {
     CubeState& cube = core->cube_state;
     core->known[int(Pipe::M)].join(cube.unit_cleared);
-    core->tape.await(Pipe::M, cube.unit_cleared_at);
+    core->trace.await(Pipe::M, cube.unit_cleared_at);
     if (p.unit_flag != 3) return;
     cube.unit_flags.resize(chip.size[int(Mem::L0C)] / kFractal);
-    for (uint64_t at = c.addr / kFractal; at < (c.addr + bytes + kFractal - 1) / kFractal; at++) cube.unit_flags[at] = true;
+    for (uint64_t at = c.addr / kFractal; at < (c.addr + bytes + kFractal - 1) / kFractal; at++)
+        cube.unit_flags[at] = true;
 }
 
-// What C starts from: zero or the bias in every row, and zero where fractals reach past m and n.
+// Initialises C: zero or the bias in every row; zero where fractals extend beyond m and n.
 void start_c(const MmadShape& p, uint32_t tall, uint8_t* c, const uint8_t* bias) {
     uint32_t blocks = (p.n + 15u) / 16;
     for (uint32_t j = 0; j < blocks; j++) {
@@ -35,7 +37,8 @@ void start_c(const MmadShape& p, uint32_t tall, uint8_t* c, const uint8_t* bias)
 }
 
 // C is built column by column of B: each column picks its own two of every four elements of A.
-void multiply_sparse(const MmadShape& p, const int8_t* a, const int8_t* b, const uint8_t* index, int32_t* c, uint32_t tall, bool keep) {
+void multiply_sparse(const MmadShape& p, const int8_t* a, const int8_t* b, const uint8_t* index, int32_t* c,
+                     uint32_t tall, bool keep) {
     uint32_t deep = (p.k + 31u) / 32, wide = (p.n + 15u) / 16;
     for (uint32_t m = 0; m < p.m; m++)
         for (uint32_t n = 0; n < p.n; n++) {
@@ -55,15 +58,17 @@ void multiply_sparse(const MmadShape& p, const int8_t* a, const int8_t* b, const
 
 Loc results(Loc l, Here here) {
     if (l.pos < kNowhere) return l;
-    if (has(core->seat.kind, Mem::L0C)) core->report("l0c-default", false, here, Numbers());
+    if (has(core->id.kind, Mem::L0C)) core->report("l0c-default", false, here, Numbers());
     l.mem = Mem::L0C;
     l.pos = uint8_t(AscendC::TPosition::CO1);
     l.bytes = chip.size[int(Mem::L0C)];
     return l;
 }
 
-// A sum over k needs all its fractals, once it has one: of each strip of rows or columns, `apart` bytes from the last.
-static void want_depth(Loc l, uint64_t bytes, uint32_t strips, uint32_t deep, uint64_t apart, uint64_t step, Here here, const char* what) {
+// If any fractal along k was written, all of them must be: checked for each strip of rows or columns, `apart` bytes
+// from one to the next.
+static void want_depth(Loc l, uint64_t bytes, uint32_t strips, uint32_t deep, uint64_t apart, uint64_t step, Here here,
+                       const char* what) {
     const Hazards& h = core->memory[int(l.mem)];
     if (!core->checks || h.unwritten(l.addr, l.addr + bytes, kFractal) == l.addr + bytes) return;
     for (uint32_t i = 0; i < strips; i++) {
@@ -75,32 +80,44 @@ static void want_depth(Loc l, uint64_t bytes, uint32_t strips, uint32_t deep, ui
             else if (there == k) lacking = at;  // the first
         }
         if (!there || there == deep) continue;
-        return core->report("uninit-local", true, here, Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", lacking).add("bytes", uint64_t(deep - there) * kFractal));
+        return core->report("uninit-local", true, here,
+                            Numbers()
+                                .add("what", what)
+                                .add("memory", name_of(l.mem))
+                                .add("addr", lacking)
+                                .add("bytes", uint64_t(deep - there) * kFractal));
     }
 }
 
 void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape& p, Here here) {
     const char* op = p.sparse ? "MmadWithSparse" : "Mmad";
     c = results(c, here);
-    if (!placed(c, {Mem::L0C}, op, "dst", here) || !placed(a, {Mem::L0A}, op, "fm", here) || !placed(b, {Mem::L0B}, op, "filter", here) ||
-        (p.start == MmadShape::Bias && !placed(bias, {Mem::BT}, op, "bias", here))) return core->refuse(c, c.bytes);
+    if (!placed(c, {Mem::L0C}, op, "dst", here) || !placed(a, {Mem::L0A}, op, "fm", here) ||
+        !placed(b, {Mem::L0B}, op, "filter", here) ||
+        (p.start == MmadShape::Bias && !placed(bias, {Mem::BT}, op, "bias", here)))
+        return core->refuse(c, c.bytes);
     if (!p.m || !p.n || !p.k) return;
     uint32_t c0 = nibbles ? 64 : 32 / size_of(type), tall = (p.m + 15u) / 16 * 16, wide = (p.n + 15u) / 16;
     uint32_t deep = p.wide_k && type == Dt::F32 ? (p.k + 15u) / 16 * 2 : (p.k + c0 - 1) / c0;  // fractals along k
     uint32_t bits = nibbles ? 4 : size_of(type) * 8;
-    bool row = p.m == 1 && !p.sparse;  // a single row lies as it is, k elements side by side
+    bool row = p.m == 1 && !p.sparse;  // a single row is stored as a plain vector of k elements
     uint64_t a_bytes = row ? (uint64_t(p.k) * bits / 8 + 31) / 32 * 32 : uint64_t(tall / 16) * deep * kFractal;
-    uint64_t b_bytes = uint64_t((p.k / (p.sparse ? 2 : 1) + c0 - 1) / c0) * wide * kFractal, c_bytes = uint64_t(tall) * wide * 64;
+    uint64_t b_bytes = uint64_t((p.k / (p.sparse ? 2 : 1) + c0 - 1) / c0) * wide * kFractal,
+             c_bytes = uint64_t(tall) * wide * 64;
     if (p.m > kMost || p.n > kMost || p.k > kMost || (nibbles && p.k % 2)) {
-        core->report("mmad-size", true, here, Numbers().add("m", unsigned(p.m)).add("n", unsigned(p.n)).add("k", unsigned(p.k)).add("most", kMost));
+        core->report(
+            "mmad-size", true, here,
+            Numbers().add("m", unsigned(p.m)).add("n", unsigned(p.n)).add("k", unsigned(p.k)).add("most", kMost));
         return core->refuse(c, c_bytes);
     }
     a = in_l0(a, a_bytes);
     b = in_l0(b, b_bytes);
     c = in_l0(c, c_bytes);
     bool keeps = p.start == MmadShape::Kept, from_bias = p.start == MmadShape::Bias;
-    if (!core->usable(a, a_bytes, true, here, "fm", kFractal) || !core->usable(b, b_bytes, true, here, "filter", kFractal) ||
-        !core->usable(c, c_bytes, keeps, here, "dst", 1024) || (from_bias && !core->usable(bias, p.n * 4ull, true, here, "bias", 64)))
+    if (!core->usable(a, a_bytes, true, here, "fm", kFractal) ||
+        !core->usable(b, b_bytes, true, here, "filter", kFractal) ||
+        !core->usable(c, c_bytes, keeps, here, "dst", 1024) ||
+        (from_bias && !core->usable(bias, p.n * 4ull, true, here, "bias", 64)))
         return core->refuse(c, c_bytes);
     if (!row) {
         uint32_t used = (p.k / (p.sparse ? 2 : 1) + c0 - 1) / c0;
@@ -112,29 +129,38 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     core->book(t, a, uint32_t(a_bytes), false);
     core->book(t, b, uint32_t(b_bytes), false);
     if (from_bias) core->book(t, bias, p.n * 4u, false);
-    core->book(t, c, uint32_t(c_bytes), true);  // a write stands for the read of what it adds to as well
+    core->book(t, c, uint32_t(c_bytes), true);  // recorded as a write; that covers the read of the old sum as well
 
     uint8_t* to = core->at(c);
     if (core->effects && !keeps) start_c(p, tall, to, from_bias ? core->at(bias) : nullptr);
     if (core->effects && p.sparse) {
         core->cube_state.sparse_index.resize(chip.size[int(Mem::L0B)] / 4);
-        multiply_sparse(p, (int8_t*)core->at(a), (int8_t*)core->at(b), core->cube_state.sparse_index.data() + b.addr / 4, (int32_t*)to, tall, p.start != MmadShape::Zero);
+        multiply_sparse(p, (int8_t*)core->at(a), (int8_t*)core->at(b),
+                        core->cube_state.sparse_index.data() + b.addr / 4, (int32_t*)to, tall,
+                        p.start != MmadShape::Zero);
     } else if (core->effects) {
         View left = row ? View::rows(core->at(a), type, p.k) : View::zz(core->at(a), type, ptrdiff_t(deep) * c0, c0);
         View right = View::zn(core->at(b), type, ptrdiff_t(wide) * 16, c0);
         left.nibbles = right.nibbles = nibbles;
-        gemm(left, right, Out::nz(to, tall), p.m, p.n, p.k, p.start != MmadShape::Zero, type == Dt::F32 ? core->cube_state.rounding() : Hf32::Off);
+        gemm(left, right, Out::nz(to, tall), p.m, p.n, p.k, p.start != MmadShape::Zero,
+             type == Dt::F32 ? core->cube_state.rounding() : Hf32::Off);
     }
 
-    double per = nibbles ? chip.cube_k_int4 : type == Dt::I8 ? chip.cube_k_int8 : type != Dt::F32 ? chip.cube_k_half : core->cube_state.hf32 ? chip.cube_k_hf32 : chip.cube_k_float;
+    double per = nibbles                 ? chip.cube_k_int4
+                 : type == Dt::I8        ? chip.cube_k_int8
+                 : type != Dt::F32       ? chip.cube_k_half
+                 : core->cube_state.hf32 ? chip.cube_k_hf32
+                                         : chip.cube_k_float;
     uint32_t k = p.sparse ? p.k / 2u : p.k;
     double fractals = double(tall / 16) * wide * double((k + uint32_t(per) - 1) / uint32_t(per));
     Counters& sums = core->counters;
-    (type == Dt::F32 ? sums.fractals32 : nibbles || type == Dt::I8 ? sums.fractals8 : sums.fractals16) += uint64_t(fractals);
+    (type == Dt::F32             ? sums.fractals32
+     : nibbles || type == Dt::I8 ? sums.fractals8
+                                 : sums.fractals16) += uint64_t(fractals);
     core->retire(t, std::max(chip.mmad_floor, chip.mmad_start + fractals), a_bytes + b_bytes);
     if (p.unit_flag == 3) {
         core->cube_state.unit_set = core->known[int(Pipe::M)];
-        core->cube_state.unit_set_at = core->tape.mark(Pipe::M);
+        core->cube_state.unit_set_at = core->trace.mark(Pipe::M);
     }
 }
 

@@ -1,4 +1,5 @@
-// Small helpers of AscendCL, the last error's text, and what the twin has not: kernels from a compiled file.
+// Small functions of AscendCL, the text of the last error, and refusals of what the twin does not support: kernels from
+// a compiled file.
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
@@ -33,7 +34,8 @@ void host_refuse(int code, const char* call, const std::string& why) {
 using namespace twin;
 
 static aclError no_binaries(const char* call) {
-    host_refuse(ACL_ERROR_FEATURE_UNSUPPORTED, call, "the twin runs kernels that are compiled from source; launch with <<<>>> or ACLRT_LAUNCH_KERNEL");
+    host_refuse(ACL_ERROR_FEATURE_UNSUPPORTED, call,
+                "the twin runs kernels that are compiled from source; launch with <<<>>> or ACLRT_LAUNCH_KERNEL");
     return ACL_ERROR_FEATURE_UNSUPPORTED;
 }
 
@@ -58,12 +60,23 @@ aclFloat16 aclFloatToFloat16(float v) { return float_to_half(v); }
 
 size_t aclDataTypeSize(aclDataType t) {
     switch (t) {
-        case ACL_INT8: case ACL_UINT8: case ACL_BOOL: return 1;
-        case ACL_FLOAT16: case ACL_BF16: case ACL_INT16: case ACL_UINT16: return 2;
-        case ACL_FLOAT: case ACL_INT32: case ACL_UINT32: case ACL_COMPLEX32: return 4;
-        case ACL_INT64: case ACL_UINT64: case ACL_DOUBLE: case ACL_COMPLEX64: return 8;
-        case ACL_COMPLEX128: return 16;
-        default: return 0;
+    case ACL_INT8:
+    case ACL_UINT8:
+    case ACL_BOOL: return 1;
+    case ACL_FLOAT16:
+    case ACL_BF16:
+    case ACL_INT16:
+    case ACL_UINT16: return 2;
+    case ACL_FLOAT:
+    case ACL_INT32:
+    case ACL_UINT32:
+    case ACL_COMPLEX32: return 4;
+    case ACL_INT64:
+    case ACL_UINT64:
+    case ACL_DOUBLE:
+    case ACL_COMPLEX64: return 8;
+    case ACL_COMPLEX128: return 16;
+    default: return 0;
     }
 }
 
@@ -91,12 +104,21 @@ size_t aclGetDataBufferSizeV2(const aclDataBuffer* b) { return b ? b->size : 0; 
 aclrtBinary aclrtCreateBinary(const void*, size_t) { return no_binaries("aclrtCreateBinary"), nullptr; }
 aclError aclrtDestroyBinary(aclrtBinary) { return no_binaries("aclrtDestroyBinary"); }
 aclError aclrtBinaryLoad(const aclrtBinary, aclrtBinHandle*) { return no_binaries("aclrtBinaryLoad"); }
-aclError aclrtBinaryLoadFromFile(const char*, aclrtBinaryLoadOptions*, aclrtBinHandle*) { return no_binaries("aclrtBinaryLoadFromFile"); }
-aclError aclrtBinaryLoadFromData(const void*, size_t, const aclrtBinaryLoadOptions*, aclrtBinHandle*) { return no_binaries("aclrtBinaryLoadFromData"); }
+aclError aclrtBinaryLoadFromFile(const char*, aclrtBinaryLoadOptions*, aclrtBinHandle*) {
+    return no_binaries("aclrtBinaryLoadFromFile");
+}
+aclError aclrtBinaryLoadFromData(const void*, size_t, const aclrtBinaryLoadOptions*, aclrtBinHandle*) {
+    return no_binaries("aclrtBinaryLoadFromData");
+}
 aclError aclrtBinaryUnLoad(aclrtBinHandle) { return no_binaries("aclrtBinaryUnLoad"); }
-aclError aclrtBinaryGetFunction(const aclrtBinHandle, const char*, aclrtFuncHandle*) { return no_binaries("aclrtBinaryGetFunction"); }
-aclError aclrtLaunchKernel(aclrtFuncHandle, uint32_t, const void*, size_t, aclrtStream) { return no_binaries("aclrtLaunchKernel"); }
-aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle, uint32_t, aclrtStream, aclrtLaunchKernelCfg*, aclrtArgsHandle, void*) {
+aclError aclrtBinaryGetFunction(const aclrtBinHandle, const char*, aclrtFuncHandle*) {
+    return no_binaries("aclrtBinaryGetFunction");
+}
+aclError aclrtLaunchKernel(aclrtFuncHandle, uint32_t, const void*, size_t, aclrtStream) {
+    return no_binaries("aclrtLaunchKernel");
+}
+aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle, uint32_t, aclrtStream, aclrtLaunchKernelCfg*, aclrtArgsHandle,
+                                     void*) {
     return no_binaries("aclrtLaunchKernelWithConfig");
 }
 

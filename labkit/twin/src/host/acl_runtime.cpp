@@ -1,4 +1,5 @@
-// Devices, contexts, streams and events. Work is done when it is asked for; what a stream has is its modelled time.
+// Devices, contexts, streams and events. Work is executed inside the call that issues it; a stream only has a modelled
+// time.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -20,12 +21,10 @@ std::map<void*, std::unique_ptr<Stream>> g_streams;
 Stream g_default;
 int g_next_stream = 1;
 bool g_begun = false;
-thread_local int t_device = -1;  // as on the device, a thread of its own needs a context of its own
+thread_local int t_device = -1;  // as on the device, every thread needs its own context
 int g_contexts = 0;
 
-struct Event {
-    double at = -1;
-};
+struct Event { double at = -1; };
 std::map<void*, std::unique_ptr<Event>> g_events;
 }  // namespace
 
@@ -36,7 +35,9 @@ void HostClock::launch(Stream& s, double seconds) {
 }
 void HostClock::transfer(uint64_t bytes, bool over_link, bool waits, void* handle) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    double seconds = chip.get("host.api") + (over_link ? chip.get("host.link_latency") + double(bytes) / chip.get("host.link") : double(bytes) / chip.get("gm.hbm"));
+    double seconds = chip.get("host.api") + (over_link
+                                                 ? chip.get("host.link_latency") + double(bytes) / chip.get("host.link")
+                                                 : double(bytes) / chip.get("gm.hbm"));
     if (waits) {
         now += seconds;
     } else if (Stream* s = stream_of(handle)) {
@@ -62,7 +63,7 @@ bool device_is_set() { return t_device >= 0; }
 
 namespace {
 
-// The results of this stream's kernels may be read from now on. Null: of every stream.
+// From now on the host may read the results of this stream's kernels. Null: of every stream.
 void settle(void* handle) {
     for (auto& [lo, a] : device_memory.live)
         if (!handle || a.busy == handle) a.busy = nullptr;
@@ -133,7 +134,8 @@ Event* event_of(const char* call, aclrtEvent handle) {
 
 bool known_device(const char* call, int64_t id) {
     if (id >= 0 && id < kDevices) return true;
-    host_refuse(ACL_ERROR_RT_INVALID_DEVICEID, call, "device " + std::to_string(id) + " is none of 0 to " + std::to_string(kDevices - 1));
+    host_refuse(ACL_ERROR_RT_INVALID_DEVICEID, call,
+                "device " + std::to_string(id) + " is none of 0 to " + std::to_string(kDevices - 1));
     return false;
 }
 
@@ -181,18 +183,23 @@ aclError aclrtGetDeviceInfo(uint32_t id, aclrtDevAttr attr, int64_t* value) {
     if (!known_device("aclrtGetDeviceInfo", id)) return ACL_ERROR_RT_INVALID_DEVICEID;
     const char* key = nullptr;
     switch (attr) {
-        case ACL_DEV_ATTR_AICORE_CORE_NUM: case ACL_DEV_ATTR_CUBE_CORE_NUM: key = "cores.aic"; break;
-        case ACL_DEV_ATTR_VECTOR_CORE_NUM: key = "cores.aiv"; break;
-        case ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE: key = "memory.ub"; break;
-        case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE: key = "memory.hbm"; break;
-        case ACL_DEV_ATTR_L2_CACHE_SIZE: key = "memory.l2"; break;
-        default: host_refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtGetDeviceInfo", "the chip's table has no such figure"); return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+    case ACL_DEV_ATTR_AICORE_CORE_NUM:
+    case ACL_DEV_ATTR_CUBE_CORE_NUM: key = "cores.aic"; break;
+    case ACL_DEV_ATTR_VECTOR_CORE_NUM: key = "cores.aiv"; break;
+    case ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE: key = "memory.ub"; break;
+    case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE: key = "memory.hbm"; break;
+    case ACL_DEV_ATTR_L2_CACHE_SIZE: key = "memory.l2"; break;
+    default:
+        host_refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtGetDeviceInfo", "the chip's table has no such figure");
+        return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
     }
     *value = int64_t(chip.get(key));
     return ACL_SUCCESS;
 }
 aclError aclGetDeviceCapability(uint32_t id, aclDeviceInfo info, int64_t* value) {
-    aclrtDevAttr attr = info == ACL_DEVICE_INFO_AI_CORE_NUM ? ACL_DEV_ATTR_AICORE_CORE_NUM : info == ACL_DEVICE_INFO_VECTOR_CORE_NUM ? ACL_DEV_ATTR_VECTOR_CORE_NUM : ACL_DEV_ATTR_L2_CACHE_SIZE;
+    aclrtDevAttr attr = info == ACL_DEVICE_INFO_AI_CORE_NUM       ? ACL_DEV_ATTR_AICORE_CORE_NUM
+                        : info == ACL_DEVICE_INFO_VECTOR_CORE_NUM ? ACL_DEV_ATTR_VECTOR_CORE_NUM
+                                                                  : ACL_DEV_ATTR_L2_CACHE_SIZE;
     return aclrtGetDeviceInfo(id, attr, value);
 }
 aclError aclrtGetRunMode(aclrtRunMode* mode) {
@@ -241,11 +248,13 @@ aclError aclrtDestroyStream(aclrtStream handle) {
 }
 aclError aclrtDestroyStreamForce(aclrtStream handle) { return aclrtDestroyStream(handle); }
 aclError aclrtSynchronizeStream(aclrtStream handle) { return wait_for("aclrtSynchronizeStream", handle); }
-aclError aclrtSynchronizeStreamWithTimeout(aclrtStream handle, int32_t) { return wait_for("aclrtSynchronizeStreamWithTimeout", handle); }
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream handle, int32_t) {
+    return wait_for("aclrtSynchronizeStreamWithTimeout", handle);
+}
 aclError aclrtStreamQuery(aclrtStream handle, aclrtStreamStatus* status) {
     Stream* s = stream_of(handle);
     if (!s) return ACL_ERROR_RT_STREAM_CONTEXT;
-    host_clock.api();  // a loop that asks again and again gets there
+    host_clock.api();  // advances the modelled time, so that a polling loop ends
     *status = s->free_at <= host_clock.now ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
     if (handle && *status == ACL_STREAM_STATUS_COMPLETE) settle(handle);
     return ACL_SUCCESS;
@@ -289,7 +298,9 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream handle) {
     e->at = s->free_at = std::max(s->free_at, host_clock.now);
     return ACL_SUCCESS;
 }
-aclError aclrtResetEvent(aclrtEvent event, aclrtStream) { return event_of("aclrtResetEvent", event) ? int(ACL_SUCCESS) : int(ACL_ERROR_RT_PARAM_INVALID); }
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream) {
+    return event_of("aclrtResetEvent", event) ? int(ACL_SUCCESS) : int(ACL_ERROR_RT_PARAM_INVALID);
+}
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
     Event* e = event_of("aclrtQueryEvent", event);
     if (!e) return ACL_ERROR_RT_PARAM_INVALID;

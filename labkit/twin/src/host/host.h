@@ -1,5 +1,5 @@
-// The host side of a program with a main of its own: the device memory that it asked for, its streams, and the report
-// that it leaves. Everything here belongs to the program's process; the runner, which serves single launches, has none.
+// The host side of a program with its own main(): its device memory, its streams, and the report that it writes.
+// Everything here belongs to the program's process; the runner, which serves single launches, does not use it.
 #pragma once
 #include <map>
 #include <string>
@@ -9,33 +9,33 @@
 
 namespace twin {
 
-// What aclrtMalloc gave. lo..hi is what the program asked for; nothing else lies within a page of it.
+// A result of aclrtMalloc. [lo, hi) is what the program asked for; no other allocation lies within a page of it.
 struct Allocation {
     uint64_t lo, hi;
-    int number;          // from 1, in the order of the calls
-    bool written;        // something was stored in it
+    int number;    // from 1, in the order of the calls
+    bool written;  // something was stored in it
     Here here;
-    int looked = 0;      // launches that found it as it was given
-    void* busy = nullptr;  // the stream that a kernel wrote it on and that nobody has waited for since
+    int looked = 0;        // number of launches that found it unchanged since the allocation
+    void* busy = nullptr;  // the stream of a kernel that wrote it and that was not synchronised since
 };
 
 class DeviceMemory {
 public:
-    bool start(uint64_t bytes);                 // false: the address space cannot be had
-    uint64_t take(uint64_t bytes, Here);        // 0: not enough
+    bool start(uint64_t bytes);           // false: the address space could not be reserved
+    uint64_t take(uint64_t bytes, Here);  // 0: not enough memory
     bool give_back(uint64_t at);
     void forget_all();
-    Allocation* find(uint64_t at);              // the live allocation that holds this address
-    const Allocation* freed(uint64_t at) const; // one that held it and is no more
+    Allocation* find(uint64_t at);               // the live allocation that holds this address
+    const Allocation* freed(uint64_t at) const;  // a freed allocation that held it
     bool holds(uint64_t at) const { return at >= base_ && at < base_ + space_; }
     uint64_t used() const { return used_; }
     uint64_t size() const { return size_; }
-    std::vector<GmRange> ranges();              // for a launch; looks at what was never written first
-    void open();                                // a kernel or a copy is about to touch it
-    void close();                               // back to the host's own code, which must not
-    void settle();                              // the same, where the host has waited for the device
-    std::map<int, Allocation> known() const;    // by number: the live ones, and the last that were given back
-    std::map<uint64_t, Allocation> live;        // by lo
+    std::vector<GmRange> ranges();            // for a launch; checks whether allocations marked unwritten have changed
+    void open();                              // allows access: before a kernel or a copy
+    void close();                             // forbids access again: the host's own code must not touch device memory
+    void settle();                            // the same, after the host has waited for the device
+    std::map<int, Allocation> known() const;  // by number: the live ones, and the most recently freed ones
+    std::map<uint64_t, Allocation> live;      // by lo
 
 private:
     std::vector<Allocation> gone_;
@@ -51,16 +51,16 @@ extern DeviceMemory device_memory;
 struct Stream {
     int id = 0;
     double free_at = 0;
-    int error = 0;       // of the first launch on it that failed; told by the next synchronisation
-    double fetched_at = 0;  // when its last copy to the host is there
-    Here fetch{};           // where that was asked for
+    int error = 0;          // of its first failed launch; returned by the next synchronisation
+    double fetched_at = 0;  // when its last copy to the host is complete
+    Here fetch{};           // the call that requested that copy
 };
 struct HostClock {
     double now = 0;
-    void api();                                  // what a call that only talks to the device costs
+    void api();  // adds the cost of a call that only talks to the device
     void launch(Stream&, double seconds);
     void transfer(uint64_t bytes, bool over_link, bool waits, void* stream);
-    void unfetched(const Stream&);               // finds a copy to the host that nobody waited for
+    void unfetched(const Stream&);  // reports a copy to the host that was not waited for
     void wait(const Stream&);
 };
 extern HostClock host_clock;
@@ -73,7 +73,7 @@ void host_refuse(int code, const char* call, const std::string& why);  // rememb
 const char* chip_name();
 
 // ---- the program
-bool in_program();  // this process is a program started by `labkit run`
-void program_fault(const std::string& json);  // writes the report, with what ended the program
+bool in_program();                            // this process is a program started by `labkit run`
+void program_fault(const std::string& json);  // writes the report, including the reason why the program ended
 
 }  // namespace twin

@@ -1,4 +1,4 @@
-// Device memory of a program: its own address range, which the host's code may not touch, as on a real card.
+// Device memory of a program: an address range of its own, which the host's code must not access, as on a real card.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ DeviceMemory device_memory;
 
 static std::recursive_mutex g_lock;
 static constexpr uint64_t kPage = 4096;
-static constexpr uint64_t kSpace = 1ull << 40;   // addresses are not used twice: a stale pointer stays stale
-static constexpr size_t kRemembered = 4096;      // freed allocations that a finding can still name
+static constexpr uint64_t kSpace = 1ull << 40;  // addresses are not used twice: a stale pointer stays stale
+static constexpr size_t kRemembered = 4096;     // freed allocations that a finding can still name
 
 bool DeviceMemory::start(uint64_t bytes) {
     size_ = bytes;
@@ -29,7 +29,8 @@ bool DeviceMemory::start(uint64_t bytes) {
     return base_ != 0;
 }
 
-// As the driver gives memory to a fresh process; public samples rely on it. Here it is the host's fresh pages.
+// The value of fresh memory, as the driver gives it to a new process; public samples rely on it. Here these are the
+// host's fresh pages.
 constexpr uint8_t kFresh = 0;
 
 uint64_t DeviceMemory::take(uint64_t bytes, Here here) {
@@ -37,7 +38,7 @@ uint64_t DeviceMemory::take(uint64_t bytes, Here here) {
     uint64_t whole = (bytes + kPage - 1) / kPage * kPage;
     if (!base_ || used_ + whole > size_ || top_ + whole + kPage > base_ + space_) return 0;
     uint64_t lo = top_;
-    top_ += whole + kPage;  // a page between two allocations belongs to neither
+    top_ += whole + kPage;  // an unused page separates two allocations
     used_ += whole;
     if (is_open_ && mprotect((void*)lo, whole, PROT_READ | PROT_WRITE) != 0) return 0;
     live[lo] = {lo, lo + bytes, ++count_, false, here};
@@ -85,10 +86,11 @@ std::map<int, Allocation> DeviceMemory::known() const {
     return all;
 }
 
-// To look at memory that stays as it was given costs a launch its time: after so many it counts as written.
+// Scanning memory that stays unchanged costs every launch time: after so many scans it counts as written.
 static constexpr int kLooks = 32;
 
-// A kernel's writes through plain pointers are known to nobody: what is no longer as it was given was written.
+// Writes of a kernel through plain pointers are not observed, so memory that differs from its initial value counts as
+// written.
 static bool touched(const Allocation& a) {
     const uint8_t* p = (const uint8_t*)a.lo;
     uint64_t n = a.hi - a.lo;
@@ -101,7 +103,9 @@ std::vector<GmRange> DeviceMemory::ranges() {
     open();
     for (auto& [lo, a] : live) {
         a.written = a.written || touched(a) || ++a.looked == kLooks;
-        all.push_back({a.lo, a.hi, a.written, a.number, uint32_t((a.hi - a.lo + 31) / 32 * 32 + 32 - (a.hi - a.lo))});  // aclrtMalloc rounds up and adds 32
+        all.push_back({a.lo, a.hi, a.written, a.number,
+                       // aclrtMalloc rounds up and adds 32
+                       uint32_t((a.hi - a.lo + 31) / 32 * 32 + 32 - (a.hi - a.lo))});
     }
     close();
     return all;
@@ -115,12 +119,14 @@ void DeviceMemory::open() {
     is_open_ = true;
 }
 
-// What a change of protection costs grows with the memory that is in use. A program with many launches keeps it open for
-// a while: a tenth of its time may go into this.
+// The cost of changing the protection grows with the memory in use. A program with many launches leaves it open for a
+// while, so that at most a tenth of its time is spent on this.
 static constexpr int kAlways = 64;
 static constexpr double kShare = 0.1;
 
-static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 void DeviceMemory::close() {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
@@ -139,7 +145,7 @@ void DeviceMemory::shut(int& times) {
     mprotect((void*)base_, top_ - base_, PROT_NONE);
     is_open_ = false;
     shut_at_ = now();
-    shut_cost_ = 2 * (shut_at_ - begun);  // and as much to open it again
+    shut_cost_ = 2 * (shut_at_ - begun);  // opening costs about the same
 }
 
 }  // namespace twin

@@ -1,5 +1,5 @@
-// A program with a main of its own: what its launches and its host calls left, written as one JSON file at its end.
-// `labkit run` starts it with LABKIT_TWIN_REPORT and the settings below; without them it does not start at all.
+// A program with its own main(): its launches and the findings of its host calls are written as one JSON file when it
+// ends. `labkit run` starts it with LABKIT_TWIN_REPORT and the settings below; without them it refuses to start.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "acl/acl_base.h"
-#include "twin/host/aclrtlaunch.h"
-#include "twin/launch/launch.h"
 #include "host/host.h"
 #include "launch/report.h"
+#include "twin/host/aclrtlaunch.h"
+#include "twin/launch/launch.h"
 
 namespace twin {
 
@@ -33,7 +33,7 @@ struct Program {
 std::mutex g_lock;
 bool g_running = false;
 
-constexpr size_t kMostLaunches = 2000;  // that the report lists one by one
+constexpr size_t kMostLaunches = 2000;  // at most so many are listed one by one in the report
 
 const char* setting(const char* name) {
     const char* v = std::getenv(name);
@@ -41,8 +41,9 @@ const char* setting(const char* name) {
 }
 
 std::string allocation_json(const Allocation& a) {
-    return "{\"number\":" + std::to_string(a.number) + ",\"bytes\":" + std::to_string(a.hi - a.lo) + ",\"file\":" + json_string(a.here.file ? a.here.file : "") +
-           ",\"line\":" + std::to_string(a.here.line) + "}";
+    return "{\"number\":" + std::to_string(a.number) + ",\"bytes\":" + std::to_string(a.hi - a.lo) +
+           ",\"file\":" + json_string(a.here.file ? a.here.file : "") + ",\"line\":" + std::to_string(a.here.line) +
+           "}";
 }
 
 void write_report(const std::string& fault) {
@@ -53,7 +54,8 @@ void write_report(const std::string& fault) {
     std::vector<std::string> host, allocations;
     for (const Finding& f : g_program.findings.list()) host.push_back(finding_json(f));
     for (const auto& [number, a] : device_memory.known()) allocations.push_back(allocation_json(a));
-    out << "{\"launches\":" << json_list(g_program.launches) << ",\"unlisted\":" << g_program.unlisted << ",\"findings\":" << json_list(host) << ",\"allocations\":" << json_list(allocations)
+    out << "{\"launches\":" << json_list(g_program.launches) << ",\"unlisted\":" << g_program.unlisted
+        << ",\"findings\":" << json_list(host) << ",\"allocations\":" << json_list(allocations)
         << ",\"host_us\":" << json_number(host_clock.now * 1e6);
     if (!fault.empty()) out << ",\"fault\":" << fault;
     out << "}\n";
@@ -70,7 +72,8 @@ void show(const LaunchResult& r) {
     std::fflush(stdout);
 }
 
-// Memory that a kernel wrote has values, and on a stream of its own they are there only after a synchronisation.
+// Memory that a kernel wrote counts as written; if the kernel ran on a stream of its own, the host may read it only
+// after a synchronisation.
 void note_writes(const LaunchResult& r, void* stream) {
     for (const auto& b : r.cores)
         for (const auto& w : b.writes)
@@ -92,7 +95,7 @@ void host_finding(const char* code, bool error, Here here, const Numbers& n) {
 
 void program_fault(const std::string& json) { write_report(json); }
 
-// Called before the program's own constructors; the object that calls it is linked into the program alone.
+// Called before the program's own constructors run; only the program itself links the object file that calls it.
 void program_begin() {
     const char* report = setting("LABKIT_TWIN_REPORT");
     const char* table = setting("LABKIT_TWIN_CHIP");
@@ -101,11 +104,12 @@ void program_begin() {
         _exit(2);
     }
     g_program.report = std::string(report) + "/" + std::to_string(getpid());
-    std::ofstream(g_program.report + ".running") << "";  // whoever watches over the time sees when it began
+    std::ofstream(g_program.report + ".running") << "";  // tells the process that watches for time-outs when it began
     if (const char* v = setting("LABKIT_TWIN_SOC")) g_program.soc = v;
     if (const char* v = setting("LABKIT_TWIN_THREADS")) g_program.threads = std::max(1, std::atoi(v));
     if (const char* v = setting("LABKIT_TWIN_CHECKS")) g_program.checks = *v != '0';
-    if (const char* v = setting("LABKIT_TWIN_SCHEDULE")) g_program.schedule = !std::strcmp(v, "worst") ? Schedule::Worst : Schedule::Program;
+    if (const char* v = setting("LABKIT_TWIN_SCHEDULE"))
+        g_program.schedule = !std::strcmp(v, "worst") ? Schedule::Worst : Schedule::Program;
     try {
         chip.load(table);
         device_memory.start(uint64_t(chip.get("memory.hbm")));
@@ -118,7 +122,8 @@ void program_begin() {
     std::atexit([] { write_report(""); });
 }
 
-// ---- launches. The cube cores' compilation of the program is a library beside it, loaded by the first launch that needs it.
+// ---- launches. The cube cores' compilation of the program is a library beside it, loaded by the first launch that
+// needs it.
 
 static std::map<std::string, void (*)(void*)> g_calls[2];
 static bool g_loading_cube = false;
@@ -146,17 +151,21 @@ static void (*cube_body(const char* type))(void*) {
 }
 
 // `kernel<<<...>>>` inside a compiled host function: runs at once, here.
-void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handle, const char* call, void* closure, Here here) {
+void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handle, const char* call, void* closure,
+                Here here) {
     Launch l;
     l.kernel = name;
     l.blocks = blocks;
     l.mix = {uint32_t(aic), uint32_t(aiv)};
-    auto plays = [&](Kind kind, void (*body)(void*)) {
-        l.body[int(kind)] = [=] { spare_stack(); body(closure); };
-        l.in_order = l.in_order || played_in_order(reinterpret_cast<const void*>(body));
+    auto add_body = [&](Kind kind, void (*body)(void*)) {
+        l.body[int(kind)] = [=] {
+            spare_stack();
+            body(closure);
+        };
+        l.in_order = l.in_order || runs_in_order(reinterpret_cast<const void*>(body));
     };
-    if (aiv) plays(Kind::AIV, g_calls[0].at(call));
-    if (aic) plays(Kind::AIC, cube_body(call));
+    if (aiv) add_body(Kind::AIV, g_calls[0].at(call));
+    if (aic) add_body(Kind::AIC, cube_body(call));
     if (!g_running) {
         run(l, int(std::thread::hardware_concurrency()));
         return;
@@ -164,7 +173,8 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
     if (!device_is_set()) host_finding("host-context", true, here, Numbers().add("call", name));
     Stream* stream = stream_of(handle);
     if (!stream) return host_refuse(ACL_ERROR_RT_STREAM_CONTEXT, name, "launched on something that is no stream");
-    if (!blocks || blocks > 65535) return host_finding("host-blocks", true, here, Numbers().add("call", name).add("blocks", blocks));
+    if (!blocks || blocks > 65535)
+        return host_finding("host-blocks", true, here, Numbers().add("call", name).add("blocks", blocks));
     l.keep_events = 0;
     l.checks = g_program.checks;
     l.schedule = g_program.schedule;

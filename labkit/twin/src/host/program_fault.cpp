@@ -1,5 +1,5 @@
-// What ends a program before its time: a crash in a kernel or in the host's code, exit() inside a kernel, a time-out.
-// The thread that faulted tells where it is; a thread of our own writes the report and ends the process.
+// Early ends of a program: a crash in a kernel or in the host's code, exit() inside a kernel, a time-out. The thread
+// that faulted records where it is; a separate thread writes the report and ends the process.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -32,10 +32,11 @@ sem_t g_event;
 pthread_t g_main;
 void* g_twin = nullptr;  // this library
 
-// Code that the learner wrote, or that their code pulled in: neither the twin nor a system library.
+// Code of the learner or of what their code includes: neither in the twin nor in a system library.
 bool own_code(void* pc) {
     Dl_info info{};
-    return pc && dladdr(pc, &info) && info.dli_fbase != g_twin && info.dli_fname && !std::strstr(info.dli_fname, ".so.") && !std::strstr(info.dli_fname, "linux-vdso");
+    return pc && dladdr(pc, &info) && info.dli_fbase != g_twin && info.dli_fname &&
+           !std::strstr(info.dli_fname, ".so.") && !std::strstr(info.dli_fname, "linux-vdso");
 }
 
 [[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc, const uint64_t* link) {
@@ -71,10 +72,13 @@ std::string fault_json(const char* kind) {
     if (c)
         for (const Finding& f : c->findings.list()) findings.push_back(finding_json(f));
     const Allocation* a = device_memory.find(g_fault.address);
-    return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) + ",\"address\":" + std::to_string(g_fault.address) + ",\"object\":" + json_string(object) +
-           ",\"offset\":" + std::to_string(offset) + ",\"host\":" + (c ? "false" : "true") + ",\"device_memory\":" + (device_memory.holds(g_fault.address) ? "true" : "false") +
-           ",\"allocation\":" + std::to_string(a ? a->number : 0) + ",\"block\":" + std::to_string(c ? c->block : 0) + ",\"file\":" + json_string(last.file ? last.file : "") +
-           ",\"line\":" + std::to_string(last.line) + ",\"findings\":" + json_list(findings) + "}";
+    return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) +
+           ",\"address\":" + std::to_string(g_fault.address) + ",\"object\":" + json_string(object) +
+           ",\"offset\":" + std::to_string(offset) + ",\"host\":" + (c ? "false" : "true") +
+           ",\"device_memory\":" + (device_memory.holds(g_fault.address) ? "true" : "false") +
+           ",\"allocation\":" + std::to_string(a ? a->number : 0) + ",\"block\":" + std::to_string(c ? c->block : 0) +
+           ",\"file\":" + json_string(last.file ? last.file : "") + ",\"line\":" + std::to_string(last.line) +
+           ",\"findings\":" + json_list(findings) + "}";
 }
 
 void watch() {
@@ -82,7 +86,7 @@ void watch() {
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
     if (g_time_up && !g_fault.signal) {
         kind = "time-out";
-        auto who = playing();
+        auto who = running_cores();
         pthread_kill(who.empty() ? g_main : pthread_t(who[0].thread), SIGUSR1);
         timespec soon{};
         clock_gettime(CLOCK_REALTIME, &soon);
@@ -119,11 +123,11 @@ void watch_faults() {
     warm_walk();
     spare_stack();
     when_leaving([](void* caller) { faulted(kLeft, 0, uint64_t(caller) - 1, nullptr); });
-    struct sigaction a {};
+    struct sigaction a{};
     a.sa_sigaction = on_fault;
     a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
-    struct sigaction t {};
+    struct sigaction t{};
     t.sa_handler = on_time_up;
     t.sa_flags = SA_RESTART;
     sigaction(SIGUSR2, &t, nullptr);

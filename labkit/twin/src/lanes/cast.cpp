@@ -1,12 +1,11 @@
-// Cast: every pair that A2 documents, by way of float lanes wherever float holds the source exactly.
+// Cast: every pair that A2 documents, through float lanes wherever float holds the source exactly.
 #include "lanes/formats.h"
 
 namespace twin::math {
 namespace {
 
 // Source and destination of different widths: the last lanes go through padded copies, as in map().
-template <class From, class To, Round R>
-void convert(void* dst, const void* src, size_t n) {
+template <class From, class To, Round R> void convert(void* dst, const void* src, size_t n) {
     auto* d = static_cast<typename To::T*>(dst);
     auto* s = static_cast<const typename From::T*>(src);
     size_t i = 0;
@@ -21,8 +20,7 @@ void convert(void* dst, const void* src, size_t n) {
 }
 
 // 64 bits to float, one at a time: keep the top 24 bits, round by what is below.
-template <Round R>
-float from_int64(int64_t x) {
+template <Round R> float from_int64(int64_t x) {
     if (R == Round::Rint || R == Round::None) return (float)x;
     uint64_t a = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
     if (a < 1u << 24) return (float)x;
@@ -43,20 +41,18 @@ float from_int64(int64_t x) {
     return (x < 0 ? -y : y) * power;
 }
 
-template <class From, class To, class Fn>
-void each(void* d, const void* s, size_t n, Fn fn) {
+template <class From, class To, class Fn> void each(void* d, const void* s, size_t n, Fn fn) {
     for (size_t i = 0; i < n; ++i) static_cast<To*>(d)[i] = fn(static_cast<const From*>(s)[i]);
 }
 
-template <class To, class From>
-To saturate(From x) {
+template <class To, class From> To saturate(From x) {
     constexpr From low = sizeof(To) == 2 ? INT16_MIN : INT32_MIN, high = sizeof(To) == 2 ? INT16_MAX : INT32_MAX;
     return (To)(x < low ? low : x > high ? high : x);
 }
 
 constexpr int pair(Dt from, Dt to) { return (int)from * 16 + (int)to; }
 
-// Pairs that lose nothing, or for which the mode means nothing. False: not such a pair.
+// Pairs that convert exactly, or for which the rounding mode has no effect. False: not such a pair.
 bool cast_plainly(Dt to, Dt from, void* d, const void* s, size_t n) {
     constexpr Round Any = Round::Rint;
     switch (pair(from, to)) {
@@ -74,8 +70,7 @@ bool cast_plainly(Dt to, Dt from, void* d, const void* s, size_t n) {
     }
 }
 
-template <Round R>
-void cast_rounding(Dt to, Dt from, void* d, const void* s, size_t n) {
+template <Round R> void cast_rounding(Dt to, Dt from, void* d, const void* s, size_t n) {
     switch (pair(from, to)) {
     case pair(Dt::I16, Dt::F16): return convert<FromInt<int16_t>, ToHalf, R>(d, s, n);
     case pair(Dt::F16, Dt::I8): return convert<FromHalf, ToInt<int8_t>, R>(d, s, n);

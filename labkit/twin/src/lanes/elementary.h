@@ -7,7 +7,8 @@ namespace twin::math {
 // ln 2 in two parts; the first has 9 significant bits, so that a whole number below 2^15 times it is exact.
 constexpr float kLn2Hi = 0.693359375f, kLn2Lo = -2.12194440e-4f;
 
-// e^x = 2^k e^r with r = x - k ln 2, |r| <= ln(2)/2, and e^r = 1 + r + r^2 p(r); p is a minimax polynomial (Remez; error 3e-9).
+// e^x = 2^k e^r with r = x - k ln 2, |r| <= ln(2)/2, and e^r = 1 + r + r^2 p(r); p is a minimax polynomial (Remez;
+// error 3e-9).
 inline F exp(F x) {
     constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest whole number in the low bits
     x = x > 89.0f ? splat(89.0f) : x;      // beyond it inf, and below it 0, come from the scaling alone

@@ -1,29 +1,33 @@
-// Element formats for conversions, by way of float lanes: what a source is loaded from, what a destination is stored to.
+// Element formats for conversions through float lanes: how a source is loaded, how a destination is stored.
 #pragma once
 #include <limits>
 
-#include "lanes/math.h"
 #include "lanes/lanes.h"
+#include "lanes/math.h"
 #include "lanes/round.h"
 
 namespace twin::math {
 
 // ---- sources: as many elements as a float vector has lanes
-struct FromHalf { using T = uint16_t; static F get(const T* p) { return half_to_lanes(p); } };
-struct FromSingle { using T = float; static F get(const T* p) { return load<F>(p); } };
+struct FromHalf {
+    using T = uint16_t;
+    static F get(const T* p) { return half_to_lanes(p); }
+};
+struct FromSingle {
+    using T = float;
+    static F get(const T* p) { return load<F>(p); }
+};
 struct FromBf16 {
     using T = uint16_t;
     static F get(const T* p) { return (F)(__builtin_convertvector(load<Narrow<T>>(p), U) << 16); }
 };
-template <class Int>
-struct FromInt {
+template <class Int> struct FromInt {
     using T = Int;
     static F get(const T* p) { return __builtin_convertvector(__builtin_convertvector(load<Narrow<T>>(p), I), F); }
 };
 
 // int32 is more than float holds, so it rounds on the way in.
-template <Round R>
-struct FromInt32 {
+template <Round R> struct FromInt32 {
     using T = int32_t;
     static F get(const T* p) { return from_int32<R>(load<I>(p)); }
 };

@@ -1,8 +1,8 @@
 // Lanes: one portable vector of the host's own width, and the formats that an operand is loaded from and stored to.
 //
-// Written with the compiler's vector extension, so that + - * / < ?: mean the same IEEE operation for 4, 8 or 16
-// lanes and no result depends on the machine. Intrinsics appear only where the extension has no word for it: fp16
-// conversion, square root, mask bits. Private to math_*.cpp.
+// Written with the compiler's vector extension, so that + - * / < ?: mean the same IEEE operation for 4, 8 or 16 lanes
+// and no result depends on the machine. Intrinsics are used only for what the extension cannot express: fp16
+// conversion, square root, mask bits. Private to this folder.
 //
 // NaN: every NaN that a lane operation stores is the one quiet NaN 0x7FC00000 (0x7E00, 0x7FC0). x86 and Arm disagree
 // about the sign and payload of a NaN result, and compilers may swap the operands of a sum.
@@ -15,7 +15,7 @@
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // said of GCC 12's own headers
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 warns about its own headers
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
@@ -46,30 +46,21 @@ namespace twin::math {
 constexpr size_t kBytes = TWIN_VECTOR_BYTES;
 constexpr size_t kLanes = kBytes / 4;  // lanes of a float vector
 
-template <class T, size_t Bytes>
-struct Packed {
-    typedef T type __attribute__((vector_size(Bytes)));
-};
-template <class T>
-using Vec = typename Packed<T, kBytes>::type;
-template <class T>
-using Narrow = typename Packed<T, kLanes * sizeof(T)>::type;  // as many lanes as a float vector has
+template <class T, size_t Bytes> struct Packed { typedef T type __attribute__((vector_size(Bytes))); };
+template <class T> using Vec = typename Packed<T, kBytes>::type;
+template <class T> using Narrow = typename Packed<T, kLanes * sizeof(T)>::type;  // as many lanes as a float vector has
 
 using F = Vec<float>;
 using I = Vec<int32_t>;  // also what a comparison of two F gives: -1 or 0 in each lane
 using U = Vec<uint32_t>;
 
-template <class V, class T>
-inline V load(const T* p) {
+template <class V, class T> inline V load(const T* p) {
     V v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-template <class V, class T>
-inline void store(T* p, V v) {
-    memcpy(p, &v, sizeof v);
-}
+template <class V, class T> inline void store(T* p, V v) { memcpy(p, &v, sizeof v); }
 
 inline F splat(float x) { return x - F{}; }  // x - 0 is x for every x, -0 included
 inline U splat(uint32_t x) { return x + U{}; }
@@ -174,8 +165,7 @@ struct Single {
     static V rounded(V v) { return v; }
 };
 
-template <class Int>
-struct Whole {
+template <class Int> struct Whole {
     using T = Int;
     using V = Vec<Int>;
     static V get(const T* p) { return load<V>(p); }
@@ -186,17 +176,16 @@ template <class X>  // lanes a step
 constexpr size_t kStep = sizeof(typename X::V) / sizeof(std::declval<typename X::V>()[0]);
 
 // A scalar operand in a format's lanes; `bits` is the value as the tensor stores it.
-template <class X>
-inline typename X::V scalar_lanes(uint64_t bits) {
+template <class X> inline typename X::V scalar_lanes(uint64_t bits) {
     typename X::T one, all[kBytes / sizeof one] = {};
     memcpy(&one, &bits, sizeof one);
     for (auto& x : all) x = one;
     return X::get(all);
 }
 
-// d[i] = fn(s[i]...). The last lanes go through a padded copy and the very same arithmetic. d may be one of the sources.
-template <class X, class Fn, class... S>
-inline void map(Fn fn, void* dst, size_t n, const S*... src) {
+// d[i] = fn(s[i]...). The last lanes go through a padded copy and the very same arithmetic. d may be one of the
+// sources.
+template <class X, class Fn, class... S> inline void map(Fn fn, void* dst, size_t n, const S*... src) {
     using T = typename X::T;
     constexpr size_t step = kStep<X>;
     T* d = static_cast<T*>(dst);

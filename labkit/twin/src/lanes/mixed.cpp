@@ -5,8 +5,7 @@ namespace twin::math {
 namespace {
 
 // d[i] = fn(a[i], b[i]), and in accumulate() fn(a[i], b[i], d[i]); the last lanes go through padded copies.
-template <class From, class To, class Fn>
-void join(Fn fn, void* dst, const void* first, const void* second, size_t n) {
+template <class From, class To, class Fn> void join(Fn fn, void* dst, const void* first, const void* second, size_t n) {
     auto* d = static_cast<typename To::T*>(dst);
     auto* a = static_cast<const typename From::T*>(first);
     auto* b = static_cast<const typename From::T*>(second);
@@ -22,8 +21,7 @@ void join(Fn fn, void* dst, const void* first, const void* second, size_t n) {
     }
 }
 
-template <class Fn>
-void accumulate(Fn fn, void* dst, const void* first, const void* second, size_t n) {
+template <class Fn> void accumulate(Fn fn, void* dst, const void* first, const void* second, size_t n) {
     auto* d = static_cast<float*>(dst);
     auto* a = static_cast<const uint16_t*>(first);
     auto* b = static_cast<const uint16_t*>(second);
@@ -41,9 +39,15 @@ void accumulate(Fn fn, void* dst, const void* first, const void* second, size_t 
 }
 
 inline F relu(F x) { return x <= 0.0f ? F{} : x; }
-struct Plus { F operator()(F a, F b) const { return a + b; } };
-struct Minus { F operator()(F a, F b) const { return a - b; } };
-struct Times { F operator()(F a, F b) const { return a * b; } };
+struct Plus {
+    F operator()(F a, F b) const { return a + b; }
+};
+struct Minus {
+    F operator()(F a, F b) const { return a - b; }
+};
+struct Times {
+    F operator()(F a, F b) const { return a * b; }
+};
 
 // The sum of two int16 wraps as int16 does.
 inline F wrapped(F x) {
@@ -51,11 +55,11 @@ inline F wrapped(F x) {
     return __builtin_convertvector(whole << 16 >> 16, F);
 }
 
-template <class Fn>
-void relu_cast(Dt from, void* d, const void* a, const void* b, size_t n) {
+template <class Fn> void relu_cast(Dt from, void* d, const void* a, const void* b, size_t n) {
     Fn fn;
     if (from == Dt::F32) return join<FromSingle, ToHalf>([=](F x, F y) { return relu(fn(x, y)); }, d, a, b, n);
-    if (from == Dt::F16) return join<FromHalf, ToInt<int8_t>>([=](F x, F y) { return relu(Half::rounded(fn(x, y))); }, d, a, b, n);
+    if (from == Dt::F16)
+        return join<FromHalf, ToInt<int8_t>>([=](F x, F y) { return relu(Half::rounded(fn(x, y))); }, d, a, b, n);
     join<FromInt<int16_t>, ToInt<int8_t>>([=](F x, F y) { return relu(wrapped(fn(x, y))); }, d, a, b, n);
 }
 
@@ -88,7 +92,8 @@ void mixed(Op op, Dt to, Dt from, void* d, const void* a, const void* b, uint64_
     case Op::SubReluCast: return relu_cast<Minus>(from, d, a, b, n);
     case Op::MulCast: {
         auto product = [](F x, F y) { return Half::rounded(x * y); };
-        return to == Dt::I8 ? join<FromHalf, ToInt<int8_t>>(product, d, a, b, n) : join<FromHalf, ToInt<uint8_t>>(product, d, a, b, n);
+        return to == Dt::I8 ? join<FromHalf, ToInt<int8_t>>(product, d, a, b, n)
+                            : join<FromHalf, ToInt<uint8_t>>(product, d, a, b, n);
     }
     default: {
         float scale;

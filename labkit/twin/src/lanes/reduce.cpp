@@ -1,13 +1,13 @@
 // Reductions of one run of lanes: the pairwise tree of ReduceSum, and the extreme with its first place.
-#include "lanes/math.h"
 #include "lanes/lanes.h"
+#include "lanes/math.h"
 
 namespace twin::math {
 namespace {
 
 constexpr size_t kLeaf = 1024;  // lanes reduced in one buffer
 
-// ---- what becomes of two neighbours, and the padding that leaves the other one as it is
+// ---- the operation on two neighbours, and the padding that leaves the other operand unchanged
 struct Sum {
     static constexpr float pad = -0.0f;  // x + -0 is x for every x
     static F join(F a, F b) { return a + b; }
@@ -24,8 +24,7 @@ struct Least {
 };
 
 // Joins adjacent pairs of the lanes of lo, hi.
-template <class Fn, int... i>
-inline F neighbours(F lo, F hi, std::integer_sequence<int, i...>) {
+template <class Fn, int... i> inline F neighbours(F lo, F hi, std::integer_sequence<int, i...>) {
 #if defined(__clang__)
     return Fn::join(__builtin_shufflevector(lo, hi, (2 * i)...), __builtin_shufflevector(lo, hi, (2 * i + 1)...));
 #else
@@ -33,13 +32,11 @@ inline F neighbours(F lo, F hi, std::integer_sequence<int, i...>) {
 #endif
 }
 
-template <class Fn>
-inline F neighbours(F lo, F hi) {
+template <class Fn> inline F neighbours(F lo, F hi) {
     return neighbours<Fn>(lo, hi, std::make_integer_sequence<int, (int)kLanes>{});
 }
 
-template <class X>
-inline F lanes_or_pad(float pad, const typename X::T* s, size_t i, size_t n) {
+template <class X> inline F lanes_or_pad(float pad, const typename X::T* s, size_t i, size_t n) {
     if (i + kLanes <= n) return X::get(s + i);
     if (i >= n) return splat(pad);
     float wide[kLanes];
@@ -51,8 +48,7 @@ inline F lanes_or_pad(float pad, const typename X::T* s, size_t i, size_t n) {
 }
 
 // One level: n lanes in, (n+1)/2 out; d may be s.
-template <class X, class Fn, class From>
-inline size_t level(float* d, const typename From::T* s, size_t n) {
+template <class X, class Fn, class From> inline size_t level(float* d, const typename From::T* s, size_t n) {
     size_t i = 0;
     do {
         F lo = lanes_or_pad<From>(Fn::pad, s, i, n), hi = lanes_or_pad<From>(Fn::pad, s, i + kLanes, n);
@@ -61,8 +57,7 @@ inline size_t level(float* d, const typename From::T* s, size_t n) {
     return (n + 1) / 2;
 }
 
-template <class X>
-float leaf_sum(const typename X::T* s, size_t n) {
+template <class X> float leaf_sum(const typename X::T* s, size_t n) {
     float sums[kLeaf / 2 + kLanes];
     for (n = level<X, Sum, X>(sums, s, n); n > kLanes;) n = level<X, Sum, Single>(sums, sums, n);
     F last = load<F>(sums);  // its lanes from n on are -0: padding was added to padding
@@ -72,23 +67,20 @@ float leaf_sum(const typename X::T* s, size_t n) {
 
 // A tree over n lanes is a full tree over the largest power of two below n and a tree over the rest: level by level the
 // rest shrinks on its own and joins at the last level. So a run splits until a part fits the buffer.
-template <class X>
-float tree_sum(const typename X::T* s, size_t n) {
+template <class X> float tree_sum(const typename X::T* s, size_t n) {
     if (n <= kLeaf) return leaf_sum<X>(s, n);
     size_t full = kLeaf;
     while (full * 2 < n) full *= 2;
     return X::rounded(splat(tree_sum<X>(s, full)) + tree_sum<X>(s + full, n - full))[0];
 }
 
-template <class X>
-void sum(void* d, const void* s, size_t n) {
+template <class X> void sum(void* d, const void* s, size_t n) {
     typename X::T out[kLanes];
     X::put(out, splat(tree_sum<X>(static_cast<const typename X::T*>(s), n)));
     memcpy(d, out, sizeof *out);
 }
 
-template <class X, class Fn>
-void runs(void* dst, const void* src, size_t group, size_t count) {
+template <class X, class Fn> void runs(void* dst, const void* src, size_t group, size_t count) {
     auto* d = static_cast<typename X::T*>(dst);
     auto* s = static_cast<const typename X::T*>(src);
     for (size_t done = 0, now; done < count; done += now) {
@@ -106,8 +98,7 @@ void runs(void* dst, const void* src, size_t group, size_t count) {
 }
 
 // ---- extremes: the value first, then its first place; both passes are plain lane work. A NaN beats every number.
-template <class X, class Fn>
-void extreme(void* value, uint32_t* index, const void* src, size_t n) {
+template <class X, class Fn> void extreme(void* value, uint32_t* index, const void* src, size_t n) {
     using T = typename X::T;
     auto* s = static_cast<const T*>(src);
     T tail[kLanes];  // the last lanes, filled up with the first of them
@@ -165,7 +156,8 @@ void reduce_runs(Op op, Dt t, void* d, const void* s, size_t group, size_t count
     bool half = t == Dt::F16;
     switch (op) {
     case Op::ReduceSum: return half ? runs<Half, Sum>(d, s, group, count) : runs<Single, Sum>(d, s, group, count);
-    case Op::ReduceMax: return half ? runs<Half, Greatest>(d, s, group, count) : runs<Single, Greatest>(d, s, group, count);
+    case Op::ReduceMax:
+        return half ? runs<Half, Greatest>(d, s, group, count) : runs<Single, Greatest>(d, s, group, count);
     case Op::ReduceMin: return half ? runs<Half, Least>(d, s, group, count) : runs<Single, Least>(d, s, group, count);
     default: refuse("such reduction", t);
     }

@@ -1,18 +1,17 @@
 // The rounding modes of Cast, on lanes: one rule decides whether a magnitude goes up, four places use it.
 #pragma once
-#include "lanes/math.h"
 #include "lanes/lanes.h"
+#include "lanes/math.h"
 
 namespace twin::math {
 
-// What is cut off from a magnitude, in units of the last place kept.
-struct Rest {
+// The part of a magnitude that rounding removes, in units of the last place kept.
+struct Remainder {
     I some, half, more;  // > 0, = 1/2, > 1/2
 };
 
 // Lanes whose magnitude grows by one last place; each lane -1 or 0. `odd`: the last bit kept is 1.
-template <Round R>
-inline I grows(I negative, I odd, Rest rest) {
+template <Round R> inline I grows(I negative, I odd, Remainder rest) {
     switch (R) {
     case Round::Floor: return rest.some & negative;
     case Round::Ceil: return rest.some & ~negative;
@@ -33,12 +32,11 @@ inline F whole_below(F a) {
 }
 
 inline I is_negative(F x) { return (I)x >> 31; }
-inline Rest rest_of(F fraction) { return {fraction > 0.0f, fraction == 0.5f, fraction > 0.5f}; }
-inline Rest rest_of(I low, int half) { return {low > 0, low == half, low > half}; }
+inline Remainder rest_of(F fraction) { return {fraction > 0.0f, fraction == 0.5f, fraction > 0.5f}; }
+inline Remainder rest_of(I low, int half) { return {low > 0, low == half, low > half}; }
 
 // To a whole number, still a float; keeps the sign of zero, inf and NaN.
-template <Round R>
-inline F to_whole(F x) {
+template <Round R> inline F to_whole(F x) {
     F a = magnitude(x), t;
     if (R == Round::Rint || R == Round::None) {
         t = nearest_whole(a);
@@ -51,26 +49,24 @@ inline F to_whole(F x) {
 }
 
 // To the 16 bits of a half, in 32-bit lanes.
-template <Round R>
-inline I to_half_bits(F x) {
+template <Round R> inline I to_half_bits(F x) {
     I a = (I)magnitude(x), negative = is_negative(x);
     // Below 2^-14 a half counts steps of 2^-24; above, it is the float's top bits with another bias.
     I small = a < (113 << 23);
     F count = small ? (F)a * 0x1p24f : F{}, t = whole_below(count);
-    Rest rest = rest_of(count - t), normal = rest_of(a & 0x1fff, 0x1000);
+    Remainder rest = rest_of(count - t), normal = rest_of(a & 0x1fff, 0x1000);
     rest = {small ? rest.some : normal.some, small ? rest.half : normal.half, small ? rest.more : normal.more};
     I q = small ? ((I)(t + kWhole) & 0x7fffff) : (a - (112 << 23)) >> 13;
     q -= grows<R>(negative, (q & 1) != 0, rest);
     // From 2^16 on: inf, or the largest half where the mode leads towards zero. The largest half is odd.
-    I away = grows<R>(negative, I{} == 0, Rest{I{} == 0, I{}, I{} == 0});
+    I away = grows<R>(negative, I{} == 0, Remainder{I{} == 0, I{}, I{} == 0});
     q = a >= (143 << 23) ? 0x7bff - away : q;
     q = a == (255 << 23) ? (I)splat(0x7c00u) : q;
     return a > (255 << 23) ? (I)splat(0x7e00u) : q | (negative & 0x8000);
 }
 
 // To the 16 bits of a bfloat16, in 32-bit lanes.
-template <Round R>
-inline I to_bf16_bits(F x) {
+template <Round R> inline I to_bf16_bits(F x) {
     I a = (I)magnitude(x), negative = is_negative(x);
     I q = a >> 16;
     q -= grows<R>(negative, (q & 1) != 0, rest_of(a & 0xffff, 0x8000));
@@ -78,8 +74,7 @@ inline I to_bf16_bits(F x) {
 }
 
 // A 32-bit integer to float. The host rounds to nearest; the other modes correct that by the exact remainder.
-template <Round R>
-inline F from_int32(I x) {
+template <Round R> inline F from_int32(I x) {
     if (R == Round::Rint || R == Round::None) return __builtin_convertvector(x, F);
     I negative = x >> 31;
     U a = ((U)x ^ (U)negative) - (U)negative;

@@ -20,6 +20,7 @@ constexpr unsigned kAny8to32 = kAny16or32 | Dt::I8 | Dt::U8;
 
 constexpr unsigned types_of(Op op) {
     switch (op) {
+        // clang-format off
     case Op::Add: case Op::Sub: case Op::Mul: case Op::Max: case Op::Min:
     case Op::Adds: case Op::Muls: case Op::Maxs: case Op::Mins:
         return kNumbers;
@@ -31,21 +32,24 @@ constexpr unsigned types_of(Op op) {
     case Op::Not: case Op::And: case Op::Or: return kBits16;
     case Op::ShiftLeft: case Op::ShiftRight: return kShifts;
     case Op::Compare: case Op::CompareScalar: return kFloats | Dt::I32;  // I32: EQ only, see supports_compare
-    case Op::Select: case Op::Copy: return kAny16or32;                   // Select moves bits: wider than A2's half, float
+    case Op::Select: case Op::Copy: return kAny16or32;  // Select moves bits: wider than A2's half, float
     case Op::Duplicate: return kAny8to32;
     case Op::ReduceSum: case Op::ReduceMax: case Op::ReduceMin:
     case Op::WholeReduceSum: case Op::WholeReduceMax: case Op::WholeReduceMin:
     case Op::BlockReduceSum: case Op::BlockReduceMax: case Op::BlockReduceMin: case Op::PairReduceSum:
         return kFloats;
     case Op::Cast:  // see casts_from
-    case Op::AddReluCast: case Op::SubReluCast: case Op::MulCast: case Op::AddDeqRelu: case Op::CastDequant: case Op::CmpMask:  // see supports_mixed
+    case Op::AddReluCast: case Op::SubReluCast: case Op::MulCast: case Op::AddDeqRelu:
+    case Op::CastDequant: case Op::CmpMask:  // see supports_mixed
     case Op::CopyIn: case Op::CopyOut: case Op::Scalar: case Op::Count: return 0;
+        // clang-format on
     }
     return 0;
 }
 
 constexpr unsigned casts_from(Dt from) {
     switch (from) {
+        // clang-format off
     case Dt::I4: case Dt::I8: case Dt::U8: return set(Dt::F16);
     case Dt::I16: return Dt::F16 | Dt::F32;
     case Dt::F16: return Dt::I4 | Dt::I8 | Dt::U8 | Dt::I16 | Dt::I32 | Dt::F32;
@@ -54,6 +58,7 @@ constexpr unsigned casts_from(Dt from) {
     case Dt::F32: return Dt::I16 | Dt::F16 | Dt::BF16 | Dt::I32 | Dt::F32 | Dt::I64;
     case Dt::I64: return Dt::I32 | Dt::F32;
     default: return 0;
+        // clang-format on
     }
 }
 
@@ -63,10 +68,12 @@ constexpr bool is_float(Dt t) { return t <= Dt::F32; }
 constexpr bool rounds(Dt to, Dt from) {
     if (!is_float(to)) return is_float(from);
     switch (from) {
+        // clang-format off
     case Dt::I16: return to == Dt::F16;
     case Dt::I32: return to == Dt::F32;
     case Dt::F32: case Dt::I64: return true;
     default: return false;
+        // clang-format on
     }
 }
 
@@ -86,18 +93,20 @@ bool supports_cast(Dt to, Dt from, Round mode) {
 
 bool supports_mixed(Op op, Dt to, Dt from) {
     switch (op) {
+        // clang-format off
     case Op::MulAddDst: case Op::Axpy: return to == Dt::F32 && from == Dt::F16;
     case Op::AddReluCast: case Op::SubReluCast:
         return (to == Dt::I8 && (from == Dt::F16 || from == Dt::I16)) || (to == Dt::F16 && from == Dt::F32);
     case Op::MulCast: return from == Dt::F16 && (to == Dt::I8 || to == Dt::U8);
     case Op::AddDeqRelu: return to == Dt::F16 && from == Dt::I32;
     default: return false;
+        // clang-format on
     }
 }
 
 void refuse(const char* what, Dt t) {
-    static const char* names[] = {"half", "bfloat16_t", "float", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t",
-                                  "uint32_t", "int64_t", "uint64_t", "int4b_t"};
+    static const char* names[] = {"half",     "bfloat16_t", "float",    "int8_t",  "uint8_t",  "int16_t",
+                                  "uint16_t", "int32_t",    "uint32_t", "int64_t", "uint64_t", "int4b_t"};
     fprintf(stderr, "twin::math: no %s for %s on this chip; ask supports() first\n", what, names[(int)t]);
     abort();
 }

@@ -1,22 +1,37 @@
 // One operand: Abs Exp Ln Sqrt Rsqrt Reciprocal Relu Not.
-#include "lanes/math.h"
 #include "lanes/elementary.h"
 #include "lanes/lanes.h"
+#include "lanes/math.h"
 
 namespace twin::math {
 namespace {
 
-struct Abs { F operator()(F x) const { return magnitude(x); } };
-struct Exp { F operator()(F x) const { return exp(x); } };
-struct Ln { F operator()(F x) const { return ln(x); } };
-struct Sqrt { F operator()(F x) const { return sqrt(x); } };
-struct Rsqrt { F operator()(F x) const { return 1.0f / sqrt(x); } };
-struct Reciprocal { F operator()(F x) const { return 1.0f / x; } };
-struct Relu { template <class V> V operator()(V x) const { return x <= V{} ? V{} : x; } };  // keeps NaN
-struct Not { template <class V> V operator()(V x) const { return ~x; } };
+struct Abs {
+    F operator()(F x) const { return magnitude(x); }
+};
+struct Exp {
+    F operator()(F x) const { return exp(x); }
+};
+struct Ln {
+    F operator()(F x) const { return ln(x); }
+};
+struct Sqrt {
+    F operator()(F x) const { return sqrt(x); }
+};
+struct Rsqrt {
+    F operator()(F x) const { return 1.0f / sqrt(x); }
+};
+struct Reciprocal {
+    F operator()(F x) const { return 1.0f / x; }
+};
+struct Relu {
+    template <class V> V operator()(V x) const { return x <= V{} ? V{} : x; }
+};  // keeps NaN
+struct Not {
+    template <class V> V operator()(V x) const { return ~x; }
+};
 
-template <class Fn>
-void floats(Dt t, void* d, const void* s, size_t n) {
+template <class Fn> void floats(Dt t, void* d, const void* s, size_t n) {
     t == Dt::F16 ? map<Half>(Fn{}, d, n, s) : map<Single>(Fn{}, d, n, s);
 }
 

@@ -4,14 +4,12 @@ namespace twin::wide {
 
 namespace {
 
-template <class T>
-void from(double* d, const void* s, size_t n) {
+template <class T> void from(double* d, const void* s, size_t n) {
     auto* p = static_cast<const T*>(s);
     for (size_t i = 0; i < n; i++) d[i] = double(p[i]);
 }
 
-template <class T>
-void to(void* d, const double* s, size_t n, double low, double top) {
+template <class T> void to(void* d, const double* s, size_t n, double low, double top) {
     auto* p = static_cast<T*>(d);
     for (size_t i = 0; i < n; i++) {
         double x = __builtin_rint(s[i]);
@@ -23,16 +21,16 @@ void to(void* d, const double* s, size_t n, double low, double top) {
 
 void widen(Dt t, double* d, const void* s, size_t n) {
     switch (t) {
-        case Dt::F32: return from<float>(d, s, n);
-        case Dt::I8: return from<int8_t>(d, s, n);
-        case Dt::U8: return from<uint8_t>(d, s, n);
-        case Dt::I16: return from<int16_t>(d, s, n);
-        case Dt::U16: return from<uint16_t>(d, s, n);
-        case Dt::I32: return from<int32_t>(d, s, n);
-        case Dt::U32: return from<uint32_t>(d, s, n);
-        case Dt::I64: return from<int64_t>(d, s, n);
-        case Dt::U64: return from<uint64_t>(d, s, n);
-        default: break;
+    case Dt::F32: return from<float>(d, s, n);
+    case Dt::I8: return from<int8_t>(d, s, n);
+    case Dt::U8: return from<uint8_t>(d, s, n);
+    case Dt::I16: return from<int16_t>(d, s, n);
+    case Dt::U16: return from<uint16_t>(d, s, n);
+    case Dt::I32: return from<int32_t>(d, s, n);
+    case Dt::U32: return from<uint32_t>(d, s, n);
+    case Dt::I64: return from<int64_t>(d, s, n);
+    case Dt::U64: return from<uint64_t>(d, s, n);
+    default: break;
     }
     alignas(64) float f[kTile];
     for (size_t i = 0; i < n; i += kTile) {
@@ -44,11 +42,11 @@ void widen(Dt t, double* d, const void* s, size_t n) {
 
 void narrow(Dt t, void* d, const double* s, size_t n) {
     switch (t) {
-        case Dt::I8: return to<int8_t>(d, s, n, -0x1p7, 0x1p7 - 1);
-        case Dt::U8: return to<uint8_t>(d, s, n, 0, 0x1p8 - 1);
-        case Dt::I16: return to<int16_t>(d, s, n, -0x1p15, 0x1p15 - 1);
-        case Dt::I32: return to<int32_t>(d, s, n, -0x1p31, 0x1p31 - 1);
-        default: break;
+    case Dt::I8: return to<int8_t>(d, s, n, -0x1p7, 0x1p7 - 1);
+    case Dt::U8: return to<uint8_t>(d, s, n, 0, 0x1p8 - 1);
+    case Dt::I16: return to<int16_t>(d, s, n, -0x1p15, 0x1p15 - 1);
+    case Dt::I32: return to<int32_t>(d, s, n, -0x1p31, 0x1p31 - 1);
+    default: break;
     }
     alignas(64) float f[kTile];
     for (size_t i = 0; i < n; i += kTile) {

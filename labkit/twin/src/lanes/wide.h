@@ -1,11 +1,12 @@
-// Double lanes: in which the advanced API computes, and how half, bfloat16, float and integers get there and back.
+// Double lanes, in which the advanced API is computed, and the conversions from and to half, bfloat16, float and
+// integers.
 //
 // An operand is widened, the documented formula evaluated in double, and the result rounded once: so it is exact to a
 // unit in the last place of any type, whatever the order of operations inside. Like the float lanes these are the
 // compiler's vectors with + - * / and bit moves only: every host gives the same bits.
 #pragma once
-#include "lanes/math.h"
 #include "lanes/lanes.h"
+#include "lanes/math.h"
 
 namespace twin::wide {
 
@@ -54,8 +55,7 @@ void narrow(Dt, void* d, const double* s, size_t n);
 double value_of(Dt, uint64_t bits);  // a scalar operand
 
 // d[i] = fn(a[i]...) over n lanes; the arrays have room for whole vectors.
-template <class Fn, class... S>
-inline void each(size_t n, double* d, Fn fn, const S*... a) {
+template <class Fn, class... S> inline void each(size_t n, double* d, Fn fn, const S*... a) {
     for (size_t i = 0; i < n; i += kLanes) store(d + i, fn(load(a + i)...));
 }
 

@@ -6,20 +6,22 @@
 namespace twin::wide {
 
 constexpr double kPi = 0x1.921fb54442d18p+1, kLn2 = 0x1.62e42fefa39efp-1;
-constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;  // the first has 32 bits: a count times it is exact
+// the first has 32 bits: a count times it is exact
+constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
 
-template <size_t n>
-inline D polynomial(D x, const double (&c)[n]) {  // c[0] + c[1] x + ...
+template <size_t n> inline D polynomial(D x, const double (&c)[n]) {  // c[0] + c[1] x + ...
     D p = splat(c[n - 1]);
     for (size_t i = n - 1; i-- > 0;) p = p * x + c[i];
     return p;
 }
 
 // 1/k!, from 1/1! on: e^r = 1 + r (c0 + c1 r + ...) for |r| <= ln 2 / 2
-constexpr double kExp[] = {1.0, 1 / 2.0, 1 / 6.0, 1 / 24.0, 1 / 120.0, 1 / 720.0, 1 / 5040.0, 1 / 40320.0, 1 / 362880.0,
-                           1 / 3628800.0, 1 / 39916800.0, 1 / 479001600.0};
+constexpr double kExp[] = {1.0,        1 / 2.0,     1 / 6.0,      1 / 24.0,      1 / 120.0,      1 / 720.0,
+                           1 / 5040.0, 1 / 40320.0, 1 / 362880.0, 1 / 3628800.0, 1 / 39916800.0, 1 / 479001600.0};
 
-inline L exponent_bits(D k) { return (L)(k + 0x1.8p52) << 52; }  // k whole: its low bits, where a double keeps its exponent
+inline L exponent_bits(D k) {
+    return (L)(k + 0x1.8p52) << 52;
+}  // k whole: its low bits, where a double keeps its exponent
 
 // e^x - 1, keeping the digits of a small x.
 inline D expm1(D x) {
@@ -54,13 +56,19 @@ inline D log(D x) {
     y = x < 0.0 ? nan_lanes() : y;
     return x == 0.0 ? -inf_lanes() : y;
 }
-inline D log1p(D x) {
-    return magnitude(x) < 0.25 ? log_near_one(x) : log(x + 1.0);
-}
+inline D log1p(D x) { return magnitude(x) < 0.25 ? log_near_one(x) : log(x + 1.0); }
 
 // ---- circular functions; exact to their last place up to 2^25, beyond 2^50 without meaning (the documents say 65504)
-constexpr double kSin[] = {1.0, -1 / 6.0, 1 / 120.0, -1 / 5040.0, 1 / 362880.0, -1 / 39916800.0, 1 / 6227020800.0, -1 / 1307674368000.0};
-constexpr double kCos[] = {1.0, -1 / 2.0, 1 / 24.0, -1 / 720.0, 1 / 40320.0, -1 / 3628800.0, 1 / 479001600.0, -1 / 87178291200.0,
+constexpr double kSin[] = {1.0,          -1 / 6.0,        1 / 120.0,        -1 / 5040.0,
+                           1 / 362880.0, -1 / 39916800.0, 1 / 6227020800.0, -1 / 1307674368000.0};
+constexpr double kCos[] = {1.0,
+                           -1 / 2.0,
+                           1 / 24.0,
+                           -1 / 720.0,
+                           1 / 40320.0,
+                           -1 / 3628800.0,
+                           1 / 479001600.0,
+                           -1 / 87178291200.0,
                            1 / 20922789888000.0};
 
 struct Angle {
@@ -69,7 +77,8 @@ struct Angle {
 };
 inline Angle reduce(D x) {
     D q = round_even(x * (2 / kPi));
-    D r = ((x - q * 0x1.921fb54p+0) - q * 0x1.10b46118p-30) - q * 0x1.313198ap-61 - q * 0x1.701b8398p-92;  // pi/2, 30 bits each
+    // pi/2, 30 bits each
+    D r = ((x - q * 0x1.921fb54p+0) - q * 0x1.10b46118p-30) - q * 0x1.313198ap-61 - q * 0x1.701b8398p-92;
     D z = r * r;
     return {polynomial(z, kSin) * r, polynomial(z, kCos), (L)(q + 0x1.8p52) & 3};
 }

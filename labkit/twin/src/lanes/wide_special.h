@@ -5,15 +5,17 @@
 namespace twin::wide {
 
 // (1 + 2x) e^(x^2) erfc(x) for x >= 0 in t = (x - 3.75)/(x + 3.75): Chebyshev fit of degree 16, relative error 2e-12
-constexpr double kErfc[] = {0x1.3ccda0b5d5dc2p+0,  -0x1.1f3676840b637p-3, 0x1.d5f294d18a6cfp-9,   0x1.510169d771367p-4,
-                            -0x1.bda93112d25c9p-4, 0x1.7a14183125e42p-4,  -0x1.e0d0ed218f66dp-5,  0x1.d0b00b25e7d69p-6,
-                            -0x1.3f618f077695ap-7, 0x1.cc38d9cb1f5b7p-10, 0x1.348b617c5cd98p-12,  -0x1.303b8dd7f78a2p-12,
-                            0x1.a8705041606c3p-15, 0x1.77e81f305a9c3p-16, -0x1.5793e0fbaf701p-17, -0x1.1603f89f4edc3p-20,
-                            0x1.04d590ad59120p-20};
+constexpr double kErfc[] = {0x1.3ccda0b5d5dc2p+0,   -0x1.1f3676840b637p-3, 0x1.d5f294d18a6cfp-9,
+                            0x1.510169d771367p-4,   -0x1.bda93112d25c9p-4, 0x1.7a14183125e42p-4,
+                            -0x1.e0d0ed218f66dp-5,  0x1.d0b00b25e7d69p-6,  -0x1.3f618f077695ap-7,
+                            0x1.cc38d9cb1f5b7p-10,  0x1.348b617c5cd98p-12, -0x1.303b8dd7f78a2p-12,
+                            0x1.a8705041606c3p-15,  0x1.77e81f305a9c3p-16, -0x1.5793e0fbaf701p-17,
+                            -0x1.1603f89f4edc3p-20, 0x1.04d590ad59120p-20};
 // erf(x)/x in x^2 up to x = 0.85: 2/sqrt(pi) (-1)^n / (n! (2n + 1))
-constexpr double kErf[] = {0x1.20dd750429b6dp+0,   -0x1.812746b0379e7p-2,  0x1.ce2f21a042be2p-4,   -0x1.b82ce31288b51p-6, 0x1.565bcd0e6a53fp-8,
-                           -0x1.c02db40040b86p-11, 0x1.f9a326f9b89b7p-14,  -0x1.f4d25c3e0c2ebp-17, 0x1.b9e6c9dc651a3p-20, -0x1.5f742ec43e71ap-23,
-                           0x1.fcc5720624c1cp-27,  -0x1.51d7181c5d36dp-30, 0x1.9e6ad5e55a730p-34};
+constexpr double kErf[] = {0x1.20dd750429b6dp+0,  -0x1.812746b0379e7p-2,  0x1.ce2f21a042be2p-4,  -0x1.b82ce31288b51p-6,
+                           0x1.565bcd0e6a53fp-8,  -0x1.c02db40040b86p-11, 0x1.f9a326f9b89b7p-14, -0x1.f4d25c3e0c2ebp-17,
+                           0x1.b9e6c9dc651a3p-20, -0x1.5f742ec43e71ap-23, 0x1.fcc5720624c1cp-27, -0x1.51d7181c5d36dp-30,
+                           0x1.9e6ad5e55a730p-34};
 
 inline D erfc_positive(D a) {
     D x = a > 30.0 ? splat(30.0) : a;
@@ -86,7 +88,7 @@ inline D pow(D x, D y) {
     return (y == 0.0) | (x == 1.0) ? splat(1.0) : p;
 }
 
-// What is left of x when y was taken off as often as it goes, sign of x: exact, by long division in double.
+// fmod(x, y): the remainder of x / y with the sign of x, exact, by long division in double.
 inline D fmod(D x, D y) {
     D r = magnitude(x), b = magnitude(y);
     for (L more = r >= b; any(more & (b > 0.0)); more = r >= b) {

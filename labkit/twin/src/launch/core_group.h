@@ -1,7 +1,8 @@
-// The cores of one launch together: who waits for whom.
+// The cores of one launch and how they wait for one another.
 //
-// A core that must wait names the condition, and its host thread plays another core meanwhile (players.cpp). Moments go
-// with the signals: whoever waited goes on no earlier than the last one he waited for.
+// A core that has to wait passes the condition to wait_until(), and its host thread runs another core in the meantime
+// (scheduler.cpp). Every signal carries a stamp: the core that waited continues no earlier than the latest stamp it
+// received.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -15,59 +16,63 @@
 
 namespace twin {
 
-class Team {
+class CoreGroup {
 public:
-    Team(uint32_t blocks, uint32_t aic, uint32_t aiv);  // cores of each kind a block
+    CoreGroup(uint32_t blocks, uint32_t aic, uint32_t aiv);  // cores of each kind a block
     const uint32_t blocks, aic, aiv;
 
     // Flags between cores. mode 0: all cores of one kind; 1: the AIVs of a block; 2: the AIC and the AIVs of a block.
-    void set(const Core&, int mode, int id, Moment at);
+    void set(const Core&, int mode, int id, Stamp at);
     bool received(const Core&, int id);
-    Moment take(const Core&, int id);
+    Stamp take(const Core&, int id);
 
-    // Barriers: one for each set of cores that meets.
+    // Barriers: one for each set of cores that synchronises.
     struct Arrival {
         int barrier;
         uint64_t turn;
     };
-    Arrival arrive(int barrier, uint32_t cores, Moment at);
+    Arrival arrive(int barrier, uint32_t cores, Stamp at);
     bool met(const Arrival&);
-    Moment met_at(const Arrival&);
+    Stamp met_at(const Arrival&);
 
     // Flags that cores keep in GM: IBSet and IBWait, and the turn that NotifyNextBlock passes on.
     bool posted(uint64_t key);
-    void post(uint64_t key, Moment at);
-    Moment posted_at(uint64_t key);
-    Moment collect(uint64_t key);
+    void post(uint64_t key, Stamp at);
+    Stamp posted_at(uint64_t key);
+    Stamp collect(uint64_t key);
 
-    // Moments that stand for the last of several.
-    std::vector<std::vector<Moment>> joints;
+    // Sets of stamps, each of which counts as its latest: see kMaxOf.
+    std::vector<std::vector<Stamp>> maxima;
 
-    // Raised by whatever may set a waiting core free; a scheduler that finds it unchanged has nothing new to look at.
+    // Incremented by everything that may let a waiting core continue. If it has not changed, the scheduler need not
+    // look again.
     uint64_t epoch() const { return epoch_; }
     void bump() { epoch_++; }
 
 private:
     static constexpr int kIds = 16;
-    size_t seat(uint32_t block, Kind kind, uint32_t sub) const { return block * (aic + aiv) + (kind == Kind::AIC ? aiv : sub); }
+    size_t index_of(uint32_t block, Kind kind, uint32_t sub) const {
+        return block * (aic + aiv) + (kind == Kind::AIC ? aiv : sub);
+    }
     std::vector<size_t> cores(Kind, uint32_t first_block, uint32_t end_block) const;
-    void complete(int mode, int id, uint32_t line, const std::vector<size_t>& from, const std::vector<size_t>& to);
+    void complete(int mode, int id, uint32_t group, const std::vector<size_t>& from, const std::vector<size_t>& to);
 
     std::mutex lock_;
     std::atomic<uint64_t> epoch_{0};
-    std::map<std::tuple<size_t, int, int>, std::vector<Moment>> set_;    // (core, mode, id) -> moments
-    std::map<std::tuple<uint32_t, int, int>, size_t> completed_;         // (group, mode, id) -> how many have come through
-    std::map<std::pair<size_t, int>, std::deque<Moment>> inbox_;         // (core, id) -> moments
+    std::map<std::tuple<size_t, int, int>, std::vector<Stamp>> set_;  // (core, mode, id) -> stamps
+    std::map<std::tuple<uint32_t, int, int>, size_t> completed_;      // (group, mode, id) -> how many have come through
+    std::map<std::pair<size_t, int>, std::deque<Stamp>> inbox_;       // (core, id) -> stamps
     struct Barrier {
         uint32_t arrived = 0;
-        std::vector<Moment> at, turns;
+        std::vector<Stamp> at, turns;
     };
     std::map<int, Barrier> barriers_;
-    std::map<uint64_t, Moment> posts_;
-    Moment joint(std::vector<Moment>);
+    std::map<uint64_t, Stamp> posts_;
+    Stamp max_of(std::vector<Stamp>);
 };
 
-// Lets the host thread play other cores until `ready` holds. Reports a deadlock, and stops the block, when it never can.
+// Lets the host thread run other cores until `ready` holds. If it can never hold: reports a deadlock and stops the
+// block.
 void wait_until(const char* call, Here, std::function<bool()> ready);
 
 }  // namespace twin

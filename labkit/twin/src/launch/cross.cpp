@@ -1,4 +1,4 @@
-// What a kernel says to synchronise cores with each other.
+// The instructions by which cores synchronise with each other.
 #include <algorithm>
 
 #include "launch/core_group.h"
@@ -7,19 +7,19 @@ namespace twin {
 
 namespace {
 
-// From here on, what this core reads and writes in GM may be ordered with other cores' accesses by what it waited for.
-void go_on(Moment at, double after) { core->tape.await(Pipe::S, at, after); }
+// From here on this core's accesses to GM may be ordered after other cores' accesses by what it has waited for.
+void go_on(Stamp at, double after) { core->trace.await(Pipe::S, at, after); }
 
-Moment everything_done() {
+Stamp everything_done() {
     core->join_all();
-    return core->tape.mark(Pipe::S);
+    return core->trace.mark(Pipe::S);
 }
 
 void meet(const char* call, int barrier, uint32_t cores, Here here) {
     core->last = here;
-    auto mine = core->team->arrive(barrier, cores, everything_done());
-    wait_until(call, here, [=, team = core->team] { return team->met(mine); });
-    go_on(core->team->met_at(mine), chip.sync_all);
+    auto mine = core->group->arrive(barrier, cores, everything_done());
+    wait_until(call, here, [=, group = core->group] { return group->met(mine); });
+    go_on(core->group->met_at(mine), chip.sync_all);
     core->phase++;
 }
 
@@ -29,66 +29,68 @@ uint64_t key(uint32_t block, uint32_t event) { return uint64_t(event) << 32 | bl
 
 void cross_set(int mode, Pipe pipe, int id, Here here) {
     core->last = here;
-    if (!core->seat.mixed && mode != 0 && !(mode == 1 && core->seat.subs > 1)) {
-        core->report("cross-mode", true, here, Numbers().add("mode", mode).add("core", core->seat.kind == Kind::AIC ? "AIC" : "AIV"));
+    if (!core->id.mixed && mode != 0 && !(mode == 1 && core->id.subs > 1)) {
+        core->report("cross-mode", true, here,
+                     Numbers().add("mode", mode).add("core", core->id.kind == Kind::AIC ? "AIC" : "AIV"));
         throw Stop{};
     }
     int p = int(pipe);
-    if (core->late.on) core->late.settle(core->known[p]);
-    core->tape.spend(chip.scalar_issue);
-    core->told.join(core->known[p]);
-    core->team->set(*core, mode, id & 15, core->tape.mark(pipe));
+    if (core->delayed.on) core->delayed.settle(core->known[p]);
+    core->trace.spend(chip.scalar_issue);
+    core->sent.join(core->known[p]);
+    core->group->set(*core, mode, id & 15, core->trace.mark(pipe));
 }
 
 void cross_wait(int id, Here here) {
     core->last = here;
     id &= 15;
-    wait_until("CrossCoreWaitFlag", here, [=, c = core] { return c->team->received(*c, id); });
-    go_on(core->team->take(*core, id), chip.cross_flag);
-    core->known[int(Pipe::S)].join(core->told);  // whoever answers has seen this core's own flag, and so what came before it
+    wait_until("CrossCoreWaitFlag", here, [=, c = core] { return c->group->received(*c, id); });
+    go_on(core->group->take(*core, id), chip.cross_flag);
+    // the core that sent the flag had received this core's own flag, so everything before that flag is done
+    core->known[int(Pipe::S)].join(core->sent);
     core->ordered = true;
 }
 
 void sync_all(bool only_vector, Here here) {
-    const Team& t = *core->team;
-    bool cube = core->seat.kind == Kind::AIC;
+    const CoreGroup& t = *core->group;
+    bool cube = core->id.kind == Kind::AIC;
     if (only_vector && cube) {
-        if (core->seat.mixed) return;  // the vector cores meet without it
+        if (core->id.mixed) return;  // the cube core takes no part in it
         core->stop("sync-kind", here, Numbers().add("core", "AIC"));
     }
-    if (!only_vector && !core->seat.mixed && !cube) core->stop("sync-kind", here, Numbers().add("core", "AIV"));
+    if (!only_vector && !core->id.mixed && !cube) core->stop("sync-kind", here, Numbers().add("core", "AIV"));
     uint32_t cores = t.blocks * (only_vector ? t.aiv : t.aic + t.aiv);
     meet("SyncAll", only_vector ? 0 : 1, cores, here);
 }
 
 void sync_all(bool only_vector, Gm, Loc, int32_t used, Here here) {
-    const Team& t = *core->team;
-    if (core->seat.kind == Kind::AIC) return;  // the form in GM is one of vector cores
+    const CoreGroup& t = *core->group;
+    if (core->id.kind == Kind::AIC) return;  // only vector cores have the form in GM
     meet("SyncAll", 2, used > 0 ? uint32_t(used) : t.blocks * t.aiv, here);
     (void)only_vector;
 }
 
 void block_set(int32_t block, int32_t event, Here here) {
     core->last = here;
-    if (core->seat.kind == Kind::AIC) return;
-    Moment at = everything_done();
+    if (core->id.kind == Kind::AIC) return;
+    Stamp at = everything_done();
     uint64_t k = key(uint32_t(block), uint32_t(event));
-    wait_until("IBSet", here, [=, team = core->team] { return !team->posted(k); });
-    core->team->post(k, at);
+    wait_until("IBSet", here, [=, group = core->group] { return !group->posted(k); });
+    core->group->post(k, at);
     core->ordered = true;
 }
 
 void block_wait(int32_t block, int32_t event, Here here) {
     core->last = here;
-    if (core->seat.kind == Kind::AIC) return;
+    if (core->id.kind == Kind::AIC) return;
     everything_done();
     uint64_t k = key(uint32_t(block), uint32_t(event));
-    wait_until("IBWait", here, [=, team = core->team] { return team->posted(k); });
-    go_on(core->team->collect(k), chip.cross_flag);
+    wait_until("IBWait", here, [=, group = core->group] { return group->posted(k); });
+    go_on(core->group->collect(k), chip.cross_flag);
     core->ordered = true;
 }
 
-// The members' posts stay for the round: any number of cores may wait for them.
+// The members' posts are kept for the round: any number of cores may wait for them.
 static uint64_t group_key(const uint8_t* gm, uint32_t member, uint32_t round) {
     uint64_t place = uint64_t(gm) * 0x9e3779b97f4a7c15ull >> 32;
     return 1ull << 63 | (place & 0x7fffffff) << 32 | (round & 0xffffff) << 8 | member;
@@ -96,46 +98,47 @@ static uint64_t group_key(const uint8_t* gm, uint32_t member, uint32_t round) {
 
 void group_arrive(const uint8_t* gm, uint32_t member, uint32_t round, Here here) {
     core->last = here;
-    if (core->seat.kind == Kind::AIC) return;
-    core->team->post(group_key(gm, member, round), everything_done());
+    if (core->id.kind == Kind::AIC) return;
+    core->group->post(group_key(gm, member, round), everything_done());
     core->ordered = true;
 }
 
 void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed, Here here) {
     core->last = here;
-    if (core->seat.kind == Kind::AIC || !listed) return;
+    if (core->id.kind == Kind::AIC || !listed) return;
     everything_done();
-    wait_until("GroupBarrier::Wait", here, [=, team = core->team] {
+    wait_until("GroupBarrier::Wait", here, [=, group = core->group] {
         for (uint32_t m = 0; m < members; m++)
-            if (!team->posted(group_key(gm, m, round))) return false;
+            if (!group->posted(group_key(gm, m, round))) return false;
         return true;
     });
-    for (uint32_t m = 0; m < members; m++) go_on(core->team->posted_at(group_key(gm, m, round)), chip.cross_flag);
+    for (uint32_t m = 0; m < members; m++) go_on(core->group->posted_at(group_key(gm, m, round)), chip.cross_flag);
     core->ordered = true;
 }
 
-// The blocks one after the other: block 0 may go at once, each passes the turn on.
+// Runs the blocks one after the other: block 0 may proceed at once, and each block passes the turn to the next.
 constexpr uint32_t kTurn = 0xffff;
 
 void turn_wait(Here here) {
     core->last = here;
-    if (core->seat.kind == Kind::AIC) return;
+    if (core->id.kind == Kind::AIC) return;
     core->ordered = true;
-    everything_done();  // it reads its flag by MTE2 and waits for it: what went before on that pipe is done as well
+    everything_done();  // the device reads its flag by MTE2 and waits for that, so earlier work on that pipe is done as
+                        // well
     uint64_t k = key(uint32_t(block_idx()), kTurn);
     if (core->turns++ == 0 && block_idx() == 0) return;
-    wait_until("WaitPreBlock", here, [=, team = core->team] { return team->posted(k); });
-    go_on(core->team->collect(k), chip.cross_flag);
+    wait_until("WaitPreBlock", here, [=, group = core->group] { return group->posted(k); });
+    go_on(core->group->collect(k), chip.cross_flag);
 }
 
 void turn_pass(Here here) {
     core->last = here;
-    if (core->seat.kind == Kind::AIC) return;
+    if (core->id.kind == Kind::AIC) return;
     core->ordered = true;
-    Moment at = everything_done();
+    Stamp at = everything_done();
     uint32_t next = uint32_t(block_idx()) + 1;
-    if (next < core->team->blocks * core->team->aiv) core->team->post(key(next, kTurn), at);
-    else core->team->post(key(0, kTurn), at);
+    if (next < core->group->blocks * core->group->aiv) core->group->post(key(next, kTurn), at);
+    else core->group->post(key(0, kTurn), at);
 }
 
 }  // namespace twin

@@ -7,11 +7,13 @@
 
 namespace twin {
 
-// Committed only as far as it is used. The guard page below turns an overflow into a fault that is reported as one.
+// Physical pages are used only as far as the stack grows. The guard page below turns an overflow into a fault, which is
+// reported as one.
 static constexpr size_t kGuard = 1 << 16, kStack = 1 << 20;
 
 Fiber::Fiber() {
-    void* p = mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    void* p = mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
     stack_ = static_cast<char*>(p);
     mprotect(stack_, kGuard, PROT_NONE);

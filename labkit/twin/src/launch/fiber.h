@@ -1,5 +1,5 @@
-// A function with a stack of its own, that can stop in the middle and go on later. Cores that wait for one another are
-// fibers of one host thread, so that a launch needs no thread a core and runs the same way every time.
+// A function with its own stack that can stop in the middle and continue later. Cores that wait for one another are
+// fibers of one host thread: a launch then needs no thread for each core and runs the same way every time.
 #pragma once
 #include <ucontext.h>
 

@@ -1,10 +1,9 @@
-#include "launch/launch.h"
 
 #include <algorithm>
 
+#include "launch/launch.h"
 #include "launch/scheduler.h"
 #include "launch/timeline.h"
-#include "launch/unordered_reads.h"
 #include "launch/whatif.h"
 
 namespace twin {
@@ -12,22 +11,30 @@ namespace twin {
 static std::vector<GmWrite> stores_of(const LaunchResult& result) {
     std::vector<GmWrite> all;
     for (auto& b : result.cores) all.insert(all.end(), b.writes.begin(), b.writes.end());
-    std::sort(all.begin(), all.end(), [](const GmWrite& a, const GmWrite& b) { return a.lo != b.lo ? a.lo < b.lo : a.block < b.block; });
+    std::sort(all.begin(), all.end(),
+              [](const GmWrite& a, const GmWrite& b) { return a.lo != b.lo ? a.lo < b.lo : a.block < b.block; });
     return all;
 }
 
-// GM ranges that two blocks wrote: whoever comes last wins, and on the hardware nobody knows who that is.
+// GM ranges that two blocks wrote: the last write wins, and on the hardware it is undefined which one is last.
 static void find_overlaps(LaunchResult& result, const std::vector<GmWrite>& all) {
     const GmWrite* reach[2] = {};  // the write that extends furthest so far: of the plain ones, of the atomic ones
     for (const GmWrite& w : all) {
         const GmWrite* other = nullptr;
-        for (const GmWrite* r : {reach[0], w.atomic ? nullptr : reach[1]})  // atomic writes add up; with any other they do not
-            if (!other && r && w.lo < r->hi && w.block != r->block && w.phase == r->phase && !w.ordered && !r->ordered) other = r;
+        // two atomic writes are no conflict; an atomic and a plain one are
+        for (const GmWrite* r : {reach[0], w.atomic ? nullptr : reach[1]})
+            if (!other && r && w.lo < r->hi && w.block != r->block && w.phase == r->phase && !w.ordered && !r->ordered)
+                other = r;
         if (other) {
             Findings one;
             one.clear(w.block);
             bool same = w.same_values(*other);
-            one.add(same ? "gm-twice" : "gm-overlap", !same, {w.file, w.line}, Numbers().add("first", other->block).add("second", w.block).add("bytes", std::min(w.hi, other->hi) - w.lo).add("address", w.lo));
+            one.add(same ? "gm-twice" : "gm-overlap", !same, {w.file, w.line},
+                    Numbers()
+                        .add("first", other->block)
+                        .add("second", w.block)
+                        .add("bytes", std::min(w.hi, other->hi) - w.lo)
+                        .add("address", w.lo));
             bool known = false;
             for (auto& f : result.across)
                 if (f.line == w.line && f.error == !same) {
@@ -44,16 +51,16 @@ static void find_overlaps(LaunchResult& result, const std::vector<GmWrite>& all)
 LaunchResult run(const Launch& l, int threads) {
     LaunchResult result;
     uint32_t places = l.mix.aic ? chip.cube_cores : chip.cores;
-    play(l, result, places, l.in_order ? 1 : threads);
+    run_cores(l, result, places, l.in_order ? 1 : threads);
     for (auto& c : result.cores) result.finished = result.finished && c.finished;
     if (l.checks && l.effects && l.blocks > 1) {
         auto stores = stores_of(result);
         find_overlaps(result, stores);
         find_unordered_reads(result, stores);
     }
-    tell_time(l, result);
+    schedule_trace(l, result);
     if (!l.what_ifs.empty()) result.what_ifs = what_if(l, result);
-    for (auto& c : result.cores) c.tape.end();
+    for (auto& c : result.cores) c.trace.end();
     return result;
 }
 

@@ -1,4 +1,4 @@
-// A launch: the blocks of one kernel over the host's cores, and what came of it.
+// A launch: the blocks of one kernel, run on the host's threads, and their results.
 #pragma once
 #include <functional>
 #include <string>
@@ -17,8 +17,8 @@ struct CoreMix {
 // The same launch with one thing different (whatif.cpp).
 struct WhatIf {
     std::string what;
-    double amount = 0;    // asked for, then taken
-    double seconds = -1;  // modelled; below 0: there is nothing of the kind to change
+    double amount = 0;    // in: as requested; out: as applied
+    double seconds = -1;  // modelled; below 0: not applicable to this launch
 };
 
 struct Launch {
@@ -28,10 +28,10 @@ struct Launch {
     std::vector<GmRange> ranges;
     size_t keep_events = 8192;  // for the timeline, all blocks together
     bool checks = true;
-    bool effects = true;            // false: nothing is moved or computed, the clock alone counts; no checks either
+    bool effects = true;  // false: nothing is moved or computed, only the time is modelled; no checks either
     Schedule schedule = Schedule::Program;
     bool in_order = false;          // one host thread, block after block: for sums that depend on the order
-    std::vector<WhatIf> what_ifs;   // to be answered as well
+    std::vector<WhatIf> what_ifs;   // to be computed as well
     std::function<void()> body[2];  // what a core of each kind runs
 };
 
@@ -39,23 +39,27 @@ struct LaunchResult {
     std::vector<CoreResult> cores;  // block by block: the AIVs, then the AIC
     std::vector<Finding> across;    // findings that belong to no single core
     double seconds = 0;             // modelled
-    bool extrapolated = false;      // a core did more than its tape holds: the time of what it holds, in proportion
+    bool extrapolated = false;      // a trace was full: the time is extrapolated in proportion
     bool finished = true;
-    std::vector<std::vector<Moment>> joints;  // of the tapes
+    std::vector<std::vector<Stamp>> maxima;  // of the traces, see kMaxOf
     std::vector<WhatIf> what_ifs;
 };
 
-void set_tiling_key(uint64_t);  // of the launches to come
+void set_tiling_key(uint64_t);  // of the launches that follow
 LaunchResult run(const Launch&, int threads);
-bool played_in_order(const void* code);  // whether the library that holds this code asks for in_order
-// Calls this in place of exit when a kernel calls it. It must not return.
+bool runs_in_order(const void* code);  // whether the library that holds this code asks for in_order
+// Registers a function that is called instead of exit() when a kernel calls exit(). It must not return.
 void when_leaving(void (*)(void* caller));
 
-// For a watchdog: what each playing core did last. Safe to read while they run.
-struct Playing {
+// Adds to result.across the reads of GM bytes that another core stores without any order between the two. The stores
+// are sorted by lo.
+void find_unordered_reads(LaunchResult&, const std::vector<GmWrite>& stores);
+
+// For a watchdog: what each running core did last. Safe to read while they run.
+struct RunningCore {
     Core* core;
     unsigned long thread;
 };
-std::vector<Playing> playing();
+std::vector<RunningCore> running_cores();
 
 }  // namespace twin

@@ -15,7 +15,8 @@ static void print(const std::string& text) {
     size_t from = 0;
     while (from < text.size()) {
         size_t to = text.find('\n', from);
-        if (core->output.empty() || core->output.back() == '\n') core->output += "[block " + std::to_string(core->block) + "] ";
+        if (core->output.empty() || core->output.back() == '\n')
+            core->output += "[block " + std::to_string(core->block) + "] ";
         core->output += text.substr(from, to == std::string::npos ? to : to - from + 1);
         if (to == std::string::npos) break;
         from = to + 1;
@@ -41,22 +42,23 @@ void say(const char* fmt, ...) {
 static std::string element(Dt t, const uint8_t* p) {
     char text[32];
     switch (t) {
-        case Dt::F16: case Dt::BF16: {
-            uint16_t h;
-            std::memcpy(&h, p, 2);
-            uint32_t u = uint32_t(h) << 16;
-            float f;
-            std::memcpy(&f, &u, 4);
-            std::snprintf(text, sizeof text, "%g", double(t == Dt::F16 ? half_to_float(h) : f));
-            return text;
-        }
-        case Dt::F32: {
-            float f;
-            std::memcpy(&f, p, 4);
-            std::snprintf(text, sizeof text, "%g", double(f));
-            return text;
-        }
-        default: break;
+    case Dt::F16:
+    case Dt::BF16: {
+        uint16_t h;
+        std::memcpy(&h, p, 2);
+        uint32_t u = uint32_t(h) << 16;
+        float f;
+        std::memcpy(&f, &u, 4);
+        std::snprintf(text, sizeof text, "%g", double(t == Dt::F16 ? half_to_float(h) : f));
+        return text;
+    }
+    case Dt::F32: {
+        float f;
+        std::memcpy(&f, p, 4);
+        std::snprintf(text, sizeof text, "%g", double(f));
+        return text;
+    }
+    default: break;
     }
     uint64_t u = 0;
     std::memcpy(&u, p, size_of(t));
@@ -66,7 +68,8 @@ static std::string element(Dt t, const uint8_t* p) {
 }
 
 static void dump_bytes(Dt t, const char* where, const uint8_t* p, uint32_t desc, uint32_t n, Here here) {
-    std::string text = "DumpTensor desc=" + std::to_string(desc) + " line " + std::to_string(here.line) + " " + where + " " + name_of(t) + "[" + std::to_string(n) + "]:";
+    std::string text = "DumpTensor desc=" + std::to_string(desc) + " line " + std::to_string(here.line) + " " + where +
+                       " " + name_of(t) + "[" + std::to_string(n) + "]:";
     for (uint32_t i = 0; i < n; i++) text += (i % 16 ? " " : "\n  ") + element(t, p + i * size_of(t));
     print(text + "\n");
 }
@@ -81,12 +84,12 @@ void dump(Dt t, Gm g, uint32_t desc, uint32_t n, Here here) {
     dump_bytes(t, "GM", g.ptr, desc, n, here);
 }
 
-// By address: whose memory it is decides what is checked.
+// The address decides which memory it is and what is checked.
 void dump(Dt t, const void* address, uint32_t desc, uint32_t n, Here here) {
     auto* p = static_cast<const uint8_t*>(address);
     for (int m = 0; m < int(Mem::Count); m++) {
         Loc start{0, chip.size[m], 0, 0, Mem(m), 0};
-        if (!has(core->seat.kind, Mem(m)) || p < core->at(start) || p >= core->at(start) + chip.size[m]) continue;
+        if (!has(core->id.kind, Mem(m)) || p < core->at(start) || p >= core->at(start) + chip.size[m]) continue;
         start.addr = uint32_t(p - core->at(start));
         start.bytes = chip.size[m] - start.addr;
         return dump(t, start, desc, n, here);

@@ -10,10 +10,13 @@ namespace twin {
 std::string json_list(const std::vector<std::string>& items);
 std::string json_number(double v);
 std::string finding_json(const Finding& f);
-std::string figures_json(const LaunchResult&, bool finished);  // the inside of an object: times, counts, busy pipes, findings
+// the inside of an object: times, counts, busy pipes, findings
+std::string figures_json(const LaunchResult&, bool finished);
 std::string launch_json(const Launch&, Here, double begun, const LaunchResult&);
 
-void watch_faults();  // from now on a crash, exit() inside a kernel or SIGUSR2 (time is up) ends the program with a report
-void spare_stack();   // this thread's faults get a stack of their own: its first may be the one that overflowed
+void watch_faults();  // from now on a crash, exit() inside a kernel or SIGUSR2 (time is up) ends the program with a
+                      // report
+void spare_stack();   // gives this thread a separate stack for fault handling: its normal stack may be the one that
+                      // overflowed
 
 }  // namespace twin

@@ -1,10 +1,10 @@
-// twin-runner: the child process in which kernels run. Whatever a kernel does, it does it here.
+// twin-runner: the child process in which kernels run, so that a faulty kernel cannot damage the parent.
 //
 //   twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file>
 //
-// Protocol on the control socket, one launch at a time. In: lines of key=value ended by "end". Out: 8 bytes of JSON
-// length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). A kernel that crashes or runs out
-// of time still gets its answer; the process then ends and the parent starts another.
+// Protocol on the control socket, one launch at a time. In: lines of key=value, ended by "end". Out: 8 bytes of JSON
+// length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). If a kernel crashes or runs out
+// of time, an answer is sent as well; the process then ends and the parent starts another.
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -30,9 +30,9 @@ using namespace twin;
 namespace {
 
 int g_control = -1;
-int g_stdout = -1;  // what the kernel prints by the C library lands in this memfd
+int g_stdout = -1;  // the kernel's output through the C library goes to this memfd
 
-// ---- a fault or a time-out stops one of the playing threads; it tells where, and the main thread answers.
+// ---- a fault or a time-out stops one of the threads that run cores; it records where, and the main thread answers.
 struct Fault {
     int signal = 0;
     uint64_t address = 0, pc = 0;
@@ -42,11 +42,12 @@ sem_t g_event;
 
 constexpr int kLeft = -1;  // in place of a signal: the kernel called exit
 
-const char* g_kernels[2] = {"", ""};  // the libraries that are being played
+const char* g_kernels[2] = {"", ""};  // the libraries that are running
 
 bool in_kernel(void* pc) {
     Dl_info info{};
-    return dladdr(pc, &info) && info.dli_fname && (!std::strcmp(info.dli_fname, g_kernels[0]) || !std::strcmp(info.dli_fname, g_kernels[1]));
+    return dladdr(pc, &info) && info.dli_fname &&
+           (!std::strcmp(info.dli_fname, g_kernels[0]) || !std::strcmp(info.dli_fname, g_kernels[1]));
 }
 
 [[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc, const uint64_t* link = nullptr) {
@@ -65,7 +66,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 void catch_faults() {
     // Faults in a kernel's threads need a stack of their own: the thread's may be the one that overflowed.
-    struct sigaction a {};
+    struct sigaction a{};
     a.sa_sigaction = on_fault;
     a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     when_leaving([](void* caller) { faulted(kLeft, 0, uint64_t(caller) - 1); });
@@ -127,7 +128,8 @@ bool read_request(Request& r) {
         else if (key == "checks") r.launch.checks = value == "1";
         else if (key == "schedule") r.launch.schedule = value == "worst" ? Schedule::Worst : Schedule::Program;
         else if (key == "key") r.tiling_key = std::stoull(value);
-        else if (key == "whatif") r.launch.what_ifs.push_back({value.substr(0, value.find(' ')), std::stod(value.substr(value.find(' ')))});
+        else if (key == "whatif")
+            r.launch.what_ifs.push_back({value.substr(0, value.find(' ')), std::stod(value.substr(value.find(' ')))});
         else if (key == "value") r.values.push_back(from_hex(value));
         else if (key == "range") {  // argument base bytes written
             std::istringstream in(value);
@@ -174,14 +176,19 @@ void answer(const LaunchResult& r, const std::string& fault = "") {
     }
     if (!r.cores.empty())
         for (const auto& v : r.cores[0].buffers)
-            buffers.push_back("[" + std::to_string(v.addr) + "," + std::to_string(v.bytes) + "," + std::to_string(v.pos) + "," + std::to_string(v.kind) + "," + std::to_string(v.group) + "," + std::to_string(v.index) + "]");
+            buffers.push_back("[" + std::to_string(v.addr) + "," + std::to_string(v.bytes) + "," +
+                              std::to_string(v.pos) + "," + std::to_string(v.kind) + "," + std::to_string(v.group) +
+                              "," + std::to_string(v.index) + "]");
     for (auto& e : events) {
         e.start = e.start / chip.hz * 1e6;
         e.end = e.end / chip.hz * 1e6;
     }
     std::vector<std::string> ifs;
-    for (const auto& w : r.what_ifs) ifs.push_back("[" + json_string(w.what) + "," + json_number(w.amount) + "," + json_number(w.seconds * 1e6) + "]");
-    std::string json = "{" + figures_json(r, r.finished && fault.empty()) + ",\"what_ifs\":" + json_list(ifs) + ",\"buffers\":" + json_list(buffers) + ",\"output\":" + json_string(output + taken_output()) +
+    for (const auto& w : r.what_ifs)
+        ifs.push_back("[" + json_string(w.what) + "," + json_number(w.amount) + "," + json_number(w.seconds * 1e6) +
+                      "]");
+    std::string json = "{" + figures_json(r, r.finished && fault.empty()) + ",\"what_ifs\":" + json_list(ifs) +
+                       ",\"buffers\":" + json_list(buffers) + ",\"output\":" + json_string(output + taken_output()) +
                        (fault.empty() ? "" : ",\"fault\":" + fault) + "}";
     uint64_t sizes[2] = {json.size(), events.size() * sizeof(TimelineEvent)};
     write_all(sizes, sizeof sizes);
@@ -198,24 +205,26 @@ std::string fault_json(const char* kind) {
         offset = g_fault.pc - uint64_t(info.dli_fbase);
     }
     Here last = g_fault.where ? g_fault.where->last : Here{nullptr, 0};
-    return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) + ",\"address\":" + std::to_string(g_fault.address) + ",\"object\":" + json_string(object) +
-           ",\"offset\":" + std::to_string(offset) + ",\"block\":" + std::to_string(g_fault.where ? g_fault.where->block : 0) + ",\"file\":" + json_string(last.file ? last.file : "") +
-           ",\"line\":" + std::to_string(last.line) + "}";
+    return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) +
+           ",\"address\":" + std::to_string(g_fault.address) + ",\"object\":" + json_string(object) +
+           ",\"offset\":" + std::to_string(offset) +
+           ",\"block\":" + std::to_string(g_fault.where ? g_fault.where->block : 0) +
+           ",\"file\":" + json_string(last.file ? last.file : "") + ",\"line\":" + std::to_string(last.line) + "}";
 }
 
-using Entry = void (*)(const void* const*);
+using KernelEntry = void (*)(const void* const*);
 
-Entry find_entry(const std::string& so, const std::string& name, std::string& why) {
-    static std::map<std::string, void*> loaded;  // a library's name tells its content, so it is loaded once
+KernelEntry find_entry(const std::string& so, const std::string& name, std::string& why) {
+    static std::map<std::string, void*> loaded;  // the name of a library is a hash of its content, so it is loaded once
     void*& handle = loaded[so];
     if (!handle) handle = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
     void* entry = handle ? dlsym(handle, name.c_str()) : nullptr;
     const char* error = entry ? nullptr : dlerror();
     if (!entry) why = error ? error : "no such entry";
-    return reinterpret_cast<Entry>(entry);
+    return reinterpret_cast<KernelEntry>(entry);
 }
 
-void give_fault_stack() {  // the handler needs one of its own: the kernel's may be what overflowed
+void give_fault_stack() {  // the signal handler needs its own stack: the kernel's may be the one that overflowed
     static thread_local std::unique_ptr<char[]> spare;
     if (spare) return;
     spare.reset(new char[65536]);
@@ -226,13 +235,14 @@ void give_fault_stack() {  // the handler needs one of its own: the kernel's may
 }
 
 // Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
-uint64_t g_memory = 0;  // what a launch may ask for
+uint64_t g_memory = 0;  // heap limit of a launch
 
 void serve(const Request& q) {
-    rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};  // without effects a kernel needs tapes, and has no heap
+    // without effects the kernel uses no heap, but the traces need memory
+    rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};
     setrlimit(RLIMIT_DATA, &most);
     std::string why;
-    Entry entry[2] = {};
+    KernelEntry entry[2] = {};
     if (q.launch.mix.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
     if (q.launch.mix.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
     if (!why.empty()) {
@@ -254,14 +264,16 @@ void serve(const Request& q) {
                 give_fault_stack();
                 entry[k](args.data());
             };
-        for (Entry e : entry) launch.in_order = launch.in_order || (e && played_in_order(reinterpret_cast<const void*>(e)));
+        for (KernelEntry e : entry)
+            launch.in_order = launch.in_order || (e && runs_in_order(reinterpret_cast<const void*>(e)));
         result = run(launch, q.threads);
         sem_post(&g_event);
     });
     auto until = std::chrono::system_clock::now() + std::chrono::duration<double>(q.timeout);
     timespec deadline{};
     deadline.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(until.time_since_epoch()).count();
-    deadline.tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(until.time_since_epoch()).count() % 1000000000;
+    deadline.tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(until.time_since_epoch()).count() %
+                       1000000000;
     int woke;
     while ((woke = sem_timedwait(&g_event, &deadline)) != 0 && errno == EINTR) {}
     if (woke == 0 && !g_fault.signal) {
@@ -269,9 +281,9 @@ void serve(const Request& q) {
         return answer(result);
     }
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
-    if (woke != 0) {  // time is up: ask one playing thread where it is
+    if (woke != 0) {  // time is up: ask one thread that runs a core where it is
         kind = "time-out";
-        auto who = playing();
+        auto who = running_cores();
         if (!who.empty()) {
             pthread_kill(pthread_t(who[0].thread), SIGUSR1);
             timespec soon = deadline;
@@ -295,7 +307,9 @@ void serve(const Request& q) {
 
 int main(int argc, char** argv) {
     if (argc != 7) {
-        std::fprintf(stderr, "usage: twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file> <memory limit in bytes>\n");
+        std::fprintf(stderr,
+                     "usage: twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file> <memory limit "
+                     "in bytes>\n");
         return 2;
     }
     g_control = std::stoi(argv[1]);
@@ -303,7 +317,8 @@ int main(int argc, char** argv) {
     uint64_t base = std::stoull(argv[3]), bytes = std::stoull(argv[4]), limit = std::stoull(argv[6]);
     chip.load(argv[5]);
     if (arena >= 0) {
-        void* p = mmap((void*)base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, arena, 0);
+        void* p = mmap((void*)base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                       arena, 0);
         if (p != (void*)base) {
             std::perror("twin-runner: the device memory cannot be mapped");
             return 2;
@@ -318,7 +333,7 @@ int main(int argc, char** argv) {
     g_stdout = memfd_create("kernel output", 0);
     dup2(g_stdout, 1);
     dup2(g_stdout, 2);
-    // Keep freed memory: giving it back and taking it anew costs a launch more than its small work.
+    // Keep freed memory: returning it to the system and requesting it again costs more than a small launch.
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
     mallopt(M_ARENA_MAX, 2);

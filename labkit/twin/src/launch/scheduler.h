@@ -1,13 +1,13 @@
-// Host threads playing the cores of a launch. Each thread takes a block at a time and plays its cores as fibers; a core
-// that waits for another lets the thread go on with the next one, or with the next block while the chip has cores left.
+// Host threads that run the cores of a launch. Each thread takes a block at a time and runs its cores as fibers. When a
+// core has to wait, the thread continues with the next core, or with the next block as long as the chip has free cores.
 #pragma once
 #include "launch/launch.h"
 
 namespace twin {
 
-// Plays every core; places: how many blocks the chip holds at a time.
-void play(const Launch&, LaunchResult&, uint32_t places, int threads);
+// Runs every core. places: how many blocks the chip holds at a time.
+void run_cores(const Launch&, LaunchResult&, uint32_t places, int threads);
 
-Numbers refused_place();  // where the allocation stood that failed last on this thread
+Numbers refused_place();  // where the last failed allocation of this thread was made
 
 }  // namespace twin

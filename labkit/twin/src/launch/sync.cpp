@@ -7,45 +7,54 @@ static std::string event_name(Pipe from, Pipe to) { return std::string(name_of(f
 
 static Core::Flag& flag(Pipe from, Pipe to, int id, const char* call, Here here) {
     core->last = here;
-    if (id < 0 || id > 7) core->stop("event-id", here, Numbers().add("call", call).add("event", event_name(from, to)).add("id", id));
+    if (id < 0 || id > 7)
+        core->stop("event-id", here, Numbers().add("call", call).add("event", event_name(from, to)).add("id", id));
     return core->flags[int(from)][int(to)][id];
 }
 
 void set_flag(Pipe from, Pipe to, int id, Here here) {
     Core::Flag& f = flag(from, to, id, "SetFlag", here);
-    if (f.library) core->report("event-taken", true, here, Numbers().add("call", "SetFlag").add("id", id).add("pipe_line", f.here.line));
-    else if (f.set && f.again < 255 && ++f.again) core->report("event-twice", true, here, Numbers().add("event", event_name(from, to)).add("id", id).add("first_line", f.here.line));
+    if (f.library)
+        core->report("event-taken", true, here,
+                     Numbers().add("call", "SetFlag").add("id", id).add("pipe_line", f.here.line));
+    else if (f.set && f.again < 255 && ++f.again)
+        core->report("event-twice", true, here,
+                     Numbers().add("event", event_name(from, to)).add("id", id).add("first_line", f.here.line));
     int p = int(from);
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
     core->known[p].join(core->known[0]);
     f.set = true;
     f.library = false;
     f.here = here;
     f.clock = core->known[p];
-    f.at = core->tape.mark(from);
+    f.at = core->trace.mark(from);
 }
 
 void wait_flag(Pipe from, Pipe to, int id, Here here) {
     Core::Flag& f = flag(from, to, id, "WaitFlag", here);
-    if (f.library) core->report("event-taken", true, here, Numbers().add("call", "WaitFlag").add("id", id).add("pipe_line", f.here.line));
+    if (f.library)
+        core->report("event-taken", true, here,
+                     Numbers().add("call", "WaitFlag").add("id", id).add("pipe_line", f.here.line));
     f.library = false;
-    if (!f.set && f.again) f.again--;  // of two sets, which were told of, the second
-    else if (!f.set) core->stop("event-unset", here, Numbers().add("event", event_name(from, to)).add("id", id).add("to", name_of(to)));
+    if (!f.set && f.again) f.again--;  // second wait after two sets (the second set was already reported)
+    else if (!f.set)
+        core->stop("event-unset", here,
+                   Numbers().add("event", event_name(from, to)).add("id", id).add("to", name_of(to)));
     int p = int(to);
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
     f.set = false;
     core->known[p].join(f.clock);
-    core->tape.await(to, f.at);
+    core->trace.await(to, f.at);
 }
 
 void barrier(Pipe p, Here here) {
     core->last = here;
-    core->tape.spend(chip.scalar_issue);
-    if (p != Pipe::All) return;  // one pipe is in order anyway
+    core->trace.spend(chip.scalar_issue);
+    if (p != Pipe::All) return;  // a single pipe is in order anyway
     core->join_all();
 }
 
-// What TPipe counts are the ids that were reserved; a flag that was set by hand does not take its id away.
+// TPipe counts the reserved ids; an event that was set by hand does not reserve its id.
 int event_id(Pipe from, Pipe to, bool reserve, Here here) {
     if (here.file) core->last = here;
     Core::Held h{take_event(from, to), from, to};

@@ -9,21 +9,22 @@ namespace twin {
 
 namespace {
 
-// One of the chip's cores, which plays its share of the blocks one after the other.
+// One of the chip's cores, which runs its share of the blocks one after the other.
 struct Place {
-    std::vector<size_t> blocks;  // still to come, last first
+    std::vector<size_t> blocks;  // not yet run, last first
     double free = 0;
 };
 
 }  // namespace
 
-void tell_time(const Launch& l, LaunchResult& r) {
-    uint32_t per_block = l.mix.aic + l.mix.aiv, places = l.mix.aic ? chip.cube_cores : chip.cores, used = std::min(l.blocks, places);
+void schedule_trace(const Launch& l, LaunchResult& r) {
+    uint32_t per_block = l.mix.aic + l.mix.aiv, places = l.mix.aic ? chip.cube_cores : chip.cores,
+             used = std::min(l.blocks, places);
     World world;
-    world.joints = &r.joints;
+    world.maxima = &r.maxima;
     world.known.resize(size_t(l.blocks) * 4);
     for (const CoreResult& c : r.cores)
-        if (c.block < l.blocks) world.known[c.block * 4 + c.core].assign(c.tape.marks(), std::nan(""));
+        if (c.block < l.blocks) world.known[c.block * 4 + c.core].assign(c.trace.marks(), std::nan(""));
     std::vector<Place> all(used);
     for (uint32_t b = l.blocks; b-- > 0;) all[b % used].blocks.push_back(b);
     std::vector<std::unique_ptr<Replay>> replays(r.cores.size());
@@ -32,7 +33,7 @@ void tell_time(const Launch& l, LaunchResult& r) {
 
     using Asked = std::pair<double, size_t>;
     std::priority_queue<Asked, std::vector<Asked>, std::greater<Asked>> queue;
-    std::vector<size_t> awake, asleep;  // cores that may get on; that wait for another core's moment
+    std::vector<size_t> awake, asleep;  // can continue; wait for another core's stamp
     auto begin = [&](Place& p) {
         if (p.blocks.empty()) return;
         size_t block = p.blocks.back();
@@ -40,7 +41,7 @@ void tell_time(const Launch& l, LaunchResult& r) {
         for (size_t i = block * per_block; i < (block + 1) * per_block; i++) {
             CoreResult& c = r.cores[i];
             c.begin = p.free;
-            replays[i] = std::make_unique<Replay>(c.tape, world, c.block, c.core, p.free);
+            replays[i] = std::make_unique<Replay>(c.trace, world, c.block, c.core, p.free);
             replays[i]->events = &c.events;
             replays[i]->keep = keep;
             awake.push_back(i);
@@ -49,16 +50,17 @@ void tell_time(const Launch& l, LaunchResult& r) {
     auto finish = [&](size_t i) {
         CoreResult& c = r.cores[i];
         Replay& now = *replays[i];
-        double more = 1 + double(c.tape.lost) / double(std::max<size_t>(1, c.tape.notes.size()));
+        double more = 1 + double(c.trace.lost) / double(std::max<size_t>(1, c.trace.entries.size()));
         c.cycles = (now.end() - c.begin) * more;
         std::transform(std::begin(now.busy), std::end(now.busy), c.busy, [=](double b) { return b * more; });
-        r.extrapolated = r.extrapolated || c.tape.lost;
+        r.extrapolated = r.extrapolated || c.trace.lost;
         Counters& sums = c.counters;
         std::copy(std::begin(now.counters.instructions), std::end(now.counters.instructions), sums.instructions);
         std::copy(std::begin(now.counters.moves), std::end(now.counters.moves), sums.moves);
         std::copy(std::begin(now.counters.bytes), std::end(now.counters.bytes), sums.bytes);
         sums.read_hit = now.counters.read_hit, sums.read_miss = now.counters.read_miss;
-        std::stable_sort(c.events.begin(), c.events.end(), [](const TimelineEvent& a, const TimelineEvent& b) { return a.start < b.start; });
+        std::stable_sort(c.events.begin(), c.events.end(),
+                         [](const TimelineEvent& a, const TimelineEvent& b) { return a.start < b.start; });
         Place& p = all[c.block % used];
         p.free = std::max(p.free, now.end() + chip.next_block);
         replays[i].reset();
@@ -86,13 +88,14 @@ void tell_time(const Launch& l, LaunchResult& r) {
             replays[i]->serve();
             awake.push_back(i);
         } else if (!asleep.empty() && !world.lenient) {
-            world.lenient = true;  // a core stopped before it said what others wait for
+            world.lenient = true;  // a core was stopped before it sent the signals that others wait for
             awake.swap(asleep);
         } else break;
     }
     double last = 0;
     for (const CoreResult& c : r.cores) last = std::max(last, c.begin + c.cycles);
-    r.seconds = last / chip.hz + chip.launch_head + chip.launch_per_core * used + (l.mix.mixed() ? chip.launch_mixed : 0);
+    r.seconds = last / chip.hz + chip.launch_head + chip.launch_per_core * used +
+                (l.mix.mixed() ? chip.launch_mixed : 0);
 }
 
 }  // namespace twin

@@ -3,7 +3,7 @@
 namespace twin {
 
 Loc spare() {
-    constexpr uint32_t kMessages = 64;  // the end of UB, where a mixed kernel leaves messages for its cube core
+    constexpr uint32_t kMessages = 64;  // end of UB, reserved in mixed kernels for messages to the cube core
     Loc l;
     uint32_t end = chip.size[int(Mem::UB)] - kMessages;
     l.addr = core->top[int(Mem::UB)];
@@ -15,10 +15,10 @@ Loc spare() {
 // The function that a learner called.
 const char* api_name(Op op) {
     switch (op) {
-        case Op::LayerNormRstd: return "LayerNorm";
-        case Op::ExpTaylor: return "Exp";
-        case Op::AxpyWide: return "Axpy";
-        default: return name_of(op);
+    case Op::LayerNormRstd: return "LayerNorm";
+    case Op::ExpTaylor: return "Exp";
+    case Op::AxpyWide: return "Axpy";
+    default: return name_of(op);
     }
 }
 
@@ -44,7 +44,8 @@ bool Call::scratch_ok() {
     return core->usable(scratch_.loc, scratch_.bytes, false, here_, "tmp");
 }
 
-// Results against everything: exactly on a source or apart from it; scratch apart from all.
+// Checks the results against all operands: a result lies exactly on a source or apart from it; scratch lies apart from
+// all.
 bool Call::apart() {
     auto meet = [](const Part& a, const Part& b) {
         return a.loc.mem == b.loc.mem && a.loc.addr < b.loc.addr + b.bytes && b.loc.addr < a.loc.addr + a.bytes;
@@ -52,14 +53,21 @@ bool Call::apart() {
     for (int i = 0; i < count_; i++) {
         const Part& d = parts_[i];
         if (least_ && meet(d, scratch_)) {
-            core->report("adv-tmp-overlap", true, here_, Numbers().add("api", api_name(op_)).add("what", d.what).add("addr", d.loc.addr).add("tmp", scratch_.loc.addr).add("bytes", scratch_.bytes));
+            core->report("adv-tmp-overlap", true, here_,
+                         Numbers()
+                             .add("api", api_name(op_))
+                             .add("what", d.what)
+                             .add("addr", d.loc.addr)
+                             .add("tmp", scratch_.loc.addr)
+                             .add("bytes", scratch_.bytes));
             return false;
         }
         for (int j = 0; d.write && j < count_; j++) {
             const Part& s = parts_[j];
             bool on = d.loc.addr == s.loc.addr && !(s.write && d.write && i != j);
             if (i == j || on || !meet(d, s)) continue;
-            core->report("overlap", true, here_, Numbers().add("dst", d.loc.addr).add("src", s.loc.addr).add("bytes", d.bytes));
+            core->report("overlap", true, here_,
+                         Numbers().add("dst", d.loc.addr).add("src", s.loc.addr).add("bytes", d.bytes));
             return false;
         }
     }
@@ -73,9 +81,12 @@ void Call::refuse() {
 
 bool Call::begin() {
     bool ok = true;
-    for (int i = 0; i < count_ && ok; i++) ok = core->usable(parts_[i].loc, parts_[i].bytes, parts_[i].read, here_, parts_[i].what);
+    for (int i = 0; i < count_ && ok; i++)
+        ok = core->usable(parts_[i].loc, parts_[i].bytes, parts_[i].read, here_, parts_[i].what);
     if (ok && odd_.what) {
-        core->report("adv-shape", true, here_, Numbers().add("api", api_name(op_)).add("what", odd_.what).add("value", odd_.value).add("unit", odd_.unit));
+        core->report(
+            "adv-shape", true, here_,
+            Numbers().add("api", api_name(op_)).add("what", odd_.what).add("value", odd_.value).add("unit", odd_.unit));
         ok = false;
     }
     ok = ok && scratch_ok() && apart();
@@ -111,7 +122,7 @@ void Call::charge(const Recipe& r, Dt t, uint64_t n, uint64_t piece) {
 
 void Call::end(uint64_t bytes) {
     double scalar = std::max(0.0, issues_ - 1) * chip.scalar_issue;  // the first was counted with the call
-    core->tape.spend(scalar);
+    core->trace.spend(scalar);
     core->retire(ticket_, cycles_, bytes);
 }
 

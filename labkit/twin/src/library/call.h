@@ -1,20 +1,20 @@
-// One call of the advanced API: a composite of vector instructions, booked and costed as one.
+// One call of the advanced API: a composite of vector instructions, recorded and costed as one.
 //
-// Scheme, the same for all of them. The call's operands are checked and booked as those of one instruction on pipe V;
-// its scratch (the temporary tensor, or what is left of UB behind the queues) is booked as written. The documented
-// formula is evaluated in double (wide.h) and rounded once to each result's type. The modelled time is the sum of the
-// instructions that CANN's own implementation issues for it (a Recipe), once for each piece that fits the scratch: so
-// a larger temporary tensor is faster here too, and one that holds no piece is reported.
-// A result may lie exactly on a source: CANN's elementwise implementations allow it, although the documents mostly
-// do not, and kernels rely on it. Partial overlap is reported.
+// All calls follow one scheme. The operands are checked and recorded as those of one instruction on pipe V; the scratch
+// (the temporary tensor, or the free part of UB behind the queues) is recorded as written. The documented formula is
+// evaluated in double (wide.h) and rounded once to each result's type. The modelled time is the sum of the instructions
+// that CANN's implementation issues for it (a Recipe), once for each piece that fits the scratch: so a larger temporary
+// tensor is faster here too, and one that is too small for a piece is reported. A result may lie exactly on a source:
+// CANN's elementwise implementations allow it, although most documents do not, and kernels rely on it. Partial overlap
+// is reported.
 #pragma once
+#include "lanes/wide.h"
 #include "twin/library/library.h"
 #include "vector/vector.h"
-#include "lanes/wide.h"
 
 namespace twin {
 
-struct Step {  // so many of one instruction; those that cost what a Mul costs count as one
+struct Step {  // a number of equal instructions; those that cost as much as a Mul are counted together
     Op op;
     double times;
 };
@@ -23,8 +23,8 @@ struct Recipe {
     uint8_t scratch16, scratch32;  // bytes of scratch an element of a 16-bit or 32-bit type; 0: none
     uint8_t nodes16, nodes32;      // the factors that Get<Op>TmpBufferFactorSize gives the host
     uint16_t extra;                // bytes of scratch for the whole call
-    uint8_t casts;                 // conversions that a 16-bit type adds for its way through float; 0: computed as it is
-    uint8_t torn;                  // 16-bit (1), 32-bit (2): CANN writes the result before it is done with a source
+    uint8_t casts;                 // conversions of a 16-bit type to and from float; 0: computed in its own type
+    uint8_t torn;                  // 16-bit (1), 32-bit (2): CANN writes the result while it still needs a source
     Step steps[8];
 };
 const Recipe& recipe(Op);
@@ -34,23 +34,23 @@ class Call {
 public:
     Call(Op op, Here here) : op_(op), here_(here) {
         core->last = here;
-        core->vec.full();  // normal mode and a full mask are left behind
+        core->vec.full();  // leaves normal mode and a full mask
     }
     Call& in(Loc l, uint64_t bytes, const char* what = "src") { return add({l, bytes, what, true, false}); }
     Call& out(Loc l, uint64_t bytes, const char* what = "dst") { return add({l, bytes, what, false, true}); }
     Call& inout(Loc l, uint64_t bytes, const char* what = "dst") { return add({l, bytes, what, true, true}); }
-    // Scratch of which at least `least` bytes are needed and at most `most` are used; least 0: none.
+    // Scratch: at least `least` bytes are needed, at most `most` are used; least 0: none.
     Call& scratch(Loc l, uint64_t least, uint64_t most);
-    // A length that must be a whole number of `unit`s.
+    // Checks a length that must be a multiple of `unit`.
     Call& whole(const char* what, uint64_t value, uint64_t unit) {
         if (value % unit && !odd_.what) odd_ = {what, value, unit};
         return *this;
     }
     uint64_t scratch_bytes() const { return scratch_.bytes; }
-    // Checks and books everything; false: it was reported, and nothing may happen.
+    // Checks and records everything; false: an error was reported, and nothing may be executed.
     bool begin();
-    void charge(Dt t, uint64_t n, Op op, double times);                          // `times` instructions on n elements of t
-    void charge(const Recipe&, Dt t, uint64_t n, uint64_t piece);                 // a recipe on n elements, `piece` at a time
+    void charge(Dt t, uint64_t n, Op op, double times);            // `times` instructions on n elements of t
+    void charge(const Recipe&, Dt t, uint64_t n, uint64_t piece);  // a recipe on n elements, `piece` at a time
     void end(uint64_t bytes);
 
 private:
@@ -73,13 +73,20 @@ private:
     int count_ = 0;
     Part scratch_{{}, 0, "tmp", false, true};
     uint64_t least_ = 0;
-    struct { const char* what; uint64_t value, unit; } odd_{};
+    struct {
+        const char* what;
+        uint64_t value, unit;
+    } odd_{};
     Core::Ticket ticket_;
     double cycles_ = 0, issues_ = 0;
 };
 
-// A source's values as doubles, and doubles into a result: what the operand holds at element `from`.
-inline void fetch(double* to, Dt t, Loc l, uint64_t from, size_t n) { wide::widen(t, to, core->at(l) + from * size_of(t), n); }
-inline void keep(Dt t, Loc l, uint64_t at, const double* from, size_t n) { wide::narrow(t, core->at(l) + at * size_of(t), from, n); }
+// Reads a source as doubles, and writes doubles to a result, from element `from` on.
+inline void fetch(double* to, Dt t, Loc l, uint64_t from, size_t n) {
+    wide::widen(t, to, core->at(l) + from * size_of(t), n);
+}
+inline void keep(Dt t, Loc l, uint64_t at, const double* from, size_t n) {
+    wide::narrow(t, core->at(l) + at * size_of(t), from, n);
+}
 
 }  // namespace twin

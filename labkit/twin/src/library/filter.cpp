@@ -1,4 +1,5 @@
-// Select by bytes and DropOut: the mask is packed to the source's rows, turned into the form that the arithmetic takes, used.
+// Select by bytes and DropOut: the mask is packed to the source's rows, converted to the form that the arithmetic
+// needs, and applied.
 #include "twin/library/filter.h"
 
 #include <vector>
@@ -10,7 +11,8 @@ namespace twin {
 
 namespace {
 
-// Rows of `keep` bytes, `step` apart, one behind the other; packing goes to lower addresses, so it may be in place.
+// Packs rows of `keep` bytes, `step` apart, without gaps. Data moves to lower addresses only, so it may be done in
+// place.
 void pack(uint8_t* to, const uint8_t* from, uint64_t rows, uint64_t keep, uint64_t step) {
     for (uint64_t i = 0; i < rows; i++) std::memmove(to + i * keep, from + i * step, keep);
 }
@@ -19,8 +21,10 @@ void hold(Dt t, uint64_t bits) { math::fill(t, core->vec.compare, bits, 16 / siz
 
 }  // namespace
 
-void select_bytes(Dt t, uint32_t mask_size, Loc d, Loc s, Value v, Loc mask, Loc tmp, const MaskRows& m, bool tensor_where_set, bool reuse_mask, Here here) {
-    uint64_t n = uint64_t(m.rows) * m.src, bytes = n * size_of(t), used = n * mask_size, step = uint64_t(m.mask) * mask_size;
+void select_bytes(Dt t, uint32_t mask_size, Loc d, Loc s, Value v, Loc mask, Loc tmp, const MaskRows& m,
+                  bool tensor_where_set, bool reuse_mask, Here here) {
+    uint64_t n = uint64_t(m.rows) * m.src, bytes = n * size_of(t), used = n * mask_size,
+             step = uint64_t(m.mask) * mask_size;
     core->last = here;
     if (!n) return;
     bool packs = m.mask != m.src;
@@ -49,7 +53,8 @@ void select_bytes(Dt t, uint32_t mask_size, Loc d, Loc s, Value v, Loc mask, Loc
     math::select_scalar(t, core->at(d), bits.data(), core->at(s), v.bits, n);
     hold(t, v.bits);
     core->vec.full();
-    uint64_t extra = room.most - select_room(n, false, mask_size).most, piece = std::min<uint64_t>(n, std::max<uint64_t>(32, (call.scratch_bytes() - extra - 512) / 64 * 32));
+    uint64_t extra = room.most - select_room(n, false, mask_size).most,
+             piece = std::min<uint64_t>(n, std::max<uint64_t>(32, (call.scratch_bytes() - extra - 512) / 64 * 32));
     if (packs) call.charge(Dt::U16, n * mask_size / 2, Op::GatherMask, 1);
     double pieces = double((n + piece - 1) / piece);
     call.charge(Dt::F16, piece, Op::Cast, pieces);
@@ -58,17 +63,23 @@ void select_bytes(Dt t, uint32_t mask_size, Loc d, Loc s, Value v, Loc mask, Loc
     call.end(bytes);
 }
 
-void drop_out(Dt t, Loc d, Loc s, Loc mask, Loc tmp, float keep, const MaskRows& m, uint32_t mode, bool own_register, Here here) {
+void drop_out(Dt t, Loc d, Loc s, Loc mask, Loc tmp, float keep, const MaskRows& m, uint32_t mode, bool own_register,
+              Here here) {
     core->last = here;
     uint64_t n = uint64_t(m.rows) * m.src, bytes = n * size_of(t);
     if (!n) return;
     if (!mode) mode = m.src < m.mask ? 1 : m.src == m.mask ? 2 : m.src == m.mask * 8 ? 3 : 4;
     bool by_bit = mode >= 3, packs = mode == 1 || mode == 4;
-    uint64_t row = by_bit ? m.src / 8 : m.src, used = packs ? (m.rows - 1) * uint64_t(m.mask) + row / 2 * 2 : by_bit ? (n + 7) / 8 : n;
+    uint64_t row = by_bit ? m.src / 8 : m.src, used = packs    ? (m.rows - 1) * uint64_t(m.mask) + row / 2 * 2
+                                                      : by_bit ? (n + 7) / 8
+                                                               : n;
     uint64_t least = by_bit ? (own_register ? kRepeat : 0) : t == Dt::F16 ? 64 : 192;
     Call call(Op::DropOut, here);
     call.in(s, bytes).out(d, bytes).scratch(tmp, least, by_bit ? least : n * (t == Dt::F16 ? 2 : 6));
-    if (packs) call.inout(mask, used, "maskLocal").whole("bytes of a mask row", m.mask, kBlock).whole(by_bit ? "elements of a row" : "bytes of the mask that count in a row", m.src, by_bit ? 16 : 2);
+    if (packs)
+        call.inout(mask, used, "maskLocal")
+            .whole("bytes of a mask row", m.mask, kBlock)
+            .whole(by_bit ? "elements of a row" : "bytes of the mask that count in a row", m.src, by_bit ? 16 : 2);
     else call.in(mask, used, "maskLocal");
     if (!call.begin()) return;
     uint8_t* from = core->at(mask);
@@ -91,7 +102,8 @@ void drop_out(Dt t, Loc d, Loc s, Loc mask, Loc tmp, float keep, const MaskRows&
     } else {
         std::vector<uint8_t> weight(bytes);
         std::vector<uint16_t> half(t == Dt::F16 ? 0 : n);
-        math::cast(Dt::F16, Dt::U8, Round::None, t == Dt::F16 ? weight.data() : reinterpret_cast<uint8_t*>(half.data()), from, n);
+        math::cast(Dt::F16, Dt::U8, Round::None, t == Dt::F16 ? weight.data() : reinterpret_cast<uint8_t*>(half.data()),
+                   from, n);
         if (t != Dt::F16) math::cast(t, Dt::F16, Round::None, weight.data(), half.data(), n);
         math::binary(Op::Mul, t, core->at(d), weight.data(), core->at(s), n);
         uint64_t piece = std::max<uint64_t>(32, call.scratch_bytes() / (t == Dt::F16 ? 2 : 6) / 32 * 32);

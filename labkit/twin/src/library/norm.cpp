@@ -1,27 +1,24 @@
 // Normalizations: rows of numbers to mean 0 and variance 1, then times gamma plus beta.
 //
-// What counts into a row's sums is CANN's: LayerNorm adds up the padding too (with zeros there the mean is right, the
-// variance is too large by mean^2 a padded element), the others only the original length. Every result is written over
-// the whole width; in the padding it says nothing.
+// Which elements count in a row's sums follows CANN: LayerNorm includes the padding (if it is zero the mean is right,
+// but the variance is too large by mean^2 for each padded element), the others only the original length. Every result
+// is written over the whole width; its padding has no meaning.
 #include "library/call.h"
 
 namespace twin {
 
 namespace {
 
-struct Counts {  // instructions of CANN's implementation: over all elements, one a row, sums of all rows, over the statistics
+struct Counts {  // instructions of CANN's implementation: over all elements, one a row, sums of all rows, over the
+                 // statistics
     Op op;
     uint8_t casts, flat, root, each, reduce, small;
 };
 constexpr Counts kCounts[] = {
-    {Op::LayerNorm, 2, 7, 1, 4, 2, 0},
-    {Op::LayerNormRstd, 2, 6, 0, 4, 2, 4},
-    {Op::DeepNorm, 3, 5, 0, 4, 4, 4},
-    {Op::RmsNorm, 2, 1, 0, 2, 2, 5},
-    {Op::BatchNorm, 2, 3, 0, 6, 0, 4},
-    {Op::GroupNorm, 2, 2, 0, 4, 2, 4},
-    {Op::Normalize, 2, 2, 0, 4, 0, 4},
-    {Op::LayerNormGrad, 4, 14, 0, 5, 6, 9},
+    {Op::LayerNorm, 2, 7, 1, 4, 2, 0},         {Op::LayerNormRstd, 2, 6, 0, 4, 2, 4},
+    {Op::DeepNorm, 3, 5, 0, 4, 4, 4},          {Op::RmsNorm, 2, 1, 0, 2, 2, 5},
+    {Op::BatchNorm, 2, 3, 0, 6, 0, 4},         {Op::GroupNorm, 2, 2, 0, 4, 2, 4},
+    {Op::Normalize, 2, 2, 0, 4, 0, 4},         {Op::LayerNormGrad, 4, 14, 0, 5, 6, 9},
     {Op::LayerNormGradBeta, 2, 1, 0, 2, 0, 0},
 };
 
@@ -78,7 +75,8 @@ struct Scales {  // gamma and beta, or 1 and 0
 };
 
 void over_rows(Op op, const Norm& n) {
-    bool rms = op == Op::RmsNorm, deep = op == Op::DeepNorm, given = op == Op::Normalize, rstd = op == Op::LayerNormRstd;
+    bool rms = op == Op::RmsNorm, deep = op == Op::DeepNorm, given = op == Op::Normalize,
+         rstd = op == Op::LayerNormRstd;
     Dt stat = given || rstd ? Dt::F32 : n.type;
     uint32_t count = op == Op::LayerNorm ? n.width : n.own;
     Scales scales(n, given || rstd ? n.own : n.width);
@@ -90,7 +88,8 @@ void over_rows(Op op, const Norm& n) {
             for (uint32_t i = 0; i < n.width; i++) x[i] = n.alpha * x[i] + g[i];
         }
         double mean = rms ? 0 : given ? one(stat, n.mean, r) : mean_of(x.data(), count, n.own);
-        double var = given ? one(stat, n.var, r) : variance_of(x.data(), count, n.own, mean), over = deviation(var, n.eps), inverse = 1 / over;
+        double var = given ? one(stat, n.var, r) : variance_of(x.data(), count, n.own, mean),
+               over = deviation(var, n.eps), inverse = 1 / over;
         scales.apply(x.data(), n.width, mean, over);
         keep(n.type, n.out, at, x.data(), n.width);
         if (given) keep(stat, n.res, r, &inverse, 1);
@@ -103,13 +102,15 @@ void over_rows(Op op, const Norm& n) {
 void over_batch(const Norm& n) {
     std::vector<Row> x;
     for (uint32_t b = 0; b < n.rows; b++) x.push_back(row_of(n.type, n.x, uint64_t(b) * n.width, n.width));
-    Row mean(n.width), var(n.width), gamma = row_of(n.scale, n.gamma, 0, n.rows), beta = row_of(n.scale, n.beta, 0, n.rows);
+    Row mean(n.width), var(n.width), gamma = row_of(n.scale, n.gamma, 0, n.rows),
+                                     beta = row_of(n.scale, n.beta, 0, n.rows);
     for (uint32_t i = 0; i < n.width; i++) {
         for (uint32_t b = 0; b < n.rows; b++) mean[i] += x[b][i];
         mean[i] /= n.rows;
         for (uint32_t b = 0; b < n.rows; b++) var[i] += (x[b][i] - mean[i]) * (x[b][i] - mean[i]);
         var[i] /= n.rows;
-        for (uint32_t b = 0; b < n.rows; b++) x[b][i] = (x[b][i] - mean[i]) / deviation(var[i], n.eps) * gamma[b] + beta[b];
+        for (uint32_t b = 0; b < n.rows; b++)
+            x[b][i] = (x[b][i] - mean[i]) / deviation(var[i], n.eps) * gamma[b] + beta[b];
     }
     for (uint32_t b = 0; b < n.rows; b++) keep(n.type, n.out, uint64_t(b) * n.width, x[b].data(), n.width);
     keep(n.type, n.mean, 0, mean.data(), n.width);
@@ -129,7 +130,8 @@ void over_groups(const Norm& n) {
         for (uint32_t d = 0; d < n.group; d++) var += variance_of(x[d].data(), n.own, length, mean);
         for (uint32_t d = 0; d < n.group; d++) {
             uint32_t channel = (g * n.group + d) % channels;
-            for (uint32_t i = 0; i < n.width; i++) x[d][i] = i < n.own ? (x[d][i] - mean) / deviation(var, n.eps) * gamma[channel] + beta[channel] : 0;
+            for (uint32_t i = 0; i < n.width; i++)
+                x[d][i] = i < n.own ? (x[d][i] - mean) / deviation(var, n.eps) * gamma[channel] + beta[channel] : 0;
             keep(n.type, n.out, uint64_t(g * n.group + d) * n.width, x[d].data(), n.width);
         }
         keep(n.type, n.mean, g, &mean, 1);
@@ -162,7 +164,8 @@ void gradient(const Norm& n) {
 void gradient_of_scales(const Norm& n) {
     Row gamma(n.own), beta(n.own);
     for (uint32_t r = 0; r < n.rows; r++) {
-        Row dy = row_of(n.type, n.dy, uint64_t(r) * n.width, n.own), res = row_of(n.type, n.x, uint64_t(r) * n.width, n.own);
+        Row dy = row_of(n.type, n.dy, uint64_t(r) * n.width, n.own),
+            res = row_of(n.type, n.x, uint64_t(r) * n.width, n.own);
         for (uint32_t i = 0; i < n.own; i++) {
             gamma[i] += dy[i] * res[i];
             beta[i] += dy[i];
@@ -173,18 +176,44 @@ void gradient_of_scales(const Norm& n) {
 }
 
 void operands(Call& c, Op op, const Norm& n) {
-    uint64_t size = size_of(n.type), all = uint64_t(n.rows) * n.width * size, row = uint64_t(n.width) * size_of(n.scale);
+    uint64_t size = size_of(n.type), all = uint64_t(n.rows) * n.width * size,
+             row = uint64_t(n.width) * size_of(n.scale);
     switch (op) {
-        case Op::RmsNorm: c.in(n.x, all, "src").in(n.gamma, row, "gamma").out(n.out, all); return;
-        case Op::BatchNorm: c.in(n.x, all, "inputX").in(n.gamma, n.rows * size, "gamma").in(n.beta, n.rows * size, "beta").out(n.out, all, "output").out(n.mean, row, "outputMean").out(n.var, row, "outputVariance"); return;
-        case Op::GroupNorm: {
-            uint64_t stats = n.rows / n.group * size, scales = uint64_t(n.group) * n.groups * size;
-            c.in(n.x, all, "inputX").in(n.gamma, scales, "gamma").in(n.beta, scales, "beta").out(n.out, all, "output").out(n.mean, stats, "outputMean").out(n.var, stats, "outputVariance");
-            return;
-        }
-        case Op::LayerNormGrad: c.in(n.dy, all, "inputDy").in(n.x, all, "inputX").in(n.var, n.rows * size, "inputVariance").in(n.mean, n.rows * size, "inputMean").in(n.gamma, row, "inputGamma").out(n.out, all, "outputPdX").out(n.res, all, "resForGamma"); return;
-        case Op::LayerNormGradBeta: c.in(n.x, all, "resForGamma").in(n.dy, all, "inputDy").out(n.out, n.own * size, "outputPdGamma").out(n.beta, n.own * size, "outputPdBeta"); return;
-        default: break;
+    case Op::RmsNorm: c.in(n.x, all, "src").in(n.gamma, row, "gamma").out(n.out, all); return;
+    case Op::BatchNorm:
+        c.in(n.x, all, "inputX")
+            .in(n.gamma, n.rows * size, "gamma")
+            .in(n.beta, n.rows * size, "beta")
+            .out(n.out, all, "output")
+            .out(n.mean, row, "outputMean")
+            .out(n.var, row, "outputVariance");
+        return;
+    case Op::GroupNorm: {
+        uint64_t stats = n.rows / n.group * size, scales = uint64_t(n.group) * n.groups * size;
+        c.in(n.x, all, "inputX")
+            .in(n.gamma, scales, "gamma")
+            .in(n.beta, scales, "beta")
+            .out(n.out, all, "output")
+            .out(n.mean, stats, "outputMean")
+            .out(n.var, stats, "outputVariance");
+        return;
+    }
+    case Op::LayerNormGrad:
+        c.in(n.dy, all, "inputDy")
+            .in(n.x, all, "inputX")
+            .in(n.var, n.rows * size, "inputVariance")
+            .in(n.mean, n.rows * size, "inputMean")
+            .in(n.gamma, row, "inputGamma")
+            .out(n.out, all, "outputPdX")
+            .out(n.res, all, "resForGamma");
+        return;
+    case Op::LayerNormGradBeta:
+        c.in(n.x, all, "resForGamma")
+            .in(n.dy, all, "inputDy")
+            .out(n.out, n.own * size, "outputPdGamma")
+            .out(n.beta, n.own * size, "outputPdBeta");
+        return;
+    default: break;
     }
     bool given = op == Op::Normalize, floats = given || op == Op::LayerNormRstd;
     uint64_t stats = n.rows * (floats ? 4 : size);
@@ -202,7 +231,9 @@ void operands(Call& c, Op op, const Norm& n) {
 void fit(Norm& n) {
     uint64_t row = 8ull * n.width, scales = size_of(n.scale) == 2 ? row : 0;
     n.scratch = std::max<uint64_t>(4ull * n.rows, scales + row);
-    n.piece = n.tmp.bytes < n.scratch ? 1 : uint32_t(std::min<uint64_t>((n.tmp.bytes - scales) / std::max<uint64_t>(1, row), n.rows));
+    n.piece = n.tmp.bytes < n.scratch
+                  ? 1
+                  : uint32_t(std::min<uint64_t>((n.tmp.bytes - scales) / std::max<uint64_t>(1, row), n.rows));
 }
 
 }  // namespace

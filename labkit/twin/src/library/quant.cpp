@@ -1,6 +1,6 @@
-// Quantization. Its results are integers or narrow floats that a rounding in between decides, so here, unlike elsewhere
-// in the advanced API, each step is rounded as CANN's implementation for Atlas A2 rounds it: to half in AscendQuant and,
-// for half, in AscendAntiQuant; to float in AscendDequant and for bfloat16.
+// Quantization. Intermediate roundings decide the resulting integers or narrow floats. So, unlike elsewhere in the
+// advanced API, each step is rounded as CANN's implementation for Atlas A2 does: to half in AscendQuant and, for half,
+// in AscendAntiQuant; to float in AscendDequant and for bfloat16.
 #include "library/call.h"
 
 namespace twin {
@@ -29,7 +29,7 @@ void put(Dt t, Loc l, uint64_t at, const Floats& f) {
 }
 bool tensor(const Coefficient& c) { return c.given && c.loc.bytes; }
 
-// A coefficient in half; one of floats is left in its own memory as halves, as CANN leaves it.
+// A coefficient in half. A float coefficient is converted to half within its own memory, as CANN leaves it.
 Floats halves_of(const Quantize& q, const Coefficient& c) {
     Floats f = tensor(c) ? floats_of(q.type, c.loc, 0, q.channels) : Floats(std::max(1u, q.channels), c.value);
     to_half(f);
@@ -62,7 +62,8 @@ void quantize(const Quantize& q, Here here) {
     std::vector<uint16_t> h(q.count);
     math::cast(Dt::F16, Dt::F32, Round::Rint, h.data(), x.data(), q.count);
     math::cast(Dt::I8, Dt::F16, Round::None, core->at(q.dst), h.data(), q.count);
-    uint64_t run = q.channels ? q.channels : q.count, piece = std::max<uint64_t>(kPiece, c.scratch_bytes() / 2 / kPiece * kPiece);
+    uint64_t run = q.channels ? q.channels : q.count,
+             piece = std::max<uint64_t>(kPiece, c.scratch_bytes() / 2 / kPiece * kPiece);
     for (uint64_t at = 0; at < run; at += piece) {
         uint64_t n = std::min(piece, run - at);
         double times = double(q.count / run);
@@ -74,16 +75,19 @@ void quantize(const Quantize& q, Here here) {
 
 void dequantize(const Dequant& d, Here here) {
     if (!d.count || !d.rows || !d.width) return;
-    uint32_t size = size_of(d.to), across = (d.width * size + kBlock - 1) / kBlock * kBlock / size;  // of the result, from row to row
+    // of the result, from row to row
+    uint32_t size = size_of(d.to), across = (d.width * size + kBlock - 1) / kBlock * kBlock / size;
     uint64_t rows = (d.count + d.width - 1) / d.width, scales = (d.active + 7) / 8 * 8;
     uint64_t written = ((rows - 1) * across + (d.count - (rows - 1) * d.width)) * size;
     Call c(Op::AscendDequant, here);
     c.in(d.src, d.count * 4ull, "srcTensor").out(d.dst, written, "dstTensor");
     if (tensor(d.scale)) c.in(d.scale.loc, uint64_t(d.active) * (d.pairs ? 8 : size_of(d.scale_type)), "deqScale");
-    c.whole("n", d.width, 8).scratch(d.tmp, (scales + d.width) * kFloat, (scales + uint64_t(d.rows) * d.width) * kFloat);
+    c.whole("n", d.width, 8)
+        .scratch(d.tmp, (scales + d.width) * kFloat, (scales + uint64_t(d.rows) * d.width) * kFloat);
     if (!c.begin()) return;
     Floats scale(d.active, d.scale.value);
-    if (d.pairs) for (uint32_t i = 0; i < d.active; i++) std::memcpy(&scale[i], core->at(d.scale.loc) + 8 * i, sizeof(float));
+    if (d.pairs)
+        for (uint32_t i = 0; i < d.active; i++) std::memcpy(&scale[i], core->at(d.scale.loc) + 8 * i, sizeof(float));
     else if (tensor(d.scale)) scale = floats_of(d.scale_type, d.scale.loc, 0, d.active);
     auto* from = reinterpret_cast<const int32_t*>(core->at(d.src));
     for (uint64_t r = 0; r < rows; r++) {
@@ -120,7 +124,8 @@ void antiquantize(const Antiquant& a, Here here) {
     c.scratch(a.tmp, least, std::max<uint64_t>(least, all * kFloat));
     if (!c.begin()) return;
     Floats scale = vector ? floats_of(a.to, a.scale.loc, 0, uint32_t(coefficients)) : Floats(1, a.scale.value);
-    Floats offset = tensor(a.offset) ? floats_of(a.to, a.offset.loc, 0, uint32_t(coefficients)) : Floats(1, a.offset.value);
+    Floats offset = tensor(a.offset) ? floats_of(a.to, a.offset.loc, 0, uint32_t(coefficients))
+                                     : Floats(1, a.offset.value);
     const uint8_t* from = core->at(a.src);
     for (uint32_t r = 0; r < a.rows; r++) {
         auto pick = [&](const Floats& f, uint32_t i) {

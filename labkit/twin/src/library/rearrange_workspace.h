@@ -1,4 +1,4 @@
-// Scratch that functions of whole tensors need at least and can use at most: what the host is told, and the kernel checks.
+// Minimum and maximum scratch of functions on whole tensors: returned to the host, and checked by the kernel.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,19 +17,22 @@ inline Room broadcast_room(uint64_t rows, uint64_t width, uint64_t sources, bool
     uint64_t casts = size == 1 ? (whole_of(sources, 16) + whole_of(n, 16)) * 2 : 0;
     if (sources == n || sources == 1) return casts ? Room{casts + 32, casts + 32} : Room{0, 0};
     if (!column) return {casts + 32, casts + 32};
-    uint64_t row = width % per ? whole_of(width, per) * wide : 0;  // where a row ends within a block it is built up here
+    uint64_t row = width % per ? whole_of(width, per) * wide : 0;  // a row that ends within a block is assembled here
     uint64_t most = casts + whole_of(rows, 8) * 32 + rows * row;
     return {std::min(most, casts + per * 32 + per * row), most};
 }
 
 // n elements of the source; `packed`: mask rows are packed, and not in place.
 inline Room select_room(uint64_t n, bool packed, uint32_t mask_size) {
-    auto of = [&](uint64_t piece) { return std::max<uint64_t>(1024, whole_of(piece, 32) * 2 + 512) + (packed ? whole_of(n * mask_size, 32) : 0); };
+    auto of = [&](uint64_t piece) {
+        return std::max<uint64_t>(1024, whole_of(piece, 32) * 2 + 512) + (packed ? whole_of(n * mask_size, 32) : 0);
+    };
     return {of(std::min<uint64_t>(n, 4096)), of(n)};
 }
 
 inline Room top_k_room(uint64_t inner, uint64_t rows, bool own_index, bool small, bool largest) {
-    uint64_t n = small ? inner * rows * (largest ? 8 : 12) + 64 : inner * 16, index = own_index ? 0 : 4 * inner * (small ? rows : 1);
+    uint64_t n = small ? inner * rows * (largest ? 8 : 12) + 64 : inner * 16,
+             index = own_index ? 0 : 4 * inner * (small ? rows : 1);
     return {n + index, n + index};
 }
 

@@ -1,5 +1,5 @@
-// What a call of the advanced API costs and how much scratch it takes: facts counted in CANN 9.1's implementation for
-// dav-2201 (impl/adv_api/detail and impl/adv_api/tiling of asc-devkit).
+// The cost and the scratch of each call of the advanced API: facts counted in CANN 9.1's implementation for dav-2201
+// (impl/adv_api/detail and impl/adv_api/tiling of asc-devkit).
 #include <cstdlib>
 
 #include "library/call.h"
@@ -12,6 +12,7 @@ constexpr Op M = Op::Mul, C = Op::Cast, E = Op::Exp, L = Op::Ln, Q = Op::Sqrt, V
 constexpr Op K = Op::Compare, S = Op::Select;
 
 //   op             scratch  nodes   extra casts torn steps
+// clang-format off
 const Recipe kRecipes[] = {
     {Op::Tanh,      8, 4,    4, 1,   0,    2, 0, {{M, 5}, {E, 1}, {V, 1}}},
     {Op::Sin,       16, 12,  8, 3,   0,    2, 0, {{M, 25}, {C, 2}}},
@@ -27,7 +28,7 @@ const Recipe kRecipes[] = {
     {Op::Atanh,     8, 4,    4, 1,   0,    2, 0, {{M, 4}, {L, 1}, {V, 1}}},
     {Op::Erf,       16, 12,  8, 3,   0,    2, 0, {{M, 23}, {V, 1}}},
     {Op::Erfc,      32, 28,  16, 7,  0,    2, 0, {{M, 37}, {E, 1}, {V, 2}}},
-    {Op::ExpTaylor, 16, 12,  8, 3,   0,    2, 0, {{M, 5}, {C, 1}, {E, 1}}},  // and four a term: adv_exp
+    {Op::ExpTaylor, 16, 12,  8, 3,   0,    2, 0, {{M, 5}, {C, 1}, {E, 1}}},  // and four for each term, see adv_exp()
     {Op::Log,       0, 0,    0, 0,   0,    0, 0, {{L, 1}}},
     {Op::Log2,      4, 0,    2, 0,   0,    2, 0, {{L, 1}, {M, 1}}},
     {Op::Log10,     0, 0,    0, 0,   0,    0, 0, {{L, 1}, {M, 1}}},
@@ -55,6 +56,7 @@ const Recipe kRecipes[] = {
     {Op::GeGLU,     8, 0,    4, 0,   0,    3, 2, {{M, 6}, {E, 1}, {V, 1}}},
     {Op::ReGlu,     12, 0,   6, 0,   0,    3, 0, {{M, 2}}},
 };
+// clang-format on
 
 }  // namespace
 

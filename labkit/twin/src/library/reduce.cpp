@@ -1,5 +1,5 @@
-// Reductions of a matrix. Sums, means and products are taken in double and rounded once; a sum of half that half cannot
-// hold is infinite, as it is on the way to CANN's mean.
+// Reductions of a matrix. Sums, means and products are computed in double and rounded once. If a sum exceeds half's
+// range it is infinite, as it is inside CANN's mean.
 #include "library/reduce.h"
 
 #include "library/call.h"
@@ -24,28 +24,31 @@ uint64_t scratch_of(Op op, const Fold& f) {
 
 bool nan(double x) { return x != x; }
 
-// What becomes of `n` numbers, `step` apart.
+// Reduces `n` numbers, `step` apart.
 double folded(Op op, const Fold& f, const double* x, size_t n, size_t step) {
     double t = op == Op::ReduceProd ? 1 : 0;
     switch (op) {
-        case Op::ReduceProd:
-            for (size_t i = 0; i < n; i++) t *= x[i * step];
-            return t;
-        case Op::ReduceMax: case Op::ReduceMin: case Op::ReduceAny: case Op::ReduceAll: {
-            bool most = op == Op::ReduceMax || op == Op::ReduceAny;
-            if (f.type == Dt::U8) {  // bits, which for 0 and 1 is the same
-                unsigned bits = unsigned(x[0]);
-                for (size_t i = 1; i < n; i++) bits = most ? bits | unsigned(x[i * step]) : bits & unsigned(x[i * step]);
-                return bits;
-            }
-            t = x[0];
-            for (size_t i = 1; i < n; i++) {
-                double v = x[i * step];
-                if (nan(v) || (most ? v > t : v < t)) t = nan(t) ? t : v;
-            }
-            return t;
+    case Op::ReduceProd:
+        for (size_t i = 0; i < n; i++) t *= x[i * step];
+        return t;
+    case Op::ReduceMax:
+    case Op::ReduceMin:
+    case Op::ReduceAny:
+    case Op::ReduceAll: {
+        bool most = op == Op::ReduceMax || op == Op::ReduceAny;
+        if (f.type == Dt::U8) {  // bits, which for 0 and 1 is the same
+            unsigned bits = unsigned(x[0]);
+            for (size_t i = 1; i < n; i++) bits = most ? bits | unsigned(x[i * step]) : bits & unsigned(x[i * step]);
+            return bits;
         }
-        default: break;
+        t = x[0];
+        for (size_t i = 1; i < n; i++) {
+            double v = x[i * step];
+            if (nan(v) || (most ? v > t : v < t)) t = nan(t) ? t : v;
+        }
+        return t;
+    }
+    default: break;
     }
     for (size_t i = 0; i < n; i++) t += x[i * step];
     if (op == Op::Mean && !f.wide) {
@@ -62,7 +65,10 @@ void charge(Op op, const Fold& f, Call& c) {
     uint32_t lanes = 256 / size_of(f.type);
     uint64_t all = uint64_t(f.first) * f.stride;
     double rows = f.first;
-    Op join = op == Op::ReduceProd ? Op::Mul : op == Op::ReduceMax || op == Op::ReduceAny ? Op::Max : op == Op::ReduceMin || op == Op::ReduceAll ? Op::Min : Op::Add;
+    Op join = op == Op::ReduceProd                         ? Op::Mul
+              : op == Op::ReduceMax || op == Op::ReduceAny ? Op::Max
+              : op == Op::ReduceMin || op == Op::ReduceAll ? Op::Min
+                                                           : Op::Add;
     if (op == Op::ReduceXorSum) {
         c.charge(f.type, f.last, Op::And, 4);
         c.charge(Dt::F32, f.last, Op::Cast, 1);
@@ -78,7 +84,8 @@ void charge(Op op, const Fold& f, Call& c) {
         for (uint64_t k = half_way(f.first); k > 1; k /= 2) c.charge(f.type, k / 2 * f.stride, join, 1);
     } else if (f.type == Dt::U8 || op == Op::ReduceProd) {  // row by row, halves onto each other
         if (f.type == Dt::U8) c.charge(Dt::F16, f.last, Op::Cast, 2 * rows);
-        for (uint64_t k = half_way(f.last); k >= 8; k /= 2) c.charge(f.type == Dt::U8 ? Dt::F16 : f.type, k, join, rows);
+        for (uint64_t k = half_way(f.last); k >= 8; k /= 2)
+            c.charge(f.type == Dt::U8 ? Dt::F16 : f.type, k, join, rows);
     } else {
         if (f.last > lanes) c.charge(f.type, uint64_t(f.first) * lanes, join, (f.last + lanes - 1) / lanes);
         c.charge(f.type, uint64_t(f.first) * lanes, Op::BlockReduceSum, 1);
@@ -88,7 +95,8 @@ void charge(Op op, const Fold& f, Call& c) {
 }
 
 void exclusive_or(const Fold& f, double* x) {
-    auto *a = reinterpret_cast<const int16_t*>(core->at(f.src)), *b = reinterpret_cast<const int16_t*>(core->at(f.other));
+    auto *a = reinterpret_cast<const int16_t*>(core->at(f.src)),
+         *b = reinterpret_cast<const int16_t*>(core->at(f.other));
     for (uint32_t i = 0; i < f.last; i++) x[i] = int16_t(a[i] ^ b[i]);
 }
 
@@ -110,7 +118,8 @@ void fold(Op op, const Fold& f, Here here) {
     if (bits) exclusive_or(f, x.data());
     else fetch(x.data(), f.type, f.src, 0, all / size);
     for (uint32_t i = 0; i < results; i++)
-        z[i] = f.columns ? folded(op, f, x.data() + i, f.first, f.stride) : folded(op, f, x.data() + uint64_t(i) * f.stride, f.last, 1);
+        z[i] = f.columns ? folded(op, f, x.data() + i, f.first, f.stride)
+                         : folded(op, f, x.data() + uint64_t(i) * f.stride, f.last, 1);
     keep(f.type, f.dst, 0, z.data(), results);
     charge(op, f, c);
     c.end(all);

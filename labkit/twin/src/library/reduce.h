@@ -1,4 +1,4 @@
-// Scratch that a reduction takes, the same for the host that asks and the kernel that uses it.
+// Scratch of a reduction: one formula for the host's size function and the kernel.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace twin {
 enum class FoldKind : uint8_t { Sum, Product, Extreme, Bits };
 
 constexpr uint32_t up_to(uint32_t n, uint32_t unit) { return (n + unit - 1) / unit * unit; }
-// The largest power of two below n (or 1): so many are left when the rest has been joined to them.
+// The largest power of two below n (or 1): the number of elements left after the rest has been added to them.
 constexpr uint32_t half_way(uint32_t n) {
     uint32_t k = 1;
     while (k * 2 < n) k *= 2;
@@ -18,10 +18,10 @@ constexpr uint32_t fold_scratch(FoldKind kind, uint32_t size, uint32_t first, ui
     const uint32_t block = 32 / size, repeat = 256 / size;
     if (columns) return reuse ? 0 : half_way(first) * up_to(last * size, 32);
     switch (kind) {
-        case FoldKind::Bits: return up_to(last, 32) * 2 + first * 32;
-        case FoldKind::Product: return reuse ? 256 : (std::max(block, half_way(last)) + first * block) * size + 256;
-        case FoldKind::Sum: return reuse || last <= repeat ? 0 : first * half_way(last) * size;
-        case FoldKind::Extreme: return reuse || last <= block ? 0 : first * (last < repeat ? block : repeat) * size;
+    case FoldKind::Bits: return up_to(last, 32) * 2 + first * 32;
+    case FoldKind::Product: return reuse ? 256 : (std::max(block, half_way(last)) + first * block) * size + 256;
+    case FoldKind::Sum: return reuse || last <= repeat ? 0 : first * half_way(last) * size;
+    case FoldKind::Extreme: return reuse || last <= block ? 0 : first * (last < repeat ? block : repeat) * size;
     }
     return 0;
 }

@@ -8,7 +8,7 @@
 namespace twin {
 
 static std::mutex g_lock;
-static std::deque<KeptShape> g_shapes;  // grows only, and never moves what it holds
+static std::deque<KeptShape> g_shapes;  // only grows, and never moves its elements
 
 uint16_t keep_shape(const KeptShape& shape) {
     std::lock_guard<std::mutex> hold(g_lock);

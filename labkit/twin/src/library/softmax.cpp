@@ -1,7 +1,8 @@
-// SoftMax and its kin. A row is widened, reduced over its original width and written over its whole width, padding
-// included, as CANN's implementation does; in the fractal format (NZ) the padding of the last column block is left alone.
-#include "library/call.h"
+// SoftMax and its variants. A row is widened, reduced over its original width and written over its whole width, padding
+// included, as in CANN's implementation; in the fractal format (NZ) the padding of the last column block is not
+// written.
 #include "lanes/wide_math.h"
+#include "library/call.h"
 
 namespace twin {
 
@@ -15,7 +16,8 @@ struct Rows {
     const Softmax& s;
     void get(double* to, Loc l, uint32_t row) const {
         if (!s.fractal) return fetch(to, s.type, l, uint64_t(row) * s.width, s.width);
-        for (uint32_t c = 0; c < s.width; c += kColumns) fetch(to + c, s.type, l, uint64_t(c) * s.rows + row * kColumns, kColumns);
+        for (uint32_t c = 0; c < s.width; c += kColumns)
+            fetch(to + c, s.type, l, uint64_t(c) * s.rows + row * kColumns, kColumns);
     }
     void put(Loc l, uint32_t row, const double* from) const {
         if (!s.fractal) return keep(s.type, l, uint64_t(row) * s.width, from, s.width);
@@ -79,7 +81,7 @@ struct Passes {  // instructions over the rows, a piece at a time
     double pieces;
     uint64_t rows, width;  // of a piece
     void flat(Dt t, Op op, double times) { c.charge(t, rows * width, op, times * pieces); }
-    // With a number for each row: one instruction a column of 64, all rows its repeats.
+    // An operation with one number for each row: one instruction for each 64 columns, the rows are its repeats.
     void by_row(Op op, double times) { c.charge(Dt::F32, rows * 64, op, times * pieces * double((width + 63) / 64)); }
     void reduce(Op op) {  // to 64 lanes, to 8, to 1, and back to a block
         by_row(op == Op::BlockReduceMax ? Op::Max : Op::Add, 1);
@@ -92,7 +94,8 @@ struct Passes {  // instructions over the rows, a piece at a time
 void charge(Op op, const Softmax& s, Call& c) {
     uint64_t floats = std::max(1u, row_floats(op, s)), fit = c.scratch_bytes() / 4 / floats;
     uint64_t rows = std::max<uint64_t>(1, std::min<uint64_t>(fit ? fit : s.rows, s.rows));
-    if (s.piece && s.tiled_rows == s.rows && s.tiled_width == s.width) rows = std::max<uint64_t>(1, std::min<uint64_t>(rows, s.piece));
+    if (s.piece && s.tiled_rows == s.rows && s.tiled_width == s.width)
+        rows = std::max<uint64_t>(1, std::min<uint64_t>(rows, s.piece));
     Passes p{c, double((s.rows + rows - 1) / rows), rows, s.width};
     bool grad = op == Op::SoftmaxGrad || op == Op::SoftmaxGradFront;
     if (s.type == Dt::F16) p.flat(Dt::F32, Op::Cast, grad ? 3 : 2);
@@ -116,8 +119,8 @@ void charge(Op op, const Softmax& s, Call& c) {
     if (s.update) c.charge(Dt::F32, rows * 8, Op::Exp, p.pieces), c.charge(Dt::F32, rows * 8, Op::Mul, 5 * p.pieces);
 }
 
-// SoftmaxFlashV3 takes a share of each chunk's mean off. A chunk's mean is that of eight lanes of 64, and lanes are
-// added up as the documents' code does it: the first 512 elements chunk by chunk, the others lane by lane.
+// SoftmaxFlashV3 subtracts a share of each chunk's mean. A chunk's mean is that of eight lanes of 64, and lanes are
+// added in the order of the code in the documents: the first 512 elements chunk by chunk, the others lane by lane.
 double centre(const Softmax& s, double* x) {
     double sums[8] = {}, global = 0, share = s.alpha / (1.0 - s.alpha);
     uint32_t base = s.own_width / s.chunks;
@@ -134,17 +137,20 @@ void softmax(Op op, const Softmax& given, Here here) {
     Softmax s = given;
     bool tiled = s.rows == s.tiled_rows && s.width == s.tiled_width;
     uint32_t rows = s.fractal || !tiled ? std::min(s.rows, s.own_rows) : s.rows;
-    if (!rows || !s.width) {  // a tiling that was never filled, and no shape beside it
+    if (!rows || !s.width) {  // an empty tiling, and no shape given
         core->report("adv-tiling", true, here, Numbers().add("api", api_name(op)));
         core->refuse(s.dst, s.dst.bytes);
         return;
     }
     s.own_width = std::min(s.own_width, s.width);
     bool front = op == Op::SoftmaxGradFront, grad = front || op == Op::SoftmaxGrad, simple = op == Op::SimpleSoftMax;
-    bool flash = op == Op::SoftmaxFlash || op == Op::SoftmaxFlashV2 || op == Op::SoftmaxFlashV3, third = op == Op::SoftmaxFlashV3;
+    bool flash = op == Op::SoftmaxFlash || op == Op::SoftmaxFlashV2 || op == Op::SoftmaxFlashV3,
+         third = op == Op::SoftmaxFlashV3;
     bool update = flash && s.update;
-    Stat sum{s.stat, s.sum, s.narrow}, max{s.stat, s.max, s.narrow}, exp_max{s.type, s.exp_max, s.narrow}, in_sum{s.stat, s.in_sum, s.narrow};
-    Stat in_max{s.stat, s.in_max, s.narrow}, alone{s.stat, s.reduce_max, true}, mean{s.stat, s.mean, false}, in_mean{s.stat, s.in_mean, false};
+    Stat sum{s.stat, s.sum, s.narrow}, max{s.stat, s.max, s.narrow}, exp_max{s.type, s.exp_max, s.narrow},
+        in_sum{s.stat, s.in_sum, s.narrow};
+    Stat in_max{s.stat, s.in_max, s.narrow}, alone{s.stat, s.reduce_max, true}, mean{s.stat, s.mean, false},
+        in_mean{s.stat, s.in_mean, false};
     Stat fronts{s.type, s.dst, false};
     Rows at{s};
 
@@ -152,7 +158,8 @@ void softmax(Op op, const Softmax& given, Here here) {
     Call c(op, here);
     c.whole("srcK", s.width, s.fractal ? kColumns : kBlock / size_of(s.type));
     uint64_t floats = row_floats(op, s);
-    // What the host says to be enough for SoftmaxFlashV2 of floats does not grow with the row, in fractals either.
+    // The sufficient size for SoftmaxFlashV2 of floats, as the host function returns it, does not grow with the row; in
+    // fractals neither.
     uint64_t least = op == Op::SoftmaxFlashV2 && s.type == Dt::F32 ? std::min<uint64_t>(floats, kColumns * 4) : floats;
     c.scratch(s.tmp, least * 4, floats * 4 * rows);
     c.in(s.src, bytes);
@@ -163,7 +170,10 @@ void softmax(Op op, const Softmax& given, Here here) {
     } else if (!grad && s.keep_stats) {
         c.out(s.sum, sum.bytes(rows), "sum").out(s.max, max.bytes(rows), "max");
     }
-    if (update) c.out(s.exp_max, exp_max.bytes(rows), "expMax").in(s.in_sum, in_sum.bytes(rows), "inSum").in(s.in_max, in_max.bytes(rows), "inMax");
+    if (update)
+        c.out(s.exp_max, exp_max.bytes(rows), "expMax")
+            .in(s.in_sum, in_sum.bytes(rows), "inSum")
+            .in(s.in_max, in_max.bytes(rows), "inMax");
     if (s.reduce_max.bytes) c.out(s.reduce_max, alone.bytes(rows), "outReduceMax");
     if (third) c.out(s.mean, mean.bytes(rows), "mean");
     if (third && update) c.in(s.in_mean, in_mean.bytes(rows), "inMean");
@@ -210,7 +220,7 @@ void softmax(Op op, const Softmax& given, Here here) {
         if (op != Op::SoftmaxFlashV2 && !third) divide(x, s.width, t);
         if (op == Op::LogSoftMax) {
             wide::each(s.width, x, wide::log, x);
-            scale(x, s.width, 0.43429448190325182765);  // the documents mean log10
+            scale(x, s.width, 0.43429448190325182765);  // the documented log is log10
         }
         at.put(s.dst, i, x);
         if (third) mean.put(i, now);
@@ -220,9 +230,12 @@ void softmax(Op op, const Softmax& given, Here here) {
     c.end(bytes);
 }
 
-bool softmax_adjust(Dt t, Dt u, Loc r, Loc m, uint32_t from, Value to, uint32_t rows, uint32_t width, bool fractal, uint32_t step, Here here) {
+bool softmax_adjust(Dt t, Dt u, Loc r, Loc m, uint32_t from, Value to, uint32_t rows, uint32_t width, bool fractal,
+                    uint32_t step, Here here) {
     uint64_t bytes = rows ? (uint64_t(rows - 1) * step + 1) * size_of(u) : 0;
-    if (!bytes || !core->usable(m, bytes, true, here, "max") || !core->usable(r, uint64_t(rows) * width * size_of(t), true, here, "softMaxRes")) return false;
+    if (!bytes || !core->usable(m, bytes, true, here, "max") ||
+        !core->usable(r, uint64_t(rows) * width * size_of(t), true, here, "softMaxRes"))
+        return false;
     bool some = false;
     for (uint32_t i = 0; i < rows; i++) {
         Loc one = m;
@@ -234,7 +247,8 @@ bool softmax_adjust(Dt t, Dt u, Loc r, Loc m, uint32_t from, Value to, uint32_t 
         some = true;
         Loc row = r;
         row.addr += (fractal ? i * kColumns : i * width) * size_of(t);
-        for (uint32_t k = 0; k < (fractal ? width / kColumns : 1); k++, row.addr += rows * kColumns * size_of(t)) duplicate(t, row, to, int32_t(fractal ? kColumns : width), here);
+        for (uint32_t k = 0; k < (fractal ? width / kColumns : 1); k++, row.addr += rows * kColumns * size_of(t))
+            duplicate(t, row, to, int32_t(fractal ? kColumns : width), here);
     }
     return some;
 }

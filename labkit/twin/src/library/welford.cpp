@@ -21,10 +21,12 @@ void update(const Welford& w, Here here) {
     c.out(w.mean, all, "outputMean").out(w.var, all, "outputVariance");
     c.whole("abLength", w.length, kBlock / 4).scratch(w.tmp, temps * kStep, temps * std::max<uint64_t>(all, kStep));
     if (!c.begin()) return;
-    Row x = row_of(w.type, w.x, w.active), mean = row_of(Dt::F32, w.in_mean, written), var = row_of(Dt::F32, w.in_var, written);
+    Row x = row_of(w.type, w.x, w.active), mean = row_of(Dt::F32, w.in_mean, written),
+        var = row_of(Dt::F32, w.in_var, written);
     for (uint32_t i = 0; i < w.active; i++) {
-        // step by step in float, as kernels and their golden data do it: the running sums carry each rounding on
-        float off = float(x[i]) - float(mean[i]), share = off * w.rate, now = float(mean[i]) + share, rest = float(x[i]) - now, spread = off * rest;
+        // step by step in float, as kernels and their golden data do it: running sums accumulate each rounding
+        float off = float(x[i]) - float(mean[i]), share = off * w.rate, now = float(mean[i]) + share,
+              rest = float(x[i]) - now, spread = off * rest;
         mean[i] = now;
         var[i] = float(var[i]) + spread;
     }
@@ -52,10 +54,12 @@ void finalize(const Welford& w, Here here) {
     Row means = row_of(Dt::F32, w.in_mean, w.length), vars = row_of(Dt::F32, w.in_var, w.length), counts(w.length);
     bool even = !w.counts.bytes && !w.tail_count;
     if (w.counts.bytes) fetch(counts.data(), Dt::I32, w.counts, 0, w.length);
-    else for (uint32_t i = 0; i < w.length; i++) counts[i] = even ? w.rounds : i < w.head ? w.head_count : w.tail_count;
+    else
+        for (uint32_t i = 0; i < w.length; i++) counts[i] = even ? w.rounds : i < w.head ? w.head_count : w.tail_count;
     double mean[kOut] = {}, var[kOut] = {};
     for (uint32_t i = 0; i < w.length; i++) mean[0] += even ? means[i] * w.rate : means[i] * counts[i] * w.whole;
-    for (uint32_t i = 0; i < w.length; i++) var[0] += (vars[i] + counts[i] * (means[i] - mean[0]) * (means[i] - mean[0])) * w.whole;
+    for (uint32_t i = 0; i < w.length; i++)
+        var[0] += (vars[i] + counts[i] * (means[i] - mean[0]) * (means[i] - mean[0])) * w.whole;
     keep(Dt::F32, w.mean, 0, mean, kOut);
     keep(Dt::F32, w.var, 0, var, kOut);
     c.charge(Dt::F32, w.length, Op::Mul, even ? 6 : 9);

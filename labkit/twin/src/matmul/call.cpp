@@ -23,17 +23,21 @@ std::shared_ptr<Ready> prepare(MatmulState& s, const MatmulCores& cores, const B
     return fine ? ready : nullptr;
 }
 
-// What a cube core itself reads and writes is booked on its pipes; what it does for an AIV is ordered by their messages.
+// A cube core's own accesses are recorded on its pipes; accesses on behalf of an AIV are ordered by the messages
+// between the two.
 void book_reads(const Ready& r, const MatmulCores& cores, Here here) {
     for (const Placed* p : {&r.a, &r.b})
-        if (p->in_gm) cores.caller->note_gm_read(uint64_t(p->gm.ptr), uint64_t(p->row), uint64_t(p->apart), uint64_t(p->rows), here, true);
+        if (p->in_gm)
+            cores.caller->note_gm_read(uint64_t(p->gm.ptr), uint64_t(p->row), uint64_t(p->apart), uint64_t(p->rows),
+                                       here, true);
     if (cores.caller != cores.cube) {
         for (const Placed* p : {&r.a, &r.b})
             if (!p->in_gm && p->bytes && p->loc.mem == Mem::UB) {
                 auto t = cores.caller->issue(Pipe::MTE3, Op::Matmul, here);
-                cores.caller->known[int(Pipe::MTE3)].join(cores.caller->known[int(Pipe::V)]);  // the library waits for V before it sends
+                // the library waits for V before it sends the request
+                cores.caller->known[int(Pipe::MTE3)].join(cores.caller->known[int(Pipe::V)]);
                 cores.caller->book(t, p->loc, uint32_t(p->bytes), false);
-                cores.caller->retire(t, {0, 0, uint32_t(p->bytes), 1, Way::FromUb, true, false});
+                cores.caller->retire(t, {0, 0, uint32_t(p->bytes), 1, Route::FromUb, true, false});
             }
         return;
     }
@@ -45,7 +49,7 @@ void book_reads(const Ready& r, const MatmulCores& cores, Here here) {
     }
 }
 
-// Rows of C in GM, one note for each stretch that lies together.
+// Rows of C in GM, one record for each contiguous stretch.
 void book_gm_rows(Core& c, const Core::Ticket* t, const Drain& d, int64_t rows, int64_t cols, Here here) {
     auto note = [&](const uint8_t* p, int64_t elements) {
         uint64_t bytes = uint64_t(elements) * size_of(d.type);
@@ -62,7 +66,7 @@ void book_gm_rows(Core& c, const Core::Ticket* t, const Drain& d, int64_t rows, 
     c.registers.atomic = before;
 }
 
-// A cube core's own stores go by its register, which a call that stores atomically leaves cleared.
+// A cube core's own stores use its atomic register, which is reset by a call that stores atomically.
 uint8_t atomic_of(const MatmulCores& cores, uint8_t asked) {
     if (cores.caller != cores.cube) return asked;
     uint8_t before = uint8_t(cores.cube->registers.atomic.op);
@@ -76,7 +80,8 @@ static int64_t line_of_c(const MatmulState& s) {
 }
 
 // C as a whole, or a block of it: rows x cols with its first column at col0.
-Drain drain_of(const MatmulState& s, uint8_t* to, uint8_t atomic, bool packed, int64_t rows, int64_t cols, bool last_columns) {
+Drain drain_of(const MatmulState& s, uint8_t* to, uint8_t atomic, bool packed, int64_t rows, int64_t cols,
+               bool last_columns) {
     Drain d;
     d.to = to;
     d.type = s.kind->c.type;
@@ -101,7 +106,8 @@ CubeWork work_of(const MatmulState& s, const Ready& r) {
     w.base_m = s.tiling.baseM, w.base_n = s.tiling.baseN, w.base_k = s.tiling.baseK;
     w.mdl = s.kind->mdl;
     w.step_ka = std::max(1, s.tiling.stepKa), w.step_kb = std::max(1, s.tiling.stepKb);
-    w.a_buffers = s.tiling.depthA1 / std::max<int64_t>(1, w.step_ka * s.tiling.stepM), w.b_buffers = s.tiling.depthB1 / std::max<int64_t>(1, w.step_kb * s.tiling.stepN);
+    w.a_buffers = s.tiling.depthA1 / std::max<int64_t>(1, w.step_ka * s.tiling.stepM),
+    w.b_buffers = s.tiling.depthB1 / std::max<int64_t>(1, w.step_kb * s.tiling.stepN);
     auto lies = [](const Placed& p, uint64_t& at, int64_t& line, bool& turned) {
         if (!p.in_gm) return;
         const View& v = p.view;
@@ -113,7 +119,8 @@ CubeWork work_of(const MatmulState& s, const Ready& r) {
     lies(r.b, w.b_at, w.b_line, w.b_turned);
     w.nd = is_format(s.kind->a, CubeFormat::ND) || is_format(s.kind->a, CubeFormat::ND_ALIGN);
     w.a_bits = bits_of(s.kind->a), w.b_bits = bits_of(s.kind->b);
-    w.a_gm = r.a.in_gm || (!r.a.in_gm && r.a.loc.mem == Mem::UB), w.b_gm = r.b.in_gm || (!r.b.in_gm && r.b.loc.mem == Mem::UB);
+    w.a_gm = r.a.in_gm || (!r.a.in_gm && r.a.loc.mem == Mem::UB),
+    w.b_gm = r.b.in_gm || (!r.b.in_gm && r.b.loc.mem == Mem::UB);
     w.n_first = walk_of(s).n_first;
     w.unit_flag = s.kind->unit_flag;
     w.double_out = s.tiling.dbL0C == 2;
@@ -122,55 +129,57 @@ CubeWork work_of(const MatmulState& s, const Ready& r) {
     return w;
 }
 
-// Time passes on the cube, from the moment it knows what to do; the caller goes on when it must.
+// Spends the time on the cube core, from when it has received the request; the caller waits only where it has to.
 void pass_time(MatmulState& s, const MatmulCores& cores, const CubeWork& w, Here here) {
     if (cores.twice) return;
     Core &me = *cores.caller, &cube = *cores.cube;
     if (!s.kind->client) {
-        cube.tape.spend(chip.scalar_issue);
+        cube.trace.spend(chip.scalar_issue);
     } else {
-        cube.tape.await(Pipe::S, me.tape.mark(Pipe::MTE3), chip.cross_flag);
+        cube.trace.await(Pipe::S, me.trace.mark(Pipe::MTE3), chip.cross_flag);
     }
     s.ready_at = spend(cube, w, here);
 }
 
-// A synchronous call, or a wait, stalls the calling core; its message went out behind all its stores.
+// A synchronous call, or a wait, stalls the calling core. Its request was sent after all its stores.
 void go_on(const MatmulState& s, const MatmulCores& cores) {
     Core& me = *cores.caller;
     if (!s.kind->client) return;
-    me.tape.await(Pipe::S, s.ready_at, chip.cross_flag);
+    me.trace.await(Pipe::S, s.ready_at, chip.cross_flag);
     for (int i = 0; i < kPipes; i++) me.known[i].join(me.known[int(Pipe::MTE3)]);
-    if (me.late.on) me.late.settle(me.known[int(Pipe::S)]);
+    if (me.delayed.on) me.delayed.settle(me.known[int(Pipe::S)]);
 }
 
-// Whatever an AIV has on its way to GM arrives before its message does.
+// All of an AIV's pending stores to GM complete before its message arrives.
 void send(const MatmulCores& cores) {
     Core& me = *cores.caller;
-    if (!me.late.on || cores.caller == cores.cube) return;
-    Clock sent = me.known[int(Pipe::MTE3)];
+    if (!me.delayed.on || cores.caller == cores.cube) return;
+    VectorClock sent = me.known[int(Pipe::MTE3)];
     sent.seen[int(Pipe::MTE3)] = me.issued[int(Pipe::MTE3)];
-    me.late.settle(sent);
-    cores.cube->join_all();  // and the cube core has done what it was asked before
+    me.delayed.settle(sent);
+    cores.cube->join_all();  // the cube core has finished all earlier requests
 }
 
 // The library copies into UB by MTE2 and lets the vector unit wait for it.
-void into_ub(const MatmulCores& cores, Loc to, int64_t bytes, bool ordered, Here here, std::function<void(uint8_t*)> effect) {
+void into_ub(const MatmulCores& cores, Loc to, int64_t bytes, bool ordered, Here here,
+             std::function<void(uint8_t*)> effect) {
     Core& me = *cores.caller;
     if (!me.usable(to, uint64_t(bytes), false, here, "C")) return me.refuse(to, uint64_t(bytes));
     auto t = me.issue(Pipe::MTE2, Op::Matmul, here);
     me.book(t, to, uint32_t(bytes), true);
     me.perform(t, [effect, at = me.at(to)] { effect(at); });
-    me.retire(t, {0, 0, uint32_t(bytes), 1, Way::ToUb, false, false});
+    me.retire(t, {0, 0, uint32_t(bytes), 1, Route::ToUb, false, false});
     if (ordered) vector_waits(me);
 }
 
 void vector_waits(Core& me) {
     me.known[int(Pipe::V)].join(me.known[int(Pipe::MTE2)]);
-    me.tape.await(Pipe::V, me.tape.mark(Pipe::MTE2));
+    me.trace.await(Pipe::V, me.trace.mark(Pipe::MTE2));
 }
 
 void into_l1(const MatmulCores& cores, Loc to, int64_t bytes, Here here, std::function<void(uint8_t*)> effect) {
-    if (cores.caller != cores.cube) to.buf = 0;  // an AIV's name for a piece of the cube core's L1
+    if (cores.caller != cores.cube)
+        to.buf = 0;  // the buffer number is the AIV's; the cube core knows its L1 only by address
     if (!cores.cube->usable(to, uint64_t(bytes), false, here, "C")) return cores.cube->refuse(to, uint64_t(bytes));
     auto t = out_ticket(*cores.cube, here);
     cores.cube->book(t, to, uint32_t(bytes), true);
@@ -188,7 +197,8 @@ Core::Ticket out_ticket(Core& cube, Here here) {
 }
 
 // All of C to GM.
-void run_to_gm(MatmulState& s, const MatmulCores& cores, const std::shared_ptr<Ready>& r, Gm to, const Drain& d, Here here) {
+void run_to_gm(MatmulState& s, const MatmulCores& cores, const std::shared_ptr<Ready>& r, Gm to, const Drain& d,
+               Here here) {
     Gm whole = to;
     whole.bytes = 0;
     const Product& p = r->p;
@@ -209,7 +219,8 @@ void run_to_gm(MatmulState& s, const MatmulCores& cores, const std::shared_ptr<R
 }
 
 // All of C into L1 of the cube core, or through GM into the caller's UB.
-void run_to_local(MatmulState& s, const MatmulCores& cores, const std::shared_ptr<Ready>& r, Loc to, Drain d, Here here) {
+void run_to_local(MatmulState& s, const MatmulCores& cores, const std::shared_ptr<Ready>& r, Loc to, Drain d,
+                  Here here) {
     const Product& p = r->p;
     int64_t bytes = d.extent(p.m, p.n);
     book_reads(*r, cores, here);

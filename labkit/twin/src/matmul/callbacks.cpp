@@ -1,4 +1,4 @@
-// Matmul with callbacks: the kernel's own functions fill tiles of L1 and empty L0C.
+// Matmul with callbacks: functions of the kernel fill the tiles in L1 and empty L0C.
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +19,8 @@ struct Tile {
 // The tiles that one operand has in L1, and the function that fills them.
 class Feed {
 public:
-    Feed(MatmulCopyIn copy, const MatmulOperand& o, const MatmulSide& side, int64_t tall, int64_t wide, int64_t depth, uint32_t at)
+    Feed(MatmulCopyIn copy, const MatmulOperand& o, const MatmulSide& side, int64_t tall, int64_t wide, int64_t depth,
+         uint32_t at)
         : copy_(copy), o_(o), side_(side), tall_(tall), wide_(wide), at_(at) {
         bytes_ = uint32_t(up(up(tall, 16) * up(wide, 16) * bits_of(side) / 8, 512));
         tiles_.resize(size_t(std::max<int64_t>(1, depth)));
@@ -27,15 +28,22 @@ public:
     uint32_t end() const { return at_ + bytes_ * uint32_t(tiles_.size()); }
 
     // Tile (row, col) of the operand as the product sees it: rows x cols of it are there.
-    const View& tile(const MatmulState& s, Core& cube, int64_t row, int64_t col, int64_t rows, int64_t cols, Here here) {
+    const View& tile(const MatmulState& s, Core& cube, int64_t row, int64_t col, int64_t rows, int64_t cols,
+                     Here here) {
         for (Tile& t : tiles_)
             if (t.row == row && t.col == col) return t.view;
         Tile& t = tiles_[next_++ % tiles_.size()];
         t.row = row, t.col = col;
-        t.loc = {at_ + bytes_ * uint32_t((next_ - 1) % tiles_.size()), bytes_, 0, 0, Mem::L1, uint8_t(AscendC::TPosition::A1)};
+        t.loc = {at_ + bytes_ * uint32_t((next_ - 1) % tiles_.size()),
+                 bytes_,
+                 0,
+                 0,
+                 Mem::L1,
+                 uint8_t(AscendC::TPosition::A1)};
         {
-            OnCore play(&cube);
-            copy_(t.loc, o_.in == MatmulOperand::In::Gm ? o_.gm.ptr : nullptr, int(row), int(col), int(rows), int(cols), s.user_info, s.self_data);
+            OnCore on_cube(&cube);
+            copy_(t.loc, o_.in == MatmulOperand::In::Gm ? o_.gm.ptr : nullptr, int(row), int(col), int(rows), int(cols),
+                  s.user_info, s.self_data);
             cube.join_all();
         }
         (void)here;
@@ -65,16 +73,22 @@ private:
 
 bool fed_by_kernel(const MatmulState& s) { return s.kind->copy_a || s.kind->copy_b; }
 
-void multiply_fed(MatmulState& s, const MatmulCores& cores, const Ready& r, const Block& b, void* acc, bool onto, Here here) {
+void multiply_fed(MatmulState& s, const MatmulCores& cores, const Ready& r, const Block& b, void* acc, bool onto,
+                  Here here) {
     const auto& t = s.tiling;
     const Product& p = r.p;
     int64_t step_m = s.kind->mdl ? std::max(1, t.stepM) : 1, step_n = s.kind->mdl ? std::max(1, t.stepN) : 1;
     int64_t step_ka = s.kind->mdl ? std::max(1, t.stepKa) : 1, step_kb = s.kind->mdl ? std::max(1, t.stepKb) : 1;
     uint32_t at = uint32_t(up(cores.cube->top[int(Mem::L1)], 512));
     Feed a(s.kind->copy_a, s.a, s.kind->a, step_m * t.baseM, step_ka * t.baseK, t.depthA1 / (step_m * step_ka), at);
-    Feed bb(s.kind->copy_b, s.b, s.kind->b, step_kb * t.baseK, step_n * t.baseN, t.depthB1 / (step_n * step_kb), s.kind->copy_a ? a.end() : at);
+    Feed bb(s.kind->copy_b, s.b, s.kind->b, step_kb * t.baseK, step_n * t.baseN, t.depthB1 / (step_n * step_kb),
+            s.kind->copy_a ? a.end() : at);
     if ((s.kind->copy_b ? bb.end() : a.end()) > chip.size[int(Mem::L1)]) {
-        cores.caller->report("matmul-tiling", true, here, Numbers().add("field", "depthA1 * baseM * baseK + depthB1 * baseN * baseK").add("value", bb.end()).add("limit", "<= 524288 (L1)"));
+        cores.caller->report("matmul-tiling", true, here,
+                             Numbers()
+                                 .add("field", "depthA1 * baseM * baseK + depthB1 * baseN * baseK")
+                                 .add("value", bb.end())
+                                 .add("limit", "<= 524288 (L1)"));
         return;
     }
     Product bias_only = p;
@@ -94,19 +108,22 @@ void multiply_fed(MatmulState& s, const MatmulCores& cores, const Ready& r, cons
         View left, right;
         if (s.kind->copy_a) {
             int64_t tr = b.row / step_m, tc = kk / step_ka, r0 = tr * a.tall(), c0 = tc * a.wide();
-            const View& tile = a.tile(s, *cores.cube, tr, tc, std::min(a.tall(), s.single_m - r0), std::min(a.wide(), s.single_k - c0), here);
+            const View& tile = a.tile(s, *cores.cube, tr, tc, std::min(a.tall(), s.single_m - r0),
+                                      std::min(a.wide(), s.single_k - c0), here);
             left = part_of(tile, b.r0 - r0, b.k0 + k - c0, b.rows, depth, spare_a);
         } else {
             left = part_of(p.a, b.r0, b.k0 + k, b.rows, depth, spare_a);
         }
         if (s.kind->copy_b) {
             int64_t tr = kk / step_kb, tc = b.col / step_n, r0 = tr * bb.tall(), c0 = tc * bb.wide();
-            const View& tile = bb.tile(s, *cores.cube, tr, tc, std::min(bb.tall(), s.single_k - r0), std::min(bb.wide(), s.single_n - c0), here);
+            const View& tile = bb.tile(s, *cores.cube, tr, tc, std::min(bb.tall(), s.single_k - r0),
+                                       std::min(bb.wide(), s.single_n - c0), here);
             right = part_of(tile, b.k0 + k - r0, b.c0 - c0, depth, b.cols, spare_b);
         } else {
             right = part_of(p.b, b.k0 + k, b.c0, depth, b.cols, spare_b);
         }
-        gemm(left, right, Out::rows(acc, b.cols), uint32_t(b.rows), uint32_t(b.cols), uint32_t(depth), onto || k > 0, p.hf32);
+        gemm(left, right, Out::rows(acc, b.cols), uint32_t(b.rows), uint32_t(b.cols), uint32_t(depth), onto || k > 0,
+             p.hf32);
     }
 }
 
@@ -116,7 +133,8 @@ void store_by_kernel(const MatmulState& s, const MatmulCores& cores, const Block
     l0c.type = s.kind->a.type == Dt::I8 ? Dt::I32 : Dt::F32;
     l0c.fractals = true;
     l0c.ld = up(b.rows, 16);
-    Loc loc{cube.top[int(Mem::L0C)], uint32_t(l0c.extent(b.rows, b.cols)), 0, 0, Mem::L0C, uint8_t(AscendC::TPosition::CO1)};
+    Loc loc{cube.top[int(Mem::L0C)],         uint32_t(l0c.extent(b.rows, b.cols)), 0, 0, Mem::L0C,
+            uint8_t(AscendC::TPosition::CO1)};
     if (!cube.usable(loc, loc.bytes, false, here, "C", 64)) return;
     auto t = cube.issue(Pipe::M, Op::Matmul, here);
     cube.book(t, loc, loc.bytes, true);
@@ -133,7 +151,7 @@ void store_by_kernel(const MatmulState& s, const MatmulCores& cores, const Block
     params.enUnitFlag = s.kind->unit_flag;
     params.quantScalar = s.scale;
     params.curM = int(b.row), params.curN = int(b.col);
-    OnCore play(&cube);
+    OnCore on_cube(&cube);
     s.kind->copy_out(d.to, loc, &params, s.user_info, s.self_data);
     cube.join_all();
 }

@@ -11,12 +11,14 @@ int64_t parts(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t up(int64_t a, int64_t b) { return parts(a, b) * b; }
 
 // Relative costs in cycles: a fractal a cycle, L1 to L0A and L0B 256 and 128 bytes a cycle, GM and L2 about 64 a core
-// when all cores load, FIXPIPE 64, and what an instruction of each kind costs to start (asc-devkit's cube table, mskpp's curves).
+// when all cores load, FIXPIPE 64, and what an instruction of each kind costs to start (asc-devkit's cube table,
+// mskpp's curves).
 constexpr double kToL0A = 256, kToL0B = 128, kGm = 64, kFix = 64, kMmadStart = 23, kLoadStart = 230, kStoreStart = 80;
 constexpr double kLine = 128, kBrokenLine = 1.2;  // rows that do not fill 128-byte lines load slower
-// Kernels that know nothing of tails are common, so an even cut may cost this much more; less where there is much to do.
+// Kernels that do not handle tails are common, so an even division may cost this much more; less for large products.
 constexpr double kUnevenSingle = 0.5, kUnevenBase = 0.2, kMuch = 2e4;
-// Kernels that take a core's part for one block are common too; and those that fetch C by blocks walk one axis rather than two.
+// Kernels that treat a core's part as one block are common as well; so are those that fetch C by blocks along one axis
+// instead of two.
 constexpr double kSeveral = 1.2, kBothWays = 1.5, kCutInL1 = 2;
 double uneven_factor(double most, double cycles) { return 1 + most * std::min(1.0, kMuch / cycles); }
 
@@ -36,13 +38,15 @@ struct Search {
     // L1 for the given base: as many K steps as fit, double buffered where there is something to overlap with.
     bool cut_l1(Cut& c) const {
         int64_t k_steps = parts(c.single[2], c.base[2]);
-        double a1 = t.a_l1 ? 0 : double(c.base[0] * c.base[2]) * a_bytes, b1 = t.b_l1 ? 0 : double(c.base[1] * c.base[2]) * b_bytes;
+        double a1 = t.a_l1 ? 0 : double(c.base[0] * c.base[2]) * a_bytes,
+               b1 = t.b_l1 ? 0 : double(c.base[1] * c.base[2]) * b_bytes;
         double room = double(t.l1) - double(c.base[1] * t.bias_bytes);
         if (t.a_l1) room -= double(up(c.single[0], 16) * up(c.single[2], c0a)) * a_bytes;
         if (t.b_l1) room -= double(up(c.single[2], c0b) * up(c.single[1], 16)) * b_bytes;
         if (t.three_buffers) {  // all of A stays in L1, in at most 3 x 3 bases; B comes by columns, double buffered
             int64_t m_steps = parts(c.single[0], c.base[0]);
-            if (m_steps > 3 || k_steps > 3 || double(m_steps * k_steps) * a1 + double(2 * k_steps) * b1 > room) return false;
+            if (m_steps > 3 || k_steps > 3 || double(m_steps * k_steps) * a1 + double(2 * k_steps) * b1 > room)
+                return false;
             c.step_m = m_steps;
             c.step_n = 1;
             c.step_k = k_steps;
@@ -53,7 +57,7 @@ struct Search {
         int64_t fit = a1 + b1 > 0 ? int64_t(room / (2 * (a1 + b1))) : k_steps;
         c.step_m = c.step_n = 1;
         if (fit >= 1) {
-            // Equal rounds over K, so that the last one is no stump.
+            // Equal rounds over K, so that the last one is not shorter.
             int64_t rounds = parts(k_steps, std::min(fit, k_steps));
             c.step_k = parts(k_steps, rounds);
             c.depth_a = c.depth_b = 2 * c.step_k;
@@ -68,22 +72,32 @@ struct Search {
 
     double cost(const Cut& c) const {
         double sm = double(up(c.single[0], 16)), sn = double(up(c.single[1], 16)), sk = double(up(c.single[2], c0a));
-        double m_blocks = double(parts(c.single[0], c.base[0])), n_blocks = double(parts(c.single[1], c.base[1])), k_blocks = double(parts(c.single[2], c.base[2]));
+        double m_blocks = double(parts(c.single[0], c.base[0])), n_blocks = double(parts(c.single[1], c.base[1])),
+               k_blocks = double(parts(c.single[2], c.base[2]));
         double mmad = sm * sn * sk / (256.0 * double(c0a)) + kMmadStart * m_blocks * n_blocks * k_blocks;
         double l0 = sm * sk * a_bytes * n_blocks / kToL0A + sk * sn * b_bytes * m_blocks / kToL0B;
-        // M runs first: with all of K in L1, a block column of B is loaded once, and A once where it is a single block row.
+        // M runs first: with all of K in L1, a block column of B is loaded once, and A once where it is a single block
+        // row.
         bool whole_k = c.step_k >= int64_t(k_blocks);
         double a_rounds = whole_k && m_blocks == 1 ? 1.0 : n_blocks, b_rounds = whole_k ? 1.0 : m_blocks;
         double loads = m_blocks * n_blocks * double(parts(int64_t(k_blocks), c.step_k)) * 2;
-        double gm = ((t.a_l1 ? 0 : sm * sk * a_bytes * a_rounds) + (t.b_l1 ? 0 : sk * sn * b_bytes * b_rounds)) / kGm + kLoadStart * std::min(loads, 4.0) + 20 * loads;
-        if (!whole_line(c.base[2] * (t.a_trans ? 0 : t.a_bits)) || !whole_line((t.b_trans ? c.base[2] : c.base[1]) * t.b_bits)) gm *= kBrokenLine;
+        double gm = ((t.a_l1 ? 0 : sm * sk * a_bytes * a_rounds) + (t.b_l1 ? 0 : sk * sn * b_bytes * b_rounds)) / kGm +
+                    kLoadStart * std::min(loads, 4.0) + 20 * loads;
+        if (!whole_line(c.base[2] * (t.a_trans ? 0 : t.a_bits)) ||
+            !whole_line((t.b_trans ? c.base[2] : c.base[1]) * t.b_bits))
+            gm *= kBrokenLine;
         double fix = sm * sn * t.c_bytes / kFix * (c.dims[2] > 1 ? 2 : 1) + kStoreStart * m_blocks * n_blocks;
         bool one_block = m_blocks * n_blocks == 1;
-        double longest = std::max({mmad, l0, gm, one_block ? 0 : fix}), rest = mmad + l0 + gm + (one_block ? 0 : fix) - longest;
-        double total = longest + (c.db_l0a == 2 && c.db_l0b == 2 ? 0.1 : 0.6) * rest + (one_block ? fix : c.db_l0c == 1 ? 0.3 * fix : 0);
+        double longest = std::max({mmad, l0, gm, one_block ? 0 : fix}),
+               rest = mmad + l0 + gm + (one_block ? 0 : fix) - longest;
+        double total = longest + (c.db_l0a == 2 && c.db_l0b == 2 ? 0.1 : 0.6) * rest +
+                       (one_block       ? fix
+                        : c.db_l0c == 1 ? 0.3 * fix
+                                        : 0);
         bool uneven = false;
         for (int i = 0; i < 2; i++) uneven = uneven || (c.single[i] > c.base[i] && c.single[i] % c.base[i]);
-        return total * (uneven ? uneven_factor(kUnevenBase, total) : 1) * (one_block ? 1 : kSeveral) * (t.c_room && m_blocks > 1 && n_blocks > 1 ? kBothWays : 1);
+        return total * (uneven ? uneven_factor(kUnevenBase, total) : 1) * (one_block ? 1 : kSeveral) *
+               (t.c_room && m_blocks > 1 && n_blocks > 1 ? kBothWays : 1);
     }
 
     bool try_base(const Cut& single, int64_t bm, int64_t bn, Cut& best) const {
@@ -95,7 +109,8 @@ struct Search {
         if (bm * bn * 4 > t.l0c || bn * t.bias_bytes > t.bt) return false;
         int64_t k_all = up(c.single[2], unit[2]);
         auto deepest = [&](int share) {
-            int64_t k = std::min(int64_t(double(t.l0a) / share / (double(bm) * a_bytes)), int64_t(double(t.l0b) / share / (double(bn) * b_bytes)));
+            int64_t k = std::min(int64_t(double(t.l0a) / share / (double(bm) * a_bytes)),
+                                 int64_t(double(t.l0b) / share / (double(bn) * b_bytes)));
             if (t.base_max[2] > 0) k = std::min(k, t.base_max[2]);
             return std::min(k / unit[2] * unit[2], k_all);
         };
@@ -121,7 +136,8 @@ struct Search {
     std::vector<int64_t> bases(int axis, int64_t single) const {
         int64_t u = unit[axis], most = up(single, u);
         if (t.fixed_base[axis] > 0) return {t.fixed_base[axis]};
-        int64_t lo = t.base_min[axis] > 0 ? std::min(up(t.base_min[axis], u), most) : u, hi = t.base_max[axis] > 0 ? t.base_max[axis] / u * u : 512;
+        int64_t lo = t.base_min[axis] > 0 ? std::min(up(t.base_min[axis], u), most) : u,
+                hi = t.base_max[axis] > 0 ? t.base_max[axis] / u * u : 512;
         hi = std::max(std::min(hi, most), u);
         std::vector<int64_t> list;
         for (int64_t b : {16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 512})
@@ -143,9 +159,10 @@ struct Search {
         const int64_t whole[3] = {t.m, t.n, t.k};
         bool uneven = false;
         for (int i = 0; i < 3; i++) uneven = uneven || whole[i] % found.single[i];
-        // A kernel that puts an operand into L1 itself finds it easier whole.
+        // A kernel that copies an operand into L1 itself is simpler if it takes all of it.
         if ((t.a_l1 && found.dims[0] > 1) || (t.b_l1 && found.dims[1] > 1)) cost *= kCutInL1;
-        found.cost = cost * (uneven ? uneven_factor(kUnevenSingle, cost) : 1) * (1 + 1e-4 * found.cores());  // of two equal cuts, the one with fewer cores
+        // of two equal cuts, the one with fewer cores
+        found.cost = cost * (uneven ? uneven_factor(kUnevenSingle, cost) : 1) * (1 + 1e-4 * found.cores());
         if (best.cost == 0 || found.cost < best.cost) best = found;
         return true;
     }
@@ -154,16 +171,20 @@ struct Search {
     std::vector<int64_t> singles(int axis, int64_t whole, int most) const {
         if (t.fixed_single[axis] > 0) return {t.fixed_single[axis]};
         int64_t step = std::max<int64_t>(t.single_align[axis], 1);
-        int64_t grain = t.fixed_base[0] > 0 && axis == 0 ? t.fixed_base[0] : t.fixed_base[1] > 0 && axis == 1 ? t.fixed_base[1] : unit[axis];
+        int64_t grain = t.fixed_base[0] > 0 && axis == 0   ? t.fixed_base[0]
+                        : t.fixed_base[1] > 0 && axis == 1 ? t.fixed_base[1]
+                                                           : unit[axis];
         grain = std::max<int64_t>(step, grain / step * step);
         std::vector<int64_t> list;
         for (int d = 1; d <= most; d++) {
             for (int64_t g : {grain, step > 1 ? step : unit[axis], int64_t(0)}) {
-                int64_t s = g == 0 ? (step == 1 && whole % d == 0 ? whole / d : whole) : std::min(up(parts(whole, d), g), whole);
+                int64_t s = g == 0 ? (step == 1 && whole % d == 0 ? whole / d : whole)
+                                   : std::min(up(parts(whole, d), g), whole);
                 if (s < whole) s = std::min(up(s, step), whole);
                 if (t.single_max[axis] > 0 && s > t.single_max[axis]) continue;
                 if (t.single_min[axis] > 0 && s < std::min(t.single_min[axis], whole)) continue;
-                if (g == 0 && d > 1 && s % unit[axis]) continue;  // an even cut that no fractal fits is none
+                if (g == 0 && d > 1 && s % unit[axis])
+                    continue;  // an even division that is no multiple of a fractal is no use
                 if (std::find(list.begin(), list.end(), s) == list.end()) list.push_back(s);
             }
         }

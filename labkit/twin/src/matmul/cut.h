@@ -4,14 +4,14 @@
 
 namespace twin {
 
-// What is to be cut, and what is fixed beforehand (-1: free).
+// The task: the product, and the parameters that are fixed beforehand (-1: free).
 struct CutTask {
     int64_t m = 0, n = 0, k = 0;
     int a_bits = 16, b_bits = 16, c_bytes = 4, bias_bytes = 0;  // bias_bytes of an element; 0: no bias
     bool a_trans = false, b_trans = false;
-    bool a_l1 = false, b_l1 = false;                             // the operand lies in L1 already
-    int64_t c_room = 0;                                          // bytes that a block of C may take in UB; 0: it goes elsewhere
-    int64_t l1 = 0, l0a = 0, l0b = 0, l0c = 0, bt = 0;           // bytes
+    bool a_l1 = false, b_l1 = false;                    // the operand lies in L1 already
+    int64_t c_room = 0;                                 // bytes that a block of C may take in UB; 0: it goes elsewhere
+    int64_t l1 = 0, l0a = 0, l0b = 0, l0c = 0, bt = 0;  // bytes
     int cores = 1;
     bool split_k = false, three_buffers = false;
     int64_t fixed_single[3] = {-1, -1, -1}, fixed_base[2] = {-1, -1};

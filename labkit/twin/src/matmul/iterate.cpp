@@ -29,7 +29,8 @@ void compute_block(MatmulState& s, const MatmulCores& cores, const Ready& r, con
     if (cores.cube->effects) r.p.multiply(b.r0, b.rows, b.c0, b.cols, b.k0, b.depth, s.scratch.data, b.cols, onto);
 }
 
-void store_block(const MatmulState& s, const MatmulCores& cores, const Ready& r, const Block& b, const MatmulCall& call, Gm to, Here here) {
+void store_block(const MatmulState& s, const MatmulCores& cores, const Ready& r, const Block& b, const MatmulCall& call,
+                 Gm to, Here here) {
     bool packed = call.sequential;
     Drain d = drain_of(s, to.ptr, atomic_of(cores, call.atomic), packed, b.rows, b.cols, b.c0 + b.cols >= s.single_n);
     if (!packed) d.to = d.at(b.r0, b.c0);
@@ -48,7 +49,7 @@ void store_block(const MatmulState& s, const MatmulCores& cores, const Ready& r,
     book_gm_rows(*cores.cube, &t, d, b.rows, b.cols, here);
     auto sums = std::make_shared<std::vector<uint8_t>>();
     const uint8_t* from = static_cast<const uint8_t*>(s.scratch.data);
-    if (cores.cube->late.on) {
+    if (cores.cube->delayed.on) {
         sums->assign(from, from + b.rows * b.cols * 4);
         from = sums->data();
     }
@@ -59,10 +60,10 @@ void store_block(const MatmulState& s, const MatmulCores& cores, const Ready& r,
 namespace {
 
 // One block leaves L0C when its sums are done.
-Moment take_out(Core& cube, const Move& m, Here here) {
-    cube.tape.await(Pipe::FIX, cube.tape.mark(Pipe::M));
-    cube.tape.move(Pipe::FIX, Op::Matmul, here.line, m);
-    return cube.tape.mark(Pipe::FIX);
+Stamp take_out(Core& cube, const Move& m, Here here) {
+    cube.trace.await(Pipe::FIX, cube.trace.mark(Pipe::M));
+    cube.trace.move(Pipe::FIX, Op::Matmul, here.line, m);
+    return cube.trace.mark(Pipe::FIX);
 }
 
 CubeWork work_of_block(const MatmulState& s, const Ready& r, const Block& b) {
@@ -75,7 +76,9 @@ CubeWork work_of_block(const MatmulState& s, const Ready& r, const Block& b) {
     return w;
 }
 
-uint64_t block_bytes(const MatmulState& s) { return uint64_t(s.tiling.baseM) * uint64_t(s.tiling.baseN) * size_of(s.kind->c.type); }
+uint64_t block_bytes(const MatmulState& s) {
+    return uint64_t(s.tiling.baseM) * uint64_t(s.tiling.baseN) * size_of(s.kind->c.type);
+}
 
 // All blocks into the workspace, one behind the other.
 void fill_workspace(MatmulState& s, const MatmulCores& cores, Here here) {
@@ -98,8 +101,11 @@ void fill_workspace(MatmulState& s, const MatmulCores& cores, Here here) {
 
 bool advance(MatmulState& s) { return ++s.at < walk_of(s).count(); }
 
-// A cube core's timeline is one for both AIVs; who is not the cube's own does not take part and sees the walk alone.
-bool outsider(MatmulState& s, const MatmulCores& cores) { return !cores && s.ready && s.tiling.baseM > 0 && s.tiling.baseN > 0; }
+// The cube core's timeline is shared by both AIVs. A core that is not the caller of the cube does not compute; it only
+// follows the order of the blocks.
+bool outsider(MatmulState& s, const MatmulCores& cores) {
+    return !cores && s.ready && s.tiling.baseM > 0 && s.tiling.baseN > 0;
+}
 
 }  // namespace
 
@@ -150,7 +156,7 @@ bool matmul_iterate(MatmulState& s, const MatmulCall& call, Loc l0c, Here here) 
     cube.book(t, l0c, uint32_t(bytes), true);
     d.to = cube.at(l0c);
     if (call.partial_sum) {
-        // Onto what lies there, fractal by fractal.
+        // Adds to the existing content, fractal by fractal.
         std::vector<float> sums(size_t(b.rows * b.cols));
         for (int64_t row = 0; row < b.rows; row++)
             for (int64_t c = 0; c < b.cols; c++) std::memcpy(&sums[size_t(row * b.cols + c)], d.at(row, c), 4);
@@ -179,12 +185,15 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
     if (r->p.left_out(b.row, b.col)) return;
     store_block(s, cores, *r, b, call, to, here);
     Drain d = drain_of(s, to.ptr, 0, call.sequential, b.rows, b.cols, true);
-    s.ready_at = take_out(*cores.cube, {uint64_t(call.sequential ? to.ptr : d.at(b.r0, b.c0)), uint64_t(d.ld) * size_of(d.type), uint32_t(b.cols * size_of(d.type)), uint32_t(b.rows), Way::FromL0c, true, false}, here);
+    s.ready_at = take_out(*cores.cube,
+                          {uint64_t(call.sequential ? to.ptr : d.at(b.r0, b.c0)), uint64_t(d.ld) * size_of(d.type),
+                           uint32_t(b.cols * size_of(d.type)), uint32_t(b.rows), Route::FromL0c, true, false},
+                          here);
     if (call.sync) go_on(s, cores);
 }
 
-// A block packed into the caller's UB (or L1 of the cube core). What does not fit the tensor is left out, as the copy of
-// the library does it.
+// Writes a block packed into the caller's UB (or L1 of the cube core). What does not fit the tensor is dropped, as the
+// library's copy does.
 void matmul_get(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
     MatmulCores cores = cores_of(s, here);
     if (!cores || !s.kind || s.at < 0) return;
@@ -205,10 +214,11 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
     auto block = std::make_shared<std::vector<uint8_t>>(size_t(bytes));
     d.to = block->data();
     if (!r->p.left_out(b.row, b.col)) r->p.drain(s.scratch.data, b.cols, b.rows, b.cols, b.c0, d);
-    s.ready_at = take_out(*cores.cube, {0, 0, uint32_t(bytes), 1, Way::FromL0c, true, false}, here);
+    s.ready_at = take_out(*cores.cube, {0, 0, uint32_t(bytes), 1, Route::FromL0c, true, false}, here);
     go_on(s, cores);
     int64_t fits = std::min<int64_t>(bytes, to.bytes / 32 * 32);
-    if (to.mem == Mem::UB) return into_ub(cores, to, fits, true, here, [=](uint8_t* at) { std::memcpy(at, block->data(), size_t(fits)); });
+    if (to.mem == Mem::UB)
+        return into_ub(cores, to, fits, true, here, [=](uint8_t* at) { std::memcpy(at, block->data(), size_t(fits)); });
     into_l1(cores, to, fits, here, [=](uint8_t* at) { std::memcpy(at, block->data(), size_t(fits)); });
 }
 

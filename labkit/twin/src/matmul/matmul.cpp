@@ -40,9 +40,10 @@ void matmul_single(MatmulState& s, int m, int n, int k) {
 void matmul_set(MatmulState& s, MatmulOperand& side, const MatmulOperand& o, Here here) {
     const MatmulSide& kind = &side == &s.a ? s.kind->a : s.kind->b;
     core->last = here;
-    // 16-bit operands in GM are turned all the same; for others the copies are laid out when the kernel is compiled.
+    // 16-bit operands in GM can be transposed at run time; for others the copy is chosen when the kernel is compiled.
     bool turned = o.in == In::Gm && bits_of(kind) == 16 && is_layout(kind, LayoutMode::NONE);
-    if (o.trans && !kind.trans) core->report("matmul-trans", !turned, here, Numbers().add("what", &side == &s.a ? "A" : "B"));
+    if (o.trans && !kind.trans)
+        core->report("matmul-trans", !turned, here, Numbers().add("what", &side == &s.a ? "A" : "B"));
     side = o;
     s.at = -1;
 }
@@ -90,7 +91,8 @@ void matmul_all(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
         }
         pass_time(s, cores, work_of(s, *r), here);
     } else {
-        run_to_gm(s, cores, r, to, drain_of(s, to.ptr, atomic_of(cores, call.atomic), false, r->p.m, r->p.n, true), here);
+        run_to_gm(s, cores, r, to, drain_of(s, to.ptr, atomic_of(cores, call.atomic), false, r->p.m, r->p.n, true),
+                  here);
     }
     if (call.sync) go_on(s, cores);
     s.at = -1;
@@ -111,7 +113,7 @@ void matmul_wait(MatmulState& s, bool fetched, Here here) {
     MatmulCores cores = cores_of(s, here);
     if (!cores) return;
     if (fetched) return vector_waits(*cores.caller);
-    // The answer to an asynchronous call comes only if the call asked for it.
+    // An asynchronous call is answered only if it asked for an answer.
     if (s.kind->client && !s.waiting) cores.caller->stop("matmul-wait", here, Numbers());
     s.waiting = false;
     go_on(s, cores);

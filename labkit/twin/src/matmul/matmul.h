@@ -1,10 +1,10 @@
-// Inside the Matmul object: one product made ready to compute, where its results go, and its share of the clock.
+// Internals of the Matmul object: one prepared product, the destination of its results, and its modelled time.
 #pragma once
 #include <cstdint>
 #include <vector>
 
-#include "cube/gemm.h"
 #include "core/machine.h"
+#include "cube/gemm.h"
 #include "twin/matmul/matmul.h"
 
 namespace twin {
@@ -31,11 +31,12 @@ struct Drain {
     int64_t extent(int64_t rows, int64_t cols) const {  // bytes from `to` on
         if (!rows || !cols) return 0;
         int64_t wide = std::max(cols, padded);
-        return (fractals ? (parts(cols, c0) - 1) * ld * c0 + rows * c0 : (rows - 1) * ld + wide) * int64_t(size_of(type));
+        return (fractals ? (parts(cols, c0) - 1) * ld * c0 + rows * c0 : (rows - 1) * ld + wide) *
+               int64_t(size_of(type));
     }
 };
 
-// One product with all that it needs by value, so that it can also take place later.
+// One product with all its parameters by value, so that it can be executed later.
 struct Product {
     View a, b;  // [m][k], [k][n]
     int64_t m = 0, n = 0, k = 0;
@@ -50,12 +51,15 @@ struct Product {
     int8_t triangle = 0;
 
     // acc[rows][ld] (float or int32) = bias + A * B for a block of C; on: onto what acc holds.
-    void multiply(int64_t r0, int64_t rows, int64_t c0, int64_t cols, int64_t k0, int64_t depth, void* acc, int64_t ld, bool on) const;
+    void multiply(int64_t r0, int64_t rows, int64_t c0, int64_t cols, int64_t k0, int64_t depth, void* acc, int64_t ld,
+                  bool on) const;
     // Converts a block and writes it; c0 is its first column in C.
     void drain(const void* acc, int64_t ld, int64_t rows, int64_t cols, int64_t c0, const Drain&) const;
     // The whole of C.
     void run(const Drain&) const;
-    bool left_out(int64_t row_block, int64_t col_block) const { return triangle && (triangle > 0 ? row_block > col_block : row_block < col_block); }
+    bool left_out(int64_t row_block, int64_t col_block) const {
+        return triangle && (triangle > 0 ? row_block > col_block : row_block < col_block);
+    }
 };
 
 // The order in which Iterate visits the blocks of C.
@@ -67,19 +71,19 @@ struct Walk {
 };
 Walk walk_of(const MatmulState&);
 
-// The cube's time for one product: notes on the tape of `cube`; returns the moment when the last result is out.
+// The cube's time for one product: entries on the trace of `cube`; returns the stamp of the last result's arrival.
 struct CubeWork {
     int64_t m = 0, n = 0, k = 0, base_m = 0, base_n = 0, base_k = 0, step_ka = 1, step_kb = 1;
     int a_bits = 16, b_bits = 16;
     bool a_gm = true, b_gm = true, n_first = false, unit_flag = false, double_out = false;
     int64_t out_bytes = 4;  // of an element of C
     bool hf32 = false, mdl = false;
-    int64_t a_buffers = 2, b_buffers = 2;  // chunks of step_k base blocks that L1 holds
-    uint64_t a_at = 0, b_at = 0, c_at = 0;             // in GM, where known: the operands' first bytes
-    int64_t a_line = 0, b_line = 0, c_line = 0;        // bytes from row to row as they lie there
+    int64_t a_buffers = 2, b_buffers = 2;        // chunks of step_k base blocks that L1 holds
+    uint64_t a_at = 0, b_at = 0, c_at = 0;       // in GM, where known: the operands' first bytes
+    int64_t a_line = 0, b_line = 0, c_line = 0;  // bytes from row to row as they lie there
     bool a_turned = false, b_turned = false, nd = true;
 };
-Moment spend(Core& cube, const CubeWork&, Here);
+Stamp spend(Core& cube, const CubeWork&, Here);
 
 // The matrix from (r, c) on, rows x cols; where that is not the start of a tile, unfolded into `spare`.
 View part_of(const View&, int64_t r, int64_t c, int64_t rows, int64_t cols, std::vector<uint8_t>& spare);

@@ -11,22 +11,23 @@ MatmulCores cores_of(const MatmulState& s, Here here) {
     Core* me = core;
     me->last = here;
     if (!s.kind->client) {
-        if (me->seat.kind == Kind::AIC) return {me, me, false};
-        if (!me->seat.mixed) me->stop("matmul-core", here, Numbers());
+        if (me->id.kind == Kind::AIC) return {me, me, false};
+        if (!me->id.mixed) me->stop("matmul-core", here, Numbers());
         return {};
     }
-    if (me->seat.kind == Kind::AIC) return {};
+    if (me->id.kind == Kind::AIC) return {};
     if (!me->cube) me->stop("matmul-alone", here, Numbers().add("core", "AIV"));
-    me->cube->phase = std::max(me->cube->phase, me->phase);  // what it does for an AIV is in the AIV's order with other cores
+    // its work for an AIV is ordered with other cores as the AIV is
+    me->cube->phase = std::max(me->cube->phase, me->phase);
     me->cube->ordered = me->cube->ordered || me->ordered;
-    return {me, me->cube, s.kind->a.share && s.kind->b.share && me->seat.sub > 0};
+    return {me, me->cube, s.kind->a.share && s.kind->b.share && me->id.sub > 0};
 }
 
 bool matmul_register(const MatmulKind& kind, Here here) {
     core->last = here;
     if (!kind.client) return true;
-    if (core->seat.kind == Kind::AIC) {
-        if (!core->seat.mixed) core->stop("matmul-alone", here, Numbers().add("core", "AIC"));
+    if (core->id.kind == Kind::AIC) {
+        if (!core->id.mixed) core->stop("matmul-alone", here, Numbers().add("core", "AIC"));
         return kind.both;
     }
     if (!core->cube) core->stop("matmul-alone", here, Numbers().add("core", "AIV"));
@@ -50,14 +51,23 @@ bool vetted(const MatmulState& s, const MatmulCores& cores, const char* call, He
         me.report("matmul-tiling", true, here, Numbers().add("field", field).add("value", value).add("limit", limit));
         fine = false;
     };
-    for (auto [field, value] : {std::pair<const char*, int32_t>{"baseM", t.baseM}, {"baseN", t.baseN}, {"baseK", t.baseK}})
+    for (auto [field, value] :
+         {std::pair<const char*, int32_t>{"baseM", t.baseM}, {"baseN", t.baseN}, {"baseK", t.baseK}})
         check(value > 0 && value % 8 == 0, field, value, "> 0, % 16 == 0");
-    for (auto [field, value] : {std::pair<const char*, int32_t>{"singleCoreM", s.single_m}, {"singleCoreN", s.single_n}, {"singleCoreK", s.single_k}, {"M", s.m}, {"N", s.n}, {"Ka", s.ka}, {"Kb", s.kb}})
+    for (auto [field, value] : {std::pair<const char*, int32_t>{"singleCoreM", s.single_m},
+                                {"singleCoreN", s.single_n},
+                                {"singleCoreK", s.single_k},
+                                {"M", s.m},
+                                {"N", s.n},
+                                {"Ka", s.ka},
+                                {"Kb", s.kb}})
         check(value > 0, field, value, "> 0");
-    int64_t a1 = int64_t(t.baseM) * t.baseK * bits_of(s.kind->a) / 8, b1 = int64_t(t.baseN) * t.baseK * bits_of(s.kind->b) / 8;
+    int64_t a1 = int64_t(t.baseM) * t.baseK * bits_of(s.kind->a) / 8,
+            b1 = int64_t(t.baseN) * t.baseK * bits_of(s.kind->b) / 8;
     check(a1 <= chip.size[int(Mem::L0A)], "baseM * baseK * sizeof(A)", a1, "<= 65536 (L0A)");
     check(b1 <= chip.size[int(Mem::L0B)], "baseN * baseK * sizeof(B)", b1, "<= 65536 (L0B)");
-    check(int64_t(t.baseM) * t.baseN * 4 <= chip.size[int(Mem::L0C)], "baseM * baseN * 4", int64_t(t.baseM) * t.baseN * 4, "<= 131072 (L0C)");
+    check(int64_t(t.baseM) * t.baseN * 4 <= chip.size[int(Mem::L0C)], "baseM * baseN * 4",
+          int64_t(t.baseM) * t.baseN * 4, "<= 131072 (L0C)");
     return fine;
 }
 
@@ -68,37 +78,41 @@ uint8_t* nowhere() {
     return one;
 }
 
-// Where an operand's bytes are, once it is known that `bytes` from the given step on are there.
-const uint8_t* reach(const MatmulOperand& o, const MatmulCores& cores, int64_t offset, int64_t bytes, const char* what, Placed& p, Here here) {
+// Locates an operand, after checking that `bytes` from the given step on exist.
+const uint8_t* reach(const MatmulOperand& o, const MatmulCores& cores, int64_t offset, int64_t bytes, const char* what,
+                     Placed& p, Here here) {
     Core& me = *cores.caller;
     p.bytes = bytes;
     if (o.in == In::Gm) {
         p.in_gm = true;
         p.gm = o.gm;
         p.gm.ptr += offset;
-        p.gm.bytes = 0;  // the view's length is the kernel's own note; what counts is the tensor
+        p.gm.bytes = 0;  // the view's length is only the kernel's declaration; the tensor's size counts
         return me.gm_usable(p.gm, uint64_t(bytes), false, here, true) ? p.gm.ptr : nullptr;
     }
     p.loc = o.loc;
     p.loc.addr += uint32_t(offset);
     p.loc.bytes = uint32_t(std::max<int64_t>(0, int64_t(o.loc.bytes) - offset));
-    if (has(me.seat.kind, p.loc.mem)) return me.usable(p.loc, uint64_t(bytes), true, here, what) ? me.at(p.loc) : nullptr;
-    if (!has(cores.cube->seat.kind, p.loc.mem)) {
+    if (has(me.id.kind, p.loc.mem)) return me.usable(p.loc, uint64_t(bytes), true, here, what) ? me.at(p.loc) : nullptr;
+    if (!has(cores.cube->id.kind, p.loc.mem)) {
         me.report("matmul-place", true, here, Numbers().add("what", what));
         return nullptr;
     }
-    p.loc.buf = 0;  // an AIV's name for a piece of the cube core's L1
+    p.loc.buf = 0;  // the buffer number is the AIV's; the cube core knows its L1 only by address
     return cores.cube->usable(p.loc, uint64_t(bytes), true, here, what) ? cores.cube->at(p.loc) : nullptr;
 }
 
-// rows x cols as stored, `ld` elements (or, for NZ, rows) from line to line in GM; given: everywhere, where it is not 0.
-bool place(const MatmulOperand& o, const MatmulSide& side, const MatmulCores& cores, int64_t rows, int64_t cols, int64_t ld, int64_t given, int64_t step, std::vector<uint8_t>& spare, const char* what,
-           Placed& p, Here here) {
+// rows x cols as stored, `ld` elements (or, for NZ, rows) from line to line in GM; given: everywhere, where it is not
+// 0.
+bool place(const MatmulOperand& o, const MatmulSide& side, const MatmulCores& cores, int64_t rows, int64_t cols,
+           int64_t ld, int64_t given, int64_t step, std::vector<uint8_t>& spare, const char* what, Placed& p,
+           Here here) {
     int64_t c0 = c0_of(side), bits = bits_of(side);
     bool trans = o.trans;
     if (o.in == In::Value) {  // one row of the same value, used for every row
         spare.assign(size_t(std::max(rows, cols)) * size_of(side.type) + 8, 0);
-        for (size_t i = 0; i < size_t(std::max(rows, cols)); i++) std::memcpy(&spare[i * size_of(side.type)], &o.value.bits, size_of(side.type));
+        for (size_t i = 0; i < size_t(std::max(rows, cols)); i++)
+            std::memcpy(&spare[i * size_of(side.type)], &o.value.bits, size_of(side.type));
         p.view = View::rows(spare.data(), side.type, 0);
         return true;
     }
@@ -129,16 +143,20 @@ bool place(const MatmulOperand& o, const MatmulSide& side, const MatmulCores& co
 
 }  // namespace
 
-bool place_a(MatmulState& s, const MatmulCores& cores, int64_t step, int64_t given, std::vector<uint8_t>& spare, Placed& p, Here here) {
-    bool vector = is_format(s.kind->a, CubeFormat::VECTOR) || is_format(s.kind->a, CubeFormat::SCALAR), trans = s.a.trans, nz = is_format(s.kind->a, CubeFormat::NZ);
+bool place_a(MatmulState& s, const MatmulCores& cores, int64_t step, int64_t given, std::vector<uint8_t>& spare,
+             Placed& p, Here here) {
+    bool vector = is_format(s.kind->a, CubeFormat::VECTOR) || is_format(s.kind->a, CubeFormat::SCALAR),
+         trans = s.a.trans, nz = is_format(s.kind->a, CubeFormat::NZ);
     int64_t m = vector ? 1 : s.single_m, rows = trans ? s.single_k : m, cols = trans ? m : s.single_k;
     int64_t ld = nz ? (trans ? s.ka : s.m) : trans ? s.m : s.ka;
     return place(s.a, s.kind->a, cores, rows, cols, ld, given, step, spare, "A", p, here);
 }
 
-// B with two of every four elements along K kept ([n][k / 2], or fractals of that), and two bits for each: where it stood among the first, or the
-// last, three. The bits are [k / 64][n up to 16][8] bytes in GM. Unfolded, it is a product like any other.
-static bool place_sparse_b(MatmulState& s, const MatmulCores& cores, std::vector<uint8_t>& spare, Placed& p, Here here) {
+// Sparse B keeps two of every four elements along K ([n][k / 2], or fractals of that), with two bits for each: its
+// position among the first three, or the last three, of the four. The bits are [k / 64][n up to 16][8] bytes in GM.
+// Once expanded, it is a product like any other.
+static bool place_sparse_b(MatmulState& s, const MatmulCores& cores, std::vector<uint8_t>& spare, Placed& p,
+                           Here here) {
     int64_t n = s.single_n, k = s.single_k, tall = up(s.n, 16), line = s.kb / 2;
     bool nz = is_format(s.kind->b, CubeFormat::NZ);
     Placed bits;
@@ -159,7 +177,8 @@ static bool place_sparse_b(MatmulState& s, const MatmulCores& cores, std::vector
     return true;
 }
 
-bool place_b(MatmulState& s, const MatmulCores& cores, int64_t step, int64_t given, std::vector<uint8_t>& spare, Placed& p, Here here) {
+bool place_b(MatmulState& s, const MatmulCores& cores, int64_t step, int64_t given, std::vector<uint8_t>& spare,
+             Placed& p, Here here) {
     if (s.kind->sparse) return place_sparse_b(s, cores, spare, p, here);
     bool trans = s.b.trans, nz = is_format(s.kind->b, CubeFormat::NZ);
     int64_t rows = trans ? s.single_n : s.single_k, cols = trans ? s.single_k : s.single_n;

@@ -1,4 +1,4 @@
-// Making a Matmul call ready: who computes, is everything there and plausible, where the operands lie.
+// Preparation of a Matmul call: which core computes, whether everything is set and plausible, where the operands lie.
 #pragma once
 #include "matmul/matmul.h"
 
@@ -8,12 +8,12 @@ namespace twin {
 struct MatmulCores {
     Core* caller = nullptr;
     Core* cube = nullptr;
-    bool twice = false;  // the other AIV of a pair that shares A and B: the work is the first one's
+    bool twice = false;  // the second AIV of a pair that shares A and B: the first one has the work done
     explicit operator bool() const { return cube != nullptr; }
 };
-MatmulCores cores_of(const MatmulState&, Here);  // nobody: this core does not take part
+MatmulCores cores_of(const MatmulState&, Here);  // empty: this core does not take part
 
-// Is the object set up, and can its tiling be? Reports and says no otherwise.
+// Checks that the object is initialised and that its tiling is possible. Reports and returns false otherwise.
 bool vetted(const MatmulState&, const MatmulCores&, const char* call, Here);
 
 // One matrix of a call: `step` elements behind the one that was set (batches), rows `given` elements apart (0: as

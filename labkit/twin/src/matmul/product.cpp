@@ -1,4 +1,4 @@
-// What the cube and the fixed-function pipe do with a block: sums, bias, conversion, layout.
+// The cube's and the fixed-function pipe's work on a block: sums, bias, conversion, layout.
 #include <algorithm>
 #include <cstring>
 
@@ -35,8 +35,9 @@ void put(const Drain& d, int64_t row, int64_t cols, const uint8_t* line) {
 View part_of(const View& v, int64_t r, int64_t c, int64_t rows, int64_t cols, std::vector<uint8_t>& spare) {
     View o = v;
     bool whole = (v.tile_rows == ~0u || r % v.tile_rows == 0) && (v.tile_cols == ~0u || c % v.tile_cols == 0);
-    int64_t e = (v.tile_rows == ~0u ? r * v.row : r / v.tile_rows * v.tile_row) + (v.tile_cols == ~0u ? c * v.col : c / v.tile_cols * v.tile_col);
-    // Within a tile that runs along one side without end, the other side's offset is a plain stride.
+    int64_t e = (v.tile_rows == ~0u ? r * v.row : r / v.tile_rows * v.tile_row) +
+                (v.tile_cols == ~0u ? c * v.col : c / v.tile_cols * v.tile_col);
+    // If a tile is unbounded along one side, the other side's offset is a plain stride.
     if (whole && e * bits_of_view(v) % 8 == 0) {
         o.data = static_cast<const uint8_t*>(v.data) + e * bits_of_view(v) / 8;
         return o;
@@ -53,7 +54,8 @@ View part_of(const View& v, int64_t r, int64_t c, int64_t rows, int64_t cols, st
     return View::rows(spare.data(), Dt::F32, cols);
 }
 
-void Product::multiply(int64_t r0, int64_t rows, int64_t c0, int64_t cols, int64_t k0, int64_t depth, void* acc, int64_t ld, bool on) const {
+void Product::multiply(int64_t r0, int64_t rows, int64_t c0, int64_t cols, int64_t k0, int64_t depth, void* acc,
+                       int64_t ld, bool on) const {
     if (!on && bias) {
         for (int64_t r = 0; r < rows; r++) {
             if (r) std::memcpy(static_cast<uint8_t*>(acc) + r * ld * 4, acc, size_t(cols) * 4);
@@ -71,7 +73,12 @@ void Product::drain(const void* acc, int64_t ld, int64_t rows, int64_t cols, int
     int64_t width = d.fractals ? up(cols, d.c0) : std::max(cols, d.padded);
     std::vector<uint8_t> line(size_t(width) * size_of(d.type)), sums(size_t(cols) * 4);
     Dt held = integer ? Dt::I32 : Dt::F32;
-    Quant mode = quantised ? (d.type == Dt::F16 ? Quant::DeqHalf : integer ? Quant::ReqB8 : Quant::ToB8) : d.type == Dt::F16 ? Quant::ToHalf : d.type == Dt::BF16 ? Quant::ToBf16 : Quant::None;
+    Quant mode = quantised            ? (d.type == Dt::F16 ? Quant::DeqHalf
+                                         : integer         ? Quant::ReqB8
+                                                           : Quant::ToB8)
+                 : d.type == Dt::F16  ? Quant::ToHalf
+                 : d.type == Dt::BF16 ? Quant::ToBf16
+                                      : Quant::None;
     Quantities parameters{scale, scales, {}};
     for (int64_t r = 0; r < rows; r++) {
         std::memcpy(sums.data(), static_cast<const uint8_t*>(acc) + r * ld * 4, sums.size());
@@ -112,8 +119,10 @@ void Walk::at(int64_t index, int64_t& row, int64_t& col, int64_t& k) const {
     k = index % k_blocks;
     index /= k_blocks;
     int64_t fast_all = n_first ? n_blocks : m_blocks, slow_all = n_first ? m_blocks : n_blocks;
-    int64_t fast_step = std::min(n_first ? step_n : step_m, fast_all), slow_step = std::min(n_first ? step_m : step_n, slow_all);
-    // Through a stripe of slow_step lines, step by step along the fast axis; within a step the fast axis runs first.
+    int64_t fast_step = std::min(n_first ? step_n : step_m, fast_all),
+            slow_step = std::min(n_first ? step_m : step_n, slow_all);
+    // Traverses a stripe of slow_step lines, step by step along the fast axis; within a step the fast axis varies
+    // first.
     int64_t stripe = index / (fast_all * slow_step), inside = index % (fast_all * slow_step);
     int64_t lines = std::min(slow_step, slow_all - stripe * slow_step);
     int64_t group = inside / (fast_step * lines), within = inside % (fast_step * lines);

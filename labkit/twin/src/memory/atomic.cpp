@@ -61,17 +61,17 @@ void store16(Atomic op, Dt t, uint8_t* dst, const uint8_t* src, size_t n) {
 void atomic_store(const AtomicMode& mode, uint8_t* dst, const uint8_t* src, size_t bytes) {
     size_t n = bytes / size_of(mode.type);
     switch (mode.type) {
-        case Dt::F32: return store<float>(mode.op, dst, src, n);
-        case Dt::I32: return store<int32_t>(mode.op, dst, src, n);
-        case Dt::I16: return store<int16_t>(mode.op, dst, src, n);
-        case Dt::I8: return store<int8_t>(mode.op, dst, src, n);
-        default: return store16(mode.op, mode.type, dst, src, n);
+    case Dt::F32: return store<float>(mode.op, dst, src, n);
+    case Dt::I32: return store<int32_t>(mode.op, dst, src, n);
+    case Dt::I16: return store<int16_t>(mode.op, dst, src, n);
+    case Dt::I8: return store<int8_t>(mode.op, dst, src, n);
+    default: return store16(mode.op, mode.type, dst, src, n);
     }
 }
 
 void set_atomic(int op, Dt t, Here here) {
     core->last = here;
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
     core->registers.atomic = {Atomic(op), t, here};
 }
 void set_atomic_type(Dt t, Here here) {
@@ -79,7 +79,8 @@ void set_atomic_type(Dt t, Here here) {
     core->registers.atomic.type = t;
 }
 static std::mutex g_lock;
-static std::set<const void*>& in_order() {  // where each such library begins; libraries come before this one's own globals
+// start address of each such library; it may be filled before this file's globals are constructed
+static std::set<const void*>& in_order() {
     static std::set<const void*> all;
     return all;
 }
@@ -94,7 +95,7 @@ bool play_in_order(const void* place) {
     in_order().insert(library_of(place));
     return true;
 }
-bool played_in_order(const void* code) {
+bool runs_in_order(const void* code) {
     std::lock_guard<std::mutex> hold(g_lock);
     return in_order().count(library_of(code)) > 0;
 }

@@ -1,4 +1,4 @@
-// Buffers of TPipe, pools and queues: what pipe.cpp (who has which memory) and queues.cpp (the life of a tensor) share.
+// Buffers of TPipe, pools and queues: shared by pipe.cpp (memory allocation) and queues.cpp (life of a tensor).
 #pragma once
 #include "core/machine.h"
 
@@ -7,18 +7,18 @@ namespace twin {
 constexpr uint64_t round32(uint64_t n) { return (n + 31) / 32 * 32; }
 const char* position_name(uint8_t pos);
 
-// `num` buffers that follow one another in core->buffers, without memory; the first one's number.
+// Reserves `num` consecutive entries in core->buffers, without memory yet; returns the first index.
 uint16_t reserve_buffers(uint32_t num, int owner);
-// Gives a buffer its memory. What an earlier pipe left there is no more.
+// Assigns memory to a buffer. Buffers of an earlier TPipe at that place end.
 void place_buffer(uint16_t index, uint8_t pos, uint32_t addr, uint32_t len, Here);
 Loc loc_of(uint16_t index, uint8_t pos);
 
-// Event ids, as TPipe counts them; -1: all eight are held.
+// Event ids as TPipe hands them out; -1: all eight are in use.
 int8_t take_event(Pipe from, Pipe to);
 void give_event(Core::Held&);
-// The wait for what FreeTensor set, on the pipe that fills the buffer.
+// Waits for the event that FreeTensor set, on the pipe that fills the buffer.
 void wait_idle(Core::Buffer&);
 
-void end_queues(int pipe);    // they are no more; first says what they still hold
+void end_queues(int pipe);  // ends them; first reports what they still hold
 
 }  // namespace twin

@@ -12,7 +12,8 @@ namespace twin {
 
 namespace {
 
-// Results leave for good: written past the host's caches they spare the read that a normal store of a new line costs.
+// The results will not be read soon: written with streaming stores, they save the read of the cache line that a normal
+// store causes.
 void write_through(uint8_t* to, const uint8_t* from, size_t n) {
 #if defined(__AVX__)
     constexpr size_t kLine = 64, kWorth = 2048;
@@ -30,8 +31,8 @@ void write_through(uint8_t* to, const uint8_t* from, size_t n) {
     std::memcpy(to, from, n);
 }
 
-// What DataCopyPad leaves in UB: left, the block, right, and the rest up to 32 bytes. The rest is the block's first
-// element where nothing was to be padded, else it is padded as well.
+// The bytes that DataCopyPad writes to UB: left padding, the block, right padding, and the remainder up to 32 bytes.
+// The remainder is filled with the block's first element if no padding was asked for, else with the padding value.
 void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece, uint64_t beside) {
     uint8_t* p = dst;
     auto put = [&](const void* v, uint32_t n) {
@@ -49,14 +50,26 @@ void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece, u
 }  // namespace
 
 bool plausible(Dma& d, Here here) {
-    if (!d.blocks || !d.len) return false;  // documented as no action
+    if (!d.blocks || !d.len) return false;  // documented: no operation
     if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32 || d.right * d.elem > 32))) {
-        core->report("copy-params", true, here, Numbers().add("blocks", d.blocks).add("len", d.len).add("left", unsigned(d.left)).add("right", unsigned(d.right)).add("elem", unsigned(d.elem)));
+        core->report("copy-params", true, here,
+                     Numbers()
+                         .add("blocks", d.blocks)
+                         .add("len", d.len)
+                         .add("left", unsigned(d.left))
+                         .add("right", unsigned(d.right))
+                         .add("elem", unsigned(d.elem)));
         return false;
     }
     if (!d.pad && d.len % 32) {
         uint32_t cut = d.len % 32;
-        core->report("copy-truncated", true, here, Numbers().add("bytes", d.len).add("cut", cut).add("kept", d.len - cut).add("lost", cut / d.elem).add("count", d.len / d.elem));
+        core->report("copy-truncated", true, here,
+                     Numbers()
+                         .add("bytes", d.len)
+                         .add("cut", cut)
+                         .add("kept", d.len - cut)
+                         .add("lost", cut / d.elem)
+                         .add("count", d.len / d.elem));
         d.len -= cut;
         d.src_stride = d.dst_stride = d.len;
     }
@@ -66,7 +79,9 @@ bool plausible(Dma& d, Here here) {
 uint64_t extent(const Dma& d, uint64_t stride, uint64_t last) { return (d.blocks - 1) * stride + last; }
 
 void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uint32_t piece, bool write) {
-    if (stride < piece + 32u) return core->book(t, l, uint32_t(extent(d, stride, piece)), write);  // no whole block between two
+    if (stride < piece + 32u)
+        // gaps shorter than a block count as part of it
+        return core->book(t, l, uint32_t(extent(d, stride, piece)), write);
     for (uint32_t b = 0; b < d.blocks; b++) {
         Loc part = l;
         part.addr += uint32_t(b * stride);
@@ -74,7 +89,7 @@ void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uin
     }
 }
 
-// Streaming stores wait in the host's buffers; whoever reads the results next is another thread.
+// Streaming stores stay in the host's write buffers; the results may be read next by another thread.
 void settle_writes() {
 #if defined(__AVX__)
     _mm_sfence();
@@ -82,7 +97,7 @@ void settle_writes() {
 }
 
 void set_pad_value(uint64_t bits, uint32_t elem) {
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
     core->registers.pad_value = bits;
     (void)elem;
 }
@@ -91,12 +106,14 @@ void set_pad_value(uint64_t bits, uint32_t elem) {
 void check_stale(Gm g, uint64_t bytes, Here here) {
     uint64_t lo = uint64_t(g.ptr);
     if (const auto* d = core->cache.holds(lo, lo + bytes))
-        core->report("gm-stale", true, here, Numbers().add("set_line", d->here.line).add("bytes", std::min(d->hi, lo + bytes) - std::max(d->lo, lo)));
+        core->report(
+            "gm-stale", true, here,
+            Numbers().add("set_line", d->here.line).add("bytes", std::min(d->hi, lo + bytes) - std::max(d->lo, lo)));
 }
 
 void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
-    if (Core* keeper = keeper_of(dst)) {
-        Errand errand(keeper, dst);
+    if (Core* owner = l1_owner_of(dst)) {
+        L1Proxy proxy(owner, dst);
         return copy_in(dst, src, asked, here);
     }
     Dma d = asked;
@@ -104,11 +121,13 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     if (!plausible(d, here)) return core->refuse(dst, asked.len);
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
-        !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad)) return core->refuse(dst, extent(d, d.dst_stride, piece));
+        !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad))
+        return core->refuse(dst, extent(d, d.dst_stride, piece));
     if (!core->cache.empty()) check_stale(src, extent(d, d.src_stride, d.len), here);
     auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
     if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
-    else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
+    else
+        for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, src.ptr + b * d.src_stride, d.len, false);
     core->note_gm_read(uint64_t(src.ptr), d.len, d.src_stride, d.blocks, here, d.pad);
     book_local(t, dst, d, d.dst_stride, piece, true);
     if (d.fill) core->registers.pad_value = d.value;  // the padding value goes through the same register
@@ -119,7 +138,9 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
         }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, {uint64_t(src.ptr), d.src_stride, d.src_stride == d.len ? uint32_t(bytes) : d.len, d.src_stride == d.len ? 1 : d.blocks, dst.mem == Mem::L1 ? Way::ToL1 : Way::ToUb, false, src.l2_bypass});
+    core->retire(t, {uint64_t(src.ptr), d.src_stride, d.src_stride == d.len ? uint32_t(bytes) : d.len,
+                     d.src_stride == d.len ? 1 : d.blocks, dst.mem == Mem::L1 ? Route::ToL1 : Route::ToUb, false,
+                     src.l2_bypass});
 }
 
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
@@ -132,8 +153,11 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
     const uint8_t* from = core->at(src);
-    if (d.dst_stride == d.len && (d.src_stride == d.len || d.blocks == 1)) core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true, from);
-    else for (uint32_t b = 0; b < d.blocks; b++) core->book_gm(t, dst.ptr + b * d.dst_stride, d.len, true, from + b * d.src_stride);
+    if (d.dst_stride == d.len && (d.src_stride == d.len || d.blocks == 1))
+        core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true, from);
+    else
+        for (uint32_t b = 0; b < d.blocks; b++)
+            core->book_gm(t, dst.ptr + b * d.dst_stride, d.len, true, from + b * d.src_stride);
     core->perform(t, [=] {
         for (uint32_t b = 0; b < d.blocks; b++) {
             uint8_t* to = dst.ptr + b * d.dst_stride;
@@ -142,7 +166,8 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
         }
     });
     uint64_t bytes = uint64_t(d.blocks) * d.len;
-    core->retire(t, {uint64_t(dst.ptr), d.dst_stride, d.dst_stride == d.len ? uint32_t(bytes) : d.len, d.dst_stride == d.len ? 1 : d.blocks, Way::FromUb, true, dst.l2_bypass});
+    core->retire(t, {uint64_t(dst.ptr), d.dst_stride, d.dst_stride == d.len ? uint32_t(bytes) : d.len,
+                     d.dst_stride == d.len ? 1 : d.blocks, Route::FromUb, true, dst.l2_bypass});
 }
 
 }  // namespace twin

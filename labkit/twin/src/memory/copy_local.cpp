@@ -1,4 +1,4 @@
-// Copies between the memories of one core. The pair decides the unit of a block and the pipe.
+// Copies between the memories of one core. Source and destination memory determine the unit of a block and the pipe.
 #include <cstring>
 
 #include "memory/copy.h"
@@ -8,14 +8,14 @@ namespace twin {
 
 namespace {
 
-struct Route {
+struct LocalRoute {
     Pipe pipe;
     uint32_t unit;   // of a block's length and of the gap at the destination, in bytes
     uint32_t align;  // of the destination
 };
 
-// false: there is no such way on this chip.
-bool route_of(Mem d, Mem s, Route& r) {
+// false: this chip has no such route.
+bool route_of(Mem d, Mem s, LocalRoute& r) {
     if (s == Mem::UB && d == Mem::UB) r = {Pipe::V, 32, 32};
     else if (s == Mem::L1 && d == Mem::BT) r = {Pipe::MTE1, 64, 64};
     else if (s == Mem::L1 && d == Mem::FB) r = {Pipe::FIX, 128, 64};
@@ -23,10 +23,12 @@ bool route_of(Mem d, Mem s, Route& r) {
     return true;
 }
 
-void move(Loc dst, Loc src, Dma d, Route r, Here here) {
+void move(Loc dst, Loc src, Dma d, LocalRoute r, Here here) {
     if (!plausible(d, here)) return core->refuse(dst, d.len);
     uint64_t dn = extent(d, d.dst_stride, d.len);
-    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") || !core->usable(dst, dn, false, here, "dst", r.align)) return core->refuse(dst, dn);
+    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
+        !core->usable(dst, dn, false, here, "dst", r.align))
+        return core->refuse(dst, dn);
     auto t = core->issue(r.pipe, Op::Copy, here);
     book_local(t, src, d, d.src_stride, d.len, false);
     book_local(t, dst, d, d.dst_stride, d.len, true);
@@ -37,17 +39,20 @@ void move(Loc dst, Loc src, Dma d, Route r, Here here) {
     else core->perform(t, effect);
     uint64_t bytes = uint64_t(d.blocks) * d.len;
     const auto& path = dst.mem == Mem::BT ? chip.to_bt : chip.to_fb;
-    core->retire(t, r.pipe == Pipe::V ? chip.vector_startup + double((bytes + 255) / 256) * chip.per_repeat[int(Op::Copy)][int(Dt::U32)]
-                                      : std::max(path.floor, path.start + double(bytes) / path.rate), bytes);
+    core->retire(t,
+                 r.pipe == Pipe::V
+                     ? chip.vector_startup + double((bytes + 255) / 256) * chip.per_repeat[int(Op::Copy)][int(Dt::U32)]
+                     : std::max(path.floor, path.start + double(bytes) / path.rate),
+                 bytes);
 }
 
-bool known_route(Loc dst, Loc src, Route& r, Here here) {
+bool known_route(Loc dst, Loc src, LocalRoute& r, Here here) {
     core->last = here;
     if (src.pos >= kNowhere || dst.pos >= kNowhere) {
         core->report("tensor-empty", true, here, Numbers().add("what", src.pos >= kNowhere ? "src" : "dst"));
         return false;
     }
-    if (core->seat.mixed && !has(core->seat.kind, src.mem)) return false;  // the other kind of core does it
+    if (core->id.mixed && !has(core->id.kind, src.mem)) return false;  // the other kind of core does it
     if (route_of(dst.mem, src.mem, r)) return true;
     core->report("copy-route", true, here, Numbers().add("from", name_of(src.mem)).add("to", name_of(dst.mem)));
     return false;
@@ -56,7 +61,7 @@ bool known_route(Loc dst, Loc src, Route& r, Here here) {
 }  // namespace
 
 void copy_blocks(Loc dst, Loc src, uint32_t count, uint32_t len, uint32_t src_gap, uint32_t dst_gap, Here here) {
-    Route r;
+    LocalRoute r;
     if (!known_route(dst, src, r, here)) return;
     Dma d;
     d.blocks = count;
@@ -68,12 +73,12 @@ void copy_blocks(Loc dst, Loc src, uint32_t count, uint32_t len, uint32_t src_ga
 
 void copy_refused(Loc dst, Loc src, Here here) {
     core->last = here;
-    if (core->seat.mixed && !has(core->seat.kind, src.mem)) return;
+    if (core->id.mixed && !has(core->id.kind, src.mem)) return;
     core->report("copy-route", true, here, Numbers().add("from", name_of(src.mem)).add("to", name_of(dst.mem)));
 }
 
 void copy_count(Loc dst, Loc src, uint64_t bytes, Here here) {
-    Route r;
+    LocalRoute r;
     if (!known_route(dst, src, r, here)) return;
     Dma d;
     d.len = uint32_t(bytes / r.unit * r.unit + (r.unit == 32 ? bytes % 32 : 0));

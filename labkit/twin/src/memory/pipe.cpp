@@ -1,4 +1,4 @@
-// TPipe, TBufPool and LocalMemAllocator: who has which part of a core's memory, and until when.
+// TPipe, TBufPool and LocalMemAllocator: allocation of a core's on-chip memory.
 #include <algorithm>
 #include <exception>
 
@@ -10,7 +10,8 @@ namespace twin {
 namespace {
 
 constexpr uint32_t kBuffersPerPipe = 64, kBuffersPerPool = 16;
-const char* const kPositions[] = {"GM", "A1", "A2", "B1", "B2", "C1", "C2", "CO1", "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM", "C2PIPE2GM", "C2PIPE2LOCAL"};
+const char* const kPositions[] = {"GM",  "A1",    "A2",     "B1",      "B2",  "C1",   "C2",        "CO1",
+                                  "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM", "C2PIPE2GM", "C2PIPE2LOCAL"};
 
 Mem memory_of(uint8_t pos) { return mem_of(AscendC::TPosition(pos)); }
 
@@ -20,7 +21,8 @@ Core::PipeLife& life(int pipe, Here here) {
     if (p.used) return p;
     p.used = true;
     for (auto& other : core->pipes)
-        if (&other != &p && other.open && other.used) core->report("pipe-twice", true, here, Numbers().add("first_line", other.here.line));
+        if (&other != &p && other.open && other.used)
+            core->report("pipe-twice", true, here, Numbers().add("first_line", other.here.line));
     return p;
 }
 
@@ -28,11 +30,19 @@ void fits(Mem m, uint64_t addr, uint32_t num, uint64_t len, const char* asked, H
     uint64_t bytes = num * len, want = addr + bytes;
     if (m == Mem::UB) core->ub_peak = uint32_t(std::max<uint64_t>(core->ub_peak, std::min<uint64_t>(want, ~0u)));
     if (want > chip.size[int(m)])
-        core->stop("ub-budget", here, Numbers().add("asked", asked).add("num", num).add("len", len).add("need", bytes).add("used", addr).add("total", want)
-                                          .add("size", chip.size[int(m)]).add("over", want - chip.size[int(m)]));
+        core->stop("ub-budget", here,
+                   Numbers()
+                       .add("asked", asked)
+                       .add("num", num)
+                       .add("len", len)
+                       .add("need", bytes)
+                       .add("used", addr)
+                       .add("total", want)
+                       .add("size", chip.size[int(m)])
+                       .add("over", want - chip.size[int(m)]));
 }
 
-// Lay `bytes` behind what the pipe holds already; a kernel that wants more than there is cannot run.
+// Allocates `bytes` after what the TPipe has allocated already; a kernel that needs more than there is is stopped.
 uint32_t take(Core::PipeLife& p, Mem m, uint32_t num, uint64_t len, const char* asked, Here here) {
     uint32_t addr = p.top[int(m)];
     fits(m, addr, num, len, asked, here);
@@ -40,10 +50,12 @@ uint32_t take(Core::PipeLife& p, Mem m, uint32_t num, uint64_t len, const char* 
     return addr;
 }
 
-// TSCM is laid from the end of L1 downwards: on an AIV, of its cube core's L1, a piece for each AIV of the block.
+// TSCM is allocated from the end of L1 downwards: for an AIV in the L1 of its block's AIC, with a part for each AIV of
+// the block.
 uint32_t take_tscm(Core::PipeLife& p, uint32_t num, uint64_t len, bool group, Here here) {
-    uint32_t shares = group || core->seat.kind == Kind::AIC ? 1 : core->seat.subs, mine = shares > 1 ? core->seat.sub : 0;
-    fits(Mem::L1, p.tscm, num * shares, len, shares > 1 ? "a TSCM queue for each AIV of the block" : "a TSCM queue", here);
+    uint32_t shares = group || core->id.kind == Kind::AIC ? 1 : core->id.subs, mine = shares > 1 ? core->id.sub : 0;
+    fits(Mem::L1, p.tscm, num * shares, len, shares > 1 ? "a TSCM queue for each AIV of the block" : "a TSCM queue",
+         here);
     uint32_t addr = uint32_t(chip.size[int(Mem::L1)] - p.tscm - (shares - mine) * num * len);
     p.tscm += uint32_t(shares * num * len);
     return addr;
@@ -52,23 +64,25 @@ uint32_t take_tscm(Core::PipeLife& p, uint32_t num, uint64_t len, bool group, He
 void not_empty(uint32_t num, uint32_t len, Here here) {
     if (num && len) return;
     core->report("buffer-empty", true, here, Numbers().add("num", num).add("len", len));
-    if (!num) throw Stop{};  // an empty buffer is no harm to a kernel that never uses it
+    if (!num) throw Stop{};  // an empty buffer does no harm if it is never used
 }
 
 void counted(uint32_t& count, uint32_t more, uint32_t most, const char* what, Here here) {
     count += more;
-    if (count > most) core->stop("pipe-buffers", here, Numbers().add("what", what).add("count", count).add("most", most));
+    if (count > most)
+        core->stop("pipe-buffers", here, Numbers().add("what", what).add("count", count).add("most", most));
 }
 
 void show(uint8_t pos, uint8_t kind, uint32_t addr, uint32_t len, uint32_t num) {
-    for (uint32_t i = 0; i < num; i++) core->views.push_back({addr + i * len, len, pos, kind, core->groups, uint16_t(i)});
+    for (uint32_t i = 0; i < num; i++)
+        core->views.push_back({addr + i * len, len, pos, kind, core->groups, uint16_t(i)});
     core->groups++;
 }
 
-// M_MTE1 events 0 to 2 of an AIC are the library's: each pipe sets them when it begins and waits for them when it ends.
+// The library uses M_MTE1 events 0 to 2 of an AIC: each TPipe sets them at its begin and waits for them at its end.
 constexpr int kLibrary = 3;
 void library_events(bool begin, Here here) {
-    if (core->seat.kind != Kind::AIC) return;
+    if (core->id.kind != Kind::AIC) return;
     for (int id = 0; id < kLibrary; id++) {
         auto& f = core->flags[int(Pipe::M)][int(Pipe::MTE1)][id];
         f.set = f.reserved = f.library = begin;
@@ -82,13 +96,13 @@ void all_ids_free() {
             for (auto& f : b) f.reserved = false;
 }
 
-// The producers wait for the buffers that were given back.
+// The producing pipes wait for all freed buffers.
 void settle(int pipe, int owner) {
     for (auto& b : core->buffers)
         if (b.pipe == pipe && (owner < 0 || b.owner == owner) && b.state == Core::State::Free) wait_idle(b);
 }
 
-// The memory is free for others. What lies there stays readable until somebody takes its place.
+// Frees the memory for other buffers. Its content stays readable until it is allocated again.
 void give_back(int pipe) {
     for (auto& b : core->buffers)
         if (b.pipe == pipe) b.loose = true;
@@ -136,11 +150,11 @@ void pipe_reset(int pipe, Here here) {
 
 void pipe_end(int pipe, bool wait, Here here) {
     if (here.file) core->last = here;
-    if (std::uncaught_exceptions()) return;  // the block was stopped: whatever is left has no meaning
+    if (std::uncaught_exceptions()) return;  // the block was stopped: there is nothing left to check
     end_queues(pipe);
     settle(pipe, -1);
     library_events(false, here);
-    if (wait) core->join_all();  // the pipe's end waits for everything
+    if (wait) core->join_all();  // Destroy waits for everything
     give_back(pipe);
     core->pipes[size_t(pipe)].open = false;
 }
@@ -151,7 +165,8 @@ int queue_init(int pipe, uint8_t src, uint8_t dst, int depth, uint8_t num, uint3
     counted(p.buffers, num, kBuffersPerPipe, "TPipe", here);
     uint8_t pos = queue_position(src, dst);
     bool tscm = AscendC::TPosition(dst) == AscendC::TPosition::TSCM;
-    uint32_t addr = tscm ? take_tscm(p, num, round32(len), group, here) : take(p, memory_of(pos), num, round32(len), "a queue", here);
+    uint32_t addr = tscm ? take_tscm(p, num, round32(len), group, here)
+                         : take(p, memory_of(pos), num, round32(len), "a queue", here);
     return queue_place(pipe, -1, src, dst, depth, num, len, addr, here);
 }
 
@@ -180,7 +195,13 @@ void pool_share(Pool& pool, const Pool& other, uint32_t len, Here here) {
     core->last = here;
     not_empty(1, len, here);
     if (round32(len) > other.len)
-        core->stop("pool-budget", here, Numbers().add("num", 1).add("len", len).add("need", round32(len)).add("free", other.len).add("size", other.len));
+        core->stop("pool-budget", here,
+                   Numbers()
+                       .add("num", 1)
+                       .add("len", len)
+                       .add("need", round32(len))
+                       .add("free", other.len)
+                       .add("size", other.len));
     pool = {other.start, other.start, other.len, core->pools++, other.pipe, 00, 0, 0};
 }
 
@@ -190,7 +211,9 @@ uint32_t pool_take(Pool& pool, uint32_t num, uint32_t len, Here here) {
     if (pool.moved) core->report("pool-reset", true, here, Numbers().add("addr", pool.moved));
     pool.moved = 0;
     uint64_t need = num * round32(len), room = uint64_t(pool.start) + pool.len - pool.top;
-    if (need > room) core->stop("pool-budget", here, Numbers().add("num", num).add("len", len).add("need", need).add("free", room).add("size", pool.len));
+    if (need > room)
+        core->stop("pool-budget", here,
+                   Numbers().add("num", num).add("len", len).add("need", need).add("free", room).add("size", pool.len));
     uint32_t addr = pool.top;
     pool.top += uint32_t(need);
     return addr;
@@ -210,7 +233,8 @@ Loc buf_init(Pool& pool, uint8_t pos, uint32_t len, Here here) {
 
 uint32_t pool_handle(Pool& pool, uint32_t index, uint32_t most, Here here) {
     core->last = here;
-    if (index >= most) core->stop("pipe-buffers", here, Numbers().add("what", "TBufPool").add("count", index + 1).add("most", most));
+    if (index >= most)
+        core->stop("pipe-buffers", here, Numbers().add("what", "TBufPool").add("count", index + 1).add("most", most));
     if (!pool.first) {
         pool.first = reserve_buffers(most, pool.id);
         for (uint32_t i = 0; i < most; i++) core->buffers[pool.first + i].pipe = pool.pipe;
@@ -218,8 +242,8 @@ uint32_t pool_handle(Pool& pool, uint32_t index, uint32_t most, Here here) {
     return pool.first + index;
 }
 
-// The events of its buffers are waited for; its queues live on, in memory that others may use. The pool itself goes on
-// at address 0, wherever it was: kernels that lay it over all of UB fill it anew.
+// Waits for the events of its buffers. Its queues stay alive, in memory that others may use. The pool itself continues
+// at address 0, wherever it was before: kernels that place it over all of UB fill it anew.
 void pool_reset(Pool& pool) {
     if (std::uncaught_exceptions() || pool.id < 0) return;
     settle(pool.pipe, pool.id);
@@ -227,9 +251,10 @@ void pool_reset(Pool& pool) {
     pool.start = pool.top = pool.count = 0;
 }
 
-// ---- memory at an address that somebody else decided on
+// ---- memory at an address that the caller chose
 
-int queue_place(int pipe, int owner, uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, uint32_t addr, Here here) {
+int queue_place(int pipe, int owner, uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, uint32_t addr,
+                Here here) {
     int queue = queue_open(pipe, owner, src, dst, depth, num, 0, here);
     uint8_t pos = queue_position(src, dst);
     len = uint32_t(round32(len));
@@ -271,15 +296,26 @@ Loc local_alloc(Mem m, uint8_t pos, uint32_t at, uint64_t bytes, Here here) {
 
 Loc rest_of(uint8_t pos, Here here) {
     core->last = here;
-    constexpr uint32_t kMessages = 64;  // the end of UB, where a mixed kernel leaves messages for its cube core
+    constexpr uint32_t kMessages = 64;  // end of UB, reserved in mixed kernels for messages to the cube core
     Mem m = memory_of(pos);
     uint32_t addr = core->top[int(m)], end = chip.size[int(m)] - (m == Mem::UB ? kMessages : 0);
-    if (addr >= end) core->stop("ub-budget", here, Numbers().add("asked", "PopStackBuffer").add("num", 1).add("len", 32).add("need", 32).add("used", addr).add("total", addr + 32).add("size", end).add("over", addr + 32 - end));
+    if (addr >= end)
+        core->stop("ub-budget", here,
+                   Numbers()
+                       .add("asked", "PopStackBuffer")
+                       .add("num", 1)
+                       .add("len", 32)
+                       .add("need", 32)
+                       .add("used", addr)
+                       .add("total", addr + 32)
+                       .add("size", end)
+                       .add("over", addr + 32 - end));
     return {addr, end - addr, 0, 0, m, pos};
 }
 
 uint8_t* address(Loc l) {
-    if (l.buf && l.buf < core->buffers.size()) core->buffers[l.buf].by_scalar = true;  // what goes through the pointer is seen by nobody
+    if (l.buf && l.buf < core->buffers.size())
+        core->buffers[l.buf].by_scalar = true;  // accesses through the pointer are not observed
     return core->at(l);
 }
 

@@ -10,7 +10,8 @@ namespace {
 
 using P = AscendC::TPosition;
 
-// Between which pipes data goes from one position to another: who fills a buffer and who empties it. The memories decide.
+// The pipes between which a queue transfers data: the producer fills a buffer, the consumer empties it. Derived from
+// the memories.
 std::pair<Pipe, Pipe> pipes_of(uint8_t src, uint8_t dst) {
     auto gm = [](uint8_t p) { return P(p) == P::GM || P(p) == P::CO2; };
     Mem s = mem_of(P(src)), d = mem_of(P(dst));
@@ -27,13 +28,14 @@ std::string event(Pipe from, Pipe to) { return std::string(name_of(from)) + "_" 
 
 Core::Queue& queue_at(int q, Here here) {
     core->last = here;
-    if (q < 0 || size_t(q) >= core->queues.size() || !core->queues[size_t(q)].alive) core->stop("queue-uninit", here, Numbers());
+    if (q < 0 || size_t(q) >= core->queues.size() || !core->queues[size_t(q)].alive)
+        core->stop("queue-uninit", here, Numbers());
     return core->queues[size_t(q)];
 }
 
 Core::Buffer& first_of(Core::Queue& q) { return core->buffers[q.first]; }
 
-// The queue's own tensor behind a handle, or nullptr when the handle is not one of this queue's living tensors.
+// The queue's buffer behind a handle; nullptr if the handle is not a live tensor of this queue.
 Core::Buffer* own(Core::Queue& q, Loc l, const char* call, Here here) {
     if (l.buf < q.first || l.buf >= q.first + q.num) {
         core->report("queue-foreign", true, here, Numbers().add("call", call).add("position", position_name(q.pos)));
@@ -49,37 +51,50 @@ Core::Buffer* own(Core::Queue& q, Loc l, const char* call, Here here) {
 
 void hold(Core::Held& h, Core::Queue& q, Pipe from, Pipe to, const char* call, Here here) {
     h = {take_event(from, to), from, to};
-    if (h.id < 0) core->stop("queue-buffers", here, Numbers().add("call", call).add("position", position_name(q.pos)).add("event", event(from, to)).add("most", 8));
+    if (h.id < 0)
+        core->stop("queue-buffers", here,
+                   Numbers()
+                       .add("call", call)
+                       .add("position", position_name(q.pos))
+                       .add("event", event(from, to))
+                       .add("most", 8));
 }
 
 void enque(Core::Queue& q, Loc l, Pipe from, Pipe to, Here here) {
     Core::Buffer* b = own(q, l, "EnQue", here);
     if (!b) return;
     if (b->state == Core::State::Queued) {
-        core->report("queue-state", true, here, Numbers().add("call", "EnQue").add("state", "already in the queue").add("state_line", b->last.line));
+        core->report(
+            "queue-state", true, here,
+            Numbers().add("call", "EnQue").add("state", "already in the queue").add("state_line", b->last.line));
         return;
     }
-    if (q.depth && q.fifo.size() >= size_t(q.depth)) core->stop("queue-depth", here, Numbers().add("depth", q.depth).add("position", position_name(q.pos)));
+    if (q.depth && q.fifo.size() >= size_t(q.depth))
+        core->stop("queue-depth", here, Numbers().add("depth", q.depth).add("position", position_name(q.pos)));
     if (q.depth) hold(b->queued, q, from, to, "EnQue", here);
     b->state = Core::State::Queued;
     b->last = here;
     int p = int(from);
     b->ready = core->known[p];
-    b->ready_at = core->tape.mark(from);
+    b->ready_at = core->trace.mark(from);
     q.fifo.push_back(l.buf);
 }
 
 Loc deque(Core::Queue& q, uint16_t index, Pipe from, Pipe to, Here here) {
     auto& b = core->buffers[index];
     if (q.depth && (b.queued.from != from || b.queued.to != to))
-        core->stop("queue-users", here, Numbers().add("put", event(b.queued.from, b.queued.to)).add("got", event(from, to)).add("put_line", b.last.line));
+        core->stop("queue-users", here,
+                   Numbers()
+                       .add("put", event(b.queued.from, b.queued.to))
+                       .add("got", event(from, to))
+                       .add("put_line", b.last.line));
     q.fifo.erase(std::find(q.fifo.begin(), q.fifo.end(), index));
     if (q.depth) give_event(b.queued);
     b.state = Core::State::Taken;
     b.last = here;
     int c = int(to);
     core->known[c].join(b.ready);
-    core->tape.await(to, b.ready_at);
+    core->trace.await(to, b.ready_at);
     return loc_of(index, q.pos);
 }
 
@@ -88,16 +103,18 @@ Loc front(Core::Queue& q, Pipe from, Pipe to, Here here) {
     return deque(q, q.fifo.front(), from, to, here);
 }
 
-// What a queue still holds when its pipe ends.
+// Reports what a queue still holds when its TPipe ends.
 void check(Core::Queue& q) {
     if (!q.fifo.empty()) {
         auto& b = core->buffers[q.fifo.front()];
-        core->report("queue-left", true, b.last, Numbers().add("count", q.fifo.size()).add("position", position_name(q.pos)));
+        core->report("queue-left", true, b.last,
+                     Numbers().add("count", q.fifo.size()).add("position", position_name(q.pos)));
     }
     for (uint32_t i = 0; i < q.num; i++) {
         auto& b = core->buffers[q.first + i];
         if (b.state == Core::State::Occupied || b.state == Core::State::Taken)
-            core->report("queue-leak", false, b.last, Numbers().add("position", position_name(q.pos)).add("num", unsigned(q.num)));
+            core->report("queue-leak", false, b.last,
+                         Numbers().add("position", position_name(q.pos)).add("num", unsigned(q.num)));
     }
 }
 
@@ -122,7 +139,8 @@ void place_buffer(uint16_t index, uint8_t pos, uint32_t addr, uint32_t len, Here
     Mem m = mem_of(P(pos));
     for (auto& b : core->buffers) {
         bool gone = b.loose || (b.owner >= 0 && b.owner == me.owner && b.pipe == me.pipe);
-        if (!gone || &b == &me || !b.len || mem_of(P(b.pos)) != m || b.addr >= addr + len || addr >= b.addr + b.len) continue;
+        if (!gone || &b == &me || !b.len || mem_of(P(b.pos)) != m || b.addr >= addr + len || addr >= b.addr + b.len)
+            continue;
         b.gen++;
         b.len = 0;
         b.last = here.file ? here : b.last;
@@ -136,7 +154,9 @@ Loc loc_of(uint16_t index, uint8_t pos) {
     const auto& b = core->buffers[index];
     return {b.addr, b.len, index, b.gen, mem_of(P(pos)), pos};
 }
-Loc handle_loc(uint32_t handle, uint8_t pos) { return loc_of(uint16_t(handle) < core->buffers.size() ? uint16_t(handle) : 0, pos); }
+Loc handle_loc(uint32_t handle, uint8_t pos) {
+    return loc_of(uint16_t(handle) < core->buffers.size() ? uint16_t(handle) : 0, pos);
+}
 
 int8_t take_event(Pipe from, Pipe to) {
     auto& row = core->flags[int(from)][int(to)];
@@ -155,7 +175,7 @@ void wait_idle(Core::Buffer& b) {
     if (b.freed.id < 0) return;
     int p = int(b.freed.to);
     core->known[p].join(b.idle);
-    core->tape.await(b.freed.to, b.idle_at);
+    core->trace.await(b.freed.to, b.idle_at);
     give_event(b.freed);
 }
 
@@ -176,7 +196,7 @@ int queue_open(int pipe, int owner, uint8_t src, uint8_t dst, int depth, uint8_t
         b.pipe = pipe;
         b.queue = id;
         if (depth) continue;
-        hold(b.queued, q, from, to, "InitBuffer", here);  // a queue of depth 0 keeps its events for good
+        hold(b.queued, q, from, to, "InitBuffer", here);  // a queue of depth 0 keeps its events permanently
         hold(b.freed, q, to, from, "InitBuffer", here);
     }
     core->queues.push_back(q);
@@ -200,10 +220,14 @@ Loc queue_alloc(int id, Here here) {
         // The producer may overwrite this buffer only once its last consumer is done: the event that FreeTensor set.
         core->known[int(q.producer)].join(b.idle);
         if (q.depth && b.freed.id >= 0) wait_idle(b);
-        else core->tape.await(q.producer, b.idle_at);
+        else core->trace.await(q.producer, b.idle_at);
         return loc_of(index, q.pos);
     }
-    core->stop("queue-starved", here, Numbers().add("num", unsigned(q.num)).add("position", position_name(q.pos)).add("alloc_line", first_of(q).last.line));
+    core->stop("queue-starved", here,
+               Numbers()
+                   .add("num", unsigned(q.num))
+                   .add("position", position_name(q.pos))
+                   .add("alloc_line", first_of(q).last.line));
 }
 
 void queue_enque(int id, Loc l, Here here) {
@@ -227,7 +251,8 @@ void queue_deque_tensor(int id, Loc l, Here here) {
     Core::Queue& q = queue_at(id, here);
     Core::Buffer* b = own(q, l, "DeQue", here);
     if (!b) return;
-    if (b->state != Core::State::Queued) core->stop("queue-empty", here, Numbers().add("position", position_name(q.pos)));
+    if (b->state != Core::State::Queued)
+        core->stop("queue-empty", here, Numbers().add("position", position_name(q.pos)));
     deque(q, l.buf, q.producer, q.consumer, here);
 }
 
@@ -236,7 +261,9 @@ void queue_free(int id, Loc l, Here here) {
     Core::Buffer* b = own(q, l, "FreeTensor", here);
     if (!b) return;
     if (b->state == Core::State::Queued) {
-        core->report("queue-state", true, here, Numbers().add("call", "FreeTensor").add("state", "still in the queue").add("state_line", b->last.line));
+        core->report(
+            "queue-state", true, here,
+            Numbers().add("call", "FreeTensor").add("state", "still in the queue").add("state_line", b->last.line));
         return;
     }
     if (q.depth) hold(b->freed, q, q.consumer, q.producer, "FreeTensor", here);
@@ -245,7 +272,7 @@ void queue_free(int id, Loc l, Here here) {
     b->last = here;
     int c = int(q.consumer);
     b->idle = core->known[c];
-    b->idle_at = core->tape.mark(q.consumer);
+    b->idle_at = core->trace.mark(q.consumer);
 }
 
 void queue_free_events(int id, Here here) {
@@ -270,7 +297,7 @@ void end_queues(int pipe) {
     }
 }
 
-// What a block leaves behind when it ends.
+// Reports what is left over when a block ends.
 void check_leftovers() {
     for (auto& q : core->queues)
         if (q.alive) check(q);
@@ -278,7 +305,9 @@ void check_leftovers() {
         for (int b = 0; b < 8; b++)
             for (int id = 0; id < 8; id++) {
                 auto& f = core->flags[a][b][id];
-                if (f.set && !f.library) core->report("event-left", true, f.here, Numbers().add("event", event(Pipe(a), Pipe(b))).add("id", id));
+                if (f.set && !f.library)
+                    core->report("event-left", true, f.here,
+                                 Numbers().add("event", event(Pipe(a), Pipe(b))).add("id", id));
             }
 }
 

@@ -1,9 +1,9 @@
-// What the scalar unit does itself: single elements, its data cache, system variables.
+// Operations of the scalar unit itself: single elements, its data cache, system variables.
 #include "core/machine.h"
 
 namespace twin {
 
-static void* nowhere() {  // what a refused access reads and writes
+static void* nowhere() {  // memory for refused accesses
     static thread_local uint64_t place;
     place = ~0ull;
     return &place;
@@ -27,7 +27,8 @@ void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here her
     Core& c = *core;
     if (l.buf) {
         const Core::Buffer& b = c.buffers[l.buf];
-        if (b.settled[write] == c.issues && b.gen == l.gen && uint64_t(offset) + size <= l.bytes && uint64_t(l.addr) + offset + size <= b.addr + b.len) {
+        if (b.settled[write] == c.issues && b.gen == l.gen && uint64_t(offset) + size <= l.bytes &&
+            uint64_t(l.addr) + offset + size <= b.addr + b.len) {
             c.last = here;
             c.spend_scalar(size, here);
             return c.at(l) + offset;
@@ -36,17 +37,17 @@ void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here her
     return element_checked(l, offset, size, write, here);
 }
 
-// The compiler puts the scalar unit's reads and writes of GM in order with the transfers of its own core.
+// The compiler orders the scalar unit's accesses to GM with the transfers of its own core.
 static void wait_for_gm(uint64_t lo, uint32_t size) {
-    Clock& s = core->known[0];
+    VectorClock& s = core->known[0];
     core->gm.each(lo, lo + size, [&](const Hazards::Cell& c) {
         if (s.seen[int(c.write.pipe)] >= c.write.number) return;
         s.join(core->known[int(c.write.pipe)]);
-        core->tape.await(Pipe::S, core->tape.mark(c.write.pipe));
+        core->trace.await(Pipe::S, core->trace.mark(c.write.pipe));
     });
-    if (core->late.on) core->late.settle(s);
+    if (core->delayed.on) core->delayed.settle(s);
     core->instructions++;
-    core->tape.spend(chip.scalar_gm);
+    core->trace.spend(chip.scalar_gm);
 }
 
 void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here here) {
@@ -68,7 +69,7 @@ void* place(const Loc& base, uint64_t offset, uint32_t size, Here here) {
     l.addr += uint32_t(offset);
     l.bytes = offset < base.bytes ? uint32_t(base.bytes - offset) : 0;
     if (!core->usable(l, size, false, here, "operator()", 1)) return nowhere();
-    return element_checked(base, uint32_t(offset), size, true, here);  // a write as far as order goes: it waits for more
+    return element_checked(base, uint32_t(offset), size, true, here);  // ordered like a write, which waits for more
 }
 
 void* place(const Gm& base, uint64_t offset, uint32_t size, Here here) {
@@ -81,21 +82,21 @@ void* place(const Gm& base, uint64_t offset, uint32_t size, Here here) {
 
 void clean_cache(const uint8_t* line, bool whole, Here here) {
     core->last = here;
-    core->tape.spend(chip.scalar_gm);
+    core->trace.spend(chip.scalar_gm);
     if (whole) core->cache.clean_all();
     else core->cache.clean_line(uint64_t(line));
-    let_others_play();  // whoever cleans its cache may be waiting for what another core writes
+    let_others_run();  // a core that cleans its cache may be polling for another core's write
 }
 void preload(const void*, int64_t, Here here) {
     core->last = here;
-    core->tape.spend(chip.scalar_issue);
+    core->trace.spend(chip.scalar_issue);
 }
 
-int64_t block_idx() { return core->seat.kind == Kind::AIV ? core->block * core->seat.subs + core->seat.sub : core->block; }
+int64_t block_idx() { return core->id.kind == Kind::AIV ? core->block * core->id.subs + core->id.sub : core->block; }
 int64_t core_idx() { return core->block; }
-int64_t sub_block_idx() { return core->seat.sub; }
-int64_t sub_block_num() { return core->seat.subs; }
+int64_t sub_block_idx() { return core->id.sub; }
+int64_t sub_block_num() { return core->id.subs; }
 void*& current_pipe() { return core->pipe; }
-int64_t block_num() { return core->seat.blocks; }
+int64_t block_num() { return core->id.blocks; }
 
 }  // namespace twin

@@ -20,7 +20,8 @@ std::vector<uint64_t> rows(const Slice* s, uint32_t dims) {
     return at;
 }
 
-bool plausible_slices(const Slice* gm, const Slice* ub, uint32_t dims, uint32_t elem, size_t gm_rows, size_t ub_rows, Here here) {
+bool plausible_slices(const Slice* gm, const Slice* ub, uint32_t dims, uint32_t elem, size_t gm_rows, size_t ub_rows,
+                      Here here) {
     const char* wrong = nullptr;
     if (dims < 1 || dims > 8) wrong = "dimValue";
     else if (gm[0].burst != ub[0].burst) wrong = "burstLen";
@@ -28,14 +29,17 @@ bool plausible_slices(const Slice* gm, const Slice* ub, uint32_t dims, uint32_t 
     else if (ub[0].gap * elem % 32) wrong = "stride";
     for (uint32_t i = 1; !wrong && i < dims; i++)
         if (gm[i].burst != 1 || ub[i].burst != 1) wrong = "burstLen";
-    if (wrong) core->report("copy-slice", true, here, Numbers().add("field", wrong).add("dims", dims).add("gm_rows", gm_rows).add("ub_rows", ub_rows));
+    if (wrong)
+        core->report("copy-slice", true, here,
+                     Numbers().add("field", wrong).add("dims", dims).add("gm_rows", gm_rows).add("ub_rows", ub_rows));
     return !wrong;
 }
 
 template <typename F> void each_row(const Slice* gm, const Slice* ub, uint32_t dims, uint32_t elem, Here here, F copy) {
     core->last = here;
     bool counted = dims >= 1 && dims <= 8;
-    std::vector<uint64_t> g = counted ? rows(gm, dims) : std::vector<uint64_t>(), u = counted ? rows(ub, dims) : std::vector<uint64_t>();
+    std::vector<uint64_t> g = counted ? rows(gm, dims) : std::vector<uint64_t>(),
+                          u = counted ? rows(ub, dims) : std::vector<uint64_t>();
     if (!plausible_slices(gm, ub, dims, elem, g.size(), u.size(), here)) return;
     Dma d;
     d.len = gm[0].burst * 32;

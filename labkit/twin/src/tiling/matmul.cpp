@@ -1,4 +1,4 @@
-// matmul_tiling: what host code says about a product, turned into TCubeTiling.
+// matmul_tiling: converts the host's description of a product into a TCubeTiling.
 #include "twin/tiling/matmul.h"
 
 #include <algorithm>
@@ -13,14 +13,19 @@ namespace {
 
 int bits_of(DataType t) {
     switch (t) {
-        case DataType::DT_FLOAT: case DataType::DT_INT32: case DataType::DT_UINT32: return 32;
-        case DataType::DT_INT8: case DataType::DT_UINT8: return 8;
-        case DataType::DT_INT4: return 4;
-        default: return 16;
+    case DataType::DT_FLOAT:
+    case DataType::DT_INT32:
+    case DataType::DT_UINT32: return 32;
+    case DataType::DT_INT8:
+    case DataType::DT_UINT8: return 8;
+    case DataType::DT_INT4: return 4;
+    default: return 16;
     }
 }
 bool in_ub(TPosition p) { return p == TPosition::VECIN || p == TPosition::VECOUT || p == TPosition::VECCALC; }
-bool in_l1(TPosition p) { return p == TPosition::TSCM || p == TPosition::A1 || p == TPosition::B1 || p == TPosition::C1; }
+bool in_l1(TPosition p) {
+    return p == TPosition::TSCM || p == TPosition::A1 || p == TPosition::B1 || p == TPosition::C1;
+}
 
 // Fields by name, from the plain struct to the host's class and back.
 void copy(const TCubeTiling& from, optiling::TCubeTiling& to) {
@@ -33,7 +38,7 @@ TCubeTiling plain(const optiling::TCubeTiling& from) {
 #define X(type, name) to.name = from.get_##name();
     TWIN_FIELDS_TCubeTiling(X)
 #undef X
-    return to;
+        return to;
 }
 
 }  // namespace
@@ -56,7 +61,7 @@ struct Cutter {
         task.b_trans = o.b_.isTrans;
         task.a_l1 = in_l1(o.a_.pos);
         task.b_l1 = in_l1(o.b_.pos);
-        task.c_room = in_ub(o.c_.pos) ? o.ub_ * 3 / 8 : 0;  // beside it the kernel keeps as much of its own, and more
+        task.c_room = in_ub(o.c_.pos) ? o.ub_ * 3 / 8 : 0;  // the kernel keeps as much data of its own in UB, and more
         task.l1 = o.l1_;
         task.l0a = o.l0a_;
         task.l0b = o.l0b_;
@@ -102,7 +107,8 @@ struct Cutter {
         t.dbL0A = c.db_l0a;
         t.dbL0B = c.db_l0b;
         t.dbL0C = c.db_l0c;
-        int64_t a1 = c.base[0] * c.base[2] * task.a_bits / 8, b1 = c.base[1] * c.base[2] * task.b_bits / 8, bias = c.base[1] * task.bias_bytes;
+        int64_t a1 = c.base[0] * c.base[2] * task.a_bits / 8, b1 = c.base[1] * c.base[2] * task.b_bits / 8,
+                bias = c.base[1] * task.bias_bytes;
         t.transLength = int32_t(std::max({a1, b1, c.base[0] * c.base[1] * task.c_bytes, bias}));
         t.shareMode = 0;
         t.shareL1Size = int32_t((task.a_l1 ? 0 : t.depthA1 * a1) + (task.b_l1 ? 0 : t.depthB1 * b1) + bias);
@@ -119,16 +125,19 @@ struct Cutter {
     void widen_step(const twin::Cut& c) {
         TCubeTiling& t = o.t_;
         bool along_n = t.iterateOrder == 0;
-        int64_t other = along_n ? c.base[0] * task.a_bits / 8 : c.base[1] * task.b_bits / 8, own = along_n ? c.base[1] * task.b_bits / 8 : c.base[0] * task.a_bits / 8;
+        int64_t other = along_n ? c.base[0] * task.a_bits / 8 : c.base[1] * task.b_bits / 8,
+                own = along_n ? c.base[1] * task.b_bits / 8 : c.base[0] * task.a_bits / 8;
         bool several = along_n ? c.single[1] > c.base[1] : c.single[0] > c.base[0];
         int64_t steps = c.single[2] <= c.base[2] * c.step_k ? c.step_k : 0;  // only with all of K in L1
-        if (!several || !steps || 2 * c.base[2] * steps * (other + 2 * own) + c.base[1] * task.bias_bytes > task.l1) return;
+        if (!several || !steps || 2 * c.base[2] * steps * (other + 2 * own) + c.base[1] * task.bias_bytes > task.l1)
+            return;
         (along_n ? t.stepN : t.stepM) = 2;
         (along_n ? t.depthB1 : t.depthA1) *= 2;
     }
 };
 
-MatmulApiTilingBase::MatmulApiTilingBase() : MatmulApiTilingBase(*platform_ascendc::PlatformAscendCManager::GetInstance()) {}
+MatmulApiTilingBase::MatmulApiTilingBase()
+    : MatmulApiTilingBase(*platform_ascendc::PlatformAscendCManager::GetInstance()) {}
 MatmulApiTilingBase::MatmulApiTilingBase(const platform_ascendc::PlatformAscendC& p) {
     using platform_ascendc::CoreMemType;
     auto size = [&](CoreMemType m) {
@@ -156,10 +165,18 @@ MatmulApiTilingBase::MatmulApiTilingBase(const PlatformInfo& p) : MatmulApiTilin
 }
 MatmulApiTilingBase::~MatmulApiTilingBase() = default;
 
-int32_t MatmulApiTilingBase::SetAType(TPosition pos, CubeFormat type, DataType dataType, bool isTrans) { return a_ = {pos, type, dataType, isTrans}, 0; }
-int32_t MatmulApiTilingBase::SetBType(TPosition pos, CubeFormat type, DataType dataType, bool isTrans) { return b_ = {pos, type, dataType, isTrans}, 0; }
-int32_t MatmulApiTilingBase::SetCType(TPosition pos, CubeFormat type, DataType dataType) { return c_ = {pos, type, dataType, false}, 0; }
-int32_t MatmulApiTilingBase::SetBiasType(TPosition pos, CubeFormat type, DataType dataType) { return bias_ = {pos, type, dataType, false}, 0; }
+int32_t MatmulApiTilingBase::SetAType(TPosition pos, CubeFormat type, DataType dataType, bool isTrans) {
+    return a_ = {pos, type, dataType, isTrans}, 0;
+}
+int32_t MatmulApiTilingBase::SetBType(TPosition pos, CubeFormat type, DataType dataType, bool isTrans) {
+    return b_ = {pos, type, dataType, isTrans}, 0;
+}
+int32_t MatmulApiTilingBase::SetCType(TPosition pos, CubeFormat type, DataType dataType) {
+    return c_ = {pos, type, dataType, false}, 0;
+}
+int32_t MatmulApiTilingBase::SetBiasType(TPosition pos, CubeFormat type, DataType dataType) {
+    return bias_ = {pos, type, dataType, false}, 0;
+}
 int32_t MatmulApiTilingBase::SetDequantType(DequantType d) { return dequant_vector_ = d == DequantType::TENSOR, 0; }
 int32_t MatmulApiTilingBase::SetShape(int32_t m, int32_t n, int32_t k) {
     shape_[0] = m;
@@ -211,14 +228,18 @@ int32_t MatmulApiTilingBase::SetBufferSpace(int32_t l1, int32_t l0c, int32_t ub,
 }
 int32_t MatmulApiTilingBase::SetTraverse(MatrixTraverse t) { return traverse_ = t, 0; }
 int32_t MatmulApiTilingBase::SetMadType(MatrixMadType) { return 0; }
-int32_t MatmulApiTilingBase::SetSplitRange(int32_t maxM, int32_t maxN, int32_t maxK, int32_t minM, int32_t minN, int32_t minK) {
+int32_t MatmulApiTilingBase::SetSplitRange(int32_t maxM, int32_t maxN, int32_t maxK, int32_t minM, int32_t minN,
+                                           int32_t minK) {
     base_range_[0] = {maxM, minM};
     base_range_[1] = {maxN, minN};
     base_range_[2] = {maxK, minK};
     return 0;
 }
-int32_t MatmulApiTilingBase::SetDoubleBuffer(bool, bool, bool, bool, bool, bool) { return 0; }  // always double buffered where it fits
-void MatmulApiTilingBase::SetMatmulConfigParams(int32_t type, bool cacheUb, ScheduleType schedule, MatrixTraverse traverse, bool vecNd2nz) {
+int32_t MatmulApiTilingBase::SetDoubleBuffer(bool, bool, bool, bool, bool, bool) {
+    return 0;
+}  // always double buffered where it fits
+void MatmulApiTilingBase::SetMatmulConfigParams(int32_t type, bool cacheUb, ScheduleType schedule,
+                                                MatrixTraverse traverse, bool vecNd2nz) {
     config_ = MatmulConfigParams(type, cacheUb, schedule, traverse, vecNd2nz);
 }
 void MatmulApiTilingBase::SetMatmulConfigParams(const MatmulConfigParams& p) { config_ = p; }
@@ -246,7 +267,8 @@ int32_t MultiCoreMatmulTiling::SetSingleShape(int32_t m, int32_t n, int32_t k) {
     single_[2] = k;
     return 0;
 }
-int32_t MultiCoreMatmulTiling::SetSingleRange(int32_t maxM, int32_t maxN, int32_t maxK, int32_t minM, int32_t minN, int32_t minK) {
+int32_t MultiCoreMatmulTiling::SetSingleRange(int32_t maxM, int32_t maxN, int32_t maxK, int32_t minM, int32_t minN,
+                                              int32_t minK) {
     single_range_[0] = {maxM, minM};
     single_range_[1] = {maxN, minN};
     single_range_[2] = {maxK, minK};
@@ -269,7 +291,8 @@ int32_t MultiCoreMatmulTiling::GetCoreNum(int32_t& dim, int32_t& mDim, int32_t& 
     nDim = dims_[1];
     return dim > 0 ? 0 : -1;
 }
-int32_t BatchMatmulTiling::GetCoreNum(int32_t& dim, int32_t& mDim, int32_t& nDim, int32_t& batchCoreM, int32_t& batchCoreN) {
+int32_t BatchMatmulTiling::GetCoreNum(int32_t& dim, int32_t& mDim, int32_t& nDim, int32_t& batchCoreM,
+                                      int32_t& batchCoreN) {
     dim = mDim = nDim = batchCoreM = batchCoreN = 1;
     return 0;
 }
@@ -284,10 +307,22 @@ static int32_t sizes_of(const AscendC::tiling::TCubeTiling& t, matmul_tiling::Sy
     return t.baseM > 0 && t.baseN > 0 && t.baseK > 0 ? 0 : -1;
 }
 extern "C" {
-int32_t MatmulGetTmpBufSize(optiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) { return sizes_of(matmul_tiling::plain(t), s); }
-int32_t MatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) { return sizes_of(t, s); }
-int32_t MultiCoreMatmulGetTmpBufSize(optiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) { return sizes_of(matmul_tiling::plain(t), s); }
-int32_t MultiCoreMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) { return sizes_of(t, s); }
-int32_t BatchMatmulGetTmpBufSize(optiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) { return sizes_of(matmul_tiling::plain(t), s); }
-int32_t BatchMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) { return sizes_of(t, s); }
+int32_t MatmulGetTmpBufSize(optiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) {
+    return sizes_of(matmul_tiling::plain(t), s);
+}
+int32_t MatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) {
+    return sizes_of(t, s);
+}
+int32_t MultiCoreMatmulGetTmpBufSize(optiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) {
+    return sizes_of(matmul_tiling::plain(t), s);
+}
+int32_t MultiCoreMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) {
+    return sizes_of(t, s);
+}
+int32_t BatchMatmulGetTmpBufSize(optiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) {
+    return sizes_of(matmul_tiling::plain(t), s);
+}
+int32_t BatchMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& s) {
+    return sizes_of(t, s);
+}
 }

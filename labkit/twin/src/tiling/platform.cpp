@@ -1,5 +1,6 @@
-// platform_ascendc: the chip as host code asks about it. The numbers are those of CANN 8.1's platform_config/Ascend910*.ini
-// (cores, clock, L2, HBM, ddr_rate, l2_rate) and of platform_ascendc.cpp in asc-devkit 9.1 (what the library keeps back).
+// platform_ascendc: the chip as host code queries it. The numbers are those of CANN 8.1's
+// platform_config/Ascend910*.ini (cores, clock, L2, HBM, ddr_rate, l2_rate) and of platform_ascendc.cpp in asc-devkit
+// 9.1 (what the library reserves).
 #include "tiling/platform/platform_ascendc.h"
 
 #include <cmath>
@@ -23,8 +24,9 @@ constexpr Soc kSocs[] = {
     {"Ascend910B2C", 24, 48, 1.8e9, 192 * kMB, 64 * kGB}, {"Ascend910B3", 20, 40, 1.8e9, 192 * kMB, 64 * kGB},
     {"Ascend910B4", 20, 40, 1.5e9, 96 * kMB, 32 * kGB},   {"Ascend910B4-1", 20, 40, 1.5e9, 168 * kMB, 32 * kGB},
 };
-constexpr uint32_t kLibrary = 256, kWorkspace = 16 << 20, kGroup = 1 << 20;  // UB and L1 bytes, GM bytes that the library keeps
-constexpr uint64_t kDdrRate = 32, kL2Rate = 110;                              // bytes a cycle and core
+// UB and L1 bytes, GM bytes that the library keeps
+constexpr uint32_t kLibrary = 256, kWorkspace = 16 << 20, kGroup = 1 << 20;
+constexpr uint64_t kDdrRate = 32, kL2Rate = 110;  // bytes a cycle and core
 
 const Soc* find(const char* name) {
     for (const Soc& s : kSocs)
@@ -32,7 +34,7 @@ const Soc* find(const char* name) {
     return nullptr;
 }
 
-const Soc* played() {  // by the twin: known by its cores and clock once a chip table is loaded
+const Soc* modelled_soc() {  // the modelled chip: identified by its cores and clock once a chip table is loaded
     for (const Soc& s : kSocs)
         if (s.aiv == twin::chip.cores && std::fabs(s.hz - twin::chip.hz) < 1e6) return &s;
     return &kSocs[0];
@@ -42,7 +44,7 @@ const Soc& of(const void* chip) { return *static_cast<const Soc*>(chip); }
 
 }  // namespace
 
-PlatformAscendC::PlatformAscendC(const char* soc) : chip_(soc && find(soc) ? find(soc) : played()) {}
+PlatformAscendC::PlatformAscendC(const char* soc) : chip_(soc && find(soc) ? find(soc) : modelled_soc()) {}
 uint32_t PlatformAscendC::GetCoreNum() const { return of(chip_).aic; }
 uint32_t PlatformAscendC::GetCoreNumAic() const { return of(chip_).aic; }
 uint32_t PlatformAscendC::GetCoreNumAiv() const { return of(chip_).aiv; }
@@ -59,15 +61,16 @@ uint32_t PlatformAscendC::CalcTschBlockDim(uint32_t slices, uint32_t aic, uint32
 
 void PlatformAscendC::GetCoreMemSize(const CoreMemType& memory, uint64_t& size) const {
     switch (memory) {
-        case CoreMemType::L0_A: case CoreMemType::L0_B: size = 65536; break;
-        case CoreMemType::L0_C: size = 131072; break;
-        case CoreMemType::L1: size = 524288 - kLibrary; break;
-        case CoreMemType::L2: size = of(chip_).l2; break;
-        case CoreMemType::UB: size = 196608 - kLibrary - reserved_; break;
-        case CoreMemType::HBM: size = of(chip_).hbm; break;
-        case CoreMemType::FB: size = 2048; break;
-        case CoreMemType::BT: size = 1024; break;
-        default: size = 0;
+    case CoreMemType::L0_A:
+    case CoreMemType::L0_B: size = 65536; break;
+    case CoreMemType::L0_C: size = 131072; break;
+    case CoreMemType::L1: size = 524288 - kLibrary; break;
+    case CoreMemType::L2: size = of(chip_).l2; break;
+    case CoreMemType::UB: size = 196608 - kLibrary - reserved_; break;
+    case CoreMemType::HBM: size = of(chip_).hbm; break;
+    case CoreMemType::FB: size = 2048; break;
+    case CoreMemType::BT: size = 1024; break;
+    default: size = 0;
     }
 }
 

@@ -1,5 +1,5 @@
-// Host sizes and tilings of SoftMax and its kin: how many floats of scratch a row takes (CANN's numbers), and how many
-// rows at once that makes.
+// Host sizes and tilings of SoftMax and its variants: how many floats of scratch a row takes (CANN's numbers), and how
+// many rows fit at once.
 #include "twin/tiling/softmax.h"
 
 #include "tiling/sizes.h"
@@ -76,8 +76,10 @@ uint32_t GetSoftMaxMaxTmpSize(const TensorShape& srcShape, const uint32_t dataTy
 uint32_t GetSoftMaxMinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool) {
     return plain_row(Matrix(srcShape).k, block_of(dataTypeSize)) * kFloat;
 }
-void SoftMaxTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize, tiling::SoftMaxTiling& t) {
-    tile(t, srcShape, block_of(dataTypeSize), localWorkSpaceSize, plain_row(Matrix(srcShape).k, block_of(dataTypeSize)));
+void SoftMaxTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize,
+                       tiling::SoftMaxTiling& t) {
+    tile(t, srcShape, block_of(dataTypeSize), localWorkSpaceSize,
+         plain_row(Matrix(srcShape).k, block_of(dataTypeSize)));
 }
 bool IsBasicBlockInSoftMax(tiling::SoftMaxTiling& t, const uint32_t dataTypeSize) {
     return dataTypeSize && !t.tailM && t.srcK >= 256 / dataTypeSize && t.srcK < 2048 && t.srcK % kLanes == 0;
@@ -88,51 +90,65 @@ uint32_t GetLogSoftMaxMaxTmpSize(const TensorShape srcShape, const uint32_t data
 uint32_t GetLogSoftMaxMinTmpSize(const TensorShape srcShape, const uint32_t dataTypeSize, const bool isReuseSource) {
     return GetSoftMaxMinTmpSize(srcShape, dataTypeSize, isReuseSource);
 }
-void LogSoftMaxTilingFunc(const TensorShape srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize, tiling::LogSoftMaxTiling& t) {
-    tile(t, srcShape, block_of(dataTypeSize), localWorkSpaceSize, plain_row(Matrix(srcShape).k, block_of(dataTypeSize)));
+void LogSoftMaxTilingFunc(const TensorShape srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize,
+                          tiling::LogSoftMaxTiling& t) {
+    tile(t, srcShape, block_of(dataTypeSize), localWorkSpaceSize,
+         plain_row(Matrix(srcShape).k, block_of(dataTypeSize)));
 }
 
 // ---- SoftmaxFlash
-uint32_t GetSoftMaxFlashMaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isUpdate, const bool isReuseSource) {
+uint32_t GetSoftMaxFlashMaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isUpdate,
+                                   const bool isReuseSource) {
     return Matrix(srcShape).m * GetSoftMaxFlashMinTmpSize(srcShape, dataTypeSize, isUpdate, isReuseSource);
 }
-uint32_t GetSoftMaxFlashMinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isUpdate, const bool) {
+uint32_t GetSoftMaxFlashMinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isUpdate,
+                                   const bool) {
     return flash_row(Matrix(srcShape).k, block_of(dataTypeSize), isUpdate) * kFloat;
 }
-void SoftMaxFlashTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize, tiling::SoftMaxTiling& t, const bool isUpdate) {
-    tile(t, srcShape, block_of(dataTypeSize), localWorkSpaceSize, flash_row(Matrix(srcShape).k, block_of(dataTypeSize), isUpdate));
+void SoftMaxFlashTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize,
+                            tiling::SoftMaxTiling& t, const bool isUpdate) {
+    tile(t, srcShape, block_of(dataTypeSize), localWorkSpaceSize,
+         flash_row(Matrix(srcShape).k, block_of(dataTypeSize), isUpdate));
 }
 
 // ---- SoftmaxGrad
-uint32_t GetSoftMaxGradMaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isFront, const bool isReuseSource) {
+uint32_t GetSoftMaxGradMaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isFront,
+                                  const bool isReuseSource) {
     return Matrix(srcShape).m * GetSoftMaxGradMinTmpSize(srcShape, dataTypeSize, isFront, isReuseSource);
 }
-uint32_t GetSoftMaxGradMinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isFront, const bool) {
+uint32_t GetSoftMaxGradMinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isFront,
+                                  const bool) {
     return gradient_row(Matrix(srcShape).k, dataTypeSize, isFront) * kFloat;
 }
-void SoftMaxGradTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize, tiling::SoftMaxTiling& t, const bool isFront) {
-    tile(t, srcShape, block_of(dataTypeSize), localWorkSpaceSize, gradient_row(Matrix(srcShape).k, dataTypeSize, isFront));
+void SoftMaxGradTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize,
+                           tiling::SoftMaxTiling& t, const bool isFront) {
+    tile(t, srcShape, block_of(dataTypeSize), localWorkSpaceSize,
+         gradient_row(Matrix(srcShape).k, dataTypeSize, isFront));
 }
 
 // ---- SoftmaxFlashV2
-uint32_t GetSoftMaxFlashV2MaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2, const bool, const bool isBasicBlock, const bool) {
+uint32_t GetSoftMaxFlashV2MaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize1,
+                                     const uint32_t dataTypeSize2, const bool, const bool isBasicBlock, const bool) {
     Matrix x(srcShape);
     bool basic = isBasicBlock && x.k % kLanes == 0 && x.m % kTile == 0;
     while (basic && x.m * x.k >= kLanes * 256) x.m /= 2;
     return x.m * second_row(x.k, dataTypeSize1, block_of(dataTypeSize2), basic) * kFloat;
 }
-uint32_t GetSoftMaxFlashV2MinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2, const bool, const bool isBasicBlock,
+uint32_t GetSoftMaxFlashV2MinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize1,
+                                     const uint32_t dataTypeSize2, const bool, const bool isBasicBlock,
                                      const bool isFlashOutputBrc) {
     Matrix x(srcShape);
     bool basic = isBasicBlock && x.k % kLanes == 0;
     uint32_t rows = isFlashOutputBrc ? std::min(block_of(dataTypeSize1), x.m) : basic ? kTile : 1;
     return rows * second_row(x.k, dataTypeSize1, block_of(dataTypeSize2), basic) * kFloat;
 }
-void SoftMaxFlashV2TilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2, const uint32_t localWorkSpaceSize,
-                              tiling::SoftMaxTiling& t, const bool, const bool isBasicBlock, const bool isFlashOutputBrc) {
+void SoftMaxFlashV2TilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2,
+                              const uint32_t localWorkSpaceSize, tiling::SoftMaxTiling& t, const bool,
+                              const bool isBasicBlock, const bool isFlashOutputBrc) {
     Matrix x(srcShape);
     bool basic = isBasicBlock && x.k % kLanes == 0 && x.m % kTile == 0;
-    uint32_t row = second_row(x.k, dataTypeSize1, block_of(dataTypeSize2), basic), rows = std::min(localWorkSpaceSize / kFloat / row, x.m);
+    uint32_t row = second_row(x.k, dataTypeSize1, block_of(dataTypeSize2), basic),
+             rows = std::min(localWorkSpaceSize / kFloat / row, x.m);
     if (basic) whole_tiles(rows, x.m, x.k);
     uint32_t grain = isFlashOutputBrc && !single(dataTypeSize1) ? 2 * kTile : kTile;
     if (rows < x.m && rows > grain) rows = rows / grain * grain;
@@ -140,13 +156,14 @@ void SoftMaxFlashV2TilingFunc(const TensorShape& srcShape, const uint32_t dataTy
 }
 
 // ---- SoftmaxFlashV3
-void GetSoftMaxFlashV3MaxMinTmpSize(const TensorShape& srcShape, const uint32_t, const uint32_t dataTypeSize2, uint32_t& maxValue, uint32_t& minValue, const bool, const bool) {
+void GetSoftMaxFlashV3MaxMinTmpSize(const TensorShape& srcShape, const uint32_t, const uint32_t dataTypeSize2,
+                                    uint32_t& maxValue, uint32_t& minValue, const bool, const bool) {
     Matrix x(srcShape);
     minValue = third_row(x.k, block_of(dataTypeSize2)) * kFloat;
     maxValue = x.m * minValue;
 }
-void SoftMaxFlashV3TilingFunc(const TensorShape& srcShape, const uint32_t, const uint32_t dataTypeSize2, const uint32_t localWorkSpaceSize, tiling::SoftMaxTiling& t, const bool,
-                              const bool) {
+void SoftMaxFlashV3TilingFunc(const TensorShape& srcShape, const uint32_t, const uint32_t dataTypeSize2,
+                              const uint32_t localWorkSpaceSize, tiling::SoftMaxTiling& t, const bool, const bool) {
     Matrix x(srcShape);
     cut(t, x, block_of(dataTypeSize2), rows_in(localWorkSpaceSize, third_row(x.k, block_of(dataTypeSize2)), x.m));
 }

@@ -17,7 +17,7 @@ void read_struct(void* to, const void* from, uint32_t bytes, Here here) {
     Gm g;
     g.ptr = static_cast<uint8_t*>(const_cast<void*>(from));
     g.base = g.ptr;
-    core->tape.spend(chip.scalar_gm * double((bytes + 7) / 8));
+    core->trace.spend(chip.scalar_gm * double((bytes + 7) / 8));
     if (core->gm_usable(g, bytes, false, here, true)) std::memcpy(to, from, bytes);
     else std::memset(to, 0, bytes);
 }

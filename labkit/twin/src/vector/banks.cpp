@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kGroups = 16, kBlocks = 8;
 
-struct Blocks {  // that one repeat touches
+struct Blocks {  // the 32-byte blocks that one repeat accesses
     uint32_t at[kBlocks];
     Blocks(const Strided& s, uint64_t repeat) {
         for (uint32_t b = 0; b < kBlocks; b++) at[b] = s.addr / 32 + uint32_t(repeat) * s.rep + b * s.blk;
@@ -23,7 +23,7 @@ public:
     void add(uint32_t block) {
         uint32_t g = block % kGroups;
         for (uint32_t i = 0; i < count_[g]; i++)
-            if (held_[g][i] == block) return;  // read once for all
+            if (held_[g][i] == block) return;  // read once for all operands
         if (count_[g] < 4 * kBlocks) held_[g][count_[g]++] = block;
         most_ = std::max(most_, count_[g]);
     }
@@ -59,12 +59,13 @@ double slowly(const Strided& dst, std::initializer_list<Strided> sources, uint64
 
 double bank_cycles(const Strided& dst, std::initializer_list<Strided> sources, uint64_t repeats) {
     if (!repeats) return 0;
-    // Whole blocks side by side, as nearly all instructions have them: two such reads meet unless they are 256 bytes apart in
-    // the groups; a read meets the write before it unless both begin in the same group, or in other banks.
+    // The usual case, contiguous blocks: two such reads conflict unless their bank groups are 256 bytes apart; a read
+    // conflicts with the previous repeat's write unless both begin in the same group, or in other banks.
     bool plain = dst.blk == 1 && dst.rep == 8 && dst.addr % 32 == 0;
     for (const Strided& s : sources) plain = plain && s.blk == 1 && s.rep == 8 && s.addr % 32 == 0;
     if (!plain) return slowly(dst, sources, repeats);
-    uint32_t first = 0, half = uint32_t(repeats) * 128;  // banks change on the way: what holds in the middle counts
+    // the bank changes on the way: the middle of the operand decides
+    uint32_t first = 0, half = uint32_t(repeats) * 128;
     bool any = false, twice = false, meets = false;
     for (const Strided& s : sources) {
         uint32_t group = s.addr / 32 % kGroups;

@@ -1,4 +1,4 @@
-// Compare and Select: one bit an element between them, in UB or in the register CMPMASK.
+// Compare and Select: one bit for each element, in UB or in the register CMPMASK.
 #include "vector/vector.h"
 
 namespace twin {
@@ -8,7 +8,13 @@ namespace {
 bool whole_repeats(const char* op, Dt t, int32_t& n, Here here) {
     uint32_t lanes = kRepeat / size_of(t);
     if (n % int32_t(lanes) == 0) return true;
-    core->report("compare-tail", true, here, Numbers().add("op", op).add("count", n).add("lanes", lanes).add("tail", n % int32_t(lanes)).add("up", (n / int32_t(lanes) + 1) * int32_t(lanes)));
+    core->report("compare-tail", true, here,
+                 Numbers()
+                     .add("op", op)
+                     .add("count", n)
+                     .add("lanes", lanes)
+                     .add("tail", n % int32_t(lanes))
+                     .add("up", (n / int32_t(lanes) + 1) * int32_t(lanes)));
     n -= n % int32_t(lanes);
     return n > 0;
 }
@@ -38,7 +44,9 @@ void compare_count(Cmp mode, Op op, Dt t, Loc d, Loc a, Second b, int32_t n, Her
     if (!whole_repeats(name_of(op), t, n, here)) return core->refuse(d, 32);
     if (!mode_ok(mode, op, t, here)) return core->refuse(d, uint64_t(n) / 8);
     uint64_t bytes = uint64_t(n) * size_of(t), out = uint64_t(n) / 8;
-    if (!core->usable(a, bytes, true, here, "src0") || (b.tensor && !core->usable(*b.tensor, bytes, true, here, "src1")) || !core->usable(d, out, false, here, "dst")) return core->refuse(d, out);
+    if (!core->usable(a, bytes, true, here, "src0") ||
+        (b.tensor && !core->usable(*b.tensor, bytes, true, here, "src1")) || !core->usable(d, out, false, here, "dst"))
+        return core->refuse(d, out);
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, a, uint32_t(bytes), false);
     if (b.tensor) core->book(k, *b.tensor, uint32_t(bytes), false);
@@ -57,29 +65,41 @@ template <typename F> void each_repeat(const Shape& s, Loc a, const Loc* b, cons
     }
 }
 
-// On A2 the mask is not looked at: the bits of repeat after repeat.
+// On A2 the mask is ignored: the bits of all repeats are consecutive.
 void compare_repeats(Cmp mode, Op op, Dt t, Loc d, Loc a, Second b, const Rep& r, Here here) {
     uint32_t lanes = kRepeat / size_of(t);
     Shape s(r, size_of(t), uint64_t(std::max(r.times, 0)) * lanes);
     uint64_t out = uint64_t(s.r.times) * lanes / 8;
     if (!rep_ok(s, here)) return;
     if (!mode_ok(mode, op, t, here) || !core->usable(a, s.extent(r.src0_blk, r.src0_rep, s.size), true, here, "src0") ||
-        (b.tensor && !core->usable(*b.tensor, s.extent(r.src1_blk, r.src1_rep, s.size), true, here, "src1")) || !core->usable(d, out, false, here, "dst")) return core->refuse(d, out);
+        (b.tensor && !core->usable(*b.tensor, s.extent(r.src1_blk, r.src1_rep, s.size), true, here, "src1")) ||
+        !core->usable(d, out, false, here, "dst"))
+        return core->refuse(d, out);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
     if (b.tensor) book_rep(k, *b.tensor, s, r.src1_blk, r.src1_rep, s.size, false);
     core->book(k, d, uint32_t(out), true);
-    each_repeat(s, a, b.tensor, r, [&](uint32_t i, const uint8_t* ta, const uint8_t* tb, uint32_t n) { b.compare(mode, t, core->at(d) + i * lanes / 8, ta, tb, n); });
+    each_repeat(s, a, b.tensor, r, [&](uint32_t i, const uint8_t* ta, const uint8_t* tb, uint32_t n) {
+        b.compare(mode, t, core->at(d) + i * lanes / 8, ta, tb, n);
+    });
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
     core->retire(k, cost(op, t, bytes, b.tensor ? banks_of(d, {a, *b.tensor}, bytes) : 0), bytes);
 }
 
 }  // namespace
 
-void compare(Cmp mode, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) { compare_count(mode, Op::Compare, t, d, a, {&b, 0}, n, here); }
-void compare(Cmp mode, Dt t, Loc d, Loc a, Value v, int32_t n, Here here) { compare_count(mode, Op::CompareScalar, t, d, a, {nullptr, v.bits}, n, here); }
-void compare(Cmp mode, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) { compare_repeats(mode, Op::Compare, t, d, a, {&b, 0}, r, here); }
-void compare(Cmp mode, Dt t, Loc d, Loc a, Value v, const Rep& r, Here here) { compare_repeats(mode, Op::CompareScalar, t, d, a, {nullptr, v.bits}, r, here); }
+void compare(Cmp mode, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) {
+    compare_count(mode, Op::Compare, t, d, a, {&b, 0}, n, here);
+}
+void compare(Cmp mode, Dt t, Loc d, Loc a, Value v, int32_t n, Here here) {
+    compare_count(mode, Op::CompareScalar, t, d, a, {nullptr, v.bits}, n, here);
+}
+void compare(Cmp mode, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
+    compare_repeats(mode, Op::Compare, t, d, a, {&b, 0}, r, here);
+}
+void compare(Cmp mode, Dt t, Loc d, Loc a, Value v, const Rep& r, Here here) {
+    compare_repeats(mode, Op::CompareScalar, t, d, a, {nullptr, v.bits}, r, here);
+}
 
 // One repeat; a lane that is switched off leaves a 0.
 void compare_register(Cmp mode, Dt t, Loc a, Loc b, const Rep& rep, Here here) {
@@ -87,7 +107,9 @@ void compare_register(Cmp mode, Dt t, Loc a, Loc b, const Rep& rep, Here here) {
     r.times = 1;
     Shape s(r, size_of(t));
     if (!rep_ok(s, here)) return;
-    if (!core->usable(a, s.extent(r.src0_blk, 0, s.size), true, here, "src0") || !core->usable(b, s.extent(r.src1_blk, 0, s.size), true, here, "src1")) return;
+    if (!core->usable(a, s.extent(r.src0_blk, 0, s.size), true, here, "src0") ||
+        !core->usable(b, s.extent(r.src1_blk, 0, s.size), true, here, "src1"))
+        return;
     auto k = core->issue(Pipe::V, Op::Compare, here);
     book_rep(k, a, s, r.src0_blk, 0, s.size, false);
     book_rep(k, b, s, r.src1_blk, 0, s.size, false);
@@ -123,36 +145,46 @@ void compare_mask_set(Loc s, Here here) {
 
 namespace {
 
-// Modes 1 and 2 put their scalar, or the address of their bits, where the last 8 KB of UB begin, and from there into CMPMASK.
+// Modes 1 and 2 store their scalar, or the address of their bits, at the beginning of the last 8 KB of UB, and load
+// CMPMASK from there.
 constexpr uint8_t kVecIn = 9, kVecCalc = 11;  // TPosition: those in UB
 void use_reserved(Sel mode, Dt t, Loc mask, Value v, Here here) {
     if (mode == Sel::Mask) return std::memcpy(core->vec.compare, core->at(mask), std::min(16u, mask.bytes)), void();
     uint32_t at = chip.size[int(Mem::UB)] - chip.reserved, bytes = 32 * (mode == Sel::TensorScalar ? size_of(t) : 4);
-    bool in_use = core->top[int(Mem::UB)] > at && core->memory[int(Mem::UB)].any_written(at, at + bytes);  // a buffer over all of UB may keep clear of it
+    // a buffer over all of UB may leave these bytes unused
+    bool in_use = core->top[int(Mem::UB)] > at && core->memory[int(Mem::UB)].any_written(at, at + bytes);
     for (size_t i = core->buffers.size(); in_use && i-- > 1;) {
         const Core::Buffer& b = core->buffers[i];
         if (!b.filled || b.pos < kVecIn || b.pos > kVecCalc || b.addr >= at + bytes || at >= b.addr + b.len) continue;
-        core->report("select-reserved", false, here, Numbers().add("at", at).add("bytes", bytes).add("addr", b.addr).add("len", b.len));
+        core->report("select-reserved", false, here,
+                     Numbers().add("at", at).add("bytes", bytes).add("addr", b.addr).add("len", b.len));
         break;
     }
     Loc area;
     area.addr = at;
     area.pos = mask.pos;
-    math::fill(mode == Sel::TensorScalar ? t : Dt::U32, core->at(area), mode == Sel::TensorScalar ? v.bits : mask.addr, 32);
+    math::fill(mode == Sel::TensorScalar ? t : Dt::U32, core->at(area), mode == Sel::TensorScalar ? v.bits : mask.addr,
+               32);
     std::memcpy(core->vec.compare, core->at(area), 16);
 }
 
-void blend(Sel mode, Dt t, uint8_t* d, const uint8_t* bits, const uint8_t* a, const uint8_t* b, uint64_t value, size_t n) {
+void blend(Sel mode, Dt t, uint8_t* d, const uint8_t* bits, const uint8_t* a, const uint8_t* b, uint64_t value,
+           size_t n) {
     if (mode == Sel::TensorScalar) math::select_scalar(t, d, bits, a, value, n);
     else math::select(t, d, bits, a, b, n);
 }
 
 // The selection bits of repeat i are always the first ones (Mask, then `fixed` has them), or those that follow on.
-void select_repeats(Sel mode, Dt t, Loc d, Loc mask, const uint8_t* fixed, Loc a, Loc b, uint64_t value, const Rep& r, const Shape& s, Here here) {
+void select_repeats(Sel mode, Dt t, Loc d, Loc mask, const uint8_t* fixed, Loc a, Loc b, uint64_t value, const Rep& r,
+                    const Shape& s, Here here) {
     bool two = mode != Sel::TensorScalar;
-    uint64_t dn = s.extent(r.dst_blk, r.dst_rep, s.size), per = s.lanes / 8, bits = per * uint64_t(s.r.times - 1) + (s.last + 7) / 8;
-    if ((!fixed && !core->usable(mask, bits, true, here, "mask")) || !core->usable(a, s.extent(r.src0_blk, r.src0_rep, s.size), true, here, "src0") ||
-        (two && !core->usable(b, s.extent(r.src1_blk, r.src1_rep, s.size), true, here, "src1")) || !core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
+    uint64_t dn = s.extent(r.dst_blk, r.dst_rep, s.size), per = s.lanes / 8,
+             bits = per * uint64_t(s.r.times - 1) + (s.last + 7) / 8;
+    if ((!fixed && !core->usable(mask, bits, true, here, "mask")) ||
+        !core->usable(a, s.extent(r.src0_blk, r.src0_rep, s.size), true, here, "src0") ||
+        (two && !core->usable(b, s.extent(r.src1_blk, r.src1_rep, s.size), true, here, "src1")) ||
+        !core->usable(d, dn, false, here, "dst"))
+        return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, Op::Select, here);
     if (!fixed) core->book(k, mask, uint32_t(bits), false);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
@@ -174,8 +206,9 @@ void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, int32_t n, H
     uint32_t lanes = kRepeat / size_of(t);
     uint64_t bytes = uint64_t(n) * size_of(t), bits = mode == Sel::Mask ? lanes / 8 : (uint64_t(n) + 7) / 8;
     bool two = mode != Sel::TensorScalar;
-    if (!core->usable(mask, bits, true, here, "mask") || !core->usable(a, bytes, true, here, "src0") || (two && !core->usable(b, bytes, true, here, "src1")) ||
-        !core->usable(d, bytes, false, here, "dst")) return core->refuse(d, bytes);
+    if (!core->usable(mask, bits, true, here, "mask") || !core->usable(a, bytes, true, here, "src0") ||
+        (two && !core->usable(b, bytes, true, here, "src1")) || !core->usable(d, bytes, false, here, "dst"))
+        return core->refuse(d, bytes);
     auto k = core->issue(Pipe::V, Op::Select, here);
     core->book(k, mask, uint32_t(bits), false);
     core->book(k, a, uint32_t(bytes), false);
@@ -193,7 +226,8 @@ void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, int32_t n, H
 void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, const Rep& r, Here here) {
     Shape s(r, size_of(t));
     if (!rep_ok(s, here)) return;
-    if (!core->usable(mask, s.lanes / 8, true, here, "mask")) return core->refuse(d, s.extent(r.dst_blk, r.dst_rep, s.size));
+    if (!core->usable(mask, s.lanes / 8, true, here, "mask"))
+        return core->refuse(d, s.extent(r.dst_blk, r.dst_rep, s.size));
     use_reserved(mode, t, mask, v, here);
     alignas(8) uint8_t bits[16];
     std::memcpy(bits, core->vec.compare, sizeof bits);

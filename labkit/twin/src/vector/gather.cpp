@@ -7,10 +7,11 @@ namespace twin {
 
 namespace {
 
-// Offsets are checked one by one: they are data, and nothing else says where the instruction reads.
-class Reach {
+// Checks offsets one by one: they are data, and nothing else determines where the instruction reads.
+class OffsetCheck {
 public:
-    Reach(Loc s, uint64_t base, uint32_t piece, uint32_t align, const char* op) : s_(s), base_(base), end_(end_of(s)), piece_(piece), align_(align), op_(op) {}
+    OffsetCheck(Loc s, uint64_t base, uint32_t piece, uint32_t align, const char* op)
+        : s_(s), base_(base), end_(end_of(s)), piece_(piece), align_(align), op_(op) {}
     void look(uint32_t offset, uint64_t at) {
         uint64_t from = s_.addr + base_ + offset;
         if ((from % align_ || from + piece_ > end_) && !bad_) {
@@ -24,7 +25,13 @@ public:
     bool ok(Here here) const {
         if (bad_)
             core->report("gather-offset", true, here,
-                         Numbers().add("op", op_).add("index", (long long)index_).add("offset", offset_).add("size", (long long)(end_ - s_.addr)).add("align", align_).add("piece", piece_));
+                         Numbers()
+                             .add("op", op_)
+                             .add("index", (long long)index_)
+                             .add("offset", offset_)
+                             .add("size", (long long)(end_ - s_.addr))
+                             .add("align", align_)
+                             .add("piece", piece_));
         return !bad_;
     }
     Loc span() const {  // what is read, as one stretch
@@ -47,12 +54,14 @@ uint32_t offset_at(const uint8_t* offsets, uint64_t i) {
     return o;
 }
 
-// Documented as not allowed; kernels in production do it all the same, and what they mean is the old source.
+// Documented as not allowed. Kernels in production do it nevertheless and expect the old source.
 void warn_in_place(Loc d, uint64_t dn, Loc s, uint32_t repeats, Here here) {
-    if (repeats > 1 && meets(d, dn, s, s.bytes)) core->report("overlap", false, here, Numbers().add("dst", d.addr).add("src", s.addr).add("bytes", (long long)dn));
+    if (repeats > 1 && meets(d, dn, s, s.bytes))
+        core->report("overlap", false, here,
+                     Numbers().add("dst", d.addr).add("src", s.addr).add("bytes", (long long)dn));
 }
 
-// The instructions of whole blocks set a full mask and look at none.
+// The instructions on whole blocks set a full mask and ignore the kernel's.
 Shape whole_blocks(const Rep& r, uint32_t size) {
     bool counter = std::exchange(core->vec.counter, false);
     Shape shape(r, size);
@@ -71,10 +80,13 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, int64_t n, Here here)
     if (n <= 0) return;
     uint32_t size = size_of(t), repeats = uint32_t(repeats_for(uint64_t(n), kRepeat / size));
     uint64_t bytes = uint64_t(n) * size;
-    if (!core->usable(offset, uint64_t(n) * 4, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") || !core->usable(d, bytes, false, here, "dst")) return core->refuse(d, bytes);
-    Reach reach(s, base, size, size, "Gather");
+    if (!core->usable(offset, uint64_t(n) * 4, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") ||
+        !core->usable(d, bytes, false, here, "dst"))
+        return core->refuse(d, bytes);
+    OffsetCheck reach(s, base, size, size, "Gather");
     for (int64_t i = 0; i < n; i++) reach.look(offset_at(core->at(offset), uint64_t(i)), uint64_t(i));
-    if (!reach.ok(here) || !core->usable(reach.span(), reach.span().bytes, true, here, "src", size)) return core->refuse(d, bytes);
+    if (!reach.ok(here) || !core->usable(reach.span(), reach.span().bytes, true, here, "src", size))
+        return core->refuse(d, bytes);
     warn_in_place(d, bytes, reach.span(), repeats, here);
     auto k = core->issue(Pipe::V, Op::Gather, here);
     core->book(k, offset, uint32_t(n) * 4, false);
@@ -98,13 +110,19 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& asked, Her
     Shape shape(asked, size_of(t));
     if (!rep_ok(shape, here)) return;
     const Rep& r = shape.r;
-    uint64_t offsets = (uint64_t(r.times - 1) * shape.lanes + shape.top) * 4, dn = shape.extent(1, r.dst_rep, shape.size);
-    if (!core->usable(offset, offsets, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") || !core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
-    Reach reach(s, base, shape.size, shape.size, "Gather");
+    uint64_t offsets = (uint64_t(r.times - 1) * shape.lanes + shape.top) * 4,
+             dn = shape.extent(1, r.dst_rep, shape.size);
+    if (!core->usable(offset, offsets, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") ||
+        !core->usable(d, dn, false, here, "dst"))
+        return core->refuse(d, dn);
+    OffsetCheck reach(s, base, shape.size, shape.size, "Gather");
     for (uint32_t i = 0; i < uint32_t(r.times); i++)
         for (uint32_t lane = 0; lane < shape.top; lane++)
-            if (shape.on(lane)) reach.look(offset_at(core->at(offset), uint64_t(i) * shape.lanes + lane), uint64_t(i) * shape.lanes + lane);
-    if (!reach.ok(here) || !core->usable(reach.span(), reach.span().bytes, true, here, "src", shape.size)) return core->refuse(d, dn);
+            if (shape.on(lane))
+                reach.look(offset_at(core->at(offset), uint64_t(i) * shape.lanes + lane),
+                           uint64_t(i) * shape.lanes + lane);
+    if (!reach.ok(here) || !core->usable(reach.span(), reach.span().bytes, true, here, "src", shape.size))
+        return core->refuse(d, dn);
     warn_in_place(d, dn, reach.span(), uint32_t(r.times), here);
     auto k = core->issue(Pipe::V, Op::Gather, here);
     core->book(k, offset, uint32_t(offsets), false);
@@ -114,8 +132,11 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& asked, Her
     const uint8_t* from = core->at(s) + base;
     for (uint32_t i = 0; i < uint32_t(r.times); i++)
         for (uint32_t lane = 0; lane < shape.top; lane++)
-            if (shape.on(lane)) std::memcpy(&lanes[size_t(i) * kRepeat + lane * shape.size], from + offset_at(core->at(offset), uint64_t(i) * shape.lanes + lane), shape.size);
-    for (uint32_t i = 0; i < uint32_t(r.times); i++) scatter(core->at(d), &lanes[size_t(i) * kRepeat], i, 1, r.dst_rep, shape, shape.size);
+            if (shape.on(lane))
+                std::memcpy(&lanes[size_t(i) * kRepeat + lane * shape.size],
+                            from + offset_at(core->at(offset), uint64_t(i) * shape.lanes + lane), shape.size);
+    for (uint32_t i = 0; i < uint32_t(r.times); i++)
+        scatter(core->at(d), &lanes[size_t(i) * kRepeat], i, 1, r.dst_rep, shape, shape.size);
     uint64_t bytes = uint64_t(r.times) * kRepeat;
     core->retire(k, cost(Op::Gather, t, bytes), bytes);
 }
@@ -128,24 +149,30 @@ void gather_blocks(Dt t, Loc d, Loc s, Loc offset, const Rep& asked, Here here) 
     Shape shape = whole_blocks(r, size_of(t));
     uint32_t blocks = uint32_t(r.times) * 8;
     uint64_t dn = shape.extent(r.dst_blk, r.dst_rep, shape.size);
-    if (!core->usable(offset, blocks * 4, true, here, "offset") || !core->usable(s, 0, false, here, "src") || !core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
-    Reach reach(s, 0, kBlock, kBlock, "Gatherb");
+    if (!core->usable(offset, blocks * 4, true, here, "offset") || !core->usable(s, 0, false, here, "src") ||
+        !core->usable(d, dn, false, here, "dst"))
+        return core->refuse(d, dn);
+    OffsetCheck reach(s, 0, kBlock, kBlock, "Gatherb");
     for (uint32_t i = 0; i < blocks; i++) reach.look(offset_at(core->at(offset), i), i);
-    if (!reach.ok(here) || !core->usable(reach.span(), reach.span().bytes, true, here, "src")) return core->refuse(d, dn);
+    if (!reach.ok(here) || !core->usable(reach.span(), reach.span().bytes, true, here, "src"))
+        return core->refuse(d, dn);
     warn_in_place(d, dn, reach.span(), uint32_t(r.times), here);
     auto k = core->issue(Pipe::V, Op::Gatherb, here);
     core->book(k, offset, blocks * 4, false);
     core->book(k, reach.span(), reach.span().bytes, false);
     book_rep(k, d, shape, r.dst_blk, r.dst_rep, shape.size, true);
     std::vector<uint8_t> lanes(size_t(r.times) * kRepeat);
-    for (uint32_t i = 0; i < blocks; i++) std::memcpy(&lanes[i * kBlock], core->at(s) + offset_at(core->at(offset), i), kBlock);
-    for (uint32_t i = 0; i < uint32_t(r.times); i++) scatter(core->at(d), &lanes[size_t(i) * kRepeat], i, r.dst_blk, r.dst_rep, shape, shape.size);
+    for (uint32_t i = 0; i < blocks; i++)
+        std::memcpy(&lanes[i * kBlock], core->at(s) + offset_at(core->at(offset), i), kBlock);
+    for (uint32_t i = 0; i < uint32_t(r.times); i++)
+        scatter(core->at(d), &lanes[size_t(i) * kRepeat], i, r.dst_blk, r.dst_rep, shape, shape.size);
     core->retire(k, cost(Op::Gatherb, t, lanes.size()), lanes.size());
 }
 
 // ---------------------------------------------------------------- by bits
 
-uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool counter, uint32_t mask, const Rep& r, Here here) {
+uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool counter, uint32_t mask, const Rep& r,
+                     Here here) {
     static constexpr uint8_t kFixed[] = {0, 0x55, 0xaa, 0x11, 0x22, 0x44, 0x88, 0xff};
     core->last = here;
     core->vec.counter = false;  // the registers it leaves
@@ -165,12 +192,15 @@ uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool 
     uint64_t sn = uint64_t(r.times - 1) * r.src0_rep * kBlock + last;
     s = roomy(s, sn);
     uint64_t bn = bits ? uint64_t(r.times - 1) * r.src1_rep * kBlock + (each + 7) / 8 : 0;
-    if (!core->usable(s, sn, true, here, "src0") || (bits && !core->usable(roomy(*bits, bn), bn, true, here, "src1Pattern"))) {
+    if (!core->usable(s, sn, true, here, "src0") ||
+        (bits && !core->usable(roomy(*bits, bn), bn, true, here, "src1Pattern"))) {
         core->refuse(d, kBlock);
         return 0;
     }
     const uint8_t* map = bits ? core->at(*bits) : nullptr;
-    auto kept = [&](uint64_t i, uint64_t lane) { return (map ? map[i * r.src1_rep * kBlock + lane / 8] >> (lane % 8) : kFixed[pattern] >> (lane % 8)) & 1; };
+    auto kept = [&](uint64_t i, uint64_t lane) {
+        return (map ? map[i * r.src1_rep * kBlock + lane / 8] >> (lane % 8) : kFixed[pattern] >> (lane % 8)) & 1;
+    };
     uint64_t n = 0;
     for (uint64_t i = 0; i < uint64_t(r.times); i++)
         for (uint64_t lane = 0; lane < each; lane++) n += kept(i, lane);
@@ -179,7 +209,9 @@ uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool 
         core->refuse(d, dn);
         return 0;
     }
-    if (d.addr != s.addr && meets(d, dn, s, sn) && d.addr > s.addr) core->report("overlap", true, here, Numbers().add("dst", d.addr).add("src", s.addr).add("bytes", (long long)dn));
+    if (d.addr != s.addr && meets(d, dn, s, sn) && d.addr > s.addr)
+        core->report("overlap", true, here,
+                     Numbers().add("dst", d.addr).add("src", s.addr).add("bytes", (long long)dn));
     auto k = core->issue(Pipe::V, Op::GatherMask, here);
     core->book(k, s, uint32_t(sn), false);
     if (bits) core->book(k, *bits, uint32_t(bn), false);
@@ -220,7 +252,8 @@ void broadcast_blocks(Dt t, Loc d, Loc s, const Rep& asked, Here here) {
     if (!r.dst_blk) r.dst_blk = 1;
     Shape shape = whole_blocks(r, size_of(t));
     uint64_t sn = uint64_t(r.times) * 8 * shape.size, dn = shape.extent(r.dst_blk, r.dst_rep, shape.size);
-    if (!core->usable(roomy(s, sn), sn, true, here, "src") || !core->usable(roomy(d, dn), dn, false, here, "dst")) return core->refuse(d, dn);
+    if (!core->usable(roomy(s, sn), sn, true, here, "src") || !core->usable(roomy(d, dn), dn, false, here, "dst"))
+        return core->refuse(d, dn);
     s.bytes = uint32_t(sn);
     warn_in_place(d, dn, s, uint32_t(r.times), here);
     auto k = core->issue(Pipe::V, Op::Brcb, here);

@@ -1,5 +1,6 @@
-// CreateVecIndex and Arange: the first block by the scalar unit, all others by adding to what is there. The sums are made
-// in the tensor's own type, block by block up to a repeat, then repeat by repeat: a half or float may round on the way.
+// CreateVecIndex and Arange: the first block by the scalar unit, all others by adding to what is there. The sums are
+// made in the tensor's own type, block by block up to a repeat, then repeat by repeat: a half or float may round on the
+// way.
 #include "vector/rearrange.h"
 
 namespace twin {
@@ -71,7 +72,10 @@ void progression(Dt t, Loc d, Value first, const Rep& asked, Here here) {
     auto k = core->issue(Pipe::V, Op::CreateVecIndex, here);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
     alignas(64) uint8_t lanes[kRepeat], next[kRepeat];
-    Value one = t == Dt::F16 ? Value{0x3c00} : t == Dt::F32 ? Value{0x3f800000} : Value{1}, add = times(t, one, s.lanes);
+    Value one = t == Dt::F16   ? Value{0x3c00}
+                : t == Dt::F32 ? Value{0x3f800000}
+                               : Value{1},
+          add = times(t, one, s.lanes);
     for (uint32_t i = 0; i < s.lanes; i++) {
         Value v = term(t, first, one, i);
         std::memcpy(lanes + i * s.size, &v.bits, s.size);
@@ -82,7 +86,8 @@ void progression(Dt t, Loc d, Value first, const Rep& asked, Here here) {
         std::memcpy(lanes, next, kRepeat);
     }
     double instructions = s.blocks(s.size) - 1 + r.times - 1;
-    core->retire(k, instructions * (chip.vector_startup + chip.per_repeat[int(Op::CreateVecIndex)][int(t)]), uint64_t(r.times) * kRepeat);
+    core->retire(k, instructions * (chip.vector_startup + chip.per_repeat[int(Op::CreateVecIndex)][int(t)]),
+                 uint64_t(r.times) * kRepeat);
 }
 
 }  // namespace twin

@@ -5,8 +5,8 @@
 namespace twin {
 
 struct Record {
-    float score;      // for comparing; a half is exact in float
-    uint32_t bits;    // what is stored: a half leaves its upper two bytes 0
+    float score;    // used to compare; a half is exact in float
+    uint32_t bits;  // what is stored: a half leaves its upper two bytes 0
     uint32_t index;
 };
 
@@ -37,7 +37,9 @@ inline void put_record(uint8_t* p, const Record& r) {
     std::memcpy(p + 4, &r.index, 4);
 }
 // Larger scores first, NaN before all; of equal ones the earlier stays in front (the callers are stable).
-inline bool before(const Record& a, const Record& b) { return a.score > b.score || (a.score != a.score && b.score == b.score); }
+inline bool before(const Record& a, const Record& b) {
+    return a.score > b.score || (a.score != a.score && b.score == b.score);
+}
 
 constexpr uint32_t kRecord = 8, kRun = 32;  // bytes of a record; records that Sort32 sorts at once
 

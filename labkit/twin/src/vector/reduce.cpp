@@ -1,5 +1,5 @@
-// Reductions to one result: ReduceSum, ReduceMax, ReduceMin over a count or over repeats. WholeReduce* and its like are in
-// reduce_repeat.cpp.
+// Reductions to one result: ReduceSum, ReduceMax, ReduceMin over a count or over repeats. WholeReduce* and its like are
+// in reduce_repeat.cpp.
 #include "vector/reduce.h"
 
 namespace twin {
@@ -50,14 +50,15 @@ float total_of(Dt t, const uint8_t* src, const Shape& shape) {
     return total.sum;
 }
 
-// What the library writes behind `work` for an extreme over so many repeats: a value and a place for each, and with the
-// place wanted also what it reduces those to.
+// The size of what the library writes to `work` for an extreme over so many repeats: a value and an index for each;
+// with the index requested also the results of reducing those.
 uint64_t work_bytes(Op op, uint32_t size, uint32_t repeats, bool index, bool tail) {
     if (op == Op::ReduceSum) return uint64_t(repeats) * size;
     uint64_t pair = 2 * size, least = tail || !index ? pair : 0;
     if (repeats <= 1) return least;
     auto up = [](uint64_t n) { return (n + kBlock - 1) / kBlock * kBlock; };
-    uint64_t one = repeats * pair, two = (one + kRepeat - 1) / kRepeat * pair, three = (two + kRepeat - 1) / kRepeat * pair;
+    uint64_t one = repeats * pair, two = (one + kRepeat - 1) / kRepeat * pair,
+             three = (two + kRepeat - 1) / kRepeat * pair;
     if (!index) return one;
     return two == pair ? up(one) + two : up(one) + up(two) + three;
 }
@@ -65,17 +66,18 @@ uint64_t work_bytes(Op op, uint32_t size, uint32_t repeats, bool index, bool tai
 bool work_ok(Op op, Loc d, Loc work, uint64_t need, Here here) {
     if (!need) return true;
     if (need > work.bytes && core->usable(work, 0, false, here, "work")) {
-        core->report("reduce-work", true, here, Numbers().add("op", name_of(op)).add("need", need).add("have", work.bytes).add("addr", work.addr));
+        core->report("reduce-work", true, here,
+                     Numbers().add("op", name_of(op)).add("need", need).add("have", work.bytes).add("addr", work.addr));
         return false;
     }
     (void)d;
     return core->usable(work, need, false, here, "work");
 }
 
-// The last step is the scalar unit's: it waits for the vector unit, and everything behind it is in order with that.
+// The scalar unit does the last step: it waits for the vector unit, and everything after it is ordered behind that.
 void finish_scalar() {
     core->known[int(Pipe::S)].join(core->known[int(Pipe::V)]);
-    core->tape.await(Pipe::S, core->tape.mark(Pipe::V));
+    core->trace.await(Pipe::S, core->trace.mark(Pipe::V));
 }
 
 // One extreme and its place over the repeats of `shape`; the pair of each repeat goes to `work` as on the device.
@@ -89,7 +91,8 @@ struct Extreme {
             alignas(8) uint8_t two[16], best[8];
             std::memcpy(two, value, size);
             std::memcpy(two + size, x, size);
-            if (op == Op::ReduceMax) math::reduce_max(t, best, &which, two, 2); else math::reduce_min(t, best, &which, two, 2);
+            if (op == Op::ReduceMax) math::reduce_max(t, best, &which, two, 2);
+            else math::reduce_min(t, best, &which, two, 2);
             if (!which) return;
         }
         std::memcpy(value, x, size);
@@ -99,7 +102,8 @@ struct Extreme {
 };
 
 void extreme_of(Op op, Dt t, uint8_t* value, uint32_t* at, const uint8_t* lanes, size_t n) {
-    if (op == Op::ReduceMax) math::reduce_max(t, value, at, lanes, n); else math::reduce_min(t, value, at, lanes, n);
+    if (op == Op::ReduceMax) math::reduce_max(t, value, at, lanes, n);
+    else math::reduce_min(t, value, at, lanes, n);
 }
 
 }  // namespace
@@ -108,8 +112,11 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, int32_t n, bool index, Here her
     if (!count_ok(n, here)) return;
     uint32_t size = size_of(t), lanes = kRepeat / size, repeats = std::max(1u, uint32_t(n) / lanes);
     bool sum = op == Op::ReduceSum, tail = uint32_t(n) > lanes && uint32_t(n) % lanes;
-    uint64_t bytes = uint64_t(n) * size, out = index ? 2 * size : size, need = sum ? 0 : work_bytes(op, size, repeats, index, tail);
-    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, out, false, here, "dst", uint32_t(out)) || !work_ok(op, d, work, need, here)) return core->refuse(d, out);
+    uint64_t bytes = uint64_t(n) * size, out = index ? 2 * size : size,
+             need = sum ? 0 : work_bytes(op, size, repeats, index, tail);
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, out, false, here, "dst", uint32_t(out)) ||
+        !work_ok(op, d, work, need, here))
+        return core->refuse(d, out);
     core->want_filled(s, bytes, kBlock, here, "src");
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, s, uint32_t(bytes), false);
@@ -139,11 +146,13 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, const Rep& r, bool index, Here 
     uint32_t size = size_of(t);
     Shape shape(r, size);
     if (!rep_ok(shape, here)) return;
-    bool sum = op == Op::ReduceSum, count_form = sum && !r.own;  // ReduceSum<T, false>: the count form with a mask from outside
+    // ReduceSum<T, false>: the count form with a mask from outside
+    bool sum = op == Op::ReduceSum, count_form = sum && !r.own;
     uint32_t repeats = uint32_t(shape.r.times);
     uint64_t out = index ? 2 * size : size, need = count_form ? 0 : work_bytes(op, size, repeats, index, false);
-    if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") || !core->usable(d, out, false, here, "dst", uint32_t(out)) ||
-        !work_ok(op, d, work, need, here)) return core->refuse(d, out);
+    if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") ||
+        !core->usable(d, out, false, here, "dst", uint32_t(out)) || !work_ok(op, d, work, need, here))
+        return core->refuse(d, out);
     want_lanes(s, shape, r, here);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);

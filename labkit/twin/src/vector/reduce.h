@@ -1,4 +1,4 @@
-// What the reductions share: values and places in the tensor's own type, the active lanes of a group one behind the other.
+// Shared by the reductions: values and indices in the tensor's own type; the active lanes of a group made contiguous.
 #pragma once
 #include "vector/vector.h"
 
@@ -23,8 +23,8 @@ inline void put_index(Dt t, void* p, uint32_t i) {  // an index is written as an
     std::memcpy(p, t == Dt::F16 ? (const void*)&h : &i, size_of(t));
 }
 
-// The active ones of `group` lanes from `from` on. In a sum the tree is that of the lanes, and one that is masked adds
-// nothing (-0); so there they keep their places.
+// The active lanes of `group` lanes from `from` on. For a sum the tree is that of all lanes, and a masked lane adds
+// nothing (-0), so lanes keep their positions.
 struct Run {
     alignas(64) uint8_t packed[kRepeat];
     uint32_t place[128], n = 0;
@@ -46,13 +46,15 @@ struct Run {
     }
 };
 
-// Every lane that a reduction takes must hold something: lanes that the mask leaves out may be anything.
+// Every lane that takes part in a reduction must have been written; masked lanes need not.
 inline void want_lanes(Loc s, const Shape& shape, const Rep& r, Here here) {
     constexpr uint32_t kFew = 16;
     uint32_t times = uint32_t(shape.r.times);
-    if (shape.plain(r.src0_blk, r.src0_rep) && shape.last == shape.lanes) return core->want_filled(s, uint64_t(times) * kRepeat, kBlock, here, "src");
+    if (shape.plain(r.src0_blk, r.src0_rep) && shape.last == shape.lanes)
+        return core->want_filled(s, uint64_t(times) * kRepeat, kBlock, here, "src");
     if (!shape.prefix || r.src0_blk != 1 || times > kFew) return;
-    for (uint32_t i = 0; i < times; i++, s.addr += r.src0_rep * kBlock) core->want_filled(s, shape.top_of(i) * shape.size, kBlock, here, "src");
+    for (uint32_t i = 0; i < times; i++, s.addr += r.src0_rep * kBlock)
+        core->want_filled(s, shape.top_of(i) * shape.size, kBlock, here, "src");
 }
 
 }  // namespace twin

@@ -7,14 +7,23 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
     Shape shape(r, size_of(t));
     if (!rep_ok(shape, here)) return;
     uint32_t size = shape.size, per_block = kBlock / size, times = uint32_t(shape.r.times);
-    bool blockwise = op == Op::BlockReduceSum || op == Op::BlockReduceMax || op == Op::BlockReduceMin, pairs = op == Op::PairReduceSum;
-    bool largest = op == Op::WholeReduceMax || op == Op::BlockReduceMax, sum = op == Op::WholeReduceSum || op == Op::BlockReduceSum || pairs;
-    bool whole_extreme = op == Op::WholeReduceMax || op == Op::WholeReduceMin, only_index = index && r.dst_blk == 3;  // ReduceOrder; then it is a uint32_t for every type
-    uint32_t width = blockwise ? 8 * size : pairs ? kRepeat / 2 : only_index ? 4 : index ? 2 * size : size;  // bytes a repeat leaves
-    // Destination strides count what a repeat leaves, and its start is aligned to that (at most to a block).
+    bool blockwise = op == Op::BlockReduceSum || op == Op::BlockReduceMax || op == Op::BlockReduceMin,
+         pairs = op == Op::PairReduceSum;
+    bool largest = op == Op::WholeReduceMax || op == Op::BlockReduceMax,
+         sum = op == Op::WholeReduceSum || op == Op::BlockReduceSum || pairs;
+    bool whole_extreme = op == Op::WholeReduceMax || op == Op::WholeReduceMin,
+         only_index = index && r.dst_blk == 3;  // ReduceOrder; then it is a uint32_t for every type
+    uint32_t width = blockwise    ? 8 * size
+                     : pairs      ? kRepeat / 2
+                     : only_index ? 4
+                     : index      ? 2 * size
+                                  : size;  // bytes a repeat leaves
+    // Destination strides count the results of one repeat, and the destination is aligned to their size (at most to a
+    // block).
     uint64_t step = uint64_t(r.dst_rep) * width, dn = uint64_t(times - 1) * step + width;
     if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") ||
-        !core->usable(d, dn, false, here, "dst", std::min(width, kBlock))) return core->refuse(d, dn);
+        !core->usable(d, dn, false, here, "dst", std::min(width, kBlock)))
+        return core->refuse(d, dn);
     want_lanes(s, shape, r, here);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
@@ -25,8 +34,12 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
     }
     uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
     uint64_t bytes = uint64_t(times) * kRepeat;
-    if (!index && !whole_extreme && shape.plain(r.src0_blk, r.src0_rep) && step == width && shape.last == shape.lanes) {  // the usual case, all repeats at once
-        math::reduce_runs(sum ? Op::ReduceSum : largest ? Op::ReduceMax : Op::ReduceMin, t, core->at(d), core->at(s), group, size_t(times) * shape.lanes / group);
+    if (!index && !whole_extreme && shape.plain(r.src0_blk, r.src0_rep) && step == width &&
+        shape.last == shape.lanes) {  // the usual case, all repeats at once
+        math::reduce_runs(sum       ? Op::ReduceSum
+                          : largest ? Op::ReduceMax
+                                    : Op::ReduceMin,
+                          t, core->at(d), core->at(s), group, size_t(times) * shape.lanes / group);
         return core->retire(k, cost(op, t, bytes), bytes);
     }
     alignas(64) uint8_t lanes[kRepeat];
@@ -38,7 +51,7 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
         uint8_t* out = core->at(d) + i * step;
         for (uint32_t g = 0; g < shape.lanes / group; g++) {
             run.pack(lanes, shape, t, g * group, group, i, sum);
-            if (!run.n) continue;  // fully masked: the destination keeps what it had
+            if (!run.n) continue;  // fully masked: the destination is not written
             alignas(8) uint8_t value[8];
             uint32_t best = 0;
             if (sum) math::reduce_sum(t, value, run.packed, run.n);
@@ -49,7 +62,9 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
                 uint32_t newer = 1;
                 std::memcpy(two, any ? best_value : value, size);
                 std::memcpy(two + size, value, size);
-                if (any) largest ? math::reduce_max(t, best_value, &newer, two, 2) : math::reduce_min(t, best_value, &newer, two, 2);
+                if (any)
+                    largest ? math::reduce_max(t, best_value, &newer, two, 2)
+                            : math::reduce_min(t, best_value, &newer, two, 2);
                 else std::memcpy(best_value, value, size);
                 if (newer) core->vec.note(t, best_value, i * shape.lanes + run.place[best]);
                 any = true;

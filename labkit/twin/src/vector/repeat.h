@@ -14,34 +14,40 @@ constexpr uint32_t kNibble = 0;  // as a width in bytes: half a byte (int4b_t)
 
 constexpr uint64_t bytes_of(uint64_t lanes, uint32_t width) { return width ? lanes * width : (lanes + 1) / 2; }
 
-// What a Rep comes to for operands whose widest has `size` bytes a lane. Taking the mask into its register is part of it.
+// A Rep evaluated for operands whose widest has `size` bytes a lane. This also stores the mask into its register.
 struct Shape {
-    Rep r;                       // with the mask and the repeats that count
-    uint32_t size, lanes;        // lanes of a repeat
-    uint32_t top, last;          // one past the highest active lane: of a repeat, and of the last one
-    bool prefix, full;           // the active lanes are the first ones; none is switched off but behind the last
+    Rep r;                 // with the effective mask and repeats
+    uint32_t size, lanes;  // lanes of a repeat
+    uint32_t top, last;    // one past the highest active lane: of a repeat, and of the last one
+    bool prefix, full;     // the active lanes are the first ones; none is switched off but behind the last
 
     Shape(const Rep& rep, uint32_t bytes_per_lane) : r(rep), size(bytes_per_lane), lanes(kRepeat / bytes_per_lane) {
         VectorState& v = core->vec;
         if (rep.own) {
-            core->tape.spend(chip.mask_set);
+            core->trace.spend(chip.mask_set);
             v.mask[0] = rep.mask[0];
             v.mask[1] = rep.mask[1];
         } else {
             r.mask[0] = v.mask[0];
             r.mask[1] = v.mask[1];
         }
-        if (v.counter) count(v.mask[0]); else lanes_on();
+        if (v.counter) count(v.mask[0]);
+        else lanes_on();
     }
     // A count form as repeats; the mask register is as the count forms leave it.
-    Shape(const Rep& rep, uint32_t bytes_per_lane, uint64_t elements) : r(rep), size(bytes_per_lane), lanes(kRepeat / bytes_per_lane) { count(elements); }
+    Shape(const Rep& rep, uint32_t bytes_per_lane, uint64_t elements)
+        : r(rep), size(bytes_per_lane), lanes(kRepeat / bytes_per_lane) {
+        count(elements);
+    }
     bool on(uint32_t lane) const { return r.mask[lane / 64] >> (lane % 64) & 1; }
     uint32_t top_of(uint32_t repeat) const { return repeat + 1 < uint32_t(r.times) ? top : last; }
     uint64_t elements() const { return uint64_t(r.times - 1) * top + last; }
 
     // Blocks of 32 bytes, and bytes from a repeat's start to its last active one, for operands of `width` bytes a lane.
     uint32_t blocks(uint32_t width) const { return blocks(width, top); }
-    static uint32_t blocks(uint32_t width, uint32_t lanes) { return uint32_t((bytes_of(lanes, width) + kBlock - 1) / kBlock); }
+    static uint32_t blocks(uint32_t width, uint32_t lanes) {
+        return uint32_t((bytes_of(lanes, width) + kBlock - 1) / kBlock);
+    }
     uint64_t once(uint32_t blk, uint32_t width) const { return once(blk, width, top); }
     static uint64_t once(uint32_t blk, uint32_t width, uint32_t lanes) {
         if (!lanes) return 0;
@@ -66,7 +72,8 @@ private:
     }
     static constexpr uint64_t kMostElements = 1 << 24;
     void count(uint64_t n) {
-        uint64_t times = n > kMostElements ? INT32_MAX : (n + lanes - 1) / lanes;  // more than any memory holds: no count at all
+        // more than any memory holds: not a valid count
+        uint64_t times = n > kMostElements ? INT32_MAX : (n + lanes - 1) / lanes;
         r.times = int32_t(times);
         last = uint32_t(n - (times ? times - 1 : 0) * lanes);
         top = r.times > 1 ? lanes : last;
@@ -82,10 +89,13 @@ inline bool rep_ok(const Shape& s, Here here) {
     return false;
 }
 
-inline void book_rep(const Core::Ticket& t, Loc l, const Shape& s, uint32_t blk, uint32_t rep, uint32_t width, bool write) {
+inline void book_rep(const Core::Ticket& t, Loc l, const Shape& s, uint32_t blk, uint32_t rep, uint32_t width,
+                     bool write) {
     uint32_t step = rep * kBlock;
     uint64_t piece = s.once(std::min(blk, 1u), width);
-    if (blk <= 1 && step < piece + kBlock) return core->book(t, l, uint32_t(s.extent(blk, rep, width)), write);  // no whole block between two
+    if (blk <= 1 && step < piece + kBlock)
+        // gaps shorter than a block count as part of it
+        return core->book(t, l, uint32_t(s.extent(blk, rep, width)), write);
     for (uint32_t i = 0; i < (rep ? uint32_t(s.r.times) : 1); i++) {
         uint64_t left = s.once(std::min(blk, 1u), width, s.top_of(i));
         for (uint32_t b = 0; left; b++) {
@@ -98,19 +108,24 @@ inline void book_rep(const Core::Ticket& t, Loc l, const Shape& s, uint32_t blk,
     }
 }
 
-// A repeat's blocks one behind the other, as far as its lanes go; and back, lane by lane where the mask says so.
-inline void gather(uint8_t* to, const uint8_t* from, uint32_t repeat, uint32_t blk, uint32_t rep, const Shape& s, uint32_t width) {
+// Copies a repeat's active blocks to contiguous memory; and back, lane by lane according to the mask.
+inline void gather(uint8_t* to, const uint8_t* from, uint32_t repeat, uint32_t blk, uint32_t rep, const Shape& s,
+                   uint32_t width) {
     const uint8_t* p = from + size_t(repeat) * rep * kBlock;
-    for (uint32_t b = 0, n = Shape::blocks(width, s.top_of(repeat)); b < n; b++) std::memcpy(to + b * kBlock, p + size_t(b) * blk * kBlock, kBlock);
+    for (uint32_t b = 0, n = Shape::blocks(width, s.top_of(repeat)); b < n; b++)
+        std::memcpy(to + b * kBlock, p + size_t(b) * blk * kBlock, kBlock);
 }
 
-inline void scatter(uint8_t* to, const uint8_t* from, uint32_t repeat, uint32_t blk, uint32_t rep, const Shape& s, uint32_t width) {
+inline void scatter(uint8_t* to, const uint8_t* from, uint32_t repeat, uint32_t blk, uint32_t rep, const Shape& s,
+                    uint32_t width) {
     uint8_t* p = to + size_t(repeat) * rep * kBlock;
     uint32_t n = s.top_of(repeat), per = kBlock / width;
     if (s.prefix)
-        for (uint32_t i = 0; i < n; i += per) std::memcpy(p + size_t(i / per) * blk * kBlock, from + i * width, std::min(per, n - i) * width);
-    else for (uint32_t i = 0; i < n; i++)
-        if (s.on(i)) std::memcpy(p + size_t(i / per) * blk * kBlock + (i % per) * width, from + i * width, width);
+        for (uint32_t i = 0; i < n; i += per)
+            std::memcpy(p + size_t(i / per) * blk * kBlock, from + i * width, std::min(per, n - i) * width);
+    else
+        for (uint32_t i = 0; i < n; i++)
+            if (s.on(i)) std::memcpy(p + size_t(i / per) * blk * kBlock + (i % per) * width, from + i * width, width);
 }
 
 // ---- element by element over all repeats
@@ -122,16 +137,21 @@ struct Side {  // an operand: where it starts, its strides in blocks, its width 
 
 class Repeats {
 public:
-    Repeats(const Shape& s, Side d, bool reads_dst) : s_(s), d_(d), reads_(reads_dst), direct_(s.prefix && straight(d)) {}
+    Repeats(const Shape& s, Side d, bool reads_dst)
+        : s_(s), d_(d), reads_(reads_dst), direct_(s.prefix && straight(d)) {}
     // body(dst, source..., lanes) on whole runs of lanes where the operands allow it, else repeat by repeat on copies.
     // A repeat is read before it is written, and sees what the repeats before it wrote.
     template <typename F, typename... S> void run(F body, S... sources) const {
-        if (direct_ && s_.full && joins(d_) && (joins(sources) && ...) && (clear(d_.base, sources.base, sources, s_.elements()) && ...))
+        if (direct_ && s_.full && joins(d_) && (joins(sources) && ...) &&
+            (clear(d_.base, sources.base, sources, s_.elements()) && ...))
             return body(d_.base, static_cast<const uint8_t*>(sources.base)..., size_t(s_.elements()));
         each(body, std::index_sequence_for<S...>(), sources...);
     }
 private:
-    struct Source { const uint8_t* p; uint32_t width; };
+    struct Source {
+        const uint8_t* p;
+        uint32_t width;
+    };
     template <typename F, size_t... k, typename... S> void each(F body, std::index_sequence<k...>, S... sources) const {
         alignas(64) uint8_t room[1 + sizeof...(S)][kRepeat];
         for (uint32_t i = 0; i < uint32_t(s_.r.times); i++) {
@@ -139,7 +159,8 @@ private:
             step(body, i, n, d_.base + size_t(i) * d_.rep * kBlock, room[0], fetch(sources, i, n, room[k + 1])...);
         }
     }
-    template <typename F, typename... P> void step(F body, uint32_t i, uint32_t n, uint8_t* d, uint8_t* room, P... from) const {
+    template <typename F, typename... P>
+    void step(F body, uint32_t i, uint32_t n, uint8_t* d, uint8_t* room, P... from) const {
         if (direct_ && (clear(d, from.p, from, n) && ...)) return body(d, from.p..., size_t(n));
         if (reads_) std::memmove(room, fetch(d_, i, n, room).p, bytes_of(n, d_.width));
         body(room, from.p..., size_t(n));
@@ -147,7 +168,7 @@ private:
     }
     bool straight(Side o) const { return o.width && (o.blk == 1 || s_.blocks(o.width) == 1); }
     bool joins(Side o) const { return straight(o) && (s_.r.times == 1 || o.rep * kBlock == s_.lanes * o.width); }
-    // The destination and a source are the same lanes, or have nothing in common.
+    // The destination and a source are the same lanes, or do not overlap.
     template <typename O> bool clear(const uint8_t* d, const uint8_t* p, O o, uint64_t n) const {
         return (d == p && d_.width == o.width) || d + n * d_.width <= p || p + n * o.width <= d;
     }
@@ -161,7 +182,8 @@ private:
             }
             return {room, 1};
         }
-        for (uint32_t b = 0, blocks = Shape::blocks(o.width, n); b < blocks; b++) std::memcpy(room + b * kBlock, p + size_t(b) * o.blk * kBlock, kBlock);
+        for (uint32_t b = 0, blocks = Shape::blocks(o.width, n); b < blocks; b++)
+            std::memcpy(room + b * kBlock, p + size_t(b) * o.blk * kBlock, kBlock);
         return {room, o.width};
     }
     void put(const uint8_t* room, uint32_t i, uint32_t n) const {

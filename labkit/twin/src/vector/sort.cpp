@@ -13,7 +13,8 @@ bool repeats_ok(Op op, int32_t times, Loc d, Here here) {
     core->last = here;
     if (!core->usable(d, 0, false, here, "dst")) return false;
     if (times >= 0 && times <= 255) return times > 0;
-    core->report("sort-repeats", true, here, Numbers().add("op", name_of(op)).add("times", times).add("elements", times * 32));
+    core->report("sort-repeats", true, here,
+                 Numbers().add("op", name_of(op)).add("times", times).add("elements", times * 32));
     core->refuse(d, d.bytes);
     return false;
 }
@@ -35,7 +36,8 @@ void sort_any(Op op, Dt t, Loc d, Loc scores, Loc index, const Loc* work, int32_
     index = roomy(index, n * 4);
     d = roomy(d, dn);
     if (!core->usable(scores, sn, true, here, "src0") || !core->usable(index, n * 4, true, here, "src1") ||
-        (work && !core->usable(roomy(*work, dn), dn, false, here, "tmp")) || !core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
+        (work && !core->usable(roomy(*work, dn), dn, false, here, "tmp")) || !core->usable(d, dn, false, here, "dst"))
+        return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, scores, uint32_t(sn), false);
     core->book(k, index, n * 4, false);
@@ -49,15 +51,20 @@ void sort_any(Op op, Dt t, Loc d, Loc scores, Loc index, const Loc* work, int32_
     if (work) {  // four runs to one until one is left; after each round the result goes back to the work tensor
         std::memcpy(core->at(*work), core->at(d), dn);
         cycles += cost(Op::Copy, Dt::U32, dn);
-        for (uint32_t runs = uint32_t(times); runs > 1; runs = (runs + 3) / 4) cycles += merge_cost(t, n) + cost(Op::Copy, Dt::U32, dn);
+        for (uint32_t runs = uint32_t(times); runs > 1; runs = (runs + 3) / 4)
+            cycles += merge_cost(t, n) + cost(Op::Copy, Dt::U32, dn);
     }
     core->retire(k, cycles, dn);
 }
 
 }  // namespace
 
-void sort32(Dt t, Loc d, Loc scores, Loc index, int32_t times, Here here) { sort_any(Op::Sort32, t, d, scores, index, nullptr, times, here); }
-void full_sort(Dt t, Loc d, Loc scores, Loc index, Loc work, int32_t times, Here here) { sort_any(Op::Sort, t, d, scores, index, &work, times, here); }
+void sort32(Dt t, Loc d, Loc scores, Loc index, int32_t times, Here here) {
+    sort_any(Op::Sort32, t, d, scores, index, nullptr, times, here);
+}
+void full_sort(Dt t, Loc d, Loc scores, Loc index, Loc work, int32_t times, Here here) {
+    sort_any(Op::Sort, t, d, scores, index, &work, times, here);
+}
 
 void merge_sort(Dt t, Loc d, const Runs& asked, Here here) {
     core->last = here;
@@ -71,7 +78,9 @@ void merge_sort(Dt t, Loc d, const Runs& asked, Here here) {
     if (!r.times || !all) return;
     // Documented: more than one repeat takes four runs of one length that lie one behind the other, and runs them out.
     bool repeats = r.valid == 15 && !r.stop;
-    for (int i = 1; i < 4; i++) repeats = repeats && r.length[i] == r.length[0] && r.list[i].addr == r.list[0].addr + uint32_t(i) * r.length[0] * kRecord;
+    for (int i = 1; i < 4; i++)
+        repeats = repeats && r.length[i] == r.length[0] &&
+                  r.list[i].addr == r.list[0].addr + uint32_t(i) * r.length[0] * kRecord;
     if (!repeats) r.times = 1;
     uint64_t dn = all * kRecord * r.times;
     static const char* const names[] = {"src1", "src2", "src3", "src4"};
@@ -83,7 +92,9 @@ void merge_sort(Dt t, Loc d, const Runs& asked, Here here) {
         if (!core->usable(r.list[i], sn, true, here, names[i], kRecord)) return core->refuse(d, dn);
         overlap = overlap || meets(d, dn, r.list[i], sn);
     }
-    if (overlap) core->report("overlap", true, here, Numbers().add("dst", d.addr).add("src", r.list[0].addr).add("bytes", (long long)dn));
+    if (overlap)
+        core->report("overlap", true, here,
+                     Numbers().add("dst", d.addr).add("src", r.list[0].addr).add("bytes", (long long)dn));
     std::vector<uint8_t> out;
     out.reserve(dn);
     for (uint32_t rep = 0; rep < r.times; rep++) {
@@ -114,7 +125,8 @@ void merge_sort(Dt t, Loc d, const Runs& asked, Here here) {
     if (!core->usable(roomy(d, out.size()), out.size(), false, here, "dst")) return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, Op::MrgSort, here);
     for (int i = 0; i < 4; i++)
-        if (r.length[i]) core->book(k, r.list[i], uint32_t((uint64_t(r.times - 1) * all + r.length[i]) * kRecord), false);
+        if (r.length[i])
+            core->book(k, r.list[i], uint32_t((uint64_t(r.times - 1) * all + r.length[i]) * kRecord), false);
     core->book(k, d, uint32_t(out.size()), true);
     std::memcpy(core->at(d), out.data(), out.size());
     core->retire(k, merge_cost(t, out.size() / kRecord), out.size());
@@ -133,7 +145,8 @@ void extract(Dt t, Loc values, Loc index, Loc sorted, int32_t times, Here here) 
     sorted = roomy(sorted, sn);
     values = roomy(values, vn);
     index = roomy(index, n * 4);
-    if (!core->usable(sorted, sn, true, here, "sorted") || !core->usable(values, vn, false, here, "dstValue") || !core->usable(index, n * 4, false, here, "dstIndex")) {
+    if (!core->usable(sorted, sn, true, here, "sorted") || !core->usable(values, vn, false, here, "dstValue") ||
+        !core->usable(index, n * 4, false, here, "dstIndex")) {
         core->refuse(values, vn);
         return core->refuse(index, n * 4);
     }

@@ -1,5 +1,5 @@
-// Element-wise vector instructions on operands of one width: check the operands, book them, compute, cost. The
-// arithmetic itself is in math_*.cpp.
+// Element-wise vector instructions on operands of one width: checks the operands, records them, computes, adds the
+// cost. The arithmetic itself is in lanes/.
 #include "vector/vector.h"
 
 namespace twin {
@@ -8,8 +8,11 @@ namespace {
 
 bool reads_dst(Op op) {
     switch (op) {
-        case Op::MulAddDst: case Op::FusedMulAdd: case Op::MulAddRelu: case Op::Axpy: return true;
-        default: return false;
+    case Op::MulAddDst:
+    case Op::FusedMulAdd:
+    case Op::MulAddRelu:
+    case Op::Axpy: return true;
+    default: return false;
     }
 }
 
@@ -17,22 +20,29 @@ bool reads_dst(Op op) {
 template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, const Shape& s, Here here, F body) {
     if (!rep_ok(s, here)) return;
     uint64_t dn = s.extent(r.dst_blk, r.dst_rep, s.size);
-    if (!core->usable(a, s.extent(r.src0_blk, r.src0_rep, s.size), true, here, "src") || !core->usable(d, dn, reads_dst(op), here, "dst")) return core->refuse(d, dn);
+    if (!core->usable(a, s.extent(r.src0_blk, r.src0_rep, s.size), true, here, "src") ||
+        !core->usable(d, dn, reads_dst(op), here, "dst"))
+        return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
-    Repeats(s, {core->at(d), r.dst_blk, r.dst_rep, s.size}, reads_dst(op)).run(body, Side{core->at(a), r.src0_blk, r.src0_rep, s.size});
+    Repeats(s, {core->at(d), r.dst_blk, r.dst_rep, s.size}, reads_dst(op))
+        .run(body, Side{core->at(a), r.src0_blk, r.src0_rep, s.size});
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
     core->retire(k, cost(op, t, bytes, banks_of(s.r, d, a)), bytes);
 }
-template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, Here here, F body) { one_source(op, t, d, a, r, Shape(r, size_of(t)), here, body); }
+template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, Here here, F body) {
+    one_source(op, t, d, a, r, Shape(r, size_of(t)), here, body);
+}
 
 }  // namespace
 
 void unary(Op op, Dt t, Loc d, Loc s, int32_t n, Here here) {
     if (!count_ok(n, here)) return;
     uint64_t bytes = uint64_t(n) * size_of(t);
-    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, false, here, "dst") || !overlap_ok(d, size_of(t), s, size_of(t), uint64_t(n), here)) return core->refuse(d, bytes);
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, false, here, "dst") ||
+        !overlap_ok(d, size_of(t), s, size_of(t), uint64_t(n), here))
+        return core->refuse(d, bytes);
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, s, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
@@ -46,12 +56,16 @@ void unary(Op op, Dt t, Loc d, Loc s, const Rep& r, Here here) {
 void binary(Op op, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) {
     if (!count_ok(n, here)) return;
     if (size_of(t) != 2 && (op == Op::And || op == Op::Or)) {
-        core->report("bits-lanes", false, here, Numbers().add("op", name_of(op)).add("type", name_of(t)).add("count", n));
+        core->report("bits-lanes", false, here,
+                     Numbers().add("op", name_of(op)).add("type", name_of(t)).add("count", n));
         t = Dt::I16;
     }
     uint64_t bytes = uint64_t(n) * size_of(t);
-    if (!core->usable(a, bytes, true, here, "src0") || !core->usable(b, bytes, true, here, "src1") || !core->usable(d, bytes, reads_dst(op), here, "dst") ||
-        !overlap_ok(d, size_of(t), a, size_of(t), uint64_t(n), here) || !overlap_ok(d, size_of(t), b, size_of(t), uint64_t(n), here)) return core->refuse(d, bytes);
+    if (!core->usable(a, bytes, true, here, "src0") || !core->usable(b, bytes, true, here, "src1") ||
+        !core->usable(d, bytes, reads_dst(op), here, "dst") ||
+        !overlap_ok(d, size_of(t), a, size_of(t), uint64_t(n), here) ||
+        !overlap_ok(d, size_of(t), b, size_of(t), uint64_t(n), here))
+        return core->refuse(d, bytes);
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, a, uint32_t(bytes), false);
     core->book(k, b, uint32_t(bytes), false);
@@ -63,8 +77,10 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
     Shape s(r, size_of(t));
     if (!rep_ok(s, here)) return;
     uint64_t dn = s.extent(r.dst_blk, r.dst_rep, s.size);
-    if (!core->usable(a, s.extent(r.src0_blk, r.src0_rep, s.size), true, here, "src0") || !core->usable(b, s.extent(r.src1_blk, r.src1_rep, s.size), true, here, "src1") ||
-        !core->usable(d, dn, reads_dst(op), here, "dst")) return core->refuse(d, dn);
+    if (!core->usable(a, s.extent(r.src0_blk, r.src0_rep, s.size), true, here, "src0") ||
+        !core->usable(b, s.extent(r.src1_blk, r.src1_rep, s.size), true, here, "src1") ||
+        !core->usable(d, dn, reads_dst(op), here, "dst"))
+        return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
     book_rep(k, b, s, r.src1_blk, r.src1_rep, s.size, false);
@@ -79,7 +95,9 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
 void scalar(Op op, Dt t, Loc d, Loc s, Value v, int32_t n, Here here) {
     if (!count_ok(n, here)) return;
     uint64_t bytes = uint64_t(n) * size_of(t);
-    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, reads_dst(op), here, "dst") || !overlap_ok(d, size_of(t), s, size_of(t), uint64_t(n), here)) return core->refuse(d, bytes);
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, reads_dst(op), here, "dst") ||
+        !overlap_ok(d, size_of(t), s, size_of(t), uint64_t(n), here))
+        return core->refuse(d, bytes);
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, s, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
@@ -87,10 +105,12 @@ void scalar(Op op, Dt t, Loc d, Loc s, Value v, int32_t n, Here here) {
     core->retire(k, cost(op, t, bytes, banks_of(d, {s}, bytes)), bytes);
 }
 void scalar(Op op, Dt t, Loc d, Loc s, Value v, const Rep& r, Here here) {
-    one_source(op, t, d, s, r, here, [=](uint8_t* to, const uint8_t* a, size_t n) { math::scalar(op, t, to, a, v.bits, n); });
+    one_source(op, t, d, s, r, here,
+               [=](uint8_t* to, const uint8_t* a, size_t n) { math::scalar(op, t, to, a, v.bits, n); });
 }
 void shift_right_rounded(Dt t, Loc d, Loc s, Value v, const Rep& r, Here here) {
-    one_source(Op::ShiftRight, t, d, s, r, here, [=](uint8_t* to, const uint8_t* a, size_t n) { math::shift_right_rounded(t, to, a, v.bits, n); });
+    one_source(Op::ShiftRight, t, d, s, r, here,
+               [=](uint8_t* to, const uint8_t* a, size_t n) { math::shift_right_rounded(t, to, a, v.bits, n); });
 }
 
 // ---------------------------------------------------------------- the mask register
@@ -98,11 +118,11 @@ void shift_right_rounded(Dt t, Loc d, Loc s, Value v, const Rep& r, Here here) {
 void mask_set(uint64_t high, uint64_t low) {
     core->vec.mask[0] = low;
     core->vec.mask[1] = high;
-    core->tape.spend(chip.mask_set);
+    core->trace.spend(chip.mask_set);
 }
 void mask_mode(bool counter) {
     core->vec.counter = counter;
-    core->tape.spend(chip.mask_set);
+    core->trace.spend(chip.mask_set);
 }
 
 // ---------------------------------------------------------------- fill, copy
@@ -123,7 +143,9 @@ void duplicate(Dt t, Loc d, Value v, const Rep& r, Here here) {
     if (!core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, Op::Duplicate, here);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
-    Repeats(s, {core->at(d), r.dst_blk, r.dst_rep, s.size}, false).run([=](uint8_t* to, size_t n) { math::fill(t, to, v.bits, n); });
+    Repeats(s, {core->at(d), r.dst_blk, r.dst_rep, s.size}, false).run([=](uint8_t* to, size_t n) {
+        math::fill(t, to, v.bits, n);
+    });
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
     core->retire(k, cost(Op::Duplicate, t, bytes), bytes);
 }
@@ -145,13 +167,15 @@ static void copy_counted(Dt t, Loc d, Loc s, const Rep& rep, Here here) {
         to.bytes = up < d.bytes ? d.bytes - up : 0;
         from.addr += on;
         from.bytes = on < s.bytes ? s.bytes - on : 0;
-        one_source(Op::Copy, t, to, from, r, shape, here, [=](uint8_t* x, const uint8_t* a, size_t k) { std::memmove(x, a, k * size_of(t)); });
+        one_source(Op::Copy, t, to, from, r, shape, here,
+                   [=](uint8_t* x, const uint8_t* a, size_t k) { std::memmove(x, a, k * size_of(t)); });
     }
 }
 
 void copy_local(Dt t, Loc d, Loc s, const Rep& r, Here here) {
     if (core->vec.counter) return copy_counted(t, d, s, r, here);
-    one_source(Op::Copy, t, d, s, r, here, [=](uint8_t* to, const uint8_t* a, size_t n) { std::memmove(to, a, n * size_of(t)); });
+    one_source(Op::Copy, t, d, s, r, here,
+               [=](uint8_t* to, const uint8_t* a, size_t n) { std::memmove(to, a, n * size_of(t)); });
 }
 
 }  // namespace twin

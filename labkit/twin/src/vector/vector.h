@@ -1,7 +1,7 @@
-// What every vector instruction shares: its count, its repeats and mask, its cost.
+// Shared by all vector instructions: count, repeats and mask, cost.
 #pragma once
-#include "vector/banks.h"
 #include "lanes/math.h"
+#include "vector/banks.h"
 #include "vector/repeat.h"
 
 namespace twin {
@@ -10,7 +10,7 @@ namespace twin {
 inline bool count_ok(int32_t n, Here here) {
     core->last = here;
     core->vec.full();
-    if (n >= 0) return n > 0;  // 0 is documented as no action
+    if (n >= 0) return n > 0;  // documented: 0 is no operation
     core->report("count-negative", true, here, Numbers().add("count", n));
     return false;
 }
@@ -24,7 +24,8 @@ inline bool overlap_ok(Loc d, uint32_t dw, Loc s, uint32_t sw, uint64_t n, Here 
     uint64_t lanes = kRepeat / std::max(dw, sw);
     bool bad = false;
     for (uint64_t i = 0; i < n && !bad; i += lanes) {
-        uint64_t some = std::min(lanes, n - i), from = d.addr + i * dw, to = from + some * dw, rest = s.addr + (i + some) * sw;
+        uint64_t some = std::min(lanes, n - i), from = d.addr + i * dw, to = from + some * dw,
+                 rest = s.addr + (i + some) * sw;
         bad = from < s.addr + sn && rest < to && rest < s.addr + sn;
         if (dw == sw) bad = bad || (s.addr + i * sw < to && from < rest);
     }
@@ -32,13 +33,14 @@ inline bool overlap_ok(Loc d, uint32_t dw, Loc s, uint32_t sw, uint64_t n, Here 
     return !bad;
 }
 
-// start-up + cycles a repeat; counted as work that is done. An instruction that takes several cycles a repeat hides what its banks cost.
+// Adds start-up + cycles for each repeat to the trace. An instruction that takes several cycles a repeat hides its bank
+// conflicts.
 inline double cost(Op op, Dt t, uint64_t bytes, double banks = 0) {
     double repeats = double((bytes + kRepeat - 1) / kRepeat), each = chip.per_repeat[int(op)][int(t)];
     double with_banks = std::max(each, (each < 1 ? each : 1) + banks);
     Counters& c = core->counters;
     (t == Dt::F16 || t == Dt::BF16 ? c.vector16 : t == Dt::F32 ? c.vector32 : c.vector_other) += bytes / size_of(t);
-    c.bank_cycles += core->tape.banks = repeats * (with_banks - each);
+    c.bank_cycles += core->trace.banks = repeats * (with_banks - each);
     c.vector_startup += chip.vector_startup;
     return chip.vector_startup + repeats * with_banks;
 }
@@ -48,9 +50,12 @@ inline double banks_of(Loc d, std::initializer_list<Loc> sources, uint64_t bytes
     if (sources.size() == 1) return bank_cycles({d.addr}, {{sources.begin()->addr}}, repeats);
     return sources.size() ? bank_cycles({d.addr}, {{sources.begin()[0].addr}, {sources.begin()[1].addr}}, repeats) : 0;
 }
-inline double banks_of(const Rep& r, Loc d, Loc a) { return bank_cycles({d.addr, r.dst_blk, r.dst_rep}, {{a.addr, r.src0_blk, r.src0_rep}}, uint64_t(r.times)); }
+inline double banks_of(const Rep& r, Loc d, Loc a) {
+    return bank_cycles({d.addr, r.dst_blk, r.dst_rep}, {{a.addr, r.src0_blk, r.src0_rep}}, uint64_t(r.times));
+}
 inline double banks_of(const Rep& r, Loc d, Loc a, Loc b) {
-    return bank_cycles({d.addr, r.dst_blk, r.dst_rep}, {{a.addr, r.src0_blk, r.src0_rep}, {b.addr, r.src1_blk, r.src1_rep}}, uint64_t(r.times));
+    return bank_cycles({d.addr, r.dst_blk, r.dst_rep},
+                       {{a.addr, r.src0_blk, r.src0_rep}, {b.addr, r.src1_blk, r.src1_rep}}, uint64_t(r.times));
 }
 float deq_scale();  // of SetDeqScale(half)
 

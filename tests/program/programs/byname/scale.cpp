@@ -1,5 +1,5 @@
-#include "kernel_operator.h"
 #include "scale.h"
+#include "kernel_operator.h"
 using namespace AscendC;
 
 extern "C" __global__ __aicore__ void scale(GM_ADDR x, float factor, ScaleTiling tiling, uint16_t one) {

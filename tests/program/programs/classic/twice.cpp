@@ -17,7 +17,5 @@ extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR z) {
 }
 
 #ifndef ASCENDC_CPU_DEBUG
-void twice_do(uint32_t blocks, void* stream, uint8_t* x, uint8_t* z) {
-    twice<<<blocks, nullptr, stream>>>(x, z);
-}
+void twice_do(uint32_t blocks, void* stream, uint8_t* x, uint8_t* z) { twice<<<blocks, nullptr, stream>>>(x, z); }
 #endif

@@ -57,7 +57,8 @@ private:
 
 struct StorageShape {
     StorageShape() = default;
-    StorageShape(std::initializer_list<int64_t> origin, std::initializer_list<int64_t> storage) : origin_(origin), storage_(storage) {}
+    StorageShape(std::initializer_list<int64_t> origin, std::initializer_list<int64_t> storage)
+        : origin_(origin), storage_(storage) {}
     const Shape& GetOriginShape() const { return origin_; }
     const Shape& GetStorageShape() const { return storage_; }
     const Shape& GetShape() const { return storage_; }

@@ -1,4 +1,5 @@
-// A tensor as a tiling function sees it: what is known before the launch; values only of inputs it declares to depend on.
+// A tensor as a tiling function sees it: what is known before the launch; values only of inputs it declares to depend
+// on.
 #pragma once
 #include <vector>
 

@@ -1,4 +1,4 @@
-// What a tiling function is given and what it fills in. The content comes from the lab (twin/op/tiling_main.cpp).
+// The inputs and outputs of a tiling function. The content comes from the lab (twin/op/tiling_main.cpp).
 #pragma once
 #include <algorithm>
 #include <array>
@@ -29,16 +29,22 @@ class PlatFormInfos {
 public:
     void GetLocalMemSize(LocalMemType type, uint64_t& size) const {
         static constexpr platform_ascendc::CoreMemType types[] = {
-            platform_ascendc::CoreMemType::L0_A, platform_ascendc::CoreMemType::L0_B, platform_ascendc::CoreMemType::L0_C, platform_ascendc::CoreMemType::L1,
-            platform_ascendc::CoreMemType::L2, platform_ascendc::CoreMemType::UB, platform_ascendc::CoreMemType::HBM};
+            platform_ascendc::CoreMemType::L0_A, platform_ascendc::CoreMemType::L0_B,
+            platform_ascendc::CoreMemType::L0_C, platform_ascendc::CoreMemType::L1,
+            platform_ascendc::CoreMemType::L2,   platform_ascendc::CoreMemType::UB,
+            platform_ascendc::CoreMemType::HBM};
         platform_ascendc::PlatformAscendC(static_cast<const char*>(nullptr)).GetCoreMemSize(types[int(type)], size);
     }
     uint32_t GetCoreNumByType(const std::string& type) const {
         platform_ascendc::PlatformAscendC chip(static_cast<const char*>(nullptr));
         return type == "AiCore" ? chip.GetCoreNumAic() : chip.GetCoreNumAiv();
     }
-    bool GetPlatformRes(const std::string&, const std::string&, std::string& value) const { return value.clear(), false; }
-    uint32_t GetCoreNum() const { return platform_ascendc::PlatformAscendC(static_cast<const char*>(nullptr)).GetCoreNum(); }
+    bool GetPlatformRes(const std::string&, const std::string&, std::string& value) const {
+        return value.clear(), false;
+    }
+    uint32_t GetCoreNum() const {
+        return platform_ascendc::PlatformAscendC(static_cast<const char*>(nullptr)).GetCoreNum();
+    }
 };
 }  // namespace fe
 
@@ -48,7 +54,7 @@ using std::string;
 using std::vector;
 }  // namespace ge
 
-namespace AscendC {}  // host code may say `using namespace AscendC` without a header of its own
+namespace AscendC {}  // namespace AscendC
 
 namespace gert {
 
@@ -104,9 +110,13 @@ public:
         instances_[ir] = {start, inputs_[ir].size()};
         return &instances_[ir];
     }
-    const CompileTimeTensorDesc* GetOutputDesc(size_t i) const { return i < outputs_.size() ? &outputs_[i].desc_ : nullptr; }
+    const CompileTimeTensorDesc* GetOutputDesc(size_t i) const {
+        return i < outputs_.size() ? &outputs_[i].desc_ : nullptr;
+    }
     // the lab's side
-    const Tensor* at(size_t ir, size_t n) const { return ir < inputs_.size() && n < inputs_[ir].size() ? &inputs_[ir][n] : nullptr; }
+    const Tensor* at(size_t ir, size_t n) const {
+        return ir < inputs_.size() && n < inputs_[ir].size() ? &inputs_[ir][n] : nullptr;
+    }
     void settle() {
         flat_.clear();
         for (auto& group : inputs_)
@@ -125,7 +135,9 @@ public:
     const StorageShape* GetInputShape(size_t i) const { return i < flat_.size() ? &flat_[i]->shape_ : nullptr; }
     const StorageShape* GetOptionalInputShape(size_t ir) const { return GetDynamicInputShape(ir, 0); }
     const StorageShape* GetRequiredInputShape(size_t ir) const { return GetDynamicInputShape(ir, 0); }
-    const StorageShape* GetDynamicInputShape(size_t ir, size_t n) const { return at(ir, n) ? &at(ir, n)->shape_ : nullptr; }
+    const StorageShape* GetDynamicInputShape(size_t ir, size_t n) const {
+        return at(ir, n) ? &at(ir, n)->shape_ : nullptr;
+    }
     const Tensor* GetInputTensor(size_t i) const { return i < flat_.size() ? flat_[i] : nullptr; }
     const Tensor* GetOptionalInputTensor(size_t ir) const { return at(ir, 0); }
     const Tensor* GetRequiredInputTensor(size_t ir) const { return at(ir, 0); }
@@ -185,10 +197,14 @@ public:
 
 class InferShapeContext : public NodeContext {
 public:
-    const Shape* GetInputShape(size_t i) const { return i < flat_.size() ? &flat_[i]->shape_.GetOriginShape() : nullptr; }
+    const Shape* GetInputShape(size_t i) const {
+        return i < flat_.size() ? &flat_[i]->shape_.GetOriginShape() : nullptr;
+    }
     const Shape* GetOptionalInputShape(size_t ir) const { return GetDynamicInputShape(ir, 0); }
     const Shape* GetRequiredInputShape(size_t ir) const { return GetDynamicInputShape(ir, 0); }
-    const Shape* GetDynamicInputShape(size_t ir, size_t n) const { return at(ir, n) ? &at(ir, n)->shape_.GetOriginShape() : nullptr; }
+    const Shape* GetDynamicInputShape(size_t ir, size_t n) const {
+        return at(ir, n) ? &at(ir, n)->shape_.GetOriginShape() : nullptr;
+    }
     const Tensor* GetInputTensor(size_t i) const { return i < flat_.size() ? flat_[i] : nullptr; }
     const Tensor* GetOptionalInputTensor(size_t ir) const { return at(ir, 0); }
     Shape* GetOutputShape(size_t i) { return i < outputs_.size() ? &outputs_[i].shape_.MutableOriginShape() : nullptr; }
@@ -196,11 +212,19 @@ public:
 
 class InferDataTypeContext : public NodeContext {
 public:
-    ge::DataType GetInputDataType(size_t i) const { return i < flat_.size() ? flat_[i]->GetDataType() : ge::DT_UNDEFINED; }
-    ge::DataType GetOptionalInputDataType(size_t ir) const { return at(ir, 0) ? at(ir, 0)->GetDataType() : ge::DT_UNDEFINED; }
+    ge::DataType GetInputDataType(size_t i) const {
+        return i < flat_.size() ? flat_[i]->GetDataType() : ge::DT_UNDEFINED;
+    }
+    ge::DataType GetOptionalInputDataType(size_t ir) const {
+        return at(ir, 0) ? at(ir, 0)->GetDataType() : ge::DT_UNDEFINED;
+    }
     ge::DataType GetRequiredInputDataType(size_t ir) const { return GetOptionalInputDataType(ir); }
-    ge::DataType GetDynamicInputDataType(size_t ir, size_t n) const { return at(ir, n) ? at(ir, n)->GetDataType() : ge::DT_UNDEFINED; }
-    ge::DataType GetOutputDataType(size_t i) const { return i < outputs_.size() ? outputs_[i].GetDataType() : ge::DT_UNDEFINED; }
+    ge::DataType GetDynamicInputDataType(size_t ir, size_t n) const {
+        return at(ir, n) ? at(ir, n)->GetDataType() : ge::DT_UNDEFINED;
+    }
+    ge::DataType GetOutputDataType(size_t i) const {
+        return i < outputs_.size() ? outputs_[i].GetDataType() : ge::DT_UNDEFINED;
+    }
     ge::graphStatus SetOutputDataType(size_t i, ge::DataType t) {
         if (i >= outputs_.size()) return ge::GRAPH_FAILED;
         outputs_[i].desc_.SetDataType(t);

@@ -1,12 +1,12 @@
-// ShapeInfo: what a tensor may be told about its own shape, for the interfaces that ask (slices, some of the library).
+// ShapeInfo: the shape that a kernel may attach to a tensor, for the interfaces that use it (slices, some of the
+// library).
 #pragma once
 #include "twin/base/types.h"
 
 namespace twin {
-// A tensor keeps a number, not the 72 bytes: handles are copied in inner loops. Equal shapes have equal numbers; 0: none.
-struct KeptShape {
-    uint32_t dims = 0, original_dims = 0, format = 0, shape[8] = {}, original[8] = {};
-};
+// A tensor stores the number of a shape instead of its 72 bytes, because handles are copied in inner loops. Equal
+// shapes have equal numbers; 0: none.
+struct KeptShape { uint32_t dims = 0, original_dims = 0, format = 0, shape[8] = {}, original[8] = {}; };
 uint16_t keep_shape(const KeptShape&);
 const KeptShape& kept_shape(uint16_t number);
 }  // namespace twin
@@ -22,7 +22,8 @@ struct ShapeInfo {
         for (int i = 0; i < dims && i < K_MAX_SHAPE_DIM; i++) shape[i] = dim[i];
         for (int i = 0; i < originalDims && i < K_MAX_SHAPE_DIM; i++) originalShape[i] = original[i];
     }
-    ShapeInfo(uint8_t dims, const uint32_t dim[], DataFormat format = DataFormat::ND) : ShapeInfo(dims, dim, dims, dim, format) {}
+    ShapeInfo(uint8_t dims, const uint32_t dim[], DataFormat format = DataFormat::ND)
+        : ShapeInfo(dims, dim, dims, dim, format) {}
     uint8_t shapeDim = 0;
     uint8_t originalShapeDim = 0;
     uint32_t shape[K_MAX_SHAPE_DIM] = {};

@@ -10,31 +10,42 @@ namespace Std {
 
 // ---- types
 #define TWIN_STD(name) using std::name;
-#define TWIN_STD_TYPE(name) using std::name; using std::name##_t;
-#define TWIN_STD_VALUE(name) using std::name; using std::name##_v;
+#define TWIN_STD_TYPE(name) \
+    using std::name;        \
+    using std::name##_t;
+#define TWIN_STD_VALUE(name) \
+    using std::name;         \
+    using std::name##_v;
+// clang-format off
 TWIN_STD(integral_constant) TWIN_STD(bool_constant) TWIN_STD(true_type) TWIN_STD(false_type)
-TWIN_STD_TYPE(enable_if) TWIN_STD_TYPE(conditional) TWIN_STD_TYPE(decay) TWIN_STD_TYPE(common_type) TWIN_STD_TYPE(underlying_type)
+TWIN_STD_TYPE(enable_if) TWIN_STD_TYPE(conditional) TWIN_STD_TYPE(decay) TWIN_STD_TYPE(common_type)
+TWIN_STD_TYPE(underlying_type)
 TWIN_STD_TYPE(remove_const) TWIN_STD_TYPE(remove_volatile) TWIN_STD_TYPE(remove_cv) TWIN_STD_TYPE(remove_reference)
 TWIN_STD_TYPE(remove_pointer) TWIN_STD_TYPE(remove_extent) TWIN_STD_TYPE(make_signed) TWIN_STD_TYPE(make_unsigned)
 TWIN_STD_TYPE(add_const) TWIN_STD_TYPE(add_volatile) TWIN_STD_TYPE(add_cv) TWIN_STD_TYPE(add_pointer)
 TWIN_STD_TYPE(add_lvalue_reference) TWIN_STD_TYPE(add_rvalue_reference)
 TWIN_STD_VALUE(is_same) TWIN_STD_VALUE(is_convertible) TWIN_STD_VALUE(is_base_of) TWIN_STD_VALUE(is_integral)
 TWIN_STD_VALUE(is_arithmetic) TWIN_STD_VALUE(is_signed) TWIN_STD_VALUE(is_unsigned)
-TWIN_STD_VALUE(is_pointer) TWIN_STD_VALUE(is_reference) TWIN_STD_VALUE(is_lvalue_reference) TWIN_STD_VALUE(is_rvalue_reference)
-TWIN_STD_VALUE(is_const) TWIN_STD_VALUE(is_volatile) TWIN_STD_VALUE(is_void) TWIN_STD_VALUE(is_array) TWIN_STD_VALUE(is_enum)
+TWIN_STD_VALUE(is_pointer) TWIN_STD_VALUE(is_reference) TWIN_STD_VALUE(is_lvalue_reference)
+TWIN_STD_VALUE(is_rvalue_reference)
+TWIN_STD_VALUE(is_const) TWIN_STD_VALUE(is_volatile) TWIN_STD_VALUE(is_void) TWIN_STD_VALUE(is_array)
+TWIN_STD_VALUE(is_enum)
 TWIN_STD_VALUE(is_class) TWIN_STD_VALUE(is_function) TWIN_STD_VALUE(is_empty) TWIN_STD_VALUE(is_constructible)
+// clang-format on
 #undef TWIN_STD
 #undef TWIN_STD_TYPE
 #undef TWIN_STD_VALUE
 using std::void_t;
 template <typename T> struct remove_cvref { using type = std::remove_cv_t<std::remove_reference_t<T>>; };
 template <typename T> using remove_cvref_t = typename remove_cvref<T>::type;
-template <typename T> struct is_floating_point : bool_constant<std::is_floating_point_v<T> || std::is_same_v<std::remove_cv_t<T>, half>> {};
+template <typename T> struct is_floating_point
+    : bool_constant<std::is_floating_point_v<T> || std::is_same_v<std::remove_cv_t<T>, half>> {};
 template <typename T> constexpr bool is_floating_point_v = is_floating_point<T>::value;
 template <typename T, typename... Ts> struct is_one_of : bool_constant<(std::is_same_v<T, Ts> || ...)> {};
 template <typename T, typename... Ts> constexpr bool is_one_of_v = is_one_of<T, Ts...>::value;
 template <typename T, T value, T... values> struct is_one_of_value : bool_constant<((value == values) || ...)> {};
-template <typename T, T value, T... values> constexpr bool is_one_of_value_v = is_one_of_value<T, value, values...>::value;
+template <typename T, T value, T... values>
+constexpr bool is_one_of_value_v = is_one_of_value<T, value, values...>::value;
 template <auto n, typename T> struct is_constant : false_type {};
 template <auto n, typename T> struct is_constant<n, const T> : is_constant<n, T> {};
 template <auto n, typename T> struct is_constant<n, T&> : is_constant<n, T> {};
@@ -47,7 +58,9 @@ template <auto...> constexpr bool always_false_value_v = false;
 template <typename T> std::add_rvalue_reference_t<T> declval() noexcept;
 template <typename T> constexpr T&& forward(std::remove_reference_t<T>& v) noexcept { return static_cast<T&&>(v); }
 template <typename T> constexpr T&& forward(std::remove_reference_t<T>&& v) noexcept { return static_cast<T&&>(v); }
-template <typename T> constexpr std::remove_reference_t<T>&& move(T&& v) noexcept { return static_cast<std::remove_reference_t<T>&&>(v); }
+template <typename T> constexpr std::remove_reference_t<T>&& move(T&& v) noexcept {
+    return static_cast<std::remove_reference_t<T>&&>(v);
+}
 
 template <typename T, T... values> struct IntegerSequence {
     using type = T;
@@ -91,7 +104,9 @@ template <typename H, typename... R> class tuple<H, R...> {
 public:
     constexpr tuple() = default;
     constexpr tuple(const H& h, const R&... r) : head(h), rest(r...) {}
-    template <typename A, typename... B, typename = std::enable_if_t<sizeof...(B) == sizeof...(R) && std::is_constructible_v<H, A&&> && !std::is_same_v<remove_cvref_t<A>, tuple>>>
+    template <typename A, typename... B,
+              typename = std::enable_if_t<sizeof...(B) == sizeof...(R) && std::is_constructible_v<H, A&&> &&
+                                          !std::is_same_v<remove_cvref_t<A>, tuple>>>
     constexpr tuple(A&& h, B&&... r) : head(Std::forward<A>(h)), rest(Std::forward<B>(r)...) {}
     template <typename A, typename... B> constexpr tuple& operator=(const tuple<A, B...>& o) {
         head = o.head;
@@ -107,8 +122,11 @@ template <typename... T> struct tuple_size<const tuple<T...>> : tuple_size<tuple
 template <typename T> constexpr size_t tuple_size_v = tuple_size<T>::value;
 template <size_t n, typename... T> struct tuple_element;
 template <typename H, typename... R> struct tuple_element<0, tuple<H, R...>> { using type = H; };
-template <size_t n, typename H, typename... R> struct tuple_element<n, tuple<H, R...>> : tuple_element<n - 1, tuple<R...>> {};
-template <size_t n, typename... T> struct tuple_element<n, const tuple<T...>> { using type = const typename tuple_element<n, tuple<T...>>::type; };
+template <size_t n, typename H, typename... R> struct tuple_element<n, tuple<H, R...>>
+    : tuple_element<n - 1, tuple<R...>> {};
+template <size_t n, typename... T> struct tuple_element<n, const tuple<T...>> {
+    using type = const typename tuple_element<n, tuple<T...>>::type;
+};
 template <size_t n, typename T> using tuple_element_t = typename tuple_element<n, T>::type;
 template <size_t n, typename H, typename... R> constexpr auto& get(tuple<H, R...>& t) noexcept {
     if constexpr (n == 0) return t.head;
@@ -118,8 +136,12 @@ template <size_t n, typename H, typename... R> constexpr const auto& get(const t
     if constexpr (n == 0) return t.head;
     else return Std::get<n - 1>(t.rest);
 }
-template <size_t n, typename H, typename... R> constexpr auto&& get(tuple<H, R...>&& t) noexcept { return Std::move(Std::get<n>(t)); }
-template <typename... T> constexpr tuple<std::decay_t<T>...> make_tuple(T&&... v) { return tuple<std::decay_t<T>...>(Std::forward<T>(v)...); }
+template <size_t n, typename H, typename... R> constexpr auto&& get(tuple<H, R...>&& t) noexcept {
+    return Std::move(Std::get<n>(t));
+}
+template <typename... T> constexpr tuple<std::decay_t<T>...> make_tuple(T&&... v) {
+    return tuple<std::decay_t<T>...>(Std::forward<T>(v)...);
+}
 template <typename... T> constexpr tuple<T&...> tie(T&... v) noexcept { return tuple<T&...>(v...); }
 struct ignore_t {
     constexpr ignore_t() = default;

@@ -1,8 +1,8 @@
 // Qualifiers, scalar types and constants of the language.
 #pragma once
 #include "twin/base/abi.h"
-#include "twin/base/float16.h"
 #include "twin/base/constants.h"
+#include "twin/base/float16.h"
 #include "twin/base/std.h"
 
 #define __NPU_ARCH__ 2201
@@ -22,7 +22,9 @@
 #define __cube__
 #define __mix__(cube, vector)
 #define __kfc_workspace__
-#define __BLOCK_LOCAL__ thread_local  // the cores of a block that have work for the same library share it
+#define __BLOCK_LOCAL__ \
+    thread_local  // one variable for each block and library: its AIVs share it, its AIC (compiled separately) has its
+                  // own
 #define __schedmode__(mode)
 #define __in_pipe__(pipe)
 #define __out_pipe__(pipe)
@@ -63,13 +65,40 @@ constexpr int32_t g_coreType = AscendC::AIV;
 namespace AscendC {
 
 enum class TPosition : uint8_t {
-    GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, SHM = SPM, TSCM, C2PIPE2GM, C2PIPE2LOCAL, MAX
+    GM,
+    A1,
+    A2,
+    B1,
+    B2,
+    C1,
+    C2,
+    CO1,
+    CO2,
+    VECIN,
+    VECOUT,
+    VECCALC,
+    LCM = VECCALC,
+    SPM,
+    SHM = SPM,
+    TSCM,
+    C2PIPE2GM,
+    C2PIPE2LOCAL,
+    MAX
 };
 using QuePosition = TPosition;
 enum class Hardware : uint8_t { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF, MAX };
 enum class CacheMode : uint8_t { CACHE_MODE_DISABLE, CACHE_MODE_NORMAL, CACHE_MODE_LAST, CACHE_MODE_PERSISTENT };
 enum class CacheRwMode : uint8_t { READ = 1, WRITE = 2, RW = 3 };
-enum class RoundMode : uint8_t { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD, CAST_HYBRID };
+enum class RoundMode : uint8_t {
+    CAST_NONE,
+    CAST_RINT,
+    CAST_FLOOR,
+    CAST_CEIL,
+    CAST_ROUND,
+    CAST_TRUNC,
+    CAST_ODD,
+    CAST_HYBRID
+};
 enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };
 enum class SELMODE : uint8_t { VSEL_CMPMASK_SPR, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
 enum class ReduceOrder : uint8_t { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
@@ -92,11 +121,14 @@ using TrueType = BoolInst<true>;
 using FalseType = BoolInst<false>;
 template <typename T, typename U> struct IsSameType : FalseType {};
 template <typename T> struct IsSameType<T, T> : TrueType {};
-template <typename T, typename U, typename... Us> constexpr bool SupportType() { return IsSameType<T, U>::value || (IsSameType<T, Us>::value || ...); }
+template <typename T, typename U, typename... Us> constexpr bool SupportType() {
+    return IsSameType<T, U>::value || (IsSameType<T, Us>::value || ...);
+}
 template <bool condition, class A, class B> using Conditional = std::conditional<condition, A, B>;
 template <typename T> using PrimT = T;
 template <typename T, typename U> U GetScalarBitcodeValue(T v) {
-    static_assert(sizeof(T) == sizeof(U), "GetScalarBitcodeValue reads the bits of one type as another of the same size");
+    static_assert(sizeof(T) == sizeof(U),
+                  "GetScalarBitcodeValue reads the bits of one type as another of the same size");
     return __builtin_bit_cast(U, v);
 }
 
@@ -105,8 +137,11 @@ template <typename T, typename U> U GetScalarBitcodeValue(T v) {
 namespace twin {
 
 template <typename T> struct DtOf { static constexpr bool known = false; };
-#define TWIN_DT(type, tag) \
-    template <> struct DtOf<type> { static constexpr bool known = true; static constexpr Dt value = Dt::tag; }
+#define TWIN_DT(type, tag)                   \
+    template <> struct DtOf<type> {          \
+        static constexpr bool known = true;  \
+        static constexpr Dt value = Dt::tag; \
+    }
 TWIN_DT(half, F16);
 TWIN_DT(bfloat16_t, BF16);
 TWIN_DT(float, F32);
@@ -123,11 +158,14 @@ TWIN_DT(bool, U8);
 #undef TWIN_DT
 
 template <typename T> constexpr Dt dt() {
-    static_assert(DtOf<T>::known, "LocalTensor and GlobalTensor hold half, bfloat16_t, float or an integer type of 8 to 64 bits");
+    static_assert(DtOf<T>::known,
+                  "LocalTensor and GlobalTensor hold half, bfloat16_t, float or an integer type of 8 to 64 bits");
     return DtOf<T>::value;
 }
 // Elements to bytes; int4b_t has two a byte.
-template <typename T> constexpr uint32_t bits_of() { return AscendC::IsSameType<T, int4b_t>::value ? 4 : sizeof(T) * 8; }
+template <typename T> constexpr uint32_t bits_of() {
+    return AscendC::IsSameType<T, int4b_t>::value ? 4 : sizeof(T) * 8;
+}
 template <typename T> constexpr uint64_t bytes_of(uint64_t n) { return n * bits_of<T>() / 8; }
 // Is T one of these? The documented types of an A2 instruction are spelt out with it.
 template <typename T, typename... Us> constexpr bool one_of() { return (AscendC::IsSameType<T, Us>::value || ...); }
@@ -141,13 +179,16 @@ template <typename T> Value value_of(T v) {
 constexpr Mem mem_of(AscendC::TPosition p) {
     using P = AscendC::TPosition;
     switch (p) {
-        case P::A1: case P::B1: case P::C1: case P::TSCM: return Mem::L1;
-        case P::A2: return Mem::L0A;
-        case P::B2: return Mem::L0B;
-        case P::C2: return Mem::BT;
-        case P::CO1: return Mem::L0C;
-        case P::C2PIPE2GM: return Mem::FB;
-        default: return Mem::UB;
+    case P::A1:
+    case P::B1:
+    case P::C1:
+    case P::TSCM: return Mem::L1;
+    case P::A2: return Mem::L0A;
+    case P::B2: return Mem::L0B;
+    case P::C2: return Mem::BT;
+    case P::CO1: return Mem::L0C;
+    case P::C2PIPE2GM: return Mem::FB;
+    default: return Mem::UB;
     }
 }
 

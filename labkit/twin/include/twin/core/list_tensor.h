@@ -26,12 +26,14 @@ private:
     __gm__ T* data_ = nullptr;
 };
 
-// data: the distance to the pointers in bytes; for each tensor its number of dimensions (upper half of the word: how many
-// follow) and its shape; the pointers. A list without shapes has one pair (0, 0xffffffff) in their place.
+// data: the distance to the pointers in bytes; for each tensor its number of dimensions (upper half of the word: how
+// many follow) and its shape; the pointers. A list without shapes has one pair (0, 0xffffffff) in their place.
 class ListTensorDesc {
 public:
     ListTensorDesc() = default;
-    ListTensorDesc(__gm__ void* data, uint32_t length = 0xffffffff, uint32_t shapeSize = 0xffffffff) { Init(data, length, shapeSize); }
+    ListTensorDesc(__gm__ void* data, uint32_t length = 0xffffffff, uint32_t shapeSize = 0xffffffff) {
+        Init(data, length, shapeSize);
+    }
     void Init(__gm__ void* data, uint32_t = 0xffffffff, uint32_t = 0xffffffff) {
         auto words = (__gm__ uint64_t*)data;
         shapes_ = words + 1;

@@ -1,4 +1,5 @@
-// Special registers that kernels read by their bare names. Objects, not macros: a kernel may have variables of that name.
+// Special registers that kernels read by their bare names. Objects, not macros: a kernel may have variables of that
+// name.
 #pragma once
 #include "twin/base/abi.h"
 
@@ -8,7 +9,7 @@ struct TwinBlockIdx {
 struct TwinBlockNum {
     operator int64_t() const { return ::twin::block_num(); }
 };
-constexpr TwinBlockIdx block_idx;  // of the block, whatever core of it this is
+constexpr TwinBlockIdx block_idx;  // of the block, the same for all its cores
 constexpr TwinBlockNum block_num;
 
 // The same by the device compiler's own functions.

@@ -3,7 +3,7 @@
 #include "twin/base/shape.h"
 
 namespace twin {
-// Where an element is, for code that takes a reference to it: whether it will be read or written is not known.
+// The address of an element, for code that takes a reference: whether it will be read or written is unknown.
 void* place(const Loc&, uint64_t offset, uint32_t size, Here);
 void* place(const Gm&, uint64_t offset, uint32_t size, Here);
 // The tag that a queue's buffer carries from AllocTensor on.
@@ -14,7 +14,7 @@ int tag_of(const Loc&);
 namespace AscendC {
 
 namespace detail {
-template <typename T> struct Assigned;  // operators.h
+template <typename T> struct Assigned;  // twin/vector/operators.h
 }
 using TTagType = int32_t;
 using TBufHandle = uint8_t*;
@@ -65,7 +65,9 @@ public:
     void SetValue(uint64_t offset, T value, TWIN_HERE) {
         __builtin_memcpy(::twin::element(gm_, offset * sizeof(T), sizeof(T), true, here), &value, sizeof(T));
     }
-    __gm__ T& operator()(uint64_t offset, TWIN_HERE) const { return *(T*)::twin::place(gm_, offset * sizeof(T), sizeof(T), here); }
+    __gm__ T& operator()(uint64_t offset, TWIN_HERE) const {
+        return *(T*)::twin::place(gm_, offset * sizeof(T), sizeof(T), here);
+    }
     template <CacheRwMode rw = CacheRwMode::RW> void SetL2CacheHint(CacheMode mode) {
         gm_.l2_bypass = mode == CacheMode::CACHE_MODE_DISABLE;
     }
@@ -121,20 +123,22 @@ public:
         return r;
     }
     T GetValue(uint32_t index, TWIN_HERE) const {
-        static_assert(::twin::bits_of<T>() >= 8, "GetValue of a LocalTensor<int4b_t>: read its bytes through ReinterpretCast<int8_t>()");
+        static_assert(::twin::bits_of<T>() >= 8,
+                      "GetValue of a LocalTensor<int4b_t>: read its bytes through ReinterpretCast<int8_t>()");
         T v;
         __builtin_memcpy(&v, ::twin::element(loc_, index * sizeof(T), sizeof(T), false, here), sizeof(T));
         return v;
     }
     template <typename S> void SetValue(uint32_t index, S value, TWIN_HERE) const {
-        static_assert(::twin::bits_of<T>() >= 8, "SetValue of a LocalTensor<int4b_t>: write its bytes through ReinterpretCast<int8_t>()");
+        static_assert(::twin::bits_of<T>() >= 8,
+                      "SetValue of a LocalTensor<int4b_t>: write its bytes through ReinterpretCast<int8_t>()");
         T v = T(value);
         __builtin_memcpy(::twin::element(loc_, index * sizeof(T), sizeof(T), true, here), &v, sizeof(T));
     }
-    __ubuf__ T& operator()(uint32_t offset, TWIN_HERE) const { return *(T*)::twin::place(loc_, offset * sizeof(T), sizeof(T), here); }
-    template <typename U> LocalTensor<U> ReinterpretCast() const {
-        return LocalTensor<U>(loc_);
+    __ubuf__ T& operator()(uint32_t offset, TWIN_HERE) const {
+        return *(T*)::twin::place(loc_, offset * sizeof(T), sizeof(T), here);
     }
+    template <typename U> LocalTensor<U> ReinterpretCast() const { return LocalTensor<U>(loc_); }
     void SetShapeInfo(const ShapeInfo& info) { shape_ = detail::number_of(info); }
     ShapeInfo GetShapeInfo() const { return detail::shape_of(shape_); }
     union {

@@ -1,5 +1,5 @@
-// The way out of the cube: L0C through the fixed-function pipe to GM or L1, with quantisation, ReLU and layout on the way;
-// and the copies of its parameters from L1 to the bias table and the Fixpipe buffer.
+// The path out of the cube: from L0C through the fixed-function pipe to GM or L1, with quantisation, ReLU and layout
+// conversion; and the copies of its parameters from L1 to the bias table and the Fixpipe buffer.
 #pragma once
 #include "twin/memory/copy.h"
 
@@ -15,7 +15,7 @@ struct Fix {
     uint64_t scalar = 0;
     bool relu = false, rows = false, split = false;
     uint8_t unit_flag = 0;
-    bool registers = false;                 // DataCopy: parameters as SetFixpipe* left them
+    bool registers = false;  // DataCopy: parameters as SetFixpipe* left them
 };
 // quantities: the tensor of quantisation parameters in L1, or nowhere (pos = MAX)
 void fixpipe(Dt to, Dt from, Gm d, Loc s, Loc quantities, const Fix&, Here);
@@ -28,11 +28,36 @@ void set_fix_rows(uint16_t nds, uint16_t nd_src, uint32_t nd_dst);
 }  // namespace twin
 
 enum QuantMode_t {
-    NoQuant, F322F16, F322BF16, DEQF16, VDEQF16, QF322B8_PRE, VQF322B8_PRE, REQ8, VREQ8,
+    NoQuant,
+    F322F16,
+    F322BF16,
+    DEQF16,
+    VDEQF16,
+    QF322B8_PRE,
+    VQF322B8_PRE,
+    REQ8,
+    VREQ8,
     // those of Ascend 950: they parse, and no instruction of Atlas A2 takes them
-    VREQ4, REQ4, VDEQS16, DEQS16, VSHIFTS322S16, SHIFTS322S16, QF322FP8_PRE, VQF322FP8_PRE, QF322HIF8_PRE, VQF322HIF8_PRE,
-    QF322HIF8_PRE_HYBRID, VQF322HIF8_PRE_HYBRID, QS322BF16_PRE, VQS322BF16_PRE, QF322F16_PRE, VQF322F16_PRE, QF322BF16_PRE,
-    VQF322BF16_PRE, QF322F32_PRE, VQF322F32_PRE
+    VREQ4,
+    REQ4,
+    VDEQS16,
+    DEQS16,
+    VSHIFTS322S16,
+    SHIFTS322S16,
+    QF322FP8_PRE,
+    VQF322FP8_PRE,
+    QF322HIF8_PRE,
+    VQF322HIF8_PRE,
+    QF322HIF8_PRE_HYBRID,
+    VQF322HIF8_PRE_HYBRID,
+    QS322BF16_PRE,
+    VQS322BF16_PRE,
+    QF322F16_PRE,
+    VQF322F16_PRE,
+    QF322BF16_PRE,
+    VQF322BF16_PRE,
+    QF322F32_PRE,
+    VQF322F32_PRE
 };
 
 namespace AscendC {
@@ -49,11 +74,22 @@ constexpr FixpipeConfig CFG_COLUMN_MAJOR = {CO2Layout::COLUMN_MAJOR};
 
 struct FixpipeParamsV220 {
     FixpipeParamsV220() {}
-    FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu) : nSize(n), mSize(m), srcStride(src), dstStride(dst), reluEn(relu) {}
-    FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu, QuantMode_t quant, int64_t scalar, uint16_t nds, uint16_t srcNd,
-                      uint16_t dstNd, uint8_t flag, bool split = false)
-        : nSize(n), mSize(m), srcStride(src), dstStride(dst), quantPre(quant), deqScalar(uint64_t(scalar)), ndNum(nds), srcNdStride(srcNd), dstNdStride(dstNd),
-          reluEn(relu), unitFlag(flag), isChannelSplit(split) {}
+    FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu)
+        : nSize(n), mSize(m), srcStride(src), dstStride(dst), reluEn(relu) {}
+    FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu, QuantMode_t quant, int64_t scalar,
+                      uint16_t nds, uint16_t srcNd, uint16_t dstNd, uint8_t flag, bool split = false)
+        : nSize(n),
+          mSize(m),
+          srcStride(src),
+          dstStride(dst),
+          quantPre(quant),
+          deqScalar(uint64_t(scalar)),
+          ndNum(nds),
+          srcNdStride(srcNd),
+          dstNdStride(dstNd),
+          reluEn(relu),
+          unitFlag(flag),
+          isChannelSplit(split) {}
     uint16_t nSize = 0, mSize = 0, srcStride = 0;
     uint32_t dstStride = 0;
     QuantMode_t quantPre = QuantMode_t::NoQuant;
@@ -82,7 +118,8 @@ struct QuantParams {
 };
 template <typename T = int32_t> struct FixpipeParams {  // the older form: bursts of fractals and the gaps between them
     FixpipeParams() : cburstNum(1), burstLen(1) {}
-    FixpipeParams(uint16_t count, uint16_t len, uint16_t src, uint32_t dst) : cburstNum(count), burstLen(len), dstStride(dst), srcStride(src) {}
+    FixpipeParams(uint16_t count, uint16_t len, uint16_t src, uint32_t dst)
+        : cburstNum(count), burstLen(len), dstStride(dst), srcStride(src) {}
     uint16_t cburstNum = 0, burstLen = 0;
     uint32_t dstStride = 0;
     uint16_t srcStride = 0;
@@ -99,9 +136,11 @@ struct Nz2DnParams {
 template <CO2Layout format> struct TransformParams { using PARAMS = uint8_t; };
 template <> struct TransformParams<CO2Layout::ROW_MAJOR> { using PARAMS = Nz2NdParams; };
 template <> struct TransformParams<CO2Layout::COLUMN_MAJOR> { using PARAMS = Nz2DnParams; };
-template <CO2Layout format = CO2Layout::ROW_MAJOR> struct FixpipeParamsArch3510 {  // parses; the form belongs to Ascend 950
+// parses; the form belongs to Ascend 950
+template <CO2Layout format = CO2Layout::ROW_MAJOR> struct FixpipeParamsArch3510 {
     FixpipeParamsArch3510() {}
-    FixpipeParamsArch3510(uint16_t n, uint16_t m, uint16_t src, uint32_t dst) : nSize(n), mSize(m), srcStride(src), dstStride(dst) {}
+    FixpipeParamsArch3510(uint16_t n, uint16_t m, uint16_t src, uint32_t dst)
+        : nSize(n), mSize(m), srcStride(src), dstStride(dst) {}
     uint16_t nSize = 0, mSize = 0, srcStride = 0;
     uint32_t dstStride = 0;
     QuantMode_t quantPre = QuantMode_t::NoQuant;
@@ -116,8 +155,16 @@ template <CO2Layout format = CO2Layout::ROW_MAJOR> using FixpipeParamsC310 = Fix
 
 struct DataCopyCO12DstParams {
     DataCopyCO12DstParams() {}
-    DataCopyCO12DstParams(uint16_t n, uint16_t m, uint32_t dst, uint16_t src, QuantMode_t quant, uint8_t relu, bool split, bool nd)
-        : nSize(n), mSize(m), dstStride(dst), srcStride(src), quantPre(quant), reluPre(relu), channelSplit(split), nz2ndEn(nd) {}
+    DataCopyCO12DstParams(uint16_t n, uint16_t m, uint32_t dst, uint16_t src, QuantMode_t quant, uint8_t relu,
+                          bool split, bool nd)
+        : nSize(n),
+          mSize(m),
+          dstStride(dst),
+          srcStride(src),
+          quantPre(quant),
+          reluPre(relu),
+          channelSplit(split),
+          nz2ndEn(nd) {}
     uint8_t sid = 0;
     uint16_t nSize = 0, mSize = 0;
     uint32_t dstStride = 0;
@@ -129,9 +176,10 @@ struct DataCopyCO12DstParams {
 };
 
 namespace detail {
-template <typename T, typename U> constexpr bool kLeaves =
-    (IsSameType<U, float>::value && ::twin::one_of<T, int8_t, uint8_t, half, bfloat16_t, float>()) ||
-    (IsSameType<U, int32_t>::value && ::twin::one_of<T, int8_t, uint8_t, half, int32_t>());
+template <typename T, typename U>
+constexpr bool kLeaves = (IsSameType<U, float>::value &&
+                          ::twin::one_of<T, int8_t, uint8_t, half, bfloat16_t, float>()) ||
+                         (IsSameType<U, int32_t>::value && ::twin::one_of<T, int8_t, uint8_t, half, int32_t>());
 inline ::twin::Fix fix(const FixpipeParamsV220& p, CO2Layout format) {
     ::twin::Fix f;
     f.n = p.nSize, f.m = p.mSize, f.src_stride = p.srcStride, f.dst_stride = p.dstStride;
@@ -143,107 +191,157 @@ inline ::twin::Fix fix(const FixpipeParamsV220& p, CO2Layout format) {
 inline ::twin::Fix fix(const DataCopyCO12DstParams& p) {
     ::twin::Fix f;
     f.n = p.nSize, f.m = p.mSize, f.src_stride = p.srcStride, f.dst_stride = p.dstStride;
-    f.quant = ::twin::Quant(p.quantPre), f.relu = p.reluPre != 0, f.rows = p.nz2ndEn, f.split = p.channelSplit, f.unit_flag = p.unitFlag;
+    f.quant = ::twin::Quant(p.quantPre), f.relu = p.reluPre != 0, f.rows = p.nz2ndEn, f.split = p.channelSplit,
+    f.unit_flag = p.unitFlag;
     f.registers = true;
     return f;
 }
-template <typename U> ::twin::Fix fix(const FixpipeParams<U>& p, uint32_t size) {  // size: of an element at the destination
+// size: of an element at the destination
+template <typename U>::twin::Fix fix(const FixpipeParams<U>& p, uint32_t size) {
     bool rows = p.nz2ndParams.nz2ndEn;
     uint16_t m = p.burstLen / 2;
-    FixpipeParamsV220 q(rows ? p.nz2ndParams.originalNSize : uint16_t(p.cburstNum * 16), m, uint16_t(p.srcStride * 16 + (m + 15) / 16 * 16),
-                        rows ? p.dstStride : p.dstStride + p.burstLen * size / 4, p.reluEn, p.quantParams.quantPre, int64_t(p.quantParams.deqScalar),
-                        p.nz2ndParams.ndNum, p.nz2ndParams.srcNdStride, p.nz2ndParams.dstNdStride, p.unitFlag);
+    FixpipeParamsV220 q(rows ? p.nz2ndParams.originalNSize : uint16_t(p.cburstNum * 16), m,
+                        uint16_t(p.srcStride * 16 + (m + 15) / 16 * 16),
+                        rows ? p.dstStride : p.dstStride + p.burstLen * size / 4, p.reluEn, p.quantParams.quantPre,
+                        int64_t(p.quantParams.deqScalar), p.nz2ndParams.ndNum, p.nz2ndParams.srcNdStride,
+                        p.nz2ndParams.dstNdStride, p.unitFlag);
     return fix(q, rows ? CO2Layout::ROW_MAJOR : CO2Layout::NZ);
 }
 inline ::twin::Loc nowhere() { return {0, 0, 0, 0, ::twin::Mem::L1, uint8_t(TPosition::MAX)}; }
 }  // namespace detail
 
 // Into L1 the results must become narrower: the path has no form for 32 bits.
-#define TWIN_NARROWER static_assert(sizeof(T) < 4, "From L0C to L1 Atlas A2 takes float into int8_t, uint8_t, half or bfloat16_t, and int32_t into int8_t, uint8_t or half: set quantPre, or go by GM")
+#define TWIN_NARROWER                                                                                               \
+    static_assert(sizeof(T) < 4,                                                                                    \
+                  "From L0C to L1 Atlas A2 takes float into int8_t, uint8_t, half or bfloat16_t, and int32_t into " \
+                  "int8_t, uint8_t or half: set quantPre, or go by GM")
 
 // ---- L0C to GM: rows (ND, the default) or NZ; then L0C to L1, which is always NZ
-#define TWIN_LEAVES static_assert(detail::kLeaves<T, U>, "Fixpipe on Atlas A2: float into int8_t, uint8_t, half, bfloat16_t or float; int32_t into int8_t, uint8_t, half or int32_t"); \
-    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "CFG_COLUMN_MAJOR is not on Atlas A2 (it belongs to Ascend 950): use CFG_ROW_MAJOR or CFG_NZ")
+#define TWIN_LEAVES                                                                                                   \
+    static_assert(detail::kLeaves<T, U>,                                                                              \
+                  "Fixpipe on Atlas A2: float into int8_t, uint8_t, half, bfloat16_t or float; int32_t into int8_t, " \
+                  "uint8_t, half or int32_t");                                                                        \
+    static_assert(config.format != CO2Layout::COLUMN_MAJOR,                                                           \
+                  "CFG_COLUMN_MAJOR is not on Atlas A2 (it belongs to Ascend 950): use CFG_ROW_MAJOR or CFG_NZ")
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, TWIN_HERE) {
     TWIN_LEAVES;
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, detail::nowhere(), detail::fix(p, config.format), here);
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, detail::nowhere(),
+                    detail::fix(p, config.format), here);
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR, typename S = uint64_t>
-void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& cbufWorkspace, const FixpipeParamsV220& p, TWIN_HERE) {
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& cbufWorkspace,
+             const FixpipeParamsV220& p, TWIN_HERE) {
     TWIN_LEAVES;
-    static_assert(IsSameType<S, uint64_t>::value, "Fixpipe takes its quantisation parameters as a LocalTensor<uint64_t>");
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, cbufWorkspace.loc_, detail::fix(p, config.format), here);
+    static_assert(IsSameType<S, uint64_t>::value,
+                  "Fixpipe takes its quantisation parameters as a LocalTensor<uint64_t>");
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, cbufWorkspace.loc_,
+                    detail::fix(p, config.format), here);
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, TWIN_HERE) {
     TWIN_NARROWER;
     TWIN_LEAVES;
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(), detail::fix(p, CO2Layout::NZ), here);
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(),
+                    detail::fix(p, CO2Layout::NZ), here);
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR, typename S = uint64_t>
-void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& cbufWorkspace, const FixpipeParamsV220& p, TWIN_HERE) {
+void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& cbufWorkspace,
+             const FixpipeParamsV220& p, TWIN_HERE) {
     TWIN_NARROWER;
     TWIN_LEAVES;
-    static_assert(IsSameType<S, uint64_t>::value, "Fixpipe takes its quantisation parameters as a LocalTensor<uint64_t>");
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, cbufWorkspace.loc_, detail::fix(p, CO2Layout::NZ), here);
+    static_assert(IsSameType<S, uint64_t>::value,
+                  "Fixpipe takes its quantisation parameters as a LocalTensor<uint64_t>");
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, cbufWorkspace.loc_,
+                    detail::fix(p, CO2Layout::NZ), here);
 }
 #undef TWIN_LEAVES
-#define TWIN_LEAVES static_assert(detail::kLeaves<T, U>, "Fixpipe on Atlas A2: float into int8_t, uint8_t, half, bfloat16_t or float; int32_t into int8_t, uint8_t, half or int32_t")
-template <typename T, typename U> void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<U>& p, TWIN_HERE) {
+#define TWIN_LEAVES                                                                                                   \
+    static_assert(detail::kLeaves<T, U>,                                                                              \
+                  "Fixpipe on Atlas A2: float into int8_t, uint8_t, half, bfloat16_t or float; int32_t into int8_t, " \
+                  "uint8_t, half or int32_t")
+template <typename T, typename U>
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<U>& p, TWIN_HERE) {
     TWIN_LEAVES;
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, detail::nowhere(), detail::fix(p, sizeof(T)), here);
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, detail::nowhere(), detail::fix(p, sizeof(T)),
+                    here);
 }
-template <typename T, typename U, typename S>
-void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& cbufWorkspace, const FixpipeParams<U>& p, TWIN_HERE) {
+template <typename T, typename U, typename S> void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                                                           const LocalTensor<S>& cbufWorkspace,
+                                                           const FixpipeParams<U>& p, TWIN_HERE) {
     TWIN_LEAVES;
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, cbufWorkspace.loc_, detail::fix(p, sizeof(T)), here);
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, cbufWorkspace.loc_, detail::fix(p, sizeof(T)),
+                    here);
 }
-template <typename T, typename U> void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<U>& p, TWIN_HERE) {
+template <typename T, typename U>
+void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<U>& p, TWIN_HERE) {
     TWIN_NARROWER;
     TWIN_LEAVES;
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(), detail::fix(p, sizeof(T)), here);
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(), detail::fix(p, sizeof(T)),
+                    here);
 }
-template <typename T, typename U, typename S>
-void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& cbufWorkspace, const FixpipeParams<U>& p, TWIN_HERE) {
+template <typename T, typename U, typename S> void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                                                           const LocalTensor<S>& cbufWorkspace,
+                                                           const FixpipeParams<U>& p, TWIN_HERE) {
     TWIN_NARROWER;
     TWIN_LEAVES;
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, cbufWorkspace.loc_, detail::fix(p, sizeof(T)), here);
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, cbufWorkspace.loc_, detail::fix(p, sizeof(T)),
+                    here);
 }
 #undef TWIN_LEAVES
-template <typename D, typename S, CO2Layout format> void Fixpipe(const D&, const S&, const FixpipeParamsArch3510<format>&) {
-    static_assert(sizeof(D) == 0, "Fixpipe with FixpipeParamsArch3510 is not on Atlas A2 (it belongs to Ascend 950): use FixpipeParamsV220");
+template <typename D, typename S, CO2Layout format>
+void Fixpipe(const D&, const S&, const FixpipeParamsArch3510<format>&) {
+    static_assert(
+        sizeof(D) == 0,
+        "Fixpipe with FixpipeParamsArch3510 is not on Atlas A2 (it belongs to Ascend 950): use FixpipeParamsV220");
 }
 
 // ---- the same by DataCopy, with the parameters set beforehand
-template <typename T, typename U> void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p, TWIN_HERE) {
-    static_assert(detail::kLeaves<T, U>, "DataCopy from L0C on Atlas A2: float into int8_t, uint8_t, half, bfloat16_t or float; int32_t into int8_t, uint8_t, half or int32_t");
+template <typename T, typename U>
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p, TWIN_HERE) {
+    static_assert(detail::kLeaves<T, U>,
+                  "DataCopy from L0C on Atlas A2: float into int8_t, uint8_t, half, bfloat16_t or float; int32_t into "
+                  "int8_t, uint8_t, half or int32_t");
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, detail::nowhere(), detail::fix(p), here);
 }
-template <typename T, typename U> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p, TWIN_HERE) {
+template <typename T, typename U>
+void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p, TWIN_HERE) {
     TWIN_NARROWER;
-    static_assert(detail::kLeaves<T, U>, "DataCopy from L0C on Atlas A2: float into int8_t, uint8_t, half or bfloat16_t; int32_t into int8_t, uint8_t or half");
+    static_assert(detail::kLeaves<T, U>,
+                  "DataCopy from L0C on Atlas A2: float into int8_t, uint8_t, half or bfloat16_t; int32_t into int8_t, "
+                  "uint8_t or half");
     ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(), detail::fix(p), here);
 }
 #undef TWIN_NARROWER
 // L1 to the bias table with a conversion; blockLen in 64 bytes of halves.
-template <typename T, typename U> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams& p, TWIN_HERE) {
-    static_assert(IsSameType<T, float>::value && IsSameType<U, half>::value, "DataCopy between tensors of two types: half in L1 into float in the bias table (C2) is the one there is; use Cast on the AIV otherwise");
+template <typename T, typename U>
+void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams& p, TWIN_HERE) {
+    static_assert(IsSameType<T, float>::value && IsSameType<U, half>::value,
+                  "DataCopy between tensors of two types: half in L1 into float in the bias table (C2) is the one "
+                  "there is; use Cast on the AIV otherwise");
     ::twin::copy_bias_half(dst.loc_, src.loc_, p.blockCount, p.blockLen, p.srcStride, p.dstStride, here);
 }
-template <typename T> void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, bool isUnitFlag = false, TWIN_HERE) {
+template <typename T>
+void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, bool isUnitFlag = false, TWIN_HERE) {
     ::twin::set_fix_quantities(quantPre.loc_, isUnitFlag, here);
 }
-template <typename T, bool setRelu = false> void SetFixPipeConfig(const LocalTensor<T>& preData, bool isUnitFlag = false, TWIN_HERE) {
+template <typename T, bool setRelu = false>
+void SetFixPipeConfig(const LocalTensor<T>& preData, bool isUnitFlag = false, TWIN_HERE) {
     static_assert(!setRelu, "SetFixPipeConfig<T, true> (a tensor of ReLU factors) is not on Atlas A2: use reluEn");
     ::twin::set_fix_quantities(preData.loc_, isUnitFlag, here);
 }
 inline void SetFixpipePreQuantFlag(uint64_t config) { ::twin::set_fix_scalar(config); }
-inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride) { ::twin::set_fix_rows(ndNum, srcNdStride, dstNdStride); }
+inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride) {
+    ::twin::set_fix_rows(ndNum, srcNdStride, dstNdStride);
+}
 inline void SetNdParaImpl(uint64_t config) {  // the same in one word, as CANN's own headers pass it on
     ::twin::set_fix_rows(uint16_t(config), uint16_t(config >> 16), uint32_t(config >> 32 & 0xFFFF));
 }
-template <typename T> void SetFixPipeClipRelu(T) { static_assert(sizeof(T) == 0, "SetFixPipeClipRelu is not on Atlas A2: use reluEn, or clip on the AIV"); }
-template <typename T> void SetFixPipeAddr(const LocalTensor<T>&, uint16_t) { static_assert(sizeof(T) == 0, "SetFixPipeAddr is not on Atlas A2: add the other tensor on the AIV"); }
+template <typename T> void SetFixPipeClipRelu(T) {
+    static_assert(sizeof(T) == 0, "SetFixPipeClipRelu is not on Atlas A2: use reluEn, or clip on the AIV");
+}
+template <typename T> void SetFixPipeAddr(const LocalTensor<T>&, uint16_t) {
+    static_assert(sizeof(T) == 0, "SetFixPipeAddr is not on Atlas A2: add the other tensor on the AIV");
+}
 
 }  // namespace AscendC

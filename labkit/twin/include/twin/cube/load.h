@@ -1,4 +1,4 @@
-// The way into the cube: ND2NZ into L1, LoadData from L1 into L0A and L0B, Fill, and the registers they read.
+// The path into the cube: ND2NZ into L1, LoadData from L1 into L0A and L0B, Fill, and the registers they read.
 #pragma once
 #include "twin/memory/copy.h"
 
@@ -11,7 +11,8 @@ struct Nd2Nz {  // counts and strides in elements, the destination's in 32-byte 
 };
 void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz&, Here);
 
-// LoadData 2D and LoadDataWithTranspose. Sources count in fractals (Transpose: in squares), gaps in fractals of 512 bytes.
+// LoadData 2D and LoadDataWithTranspose. Sources count in fractals (Transpose: in squares), gaps in fractals of 512
+// bytes.
 struct Fractals {
     uint16_t start = 0, times = 0, stride = 0, gap = 0, inner_gap = 0;
     bool turned = false, down = false;
@@ -26,7 +27,7 @@ struct Img2col {
     uint16_t stride_w = 1, stride_h = 1, filter_w = 1, filter_h = 1, dilation_w = 1, dilation_h = 1;
     uint8_t pad[4] = {};  // left, right, top, bottom
     bool turned = false, right = false;
-    bool set_map = true, set_pad = true;  // false: the registers' values count, not those above
+    bool set_map = true, set_pad = true;  // false: the registers' values are used, not those above
     uint64_t pad_value = 0;
 };
 void load_3d(uint32_t bits, Loc d, Loc s, const Img2col&, Here);
@@ -46,16 +47,32 @@ constexpr int32_t PAD_SIZE = 4;
 
 struct Nd2NzParams {
     Nd2NzParams() {}
-    Nd2NzParams(uint16_t nds, uint16_t n, uint16_t d, uint16_t srcMatrix, uint16_t srcD, uint16_t c0, uint16_t nStride, uint16_t matrix)
-        : ndNum(nds), nValue(n), dValue(d), srcNdMatrixStride(srcMatrix), srcDValue(srcD), dstNzC0Stride(c0), dstNzNStride(nStride), dstNzMatrixStride(matrix) {}
+    Nd2NzParams(uint16_t nds, uint16_t n, uint16_t d, uint16_t srcMatrix, uint16_t srcD, uint16_t c0, uint16_t nStride,
+                uint16_t matrix)
+        : ndNum(nds),
+          nValue(n),
+          dValue(d),
+          srcNdMatrixStride(srcMatrix),
+          srcDValue(srcD),
+          dstNzC0Stride(c0),
+          dstNzNStride(nStride),
+          dstNzMatrixStride(matrix) {}
     uint16_t ndNum = 0, nValue = 0, dValue = 0, srcNdMatrixStride = 0, srcDValue = 0;
     uint16_t dstNzC0Stride = 0, dstNzNStride = 0, dstNzMatrixStride = 0;
 };
 
 struct Dn2NzParams {  // parses; the copy belongs to Ascend 950
     Dn2NzParams() {}
-    Dn2NzParams(uint16_t dns, uint16_t n, uint32_t d, uint64_t srcMatrix, uint64_t srcD, uint16_t c0, uint16_t nStride, uint32_t matrix)
-        : dnNum(dns), nValue(n), dValue(d), srcDnMatrixStride(srcMatrix), srcDValue(srcD), dstNzC0Stride(c0), dstNzNStride(nStride), dstNzMatrixStride(matrix) {}
+    Dn2NzParams(uint16_t dns, uint16_t n, uint32_t d, uint64_t srcMatrix, uint64_t srcD, uint16_t c0, uint16_t nStride,
+                uint32_t matrix)
+        : dnNum(dns),
+          nValue(n),
+          dValue(d),
+          srcDnMatrixStride(srcMatrix),
+          srcDValue(srcD),
+          dstNzC0Stride(c0),
+          dstNzNStride(nStride),
+          dstNzMatrixStride(matrix) {}
     uint16_t dnNum = 0, nValue = 0;
     uint32_t dValue = 0;
     uint64_t srcDnMatrixStride = 0, srcDValue = 0;
@@ -65,8 +82,15 @@ struct Dn2NzParams {  // parses; the copy belongs to Ascend 950
 
 struct LoadData2DParams {
     LoadData2DParams() {}
-    LoadData2DParams(uint16_t start, uint8_t times, uint16_t stride, uint8_t sidIn, uint16_t gap, bool transpose, uint8_t mode)
-        : startIndex(start), dstGap(gap), srcStride(stride), ifTranspose(transpose), repeatTimes(times), sid(sidIn), addrMode(mode) {}
+    LoadData2DParams(uint16_t start, uint8_t times, uint16_t stride, uint8_t sidIn, uint16_t gap, bool transpose,
+                     uint8_t mode)
+        : startIndex(start),
+          dstGap(gap),
+          srcStride(stride),
+          ifTranspose(transpose),
+          repeatTimes(times),
+          sid(sidIn),
+          addrMode(mode) {}
     uint16_t startIndex = 0, dstGap = 0, srcStride = 0;
     bool ifTranspose = false;
     uint8_t repeatTimes = 0, sid = 0, addrMode = 0;
@@ -75,8 +99,16 @@ using LoadData2dParams = LoadData2DParams;
 
 struct LoadData2DParamsV2 {  // parses; the form belongs to Ascend 950
     LoadData2DParamsV2() {}
-    LoadData2DParamsV2(uint32_t mStart, uint32_t kStart, uint16_t m, uint16_t k, int32_t src, uint16_t dst, bool transpose, uint8_t sidIn)
-        : mStartPosition(mStart), kStartPosition(kStart), mStep(m), kStep(k), srcStride(src), dstStride(dst), ifTranspose(transpose), sid(sidIn) {}
+    LoadData2DParamsV2(uint32_t mStart, uint32_t kStart, uint16_t m, uint16_t k, int32_t src, uint16_t dst,
+                       bool transpose, uint8_t sidIn)
+        : mStartPosition(mStart),
+          kStartPosition(kStart),
+          mStep(m),
+          kStep(k),
+          srcStride(src),
+          dstStride(dst),
+          ifTranspose(transpose),
+          sid(sidIn) {}
     uint32_t mStartPosition = 0, kStartPosition = 0;
     uint16_t mStep = 0, kStep = 0;
     int32_t srcStride = 0;
@@ -87,7 +119,8 @@ struct LoadData2DParamsV2 {  // parses; the form belongs to Ascend 950
 
 struct LoadData2dTransposeParams {
     LoadData2dTransposeParams() {}
-    LoadData2dTransposeParams(uint16_t start, uint8_t times, uint16_t stride, uint16_t gap, uint16_t fracGap, uint8_t mode = 0)
+    LoadData2dTransposeParams(uint16_t start, uint8_t times, uint16_t stride, uint16_t gap, uint16_t fracGap,
+                              uint8_t mode = 0)
         : startIndex(start), repeatTimes(times), srcStride(stride), dstGap(gap), dstFracGap(fracGap), addrMode(mode) {}
     uint16_t startIndex = 0;
     uint8_t repeatTimes = 0;
@@ -115,12 +148,30 @@ template <typename T> struct LoadData3DParamsV1 {  // parses; the form belongs t
 
 template <typename T> struct LoadData3DParamsV2 {
     LoadData3DParamsV2() {}
-    LoadData3DParamsV2(const uint8_t pad[PAD_SIZE], uint16_t h, uint16_t w, uint16_t channels, uint16_t k, uint16_t m, uint16_t kStart, uint16_t mStart,
-                       uint8_t sw, uint8_t sh, uint8_t fw, uint8_t fh, uint8_t dw, uint8_t dh, bool transpose, bool smallK, T value,
-                       bool sizeW = false, bool sizeH = false, bool matrixCtrl = false)
-        : padList{pad[0], pad[1], pad[2], pad[3]}, l1H(h), l1W(w), channelSize(channels), kExtension(k), mExtension(m), kStartPt(kStart), mStartPt(mStart),
-          strideW(sw), strideH(sh), filterW(fw), filterH(fh), dilationFilterW(dw), dilationFilterH(dh), enTranspose(transpose), enSmallK(smallK),
-          padValue(value), filterSizeW(sizeW), filterSizeH(sizeH), fMatrixCtrl(matrixCtrl) {}
+    LoadData3DParamsV2(const uint8_t pad[PAD_SIZE], uint16_t h, uint16_t w, uint16_t channels, uint16_t k, uint16_t m,
+                       uint16_t kStart, uint16_t mStart, uint8_t sw, uint8_t sh, uint8_t fw, uint8_t fh, uint8_t dw,
+                       uint8_t dh, bool transpose, bool smallK, T value, bool sizeW = false, bool sizeH = false,
+                       bool matrixCtrl = false)
+        : padList{pad[0], pad[1], pad[2], pad[3]},
+          l1H(h),
+          l1W(w),
+          channelSize(channels),
+          kExtension(k),
+          mExtension(m),
+          kStartPt(kStart),
+          mStartPt(mStart),
+          strideW(sw),
+          strideH(sh),
+          filterW(fw),
+          filterH(fh),
+          dilationFilterW(dw),
+          dilationFilterH(dh),
+          enTranspose(transpose),
+          enSmallK(smallK),
+          padValue(value),
+          filterSizeW(sizeW),
+          filterSizeH(sizeH),
+          fMatrixCtrl(matrixCtrl) {}
     uint8_t padList[PAD_SIZE] = {};
     uint16_t l1H = 0, l1W = 0, channelSize = 0, kExtension = 0, mExtension = 0, kStartPt = 0, mStartPt = 0;
     uint8_t strideW = 1, strideH = 1, filterW = 1, filterH = 1, dilationFilterW = 1, dilationFilterH = 1;
@@ -130,22 +181,33 @@ template <typename T> struct LoadData3DParamsV2 {
 };
 struct LoadData3DParamsV2Pro {
     LoadData3DParamsV2Pro() {}
-    LoadData3DParamsV2Pro(uint16_t channels, bool transpose, bool smallK, bool sizeW, bool sizeH, bool matrixCtrl, uint64_t ext, uint64_t filter)
-        : channelSize(channels), enTranspose(transpose), enSmallK(smallK), filterSizeW(sizeW), filterSizeH(sizeH), fMatrixCtrl(matrixCtrl), extConfig(ext), filterConfig(filter) {}
+    LoadData3DParamsV2Pro(uint16_t channels, bool transpose, bool smallK, bool sizeW, bool sizeH, bool matrixCtrl,
+                          uint64_t ext, uint64_t filter)
+        : channelSize(channels),
+          enTranspose(transpose),
+          enSmallK(smallK),
+          filterSizeW(sizeW),
+          filterSizeH(sizeH),
+          fMatrixCtrl(matrixCtrl),
+          extConfig(ext),
+          filterConfig(filter) {}
     uint16_t channelSize = 0;
     bool enTranspose = false, enSmallK = false, filterSizeW = false, filterSizeH = false, fMatrixCtrl = false;
-    uint64_t extConfig = 0;                  // from the low end, 16 bits each: kExtension, mExtension, kStartPt, mStartPt
-    uint64_t filterConfig = 0x10101010101;   // 8 bits each: strideW, strideH, filterW, filterH, dilationFilterW, dilationFilterH
+    uint64_t extConfig = 0;  // from the low end, 16 bits each: kExtension, mExtension, kStartPt, mStartPt
+    // 8 bits each: strideW, strideH, filterW, filterH, dilationFilterW, dilationFilterH
+    uint64_t filterConfig = 0x10101010101;
 };
 struct IsResetLoad3dConfig {
-    constexpr IsResetLoad3dConfig(bool matrix = true, bool padding = true) : isSetFMatrix(matrix), isSetPadding(padding) {}
+    constexpr IsResetLoad3dConfig(bool matrix = true, bool padding = true)
+        : isSetFMatrix(matrix), isSetPadding(padding) {}
     bool isSetFMatrix, isSetPadding;
 };
 constexpr IsResetLoad3dConfig IS_RESER_LOAD3D_DEFAULT_CONFIG = {true, true};
 
 struct LoadDataRepeatParam {
     LoadDataRepeatParam() {}
-    LoadDataRepeatParam(uint16_t stride, uint8_t time, uint8_t mode) : repeatStride(stride), repeatTime(time), repeatMode(mode) {}
+    LoadDataRepeatParam(uint16_t stride, uint8_t time, uint8_t mode)
+        : repeatStride(stride), repeatTime(time), repeatMode(mode) {}
     uint16_t repeatStride = 0;
     uint8_t repeatTime = 1, repeatMode = 0, reserved = 0;
 };
@@ -153,62 +215,89 @@ enum class FmatrixMode : uint8_t { FMATRIX_LEFT, FMATRIX_RIGHT };
 
 template <typename T> struct InitConstValueParams {
     InitConstValueParams() {}
-    InitConstValueParams(uint16_t times, uint16_t blocks, uint16_t gap, T value) : repeatTimes(times), blockNum(blocks), dstGap(gap), initValue(value) {}
+    InitConstValueParams(uint16_t times, uint16_t blocks, uint16_t gap, T value)
+        : repeatTimes(times), blockNum(blocks), dstGap(gap), initValue(value) {}
     InitConstValueParams(uint16_t times, T value) : repeatTimes(times), initValue(value) {}
     uint16_t repeatTimes = 0, blockNum = 0, dstGap = 0;
     T initValue = T(0);
 };
 
 namespace detail {
-template <typename T> constexpr bool kLoads = ::twin::one_of<T, int4b_t, uint8_t, int8_t, uint16_t, int16_t, half, bfloat16_t, uint32_t, int32_t, float>();
+template <typename T> constexpr bool kLoads =
+    ::twin::one_of<T, int4b_t, uint8_t, int8_t, uint16_t, int16_t, half, bfloat16_t, uint32_t, int32_t, float>();
 inline ::twin::Fractals fractals(const LoadData2DParams& p) {
     return {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, 0, p.ifTranspose, p.addrMode != 0};
 }
 }  // namespace detail
 
 // ---- GM to L1, ND to NZ (int4b_t: counted as int8_t)
-template <typename T> void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p, TWIN_HERE) {
-    static_assert(::twin::one_of<T, int4b_t, int8_t, uint8_t, int16_t, uint16_t, half, bfloat16_t, int32_t, uint32_t, float>(), "DataCopy with Nd2NzParams takes int4b_t and types of 8, 16 and 32 bits");
+template <typename T>
+void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p, TWIN_HERE) {
+    static_assert(
+        ::twin::one_of<T, int4b_t, int8_t, uint8_t, int16_t, uint16_t, half, bfloat16_t, int32_t, uint32_t, float>(),
+        "DataCopy with Nd2NzParams takes int4b_t and types of 8, 16 and 32 bits");
     ::twin::copy_nd2nz(sizeof(T), dst.loc_, src.gm_,
-                       {p.ndNum, p.nValue, p.dValue, p.srcNdMatrixStride, p.srcDValue, p.dstNzMatrixStride, p.dstNzC0Stride, p.dstNzNStride}, here);
+                       {p.ndNum, p.nValue, p.dValue, p.srcNdMatrixStride, p.srcDValue, p.dstNzMatrixStride,
+                        p.dstNzC0Stride, p.dstNzNStride},
+                       here);
 }
 template <typename T> void DataCopy(const LocalTensor<T>&, const GlobalTensor<T>&, const Dn2NzParams&) {
-    static_assert(sizeof(T) == 0, "DataCopy with Dn2NzParams is not on Atlas A2 (it belongs to Ascend 950): use Nd2NzParams and a turning LoadData");
+    static_assert(sizeof(T) == 0,
+                  "DataCopy with Dn2NzParams is not on Atlas A2 (it belongs to Ascend 950): use Nd2NzParams and a "
+                  "turning LoadData");
 }
 
 // ---- LoadData 2D: L1 to L0A or L0B, GM to L1, L0A or L0B
-template <typename T> void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& p, TWIN_HERE) {
+template <typename T>
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& p, TWIN_HERE) {
     static_assert(detail::kLoads<T>, "LoadData takes int4b_t and types of 8, 16 and 32 bits");
     ::twin::load_2d(::twin::bits_of<T>(), dst.loc_, src.loc_, detail::fractals(p), here);
 }
-template <typename T> void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& p, TWIN_HERE) {
+template <typename T>
+void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& p, TWIN_HERE) {
     static_assert(detail::kLoads<T> && ::twin::bits_of<T>() >= 8, "LoadData from GM takes types of 8, 16 and 32 bits");
     ::twin::load_2d(::twin::bits_of<T>(), dst.loc_, src.gm_, detail::fractals(p), here);
 }
 template <typename T> void LoadData(const LocalTensor<T>&, const LocalTensor<T>&, const LoadData2DParamsV2&) {
-    static_assert(sizeof(T) == 0, "LoadData with LoadData2DParamsV2 is not on Atlas A2 (it belongs to Ascend 950): use LoadData2DParams");
+    static_assert(
+        sizeof(T) == 0,
+        "LoadData with LoadData2DParamsV2 is not on Atlas A2 (it belongs to Ascend 950): use LoadData2DParams");
 }
 template <typename T> void LoadData(const LocalTensor<T>&, const GlobalTensor<T>&, const LoadData2DParamsV2&) {
-    static_assert(sizeof(T) == 0, "LoadData with LoadData2DParamsV2 is not on Atlas A2 (it belongs to Ascend 950): use LoadData2DParams");
+    static_assert(
+        sizeof(T) == 0,
+        "LoadData with LoadData2DParamsV2 is not on Atlas A2 (it belongs to Ascend 950): use LoadData2DParams");
 }
-template <typename T> void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2dTransposeParams& p, TWIN_HERE) {
-    static_assert(::twin::one_of<T, int4b_t, uint8_t, int8_t, half, bfloat16_t, uint32_t, int32_t, float>(), "LoadDataWithTranspose takes int4b_t, int8_t, uint8_t, half, bfloat16_t, int32_t, uint32_t and float");
-    ::twin::load_turned(::twin::bits_of<T>(), dst.loc_, src.loc_, {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, p.dstFracGap, true, p.addrMode != 0}, here);
+template <typename T> void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                                 const LoadData2dTransposeParams& p, TWIN_HERE) {
+    static_assert(
+        ::twin::one_of<T, int4b_t, uint8_t, int8_t, half, bfloat16_t, uint32_t, int32_t, float>(),
+        "LoadDataWithTranspose takes int4b_t, int8_t, uint8_t, half, bfloat16_t, int32_t, uint32_t and float");
+    ::twin::load_turned(::twin::bits_of<T>(), dst.loc_, src.loc_,
+                        {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, p.dstFracGap, true, p.addrMode != 0},
+                        here);
 }
-template <typename T> void LoadDataWithTranspose(const LocalTensor<T>&, const LocalTensor<T>&, const LoadData2dTransposeParamsV2&) {
-    static_assert(sizeof(T) == 0, "LoadDataWithTranspose with LoadData2dTransposeParamsV2 is not on Atlas A2 (it belongs to Ascend 950): use LoadData2dTransposeParams");
+template <typename T>
+void LoadDataWithTranspose(const LocalTensor<T>&, const LocalTensor<T>&, const LoadData2dTransposeParamsV2&) {
+    static_assert(sizeof(T) == 0,
+                  "LoadDataWithTranspose with LoadData2dTransposeParamsV2 is not on Atlas A2 (it belongs to Ascend "
+                  "950): use LoadData2dTransposeParams");
 }
-inline void LoadDataWithSparse(const LocalTensor<int8_t>& dst, const LocalTensor<int8_t>& src, const LocalTensor<uint8_t>& idx, const LoadData2dParams& p, TWIN_HERE) {
+inline void LoadDataWithSparse(const LocalTensor<int8_t>& dst, const LocalTensor<int8_t>& src,
+                               const LocalTensor<uint8_t>& idx, const LoadData2dParams& p, TWIN_HERE) {
     ::twin::load_sparse(dst.loc_, src.loc_, idx.loc_, detail::fractals(p), here);
 }
 
 // ---- LoadData 3D: image to column
 namespace detail {
-template <typename T> constexpr bool kImages = ::twin::one_of<T, int4b_t, uint8_t, int8_t, half, bfloat16_t, uint32_t, int32_t, float>();
+template <typename T>
+constexpr bool kImages = ::twin::one_of<T, int4b_t, uint8_t, int8_t, half, bfloat16_t, uint32_t, int32_t, float>();
 }
 template <typename T, const IsResetLoad3dConfig& config = IS_RESER_LOAD3D_DEFAULT_CONFIG, typename U = T>
 void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2<U>& p, TWIN_HERE) {
-    static_assert(detail::kImages<T> && IsSameType<T, U>::value, "LoadData 3D takes int4b_t, int8_t, uint8_t, half, bfloat16_t, int32_t, uint32_t and float, and parameters of that type");
+    static_assert(detail::kImages<T> && IsSameType<T, U>::value,
+                  "LoadData 3D takes int4b_t, int8_t, uint8_t, half, bfloat16_t, int32_t, uint32_t and float, and "
+                  "parameters of that type");
     ::twin::Img2col i;
     i.height = p.l1H, i.width = p.l1W, i.channels = p.channelSize;
     i.k_extent = p.kExtension, i.m_extent = p.mExtension, i.k_start = p.kStartPt, i.m_start = p.mStartPt;
@@ -219,8 +308,10 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
     i.pad_value = ::twin::value_of(p.padValue).bits;
     ::twin::load_3d(::twin::bits_of<T>(), dst.loc_, src.loc_, i, here);
 }
-template <typename T> void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2Pro& p, TWIN_HERE) {
-    static_assert(detail::kImages<T>, "LoadData 3D takes int4b_t, int8_t, uint8_t, half, bfloat16_t, int32_t, uint32_t and float");
+template <typename T>
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2Pro& p, TWIN_HERE) {
+    static_assert(detail::kImages<T>,
+                  "LoadData 3D takes int4b_t, int8_t, uint8_t, half, bfloat16_t, int32_t, uint32_t and float");
     ::twin::Img2col i;
     auto ext = [&](int n) { return uint16_t(p.extConfig >> (16 * n)); };
     auto filter = [&](int n) { return uint16_t(p.filterConfig >> (8 * n) & 255); };
@@ -239,19 +330,34 @@ void LoadData(const LocalTensor<T>&, const LocalTensor<T>&, const LoadData3DPara
 inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4], const FmatrixMode& mode) {
     ::twin::set_feature_map(l1H, l1W, padList, mode == FmatrixMode::FMATRIX_RIGHT);
 }
-template <typename T> void SetLoadDataPaddingValue(const T padValue) { ::twin::set_padding(::twin::value_of(padValue).bits); }
+template <typename T> void SetLoadDataPaddingValue(const T padValue) {
+    ::twin::set_padding(::twin::value_of(padValue).bits);
+}
 // Names that CANN's own headers have behind these, and kernels call.
-inline void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) { ::twin::set_feature_map(l1H, l1W, padList, false); }
-inline void Load3DSetFMatrixBCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) { ::twin::set_feature_map(l1H, l1W, padList, true); }
+inline void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) {
+    ::twin::set_feature_map(l1H, l1W, padList, false);
+}
+inline void Load3DSetFMatrixBCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) {
+    ::twin::set_feature_map(l1H, l1W, padList, true);
+}
 template <typename T> void Load3DSetPaddingCal(const T padValue) { SetLoadDataPaddingValue(padValue); }
 inline void SetLoadDataBoundary(uint32_t boundaryValue) { ::twin::set_load_boundary(boundaryValue); }
-inline void SetLoadDataRepeat(const LoadDataRepeatParam& p) { ::twin::set_load_repeat(p.repeatStride, p.repeatTime, p.repeatMode); }
+inline void SetLoadDataRepeat(const LoadDataRepeatParam& p) {
+    ::twin::set_load_repeat(p.repeatStride, p.repeatTime, p.repeatMode);
+}
 
 // ---- Fill: one value into L1 (blocks of 32 bytes), L0A or L0B (blocks of 512 bytes)
-template <typename T, typename U = T> void Fill(const LocalTensor<T>& dst, const InitConstValueParams<U>& p, TWIN_HERE) {
-    static_assert(::twin::one_of<T, int16_t, uint16_t, half, bfloat16_t, int32_t, uint32_t, float>() && IsSameType<T, U>::value, "Fill takes int16_t, uint16_t, half, bfloat16_t, int32_t, uint32_t and float, and parameters of that type");
-    ::twin::fill_local(sizeof(T), dst.loc_, ::twin::value_of(p.initValue).bits, p.repeatTimes, p.blockNum, p.dstGap, here);
+template <typename T, typename U = T>
+void Fill(const LocalTensor<T>& dst, const InitConstValueParams<U>& p, TWIN_HERE) {
+    static_assert(
+        ::twin::one_of<T, int16_t, uint16_t, half, bfloat16_t, int32_t, uint32_t, float>() && IsSameType<T, U>::value,
+        "Fill takes int16_t, uint16_t, half, bfloat16_t, int32_t, uint32_t and float, and parameters of that type");
+    ::twin::fill_local(sizeof(T), dst.loc_, ::twin::value_of(p.initValue).bits, p.repeatTimes, p.blockNum, p.dstGap,
+                       here);
 }
-template <typename T, typename U = T> void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<U>& p, TWIN_HERE) { Fill<T, U>(dst, p, here); }
+template <typename T, typename U = T>
+void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<U>& p, TWIN_HERE) {
+    Fill<T, U>(dst, p, here);
+}
 
 }  // namespace AscendC

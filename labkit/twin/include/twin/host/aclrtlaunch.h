@@ -1,6 +1,6 @@
-// ACLRT_LAUNCH_KERNEL(name)(blocks, stream, arguments...): the launch of a kernel that lies in another file, by its name.
-// CANN generates a header for each kernel; here the arguments travel as they were written and become the kernel's own
-// types on its side, so that the caller's file need not know them.
+// ACLRT_LAUNCH_KERNEL(name)(blocks, stream, arguments...): the launch of a kernel that lies in another file, by its
+// name. CANN generates a header for each kernel; here the arguments travel as they were written and become the kernel's
+// own types on its side, so that the caller's file need not know them.
 #pragma once
 #include "twin/base/abi.h"
 
@@ -8,8 +8,8 @@ namespace twin {
 
 struct Passed {
     enum Kind : uint8_t { Whole, Real, Pointer, Object } kind;
-    uint64_t bits;        // Whole, Real (a double), Pointer
-    const void* object;   // Object
+    uint64_t bits;       // Whole, Real (a double), Pointer
+    const void* object;  // Object
 };
 
 namespace passing {
@@ -20,10 +20,14 @@ template <typename A> struct same<A, A> { static constexpr bool value = true; };
 template <typename T> struct bare { using type = T; };
 template <typename T> struct bare<const T> { using type = T; };
 template <typename T> struct bare<T&> : bare<T> {};
-template <typename T> constexpr bool whole() { return __is_enum(T) || (!is_pointer<T>::value && !__is_class(T) && !__is_union(T) && !same<T, float>::value && !same<T, double>::value); }
+template <typename T> constexpr bool whole() {
+    return __is_enum(T) || (!is_pointer<T>::value && !__is_class(T) && !__is_union(T) && !same<T, float>::value &&
+                            !same<T, double>::value);
+}
 
 template <typename A> Passed pass(const A& a) {
-    if constexpr (is_pointer<A>::value || same<A, decltype(nullptr)>::value) return {Passed::Pointer, (uint64_t)a, nullptr};
+    if constexpr (is_pointer<A>::value || same<A, decltype(nullptr)>::value)
+        return {Passed::Pointer, (uint64_t)a, nullptr};
     else if constexpr (same<A, float>::value || same<A, double>::value) {
         double d = a;
         Passed p{Passed::Real, 0, nullptr};
@@ -38,7 +42,11 @@ template <typename P> typename bare<P>::type take(const Passed& p) {
     if constexpr (is_pointer<T>::value) return (T)p.bits;
     else if constexpr (__is_class(T) || __is_union(T)) {  // a struct by value, or where it lies
         T value;
-        __builtin_memcpy((void*)&value, p.kind == Passed::Pointer ? (const void*)p.bits : p.kind == Passed::Object ? p.object : (const void*)&p.bits, sizeof(T));
+        __builtin_memcpy((void*)&value,
+                         p.kind == Passed::Pointer  ? (const void*)p.bits
+                         : p.kind == Passed::Object ? p.object
+                                                    : (const void*)&p.bits,
+                         sizeof(T));
         return value;
     } else {
         double d;
@@ -56,7 +64,9 @@ template <unsigned... I> struct list {};
 template <unsigned N, unsigned... I> struct upto : upto<N - 1, N - 1, I...> {};
 template <unsigned... I> struct upto<0, I...> { using type = list<I...>; };
 
-template <typename F, typename Call, unsigned... I> void call(Call&& go, const Passed* p, list<I...>) { go(take<typename param<I, F>::type>(p[I])...); }
+template <typename F, typename Call, unsigned... I> void call(Call&& go, const Passed* p, list<I...>) {
+    go(take<typename param<I, F>::type>(p[I])...);
+}
 }  // namespace passing
 
 [[noreturn]] void wrong_count(const char* kernel, unsigned given, unsigned wanted, Here);
@@ -72,19 +82,22 @@ template <void (*Entry)(uint32_t, void*, const Passed*, unsigned, Here)> struct 
 
 }  // namespace twin
 
-#define TWIN_LAUNCHED_BY_NAME(name)                                                                                     \
-    extern "C" void twin_launch_##name(uint32_t, void*, const ::twin::Passed*, unsigned, ::twin::Here);                 \
-    typedef ::twin::Named<twin_launch_##name> twin_launcher_##name;                                                    \
-    template <typename... A> uint32_t aclrtlaunch_##name(uint32_t blocks, void* stream, A... a) {                       \
-        return twin_launcher_##name{::twin::Here(nullptr, 0)}(blocks, stream, a...);                                   \
+#define TWIN_LAUNCHED_BY_NAME(name)                                                                     \
+    extern "C" void twin_launch_##name(uint32_t, void*, const ::twin::Passed*, unsigned, ::twin::Here); \
+    typedef ::twin::Named<twin_launch_##name> twin_launcher_##name;                                     \
+    template <typename... A> uint32_t aclrtlaunch_##name(uint32_t blocks, void* stream, A... a) {       \
+        return twin_launcher_##name{::twin::Here(nullptr, 0)}(blocks, stream, a...);                    \
     }
-#define ACLRT_LAUNCH_KERNEL(kernel_func) twin_launcher_##kernel_func{::twin::Here(__FILE__, __LINE__)}
+#define ACLRT_LAUNCH_KERNEL(kernel_func) \
+    twin_launcher_##kernel_func { ::twin::Here(__FILE__, __LINE__) }
 
-#define TWIN_LAUNCH_ENTRY(name, kernel, aic, aiv)                                                                                 \
-    extern "C" void twin_launch_##name(uint32_t blocks, void* stream, const ::twin::Passed* p, unsigned n, ::twin::Here here) { \
-        using F = decltype(kernel);                                                                                    \
-        constexpr unsigned wanted = ::twin::passing::count<F>::value;                                                  \
-        if (n != wanted) ::twin::wrong_count(#name, n, wanted, here);                                                  \
-        ::twin::passing::call<F>(::twin::bind<aic, aiv>(#name, [](auto... a) { kernel(a...); }, blocks, nullptr, stream, here), p, \
-                                 ::twin::passing::upto<wanted>::type{});                                               \
+#define TWIN_LAUNCH_ENTRY(name, kernel, aic, aiv)                                                            \
+    extern "C" void twin_launch_##name(uint32_t blocks, void* stream, const ::twin::Passed* p, unsigned n,   \
+                                       ::twin::Here here) {                                                  \
+        using F = decltype(kernel);                                                                          \
+        constexpr unsigned wanted = ::twin::passing::count<F>::value;                                        \
+        if (n != wanted) ::twin::wrong_count(#name, n, wanted, here);                                        \
+        ::twin::passing::call<F>(::twin::bind<aic, aiv>(                                                     \
+                                     #name, [](auto... a) { kernel(a...); }, blocks, nullptr, stream, here), \
+                                 p, ::twin::passing::upto<wanted>::type{});                                  \
     }

@@ -1,23 +1,29 @@
-// Cores waiting for cores.
+// Synchronisation between cores.
 #pragma once
 #include "twin/launch/sync.h"
 
 namespace AscendC {
 
-constexpr uint16_t SYNC_AIC_FLAG = 11, SYNC_AIV_FLAG = 12, SYNC_AIC_AIV_FLAG = 13, SYNC_AIV_ONLY_ALL = 14;  // the flags that SyncAll takes on the device
+// the flags that SyncAll takes on the device
+constexpr uint16_t SYNC_AIC_FLAG = 11, SYNC_AIV_FLAG = 12, SYNC_AIC_AIV_FLAG = 13, SYNC_AIV_ONLY_ALL = 14;
 
-// mode 0: all cores of this kind; 1: the vector cores of this block; 2: the cube core and the vector cores of this block.
+// mode 0: all cores of this kind; 1: the vector cores of this block; 2: the cube core and the vector cores of this
+// block.
 template <uint8_t modeId, pipe_t pipe> void CrossCoreSetFlag(uint16_t flagId, TWIN_HERE) {
     static_assert(modeId <= 2, "CrossCoreSetFlag has the modes 0, 1 and 2 on Atlas A2; mode 4 is one of Ascend 950");
     ::twin::cross_set(modeId, ::twin::Pipe(pipe), flagId, here);
 }
-template <uint8_t modeId = 0, pipe_t pipe = PIPE_S> void CrossCoreWaitFlag(uint16_t flagId, TWIN_HERE) { ::twin::cross_wait(flagId, here); }
-// The names they had before.
-template <pipe_t pipe> void NotifyEvent(uint16_t flagId, TWIN_HERE) { ::twin::cross_set(2, ::twin::Pipe(pipe), flagId, here); }
+template <uint8_t modeId = 0, pipe_t pipe = PIPE_S> void CrossCoreWaitFlag(uint16_t flagId, TWIN_HERE) {
+    ::twin::cross_wait(flagId, here);
+}
+// Their older names.
+template <pipe_t pipe> void NotifyEvent(uint16_t flagId, TWIN_HERE) {
+    ::twin::cross_set(2, ::twin::Pipe(pipe), flagId, here);
+}
 template <pipe_t pipe = PIPE_S> void WaitEvent(uint16_t flagId, TWIN_HERE) { ::twin::cross_wait(flagId, here); }
 
 template <bool isAIVOnly = true> void SyncAll(TWIN_HERE) { ::twin::sync_all(isAIVOnly, here); }
-// The form in software: gm holds 32 bytes a core, zeroed; ub as much.
+// The software form: gm holds 32 bytes for each core, zeroed; ub as much.
 template <bool isAIVOnly = true>
 void SyncAll(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub, const int32_t usedCores = 0, TWIN_HERE) {
     ::twin::sync_all(isAIVOnly, gm.gm_, ub.loc_, usedCores, here);
@@ -40,7 +46,7 @@ inline void WaitPreTaskEnd() {}
 enum class MemDsbT : uint8_t { ALL, DDR, UB, SEQ };
 template <MemDsbT arg> void DataSyncBarrier(TWIN_HERE) { ::twin::barrier(::twin::Pipe::S, here); }
 
-// arriveSize cores say that they are there, waitSize cores wait for all of them; round after round.
+// arriveSize cores arrive, waitSize cores wait for all of them; any number of rounds.
 enum class PipeMode : uint8_t { SCALAR_MODE, MTE3_MODE, MAX };
 template <PipeMode mode> class GroupBarrier {
 public:

@@ -10,9 +10,13 @@ inline double printable(const bfloat16_t& v) { return ToFloat(v); }
 template <typename T> T printable(T v) { return v; }
 }  // namespace detail
 
-// Each line is told with its block; half and bfloat16_t print with %f.
-template <typename... Args> void printf(const char* format, Args... args) { ::twin::say(format, detail::printable(args)...); }
-template <typename... Args> void PRINTF(const char* format, Args... args) { ::twin::say(format, detail::printable(args)...); }
+// Each line is printed with its block; half and bfloat16_t print with %f.
+template <typename... Args> void printf(const char* format, Args... args) {
+    ::twin::say(format, detail::printable(args)...);
+}
+template <typename... Args> void PRINTF(const char* format, Args... args) {
+    ::twin::say(format, detail::printable(args)...);
+}
 
 template <typename T> void DumpTensor(const LocalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize, TWIN_HERE) {
     ::twin::dump(::twin::dt<T>(), tensor.loc_, desc, dumpSize, here);
@@ -20,22 +24,27 @@ template <typename T> void DumpTensor(const LocalTensor<T>& tensor, uint32_t des
 template <typename T> void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize, TWIN_HERE) {
     ::twin::dump(::twin::dt<T>(), tensor.gm_, desc, dumpSize, here);
 }
-template <typename T> void DumpTensor(const LocalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize, const ShapeInfo&, TWIN_HERE) {
+template <typename T>
+void DumpTensor(const LocalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize, const ShapeInfo&, TWIN_HERE) {
     DumpTensor(tensor, desc, dumpSize, here);
 }
-template <typename T> void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize, const ShapeInfo&, TWIN_HERE) {
+template <typename T>
+void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize, const ShapeInfo&, TWIN_HERE) {
     DumpTensor(tensor, desc, dumpSize, here);
 }
-template <typename T> void DumpAccChkPoint(const LocalTensor<T>& tensor, uint32_t index, uint32_t countOff, uint32_t dumpSize, TWIN_HERE) {
+template <typename T>
+void DumpAccChkPoint(const LocalTensor<T>& tensor, uint32_t index, uint32_t countOff, uint32_t dumpSize, TWIN_HERE) {
     DumpTensor(tensor[countOff], index, dumpSize, here);
 }
-template <typename T> void DumpAccChkPoint(const GlobalTensor<T>& tensor, uint32_t index, uint32_t countOff, uint32_t dumpSize, TWIN_HERE) {
+template <typename T>
+void DumpAccChkPoint(const GlobalTensor<T>& tensor, uint32_t index, uint32_t countOff, uint32_t dumpSize, TWIN_HERE) {
     DumpTensor(tensor[countOff], index, dumpSize, here);
 }
-// Speaks where ASCENDC_TIME_STAMP_ON is defined, as on the device.
+// Prints if ASCENDC_TIME_STAMP_ON is defined, as on the device.
 inline void PrintTimeStamp(uint32_t descId) {
 #ifdef ASCENDC_TIME_STAMP_ON
-    ::twin::say("descId is %u, rsv is 0, timeStamp is %lld, pcPtr is 0, entry is 0.\n", descId, (long long)::twin::cycles());
+    ::twin::say("descId is %u, rsv is 0, timeStamp is %lld, pcPtr is 0, entry is 0.\n", descId,
+                (long long)::twin::cycles());
 #else
     (void)descId;
 #endif
@@ -43,22 +52,31 @@ inline void PrintTimeStamp(uint32_t descId) {
 inline void MetricsProfStart() {}
 inline void MetricsProfStop() {}
 
-struct CheckLocalMemoryIAParam {  // a watch that the hardware keeps on local memory; the twin watches all of it
+struct CheckLocalMemoryIAParam {  // a check of local memory by the hardware; the twin always checks all of it
     CheckLocalMemoryIAParam() {}
-    CheckLocalMemoryIAParam(uint8_t bit, uint32_t start, uint32_t end, bool scalarRead, bool scalarWrite, bool vectorRead, bool vectorWrite,
-                            bool mteRead, bool mteWrite, bool enable)
-        : enableBit(bit), startAddr(start), endAddr(end), isScalarRead(scalarRead), isScalarWrite(scalarWrite), isVectorRead(vectorRead),
-          isVectorWrite(vectorWrite), isMteRead(mteRead), isMteWrite(mteWrite), isEnable(enable) {}
+    CheckLocalMemoryIAParam(uint8_t bit, uint32_t start, uint32_t end, bool scalarRead, bool scalarWrite,
+                            bool vectorRead, bool vectorWrite, bool mteRead, bool mteWrite, bool enable)
+        : enableBit(bit),
+          startAddr(start),
+          endAddr(end),
+          isScalarRead(scalarRead),
+          isScalarWrite(scalarWrite),
+          isVectorRead(vectorRead),
+          isVectorWrite(vectorWrite),
+          isMteRead(mteRead),
+          isMteWrite(mteWrite),
+          isEnable(enable) {}
     uint8_t enableBit = 0;
     uint32_t startAddr = 0, endAddr = 0;
-    bool isScalarRead = false, isScalarWrite = false, isVectorRead = false, isVectorWrite = false, isMteRead = false, isMteWrite = false, isEnable = false;
+    bool isScalarRead = false, isScalarWrite = false, isVectorRead = false, isVectorWrite = false, isMteRead = false,
+         isMteWrite = false, isEnable = false;
     uint32_t reserved = 0;
 };
 inline void CheckLocalMemoryIA(const CheckLocalMemoryIAParam&) {}
 
 }  // namespace AscendC
 
-// A kernel may print without naming the namespace; <cstdio>'s own printf stays beside it.
+// A kernel may call printf without the namespace; <cstdio>'s own printf remains available.
 using AscendC::PRINTF;
 using AscendC::printf;
 
@@ -74,16 +92,23 @@ inline int asserted(bool ok, const char* expr, Here here) {
 }
 }  // namespace twin
 // ascendc_assert(condition, "format", values...): stops the kernel when the condition does not hold.
-#define ascendc_assert(expr, ...) ::twin::check_assert(bool(expr), #expr, ::twin::Here{__FILE__, __LINE__}, ##__VA_ARGS__)
-#define ASCENDC_ASSERT(expr, body) \
-    do { if (!(expr)) { body; ::twin::fail_assert(#expr, "", ::twin::Here{__FILE__, __LINE__}); } } while (0)
+#define ascendc_assert(expr, ...) \
+    ::twin::check_assert(bool(expr), #expr, ::twin::Here{__FILE__, __LINE__}, ##__VA_ARGS__)
+#define ASCENDC_ASSERT(expr, body)                                            \
+    do {                                                                      \
+        if (!(expr)) {                                                        \
+            body;                                                             \
+            ::twin::fail_assert(#expr, "", ::twin::Here{__FILE__, __LINE__}); \
+        }                                                                     \
+    } while (0)
 #ifndef ASSERT
-// With a sign, so that `count ASSERT(count != 0);`, which sources write that know ASSERT as nothing, is an expression.
+// Begins with a sign, so that `count ASSERT(count != 0);` is a valid expression: some sources write this because ASSERT
+// expands to nothing for them.
 #define ASSERT(expr) +::twin::asserted(bool(expr), #expr, ::twin::Here{__FILE__, __LINE__})
 #endif
 #undef assert
 #define assert ascendc_assert
-// What only a debug build of the library compiles.
+// Compiled only by a debug build of the library.
 #define ASCENDC_DEBUG_ASSERT(...)
 #define KERNEL_LOG(level, format, ...)
 #define KERNEL_LOG_INTERNAL(level, format, ...)

@@ -1,7 +1,8 @@
-// What `kernel<<<blocks, dynamic UB, stream>>>(args)` is lowered to: bind<cores>(...)(args) runs the body on each core.
+// `kernel<<<blocks, dynamic UB, stream>>>(args)` is lowered to bind<cores>(...)(args), which runs the body on each
+// core.
 //
-// A kernel with work for cube cores is compiled a second time, for them. Both compilations have the same call here; it
-// is known by the type of its closure, so that the launcher finds the cube cores' body of a call made by the host.
+// A kernel with work for cube cores is compiled a second time, for them. Both compilations contain the same call; it is
+// identified by the type of its closure, so that the launcher finds the cube cores' body for a call made by the host.
 #pragma once
 #include <typeinfo>
 
@@ -38,7 +39,8 @@ template <int aic, int aiv, typename F> struct Bound {  // aic, aiv: the cores o
         run_blocks(name, blocks, aic, aiv, stream, typeid(Once).name(), &once, here);
     }
 };
-template <int aic, int aiv, typename F, typename D = int> Bound<aic, aiv, F> bind(const char* name, F body, uint32_t blocks, D = {}, void* stream = nullptr, TWIN_HERE) {
+template <int aic, int aiv, typename F, typename D = int>
+Bound<aic, aiv, F> bind(const char* name, F body, uint32_t blocks, D = {}, void* stream = nullptr, TWIN_HERE) {
     return Bound<aic, aiv, F>{name, body, blocks, stream, here};
 }
 

@@ -1,13 +1,14 @@
-// Vector interfaces that CANN documents for other chips only: one sentence instead of a page of template errors. They
-// give way to any function of a kernel's own with the same name.
+// Vector interfaces that CANN documents for other chips only: a call gives one clear message instead of a page of
+// template errors. A kernel's own function of the same name takes precedence.
 #pragma once
 #include "twin/core/tensor.h"
 
 namespace AscendC {
 
-#define TWIN_NOT_ON_A2(name, instead)                                                                                             \
-    template <typename T, auto... options> void name(const LocalTensor<T>&, ...) {                                                \
-        static_assert(sizeof(T) == 0, #name " does not exist on Atlas A2 and A3 (CANN documents it for Ascend 950); here: " instead); \
+#define TWIN_NOT_ON_A2(name, instead)                                                                                 \
+    template <typename T, auto... options> void name(const LocalTensor<T>&, ...) {                                    \
+        static_assert(sizeof(T) == 0,                                                                                 \
+                      #name " does not exist on Atlas A2 and A3 (CANN documents it for Ascend 950); here: " instead); \
     }
 TWIN_NOT_ON_A2(Neg, "Muls(dst, src, T(-1), count)")
 TWIN_NOT_ON_A2(Subs, "Adds with the negated scalar; to take a tensor from a scalar, Muls by -1 and then Adds")

@@ -8,7 +8,7 @@ void trap(Here);
 int64_t program_counter();
 void set_control(int bit, int64_t value, Here);
 int64_t get_control(int bit);
-// GM that the framework lends a kernel. The user's part lies 16 MB behind the start of what was allocated.
+// GM workspace that the framework provides. The user's part begins 16 MB after the start of the allocation.
 void set_workspace(uint8_t*, bool force);
 uint8_t* system_workspace();
 uint8_t* user_workspace(uint8_t* given);
@@ -40,11 +40,13 @@ template <int8_t startBit, int8_t endBit> int64_t GetCtrlSpr() {
 }
 enum class SaturationMode : uint8_t { FLOAT, FLOAT8, INT, CAST };
 template <SaturationMode mode> void SetSaturationFlag(bool enableSat, TWIN_HERE) {
-    static_assert(mode == SaturationMode::FLOAT || mode == SaturationMode::CAST, "SetSaturationFlag on A2/A3 takes SaturationMode::FLOAT or CAST");
+    static_assert(mode == SaturationMode::FLOAT || mode == SaturationMode::CAST,
+                  "SetSaturationFlag on A2/A3 takes SaturationMode::FLOAT or CAST");
     ::twin::set_control(mode == SaturationMode::FLOAT ? 48 : 59, !enableSat, here);
 }
 template <SaturationMode mode> bool GetSaturationFlag() {
-    static_assert(mode == SaturationMode::FLOAT || mode == SaturationMode::CAST, "GetSaturationFlag on A2/A3 takes SaturationMode::FLOAT or CAST");
+    static_assert(mode == SaturationMode::FLOAT || mode == SaturationMode::CAST,
+                  "GetSaturationFlag on A2/A3 takes SaturationMode::FLOAT or CAST");
     return !::twin::get_control(mode == SaturationMode::FLOAT ? 48 : 59);
 }
 
@@ -52,9 +54,11 @@ template <SaturationMode mode> bool GetSaturationFlag() {
 enum class EngineType : int32_t { AIC = 1, AIV = 2 };
 template <EngineType engine, auto function, class... Args> void Async(Args... args) {
     if constexpr (engine == EngineType::AIV) {
-        if ASCEND_IS_AIV function(args...);
+        if ASCEND_IS_AIV
+            function(args...);
     } else {
-        if ASCEND_IS_AIC function(args...);
+        if ASCEND_IS_AIC
+            function(args...);
     }
 }
 // A kernel fused with its neighbours may start and end early; alone it has none.

@@ -1,13 +1,14 @@
-// What public kernels call of CANN's internal helpers.
+// CANN's internal helpers that public kernels call.
 #pragma once
+#include "twin/launch/system.h"
 #include "twin/vector/gather.h"
 #include "twin/vector/mask.h"
-#include "twin/launch/system.h"
 
 namespace AscendC {
 
 struct AscendCUtils {
-    template <typename T, bool isSetMask = true> static void SetMask(const uint64_t& maskHigh, const uint64_t& maskLow) {
+    template <typename T, bool isSetMask = true>
+    static void SetMask(const uint64_t& maskHigh, const uint64_t& maskLow) {
         if (isSetMask) SetVectorMask<T>(maskHigh, maskLow);
     }
     template <typename T, bool isSetMask = true> static void SetMask(int32_t len) {

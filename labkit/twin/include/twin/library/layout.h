@@ -10,24 +10,29 @@ void transpose_scene(Dt, Loc d, Loc s, Loc tmp, int scene, const uint32_t (&para
 
 namespace AscendC {
 
-template <typename T>
-void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>& sharedTmpBuffer, TransposeType transposeType, ConfusionTransposeTiling& tiling, TWIN_HERE) {
+template <typename T> void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                     const LocalTensor<uint8_t>& sharedTmpBuffer, TransposeType transposeType,
+                                     ConfusionTransposeTiling& tiling, TWIN_HERE) {
     detail::adv_type<T, int16_t, uint16_t, half, int32_t, uint32_t, float, bfloat16_t>();
     uint32_t params[18];
     static_assert(sizeof(params) == sizeof(tiling), "the tiling is eighteen numbers");
     __builtin_memcpy(params, &tiling, sizeof(params));
-    ::twin::transpose_scene(::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_, int(transposeType), params, here);
+    ::twin::transpose_scene(::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_, int(transposeType), params,
+                            here);
 }
-template <typename T>
-void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, TransposeType transposeType, ConfusionTransposeTiling& tiling, TWIN_HERE) {
+template <typename T> void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, TransposeType transposeType,
+                                     ConfusionTransposeTiling& tiling, TWIN_HERE) {
     Transpose(dst, src, LocalTensor<uint8_t>(::twin::spare()), transposeType, tiling, here);
 }
 template <typename T>  // its name until CANN 9
-void ConfusionTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>& sharedTmpBuffer, TransposeType transposeType, ConfusionTransposeTiling& tiling, TWIN_HERE) {
+void ConfusionTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                        const LocalTensor<uint8_t>& sharedTmpBuffer, TransposeType transposeType,
+                        ConfusionTransposeTiling& tiling, TWIN_HERE) {
     Transpose(dst, src, sharedTmpBuffer, transposeType, tiling, here);
 }
-template <typename T>
-void ConfusionTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src, TransposeType transposeType, ConfusionTransposeTiling& tiling, TWIN_HERE) {
+template <typename T> void ConfusionTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                              TransposeType transposeType, ConfusionTransposeTiling& tiling,
+                                              TWIN_HERE) {
     Transpose(dst, src, transposeType, tiling, here);
 }
 

@@ -1,4 +1,5 @@
-// The advanced API: functions of whole tensors, each a composite of vector instructions. kernel_operator.h brings it in.
+// The advanced API: functions of whole tensors, each a composite of vector instructions. kernel_operator.h brings it
+// in.
 #pragma once
 #include "twin/library/activation.h"
 #include "twin/library/math.h"

@@ -48,7 +48,14 @@ struct AscendQuantConfig {
     uint32_t workLocalSize = 0;
 };
 constexpr AscendQuantConfig ASCEND_QUANT_DEFAULT_CFG = {0, 0, 0, 0};
-enum class AscendQuantPolicy : int32_t { PER_TENSOR, PER_CHANNEL, PER_TOKEN, PER_GROUP, PER_CHANNEL_PER_GROUP, PER_TOKEN_PER_GROUP };
+enum class AscendQuantPolicy : int32_t {
+    PER_TENSOR,
+    PER_CHANNEL,
+    PER_TOKEN,
+    PER_GROUP,
+    PER_CHANNEL_PER_GROUP,
+    PER_TOKEN_PER_GROUP
+};
 struct AscendQuantParam {
     uint32_t m;
     uint32_t n;
@@ -80,19 +87,20 @@ struct AntiQuantShapeInfo {
 };
 
 namespace detail {
-template <typename T> ::twin::Coefficient channels(const LocalTensor<T>& t) {
+template <typename T>::twin::Coefficient channels(const LocalTensor<T>& t) {
     ::twin::Coefficient c;
     c.loc = t.loc_;
     return c;
 }
-template <typename T> ::twin::Coefficient one_number(const T& v) {
+template <typename T>::twin::Coefficient one_number(const T& v) {
     ::twin::Coefficient c;
     c.value = float(v);
     return c;
 }
 template <typename T, const AscendQuantConfig& config>
-::twin::Quantize quant_of(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src, const ::twin::Loc& tmp, const ::twin::Coefficient& scale, const ::twin::Coefficient& offset,
-                       uint32_t channels, uint32_t count) {
+::twin::Quantize quant_of(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src, const ::twin::Loc& tmp,
+                          const ::twin::Coefficient& scale, const ::twin::Coefficient& offset, uint32_t channels,
+                          uint32_t count) {
     adv_type<T, half, float>();
     ::twin::Quantize q;
     q.type = ::twin::dt<T>();
@@ -110,31 +118,44 @@ template <typename T, const AscendQuantConfig& config>
 }  // namespace detail
 
 // dst = src * scale + offset, in half. With and without a temporary tensor; of all elements, or of calCount.
-#define TWIN_QUANT(parameter, scratch, coefficients, scale, offset, counts, few_channels, all_channels)                             \
-    template <typename T, bool isReuseSource = false, const AscendQuantConfig& config = ASCEND_QUANT_DEFAULT_CFG>                 \
-    void AscendQuant(const LocalTensor<int8_t>& dstTensor, const LocalTensor<T>& srcTensor parameter, coefficients counts, TWIN_HERE) { \
-        ::twin::quantize(detail::quant_of<T, config>(dstTensor, srcTensor, scratch, scale, offset, few_channels, calCount), here); \
-    }                                                                                                                             \
-    template <typename T, bool isReuseSource = false, const AscendQuantConfig& config = ASCEND_QUANT_DEFAULT_CFG>                 \
-    void AscendQuant(const LocalTensor<int8_t>& dstTensor, const LocalTensor<T>& srcTensor parameter, coefficients, TWIN_HERE) {  \
-        ::twin::quantize(detail::quant_of<T, config>(dstTensor, srcTensor, scratch, scale, offset, all_channels, srcTensor.GetSize()), here); \
+#define TWIN_QUANT(parameter, scratch, coefficients, scale, offset, counts, few_channels, all_channels)               \
+    template <typename T, bool isReuseSource = false, const AscendQuantConfig& config = ASCEND_QUANT_DEFAULT_CFG>     \
+    void AscendQuant(const LocalTensor<int8_t>& dstTensor, const LocalTensor<T>& srcTensor parameter,                 \
+                     coefficients counts, TWIN_HERE) {                                                                \
+        ::twin::quantize(                                                                                             \
+            detail::quant_of<T, config>(dstTensor, srcTensor, scratch, scale, offset, few_channels, calCount), here); \
+    }                                                                                                                 \
+    template <typename T, bool isReuseSource = false, const AscendQuantConfig& config = ASCEND_QUANT_DEFAULT_CFG>     \
+    void AscendQuant(const LocalTensor<int8_t>& dstTensor, const LocalTensor<T>& srcTensor parameter, coefficients,   \
+                     TWIN_HERE) {                                                                                     \
+        ::twin::quantize(detail::quant_of<T, config>(dstTensor, srcTensor, scratch, scale, offset, all_channels,      \
+                                                     srcTensor.GetSize()),                                            \
+                         here);                                                                                       \
     }
-#define TWIN_QUANTS(parameter, scratch)                                                                                           \
-    TWIN_QUANT(TWIN_LIST(parameter), scratch, TWIN_LIST(const float scale, const float offset), detail::one_number(scale), detail::one_number(offset), \
-               TWIN_LIST(, const uint32_t calCount), 0, 0)                                                                        \
-    TWIN_QUANT(TWIN_LIST(parameter), scratch, TWIN_LIST(const LocalTensor<T>& scaleTensor, const T offset), detail::channels(scaleTensor), detail::one_number(offset), \
-               TWIN_LIST(, const uint32_t scaleCount, const uint32_t calCount), scaleCount, scaleTensor.GetSize())              \
-    TWIN_QUANT(TWIN_LIST(parameter), scratch, TWIN_LIST(const LocalTensor<T>& scaleTensor, const LocalTensor<T>& offsetTensor), detail::channels(scaleTensor), \
-               detail::channels(offsetTensor), TWIN_LIST(, const uint32_t scaleCount, const uint32_t offsetCount, const uint32_t calCount), scaleCount, scaleTensor.GetSize())
+#define TWIN_QUANTS(parameter, scratch)                                                                            \
+    TWIN_QUANT(TWIN_LIST(parameter), scratch, TWIN_LIST(const float scale, const float offset),                    \
+               detail::one_number(scale), detail::one_number(offset), TWIN_LIST(, const uint32_t calCount), 0, 0)  \
+    TWIN_QUANT(TWIN_LIST(parameter), scratch, TWIN_LIST(const LocalTensor<T>& scaleTensor, const T offset),        \
+               detail::channels(scaleTensor), detail::one_number(offset),                                          \
+               TWIN_LIST(, const uint32_t scaleCount, const uint32_t calCount), scaleCount, scaleTensor.GetSize()) \
+    TWIN_QUANT(TWIN_LIST(parameter), scratch,                                                                      \
+               TWIN_LIST(const LocalTensor<T>& scaleTensor, const LocalTensor<T>& offsetTensor),                   \
+               detail::channels(scaleTensor), detail::channels(offsetTensor),                                      \
+               TWIN_LIST(, const uint32_t scaleCount, const uint32_t offsetCount, const uint32_t calCount),        \
+               scaleCount, scaleTensor.GetSize())
 TWIN_QUANTS(TWIN_LIST(, const LocalTensor<uint8_t>& sharedTmpBuffer), sharedTmpBuffer.loc_)
 TWIN_QUANTS(, ::twin::spare())
 
 namespace detail {
 template <typename dstT, typename scaleT, bool tensor, DeQuantMode mode>
-::twin::Dequant dequant_of(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src, const ::twin::Coefficient& scale, const ::twin::Loc& tmp, const DequantParams& p, uint32_t count) {
+::twin::Dequant dequant_of(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
+                           const ::twin::Coefficient& scale, const ::twin::Loc& tmp, const DequantParams& p,
+                           uint32_t count) {
     constexpr bool wide = ::twin::one_of<dstT, float, bfloat16_t>() && ::twin::one_of<scaleT, float, bfloat16_t>();
     constexpr bool pairs = tensor && IsSameType<dstT, half>::value && IsSameType<scaleT, uint64_t>::value;
-    static_assert(wide || pairs, "AscendDequant gives half from a tensor of uint64_t scales, float and bfloat16_t from scales of float or bfloat16_t");
+    static_assert(wide || pairs,
+                  "AscendDequant gives half from a tensor of uint64_t scales, float and bfloat16_t from scales of "
+                  "float or bfloat16_t");
     constexpr uint32_t block = 32 / sizeof(dstT);
     ::twin::Dequant d;
     d.to = ::twin::dt<dstT>();
@@ -148,45 +169,65 @@ template <typename dstT, typename scaleT, bool tensor, DeQuantMode mode>
     d.width = p.n;
     d.active = p.calCount;
     d.count = count;
-    if (mode == DeQuantMode::DEQUANT_WITH_SINGLE_ROW && p.m == 1 && p.calCount && p.calCount % block == 0 && p.n % p.calCount == 0) {
+    if (mode == DeQuantMode::DEQUANT_WITH_SINGLE_ROW && p.m == 1 && p.calCount && p.calCount % block == 0 &&
+        p.n % p.calCount == 0) {
         d.rows = p.n / p.calCount;
         d.width = p.calCount;
     }
     return d;
 }
-template <typename scaleT> DequantParams rows_of_scales(const LocalTensor<int32_t>& src, const LocalTensor<scaleT>& scale) {
+template <typename scaleT>
+DequantParams rows_of_scales(const LocalTensor<int32_t>& src, const LocalTensor<scaleT>& scale) {
     uint32_t n = scale.GetSize();
     return {n ? src.GetSize() / n : 0, n, n};
 }
 }  // namespace detail
 
 // dst = src * deqScale, in float.
-#define TWIN_DEQUANTS(parameter, scratch)                                                                                         \
-    template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                            \
-    void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor, const LocalTensor<scaleT>& deqScale parameter, DequantParams params, TWIN_HERE) { \
-        ::twin::dequantize(detail::dequant_of<dstT, scaleT, true, mode>(dstTensor, srcTensor, detail::channels(deqScale), scratch, params, params.m * params.n), here); \
-    }                                                                                                                             \
-    template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                            \
-    void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor, const LocalTensor<scaleT>& deqScale parameter, const uint32_t calCount, TWIN_HERE) { \
-        ::twin::dequantize(detail::dequant_of<dstT, scaleT, true, mode>(dstTensor, srcTensor, detail::channels(deqScale), scratch, detail::rows_of_scales(srcTensor, deqScale), calCount), here); \
-    }                                                                                                                             \
-    template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                            \
-    void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor, const LocalTensor<scaleT>& deqScale parameter, TWIN_HERE) { \
-        ::twin::dequantize(detail::dequant_of<dstT, scaleT, true, mode>(dstTensor, srcTensor, detail::channels(deqScale), scratch, detail::rows_of_scales(srcTensor, deqScale), srcTensor.GetSize()), here); \
-    }                                                                                                                             \
-    template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                            \
-    void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor, const scaleT deqScale parameter, DequantParams params, TWIN_HERE) { \
-        ::twin::dequantize(detail::dequant_of<dstT, scaleT, false, mode>(dstTensor, srcTensor, detail::one_number(deqScale), scratch, params, params.m * params.n), here); \
+#define TWIN_DEQUANTS(parameter, scratch)                                                                              \
+    template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                 \
+    void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,                      \
+                       const LocalTensor<scaleT>& deqScale parameter, DequantParams params, TWIN_HERE) {               \
+        ::twin::dequantize(                                                                                            \
+            detail::dequant_of<dstT, scaleT, true, mode>(dstTensor, srcTensor, detail::channels(deqScale), scratch,    \
+                                                         params, params.m * params.n),                                 \
+            here);                                                                                                     \
+    }                                                                                                                  \
+    template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                 \
+    void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,                      \
+                       const LocalTensor<scaleT>& deqScale parameter, const uint32_t calCount, TWIN_HERE) {            \
+        ::twin::dequantize(                                                                                            \
+            detail::dequant_of<dstT, scaleT, true, mode>(dstTensor, srcTensor, detail::channels(deqScale), scratch,    \
+                                                         detail::rows_of_scales(srcTensor, deqScale), calCount),       \
+            here);                                                                                                     \
+    }                                                                                                                  \
+    template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                 \
+    void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,                      \
+                       const LocalTensor<scaleT>& deqScale parameter, TWIN_HERE) {                                     \
+        ::twin::dequantize(detail::dequant_of<dstT, scaleT, true, mode>(                                               \
+                               dstTensor, srcTensor, detail::channels(deqScale), scratch,                              \
+                               detail::rows_of_scales(srcTensor, deqScale), srcTensor.GetSize()),                      \
+                           here);                                                                                      \
+    }                                                                                                                  \
+    template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                 \
+    void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,                      \
+                       const scaleT deqScale parameter, DequantParams params, TWIN_HERE) {                             \
+        ::twin::dequantize(                                                                                            \
+            detail::dequant_of<dstT, scaleT, false, mode>(dstTensor, srcTensor, detail::one_number(deqScale), scratch, \
+                                                          params, params.m * params.n),                                \
+            here);                                                                                                     \
     }
 TWIN_DEQUANTS(TWIN_LIST(, const LocalTensor<uint8_t>& sharedTmpBuffer), sharedTmpBuffer.loc_)
 TWIN_DEQUANTS(, ::twin::spare())
 
 namespace detail {
 template <typename InputDataType, typename OutputDataType, bool isTranspose>
-::twin::Antiquant antiquant_of(const LocalTensor<OutputDataType>& dst, const LocalTensor<InputDataType>& src, const ::twin::Coefficient& offset, const ::twin::Coefficient& scale,
+::twin::Antiquant antiquant_of(const LocalTensor<OutputDataType>& dst, const LocalTensor<InputDataType>& src,
+                               const ::twin::Coefficient& offset, const ::twin::Coefficient& scale,
                                const ::twin::Loc& tmp, uint32_t k, uint32_t groups) {
-    static_assert(::twin::one_of<InputDataType, int8_t, int4b_t>() && ::twin::one_of<OutputDataType, half, bfloat16_t>(),
-                  "AscendAntiQuant on Atlas A2 takes int8_t or int4b_t and gives half or bfloat16_t");
+    static_assert(
+        ::twin::one_of<InputDataType, int8_t, int4b_t>() && ::twin::one_of<OutputDataType, half, bfloat16_t>(),
+        "AscendAntiQuant on Atlas A2 takes int8_t or int4b_t and gives half or bfloat16_t");
     ::twin::Antiquant a;
     a.to = ::twin::dt<OutputDataType>();
     a.dst = dst.loc_;
@@ -202,8 +243,9 @@ template <typename InputDataType, typename OutputDataType, bool isTranspose>
     a.across = isTranspose;
     return a;
 }
-// Groups of channels are told by the call or by the tensor itself; told by neither, there is one.
-template <bool isTranspose, typename T> uint32_t groups_of(const LocalTensor<T>& scale, const AntiQuantShapeInfo& info) {
+// The number of channel groups comes from the call or from the tensor itself; if neither has it, there is one group.
+template <bool isTranspose, typename T>
+uint32_t groups_of(const LocalTensor<T>& scale, const AntiQuantShapeInfo& info) {
     uint32_t told = isTranspose ? info.scaleWidth : info.scaleHeight;
     return told ? told : scale.GetShapeInfo().shape[isTranspose];
 }
@@ -215,21 +257,26 @@ constexpr ::twin::Coefficient no_offset() {
 }  // namespace detail
 
 // dst = scale * (src + offset): half by half for half, in float for bfloat16_t.
-#define TWIN_ANTIQUANT(coefficients, parameter, scratch, offset, scale, groups)                                                   \
-    template <typename InputDataType, typename OutputDataType, bool isTranspose>                                                  \
-    void AscendAntiQuant(const LocalTensor<OutputDataType>& dst, const LocalTensor<InputDataType>& src, coefficients parameter, const uint32_t k, \
-                         const AntiQuantShapeInfo& shapeInfo = {}, TWIN_HERE) {                                                   \
-        ::twin::antiquantize(detail::antiquant_of<InputDataType, OutputDataType, isTranspose>(dst, src, offset, scale, scratch, k, groups), here); \
+#define TWIN_ANTIQUANT(coefficients, parameter, scratch, offset, scale, groups)                                        \
+    template <typename InputDataType, typename OutputDataType, bool isTranspose> void AscendAntiQuant(                 \
+        const LocalTensor<OutputDataType>& dst, const LocalTensor<InputDataType>& src, coefficients parameter,         \
+        const uint32_t k, const AntiQuantShapeInfo& shapeInfo = {}, TWIN_HERE) {                                       \
+        ::twin::antiquantize(detail::antiquant_of<InputDataType, OutputDataType, isTranspose>(dst, src, offset, scale, \
+                                                                                              scratch, k, groups),     \
+                             here);                                                                                    \
     }
-#define TWIN_ANTIQUANT_TENSOR(parameter, scratch)                                                                                 \
-    TWIN_ANTIQUANT(TWIN_LIST(const LocalTensor<OutputDataType>& offset, const LocalTensor<OutputDataType>& scale), TWIN_LIST(parameter), scratch, \
-                   detail::channels(offset), detail::channels(scale), detail::groups_of<isTranspose>(scale, shapeInfo))           \
-    TWIN_ANTIQUANT(TWIN_LIST(const OutputDataType offset, const OutputDataType scale), TWIN_LIST(parameter), scratch, detail::one_number(offset), \
-                   detail::one_number(scale), 1)
+#define TWIN_ANTIQUANT_TENSOR(parameter, scratch)                                                                     \
+    TWIN_ANTIQUANT(TWIN_LIST(const LocalTensor<OutputDataType>& offset, const LocalTensor<OutputDataType>& scale),    \
+                   TWIN_LIST(parameter), scratch, detail::channels(offset), detail::channels(scale),                  \
+                   detail::groups_of<isTranspose>(scale, shapeInfo))                                                  \
+    TWIN_ANTIQUANT(TWIN_LIST(const OutputDataType offset, const OutputDataType scale), TWIN_LIST(parameter), scratch, \
+                   detail::one_number(offset), detail::one_number(scale), 1)
 TWIN_ANTIQUANT_TENSOR(TWIN_LIST(, const LocalTensor<uint8_t>& sharedTmpBuffer), sharedTmpBuffer.loc_)
 TWIN_ANTIQUANT_TENSOR(, ::twin::spare())
-TWIN_ANTIQUANT(const LocalTensor<OutputDataType>& scale, TWIN_LIST(, const LocalTensor<uint8_t>& sharedTmpBuffer), sharedTmpBuffer.loc_, detail::no_offset(), detail::channels(scale),
+TWIN_ANTIQUANT(const LocalTensor<OutputDataType>& scale, TWIN_LIST(, const LocalTensor<uint8_t>& sharedTmpBuffer),
+               sharedTmpBuffer.loc_, detail::no_offset(), detail::channels(scale),
                detail::groups_of<isTranspose>(scale, shapeInfo))
-TWIN_ANTIQUANT(const OutputDataType scale, TWIN_LIST(, const LocalTensor<uint8_t>& sharedTmpBuffer), sharedTmpBuffer.loc_, detail::no_offset(), detail::one_number(scale), 1)
+TWIN_ANTIQUANT(const OutputDataType scale, TWIN_LIST(, const LocalTensor<uint8_t>& sharedTmpBuffer),
+               sharedTmpBuffer.loc_, detail::no_offset(), detail::one_number(scale), 1)
 
 }  // namespace AscendC

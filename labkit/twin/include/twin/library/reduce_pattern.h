@@ -1,10 +1,28 @@
-// Which axes are reduced (R) and which are not (A), as an enum for hosts and Normalize, and as types for the kernel's functions.
+// Which axes are reduced (R) and which are not (A), as an enum for hosts and Normalize, and as types for the kernel's
+// functions.
 #pragma once
 #include <stdint.h>
 
 namespace AscendC {
 
-enum class ReducePattern : uint32_t { AR = 0, RA = 1, R, ARA, ARAR, ARARA, ARARAR, ARARARA, ARARARAR, ARARARARA, RAR, RARA, RARAR, RARARA, RARARAR, RARARARA };
+enum class ReducePattern : uint32_t {
+    AR = 0,
+    RA = 1,
+    R,
+    ARA,
+    ARAR,
+    ARARA,
+    ARARAR,
+    ARARARA,
+    ARARARAR,
+    ARARARARA,
+    RAR,
+    RARA,
+    RARAR,
+    RARARA,
+    RARARAR,
+    RARARARA
+};
 
 namespace Pattern {
 namespace Reduce {

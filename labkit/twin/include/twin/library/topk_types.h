@@ -1,4 +1,4 @@
-// What TopK and Sort tell host and kernel alike.
+// Types of TopK and Sort, shared by host and kernel.
 #pragma once
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-// What TransData tells host and kernel alike.
+// Types of TransData, shared by host and kernel.
 #pragma once
 #include "twin/base/shape.h"
 

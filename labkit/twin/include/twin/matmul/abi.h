@@ -1,4 +1,4 @@
-// What stands between the Matmul templates and the compiled machine: the kind of an object (fixed when it is compiled)
+// The interface between the Matmul templates and the compiled runtime: the kind of an object (fixed at compile time)
 // and its state. Everything that can be data is data, so that a kernel with a Matmul compiles quickly.
 #pragma once
 #include "kernel_tiling/kernel_tiling.h"
@@ -8,22 +8,23 @@ namespace twin {
 
 struct MatmulSide {  // one of A, B, C, bias
     Dt type = Dt::F16;
-    bool nibbles = false;                      // int4b_t
-    uint8_t pos = 0, format = 0, layout = 0;   // TPosition, CubeFormat, LayoutMode
-    bool trans = false, share = false;         // ISTRANS, IBSHARE
+    bool nibbles = false;                     // int4b_t
+    uint8_t pos = 0, format = 0, layout = 0;  // TPosition, CubeFormat, LayoutMode
+    bool trans = false, share = false;        // ISTRANS, IBSHARE
 };
 
 // Callbacks of the kernel's own, in terms of the machine's operands.
-using MatmulCopyIn = void (*)(const Loc& l1, const void* gm, int row, int col, int height, int width, uint64_t tiling, uint64_t data);
+using MatmulCopyIn = void (*)(const Loc& l1, const void* gm, int row, int col, int height, int width, uint64_t tiling,
+                              uint64_t data);
 using MatmulCopyOut = void (*)(const void* gm, const Loc& l0c, const void* params, uint64_t tiling, uint64_t data);
 
 struct MatmulKind {
     MatmulSide a, b, c, bias;
-    bool client = false;        // called on the AIV, done by the AIC of its block
+    bool client = false;  // called on the AIV, done by the AIC of its block
     bool mdl = false, unit_flag = false, bias_on = true, bias_batch = true, n_batch = false;
     bool channel_split = false, partial = false, both = false, sparse = false;  // both: AIC and AIV run the same code
-    int8_t order = -1;          // 0 M first, 1 N first, -1 as the tiling says
-    int8_t triangle = 0;        // 1 upper, -1 lower: blocks of C that are left out
+    int8_t order = -1;    // 0 M first, 1 N first, -1 as in the tiling
+    int8_t triangle = 0;  // 1 upper, -1 lower: blocks of C that are left out
     MatmulCopyIn copy_a = nullptr, copy_b = nullptr;
     MatmulCopyOut copy_out = nullptr;
 };
@@ -49,8 +50,8 @@ struct MatmulState {
     const MatmulKind* kind = nullptr;
     AscendC::tiling::TCubeTiling tiling;
     bool ready = false;
-    int32_t m = 0, n = 0, ka = 0, kb = 0, kc = 0;                    // of the whole matrices; kc: row length of C where not n
-    int32_t single_m = 0, single_n = 0, single_k = 0;                // of this core's product
+    int32_t m = 0, n = 0, ka = 0, kb = 0, kc = 0;      // of the whole matrices; kc: row length of C where not n
+    int32_t single_m = 0, single_n = 0, single_k = 0;  // of this core's product
     MatmulOperand a, b, bias, quant;
     bool has_bias = false, quant_vector = false, quant_scalar = false;
     uint64_t scale = 0;
@@ -58,10 +59,10 @@ struct MatmulState {
     int32_t batch_a = 1, batch_b = 1, batch_out = 1;
     bool hf32 = false, hf32_zero = false;
     uint64_t user_info = 0, self_data = 0;
-    int32_t at = -1;                                                 // which block Iterate stands on; -1 before the first
+    int32_t at = -1;  // which block Iterate stands on; -1 before the first
     bool async = false, waiting = false;
-    uint64_t ready_at = 0;                                           // the moment when the results of a call are there
-    uint64_t fetched = 0;                                            // elements of the workspace handed out so far
+    uint64_t ready_at = 0;  // stamp: when the results of a call are there
+    uint64_t fetched = 0;   // elements of the workspace handed out so far
     MatmulScratch scratch;
 };
 
@@ -73,7 +74,7 @@ struct MatmulCall {
     uint32_t stride_a = 0, stride_b = 0;  // elements between matrices of a batch; 0: as the layout says
 };
 
-// false: this core leaves the kernel here (the AIC of a mixed kernel, which serves the AIVs).
+// false: this core returns from the kernel here (the AIC of a mixed kernel, which serves the AIVs).
 bool matmul_register(const MatmulKind&, Here);
 void matmul_init(MatmulState&, const AscendC::tiling::TCubeTiling*, Here);
 void matmul_org(MatmulState&, int m, int n, int ka, int kb, int kc);

@@ -1,5 +1,5 @@
-// The vocabulary of the high-level Matmul: formats, layouts, configurations. The names stand where CANN has them, most of
-// them outside any namespace. What only steers the hardware's pipelines is carried along and changes no number.
+// Types and constants of the high-level Matmul: formats, layouts, configurations. The names are where CANN has them,
+// most of them outside any namespace. Fields that only steer the hardware's pipelines are stored and change no result.
 #pragma once
 #include "kernel_tiling/kernel_tiling.h"
 #include "twin/core/tensor.h"
@@ -11,7 +11,11 @@ enum BatchOutMode { SINGLE_BATCH = 0, MULTI_BATCH, DYNAMIC };
 enum class IterateOrder { ORDER_M = 0, ORDER_N, UNDEF };
 enum class ScheduleType { INNER_PRODUCT = 0, OUTER_PRODUCT };
 enum IterateMode : uint8_t {
-    ITERATE_MODE_NORMAL = 1, ITERATE_MODE_ALL = 2, ITERATE_MODE_BATCH = 4, ITERATE_MODE_N_BATCH = 8, ITERATE_MODE_DEFAULT = 255
+    ITERATE_MODE_NORMAL = 1,
+    ITERATE_MODE_ALL = 2,
+    ITERATE_MODE_BATCH = 4,
+    ITERATE_MODE_N_BATCH = 8,
+    ITERATE_MODE_DEFAULT = 255
 };
 enum class DecompressionMode { DECOMP_NONE = 0 };
 enum class MatmulConfigMode { CONFIG_NORM, CONFIG_MDL, CONFIG_SPECIALMDL, CONFIG_IBSHARE };
@@ -29,7 +33,8 @@ struct MatmulConfig {
     bool isPerTensor, hasAntiQuantOffset, doIBShareNorm, doSpecialMDL;
     bool enableInit = true;
     BatchMode batchMode;
-    bool enableEnd = true, enableGetTensorC = true, enableSetOrgShape = true, enableSetBias = true, enableSetTail = true;
+    bool enableEnd = true, enableGetTensorC = true, enableSetOrgShape = true, enableSetBias = true,
+         enableSetTail = true;
     bool enableQuantVector = true, enableSetDefineData = true;
     uint8_t iterateMode = IterateMode::ITERATE_MODE_DEFAULT;
     bool enableReuse = true;
@@ -47,12 +52,8 @@ struct MatmulConfig {
     DecompressionMode decompMode = DecompressionMode::DECOMP_NONE;
 };
 
-struct MatmulShapeParams {
-    uint32_t singleCoreM, singleCoreN, singleCoreK, basicM, basicN, basicK;
-};
-struct MatmulQuantParams {
-    bool isPerTensor, hasAntiQuantOffset;
-};
+struct MatmulShapeParams { uint32_t singleCoreM, singleCoreN, singleCoreK, basicM, basicN, basicK; };
+struct MatmulQuantParams { bool isPerTensor, hasAntiQuantOffset; };
 struct MatmulBatchParams {
     bool isNBatch;
     BatchMode batchMode;
@@ -70,18 +71,17 @@ struct MatmulFuncParams {
     bool enableL1BankConflictOptimise = false, enableRelu = false;
     DecompressionMode decompMode = DecompressionMode::DECOMP_NONE;
 };
-struct MatmulBiasParams {
-    bool enableSetBias = true;
-};
-struct MatrixOffset {
-    int32_t offset, row, col, height, width;
-};
+struct MatmulBiasParams { bool enableSetBias = true; };
+struct MatrixOffset { int32_t offset, row, col, height, width; };
 
 // ---- the templates to start from
 
-constexpr MatmulConfig GetNormalConfig(const bool intrinsicsLimit = false, const bool batchLoop = false, const bool isVecND2NZ = false,
-                                       const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1, const bool isMsgReuse = true,
-                                       const IterateOrder iterateOrder = IterateOrder::UNDEF, const ScheduleType scheduleType = ScheduleType::INNER_PRODUCT,
+constexpr MatmulConfig GetNormalConfig(const bool intrinsicsLimit = false, const bool batchLoop = false,
+                                       const bool isVecND2NZ = false,
+                                       const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1,
+                                       const bool isMsgReuse = true,
+                                       const IterateOrder iterateOrder = IterateOrder::UNDEF,
+                                       const ScheduleType scheduleType = ScheduleType::INNER_PRODUCT,
                                        const bool enUnitFlag = true, const bool enableMixDualMaster = false,
                                        const BatchOutMode bmmOutMode = BatchOutMode::SINGLE_BATCH) {
     MatmulConfig c{};
@@ -99,11 +99,13 @@ constexpr MatmulConfig GetNormalConfig(const bool intrinsicsLimit = false, const
     c.bmmOutMode = bmmOutMode;
     return c;
 }
-constexpr MatmulConfig GetMDLConfig(const bool intrinsicsLimit = false, const bool batchLoop = false, const uint32_t doMTE2Preload = 0,
-                                    const bool isVecND2NZ = false, bool isPerTensor = false, bool hasAntiQuantOffset = false,
-                                    const bool enUnitFlag = false, const bool isMsgReuse = true, const bool enableUBReuse = true,
-                                    const bool enableL1CacheUB = false, const bool enableMixDualMaster = false,
-                                    const bool enableKdimReorderLoad = false, const bool enableL1BankConflictOptimise = false) {
+constexpr MatmulConfig GetMDLConfig(const bool intrinsicsLimit = false, const bool batchLoop = false,
+                                    const uint32_t doMTE2Preload = 0, const bool isVecND2NZ = false,
+                                    bool isPerTensor = false, bool hasAntiQuantOffset = false,
+                                    const bool enUnitFlag = false, const bool isMsgReuse = true,
+                                    const bool enableUBReuse = true, const bool enableL1CacheUB = false,
+                                    const bool enableMixDualMaster = false, const bool enableKdimReorderLoad = false,
+                                    const bool enableL1BankConflictOptimise = false) {
     MatmulConfig c{};
     c.doMultiDataLoad = true;
     c.intrinsicsCheck = intrinsicsLimit;
@@ -121,15 +123,18 @@ constexpr MatmulConfig GetMDLConfig(const bool intrinsicsLimit = false, const bo
     c.enableL1BankConflictOptimise = enableL1BankConflictOptimise;
     return c;
 }
-constexpr MatmulConfig GetSpecialMDLConfig(const bool intrinsicsLimit = false, const bool batchLoop = false, const uint32_t doMTE2Preload = 0,
-                                           const bool isVecND2NZ = false, bool isPerTensor = false, bool hasAntiQuantOffset = false) {
-    MatmulConfig c = GetMDLConfig(intrinsicsLimit, batchLoop, doMTE2Preload, isVecND2NZ, isPerTensor, hasAntiQuantOffset);
+constexpr MatmulConfig GetSpecialMDLConfig(const bool intrinsicsLimit = false, const bool batchLoop = false,
+                                           const uint32_t doMTE2Preload = 0, const bool isVecND2NZ = false,
+                                           bool isPerTensor = false, bool hasAntiQuantOffset = false) {
+    MatmulConfig c = GetMDLConfig(intrinsicsLimit, batchLoop, doMTE2Preload, isVecND2NZ, isPerTensor,
+                                  hasAntiQuantOffset);
     c.doMultiDataLoad = false;
     c.doSpecialMDL = true;
     return c;
 }
-constexpr MatmulConfig GetBasicConfig(const uint32_t basicM, const uint32_t basicN, const uint32_t basicK, const bool intrinsicsLimit = false,
-                                      const bool batchLoop = false, const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1) {
+constexpr MatmulConfig GetBasicConfig(const uint32_t basicM, const uint32_t basicN, const uint32_t basicK,
+                                      const bool intrinsicsLimit = false, const bool batchLoop = false,
+                                      const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1) {
     MatmulConfig c = GetNormalConfig(intrinsicsLimit, batchLoop, false, bmmMode);
     c.doNorm = false;
     c.doBasicBlock = true;
@@ -139,8 +144,9 @@ constexpr MatmulConfig GetBasicConfig(const uint32_t basicM, const uint32_t basi
     c.enUnitFlag = false;
     return c;
 }
-constexpr MatmulConfig GetSpecialBasicConfig(const uint32_t basicM, const uint32_t basicN, const uint32_t basicK, const uint32_t singleCoreM,
-                                             const uint32_t singleCoreN, const uint32_t singleCoreK, const uint32_t stepM, const uint32_t stepN,
+constexpr MatmulConfig GetSpecialBasicConfig(const uint32_t basicM, const uint32_t basicN, const uint32_t basicK,
+                                             const uint32_t singleCoreM, const uint32_t singleCoreN,
+                                             const uint32_t singleCoreK, const uint32_t stepM, const uint32_t stepN,
                                              const bool intrinsicsLimit = false, const bool batchLoop = false,
                                              const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1) {
     MatmulConfig c = GetBasicConfig(basicM, basicN, basicK, intrinsicsLimit, batchLoop, bmmMode);
@@ -155,9 +161,10 @@ constexpr MatmulConfig GetSpecialBasicConfig(const uint32_t basicM, const uint32
     c.singleCoreMN = singleCoreM * singleCoreN;
     return c;
 }
-constexpr MatmulConfig GetIBShareNormConfig(const bool intrinsicsLimit = false, const bool batchLoop = false, const bool isVecND2NZ = false,
-                                            const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1, const bool isDoubleCache = false,
-                                            const bool enUnitFlag = true) {
+constexpr MatmulConfig GetIBShareNormConfig(const bool intrinsicsLimit = false, const bool batchLoop = false,
+                                            const bool isVecND2NZ = false,
+                                            const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1,
+                                            const bool isDoubleCache = false, const bool enUnitFlag = true) {
     MatmulConfig c = GetNormalConfig(intrinsicsLimit, batchLoop, isVecND2NZ, bmmMode);
     c.doNorm = false;
     c.doIBShareNorm = true;
@@ -213,7 +220,8 @@ constexpr void apply(MatmulConfig& c, const MatmulBiasParams& p) { c.enableSetBi
 
 }  // namespace twin
 
-template <MatmulConfigMode configMode, typename... ArgTypes> inline constexpr MatmulConfig GetMMConfig(ArgTypes&&... args) {
+template <MatmulConfigMode configMode, typename... ArgTypes>
+inline constexpr MatmulConfig GetMMConfig(ArgTypes&&... args) {
     MatmulConfig c = configMode == MatmulConfigMode::CONFIG_MDL          ? CFG_MDL
                      : configMode == MatmulConfigMode::CONFIG_SPECIALMDL ? GetSpecialMDLConfig()
                      : configMode == MatmulConfigMode::CONFIG_IBSHARE    ? CFG_IBSHARE_NORM
@@ -225,8 +233,10 @@ template <MatmulConfigMode configMode, typename... ArgTypes> inline constexpr Ma
 // A tiling fixed at compile time; -1 stands for "as the run-time tiling says".
 struct MatmulApiStaticTiling {
     int32_t usedCoreNum = -1, M = -1, N = -1, Ka = -1, Kb = -1, singleCoreM = -1, singleCoreN = -1, singleCoreK = -1;
-    int32_t baseM = -1, baseN = -1, baseK = -1, depthA1 = -1, depthB1 = -1, stepM = -1, stepN = -1, isBias = -1, transLength = -1;
-    int32_t iterateOrder = -1, shareMode = -1, shareL1Size = -1, shareL0CSize = -1, shareUbSize = -1, stepKa = -1, stepKb = -1;
+    int32_t baseM = -1, baseN = -1, baseK = -1, depthA1 = -1, depthB1 = -1, stepM = -1, stepN = -1, isBias = -1,
+            transLength = -1;
+    int32_t iterateOrder = -1, shareMode = -1, shareL1Size = -1, shareL0CSize = -1, shareUbSize = -1, stepKa = -1,
+            stepKb = -1;
     int32_t depthAL1CacheUB = -1, depthBL1CacheUB = -1, dbL0A = -1, dbL0B = -1, dbL0C = -1;
     int32_t ALayoutInfoB = -1, ALayoutInfoS = -1, ALayoutInfoN = -1, ALayoutInfoG = -1, ALayoutInfoD = -1;
     int32_t BLayoutInfoB = -1, BLayoutInfoS = -1, BLayoutInfoN = -1, BLayoutInfoG = -1, BLayoutInfoD = -1;
@@ -265,7 +275,8 @@ constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig& mmCFG, in
     t.baseN = int32_t(mmCFG.basicN);
     t.baseK = int32_t(mmCFG.basicK);
     t.isBias = mmCFG.enableSetBias;
-    int32_t a = t.baseM * t.baseK / 8 * bits<typename A_TYPE::T>(), b = t.baseN * t.baseK / 8 * bits<typename B_TYPE::T>();
+    int32_t a = t.baseM * t.baseK / 8 * bits<typename A_TYPE::T>(),
+            b = t.baseN * t.baseK / 8 * bits<typename B_TYPE::T>();
     t.dbL0A = a * 2 <= kL0 ? 2 : 1;
     t.dbL0B = b * 2 <= kL0 ? 2 : 1;
     if (!mmCFG.singleCoreM || !mmCFG.singleCoreN || !mmCFG.singleCoreK) return t;

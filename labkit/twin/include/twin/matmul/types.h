@@ -1,12 +1,13 @@
-// What a Matmul object is made of when it is compiled: types of its operands, callbacks, policies, and from them its kind.
+// Compile-time properties of a Matmul object: types of its operands, callbacks, policies, and its kind derived from
+// them.
 #pragma once
 #include "twin/matmul/abi.h"
 #include "twin/matmul/config.h"
 
 namespace AscendC {
 
-template <TPosition POSITION, CubeFormat FORMAT, typename TYPE, bool ISTRANS = false, LayoutMode LAYOUT = LayoutMode::NONE, bool IBSHARE = false,
-          TPosition SRCPOS = TPosition::GM>
+template <TPosition POSITION, CubeFormat FORMAT, typename TYPE, bool ISTRANS = false,
+          LayoutMode LAYOUT = LayoutMode::NONE, bool IBSHARE = false, TPosition SRCPOS = TPosition::GM>
 struct MatmulType {
     constexpr static TPosition pos = POSITION, srcPos = SRCPOS;
     constexpr static CubeFormat format = FORMAT;
@@ -14,37 +15,49 @@ struct MatmulType {
     constexpr static bool isTrans = ISTRANS, ibShare = IBSHARE;
     constexpr static LayoutMode layout = LAYOUT;
 };
-template <TPosition POSITION, TPosition INDEX_POSITION, CubeFormat FORMAT, typename TYPE, bool ISTRANS = false, LayoutMode LAYOUT = LayoutMode::NONE, bool IBSHARE = false>
+template <TPosition POSITION, TPosition INDEX_POSITION, CubeFormat FORMAT, typename TYPE, bool ISTRANS = false,
+          LayoutMode LAYOUT = LayoutMode::NONE, bool IBSHARE = false>
 struct SparseMatmulType : MatmulType<POSITION, FORMAT, TYPE, ISTRANS, LAYOUT, IBSHARE> {
     constexpr static TPosition indexPosition = INDEX_POSITION;
 };
-template <TPosition POSITION, TPosition SCALE_POSITION, CubeFormat FORMAT, typename TYPE, bool ISTRANS = false, TPosition SRCPOS = TPosition::GM,
-          CubeFormat SCALE_FORMAT = FORMAT, bool SCALE_ISTRANS = ISTRANS, TPosition SCALE_SRCPOS = TPosition::GM>
+template <TPosition POSITION, TPosition SCALE_POSITION, CubeFormat FORMAT, typename TYPE, bool ISTRANS = false,
+          TPosition SRCPOS = TPosition::GM, CubeFormat SCALE_FORMAT = FORMAT, bool SCALE_ISTRANS = ISTRANS,
+          TPosition SCALE_SRCPOS = TPosition::GM>
 struct MatmulTypeWithScale : MatmulType<POSITION, FORMAT, TYPE, ISTRANS, LayoutMode::NONE, false, SRCPOS> {
     constexpr static TPosition scalePosition = SCALE_POSITION;
 };
 
-// What L0C holds for operands of a type.
+// The type in L0C for operands of a type.
 template <typename T> struct GetMmDstType { using Type = float; };
 template <> struct GetMmDstType<int8_t> { using Type = int32_t; };
 template <> struct GetMmDstType<int4b_t> { using Type = int32_t; };
 
 // Functions of the kernel that replace the copies of a block: L0C to GM, A and B from GM to L1.
-template <void (*DataCopyOut)(const __gm__ void*, const LocalTensor<int8_t>&, const void*, const uint64_t, const uint64_t) = nullptr,
-          void (*CopyA1)(const LocalTensor<int8_t>&, const __gm__ void*, int, int, int, int, const uint64_t, const uint64_t) = nullptr,
-          void (*CopyB1)(const LocalTensor<int8_t>&, const __gm__ void*, int, int, int, int, const uint64_t, const uint64_t) = nullptr>
+template <void (*DataCopyOut)(const __gm__ void*, const LocalTensor<int8_t>&, const void*, const uint64_t,
+                              const uint64_t) = nullptr,
+          void (*CopyA1)(const LocalTensor<int8_t>&, const __gm__ void*, int, int, int, int, const uint64_t,
+                         const uint64_t) = nullptr,
+          void (*CopyB1)(const LocalTensor<int8_t>&, const __gm__ void*, int, int, int, int, const uint64_t,
+                         const uint64_t) = nullptr>
 struct MatmulCallBackFunc {
     static constexpr ::twin::MatmulCopyOut out() {
         if constexpr (DataCopyOut == nullptr) return nullptr;
-        else return [](const void* gm, const ::twin::Loc& l, const void* p, uint64_t tiling, uint64_t data) { DataCopyOut(gm, LocalTensor<int8_t>(l), p, tiling, data); };
+        else
+            return [](const void* gm, const ::twin::Loc& l, const void* p, uint64_t tiling, uint64_t data) {
+                DataCopyOut(gm, LocalTensor<int8_t>(l), p, tiling, data);
+            };
     }
     static constexpr ::twin::MatmulCopyIn a() {
         if constexpr (CopyA1 == nullptr) return nullptr;
-        else return [](const ::twin::Loc& l, const void* gm, int row, int col, int h, int w, uint64_t tiling, uint64_t data) { CopyA1(LocalTensor<int8_t>(l), gm, row, col, h, w, tiling, data); };
+        else
+            return [](const ::twin::Loc& l, const void* gm, int row, int col, int h, int w, uint64_t tiling,
+                      uint64_t data) { CopyA1(LocalTensor<int8_t>(l), gm, row, col, h, w, tiling, data); };
     }
     static constexpr ::twin::MatmulCopyIn b() {
         if constexpr (CopyB1 == nullptr) return nullptr;
-        else return [](const ::twin::Loc& l, const void* gm, int row, int col, int h, int w, uint64_t tiling, uint64_t data) { CopyB1(LocalTensor<int8_t>(l), gm, row, col, h, w, tiling, data); };
+        else
+            return [](const ::twin::Loc& l, const void* gm, int row, int col, int h, int w, uint64_t tiling,
+                      uint64_t data) { CopyB1(LocalTensor<int8_t>(l), gm, row, col, h, w, tiling, data); };
     }
 };
 struct DataCopyOutParams {
@@ -59,7 +72,9 @@ struct DataCopyOutParams {
 };
 
 // Rounding as the library's headers have it, for kernels that count on them.
-inline uint16_t CeilDiv(uint16_t num1, uint16_t num2) { return num2 ? uint16_t((num1 + num2 - 1) / num2) : uint16_t(0); }
+inline uint16_t CeilDiv(uint16_t num1, uint16_t num2) {
+    return num2 ? uint16_t((num1 + num2 - 1) / num2) : uint16_t(0);
+}
 inline uint16_t CeilAlign(uint16_t num1, uint16_t num2) { return uint16_t(CeilDiv(num1, num2) * num2); }
 template <typename T> T CeilT(T num1, T num2) { return num2 ? (num1 + num2 - 1) / num2 : T(0); }
 template <typename T> T CeilAlignT(T num1, T num2) { return CeilT(num1, num2) * num2; }
@@ -100,11 +115,16 @@ template <class TYPE> constexpr ::twin::MatmulSide matmul_side() {
     return s;
 }
 template <class TYPE, typename = void> struct HasScale { static constexpr bool value = false; };
-template <class TYPE> struct HasScale<TYPE, decltype(void(TYPE::scalePosition))> { static constexpr bool value = true; };
+template <class TYPE> struct HasScale<TYPE, decltype(void(TYPE::scalePosition))> {
+    static constexpr bool value = true;
+};
 template <class TYPE, typename = void> struct HasIndex { static constexpr bool value = false; };
-template <class TYPE> struct HasIndex<TYPE, decltype(void(TYPE::indexPosition))> { static constexpr bool value = true; };
+template <class TYPE> struct HasIndex<TYPE, decltype(void(TYPE::indexPosition))> {
+    static constexpr bool value = true;
+};
 
-template <class A, class B, class C, class BIAS, const auto& MM_CFG, class MM_CB, class POLICY, bool client> constexpr ::twin::MatmulKind matmul_kind() {
+template <class A, class B, class C, class BIAS, const auto& MM_CFG, class MM_CB, class POLICY, bool client>
+constexpr ::twin::MatmulKind matmul_kind() {
     constexpr const MatmulConfig& c = ToMatmulConfig(MM_CFG);
     ::twin::MatmulKind k;
     k.a = matmul_side<A>();
@@ -129,12 +149,15 @@ template <class A, class B, class C, class BIAS, const auto& MM_CFG, class MM_CB
     return k;
 }
 
-#define TWIN_MERGE_FIELDS(X)                                                                                                               \
-    X(usedCoreNum) X(M) X(N) X(Ka) X(Kb) X(singleCoreM) X(singleCoreN) X(singleCoreK) X(baseM) X(baseN) X(baseK) X(depthA1) X(depthB1)        \
-    X(stepM) X(stepN) X(isBias) X(transLength) X(iterateOrder) X(shareMode) X(shareL1Size) X(shareL0CSize) X(shareUbSize) X(stepKa) X(stepKb) \
-    X(depthAL1CacheUB) X(depthBL1CacheUB) X(dbL0A) X(dbL0B) X(dbL0C) X(ALayoutInfoB) X(ALayoutInfoS) X(ALayoutInfoN) X(ALayoutInfoG)          \
-    X(ALayoutInfoD) X(BLayoutInfoB) X(BLayoutInfoS) X(BLayoutInfoN) X(BLayoutInfoG) X(BLayoutInfoD) X(CLayoutInfoB) X(CLayoutInfoS1)          \
-    X(CLayoutInfoN) X(CLayoutInfoG) X(CLayoutInfoS2) X(BatchNum)
+// clang-format off
+#define TWIN_MERGE_FIELDS(X) \
+    X(usedCoreNum) X(M) X(N) X(Ka) X(Kb) X(singleCoreM) X(singleCoreN) X(singleCoreK) X(baseM) X(baseN) X(baseK) \
+    X(depthA1) X(depthB1) X(stepM) X(stepN) X(isBias) X(transLength) X(iterateOrder) X(shareMode) X(shareL1Size) \
+    X(shareL0CSize) X(shareUbSize) X(stepKa) X(stepKb) X(depthAL1CacheUB) X(depthBL1CacheUB) X(dbL0A) X(dbL0B) \
+    X(dbL0C) X(ALayoutInfoB) X(ALayoutInfoS) X(ALayoutInfoN) X(ALayoutInfoG) X(ALayoutInfoD) X(BLayoutInfoB) \
+    X(BLayoutInfoS) X(BLayoutInfoN) X(BLayoutInfoG) X(BLayoutInfoD) X(CLayoutInfoB) X(CLayoutInfoS1) X(CLayoutInfoN) \
+    X(CLayoutInfoG) X(CLayoutInfoS2) X(BatchNum)
+// clang-format on
 inline void merge(TCubeTiling& t, const MatmulApiStaticTiling& s) {
 #define X(name) t.name = s.name != -1 ? s.name : t.name;
     TWIN_MERGE_FIELDS(X)
@@ -147,14 +170,14 @@ inline void merge(TCubeTiling& t, const MatmulConfig& c) {
     t.baseK = int32_t(c.basicK);
 }
 
-template <typename T> ::twin::MatmulOperand matmul_operand(const GlobalTensor<T>& t, bool trans = false) {
+template <typename T>::twin::MatmulOperand matmul_operand(const GlobalTensor<T>& t, bool trans = false) {
     ::twin::MatmulOperand o;
     o.in = ::twin::MatmulOperand::In::Gm;
     o.trans = trans;
     o.gm = t.gm_;
     return o;
 }
-template <typename T> ::twin::MatmulOperand matmul_operand(const LocalTensor<T>& t, bool trans = false) {
+template <typename T>::twin::MatmulOperand matmul_operand(const LocalTensor<T>& t, bool trans = false) {
     ::twin::MatmulOperand o;
     o.in = ::twin::MatmulOperand::In::Local;
     o.trans = trans;

@@ -8,22 +8,34 @@ Loc local_alloc(Mem, uint8_t pos, uint32_t at, uint64_t bytes, Here);
 
 namespace AscendC {
 
-// Hands out addresses from 0 on, one behind the other: it rounds nothing, so a length that is no multiple of 32 bytes
-// leaves the next tensor misaligned. One allocator a memory.
+// Allocates addresses from 0 upwards without gaps. Nothing is rounded, so after a length that is no multiple of 32
+// bytes the next tensor is misaligned. One allocator for each memory.
 template <Hardware hard = Hardware::UB> class LocalMemAllocator {
-    static constexpr TPosition kPosition = hard == Hardware::L1 ? TPosition::A1 : hard == Hardware::L0A ? TPosition::A2 : hard == Hardware::L0B ? TPosition::B2 :
-        hard == Hardware::L0C ? TPosition::CO1 : hard == Hardware::BIAS ? TPosition::C2 : hard == Hardware::FIXBUF ? TPosition::C2PIPE2GM : TPosition::VECCALC;
+    static constexpr TPosition kPosition = hard == Hardware::L1       ? TPosition::A1
+                                           : hard == Hardware::L0A    ? TPosition::A2
+                                           : hard == Hardware::L0B    ? TPosition::B2
+                                           : hard == Hardware::L0C    ? TPosition::CO1
+                                           : hard == Hardware::BIAS   ? TPosition::C2
+                                           : hard == Hardware::FIXBUF ? TPosition::C2PIPE2GM
+                                                                      : TPosition::VECCALC;
 public:
     LocalMemAllocator() = default;
     uint32_t GetCurAddr() const { return used_; }
     template <TPosition pos, class T> LocalTensor<T> Alloc(uint32_t tileSize, TWIN_HERE) {
-        ::twin::Loc loc = ::twin::local_alloc(::twin::mem_of(pos), uint8_t(pos), used_, ::twin::bytes_of<T>(tileSize), here);
+        ::twin::Loc loc = ::twin::local_alloc(::twin::mem_of(pos), uint8_t(pos), used_, ::twin::bytes_of<T>(tileSize),
+                                              here);
         used_ = loc.addr + loc.bytes;
         return LocalTensor<T>(loc);
     }
-    template <TPosition pos, class T, uint32_t tileSize> LocalTensor<T> Alloc(TWIN_HERE) { return Alloc<pos, T>(tileSize, here); }
-    template <class T> LocalTensor<T> Alloc(uint32_t tileSize, TWIN_HERE) { return Alloc<kPosition, T>(tileSize, here); }
-    template <class T, uint32_t tileSize> LocalTensor<T> Alloc(TWIN_HERE) { return Alloc<kPosition, T>(tileSize, here); }
+    template <TPosition pos, class T, uint32_t tileSize> LocalTensor<T> Alloc(TWIN_HERE) {
+        return Alloc<pos, T>(tileSize, here);
+    }
+    template <class T> LocalTensor<T> Alloc(uint32_t tileSize, TWIN_HERE) {
+        return Alloc<kPosition, T>(tileSize, here);
+    }
+    template <class T, uint32_t tileSize> LocalTensor<T> Alloc(TWIN_HERE) {
+        return Alloc<kPosition, T>(tileSize, here);
+    }
 private:
     uint32_t used_ = 0;
 };

@@ -1,4 +1,4 @@
-// Atomic stores: what copies to GM do with what is there, from SetAtomicAdd to SetAtomicNone.
+// Atomic stores: how copies to GM combine with the old content, from SetAtomicAdd to SetAtomicNone.
 #pragma once
 #include "twin/core/tensor.h"
 
@@ -6,14 +6,13 @@ namespace twin {
 void set_atomic(int op, Dt, Here);  // 0 none, 1 add, 2 max, 3 min
 void set_atomic_type(Dt, Here);
 void get_atomic(int& op, int& type);
-// Sums of floats differ with their order. A library that stores atomically is known by this from the moment it is
-// loaded, and its kernels are played by one host thread, block after block.
+// Sums of floats depend on their order. A library that stores atomically is marked when it is loaded; its kernels are
+// run by one host thread, block after block.
 bool play_in_order(const void* place_in_library);
-template <int n> struct InOrder {
-    static const bool known;
-};
+template <int n> struct InOrder { static const bool known; };
 template <int n> const bool InOrder<n>::known = play_in_order(&InOrder<n>::known);
-template <int n = 0> void set_atomic_in_order(int op, Dt t, Here here) {  // a template: marks nothing where nobody calls it
+// a template, so that nothing is marked unless it is called
+template <int n = 0> void set_atomic_in_order(int op, Dt t, Here here) {
     static_cast<void>(&InOrder<n>::known);
     set_atomic(op, t, here);
 }
@@ -47,11 +46,13 @@ inline void DisableDmaAtomic(TWIN_HERE) { SetAtomicNone(here); }
 enum class AtomicDtype { ATOMIC_NONE, ATOMIC_F32, ATOMIC_F16, ATOMIC_S16, ATOMIC_S32, ATOMIC_S8, ATOMIC_BF16 };
 enum class AtomicOp { ATOMIC_SUM };
 template <AtomicDtype type, AtomicOp op> void SetStoreAtomicConfig(TWIN_HERE) {
-    constexpr ::twin::Dt types[] = {::twin::Dt::F32, ::twin::Dt::F32, ::twin::Dt::F16, ::twin::Dt::I16, ::twin::Dt::I32, ::twin::Dt::I8, ::twin::Dt::BF16};
+    constexpr ::twin::Dt types[] = {::twin::Dt::F32, ::twin::Dt::F32, ::twin::Dt::F16, ::twin::Dt::I16,
+                                    ::twin::Dt::I32, ::twin::Dt::I8,  ::twin::Dt::BF16};
     ::twin::set_atomic_in_order(type == AtomicDtype::ATOMIC_NONE ? 0 : 1, types[int(type)], here);
 }
 inline void GetStoreAtomicConfig(uint16_t& atomicType, uint16_t& atomicOp) {
-    constexpr ::twin::Dt types[] = {::twin::Dt::F32, ::twin::Dt::F32, ::twin::Dt::F16, ::twin::Dt::I16, ::twin::Dt::I32, ::twin::Dt::I8, ::twin::Dt::BF16};
+    constexpr ::twin::Dt types[] = {::twin::Dt::F32, ::twin::Dt::F32, ::twin::Dt::F16, ::twin::Dt::I16,
+                                    ::twin::Dt::I32, ::twin::Dt::I8,  ::twin::Dt::BF16};
     int op, type;
     ::twin::get_atomic(op, type);
     atomicType = atomicOp = 0;

@@ -3,7 +3,8 @@
 #include "twin/core/tensor.h"
 
 namespace twin {
-void clean_cache(const uint8_t* line, bool whole, Here);  // write back and forget: one line from that address on, or all
+// write back and invalidate: one line from that address on, or all
+void clean_cache(const uint8_t* line, bool whole, Here);
 void preload(const void* at, int64_t offset, Here);
 }  // namespace twin
 
@@ -15,13 +16,17 @@ namespace AscendC {
 enum class CacheLine : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
 enum class DcciDst : uint64_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
 
-template <typename T, CacheLine entireType, DcciDst dcciDst = DcciDst::CACHELINE_ALL> void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, TWIN_HERE) {
-    static_assert(dcciDst != DcciDst::CACHELINE_ATOMIC, "DcciDst::CACHELINE_ATOMIC is for Ascend 950; use CACHELINE_OUT");
-    if (dcciDst != DcciDst::CACHELINE_UB) ::twin::clean_cache(dst.gm_.ptr, entireType == CacheLine::ENTIRE_DATA_CACHE, here);
+template <typename T, CacheLine entireType, DcciDst dcciDst = DcciDst::CACHELINE_ALL>
+void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, TWIN_HERE) {
+    static_assert(dcciDst != DcciDst::CACHELINE_ATOMIC,
+                  "DcciDst::CACHELINE_ATOMIC is for Ascend 950; use CACHELINE_OUT");
+    if (dcciDst != DcciDst::CACHELINE_UB)
+        ::twin::clean_cache(dst.gm_.ptr, entireType == CacheLine::ENTIRE_DATA_CACHE, here);
 }
-// On A2/A3 the scalar unit's accesses to UB are always seen by the other units: nothing is to be done.
+// On A2/A3 the other units always see the scalar unit's accesses to UB: there is nothing to do.
 template <typename T, CacheLine entireType, DcciDst dcciDst> void DataCacheCleanAndInvalid(const LocalTensor<T>&) {
-    static_assert(dcciDst != DcciDst::CACHELINE_ATOMIC, "DcciDst::CACHELINE_ATOMIC is for Ascend 950; use CACHELINE_UB");
+    static_assert(dcciDst != DcciDst::CACHELINE_ATOMIC,
+                  "DcciDst::CACHELINE_ATOMIC is for Ascend 950; use CACHELINE_UB");
 }
 template <typename T> void DataCachePreload(const GlobalTensor<uint64_t>& src, T cacheOffset, TWIN_HERE) {
     static_assert(::twin::one_of<T, int16_t, int64_t>(), "DataCachePreload takes an offset of type int16_t or int64_t");
@@ -40,7 +45,7 @@ template <typename T> void WriteGmByPassDCache(__gm__ T* addr, T value, TWIN_HER
     ::twin::clean_cache(g.ptr, false, here);
 }
 template <typename T> T ReadGmByPassDCache(__gm__ T* addr, TWIN_HERE) {
-    ::twin::let_others_play();
+    ::twin::let_others_run();
     ::twin::Gm g;
     g.ptr = (uint8_t*)addr;
     g.base = g.ptr;
@@ -52,4 +57,6 @@ template <typename T> T ReadGmByPassDCache(__gm__ T* addr, TWIN_HERE) {
 }  // namespace AscendC
 
 // The raw spellings.
-template <typename T> void dcci(__gm__ T* at, uint64_t line, uint64_t = 0, TWIN_HERE) { ::twin::clean_cache((const uint8_t*)at, line == ENTIRE_DATA_CACHE, here); }
+template <typename T> void dcci(__gm__ T* at, uint64_t line, uint64_t = 0, TWIN_HERE) {
+    ::twin::clean_cache((const uint8_t*)at, line == ENTIRE_DATA_CACHE, here);
+}

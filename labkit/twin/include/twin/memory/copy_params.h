@@ -1,12 +1,28 @@
-// What DataCopy and DataCopyPad are told: block counts, lengths, gaps, padding, slices.
+// Parameters of DataCopy and DataCopyPad: block counts, lengths, gaps, padding, slices.
 #pragma once
 #include "twin/base/types.h"
 
-enum pad_t : uint8_t { PAD_NONE, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4, PAD_MODE5, PAD_MODE6, PAD_MODE7, PAD_MODE8 };
+enum pad_t : uint8_t {
+    PAD_NONE,
+    PAD_MODE1,
+    PAD_MODE2,
+    PAD_MODE3,
+    PAD_MODE4,
+    PAD_MODE5,
+    PAD_MODE6,
+    PAD_MODE7,
+    PAD_MODE8
+};
 
 namespace AscendC {
 
-enum class BlockMode : uint8_t { BLOCK_MODE_NORMAL, BLOCK_MODE_MATRIX, BLOCK_MODE_VECTOR, BLOCK_MODE_SMALL_CHANNEL, BLOCK_MODE_DEPTHWISE };
+enum class BlockMode : uint8_t {
+    BLOCK_MODE_NORMAL,
+    BLOCK_MODE_MATRIX,
+    BLOCK_MODE_VECTOR,
+    BLOCK_MODE_SMALL_CHANNEL,
+    BLOCK_MODE_DEPTHWISE
+};
 enum class DeqScale : uint8_t { DEQ_NONE, DEQ, VDEQ, DEQ8, VDEQ8, DEQ16, VDEQ16 };
 enum class PaddingMode : uint8_t { Normal, Compact };
 
@@ -28,8 +44,15 @@ struct DataCopyParams {
 };
 struct DataCopyEnhancedParams {  // between GM, UB and L1 a copy is the same with and without it
     DataCopyEnhancedParams() {}
-    DataCopyEnhancedParams(BlockMode mode, DeqScale scale, uint64_t deq, uint8_t sidStore, bool relu, pad_t pad, uint64_t value)
-        : blockMode(mode), deqScale(scale), deqValue(deq), sidStoreMode(sidStore), isRelu(relu), padMode(pad), padValue(value) {}
+    DataCopyEnhancedParams(BlockMode mode, DeqScale scale, uint64_t deq, uint8_t sidStore, bool relu, pad_t pad,
+                           uint64_t value)
+        : blockMode(mode),
+          deqScale(scale),
+          deqValue(deq),
+          sidStoreMode(sidStore),
+          isRelu(relu),
+          padMode(pad),
+          padValue(value) {}
     BlockMode blockMode = BlockMode::BLOCK_MODE_NORMAL;
     DeqScale deqScale = DeqScale::DEQ_NONE;
     uint64_t deqValue = 0;
@@ -48,14 +71,16 @@ struct DataCopyExtParams {
 };
 struct DataCopyPadParams {
     DataCopyPadParams() {}
-    DataCopyPadParams(bool pad, uint8_t left, uint8_t right, uint64_t value) : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
+    DataCopyPadParams(bool pad, uint8_t left, uint8_t right, uint64_t value)
+        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
     bool isPad = false;
     uint8_t leftPadding = 0, rightPadding = 0;
     uint64_t paddingValue = 0;
 };
 template <typename T> struct DataCopyPadExtParams {
     DataCopyPadExtParams() {}
-    DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, T value) : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
+    DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, T value)
+        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
     bool isPad = false;
     uint8_t leftPadding = 0, rightPadding = 0;
     T paddingValue = T();
@@ -71,9 +96,17 @@ struct SliceInfo {
 // NZ (columns of 16 elements) in UB to rows in GM.
 struct Nz2NdParamsFull {
     Nz2NdParamsFull() {}
-    Nz2NdParamsFull(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcMatrix, uint16_t srcN, uint16_t dstD, uint16_t dstMatrix)
-        : ndNum(nd), nValue(n), dValue(d), srcNdMatrixStride(srcMatrix), srcNStride(srcN), dstDStride(dstD), dstNdMatrixStride(dstMatrix) {}
-    uint16_t ndNum = 1, nValue = 0, dValue = 0, srcNdMatrixStride = 1, srcNStride = 0, dstDStride = 0, dstNdMatrixStride = 1;
+    Nz2NdParamsFull(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcMatrix, uint16_t srcN, uint16_t dstD,
+                    uint16_t dstMatrix)
+        : ndNum(nd),
+          nValue(n),
+          dValue(d),
+          srcNdMatrixStride(srcMatrix),
+          srcNStride(srcN),
+          dstDStride(dstD),
+          dstNdMatrixStride(dstMatrix) {}
+    uint16_t ndNum = 1, nValue = 0, dValue = 0, srcNdMatrixStride = 1, srcNStride = 0, dstDStride = 0,
+             dstNdMatrixStride = 1;
 };
 
 }  // namespace AscendC

@@ -1,4 +1,5 @@
-// TBufPool: a part of a pipe's memory that is handed out on its own, and may be shared with other pools by turns.
+// TBufPool: a part of a TPipe's memory with an allocator of its own; pools may share the same memory one after the
+// other.
 #pragma once
 #include "twin/memory/pipe.h"
 
@@ -8,7 +9,8 @@ constexpr uint32_t defaultBufIDSize = 4;
 template <uint32_t bufIDSize> struct TBufPoolImpl : ::twin::Pool {};
 
 template <TPosition pos, uint32_t bufIDSize = defaultBufIDSize> class TBufPool {
-    static_assert(::twin::mem_of(pos) == ::twin::Mem::UB || ::twin::mem_of(pos) == ::twin::Mem::L1, "a TBufPool lies in UB (VECIN, VECOUT, VECCALC) or L1 (A1, B1, C1)");
+    static_assert(::twin::mem_of(pos) == ::twin::Mem::UB || ::twin::mem_of(pos) == ::twin::Mem::L1,
+                  "a TBufPool lies in UB (VECIN, VECOUT, VECCALC) or L1 (A1, B1, C1)");
 public:
     ~TBufPool() { Reset(); }
     template <TPosition src, TPosition dst, int32_t depth, auto mask>
@@ -28,7 +30,8 @@ public:
         return true;
     }
     template <class P, class U> bool InitBufPool(P& bufPool, uint32_t len, U& shareBuf, TWIN_HERE) {
-        static_assert(P::isTbufPool && U::isTbufPool && ::twin::mem_of(P::poolPos) == ::twin::mem_of(U::poolPos), "InitBufPool shares the memory of a TBufPool in the same memory");
+        static_assert(P::isTbufPool && U::isTbufPool && ::twin::mem_of(P::poolPos) == ::twin::mem_of(U::poolPos),
+                      "InitBufPool shares the memory of a TBufPool in the same memory");
         ::twin::pool_share(bufPool.tBufPoolImpl, shareBuf.tBufPoolImpl, len, here);
         return true;
     }
@@ -41,20 +44,20 @@ public:
 
 }  // namespace AscendC
 
-// What a pool of one's own inherits: memory comes from InitBufPool, its InitBuffer is the kernel's.
-#define EXTERN_IMPL_BUFPOOL(EXT_BUFPOOL, POSITION, BUFID_SIZE)                                                          \
-public:                                                                                                                \
-    static constexpr AscendC::TPosition poolPos = POSITION;                                                            \
-    static constexpr int bufIDSize = BUFID_SIZE;                                                                       \
-    static constexpr bool isTbufPool = true;                                                                           \
-    ~EXT_BUFPOOL() { Reset(); }                                                                                        \
-    void Reset() { ::twin::pool_reset(tBufPoolImpl); }                                                                 \
-    void Init() { tBufPoolImpl = {}; }                                                                                 \
-    AscendC::TBufHandle GetBufHandle(uint8_t offset, TWIN_HERE) {                                                      \
-        return AscendC::detail::handle_of(::twin::pool_handle(tBufPoolImpl, offset, BUFID_SIZE, here));                \
-    }                                                                                                                  \
-    void SetCurAddr(uint32_t curAddr) { tBufPoolImpl.top = curAddr; }                                                  \
-    uint32_t GetCurAddr() { return tBufPoolImpl.top; }                                                                 \
-    void SetCurBufSize(uint8_t curBufSize) { tBufPoolImpl.count = curBufSize; }                                        \
-    uint8_t GetCurBufSize() { return uint8_t(tBufPoolImpl.count); }                                                    \
+// Base class of a kernel's own pools: memory comes from InitBufPool, InitBuffer is the kernel's.
+#define EXTERN_IMPL_BUFPOOL(EXT_BUFPOOL, POSITION, BUFID_SIZE)                                          \
+public:                                                                                                 \
+    static constexpr AscendC::TPosition poolPos = POSITION;                                             \
+    static constexpr int bufIDSize = BUFID_SIZE;                                                        \
+    static constexpr bool isTbufPool = true;                                                            \
+    ~EXT_BUFPOOL() { Reset(); }                                                                         \
+    void Reset() { ::twin::pool_reset(tBufPoolImpl); }                                                  \
+    void Init() { tBufPoolImpl = {}; }                                                                  \
+    AscendC::TBufHandle GetBufHandle(uint8_t offset, TWIN_HERE) {                                       \
+        return AscendC::detail::handle_of(::twin::pool_handle(tBufPoolImpl, offset, BUFID_SIZE, here)); \
+    }                                                                                                   \
+    void SetCurAddr(uint32_t curAddr) { tBufPoolImpl.top = curAddr; }                                   \
+    uint32_t GetCurAddr() { return tBufPoolImpl.top; }                                                  \
+    void SetCurBufSize(uint8_t curBufSize) { tBufPoolImpl.count = curBufSize; }                         \
+    uint8_t GetCurBufSize() { return uint8_t(tBufPoolImpl.count); }                                     \
     AscendC::TBufPoolImpl<BUFID_SIZE> tBufPoolImpl

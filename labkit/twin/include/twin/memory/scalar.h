@@ -1,4 +1,4 @@
-// What the scalar unit counts and converts.
+// The scalar unit's bit counts and conversions.
 #pragma once
 #include "twin/base/types.h"
 
@@ -11,7 +11,9 @@ template <int countValue> int64_t GetBitCount(uint64_t valueIn) {
 }
 inline int64_t CountLeadingZero(uint64_t valueIn) { return valueIn ? __builtin_clzll(valueIn) : 64; }
 // Behind the sign bit; -1 when all bits are alike.
-inline int64_t CountBitsCntSameAsSignBit(int64_t valueIn) { return valueIn == 0 || valueIn == -1 ? -1 : __builtin_clrsbll(valueIn); }
+inline int64_t CountBitsCntSameAsSignBit(int64_t valueIn) {
+    return valueIn == 0 || valueIn == -1 ? -1 : __builtin_clrsbll(valueIn);
+}
 // Where the first such bit stands, counted from the lowest; -1 when there is none.
 template <int countValue> int64_t GetSFFValue(uint64_t valueIn) {
     static_assert(countValue == 0 || countValue == 1, "GetSFFValue looks for a bit that is 0 or one that is 1");
@@ -58,24 +60,41 @@ constexpr half odd_half(float v) {
 
 template <typename T, typename U, RoundMode roundMode> U Cast(T valueIn) {
     constexpr bool to_half = std::is_same_v<U, half> && roundMode == RoundMode::CAST_ODD;
-    constexpr bool to_whole = std::is_same_v<U, int32_t> && (roundMode == RoundMode::CAST_ROUND || roundMode == RoundMode::CAST_CEIL || roundMode == RoundMode::CAST_FLOOR || roundMode == RoundMode::CAST_RINT);
-    static_assert(std::is_same_v<T, float> && (to_half || to_whole), "Cast of a scalar goes from float to half with CAST_ODD, or to int32_t with CAST_ROUND, CAST_CEIL, CAST_FLOOR or CAST_RINT");
+    constexpr bool to_whole = std::is_same_v<U, int32_t> &&
+                              (roundMode == RoundMode::CAST_ROUND || roundMode == RoundMode::CAST_CEIL ||
+                               roundMode == RoundMode::CAST_FLOOR || roundMode == RoundMode::CAST_RINT);
+    static_assert(std::is_same_v<T, float> && (to_half || to_whole),
+                  "Cast of a scalar goes from float to half with CAST_ODD, or to int32_t with CAST_ROUND, CAST_CEIL, "
+                  "CAST_FLOOR or CAST_RINT");
     if constexpr (to_half) return detail::odd_half(valueIn);
     else return detail::whole<roundMode>(valueIn);
 }
-template <typename T, typename U, RoundMode roundMode> U ScalarCast(T valueIn) { return Cast<T, U, roundMode>(valueIn); }
+template <typename T, typename U, RoundMode roundMode> U ScalarCast(T valueIn) {
+    return Cast<T, U, roundMode>(valueIn);
+}
 inline bfloat16_t Cast(const float& fVal) { return bfloat16_t(fVal); }
 inline float Cast(const bfloat16_t& bVal) { return float(bVal); }
 
 }  // namespace AscendC
 
-// What the device compiler knows without a header. A source's own function of that name goes first, and so does std's:
-// the pack at the end makes these the last choice.
+// Builtins of the device compiler. A source's own function of that name takes precedence, and so does std's: the
+// parameter pack at the end makes these the last choice.
 namespace twin_builtin {
-template <typename A, typename B, typename... None> constexpr auto min(A a, B b, None...) -> std::enable_if_t<!sizeof...(None), std::decay_t<decltype(b < a ? b : a)>> { return b < a ? b : a; }
-template <typename A, typename B, typename... None> constexpr auto max(A a, B b, None...) -> std::enable_if_t<!sizeof...(None), std::decay_t<decltype(a < b ? b : a)>> { return a < b ? b : a; }
-template <typename A> constexpr auto abs(A a) -> std::enable_if_t<std::is_arithmetic_v<A>, A> { return a < A(0) ? A(-a) : a; }
+template <typename A, typename B, typename... None> constexpr auto min(A a, B b, None...)
+    -> std::enable_if_t<!sizeof...(None), std::decay_t<decltype(b < a ? b : a)>> {
+    return b < a ? b : a;
+}
+template <typename A, typename B, typename... None> constexpr auto max(A a, B b, None...)
+    -> std::enable_if_t<!sizeof...(None), std::decay_t<decltype(a < b ? b : a)>> {
+    return a < b ? b : a;
+}
+template <typename A> constexpr auto abs(A a) -> std::enable_if_t<std::is_arithmetic_v<A>, A> {
+    return a < A(0) ? A(-a) : a;
+}
 inline int64_t clz(uint64_t v) { return v ? __builtin_clzll(v) : 64; }
-template <typename A> auto sqrt(A a) -> std::enable_if_t<std::is_arithmetic_v<A>, std::conditional_t<std::is_same_v<A, float>, float, double>> { return __builtin_sqrt(a); }
+template <typename A> auto sqrt(A a)
+    -> std::enable_if_t<std::is_arithmetic_v<A>, std::conditional_t<std::is_same_v<A, float>, float, double>> {
+    return __builtin_sqrt(a);
+}
 }  // namespace twin_builtin
 using namespace twin_builtin;

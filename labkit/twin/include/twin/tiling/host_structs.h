@@ -4,10 +4,9 @@
 #include "twin/base/tiling_structs.h"
 
 namespace optiling {
-#define TWIN_HOST_TILING(name)                        \
-    BEGIN_TILING_DATA_DEF(name)                       \
-    TWIN_FIELDS_##name(TILING_DATA_FIELD_DEF)         \
-    END_TILING_DATA_DEF
+#define TWIN_HOST_TILING(name)  \
+    BEGIN_TILING_DATA_DEF(name) \
+    TWIN_FIELDS_##name(TILING_DATA_FIELD_DEF) END_TILING_DATA_DEF
 TWIN_TILINGS(TWIN_HOST_TILING)
 #undef TWIN_HOST_TILING
 }  // namespace optiling

@@ -1,5 +1,5 @@
-// ASCENDC_TPL_*: which instances of a template kernel CANN's build makes. They say nothing to the compiler: here an
-// instance is named where the kernel is made, as in labkit.kernel(file, entry="add<half, 1>").
+// ASCENDC_TPL_*: which instances of a template kernel CANN's build makes. The compiler ignores them: here an instance
+// is chosen where the kernel is loaded, as in labkit.kernel(file, entry="add<half, 1>").
 #pragma once
 #include "twin/base/data_type.h"
 #include "twin/base/types.h"
@@ -23,7 +23,8 @@
 #define ASCENDC_TPL_UI_MIX 2
 
 template <int id> struct TypeFromId { using type = void; };
-#define TWIN_TYPE_FROM(id, name) template <> struct TypeFromId<id> { using type = name; }
+#define TWIN_TYPE_FROM(id, name) \
+    template <> struct TypeFromId<id> { using type = name; }
 TWIN_TYPE_FROM(0, float);
 TWIN_TYPE_FROM(1, half);
 TWIN_TYPE_FROM(2, int8_t);

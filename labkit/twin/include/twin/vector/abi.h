@@ -1,4 +1,4 @@
-// What the vector headers call in the compiled machine, beside the instructions declared in abi.h.
+// Functions of the compiled runtime that the vector headers call, besides the instructions declared in base/abi.h.
 #pragma once
 #include "twin/base/abi.h"
 
@@ -8,14 +8,14 @@ namespace twin {
 void mask_set(uint64_t high, uint64_t low);
 void mask_mode(bool counter);
 
-// ---- instructions whose destination has another type than its sources: Axpy and MulAddDst (half -> float), AddReluCast,
-// SubReluCast, MulCast, AddDeqRelu. Axpy has one source and a scalar.
+// ---- instructions whose destination has another type than its sources: Axpy and MulAddDst (half -> float),
+// AddReluCast, SubReluCast, MulCast, AddDeqRelu. Axpy has one source and a scalar.
 void mixed(Op, Dt to, Dt from, Loc d, Loc a, Loc b, Value v, int32_t n, Here);
 void mixed(Op, Dt to, Dt from, Loc d, Loc a, Loc b, Value v, const Rep&, Here);
 void shift_right_rounded(Dt, Loc d, Loc s, Value v, const Rep&, Here);
 
-// ---- dequantisation: the register DEQSCALE holds a half, or a scale with an offset (as CANN packs them into 64 bits), or
-// where 16 of those lie in UB
+// ---- dequantisation: the register DEQSCALE holds a half, or a scale with an offset (as CANN packs them into 64 bits),
+// or where 16 of those lie in UB
 void deq_half(uint16_t bits);
 void deq_scalar(uint64_t config);
 void deq_tensor(Loc configs);

@@ -6,11 +6,12 @@ namespace AscendC {
 
 struct CopyRepeatParams {
     CopyRepeatParams() {}
-    CopyRepeatParams(uint16_t dst, uint16_t src, uint16_t dstRep, uint16_t srcRep) : dstStride(dst), srcStride(src), dstRepeatSize(dstRep), srcRepeatSize(srcRep) {}
+    CopyRepeatParams(uint16_t dst, uint16_t src, uint16_t dstRep, uint16_t srcRep)
+        : dstStride(dst), srcStride(src), dstRepeatSize(dstRep), srcRepeatSize(srcRep) {}
     uint16_t dstStride = 1, srcStride = 1, dstRepeatSize = 8, srcRepeatSize = 8;
 };
 namespace detail {
-template <typename M> ::twin::Rep rep(M mask, int32_t times, const CopyRepeatParams& p, bool own = true) {
+template <typename M>::twin::Rep rep(M mask, int32_t times, const CopyRepeatParams& p, bool own = true) {
     ::twin::Rep r = masked(mask, times, own);
     r.dst_blk = p.dstStride;
     r.src0_blk = p.srcStride;
@@ -24,23 +25,30 @@ template <typename T> void Duplicate(const LocalTensor<T>& dst, const T& scalarV
     TWIN_ALLOW("Duplicate", "16- and 32-bit types", half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t);
     ::twin::duplicate(::twin::dt<T>(), dst.loc_, ::twin::value_of(scalarValue), count, here);
 }
-#define TWIN_FILL_BY(masktype)                                                                                                    \
-    template <typename T, bool isSetMask = true>                                                                                  \
-    void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, masktype, const uint8_t repeatTime, const uint16_t dstBlockStride, const uint8_t dstRepeatStride, TWIN_HERE) { \
-        TWIN_ALLOW("Duplicate", "16- and 32-bit types", half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t);           \
-        ::twin::duplicate(::twin::dt<T>(), dst.loc_, ::twin::value_of(scalarValue), detail::rep(mask, repeatTime, UnaryRepeatParams(dstBlockStride, 1, dstRepeatStride, 8), isSetMask), here); \
+#define TWIN_FILL_BY(masktype)                                                                                         \
+    template <typename T, bool isSetMask = true>                                                                       \
+    void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, masktype, const uint8_t repeatTime,                \
+                   const uint16_t dstBlockStride, const uint8_t dstRepeatStride, TWIN_HERE) {                          \
+        TWIN_ALLOW("Duplicate", "16- and 32-bit types", half, bfloat16_t, float, int16_t, uint16_t, int32_t,           \
+                   uint32_t);                                                                                          \
+        ::twin::duplicate(                                                                                             \
+            ::twin::dt<T>(), dst.loc_, ::twin::value_of(scalarValue),                                                  \
+            detail::rep(mask, repeatTime, UnaryRepeatParams(dstBlockStride, 1, dstRepeatStride, 8), isSetMask), here); \
     }
 TWIN_FILL_BY(uint64_t mask)
 TWIN_FILL_BY(uint64_t mask[])
 template <typename T> void Duplicate(const LocalTensor<T>&, ...) {
-    static_assert(sizeof(T) == 0, "Duplicate takes a value of the tensor's own type, as in Duplicate(dst, T(0), count), or a mask, repeats and two strides in place of the count");
+    static_assert(sizeof(T) == 0,
+                  "Duplicate takes a value of the tensor's own type, as in Duplicate(dst, T(0), count), or a mask, "
+                  "repeats and two strides in place of the count");
 }
 
-#define TWIN_COPY_BY(masktype)                                                                                                    \
-    template <typename T, bool isSetMask = true>                                                                                  \
-    void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, masktype, const uint8_t repeatTime, const CopyRepeatParams& p, TWIN_HERE) { \
-        TWIN_ALLOW("Copy", "16- and 32-bit types", half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t);                \
-        ::twin::copy_local(::twin::dt<T>(), dst.loc_, src.loc_, detail::rep(mask, repeatTime, p, isSetMask), here);               \
+#define TWIN_COPY_BY(masktype)                                                                                      \
+    template <typename T, bool isSetMask = true> void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src,    \
+                                                           masktype, const uint8_t repeatTime,                      \
+                                                           const CopyRepeatParams& p, TWIN_HERE) {                  \
+        TWIN_ALLOW("Copy", "16- and 32-bit types", half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t);  \
+        ::twin::copy_local(::twin::dt<T>(), dst.loc_, src.loc_, detail::rep(mask, repeatTime, p, isSetMask), here); \
     }
 TWIN_COPY_BY(const uint64_t mask)
 TWIN_COPY_BY(const uint64_t mask[])

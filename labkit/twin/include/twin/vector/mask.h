@@ -7,8 +7,8 @@
 
 namespace AscendC {
 
-// Strides in 32-byte blocks: between the blocks of a repeat (Blk) and from repeat to repeat (Rep). The other fields exist
-// on the device too and have no effect on A2.
+// Strides in 32-byte blocks: between the blocks of a repeat (Blk) and from repeat to repeat (Rep). The other fields
+// exist on the device too and have no effect on A2.
 struct UnaryRepeatParams {
     UnaryRepeatParams() {}
     UnaryRepeatParams(uint16_t dstBlk, uint16_t srcBlk, uint8_t dstRep, uint8_t srcRep)
@@ -22,8 +22,14 @@ struct UnaryRepeatParams {
 };
 struct BinaryRepeatParams {
     BinaryRepeatParams() {}
-    BinaryRepeatParams(uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk, uint8_t dstRep, uint8_t src0Rep, uint8_t src1Rep)
-        : dstBlkStride(dstBlk), src0BlkStride(src0Blk), src1BlkStride(src1Blk), dstRepStride(dstRep), src0RepStride(src0Rep), src1RepStride(src1Rep) {}
+    BinaryRepeatParams(uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk, uint8_t dstRep, uint8_t src0Rep,
+                       uint8_t src1Rep)
+        : dstBlkStride(dstBlk),
+          src0BlkStride(src0Blk),
+          src1BlkStride(src1Blk),
+          dstRepStride(dstRep),
+          src0RepStride(src0Rep),
+          src1RepStride(src1Rep) {}
     uint32_t blockNumber = 8;
     uint8_t dstBlkStride = 1, src0BlkStride = 1, src1BlkStride = 1;
     uint8_t dstRepStride = 8, src0RepStride = 8, src1RepStride = 8;
@@ -58,7 +64,7 @@ inline ::twin::Rep masked(const uint64_t* bits, int32_t times, bool own = true) 
     }
     return r;
 }
-template <typename M> ::twin::Rep rep(M mask, int32_t times, const UnaryRepeatParams& p, bool own = true) {
+template <typename M>::twin::Rep rep(M mask, int32_t times, const UnaryRepeatParams& p, bool own = true) {
     ::twin::Rep r = masked(mask, times, own);
     r.dst_blk = p.dstBlkStride;
     r.src0_blk = p.srcBlkStride;
@@ -66,7 +72,7 @@ template <typename M> ::twin::Rep rep(M mask, int32_t times, const UnaryRepeatPa
     r.src0_rep = p.srcRepStride;
     return r;
 }
-template <typename M> ::twin::Rep rep(M mask, int32_t times, const BinaryRepeatParams& p, bool own = true) {
+template <typename M>::twin::Rep rep(M mask, int32_t times, const BinaryRepeatParams& p, bool own = true) {
     ::twin::Rep r = masked(mask, times, own);
     r.dst_blk = p.dstBlkStride;
     r.src0_blk = p.src0BlkStride;
@@ -80,7 +86,10 @@ template <typename M> ::twin::Rep rep(M mask, int32_t times, const BinaryRepeatP
 }  // namespace detail
 
 // ---- the register: bits of lanes in normal mode, a number of elements in counter mode
-template <typename T, MaskMode mode = MaskMode::NORMAL> void SetVectorMask(const uint64_t maskHigh, const uint64_t maskLow) { ::twin::mask_set(maskHigh, maskLow); }
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+void SetVectorMask(const uint64_t maskHigh, const uint64_t maskLow) {
+    ::twin::mask_set(maskHigh, maskLow);
+}
 template <typename T, MaskMode mode = MaskMode::NORMAL> void SetVectorMask(int32_t len) {
     ::twin::Rep r;
     detail::mask_lanes(r, uint64_t(len < 0 ? 0 : len));
@@ -96,8 +105,9 @@ inline void SetMaskCountImpl() { SetMaskCount(); }
 }  // namespace AscendC
 
 // One sentence instead of a page: the types that the A2 documents list for an instruction.
-#define TWIN_ALLOW(name, types, ...) \
-    static_assert(::twin::one_of<T, __VA_ARGS__>(), name " on Atlas A2 takes " types "; Cast to one of these first, or use another instruction")
+#define TWIN_ALLOW(name, types, ...)                \
+    static_assert(::twin::one_of<T, __VA_ARGS__>(), \
+                  name " on Atlas A2 takes " types "; Cast to one of these first, or use another instruction")
 
 // The raw spellings that some kernels use.
 inline void set_vector_mask(uint64_t high, uint64_t low) { ::twin::mask_set(high, low); }

@@ -1,5 +1,5 @@
-// dst = a + b and its like: the instruction over as many elements as dst has. Comparisons write bits, one for each
-// element of a.
+// dst = a + b and similar expressions: the instruction over as many elements as dst has. Comparisons write one bit for
+// each element of a.
 #pragma once
 #include "twin/vector/vector.h"
 
@@ -23,7 +23,8 @@ template <typename S, Infix infix> struct Expression {
             else {  // bits: a 32-bit number is two of 16
                 constexpr bool wide = std::is_same_v<S, int32_t> || std::is_same_v<S, uint32_t>;
                 using W = std::conditional_t<wide, uint16_t, S>;
-                auto d = dst.template ReinterpretCast<W>(), x = a.template ReinterpretCast<W>(), y = b.template ReinterpretCast<W>();
+                auto d = dst.template ReinterpretCast<W>(), x = a.template ReinterpretCast<W>(),
+                     y = b.template ReinterpretCast<W>();
                 if constexpr (infix == Infix::And) And(d, x, y, wide ? 2 * n : n, here);
                 else Or(d, x, y, wide ? 2 * n : n, here);
             }
@@ -31,10 +32,12 @@ template <typename S, Infix infix> struct Expression {
     }
 };
 
-// What LocalTensor<T>::operator= takes: any expression, with the line that it stands on.
+// Argument of LocalTensor<T>::operator=: any expression, with the line of its source.
 template <typename T> struct Assigned {
     template <typename S, Infix infix> Assigned(const Expression<S, infix>& e, TWIN_HERE)
-        : expression(&e), here_(here), assign([](const void* p, const LocalTensor<T>& dst, ::twin::Here h) { static_cast<const Expression<S, infix>*>(p)->assign(dst, h); }) {}
+        : expression(&e), here_(here), assign([](const void* p, const LocalTensor<T>& dst, ::twin::Here h) {
+              static_cast<const Expression<S, infix>*>(p)->assign(dst, h);
+          }) {}
     const void* expression;
     ::twin::Here here_;
     void (*assign)(const void*, const LocalTensor<T>&, ::twin::Here);
@@ -42,12 +45,19 @@ template <typename T> struct Assigned {
 
 }  // namespace detail
 
-template <typename T> void LocalTensor<T>::operator=(const detail::Assigned<T>& e) { e.assign(e.expression, *this, e.here_); }
+template <typename T> void LocalTensor<T>::operator=(const detail::Assigned<T>& e) {
+    e.assign(e.expression, *this, e.here_);
+}
 
-#define TWIN_INFIX(op, name) \
-    template <typename T> detail::Expression<T, detail::Infix::name> operator op(const LocalTensor<T>& a, const LocalTensor<T>& b) { return {a, b}; }
+#define TWIN_INFIX(op, name)                                                                                   \
+    template <typename T>                                                                                      \
+    detail::Expression<T, detail::Infix::name> operator op(const LocalTensor<T>& a, const LocalTensor<T>& b) { \
+        return {a, b};                                                                                         \
+    }
+// clang-format off
 TWIN_INFIX(+, Add) TWIN_INFIX(-, Sub) TWIN_INFIX(*, Mul) TWIN_INFIX(/, Div) TWIN_INFIX(&, And) TWIN_INFIX(|, Or)
 TWIN_INFIX(<, LT) TWIN_INFIX(>, GT) TWIN_INFIX(==, EQ) TWIN_INFIX(<=, LE) TWIN_INFIX(>=, GE) TWIN_INFIX(!=, NE)
+// clang-format on
 #undef TWIN_INFIX
 
 }  // namespace AscendC

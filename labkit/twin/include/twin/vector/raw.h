@@ -1,5 +1,5 @@
-// Vector instructions by their raw names, on pointers into UB (`__ubuf__ T*`, from GetPhyAddr), as some public kernels call
-// them. The mask is the register's, in its mode. dBlk, sBlk, dRep, sRep are strides as in UnaryRepeatParams.
+// Vector instructions by their raw names, on pointers into UB (`__ubuf__ T*`, from GetPhyAddr), as some public kernels
+// call them. The mask is the register's, in its mode. dBlk, sBlk, dRep, sRep are strides as in UnaryRepeatParams.
 #pragma once
 #include "twin/memory/copy.h"
 #include "twin/vector/reduce.h"
@@ -18,10 +18,12 @@ template <typename T> AscendC::LocalTensor<T> tensor_at(T* p, Here here) {
 
 }  // namespace twin
 
-#define TWIN_RAW(raw, name)                                                                                                       \
-    template <typename T> void raw(T* dst, T* src0, T* src1, uint8_t repeat, uint8_t dBlk, uint8_t s0Blk, uint8_t s1Blk, uint8_t dRep, uint8_t s0Rep, uint8_t s1Rep, TWIN_HERE) { \
-        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src0, here), ::twin::tensor_at(src1, here), uint64_t(0), repeat, \
-                                AscendC::BinaryRepeatParams(dBlk, s0Blk, s1Blk, dRep, s0Rep, s1Rep), here);                       \
+#define TWIN_RAW(raw, name)                                                                                 \
+    template <typename T> void raw(T* dst, T* src0, T* src1, uint8_t repeat, uint8_t dBlk, uint8_t s0Blk,   \
+                                   uint8_t s1Blk, uint8_t dRep, uint8_t s0Rep, uint8_t s1Rep, TWIN_HERE) {  \
+        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src0, here),                \
+                                ::twin::tensor_at(src1, here), uint64_t(0), repeat,                         \
+                                AscendC::BinaryRepeatParams(dBlk, s0Blk, s1Blk, dRep, s0Rep, s1Rep), here); \
     }
 TWIN_RAW(vadd, Add)
 TWIN_RAW(vsub, Sub)
@@ -33,9 +35,11 @@ TWIN_RAW(vand, And)
 TWIN_RAW(vor, Or)
 #undef TWIN_RAW
 
-#define TWIN_RAW(raw, name)                                                                                                       \
-    template <typename T> void raw(T* dst, T* src, uint8_t repeat, uint16_t dBlk, uint16_t sBlk, uint8_t dRep, uint8_t sRep, TWIN_HERE) { \
-        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), uint64_t(0), repeat, AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here); \
+#define TWIN_RAW(raw, name)                                                                                         \
+    template <typename T>                                                                                           \
+    void raw(T* dst, T* src, uint8_t repeat, uint16_t dBlk, uint16_t sBlk, uint8_t dRep, uint8_t sRep, TWIN_HERE) { \
+        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), uint64_t(0), repeat,    \
+                                AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here);                          \
     }
 TWIN_RAW(vabs, Abs)
 TWIN_RAW(vexp, Exp)
@@ -47,9 +51,11 @@ TWIN_RAW(vsqrt, Sqrt)
 TWIN_RAW(vrsqrt, Rsqrt)
 #undef TWIN_RAW
 
-#define TWIN_RAW(raw, name)                                                                                                       \
-    template <typename T, typename V> void raw(T* dst, T* src, V value, uint8_t repeat, uint16_t dBlk, uint16_t sBlk, uint8_t dRep, uint8_t sRep, TWIN_HERE) { \
-        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), T(value), uint64_t(0), repeat, AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here); \
+#define TWIN_RAW(raw, name)                                                                                           \
+    template <typename T, typename V> void raw(T* dst, T* src, V value, uint8_t repeat, uint16_t dBlk, uint16_t sBlk, \
+                                               uint8_t dRep, uint8_t sRep, TWIN_HERE) {                               \
+        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), T(value), uint64_t(0),    \
+                                repeat, AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here);                    \
     }
 TWIN_RAW(vadds, Adds)
 TWIN_RAW(vmuls, Muls)
@@ -58,13 +64,17 @@ TWIN_RAW(vmins, Mins)
 TWIN_RAW(vlrelu, LeakyRelu)
 #undef TWIN_RAW
 
-template <typename T, typename V> void vector_dup(T* dst, V value, uint8_t repeat, uint16_t dBlk, uint16_t, uint8_t dRep, uint8_t, TWIN_HERE) {
+template <typename T, typename V>
+void vector_dup(T* dst, V value, uint8_t repeat, uint16_t dBlk, uint16_t, uint8_t dRep, uint8_t, TWIN_HERE) {
     AscendC::Duplicate<T, false>(::twin::tensor_at(dst, here), T(value), uint64_t(0), repeat, dBlk, dRep, here);
 }
 
 // ---- reductions; with `mode` the sum goes to the register that get_acc_val reads, and nowhere else
-template <typename T> void vcadd(T* dst, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, bool mode = false, TWIN_HERE) {
-    if (!mode) return AscendC::WholeReduceSum<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), int32_t(0), repeat, dRep, sBlk, sRep, here);
+template <typename T>
+void vcadd(T* dst, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, bool mode = false, TWIN_HERE) {
+    if (!mode)
+        return AscendC::WholeReduceSum<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), int32_t(0),
+                                                 repeat, dRep, sBlk, sRep, here);
     ::twin::Rep r;
     r.times = repeat;
     r.own = false;
@@ -72,17 +82,22 @@ template <typename T> void vcadd(T* dst, T* src, uint8_t repeat, uint16_t dRep, 
     r.src0_rep = sRep;
     ::twin::accumulate(::twin::dt<T>(), ::twin::tensor_at(src, here).loc_, r, here);
 }
-template <typename T> void vcadd(std::nullptr_t, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, bool, TWIN_HERE) {
+template <typename T>
+void vcadd(std::nullptr_t, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, bool, TWIN_HERE) {
     vcadd(src, src, repeat, dRep, sBlk, sRep, true, here);
 }
-#define TWIN_RAW(raw, name)                                                                                                       \
-    template <typename T> void raw(T* dst, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, TWIN_HERE) {      \
-        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), repeat, int32_t(0), dRep, sBlk, sRep, here); \
-    }                                                                                                                             \
-    namespace AscendC {                                                                                                           \
-    template <typename T> void name##IntrinsicsImpl(T* dst, T* src, int32_t repeat, int32_t dRep, int32_t sBlk, int32_t sRep, TWIN_HERE) { \
-        name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), repeat, int32_t(0), dRep, sBlk, sRep, here);   \
-    }                                                                                                                             \
+#define TWIN_RAW(raw, name)                                                                                           \
+    template <typename T>                                                                                             \
+    void raw(T* dst, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, TWIN_HERE) {                \
+        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), repeat, int32_t(0), dRep, \
+                                sBlk, sRep, here);                                                                    \
+    }                                                                                                                 \
+    namespace AscendC {                                                                                               \
+    template <typename T>                                                                                             \
+    void name##IntrinsicsImpl(T* dst, T* src, int32_t repeat, int32_t dRep, int32_t sBlk, int32_t sRep, TWIN_HERE) {  \
+        name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), repeat, int32_t(0), dRep, sBlk,    \
+                       sRep, here);                                                                                   \
+    }                                                                                                                 \
     }
 TWIN_RAW(vcgadd, BlockReduceSum)
 TWIN_RAW(vcgmax, BlockReduceMax)
@@ -90,9 +105,11 @@ TWIN_RAW(vcgmin, BlockReduceMin)
 TWIN_RAW(vcpadd, PairReduceSum)
 #undef TWIN_RAW
 enum class Order_t : uint8_t { VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX };
-#define TWIN_RAW(raw, name)                                                                                                       \
-    template <typename T> void raw(T* dst, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, Order_t order, TWIN_HERE) { \
-        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), int32_t(0), repeat, dRep, sBlk, sRep, AscendC::ReduceOrder(order), here); \
+#define TWIN_RAW(raw, name)                                                                                           \
+    template <typename T>                                                                                             \
+    void raw(T* dst, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, Order_t order, TWIN_HERE) { \
+        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), int32_t(0), repeat, dRep, \
+                                sBlk, sRep, AscendC::ReduceOrder(order), here);                                       \
     }
 TWIN_RAW(vcmax, WholeReduceMax)
 TWIN_RAW(vcmin, WholeReduceMin)
@@ -100,16 +117,18 @@ TWIN_RAW(vcmin, WholeReduceMin)
 inline int64_t get_acc_val() { return AscendC::GetAccVal(); }
 
 // ---- conversions: the letter behind the types is the rounding
-#define TWIN_RAW(raw, to, from, mode)                                                                                             \
-    inline void raw(to* dst, from* src, uint8_t repeat, uint16_t dBlk, uint16_t sBlk, uint8_t dRep, uint8_t sRep, TWIN_HERE) {    \
-        AscendC::Cast<to, from, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), AscendC::RoundMode::mode, uint64_t(0), repeat, \
-                                       AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here);                                 \
+#define TWIN_RAW(raw, to, from, mode)                                                                             \
+    inline void raw(to* dst, from* src, uint8_t repeat, uint16_t dBlk, uint16_t sBlk, uint8_t dRep, uint8_t sRep, \
+                    TWIN_HERE) {                                                                                  \
+        AscendC::Cast<to, from, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here),                \
+                                       AscendC::RoundMode::mode, uint64_t(0), repeat,                             \
+                                       AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here);                 \
     }
-#define TWIN_RAW_ROUNDED(raw, to, from)                                                                                           \
-    TWIN_RAW(raw##r, to, from, CAST_RINT)                                                                                         \
-    TWIN_RAW(raw##f, to, from, CAST_FLOOR)                                                                                        \
-    TWIN_RAW(raw##c, to, from, CAST_CEIL)                                                                                         \
-    TWIN_RAW(raw##a, to, from, CAST_ROUND)                                                                                        \
+#define TWIN_RAW_ROUNDED(raw, to, from)    \
+    TWIN_RAW(raw##r, to, from, CAST_RINT)  \
+    TWIN_RAW(raw##f, to, from, CAST_FLOOR) \
+    TWIN_RAW(raw##c, to, from, CAST_CEIL)  \
+    TWIN_RAW(raw##a, to, from, CAST_ROUND) \
     TWIN_RAW(raw##z, to, from, CAST_TRUNC)
 TWIN_RAW(vconv_f162f32, float, half, CAST_NONE)
 TWIN_RAW(vconv_bf162f32, float, bfloat16_t, CAST_NONE)
@@ -138,6 +157,8 @@ TWIN_RAW_ROUNDED(vconv_bf162s32, int32_t, bfloat16_t)
 #undef TWIN_RAW
 
 // ---- copies: `count` bursts of so many blocks, and the gaps between them
-inline void copy_ubuf_to_ubuf(void* dst, void* src, uint8_t, uint16_t count, uint16_t blocks, uint16_t srcGap, uint16_t dstGap, TWIN_HERE) {
-    AscendC::DataCopy(::twin::tensor_at((uint8_t*)dst, here), ::twin::tensor_at((uint8_t*)src, here), AscendC::DataCopyParams(count, blocks, srcGap, dstGap), here);
+inline void copy_ubuf_to_ubuf(void* dst, void* src, uint8_t, uint16_t count, uint16_t blocks, uint16_t srcGap,
+                              uint16_t dstGap, TWIN_HERE) {
+    AscendC::DataCopy(::twin::tensor_at((uint8_t*)dst, here), ::twin::tensor_at((uint8_t*)src, here),
+                      AscendC::DataCopyParams(count, blocks, srcGap, dstGap), here);
 }

@@ -5,7 +5,8 @@
 namespace AscendC {
 
 namespace detail {
-template <typename M> ::twin::Rep reduce_rep(M mask, int32_t times, int32_t dstRep, int32_t srcBlk, int32_t srcRep, bool own = true) {
+template <typename M>
+::twin::Rep reduce_rep(M mask, int32_t times, int32_t dstRep, int32_t srcBlk, int32_t srcRep, bool own = true) {
     ::twin::Rep r = masked(mask, times, own);
     r.dst_rep = uint16_t(dstRep);
     r.src0_blk = uint16_t(srcBlk);
@@ -17,34 +18,45 @@ constexpr const uint64_t* lanes(const uint64_t* bits) { return bits; }
 }  // namespace detail
 
 // ---- to one result. The count form of ReduceSum uses no work space on A2.
-template <typename T, bool isSetMask = true>
-void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer, const int32_t count, TWIN_HERE) {
+template <typename T, bool isSetMask = true> void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                                            const LocalTensor<T>& sharedTmpBuffer, const int32_t count,
+                                                            TWIN_HERE) {
     TWIN_ALLOW("ReduceSum", "half and float", half, float);
-    if constexpr (isSetMask) ::twin::reduce(::twin::Op::ReduceSum, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_, count, false, here);
-    else ::twin::reduce(::twin::Op::ReduceSum, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_, detail::masked(uint64_t(0), 1, false), false, here);
+    if constexpr (isSetMask)
+        ::twin::reduce(::twin::Op::ReduceSum, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_, count, false,
+                       here);
+    else
+        ::twin::reduce(::twin::Op::ReduceSum, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_,
+                       detail::masked(uint64_t(0), 1, false), false, here);
 }
-#define TWIN_REDUCE_SUM_BY(masktype)                                                                                              \
-    template <typename T>                                                                                                         \
-    void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer, masktype, const int32_t repeatTime, const int32_t srcRepStride, TWIN_HERE) { \
-        TWIN_ALLOW("ReduceSum", "half and float", half, float);                                                                   \
-        ::twin::reduce(::twin::Op::ReduceSum, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_, detail::reduce_rep(detail::lanes(mask), repeatTime, 1, 1, srcRepStride), false, here); \
+#define TWIN_REDUCE_SUM_BY(masktype)                                                                                \
+    template <typename T> void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,                      \
+                                         const LocalTensor<T>& sharedTmpBuffer, masktype, const int32_t repeatTime, \
+                                         const int32_t srcRepStride, TWIN_HERE) {                                   \
+        TWIN_ALLOW("ReduceSum", "half and float", half, float);                                                     \
+        ::twin::reduce(::twin::Op::ReduceSum, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_,            \
+                       detail::reduce_rep(detail::lanes(mask), repeatTime, 1, 1, srcRepStride), false, here);       \
     }
 TWIN_REDUCE_SUM_BY(const int32_t mask)
 TWIN_REDUCE_SUM_BY(const uint64_t mask[])
 
-#define TWIN_REDUCE_EXTREME(name)                                                                                                 \
-    template <typename T>                                                                                                         \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer, const int32_t count, bool calIndex = false, TWIN_HERE) { \
-        TWIN_ALLOW(#name, "half and float", half, float);                                                                         \
-        ::twin::reduce(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_, count, calIndex, here);       \
-    }                                                                                                                             \
-    TWIN_REDUCE_EXTREME_BY(name, const int32_t mask)                                                                              \
+#define TWIN_REDUCE_EXTREME(name)                                                                                      \
+    template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src,                              \
+                                    const LocalTensor<T>& sharedTmpBuffer, const int32_t count, bool calIndex = false, \
+                                    TWIN_HERE) {                                                                       \
+        TWIN_ALLOW(#name, "half and float", half, float);                                                              \
+        ::twin::reduce(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_, count, calIndex,   \
+                       here);                                                                                          \
+    }                                                                                                                  \
+    TWIN_REDUCE_EXTREME_BY(name, const int32_t mask)                                                                   \
     TWIN_REDUCE_EXTREME_BY(name, const uint64_t mask[])
-#define TWIN_REDUCE_EXTREME_BY(name, masktype)                                                                                    \
-    template <typename T>                                                                                                         \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer, masktype, const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = false, TWIN_HERE) { \
-        TWIN_ALLOW(#name, "half and float", half, float);                                                                         \
-        ::twin::reduce(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_, detail::reduce_rep(detail::lanes(mask), repeatTime, 1, 1, srcRepStride), calIndex, here); \
+#define TWIN_REDUCE_EXTREME_BY(name, masktype)                                                                   \
+    template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src,                        \
+                                    const LocalTensor<T>& sharedTmpBuffer, masktype, const int32_t repeatTime,   \
+                                    const int32_t srcRepStride, bool calIndex = false, TWIN_HERE) {              \
+        TWIN_ALLOW(#name, "half and float", half, float);                                                        \
+        ::twin::reduce(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_,              \
+                       detail::reduce_rep(detail::lanes(mask), repeatTime, 1, 1, srcRepStride), calIndex, here); \
     }
 TWIN_REDUCE_EXTREME(ReduceMax)
 TWIN_REDUCE_EXTREME(ReduceMin)
@@ -52,70 +64,88 @@ TWIN_REDUCE_EXTREME(ReduceMin)
 // ---- to one for each repeat, block or pair. dstRepStride counts what one repeat leaves: one result for Whole* (two
 // elements with an index), 8 for Block*, half a repeat for Pair*. Mind the order: WholeReduce* takes the mask first,
 // BlockReduce* and PairReduceSum the repeats.
-#define TWIN_REDUCE_REP(name, first, second)                                                                                      \
-    template <typename T, bool isSetMask = true>                                                                                  \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, first, second, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, TWIN_HERE) { \
-        TWIN_ALLOW(#name, "half and float", half, float);                                                                         \
-        ::twin::reduce_rep(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, detail::reduce_rep(detail::lanes(mask), repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask), false, here); \
+#define TWIN_REDUCE_REP(name, first, second)                                                                          \
+    template <typename T, bool isSetMask = true>                                                                      \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, first, second, const int32_t dstRepStride,        \
+              const int32_t srcBlkStride, const int32_t srcRepStride, TWIN_HERE) {                                    \
+        TWIN_ALLOW(#name, "half and float", half, float);                                                             \
+        ::twin::reduce_rep(                                                                                           \
+            ::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_,                                                    \
+            detail::reduce_rep(detail::lanes(mask), repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask), \
+            false, here);                                                                                             \
     }
 TWIN_REDUCE_REP(WholeReduceSum, const int32_t mask, const int32_t repeatTime)
 TWIN_REDUCE_REP(WholeReduceSum, const uint64_t mask[], const int32_t repeatTime)
-#define TWIN_REPEATS_FIRST(name)                                              \
-    TWIN_REDUCE_REP(name, const int32_t repeatTime, const int32_t mask)       \
+#define TWIN_REPEATS_FIRST(name)                                        \
+    TWIN_REDUCE_REP(name, const int32_t repeatTime, const int32_t mask) \
     TWIN_REDUCE_REP(name, const int32_t repeatTime, const uint64_t mask[])
 TWIN_REPEATS_FIRST(BlockReduceSum)
 TWIN_REPEATS_FIRST(BlockReduceMax)
 TWIN_REPEATS_FIRST(BlockReduceMin)
 TWIN_REPEATS_FIRST(PairReduceSum)
 
-#define TWIN_WHOLE_REDUCE_BY(name, masktype)                                                                                      \
-    template <typename T, bool isSetMask = true>                                                                                  \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, masktype, const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, \
-              ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, TWIN_HERE) {                                                    \
-        TWIN_ALLOW(#name, "half and float", half, float);                                                                         \
-        ::twin::Rep r = detail::reduce_rep(detail::lanes(mask), repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask); \
-        r.dst_blk = uint16_t(order);                                                                                              \
-        ::twin::reduce_rep(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, r, order != ReduceOrder::ORDER_ONLY_VALUE, here); \
+#define TWIN_WHOLE_REDUCE_BY(name, masktype)                                                                          \
+    template <typename T, bool isSetMask = true>                                                                      \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, masktype, const int32_t repeatTime,               \
+              const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,                     \
+              ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, TWIN_HERE) {                                        \
+        TWIN_ALLOW(#name, "half and float", half, float);                                                             \
+        ::twin::Rep r = detail::reduce_rep(detail::lanes(mask), repeatTime, dstRepStride, srcBlkStride, srcRepStride, \
+                                           isSetMask);                                                                \
+        r.dst_blk = uint16_t(order);                                                                                  \
+        ::twin::reduce_rep(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, r,                                  \
+                           order != ReduceOrder::ORDER_ONLY_VALUE, here);                                             \
     }
-#define TWIN_WHOLE_REDUCE(name)                   \
+#define TWIN_WHOLE_REDUCE(name)                    \
     TWIN_WHOLE_REDUCE_BY(name, const int32_t mask) \
     TWIN_WHOLE_REDUCE_BY(name, const uint64_t mask[])
 TWIN_WHOLE_REDUCE(WholeReduceMax)
 TWIN_WHOLE_REDUCE(WholeReduceMin)
 
-// WholeReduceSum under an older name, its arguments in another order; dstBlkStride means nothing.
-#define TWIN_REPEAT_REDUCE(masktype)                                                                                              \
-    template <typename T, bool isSetMask = true>                                                                                  \
-    void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime, masktype, const int32_t dstBlkStride, const int32_t srcBlkStride, \
-                         const int32_t dstRepStride, const int32_t srcRepStride, TWIN_HERE) {                                     \
-        WholeReduceSum<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, here);                 \
+// WholeReduceSum under an older name, its arguments in another order; dstBlkStride has no effect.
+#define TWIN_REPEAT_REDUCE(masktype)                                                                               \
+    template <typename T, bool isSetMask = true>                                                                   \
+    void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime, masktype, \
+                         const int32_t dstBlkStride, const int32_t srcBlkStride, const int32_t dstRepStride,       \
+                         const int32_t srcRepStride, TWIN_HERE) {                                                  \
+        WholeReduceSum<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, here);  \
     }
 TWIN_REPEAT_REDUCE(const int32_t mask)
 TWIN_REPEAT_REDUCE(const uint64_t mask[])
 
 // ---- the names of CANN 9.1 for the same instructions; here the mask always comes first
 enum class ReduceType { NONE = -1, SUM, MAX, MIN };
-#define TWIN_REDUCE_BY(masktype)                                                                                                  \
-    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                               \
-    void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, \
-                      ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, TWIN_HERE) {                                            \
-        static_assert(std::is_same_v<T, U>, "ReduceRepeat on Atlas A2 has one type for dst and src");                             \
-        if constexpr (reduceType == ReduceType::SUM) WholeReduceSum<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, here); \
-        else if constexpr (reduceType == ReduceType::MAX) WholeReduceMax<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, order, here); \
-        else WholeReduceMin<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, order, here);     \
-    }                                                                                                                             \
-    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                               \
-    void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, TWIN_HERE) { \
-        static_assert(std::is_same_v<T, U>, "ReduceDataBlock on Atlas A2 has one type for dst and src");                          \
-        if constexpr (reduceType == ReduceType::SUM) BlockReduceSum<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here); \
-        else if constexpr (reduceType == ReduceType::MAX) BlockReduceMax<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here); \
-        else BlockReduceMin<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here);            \
-    }                                                                                                                             \
-    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                               \
-    void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, TWIN_HERE) { \
-        static_assert(reduceType == ReduceType::SUM, "ReducePairElem adds pairs: ReduceType::SUM is all there is");               \
-        static_assert(std::is_same_v<T, U>, "ReducePairElem on Atlas A2 has one type for dst and src");                           \
-        PairReduceSum<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here);                  \
+#define TWIN_REDUCE_BY(masktype)                                                                                       \
+    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                    \
+    void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const int32_t repeatTime,        \
+                      const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,              \
+                      ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, TWIN_HERE) {                                 \
+        static_assert(std::is_same_v<T, U>, "ReduceRepeat on Atlas A2 has one type for dst and src");                  \
+        if constexpr (reduceType == ReduceType::SUM)                                                                   \
+            WholeReduceSum<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, here);  \
+        else if constexpr (reduceType == ReduceType::MAX)                                                              \
+            WholeReduceMax<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, order,  \
+                                         here);                                                                        \
+        else                                                                                                           \
+            WholeReduceMin<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, order,  \
+                                         here);                                                                        \
+    }                                                                                                                  \
+    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true> void ReduceDataBlock(              \
+        const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const int32_t repeatTime,                      \
+        const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, TWIN_HERE) {               \
+        static_assert(std::is_same_v<T, U>, "ReduceDataBlock on Atlas A2 has one type for dst and src");               \
+        if constexpr (reduceType == ReduceType::SUM)                                                                   \
+            BlockReduceSum<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here);  \
+        else if constexpr (reduceType == ReduceType::MAX)                                                              \
+            BlockReduceMax<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here);  \
+        else BlockReduceMin<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here); \
+    }                                                                                                                  \
+    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true> void ReducePairElem(               \
+        const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const int32_t repeatTime,                      \
+        const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, TWIN_HERE) {               \
+        static_assert(reduceType == ReduceType::SUM, "ReducePairElem adds pairs: ReduceType::SUM is all there is");    \
+        static_assert(std::is_same_v<T, U>, "ReducePairElem on Atlas A2 has one type for dst and src");                \
+        PairReduceSum<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here);       \
     }
 TWIN_REDUCE_BY(const int32_t mask)
 TWIN_REDUCE_BY(const uint64_t mask[])
@@ -138,9 +168,18 @@ template <typename T> void GetReduceMaxMinCount(T& maxMinValue, T& maxMinIndex) 
     __builtin_memcpy(&maxMinValue, &value, sizeof maxMinValue);
     __builtin_memcpy(&maxMinIndex, &index, sizeof maxMinIndex);
 }
-template <typename T> void GetReduceRepeatMaxMinSpr(T& maxMinValue, T& maxMinIndex) { GetReduceMaxMinCount<T>(maxMinValue, maxMinIndex); }
-template <typename T> void GetReduceMaxMinCount(uint32_t& maxMinValue, uint32_t& maxMinIndex) { ::twin::reduce_extreme(maxMinValue, maxMinIndex); }
-template <typename T> void GetReduceRepeatMaxMinSpr(uint32_t& maxMinValue, uint32_t& maxMinIndex) { ::twin::reduce_extreme(maxMinValue, maxMinIndex); }
-template <typename T> void GetReduceMaxMinCount(T&) { static_assert(sizeof(T) == 0, "GetReduceMaxMinCount on Atlas A2 gives value and index: GetReduceMaxMinCount<T>(value, index)"); }
+template <typename T> void GetReduceRepeatMaxMinSpr(T& maxMinValue, T& maxMinIndex) {
+    GetReduceMaxMinCount<T>(maxMinValue, maxMinIndex);
+}
+template <typename T> void GetReduceMaxMinCount(uint32_t& maxMinValue, uint32_t& maxMinIndex) {
+    ::twin::reduce_extreme(maxMinValue, maxMinIndex);
+}
+template <typename T> void GetReduceRepeatMaxMinSpr(uint32_t& maxMinValue, uint32_t& maxMinIndex) {
+    ::twin::reduce_extreme(maxMinValue, maxMinIndex);
+}
+template <typename T> void GetReduceMaxMinCount(T&) {
+    static_assert(sizeof(T) == 0,
+                  "GetReduceMaxMinCount on Atlas A2 gives value and index: GetReduceMaxMinCount<T>(value, index)");
+}
 
 }  // namespace AscendC

@@ -22,7 +22,8 @@ constexpr int32_t MRG_SORT_ELEMENT_LEN = 4;
 
 struct MrgSort4Info {
     MrgSort4Info() {}
-    MrgSort4Info(const uint16_t lengths[MRG_SORT_ELEMENT_LEN], const bool suspend, const uint16_t valid, const uint16_t times)
+    MrgSort4Info(const uint16_t lengths[MRG_SORT_ELEMENT_LEN], const bool suspend, const uint16_t valid,
+                 const uint16_t times)
         : ifExhaustedSuspension(suspend), validBit(valid), repeatTimes(uint8_t(times)) {
         for (int i = 0; i < MRG_SORT_ELEMENT_LEN; i++) elementLengths[i] = lengths[i];
     }
@@ -33,25 +34,32 @@ struct MrgSort4Info {
 };
 template <typename T> struct MrgSortSrcList {
     MrgSortSrcList() {}
-    MrgSortSrcList(const LocalTensor<T>& a, const LocalTensor<T>& b, const LocalTensor<T>& c, const LocalTensor<T>& d) : src1(a), src2(b), src3(c), src4(d) {}
+    MrgSortSrcList(const LocalTensor<T>& a, const LocalTensor<T>& b, const LocalTensor<T>& c, const LocalTensor<T>& d)
+        : src1(a), src2(b), src3(c), src4(d) {}
     LocalTensor<T> src1, src2, src3, src4;
 };
 
 #define TWIN_ALLOW_SORT(name) TWIN_ALLOW(name, "half and float", half, float)
 
-template <typename T> void Sort32(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<uint32_t>& src1, const int32_t repeatTime, TWIN_HERE) {
+template <typename T> void Sort32(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
+                                  const LocalTensor<uint32_t>& src1, const int32_t repeatTime, TWIN_HERE) {
     TWIN_ALLOW_SORT("Sort32");
     ::twin::sort32(::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, repeatTime, here);
 }
-template <typename T> void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgSort4Info& p, TWIN_HERE) {
+template <typename T>
+void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgSort4Info& p, TWIN_HERE) {
     TWIN_ALLOW_SORT("MrgSort");
-    ::twin::Runs r{{src.src1.loc_, src.src2.loc_, src.src3.loc_, src.src4.loc_}, {}, uint8_t(p.validBit), p.repeatTimes, p.ifExhaustedSuspension};
+    ::twin::Runs r{{src.src1.loc_, src.src2.loc_, src.src3.loc_, src.src4.loc_},
+                   {},
+                   uint8_t(p.validBit),
+                   p.repeatTimes,
+                   p.ifExhaustedSuspension};
     for (int i = 0; i < 4; i++) r.length[i] = p.elementLengths[i];
     ::twin::merge_sort(::twin::dt<T>(), dst.loc_, r, here);
 }
 template <typename T, bool isExhaustedSuspension = false>
-void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& sortList, const uint16_t elementCountList[4], uint32_t sortedNum[4], uint16_t validBit,
-             const int32_t repeatTime, TWIN_HERE) {
+void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& sortList, const uint16_t elementCountList[4],
+             uint32_t sortedNum[4], uint16_t validBit, const int32_t repeatTime, TWIN_HERE) {
     MrgSort(dst, sortList, MrgSort4Info(elementCountList, isExhaustedSuspension, validBit, uint16_t(repeatTime)), here);
     if constexpr (isExhaustedSuspension)
         for (int i = 0; i < 4; i++) sortedNum[i] = ::twin::merged(i);
@@ -64,18 +72,21 @@ inline void GetMrgSortResult(uint16_t& list1, uint16_t& list2, uint16_t& list3, 
 }
 
 // On A2 scores need no preparation: concat is src.
-template <typename T> void Concat(LocalTensor<T>& concat, const LocalTensor<T>& src, const LocalTensor<T>&, const int32_t) {
+template <typename T>
+void Concat(LocalTensor<T>& concat, const LocalTensor<T>& src, const LocalTensor<T>&, const int32_t) {
     TWIN_ALLOW_SORT("Concat");
     concat = src;
 }
-template <typename T, bool isFullSort>
-void Sort(const LocalTensor<T>& dst, const LocalTensor<T>& concat, const LocalTensor<uint32_t>& index, const LocalTensor<T>& tmp, const int32_t repeatTime, TWIN_HERE) {
+template <typename T, bool isFullSort> void Sort(const LocalTensor<T>& dst, const LocalTensor<T>& concat,
+                                                 const LocalTensor<uint32_t>& index, const LocalTensor<T>& tmp,
+                                                 const int32_t repeatTime, TWIN_HERE) {
     TWIN_ALLOW_SORT("Sort");
-    if constexpr (isFullSort) ::twin::full_sort(::twin::dt<T>(), dst.loc_, concat.loc_, index.loc_, tmp.loc_, repeatTime, here);
+    if constexpr (isFullSort)
+        ::twin::full_sort(::twin::dt<T>(), dst.loc_, concat.loc_, index.loc_, tmp.loc_, repeatTime, here);
     else ::twin::sort32(::twin::dt<T>(), dst.loc_, concat.loc_, index.loc_, repeatTime, here);
 }
-template <typename T>
-void Extract(const LocalTensor<T>& dstValue, const LocalTensor<uint32_t>& dstIndex, const LocalTensor<T>& sorted, const int32_t repeatTime, TWIN_HERE) {
+template <typename T> void Extract(const LocalTensor<T>& dstValue, const LocalTensor<uint32_t>& dstIndex,
+                                   const LocalTensor<T>& sorted, const int32_t repeatTime, TWIN_HERE) {
     TWIN_ALLOW_SORT("Extract");
     ::twin::extract(::twin::dt<T>(), dstValue.loc_, dstIndex.loc_, sorted.loc_, repeatTime, here);
 }
@@ -88,9 +99,10 @@ template <typename T> uint32_t GetSortLen(const uint32_t elemCount) {
     return elemCount * uint32_t(8 / sizeof(T));
 }
 
-#define TWIN_NO_PROPOSALS(name)                                                 \
-    template <typename T, typename... Args> void name(const LocalTensor<T>&, const Args&...) { \
-        static_assert(sizeof(T) == 0, #name " works on Region Proposals, which Atlas A2 does not have: use Sort32, MrgSort and Extract"); \
+#define TWIN_NO_PROPOSALS(name)                                                                                     \
+    template <typename T, typename... Args> void name(const LocalTensor<T>&, const Args&...) {                      \
+        static_assert(sizeof(T) == 0, #name                                                                         \
+                      " works on Region Proposals, which Atlas A2 does not have: use Sort32, MrgSort and Extract"); \
     }
 TWIN_NO_PROPOSALS(RpSort16)
 TWIN_NO_PROPOSALS(MrgSort4)

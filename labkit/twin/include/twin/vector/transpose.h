@@ -1,4 +1,4 @@
-// Transpose of 16 x 16 and of NCHW, TransDataTo5HD. The conversions that take a tiling are in twin/layout.h.
+// Transpose of 16 x 16 and of NCHW, TransDataTo5HD. The conversions that take a tiling are in twin/library/layout.h.
 #pragma once
 #include "twin/vector/vector.h"
 
@@ -20,9 +20,22 @@ namespace AscendC {
 constexpr int32_t NCHW_CONV_ADDR_LIST_SIZE = 16;
 
 enum class TransposeType : uint8_t {
-    TRANSPOSE_TYPE_NONE, TRANSPOSE_NZ2ND_0213, TRANSPOSE_NZ2NZ_0213, TRANSPOSE_NZ2NZ_012_WITH_N, TRANSPOSE_NZ2ND_012_WITH_N,
-    TRANSPOSE_NZ2ND_012_WITHOUT_N, TRANSPOSE_NZ2NZ_012_WITHOUT_N, TRANSPOSE_ND2ND_ONLY, TRANSPOSE_ND_UB_GM, TRANSPOSE_GRAD_ND_UB_GM,
-    TRANSPOSE_ND2ND_B16, TRANSPOSE_NCHW2NHWC, TRANSPOSE_NHWC2NCHW, TRANSPOSE_ND2ND_021, TRANSPOSE_ND2ND_102, TRANSPOSE_ND2ND_210,
+    TRANSPOSE_TYPE_NONE,
+    TRANSPOSE_NZ2ND_0213,
+    TRANSPOSE_NZ2NZ_0213,
+    TRANSPOSE_NZ2NZ_012_WITH_N,
+    TRANSPOSE_NZ2ND_012_WITH_N,
+    TRANSPOSE_NZ2ND_012_WITHOUT_N,
+    TRANSPOSE_NZ2NZ_012_WITHOUT_N,
+    TRANSPOSE_ND2ND_ONLY,
+    TRANSPOSE_ND_UB_GM,
+    TRANSPOSE_GRAD_ND_UB_GM,
+    TRANSPOSE_ND2ND_B16,
+    TRANSPOSE_NCHW2NHWC,
+    TRANSPOSE_NHWC2NCHW,
+    TRANSPOSE_ND2ND_021,
+    TRANSPOSE_ND2ND_102,
+    TRANSPOSE_ND2ND_210,
     TRANSPOSE_ND2NZ_WITH_INTLV
 };
 struct TransDataTo5HDParams {
@@ -35,13 +48,15 @@ struct TransDataTo5HDParams {
 };
 struct TransposeParamsExt {
     TransposeParamsExt() {}
-    TransposeParamsExt(uint16_t n, uint16_t c, uint16_t h, uint16_t w, TransposeType type) : nSize(n), cSize(c), hSize(h), wSize(w), transposeType(type) {}
+    TransposeParamsExt(uint16_t n, uint16_t c, uint16_t h, uint16_t w, TransposeType type)
+        : nSize(n), cSize(c), hSize(h), wSize(w), transposeType(type) {}
     uint16_t nSize = 0, cSize = 0, hSize = 0, wSize = 0;
     TransposeType transposeType = TransposeType::TRANSPOSE_ND2ND_B16;
 };
 
 namespace detail {
-inline void trans_5hd(::twin::Dt t, ::twin::Blocks16& d, ::twin::Blocks16& s, const TransDataTo5HDParams& p, ::twin::Here here) {
+inline void trans_5hd(::twin::Dt t, ::twin::Blocks16& d, ::twin::Blocks16& s, const TransDataTo5HDParams& p,
+                      ::twin::Here here) {
     d.step = p.dstRepStride;
     d.high = p.dstHighHalf;
     s.step = p.srcRepStride;
@@ -50,10 +65,12 @@ inline void trans_5hd(::twin::Dt t, ::twin::Blocks16& d, ::twin::Blocks16& s, co
 }
 }  // namespace detail
 
-#define TWIN_ALLOW_5HD \
-    TWIN_ALLOW("TransDataTo5HD", "int8_t, uint8_t, int16_t, uint16_t, half, int32_t, uint32_t and float", int8_t, uint8_t, int16_t, uint16_t, half, int32_t, uint32_t, float)
-template <typename T>
-void TransDataTo5HD(const LocalTensor<T> (&dstList)[NCHW_CONV_ADDR_LIST_SIZE], const LocalTensor<T> (&srcList)[NCHW_CONV_ADDR_LIST_SIZE], const TransDataTo5HDParams& p, TWIN_HERE) {
+#define TWIN_ALLOW_5HD                                                                                            \
+    TWIN_ALLOW("TransDataTo5HD", "int8_t, uint8_t, int16_t, uint16_t, half, int32_t, uint32_t and float", int8_t, \
+               uint8_t, int16_t, uint16_t, half, int32_t, uint32_t, float)
+template <typename T> void TransDataTo5HD(const LocalTensor<T> (&dstList)[NCHW_CONV_ADDR_LIST_SIZE],
+                                          const LocalTensor<T> (&srcList)[NCHW_CONV_ADDR_LIST_SIZE],
+                                          const TransDataTo5HDParams& p, TWIN_HERE) {
     TWIN_ALLOW_5HD;
     ::twin::Blocks16 d, s;
     for (int i = 0; i < 16; i++) {
@@ -62,8 +79,9 @@ void TransDataTo5HD(const LocalTensor<T> (&dstList)[NCHW_CONV_ADDR_LIST_SIZE], c
     }
     detail::trans_5hd(::twin::dt<T>(), d, s, p, here);
 }
-template <typename T>
-void TransDataTo5HD(uint64_t dstList[NCHW_CONV_ADDR_LIST_SIZE], uint64_t srcList[NCHW_CONV_ADDR_LIST_SIZE], const TransDataTo5HDParams& p, TWIN_HERE) {
+template <typename T> void TransDataTo5HD(uint64_t dstList[NCHW_CONV_ADDR_LIST_SIZE],
+                                          uint64_t srcList[NCHW_CONV_ADDR_LIST_SIZE], const TransDataTo5HDParams& p,
+                                          TWIN_HERE) {
     TWIN_ALLOW_5HD;
     ::twin::Blocks16 d, s;
     for (int i = 0; i < 16; i++) {
@@ -72,7 +90,8 @@ void TransDataTo5HD(uint64_t dstList[NCHW_CONV_ADDR_LIST_SIZE], uint64_t srcList
     }
     detail::trans_5hd(::twin::dt<T>(), d, s, p, here);
 }
-template <typename T> void TransDataTo5HD(const LocalTensor<uint64_t>& dst, const LocalTensor<uint64_t>& src, const TransDataTo5HDParams& p, TWIN_HERE) {
+template <typename T> void TransDataTo5HD(const LocalTensor<uint64_t>& dst, const LocalTensor<uint64_t>& src,
+                                          const TransDataTo5HDParams& p, TWIN_HERE) {
     uint64_t to[16], from[16];
     for (int i = 0; i < 16; i++) {
         to[i] = dst.GetValue(i, here);
@@ -85,14 +104,19 @@ template <typename T> void Transpose(const LocalTensor<T>& dst, const LocalTenso
     TWIN_ALLOW("Transpose of 16 x 16", "half, int16_t and uint16_t", half, int16_t, uint16_t, bfloat16_t);
     ::twin::transpose16(::twin::dt<T>(), dst.loc_, src.loc_, here);
 }
-template <typename T>
-void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>& sharedTmpBuffer, const TransposeParamsExt& p, TWIN_HERE) {
+template <typename T> void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                     const LocalTensor<uint8_t>& sharedTmpBuffer, const TransposeParamsExt& p,
+                                     TWIN_HERE) {
     constexpr ::twin::Dt t = ::twin::dt<T>();
-    if (p.transposeType == TransposeType::TRANSPOSE_ND2ND_B16 && sizeof(T) == 2) ::twin::transpose16(t, dst.loc_, src.loc_, here);
-    else if (p.transposeType == TransposeType::TRANSPOSE_NCHW2NHWC || p.transposeType == TransposeType::TRANSPOSE_NHWC2NCHW)
-        ::twin::transpose_image(t, dst.loc_, src.loc_, sharedTmpBuffer.loc_, p.nSize, p.cSize, uint32_t(p.hSize) * p.wSize,
-                                p.transposeType == TransposeType::TRANSPOSE_NCHW2NHWC, here);
-    else if (p.transposeType != TransposeType::TRANSPOSE_TYPE_NONE) ::twin::transpose_unknown(int(p.transposeType), dst.loc_, here);
+    if (p.transposeType == TransposeType::TRANSPOSE_ND2ND_B16 && sizeof(T) == 2)
+        ::twin::transpose16(t, dst.loc_, src.loc_, here);
+    else if (p.transposeType == TransposeType::TRANSPOSE_NCHW2NHWC ||
+             p.transposeType == TransposeType::TRANSPOSE_NHWC2NCHW)
+        ::twin::transpose_image(t, dst.loc_, src.loc_, sharedTmpBuffer.loc_, p.nSize, p.cSize,
+                                uint32_t(p.hSize) * p.wSize, p.transposeType == TransposeType::TRANSPOSE_NCHW2NHWC,
+                                here);
+    else if (p.transposeType != TransposeType::TRANSPOSE_TYPE_NONE)
+        ::twin::transpose_unknown(int(p.transposeType), dst.loc_, here);
 }
 
 }  // namespace AscendC

@@ -1,81 +1,102 @@
 // Element-wise vector instructions on operands of one type, each in its count form and its two mask/repeat forms.
 //
-// A type that A2 does not document is refused with one sentence: the learner should meet it here, not on the device.
+// A type that A2 does not document is refused with one clear message: the learner should get it here, not on the
+// device.
 #pragma once
 #include "twin/vector/mask.h"
 
 namespace AscendC {
 
-// The last form of each, without `here`, is what a pointer to the instruction points to; a call never means it.
+// The last form of each, without `here`, is selected by a pointer to the instruction; a call never selects it.
 #define TWIN_PLAIN typename... N, std::enable_if_t<sizeof...(N) == 0, int> = 0
-#define TWIN_UNARY(name, types, ...)                                                                                              \
-    template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, TWIN_HERE) {      \
-        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                                    \
-        ::twin::unary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, count, here);                                        \
-    }                                                                                                                             \
-    TWIN_UNARY_BY(name, uint64_t mask, types, __VA_ARGS__)                                                                        \
-    TWIN_UNARY_BY(name, uint64_t mask[], types, __VA_ARGS__)                                                                      \
-    template <typename T, TWIN_PLAIN> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, N...) { \
-        name(dst, src, count, ::twin::Here());                                                                                    \
+#define TWIN_UNARY(name, types, ...)                                                                   \
+    template <typename T>                                                                              \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, TWIN_HERE) { \
+        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                         \
+        ::twin::unary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, count, here);             \
+    }                                                                                                  \
+    TWIN_UNARY_BY(name, uint64_t mask, types, __VA_ARGS__)                                             \
+    TWIN_UNARY_BY(name, uint64_t mask[], types, __VA_ARGS__)                                           \
+    template <typename T, TWIN_PLAIN>                                                                  \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, N...) {      \
+        name(dst, src, count, ::twin::Here());                                                         \
     }
-#define TWIN_UNARY_BY(name, masktype, types, ...)                                                                                 \
-    template <typename T, bool isSetMask = true>                                                                                  \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, masktype, const uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) { \
-        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                                    \
-        ::twin::unary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, detail::rep(mask, repeatTime, p, isSetMask), here);  \
+#define TWIN_UNARY_BY(name, masktype, types, ...)                                                                \
+    template <typename T, bool isSetMask = true> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, \
+                                                           masktype, const uint8_t repeatTime,                   \
+                                                           const UnaryRepeatParams& p, TWIN_HERE) {              \
+        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                   \
+        ::twin::unary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_,                                     \
+                      detail::rep(mask, repeatTime, p, isSetMask), here);                                        \
     }
 
-#define TWIN_BINARY(name, types, ...)                                                                                             \
-    template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count, TWIN_HERE) { \
-        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                                    \
-        ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                           \
-    }                                                                                                                             \
-    TWIN_BINARY_BY(name, uint64_t mask, types, __VA_ARGS__)                                                                       \
-    TWIN_BINARY_BY(name, uint64_t mask[], types, __VA_ARGS__)                                                                     \
-    template <typename T, TWIN_PLAIN> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count, N...) { \
-        name(dst, src0, src1, count, ::twin::Here());                                                                             \
-    }                                                                                                                             \
-    template <typename T, bool isSetMask = true, TWIN_PLAIN>                                                                      \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& p, N...) { \
-        name<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, ::twin::Here());                                                 \
+#define TWIN_BINARY(name, types, ...)                                                                                  \
+    template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, \
+                                    const int32_t& count, TWIN_HERE) {                                                 \
+        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                         \
+        ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                \
+    }                                                                                                                  \
+    TWIN_BINARY_BY(name, uint64_t mask, types, __VA_ARGS__)                                                            \
+    TWIN_BINARY_BY(name, uint64_t mask[], types, __VA_ARGS__)                                                          \
+    template <typename T, TWIN_PLAIN> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0,                 \
+                                                const LocalTensor<T>& src1, const int32_t& count, N...) {              \
+        name(dst, src0, src1, count, ::twin::Here());                                                                  \
+    }                                                                                                                  \
+    template <typename T, bool isSetMask = true, TWIN_PLAIN>                                                           \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,        \
+              const uint8_t repeatTime, const BinaryRepeatParams& p, N...) {                                           \
+        name<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, ::twin::Here());                                      \
     }
-#define TWIN_BINARY_BY(name, masktype, types, ...)                                                                                \
-    template <typename T, bool isSetMask = true>                                                                                  \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, masktype, const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) { \
-        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                                    \
-        ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, detail::rep(mask, repeatTime, p, isSetMask), here); \
+#define TWIN_BINARY_BY(name, masktype, types, ...)                                                         \
+    template <typename T, bool isSetMask = true>                                                           \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, masktype, \
+              const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                          \
+        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                             \
+        ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_,                  \
+                       detail::rep(mask, repeatTime, p, isSetMask), here);                                 \
     }
 
 // The scalar has the tensor's own type. The second form of each is the one that CANN gives a type of its own (U, the
 // same as T); the last, which takes anything, only says so.
-#define TWIN_SCALAR(name, types, ...)                                                                                             \
-    template <typename T, bool isSetMask = true> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, const int32_t& count, TWIN_HERE) { \
-        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                                    \
-        if constexpr (isSetMask) ::twin::scalar(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue), count, here); \
-        else ::twin::scalar(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue), detail::masked(uint64_t(0), 1, false), here); \
-    }                                                                                                                             \
-    template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true>                 \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, const int32_t& count, TWIN_HERE) {      \
-        name<T, isSetMask>(dst, src, scalarValue, count, here);                                                                   \
-    }                                                                                                                             \
-    TWIN_SCALAR_BY(name, uint64_t mask, types, __VA_ARGS__)                                                                       \
-    TWIN_SCALAR_BY(name, uint64_t mask[], types, __VA_ARGS__)                                                                     \
-    template <typename T, bool isSetMask = true, TWIN_PLAIN>                                                                      \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, const int32_t& count, N...) {           \
-        name<T, isSetMask>(dst, src, scalarValue, count, ::twin::Here());                                                         \
-    }                                                                                                                             \
-    template <typename T> void name(const LocalTensor<T>&, const LocalTensor<T>&, ...) {                                          \
-        static_assert(sizeof(T) == 0, #name " takes a scalar of the tensor's own type, as in " #name "(dst, src, T(1), count), or a mask, repeats and UnaryRepeatParams in place of the count"); \
+#define TWIN_SCALAR(name, types, ...)                                                                               \
+    template <typename T, bool isSetMask = true> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src,    \
+                                                           const T& scalarValue, const int32_t& count, TWIN_HERE) { \
+        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                      \
+        if constexpr (isSetMask)                                                                                    \
+            ::twin::scalar(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue),    \
+                           count, here);                                                                            \
+        else                                                                                                        \
+            ::twin::scalar(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue),    \
+                           detail::masked(uint64_t(0), 1, false), here);                                            \
+    }                                                                                                               \
+    template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true>   \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, const int32_t& count,     \
+              TWIN_HERE) {                                                                                          \
+        name<T, isSetMask>(dst, src, scalarValue, count, here);                                                     \
+    }                                                                                                               \
+    TWIN_SCALAR_BY(name, uint64_t mask, types, __VA_ARGS__)                                                         \
+    TWIN_SCALAR_BY(name, uint64_t mask[], types, __VA_ARGS__)                                                       \
+    template <typename T, bool isSetMask = true, TWIN_PLAIN> void name(                                             \
+        const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, const int32_t& count, N...) {   \
+        name<T, isSetMask>(dst, src, scalarValue, count, ::twin::Here());                                           \
+    }                                                                                                               \
+    template <typename T> void name(const LocalTensor<T>&, const LocalTensor<T>&, ...) {                            \
+        static_assert(sizeof(T) == 0, #name                                                                         \
+                      " takes a scalar of the tensor's own type, as in " #name                                      \
+                      "(dst, src, T(1), count), or a mask, repeats and UnaryRepeatParams in place of the count");   \
     }
-#define TWIN_SCALAR_BY(name, masktype, types, ...)                                                                                \
-    template <typename T, bool isSetMask = true>                                                                                  \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, masktype, const uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) { \
-        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                                    \
-        ::twin::scalar(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue), detail::rep(mask, repeatTime, p, isSetMask), here); \
-    }                                                                                                                             \
-    template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true>                 \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, masktype, const uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) { \
-        name<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, here);                                                     \
+#define TWIN_SCALAR_BY(name, masktype, types, ...)                                                                   \
+    template <typename T, bool isSetMask = true> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src,     \
+                                                           const T& scalarValue, masktype, const uint8_t repeatTime, \
+                                                           const UnaryRepeatParams& p, TWIN_HERE) {                  \
+        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                       \
+        ::twin::scalar(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue),         \
+                       detail::rep(mask, repeatTime, p, isSetMask), here);                                           \
+    }                                                                                                                \
+    template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true>    \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, masktype,                  \
+              const uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                                     \
+        name<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, here);                                        \
     }
 
 TWIN_UNARY(Abs, "half and float", half, float)
@@ -93,12 +114,13 @@ TWIN_BINARY(Mul, "half, int16_t, int32_t and float", half, int16_t, int32_t, flo
 TWIN_BINARY(Max, "half, int16_t, int32_t and float", half, int16_t, int32_t, float)
 TWIN_BINARY(Min, "half, int16_t, int32_t and float", half, int16_t, int32_t, float)
 TWIN_BINARY(Div, "half and float", half, float)
-// By count these take any type and work on lanes of 16 bits all the same, which is warned of.
-#define TWIN_BITS(name)                                                                                                           \
-    template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count, TWIN_HERE) { \
-        ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                           \
-    }                                                                                                                             \
-    TWIN_BINARY_BY(name, uint64_t mask, "int16_t and uint16_t", int16_t, uint16_t)                                                \
+// The count forms take any type but work on 16-bit lanes anyway; a warning says so.
+#define TWIN_BITS(name)                                                                                                \
+    template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, \
+                                    const int32_t& count, TWIN_HERE) {                                                 \
+        ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                \
+    }                                                                                                                  \
+    TWIN_BINARY_BY(name, uint64_t mask, "int16_t and uint16_t", int16_t, uint16_t)                                     \
     TWIN_BINARY_BY(name, uint64_t mask[], "int16_t and uint16_t", int16_t, uint16_t)
 TWIN_BITS(And)
 TWIN_BITS(Or)
@@ -116,35 +138,41 @@ TWIN_SCALAR(ShiftLeft, "int16_t, uint16_t, int32_t and uint32_t", int16_t, uint1
 TWIN_SCALAR(ShiftRight, "int16_t, uint16_t, int32_t and uint32_t", int16_t, uint16_t, int32_t, uint32_t)
 
 // roundEn adds half of the last place that stays, for signed numbers; without it these are the forms above.
-#define TWIN_SHIFT_ROUNDED(masktype)                                                                                              \
-    template <typename T, bool isSetMask = true>                                                                                  \
-    void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, masktype, const uint8_t repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) { \
-        if (!roundEn) return ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, here);                          \
-        TWIN_ALLOW("ShiftRight", "int16_t, uint16_t, int32_t and uint32_t", int16_t, uint16_t, int32_t, uint32_t);                \
-        ::twin::shift_right_rounded(::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue), detail::rep(mask, repeatTime, p, isSetMask), here); \
-    }                                                                                                                             \
-    template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true>                 \
-    void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, masktype, const uint8_t repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) { \
-        ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, roundEn, here);                                      \
+#define TWIN_SHIFT_ROUNDED(masktype)                                                                               \
+    template <typename T, bool isSetMask = true>                                                                   \
+    void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, masktype,          \
+                    const uint8_t repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) {               \
+        if (!roundEn) return ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, here);           \
+        TWIN_ALLOW("ShiftRight", "int16_t, uint16_t, int32_t and uint32_t", int16_t, uint16_t, int32_t, uint32_t); \
+        ::twin::shift_right_rounded(::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue),            \
+                                    detail::rep(mask, repeatTime, p, isSetMask), here);                            \
+    }                                                                                                              \
+    template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true>  \
+    void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, masktype,          \
+                    const uint8_t repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) {               \
+        ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, roundEn, here);                       \
     }
 TWIN_SHIFT_ROUNDED(uint64_t mask)
 TWIN_SHIFT_ROUNDED(uint64_t mask[])
 
 // The name that MulAddRelu had before.
-template <typename T> void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count, TWIN_HERE) {
+template <typename T> void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
+                                           const LocalTensor<T>& src1, const int32_t& count, TWIN_HERE) {
     MulAddRelu(dst, src0, src1, count, here);
 }
 template <typename T, bool isSetMask = true>
-void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
+void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
+                     const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
     MulAddRelu<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, here);
 }
 template <typename T, bool isSetMask = true>
-void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask[], const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
+void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask[],
+                     const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
     MulAddRelu<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, here);
 }
 
 }  // namespace AscendC
 
-#include "twin/vector/mixed.h"
 #include "twin/vector/compare.h"
 #include "twin/vector/fill.h"
+#include "twin/vector/mixed.h"

@@ -1,4 +1,5 @@
-// A node of a graph as an operator's support functions ask it. Graphs are not on the twin: these functions are never called.
+// A node of a graph as an operator's support functions ask it. Graphs are not on the twin: these functions are never
+// called.
 #pragma once
 #include "graph/tensor.h"
 #include "graph/utils/type_utils.h"

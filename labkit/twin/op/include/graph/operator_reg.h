@@ -1,4 +1,4 @@
-// REG_OP(...): the operator as graphs know it. Graphs are not on the twin: the words say nothing here.
+// REG_OP(...): the operator's registration for graphs. The twin has no graphs: it has no effect here.
 #pragma once
 #include "graph/operator.h"
 

@@ -24,7 +24,9 @@ inline void print(const std::string& name, const char* format, ...) {
     std::fputc('\n', stderr);
 }
 inline void print(const std::string& name) { std::fprintf(stderr, "[error] %s\n", name.c_str()); }
-template <typename... A> void refused(const std::string& name, A...) { std::fprintf(stderr, "[error] %s: an input was refused\n", name.c_str()); }
+template <typename... A> void refused(const std::string& name, A...) {
+    std::fprintf(stderr, "[error] %s: an input was refused\n", name.c_str());
+}
 template <typename... A> void ignore(const A&...) {}
 
 }  // namespace twin_op
@@ -48,26 +50,54 @@ inline int AlogCheckDebugLevel(uint32_t, int) { return 0; }
 #define OP_LOGD_FULL(context, ...) ::twin_op::ignore(context)
 #define OP_LOGI_FULL(context, ...) ::twin_op::ignore(context)
 #define OP_LOGE_IF(condition, value, context, ...) \
-    do { if (condition) { OP_LOGE(context, ##__VA_ARGS__); return value; } } while (0)
+    do {                                           \
+        if (condition) {                           \
+            OP_LOGE(context, ##__VA_ARGS__);       \
+            return value;                          \
+        }                                          \
+    } while (0)
 #define OP_CHECK_IF(condition, log, action) \
-    do { if (condition) { log; action; } } while (0)
+    do {                                    \
+        if (condition) {                    \
+            log;                            \
+            action;                         \
+        }                                   \
+    } while (0)
 #define OP_CHECK(condition, log, action) OP_CHECK_IF(condition, log, action)
 #define OP_TILING_CHECK(condition, log, action) OP_CHECK_IF(condition, log, action)
-#define OP_CHECK_NULL_WITH_CONTEXT(context, pointer) \
-    do { if ((pointer) == nullptr) { OP_LOGE(context, "%s is null", #pointer); return ge::GRAPH_FAILED; } } while (0)
+#define OP_CHECK_NULL_WITH_CONTEXT(context, pointer)  \
+    do {                                              \
+        if ((pointer) == nullptr) {                   \
+            OP_LOGE(context, "%s is null", #pointer); \
+            return ge::GRAPH_FAILED;                  \
+        }                                             \
+    } while (0)
 #define OPS_CHECK_NULL_WITH_CONTEXT(context, pointer) OP_CHECK_NULL_WITH_CONTEXT(context, pointer)
 #define OPS_CHECK_NULL_WITH_CONTEXT_RET(context, pointer, value) \
-    do { if ((pointer) == nullptr) { OP_LOGE(context, "%s is null", #pointer); return value; } } while (0)
+    do {                                                         \
+        if ((pointer) == nullptr) {                              \
+            OP_LOGE(context, "%s is null", #pointer);            \
+            return value;                                        \
+        }                                                        \
+    } while (0)
 #define OP_CHECK_NULL_WITH_CONTEXT_RET(context, pointer, value) OPS_CHECK_NULL_WITH_CONTEXT_RET(context, pointer, value)
 #define OPS_CHECK_NULL_WITH_CONTEXT_BOOL(context, pointer) OPS_CHECK_NULL_WITH_CONTEXT_RET(context, pointer, false)
 #define OPS_CHECK_NOT_NULL_WITH_CONTEXT(context, pointer) OP_CHECK_NULL_WITH_CONTEXT(context, pointer)
 #define OPS_LOG_E_IF_NULL(context, pointer, action) \
-    if ((pointer) == nullptr) { OP_LOGE(context, "%s is null", #pointer); action; }
+    if ((pointer) == nullptr) {                     \
+        OP_LOGE(context, "%s is null", #pointer);   \
+        action;                                     \
+    }
 #define OPS_LOG_E_IF(condition, context, action, ...) \
-    if (condition) { OP_LOGE(context, ##__VA_ARGS__); action; }
+    if (condition) {                                  \
+        OP_LOGE(context, ##__VA_ARGS__);              \
+        action;                                       \
+    }
 #define OP_LOGW_IF(...) static_cast<void>(0)
 #define OP_LOGI_IF_RETURN(condition, value, context, ...) \
-    do { if (condition) return value; } while (0)
+    do {                                                  \
+        if (condition) return value;                      \
+    } while (0)
 #define OPS_ERR_IF(condition, log, action) OP_CHECK_IF(condition, log, action)
 #define OPS_CHECK(condition, log, action) OP_CHECK_IF(condition, log, action)
 #define OPS_LOG_E(context, ...) OP_LOGE(context, ##__VA_ARGS__)
@@ -115,7 +145,8 @@ inline int AlogCheckDebugLevel(uint32_t, int) { return 0; }
 namespace Ops::Base {
 template <typename T> std::string ToString(const T& v) {
     std::ostringstream out;
-    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) out << +std::underlying_type_t<std::conditional_t<std::is_enum_v<T>, T, ge::DataType>>(v);
+    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>)
+        out << +std::underlying_type_t<std::conditional_t<std::is_enum_v<T>, T, ge::DataType>>(v);
     return out.str();
 }
 inline std::string ToString(const gert::Shape& s) {

@@ -1,5 +1,5 @@
-#include "scale_add_tiling.h"
 #include "register/op_def_registry.h"
+#include "scale_add_tiling.h"
 #include "tiling/platform/platform_ascendc.h"
 
 namespace optiling {
@@ -8,7 +8,8 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context) {
     ScaleAddTilingData tiling;
     uint32_t total = context->GetInputTensor(0)->GetShapeSize();
     uint32_t size = ge::GetSizeByDataType(context->GetInputDesc(0)->GetDataType());
-    if (total == 0 || context->GetInputShape(1)->GetStorageShape() != context->GetInputShape(0)->GetStorageShape()) return ge::GRAPH_FAILED;
+    if (total == 0 || context->GetInputShape(1)->GetStorageShape() != context->GetInputShape(0)->GetStorageShape())
+        return ge::GRAPH_FAILED;
     uint32_t per_block = 32 / size, units = (total + per_block - 1) / per_block;
     uint32_t blocks = units < platform.GetCoreNumAiv() ? units : platform.GetCoreNumAiv();
     context->SetBlockDim(blocks);
@@ -32,17 +33,31 @@ static graphStatus InferShape(gert::InferShapeContext* context) {
     *context->GetOutputShape(0) = *context->GetInputShape(0);
     return GRAPH_SUCCESS;
 }
-static graphStatus InferDataType(gert::InferDataTypeContext* context) { return context->SetOutputDataType(0, context->GetInputDataType(0)); }
+static graphStatus InferDataType(gert::InferDataTypeContext* context) {
+    return context->SetOutputDataType(0, context->GetInputDataType(0));
+}
 }  // namespace ge
 
 namespace ops {
 class ScaleAdd : public OpDef {
 public:
     explicit ScaleAdd(const char* name) : OpDef(name) {
-        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT16, ge::DT_FLOAT}).Format({ge::FORMAT_ND, ge::FORMAT_ND});
-        this->Input("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT16, ge::DT_FLOAT}).Format({ge::FORMAT_ND, ge::FORMAT_ND});
-        this->Input("bias").ParamType(OPTIONAL).DataType({ge::DT_FLOAT16, ge::DT_FLOAT}).Format({ge::FORMAT_ND, ge::FORMAT_ND});
-        this->Output("z").ParamType(REQUIRED).DataType({ge::DT_FLOAT16, ge::DT_FLOAT}).Format({ge::FORMAT_ND, ge::FORMAT_ND});
+        this->Input("x")
+            .ParamType(REQUIRED)
+            .DataType({ge::DT_FLOAT16, ge::DT_FLOAT})
+            .Format({ge::FORMAT_ND, ge::FORMAT_ND});
+        this->Input("y")
+            .ParamType(REQUIRED)
+            .DataType({ge::DT_FLOAT16, ge::DT_FLOAT})
+            .Format({ge::FORMAT_ND, ge::FORMAT_ND});
+        this->Input("bias")
+            .ParamType(OPTIONAL)
+            .DataType({ge::DT_FLOAT16, ge::DT_FLOAT})
+            .Format({ge::FORMAT_ND, ge::FORMAT_ND});
+        this->Output("z")
+            .ParamType(REQUIRED)
+            .DataType({ge::DT_FLOAT16, ge::DT_FLOAT})
+            .Format({ge::FORMAT_ND, ge::FORMAT_ND});
         this->Attr("alpha").AttrType(OPTIONAL).Float(0.1);
         this->Attr("dims").AttrType(OPTIONAL).ListInt({1, 2});
         this->SetInferShape(ge::InferShape).SetInferDataType(ge::InferDataType);

@@ -1,7 +1,8 @@
 #include "kernel_operator.h"
 using namespace AscendC;
 
-extern "C" __global__ __aicore__ void scale_add(GM_ADDR x, GM_ADDR y, GM_ADDR bias, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling) {
+extern "C" __global__ __aicore__ void scale_add(GM_ADDR x, GM_ADDR y, GM_ADDR bias, GM_ADDR z, GM_ADDR workspace,
+                                                GM_ADDR tiling) {
     GET_TILING_DATA(t, tiling);
     uint32_t at = GetBlockIdx() * t.share;
     if (at >= t.total || t.first != 7 || t.part.rows != 3 || t.part.marks[1] != 22 || t.part.marks[2] != 2) return;

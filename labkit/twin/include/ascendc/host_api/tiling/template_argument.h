@@ -1,5 +1,5 @@
-// Template arguments of a kernel that its tiling function chooses: ASCENDC_TPL_*. The declarations tell CANN's build which
-// kernels to make; on the twin the chosen arguments themselves go to the kernel, so the declarations say nothing.
+// Template arguments of a kernel that its tiling function chooses: ASCENDC_TPL_*. The declarations tell CANN's build
+// which kernels to make; the twin uses the chosen arguments themselves, so here the declarations have no effect.
 #pragma once
 #include <stdint.h>
 

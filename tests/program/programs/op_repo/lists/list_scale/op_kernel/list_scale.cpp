@@ -12,7 +12,8 @@ __aicore__ inline GM_ADDR Of(GM_ADDR list, uint32_t i) {
     return reinterpret_cast<GM_ADDR>(*(words + (words[0] >> 3) + i));
 }
 
-KERNEL_LINKAGE __global__ __aicore__ void list_scale(GM_ADDR x, GM_ADDR factor, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
+KERNEL_LINKAGE __global__ __aicore__ void list_scale(GM_ADDR x, GM_ADDR factor, GM_ADDR y, GM_ADDR workspace,
+                                                     GM_ADDR tiling) {
     GET_TILING_DATA(data, tiling);
     TPipe pipe;
     TBuf<TPosition::VECCALC> in, out;
@@ -24,7 +25,8 @@ KERNEL_LINKAGE __global__ __aicore__ void list_scale(GM_ADDR x, GM_ADDR factor, 
         uint32_t n = data.sizes[i];
         __gm__ float* from = reinterpret_cast<__gm__ float*>(Of(x, i)) + GetBlockIdx() * n;
         __gm__ float* to = reinterpret_cast<__gm__ float*>(Of(y, i)) + GetBlockIdx() * n;
-        DataCopyPadGm2UBImpl((__ubuf__ float*)a.GetPhyAddr(), from, DataCopyExtParams(1, n * sizeof(float), 0, 0, 0), DataCopyPadExtParams<float>(false, 0, 0, 0));
+        DataCopyPadGm2UBImpl((__ubuf__ float*)a.GetPhyAddr(), from, DataCopyExtParams(1, n * sizeof(float), 0, 0, 0),
+                             DataCopyPadExtParams<float>(false, 0, 0, 0));
         SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
         WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
         Steps<float, Muls, Add, Tanh>(b, a, by, n, Mul);
