@@ -1,6 +1,6 @@
 """Public names of the real torch.npu (torch_npu 2.13): which the simulated device has, and what to use for the others.
 
-labkit.device.coverage writes the table of them.
+scripts/torch_npu_names.py writes the table of them.
 """
 
 from __future__ import annotations

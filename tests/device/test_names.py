@@ -9,16 +9,17 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
+import torch_npu_names as coverage  # noqa: E402
 from device_lab import simulated  # noqa: E402
 
-from labkit.device import coverage, names  # noqa: E402
+from labkit.device import names  # noqa: E402
 
 pytestmark = simulated
 
 
 def test_the_list_is_the_generated_one(repo):
     assert (repo / "data" / "torch_npu_names.csv").read_text(encoding="utf-8") == coverage.csv_text(), (
-        "python -m labkit.device.coverage"
+        "python scripts/torch_npu_names.py"
     )
 
 

@@ -52,7 +52,7 @@ private:
         uint8_t* at;
         std::vector<uint8_t> old;
     };
-    void push(const Access&, const Clock& known, Effect);
+    void push(const Access&, const VectorClock& known, Effect);
     void settle(int pipe, uint32_t upto);
     void take_place(const Transfer&);
     std::deque<Transfer> waiting_[kPipes];

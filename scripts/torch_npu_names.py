@@ -1,6 +1,6 @@
 """Which public names of torch.npu the simulation has, as a table: data/torch_npu_names.csv.
 
-python -m labkit.device.coverage      writes it
+python scripts/torch_npu_names.py      writes it
 """
 
 from __future__ import annotations
