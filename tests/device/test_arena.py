@@ -70,7 +70,7 @@ def test_gradients_lie_in_the_arena():
     hidden = F.linear(x, w, b)
     hidden.retain_grad()
     (F.layer_norm(hidden, (8,)).relu()[:, 1:] * F.softmax(hidden, 0)[:, :-1]).sum().backward()
-    assert all(inside(t.grad) for t in (x, w, b, hidden))
+    assert [inside(t.grad) for t in (x, w, b, hidden)] == [True] * 4, "gradients of x, w, b, hidden in the arena"
 
 
 def test_cpu_tensors_stay_on_the_heap():
@@ -142,7 +142,7 @@ def test_data_loader_with_workers_and_pinned_memory():
     old = {"pin_memory_device": "npu"} if torch.__version__ < "2.7" else {}  # that one thinks of CUDA only
     loader = torch.utils.data.DataLoader(data, 8, num_workers=2, pin_memory=True, **old)
     batches = [batch for (batch,) in loader]
-    assert all(b.is_pinned() for b in batches)
+    assert [b.is_pinned() for b in batches] == [True] * len(batches)
     assert sum(b.npu(non_blocking=True).sum().item() for b in batches) == 31 * 16
 
 

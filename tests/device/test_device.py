@@ -132,7 +132,7 @@ def _same_training(make, x, loss_of, optimizer):
     npu, npu_grads, model = _train(make, "npu", x, loss_of, optimizer)
     torch.testing.assert_close(npu, cpu, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(npu_grads, cpu_grads, rtol=1e-4, atol=1e-5)
-    assert all(inside(p) and inside(p.grad) for p in model.parameters())
+    assert [n for n, p in model.named_parameters() if not (inside(p) and inside(p.grad))] == [], "outside the arena"
 
 
 def test_mlp_trains_as_on_the_cpu():
@@ -220,7 +220,7 @@ def test_in_place_out_and_resize():
     assert z.tolist() == [4, 4] and z.data_ptr() == x.data_ptr() + 4
     tensors = [torch.ones(3, device="npu") for _ in range(40)]  # more than the aliases' short list
     torch._foreach_add_(tensors, 2)
-    assert all(t.tolist() == [3, 3, 3] for t in tensors)
+    assert [t.tolist() for t in tensors] == [[3, 3, 3]] * len(tensors)
 
 
 def test_views_share_memory():
@@ -287,7 +287,7 @@ def test_seeds_repeat():
         seed(5)
         first = draw()
         seed(5)
-        assert all(torch.equal(a, b) for a, b in zip(first, draw()))
+        assert [torch.equal(a, b) for a, b in zip(first, draw())] == [True] * len(first), "other random numbers"
     state = torch.npu.get_rng_state()
     a = torch.rand(4, device="npu")
     torch.npu.set_rng_state(state)

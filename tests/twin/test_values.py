@@ -1,5 +1,5 @@
-"""Values that the twin's headers give to public names: enumerators, constants, and what a parameter struct holds when
-nothing is set.
+"""Values that the twin's headers give to public names: enumerators, constants, what a parameter struct holds when
+nothing is set, and what the functions that fill a MatmulConfig make of each argument.
 
 tests/twin/values.csv has them as they are; `python tests/twin/test_values.py` writes it anew. A kernel may be built
 from any of them, few are used by a test, and a wrong one changes results without an error. Names that CANN documents
@@ -37,21 +37,105 @@ template <typename T> void value(const char* name, T x) {
     if constexpr (std::is_floating_point<T>::value) printf("%s,%.9g\\n", name, double(x));
     else printf("%s,%lld\\n", name, (long long)x);
 }
+template <typename T> void shown(const char* name, const T& x) {
+    const unsigned char* bytes = reinterpret_cast<const unsigned char*>(&x);
+    printf("%s,%zu:", name, sizeof(T));
+    size_t n = sizeof(T);
+    while (n && !bytes[n - 1]) n--;
+    for (size_t i = 0; i < n && i < 512; i++) printf("%02x", bytes[i]);
+    printf("\\n");
+}
+template <typename Make> void made(const char* name, Make make) {  // in place, so that what lies between members is zero
+    using T = decltype(make());
+    alignas(64) static unsigned char bytes[sizeof(T)];
+    memset(bytes, 0, sizeof bytes);
+    shown(name, *new (bytes) T(make()));
+}
 template <typename T> void object(const char* name) {
     constexpr bool plain = std::is_default_constructible<T>::value && std::is_trivially_copyable<T>::value;
     if constexpr (plain && !std::is_empty<T>::value) {
         alignas(64) static unsigned char bytes[sizeof(T)];
         memset(bytes, 0, sizeof bytes);
-        new (bytes) T;
-        printf("%s{},%zu:", name, sizeof(T));
-        size_t n = sizeof(T);
-        while (n && !bytes[n - 1]) n--;
-        for (size_t i = 0; i < n && i < 128; i++) printf("%02x", bytes[i]);
-        printf("\\n");
+        shown(name, *new (bytes) T);
     }
 }
+template <int K, typename X, typename... More> void nth(X& x, More&... more) {
+    if constexpr (K == 0) x = X(x == X(1) ? 0 : 1);
+    else nth<K - 1>(more...);
+}
+#ifdef MATMUL
+template <int K> void set(MatmulShapeParams& p) { auto& [a, b, c, d, e, f] = p; nth<K>(a, b, c, d, e, f); }
+template <int K> void set(MatmulQuantParams& p) { auto& [a, b] = p; nth<K>(a, b); }
+template <int K> void set(MatmulBatchParams& p) { auto& [a, b, c, d] = p; nth<K>(a, b, c, d); }
+template <int K> void set(MatmulFuncParams& p) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, q] = p;
+    nth<K>(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, q);
+}
+#endif
+struct H { using T = short; };
+struct F { using T = float; };
 int main() {
 """
+
+
+# Functions that fill a struct from their arguments: (what each argument usually is, and another value).
+CALLS = {
+    "GetNormalConfig": [
+        "01",
+        "01",
+        "01",
+        "BatchMode 01",
+        "10",
+        "IterateOrder 20",
+        "ScheduleType 01",
+        "10",
+        "01",
+        "BatchOutMode 01",
+    ],
+    "GetMDLConfig": ["01", "01", "03", "01", "01", "01", "01", "10", "10", "01", "01", "01", "01"],
+    "GetSpecialMDLConfig": ["01", "01", "03", "01", "01", "01"],
+    "GetBasicConfig": ["12", "34", "56", "01", "01", "BatchMode 01"],
+    "GetSpecialBasicConfig": ["12", "34", "56", "78", "91", "23", "45", "67", "01", "01", "BatchMode 01"],
+    "GetIBShareNormConfig": ["01", "01", "01", "BatchMode 01", "01", "10"],
+}
+TILINGS = [
+    (64, 96, 32, 0, 0, 0),
+    (64, 96, 32, 512, 768, 1000),
+    (128, 256, 64, 256, 256, 64),
+    (16, 16, 16, 16, 16, 100000),
+    (0, 1, 1, 1, 1, 1),
+]
+
+
+def calls() -> list[str]:
+    """C++ expressions: each function as usual, and with one argument that is another."""
+    found = [
+        "GetMMConfig<MatmulConfigMode::CONFIG_NORM>()",
+        "GetMMConfig<MatmulConfigMode::CONFIG_MDL>()",
+        "GetMMConfig<MatmulConfigMode::CONFIG_SPECIALMDL>()",
+        "GetMMConfig<MatmulConfigMode::CONFIG_IBSHARE>()",
+    ]
+    for name, arguments in CALLS.items():
+
+        def value(a: str, other: int) -> str:
+            kind, _, digits = a.rpartition(" ")
+            return f"{kind}({digits[other]})" if kind else digits[other]
+
+        for k in range(-1, len(arguments)):
+            found.append(f"{name}({', '.join(value(a, i == k) for i, a in enumerate(arguments))})")
+    for kind, fields in {
+        "MatmulShapeParams": 6,
+        "MatmulQuantParams": 2,
+        "MatmulBatchParams": 4,
+        "MatmulFuncParams": 16,
+    }.items():
+        for k in range(fields):
+            found.append(f"[] {{ {kind} p{{}}; set<{k}>(p); return GetMMConfig<MatmulConfigMode::CONFIG_NORM>(p); }}()")
+    for m, n, k, sm, sn, sk in TILINGS:
+        for types in ("H, H, F, F", "F, F, F, H"):
+            config = f"GetSpecialBasicConfig({m}, {n}, {k}, {sm}, {sn}, {sk}, 1, 1)"
+            found += [f"AscendC::GetMatmulApiTiling<{types}>({config}{size})" for size in ("", ", 65536")]
+    return found
 
 
 def names(headers: list[str]) -> tuple[list[str], list[str]]:
@@ -100,7 +184,15 @@ def found() -> dict[str, str]:
     for side, headers in SIDES.items():
         values, structs = names(headers)
         lines = [f'    value("{v}", ::{v});' for v in values] + [f'    object<::{s}>("{s}");' for s in structs]
-        source = "".join(f"#include <{h}>\n" for h in headers) + START + "\n".join(lines) + "\n}\n"
+        if side == "kernel":
+            lines += [f'    made("{e}", [] {{ return {e}; }});' for e in calls()]
+        source = (
+            "".join(f"#include <{h}>\n" for h in headers)
+            + "#define MATMUL\n" * (side == "kernel")
+            + START
+            + "\n".join(lines)
+            + "\n}\n"
+        )
         with tempfile.TemporaryDirectory() as folder:
             file, program = Path(folder) / "values.cpp", Path(folder) / "values"
             file.write_text(source)

@@ -1,9 +1,9 @@
 """What the clock charges for each instruction, against a table: tests/twin/clock/costs.csv, a row for each line of
 twin_api/costs.asc.
 
-The numbers follow from the chip's table; that they are right is what tests/calibration/test_clock_accuracy.py is about. Here a
-change shows, with the instruction's name: by intention (then `python tests/twin/clock/test_costs.py` writes the table anew),
-or not.
+The numbers follow from the chip's table; that they are right is what tests/calibration/test_clock_accuracy.py is about.
+Here a change shows, with the instruction's name: by intention (then `python tests/twin/clock/test_costs.py` writes the
+table anew), or not.
 """
 
 from __future__ import annotations

@@ -80,4 +80,4 @@ def test_variables_and_words():
         assert row[:12] == [block, 3, 0, 1, 1, 0x220, 32, 1, 1, 1, 1, 5]
     lines = record.output.splitlines()
     assert sum("two words, one line" in line for line in lines) == 1 and any("desc=56" in line for line in lines)
-    assert not any("descId" in line for line in lines)
+    assert [line for line in lines if "descId" in line] == []
