@@ -49,7 +49,7 @@ class Mutant:
     """
 
     name: str
-    expect: str
+    noticed: str
     regions: tuple[str, ...] = ()
     value: str = ""
     say: Text | None = None

@@ -120,7 +120,7 @@ def _code_steps(spec: Spec):
         lambda: examine(spec, ours.solution(), 2),
     )  # as in a cell, below its magic: what is built here is what the solved notebook needs
     for mutant in spec.mutants:
-        yield mutant.name, mutant.expect, lambda m=mutant: examine(spec, ours.mutant(m.regions))
+        yield mutant.name, mutant.noticed, lambda m=mutant: examine(spec, ours.mutant(m.regions))
 
 
 def _prediction_steps(spec: Spec):
@@ -128,7 +128,7 @@ def _prediction_steps(spec: Spec):
     yield "stub", "TODO", lambda: examine_prediction(spec, ...)
     yield "solution", "PASS", lambda: examine_prediction(spec, right[0] if isinstance(right, (list, tuple)) else right)
     for mutant in spec.mutants:
-        yield mutant.name, mutant.expect, lambda m=mutant: examine_prediction(spec, evaluate(spec, m.value))
+        yield mutant.name, mutant.noticed, lambda m=mutant: examine_prediction(spec, evaluate(spec, m.value))
 
 
 # ---- notebooks

@@ -63,7 +63,7 @@ def test_ids_and_unknown_id():
         ('entry = "shares"', "", "entry is missing"),
         ('zh = "把数据分给各个核"', 'zh = ""', "title has no zh text"),
         ("[[mutant]]", "[[mutant", "not TOML"),
-        ('expect = "value"', "", "expect"),
+        ('noticed = "value"', "", "noticed"),
         ('id = "fx_share"', 'id = "other"', "differs from the folder's name"),
     ],
 )

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pins
 import pytest
+from faults import load
 from places import BROKEN, CORRECT
-from twin_launch import build_all, launch, load_index
+from twin_launch import build_all, launch
 
 import labkit
 from labkit import messages, paths
 from labkit.launch import record
 
 HERE = BROKEN
-INDEX = load_index(HERE / "index.toml")
+INDEX = load(HERE / "index.toml")
 GOOD = CORRECT / "tque_double.asc"
 
 
@@ -50,31 +51,29 @@ def good_launch():
 def test_found(name):
     case = INDEX[name]
     path = HERE / f"{name}.asc"
-    code = case.get("code", name.replace("_", "-"))
+    code = case.noticed
     marks = marked(path)
-    if case.get("line", True):
+    if case.line:
         code = marks[0][0]
         assert {c for c, _ in marks} == {code}, "one code a file"
-    seen = launch(
-        path, case["args"], case.get("blocks", 1), timeout=case.get("timeout", 1.0 if code == "time-out" else 20.0)
-    )
+    seen = launch(path, case.args, case.blocks, timeout=case.timeout or (1.0 if code == "time-out" else 20.0))
     found = [f for f in seen.findings if f.code == code]
     assert found, f"{code} was not found, but {seen.codes()}\n{seen.report()}"
-    severity = "warning" if case.get("warning") else "error"
+    severity = "warning" if case.warning else "error"
     assert {f.severity for f in found} == {severity}
     assert {f.file for f in found} == {str(path)}
     if marks:
         assert sorted(f.line for f in found) == [line for _, line in marks], seen.report()
-    others = {f.code for f in seen.errors} - {code} - set(case.get("also", {}))
+    others = {f.code for f in seen.errors} - {code} - set(case.also)
     assert not others, f"beside {code}:\n{seen.report()}"
-    loose = {f.code for f in seen.findings if f.severity == "warning"} - {code} - set(case.get("warnings", []))
+    loose = {f.code for f in seen.findings if f.severity == "warning"} - {code} - set(case.warnings)
     assert not loose, f"beside {code}:\n{seen.report()}"
-    assert seen.finished == (not case.get("fatal", False))
+    assert seen.finished == (not case.fatal)
     if seen.finished:
         pins.check(f"broken/{name}", seen)
     for f in found:
         speaks(f)
-    if case.get("fatal"):
+    if case.fatal:
         good_launch()
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pins
 import pytest
+from faults import Fault, load
 from places import MUTANTS
-from twin_launch import build_all, launch, load_index
+from twin_launch import build_all, launch
 
-from labkit import paths
-
-INDEX = load_index(MUTANTS)
+INDEX = load(MUTANTS)
 FAMILIES = {  # what a change touches
     "unary",
     "binary",
@@ -68,52 +67,33 @@ CHECKS = {  # codes without a mutant, and where their broken kernel or program s
 }
 
 
-def source(case: dict) -> Path:
-    return paths.repo_root() / case["file"]
-
-
-def mutated(case: dict) -> str:
-    text, old = source(case).read_text(encoding="utf-8"), case["old"]
-    at, found = case.get("occurrence", 1), text.count(old)
-    assert found == 1 or "occurrence" in case, f"{old!r} occurs {found} times in {case['file']}"
-    assert 1 <= at <= found, f"{old!r} occurs {found} times in {case['file']}"
-    parts = text.split(old)
-    return old.join(parts[:at]) + case["new"] + old.join(parts[at:])
-
-
-def options(case: dict) -> dict:
-    return {"entry": case["entry"]} if "entry" in case else {}
+def options(fault: Fault) -> dict:
+    return {"entry": fault.entry} if fault.entry else {}
 
 
 @cache
-def findings_without(file: str, entry: str | None, args: str, blocks: int) -> list[str]:
-    case = next(
-        c
-        for c in INDEX.values()
-        if (c["file"], c.get("entry"), repr(c["args"]), c.get("blocks", 1)) == (file, entry, args, blocks)
-    )
-    seen = launch(source(case), case["args"], blocks, **options(case))
+def findings_without(file: Path, entry: str | None, args: str, blocks: int) -> list[str]:
+    fault = next(f for f in INDEX.values() if (f.file, f.entry, repr(f.args), f.blocks) == (file, entry, args, blocks))
+    seen = launch(file, fault.args, blocks, **options(fault))
     return seen.codes() if seen.finished else ["did not finish", *seen.codes()]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def built():
-    originals = {(c["file"], c.get("entry")): {"path": source(c), **options(c)} for c in INDEX.values()}
-    changed = [{"text": mutated(c), "filename": str(source(c)), **options(c)} for c in INDEX.values()]
+    originals = {(f.file, f.entry): {"path": f.file, **options(f)} for f in INDEX.values()}
+    changed = [{"text": f.text(), "filename": str(f.file), **options(f)} for f in INDEX.values()]
     build_all([*originals.values(), *changed])
 
 
 @pytest.mark.parametrize("name", INDEX)
 def test_caught(name):
-    case = INDEX[name]
-    blocks = case.get("blocks", 1)
-    assert findings_without(case["file"], case.get("entry"), repr(case["args"]), blocks) == []
-    seen = launch(
-        source(case), case["args"], blocks, timeout=case.get("timeout", 20.0), text=mutated(case), **options(case)
-    )
-    assert case["code"] in seen.codes(), seen.report()
-    beside = set(seen.codes()) - {case["code"]} - set(case.get("also", []))
-    assert not beside, f"beside {case['code']}:\n{seen.report()}"
+    fault = INDEX[name]
+    assert findings_without(fault.file, fault.entry, repr(fault.args), fault.blocks) == []
+    timeout = fault.timeout or 20.0
+    seen = launch(fault.file, fault.args, fault.blocks, timeout=timeout, text=fault.text(), **options(fault))
+    assert fault.noticed in seen.codes(), seen.report()
+    beside = set(seen.codes()) - {fault.noticed} - set(fault.also)
+    assert not beside, f"beside {fault.noticed}:\n{seen.report()}"
     if seen.finished:
         pins.check(f"mutants/{name}", seen)
     assert seen.ok is False or {f.severity for f in seen.findings} == {"warning"}
@@ -123,7 +103,7 @@ def test_enough_of_every_kind():
     from labkit import messages
 
     assert len(INDEX) >= 60
-    assert {f for case in INDEX.values() for f in case["family"]} == FAMILIES
+    assert {f for case in INDEX.values() for f in case.family} == FAMILIES
     codes = {key.removeprefix("finding.") for key in messages.tables() if key.startswith("finding.")}
-    without = {c for c in codes if not c.startswith(tuple(CHECKS))} - {case["code"] for case in INDEX.values()}
+    without = {c for c in codes if not c.startswith(tuple(CHECKS))} - {case.noticed for case in INDEX.values()}
     assert not without, f"no mutant shows {sorted(without)}"

@@ -14,9 +14,10 @@ torch = pytest.importorskip("torch")
 
 import pins  # noqa: E402
 from device_lab import simulated  # noqa: E402
+from faults import Fault, load  # noqa: E402
 from ops_cases import TIMES, WAYS, build, name_of, wrong  # noqa: E402
 from ops_lab import TYPES  # noqa: E402
-from twin_launch import build_all, load_index  # noqa: E402
+from twin_launch import build_all  # noqa: E402
 
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
@@ -35,9 +36,9 @@ STEPS = [
     if dtype == HALF or step == count - 1 or (step == 0 and dtype == FLOAT)
 ]
 MUTANTS = {
-    f"{name}:{mutant}": {"operator": name, **what}
-    for name in ("swiglu", "rms_norm", "bias_gelu")
-    for mutant, what in load_index(paths.kernels_dir() / name / "mutants.toml").items()
+    f"{operator}:{name}": fault
+    for operator in ("swiglu", "rms_norm", "bias_gelu")
+    for name, fault in load(paths.kernels_dir() / operator / "mutants.toml").items()
 }
 
 
@@ -59,16 +60,12 @@ def whole(way) -> str:
     return text
 
 
-def mutated(mutant) -> str:
-    text = whole(mutant["way"])
-    for old, new in mutant["edits"]:
-        assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times"
-        text = text.replace(old, new)
-    return text
+def mutated(mutant: Fault) -> str:
+    return mutant.text(whole(mutant.way))
 
 
-def how(mutant) -> dict:
-    return {"way": mutant["way"], "dtype": getattr(torch, mutant.get("dtype", "float16")), "step": mutant.get("step")}
+def how(mutant: Fault) -> dict:
+    return {"way": mutant.way, "dtype": getattr(torch, mutant.dtype), "step": mutant.step}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -78,8 +75,8 @@ def built():
     changed = [
         {
             "text": mutated(m),
-            "filename": str(file_of(m["way"])),
-            "entry": TIMES.entry(m["way"], m.get("dtype", "float16"), m.get("step")),
+            "filename": str(file_of(m.way)),
+            "entry": TIMES.entry(m.way, m.get("dtype", "float16"), m.get("step")),
         }
         for m in MUTANTS.values()
     ]
@@ -165,7 +162,7 @@ def test_what_bounds_it(way, dtype, shape, kind):
 def test_a_wrong_kernel_is_noticed(name):
     mutant = MUTANTS[name]
     what = how(mutant)
-    if mutant["noticed"] == "time":
+    if mutant.noticed == "time":
         before, after = (
             timed(what["way"], what["dtype"], what["step"], text=text).time_us for text in (None, mutated(mutant))
         )
@@ -174,17 +171,15 @@ def test_a_wrong_kernel_is_noticed(name):
     seen = expect("*")
     expect._open.append(seen)  # its findings are shown by nobody
     try:
-        found = wrong(
-            what["way"], build(**what, text=mutated(mutant), timeout=5), what["dtype"], until=mutant["noticed"]
-        )
+        found = wrong(what["way"], build(**what, text=mutated(mutant), timeout=5), what["dtype"], until=mutant.noticed)
     finally:
         expect._open.remove(seen)
-    assert mutant["noticed"] in found, found
+    assert mutant.noticed in found, found
 
 
 def test_each_operator_has_known_wrong_kernels():
     for name in ("swiglu", "rms_norm", "bias_gelu"):
-        kinds = {m["noticed"] for m in MUTANTS.values() if m["operator"] == name}
+        kinds = {m.noticed for key, m in MUTANTS.items() if key.startswith(f"{name}:")}
         assert {"numbers", "time"} <= kinds and len(kinds) >= 5, (name, kinds)
 
 

@@ -13,16 +13,7 @@ import numpy as np
 import labkit
 from labkit.launch import record
 
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib
-
 DTYPES = {"half": "float16", "float": "float32", "bf16": "bfloat16"}
-
-
-def load_index(path: Path) -> dict[str, dict]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def build_all(paths, jobs: int = 2) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from faults import load
 from places import CORRECT, REPO, TESTS
-from twin_launch import launch, load_index, tensor
+from twin_launch import launch, tensor
 
 import labkit
 from labkit import chips
@@ -286,21 +287,19 @@ def same(a, b) -> None:
     ],
 )
 def test_threads_do_not_show(name, monkeypatch):
-    index = load_index(TESTS / "faults" / "broken" / "index.toml") | {
-        "static_pingpong": dict(args=["float 5000", "empty float 5000", 5000]),
-        "softmax": dict(args=["float 700", "empty float 700", 7, 100]),
-        "print_dump": dict(args=["half 160", "empty half 160", 160]),
+    correct = {
+        "static_pingpong": ["float 5000", "empty float 5000", 5000],
+        "softmax": ["float 700", "empty float 700", 7, 100],
+        "print_dump": ["half 160", "empty half 160", 160],
     }
-    case = index[name.partition("/")[2]]
+    short = name.partition("/")[2]
+    fault = load(TESTS / "faults" / "broken" / "index.toml").get(short)
+    args, blocks = (fault.args, fault.blocks) if fault else (correct[short], 1)
     seen = []
     for threads in ("1", "2", "1", "7"):
         monkeypatch.setenv("LABKIT_THREADS", threads)
         seen.append(
-            launch(
-                TESTS / "faults" / f"{name}.asc",
-                case["args"],
-                max(10, case.get("blocks", 1)) if name != "broken/gm_overlap" else 4,
-            )
+            launch(TESTS / "faults" / f"{name}.asc", args, max(10, blocks) if name != "broken/gm_overlap" else 4)
         )
     for other in seen[1:]:
         same(seen[0], other)

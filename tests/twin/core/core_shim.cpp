@@ -15,7 +15,7 @@ extern "C" {
 void hazard_run(const uint32_t* steps, int n, uint32_t others, uint32_t* out) {
     Hazards h;
     for (int i = 0; i < n; i++, steps += 7) {
-        Clock now;
+        VectorClock now;
         for (uint32_t& s : now.seen) s = others;
         now.seen[int(Pipe::V)] = steps[5], now.seen[int(Pipe::MTE3)] = steps[6];
         Access me{steps[4], Pipe(steps[3]), line(i)};
@@ -29,7 +29,7 @@ void hazard_run(const uint32_t* steps, int n, uint32_t others, uint32_t* out) {
 void hazard_holes(const uint32_t* pairs, int n, uint32_t lo, uint32_t hi, uint32_t piece, uint32_t* first,
                   uint32_t* any) {
     Hazards h;
-    Clock all;
+    VectorClock all;
     for (int i = 0; i < n; i++) h.write(pairs[2 * i], pairs[2 * i + 1], Access{uint32_t(i + 1), Pipe::V, line(i)}, all);
     *first = uint32_t(h.unwritten(lo, hi, piece)), *any = h.any_written(lo, hi);
 }
