@@ -67,8 +67,11 @@ def install(chip: str | None = None) -> str:
 
                 _mode = "npu"
             else:
-                simulated.install()
-                _mode = "sim"
+                from labkit.device import simulated  # brings torch, and then autoload may have come back here
+
+                if _mode is None:
+                    simulated.install()
+                    _mode = "sim"
         if _mode == "sim" and (rates.chip() is None or (chip or rates.chip()) != rates.chip()):
             rates.apply(chip or os.environ.get("LABKIT_CHIP") or DEFAULT)
         return _mode

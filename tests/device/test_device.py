@@ -5,11 +5,15 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import subprocess
+import sys
 
 import pytest
 from device_lab import device, inside, simulated, torch
 from torch import nn
 from torch.nn import functional as F
+
+from labkit import paths
 
 pytestmark = simulated
 
@@ -316,3 +320,11 @@ def test_generators():
         torch.rand(3, device="npu", generator=torch.Generator())
     with torch.random.fork_rng(devices=[0], device_type="npu"):
         torch.rand(3, device="npu")
+
+
+@pytest.mark.parametrize("first", ["labkit.device.install()", "import torch", "labkit.kernel('kernels/add/add.asc')"])
+def test_the_device_is_installed_once_whoever_comes_first(first):
+    """torch's import installs it as well, also when the installation is what imports torch."""
+    text = f"import labkit\n{first}\nimport torch\nprint(labkit.device.install(), torch.ones(2).npu().device)"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=paths.repo_root())
+    assert (done.stdout, done.returncode) == ("sim npu:0\n", 0), done.stderr
