@@ -67,7 +67,7 @@ def install(chip: str | None = None) -> str:
 
                 _mode = "npu"
             else:
-                from labkit.device import simulated  # brings torch, and then autoload may have come back here
+                import torch  # noqa: F401  (autoload may come back here at its end)
 
                 if _mode is None:
                     simulated.install()
