@@ -45,7 +45,7 @@ template <typename T> void shown(const char* name, const T& x) {
     for (size_t i = 0; i < n && i < 512; i++) printf("%02x", bytes[i]);
     printf("\\n");
 }
-template <typename Make> void made(const char* name, Make make) {  // in place, so that what lies between members is zero
+template <typename Make> void made(const char* name, Make make) {  // in place: what lies between members is zero
     using T = decltype(make());
     alignas(64) static unsigned char bytes[sizeof(T)];
     memset(bytes, 0, sizeof bytes);
@@ -237,6 +237,39 @@ def test_every_name_has_the_value_it_had():
         + "\n".join(told[:20])
     )
     assert len(got) > 500
+
+
+MEMBERS = """
+#include "kernel_operator.h"
+#include "lib/matmul_intf.h"
+using namespace AscendC;
+using A = matmul::MatmulType<TPosition::GM, CubeFormat::ND, half, true>;
+using B = matmul::MatmulType<TPosition::GM, CubeFormat::NZ, half>;
+using C = matmul::MatmulType<TPosition::GM, CubeFormat::ND, float>;
+using L = matmul::MatmulType<TPosition::VECIN, CubeFormat::ND, float>;
+template class AscendC::MatmulClient<A, A, C, C, CFG_NORM>;
+template class AscendC::MatmulClient<A, B, L, C, CFG_MDL>;
+template class AscendC::MatmulImpl<A, A, C, C, CFG_NORM>;
+using Nothing = MatmulCallBackFunc<nullptr, nullptr, nullptr>;
+template class AscendC::detail::MatmulObject<true, A, A, C, C, CFG_NORM, Nothing, Impl::Detail::MatmulPolicy<CFG_NORM>>;
+template class AscendC::detail::MatmulObject<false, A, B, L, C, CFG_MDL, Nothing, Impl::Detail::MatmulPolicy<CFG_MDL>>;
+template class AscendC::LocalTensor<half>;
+template class AscendC::LocalTensor<int32_t>;
+template class AscendC::GlobalTensor<half>;
+template class AscendC::GlobalTensor<int32_t>;
+template class AscendC::TQue<TPosition::VECIN, 1>;
+template class AscendC::TQue<TPosition::VECOUT, 2>;
+template class AscendC::TQueBind<TPosition::VECIN, TPosition::VECOUT, 1>;
+template class AscendC::TBuf<TPosition::VECCALC>;
+template class AscendC::TQueSync<PIPE_MTE2, PIPE_V>;
+"""
+
+
+def test_every_member_of_the_class_templates_compiles():
+    """Also those that no kernel of the tests calls: a member is compiled when it is used, and a fault waits till then."""
+    command = [compiler.find_cxx(), "-std=c++17", "-fsyntax-only", "-w", "-x", "c++", "-", f"-I{runtime.include_dir()}"]
+    built = subprocess.run(command, input=MEMBERS, capture_output=True, text=True)
+    assert built.returncode == 0, next((line for line in built.stderr.splitlines() if "error" in line), built.stderr)
 
 
 if __name__ == "__main__":
