@@ -111,6 +111,16 @@ def test_not_where_the_learner_has_such_a_header(commands, tmp_path):
     assert not any("kernel-headers-" in w for w in commands[-1])
 
 
+@pytest.mark.parametrize("again", ["kernel_operator.h", "kernel_operator_list_tensor_intf.h", "own.h"])
+def test_the_header_may_be_included_again(commands, tmp_path, again):
+    """g++ takes a precompiled header for the first include only; the next one of that name must find the header."""
+    (tmp_path / "own.h").write_text('#pragma once\n#include "kernel_operator.h"\n')
+    name = f"again_{again.partition('.')[0]}"
+    text = KERNEL.format(name=name).replace("\n", f'\n#include "{again}"\n', 1)
+    build(text, dirs=[tmp_path], name=name)
+    assert read_precompiled(commands, tmp_path, text, name)
+
+
 def test_it_is_no_part_of_the_key(monkeypatch):
     text = KERNEL.format(name="add") + "// key\n"
     built = build(text)
