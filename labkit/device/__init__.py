@@ -20,10 +20,7 @@ from typing import NamedTuple
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # see detect.py: torch_npu is not to load by itself
 
 from labkit.chips import DEFAULT  # noqa: E402
-from labkit.device import (
-    rates,  # noqa: E402
-    simulated,
-)
+from labkit.device import rates  # noqa: E402
 from labkit.device.detect import usable_npu  # noqa: E402
 from labkit.device.library import lib, records  # noqa: E402
 from labkit.device.noisy import noise  # noqa: E402
@@ -68,6 +65,8 @@ def install(chip: str | None = None) -> str:
                 _mode = "npu"
             else:
                 import torch  # noqa: F401  (autoload may come back here at its end)
+
+                from labkit.device import simulated
 
                 if _mode is None:
                     simulated.install()

@@ -150,7 +150,7 @@ def test_the_words_in_both_languages(monkeypatch):
 def test_every_bound_and_change_has_its_words():
     from labkit.analysis import whatifs
 
-    kinds = re.search(r"kind: ([\w, ]+)\.", bounds.Bound.__doc__)[1].split(", ")
+    kinds = re.split(r",\s+", re.search(r"kind: ([\w,\s]+)\.", bounds.Bound.__doc__)[1])
     for part in "bound", "kind":
         assert {k.split(".")[-1] for k in messages.tables() if k.startswith(f"explain.{part}.")} == set(kinds)
     changes = {*whatifs._PLAIN, *whatifs._SIZES, "buffers", "bytes", "balance"}

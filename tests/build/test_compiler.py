@@ -12,7 +12,8 @@ import time
 import pytest
 
 from labkit import messages
-from labkit.build import cache, compiler, includes
+from labkit.build import cache as build_cache
+from labkit.build import compiler, includes
 from labkit.source.errors import CompileError
 from labkit.build.process import TooSlow, Workers, c_locale
 
@@ -211,7 +212,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path, cache, bad):
         compiler.build([src / name for name in bad], flags=[], name="f")
     assert "nothing" in raised.value.stderr and raised.value.problems[0]["line"] == 1
     assert raised.value.problems[0]["file"].endswith("bad.cpp")
-    assert not [e for e in entries(cache) if not e.startswith("f-good-")]  # a good unit's object may stay
+    assert not [e for e in entries(cache) if not "-good-" in e]  # a good unit's object may stay
     (src / "bad.cpp").write_text("int f() { return 0; }\n")
     assert compiler.build([src / name for name in bad], flags=[], name="f").exists()
 
@@ -274,7 +275,7 @@ def test_two_processes_build_once(tmp_path, monkeypatch):
     wrapper.write_text(WRAPPER.format(cxx=compiler.find_cxx(), log=log))
     wrapper.chmod(0o755)
     monkeypatch.setenv("CXX", str(wrapper))
-    code = f"from labkit import compiler; print(compiler.build([{str(src / 'x.cpp')!r}], flags=[], name='x'))"
+    code = f"from labkit.build import compiler; print(compiler.build([{str(src / 'x.cpp')!r}], flags=[], name='x'))"
     running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     paths = {p.communicate(timeout=120)[0].strip() for p in running}
     assert [p.returncode for p in running] == [0, 0] and len(paths) == 1
@@ -318,20 +319,20 @@ def entry(cache, name, size, age_days):
 def test_prune_removes_the_least_recently_used(cache):
     for name, age in (("old-1", 30), ("older-2", 40), ("young-3", 5), ("today-4", 0)):
         entry(cache, name, 1000, age)
-    assert cache.prune(2500) == 2000
+    assert build_cache.prune(2500) == 2000
     assert entries(cache) == ["today-4", "young-3"]
-    assert cache.prune(0) == 1000 and entries(cache) == ["today-4"]  # what may be in use stays
+    assert build_cache.prune(0) == 1000 and entries(cache) == ["today-4"]  # what may be in use stays
 
 
 def test_prune_leaves_what_is_being_built_and_sweeps_the_killed(cache):
     entry(cache, "busy-1", 1000, 9)
     entry(cache, ".tmp-dead", 10, 9)
-    assert cache.prune(1 << 30) == 10
+    assert build_cache.prune(1 << 30) == 10
     with open(cache / "busy-1.lock", "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        cache.prune(500)
+        build_cache.prune(500)
     assert entries(cache) == ["busy-1"]
-    assert cache.prune(2000) == 0
+    assert build_cache.prune(2000) == 0
 
 
 def test_use_refreshes_an_entry(tmp_path, cache):
@@ -340,11 +341,11 @@ def test_use_refreshes_an_entry(tmp_path, cache):
     os.utime(built.parent, (1, 1))
     compiler.build([src / "x.cpp"], flags=[], name="x")
     assert built.parent.stat().st_mtime > 1e9
-    assert cache.prune(0) == 0
+    assert build_cache.prune(0) == 0
 
 
 def test_key_separates_parts():
-    assert cache.key("ab", "c") != cache.key("a", "bc") != cache.key("abc")
+    assert build_cache.key("ab", "c") != build_cache.key("a", "bc") != build_cache.key("abc")
 
 
 def test_every_sentence_in_both_languages():

@@ -177,7 +177,8 @@ def test_address_space_refused():
     code = (
         "import torch, resource\n"
         "resource.setrlimit(resource.RLIMIT_AS, (32 << 30, 32 << 30))\n"
-        "try: import labkit.device\n"
+        "import labkit\n"
+        "try: labkit.device.install()\n"
         "except RuntimeError as e: print(e)\n"
     )
     said = python(code).stdout

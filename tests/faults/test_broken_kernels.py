@@ -13,7 +13,7 @@ from pathlib import Path
 import pins
 import pytest
 from faults import load
-from places import BROKEN, CORRECT
+from places import BROKEN, CORRECT, REPO
 from twin_launch import build_all, launch
 
 import labkit
@@ -109,7 +109,9 @@ def test_every_check_has_a_broken_kernel():
         shown |= {c for c, _ in marks} or {name.replace("_", "-")}
     host = {code for code in spoken if code.startswith("host-") and code not in shown}
     assert shown == spoken - host
-    programs = (HERE.parent / "test_run.py").read_text() + (HERE.parent / "test_adapter.py").read_text()
+    programs = "".join(
+        (REPO / "tests" / f).read_text() for f in ("program/test_run.py", "operators/test_registration.py")
+    )
     assert [code for code in sorted(host) if f'"{code}"' not in programs] == []
     sources = "".join(
         file.read_text()
@@ -132,7 +134,7 @@ def test_found_with_many_blocks_and_threads(name, monkeypatch):
     case, path = INDEX[name], HERE / f"{name}.asc"
     for threads in ("1", "2"):
         monkeypatch.setenv("LABKIT_THREADS", threads)
-        seen = launch(path, case["args"], 6)
+        seen = launch(path, case.args, 6)
         ((code, line),) = marked(path)
         (finding,) = [f for f in seen.findings if f.code == code]
         assert (finding.line, finding.block) == (line, 0)

@@ -73,11 +73,7 @@ def built():
     device.install()
     plain = [{"path": file_of(way), "entry": TIMES.entry(way, name_of(dtype), step)} for way, step, dtype in STEPS]
     changed = [
-        {
-            "text": mutated(m),
-            "filename": str(file_of(m.way)),
-            "entry": TIMES.entry(m.way, m.get("dtype", "float16"), m.get("step")),
-        }
+        {"text": mutated(m), "filename": str(file_of(m.way)), "entry": TIMES.entry(m.way, m.dtype, m.step)}
         for m in MUTANTS.values()
     ]
     build_all([*plain, *changed])
