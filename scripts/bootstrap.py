@@ -49,7 +49,7 @@ print(json.dumps({"python": sys.version_info[:3], "torch": found.get("torch"), "
 
 
 class Stop(Exception):
-    """Something a person must mend; the text says what and how."""
+    """Something the user must fix; the text says what and how."""
 
 
 def language():

@@ -3,7 +3,7 @@
     python scripts/operator_times.py [name ...] [--csv]        names: swiglu, swiglu_backward, rms_norm ...; all of them
     without any
 
-Nothing is computed: the twin's clock alone takes part, on memory that nobody fills.
+Nothing is computed: the twin's clock alone takes part, on memory that is never filled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The house: set-up from nothing, one list of needs, and the rules that all rooms keep."""
+"""The repository: set-up from nothing, one list of needs, and the rules that all rooms keep."""
 
 from __future__ import annotations
 

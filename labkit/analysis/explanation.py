@@ -18,7 +18,7 @@ from labkit.messages import text
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """`bound.kind` says what bounds the launch, `advice` holds at most two changes with their modelled gain; `str()`
-    tells both.
+    gives both.
     """
 
     record: LaunchRecord
@@ -58,8 +58,7 @@ def explain(record: LaunchRecord) -> Explanation | Figure:
 
 
 def _chosen(replayed: Replayed | None, what: Bound) -> list[Change]:
-    """The two best. Fewer bytes always help; where bytes are not the bound they come behind what a kernel can change by
-    itself.
+    """The two best. Fewer bytes always help; where bytes are not the bound they come after changes inside the kernel.
     """
     if replayed is None:
         return []

@@ -74,7 +74,7 @@ def included(cxx: str, version: str, words: Sequence[str], header: Path, folder:
     """A file in `folder` for `-include`, with its PCH, that stands for `header` in compilations with these words.
 
     The file includes the header, for the case that g++ does not take the PCH. None where there is no use or the PCH
-    could not be made. The caller sees to it that the sources would include the header themselves.
+    could not be made. The caller makes sure that the sources include the header themselves.
     """
     taken = None if "clang" in version.lower() else _split(words)
     if taken is None:
@@ -91,7 +91,7 @@ def included(cxx: str, version: str, words: Sequence[str], header: Path, folder:
 
 
 def drop(folder: Path) -> None:
-    """Removes a PCH that the compiler stumbled over; the next compilation makes it anew."""
+    """Removes a PCH that the compiler could not use; the next compilation makes it anew."""
     for file in folder.glob("*.gch"):
         try:
             file.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """From (got, expected) to what went wrong: a key, its numbers and a core x tile map.
 
-A difference ("max error 3.2 at 992") tells a learner that the kernel is wrong; a diagnosis ("only the last 8 elements
-of each core, and nobody wrote them") tells where to look. Pure functions; numpy only.
+A difference ("max error 3.2 at 992") shows a learner that the kernel is wrong; a diagnosis ("only the last 8 elements
+of each core, and they were never written") shows where to look. Pure functions; numpy only.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
         same = isinstance(got, dict) and list(map(str, sorted(got, key=str))) == list(
             map(str, sorted(expected, key=str))
         )
-        if same:  # only what differs is told
+        if same:  # only what differs is shown
             wrong = {k: found for k in expected if (found := compare_values(got[k], expected[k], tolerance))}
             part, other = next(((k, found) for k, found in wrong.items() if found.key != "value"), (None, None))
             if other:

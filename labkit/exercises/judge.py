@@ -1,6 +1,6 @@
 """The check: the learner's region in its file, built, run on every case, compared and explained.
 
-It stops at nothing it can explain: all cases run, and the one whose diagnosis says most is shown. Exceptions of
+It does not stop at an error that it can explain: all cases run, and the one with the most specific diagnosis is shown. Exceptions of
 golden.py are ours and are not caught; what the learner's code does, up to a crash of the launch, ends in a Result.
 """
 
@@ -189,7 +189,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
                 break
     result.cases, result.failed = len(cases), len(failures)
     if failures:
-        shown = _telling(failures, in_order=spec.kind == "adapter")
+        shown = _failure_to_show(failures, in_order=spec.kind == "adapter")
         _tell_cases(spec, result, shown, failures, cases)
         return _fail(result, shown, source, first_line)
     result.lines = [messages.text("exercise.pass" if len(cases) > 1 else "exercise.pass-one", cases=len(cases))]
@@ -197,7 +197,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         _measure(spec, ours, cases, records, result, source, first_line)
 
 
-def _telling(failures: list[Failure], in_order: bool = False) -> Failure:
+def _failure_to_show(failures: list[Failure], in_order: bool = False) -> Failure:
     """The failure to show: a finding or a crash; else the pattern that most cases agree on, a place before "nothing at
     all" before "no pattern".
 

@@ -1,7 +1,7 @@
 """The shapes that wrong results take. Each pattern looks at the evidence and returns its numbers, or None.
 
 A pattern must explain (nearly) every wrong element, and only wrong elements: a name that fits half of the error sends
-the learner the wrong way. Regions that nobody wrote may be right by chance (a ReLU's zeros), so a region counts as
+the learner the wrong way. Regions that were never written may be right by chance (a ReLU's zeros), so a region counts as
 wrong from COVERAGE on. Pure functions of numpy arrays.
 """
 

@@ -157,7 +157,7 @@ def given_name(name: str) -> str:
 
 
 def _indent(text: str, indent: str) -> list[str]:
-    """Learner's Python under the marker's indentation, forgiving a body that was indented as a whole."""
+    """Learner's Python under the marker's indentation; a body that was indented as a whole is accepted."""
     lines = text.split("\n")
     code = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     extra = min((len(line) - len(line.lstrip(" ")) for line in code), default=0)

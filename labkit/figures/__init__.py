@@ -1,4 +1,4 @@
-"""Figures: pure functions from data to deterministic SVG, each with a title and a description that tell the same in
+"""Figures: pure functions from data to deterministic SVG, each with a title and a description that say the same in
 words.
 
 `memory_ruler`, `pipe_timeline`, `compare_timelines`, `tiling_map`, `mismatch_map`, `core_on_one_page`, `curves`,

@@ -35,7 +35,7 @@ def core_on_one_page(
     active: str | None = None, tile: str | None = None, step: int | None = None, chip: str = "910B1"
 ) -> Figure:
     """The page. `active`: pipe to bring out; `tile`: where a tile's token lies (a key of PLACES); `step`: 0 to 7, sets
-    both and tells the step instead. Raises ValueError for a pipe, place or step that does not exist.
+    both and describes the step. Raises ValueError for a pipe, place or step that does not exist.
     """
     if step is not None:
         if not 0 <= step < len(STEPS):

@@ -1,9 +1,8 @@
 """The figure object and a small SVG writer: data in, the same bytes out, on every machine.
 
 Contract. A `Figure` shows itself as SVG with a text twin (title and description), and as text alone under
-LABKIT_PLAIN=1.
-Inside the SVG: `<title>`, `<desc>`, `role="img"`, no reference to anything outside, numbers with two decimals, ids and
-class scope named after a hash of the content, so that several figures share a page without touching one another.
+LABKIT_PLAIN=1. Inside the SVG: `<title>`, `<desc>`, `role="img"`, no reference to anything outside, numbers with two
+decimals, ids and class scope named after a hash of the content, so that several figures can share a page.
 
 Light and dark. Inline in a page (widgets, nbconvert, VS Code) a figure is transparent and its text takes the page's
 `currentColor`. JupyterLab shows an SVG output inside `<img>`, where nothing is inherited and `currentColor` is black on

@@ -107,7 +107,7 @@ def _duration(trace: Trace) -> float:
 
 
 def _finding(panels, lanes_by_panel: list[list[Lane]], low: float, high: float) -> str:
-    """The one sentence to take away."""
+    """The main result in one sentence."""
     span = high - low
     if len(panels) == 2:
         (a, _, name_a), (b, _, name_b) = panels
@@ -276,7 +276,7 @@ def _marks(
             )
         c.warn(x, y, name)
         wide = text_width(str(f.code), 11, bold=True)
-        if all(abs(x - at) >= 80 or lane != mark.at[0] for at, lane in named):  # else its number has to do
+        if all(abs(x - at) >= 80 or lane != mark.at[0] for at, lane in named):  # else only its number is drawn
             named.append((x, mark.at[0]))
             words = str(f.code)
             at = x + 13 if x + 13 + wide < RIGHT or not fits(words, x - LEFT) else x - 15 - wide

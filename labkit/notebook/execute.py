@@ -1,7 +1,7 @@
 """Run a notebook's demo cells and keep their outputs; exercise cells stay un-run, as nbval wants them.
 
 Demo cells are what a reader on the web sees, so their outputs are committed. An exercise cell is skipped here on
-purpose: a demo that needs one would then fail here, at the author's, and not at the learner's.
+purpose: a demo that needs one then fails here, for the author, and not for the learner.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ def _to_html(path: Path) -> None:
     try:
         page, _ = HTMLExporter(template_name="lab").from_filename(str(path))
         path.with_suffix(".html").write_text(page, encoding="utf-8")
-    except Exception as error:  # the report is a convenience: its failure is told, and changes no verdict
+    except Exception as error:  # the report is extra: its failure is shown, and changes no result
         print(f"{path.name}: no HTML page ({type(error).__name__}: {error})", file=sys.stderr)
 
 

@@ -1,8 +1,8 @@
 """Do the exercises hold: stub TODO, solution PASS, every mutant FAIL with its diagnosis; and do the notebooks run in
 each reading?
 
-    python -m labkit.notebook.verify [id ...]          the exercises, in this process python -m labkit.notebook.verify
-    --notebooks       nbval over the committed notebooks and over the solved ones, strict
+    python -m labkit.notebook.verify [id ...]       the exercises, in this process
+    python -m labkit.notebook.verify --notebooks    nbval over the committed notebooks and over the solved ones, strict
 
 A check is trusted here only after it has rejected known-wrong solutions for the right reason.
 """
@@ -172,7 +172,7 @@ def nbval(
     subprocess.run(
         [sys.executable, "-c", "from labkit import runtime; runtime.runner()"], env=env, check=True, capture_output=True
     )
-    # Its own folder: a conftest or an ini of the place it is started from is none of these notebooks' business.
+    # Its own folder: a conftest or an ini of the place it is started from must not apply to these notebooks.
     return subprocess.run(
         command,
         env=env,

@@ -1,4 +1,4 @@
-"""A launch that an operator's C++ side makes: the kernel runs on the twin, on the memory that the pointers lead to."""
+"""A launch that an operator's C++ side makes: the kernel runs on the twin, on the memory that the pointers point to."""
 
 from __future__ import annotations
 

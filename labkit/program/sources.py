@@ -1,8 +1,7 @@
-"""A program's source files as the host compiler takes them: launches lowered, ACLRT_LAUNCH_KERNEL given something to
-call.
+"""A program's source files as the host compiler takes them: launches lowered, ACLRT_LAUNCH_KERNEL made a call.
 
 No line moves: line n of the learner's file stays line n for the compiler. A header that holds a launch is put in place
-of the line that includes it, since what a compiler includes by itself nobody can lower.
+of the line that includes it, since what the compiler includes by itself cannot be lowered.
 """
 
 from __future__ import annotations

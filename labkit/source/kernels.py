@@ -33,7 +33,7 @@ class Param:
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """A `__global__` function; core_mix() tells its cores.
+    """A `__global__` function; core_mix() gives its cores.
 
     template: text between the angle brackets of the template head, None for a plain function; namespace: "a::b";
     mix: the ratio (cube, vector) where it is written; body: its text, comments and strings masked; guard: the

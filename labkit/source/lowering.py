@@ -53,7 +53,7 @@ def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "
 
     entries: instantiations of template kernels that need a trampoline, such as ["add<half>", "ns::scale<float, 2>"];
     plain kernels always have one. around: the text of what the source includes, where kernels that it launches may
-    stand and what tells on which cores they run. Raises SourceError as `parse` does, and for a launch that is not
+    stand and what decides on which cores they run. Raises SourceError as `parse` does, and for a launch that is not
     written right.
     """
     text = without_attributes(clean(text))
@@ -92,7 +92,7 @@ def lower_adapter(text: str, filename: str) -> str:
 
 
 def without_launches(text: str) -> str:
-    """`text` with each launch turned into nothing: for a kernel that somebody else launches."""
+    """`text` with each launch turned into nothing: for a kernel that other code launches."""
     masked = mask(text)
     edits = []
     for m in re.finditer(r"<<<", masked):

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
-os.environ["HF_HUB_OFFLINE"] = "1"  # nothing here asks a network, and a mistake that would is to show
+os.environ["HF_HUB_OFFLINE"] = "1"  # nothing here may use the network: an attempt fails
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 

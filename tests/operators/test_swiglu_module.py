@@ -1,5 +1,5 @@
-"""kernels/swiglu as modules: right answers for any shape, layout, type and device, or the right error; what ran is
-said.
+"""kernels/swiglu as modules: right answers for any shape, layout, type and device, or the right error; and
+which path ran.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Samples for the tests of the figures: records as a launch leaves them, one figure of each kind, and eyes to read an
-SVG with.
+"""Samples for the tests of the figures: records as a launch leaves them, one figure of each kind, and helpers that read
+an SVG.
 """
 
 from __future__ import annotations

@@ -153,8 +153,7 @@ def build(way: str, dtype, step: int | None = None, text: str | None = None, **m
 
 def wrong(way: str, kernel, dtype, until: str = "") -> list[str]:
     """What is wrong with a kernel: codes of findings, "numbers" where results are off, "bits" where 16-bit results are
-    not those that were
-    rounded once. until: it is enough when this is found."""
+    not those that were rounded once. until: it is enough when this is found."""
     run, shapes = WAYS[way]
     found = []
     for rows, width, blocks in shapes:

@@ -66,7 +66,7 @@ def of(record) -> dict:
 
 @contextmanager
 def watch() -> Iterator[list[LaunchRecord]]:
-    """The records of the launches in the body, whoever makes them."""
+    """The records of all launches in the body."""
     seen = expect("*")
     expect._open.append(seen)  # without its demand that there be a finding
     try:

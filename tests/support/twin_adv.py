@@ -1,4 +1,4 @@
-"""What the tests of the advanced API share: launching a kernel of tests/twin_api, and distance in units of the last
+"""What the tests of the advanced API share: launching a kernel of tests/twin/kernels, and distance in units of the last
 place.
 """
 

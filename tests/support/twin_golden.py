@@ -241,7 +241,7 @@ def scalars(image: np.ndarray, dtype, form: dict) -> None:
 
 
 def move(image: np.ndarray, memory: np.ndarray, m: dict) -> np.ndarray:
-    """One copy of tests/twin/kernels/copies.asc; returns which bytes of the image nobody promises anything about."""
+    """One copy of tests/twin/kernels/copies.asc; returns which bytes of the image are unspecified."""
     kind, size, local = m["kind"], m["size"], m["local"]
     loose = np.zeros(len(image), bool)
     side = memory[m["global"] :]
