@@ -26,8 +26,8 @@ def _threads(n: int):
 
 
 def rows() -> list[Row]:
-    """Seconds an instruction against 100 ns; 48 blocks on one host core against two; compile times against their
-    bars.
+    """Seconds an instruction against 100 ns; 48 blocks on one host core against two;
+    compile times against their bars.
     """
     return [_instruction(), *_event_pass(), _two_cores(), *_compilations()]
 

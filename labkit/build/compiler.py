@@ -115,8 +115,8 @@ def no_builtins(names: Iterable[str]) -> list[str]:
 
 
 def later_standard(text: str) -> list[str]:
-    """C++20, where a call such as ReduceSum<float>(dst, ...) counts on its arguments to find AscendC's: bisheng takes
-    that in C++17.
+    """C++20, where a call such as ReduceSum<float>(dst, ...) counts on its arguments to find AscendC's:
+    bisheng takes that in C++17.
     """
     if "using namespace AscendC" in text:
         return []
@@ -144,8 +144,8 @@ def _message_flags(cxx: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Unit:
-    """One translation unit: a file, or a text that is written into the entry as `name`. flags: its own, after the
-    recipe's.
+    """One translation unit: a file, or a text that is written into the entry as `name`.
+    flags: its own, after the recipe's.
     """
     name: str
     path: Path | None = None

@@ -100,15 +100,15 @@ def drop(folder: Path) -> None:
 
 
 def stumbled(stderr: str) -> bool:
-    """Whether a compiler's failure may be the PCH's own and not the text's: unreadable, cut short, an internal
-    error.
+    """Whether a compiler's failure may be the PCH's own and not the text's:
+    unreadable, cut short, an internal error.
     """
     return bool(re.search(r"\bPCH\b|\.gch\b|internal compiler error|Killed|Bus error|Segmentation fault", stderr))
 
 
 def _closure(home: str, folders: Sequence[str], reached: Mapping[str, bytes]) -> dict[str, bytes] | None:
-    """path -> digest of the header and all that it includes; None where some of that would be read from another
-    folder.
+    """path -> digest of the header and all that it includes;
+    None where some of that would be read from another folder.
     """
     known = _closures.get(home)
     if known is None or known[:2] != (folders, reached):  # the same files with the same contents include the same
@@ -153,8 +153,8 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str], list[str]] | Non
 
 @lru_cache(maxsize=256)
 def _builtins(cxx: str, _version: str, names: tuple[str, ...]) -> bool:
-    """Whether one of `names` is a builtin function of the compiler. A PCH brings its builtins along, -fno-builtin-x or
-    not.
+    """Whether one of `names` is a builtin function of the compiler.
+    A PCH brings its builtins along, -fno-builtin-x or not.
     """
     text = "#ifndef __has_builtin\nint yes;\n#else\n" + "".join(f"#if __has_builtin({n})\nint yes;\n#endif\n" for n in names) + "#endif\n"
     try:

@@ -22,8 +22,8 @@ _COPIED = 12288
 
 @dataclass(frozen=True)
 class Case:
-    """One launch. group: the published source; ladder: its place in an optimisation that the source describes, slowest
-    first.
+    """One launch. group: the published source; ladder: its place in an optimisation
+    that the source describes, slowest first.
     """
 
     name: str
@@ -364,8 +364,8 @@ def cases() -> list[Case]:
 
 @lru_cache(maxsize=None)
 def published() -> dict[str, dict[str, float]]:
-    """case -> what was measured, in us: "task" for the whole, else a pipe's busy time by its name; aic.M, aiv.V where
-    both kinds run.
+    """case -> what was measured, in us: "task" for the whole, else a pipe's busy time by its name;
+    aic.M, aiv.V where both kinds run.
     """
     found: dict[str, dict[str, float]] = {}
     with open(paths.data_dir() / "published_times.csv", encoding="utf-8", newline="") as file:

@@ -56,8 +56,8 @@ _STEP = math.log(1.03)  # of the slopes: with less the grain of the model shows 
 
 @dataclass
 class Fit:
-    """constants: what came out; before, after: mean |error| of the cases that it saw, at the start and then; runs:
-    evaluations.
+    """constants: what came out; before, after: mean |error| of the cases that it saw,
+    at the start and then; runs: evaluations.
     """
 
     constants: dict[str, float]
@@ -201,8 +201,8 @@ def write_cross(found: dict[str, Accuracy]) -> None:
 
 
 def write(constants: dict[str, float], chip: str = chips.DEFAULT) -> None:
-    """Puts the values into the chip's table; what stands beside them stays. Chips that have a share of its bandwidths
-    keep the share.
+    """Puts the values into the chip's table; what stands beside them stays.
+    Chips that have a share of its bandwidths keep the share.
     """
     home, old = paths.twin_dir() / "chips", chips.flat(chip)
     for path in sorted(home.glob("*.toml")):

@@ -148,8 +148,8 @@ def clock() -> Clock:
 
 
 def timeline() -> list[Span]:
-    """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces. Nothing on a real
-    NPU.
+    """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces.
+    Nothing on a real NPU.
     """
     if _mode == "npu":
         return []

@@ -1,5 +1,5 @@
-"""Several processes from one notebook: `labkit.ranks(2, train)` calls train(rank) in two processes with a process
-group.
+"""Several processes from one notebook: `labkit.ranks(2, train)` calls train(rank)
+in two processes with a process group.
 
     def train(rank, steps): ...        # torch.distributed is ready: backend "hccl", rank of 2; tensors on "npu"
     run = labkit.ranks(2, train, 10)   # waits; raises RankError when a rank raises, hangs or dies
@@ -33,8 +33,8 @@ _START_S = 120.0  # importing torch on a busy machine
 
 
 class RankError(RuntimeError):
-    """A rank raised, hangs or died. rank: which; kind, said: the exception's type and text; frames: (file, line) from
-    the outside in.
+    """A rank raised, hangs or died. rank: which; kind, said: the exception's type and text;
+    frames: (file, line) from the outside in.
 
     together: all ranks raised the same at the same place, so that none of them waits for another.
     """
@@ -75,8 +75,8 @@ class Run:
 
 
 def ranks(count: int, function: Callable, *arguments, timeout: float = 60.0) -> Run:
-    """function(rank, *arguments) in `count` processes at once. timeout: seconds of real time. Raises RankError,
-    ValueError.
+    """function(rank, *arguments) in `count` processes at once. timeout: seconds of real time.
+    Raises RankError, ValueError.
     """
     if not isinstance(count, int) or not 1 <= count <= 16:
         raise ValueError(messages.text("device.rank_count", count=count))
@@ -178,8 +178,8 @@ class _Pool:
         )
 
     def _collect(self, until: float, seconds: float = _START_S) -> list[bytes]:
-        """An answer of each rank. Raises RankError for the first that raised; else for one that died or did not come
-        back.
+        """An answer of each rank. Raises RankError for the first that raised;
+        else for one that died or did not come back.
         """
         answers: dict[int, bytes] = {}
         failed: RankError | None = None

@@ -42,8 +42,8 @@ class OnHost:
 
 @dataclass(frozen=True)
 class Refuses:
-    """In place of `expected` (adapters): the call must raise, with one of the words in its text. missing: the diagnosis
-    when it does not.
+    """In place of `expected` (adapters): the call must raise, with one of the words in its text.
+    missing: the diagnosis when it does not.
     """
 
     words: tuple[str, ...]

@@ -63,8 +63,8 @@ def first_error(record) -> Diagnosis | None:
 
 
 def of_program(result) -> Diagnosis | None:
-    """What is wrong with a program's run apart from its results: a finding (for a program each of them counts), or its
-    status.
+    """What is wrong with a program's run apart from its results:
+    a finding (for a program each of them counts), or its status.
     """
     finding = min(result.findings, key=lambda f: f.severity != "error", default=None)
     if finding is not None:
@@ -174,8 +174,8 @@ def _shape(a: np.ndarray) -> str:
 
 
 def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | None = None) -> Diagnosis | None:
-    """As `diagnose` for a Python function's result: numbers, text, sequences and dicts of them; tensors go to
-    `diagnose`.
+    """As `diagnose` for a Python function's result: numbers, text, sequences and dicts of them;
+    tensors go to `diagnose`.
     """
     array = _as_array(expected)
     if array is not None:

@@ -78,8 +78,8 @@ class Failure:
 
 
 def check(exercise_id: str, source: str | None = None, *, first_line: int = 1) -> Result:
-    """Check a cell's text (default: the last `%%exercise` cell of this id). first_line: its first line's number in the
-    cell.
+    """Check a cell's text (default: the last `%%exercise` cell of this id).
+    first_line: its first line's number in the cell.
 
     Raises SpecError for an unknown id, and CheckFailed under LABKIT_STRICT=1 unless PASS or SKIP.
     """
@@ -123,8 +123,8 @@ def finish(spec: Spec, result: Result, source: str, seconds: float) -> None:
 
 
 def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = False) -> Result:
-    """The verdict alone: no log, no strictness, no memory of earlier checks. even_stub: judge our stub like any other
-    code.
+    """The verdict alone: no log, no strictness, no memory of earlier checks.
+    even_stub: judge our stub like any other code.
     """
     session = current()
     # `labkit run` is the twin's, also on a node

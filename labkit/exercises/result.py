@@ -1,8 +1,8 @@
 """What a check says: one object with four states, shown as text, HTML and JSON.
 
-TODO is for the unchanged stub alone; SKIP says why and is never PASS; every result names the target it was checked on.
-Interactive use never raises; LABKIT_STRICT=1 turns FAIL and TODO into CheckFailed, which prints the lesson, not a
-traceback.
+TODO is for the unchanged stub alone; SKIP says why and is never PASS; every result names the target it was
+checked on. Interactive use never raises; LABKIT_STRICT=1 turns FAIL and TODO into CheckFailed, which
+prints the lesson, not a traceback.
 """
 
 from __future__ import annotations

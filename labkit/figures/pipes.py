@@ -1,8 +1,8 @@
 """The AI Core on one page: the memories, the pipes between them, and the way of a tile through a vector core.
 
-Contract. The vector core (AIV) is drawn in full, the cube core (AIC) greyed until one of its pipes is the active one.
-Sizes and core counts come from the chip's table. Pipes have the colours they have in the timelines, and always their
-names.
+Contract. The vector core (AIV) is drawn in full, the cube core (AIC) greyed until one of its pipes is
+the active one. Sizes and core counts come from the chip's table. Pipes have the colours they have in
+the timelines, and always their names.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def _memory(c: Canvas, x, y, w, h, name: str, size: str, note: str = "") -> None
 
 
 def _pipe(c: Canvas, x, y, w, h, name: str, active: str | None, note: str = "") -> None:
-    """A pipe: a capsule. Coloured, or, when another pipe is the active one, an outline; the active one has a frame and
-    the word.
+    """A pipe: a capsule. Coloured, or, when another pipe is the active one, an outline;
+    the active one has a frame and the word.
     """
     on = active is None or active == name
     fill, label = FILLS[name], name

@@ -1,5 +1,5 @@
-"""The pipe timeline: one lane a pipe, one bar an instruction, on a time axis that says whether it is modelled or
-measured.
+"""The pipe timeline: one lane a pipe, one bar an instruction, on a time axis that says whether it
+is modelled or measured.
 
 Contract. Bars are clipped to the window; neighbours too small to see become one striped bar that says how many they
 are. The share at the right of a lane is the part of the window in which the pipe is busy. A race is a numbered red
@@ -57,8 +57,8 @@ def pipe_timeline(
     t1: float | None = None,
     max_bars: int = 400,
 ) -> Figure:
-    """The Gantt chart of one launch. `t0`, `t1` in us. Raises TypeError for data without a timeline, ValueError for an
-    empty window.
+    """The Gantt chart of one launch. `t0`, `t1` in us. Raises TypeError for data without a timeline,
+    ValueError for an empty window.
     """
     if (none := absent(record_or_array)) is not None:
         return none
@@ -291,8 +291,8 @@ def _marks(
 def time_axis(
     c: Canvas, low: float, high: float, left: float, right: float, top: float, y: float, behind: int, kinds: str
 ) -> None:
-    """From `low` to `high` us between the pixels left and right, at height y; grid lines from `top`. kinds: "modelled",
-    "measured".
+    """From `low` to `high` us between the pixels left and right, at height y; grid lines from `top`.
+    kinds: "modelled", "measured".
     """
     grid, us_per_px = [], (high - low) / (right - left)
     for tick in ticks(low, high, 7):

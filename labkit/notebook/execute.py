@@ -23,8 +23,8 @@ class DemoFailed(RuntimeError):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """For a notebook's kernel: the checkout importable, a fixed language, no log of the author's progress, no
-    strictness.
+    """For a notebook's kernel: the checkout importable, a fixed language,
+    no log of the author's progress, no strictness.
     """
     env = {
         **os.environ,
@@ -107,8 +107,8 @@ def tidy(node, metadata: dict) -> dict:
 
 
 def carry(built: dict, old: dict | None) -> bool:
-    """Give the cells of `built` the outputs of the same cells in `old`. True when every cell that needs outputs got its
-    own.
+    """Give the cells of `built` the outputs of the same cells in `old`.
+    True when every cell that needs outputs got its own.
     """
     known = {c["id"]: c for c in (old or {}).get("cells", []) if c["cell_type"] == "code"}
     whole = True

@@ -1,5 +1,5 @@
-"""Do the exercises hold: stub TODO, solution PASS, every mutant FAIL with its diagnosis; and do the notebooks run in
-each reading?
+"""Do the exercises hold: stub TODO, solution PASS, every mutant FAIL with its diagnosis;
+and do the notebooks run in each reading?
 
     python -m labkit.notebook.verify [id ...]       the exercises, in this process
     python -m labkit.notebook.verify --notebooks    nbval over the committed notebooks and over the solved ones, strict
@@ -105,8 +105,8 @@ def _prediction(spec: Spec) -> Iterator[Verdict]:
 
 
 def _code_steps(spec: Spec):
-    """The stub must compile and, judged as code, be wrong in a way that teaches: it is the first thing many learners
-    run.
+    """The stub must compile and, judged as code, be wrong in a way that teaches:
+    it is the first thing many learners run.
     """
     ours = template(spec)
     yield "stub", "TODO", lambda: examine(spec, ours.stub())
@@ -147,8 +147,8 @@ def nbval(
     more: Iterable[str] = (),
     settings: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess:
-    """`pytest --nbval` over notebooks, in a process of its own. strict: LABKIT_STRICT=1; settings: more of its
-    environment.
+    """`pytest --nbval` over notebooks, in a process of its own. strict: LABKIT_STRICT=1;
+    settings: more of its environment.
     """
     targets = [folder] if isinstance(folder, Path) else list(folder)
     config = paths.repo_root() / "tests" / "notebook" / "nbval.cfg"

@@ -51,8 +51,8 @@ def core_mixes(texts: list[Text]) -> dict[str, tuple[int, int]]:
 
 
 def lower(t: Text, mixes: dict[str, tuple[int, int]], by_name: list[str]) -> str:
-    """C++ of one source file; by_name: see launched_by_name. Raises SourceError for a launch that is not written
-    right.
+    """C++ of one source file; by_name: see launched_by_name.
+    Raises SourceError for a launch that is not written right.
     """
     text = lowering.without_attributes(t.text)
     lowered = lowering.lower_launches(text, str(t.path), mixes) if "<<<" in text else text

@@ -66,8 +66,8 @@ def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "
 
 
 def without_attributes(text: str) -> str:
-    """`text` with the device compiler's own attributes, [aicore] and [host, aicore], blanked: sources write `#define
-    __aicore__ [aicore]`.
+    """`text` with the device compiler's own attributes, [aicore] and [host, aicore], blanked:
+    sources write `#define __aicore__ [aicore]`.
     """
     found = list(_ATTRIBUTE.finditer(mask(text, directives=False))) if _ATTRIBUTE.search(text) else []
     for m in found:
@@ -76,8 +76,8 @@ def without_attributes(text: str) -> str:
 
 
 def lower_launches(text: str, filename: str, core_mixes: dict[str, tuple[int, int]]) -> str:
-    """`text` with its launches lowered and nothing else changed; also where a #define holds one. core_mixes: by kernel
-    name.
+    """`text` with its launches lowered and nothing else changed; also where a #define holds one.
+    core_mixes: by kernel name.
     """
     return _lower_launches(text, filename, core_mixes, mask(text, directives=False))
 

@@ -392,8 +392,8 @@ def test_which_of_several_results_is_wrong_is_said():
 
 
 def test_a_share_in_the_numbers_is_no_part_of_a_result():
-    """`half-range` and `block-k` have a number `part`, the share that is right; it once stood in front of what they
-    say.
+    """`half-range` and `block-k` have a number `part`, the share that is right;
+    it once stood in front of what they say.
     """
     assert (
         Diagnosis("half-range", {"right": 50, "n": 100, "part": 0.5}).lines("en")[0].startswith("The first 50 of 100")

@@ -1,7 +1,7 @@
 """Every check reports the mistake it is for, at the line with the mistake, in both languages; nothing else is reported.
 
-tests/faults/broken/*.asc are the mistakes, one a file; tests/faults/broken/index.toml says how each is launched and
-what must be found.
+tests/faults/broken/*.asc are the mistakes, one a file; tests/faults/broken/index.toml says how each is launched
+and what must be found.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def said(program: str, host: str) -> list[str]:
 
 
 def test_a_product_of_the_twin_has_the_same_bits_on_every_host():
-    """Sums of random numbers round; where there is no fused multiply-add the twin comes to the same bits by another
-    way.
+    """Sums of random numbers round; where there is no fused multiply-add the twin comes
+    to the same bits by another way.
     """
     assert len({*said(PRODUCT, "this"), *said(PRODUCT, "oldest"), *said(PRODUCT, "avx2")}) == 1
 

@@ -1,5 +1,5 @@
-"""SwiGLU in LLaMA: transformers' model with random weights, its activation replaced by hand and by the pass over its
-graph.
+"""SwiGLU in LLaMA: transformers' model with random weights, its activation replaced by hand and
+by the pass over its graph.
 """
 
 from __future__ import annotations

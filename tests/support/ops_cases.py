@@ -1,5 +1,5 @@
-"""Launches of the operators' kernels in kernels/: for every kernel the sizes where it can go wrong, its arguments and
-what must come out.
+"""Launches of the operators' kernels in kernels/: for every kernel the sizes where it can go wrong,
+its arguments and what must come out.
 """
 
 from __future__ import annotations

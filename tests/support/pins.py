@@ -1,5 +1,5 @@
-"""What a launch was, kept in tests/faults/pins.json and compared exactly: modelled time, sums over its cores, findings
-with their numbers.
+"""What a launch was, kept in tests/faults/pins.json and compared exactly:
+modelled time, sums over its cores, findings with their numbers.
 
     pins.check("correct/softmax 7x100", record)
 

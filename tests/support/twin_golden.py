@@ -206,8 +206,8 @@ def compare(image: np.ndarray, name: str, dtype, form: dict) -> None:
 
 
 def select(image: np.ndarray, name: str, dtype, form: dict) -> None:
-    """SelectMask: the same bits for each repeat; SelectScalar, SelectTensor: one bit an element. `value`: scalar or
-    address.
+    """SelectMask: the same bits for each repeat; SelectScalar, SelectTensor: one bit an element.
+    `value`: scalar or address.
     """
     size = np.dtype(dtype).itemsize
     n = form["count"]

@@ -1,5 +1,5 @@
-"""Random programs of copies, vector instructions, flags and scalar accesses: the twin finds a race exactly when one is
-there.
+"""Random programs of copies, vector instructions, flags and scalar accesses:
+the twin finds a race exactly when one is there.
 
 The judge is written from the definition: an access may rely on what happened before it - earlier on its pipe, or known
 through a flag, a barrier or the scalar unit that issued it - and on nothing else. What follows a first race is not

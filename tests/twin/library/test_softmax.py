@@ -1,5 +1,5 @@
-"""SoftMax and its relatives against the formulas of their documents in float64: every form, padding, fractal format,
-updates.
+"""SoftMax and its relatives against the formulas of their documents in float64:
+every form, padding, fractal format, updates.
 """
 
 from __future__ import annotations

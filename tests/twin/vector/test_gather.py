@@ -1,6 +1,6 @@
 """Instructions that pick elements, against numpy written from the public documents (Gather, Gatherb, GatherMask, Brcb,
-CreateVecIndex, Arange): byte for byte over an image of UB, so that a lane written which should not be is seen as
-well."""
+CreateVecIndex, Arange): byte for byte over an image of UB, so that a wrongly written lane is seen as well.
+"""
 
 from __future__ import annotations
 
