@@ -44,8 +44,7 @@ def _instruction() -> Row:
 
 
 def _event_pass() -> list[Row]:
-    """Ten million instructions on 48 cores, launch and event pass together; and how the time grows from 2.5 million.
-    """
+    """Ten million instructions on 48 cores, launch and event pass together; and how the time grows from 2.5 million."""
     import torch
 
     import labkit

@@ -68,8 +68,7 @@ def _end_with(parent: int, folder: str) -> None:
 
 
 def _leave(folder: str) -> None:
-    """Ends without gloo's shutdown, which waits for the other ranks. Removes the parent's folder, which may be left.
-    """
+    """Ends without gloo's shutdown, which waits for the other ranks. Removes the parent's folder, which may be left."""
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 

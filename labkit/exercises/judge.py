@@ -1,7 +1,8 @@
 """The check: the learner's region in its file, built, run on every case, compared and explained.
 
-It does not stop at an error that it can explain: all cases run, and the one with the most specific diagnosis is shown. Exceptions of
-golden.py are ours and are not caught; what the learner's code does, up to a crash of the launch, ends in a Result.
+It does not stop at an error that it can explain: all cases run, and the one with the most specific diagnosis is shown.
+Exceptions of golden.py are ours and are not caught; what the learner's code does, up to a crash of the launch, ends in
+a Result.
 """
 
 from __future__ import annotations

@@ -118,8 +118,7 @@ def find(entry: str) -> Operator | None:
 
 
 def _clear(names: list[str]) -> None:
-    """Unregisters what the last Python text registered, and `names` from any library: exercises may share names.
-    """
+    """Unregisters what the last Python text registered, and `names` from any library: exercises may share names."""
     device.install()
     defined = {name.partition(".")[0] for library in _libraries for name in library._op_defs}
     while _libraries:

@@ -1,8 +1,8 @@
 """The shapes that wrong results take. Each pattern looks at the evidence and returns its numbers, or None.
 
 A pattern must explain (nearly) every wrong element, and only wrong elements: a name that fits half of the error sends
-the learner the wrong way. Regions that were never written may be right by chance (a ReLU's zeros), so a region counts as
-wrong from COVERAGE on. Pure functions of numpy arrays.
+the learner the wrong way. Regions that were never written may be right by chance (a ReLU's zeros), so a region counts
+as wrong from COVERAGE on. Pure functions of numpy arrays.
 """
 
 from __future__ import annotations

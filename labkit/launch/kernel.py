@@ -51,8 +51,8 @@ def kernel(
     entry: which kernel, where the source has several, or an instantiation such as "add<half>". timeout: seconds of host
     time a launch may take on the twin. checks=False skips the race and initialisation checks (for measuring).
     timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul
-    is timed in seconds; a kernel whose control flow depends on its data takes wrong branches. schedule="worst" delays every
-    transfer as long as the synchronisation allows: a race then shows in the numbers.
+    is timed in seconds; a kernel whose control flow depends on its data takes wrong branches.
+    schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
     tiling_key: what TILING_KEY_IS compares with. defines, include_dirs: what the source is compiled with, as -D and -I
     (on the twin). Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).
     """
