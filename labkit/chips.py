@@ -25,8 +25,8 @@ _VARIANTS: dict[str, dict] = {}
 
 @lru_cache(maxsize=None)
 def load(chip: str = DEFAULT) -> dict:
-    """One chip's table; where it names a `base`, what it does not say is the base's. Raises ValueError for a chip
-    without one.
+    """One chip's table; where it names a `base`, what it does not say is the base's.
+    Raises ValueError for a chip without one.
     """
     if chip in _VARIANTS:
         return _VARIANTS[chip]
@@ -37,11 +37,11 @@ def load(chip: str = DEFAULT) -> dict:
 
 
 def variant(name: str, table: dict) -> str:
-    """A table of this process's own, on top of its `base`, to be used by `name` from now on: what a constant does to a
-    time.
+    """A table of this process's own, on top of its `base`, to be used by `name` from now on:
+    what a constant does to a time.
 
-    table: as the TOML files, e.g. {"base": "910B1", "gm": {"hbm": 1.6e12}}. Returns the name. Raises ValueError (no
-    such base).
+    table: as the TOML files, e.g. {"base": "910B1", "gm": {"hbm": 1.6e12}}. Returns the name.
+    Raises ValueError (no such base).
     """
     _VARIANTS[name] = _with_base(table)
     load.cache_clear()

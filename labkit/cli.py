@@ -318,7 +318,7 @@ def bench_self(
 
 
 def _mendable(error: Exception) -> bool:
-    """Whether `error` is one whose text tells a learner what to do, so that a traceback would only hide it."""
+    """Whether the text of `error` says what to do, so that a traceback would only hide it."""
     loaded = [
         getattr(sys.modules.get(module), name, None)
         for module, name in (

@@ -31,8 +31,8 @@ def data_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """Where everything built is kept: LABKIT_CACHE, else XDG_CACHE_HOME/labkit, else ~/.cache/labkit. Made if
-    missing.
+    """Where everything built is kept: LABKIT_CACHE, else XDG_CACHE_HOME/labkit,
+    else ~/.cache/labkit. Made if missing.
     """
     named = os.environ.get("LABKIT_CACHE")
     base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labkit"

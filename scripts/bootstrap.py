@@ -5,8 +5,8 @@ extras `lab` and `test` of pyproject.toml into it once, and starts the asked-for
 conda environment is used as it is; without one, ./.venv is made. A second call only compares a stamp (pyproject.toml,
 Python version, place of the checkout) and imports the packages that fail most often.
 
-No `from __future__ import annotations` and no new syntax here: an older Python must get as far as the sentence that
-says it is too old.
+No `from __future__ import annotations` and no new syntax here:
+an older Python must get as far as the sentence that says it is too old.
 """
 
 import glob
@@ -49,7 +49,7 @@ print(json.dumps({"python": sys.version_info[:3], "torch": found.get("torch"), "
 
 
 class Stop(Exception):
-    """Something a person must mend; the text says what and how."""
+    """Something the user must fix; the text says what and how."""
 
 
 def language():

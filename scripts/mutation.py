@@ -11,7 +11,7 @@ files hold: a file's chance is its lines of code, a function is changed at most 
 - The copy (--work, by default /tmp/labkit-mutation) has the files that git knows of the checkout, as they are now, and
   a build cache of its own, which begins as hard links to the lab's. The checkout is never touched.
 - A mutant that does not compile is no mutant: the next one of its place is taken. One that compiles to the same library
-  as before is equivalent. So is what a person judged to be, in tests/mutation/equivalent.toml, with the reason.
+  as before is equivalent, and so is one that is listed in tests/mutation/equivalent.toml, with the reason.
 - tests/mutation/rooms.toml says which tests a room has, the near and quick ones first. They run in one pytest -x; the
   first failure ends it. The file of the test that failed is then run without the mutant (once): a test that fails
   anyway kills nothing, is named, and the rest goes on without it. After --limit seconds a mutant counts as killed by

@@ -1,9 +1,9 @@
 """Modelled times of the operators' kernels in kernels/, step by step, and what bounds the operator.
 
-    python scripts/operator_times.py [name ...] [--csv]        names: swiglu, swiglu_backward, rms_norm ...; all of them
-    without any
+    python scripts/operator_times.py [name ...] [--csv]
 
-Nothing is computed: the twin's clock alone takes part, on memory that nobody fills.
+Names are swiglu, swiglu_backward, rms_norm ...; without any, all of them.
+Nothing is computed: the twin's clock alone takes part, on memory that is never filled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The program `labkit`: quick to start, honest in its exit codes, and thin."""
+"""The program `labkit`: quick to start, right in its exit codes, and thin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The house: set-up from nothing, one list of needs, and the rules that all rooms keep."""
+"""The repository: set-up from nothing, one list of needs, and the rules that all rooms keep."""
 
 from __future__ import annotations
 
@@ -234,8 +234,8 @@ def test_torch_follows_torch_npu(boot, monkeypatch):
 
 
 def fake_environment(boot, monkeypatch, tmp_path, problem=None):
-    """An active environment that is this test's own Python; pip is a recorder, `problem` what the probe finds, in
-    turn.
+    """An active environment that is this test's own Python;
+    pip is a recorder, `problem` what the probe finds, in turn.
     """
     calls, problems = [], list(problem or [])
     (tmp_path / "bin").mkdir()

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from labkit.analysis.facts import Facts
 from labkit.analysis.whatifs import Replayed
 
-BUSY = 0.75  # a pipe that works for so much of the time is what the rest waits for
+BUSY = 0.75  # share of the time: a pipe busier than this is what the others wait for
 MOSTLY = 0.5
-UNEVEN = 0.3  # of the time, that the other cores have nothing left to do
-WASTED = 0.3  # of V's time, on starting up or waiting for banks
+UNEVEN = 0.3  # share of the time in which the other cores have nothing left to do
+WASTED = 0.3  # share of V's time, spent on starting up or waiting for banks
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _kind(f: Facts, pipe: str, replayed: Replayed | None) -> str:
 
 
 def _memory(f: Facts, pipe: str, replayed: Replayed | None) -> str:
-    """HBM or the L2 where all cores together ask for more than they give; else the core's own path."""
+    """HBM or the L2 where all cores together need more than its bandwidth; else the core's own path."""
     if replayed is not None:
         saved = {name: f.time_us - replayed.without[name] for name in ("hbm", "l2")}
         most = max(saved, key=saved.get)

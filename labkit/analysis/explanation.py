@@ -17,8 +17,8 @@ from labkit.messages import text
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """`bound.kind` says what bounds the launch, `advice` holds at most two changes with their modelled gain; `str()`
-    tells both.
+    """`bound.kind` says what bounds the launch, `advice` holds at most two changes
+    with their modelled gain; `str()` gives both.
     """
 
     record: LaunchRecord
@@ -46,8 +46,8 @@ class Explanation:
 
 
 def explain(record: LaunchRecord) -> Explanation | Figure:
-    """Times the launch again without effects, once, to try the changes. A launch on a real NPU leaves nothing to
-    explain and says so.
+    """Times the launch again without effects, once, to try the changes.
+    A launch on a real NPU leaves nothing to explain and says so.
     """
     if (none := absent(record)) is not None:
         return none
@@ -58,9 +58,7 @@ def explain(record: LaunchRecord) -> Explanation | Figure:
 
 
 def _chosen(replayed: Replayed | None, what: Bound) -> list[Change]:
-    """The two best. Fewer bytes always help; where bytes are not the bound they come behind what a kernel can change by
-    itself.
-    """
+    """The two best. Fewer bytes always help; where bytes are not the bound they come after changes inside the kernel."""
     if replayed is None:
         return []
     if what.kind in ("hbm", "l2"):

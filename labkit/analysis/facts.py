@@ -1,4 +1,4 @@
-"""What a launch did with its time, in shares: the sums behind the words."""
+"""How a launch spent its time, as shares: the numbers that `explain` puts into words."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ INSTRUCTIONS = ["instr", "addr", "pipe", "call_count", "cycles", "running_time(u
 
 
 def save(record: LaunchRecord, folder: str | os.PathLike) -> Path:
-    """Writes the CSV files, README.txt and simulator/trace.json; the lists of instructions only where the timeline is
-    whole.
+    """Writes the CSV files, README.txt and simulator/trace.json;
+    the lists of instructions only where the timeline is whole.
 
     Raises ValueError for a launch without counters.
     """

@@ -1,7 +1,7 @@
-"""What would help, and by how much: the launch's instructions played again with one thing different.
+"""What would help, and by how much: the launch's instructions replayed with one thing changed.
 
 Contract. The launch is made once more without effects (nothing is read or written), and its instructions are replayed
-on the modelled clock, each time with one change. What is promised is what the replay says, not a guess. A change that a
+on the modelled clock, each time with one change. The promised gain is the replay's, not a guess. A change that a
 learner cannot make (a pipe that costs nothing) serves to find the bound and is never advice.
 """
 

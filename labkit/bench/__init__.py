@@ -14,8 +14,8 @@ from labkit.bench.timing import Row
 
 
 def main(slow: bool = False, as_json: bool = False) -> list[Row]:
-    """Measures and prints. slow adds torch's load_inline (about a minute) and, where installed, Triton's
-    interpreter.
+    """Measures and prints. slow adds torch's load_inline (about a minute) and,
+    where installed, Triton's interpreter.
     """
     rows = [*throughput.rows(), throughput.matmul_row(), *loop.rows(), *cost.rows(), *device.rows()]
     if slow:

@@ -26,8 +26,8 @@ def _threads(n: int):
 
 
 def rows() -> list[Row]:
-    """Seconds an instruction against 100 ns; 48 blocks on one host core against two; compile times against their
-    bars.
+    """Seconds an instruction against 100 ns; 48 blocks on one host core against two;
+    compile times against their bars.
     """
     return [_instruction(), *_event_pass(), _two_cores(), *_compilations()]
 
@@ -44,9 +44,7 @@ def _instruction() -> Row:
 
 
 def _event_pass() -> list[Row]:
-    """Ten million instructions on 48 cores, launch and event pass together; and how the time grows from a quarter of
-    that.
-    """
+    """Ten million instructions on 48 cores, launch and event pass together; and how the time grows from 2.5 million."""
     import torch
 
     import labkit

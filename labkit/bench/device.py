@@ -1,5 +1,5 @@
-"""What the simulated device costs: an operator beyond the CPU's own, the import, its first build, an operator's
-build.
+"""What the simulated device costs: an operator beyond the CPU's own, the import,
+its first build, an operator's build.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ def rows() -> list[Row]:
 
 
 def matmul_row() -> Row:
-    """The rate of a 512 x 512 x 512 half product by a Matmul object, as a part of torch's fp32 rate; all host threads
-    each.
+    """The rate of a 512 x 512 x 512 half product by a Matmul object, as a part of torch's fp32 rate;
+    all host threads each.
     """
     import torch
 

@@ -9,7 +9,7 @@ start it with an array of pointers to the arguments - the same convention as the
 is included: such a library builds in seconds and fits every torch_npu.
 
 What is known here comes from CANN's and torch_npu's documentation and sources and was never run on an NPU by its
-author; in particular a kernel that takes `half` by value needs CANN's host half, and templates are written out by text.
+author; in particular a kernel that takes `half` by value needs CANN's host-side half type, and templates are written out by text.
 """
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def build(text: str, signatures: Sequence[KernelSignature], filename: str, *, en
 
 
 def compile_words(words: list[str], root: Path, filename: str, code: str) -> None:
-    """Runs bisheng. Raises CompileError, told in `filename`, and ToolError."""
+    """Runs bisheng. Raises CompileError, with its places in `filename`, and ToolError."""
     env = c_locale()
     env.setdefault("ASCEND_HOME_PATH", str(root))
     try:
@@ -288,7 +288,7 @@ class NpuModule:
             raise (explain(error) or error) from None
 
     def _forget(self) -> None:
-        """Let go of what finished launches held. Waits for nothing."""
+        """Releases what finished launches kept alive. Does not wait."""
         self._pending = deque(entry for entry in self._pending if not entry[0].query())
 
     def _function(self, entry: str):
@@ -313,7 +313,7 @@ _CODE = re.compile(r"\b([1-5]\d{5})\b")
 
 
 def explain(error: BaseException) -> NpuError | None:
-    """The teaching form of an error that CANN or torch_npu raised; None when it names no code of CANN."""
+    """What an error of CANN or torch_npu means, as an NpuError; None when it names no code of CANN."""
     if isinstance(error, NpuError):
         return error
     said = str(error)

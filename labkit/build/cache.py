@@ -1,8 +1,8 @@
 """The folder of built things: content-addressed, filled by a rename, shared between processes, kept small.
 
 An entry is `cache_dir()/build/<name>-<key>/`. It appears all at once, so that it is either complete or absent; two
-processes that want the same entry make it once, by a file lock. Who makes what, and what goes into the key, is the
-business of the callers (labkit.build.compiler, labkit.build.bisheng).
+processes that want the same entry make it once, by a file lock. What is made, and what goes into the key, is
+up to the callers (labkit.build.compiler, labkit.build.bisheng).
 """
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _touch(result: Path, entry: Path) -> bool:
     try:
         os.utime(entry)
     except OSError:
-        pass  # a read-only cache is still a cache
+        pass  # a read-only cache can still be read
     return True
 
 
@@ -85,20 +85,20 @@ def _publish(work: Path, entry: Path, result: Path) -> None:
     try:
         os.rename(work, entry)
     except OSError:
-        if not result.exists():  # not another's finished entry: the remains of something broken
+        if not result.exists():  # not an entry that another process finished: what an interrupted one left
             shutil.rmtree(entry, ignore_errors=True)
             os.rename(work, entry)
 
 
 @contextmanager
 def _locked(entry: Path):
-    """One maker an entry, between threads and processes. Where the file system has no locks, the rename is enough."""
+    """One thread of one process at a time makes an entry. Where the file system has no locks, the rename is enough."""
     with open(f"{entry}.lock", "a", encoding="ascii") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
         except OSError:
             pass
-        yield  # closing the file gives the lock back
+        yield  # closing the file releases the lock
 
 
 # ---- keeping it small

@@ -1,4 +1,4 @@
-"""From a compiler's sentence to a learner's: what is wrong in the words of Ascend C, and what to try.
+"""Compiler errors in the terms of Ascend C: what is wrong, and what to try.
 
 Most of it is a table: an entry `hint.*` of messages/build.toml with a `match` pattern (on the compiler's message, in
 file order, first one wins) and the parts `what` (replaces the message) and `try`. Its groups fill the placeholders.
@@ -21,7 +21,7 @@ Advice = tuple[str | None, str | None]  # (message in place of the compiler's, h
 
 
 @dataclass(frozen=True)
-class Scene:
+class ErrorContext:
     """What is known around an error: the learner's lines, the words in them, and the kernels."""
     lines: Sequence[str] = ()
     words: frozenset[str] = field(default_factory=frozenset)
@@ -31,10 +31,10 @@ class Scene:
         return any(re.search(pattern, line) for line in self.lines)
 
 
-def advise(error: Diagnostic, scene: Scene) -> Advice:
-    """(message, hint) for one error; None where the compiler's own words are the best there is."""
+def advise(error: Diagnostic, context: ErrorContext) -> Advice:
+    """(message, hint) for one error; None where the compiler's own message stays."""
     for rule in (_asserted, _header, _claimed, _unknown, _call, _argument, _conversion):
-        if advice := rule(error, scene):
+        if advice := rule(error, context):
             return advice
     for key, pattern in _table():
         if m := pattern.search(error.message):
@@ -53,7 +53,7 @@ def _table() -> list[tuple[str, re.Pattern]]:
 _ASSERTED = re.compile(r"static[_ ]assert(?:ion)? failed(?: due to requirement '.*?')?(?:: (?P<text>.+)|\s+\"(?P<quoted>.+)\"|$)")
 
 
-def _asserted(error: Diagnostic, scene: Scene) -> Advice | None:
+def _asserted(error: Diagnostic, context: ErrorContext) -> Advice | None:
     m = _ASSERTED.match(error.message)
     if not m:
         return None
@@ -64,7 +64,7 @@ def _asserted(error: Diagnostic, scene: Scene) -> Advice | None:
 _NO_FILE = re.compile(r"^(?:(?P<a>\S+): No such file or directory|'(?P<b>[^']+)' file not found)")
 
 
-def _header(error: Diagnostic, scene: Scene) -> Advice | None:
+def _header(error: Diagnostic, context: ErrorContext) -> Advice | None:
     m = _NO_FILE.match(error.message)
     near = api.close(m["a"] or m["b"], candidates=headers.names()) if m else ""
     return messages.say("hint.header_close", name=m["a"] or m["b"], close=near) if m and near else None
@@ -97,13 +97,13 @@ def absent(error: Diagnostic) -> tuple[str, Advice] | None:
     return name, messages.say("hint.absent" if on_a2 else "hint.not_on_a2", name=name, page=page, instead=instead)
 
 
-def _claimed(error: Diagnostic, scene: Scene) -> Advice | None:
-    """Names that circulate and never existed."""
+def _claimed(error: Diagnostic, context: ErrorContext) -> Advice | None:
+    """Names that texts and forums use and that Ascend C never had."""
     name = undeclared(error.message).removeprefix("AscendC::")
     return messages.say(f"claim.{name}") if name and messages.has(f"claim.{name}") else None
 
 
-def _unknown(error: Diagnostic, scene: Scene) -> Advice | None:
+def _unknown(error: Diagnostic, context: ErrorContext) -> Advice | None:
     m = next((m for p in _UNKNOWN if (m := p.search(error.message))), None)
     if m is None:
         return None
@@ -111,20 +111,20 @@ def _unknown(error: Diagnostic, scene: Scene) -> Advice | None:
     bare = name.rpartition("::")[2]
     if name == "std" or re.fullmatch(r"'?(?:namespace )?'?std'?", scope) or name.startswith("std::"):
         return messages.say("hint.stl", name=name if name.startswith("std") else f"std::{name}")
-    if not scope and bare in api.names() | {"int32_t", "uint32_t", "uint8_t"} and not scene.has(r'#\s*include\s*"'):
+    if not scope and bare in api.names() | {"int32_t", "uint32_t", "uint8_t"} and not context.has(r'#\s*include\s*"'):
         return messages.say("hint.no_header", name=bare)
     if (enum := api.enum_of(bare)) and not scope:
         return messages.say("hint.enum", name=bare, enum=enum)
     if not scope and bare == name and bare in api.names() and not bare.startswith("__"):
         return messages.say("hint.namespace", name=bare)
-    suggested = _suggestion(error, bare, scope, scene)
+    suggested = _suggestion(error, bare, scope, context)
     if suggested:
         return messages.say("hint.spelling", name=name, close=suggested)
     return messages.say("hint.member", name=name, scope=scope.strip("'")) if scope else messages.say("hint.undeclared", name=name)
 
 
-def _suggestion(error: Diagnostic, name: str, scope: str, scene: Scene) -> str:
-    near = api.close(name, scene.words)  # before the compiler's: it knows no typical Ascend C names from odd ones
+def _suggestion(error: Diagnostic, name: str, scope: str, context: ErrorContext) -> str:
+    near = api.close(name, context.words)  # before the compiler's suggestion, which may be any odd name
     if near:
         return near
     m = _SUGGESTED.search(error.message)
@@ -142,14 +142,14 @@ _NO_CONVERSION = re.compile(r"no known conversion (?:for argument (?P<i>\d+) )?f
                             r" to '(?P<b>[^']+)'(?:.*? for (?P<nth>\d+)\w\w argument)?")
 
 
-def _call(error: Diagnostic, scene: Scene) -> Advice | None:
+def _call(error: Diagnostic, context: ErrorContext) -> Advice | None:
     m = _NO_MATCH.search(error.message)
     if not m:
-        return _argument_count(error, scene)
+        return _argument_count(error, context)
     name, arguments = _call_parts(m["call"])
     notes = [note.text for note in error.notes]
     rules: list[Callable[[], Advice | None]] = [
-        lambda: _kernel_call(name, notes, scene), lambda: _positions(name, arguments, notes),
+        lambda: _kernel_call(name, notes, context), lambda: _positions(name, arguments, notes),
         lambda: _raw_pointer(name, arguments, notes), lambda: _element_types(name, arguments, notes),
         lambda: _untold_type(name, notes), lambda: _counts(name, arguments, notes)]
     return next((advice for rule in rules if (advice := rule())), None) or messages.say("hint.call", name=name)
@@ -165,8 +165,8 @@ def _call_parts(call: str) -> tuple[str, list[str]]:
     return name, [inside[a:b].strip() for a, b in split(inside, 0, len(inside))]
 
 
-def _kernel_call(name: str, notes: list[str], scene: Scene) -> Advice | None:
-    if name not in scene.kernels:
+def _kernel_call(name: str, notes: list[str], context: ErrorContext) -> Advice | None:
+    if name not in context.kernels:
         return None
     for note in notes:
         if (m := _COUNTS.search(note)):
@@ -226,14 +226,14 @@ def _counts(name: str, arguments: list[str], notes: list[str]) -> Advice | None:
 
 
 def _hidden(name: str) -> int:
-    """g++ counts the twin's own last parameter (where the call stands), which nobody writes."""
+    """g++ counts the twin's own last parameter (where the call stands), which no source writes."""
     return 1 if name[:1].isupper() and name in api.names() else 0
 
 
 _FEW = re.compile(r"too (?P<how>few|many) arguments to (?:member )?function(?: call)?(?: '(?P<signature>[^']+)')?")
 
 
-def _argument_count(error: Diagnostic, scene: Scene) -> Advice | None:
+def _argument_count(error: Diagnostic, context: ErrorContext) -> Advice | None:
     m = _FEW.search(error.message)
     if not m or not m["signature"]:
         return None
@@ -241,7 +241,7 @@ def _argument_count(error: Diagnostic, scene: Scene) -> Advice | None:
     name = head.split()[-1].rpartition("::")[2]
     inside = inside.rpartition(")")[0]
     count = len(inside.split(",")) if inside.strip() else 0
-    key = "hint.kernel_params" if name in scene.kernels else "hint.params"
+    key = "hint.kernel_params" if name in context.kernels else "hint.params"
     return messages.say(key, name=name, want=count, params=inside)
 
 
@@ -251,13 +251,13 @@ _INITIALIZING = re.compile(r"initializing argument (?P<i>\d+) of '(?:[^'(]*?[\s:
 _FROM_TO = re.compile(r"'(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])? to '(?P<b>[^']+)'")
 
 
-def _argument(error: Diagnostic, scene: Scene) -> Advice | None:
-    """g++ says the types in the message and which argument of what in a note."""
+def _argument(error: Diagnostic, context: ErrorContext) -> Advice | None:
+    """g++ gives the types in the message; the argument's number and the function are in a note."""
     m = next((m for n in error.notes if (m := _INITIALIZING.search(n.text))), None)
     types = _FROM_TO.search(error.message)
     if not m or not types or "*" in types["a"] and "*" in types["b"]:
         return None
-    key = "hint.kernel_type" if m["name"] in scene.kernels else "hint.argument_type"
+    key = "hint.kernel_type" if m["name"] in context.kernels else "hint.argument_type"
     return messages.say(key, name=m["name"], i=m["i"], a=types["a"], b=types["b"])
 
 
@@ -265,7 +265,7 @@ _CONVERT = re.compile(r"(?:conversion from|cannot convert|could not convert (?:'
                       r"|no viable overloaded '=')\s*'(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?(?: to (?:non-scalar type )?'(?P<b>[^']+)')?")
 
 
-def _conversion(error: Diagnostic, scene: Scene) -> Advice | None:
+def _conversion(error: Diagnostic, context: ErrorContext) -> Advice | None:
     m = _CONVERT.search(error.message)
     if not m or not m["b"]:
         return None

@@ -38,7 +38,7 @@ from labkit.source.errors import CompileError
 
 __all__ = ["KERNEL_FLAGS", "ToolError", "build", "compile_kernel", "cpu_key", "cxx_version", "find_cxx", "prune"]
 
-# hidden: a kernel called fmax is not the C library's, for whoever calls either
+# hidden: a kernel called fmax must not be taken for the C library's, nor the other way round
 KERNEL_FLAGS = ("-O1", "-std=c++17", "-g1", "-fvisibility=hidden")
 TIMEOUT_S = 900.0  # one translation unit; a template that never ends must not hang a notebook
 _FORMAT = "2"      # part of every key: raise it when the layout of an entry changes
@@ -115,8 +115,8 @@ def no_builtins(names: Iterable[str]) -> list[str]:
 
 
 def later_standard(text: str) -> list[str]:
-    """C++20, where a call such as ReduceSum<float>(dst, ...) counts on its arguments to find AscendC's: bisheng takes
-    that in C++17.
+    """C++20, where a call such as ReduceSum<float>(dst, ...) counts on its arguments to find AscendC's:
+    bisheng takes that in C++17.
     """
     if "using namespace AscendC" in text:
         return []
@@ -133,7 +133,7 @@ def _message_flags(cxx: str) -> list[str]:
     """Plain messages with columns in bytes, which every GCC and clang then agrees on.
 
     Not `-fdiagnostics-format=json`: it leaves out the chain of instantiations ("required from here"), and that chain
-    is how an error inside a twin header is told at the learner's own line.
+    leads from an error inside a twin header to the learner's own line.
     """
     if gcc_major(cxx) >= 11:
         return ["-fdiagnostics-column-unit=byte", "-fno-diagnostics-show-caret", "-fmax-errors=40"]
@@ -144,8 +144,8 @@ def _message_flags(cxx: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Unit:
-    """One translation unit: a file, or a text that is written into the entry as `name`. flags: its own, after the
-    recipe's.
+    """One translation unit: a file, or a text that is written into the entry as `name`.
+    flags: its own, after the recipe's.
     """
     name: str
     path: Path | None = None
@@ -162,7 +162,7 @@ class Recipe:
     name: str
     cxx: str
     deps: tuple[Path, ...] = ()
-    learner: tuple[str, str] | None = None  # (filename, text) that errors are told in
+    learner: tuple[str, str] | None = None  # (filename, text): errors are given at its lines
     headers: tuple[Path, ...] = ()          # those that are worth a precompiled one, see build()
 
     @property
@@ -227,7 +227,7 @@ def compile_kernel(text: str, *, filename: str, include_dirs: Sequence[str | os.
     """The shared library of one lowered kernel text (labkit.source.lowering.lower).
 
     filename is what the learner knows the text by: its folder is searched for quoted includes, and an error that
-    the compiler reports is told in the lines of that file. Raises CompileError, ToolError.
+    the compiler reports is given at the lines of that file. Raises CompileError, ToolError.
     """
     stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "kernel"
     code = text.encode()
@@ -288,7 +288,7 @@ def _compile(recipe: Recipe, work: Path, jobs: int, reached: dict[str, bytes],
 
 
 class _Count:
-    """How many of several units are done, told to progress(done, all) by whichever thread finished one."""
+    """Counts the units that are done; the thread that finishes one calls progress(done, all)."""
 
     def __init__(self, of: int, progress: Callable[[int, int], None] | None) -> None:
         self.of, self._done, self._progress, self._lock = of, 0, progress, threading.Lock()
@@ -348,10 +348,10 @@ class _Object:
         header = next((h for h in reversed(recipe.headers) if str(h) in reached), None)
         flags = [w for w in words if not w.startswith("-I")]
         native = [cpu_key()] if _native(flags) else []
-        files = sorted((_room(path), content) for path, content in reached.items())
-        digest = key(_FORMAT, cxx_version(recipe.cxx), platform.machine(), *native, *flags, _room(source),
+        files = sorted((_folder_and_name(path), content) for path, content in reached.items())
+        digest = key(_FORMAT, cxx_version(recipe.cxx), platform.machine(), *native, *flags, _folder_and_name(source),
                      *(part for file in files for part in file))
-        name = _room(source).removesuffix(Path(source).suffix).replace("/", "-")
+        name = _folder_and_name(source).removesuffix(Path(source).suffix).replace("/", "-")
         return cls(source, f"{recipe.name}-{name}", digest, words, header)
 
     def make(self, workers: Workers, recipe: Recipe, first: Path | None, count: _Count) -> Path:
@@ -378,8 +378,8 @@ def _first(recipe: Recipe, header: Path, words: tuple[str, ...], folder: Path) -
     return precompiled.included(recipe.cxx, cxx_version(recipe.cxx), words, header, folder / number)
 
 
-def _room(path: str) -> str:
-    """The file and its folder: what tells two files of one name apart, in whatever checkout they lie."""
+def _folder_and_name(path: str) -> str:
+    """`folder/file`: distinguishes two files of one name, and is the same in every checkout."""
     return "/".join(Path(path).parts[-2:])
 
 
@@ -392,7 +392,7 @@ def _input(unit: Unit, work: Path) -> str:
 
 
 def step(workers: Workers, command: list[str], recipe: Recipe) -> None:
-    """Runs one command of a build. Raises CompileError, told in the recipe's learner's file, and ToolError."""
+    """Runs one command of a build. Raises CompileError, with its places in the learner's file, and ToolError."""
     try:
         code, stderr = workers.run(command, timeout=TIMEOUT_S)
     except TooSlow as slow:

@@ -1,6 +1,6 @@
 """What g++, clang and bisheng print, as data: each error with its notes and the way that led to it.
 
-The two families tell the same story in different order. g++ prints the chain of instantiations before the error
+The two families give the same facts in different order. g++ prints the chain of instantiations before the error
 ("In instantiation of ...", "required from here") and only when it changes; clang prints it after, as notes
 ("in instantiation of ... requested here"). Here both become `frames`, from the error outwards.
 """
@@ -106,7 +106,7 @@ class _Reader:
         if not self.found:
             return
         last = self.found[-1]
-        if _MACRO.match(note.text) and not last.notes:  # behind another note it is that note's own way
+        if _MACRO.match(note.text) and not last.notes:  # after another note it belongs to that note
             last.frames.insert(sum(f.text.startswith("macro ") for f in last.frames),
                                Frame(note.file, note.line, note.column, f"macro {note.text}"))
         elif _CLANG_CHAIN.match(note.text):

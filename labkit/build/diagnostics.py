@@ -1,12 +1,11 @@
-"""A failed compilation, told where the learner can act on it.
+"""A failed compilation, reported at lines that the learner can change.
 
     compile_error(stderr, filename="add.asc", text=lowered) -> CompileError
 
 The compiler's errors are read (labkit.build.compiler_output), each is put at a line of the learner's own files, what
 follows from another error is dropped, and each gets what to try (labkit.build.compile_hints). The place is the
-learner's line nearest to the
-error: for an error inside a twin header that is the call the learner wrote, not the far end of the chain where the
-kernel instantiates its class.
+learner's line nearest to the error: for an error inside a twin header that is the call the learner wrote, not the far
+end of the chain where the kernel instantiates its class.
 """
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labkit import messages, paths
-from labkit.build.compile_hints import Scene, absent, advise, undeclared
+from labkit.build.compile_hints import ErrorContext, absent, advise, undeclared
 from labkit.build.compiler_output import Diagnostic, Frame, read
 from labkit.source.scan import mask
 from labkit.source.braces import unbalanced
@@ -29,10 +28,10 @@ __all__ = ["CompileError", "compile_error"]
 
 def compile_error(stderr: str, *, filename: str | None, text: str | None, command: Sequence[str] = ()) -> CompileError:
     """The CompileError of a compiler's stderr. filename and text: the learner's, None for the lab's own sources."""
-    story = _Story(filename, text)
+    report = _ErrorReport(filename, text)
     # a quote left open is an error of its own for g++, for clang only a warning before a vague error
     errors = [d for d in read(stderr) if d.severity == "error" or d.message.startswith("missing terminating")]
-    problems = story.tell(errors)
+    problems = report.problems(errors)
     if not problems:
         said = next((s for s in reversed(stderr.strip().split("\n")) if s.strip()), messages.text("build.silent"))
         problems = [_problem(filename or "", 0, 0, said.strip(), None, raw=said)]
@@ -43,7 +42,7 @@ def _problem(file: str, line: int, column: int, message: str, hint: str | None, 
     return dict(file=file, line=line, column=column, message=message, hint=hint, raw=raw or message, via=list(via))
 
 
-class _Story:
+class _ErrorReport:
     """One failed compilation of one learner's text (or of the lab's own sources, filename None)."""
 
     def __init__(self, filename: str | None, text: str | None) -> None:
@@ -54,9 +53,9 @@ class _Story:
         lines = [unlower(line)[0] for line in self.map.lines]
         words = frozenset(re.findall(r"[A-Za-z_]\w{2,}", "\n".join(lines)))
         kernels = re.findall(r"__global__[^;{(]*?(?:\([^)]*\)[^;{(]*?)?\bvoid\s+(\w+)\s*\(", "\n".join(self.code))
-        self.scene = Scene(lines, words, tuple(kernels))
+        self.context = ErrorContext(lines, words, tuple(kernels))
 
-    def tell(self, errors: list[Diagnostic]) -> list[dict]:
+    def problems(self, errors: list[Diagnostic]) -> list[dict]:
         if braces := self._braces(errors):
             return [braces]  # everything else the compiler says follows from it
         if absent := self._absent(errors):
@@ -141,7 +140,7 @@ class _Story:
     # -- what
 
     def _problem(self, error: Diagnostic, place: Frame) -> dict:
-        what, hint = advise(error, self.scene)
+        what, hint = advise(error, self.context)
         via = [f.line for f in error.frames if f.file == place.file and f.line != place.line and "included" not in f.text]
         return _problem(place.file, place.line, self._column(place), what or error.message, hint, raw=error.message,
                         via=dict.fromkeys(via))
@@ -167,7 +166,7 @@ class _Story:
         """A `{` that is never closed, or a `}` too many: compilers report it far from where it is."""
         if self.filename is None or not errors:
             return None
-        found = unbalanced("\n".join(self.scene.lines))
+        found = unbalanced("\n".join(self.context.lines))
         if found is None:
             return None
         file, line = self.map.logical(found[1])

@@ -1,4 +1,4 @@
-"""Which files a compilation reads: the sources, and every header they reach in the folders they were told of.
+"""Which files a compilation reads: the sources, and every header they reach in the given folders.
 
 System headers are not followed: they change with the compiler, whose version is in every cache key.
 """

@@ -1,5 +1,5 @@
-"""Operators' folders as CANN's build sees them: the op_kernel contents of all operators side by side, each under its
-operator's name.
+"""Operators' folders as CANN's build sees them: the op_kernel contents of all operators side by side,
+each under its operator's name.
 
 So a kernel in swi_glu_grad/op_kernel may include "../swi_glu/glu_tiling_kernel.hpp", which lies in swi_glu/op_kernel.
 """
@@ -15,8 +15,8 @@ from labkit import paths
 
 
 def side_by_side(file: str | os.PathLike) -> list[str]:
-    """The include folder that stands for a kernel's place in that build; nothing for a file that lies in no
-    op_kernel.
+    """The include folder that stands for a kernel's place in that build;
+    nothing for a file that lies in no op_kernel.
     """
     folder = Path(file).resolve().parent
     while folder.name != "op_kernel":

@@ -81,7 +81,7 @@ def included(cxx: str, version: str, words: Sequence[str], header: Path, folder:
     """A file in `folder` for `-include`, with its PCH, that stands for `header` in compilations with these words.
 
     The file includes the header, for the case that g++ does not take the PCH. None where there is no use or the PCH
-    could not be made. The caller sees to it that the sources would include the header themselves.
+    could not be made. The caller makes sure that the sources include the header themselves.
     """
     taken = None if "clang" in version.lower() else _split(words)
     if taken is None:
@@ -98,7 +98,7 @@ def included(cxx: str, version: str, words: Sequence[str], header: Path, folder:
 
 
 def drop(folder: Path) -> None:
-    """Removes a PCH that the compiler stumbled over; the next compilation makes it anew."""
+    """Removes a PCH that the compiler could not use; the next compilation makes it anew."""
     for file in folder.glob("*.gch"):
         try:
             file.unlink(missing_ok=True)
@@ -107,15 +107,15 @@ def drop(folder: Path) -> None:
 
 
 def stumbled(stderr: str) -> bool:
-    """Whether a compiler's failure may be the PCH's own and not the text's: unreadable, cut short, an internal
-    error.
+    """Whether a compiler's failure may be the PCH's own and not the text's:
+    unreadable, cut short, an internal error.
     """
     return bool(re.search(r"\bPCH\b|\.gch\b|internal compiler error|Killed|Bus error|Segmentation fault", stderr))
 
 
 def _closure(home: str, folders: Sequence[str], reached: Mapping[str, bytes]) -> dict[str, bytes] | None:
-    """path -> digest of the header and all that it includes; None where some of that would be read from another
-    folder.
+    """path -> digest of the header and all that it includes;
+    None where some of that would be read from another folder.
     """
     known = _closures.get(home)
     if known is None or known[:2] != (folders, reached):  # the same files with the same contents include the same
@@ -160,8 +160,8 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str], list[str]] | Non
 
 @lru_cache(maxsize=256)
 def _builtins(cxx: str, _version: str, names: tuple[str, ...]) -> bool:
-    """Whether one of `names` is a builtin function of the compiler. A PCH brings its builtins along, -fno-builtin-x or
-    not.
+    """Whether one of `names` is a builtin function of the compiler.
+    A PCH brings its builtins along, -fno-builtin-x or not.
     """
     text = "#ifndef __has_builtin\nint yes;\n#else\n" + "".join(f"#if __has_builtin({n})\nint yes;\n#endif\n" for n in names) + "#endif\n"
     try:

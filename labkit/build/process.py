@@ -63,7 +63,7 @@ class Workers:
 
 def _kill(process: subprocess.Popen) -> None:
     if process.poll() is not None:
-        return  # its number may already be another's
+        return  # its number may already belong to another process
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

@@ -24,7 +24,7 @@ FLAGS = ("-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthrea
 
 # What computes on whole vectors is compiled for the instruction set, the rest for any processor of the machine's kind.
 # All that includes lanes/lanes.h must be among the first: its vectors are as long as the instruction set has them, and
-# of an inline function that two sources have the linker keeps one.
+# the linker keeps one copy of an inline function that two sources have.
 _WIDE = ("-O3", f"-march={_MARCH}")
 _WIDE_SOURCES = ("lanes/*", "cube/gemm.cpp", "memory/copy.cpp", "library/*", "tiling/math.cpp")
 _PLAIN = ("-O2",)
@@ -50,7 +50,7 @@ def _say(text: str) -> None:
 
 
 class Progress:
-    """Says on standard error how far a build is: progress(done, all).
+    """Shows on standard error how far a build is: progress(done, all).
 
     On a terminal one line that is written over; else a line at each quarter, for a log. In a notebook's kernel nothing:
     what is on standard error there becomes part of the notebook, and would be another text at every run.

@@ -1,3 +1,3 @@
-"""The clock's own proof: published measurements (cases), how far it is off (accuracy), how its constants were found
-(fit).
+"""How right the clock is: published measurements (cases), how far it is off (accuracy),
+how its constants were found (fit).
 """

@@ -90,8 +90,8 @@ class Accuracy:
         return found
 
     def ladders(self) -> dict[str, bool]:
-        """Each published optimisation: does the clock put its steps in the measured order? Steps within 2 % count as
-        equal.
+        """Each published optimisation: does the clock put its steps in the measured order?
+        Steps within 2 % count as equal.
         """
         steps: dict[str, list[Row]] = {}
         by_case = {(r.case, r.metric): r for r in self.rows}
@@ -120,8 +120,8 @@ def quantile(ordered: list[float], q: float) -> float:
 
 
 def accuracy(only: Iterable[str] = (), chip: str = "", models: bool = True) -> Accuracy:
-    """Runs the cases whose names begin with one of `only` (default: all). chip: this table for all of them (a fit's
-    trial).
+    """Runs the cases whose names begin with one of `only` (default: all).
+    chip: this table for all of them (a fit's trial).
     """
     began, rows, facts = time.perf_counter(), [], published()
     chosen = [c for c in cases() if c.name in facts and (not list(only) or c.name.startswith(tuple(only)))]
@@ -142,8 +142,8 @@ def accuracy(only: Iterable[str] = (), chip: str = "", models: bool = True) -> A
 
 
 def _by_kind(record) -> dict[str, float]:
-    """Busy times of cube cores and of vector cores, as "aic.MTE2" and "aiv.MTE2": the mean over the cores of that
-    kind.
+    """Busy times of cube cores and of vector cores, as "aic.MTE2" and "aiv.MTE2":
+    the mean over the cores of that kind.
     """
     found = {}
     for kind, mine in (

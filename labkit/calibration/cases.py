@@ -22,8 +22,8 @@ _COPIED = 12288
 
 @dataclass(frozen=True)
 class Case:
-    """One launch. group: the published source; ladder: its place in an optimisation that the source describes, slowest
-    first.
+    """One launch. group: the published source; ladder: its place in an optimisation
+    that the source describes, slowest first.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Case:
 
 @dataclass
 class Bench:
-    """Kernels and device memory for the cases, each made once. chip: whose table counts instead of a case's own."""
+    """Kernels and device memory for the cases, each made once. chip: its table is used instead of the case's own."""
 
     chip: str = "910B1"
     _kernels: dict = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Bench:
         return self._kernels[key]
 
     def memory(self, elements: int, which: int, dtype: str = "float16"):
-        """Device memory that nobody fills: the clock asks where it lies, not what it holds."""
+        """Device memory that is never filled: the clock needs its addresses, not its contents."""
         import torch
 
         held = self._memory.get((which, dtype))
@@ -364,8 +364,8 @@ def cases() -> list[Case]:
 
 @lru_cache(maxsize=None)
 def published() -> dict[str, dict[str, float]]:
-    """case -> what was measured, in us: "task" for the whole, else a pipe's busy time by its name; aic.M, aiv.V where
-    both kinds run.
+    """case -> what was measured, in us: "task" for the whole, else a pipe's busy time by its name;
+    aic.M, aiv.V where both kinds run.
     """
     found: dict[str, dict[str, float]] = {}
     with open(paths.data_dir() / "published_times.csv", encoding="utf-8", newline="") as file:

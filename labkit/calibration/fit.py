@@ -1,7 +1,7 @@
 """Where the clock's fitted constants come from: the published kernels, and nothing else.
 
 Each constant below has a value that the documents or the instruction curves give (`start`); the fit moves it as far as
-the published cases that are marked `fitted` speak for it. Errors are log(modelled / measured) of their task times and
+the published cases that are marked `fitted` support it. Errors are log(modelled / measured) of their task times and
 pipes, so that twice too long and half too short count the same. `labkit clock fit --write` puts the outcome into the
 chip's table.
 """
@@ -56,8 +56,8 @@ _STEP = math.log(1.03)  # of the slopes: with less the grain of the model shows 
 
 @dataclass
 class Fit:
-    """constants: what came out; before, after: mean |error| of the cases that it saw, at the start and then; runs:
-    evaluations.
+    """constants: what came out; before, after: mean |error| of the cases that it saw,
+    at the start and then; runs: evaluations.
     """
 
     constants: dict[str, float]
@@ -67,7 +67,7 @@ class Fit:
 
 
 class _Trials:
-    """What the cases say to a set of constants: log errors and their standard deviations. Each set is tried once."""
+    """The cases under a set of constants: log errors and their standard deviations. Each set is tried once."""
 
     def __init__(self, cases_: list[str], label: str):
         self.names, self.label = cases_, label
@@ -122,8 +122,7 @@ def _fit(trials: _Trials, without: str, steps: int, once: bool, say: Callable[[s
     """scipy's bounded least squares (soft L1) over the constants' logarithms, without a source group.
 
     First each constant is tried at twice its value and at half, as long as that helps: where another bottleneck hides
-    it, a
-    slope says nothing. once: slopes are measured once.
+    it, a slope says nothing. once: slopes are measured once.
     """
     import numpy as np
     from scipy.optimize import least_squares
@@ -202,8 +201,8 @@ def write_cross(found: dict[str, Accuracy]) -> None:
 
 
 def write(constants: dict[str, float], chip: str = chips.DEFAULT) -> None:
-    """Puts the values into the chip's table; what stands beside them stays. Chips that have a share of its bandwidths
-    keep the share.
+    """Puts the values into the chip's table; what stands beside them stays.
+    Chips that have a share of its bandwidths keep the share.
     """
     home, old = paths.twin_dir() / "chips", chips.flat(chip)
     for path in sorted(home.glob("*.toml")):

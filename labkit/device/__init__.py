@@ -2,8 +2,7 @@
 
 `import labkit` installs it as soon as torch is there, unless LABKIT_DEVICE=none. After that `x.npu()`,
 `torch.device("npu")`, `torch.npu` and `import torch_npu` work as on a machine with a card. On the simulated device
-tensors are real and time
-is virtual: `clock()` and `timeline()` show when the host and the device would have done what.
+tensors are real and time is virtual: `clock()` and `timeline()` show when the host and the device would have done what.
 
     LABKIT_DEVICE     auto (default) | sim | npu | none
     LABKIT_CHIP       chip to simulate, default 910B1
@@ -148,8 +147,8 @@ def clock() -> Clock:
 
 
 def timeline() -> list[Span]:
-    """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces. Nothing on a real
-    NPU.
+    """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces.
+    Nothing on a real NPU.
     """
     if _mode == "npu":
         return []

@@ -43,8 +43,8 @@ def npu_fusion_attention(
     gen_mask_parallel=True,
     sync=False,
 ):
-    """(result, maxima and sums of the softmax, an empty tensor, seed, offset, number of elements of the dropout's mask:
-    0).
+    """(result, maxima and sums of the softmax, an empty tensor, seed, offset,
+    number of elements of the dropout's mask: 0).
 
     atten_mask: True where a pair is left out. Raises ValueError (layout), NotImplementedError (other sparse modes).
     """

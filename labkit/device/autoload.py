@@ -1,7 +1,7 @@
 """Makes `import labkit; import torch; x.npu()` work in any order, without labkit importing torch itself.
 
-Where the device cannot be installed (no compiler, say) torch still imports and the reason is a warning: the doctor has
-the cure.
+Where the device cannot be installed (no compiler, say) torch still imports and the reason is a warning;
+`labkit doctor` says what to do.
 """
 
 from __future__ import annotations

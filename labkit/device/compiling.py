@@ -1,6 +1,6 @@
-"""torch.compile on the simulated device: a backend "npu", and a clear word where Inductor is asked for.
+"""torch.compile on the simulated device: a backend "npu", and a clear error where Inductor is asked for.
 
-Inductor would write Triton kernels, which on a node is triton-ascend's work and here nobody's. The other backends
+Inductor would write Triton kernels: triton-ascend compiles them on a node, nothing does here. The other backends
 (eager, aot_eager, aot_eager_decomp_partition, export) work as on any device.
 """
 

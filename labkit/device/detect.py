@@ -1,7 +1,7 @@
 """Which device this process gets: a real NPU through torch_npu, or the simulated one.
 
 `import torch_npu` is not a test: with CANN's libraries present and no card it succeeds, and from then on the process
-cannot be simulated any more. So whatever is not decided by looking at files is asked of a child process.
+cannot be simulated any more. So what the files do not decide, a child process tries.
 """
 
 from __future__ import annotations

@@ -29,8 +29,7 @@ def register() -> None:
 def _gloo(store, rank: int, size: int, timeout):
     from torch.distributed import ProcessGroupGloo
 
-    if (
-        not torch.distributed.is_initialized()
-    ):  # the default group is being made: by its ranks the clocks know each other
+    # the default group is being made: its ranks number the clocks that meet in collectives
+    if not torch.distributed.is_initialized():
         lib().lab_set_rank(rank, size)
     return ProcessGroupGloo(store, rank, size, timeout=timeout)

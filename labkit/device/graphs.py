@@ -24,8 +24,8 @@ _pools = 0
 
 
 class NPUGraph:
-    """Recorded operators. torch.npu.graph(g) fills it; g.replay() issues them to the current stream; g.reset() forgets
-    them.
+    """Recorded operators. torch.npu.graph(g) fills it; g.replay() issues them to the current stream;
+    g.reset() forgets them.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
-"""Steps that wait for PyTorch, or a module of it, to be imported: importing it at once would cost every program a
-second.
+"""Steps that wait for PyTorch, or a module of it, to be imported:
+importing it at once would cost every program a second.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The device's C ABI, typed. `lib()` is the loaded library; csrc/capi.cpp and csrc/device.cpp say what each call
-does.
+"""The device's C ABI, typed. `lib()` is the loaded library;
+csrc/capi.cpp and csrc/device.cpp say what each call does.
 """
 
 from __future__ import annotations

@@ -214,8 +214,8 @@ def can_device_access_peer(device_id, peer_device_id) -> bool:
 
 
 class _Properties:
-    """What get_device_properties() returns: the chip's facts, sizes in bytes. How much memory there is to use on this
-    machine is mem_get_info()'s to say."""
+    """What get_device_properties() returns: the chip's facts, sizes in bytes. mem_get_info() gives the memory that can
+    be used on this machine."""
 
     def __init__(self, chip: str):
         table = chips.load(chip)

@@ -1,4 +1,4 @@
-"""What goes to another process and back: functions of a notebook, their globals, classes, tensors.
+"""Pickling for another process and back: functions of a notebook, their globals, classes, tensors.
 
 pickle sends a function by its name, which the other side must be able to import; one from a notebook or from an
 exercise is sent by its code, with the globals that it uses. Device tensors arrive as device tensors; `unload=True`

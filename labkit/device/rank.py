@@ -61,16 +61,14 @@ def _answer(rank: int, work: bytes) -> bytes:
 
 
 def _end_with(parent: int, folder: str) -> None:
-    """A rank that hangs in a collective sees no end of the pipe."""
+    """Watches the parent: a rank that hangs in a collective does not notice that the pipe is closed."""
     while os.getppid() == parent:
         time.sleep(0.5)
     _leave(folder)
 
 
 def _leave(folder: str) -> None:
-    """Without the farewells of gloo, which wait for the others. The folder is the parent's, which may have had no time
-    for it.
-    """
+    """Ends without gloo's shutdown, which waits for the other ranks. Removes the parent's folder, which may be left."""
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 

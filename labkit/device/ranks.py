@@ -1,10 +1,10 @@
-"""Several processes from one notebook: `labkit.ranks(2, train)` calls train(rank) in two processes with a process
-group.
+"""Several processes from one notebook: `labkit.ranks(2, train)` calls train(rank)
+in two processes with a process group.
 
-    def train(rank, steps): ...             # here torch.distributed is ready: backend "hccl", rank of 2; tensors on
-    "npu" run = labkit.ranks(2, train, 10)        # waits; raises RankError when a rank raises, hangs or dies run[0],
-    run[1]                          # what they returned, tensors on the CPU run.timelines                           #
-    {"rank 0": [Span, ...], "rank 1": ...}, for labkit.figures.stream_timeline
+    def train(rank, steps): ...        # torch.distributed is ready: backend "hccl", rank of 2; tensors on "npu"
+    run = labkit.ranks(2, train, 10)   # waits; raises RankError when a rank raises, hangs or dies
+    run[0], run[1]                     # what they returned, tensors on the CPU
+    run.timelines                      # {"rank 0": [Span, ...], "rank 1": ...}, for labkit.figures.stream_timeline
 
 The processes stay for the next call (seconds to start, milliseconds to call) and end with this one. Each call begins
 with fresh clocks and the same seed on every rank. On a node rank i has card i.
@@ -33,8 +33,8 @@ _START_S = 120.0  # importing torch on a busy machine
 
 
 class RankError(RuntimeError):
-    """A rank raised, hangs or died. rank: which; kind, said: the exception's type and text; frames: (file, line) from
-    the outside in.
+    """A rank raised, hangs or died. rank: which; kind, said: the exception's type and text;
+    frames: (file, line) from the outside in.
 
     together: all ranks raised the same at the same place, so that none of them waits for another.
     """
@@ -75,15 +75,15 @@ class Run:
 
 
 def ranks(count: int, function: Callable, *arguments, timeout: float = 60.0) -> Run:
-    """function(rank, *arguments) in `count` processes at once. timeout: seconds of real time. Raises RankError,
-    ValueError.
+    """function(rank, *arguments) in `count` processes at once. timeout: seconds of real time.
+    Raises RankError, ValueError.
     """
     if not isinstance(count, int) or not 1 <= count <= 16:
         raise ValueError(messages.text("device.rank_count", count=count))
     pool = _pool(count)
     try:
         run = pool.call(function, arguments, timeout)
-    except BaseException as error:  # an interrupt too: nobody knows where the others are
+    except BaseException as error:  # an interrupt too: where the other ranks are is not known
         if not getattr(error, "together", False):
             stop()
         raise
@@ -144,7 +144,7 @@ class _Pool:
                         stderr=log,
                         start_new_session=True,
                     )
-                )  # Jupyter ends a kernel's whole group; they tidy up first
+                )  # Jupyter ends a kernel's whole group; the ranks clean up first
             self.pipes.append(Connection(ours.detach()))
         self._collect(time.monotonic() + _START_S)
 
@@ -178,8 +178,8 @@ class _Pool:
         )
 
     def _collect(self, until: float, seconds: float = _START_S) -> list[bytes]:
-        """An answer of each rank. Raises RankError for the first that raised; else for one that died or did not come
-        back.
+        """An answer of each rank. Raises RankError for the first that raised;
+        else for one that died or did not come back.
         """
         answers: dict[int, bytes] = {}
         failed: RankError | None = None

@@ -17,8 +17,8 @@ def chip() -> str | None:
 
 
 def rates(chip: str) -> dict[str, float]:
-    """Rates by the names of struct Rates: times in nanoseconds, rates per nanosecond. Raises ValueError (no such
-    chip).
+    """Rates by the names of struct Rates: times in nanoseconds, rates per nanosecond.
+    Raises ValueError (no such chip).
     """
     n = chips.flat(chip)
     return {

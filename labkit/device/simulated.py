@@ -63,7 +63,7 @@ def _number(name: str, default: float) -> float:
 
 
 def _let_autograd_finish(limit_s: float = 1.0) -> None:
-    """Before Python goes: waits until autograd's device threads sleep.
+    """Before the interpreter ends: waits until autograd's device threads sleep.
 
     A device has a thread of its own for the backward pass, and backward() returns before that thread has dropped the
     graph. If it then asks for the interpreter while that shuts down, the process aborts ("terminate called without an

@@ -39,8 +39,8 @@ class Stream(torch.Stream):
 
     @property
     def npu_stream(self) -> int:
-        """The stream as a number, as C++ sees it. Asking for it empties the host's queue of operators in front of
-        it.
+        """The stream as a number, as C++ sees it. Asking for it empties the host's queue
+        of operators in front of it.
         """
         handle = (self.device_index << 32) | (self.stream_id + 1)
         lib().lab_drain(handle)

@@ -1,4 +1,4 @@
-"""torch.npu.FloatTensor and its kin: the old way to make an npu tensor, and to ask for a type with isinstance()."""
+"""torch.npu.FloatTensor and the like: the old way to make an npu tensor, and to ask for a type with isinstance()."""
 
 from __future__ import annotations
 

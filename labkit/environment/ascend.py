@@ -15,7 +15,7 @@ from labkit.environment.facts import Facts
 from labkit.environment.report import Check, check
 from labkit.messages import tomllib
 
-GROUP = "HwHiAiUser"  # who may open the device files, unless the driver was installed with --install-for-all
+GROUP = "HwHiAiUser"  # the group that may open the device files, unless the driver was installed with --install-for-all
 
 
 @lru_cache(maxsize=1)

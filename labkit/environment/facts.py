@@ -202,8 +202,8 @@ class Facts:
     def usable_npu(self) -> tuple[bool, str]:
         """(usable, key of the reason): "forced", "no-device", "no-torch-npu", "probe" (a child process tried it).
 
-        The order is that of labkit.device.detect, which the child asks; without a card no child is needed. Some
-        seconds on a node.
+        The order is that of labkit.device.detect, which the child asks; without a card no child is needed.
+        Some seconds on a node.
         """
         forced = self.shell("LABKIT_DEVICE")  # of the shell: labkit.setup() sets it too
         if forced in ("sim", "npu"):

@@ -46,7 +46,7 @@ def hint(exercise_id: str):
 
 
 def progress(path: str | Path | None = None, *, only: str | tuple[str, ...] = "") -> Progress:
-    """What has been tried and passed, from the log (labkit.exercises.progress_log.log_path). only: ids that begin with
-    this, or one of these.
+    """What has been tried and passed, from the log (labkit.exercises.progress_log.log_path).
+    only: ids that begin with this, or one of these.
     """
     return _progress(Path(path) if path else None, only)

@@ -10,7 +10,7 @@ from typing import Any
 TOLERANCE = {"float64": (1e-9, 1e-12), "float32": (1e-5, 1e-6), "float16": (1e-3, 1e-3), "bfloat16": (1e-2, 1e-2)}
 
 # What fills an output before the launch: small whole numbers that every dtype holds exactly and that no case should
-# produce, so that an element nobody wrote gives itself away.
+# produce, so that an element that was never written is seen.
 POISON_FLOAT = -1216.0
 POISON_INT = 107
 
@@ -42,8 +42,8 @@ class OnHost:
 
 @dataclass(frozen=True)
 class Refuses:
-    """In place of `expected` (adapters): the call must raise, with one of the words in its text. missing: the diagnosis
-    when it does not.
+    """In place of `expected` (adapters): the call must raise, with one of the words in its text.
+    missing: the diagnosis when it does not.
     """
 
     words: tuple[str, ...]
@@ -60,7 +60,7 @@ class Case:
     tile: elements of the output that one block handles at a time; split: first element of each block, and the end;
     layout: "contiguous", or "interleaved" when tile t belongs to block t % blocks. They serve diagnosis and map only.
     timed: this case's time is reported and budgeted. poison: the value that fills the outputs.
-    probe: what is done with an operator (kind "adapter"): see labkit/exercise/operators.py. run(operator, args, case):
+    probe: what is done with an operator (kind "adapter"): see labkit/exercises/operators.py. run(operator, args, case):
     in place of operator(*args).
     """
 

@@ -1,7 +1,7 @@
 """From (got, expected) to what went wrong: a key, its numbers and a core x tile map.
 
-A difference ("max error 3.2 at 992") tells a learner that the kernel is wrong; a diagnosis ("only the last 8 elements
-of each core, and nobody wrote them") tells where to look. Pure functions; numpy only.
+A difference ("max error 3.2 at 992") shows a learner that the kernel is wrong; a diagnosis ("only the last 8 elements
+of each core, and they were never written") shows where to look. Pure functions; numpy only.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def first_error(record) -> Diagnosis | None:
 
 
 def of_program(result) -> Diagnosis | None:
-    """What is wrong with a program's run apart from its results: a finding (for a program each of them counts), or its
-    status.
+    """What is wrong with a program's run apart from its results:
+    a finding (for a program each of them counts), or its status.
     """
     finding = min(result.findings, key=lambda f: f.severity != "error", default=None)
     if finding is not None:
@@ -174,8 +174,8 @@ def _shape(a: np.ndarray) -> str:
 
 
 def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | None = None) -> Diagnosis | None:
-    """As `diagnose` for a Python function's result: numbers, text, sequences and dicts of them; tensors go to
-    `diagnose`.
+    """As `diagnose` for a Python function's result: numbers, text, sequences and dicts of them;
+    tensors go to `diagnose`.
     """
     array = _as_array(expected)
     if array is not None:
@@ -189,7 +189,7 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
         same = isinstance(got, dict) and list(map(str, sorted(got, key=str))) == list(
             map(str, sorted(expected, key=str))
         )
-        if same:  # only what differs is told
+        if same:  # only what differs is shown
             wrong = {k: found for k in expected if (found := compare_values(got[k], expected[k], tolerance))}
             part, other = next(((k, found) for k, found in wrong.items() if found.key != "value"), (None, None))
             if other:

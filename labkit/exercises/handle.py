@@ -116,8 +116,8 @@ def hint_text(spec: Spec, level: int, lang: str | None = None) -> str:
 
 
 def given_code(spec: Spec) -> Shown:
-    """The whole file with line numbers; the regions hold the stub and are marked. Lines are those of the solution's
-    file.
+    """The whole file with line numbers; the regions hold the stub and are marked.
+    Lines are those of the solution's file.
     """
     ours, lang = template(spec), messages.language()
     title = messages.text("exercise.given", id=spec.id)

@@ -1,7 +1,8 @@
 """The check: the learner's region in its file, built, run on every case, compared and explained.
 
-It stops at nothing it can explain: all cases run, and the one whose diagnosis says most is shown. Exceptions of
-golden.py are ours and are not caught; what the learner's code does, up to a crash of the launch, ends in a Result.
+It does not stop at an error that it can explain: all cases run, and the one with the most specific diagnosis is shown.
+Exceptions of golden.py are ours and are not caught; what the learner's code does, up to a crash of the launch, ends in
+a Result.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ class Failure:
 
 
 def check(exercise_id: str, source: str | None = None, *, first_line: int = 1) -> Result:
-    """Check a cell's text (default: the last `%%exercise` cell of this id). first_line: its first line's number in the
-    cell.
+    """Check a cell's text (default: the last `%%exercise` cell of this id).
+    first_line: its first line's number in the cell.
 
     Raises SpecError for an unknown id, and CheckFailed under LABKIT_STRICT=1 unless PASS or SKIP.
     """
@@ -123,8 +124,8 @@ def finish(spec: Spec, result: Result, source: str, seconds: float) -> None:
 
 
 def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = False) -> Result:
-    """The verdict alone: no log, no strictness, no memory of earlier checks. even_stub: judge our stub like any other
-    code.
+    """The verdict alone: no log, no strictness, no memory of earlier checks.
+    even_stub: judge our stub like any other code.
     """
     session = current()
     # `labkit run` is the twin's, also on a node
@@ -189,7 +190,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
                 break
     result.cases, result.failed = len(cases), len(failures)
     if failures:
-        shown = _telling(failures, in_order=spec.kind == "adapter")
+        shown = _failure_to_show(failures, in_order=spec.kind == "adapter")
         _tell_cases(spec, result, shown, failures, cases)
         return _fail(result, shown, source, first_line)
     result.lines = [messages.text("exercise.pass" if len(cases) > 1 else "exercise.pass-one", cases=len(cases))]
@@ -197,7 +198,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         _measure(spec, ours, cases, records, result, source, first_line)
 
 
-def _telling(failures: list[Failure], in_order: bool = False) -> Failure:
+def _failure_to_show(failures: list[Failure], in_order: bool = False) -> Failure:
     """The failure to show: a finding or a crash; else the pattern that most cases agree on, a place before "nothing at
     all" before "no pattern".
 

@@ -1,5 +1,5 @@
-"""Running one case of an exercise: build, move, launch, bring back. The only module of this room that meets the
-device.
+"""Running one case of an exercise: build, move, launch, bring back.
+The only module of this room that meets the device.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def program(text: str, name: str):
 
 
 def function(text: str, filename: str, entry: str) -> Callable:
-    """The Python function `entry` of a module text. Raises what the text raises; KeyError when it defines no such
-    name.
+    """The Python function `entry` of a module text. Raises what the text raises;
+    KeyError when it defines no such name.
     """
     return module(text, filename)[entry]
 
@@ -116,8 +116,8 @@ def run_program(spec: Spec, made, case: Case):
 
 
 def run_function(spec: Spec, made: Callable, case: Case):
-    """What the function returns for one case; its prints go to the notebook. Tensors are on the device where the spec
-    says so.
+    """What the function returns for one case; its prints go to the notebook.
+    Tensors are on the device where the spec says so.
     """
     args = tuple(_copy(a.tensor if isinstance(a, InOut) else a) for a in case.args)
     if spec.on_device:

@@ -14,8 +14,8 @@ MAP_COLUMNS, MAP_ROWS = 64, 32
 
 
 def splits(n: int, blocks: int, tile: int | None, itemsize: int) -> list[np.ndarray]:
-    """The usual ways to give n elements to `blocks` blocks: block b has [s[b], s[b+1]). Each int64[blocks + 1], no two
-    alike.
+    """The usual ways to give n elements to `blocks` blocks: block b has [s[b], s[b+1]).
+    Each int64[blocks + 1], no two alike.
 
     Even shares; shares rounded up to 32 bytes or to whole tiles; the rest on the last block; big and small cores (in
     elements and in tiles). A kernel's own choice is not recorded, so the diagnosis tries them in this order.
@@ -80,8 +80,8 @@ def layouts(
 
 
 def owners(at: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """(block, tile within the block) of each element, int64[n]. Without a tile size a block is cut into at most 16
-    pieces.
+    """(block, tile within the block) of each element, int64[n].
+    Without a tile size a block is cut into at most 16 pieces.
     """
     index = np.arange(at.n, dtype=np.int64)
     if at.starts is None:

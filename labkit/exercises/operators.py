@@ -118,9 +118,7 @@ def find(entry: str) -> Operator | None:
 
 
 def _clear(names: list[str]) -> None:
-    """Takes back what the last Python text registered, and `names` whoever has them: exercises may use the same
-    ones.
-    """
+    """Unregisters what the last Python text registered, and `names` from any library: exercises may share names."""
     device.install()
     defined = {name.partition(".")[0] for library in _libraries for name in library._op_defs}
     while _libraries:
@@ -204,7 +202,7 @@ _NO_META = re.compile(
 
 
 def _from_lab(error: Exception) -> bool:
-    """The lab's own refusal of a launch, which an operator that checks its arguments never comes to."""
+    """The lab's own refusal of a launch, which an operator that checks its arguments never reaches."""
     return bool(_HOST.search(str(error))) or type(error).__name__ in ("LaunchError", "ArgumentError")
 
 

@@ -1,8 +1,8 @@
 """The shapes that wrong results take. Each pattern looks at the evidence and returns its numbers, or None.
 
 A pattern must explain (nearly) every wrong element, and only wrong elements: a name that fits half of the error sends
-the learner the wrong way. Regions that nobody wrote may be right by chance (a ReLU's zeros), so a region counts as
-wrong from COVERAGE on. Pure functions of numpy arrays.
+the learner the wrong way. Regions that were never written may be right by chance (a ReLU's zeros), so a region counts
+as wrong from COVERAGE on. Pure functions of numpy arrays.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 
 @dataclass(frozen=True)
 class Evidence:
-    """One output. got, expected: float64[n]; wrong: bool[n]; initial: float64[n] before the launch, or None; width:
-    last dimension.
+    """One output. got, expected: float64[n]; wrong: bool[n]; initial: float64[n] before the launch, or None;
+    width: last dimension.
     """
 
     got: np.ndarray
@@ -85,8 +85,8 @@ def all_zero(e: Evidence):
 
 
 def _whole(e: Evidence) -> np.ndarray | None:
-    """Indices with expected != 0, if (nearly) all of them are wrong and there are enough: where value patterns are
-    looked for.
+    """Indices with expected != 0, if (nearly) all of them are wrong and there are enough:
+    where value patterns are looked for.
     """
     live = np.flatnonzero(np.abs(e.expected) > max(e.atol, 1e-30))
     if len(live) >= ENOUGH and e.wrong[live].mean() >= AGREE and e.got[live].any():
@@ -179,8 +179,8 @@ def same_tile(e: Evidence):
 
 
 def one_place(e: Evidence):
-    """Of every block only the first tile was written, with the values of its last: the tile number is missing in the
-    write offset.
+    """Of every block only the first tile was written, with the values of its last:
+    the tile number is missing in the write offset.
     """
     if e.initial is None:
         return None

@@ -117,8 +117,8 @@ def show(spec: Spec, value: Any) -> str:
 
 
 def equal(spec: Spec, value: Any, right: Any) -> bool:
-    """Is `value` the answer, within the spec's tolerance? Text: case and spaces do not matter, any of a list will
-    do.
+    """Is `value` the answer, within the spec's tolerance?
+    Text: case and spaces do not matter, any of a list will do.
     """
     if spec.answer.type == "number":
         whole = isinstance(right, int)

@@ -37,8 +37,8 @@ def code_hash(text: str) -> str:
 
 
 def record(event: str, exercise: str, **data) -> None:
-    """Append one event (`check`, `hint`, `give-up`, `reset`). One write of one line, so that processes may share the
-    file.
+    """Append one event (`check`, `hint`, `give-up`, `reset`).
+    One write of one line, so that processes may share the file.
     """
     try:
         path = log_path()
@@ -96,8 +96,8 @@ def ever_passed(exercise: str) -> bool:
 
 @dataclass
 class Row:
-    """One exercise: state is "" (never tried), TODO, FAIL, SKIP or PASS (ever passed); gave_up: the solution was shown
-    before.
+    """One exercise: state is "" (never tried), TODO, FAIL, SKIP or PASS (ever passed);
+    gave_up: the solution was shown before.
     """
 
     exercise: str
@@ -185,8 +185,8 @@ def _count(row: Row, event: dict) -> None:
 
 
 def _minutes(log: list[dict]) -> float:
-    """Minutes from the first event to the first PASS (else the last event); pauses of more than 30 minutes count as
-    none.
+    """Minutes from the first event to the first PASS (else the last event);
+    pauses of more than 30 minutes count as none.
     """
     total, before = 0.0, None
     for event in log:

@@ -1,8 +1,8 @@
 """What a check says: one object with four states, shown as text, HTML and JSON.
 
-TODO is our own stub and nothing else; SKIP says why and is never PASS; every result names the target it was checked on.
-Interactive use never raises; LABKIT_STRICT=1 turns FAIL and TODO into CheckFailed, which prints the lesson, not a
-traceback.
+TODO is for the unchanged stub alone; SKIP says why and is never PASS; every result names the target it was
+checked on. Interactive use never raises; LABKIT_STRICT=1 turns FAIL and TODO into CheckFailed, which
+prints the lesson, not a traceback.
 """
 
 from __future__ import annotations
@@ -68,9 +68,8 @@ class Result:
 
     def _head(self) -> str:
         word = messages.text(f"exercise.state-{self.state}")
-        key = (
-            f"  [{self.diagnosis}]" if self.diagnosis and self.diagnosis != "mutant" else ""
-        )  # our word for a foreseen answer, not the learner's
+        # "mutant" is an internal key: an answer that the spec foresees
+        key = f"  [{self.diagnosis}]" if self.diagnosis and self.diagnosis != "mutant" else ""
         return f"{_SIGN[self.state]} {word}  {self.exercise}" + (f": {self.title}" if self.title else "") + key
 
     def _labelled(self) -> list[str]:

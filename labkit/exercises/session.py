@@ -55,8 +55,8 @@ _current: Session | None = None
 
 
 def current() -> Session:
-    """The session that `begin` made; before that, one from the environment (LABKIT_TARGET, LABKIT_STRICT,
-    LABKIT_SEED).
+    """The session that `begin` made; before that, one from the environment (LABKIT_TARGET,
+    LABKIT_STRICT, LABKIT_SEED).
     """
     return _current or _make(**PARAMETERS)
 
@@ -83,8 +83,8 @@ def validate(parameters: dict) -> dict:
 def begin(TARGET: str = "auto", DEVICE: int = 0, SEED: int = 0, STRICT: bool = False, QUICK: bool = False) -> Session:
     """Validate, choose the target, seed Python, numpy and torch, install the device.
 
-    Raises ValueError for a value that no notebook takes. An npu that cannot be used does not raise: checks then say
-    SKIP.
+    Raises ValueError for a value that no notebook takes.
+    An npu that cannot be used does not raise: checks then say SKIP.
     """
     global _current
     if _current is not None and os.environ.get("LABKIT_STRICT") == _OURS:

@@ -65,8 +65,8 @@ class Budget:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a prediction is judged. `value` is an expression over `given`, chip[...] and math; `callable` a name in
-    golden.py.
+    """How a prediction is judged. `value` is an expression over `given`, chip[...] and math;
+    `callable` a name in golden.py.
     """
 
     type: str
@@ -162,8 +162,8 @@ def roots() -> list[Path]:
 
 
 def folders() -> dict[str, Path]:
-    """Exercise id -> its folder, in the order of operator and id. Raises SpecError when two folders have the same
-    id.
+    """Exercise id -> its folder, in the order of operator and id.
+    Raises SpecError when two folders have the same id.
     """
     found: dict[str, Path] = {}
     for root in roots():

@@ -87,8 +87,8 @@ class Template:
         return self.cell([theirs.strip("\n") if theirs.strip() else own for theirs, own in zip(given, ours)])
 
     def split(self, cell: str) -> list[tuple[str, int]]:
-        """(text, first line in the cell) of each region of a learner's cell. Raises RegionError when their number is
-        wrong.
+        """(text, first line in the cell) of each region of a learner's cell.
+        Raises RegionError when their number is wrong.
         """
         parts: list[tuple[list[str], int]] = [([], 1)]
         for number, line in enumerate(cell.split("\n"), 1):
@@ -157,7 +157,7 @@ def given_name(name: str) -> str:
 
 
 def _indent(text: str, indent: str) -> list[str]:
-    """Learner's Python under the marker's indentation, forgiving a body that was indented as a whole."""
+    """Learner's Python under the marker's indentation; a body that was indented as a whole is accepted."""
     lines = text.split("\n")
     code = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     extra = min((len(line) - len(line.lstrip(" ")) for line in code), default=0)
@@ -175,8 +175,8 @@ def normalise(text: str, comment: str) -> str:
 
 
 def parse(text: str, comment: str, file: str = "solution") -> Template:
-    """Find the regions. Raises SpecError with the line: no region, nested or unclosed markers, a header without
-    text.
+    """Find the regions. Raises SpecError with the line: no region, nested or unclosed markers,
+    a header without text.
     """
     lines = text.rstrip("\n").split("\n")
     mark = re.escape(comment)

@@ -1,5 +1,5 @@
-"""Figures: pure functions from data to deterministic SVG, each with a title and a description that tell the same in
-words.
+"""Figures: pure functions from data to deterministic SVG, each with a title and a description
+that say the same in words.
 
 `memory_ruler`, `pipe_timeline`, `compare_timelines`, `tiling_map`, `mismatch_map`, `core_on_one_page`, `curves`,
 `fractal_layout`, `ladder` and `stream_timeline` return a `Figure`; `memory_ruler_widget` and `pipes_widget` put sliders

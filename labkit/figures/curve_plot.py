@@ -1,9 +1,9 @@
-"""Curves over steps, a training's losses for one: each with its own marker and its own dashes, so that coinciding ones
-still show.
+"""Curves over steps, a training's losses for one: each with its own marker and its own dashes,
+so that coinciding ones still show.
 
-Contract. Values are rounded to `digits` decimals before anything is drawn or said: the same bytes where a run differs
-in the last bits, as it does from host to host. The finding says how near the curves are, as the next larger power of
-ten.
+Contract. Values are rounded to `digits` decimals before anything is drawn or said: the same bytes
+where a run differs in the last bits, as it does from host to host. The finding says how near the
+curves are, as the next larger power of ten.
 """
 
 from __future__ import annotations

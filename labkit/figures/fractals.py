@@ -1,9 +1,9 @@
 """The fractal map: how a matrix lies in the cube's memories, fractal by fractal.
 
-Contract. `layout_place` is the arithmetic, `fractal_layout` its picture. Orders are named as CANN does, the capital
-letter for the order of the fractals (Z: row by row, N: column by column) and the small one for the elements inside of
-one: "ND" rows without fractals, "Nz" in L1 and L0C, "Zz" in L0A, "Zn" in L0B. A fractal has 512 bytes: 16 lines of 32
-bytes.
+Contract. `layout_place` is the arithmetic, `fractal_layout` its picture. Orders are named as CANN does, the
+capital letter for the order of the fractals (Z: row by row, N: column by column) and the small one for the
+elements inside of one: "ND" rows without fractals, "Nz" in L1 and L0C, "Zz" in L0A, "Zn" in L0B. A fractal
+has 512 bytes: 16 lines of 32 bytes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ WHERE = {"ND": "GM", "Nz": "L1, L0C", "Zz": "L0A", "Zn": "L0B"}
 
 @dataclass(frozen=True)
 class Layout:
-    """rows x columns elements in one order: the height and width of a fractal, and how many there are down and
-    across.
+    """rows x columns elements in one order: the height and width of a fractal,
+    and how many there are down and across.
     """
 
     rows: int

@@ -1,8 +1,8 @@
 """The ladder: steps of an optimisation, the twin's modelled time beside the published, measured one.
 
-Contract. A row is a dict with `name`, `modelled` and `measured` (microseconds; either may be None, and then says so)
-and `source`. The two kinds of time differ by pattern and by words, never by colour alone, and neither stands in for the
-other.
+Contract. A row is a dict with `name`, `modelled` and `measured` (microseconds; either may be None, and
+then says so) and `source`. The two kinds of time differ by pattern and by words, never by colour alone,
+and neither stands in for the other.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def _positive(value) -> float | None:
 
 
 def ladder(rows: Iterable[Mapping], log: bool = False, title: str | None = None, chip: str = "910B1") -> Figure:
-    """Bar pairs on one axis. `log=True`: a logarithmic axis, which the figure then names. Raises ValueError for no rows
-    or times <= 0.
+    """Bar pairs on one axis. `log=True`: a logarithmic axis, which the figure then names.
+    Raises ValueError for no rows or times <= 0.
     """
     steps = [
         (str(r["name"]), _positive(r.get("modelled")), _positive(r.get("measured")), str(r.get("source") or ""))

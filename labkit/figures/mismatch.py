@@ -33,8 +33,8 @@ class Period:
 
 
 def find_period(bad: np.ndarray) -> Period | None:
-    """The shortest power of two with which the wrong elements come back between the first and the last of them; None
-    without one.
+    """The shortest power of two with which the wrong elements come back between the first and the last
+    of them; None without one.
     """
     wrong = np.flatnonzero(bad)
     if len(wrong) < 3:

@@ -1,8 +1,8 @@
 """The AI Core on one page: the memories, the pipes between them, and the way of a tile through a vector core.
 
-Contract. The vector core (AIV) is drawn in full, the cube core (AIC) greyed until one of its pipes is the active one.
-Sizes and core counts come from the chip's table. Pipes have the colours they have in the timelines, and always their
-names.
+Contract. The vector core (AIV) is drawn in full, the cube core (AIC) greyed until one of its pipes is
+the active one. Sizes and core counts come from the chip's table. Pipes have the colours they have in
+the timelines, and always their names.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def core_on_one_page(
     active: str | None = None, tile: str | None = None, step: int | None = None, chip: str = "910B1"
 ) -> Figure:
     """The page. `active`: pipe to bring out; `tile`: where a tile's token lies (a key of PLACES); `step`: 0 to 7, sets
-    both and tells the step instead. Raises ValueError for a pipe, place or step that does not exist.
+    both and describes the step. Raises ValueError for a pipe, place or step that does not exist.
     """
     if step is not None:
         if not 0 <= step < len(STEPS):
@@ -79,8 +79,8 @@ def _memory(c: Canvas, x, y, w, h, name: str, size: str, note: str = "") -> None
 
 
 def _pipe(c: Canvas, x, y, w, h, name: str, active: str | None, note: str = "") -> None:
-    """A pipe: a capsule. Coloured, or, when another pipe is the active one, an outline; the active one has a frame and
-    the word.
+    """A pipe: a capsule. Coloured, or, when another pipe is the active one, an outline;
+    the active one has a frame and the word.
     """
     on = active is None or active == name
     fill, label = FILLS[name], name

@@ -49,8 +49,8 @@ def _get(item, *names, default=None):
 
 
 def read_buffers(items: Iterable, align: int = 32) -> list[Buffer]:
-    """Dicts or objects -> buffers in address order. Raises ValueError on a buffer without `bytes` or with a negative
-    number.
+    """Dicts or objects -> buffers in address order. Raises ValueError on a buffer without `bytes` or
+    with a negative number.
     """
     buffers, cursor = [], 0
     for i, item in enumerate(items):
@@ -86,8 +86,8 @@ def blocks_text(count: int, align: int = 32) -> str:
 
 
 def _lanes(buffers: list[Buffer]) -> list[int]:
-    """A lane for each buffer: 0 unless it overlaps one already there. Two buffers on one address is legal, and worth
-    seeing.
+    """A lane for each buffer: 0 unless it overlaps one already there.
+    Two buffers on one address is legal, and worth seeing.
     """
     ends: list[int] = []
     lanes = []
@@ -119,8 +119,8 @@ def memory_ruler(
     name: str = "UB",
 ) -> Figure:
     """The ruler. `highlight`: name or number (as in the table) of a buffer to bring out; `zoom=(addr, bytes)`: a look
-    at the 32-byte blocks of one tensor's start and tail. All numbers in bytes. Raises ValueError for sizes that make no
-    memory.
+    at the 32-byte blocks of one tensor's start and tail. All numbers in bytes. Raises ValueError for
+    sizes that make no memory.
     """
     if size <= 0 or not 0 <= reserved < size or align <= 0:
         raise ValueError(f"size {size}, reserved {reserved}, align {align}: want size > reserved >= 0 and align > 0")

@@ -43,8 +43,8 @@ class _Bar:
 
 
 def stream_timeline(spans, t0: float = 0.0, t1: float | None = None, title: str | None = None) -> Figure:
-    """The Gantt chart of device work in the window t0 to t1 (us). Raises ValueError for an empty window or nothing in
-    it.
+    """The Gantt chart of device work in the window t0 to t1 (us).
+    Raises ValueError for an empty window or nothing in it.
     """
     groups: Mapping[str, Sequence] = spans if isinstance(spans, Mapping) else {"": spans}
     if not any(groups.values()) and t1 is None:

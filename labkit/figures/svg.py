@@ -1,16 +1,15 @@
 """The figure object and a small SVG writer: data in, the same bytes out, on every machine.
 
 Contract. A `Figure` shows itself as SVG with a text twin (title and description), and as text alone under
-LABKIT_PLAIN=1.
-Inside the SVG: `<title>`, `<desc>`, `role="img"`, no reference to anything outside, numbers with two decimals, ids and
-class scope named after a hash of the content, so that several figures share a page without touching one another.
+LABKIT_PLAIN=1. Inside the SVG: `<title>`, `<desc>`, `role="img"`, no reference to anything outside, numbers with two
+decimals, ids and class scope named after a hash of the content, so that several figures can share a page.
 
-Light and dark. Inline in a page (widgets, nbconvert, VS Code) a figure is transparent and its text takes the page's
-`currentColor`. JupyterLab shows an SVG output inside `<img>`, where nothing is inherited and `currentColor` is black on
-any theme; there, and only there, the SVG is its own root (`svg:root`) and brings a background and a text colour that
-fit together, dark ones where `prefers-color-scheme` says so (JupyterLab 4.6 passes its theme on that way; elsewhere it
-is the system's). Every fill is chosen so that it stands 3:1 against white and against #111 and carries white text at
-4.5:1.
+Light and dark. Inline in a page (widgets, nbconvert, VS Code) a figure is transparent and its text takes the
+page's `currentColor`. JupyterLab shows an SVG output inside `<img>`, where nothing is inherited and
+`currentColor` is black on any theme; there, and only there, the SVG is its own root (`svg:root`) and brings a
+background and a text colour that fit together, dark ones where `prefers-color-scheme` says so (JupyterLab 4.6
+passes its theme on that way; elsewhere it is the system's). Every fill is chosen so that it stands 3:1 against
+white and against #111 and carries white text at 4.5:1.
 """
 
 from __future__ import annotations
@@ -119,8 +118,8 @@ def _class(names: str) -> str:
 
 
 class Canvas:
-    """Elements in drawing order. `fill` is a palette name, `name/pattern` for a patterned one, or None for a plain
-    outline.
+    """Elements in drawing order. `fill` is a palette name, `name/pattern` for a patterned one,
+    or None for a plain outline.
     """
 
     def __init__(self, width: float = WIDTH):
@@ -169,8 +168,8 @@ class Canvas:
         self.add(f"<text {attributes}>{escape(str(words))}</text>")
 
     def inside(self, x, y, w, h, words: str, fill: str, *, size: int = 12) -> bool:
-        """White text centred in a filled box, on a plain plate where the box is patterned. False (nothing drawn) if it
-        would not fit.
+        """White text centred in a filled box, on a plain plate where the box is patterned.
+        False (nothing drawn) if it would not fit.
         """
         if not fits(words, w, size) or h < size + 2:
             return False

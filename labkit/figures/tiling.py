@@ -23,8 +23,8 @@ _FILLS = ("blue", "teal/dots", "violet/grid", "grey")
 
 @dataclass(frozen=True)
 class CoreGroup:
-    """Neighbouring cores with the same number of elements: first .. last, each `length` elements; `off` of them start
-    off a 32 B line.
+    """Neighbouring cores with the same number of elements: first .. last, each `length` elements;
+    `off` of them start off a 32 B line.
     """
 
     first: int

@@ -1,5 +1,5 @@
-"""The pipe timeline: one lane a pipe, one bar an instruction, on a time axis that says whether it is modelled or
-measured.
+"""The pipe timeline: one lane a pipe, one bar an instruction, on a time axis that says whether it
+is modelled or measured.
 
 Contract. Bars are clipped to the window; neighbours too small to see become one striped bar that says how many they
 are. The share at the right of a lane is the part of the window in which the pipe is busy. A race is a numbered red
@@ -57,8 +57,8 @@ def pipe_timeline(
     t1: float | None = None,
     max_bars: int = 400,
 ) -> Figure:
-    """The Gantt chart of one launch. `t0`, `t1` in us. Raises TypeError for data without a timeline, ValueError for an
-    empty window.
+    """The Gantt chart of one launch. `t0`, `t1` in us. Raises TypeError for data without a timeline,
+    ValueError for an empty window.
     """
     if (none := absent(record_or_array)) is not None:
         return none
@@ -107,7 +107,7 @@ def _duration(trace: Trace) -> float:
 
 
 def _finding(panels, lanes_by_panel: list[list[Lane]], low: float, high: float) -> str:
-    """The one sentence to take away."""
+    """The main result in one sentence."""
     span = high - low
     if len(panels) == 2:
         (a, _, name_a), (b, _, name_b) = panels
@@ -276,7 +276,7 @@ def _marks(
             )
         c.warn(x, y, name)
         wide = text_width(str(f.code), 11, bold=True)
-        if all(abs(x - at) >= 80 or lane != mark.at[0] for at, lane in named):  # else its number has to do
+        if all(abs(x - at) >= 80 or lane != mark.at[0] for at, lane in named):  # else only its number is drawn
             named.append((x, mark.at[0]))
             words = str(f.code)
             at = x + 13 if x + 13 + wide < RIGHT or not fits(words, x - LEFT) else x - 15 - wide
@@ -291,8 +291,8 @@ def _marks(
 def time_axis(
     c: Canvas, low: float, high: float, left: float, right: float, top: float, y: float, behind: int, kinds: str
 ) -> None:
-    """From `low` to `high` us between the pixels left and right, at height y; grid lines from `top`. kinds: "modelled",
-    "measured".
+    """From `low` to `high` us between the pixels left and right, at height y; grid lines from `top`.
+    kinds: "modelled", "measured".
     """
     grid, us_per_px = [], (high - low) / (right - left)
     for tick in ticks(low, high, 7):

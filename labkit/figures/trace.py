@@ -1,7 +1,7 @@
 """What a timeline figure needs of a launch: rows in a window, lanes, merged bars, busy shares, races.
 
-All times are microseconds, as in LaunchRecord.timeline (fields block, pipe, op, line, start, end, bytes). Nothing here
-draws.
+All times are microseconds, as in LaunchRecord.timeline (fields block, pipe, op, line, start, end,
+bytes). Nothing here draws.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def _cores(rows: np.ndarray) -> list[tuple[int, str]]:
 
 
 def lanes_of(trace: Trace, blocks: list[int], t0: float, t1: float) -> list[Lane]:
-    """Lanes that are not empty in [t0, t1], block by block, core by core, in LANE_ORDER; instructions are clipped to
-    the window.
+    """Lanes that are not empty in [t0, t1], block by block, core by core, in LANE_ORDER;
+    instructions are clipped to the window.
     """
     lanes = []
     for block, (core, name) in ((block, core) for block in blocks for core in _cores(trace.rows)):
@@ -146,8 +146,8 @@ def lanes_of(trace: Trace, blocks: list[int], t0: float, t1: float) -> list[Lane
 
 
 def merge(lane: Lane, trace: Trace, least: float, group: float) -> list[Bar]:
-    """Bars of a lane. Neighbours in the same stretch of `group` us that are shorter than `least` us and nearer than
-    that become one.
+    """Bars of a lane. Neighbours in the same stretch of `group` us that are shorter than `least` us
+    and nearer than that become one.
     """
     rows = lane.rows
     length = rows["end"] - rows["start"]
@@ -167,8 +167,8 @@ def merge(lane: Lane, trace: Trace, least: float, group: float) -> list[Bar]:
 
 
 def merge_all(lanes: list[Lane], trace: Trace, us_per_px: float, max_bars: int) -> None:
-    """Fill `bars` of all lanes: as fine as a pixel or two allows, and together no more than `max_bars` where merging
-    can get there.
+    """Fill `bars` of all lanes: as fine as a pixel or two allows, and together no more than `max_bars`
+    where merging can get there.
     """
     least = 2.0 * us_per_px
     for _ in range(24):
@@ -194,8 +194,8 @@ def overlap(lanes: list[Lane]) -> float:
 
 @dataclass
 class Mark:
-    """A finding at the instruction(s) it is about. `other` is the instruction it was not ordered against, when
-    known.
+    """A finding at the instruction(s) it is about. `other` is the instruction it was not
+    ordered against, when known.
     """
 
     number: int

@@ -74,7 +74,7 @@ def record_of(k: Kernel, blocks: int, answer: dict, timeline) -> LaunchRecord:
 
 
 def merged(found: list[dict]) -> list[Finding]:
-    """Findings of all blocks; the same code on the same line is one, told with the first block's numbers."""
+    """Findings of all blocks; the same code on the same line is one, shown with the first block's numbers."""
     merged: dict[tuple, Finding] = {}
     for f in found:
         known = merged.get((f["code"], f["file"], f["line"]))

@@ -51,8 +51,8 @@ def kernel(
     entry: which kernel, where the source has several, or an instantiation such as "add<half>". timeout: seconds of host
     time a launch may take on the twin. checks=False skips the race and initialisation checks (for measuring).
     timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul
-    is timed in seconds; a kernel whose control flow depends on its data goes astray. schedule="worst" delays every
-    transfer as long as the synchronisation allows: a race then shows in the numbers.
+    is timed in seconds; a kernel whose control flow depends on its data takes wrong branches.
+    schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
     tiling_key: what TILING_KEY_IS compares with. defines, include_dirs: what the source is compiled with, as -D and -I
     (on the twin). Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).
     """
@@ -134,8 +134,8 @@ class Kernel:
         return "npu" if device.install() == "npu" else "twin"
 
     def build(self):
-        """Builds for the target (paths of libraries for the twin, a labkit.build.bisheng module for the NPU);
-        cached.
+        """Builds for the target (paths of libraries for the twin,
+        a labkit.build.bisheng module for the NPU); cached.
         """
         if self._built is None:
             entries = [self.entry] if self.signature.template is not None else []
@@ -190,8 +190,8 @@ class Kernel:
         return lowering.encode(name, fields, self.structs(name))
 
     def structs(self, name: str) -> dict[str, lowering.Struct]:
-        """Those that the source defines; for a name that is not among them, also those of the files that it
-        includes.
+        """Those that the source defines; for a name that is not among them,
+        also those of the files that it includes.
         """
         if name not in self._structs and name not in SCALARS:
             around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
@@ -310,8 +310,8 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
 
 
 def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[int, int, int, bool]]) -> LaunchRecord:
-    """One launch in the child process; the device's clock is left to the caller. values, ranges: as runner.Request has
-    them.
+    """One launch in the child process; the device's clock is left to the caller.
+    values, ranges: as runner.Request has them.
     """
     built = k.build()
     request = runner.Request(
@@ -343,8 +343,8 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
 
 @dataclass
 class Again:
-    """A launch that can be timed again, its effects left out. Tiling data stays alive for it, the caller's tensors do
-    not.
+    """A launch that can be timed again, its effects left out.
+    Tiling data stays alive for it, the caller's tensors do not.
     """
 
     chip: str
@@ -352,8 +352,8 @@ class Again:
     tiling: list = field(default_factory=list)
 
     def what_if(self, changes: list[tuple[str, float]]) -> tuple[dict, list]:
-        """(answer, [[change, amount, us or below 0], ...]): the launch, and what it would take with each change
-        alone.
+        """(answer, [[change, amount, us or below 0], ...]):
+        the launch, and what it would take with each change alone.
         """
         request = replace(
             self.request,

@@ -76,8 +76,8 @@ KB, GB = 1024.0, 2.0**30
 
 
 def tables(record: LaunchRecord) -> dict:
-    """{"PipeUtilization": frame, ...}. Raises ValueError for a launch without counters (one on a real NPU: use msprof
-    op there).
+    """{"PipeUtilization": frame, ...}. Raises ValueError for a launch without counters
+    (one on a real NPU: use msprof op there).
     """
     import pandas
 

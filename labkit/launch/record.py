@@ -43,8 +43,8 @@ def strict() -> bool:
 
 @dataclass
 class Finding:
-    """One thing that the checks found. code is stable; file and line are the learner's own; numbers fill the
-    message.
+    """One thing that the checks found. code is stable; file and line are the learner's own;
+    numbers fill the message.
     """
 
     code: str
@@ -194,8 +194,8 @@ class OnHardware(Exception):
 
 
 class expect:
-    """`with labkit.expect("race-raw") as seen:` - a launch in the body must give that finding; then it is shown, not
-    raised.
+    """`with labkit.expect("race-raw") as seen:` - a launch in the body must give that finding;
+    then it is shown, not raised.
 
     code: a finding's code, or "*" for any. seen.findings and seen.records hold what came. Raises AssertionError when
     the body's launches did not give it. On a real NPU the launch is not made at all and the body ends with a SKIP: a

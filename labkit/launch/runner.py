@@ -51,9 +51,8 @@ class Request:
     effects: bool = True  # False: the clock alone, see labkit.kernel(timing_only=True)
     tiling_key: int = 0
     schedule: str = "program"  # or "worst": every transfer as late as the order allows
-    what_ifs: list[tuple[str, float]] = field(
-        default_factory=list
-    )  # the same launch with one thing different: twin/src/whatif.cpp
+    # the same launch with one thing changed: twin/src/launch/whatif.cpp
+    what_ifs: list[tuple[str, float]] = field(default_factory=list)
 
     def encode(self) -> bytes:
         lines = [
@@ -137,9 +136,8 @@ class Runner:
             except BaseException:  # an interrupt in the middle leaves the socket half read
                 self.stop()
                 raise
-            leaked = any(
-                f["code"] == "host-memory" for f in answer.get("findings", [])
-            )  # what it had got nobody gives back
+            # what an allocation had got before it failed is never freed
+            leaked = any(f["code"] == "host-memory" for f in answer.get("findings", []))
             if leaked or "fault" in answer and answer["fault"]["kind"] != "load":
                 self.stop()
             return answer, events

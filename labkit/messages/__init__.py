@@ -2,7 +2,7 @@
 
 A table is a TOML file in this folder; its keys are the entries of all tables together. An entry is either
 `en`/`zh` strings, or `en`/`zh` tables with the parts `what`, `why` and `try` of a teaching message. Placeholders
-are those of `str.format`. A missing number shows as `?`: a message must never be the thing that fails.
+are those of `str.format`. A missing number shows as `?`: showing a message must never fail.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def tables() -> dict[str, dict]:
 
 
 class _Lenient(string.Formatter):
-    """`str.format` that shows `?` for a number nobody gave."""
+    """`str.format` that shows `?` for a number that is missing."""
 
     def get_value(self, key, args, kwargs):
         return kwargs.get(key, "?") if isinstance(key, str) else super().get_value(key, args, kwargs)

@@ -44,8 +44,8 @@ def write(path: Path, nb: dict) -> bool:
 
 
 def chosen(only: Iterable[str] | None, home: Path | None = None) -> list[reader.Source]:
-    """The sources that `only` names (a number, an id, a path of source or notebook); all without it. Raises SystemExit
-    for an unknown name.
+    """The sources that `only` names (a number, an id, a path of source or notebook); all without it.
+    Raises SystemExit for an unknown name.
     """
     every = [reader.read(p) for p in reader.sources(home)]
     wanted = [Path(name).name.removesuffix(".ipynb").removesuffix(".md") for name in only or ()]

@@ -1,7 +1,7 @@
 """From a parsed source to notebook cells, in any variant: unsolved, solved, with one mutant; in English or Chinese.
 
-Ids are a hash of the notebook's id and the cell's key, so that building twice gives the same bytes and a moved exercise
-keeps its id.
+Ids are a hash of the notebook's id and the cell's key, so that building twice gives the same bytes
+and a moved exercise keeps its id.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run a notebook's demo cells and keep their outputs; exercise cells stay un-run, as nbval wants them.
 
 Demo cells are what a reader on the web sees, so their outputs are committed. An exercise cell is skipped here on
-purpose: a demo that needs one would then fail here, at the author's, and not at the learner's.
+purpose: a demo that needs one then fails here, for the author, and not for the learner.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class DemoFailed(RuntimeError):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """For a notebook's kernel: the checkout importable, a fixed language, no log of the author's progress, no
-    strictness.
+    """For a notebook's kernel: the checkout importable, a fixed language,
+    no log of the author's progress, no strictness.
     """
     env = {
         **os.environ,
@@ -107,8 +107,8 @@ def tidy(node, metadata: dict) -> dict:
 
 
 def carry(built: dict, old: dict | None) -> bool:
-    """Give the cells of `built` the outputs of the same cells in `old`. True when every cell that needs outputs got its
-    own.
+    """Give the cells of `built` the outputs of the same cells in `old`.
+    True when every cell that needs outputs got its own.
     """
     known = {c["id"]: c for c in (old or {}).get("cells", []) if c["cell_type"] == "code"}
     whole = True

@@ -1,8 +1,8 @@
-"""`labkit build --check`: sources, notebooks and exercises agree, and nothing is in a notebook that does not belong
-there.
+"""`labkit build --check`: sources, notebooks and exercises agree, and nothing is in a notebook
+that does not belong there.
 
-Every complaint is one line: file: what is wrong; what to try. The gate runs no kernel and no notebook (verify.py and
-nbval do).
+Every complaint is one line: file: what is wrong; what to try.
+The gate runs no kernel and no notebook (verify.py and nbval do).
 """
 
 from __future__ import annotations
@@ -243,8 +243,8 @@ def _squeeze(line: str) -> str:
 
 
 def secret_lines(spec: Spec) -> list[str]:
-    """Lines of the solution's regions that the learner must not find in the notebook: long enough, and not in the given
-    code or the stub.
+    """Lines of the solution's regions that the learner must not find in the notebook:
+    long enough, and not in the given code or the stub.
     """
     if spec.kind == "predict":
         return []
@@ -296,8 +296,8 @@ def _workbook(every: list[reader.Source], home: Path) -> Iterator[str]:
 
 
 def exercise_complaints(name: str) -> Iterator[str]:
-    """Of one exercise, without running it: it parses, its stub and its mutants differ from its solution, its texts can
-    be filled in.
+    """Of one exercise, without running it: it parses, its stub and its mutants differ from its solution,
+    its texts can be filled in.
     """
     try:
         spec = load(name)

@@ -19,12 +19,12 @@ _FIRST_LINE = 2
 
 
 def ascendc(line: str, cell: str):
-    """%%ascendc name [--blocks N] [--entry kernel] [--expect compile] [--program]: build the cell and bind it to
-    `name`.
+    """%%ascendc name [--blocks N] [--entry kernel] [--expect compile] [--program]:
+    build the cell and bind it to `name`.
 
-    With --blocks the name is ready to be called; without, as name[blocks](...). --expect compile shows the compiler's
-    message as ordinary output, and is an error when the cell compiles. --program: the cell has a main(); name(...) runs
-    it.
+    With --blocks the name is ready to be called; without, as name[blocks](...). --expect compile shows
+    the compiler's message as ordinary output, and is an error when the cell compiles. --program: the
+    cell has a main(); name(...) runs it.
     """
     parser = _Parser(prog="%%ascendc", add_help=False)
     parser.add_argument("name")

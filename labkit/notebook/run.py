@@ -1,7 +1,7 @@
 """`labkit run-notebooks`: the whole workbook through papermill, one report at the end.
 
-    labkit run-notebooks [01.02 ...] [-p TARGET twin] [-p STRICT True] [--solved] [--out run] [--timeout 600]
-    [--no-html]
+    labkit run-notebooks [01.02 ...] [-p TARGET twin] [-p STRICT True] [--solved] [--out run]
+                         [--timeout 600] [--no-html]
 
 It goes on after a notebook that fails and exits with 1. Parameters are checked before anything runs: papermill itself
 only warns of a name that no notebook has.
@@ -33,8 +33,8 @@ _KEPT = ("LABKIT_LANG", "LABKIT_PLAIN", "LABKIT_STRICT")  # of the caller's envi
 
 @dataclass
 class Outcome:
-    """One notebook. exercises: dicts with id, state, diagnosis, target. seconds: host time; slowest: (seconds, first
-    line of the cell).
+    """One notebook. exercises: dicts with id, state, diagnosis, target. seconds: host time;
+    slowest: (seconds, first line of the cell).
     """
 
     id: str
@@ -195,7 +195,7 @@ def _to_html(path: Path) -> None:
     try:
         page, _ = HTMLExporter(template_name="lab").from_filename(str(path))
         path.with_suffix(".html").write_text(page, encoding="utf-8")
-    except Exception as error:  # the report is a convenience: its failure is told, and changes no verdict
+    except Exception as error:  # the report is extra: its failure is shown, and changes no result
         print(f"{path.name}: no HTML page ({type(error).__name__}: {error})", file=sys.stderr)
 
 

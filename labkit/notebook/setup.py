@@ -11,8 +11,8 @@ def setup(
 ) -> session.Session:
     """Validate, choose the target, seed Python, numpy and torch, install the device, register the magics.
 
-    Raises ValueError for a value that no notebook takes. An npu that cannot be used does not raise: checks then say
-    SKIP.
+    Raises ValueError for a value that no notebook takes.
+    An npu that cannot be used does not raise: checks then say SKIP.
     """
     begun = session.begin(TARGET, DEVICE, SEED, STRICT, QUICK)
     magics.register()

@@ -261,8 +261,8 @@ def stamp(path: Path) -> int:
 
 
 def prose_lines(text: str) -> int:
-    """Lines of prose: blanks, headings, tables, fences, pictures and HTML tags alone on a line are none; a long line
-    counts as several.
+    """Lines of prose: blanks, headings, tables, fences, pictures and HTML tags alone on a line are none;
+    a long line counts as several.
     """
     count, fence = 0, ""
     for line in text.split("\n"):

@@ -1,8 +1,8 @@
-"""Do the exercises hold: stub TODO, solution PASS, every mutant FAIL with its diagnosis; and do the notebooks run in
-each reading?
+"""Do the exercises hold: stub TODO, solution PASS, every mutant FAIL with its diagnosis;
+and do the notebooks run in each reading?
 
-    python -m labkit.notebook.verify [id ...]          the exercises, in this process python -m labkit.notebook.verify
-    --notebooks       nbval over the committed notebooks and over the solved ones, strict
+    python -m labkit.notebook.verify [id ...]       the exercises, in this process
+    python -m labkit.notebook.verify --notebooks    nbval over the committed notebooks and over the solved ones, strict
 
 A check is trusted here only after it has rejected known-wrong solutions for the right reason.
 """
@@ -105,8 +105,8 @@ def _prediction(spec: Spec) -> Iterator[Verdict]:
 
 
 def _code_steps(spec: Spec):
-    """The stub must compile and, judged as code, be wrong in a way that teaches: it is the first thing many learners
-    run.
+    """The stub must compile and, judged as code, be wrong in a way that teaches:
+    it is the first thing many learners run.
     """
     ours = template(spec)
     yield "stub", "TODO", lambda: examine(spec, ours.stub())
@@ -147,8 +147,8 @@ def nbval(
     more: Iterable[str] = (),
     settings: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess:
-    """`pytest --nbval` over notebooks, in a process of its own. strict: LABKIT_STRICT=1; settings: more of its
-    environment.
+    """`pytest --nbval` over notebooks, in a process of its own. strict: LABKIT_STRICT=1;
+    settings: more of its environment.
     """
     targets = [folder] if isinstance(folder, Path) else list(folder)
     config = paths.repo_root() / "tests" / "notebook" / "nbval.cfg"
@@ -172,7 +172,7 @@ def nbval(
     subprocess.run(
         [sys.executable, "-c", "from labkit import runtime; runtime.runner()"], env=env, check=True, capture_output=True
     )
-    # Its own folder: a conftest or an ini of the place it is started from is none of these notebooks' business.
+    # Its own folder: a conftest or an ini of the place it is started from must not apply to these notebooks.
     return subprocess.run(
         command,
         env=env,

@@ -1,5 +1,5 @@
-"""Operators of PyTorch made of kernels: labkit.register builds one (registration.py), labkit.operator is its Python
-side.
+"""Operators of PyTorch made of kernels: labkit.register builds one (registration.py),
+labkit.operator is its Python side.
 
 labkit.operator("swiglu") is kernels/swiglu/module.py. The folders of operators are submodules of this package:
 kernels/swiglu/module.py is labkit.operators.swiglu.module. So `kernels` need not be on sys.path, where transformers

@@ -30,7 +30,7 @@ def for_twin(text: str, filename: str, announce, folder: Path | None = None) -> 
     """The library. Raises CompileError, SourceError, ToolError."""
     lowered = lower_adapter(text, filename)
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
-    twin = runtime.library()  # the kernels' code is in the text, though nobody calls it here
+    twin = runtime.library()  # the kernels' code is in the text, though nothing calls it here
     flags = [
         *torch_flags(),
         "-O0",

@@ -1,5 +1,5 @@
-"""PyTorch's errors of registration in the learner's words, and mistakes that can be seen before anything is
-compiled.
+"""PyTorch's errors of registration in the learner's words,
+and mistakes that can be seen before anything is compiled.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def _short(text: str) -> str:
 
 
 def check_schemas(text: str, name: str) -> list[str]:
-    """Names of the operators that the text defines. Raises RegistrationError: a schema that PyTorch cannot read,
-    pybind11.
+    """Names of the operators that the text defines. Raises RegistrationError:
+    a schema that PyTorch cannot read, pybind11.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""A launch that an operator's C++ side makes: the kernel runs on the twin, on the memory that the pointers lead to."""
+"""A launch that an operator's C++ side makes: the kernel runs on the twin, on the memory that the pointers point to."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def _run(adapter, name: str, blocks: int, stream: int, queued: bool, file: str, 
 
 
 def _order(stream: int, on: int, queued: bool, elsewhere: list[tuple[str, int]], file: str, line: int) -> list[Finding]:
-    """What is wrong with where and when the kernel is launched; on the card such a launch gives wrong numbers,
-    sometimes.
+    """What is wrong with where and when the kernel is launched;
+    on the card such a launch gives wrong numbers, sometimes.
     """
     found = [
         Finding("host-other-device", "error", -1, file, line, {"name": name, "where": where, "device": on})

@@ -36,8 +36,8 @@ _loaded: set[Path] = set()  # by this process, ever
 
 @dataclass
 class Operators:
-    """What register() gives back. names: of the operators, "lab::silu"; kernels: what they launch; record: of the last
-    launch.
+    """What register() gives back. names: of the operators, "lab::silu"; kernels: what they launch;
+    record: of the last launch.
     """
 
     name: str
@@ -164,8 +164,8 @@ def _load(made: Operators) -> None:
 
 
 def _library(path: Path) -> ctypes.CDLL:
-    """Loaded anew: a library that was loaded before still holds, in its statics, handles of operators that are gone
-    since.
+    """Loaded anew: a library that was loaded before still holds, in its statics,
+    handles of operators that are gone since.
     """
     if path not in _loaded:
         _loaded.add(path)
@@ -190,8 +190,8 @@ def _unregister(old: Operators) -> None:
 
 
 def forget(names: list[str]) -> None:
-    """Takes back what torch.library added to operators: register_fake, register_autograd, and what else it keeps
-    alive.
+    """Takes back what torch.library added to operators: register_fake, register_autograd,
+    and what else it keeps alive.
     """
     import torch.library
     from torch._library.simple_registry import singleton

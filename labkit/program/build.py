@@ -77,8 +77,8 @@ def of_files(paths: list[Path], definitions: dict[str, str], include_dirs: list[
 def build(program: Program, *, start: bool = True) -> Path:
     """Path of the executable; one with work for cube cores has their library `<name>.cube.so` beside it.
 
-    start=False leaves out what makes it a program of the twin: host code that launches nothing. Raises CompileError,
-    ToolError, SourceError.
+    start=False leaves out what makes it a program of the twin: host code that launches nothing.
+    Raises CompileError, ToolError, SourceError.
     """
     texts = [sources.read(s.path, list(s.includes)) for s in program.sources]
     by_name = sources.launched_by_name([t.text for t in texts])

@@ -1,7 +1,7 @@
 """The language of CMakeLists.txt files: words, variables, conditions, loops, functions. Nothing is ever run.
 
-Commands are methods `do_<name>` of a reader (labkit.program.cmakefile has those that make targets); a command without
-one is passed over.
+Commands are methods `do_<name>` of a reader (labkit.program.cmakefile has those that make targets);
+a command without one is passed over.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ class Project:
     _kernels: dict = field(default_factory=dict)
 
     def __call__(self, *inputs, outputs=None, **attrs) -> Result:
-        """Tiles and launches. inputs: tensors (anywhere), None for an optional one that is left out, lists for dynamic
-        ones.
+        """Tiles and launches. inputs: tensors (anywhere), None for an optional one that is left out,
+        lists for dynamic ones.
 
         outputs: (shape, torch dtype) of each, a list of them for a dynamic one; without them the project's InferShape
         says. Raises ProjectError, LaunchError.
@@ -381,8 +381,8 @@ def _snake(name: str) -> str:
 
 
 def _tensor_list(group: list):
-    """A dynamic input as a kernel takes it: the distance to the pointers, shapes (ListTensorDesc), pointers to the
-    tensors.
+    """A dynamic input as a kernel takes it: the distance to the pointers, shapes (ListTensorDesc),
+    pointers to the tensors.
     """
     import torch
 

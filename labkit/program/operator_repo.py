@@ -1,9 +1,9 @@
-"""The repository around an operator's folder: headers and sources that its build finds through include paths of its
-own.
+"""The repository around an operator's folder: headers and sources that its build finds through
+include paths of its own.
 
-An operator of a large repository includes "op_host/tiling_base.h" or "../../foreach_utils/op_host/x.h"; which folder
-that starts from stands in CMake files. Here it is found: the header of the repository whose path ends so and lies
-nearest.
+An operator of a large repository includes "op_host/tiling_base.h" or "../../foreach_utils/op_host/x.h";
+which folder that starts from stands in CMake files. Here it is found: the header of the repository
+whose path ends so and lies nearest.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _HEADERS, _SOURCES = (".h", ".hpp", ".inc"), (".cpp", ".cc")
 
 
 def root_of(folder: Path) -> Path:
-    """The repository around `folder`: where .git or LICENSE lies, else the outermost CMakeLists.txt, else `folder`
-    itself.
+    """The repository around `folder`: where .git or LICENSE lies,
+    else the outermost CMakeLists.txt, else `folder` itself.
     """
     around = [p for p in [folder, *folder.parents] if p not in (Path.home(), p.parent)]
     marked = [p for p in around if (p / ".git").exists() or (p / "LICENSE").exists()]
@@ -33,8 +33,8 @@ def root_of(folder: Path) -> Path:
 
 
 def beyond(files: Iterable[Path], dirs: Sequence[str], folder: Path) -> tuple[list[str], list[Path]]:
-    """What files reach in the repository around `folder` and not through dirs: more include folders, and the sources of
-    those headers.
+    """What files reach in the repository around `folder` and not through dirs:
+    more include folders, and the sources of those headers.
     """
     root = root_of(folder)
     found: list[str] = []

@@ -180,8 +180,8 @@ def _allocation(number: int, places: dict[int, dict]) -> str:
 
 
 def _named(findings: list[Finding], places: dict[int, dict]) -> list[Finding]:
-    """The findings with an allocation's name where the twin gives its number, and the line where it gives an
-    address.
+    """The findings with an allocation's name where the twin gives its number,
+    and the line where it gives an address.
     """
     for f in findings:
         if "argument" in f.numbers:

@@ -38,7 +38,7 @@ class HostProgram:
             ended = supervise.run([str(self.path), *map(str, arguments)], Path(folder), self.settings, capture=True)
         result = results.of(ended, self.settings)
         names = set(re.findall(r'^#line \d+ "([^"/]+)"', self.text, re.M))
-        for finding in result.findings:  # where the debug information told the place: there a `#line` name is a path
+        for finding in result.findings:  # where the place is from the debug information: there a `#line` name is a path
             if Path(finding.file).name in names:
                 finding.file = Path(finding.file).name
         return result

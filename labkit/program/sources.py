@@ -1,8 +1,7 @@
-"""A program's source files as the host compiler takes them: launches lowered, ACLRT_LAUNCH_KERNEL given something to
-call.
+"""A program's source files as the host compiler takes them: launches lowered, ACLRT_LAUNCH_KERNEL made a call.
 
 No line moves: line n of the learner's file stays line n for the compiler. A header that holds a launch is put in place
-of the line that includes it, since what a compiler includes by itself nobody can lower.
+of the line that includes it, since what the compiler includes by itself cannot be lowered.
 """
 
 from __future__ import annotations
@@ -52,8 +51,8 @@ def core_mixes(texts: list[Text]) -> dict[str, tuple[int, int]]:
 
 
 def lower(t: Text, mixes: dict[str, tuple[int, int]], by_name: list[str]) -> str:
-    """C++ of one source file; by_name: see launched_by_name. Raises SourceError for a launch that is not written
-    right.
+    """C++ of one source file; by_name: see launched_by_name.
+    Raises SourceError for a launch that is not written right.
     """
     text = lowering.without_attributes(t.text)
     lowered = lowering.lower_launches(text, str(t.path), mixes) if "<<<" in text else text

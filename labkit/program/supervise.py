@@ -1,7 +1,7 @@
 """Running what was built: one process group, its settings in the environment, each program's report, a time limit.
 
-A program that takes too long is asked where it is (SIGUSR2: the twin writes a report and ends it); one that does not
-answer is ended.
+A program that takes too long is asked where it is (SIGUSR2: the twin writes a report and ends it);
+one that does not answer is ended.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Ended:
 def run(
     command: Sequence[str], cwd: Path, settings: Settings, *, env: dict[str, str] | None = None, capture: bool = False
 ) -> Ended:
-    """Runs a command that is a program, or that starts programs. capture: collect what it prints instead of showing
-    it.
+    """Runs a command that is a program, or that starts programs.
+    capture: collect what it prints instead of showing it.
     """
     with tempfile.TemporaryDirectory(prefix="labkit-run-") as folder:
         reports = Path(folder)

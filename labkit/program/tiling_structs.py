@@ -1,5 +1,5 @@
-"""The plain structs of tiling classes (BEGIN_TILING_DATA_DEF ... END_TILING_DATA_DEF), as CANN's build makes them for a
-kernel.
+"""The plain structs of tiling classes (BEGIN_TILING_DATA_DEF ... END_TILING_DATA_DEF),
+as CANN's build makes them for a kernel.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _OPERATIONS = {
 
 
 def plain_structs(text: str) -> dict[str, str]:
-    """name -> plain struct of each class in host code, with the bytes that the class writes; the first of a name
-    counts.
+    """name -> plain struct of each class in host code, with the bytes that the class writes;
+    the first of a name counts.
     """
     text = without_dead(text)
     constants = {m[1] or m[4]: m[2] or m[3] or m[5] for m in _CONSTANT.finditer(text)}

@@ -10,8 +10,8 @@ _BRANCH = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b[^\n]*",
 
 
 def _one_branch(text: str) -> str:
-    """Masked text with only the first branch of each `#if` left, and nothing of `#if 0`: braces may match
-    branchwise.
+    """Masked text with only the first branch of each `#if` left, and nothing of `#if 0`:
+    braces may match branchwise.
     """
     plain, out, at = mask(text, directives=False), [], 0
     hidden: list[bool] = []  # one flag a level; `zero` says that the level began with `#if 0`

@@ -1,4 +1,4 @@
-"""What can be wrong with a learner's text, told where the learner can act on it: CompileError and SourceError."""
+"""What can be wrong with a learner's text, at lines that the learner can change: CompileError and SourceError."""
 
 from __future__ import annotations
 

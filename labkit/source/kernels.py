@@ -33,7 +33,7 @@ class Param:
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """A `__global__` function; core_mix() tells its cores.
+    """A `__global__` function; core_mix() gives its cores.
 
     template: text between the angle brackets of the template head, None for a plain function; namespace: "a::b";
     mix: the ratio (cube, vector) where it is written; body: its text, comments and strings masked; guard: the
@@ -169,8 +169,8 @@ def _body(outline: Outline, after: int) -> str:
 
 
 def core_mix(kernel: KernelSignature, around: str = "", tiling_key: int | None = None) -> CoreMix:
-    """(cube cores, vector cores) of a block of this kernel. around: its source with all that it includes, where at
-    hand.
+    """(cube cores, vector cores) of a block of this kernel.
+    around: its source with all that it includes, where at hand.
     """
     says = declared(list(kernel.qualifiers), kernel.mix, kernel.body, tiling_key)
     return says or used(mask(around, directives=False) if around else kernel.body)
@@ -250,8 +250,8 @@ def _classify(ctype: str, array: bool, names) -> tuple[str, str]:
 
 
 def _guards(text: str):
-    """A function from an offset to the conditions in force there: literal lines such as "#ifdef X", "!"-free; "0" for
-    `#if 0`.
+    """A function from an offset to the conditions in force there:
+    literal lines such as "#ifdef X", "!"-free; "0" for `#if 0`.
     """
     plain = mask(text, directives=False)
     events: list[tuple[int, tuple[str, ...]]] = [(0, ())]

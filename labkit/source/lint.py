@@ -181,5 +181,5 @@ class _Lint:
                 if inside is None or not any(b.kind == "function" for b in inside.chain()):
                     continue  # its own declaration
                 if any(b in self.device for b in inside.chain()):
-                    continue  # recursion is told elsewhere
+                    continue  # recursion is a finding of its own
                 self._say("kernel_call", m.start(), name=name)

@@ -53,7 +53,7 @@ def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "
 
     entries: instantiations of template kernels that need a trampoline, such as ["add<half>", "ns::scale<float, 2>"];
     plain kernels always have one. around: the text of what the source includes, where kernels that it launches may
-    stand and what tells on which cores they run. Raises SourceError as `parse` does, and for a launch that is not
+    stand and what decides on which cores they run. Raises SourceError as `parse` does, and for a launch that is not
     written right.
     """
     text = without_attributes(clean(text))
@@ -66,8 +66,8 @@ def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "
 
 
 def without_attributes(text: str) -> str:
-    """`text` with the device compiler's own attributes, [aicore] and [host, aicore], blanked: sources write `#define
-    __aicore__ [aicore]`.
+    """`text` with the device compiler's own attributes, [aicore] and [host, aicore], blanked:
+    sources write `#define __aicore__ [aicore]`.
     """
     found = list(_ATTRIBUTE.finditer(mask(text, directives=False))) if _ATTRIBUTE.search(text) else []
     for m in found:
@@ -76,8 +76,8 @@ def without_attributes(text: str) -> str:
 
 
 def lower_launches(text: str, filename: str, core_mixes: dict[str, tuple[int, int]]) -> str:
-    """`text` with its launches lowered and nothing else changed; also where a #define holds one. core_mixes: by kernel
-    name.
+    """`text` with its launches lowered and nothing else changed; also where a #define holds one.
+    core_mixes: by kernel name.
     """
     return _lower_launches(text, filename, core_mixes, mask(text, directives=False))
 
@@ -92,7 +92,7 @@ def lower_adapter(text: str, filename: str) -> str:
 
 
 def without_launches(text: str) -> str:
-    """`text` with each launch turned into nothing: for a kernel that somebody else launches."""
+    """`text` with each launch turned into nothing: for a kernel that other code launches."""
     masked = mask(text)
     edits = []
     for m in re.finditer(r"<<<", masked):

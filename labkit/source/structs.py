@@ -279,11 +279,11 @@ def bfloat16_bits(value: float) -> int:
 
 
 def encode(ctype: str, value, table: Mapping[str, Struct] | None = None) -> ctypes._SimpleCData | ctypes.Structure:
-    """`value` as the C object that a kernel takes: a number for a scalar; a dict, ctypes.Structure or bytes for a
-    struct.
+    """`value` as the C object that a kernel takes: a number for a scalar;
+    a dict, ctypes.Structure or bytes for a struct.
 
-    Raises TypeError (wrong kind of value), OverflowError (does not fit the integer type), KeyError (unknown field or
-    struct).
+    Raises TypeError (wrong kind of value), OverflowError (does not fit the integer type),
+    KeyError (unknown field or struct).
     """
     table = table or {}
     if isinstance(value, (bytes, bytearray)):

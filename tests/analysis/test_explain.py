@@ -224,7 +224,7 @@ def test_no_counters_no_tables():
     measured = LaunchRecord(target="npu", kernel="k", blocks=1, time_us=1.0, time_kind="measured", chip="910B1")
     with pytest.raises(ValueError, match="counters"):
         tables(measured)
-    for said in explain(measured), roofline(measured), compare(measured, measured):  # a lesson goes on
+    for said in explain(measured), roofline(measured), compare(measured, measured):  # a lesson continues on an NPU
         assert said.title == "SKIP"
 
 

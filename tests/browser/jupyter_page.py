@@ -1,4 +1,4 @@
-"""A JupyterLab server of our own and a person's view of it through Chromium: what the browser tests act with.
+"""A JupyterLab server of our own and a user's view of it through Chromium: what the browser tests act with.
 
 Everything that either program writes (settings, workspaces, profile, the notebook it saves) goes to a folder of the
 test, so that a run leaves no trace in the checkout and meets none of the user's own configuration.

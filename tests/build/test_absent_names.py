@@ -1,4 +1,4 @@
-"""What the twin does not have says so in one line: the name, where it is documented, what covers it."""
+"""What the twin does not have is reported in one line: the name, where it is documented, what covers it."""
 import pytest
 
 from labkit import messages
@@ -34,7 +34,7 @@ def test_what_covers_it():
     problem = told("k.asc:7:5: error: 'IsNan' was not declared in this scope\n")[0]
     assert "IsNan is Ascend C, but not on Atlas A2" in problem["message"] and "CMPMODE::NE" in problem["hint"]
     for name in (key.removeprefix("instead.") for key in messages.tables() if key.startswith("instead.")):
-        assert name in ("other", "not_on_a2") or api.absent(name), f"{name}: nobody will ever read this"
+        assert name in ("other", "not_on_a2") or api.absent(name), f"{name}: no error leads to this message"
     assert "Ascend 950" in told("k.asc:7:5: error: 'Reg' has not been declared\n")[0]["message"]
 
 

@@ -1,7 +1,7 @@
 """The clock against published measurements: the bars that the README states, and the parts they rest on.
 
-The whole table takes a minute and more (`labkit clock accuracy`); here stand the cases that are quick, from every
-source.
+The whole table takes a minute and more (`labkit clock accuracy`);
+here stand the cases that are quick, from every source.
 """
 
 from __future__ import annotations
@@ -277,8 +277,8 @@ def test_products_multiply(config):
 
 @pytest.mark.parametrize("name", ["group_gelu/2", "split_k/1024/2", "copy_l1/6", "add/4"])
 def test_host_threads_do_not_show(name, monkeypatch):
-    """Cores that wait for each other, share bandwidth and crowd one address: the same cycles with one host thread and
-    with two.
+    """Cores that wait for each other, share bandwidth and crowd one address:
+    the same cycles with one host thread and with two.
     """
     seen = []
     for threads in ("1", "2"):
@@ -302,8 +302,8 @@ def test_timing_only_gives_the_same_time():
 
 
 def test_leaving_a_group_out_leaves_it_out(monkeypatch):
-    """What is measured of a group does not move the constants that are fitted without it, and no trial's runner stays
-    behind.
+    """What is measured of a group does not move the constants that are fitted without it,
+    and no trial's runner stays behind.
     """
     from dataclasses import replace
 

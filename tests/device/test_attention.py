@@ -1,5 +1,5 @@
-"""torch_npu.npu_fusion_attention on the simulated device: against PyTorch's attention on the CPU, and in
-transformers.
+"""torch_npu.npu_fusion_attention on the simulated device:
+against PyTorch's attention on the CPU, and in transformers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The simulated npu as a device of PyTorch: the same values as the CPU's, in the arena, with the field's own errors."""
+"""The simulated npu as a device of PyTorch: the same values as the CPU's, in the arena, with the errors that PyTorch gives."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_mixed_devices_are_refused(mix):
 
 def test_what_may_be_mixed():
     x = torch.arange(4.0, device="npu")
-    assert (x + torch.tensor(1.0)).tolist() == [1, 2, 3, 4]  # a number in a tensor's clothes
+    assert (x + torch.tensor(1.0)).tolist() == [1, 2, 3, 4]  # a number as a 0-d tensor
     assert x[torch.tensor([3, 0])].tolist() == [3, 0]  # index tensors may stay on the host
     x[torch.tensor([True, False, False, True])] = 9
     assert x.tolist() == [9, 1, 2, 9]

@@ -129,4 +129,4 @@ def test_two_processes(backend):
             for other in runs:
                 other.kill()
             raise
-        assert out.endswith(f"done {rank}\n"), err[-2000:]  # gloo may have its say before
+        assert out.endswith(f"done {rank}\n"), err[-2000:]  # gloo may print before

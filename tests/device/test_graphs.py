@@ -1,5 +1,5 @@
-"""torch.npu.NPUGraph: what is recorded runs at the replay and not before, in the same tensors, and costs the host one
-launch.
+"""torch.npu.NPUGraph: what is recorded runs at the replay and not before, in the same tensors,
+and costs the host one launch.
 """
 
 from __future__ import annotations

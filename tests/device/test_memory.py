@@ -102,7 +102,7 @@ def test_what_an_operator_made_itself_is_in_the_peak():
 
 
 def test_the_allocator_keeps_its_books():
-    """Random sizes in random order: no two tensors overlap, no content is lost, the sums come out even."""
+    """Random sizes in random order: no two tensors overlap, no content is lost, the sums agree."""
 
     def requested() -> int:
         return torch.npu.memory_stats()["requested_bytes.all.current"]

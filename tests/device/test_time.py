@@ -139,7 +139,7 @@ def test_copies_wait_unless_pinned_and_non_blocking(rate):
     assert spent(lambda: x.cpu()) > wire
     names = [(s.name, s.engine) for s in device.timeline()]
     assert names[0] == ("MEMCPY_H2D", "copy in") and names[-1] == ("MEMCPY_D2H", "copy out")
-    assert spent(lambda: x.clone()) < 0.1 * wire, "within the device nobody waits"
+    assert spent(lambda: x.clone()) < 0.1 * wire, "within the device nothing waits"
 
 
 def test_copies_overlap_with_work_on_another_stream():
@@ -232,7 +232,7 @@ def test_work_behind_an_event_waits_for_it_alone():
     assert added.start_us < multiplied.start_us < added.end_us, "side by side"
     added, multiplied = product_after(True)
     assert multiplied.start_us == added.end_us
-    s.wait_event(torch.npu.Event())  # one that was never recorded holds nobody up
+    s.wait_event(torch.npu.Event())  # one that was never recorded delays nothing
     with torch.npu.stream(s):
         y @ y
     assert device.timeline()[-1].start_us == multiplied.end_us

@@ -1,5 +1,5 @@
-"""What training on the simulated npu uses: autocast, GradScaler, recurrent cells, torch.compile, opcheck, the
-profiler.
+"""What training on the simulated npu uses: autocast, GradScaler, recurrent cells, torch.compile,
+opcheck, the profiler.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""torch_npu.contrib.transfer_to_npu: a program for CUDA, unchanged but for two imports. In a process of its own: it
-changes torch.
+"""torch_npu.contrib.transfer_to_npu: a program for CUDA, unchanged but for two imports.
+In a process of its own: it changes torch.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ GB = 1 << 30
 
 
 class Machine(Facts):
-    """A laptop on which all is well and no NPU is; a keyword replaces what the method of that name returns or
-    raises.
+    """A laptop on which all is well and no NPU is; a keyword replaces what the method
+    of that name returns or raises.
     """
 
     def __init__(self, root: Path, env: dict[str, str] | None = None, **known):

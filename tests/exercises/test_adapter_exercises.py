@@ -19,7 +19,7 @@ import labkit  # noqa: E402
 from labkit import messages  # noqa: E402
 from labkit.exercises import Case, OnHost, Refuses, operators  # noqa: E402
 from labkit.exercises.diagnose import Diagnosis  # noqa: E402
-from labkit.exercises.judge import _telling, check, examine  # noqa: E402
+from labkit.exercises.judge import _failure_to_show, check, examine  # noqa: E402
 from labkit.exercises.spec import load  # noqa: E402
 from labkit.exercises.stub import template  # noqa: E402
 
@@ -161,10 +161,10 @@ def test_the_first_failing_case_of_an_operator_is_shown():
         for k, f in (("scattered", None), ("op-double", None), ("gm-bounds", object()))
     ]
     assert (
-        _telling(failures, in_order=True).diagnosis.key == "gm-bounds"
-        and _telling(failures[:2], in_order=True).diagnosis.key == "scattered"
+        _failure_to_show(failures, in_order=True).diagnosis.key == "gm-bounds"
+        and _failure_to_show(failures[:2], in_order=True).diagnosis.key == "scattered"
     )
-    assert _telling(failures[:2]).diagnosis.key == "op-double"
+    assert _failure_to_show(failures[:2]).diagnosis.key == "op-double"
 
 
 def test_a_check_of_a_learner():

@@ -28,7 +28,7 @@ def key(got, expected, **how) -> str | None:
     if found is not None:
         for lang in messages.LANGUAGES:
             told = "\n".join(found.lines(lang))
-            assert "{" not in told and " ?" not in told, f"a number that nobody gave: {told}"
+            assert "{" not in told and " ?" not in told, f"a number that is missing: {told}"
     return found.key if found else None
 
 
@@ -50,7 +50,7 @@ def test_nothing_written_and_all_zero():
     assert key(np.full(N, POISON_FLOAT, np.float32), x) == "unwritten"
     assert key(np.zeros(N, np.float32), x) == "all-zero"
     assert key(np.zeros(N, np.float32), np.where(x > 0, x, 0)) == "all-zero"
-    assert key(np.zeros(N, np.float32), x, initial=0) == "unwritten", "a zeroed buffer that nobody wrote"
+    assert key(np.zeros(N, np.float32), x, initial=0) == "unwritten", "a zeroed buffer that was never written"
 
 
 @pytest.mark.parametrize("value", [POISON_FLOAT, 0.0])
@@ -392,8 +392,8 @@ def test_which_of_several_results_is_wrong_is_said():
 
 
 def test_a_share_in_the_numbers_is_no_part_of_a_result():
-    """`half-range` and `block-k` have a number `part`, the share that is right; it once stood in front of what they
-    say.
+    """`half-range` and `block-k` have a number `part`, the share that is right;
+    it once stood in front of what they say.
     """
     assert (
         Diagnosis("half-range", {"right": 50, "n": 100, "part": 0.5}).lines("en")[0].startswith("The first 50 of 100")

@@ -260,7 +260,7 @@ def test_skip_is_said_and_is_never_pass(monkeypatch):
     assert check("fx_share", ours("fx_share").solution()).passed, "a check on the host needs no NPU"
 
 
-# ---- a kernel that is none: what the twin cannot easily be made to do
+# ---- a stand-in for a kernel: what the twin cannot easily be made to do
 
 
 class Fake:

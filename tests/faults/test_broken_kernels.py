@@ -1,7 +1,7 @@
-"""Every check speaks up for the mistake it is there for, at the guilty line, in both languages, and nothing else does.
+"""Every check reports the mistake it is for, at the line with the mistake, in both languages; nothing else is reported.
 
-tests/faults/broken/*.asc are the mistakes, one a file; tests/faults/broken/index.toml says how each is launched and
-what must be found.
+tests/faults/broken/*.asc are the mistakes, one a file; tests/faults/broken/index.toml says how each is launched
+and what must be found.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ def test_found(name):
     if seen.finished:
         pins.check(f"broken/{name}", seen)
     for f in found:
-        speaks(f)
+        check_texts(f)
     if case.fatal:
         good_launch()
 
 
-def speaks(finding: record.Finding) -> None:
+def check_texts(finding: record.Finding) -> None:
     """Three lines in each language, every number in them known."""
     for lang in messages.LANGUAGES:
         lines = finding.lines(lang)

@@ -1,5 +1,5 @@
-"""What holds for every figure: the same bytes twice, a whole document, words for everything a colour says, two
-languages.
+"""What holds for every figure: the same bytes twice, a whole document,
+words for everything a colour says, two languages.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def test_save(tmp_path):
 
 
 def test_img_gets_its_own_background():
-    """JupyterLab shows SVG in <img>, where currentColor is black on any theme: the root brings both colours, inline it
-    brings none.
+    """JupyterLab shows SVG in <img>, where currentColor is black on any theme:
+    the root brings both colours, inline it brings none.
     """
     style = root(figures.core_on_one_page()).findtext(SVG + "style")
     light, dark = re.findall(r"svg\.lab-\w+:root\{color:(#\w+);background:(#\w+)\}", style)

@@ -1,5 +1,5 @@
-"""Copies that the first lesson needs, held together: add.asc and its exercises, the case in the notebook and its
-repair.
+"""Copies that the first lesson needs, held together: add.asc and its exercises,
+the case in the notebook and its repair.
 """
 
 from __future__ import annotations

@@ -32,11 +32,10 @@ def _features() -> set[str]:
 X86, FEATURES = platform.machine() == "x86_64", _features()
 
 # ATEN_CPU_CAPABILITY: what ATen's own loops were compiled for. ONEDNN_MAX_CPU_ISA, MKL_CBWR: what the libraries for
-# matrix products
-# may use. OMP_NUM_THREADS: into how many parts ATen cuts a sum. LABKIT_MARCH: what the twin is compiled for;
-# LABKIT_THREADS: on how many threads it runs blocks. A host that lacks what a line asks for takes the next lower by
-# itself; only LABKIT_MARCH must be what
-# it can run. GLIBC_TUNABLES: the C library's exp, log, sin as they are without fused multiply-add.
+# matrix products may use. OMP_NUM_THREADS: into how many parts ATen cuts a sum. LABKIT_MARCH: what the twin is compiled
+# for; LABKIT_THREADS: on how many threads it runs blocks. A host that lacks what a line asks for takes the next lower by
+# itself; only LABKIT_MARCH must be what it can run. GLIBC_TUNABLES: the C library's exp, log, sin as they are without
+# fused multiply-add.
 HOSTS = {
     "this": {},
     # an x86-64 of 2004, one core: no AVX, no FMA, no F16C
@@ -96,8 +95,8 @@ def said(program: str, host: str) -> list[str]:
 
 
 def test_a_product_of_the_twin_has_the_same_bits_on_every_host():
-    """Sums of random numbers round; where there is no fused multiply-add the twin comes to the same bits by another
-    way.
+    """Sums of random numbers round; where there is no fused multiply-add the twin comes
+    to the same bits by another way.
     """
     assert len({*said(PRODUCT, "this"), *said(PRODUCT, "oldest"), *said(PRODUCT, "avx2")}) == 1
 
@@ -115,6 +114,6 @@ for found in torch.randn(64), torch.sigmoid(x), torch.rand(40, 300) @ torch.rand
     "avx2" not in FEATURES, reason="This host is the oldest that is asked for: there is no older one to act as."
 )
 def test_the_settings_change_what_pytorch_computes():
-    """Without this the comparison above could be green because the settings reach nobody."""
+    """Without this the comparison above could be green because the settings have no effect."""
     this, oldest = said(ARITHMETIC, "this"), said(ARITHMETIC, "oldest")
     assert len(this) == 3 and all(a != b for a, b in zip(this, oldest)), (this, oldest)

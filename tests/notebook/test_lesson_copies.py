@@ -1,5 +1,5 @@
-"""Copies that lessons 01.04 to 01.06 need, held together: kernels and their exercises, the cases in the notebooks and
-their repairs.
+"""Copies that lessons 01.04 to 01.06 need, held together: kernels and their exercises,
+the cases in the notebooks and their repairs.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""data/claims.csv, the audit of a published SwiGLU claim: generated, and its bounds once more from the chip's table
-alone.
+"""data/claims.csv, the audit of a published SwiGLU claim:
+generated, and its bounds once more from the chip's table alone.
 """
 
 from __future__ import annotations

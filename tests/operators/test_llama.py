@@ -1,5 +1,5 @@
-"""SwiGLU in LLaMA: transformers' model with random weights, its activation replaced by hand and by the pass over its
-graph.
+"""SwiGLU in LLaMA: transformers' model with random weights, its activation replaced by hand and
+by the pass over its graph.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import pytest
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
-os.environ["HF_HUB_OFFLINE"] = "1"  # nothing here asks a network, and a mistake that would is to show
+os.environ["HF_HUB_OFFLINE"] = "1"  # nothing here may use the network: an attempt fails
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 

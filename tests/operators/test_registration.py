@@ -1,5 +1,5 @@
-"""labkit.register: an operator's C++ side on the twin - launches, streams, devices, autograd, and errors that
-explain.
+"""labkit.register: an operator's C++ side on the twin - launches, streams, devices, autograd,
+and errors that explain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kernels of the operators: every step is right, the next one is faster, and known-wrong ones are told apart.
+"""The kernels of the operators: every step is right, the next one is faster, and known-wrong ones are recognised.
 
 kernels/<operator>/mutants.toml holds the wrong ones, as changes to the right text, and what has to notice them.
 """
@@ -165,7 +165,7 @@ def test_a_wrong_kernel_is_noticed(name):
         assert after > 1.02 * before, (after, before)
         return
     seen = expect("*")
-    expect._open.append(seen)  # its findings are shown by nobody
+    expect._open.append(seen)  # so that its findings are not shown
     try:
         found = wrong(what["way"], build(**what, text=mutated(mutant), timeout=5), what["dtype"], until=mutant.noticed)
     finally:

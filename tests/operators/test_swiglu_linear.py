@@ -51,8 +51,8 @@ def operands(lead, h, i, dtype, seed=0):
 
 
 def laid(x, how):
-    """The same numbers on the device: "packed" beside a neighbour, "offset" one element into its memory, "turned" by
-    columns.
+    """The same numbers on the device: "packed" beside a neighbour,
+    "offset" one element into its memory, "turned" by columns.
     """
     if how == "packed":
         return torch.cat([x.flip(-1), x], -1).npu()[..., x.shape[-1] :]

@@ -1,5 +1,5 @@
-"""kernels/swiglu as modules: right answers for any shape, layout, type and device, or the right error; what ran is
-said.
+"""kernels/swiglu as modules: right answers for any shape, layout, type and device,
+or the right error; and which path ran.
 """
 
 from __future__ import annotations
@@ -265,8 +265,8 @@ def test_the_mlp_of_a_model_keeps_its_parameters():
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("projections", [False, True])
 def test_the_mlp_in_one_graph(projections, dynamic):
-    """No break of the graph: whether the operator can be built is asked while it is traced. Its gradients come out the
-    same.
+    """No break of the graph: whether the operator can be built is asked while it is traced.
+    Its gradients come out the same.
     """
     torch._dynamo.reset()
     torch.manual_seed(0)

@@ -66,8 +66,8 @@ def test_file_names_of_operators(name, snake):
 
 
 def test_an_operator_in_a_repository_with_lists_of_tensors():
-    """Headers and their sources in common folders, a tiling function elsewhere, dynamic inputs, instructions by
-    pointer.
+    """Headers and their sources in common folders, a tiling function elsewhere, dynamic inputs,
+    instructions by pointer.
     """
     scale = operator_project.load(FOLDER.parent / "op_repo" / "lists" / "list_scale")
     xs = [torch.randn(8, 128), torch.randn(256)]

@@ -1,4 +1,4 @@
-"""Kernels with one thing wrong, and the same kernels without it: labkit.explain must tell which, and by how much."""
+"""Kernels with one thing wrong, and the same kernels without it: labkit.explain must name which, and by how much."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ kernel is wrong), tests/faults/mutants.toml and kernels/<operator>/mutants.toml 
     fatal      the launch does not finish
     warning    the finding is a warning, not an error
     also       further codes that come with it; a table gives the reason
-    warnings   warnings that may stand beside it: a stopped or mended kernel leaves loose ends
+    warnings   warnings that may stand beside it: a stopped or repaired kernel leaves work open
     line       false where no line of the kernel can be known
     family     the parts of the API that the change touches
 

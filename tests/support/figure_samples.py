@@ -1,5 +1,5 @@
-"""Samples for the tests of the figures: records as a launch leaves them, one figure of each kind, and eyes to read an
-SVG with.
+"""Samples for the tests of the figures: records as a launch leaves them, one figure of each kind,
+and helpers that read an SVG.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Record:
 def pipeline(
     tiles: int, depth: int = 2, blocks: int = 1, load: float = 0.9, add: float = 0.35, store: float = 0.7
 ) -> Record:
-    """A double-buffered Add: load on MTE2 (line 21), Add on V (33), store on MTE3 (41); a slot is reused when its
-    reader is done.
+    """A double-buffered Add: load on MTE2 (line 21), Add on V (33), store on MTE3 (41);
+    a slot is reused when its reader is done.
     """
     rows = []
     for b in range(blocks):

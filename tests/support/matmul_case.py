@@ -1,5 +1,5 @@
-"""Products for the tests of Matmul objects: tilings by hand, operands of whole numbers (so that sums are exact),
-results.
+"""Products for the tests of Matmul objects: tilings by hand,
+operands of whole numbers (so that sums are exact), results.
 """
 
 from __future__ import annotations

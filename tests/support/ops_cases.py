@@ -1,5 +1,5 @@
-"""Launches of the operators' kernels in kernels/: for every kernel the sizes where it can go wrong, its arguments and
-what must come out.
+"""Launches of the operators' kernels in kernels/: for every kernel the sizes where it can go wrong,
+its arguments and what must come out.
 """
 
 from __future__ import annotations
@@ -153,8 +153,7 @@ def build(way: str, dtype, step: int | None = None, text: str | None = None, **m
 
 def wrong(way: str, kernel, dtype, until: str = "") -> list[str]:
     """What is wrong with a kernel: codes of findings, "numbers" where results are off, "bits" where 16-bit results are
-    not those that were
-    rounded once. until: it is enough when this is found."""
+    not those that were rounded once. until: it is enough when this is found."""
     run, shapes = WAYS[way]
     found = []
     for rows, width, blocks in shapes:

@@ -1,5 +1,5 @@
-"""What the tests of the operators in kernels/ share: goldens, tolerances in units of a type's last place, tensors laid
-out in memory.
+"""What the tests of the operators in kernels/ share: goldens, tolerances in units of a type's last place,
+tensors laid out in memory.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def values(shape, dtype, seed, size=4.0):
 
 
 def laid(x, how):
-    """The same numbers on the device, laid out: "packed" beside a neighbour, "offset" one element into its memory,
-    "turned" by columns.
+    """The same numbers on the device, laid out: "packed" beside a neighbour,
+    "offset" one element into its memory, "turned" by columns.
     """
     if how == "packed":
         return torch.cat([x.flip(-1), x], -1).npu()[..., x.shape[-1] :] if x.dim() else x.npu()

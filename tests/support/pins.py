@@ -1,5 +1,5 @@
-"""What a launch was, kept in tests/faults/pins.json and compared exactly: modelled time, sums over its cores, findings
-with their numbers.
+"""What a launch was, kept in tests/faults/pins.json and compared exactly:
+modelled time, sums over its cores, findings with their numbers.
 
     pins.check("correct/softmax 7x100", record)
 
@@ -66,7 +66,7 @@ def of(record, stray: bool = False) -> dict:
 
 @contextmanager
 def watch() -> Iterator[list[LaunchRecord]]:
-    """The records of the launches in the body, whoever makes them."""
+    """The records of all launches in the body."""
     seen = expect("*")
     expect._open.append(seen)  # without its demand that there be a finding
     try:

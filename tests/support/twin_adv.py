@@ -1,5 +1,5 @@
-"""What the tests of the advanced API share: launching a kernel of tests/twin_api, and distance in units of the last
-place.
+"""What the tests of the advanced API share: launching a kernel of tests/twin/kernels,
+and distance in units of the last place.
 """
 
 from __future__ import annotations

@@ -206,8 +206,8 @@ def compare(image: np.ndarray, name: str, dtype, form: dict) -> None:
 
 
 def select(image: np.ndarray, name: str, dtype, form: dict) -> None:
-    """SelectMask: the same bits for each repeat; SelectScalar, SelectTensor: one bit an element. `value`: scalar or
-    address.
+    """SelectMask: the same bits for each repeat; SelectScalar, SelectTensor: one bit an element.
+    `value`: scalar or address.
     """
     size = np.dtype(dtype).itemsize
     n = form["count"]
@@ -241,7 +241,7 @@ def scalars(image: np.ndarray, dtype, form: dict) -> None:
 
 
 def move(image: np.ndarray, memory: np.ndarray, m: dict) -> np.ndarray:
-    """One copy of tests/twin/kernels/copies.asc; returns which bytes of the image nobody promises anything about."""
+    """One copy of tests/twin/kernels/copies.asc; returns which bytes of the image are unspecified."""
     kind, size, local = m["kind"], m["size"], m["local"]
     loose = np.zeros(len(image), bool)
     side = memory[m["global"] :]

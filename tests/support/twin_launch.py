@@ -1,5 +1,5 @@
-"""Launching kernel files on the twin, for the tests: arguments from a short description, everything built
-beforehand.
+"""Launching kernel files on the twin, for the tests: arguments from a short description,
+everything built beforehand.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def tensor(words: str, seed: int = 0):
 def launch(
     path: Path, args: list, blocks: int = 1, timeout: float = 20.0, checks: bool = True, **more
 ) -> record.LaunchRecord:
-    """The record, whether or not the launch finished. more: for labkit.kernel; text= stands in for what the file
-    holds.
+    """The record, whether or not the launch finished. more: for labkit.kernel;
+    text= stands in for what the file holds.
     """
     from labkit import device
 

@@ -1,6 +1,6 @@
-"""labkit/twin/src/math.h for Python: its functions on numpy arrays, test data, and what "equal" means here.
+"""labkit/twin/src/lanes/math.h for Python: its functions on numpy arrays, test data, and what "equal" means here.
 
-Shared by test_math.py and test_math_cast.py. bfloat16 travels as uint16.
+Shared by tests/twin/lanes/test_math.py and test_cast.py. bfloat16 travels as uint16.
 """
 
 from __future__ import annotations

@@ -347,7 +347,7 @@ def test_reduce(lab, name, t):
         want = start.copy()
         golden.reduce(want, name, NP[t], form)
         got = lab.form(start, op=NUMBER[name], type=TYPES.index(t), **form)
-        if name != "ReduceSum":  # the work space is written, with what nobody promises
+        if name != "ReduceSum":  # the work space is written, with unspecified values
             repeats = max(1, count * np.dtype(NP[t]).itemsize // 256)
             work = slice(2 * REGION, 2 * REGION + repeats * 2 * np.dtype(NP[t]).itemsize + 128)
             want[work] = got[work]

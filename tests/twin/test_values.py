@@ -3,7 +3,7 @@ nothing is set, and what the functions that fill a MatmulConfig make of each arg
 
 tests/twin/values.csv has them as they are; `python tests/twin/test_values.py` writes it anew. A kernel may be built
 from any of them, few are used by a test, and a wrong one changes results without an error. Names that CANN documents
-with a value are right by its documents; the table holds them, and all others, still.
+with a value are right by its documents; the table pins all of them.
 """
 
 from __future__ import annotations

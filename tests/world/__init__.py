@@ -1,4 +1,4 @@
-"""Public kernels that nobody here wrote, and how each is run: only drivers of our own, never the sources.
+"""Public kernels by other authors, and how each is run: only drivers of our own, never the sources.
 
 `scripts/world_kernels.py` runs them against sources that lie elsewhere. See Case.
 """

@@ -1,8 +1,8 @@
 """The answers of cann-learning-hub's Ascend C course, and the programs its notebooks build up.
 
-A notebook writes its files with %%writefile cells into Sources/<lesson>; those, and the copies between folders that it
-makes, are done again in a scratch folder. Then the answer takes the place of the exercise and the lesson's folder is
-run.
+A notebook writes its files with %%writefile cells into Sources/<lesson>; those, and the copies between
+folders that it makes, are done again in a scratch folder. Then the answer takes the place of the
+exercise and the lesson's folder is run.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ _CLOSE = {"float16": (1e-3, 1e-3), "bfloat16": (8e-3, 8e-3), "float32": (1e-4, 1
 
 
 def outcome(pairs, records, *, rtol: float | None = None, atol: float | None = None, steps: int = 0) -> Outcome:
-    """pairs: (result, golden) tensors; records: of the launches that made them; steps: how far an int8 may be off, as
-    quantised results are.
+    """pairs: (result, golden) tensors; records: of the launches that made them;
+    steps: how far an int8 may be off, as quantised results are.
     """
     import torch
 

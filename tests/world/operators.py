@@ -1,5 +1,5 @@
-"""Operators and kernels of production repositories, and of a further contest: their own tiling, our inputs and
-golden.
+"""Operators and kernels of production repositories, and of a further contest:
+their own tiling, our inputs and golden.
 """
 
 from .projects import kernel, project, randint, randn

@@ -59,8 +59,8 @@ def kernel(
     rtol: float | None = None,
     atol: float | None = None,
 ):
-    """A case without a project: the function makes blocks, the kernel's arguments and, by argument, what must stand
-    there.
+    """A case without a project: the function makes blocks, the kernel's arguments and, by argument,
+    what must stand there.
     """
 
     def add(make: Callable) -> Callable:

@@ -1,4 +1,4 @@
-"""The modelled clock keeps its own rules, and a launch is the same launch however many host threads play it.
+"""The modelled clock keeps its own rules, and a launch is the same launch however many host threads run it.
 
 Every constant comes from the chip's table; nothing here knows a number of the hardware.
 """

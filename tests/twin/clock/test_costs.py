@@ -1,5 +1,5 @@
-"""What the clock charges for each instruction, against a table: tests/twin/clock/costs.csv, a row for each line of
-twin_api/costs.asc.
+"""What the clock charges for each instruction, against a table: tests/twin/clock/costs.csv,
+a row for each line of tests/twin/kernels/costs.asc.
 
 The numbers follow from the chip's table; that they are right is what tests/calibration/test_clock_accuracy.py is about.
 Here a change shows, with the instruction's name: by intention (then `python tests/twin/clock/test_costs.py` writes the

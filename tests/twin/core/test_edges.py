@@ -137,8 +137,8 @@ extern "C" __global__ __aicore__ void order(GM_ADDR x, GM_ADDR z, uint32_t way, 
 
 @pytest.mark.parametrize("way", ["TQueSync", "set_flag", "SetFlag", "pipe_barrier"])
 def test_every_spelling_of_a_flag_orders_the_same_two_pipes(way):
-    """With it no finding; without it the race that it prevents; and it is its own pair of pipes that a message
-    names.
+    """With it no finding; without it the race that it prevents;
+    and it is its own pair of pipes that a message names.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Parts of a core by themselves, by way of tests/core_shim.cpp: who touched which bytes, and what UB's banks cost."""
+"""Parts of a core by themselves, by way of core_shim.cpp: which access touched which bytes, and what UB's banks cost."""
 
 from __future__ import annotations
 
@@ -195,8 +195,8 @@ def test_banks_with_strides(shim, operands, repeats):
 @example([0, 512, 0], 4)
 def test_banks_side_by_side(shim, places, repeats):
     """Whole blocks one after the other: two sources meet unless they are eight groups apart (or the same), a read
-    meets the write before it unless both begin in one group, or lie in other 64 KiB by the middle of the
-    instruction."""
+    meets the write before it unless both begin in one group, or lie in other 64 KiB by the
+    middle of the instruction."""
     dst, *sources = places
     group = [p // 32 % 16 for p in places]
     twice = len(sources) == 2 and sources[0] != sources[1] and (group[2] - group[1]) % 16 != 8

@@ -1,9 +1,9 @@
-"""Random programs of copies, vector instructions, flags and scalar accesses: the twin finds a race exactly when one is
-there.
+"""Random programs of copies, vector instructions, flags and scalar accesses:
+the twin finds a race exactly when one is there.
 
 The judge is written from the definition: an access may rely on what happened before it - earlier on its pipe, or known
 through a flag, a barrier or the scalar unit that issued it - and on nothing else. What follows a first race is not
-compared: the twin keeps only the newest accesses, and after a race that is a matter of taste.
+compared: the twin keeps only the newest accesses, and which ones those are after a race is arbitrary.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def spans(kind: int, a: int, b: int, n: int):
 
 
 def first_race(program):
-    """(kind of the step, the codes that fit) of the first access that relies on luck, or None."""
+    """(kind of the step, the codes that fit) of the first access that nothing orders, or None."""
     known, flags, seen = (
         [0] * 4,
         {},
@@ -237,7 +237,7 @@ def test_by_hand(play, program, managed):
 
 
 def test_both_kinds_of_programs_come_up():
-    """The judge is no rubber stamp: of the programs above a good part races and a good part does not."""
+    """Of the programs above a good part races and a good part does not."""
     verdicts = []
 
     @settings(max_examples=300)

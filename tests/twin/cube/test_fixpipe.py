@@ -142,7 +142,7 @@ def test_ways_out(leave, frm, to, mode):
             stride = m + draw(0, 3)
         nd_stride = m * stride + draw(0, 5)
         total = nds * nd_stride + 16 if way == 0 else stride * 32 // dtype.itemsize * (-(-n // wide)) + 16
-        if way == 2:  # the gaps of L1 are nobody's: leave none
+        if way == 2:  # nothing defines the gaps of L1: leave none
             stride = m * wide * dtype.itemsize // 32
             assume(n % wide == 0)
             total = stride * 32 // dtype.itemsize * (n // wide)

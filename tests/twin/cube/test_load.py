@@ -1,5 +1,5 @@
-"""The ways into L1, L0A and L0B against tests/support/cube_golden.py: strides, gaps, transpositions, image to
-column.
+"""The ways into L1, L0A and L0B against tests/support/cube_golden.py:
+strides, gaps, transpositions, image to column.
 """
 
 from __future__ import annotations

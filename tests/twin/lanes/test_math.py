@@ -1,6 +1,6 @@
-"""The twin's lane arithmetic against numpy: all 65536 halves where a half goes in, random bits and special values
-elsewhere; bit for bit wherever IEEE 754 says what the answer is. NaN is checked as the one quiet NaN the contract
-names.
+"""The twin's lane arithmetic against numpy: all 65536 halves where a half goes in, random bits and
+special values elsewhere; bit for bit wherever IEEE 754 says what the answer is. NaN is checked as
+the one quiet NaN the contract names.
 
 The same sources are also built for the oldest x86-64, and both builds must agree in every bit.
 """

@@ -1,4 +1,4 @@
-"""What a kernel can ask the system for: who it is, its tiling, its workspace, lists of tensors; and what it can say."""
+"""What a kernel can ask the system for: its number, tiling, workspace, lists of tensors; and what it can print."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def columns(m: np.ndarray, n: int) -> np.ndarray:
 
 
 def scene(number: int, m: np.ndarray):
-    """What lies in memory before and after, and which of the latter counts; m is [B, A1, A2, A3] or [B, N, S, H /
-    N].
+    """What lies in memory before and after, and which of the latter counts;
+    m is [B, A1, A2, A3] or [B, N, S, H / N].
     """
     b, n, s, h = m.shape
     if number <= 2:

@@ -1,5 +1,5 @@
-"""What the functions of whole tensors and the Matmul object cost, compared with tests/faults/pins.json: time, counters,
-each pipe's share.
+"""What the functions of whole tensors and the Matmul object cost, compared with tests/faults/pins.json:
+time, counters, each pipe's share.
 
 The launches are examples of the tests that judge their results: the same functions, with arguments that stay.
 """

@@ -1,5 +1,5 @@
-"""Element-wise functions of the advanced API against torch in float64: within one unit in the last place of their
-type.
+"""Element-wise functions of the advanced API against torch in float64:
+within one unit in the last place of their type.
 """
 
 from __future__ import annotations

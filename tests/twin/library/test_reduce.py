@@ -1,5 +1,5 @@
-"""Reductions of a matrix and quantization against their formulas; scratch of exactly what the host asks for, or
-none.
+"""Reductions of a matrix and quantization against their formulas;
+scratch of exactly what the host asks for, or none.
 """
 
 from __future__ import annotations

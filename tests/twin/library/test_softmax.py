@@ -1,5 +1,5 @@
-"""SoftMax and its kin against the formulas of their documents in float64: every form, padding, fractal format,
-updates.
+"""SoftMax and its relatives against the formulas of their documents in float64:
+every form, padding, fractal format, updates.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def test_softmax(tile, form, tiled):
 @some
 @given(tiles(("half", "float"), fractal=False), st.sampled_from(["tmp", "spare", "told"]))
 def test_softmax_alone(tile, form):
-    """With a temporary tensor, without, and of the shape that the tensor itself was told."""
+    """With a temporary tensor, without, and of the shape that was set on the tensor itself."""
     e, total, _ = softmax(tile.matrix(0))
     agree(tile.run(17 if form == "told" else 10, int(form == "spare")).result(), e / total)
 

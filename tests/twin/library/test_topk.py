@@ -14,8 +14,8 @@ some = settings(max_examples=15, deadline=None)
 
 
 def first(x: np.ndarray, k: int, largest: bool) -> np.ndarray:
-    """Places of the first k, NaN before all others; of equal ones the earlier first. The unit sorts -x for the
-    smallest.
+    """Places of the first k, NaN before all others; of equal ones the earlier first.
+    The unit sorts -x for the smallest.
     """
     y = x if largest else -x
     return np.array(sorted(range(len(x)), key=lambda i: (0, 0) if np.isnan(y[i]) else (1, -float(y[i])))[:k], np.int64)

@@ -1,5 +1,5 @@
-"""Matmul objects that the cube core calls itself: blocks in L0C, operands in L1, the kernel's own copies, the rarer
-types.
+"""Matmul objects that the cube core calls itself: blocks in L0C, operands in L1,
+the kernel's own copies, the rarer types.
 """
 
 from __future__ import annotations

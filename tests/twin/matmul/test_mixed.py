@@ -1,5 +1,5 @@
-"""Matmul objects of mixed kernels: operands and results in UB and L1, several objects, shared operands, asynchronous
-blocks.
+"""Matmul objects of mixed kernels: operands and results in UB and L1, several objects,
+shared operands, asynchronous blocks.
 """
 
 from __future__ import annotations

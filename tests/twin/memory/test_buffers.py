@@ -1,5 +1,5 @@
-"""Queues, pools and pipes against what CANN's headers do: where buffers lie, in which order they come, which events are
-held.
+"""Queues, pools and pipes against what CANN's headers do: where buffers lie, in which order they come,
+which events are held.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def test_a_pipe_ends_and_begins_again(n):
 
 
 def test_queues_of_a_cube_core():
-    """Each in the memory of its position; TSCM at the end of L1; of M_MTE1 events the pipe has three and L0A, L0B, BT
-    one each.
+    """Each in the memory of its position; TSCM at the end of L1;
+    of M_MTE1 events the pipe has three and L0A, L0B, BT one each.
     """
     import torch
 

@@ -1,5 +1,5 @@
-"""What the scalar unit computes itself - half, bit counts, conversions - tensor expressions, raw names, and what is
-refused.
+"""What the scalar unit computes itself - half, bit counts, conversions - tensor expressions,
+raw names, and what is refused.
 """
 
 from __future__ import annotations

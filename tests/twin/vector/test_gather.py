@@ -1,6 +1,6 @@
 """Instructions that pick elements, against numpy written from the public documents (Gather, Gatherb, GatherMask, Brcb,
-CreateVecIndex, Arange): byte for byte over an image of UB, so that a lane written which should not be is seen as
-well."""
+CreateVecIndex, Arange): byte for byte over an image of UB, so that a wrongly written lane is seen as well.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_gather_offsets_are_checked(run, offset):
 
 
 def test_gather_in_place_means_the_old_source(run):
-    """Not allowed by the documents, done by kernels in production: told as a warning, computed as they mean it."""
+    """Not allowed by the documents, done by kernels in production: reported as a warning, computed as they mean it."""
     start = fill(4, "F32")
     at = (np.arange(256, dtype=np.uint32) // 8) * 4
     start[2 * REGION : 2 * REGION + at.nbytes] = at.view(np.uint8)

@@ -1,5 +1,5 @@
-"""Sort32, MrgSort, Sort and Extract against numpy written from the public documents, byte for byte over an image of
-UB.
+"""Sort32, MrgSort, Sort and Extract against numpy written from the public documents,
+byte for byte over an image of UB.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ def test_trans_data_to_5hd(run, t):
 
 
 def test_the_published_example(run):
-    """int8, from the upper halves to the upper halves: row j of the result holds element 16 + j of each source
-    block.
+    """int8, from the upper halves to the upper halves: row j of the result holds
+    element 16 + j of each source block.
     """
     x = (np.arange(512) % 128).astype(np.uint8)
     start = np.zeros(BYTES, np.uint8)

@@ -1,6 +1,6 @@
 """The vector unit's registers and what goes by them: masks from outside, counter mode, CMPMASK, DEQSCALE, GetAccVal.
 
-As in test_twin_api.py an image of UB goes in and comes out; behind each instruction a Duplicate by register shows in
+As in tests/twin/test_api.py an image of UB goes in and comes out; behind each instruction a Duplicate by register shows in
 its own region what mask was left.
 """
 
