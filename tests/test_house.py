@@ -288,14 +288,14 @@ def test_bootstrap_speaks_both_languages(boot):
 
 # ---- rules that all rooms keep
 
-LONGEST = 500  # lines
+LONGEST = {"labkit": 500, "scripts": 500, "tests": 600}  # lines
 
 
 def test_no_file_is_too_long():
     long = {
         str(f.relative_to(REPO)): n
         for f in tracked("*.py", "*.cpp", "*.h", "*.asc")
-        if (n := len(f.read_text(encoding="utf-8").splitlines())) > LONGEST
+        if (n := len(f.read_text(encoding="utf-8").splitlines())) > LONGEST.get(f.relative_to(REPO).parts[0], 500)
     }
     assert not long
 

@@ -58,7 +58,7 @@ def explain(record: LaunchRecord) -> Explanation | Figure:
 
 
 def _chosen(replayed: Replayed | None, what: Bound) -> list[Change]:
-    """The two best. Fewer bytes always help; where bytes are not the bound they come after changes inside the kernel."""
+    """The two best. Fewer bytes always help; where bytes are not the bound, they come after changes in the kernel."""
     if replayed is None:
         return []
     if what.kind in ("hbm", "l2"):

@@ -11,6 +11,7 @@ is included: such a library builds in seconds and fits every torch_npu.
 What is known here comes from CANN's and torch_npu's documentation and sources and was never run on an NPU by its
 author; in particular a kernel that takes `half` by value needs CANN's host-side half type, and templates are written out by text.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -28,19 +29,30 @@ from labkit.build import includes
 from labkit.build.cache import keep as keep_built
 from labkit.build.cache import key
 from labkit.build.compiler import TIMEOUT_S, ToolError
+from labkit.build.diagnostics import compile_error
+from labkit.build.process import TooSlow, Workers, c_locale
+from labkit.source.errors import ENTRY_FILE
 from labkit.source.kernels import KernelSignature, Param, SourceError, clean, symbol
 from labkit.source.scan import split
-from labkit.build.diagnostics import compile_error
-from labkit.source.errors import ENTRY_FILE
-from labkit.build.process import TooSlow, Workers, c_locale
 
 OLDEST = (9, 0)  # .asc files and <<<>>> for A2/A3 came with CANN 9.0
 _VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
-_FALLBACKS = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest", "~/Ascend/cann", "~/Ascend/ascend-toolkit/latest")
+_FALLBACKS = (
+    "/usr/local/Ascend/cann",
+    "/usr/local/Ascend/ascend-toolkit/latest",
+    "~/Ascend/cann",
+    "~/Ascend/ascend-toolkit/latest",
+)
 _PROGRAMS = ("bin", "tools/bisheng_compiler/bin", "compiler/ccec_compiler/bin")
 # SoC name without "Ascend" -> architecture; the order matters: "910B1" and "910_9392" before "910"
-_ARCHITECTURES = ((r"910_?9\d", "dav-2201"), (r"910B", "dav-2201"), (r"950", "dav-3510"), (r"310P", "dav-2002"),
-                  (r"310B", "dav-3002"), (r"910(?:A|Pro|Premium)?", "dav-1001"))
+_ARCHITECTURES = (
+    (r"910_?9\d", "dav-2201"),
+    (r"910B", "dav-2201"),
+    (r"950", "dav-3510"),
+    (r"310P", "dav-2002"),
+    (r"310B", "dav-3002"),
+    (r"910(?:A|Pro|Premium)?", "dav-1001"),
+)
 
 
 class NpuError(RuntimeError):
@@ -57,6 +69,7 @@ class NpuError(RuntimeError):
 
 # ---- CANN on this machine
 
+
 def find_root() -> Path:
     """The folder of CANN: ASCEND_HOME_PATH, ASCEND_TOOLKIT_HOME, else where it installs itself. Raises ToolError."""
     for name in _VARIABLES:
@@ -71,7 +84,7 @@ def find_root() -> Path:
 
 
 def cann_version(root: Path) -> str:
-    """"9.1.0" from ascend_toolkit_install.info, "" when the file is not there."""
+    """ "9.1.0" from ascend_toolkit_install.info, "" when the file is not there."""
     for folder in (root / f"{platform.machine()}-linux", root):
         try:
             text = (folder / "ascend_toolkit_install.info").read_text(encoding="utf-8", errors="replace")
@@ -106,19 +119,40 @@ def soc_name() -> str:
     return _torch().npu.get_device_name(_torch().npu.current_device())
 
 
-def command(asc_path: str | os.PathLike, so_path: str | os.PathLike, *, root: Path | None, arch: str, debug: bool = False,
-            include_dirs: Iterable[str | os.PathLike] = ()) -> list[str]:
+def command(
+    asc_path: str | os.PathLike,
+    so_path: str | os.PathLike,
+    *,
+    root: Path | None,
+    arch: str,
+    debug: bool = False,
+    include_dirs: Iterable[str | os.PathLike] = (),
+) -> list[str]:
     """The words that compile one .asc into a shared library. debug: symbols, and CANN's own API checks on the device.
     root: CANN's folder; None: only to look at."""
     level = ["-O0", "-g", "-DASCENDC_DEBUG"] if debug else ["-O2"]
-    return [str(find_bisheng(root)) if root else "bisheng", "-x", "asc", f"--npu-arch={arch}", "-shared", "-fPIC", "-std=c++17", *level,
-            *(f"-I{folder}" for folder in include_dirs), str(asc_path), "-o", str(so_path)]
+    return [
+        str(find_bisheng(root)) if root else "bisheng",
+        "-x",
+        "asc",
+        f"--npu-arch={arch}",
+        "-shared",
+        "-fPIC",
+        "-std=c++17",
+        *level,
+        *(f"-I{folder}" for folder in include_dirs),
+        str(asc_path),
+        "-o",
+        str(so_path),
+    ]
 
 
 # ---- the source that bisheng gets
 
-def host_source(text: str, signatures: Sequence[KernelSignature], filename: str = "kernel.asc",
-                entries: Iterable[str] = ()) -> str:
+
+def host_source(
+    text: str, signatures: Sequence[KernelSignature], filename: str = "kernel.asc", entries: Iterable[str] = ()
+) -> str:
     """The learner's text, and for each kernel
     `extern "C" void labkit_launch_<name>(uint32_t blocks, void* stream, const void* const* a)`.
 
@@ -147,15 +181,23 @@ def _wanted(signatures: Sequence[KernelSignature], entries: Iterable[str], filen
             raise SourceError("source.no_entry", filename=filename, line=1, text=text, entry=entry, known=known)
         if kernel.template is not None:
             if not bracket:
-                raise SourceError("source.template_entry", filename=filename, line=kernel.line, text=text,
-                                  name=kernel.qualified, template=kernel.template)
+                raise SourceError(
+                    "source.template_entry",
+                    filename=filename,
+                    line=kernel.line,
+                    text=text,
+                    name=kernel.qualified,
+                    template=kernel.template,
+                )
             yield f"{kernel.qualified}<{arguments}", kernel
 
 
 def _launcher(name: str, kernel: KernelSignature) -> str:
     values = ", ".join(f"*({_host_type(p, name, kernel)} const*)a[{i}]" for i, p in enumerate(kernel.params))
-    return (f'extern "C" __attribute__((visibility("default"))) void labkit_launch_{symbol(name)}'
-            f"(uint32_t blocks, void* stream, const void* const* a) {{ (void)a; {name}<<<blocks, nullptr, stream>>>({values}); }}")
+    return (
+        f'extern "C" __attribute__((visibility("default"))) void labkit_launch_{symbol(name)}'
+        f"(uint32_t blocks, void* stream, const void* const* a) {{ (void)a; {name}<<<blocks, nullptr, stream>>>({values}); }}"
+    )
 
 
 def _host_type(param: Param, name: str, kernel: KernelSignature) -> str:
@@ -173,7 +215,7 @@ def template_arguments(name: str, kernel: KernelSignature) -> dict[str, str]:
     """{"T": "half", "N": "3"} of `scale<half, 3>` for `template <typename T, int N>`; defaults fill the rest."""
     if kernel.template is None or "<" not in name:
         return {}
-    inside = name[name.index("<") + 1:name.rindex(">")]
+    inside = name[name.index("<") + 1 : name.rindex(">")]
     given = [inside[a:b].strip() for a, b in split(inside, 0, len(inside))]
     found: dict[str, str] = {}
     for i, (a, b) in enumerate(split(kernel.template, 0, len(kernel.template))):
@@ -187,8 +229,17 @@ def template_arguments(name: str, kernel: KernelSignature) -> dict[str, str]:
 
 # ---- building
 
-def build(text: str, signatures: Sequence[KernelSignature], filename: str, *, entries: Iterable[str] = (),
-          soc: str | None = None, debug: bool = False, announce: Callable[[str], None] | None = None) -> "NpuModule":
+
+def build(
+    text: str,
+    signatures: Sequence[KernelSignature],
+    filename: str,
+    *,
+    entries: Iterable[str] = (),
+    soc: str | None = None,
+    debug: bool = False,
+    announce: Callable[[str], None] | None = None,
+) -> "NpuModule":
     """The kernels of `text` ready to launch; compiled by bisheng at the first call, from the cache afterwards.
 
     soc: the chip to compile for, by default that of the current device. Raises CompileError, ToolError, SourceError.
@@ -202,7 +253,9 @@ def build(text: str, signatures: Sequence[KernelSignature], filename: str, *, en
     here = Path(filename).resolve().parent
     data = code.encode()
     own = [str(here)] if here.is_dir() and any(quoted for quoted, _ in includes.includes(data)) else []
-    words = command(f"{stem}.asc", f"{stem}.so", root=root, arch=arch_for(soc or soc_name()), debug=debug, include_dirs=own)
+    words = command(
+        f"{stem}.asc", f"{stem}.so", root=root, arch=arch_for(soc or soc_name()), debug=debug, include_dirs=own
+    )
     parts: list[str | bytes] = ["npu", version, str(root), *words, data]
     for path, digest in sorted(includes.reach([], [data], own).items()):
         parts += [path, digest]
@@ -215,6 +268,7 @@ def build(text: str, signatures: Sequence[KernelSignature], filename: str, *, en
     def say() -> None:
         if announce is not None:
             announce(messages.text("npu.building", name=stem))
+
     return NpuModule(keep_built(f"{stem}-npu", key(*parts), f"{stem}.so", make, say))
 
 
@@ -234,10 +288,12 @@ def compile_words(words: list[str], root: Path, filename: str, code: str) -> Non
 
 # ---- launching
 
+
 @lru_cache(maxsize=1)
 def _torch():
     import torch
     import torch_npu  # noqa: F401  (gives torch.npu)
+
     return torch
 
 
@@ -255,7 +311,9 @@ class NpuModule:
     def __repr__(self) -> str:
         return f"NpuModule({self.path.name})"
 
-    def launch(self, entry: str, blocks: int, values: Sequence, *, keep: Iterable = (), measure: bool = True) -> float | None:
+    def launch(
+        self, entry: str, blocks: int, values: Sequence, *, keep: Iterable = (), measure: bool = True
+    ) -> float | None:
         """Start `entry` on the current stream; values: one C object (bytes or ctypes) for each argument.
 
         keep: tensors that must live until the kernel has run. measure: wait, and return the device's time in

@@ -4,6 +4,7 @@ An entry is `cache_dir()/build/<name>-<key>/`. It appears all at once, so that i
 processes that want the same entry make it once, by a file lock. What is made, and what goes into the key, is
 up to the callers (labkit.build.compiler, labkit.build.bisheng).
 """
+
 from __future__ import annotations
 
 import fcntl
@@ -31,8 +32,9 @@ def key(*parts: str | bytes) -> str:
     return h.hexdigest()[:24]
 
 
-def keep(name: str, digest: str, file: str, make: Callable[[Path], None],
-         announce: Callable[[], None] | None = None) -> Path:
+def keep(
+    name: str, digest: str, file: str, make: Callable[[Path], None], announce: Callable[[], None] | None = None
+) -> Path:
     """Path of `file` in the entry `<name>-<digest>`; made by make(folder) when it is not there yet.
 
     make fills an empty folder, which becomes the entry when make returns; when it raises, nothing is kept.
@@ -102,6 +104,7 @@ def _locked(entry: Path):
 
 
 # ---- keeping it small
+
 
 def prune(max_bytes: int = CACHE_BYTES) -> int:
     """Delete the least recently used entries until the cache holds at most max_bytes. Returns the bytes freed.

@@ -4,6 +4,7 @@ Most of it is a table: an entry `hint.*` of messages/build.toml with a `match` p
 file order, first one wins) and the parts `what` (replaces the message) and `try`. Its groups fill the placeholders.
 What needs more than a pattern - the types of a call's tensors, a name that only lacks its scope - is code below.
 """
+
 from __future__ import annotations
 
 import re
@@ -13,8 +14,8 @@ from functools import lru_cache
 
 from labkit import messages
 from labkit.build import headers
-from labkit.source import api
 from labkit.build.compiler_output import Diagnostic
+from labkit.source import api
 from labkit.source.scan import split
 
 Advice = tuple[str | None, str | None]  # (message in place of the compiler's, hint)
@@ -23,6 +24,7 @@ Advice = tuple[str | None, str | None]  # (message in place of the compiler's, h
 @dataclass(frozen=True)
 class ErrorContext:
     """What is known around an error: the learner's lines, the words in them, and the kernels."""
+
     lines: Sequence[str] = ()
     words: frozenset[str] = field(default_factory=frozenset)
     kernels: tuple[str, ...] = ()
@@ -44,13 +46,18 @@ def advise(error: Diagnostic, context: ErrorContext) -> Advice:
 
 @lru_cache(maxsize=1)
 def _table() -> list[tuple[str, re.Pattern]]:
-    return [(key, re.compile(entry["match"])) for key, entry in messages.tables().items()
-            if key.startswith("hint.") and "match" in entry]
+    return [
+        (key, re.compile(entry["match"]))
+        for key, entry in messages.tables().items()
+        if key.startswith("hint.") and "match" in entry
+    ]
 
 
 # ---- static_assert: the twin's are whole sentences
 
-_ASSERTED = re.compile(r"static[_ ]assert(?:ion)? failed(?: due to requirement '.*?')?(?:: (?P<text>.+)|\s+\"(?P<quoted>.+)\"|$)")
+_ASSERTED = re.compile(
+    r"static[_ ]assert(?:ion)? failed(?: due to requirement '.*?')?(?:: (?P<text>.+)|\s+\"(?P<quoted>.+)\"|$)"
+)
 
 
 def _asserted(error: Diagnostic, context: ErrorContext) -> Advice | None:
@@ -74,12 +81,23 @@ def _header(error: Diagnostic, context: ErrorContext) -> Advice | None:
 
 _NAME = r"'(?P<name>[^']+)'"
 _SUGGESTED = re.compile(r"did you mean (?:to use )?'(?P<name>[^']+)'")
-_UNKNOWN = [re.compile(p) for p in (
-    rf"^{_NAME} was not declared in this scope", rf"^{_NAME} does not name a (?:template )?type", rf"^{_NAME} has not been declared",
-    rf"^there are no arguments to {_NAME} that depend on", rf"^use of undeclared identifier {_NAME}",
-    rf"^unknown type name {_NAME}", rf"^no template named {_NAME}", rf"^{_NAME} is not a template",
-    rf"^no member named {_NAME} in (?P<scope>.+?)(?:;|$)", rf"^(?P<scope>.+) has no member named {_NAME}",
-    rf"^{_NAME} is not a member of (?P<scope>.+?)(?:;|$)", rf"^{_NAME} is not a namespace-name")]
+_UNKNOWN = [
+    re.compile(p)
+    for p in (
+        rf"^{_NAME} was not declared in this scope",
+        rf"^{_NAME} does not name a (?:template )?type",
+        rf"^{_NAME} has not been declared",
+        rf"^there are no arguments to {_NAME} that depend on",
+        rf"^use of undeclared identifier {_NAME}",
+        rf"^unknown type name {_NAME}",
+        rf"^no template named {_NAME}",
+        rf"^{_NAME} is not a template",
+        rf"^no member named {_NAME} in (?P<scope>.+?)(?:;|$)",
+        rf"^(?P<scope>.+) has no member named {_NAME}",
+        rf"^{_NAME} is not a member of (?P<scope>.+?)(?:;|$)",
+        rf"^{_NAME} is not a namespace-name",
+    )
+]
 
 
 def undeclared(message: str) -> str:
@@ -93,7 +111,11 @@ def absent(error: Diagnostic) -> tuple[str, Advice] | None:
     if not name or not api.absent(name):
         return None
     on_a2, page = api.documented()[name]
-    instead = messages.text(f"instead.{name}") if messages.has(f"instead.{name}") else messages.text("instead.other" if on_a2 else "instead.not_on_a2")
+    instead = (
+        messages.text(f"instead.{name}")
+        if messages.has(f"instead.{name}")
+        else messages.text("instead.other" if on_a2 else "instead.not_on_a2")
+    )
     return name, messages.say("hint.absent" if on_a2 else "hint.not_on_a2", name=name, page=page, instead=instead)
 
 
@@ -120,7 +142,11 @@ def _unknown(error: Diagnostic, context: ErrorContext) -> Advice | None:
     suggested = _suggestion(error, bare, scope, context)
     if suggested:
         return messages.say("hint.spelling", name=name, close=suggested)
-    return messages.say("hint.member", name=name, scope=scope.strip("'")) if scope else messages.say("hint.undeclared", name=name)
+    return (
+        messages.say("hint.member", name=name, scope=scope.strip("'"))
+        if scope
+        else messages.say("hint.undeclared", name=name)
+    )
 
 
 def _suggestion(error: Diagnostic, name: str, scope: str, context: ErrorContext) -> str:
@@ -137,9 +163,13 @@ def _suggestion(error: Diagnostic, name: str, scope: str, context: ErrorContext)
 _TENSOR = re.compile(r"(?:AscendC::)?(?P<kind>Local|Global)Tensor<(?P<type>[^<>]*)>")
 _NO_MATCH = re.compile(r"no matching (?:member )?function for call to '(?P<call>.*)'$")
 _CONFLICT = re.compile(r"conflicting types for parameter '\w+' \('(?P<a>[^']+)'(?: and | vs\. )'(?P<b>[^']+)'\)")
-_COUNTS = re.compile(r"(?:expects|requires)(?P<least> at least)? (?P<want>\d+) arguments?, (?:but )?(?P<have>\d+) (?:was |were )?provided")
-_NO_CONVERSION = re.compile(r"no known conversion (?:for argument (?P<i>\d+) )?from '(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?"
-                            r" to '(?P<b>[^']+)'(?:.*? for (?P<nth>\d+)\w\w argument)?")
+_COUNTS = re.compile(
+    r"(?:expects|requires)(?P<least> at least)? (?P<want>\d+) arguments?, (?:but )?(?P<have>\d+) (?:was |were )?provided"
+)
+_NO_CONVERSION = re.compile(
+    r"no known conversion (?:for argument (?P<i>\d+) )?from '(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?"
+    r" to '(?P<b>[^']+)'(?:.*? for (?P<nth>\d+)\w\w argument)?"
+)
 
 
 def _call(error: Diagnostic, context: ErrorContext) -> Advice | None:
@@ -149,9 +179,13 @@ def _call(error: Diagnostic, context: ErrorContext) -> Advice | None:
     name, arguments = _call_parts(m["call"])
     notes = [note.text for note in error.notes]
     rules: list[Callable[[], Advice | None]] = [
-        lambda: _kernel_call(name, notes, context), lambda: _positions(name, arguments, notes),
-        lambda: _raw_pointer(name, arguments, notes), lambda: _element_types(name, arguments, notes),
-        lambda: _untold_type(name, notes), lambda: _counts(name, arguments, notes)]
+        lambda: _kernel_call(name, notes, context),
+        lambda: _positions(name, arguments, notes),
+        lambda: _raw_pointer(name, arguments, notes),
+        lambda: _element_types(name, arguments, notes),
+        lambda: _untold_type(name, notes),
+        lambda: _counts(name, arguments, notes),
+    ]
     return next((advice for rule in rules if (advice := rule())), None) or messages.say("hint.call", name=name)
 
 
@@ -169,9 +203,9 @@ def _kernel_call(name: str, notes: list[str], context: ErrorContext) -> Advice |
     if name not in context.kernels:
         return None
     for note in notes:
-        if (m := _COUNTS.search(note)):
+        if m := _COUNTS.search(note):
             return messages.say("hint.kernel_count", name=name, want=m["want"], have=m["have"])
-        if (m := _NO_CONVERSION.search(note)):
+        if m := _NO_CONVERSION.search(note):
             return messages.say("hint.kernel_type", name=name, i=m["i"] or m["nth"] or "?", a=m["a"], b=m["b"])
     return None
 
@@ -218,11 +252,18 @@ def _untold_type(name: str, notes: list[str]) -> Advice | None:
 
 def _counts(name: str, arguments: list[str], notes: list[str]) -> Advice | None:
     found = [m for n in notes if (m := _COUNTS.search(n))]
-    if not found or len(found) < len([n for n in notes if re.search(r"not viable|candidate expects|candidate template ignored", n)]):
+    if not found or len(found) < len(
+        [n for n in notes if re.search(r"not viable|candidate expects|candidate template ignored", n)]
+    ):
         return None
     hidden = 0 if found[0]["least"] or "requires" in found[0][0] else _hidden(name)
     want = sorted({int(m["want"]) - hidden for m in found})
-    return messages.say("hint.pad_count" if name == "DataCopyPad" else "hint.arg_count", name=name, have=found[0]["have"], want=" / ".join(map(str, want)))
+    return messages.say(
+        "hint.pad_count" if name == "DataCopyPad" else "hint.arg_count",
+        name=name,
+        have=found[0]["have"],
+        want=" / ".join(map(str, want)),
+    )
 
 
 def _hidden(name: str) -> int:
@@ -261,8 +302,10 @@ def _argument(error: Diagnostic, context: ErrorContext) -> Advice | None:
     return messages.say(key, name=m["name"], i=m["i"], a=types["a"], b=types["b"])
 
 
-_CONVERT = re.compile(r"(?:conversion from|cannot convert|could not convert (?:'[^']*' from)?|no viable conversion from|invalid conversion from"
-                      r"|no viable overloaded '=')\s*'(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?(?: to (?:non-scalar type )?'(?P<b>[^']+)')?")
+_CONVERT = re.compile(
+    r"(?:conversion from|cannot convert|could not convert (?:'[^']*' from)?|no viable conversion from|invalid conversion from"
+    r"|no viable overloaded '=')\s*'(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?(?: to (?:non-scalar type )?'(?P<b>[^']+)')?"
+)
 
 
 def _conversion(error: Diagnostic, context: ErrorContext) -> Advice | None:

@@ -10,6 +10,7 @@ header they reach, flags, libraries, the compiler and its version, the machine, 
 No shell is ever used: a path with spaces or a flag with quotes means itself. A failed compilation raises
 `labkit.CompileError`, which carries the compiler's stderr.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -41,7 +42,7 @@ __all__ = ["KERNEL_FLAGS", "ToolError", "build", "compile_kernel", "cpu_key", "c
 # hidden: a kernel called fmax must not be taken for the C library's, nor the other way round
 KERNEL_FLAGS = ("-O1", "-std=c++17", "-g1", "-fvisibility=hidden")
 TIMEOUT_S = 900.0  # one translation unit; a template that never ends must not hang a notebook
-_FORMAT = "2"      # part of every key: raise it when the layout of an entry changes
+_FORMAT = "2"  # part of every key: raise it when the layout of an entry changes
 _LAUNCHERS = ("ccache", "sccache", "distcc")
 
 
@@ -50,6 +51,7 @@ class ToolError(RuntimeError):
 
 
 # ---- the compiler and the machine
+
 
 def find_cxx() -> str:
     """Full path of the C++ compiler: $CXX, else the first of g++, clang++, c++. Raises ToolError."""
@@ -60,8 +62,13 @@ def find_cxx() -> str:
         found = shutil.which(candidate)
         if found:
             return found
-    raise ToolError(messages.text("compiler.cxx_not_found" if words else "compiler.no_cxx", cxx=named,
-                                  command=packages.install_command(["compiler"])))
+    raise ToolError(
+        messages.text(
+            "compiler.cxx_not_found" if words else "compiler.no_cxx",
+            cxx=named,
+            command=packages.install_command(["compiler"]),
+        )
+    )
 
 
 def cxx_version(cxx: str) -> str:
@@ -69,14 +76,16 @@ def cxx_version(cxx: str) -> str:
     try:
         return _cxx_version(cxx, os.stat(cxx).st_mtime_ns)
     except (OSError, subprocess.SubprocessError) as error:
-        raise ToolError(messages.text("compiler.cxx_broken", cxx=cxx, error=error,
-                                      command=packages.install_command(["compiler"]))) from None
+        raise ToolError(
+            messages.text("compiler.cxx_broken", cxx=cxx, error=error, command=packages.install_command(["compiler"]))
+        ) from None
 
 
 @lru_cache(maxsize=8)
 def _cxx_version(cxx: str, _mtime: int) -> str:
-    run = subprocess.run([cxx, "--version"], capture_output=True, text=True, errors="replace", check=True, timeout=60,
-                         env=c_locale())
+    run = subprocess.run(
+        [cxx, "--version"], capture_output=True, text=True, errors="replace", check=True, timeout=60, env=c_locale()
+    )
     return run.stdout.partition("\n")[0].strip()
 
 
@@ -121,7 +130,16 @@ def later_standard(text: str) -> list[str]:
     if "using namespace AscendC" in text:
         return []
     calls = set(re.findall(r"(?<![\w:.>])([A-Z]\w+)\s*<[\w:, ]+>\s*\(\s*\w+\s*[,\[]", text))
-    return ["-std=c++20"] if any(f"AscendC::{name}" not in text and _in_ascendc(name) and not re.search(rf"\b(?:void|auto|inline|using|class|struct)\s+(?:AscendC::)?{name}\b", text) for name in calls) else []
+    return (
+        ["-std=c++20"]
+        if any(
+            f"AscendC::{name}" not in text
+            and _in_ascendc(name)
+            and not re.search(rf"\b(?:void|auto|inline|using|class|struct)\s+(?:AscendC::)?{name}\b", text)
+            for name in calls
+        )
+        else []
+    )
 
 
 @lru_cache(maxsize=256)
@@ -142,11 +160,13 @@ def _message_flags(cxx: str) -> list[str]:
 
 # ---- what is built
 
+
 @dataclass(frozen=True)
 class Unit:
     """One translation unit: a file, or a text that is written into the entry as `name`.
     flags: its own, after the recipe's.
     """
+
     name: str
     path: Path | None = None
     text: bytes = b""
@@ -163,7 +183,7 @@ class Recipe:
     cxx: str
     deps: tuple[Path, ...] = ()
     learner: tuple[str, str] | None = None  # (filename, text): errors are given at its lines
-    headers: tuple[Path, ...] = ()          # those that are worth a precompiled one, see build()
+    headers: tuple[Path, ...] = ()  # those that are worth a precompiled one, see build()
 
     @property
     def file(self) -> str:
@@ -183,8 +203,18 @@ def _reached(recipe: Recipe) -> dict[str, bytes]:
 
 
 def _digest(recipe: Recipe, reached: dict[str, bytes] | None = None) -> str:
-    parts: list[str | bytes] = [_FORMAT, recipe.kind, recipe.name, recipe.cxx, cxx_version(recipe.cxx), platform.machine(),
-                                str(len(recipe.flags)), *recipe.flags, str(len(recipe.libs)), *recipe.libs]
+    parts: list[str | bytes] = [
+        _FORMAT,
+        recipe.kind,
+        recipe.name,
+        recipe.cxx,
+        cxx_version(recipe.cxx),
+        platform.machine(),
+        str(len(recipe.flags)),
+        *recipe.flags,
+        str(len(recipe.libs)),
+        *recipe.libs,
+    ]
     if any(_native([*recipe.flags, *unit.flags]) for unit in recipe.units or (Unit(""),)):
         parts.append(cpu_key())
     for unit in recipe.units:
@@ -195,10 +225,20 @@ def _digest(recipe: Recipe, reached: dict[str, bytes] | None = None) -> str:
     return key(*parts)
 
 
-def build(sources: Sequence[str | os.PathLike], *, flags: Sequence[str], kind: str = "shared", deps: Iterable = (),
-          libs: Sequence[str | os.PathLike] = (), name: str, announce: Callable[[str], None] | None = None,
-          jobs: int = 2, unit_flags: Callable[[Path], Sequence[str]] | None = None,
-          headers: Sequence[str | os.PathLike] = (), progress: Callable[[int, int], None] | None = None) -> Path:
+def build(
+    sources: Sequence[str | os.PathLike],
+    *,
+    flags: Sequence[str],
+    kind: str = "shared",
+    deps: Iterable = (),
+    libs: Sequence[str | os.PathLike] = (),
+    name: str,
+    announce: Callable[[str], None] | None = None,
+    jobs: int = 2,
+    unit_flags: Callable[[Path], Sequence[str]] | None = None,
+    headers: Sequence[str | os.PathLike] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
     """The shared library `name.so` or the program `name` made of `sources`; from the cache when nothing changed.
 
     flags go to every compilation and to the link; libs (paths or "-l..." words) follow the objects at the link.
@@ -216,14 +256,28 @@ def build(sources: Sequence[str | os.PathLike], *, flags: Sequence[str], kind: s
     units = tuple(Unit(p.name, p, b"", tuple(map(str, unit_flags(p) if unit_flags else ()))) for p in paths)
     if not units:
         raise ValueError(f"nothing to build for {name!r}: sources is empty")
-    recipe = Recipe(units, tuple(map(str, flags)), kind, tuple(map(str, libs)), name, find_cxx(),
-                     tuple(Path(d) for d in deps), headers=tuple(Path(h).resolve() for h in headers))
+    recipe = Recipe(
+        units,
+        tuple(map(str, flags)),
+        kind,
+        tuple(map(str, libs)),
+        name,
+        find_cxx(),
+        tuple(Path(d) for d in deps),
+        headers=tuple(Path(h).resolve() for h in headers),
+    )
     return _made(recipe, jobs, announce, progress)
 
 
-def compile_kernel(text: str, *, filename: str, include_dirs: Sequence[str | os.PathLike] = (),
-                   flags: Sequence[str] = (), libs: Sequence[str | os.PathLike] = (),
-                   announce: Callable[[str], None] | None = None) -> Path:
+def compile_kernel(
+    text: str,
+    *,
+    filename: str,
+    include_dirs: Sequence[str | os.PathLike] = (),
+    flags: Sequence[str] = (),
+    libs: Sequence[str | os.PathLike] = (),
+    announce: Callable[[str], None] | None = None,
+) -> Path:
     """The shared library of one lowered kernel text (labkit.source.lowering.lower).
 
     filename is what the learner knows the text by: its folder is searched for quoted includes, and an error that
@@ -235,8 +289,15 @@ def compile_kernel(text: str, *, filename: str, include_dirs: Sequence[str | os.
     here = Path(filename).resolve().parent
     if here.is_dir() and any(quoted for quoted, _ in includes.includes(code)):
         words += ["-iquote", str(here)]
-    recipe = Recipe((Unit(f"{stem}.cpp", None, code),), tuple(map(str, words)), "shared", tuple(map(str, libs)),
-                     stem, find_cxx(), learner=(filename, text))
+    recipe = Recipe(
+        (Unit(f"{stem}.cpp", None, code),),
+        tuple(map(str, words)),
+        "shared",
+        tuple(map(str, libs)),
+        stem,
+        find_cxx(),
+        learner=(filename, text),
+    )
     return _made(recipe, 1, announce)
 
 
@@ -245,20 +306,32 @@ def compile_object(recipe: Recipe) -> Path:
     return _made(recipe, 1, None)
 
 
-def _made(recipe: Recipe, jobs: int, announce: Callable[[str], None] | None,
-          progress: Callable[[int, int], None] | None = None) -> Path:
+def _made(
+    recipe: Recipe,
+    jobs: int,
+    announce: Callable[[str], None] | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
     def say() -> None:
         if announce is not None:
             announce(messages.text("compiler.building", name=recipe.name, count=len(recipe.units)))
+
     reached = _reached(recipe)
-    return keep(recipe.name, _digest(recipe, reached), recipe.file,
-                lambda work: _compile(recipe, work, jobs, reached, progress), say)
+    return keep(
+        recipe.name,
+        _digest(recipe, reached),
+        recipe.file,
+        lambda work: _compile(recipe, work, jobs, reached, progress),
+        say,
+    )
 
 
 # ---- the work itself
 
-def _compile(recipe: Recipe, work: Path, jobs: int, reached: dict[str, bytes],
-             progress: Callable[[int, int], None] | None) -> None:
+
+def _compile(
+    recipe: Recipe, work: Path, jobs: int, reached: dict[str, bytes], progress: Callable[[int, int], None] | None
+) -> None:
     workers = Workers()
     words = [*recipe.flags, *_message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
     shape = {"shared": ["-shared"], "object": ["-c"]}.get(recipe.kind, [])
@@ -275,8 +348,10 @@ def _compile(recipe: Recipe, work: Path, jobs: int, reached: dict[str, bytes],
     try:
         # The headers first: else one worker makes one and the others wait for it.
         first = dict(pool.map(lambda use: (use, _first(recipe, *use, firsts)), _uses(missing)))
-        made = {u.source: pool.submit(u.make, workers, recipe, first.get((u.header, u.words)), count)
-                for u in sorted(units, key=lambda u: u not in missing)}
+        made = {
+            u.source: pool.submit(u.make, workers, recipe, first.get((u.header, u.words)), count)
+            for u in sorted(units, key=lambda u: u not in missing)
+        }
         objects = [str(made[source].result()) for source in inputs]
     except BaseException:
         workers.stop()
@@ -335,6 +410,7 @@ class _Object:
 
     The key has no folders in it, only what they hold, so that two checkouts share their objects.
     """
+
     source: str
     name: str
     digest: str
@@ -349,13 +425,21 @@ class _Object:
         flags = [w for w in words if not w.startswith("-I")]
         native = [cpu_key()] if _native(flags) else []
         files = sorted((_folder_and_name(path), content) for path, content in reached.items())
-        digest = key(_FORMAT, cxx_version(recipe.cxx), platform.machine(), *native, *flags, _folder_and_name(source),
-                     *(part for file in files for part in file))
+        digest = key(
+            _FORMAT,
+            cxx_version(recipe.cxx),
+            platform.machine(),
+            *native,
+            *flags,
+            _folder_and_name(source),
+            *(part for file in files for part in file),
+        )
         name = _folder_and_name(source).removesuffix(Path(source).suffix).replace("/", "-")
         return cls(source, f"{recipe.name}-{name}", digest, words, header)
 
     def make(self, workers: Workers, recipe: Recipe, first: Path | None, count: _Count) -> Path:
         """Its path. first: what it is compiled with by `-include`. Raises CompileError, ToolError."""
+
         def run(work: Path) -> None:
             rest = ["-c", self.source, "-o", str(work / _OBJECT)]
             without = [*self.words, *rest]
@@ -364,6 +448,7 @@ class _Object:
             else:
                 _with_precompiled(workers, recipe, first.parent, [*self.words, "-include", str(first), *rest], without)
             count.one()
+
         return keep(self.name, self.digest, _OBJECT, run)
 
 
@@ -398,8 +483,11 @@ def step(workers: Workers, command: list[str], recipe: Recipe) -> None:
     except TooSlow as slow:
         raise ToolError(messages.text("compiler.too_slow", seconds=slow.seconds)) from None
     except OSError as error:
-        raise ToolError(messages.text("compiler.cxx_broken", cxx=recipe.cxx, error=error,
-                                      command=packages.install_command(["compiler"]))) from None
+        raise ToolError(
+            messages.text(
+                "compiler.cxx_broken", cxx=recipe.cxx, error=error, command=packages.install_command(["compiler"])
+            )
+        ) from None
     if code:
         filename, text = recipe.learner or (None, None)
         raise compile_error(stderr, filename=filename, text=text, command=command)

@@ -4,6 +4,7 @@ The two families give the same facts in different order. g++ prints the chain of
 ("In instantiation of ...", "required from here") and only when it changes; clang prints it after, as notes
 ("in instantiation of ... requested here"). Here both become `frames`, from the error outwards.
 """
+
 from __future__ import annotations
 
 import re
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Frame:
     """A place on the way to an error: an instantiation, a macro's use, an include."""
+
     file: str
     line: int
     column: int
@@ -22,6 +24,7 @@ class Frame:
 @dataclass
 class Diagnostic:
     """severity: "error" or "warning"; message without the option in brackets; line 0: no place known."""
+
     severity: str
     file: str
     line: int
@@ -32,16 +35,22 @@ class Diagnostic:
 
 
 _PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)?\s+(?P<rest>.*)$")
-_SEVERITY = re.compile(r"(?:fatal )?(?P<severity>error|warning|note): (?P<message>.*)$|sorry, (?P<sorry>unimplemented: .*)$")
+_SEVERITY = re.compile(
+    r"(?:fatal )?(?P<severity>error|warning|note): (?P<message>.*)$|sorry, (?P<sorry>unimplemented: .*)$"
+)
 _CONTEXT = re.compile(r"^(?P<file>[^\s:][^:\n]*): (?:In |At )[^\n]*:$")
-_INCLUDED = re.compile(r"^(?:In file included)?\s+?from (?P<file>[^:\n]+):(?P<line>\d+)"
-                       r"|^In file included from (?P<file2>[^:\n]+):(?P<line2>\d+)")
+_INCLUDED = re.compile(
+    r"^(?:In file included)?\s+?from (?P<file>[^:\n]+):(?P<line>\d+)"
+    r"|^In file included from (?P<file2>[^:\n]+):(?P<line2>\d+)"
+)
 _CHAIN = re.compile(r"(?:recursively )?required (?:from|by)|in .constexpr. expansion of")
 _CLANG_CHAIN = re.compile(r"in (?:evaluation|instantiation) of|while substituting|while instantiating|in call to")
 _MACRO = re.compile(r"in expansion of macro|expanded from macro|in definition of macro")
 _OPTION = re.compile(r" \[-(?:W|f)[\w+=-]+\]$")
-_TOOL = re.compile(r"^(?:[\w./+-]*/)?(?:g\+\+|c\+\+|clang[\w+-]*|cc1plus|collect2|ld(?:\.\w+)?|bisheng|ld\.lld)[\w.+-]*: (?:fatal )?(?:error: )?"
-                   r"(?P<message>.*(?:error|Killed|fatal|cannot|undefined|signal|No such).*)$")
+_TOOL = re.compile(
+    r"^(?:[\w./+-]*/)?(?:g\+\+|c\+\+|clang[\w+-]*|cc1plus|collect2|ld(?:\.\w+)?|bisheng|ld\.lld)[\w.+-]*: (?:fatal )?(?:error: )?"
+    r"(?P<message>.*(?:error|Killed|fatal|cannot|undefined|signal|No such).*)$"
+)
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$|undefined symbol: (?P<name2>.+)$")
 
 
@@ -56,9 +65,9 @@ def read(stderr: str) -> list[Diagnostic]:
 class _Reader:
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
-        self._chain: list[Frame] = []              # g++: in force until the next context line
-        self._includes: dict[str, Frame] = {}      # file -> where it is included
-        self._pending: list[Frame] = []            # include lines whose subject is named by the next line
+        self._chain: list[Frame] = []  # g++: in force until the next context line
+        self._includes: dict[str, Frame] = {}  # file -> where it is included
+        self._pending: list[Frame] = []  # include lines whose subject is named by the next line
 
     def take(self, line: str) -> None:
         if m := _INCLUDED.match(line):
@@ -98,7 +107,9 @@ class _Reader:
         if said["severity"] == "note":
             self._note(Frame(file, line, column, message.strip()))
         else:
-            one = Diagnostic("error" if said["sorry"] else said["severity"], file, line, column, message, [*self._chain])
+            one = Diagnostic(
+                "error" if said["sorry"] else said["severity"], file, line, column, message, [*self._chain]
+            )
             one.frames += self._way_in(file)
             self.found.append(one)
 
@@ -107,8 +118,10 @@ class _Reader:
             return
         last = self.found[-1]
         if _MACRO.match(note.text) and not last.notes:  # after another note it belongs to that note
-            last.frames.insert(sum(f.text.startswith("macro ") for f in last.frames),
-                               Frame(note.file, note.line, note.column, f"macro {note.text}"))
+            last.frames.insert(
+                sum(f.text.startswith("macro ") for f in last.frames),
+                Frame(note.file, note.line, note.column, f"macro {note.text}"),
+            )
         elif _CLANG_CHAIN.match(note.text):
             way_in = len(self._way_in(last.file))
             last.frames.insert(len(last.frames) - way_in, note)

@@ -7,6 +7,7 @@ follows from another error is dropped, and each gets what to try (labkit.build.c
 learner's line nearest to the error: for an error inside a twin header that is the call the learner wrote, not the far
 end of the chain where the kernel instantiates its class.
 """
+
 from __future__ import annotations
 
 import re
@@ -16,15 +17,16 @@ from pathlib import Path
 from labkit import messages, paths
 from labkit.build.compile_hints import ErrorContext, absent, advise, undeclared
 from labkit.build.compiler_output import Diagnostic, Frame, read
-from labkit.source.scan import mask
 from labkit.source.braces import unbalanced
 from labkit.source.errors import ENTRY_FILE, CompileError
 from labkit.source.line_map import LineMap, unlower
+from labkit.source.scan import mask
 
 __all__ = ["CompileError", "compile_error"]
 
 
 # ---- from the compiler's output to problems
+
 
 def compile_error(stderr: str, *, filename: str | None, text: str | None, command: Sequence[str] = ()) -> CompileError:
     """The CompileError of a compiler's stderr. filename and text: the learner's, None for the lab's own sources."""
@@ -63,7 +65,7 @@ class _ErrorReport:
         places = [self._place(error) for error in errors]
         moved = {(e.file, e.line) for e, p in zip(errors, places) if e.file == p.file and e.line > p.line}
         kept: list[tuple[int, dict]] = []
-        lost: set[str] = set()   # names that are missing only because the line that declares them failed
+        lost: set[str] = set()  # names that are missing only because the line that declares them failed
         taken: set[tuple[str, int]] = set()
         for error, place in zip(errors, places):
             where = (place.file, place.line)
@@ -84,7 +86,9 @@ class _ErrorReport:
             if lacking := absent(error):
                 name, (what, hint) = lacking
                 place = self._place(error)
-                found.setdefault(name, _problem(place.file, place.line, self._column(place), what or "", hint, raw=error.message))
+                found.setdefault(
+                    name, _problem(place.file, place.line, self._column(place), what or "", hint, raw=error.message)
+                )
         return list(found.values())
 
     # -- where
@@ -97,7 +101,11 @@ class _ErrorReport:
         if not path.is_absolute():
             return path.exists()
         inside = path.is_relative_to(home) and home != Path("/")
-        return inside and not path.is_relative_to(paths.twin_dir()) and not re.search(r"/include/c\+\+/|/lib/gcc/|/lib/clang/", file)
+        return (
+            inside
+            and not path.is_relative_to(paths.twin_dir())
+            and not re.search(r"/include/c\+\+/|/lib/gcc/|/lib/clang/", file)
+        )
 
     def _place(self, error: Diagnostic) -> Frame:
         here = Frame(error.file, error.line, error.column)
@@ -113,18 +121,18 @@ class _ErrorReport:
         if not number or not re.match(r"expected '?[;,].* (?:before|at end)", error.message):
             return place
         if " before" in error.message:
-            if self.code[number - 1].encode()[:place.column - 1].strip() not in (b"", b"extern"):
+            if self.code[number - 1].encode()[: place.column - 1].strip() not in (b"", b"extern"):
                 return place  # the next word is on the same line
             number -= 1
             while number > 0 and not self.code[number - 1].strip():
                 number -= 1
         if not number:
             return place
-        return Frame(*self.map.logical(number), len(self.map.lines[number - 1].encode()[:self._end(number)]) + 1)
+        return Frame(*self.map.logical(number), len(self.map.lines[number - 1].encode()[: self._end(number)]) + 1)
 
     def _end(self, number: int) -> int:
         """Bytes of a line up to the end of its code."""
-        return len(self.map.lines[number - 1][:len(self.code[number - 1].rstrip())].encode())
+        return len(self.map.lines[number - 1][: len(self.code[number - 1].rstrip())].encode())
 
     def _column(self, place: Frame) -> int:
         """Characters of the learner's line, from the compiler's bytes of the lowered one."""
@@ -132,23 +140,36 @@ class _ErrorReport:
         if not number or place.column <= 0:
             return max(0, place.column)
         line = self.map.lines[number - 1]
-        column = len(line.encode()[:place.column - 1].decode(errors="replace")) + 1
-        while column > 1 and line[column - 1:column] == "(" and re.match(r"\w", line[column - 2]):
-            column -= len(re.search(r"\w+$", line[:column - 1])[0])  # g++ points at the bracket of a call, not its name
+        column = len(line.encode()[: place.column - 1].decode(errors="replace")) + 1
+        while column > 1 and line[column - 1 : column] == "(" and re.match(r"\w", line[column - 2]):
+            column -= len(
+                re.search(r"\w+$", line[: column - 1])[0]
+            )  # g++ points at the bracket of a call, not its name
         return unlower(line, column)[1]
 
     # -- what
 
     def _problem(self, error: Diagnostic, place: Frame) -> dict:
         what, hint = advise(error, self.context)
-        via = [f.line for f in error.frames if f.file == place.file and f.line != place.line and "included" not in f.text]
-        return _problem(place.file, place.line, self._column(place), what or error.message, hint, raw=error.message,
-                        via=dict.fromkeys(via))
+        via = [
+            f.line for f in error.frames if f.file == place.file and f.line != place.line and "included" not in f.text
+        ]
+        return _problem(
+            place.file,
+            place.line,
+            self._column(place),
+            what or error.message,
+            hint,
+            raw=error.message,
+            via=dict.fromkeys(via),
+        )
 
     def _rank(self, place: Frame, error: Diagnostic) -> int:
         if place.file == ENTRY_FILE:
             return 2
-        inside = self.own(place.file) and (place.file, place.line) not in {(f.file, f.line) for f in error.frames if "included" in f.text}
+        inside = self.own(place.file) and (place.file, place.line) not in {
+            (f.file, f.line) for f in error.frames if "included" in f.text
+        }
         return 0 if inside else 1
 
     def _declared_on(self, place: Frame) -> set[str]:
@@ -158,7 +179,9 @@ class _ErrorReport:
 
     @staticmethod
     def _consequence(error: Diagnostic, lost: set[str]) -> bool:
-        return undeclared(error.message) in lost or bool(re.search(r"template argument \d+ is invalid|<expression error>", error.message))
+        return undeclared(error.message) in lost or bool(
+            re.search(r"template argument \d+ is invalid|<expression error>", error.message)
+        )
 
     # -- brackets
 

@@ -2,6 +2,7 @@
 
 Those names stand in twin/headers.toml. The files behind them are written once a machine into the cache (below 0.1 s).
 """
+
 from __future__ import annotations
 
 import sys
@@ -29,6 +30,7 @@ def table() -> Path:
 @dataclass(frozen=True)
 class Row:
     """One entry of the table: in each folder, each form of each name leads to the targets."""
+
     tree: str
     targets: tuple[str, ...]
     folders: tuple[str, ...]
@@ -44,10 +46,12 @@ class Row:
 @lru_cache(maxsize=1)
 def rows() -> tuple[Row, ...]:
     """The table, as it is written."""
+
     def row(entry: dict) -> Row:
         to = (entry["to"],) if isinstance(entry["to"], str) else tuple(entry["to"])
         words = (tuple(entry[field].split()) for field in ("folders", "files", "names"))
         return Row(entry.get("tree", "kernel"), to, *words)
+
     return tuple(map(row, tomllib.loads(table().read_text(encoding="utf-8"))["header"]))
 
 
@@ -65,6 +69,7 @@ def _text(targets: tuple[str, ...]) -> str:
 @lru_cache(maxsize=2)
 def include_dirs(tree: str = "kernel") -> tuple[Path, ...]:
     """What a compilation gets with `-I`: the headers of a tree of TREES, then the names that lead to them."""
+
     def write(work: Path) -> None:
         for name, targets in forwards()[tree].items():
             path = work / "include" / name

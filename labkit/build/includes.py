@@ -2,6 +2,7 @@
 
 System headers are not followed: they change with the compiler, whose version is in every cache key.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -18,6 +19,7 @@ _DIR_FLAGS = ("-isystem", "-iquote", "-I")
 @dataclass(frozen=True)
 class _Seen:
     """A file as it was when last read. includes: (written with quotes, path)."""
+
     stamp: tuple[int, int, int]
     digest: bytes
     includes: tuple[tuple[bool, str], ...]
@@ -53,7 +55,7 @@ def folders(flags: Sequence[str]) -> list[str]:
         if take:
             found.append(flag)
         else:
-            found += [flag[len(d):] for d in _DIR_FLAGS if flag.startswith(d) and len(flag) > len(d)][:1]
+            found += [flag[len(d) :] for d in _DIR_FLAGS if flag.startswith(d) and len(flag) > len(d)][:1]
         take = not take and flag in _DIR_FLAGS
     return found
 

@@ -3,6 +3,7 @@ each under its operator's name.
 
 So a kernel in swi_glu_grad/op_kernel may include "../swi_glu/glu_tiling_kernel.hpp", which lies in swi_glu/op_kernel.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -33,7 +34,9 @@ def side_by_side(file: str | os.PathLike) -> list[str]:
         named.setdefault(Path(op).name, kernel)
     if len(named) < 2:
         return []
-    view = paths.cache_dir() / "op_folders" / hashlib.sha256("\n".join(map(str, named.values())).encode()).hexdigest()[:16]
+    view = (
+        paths.cache_dir() / "op_folders" / hashlib.sha256("\n".join(map(str, named.values())).encode()).hexdigest()[:16]
+    )
     if not view.is_dir():
         view.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f"{view.name}.", dir=view.parent))
@@ -49,7 +52,9 @@ def side_by_side(file: str | os.PathLike) -> list[str]:
 
 def _subfolders(folder: Path) -> list[str]:
     try:
-        return sorted(e.path for e in os.scandir(folder) if e.is_dir(follow_symlinks=False) and not e.name.startswith("."))
+        return sorted(
+            e.path for e in os.scandir(folder) if e.is_dir(follow_symlinks=False) and not e.name.startswith(".")
+        )
     except OSError:
         return []
 

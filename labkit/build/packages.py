@@ -3,13 +3,22 @@
 scripts/bootstrap.py loads this file by its path before anything is installed, perhaps with a Python that is too old:
 standard library only, no import of labkit, no new syntax.
 """
+
 import os
 import shutil
 
 # program, command, and its names for each thing
 _THINGS = ("compiler", "make", "venv", "python", "browser")
 _MANAGERS = (
-    ("apt-get", "apt-get install -y", "g++", "make", "python3-venv", "python3.11 python3.11-venv", "chromium chromium-driver"),
+    (
+        "apt-get",
+        "apt-get install -y",
+        "g++",
+        "make",
+        "python3-venv",
+        "python3.11 python3.11-venv",
+        "chromium chromium-driver",
+    ),
     ("dnf", "dnf install -y", "gcc-c++", "make", "python3-virtualenv", "python3.11", "chromium chromedriver"),
     ("yum", "yum install -y", "gcc-c++", "make", "python3-virtualenv", "python3.11", "chromium chromedriver"),
     ("zypper", "zypper install -y", "gcc-c++", "make", "python3-virtualenv", "python311", "chromium chromedriver"),

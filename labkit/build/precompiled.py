@@ -10,6 +10,7 @@ and every macro that is defined before the include or on the command line with t
 Where they differ it reads the header as ever. What it does not compare is looked at here: builtins that are switched
 off, and folders of the learner's that stand before the twin's. With other compilers than g++ the header is read.
 """
+
 from __future__ import annotations
 
 import os
@@ -26,17 +27,19 @@ from labkit.build.process import TooSlow, Workers, c_locale
 
 HEADER = "kernel_operator.h"
 _FILE = f"{HEADER}.gch"
-_FORMAT = "2"          # part of the key: raise it when the way of making changes
+_FORMAT = "2"  # part of the key: raise it when the way of making changes
 _TIMEOUT_S = 120.0
 # what the two compilations must share
 _OPTIONS = re.compile(r"-(?:O\w*|g\d?|std=[\w+]+|f[\w=+-]+|m[\w=+.-]+|pthread)$")
-_OWN_MACRO = re.compile(r"-DTWIN_\w+(?:=.*)?$")                                    # the kind of core
+_OWN_MACRO = re.compile(r"-DTWIN_\w+(?:=.*)?$")  # the kind of core
 _NO_BUILTIN = "-fno-builtin-"
 _closures: dict[str, tuple] = {}  # by folder: what the last compilation reached, and what came of it
 _failed: set[str] = set()  # keys that could not be made here, so that it is tried once and not at every compilation
 
 
-def beside(cxx: str, version: str, words: Sequence[str], text: bytes, reached: Mapping[str, bytes]) -> tuple[Path, str] | None:
+def beside(
+    cxx: str, version: str, words: Sequence[str], text: bytes, reached: Mapping[str, bytes]
+) -> tuple[Path, str] | None:
     """(folder with the PCH, include folder to name it before) for a compilation of `text`; None where there is no use.
 
     version: first line of `cxx --version`. words: every option of the compilation. reached: path -> digest of all
@@ -63,7 +66,6 @@ def beside(cxx: str, version: str, words: Sequence[str], text: bytes, reached: M
     if digest in _failed:
         return None
     command = [cxx, *options, f"-I{home}", "-x", "c++-header", os.path.join(home, HEADER)]
-
 
     def make(work: Path) -> None:
         # g++ takes a PCH for the first include only. For a later one of the same name it wants a header beside it.
@@ -150,7 +152,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str], list[str]] | Non
         elif word.startswith("-I") and len(word) > 2:
             folders.append(word[2:])
         elif word.startswith(_NO_BUILTIN) and len(word) > len(_NO_BUILTIN):
-            names.append(word[len(_NO_BUILTIN):])
+            names.append(word[len(_NO_BUILTIN) :])
         elif _OPTIONS.match(word) or _OWN_MACRO.match(word):
             options.append(word)
         elif not word.startswith("-D"):  # the learner's own macros are g++'s to compare
@@ -163,10 +165,15 @@ def _builtins(cxx: str, _version: str, names: tuple[str, ...]) -> bool:
     """Whether one of `names` is a builtin function of the compiler.
     A PCH brings its builtins along, -fno-builtin-x or not.
     """
-    text = "#ifndef __has_builtin\nint yes;\n#else\n" + "".join(f"#if __has_builtin({n})\nint yes;\n#endif\n" for n in names) + "#endif\n"
+    text = (
+        "#ifndef __has_builtin\nint yes;\n#else\n"
+        + "".join(f"#if __has_builtin({n})\nint yes;\n#endif\n" for n in names)
+        + "#endif\n"
+    )
     try:
-        run = subprocess.run([cxx, "-E", "-P", "-x", "c++", "-"], input=text, capture_output=True, text=True, timeout=60,
-                             env=c_locale())
+        run = subprocess.run(
+            [cxx, "-E", "-P", "-x", "c++", "-"], input=text, capture_output=True, text=True, timeout=60, env=c_locale()
+        )
     except (OSError, subprocess.SubprocessError):
         return True
     return run.returncode != 0 or "yes" in run.stdout

@@ -1,4 +1,5 @@
 """Compilers as child processes: their stderr collected, and none left behind when one fails or the user interrupts."""
+
 from __future__ import annotations
 
 import os
@@ -38,8 +39,14 @@ class Workers:
         with self._lock:
             if self.stopped:
                 return 0, ""
-            process = subprocess.Popen(list(command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.PIPE, env=env or c_locale(), start_new_session=True)
+            process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=env or c_locale(),
+                start_new_session=True,
+            )
             self._running.add(process)
         try:
             stderr = process.communicate(timeout=timeout)[1].decode(errors="replace")

@@ -2,6 +2,7 @@
 
 A kernel is compiled against `twin/include` alone; what its calls do is in `libtwin`, which only the runner loads.
 """
+
 from __future__ import annotations
 
 import os
@@ -19,8 +20,14 @@ from labkit.paths import twin_dir
 _MARCH = os.environ.get("LABKIT_MARCH") or "native"
 
 # No contraction into fused multiply-add: results must not depend on the host.
-FLAGS = ("-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthread",
-         "-ftls-model=initial-exec")  # libtwin is there from the runner's start: its thread-locals need no look-up
+FLAGS = (
+    "-std=c++17",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fPIC",
+    "-pthread",
+    "-ftls-model=initial-exec",
+)  # libtwin is there from the runner's start: its thread-locals need no look-up
 
 # What computes on whole vectors is compiled for the instruction set, the rest for any processor of the machine's kind.
 # All that includes lanes/lanes.h must be among the first: its vectors are as long as the instruction set has them, and
@@ -91,18 +98,30 @@ def library() -> Path:
     """Path of libtwin. Raises CompileError, ToolError."""
     programs = (_SRC / "launch" / "runner.cpp", program_start())  # have a main of their own
     sources = sorted(p for p in _SRC.glob("*/*.cpp") if p not in programs)
-    return compiler.build(sources, flags=[*FLAGS, *_INCLUDES], name="libtwin", unit_flags=unit_flags, jobs=_jobs(),
-                          progress=Progress(), headers=[_SRC / "core" / "machine.h", _SRC / "library" / "call.h"],
-                          announce=lambda _: _say(messages.text("runtime.building")))
+    return compiler.build(
+        sources,
+        flags=[*FLAGS, *_INCLUDES],
+        name="libtwin",
+        unit_flags=unit_flags,
+        jobs=_jobs(),
+        progress=Progress(),
+        headers=[_SRC / "core" / "machine.h", _SRC / "library" / "call.h"],
+        announce=lambda _: _say(messages.text("runtime.building")),
+    )
 
 
 @lru_cache(maxsize=1)
 def runner() -> Path:
     """Path of the runner program, which finds libtwin by its absolute path."""
     lib = library()
-    return compiler.build([_SRC / "launch" / "runner.cpp"], kind="exe", name="twin-runner", deps=[lib],
-                          flags=[*FLAGS, *_COLD, *_INCLUDES],
-                          libs=[str(lib), f"-Wl,-rpath,{lib.parent}", "-ldl"])
+    return compiler.build(
+        [_SRC / "launch" / "runner.cpp"],
+        kind="exe",
+        name="twin-runner",
+        deps=[lib],
+        flags=[*FLAGS, *_COLD, *_INCLUDES],
+        libs=[str(lib), f"-Wl,-rpath,{lib.parent}", "-ldl"],
+    )
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,7 @@ from labkit.chips import DEFAULT  # noqa: E402
 from labkit.device import rates  # noqa: E402
 from labkit.device.detect import usable_npu  # noqa: E402
 from labkit.device.library import lib, records  # noqa: E402
-from labkit.device.noisy import noise  # noqa: E402
+from labkit.device.rates import noise  # noqa: E402
 
 __all__ = [
     "Clock",

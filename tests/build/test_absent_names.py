@@ -1,9 +1,10 @@
 """What the twin does not have is reported in one line: the name, where it is documented, what covers it."""
+
 import pytest
 
 from labkit import messages
-from labkit.source import api
 from labkit.build.diagnostics import compile_error
+from labkit.source import api
 
 NAME = "Histograms"  # not on Atlas A2: it stays absent
 
@@ -13,15 +14,24 @@ def told(stderr, text="x\n" * 30):
 
 
 def test_one_line_a_name_whatever_else_the_compiler_says():
-    problems = told(f"k.asc:7:5: error: '{NAME}' was not declared in this scope\nk.asc:9:5: error: 'y' was not declared in this scope\n"
-                    f"k.asc:12:5: error: '{NAME}' was not declared in this scope\nk.asc:13:9: error: 'AscendC::{NAME}' has not been declared\n")
+    problems = told(
+        f"k.asc:7:5: error: '{NAME}' was not declared in this scope\nk.asc:9:5: error: 'y' was not declared in this scope\n"
+        f"k.asc:12:5: error: '{NAME}' was not declared in this scope\nk.asc:13:9: error: 'AscendC::{NAME}' has not been declared\n"
+    )
     assert [(p["line"], NAME in p["message"]) for p in problems] == [(7, True)]
     assert api.documented()[NAME][1] in problems[0]["message"]
     assert "Atlas A2" in problems[0]["hint"]
 
 
-@pytest.mark.parametrize("said", ["'{}' is not a member of 'AscendC'", "use of undeclared identifier '{}'", "there are no arguments to '{}' that depend on a template parameter",
-                                  "no member named '{}' in namespace 'AscendC'"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "'{}' is not a member of 'AscendC'",
+        "use of undeclared identifier '{}'",
+        "there are no arguments to '{}' that depend on a template parameter",
+        "no member named '{}' in namespace 'AscendC'",
+    ],
+)
 def test_however_it_is_said(said):
     assert NAME in told(f"k.asc:7:5: error: {said.format(NAME)}\n")[0]["message"]
 

@@ -2,6 +2,7 @@
 
 CANN, torch_npu and the compiled library are stood in for; what they are asked, and in which order, is the subject.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -10,10 +11,9 @@ import types
 
 import pytest
 
-from labkit import paths
 from labkit.build import bisheng, compiler, headers
-from labkit.source import lowering
 from labkit.build.compiler import ToolError
+from labkit.source import lowering
 from labkit.source.errors import CompileError
 
 TEXT = """\
@@ -43,8 +43,10 @@ def cann(tmp_path, monkeypatch):
     program = root / "tools" / "bisheng_compiler" / "bin" / "bisheng"
     program.parent.mkdir(parents=True)
     log = tmp_path / "bisheng.log"
-    program.write_text(f'#!/bin/sh\nfor w in "$@"; do echo "$w" >> {log}; done\necho "home=$ASCEND_HOME_PATH" >> {log}\n'
-                       'while [ "$1" != "-o" ]; do shift; done\necho built > "$2"\n')
+    program.write_text(
+        f'#!/bin/sh\nfor w in "$@"; do echo "$w" >> {log}; done\necho "home=$ASCEND_HOME_PATH" >> {log}\n'
+        'while [ "$1" != "-o" ]; do shift; done\necho built > "$2"\n'
+    )
     program.chmod(program.stat().st_mode | stat.S_IEXEC)
     (root / "ascend_toolkit_install.info").write_text(INFO.format(version="9.1.0"))
     monkeypatch.setattr(bisheng, "_FALLBACKS", (str(root),))
@@ -117,6 +119,7 @@ class Library:
             values = [ctypes.string_at(pointers[i], w) for i, w in enumerate(self.widths)]
             assert all(pointers[i] % 16 == 0 for i, w in enumerate(self.widths))
             self.calls.append((name, blocks, stream, values))
+
         return function
 
 
@@ -131,6 +134,7 @@ def node(monkeypatch):
 
 
 # ---- CANN
+
 
 def test_root_in_the_documented_order(cann, tmp_path, monkeypatch):
     assert bisheng.find_root() == cann.root
@@ -159,9 +163,19 @@ def test_version_beside_or_below(cann, monkeypatch):
     assert bisheng.cann_version(cann.root / "tools") == ""
 
 
-@pytest.mark.parametrize("soc, arch", [
-    ("Ascend910B1", "dav-2201"), ("ascend910b4-1", "dav-2201"), ("910B2C", "dav-2201"), ("Ascend910_9392", "dav-2201"),
-    ("Ascend910ProA", "dav-1001"), ("Ascend310P3", "dav-2002"), ("Ascend310B1", "dav-3002"), ("Ascend950PR_9589", "dav-3510")])
+@pytest.mark.parametrize(
+    "soc, arch",
+    [
+        ("Ascend910B1", "dav-2201"),
+        ("ascend910b4-1", "dav-2201"),
+        ("910B2C", "dav-2201"),
+        ("Ascend910_9392", "dav-2201"),
+        ("Ascend910ProA", "dav-1001"),
+        ("Ascend310P3", "dav-2002"),
+        ("Ascend310B1", "dav-3002"),
+        ("Ascend950PR_9589", "dav-3510"),
+    ],
+)
 def test_architectures(soc, arch):
     assert bisheng.arch_for(soc) == arch
 
@@ -174,9 +188,34 @@ def test_an_unknown_chip_is_named():
 def test_the_command(cann):
     program = str(cann.program)
     assert bisheng.command("/a b/k.asc", "/o/k.so", root=cann.root, arch="dav-2201") == [
-        program, "-x", "asc", "--npu-arch=dav-2201", "-shared", "-fPIC", "-std=c++17", "-O2", "/a b/k.asc", "-o", "/o/k.so"]
+        program,
+        "-x",
+        "asc",
+        "--npu-arch=dav-2201",
+        "-shared",
+        "-fPIC",
+        "-std=c++17",
+        "-O2",
+        "/a b/k.asc",
+        "-o",
+        "/o/k.so",
+    ]
     assert bisheng.command("k.asc", "k.so", root=cann.root, arch="dav-2201", debug=True, include_dirs=["/h"]) == [
-        program, "-x", "asc", "--npu-arch=dav-2201", "-shared", "-fPIC", "-std=c++17", "-O0", "-g", "-DASCENDC_DEBUG", "-I/h", "k.asc", "-o", "k.so"]
+        program,
+        "-x",
+        "asc",
+        "--npu-arch=dav-2201",
+        "-shared",
+        "-fPIC",
+        "-std=c++17",
+        "-O0",
+        "-g",
+        "-DASCENDC_DEBUG",
+        "-I/h",
+        "k.asc",
+        "-o",
+        "k.so",
+    ]
 
 
 def test_no_compiler_in_cann(cann, monkeypatch):
@@ -187,6 +226,7 @@ def test_no_compiler_in_cann(cann, monkeypatch):
 
 
 # ---- the source
+
 
 def launchers(text, entries=()):
     return bisheng.host_source(text, lowering.parse(text), "my.asc", entries).split('#line 1 "<labkit entry>"\n')[1]
@@ -200,7 +240,8 @@ def test_the_generated_source():
     assert launchers(TEXT, ENTRIES).splitlines() == [
         f"{seen}add{head}add<<<blocks, nullptr, stream>>>(*(uint8_t* const*)a[0], *(half* const*)a[1], *(Tiling const*)a[2], *(uint32_t const*)a[3]); }}",
         f"{seen}ns__scale__float{head}ns::scale<float><<<blocks, nullptr, stream>>>(*(float* const*)a[0], *(float const*)a[1]); }}",
-        f"{seen}ns__scale__half_4{head}ns::scale<half, 4><<<blocks, nullptr, stream>>>(*(half* const*)a[0], *(half const*)a[1]); }}"]
+        f"{seen}ns__scale__half_4{head}ns::scale<half, 4><<<blocks, nullptr, stream>>>(*(half* const*)a[0], *(half const*)a[1]); }}",
+    ]
 
 
 def test_conditions_and_no_parameters():
@@ -210,7 +251,9 @@ def test_conditions_and_no_parameters():
 
 
 def test_an_array_is_a_pointer():
-    assert "k<<<blocks, nullptr, stream>>>(*(float* const*)a[0]);" in launchers("__global__ __aicore__ void k(__gm__ float x[4]) {}\n")
+    assert "k<<<blocks, nullptr, stream>>>(*(float* const*)a[0]);" in launchers(
+        "__global__ __aicore__ void k(__gm__ float x[4]) {}\n"
+    )
 
 
 def test_defaults_of_template_parameters():
@@ -227,23 +270,38 @@ def test_wrong_entries():
 def test_the_generated_source_is_cpp():
     """What bisheng gets, lowered once more for the host: the launchers' types and calls are checked by a compiler."""
     whole = bisheng.host_source(TEXT, lowering.parse(TEXT), "k.asc", ENTRIES)
-    built = compiler.compile_kernel(lowering.lower(whole, "k.asc"), filename="k.asc", include_dirs=headers.include_dirs())
+    built = compiler.compile_kernel(
+        lowering.lower(whole, "k.asc"), filename="k.asc", include_dirs=headers.include_dirs()
+    )
     assert built.exists()
 
 
 # ---- building
 
+
 def test_build_runs_bisheng_once(cann, node):
     said = []
-    build = lambda **more: bisheng.build(TEXT, lowering.parse(TEXT), "folder/add.asc", entries=ENTRIES, announce=said.append, **more)  # noqa: E731
+    build = lambda **more: bisheng.build(
+        TEXT, lowering.parse(TEXT), "folder/add.asc", entries=ENTRIES, announce=said.append, **more
+    )  # noqa: E731
     first = build()
     words = cann.log.read_text().splitlines()
     assert words[:7] == ["-x", "asc", "--npu-arch=dav-2201", "-shared", "-fPIC", "-std=c++17", "-O2"]
-    assert words[7].endswith("/add.asc") and words[8] == "-o" and words[9].endswith("/add.so") and words[10] == f"home={cann.root}"
-    assert (first.path.parent / "add.asc").read_text() == bisheng.host_source(TEXT, lowering.parse(TEXT), "folder/add.asc", ENTRIES)
+    assert (
+        words[7].endswith("/add.asc")
+        and words[8] == "-o"
+        and words[9].endswith("/add.so")
+        and words[10] == f"home={cann.root}"
+    )
+    assert (first.path.parent / "add.asc").read_text() == bisheng.host_source(
+        TEXT, lowering.parse(TEXT), "folder/add.asc", ENTRIES
+    )
     assert build().path == first.path and len(cann.log.read_text().splitlines()) == len(words) and len(said) == 1
-    others = {build(debug=True).path, build(soc="Ascend310P3").path,
-              bisheng.build(TEXT + "\n// more", lowering.parse(TEXT), "folder/add.asc").path}
+    others = {
+        build(debug=True).path,
+        build(soc="Ascend310P3").path,
+        bisheng.build(TEXT + "\n// more", lowering.parse(TEXT), "folder/add.asc").path,
+    }
     (cann.root / "ascend_toolkit_install.info").write_text(INFO.format(version="9.2.0"))
     others.add(build().path)
     assert first.path not in others and len(others) == 4
@@ -267,7 +325,9 @@ def test_old_cann_is_refused_before_anything_runs(cann, node):
 
 
 def test_errors_of_bisheng_are_told_like_all_others(cann, node):
-    cann.program.write_text('#!/bin/sh\necho "add.asc:3:7: error: use of undeclared identifier \'PipeInit\'" >&2\nexit 1\n')
+    cann.program.write_text(
+        "#!/bin/sh\necho \"add.asc:3:7: error: use of undeclared identifier 'PipeInit'\" >&2\nexit 1\n"
+    )
     with pytest.raises(CompileError) as raised:
         bisheng.build(TEXT, lowering.parse(TEXT), "add.asc")
     assert raised.value.problems[0]["line"] == 3 and "InitBuffer" in raised.value.problems[0]["hint"]
@@ -292,8 +352,10 @@ def test_a_launch(node):
 
 def test_a_launch_through_a_real_library(monkeypatch):
     """The C convention itself: blocks, stream and the pointers arrive in a compiled launcher."""
-    code = ("#include <stdint.h>\nextern \"C\" void labkit_launch_add(uint32_t blocks, void* stream, const void* const* a) {\n"
-            "  uint64_t* out = *(uint64_t* const*)a[0]; out[0] = blocks; out[1] = (uint64_t)stream; out[2] = *(uint32_t const*)a[1]; }\n")
+    code = (
+        '#include <stdint.h>\nextern "C" void labkit_launch_add(uint32_t blocks, void* stream, const void* const* a) {\n'
+        "  uint64_t* out = *(uint64_t* const*)a[0]; out[0] = blocks; out[1] = (uint64_t)stream; out[2] = *(uint32_t const*)a[1]; }\n"
+    )
     module = bisheng.NpuModule(compiler.compile_kernel(code, filename="launcher.asc", flags=["-fvisibility=default"]))
     monkeypatch.setattr(bisheng, "_torch", lambda: types.SimpleNamespace(npu=Npu()))
     out = (ctypes.c_uint64 * 3)()
@@ -320,6 +382,7 @@ def test_tensors_live_until_the_device_has_passed(node):
 
     class Tensor:
         pass
+
     node.npu.done = False
     tensor = Tensor()
     alive = weakref.ref(tensor)
@@ -339,8 +402,17 @@ def test_a_missing_entry(node):
     assert node.npu.did == []
 
 
-@pytest.mark.parametrize("code, words", [
-    (507015, "32-byte"), (507014, "DeQue without EnQue"), (507046, "synchronisation"), (507035, "twin"), (107002, "spawn"), (207001, "npu-smi")])
+@pytest.mark.parametrize(
+    "code, words",
+    [
+        (507015, "32-byte"),
+        (507014, "DeQue without EnQue"),
+        (507046, "synchronisation"),
+        (507035, "twin"),
+        (107002, "spawn"),
+        (207001, "npu-smi"),
+    ],
+)
 def test_errors_of_the_device_teach(node, code, words):
     node.npu.done = RuntimeError(f"npuSynchronizeDevice: error code is {code}\n[Error]: more of it")
     with pytest.raises(bisheng.NpuError, match=words) as raised:

@@ -1,4 +1,5 @@
 """The build cache and the host compiler: what is built, when it is built again, and what happens when it fails."""
+
 from __future__ import annotations
 
 import ctypes
@@ -14,8 +15,8 @@ import pytest
 from labkit import messages
 from labkit.build import cache as build_cache
 from labkit.build import compiler, includes
-from labkit.source.errors import CompileError
 from labkit.build.process import TooSlow, Workers, c_locale
+from labkit.source.errors import CompileError
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +28,10 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def no_compiler(monkeypatch):
     """From here on every real compilation fails the test."""
+
     def refuse(*_, **__):
         raise AssertionError("compiled again")
+
     return lambda: monkeypatch.setattr(Workers, "run", refuse)
 
 
@@ -44,6 +47,7 @@ def entries(cache):
 
 
 # ---- the compiler
+
 
 def test_cxx_names_the_compiler(monkeypatch):
     real = compiler.find_cxx()
@@ -72,10 +76,16 @@ def test_a_program_that_is_no_compiler_is_named(tmp_path):
         compiler.cxx_version(str(broken))
 
 
-@pytest.mark.parametrize("line, major", [
-    ("g++ (Debian 12.2.0-14+deb12u1) 12.2.0", 12), ("g++ (GCC) 8.5.0 20210514 (Red Hat 8.5.0-4)", 8),
-    ("x86_64-conda-linux-gnu-c++ (conda-forge gcc 13.3.0-1) 13.3.0", 13), ("Debian clang version 14.0.6", 0),
-    ("Ubuntu clang version 18.1.3 (1ubuntu1)", 0)])
+@pytest.mark.parametrize(
+    "line, major",
+    [
+        ("g++ (Debian 12.2.0-14+deb12u1) 12.2.0", 12),
+        ("g++ (GCC) 8.5.0 20210514 (Red Hat 8.5.0-4)", 8),
+        ("x86_64-conda-linux-gnu-c++ (conda-forge gcc 13.3.0-1) 13.3.0", 13),
+        ("Debian clang version 14.0.6", 0),
+        ("Ubuntu clang version 18.1.3 (1ubuntu1)", 0),
+    ],
+)
 def test_gcc_major(monkeypatch, line, major):
     monkeypatch.setattr(compiler, "cxx_version", lambda cxx: line)
     assert compiler.gcc_major("g++") == major
@@ -89,24 +99,29 @@ def test_messages_are_english(monkeypatch):
 
 # ---- building
 
+
 def test_shared_library_and_program(tmp_path):
-    src = write(tmp_path / "a b", one__cpp='extern "C" int one() { return 1; }\n',
-                two__cpp='extern "C" int one(); extern "C" int two() { return one() + 1; }\n',
-                main__cpp='int two(); extern "C" int two(); int main() { return two(); }\n'.replace("int two(); ", "", 1))
+    src = write(
+        tmp_path / "a b",
+        one__cpp='extern "C" int one() { return 1; }\n',
+        two__cpp='extern "C" int one(); extern "C" int two() { return one() + 1; }\n',
+        main__cpp='int two(); extern "C" int two(); int main() { return two(); }\n'.replace("int two(); ", "", 1),
+    )
     built = compiler.build([src / "one.cpp", src / "two.cpp"], flags=["-O1"], name="both")
     assert built.name == "both.so" and ctypes.CDLL(str(built)).two() == 2
-    program = compiler.build([src / "main.cpp"], kind="exe", flags=[], name="prog",
-                             libs=[built, f"-Wl,-rpath,{built.parent}"])
+    program = compiler.build(
+        [src / "main.cpp"], kind="exe", flags=[], name="prog", libs=[built, f"-Wl,-rpath,{built.parent}"]
+    )
     assert subprocess.run([program]).returncode == 2
     assert sorted(p.name for p in built.parent.iterdir()) == ["both.so"]  # no objects left
 
 
 def test_no_shell_reads_the_words(tmp_path):
     src = write(tmp_path / "s", x__cpp='extern "C" const char* text() { return TEXT; }\n')
-    flag = f'-DTEXT="a b; $(touch {tmp_path}/owned) \'c\'"'
+    flag = f"-DTEXT=\"a b; $(touch {tmp_path}/owned) 'c'\""
     library = ctypes.CDLL(str(compiler.build([src / "x.cpp"], flags=[flag], name="q")))
     library.text.restype = ctypes.c_char_p
-    assert library.text() == flag[len('-DTEXT="'):-1].encode()
+    assert library.text() == flag[len('-DTEXT="') : -1].encode()
     assert not (tmp_path / "owned").exists()
 
 
@@ -120,23 +135,49 @@ def test_second_call_compiles_nothing_and_announces_nothing(tmp_path, no_compile
 
 
 def test_everything_that_matters_is_in_the_key(tmp_path, monkeypatch):
-    src = write(tmp_path / "s", x__cpp='#include "a.h"\nint x = A;\n', a__h='#include "inner/b.h"\n#define A B\n', extra__txt="1")
+    src = write(
+        tmp_path / "s",
+        x__cpp='#include "a.h"\nint x = A;\n',
+        a__h='#include "inner/b.h"\n#define A B\n',
+        extra__txt="1",
+    )
     write(src / "inner", b__h="#define B 1\n")
     library = tmp_path / "lib.a"
     library.write_bytes(b"!<arch>\n")
 
     def digest(**change):
-        options = dict(flags=["-O1", f"-I{src}"], kind="shared", name="x", libs=[str(library)], deps=[src / "extra.txt"])
+        options = dict(
+            flags=["-O1", f"-I{src}"], kind="shared", name="x", libs=[str(library)], deps=[src / "extra.txt"]
+        )
         options.update(change)
         flags, libs, deps = options.pop("flags"), options.pop("libs"), options.pop("deps")
-        return compiler._digest(compiler.Recipe((compiler.Unit("x.cpp", src / "x.cpp"),), tuple(flags), options["kind"],
-                                                 tuple(libs), options["name"], compiler.find_cxx(), tuple(deps)))
+        return compiler._digest(
+            compiler.Recipe(
+                (compiler.Unit("x.cpp", src / "x.cpp"),),
+                tuple(flags),
+                options["kind"],
+                tuple(libs),
+                options["name"],
+                compiler.find_cxx(),
+                tuple(deps),
+            )
+        )
 
     base = digest()
     assert digest() == base
-    changed = [digest(flags=["-O2", f"-I{src}"]), digest(kind="exe"), digest(libs=[]), digest(name="y"), digest(deps=[])]
-    for file, text in ((src / "x.cpp", '#include "a.h"\nint y = A;\n'), (src / "inner" / "b.h", "#define B 2\n"),
-                       (src / "extra.txt", "2"), (library, "!<arch>\n ")):
+    changed = [
+        digest(flags=["-O2", f"-I{src}"]),
+        digest(kind="exe"),
+        digest(libs=[]),
+        digest(name="y"),
+        digest(deps=[]),
+    ]
+    for file, text in (
+        (src / "x.cpp", '#include "a.h"\nint y = A;\n'),
+        (src / "inner" / "b.h", "#define B 2\n"),
+        (src / "extra.txt", "2"),
+        (library, "!<arch>\n "),
+    ):
         before = file.read_text()
         file.write_text(text)
         changed.append(digest())
@@ -185,11 +226,19 @@ def test_angle_brackets_do_not_look_beside_the_source(tmp_path):
     src = write(tmp_path / "s", x__cpp="#include <a.h>\n", a__h="1\n")
     first, second = write(tmp_path / "d1", a__h="2\n"), write(tmp_path / "d2", a__h="3\n")
     reached = includes.reach([src / "x.cpp"], [], [str(first), str(second)])
-    assert sorted(reached) == sorted([str(src / "x.cpp"), str(first / "a.h")]), "the first folder that has it, and no other"
+    assert sorted(reached) == sorted([str(src / "x.cpp"), str(first / "a.h")]), (
+        "the first folder that has it, and no other"
+    )
 
 
 def test_include_folders_of_flags():
-    assert includes.folders(["-Ia", "-O1", "-isystem", "b", "-iquote", "c", "-I", "d", "-isysteme"]) == ["a", "b", "c", "d", "e"]
+    assert includes.folders(["-Ia", "-O1", "-isystem", "b", "-iquote", "c", "-I", "d", "-isysteme"]) == [
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+    ]
 
 
 def test_units_compile_side_by_side(tmp_path, monkeypatch):
@@ -201,6 +250,7 @@ def test_units_compile_side_by_side(tmp_path, monkeypatch):
             together.wait()
         open(command[command.index("-o") + 1], "w").close()
         return 0, ""
+
     monkeypatch.setattr(Workers, "run", run)
     assert compiler.build([src / "a.cpp", src / "b.cpp"], flags=[], name="p", jobs=2).exists()
 
@@ -212,7 +262,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path, cache, bad):
         compiler.build([src / name for name in bad], flags=[], name="f")
     assert "nothing" in raised.value.stderr and raised.value.problems[0]["line"] == 1
     assert raised.value.problems[0]["file"].endswith("bad.cpp")
-    assert not [e for e in entries(cache) if not "-good-" in e]  # a good unit's object may stay
+    assert not [e for e in entries(cache) if "-good-" not in e]  # a good unit's object may stay
     (src / "bad.cpp").write_text("int f() { return 0; }\n")
     assert compiler.build([src / name for name in bad], flags=[], name="f").exists()
 
@@ -235,6 +285,7 @@ def test_wrong_calls():
 
 
 # ---- a learner's kernel
+
 
 def test_kernel_is_compiled_under_the_learners_name(tmp_path):
     with pytest.raises(CompileError) as raised:
@@ -287,6 +338,7 @@ def test_stop_ends_what_runs():
 
     def work():
         ended.append(workers.run([sys.executable, "-c", "import time; time.sleep(600)"], timeout=600))
+
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     while not workers._running:
@@ -306,6 +358,7 @@ def test_a_compiler_that_never_ends_is_ended(monkeypatch):
 
 
 # ---- keeping the cache small
+
 
 def entry(cache, name, size, age_days):
     folder = cache / name

@@ -1,14 +1,15 @@
 """Compiler errors at the learner's own line, in words that help; and the lints for what a host compiler lets pass."""
+
 from __future__ import annotations
 
 import pytest
 
 from labkit import messages, paths
 from labkit.build import compiler
-from labkit.source import api
-from labkit.source.braces import unbalanced
 from labkit.build.compiler_output import read
 from labkit.build.diagnostics import compile_error
+from labkit.source import api
+from labkit.source.braces import unbalanced
 from labkit.source.errors import CompileError
 from labkit.source.lint import lint
 from labkit.source.lowering import lower
@@ -67,23 +68,53 @@ BROKEN = {
     "spelling, type": ("LocalTensor<T> z", "LocalTenser<T> z", 18, "LocalTenser", ["mean LocalTensor?"]),
     "spelling, member": ("outQ.EnQue(z)", "outQ.Enque(z)", 20, "Enque(z)", ["mean EnQue?"]),
     "spelling, enumerator": (ADD, "Cast(z, a, RoundMode::CAST_NON, TILE);", 19, "CAST_NON", ["mean CAST_NONE?"]),
-    "spelling, qualifier": ("__aicore__ inline void Process", "__aicroe__ inline void Process", 13, "__aicroe__", ["mean __aicore__?"]),
+    "spelling, qualifier": (
+        "__aicore__ inline void Process",
+        "__aicroe__ inline void Process",
+        13,
+        "__aicroe__",
+        ["mean __aicore__?"],
+    ),
     "spelling, own variable": ("a, a, TILE)", "a, a, tile)", 19, "tile)", ["mean TILE?"]),
     "namespace": ("using namespace AscendC;", "", 24, "TPipe pipe", ["AscendC::TPipe", "using namespace AscendC;"]),
     "no header": ('#include "kernel_operator.h"', "", 2, "AscendC", ['#include "kernel_operator.h"']),
     "header spelling": ("kernel_operator.h", "kernel_operater.h", 1, None, ['mean "kernel_operator.h"?']),
     "header unknown": ("kernel_operator.h", "quite_different.hpp", 1, None, ["quite_different.hpp is not found"]),
     "element type not supported": ("KernelAdd<half> op", "KernelAdd<double> op", 19, "Add(z", ["takes half"]),
-    "twin's assertion alone": ("outQ.EnQue(z)", "PipeBarrier<PIPE_S>()", 20, None, ["PipeBarrier<PIPE_S> does not exist: the scalar unit"]),
+    "twin's assertion alone": (
+        "outQ.EnQue(z)",
+        "PipeBarrier<PIPE_S>()",
+        20,
+        None,
+        ["PipeBarrier<PIPE_S> does not exist: the scalar unit"],
+    ),
     "element types differ": (ALLOC, ALLOC.replace("<T>", "<float>"), 19, "Add(z", ["float", "half", "Cast("]),
-    "conversion of a tensor": (ALLOC, "LocalTensor<float> z = outQ.AllocTensor<T>();", 18, None, ["LocalTensor<half>", "LocalTensor<float>"]),
+    "conversion of a tensor": (
+        ALLOC,
+        "LocalTensor<float> z = outQ.AllocTensor<T>();",
+        18,
+        None,
+        ["LocalTensor<half>", "LocalTensor<float>"],
+    ),
     "GM operand": ("Add(z, a, a", "Add(z, xGm, a", 19, "Add(z", ["GlobalTensor (in GM)", "DataCopy"]),
-    "GM pointer": ("DataCopy(x, xGm", "DataCopy(x, (GM_ADDR)nullptr", 15, "DataCopy", ["raw GM address", "SetGlobalBuffer"]),
+    "GM pointer": (
+        "DataCopy(x, xGm",
+        "DataCopy(x, (GM_ADDR)nullptr",
+        15,
+        "DataCopy",
+        ["raw GM address", "SetGlobalBuffer"],
+    ),
     "GM cast": ("(__gm__ T*)x", "x", 8, "SetGlobalBuffer", ["(__gm__ half*)"]),
     "argument count": (ADD, "Add(z, a, a);", 19, "Add(z", ["got 3 arguments", "4"]),
     "template arguments": ("LocalTensor<T> z", "LocalTensor<T, 3> z", 18, None, ["template arguments", "one type"]),
     "constant": ("TPosition::VECIN, 2> inQ;", "TPosition::VECIN, depth> inQ; int depth;", 25, "depth>", ["depth"]),
-    "narrowing": ("DataCopy(x, xGm, TILE)", "DataCopyParams p{1, -1, 0, 0}; DataCopy(x, xGm, p)", 15, None, ["uint16_t", "static_cast"]),
+    "narrowing": (
+        "DataCopy(x, xGm, TILE)",
+        "DataCopyParams p{1, -1, 0, 0}; DataCopy(x, xGm, p)",
+        15,
+        None,
+        ["uint16_t", "static_cast"],
+    ),
     "enum": ("TPosition::VECIN,", "VECIN,", 25, "VECIN,", ["TPosition::VECIN"]),
     "brace open": ("inQ.FreeTensor(a);\n    }", "inQ.FreeTensor(a);\n", 13, "{", ["{ of line 13 is never closed"]),
     "brace open, last": ("op.Process();\n}", "op.Process();\n", 29, "{", ["{ of line 29 is never closed"]),
@@ -94,9 +125,27 @@ BROKEN = {
     "private": ("op.Process();", "op.pipe.Reset();", 32, "pipe.Reset", ["pipe is private"]),
     "pointer": ("TPipe pipe;", "TPipe* pipe;", 10, None, ["->"]),
     "PipeInit": ("op.Process();", "PipeInit();", 32, "PipeInit", ["no PipeInit", "InitBuffer"]),
-    "untold type": ("inQ.AllocTensor<T>()", "inQ.AllocTensor()", 14, "AllocTensor", ["not told the element type", "AllocTensor<half>"]),
-    "handle": ("LocalTensor<T> a = inQ.DeQue<T>();", "LocalTensor<half> a; a = inQ.DeQue();", 17, None, ["bare handle", "DeQue<half>()"]),
-    "DataCopyPad counts bytes": ("DataCopy(x, xGm, TILE);", "DataCopyPad(x, xGm, TILE);", 15, "DataCopyPad", ["DataCopyExtParams"]),
+    "untold type": (
+        "inQ.AllocTensor<T>()",
+        "inQ.AllocTensor()",
+        14,
+        "AllocTensor",
+        ["not told the element type", "AllocTensor<half>"],
+    ),
+    "handle": (
+        "LocalTensor<T> a = inQ.DeQue<T>();",
+        "LocalTensor<half> a; a = inQ.DeQue();",
+        17,
+        None,
+        ["bare handle", "DeQue<half>()"],
+    ),
+    "DataCopyPad counts bytes": (
+        "DataCopy(x, xGm, TILE);",
+        "DataCopyPad(x, xGm, TILE);",
+        15,
+        "DataCopyPad",
+        ["DataCopyExtParams"],
+    ),
     "LoadDataAsync": ("DataCopy(x,", "LoadDataAsync(x,", 15, "LoadDataAsync", ["no LoadDataAsync", "DataCopyPad"]),
     "__local__": ("KernelAdd<half> op;", "__local__ half buf[16];", 30, "__local__", ["no __local__", "__ubuf__"]),
     "get_core_num": ("op.Process();", "int c = get_core_num();", 32, "get_core_num", ["GetBlockNum()"]),
@@ -133,7 +182,7 @@ def test_errors_point_and_help(case):
         assert word in shown, shown
     assert "/twin/" not in shown and "twin_a" not in shown and "labkit entry" not in shown
     if caret is not None:
-        assert text.split("\n")[line - 1][first["column"] - 1:].startswith(caret)
+        assert text.split("\n")[line - 1][first["column"] - 1 :].startswith(caret)
         if caret == "":
             assert first["column"] == len(text.split("\n")[line - 1].rstrip()) + 1
     assert {p["file"] for p in error.problems} == {"lesson.asc"}
@@ -150,7 +199,9 @@ def test_errors_in_chinese(case, monkeypatch):
 
 
 def test_the_rendered_form():
-    error = failed(changed(ADD, "Exp(z, a, TILE); int k = ;\n        DataCpoy(x, xGm, TILE);").replace("<half> op", "<int32_t> op"))
+    error = failed(
+        changed(ADD, "Exp(z, a, TILE); int k = ;\n        DataCpoy(x, xGm, TILE);").replace("<half> op", "<int32_t> op")
+    )
     lines = error._render_traceback_()
     assert lines[0].startswith("Compile error in lesson.asc, line 19: ")
     assert lines[1] == "   19 |         Exp(z, a, TILE); int k = ;"
@@ -228,14 +279,16 @@ def test_clang_is_understood():
 
 def test_clang_what_follows_from_a_failed_declaration_is_dropped():
     text = "int f() {\n    LocalTenser<half> z = get();\n    return z;\n}\n"
-    said = ("k.asc:2:5: error: no template named 'LocalTenser'; did you mean 'LocalTensor'?\n"
-            "k.asc:3:12: error: use of undeclared identifier 'z'\nk.asc:4:1: error: use of undeclared identifier 'w'\n")
+    said = (
+        "k.asc:2:5: error: no template named 'LocalTenser'; did you mean 'LocalTensor'?\n"
+        "k.asc:3:12: error: use of undeclared identifier 'z'\nk.asc:4:1: error: use of undeclared identifier 'w'\n"
+    )
     assert [p["line"] for p in compile_error(said, filename="k.asc", text=text).problems] == [2, 4]
 
 
 def test_clang_an_open_quote_is_only_a_warning():
     said = "k.asc:1:5: warning: missing terminating '\"' character [-Winvalid-pp-token]\nk.asc:1:5: error: expected expression\n"
-    problems = compile_error(said, filename="k.asc", text="f = \"hi;\n").problems
+    problems = compile_error(said, filename="k.asc", text='f = "hi;\n').problems
     assert len(problems) == 1 and "not closed" in problems[0]["message"]
 
 
@@ -255,21 +308,34 @@ def test_macros_and_includes_lead_to_the_learner():
     first, second = read(GCC_MACRO)
     assert [(f.file, f.line) for f in first.frames] == [("mine.h", 3), ("lesson.asc", 1)]
     assert [f.line for f in second.frames] == [7, 3, 1] and [n.line for n in second.notes] == [2]
-    assert [(f.file, f.line) for f in read(CLANG)[0].frames[-2:]] == [("/lab/twin/include/kernel_operator.h", 10), ("lesson.asc", 1)]
+    assert [(f.file, f.line) for f in read(CLANG)[0].frames[-2:]] == [
+        ("/lab/twin/include/kernel_operator.h", 10),
+        ("lesson.asc", 1),
+    ]
     lines = [p["line"] for p in compile_error(GCC_MACRO, filename="lesson.asc", text="\n" * 40).problems]
     assert lines == [7, 1]  # a place inside the text comes before a mere #include
 
 
 def test_the_chain_ends_where_the_next_function_begins():
-    text = ("k.asc: In instantiation of 'void A<T>::f() [with T = int]':\nk.asc:9:3:   required from here\n/t.h:1:1: error: one\n/t.h:2:1: error: two\n"
-            "k.asc: In function 'void g()':\nk.asc:5:1: error: three\n")
+    text = (
+        "k.asc: In instantiation of 'void A<T>::f() [with T = int]':\nk.asc:9:3:   required from here\n/t.h:1:1: error: one\n/t.h:2:1: error: two\n"
+        "k.asc: In function 'void g()':\nk.asc:5:1: error: three\n"
+    )
     assert [[f.line for f in d.frames] for d in read(text)] == [[9], [9], []]
 
 
-@pytest.mark.parametrize("stderr, word", [
-    ("/usr/bin/ld: a.o: in function `f':\nk.asc:3: undefined reference to `g()'\ncollect2: error: ld returned 1 exit status\n", "g()"),
-    ("g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.\n", "memory"),
-    ("something nobody expected\n", "something nobody expected"), ("", "said nothing")])
+@pytest.mark.parametrize(
+    "stderr, word",
+    [
+        (
+            "/usr/bin/ld: a.o: in function `f':\nk.asc:3: undefined reference to `g()'\ncollect2: error: ld returned 1 exit status\n",
+            "g()",
+        ),
+        ("g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.\n", "memory"),
+        ("something nobody expected\n", "something nobody expected"),
+        ("", "said nothing"),
+    ],
+)
 def test_failures_without_a_place(stderr, word):
     error = compile_error(stderr, filename="k.asc", text="\nint x;\n")
     assert len(error.problems) == 1 and word in str(error)
@@ -282,6 +348,7 @@ def test_errors_of_the_labs_own_sources_are_told_as_they_are():
 
 # ---- names and braces
 
+
 def test_api_names_are_those_of_the_headers():
     assert {"DataCopy", "LocalTensor", "Add", "GetBlockIdx", "__aicore__", "GM_ADDR"} <= api.names()
     assert [name for name in api.names() if name.startswith("TWIN_")] == []
@@ -289,15 +356,24 @@ def test_api_names_are_those_of_the_headers():
     assert api.close("qqqq") == "" and api.close("Addd", ["Addd"]) == "Add"
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("void f() {\n}\n", None), ("void f() {\n", ("open", 1, 10)), ("}\n", ("extra", 1, 1)),
-    ("class A {\n    void f() {\n        if (x) {\n    }\n};\n", ("open", 3, 16)), ("#if A\nvoid f() {\n#else\nvoid g() {\n#endif\n}\n", None),
-    ("#if 0\n{{{\n#else\n{\n#endif\n}\n", None), ('const char* s = "{"; // {\n', None)])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("void f() {\n}\n", None),
+        ("void f() {\n", ("open", 1, 10)),
+        ("}\n", ("extra", 1, 1)),
+        ("class A {\n    void f() {\n        if (x) {\n    }\n};\n", ("open", 3, 16)),
+        ("#if A\nvoid f() {\n#else\nvoid g() {\n#endif\n}\n", None),
+        ("#if 0\n{{{\n#else\n{\n#endif\n}\n", None),
+        ('const char* s = "{"; // {\n', None),
+    ],
+)
 def test_which_brace(text, expected):
     assert unbalanced(text) == expected
 
 
 # ---- lint
+
 
 def codes(body="", before="", params="GM_ADDR x, __gm__ float* p", after=""):
     text = f'#include "kernel_operator.h"\n{before}\nextern "C" __global__ __aicore__ void k({params}) {{\n{body}\n}}\n{after}\n'
@@ -309,16 +385,40 @@ def test_good_code_has_no_findings():
     assert lint("no kernel here") == [] and lint("__global__ broken") == []
 
 
-@pytest.mark.parametrize("body, expected", [
-    ("std::vector<int> v;", "stl"), ("std::sort(a, b);", "stl"), ("std::atomic<int> a;", "atomic"), ("int* p = new int[3];", "heap"),
-    ("void* m = malloc(3);", "heap"), ("delete q;", "heap"), ("throw 3;", "runtime"), ("k(x, p);", "recursion"), ("#pragma omp parallel", "omp"),
-    ("float v = p[3];", "gm_deref"), ("uint8_t v = *x;", "gm_deref"), ("*p = 3;", "gm_deref"), ("f(*x);", "gm_deref")])
+@pytest.mark.parametrize(
+    "body, expected",
+    [
+        ("std::vector<int> v;", "stl"),
+        ("std::sort(a, b);", "stl"),
+        ("std::atomic<int> a;", "atomic"),
+        ("int* p = new int[3];", "heap"),
+        ("void* m = malloc(3);", "heap"),
+        ("delete q;", "heap"),
+        ("throw 3;", "runtime"),
+        ("k(x, p);", "recursion"),
+        ("#pragma omp parallel", "omp"),
+        ("float v = p[3];", "gm_deref"),
+        ("uint8_t v = *x;", "gm_deref"),
+        ("*p = 3;", "gm_deref"),
+        ("f(*x);", "gm_deref"),
+    ],
+)
 def test_device_code_that_the_device_refuses(body, expected):
     assert (expected, 4) in codes(body)
 
 
-@pytest.mark.parametrize("body", ["// new malloc( std::vector", 'const char* s = "new";', "int newer = a * x2;", "auto y = (__gm__ float*)x;", "g.free(t);",
-                                  "int c = 3 * xx;", "std::is_same_v<int, int>;"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "// new malloc( std::vector",
+        'const char* s = "new";',
+        "int newer = a * x2;",
+        "auto y = (__gm__ float*)x;",
+        "g.free(t);",
+        "int c = 3 * xx;",
+        "std::is_same_v<int, int>;",
+    ],
+)
 def test_device_code_that_is_fine(body):
     assert codes(body) == []
 
@@ -335,7 +435,10 @@ def test_helpers_need_a_mark():
 def test_headers_of_the_host():
     assert codes(before="#include <vector>") == [("stl_include", 2)]
     assert codes(before="#include <vector>", after="int main() { std::vector<int> v; }") == []
-    assert codes("helper(1);", before="#include <vector>\nint helper(int a) { return a; }") == [("stl_include", 2), ("no_aicore", 3)]
+    assert codes("helper(1);", before="#include <vector>\nint helper(int a) { return a; }") == [
+        ("stl_include", 2),
+        ("no_aicore", 3),
+    ]
 
 
 def test_kernels_are_launched_and_marked():
@@ -350,30 +453,53 @@ def test_lints_speak_both_languages(monkeypatch):
     english = lint(text, "a.asc")[0]
     monkeypatch.setenv("LABKIT_LANG", "zh")
     chinese = lint(text, "a.asc")[0]
-    assert english["file"] == "a.asc" and english["severity"] == "warning" and english["column"] == text.index("std") + 1
-    assert "std::vector" in english["message"] and "std::vector" in chinese["message"] and english["hint"] != chinese["hint"]
+    assert (
+        english["file"] == "a.asc" and english["severity"] == "warning" and english["column"] == text.index("std") + 1
+    )
+    assert (
+        "std::vector" in english["message"]
+        and "std::vector" in chinese["message"]
+        and english["hint"] != chinese["hint"]
+    )
 
 
 def test_every_lint_has_its_words():
     import re
+
     used = set(re.findall(r'_say\(\s*"(\w+)"', (paths.repo_root() / "labkit" / "source" / "lint.py").read_text()))
     assert used and used == {key[5:] for key in messages.tables() if key.startswith("lint.")}
 
 
 # ---- a text put together from parts, as an exercise's is
 
+
 def joined(body):
     """The class of KERNEL around a cell that holds the lines of Process; the cell starts at line 5 of `cell one`."""
     lines = KERNEL.split("\n")
-    return "\n".join(['#line 1 "add.asc (given)"', *lines[:13], '#line 5 "cell one"', *body, '#line 22 "add.asc (given)"', *lines[21:]])
+    return "\n".join(
+        [
+            '#line 1 "add.asc (given)"',
+            *lines[:13],
+            '#line 5 "cell one"',
+            *body,
+            '#line 22 "add.asc (given)"',
+            *lines[21:],
+        ]
+    )
 
 
 BODY = KERNEL.split("\n")[13:21]
 
 
-@pytest.mark.parametrize("change, place, words", [
-    ({5: "        Ad(z, a, a, TILE);"}, ("cell one", 10), "Ad(z"), ({7: "        inQ.FreeTensor(a)  // end"}, ("cell one", 12), "inQ.FreeTensor(a)"),
-    ({5: "        if (true) {"}, ("cell one", 10), "if (true)"), ({5: "        Exp(z, a);"}, ("cell one", 10), "Exp(z")])
+@pytest.mark.parametrize(
+    "change, place, words",
+    [
+        ({5: "        Ad(z, a, a, TILE);"}, ("cell one", 10), "Ad(z"),
+        ({7: "        inQ.FreeTensor(a)  // end"}, ("cell one", 12), "inQ.FreeTensor(a)"),
+        ({5: "        if (true) {"}, ("cell one", 10), "if (true)"),
+        ({5: "        Exp(z, a);"}, ("cell one", 10), "Exp(z"),
+    ],
+)
 def test_parts_keep_their_own_lines(change, place, words):
     error = failed(joined([change.get(i, line) for i, line in enumerate(BODY)]), "cell one")
     first = error.problems[0]

@@ -1,4 +1,5 @@
 """The table of header names: where each leads, that each compiles alone, and that none of them is committed."""
+
 import subprocess
 from pathlib import Path
 
@@ -13,8 +14,21 @@ ROOTS = {"kernel": headers.include_dirs(), "operator": OPERATOR_DIRS}
 def alone(names, tree: str) -> str:
     """What the compiler says about a file that includes these names and nothing else."""
     text = "".join(f'#include "{name}"\n' for name in names)
-    done = subprocess.run([compiler.find_cxx(), "-std=c++17", "-fsyntax-only", "-x", "c++", "-", "-DTWIN_OP_HOST",
-                           *(f"-I{d}" for d in ROOTS[tree])], input=text, capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            compiler.find_cxx(),
+            "-std=c++17",
+            "-fsyntax-only",
+            "-x",
+            "c++",
+            "-",
+            "-DTWIN_OP_HOST",
+            *(f"-I{d}" for d in ROOTS[tree]),
+        ],
+        input=text,
+        capture_output=True,
+        text=True,
+    )
     return done.stderr
 
 
@@ -49,7 +63,9 @@ def test_the_names_are_written_once(monkeypatch, tmp_path):
     try:
         own, forwards = headers.include_dirs()
         assert own == headers.TREES["kernel"] and str(tmp_path) in str(forwards)
-        assert (forwards / "adv_api/math/acos.h").read_text() == f'#pragma once\n#include "{headers.forwards()["kernel"]["adv_api/math/acos.h"][0]}"\n'
+        assert (
+            forwards / "adv_api/math/acos.h"
+        ).read_text() == f'#pragma once\n#include "{headers.forwards()["kernel"]["adv_api/math/acos.h"][0]}"\n'
         assert len([p for p in forwards.rglob("*") if p.is_file()]) == len(headers.forwards()["kernel"]) > 700
         stamp = (forwards / "adv_api/math/acos.h").stat().st_mtime_ns
         headers.include_dirs.cache_clear()
@@ -60,6 +76,9 @@ def test_the_names_are_written_once(monkeypatch, tmp_path):
 
 def test_no_header_that_only_forwards_is_committed(repo: Path):
     for path in (repo / "labkit" / "twin").rglob("*.h"):
-        code = [line for line in path.read_text(encoding="utf-8").splitlines()
-                if line.strip() and not line.startswith(("#pragma once", "//"))]
+        code = [
+            line
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if line.strip() and not line.startswith(("#pragma once", "//"))
+        ]
         assert len(code) > 1 or not code[0].startswith("#include"), f"{path}: belongs into headers.toml"

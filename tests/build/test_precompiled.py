@@ -1,4 +1,5 @@
 """Precompiled headers: used where they change nothing, not used elsewhere, and never the reason of a failure."""
+
 from __future__ import annotations
 
 import re
@@ -7,11 +8,10 @@ import subprocess
 
 import pytest
 
-
 from labkit.build import compiler, headers, precompiled
-from labkit.source import lowering
 from labkit.build.diagnostics import CompileError
 from labkit.build.process import Workers, c_locale
+from labkit.source import lowering
 
 KERNEL = """#include "kernel_operator.h"
 extern "C" __global__ __aicore__ void {name}(GM_ADDR x) {{
@@ -39,14 +39,21 @@ def cache(folder, monkeypatch):
 def commands(monkeypatch):
     """Every command that is run from here on."""
     seen, run = [], Workers.run
-    monkeypatch.setattr(Workers, "run", lambda self, command, **options: seen.append(list(command)) or run(self, command, **options))
+    monkeypatch.setattr(
+        Workers, "run", lambda self, command, **options: seen.append(list(command)) or run(self, command, **options)
+    )
     return seen
 
 
 def build(text, *flags, dirs=(), name="add"):
     lowered = lowering.lower(text, f"{name}.asc")
-    return compiler.compile_kernel(lowered, filename=f"{name}.asc", include_dirs=[*dirs, *headers.include_dirs()],
-                                   flags=[*flags, *compiler.no_builtins([name])], libs=compiler.kernel_libs())
+    return compiler.compile_kernel(
+        lowered,
+        filename=f"{name}.asc",
+        include_dirs=[*dirs, *headers.include_dirs()],
+        flags=[*flags, *compiler.no_builtins([name])],
+        libs=compiler.kernel_libs(),
+    )
 
 
 def read_precompiled(commands, tmp_path, text, name="add") -> bool:
@@ -54,7 +61,9 @@ def read_precompiled(commands, tmp_path, text, name="add") -> bool:
     words = [w for w in commands[-1] if not w.endswith(".cpp")]
     at = words.index("-o")
     (tmp_path / "k.cpp").write_text(lowering.lower(text, f"{name}.asc"))
-    run = subprocess.run([*words[:at], "-H", "-fsyntax-only", str(tmp_path / "k.cpp")], capture_output=True, text=True, env=c_locale())
+    run = subprocess.run(
+        [*words[:at], "-H", "-fsyntax-only", str(tmp_path / "k.cpp")], capture_output=True, text=True, env=c_locale()
+    )
     assert run.returncode == 0, run.stderr
     return bool(re.search(r"^! .*kernel_operator\.h\.gch", run.stderr, re.M))
 
@@ -76,7 +85,9 @@ def test_each_kind_of_core_and_standard_has_its_own(commands, tmp_path, cache):
     assert len(list(cache.glob("kernel-headers-*/*.gch"))) == 3
 
 
-@pytest.mark.parametrize("before", ["#define KFC_L1_RESERVER_SIZE 7\n", "#define likely(x) x\n", "#include <cstdint>\n"])
+@pytest.mark.parametrize(
+    "before", ["#define KFC_L1_RESERVER_SIZE 7\n", "#define likely(x) x\n", "#include <cstdint>\n"]
+)
 def test_not_where_the_source_says_something_before_it(commands, tmp_path, before):
     """Macros that the headers ask for would change what they mean; another include first hides what it defined."""
     text = before + KERNEL.format(name="add")
@@ -134,8 +145,15 @@ def test_a_damaged_one_is_harmless(cache, damage):
     build(text + "// before\n")
     for file in cache.glob("kernel-headers-*/*.gch"):
         data = file.read_bytes()
-        file.write_bytes({"empty": b"", "words": b"no header", "cut": data[:len(data) // 3], "garbled": b"\0" * len(data),
-                          "old": data[:4] + b"001" + data[7:]}[damage])
+        file.write_bytes(
+            {
+                "empty": b"",
+                "words": b"no header",
+                "cut": data[: len(data) // 3],
+                "garbled": b"\0" * len(data),
+                "old": data[:4] + b"001" + data[7:],
+            }[damage]
+        )
     assert build(text).exists()
     for file in cache.glob("kernel-headers-*/*.gch"):
         file.unlink()
@@ -151,13 +169,21 @@ def test_one_that_cannot_be_made_is_done_without(monkeypatch, tmp_path):
             tried.append(command)
             return 1, "No space left on device"
         return run(self, command, **options)
+
     monkeypatch.setattr(Workers, "run", fail)
     for n in range(2):
         assert build(KERNEL.format(name="add") + f"// {n}\n").exists()
     assert len(tried) == 1
 
 
-@pytest.mark.parametrize("mistake", ["    Nothing(g);\n", "    AscendC::DataCopy(g, 3);\n", "    AscendC::LocalTensor<half> t; AscendC::Add(t, t, g, 16);\n"])
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        "    Nothing(g);\n",
+        "    AscendC::DataCopy(g, 3);\n",
+        "    AscendC::LocalTensor<half> t; AscendC::Add(t, t, g, 16);\n",
+    ],
+)
 def test_errors_are_told_as_without_it(monkeypatch, mistake):
     text = KERNEL.format(name="add").replace("    g.Set", mistake + "    g.Set")
     told = []
@@ -178,7 +204,10 @@ def test_many_sources_share_a_large_header(tmp_path, commands):
     (src / "plain.cpp").write_text("int h() { return 0; }\n")
 
     def make(**options):
-        return compiler.build(sorted(src.glob("*.cpp")), flags=["-O1"], name="many", headers=[src / "large.h"], **options)
+        return compiler.build(
+            sorted(src.glob("*.cpp")), flags=["-O1"], name="many", headers=[src / "large.h"], **options
+        )
+
     told = []
     built = make(progress=lambda done, of: told.append((done, of)))
     assert sum("c++-header" in c for c in commands) == 1 and sum("-include" in c for c in commands) == 5

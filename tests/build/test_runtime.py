@@ -1,4 +1,5 @@
 """How the twin's runtime is built: which sources for this processor, and what is said meanwhile."""
+
 from __future__ import annotations
 
 import io
@@ -30,6 +31,7 @@ class Terminal(io.StringIO):
 
 class Clock:
     """A second at each look."""
+
     now = -1.0
 
     def __call__(self) -> float:
@@ -51,7 +53,12 @@ def run(stream, of=20):
 
 def test_a_log_has_a_line_at_each_quarter():
     lines = run(io.StringIO()).splitlines()
-    assert [line.split(" files")[0] for line in lines] == ["labkit: 5 of 20", "labkit: 10 of 20", "labkit: 15 of 20", "labkit: all 20"]
+    assert [line.split(" files")[0] for line in lines] == [
+        "labkit: 5 of 20",
+        "labkit: 10 of 20",
+        "labkit: 15 of 20",
+        "labkit: all 20",
+    ]
     assert lines[1].endswith("about 2 s left") and lines[3].endswith("in 4 s")
 
 
