@@ -9,7 +9,8 @@ start it with an array of pointers to the arguments - the same convention as the
 is included: such a library builds in seconds and fits every torch_npu.
 
 What is known here comes from CANN's and torch_npu's documentation and sources and was never run on an NPU by its
-author; in particular a kernel that takes `half` by value needs CANN's host-side half type, and templates are written out by text.
+author; in particular a kernel that takes `half` by value needs CANN's host-side half type, and templates are written
+out by text.
 """
 from __future__ import annotations
 

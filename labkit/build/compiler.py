@@ -226,7 +226,7 @@ def compile_kernel(text: str, *, filename: str, include_dirs: Sequence[str | os.
                    announce: Callable[[str], None] | None = None) -> Path:
     """The shared library of one lowered kernel text (labkit.source.lowering.lower).
 
-    filename is what the learner knows the text by: its folder is searched for quoted includes, and an error that
+    filename is the name that the learner gave the text: its folder is searched for quoted includes, and an error that
     the compiler reports is given at the lines of that file. Raises CompileError, ToolError.
     """
     stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "kernel"
@@ -319,7 +319,7 @@ def _with_precompiled(workers: Workers, recipe: Recipe, folder: Path, words: lis
     try:
         return step(workers, [recipe.cxx, *words], recipe)
     except CompileError as error:
-        if not precompiled.stumbled(error.stderr):
+        if not precompiled.failed_on_pch(error.stderr):
             raise
     precompiled.drop(folder)
     step(workers, [recipe.cxx, *without], recipe)

@@ -1,4 +1,4 @@
-"""What g++, clang and bisheng print, as data: each error with its notes and the way that led to it.
+"""What g++, clang and bisheng print, as data: each error with its notes and the chain of places that leads to it.
 
 The two families give the same facts in different order. g++ prints the chain of instantiations before the error
 ("In instantiation of ...", "required from here") and only when it changes; clang prints it after, as notes
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Frame:
-    """A place on the way to an error: an instantiation, a macro's use, an include."""
+    """A place in the chain that leads to an error: an instantiation, a macro's use, an include."""
     file: str
     line: int
     column: int

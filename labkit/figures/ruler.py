@@ -118,7 +118,7 @@ def memory_ruler(
     zoom: tuple[int, int] | None = None,
     name: str = "UB",
 ) -> Figure:
-    """The ruler. `highlight`: name or number (as in the table) of a buffer to bring out; `zoom=(addr, bytes)`: a look
+    """The ruler. `highlight`: name or number (as in the table) of a buffer to highlight; `zoom=(addr, bytes)`: a look
     at the 32-byte blocks of one tensor's start and tail. All numbers in bytes. Raises ValueError for
     sizes that make no memory.
     """

@@ -248,7 +248,7 @@ def _memory(core: dict, side: str) -> dict:
 
 
 def _cache(core: dict, _side: str) -> dict:
-    """The twin knows bytes, not the cache's requests: the rate of hits is theirs."""
+    """The twin counts bytes, not requests to the cache: the hit rate is that of the bytes."""
     read = core["read_hit"] + core["read_miss"]
     return {"read_hit_rate(%)": 100 * core["read_hit"] / read if read else None}
 
