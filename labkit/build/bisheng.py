@@ -1,6 +1,6 @@
 """The npu target: a kernel built by CANN's own compiler and launched inside the torch_npu process.
 
-    module = bisheng.build(text, source.parse(text), "add.asc", entries=["scale<half>"])   -> NpuModule, cached
+    module = bisheng.build(text, lowering.parse(text), "add.asc", entries=["scale<half>"]) -> NpuModule, cached
     us = module.launch("add", 8, [bytes of each argument], keep=[tensors])                 -> device time, microseconds
     module.launch("add", 8, values, keep=tensors, measure=False)                           -> None, asynchronous
 

@@ -1,7 +1,7 @@
 """The host compiler: everything the lab builds in C++ goes through here - the twin, its runner, a learner's kernels.
 
     build([a.cpp, b.cpp], flags=[...], name="libtwin")         -> .../libtwin-<key>/libtwin.so
-    compile_kernel(source.lower(text, file), filename=file)    -> .../add-<key>/add.so
+    compile_kernel(lowering.lower(text, file), filename=file)  -> .../add-<key>/add.so
 
 Results are kept (labkit.build.cache) under a key of all that can change them: the text of the sources and of every
 header they reach, flags, libraries, the compiler and its version, the machine, and its CPU features where

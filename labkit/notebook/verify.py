@@ -114,11 +114,8 @@ def _code_steps(spec: Spec):
         yield "stub as code", "not PASS", lambda: examine(spec, ours.stub(), even_stub=True)
     else:
         yield "stub as code", "TODO", lambda: examine(spec, ours.stub())
-    yield (
-        "solution",
-        "PASS",
-        lambda: examine(spec, ours.solution(), 2),
-    )  # as in a cell, below its magic: what is built here is what the solved notebook needs
+    # as in a cell, below its magic: what is built here is what the solved notebook needs
+    yield ("solution", "PASS", lambda: examine(spec, ours.solution(), 2))
     for mutant in spec.mutants:
         yield mutant.name, mutant.noticed, lambda m=mutant: examine(spec, ours.mutant(m.regions))
 

@@ -60,9 +60,8 @@ def _lines(body: str) -> list[str]:
         line = re.sub(r"(?:^|\s)#.*$", "", re.sub(r"^\s*\$\s", "", raw)).strip().rstrip(";").strip()
         line = _PROFILER.sub("", line)
         parts = [p.strip() for p in re.split(r"&&|;", line) if p.strip()]
-        parts = [
-            _OTHER_CHIP.sub("dav-2201", p) for p in parts
-        ]  # a README that shows another chip's line: the twin is an Atlas A2
+        # a README that shows another chip's line: the twin is an Atlas A2
+        parts = [_OTHER_CHIP.sub("dav-2201", p) for p in parts]
         if parts and all(_ALLOWED.match(p) or _ASSIGNED.match(p) for p in parts):
             out.append(" && ".join(parts))
     return out

@@ -112,9 +112,8 @@ class _Lint:
                     self.outline.masked, block.open, block.close
                 )
             ):
-                if not (
-                    block.parent and block.parent.kind == "type" and block.parent.name == block.name
-                ):  # a constructor
+                # not a constructor
+                if not (block.parent and block.parent.kind == "type" and block.parent.name == block.name):
                     self._say("recursion", m.start(), name=block.name)
 
     def _pragmas(self) -> None:

@@ -23,12 +23,8 @@ from labkit.launch.record import LaunchRecord, expect
 
 FILE = TESTS / "faults" / "pins.json"
 WRITE = os.environ.get("LABKIT_PINS") == "write"
-STRAY = (
-    "gm-bounds",
-    "gm-stray",
-    "gm-overread",
-    "gm-uninit",
-)  # what such a launch meets depends on its neighbours in memory
+# what such a launch meets depends on its neighbours in memory
+STRAY = ("gm-bounds", "gm-stray", "gm-overread", "gm-uninit")
 PLACES = ("addr", "address", "pointer")  # numbers that depend on where the system put something
 
 
