@@ -78,9 +78,8 @@ def flat(chip: str = DEFAULT) -> dict[str, float]:
 def flat_file(chip: str = DEFAULT) -> str:
     """Path of a key=value file of `flat(chip)`, which the twin reads."""
     text = "".join(f"{key}={value!r}\n" for key, value in sorted(flat(chip).items()))
-    path = (
-        cache_dir() / f"chip-{chip}-{zlib.crc32(text.encode()):08x}.txt"
-    )  # checkouts with other tables share the folder
+    # checkouts with other tables share the folder
+    path = cache_dir() / f"chip-{chip}-{zlib.crc32(text.encode()):08x}.txt"
     if not path.exists() or path.read_text() != text:
         partial = path.with_suffix(f".{id(text):x}")
         partial.write_text(text)

@@ -270,10 +270,8 @@ def main() -> None:
     ask.add_argument("--out", type=Path, default=None, help="the table; by default mutants-<seed>.csv in --work")
     ask.add_argument("--list", action="store_true", help="say what would be tried, and stop")
     options = ask.parse_args()
-    for ended in (
-        signal.SIGTERM,
-        signal.SIGINT,
-    ):  # also where a shell's background job ignores it: the tests end with the driver
+    # also where a shell's background job ignores it: the tests end with the driver
+    for ended in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ended, lambda number, _: sys.exit(128 + number))
     names, tables, known = tracked(), rooms(), judged()
     wanted = {r for r in options.rooms.split(",") if r}

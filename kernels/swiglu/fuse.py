@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from labkit.messages import text
 
-from .module import TYPES, is_rows, missing
+from .layer import TYPES, is_rows, missing
 
 aten = torch.ops.aten
 SILU, PRODUCT = (F.silu, aten.silu.default), (operator.mul, aten.mul.Tensor)

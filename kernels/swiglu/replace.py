@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from .module import SwiGLUMLP
+from .layer import SwiGLUMLP
 
 PARTS = ("gate_proj", "up_proj", "down_proj")
 

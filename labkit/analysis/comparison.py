@@ -55,7 +55,7 @@ class Comparison:
 
 
 def compare(a: LaunchRecord, b: LaunchRecord, labels: tuple[str, str] | None = None) -> Comparison | Figure:
-    """A launch on a real NPU leaves nothing to compare and says so."""
+    """With a launch on a real NPU: a figure that says that there is no timeline."""
     if (none := absent(a, b)) is not None:
         return none
     names = labels or (a.kernel, b.kernel)

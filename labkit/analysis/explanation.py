@@ -47,7 +47,7 @@ class Explanation:
 
 def explain(record: LaunchRecord) -> Explanation | Figure:
     """Times the launch again without effects, once, to try the changes.
-    A launch on a real NPU leaves nothing to explain and says so.
+    For a launch on a real NPU a figure that says that there is no timeline.
     """
     if (none := absent(record)) is not None:
         return none
@@ -58,7 +58,7 @@ def explain(record: LaunchRecord) -> Explanation | Figure:
 
 
 def _chosen(replayed: Replayed | None, what: Bound) -> list[Change]:
-    """The two best. Fewer bytes always help; where bytes are not the bound, they come after changes in the kernel."""
+    """The two best. Fewer bytes always help; where bytes are not the bound they come after changes in the kernel."""
     if replayed is None:
         return []
     if what.kind in ("hbm", "l2"):

@@ -13,6 +13,7 @@ import numpy as np
 
 from labkit.launch.record import LaunchRecord
 
+# lane, order, pid of a core's own file, colour
 LANES = {
     "S": ("SCALAR", 1, 10, "startup"),
     "V": ("VECTOR", 7, 30, "cq_build_failed"),
@@ -21,7 +22,7 @@ LANES = {
     "MTE2": ("MTE2", 6, 60, "thread_state_iowait"),
     "MTE3": ("MTE3", 8, 70, "rail_response"),
     "FIX": ("FIXP", 5, 80, "thread_state_unknown"),
-}  # lane, order, pid of a core's own file, colour
+}
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """The npu target: a kernel built by CANN's own compiler and launched inside the torch_npu process.
 
-    module = bisheng.build(text, source.parse(text), "add.asc", entries=["scale<half>"])   -> NpuModule, cached
+    module = bisheng.build(text, lowering.parse(text), "add.asc", entries=["scale<half>"]) -> NpuModule, cached
     us = module.launch("add", 8, [bytes of each argument], keep=[tensors])                 -> device time, microseconds
     module.launch("add", 8, values, keep=tensors, measure=False)                           -> None, asynchronous
 
@@ -9,7 +9,8 @@ start it with an array of pointers to the arguments - the same convention as the
 is included: such a library builds in seconds and fits every torch_npu.
 
 What is known here comes from CANN's and torch_npu's documentation and sources and was never run on an NPU by its
-author; in particular a kernel that takes `half` by value needs CANN's host-side half type, and templates are written out by text.
+author; in particular a kernel that takes `half` by value needs CANN's host-side half type, and templates are written
+out by text.
 """
 
 from __future__ import annotations
@@ -196,7 +197,8 @@ def _launcher(name: str, kernel: KernelSignature) -> str:
     values = ", ".join(f"*({_host_type(p, name, kernel)} const*)a[{i}]" for i, p in enumerate(kernel.params))
     return (
         f'extern "C" __attribute__((visibility("default"))) void labkit_launch_{symbol(name)}'
-        f"(uint32_t blocks, void* stream, const void* const* a) {{ (void)a; {name}<<<blocks, nullptr, stream>>>({values}); }}"
+        f"(uint32_t blocks, void* stream, const void* const* a) "
+        f"{{ (void)a; {name}<<<blocks, nullptr, stream>>>({values}); }}"
     )
 
 

@@ -164,7 +164,8 @@ _TENSOR = re.compile(r"(?:AscendC::)?(?P<kind>Local|Global)Tensor<(?P<type>[^<>]
 _NO_MATCH = re.compile(r"no matching (?:member )?function for call to '(?P<call>.*)'$")
 _CONFLICT = re.compile(r"conflicting types for parameter '\w+' \('(?P<a>[^']+)'(?: and | vs\. )'(?P<b>[^']+)'\)")
 _COUNTS = re.compile(
-    r"(?:expects|requires)(?P<least> at least)? (?P<want>\d+) arguments?, (?:but )?(?P<have>\d+) (?:was |were )?provided"
+    r"(?:expects|requires)(?P<least> at least)? (?P<want>\d+) arguments?, "
+    r"(?:but )?(?P<have>\d+) (?:was |were )?provided"
 )
 _NO_CONVERSION = re.compile(
     r"no known conversion (?:for argument (?P<i>\d+) )?from '(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?"
@@ -303,8 +304,9 @@ def _argument(error: Diagnostic, context: ErrorContext) -> Advice | None:
 
 
 _CONVERT = re.compile(
-    r"(?:conversion from|cannot convert|could not convert (?:'[^']*' from)?|no viable conversion from|invalid conversion from"
-    r"|no viable overloaded '=')\s*'(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?(?: to (?:non-scalar type )?'(?P<b>[^']+)')?"
+    r"(?:conversion from|cannot convert|could not convert (?:'[^']*' from)?|no viable conversion from"
+    r"|invalid conversion from|no viable overloaded '=')\s*'(?P<a>[^']+)'(?: (?:\{aka|\(aka) '[^']*'[})])?"
+    r"(?: to (?:non-scalar type )?'(?P<b>[^']+)')?"
 )
 
 

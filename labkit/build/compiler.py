@@ -1,7 +1,7 @@
 """The host compiler: everything the lab builds in C++ goes through here - the twin, its runner, a learner's kernels.
 
     build([a.cpp, b.cpp], flags=[...], name="libtwin")         -> .../libtwin-<key>/libtwin.so
-    compile_kernel(source.lower(text, file), filename=file)    -> .../add-<key>/add.so
+    compile_kernel(lowering.lower(text, file), filename=file)  -> .../add-<key>/add.so
 
 Results are kept (labkit.build.cache) under a key of all that can change them: the text of the sources and of every
 header they reach, flags, libraries, the compiler and its version, the machine, and its CPU features where
@@ -280,7 +280,7 @@ def compile_kernel(
 ) -> Path:
     """The shared library of one lowered kernel text (labkit.source.lowering.lower).
 
-    filename is what the learner knows the text by: its folder is searched for quoted includes, and an error that
+    filename is the name that the learner gave the text: its folder is searched for quoted includes, and an error that
     the compiler reports is given at the lines of that file. Raises CompileError, ToolError.
     """
     stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "kernel"
@@ -394,7 +394,7 @@ def _with_precompiled(workers: Workers, recipe: Recipe, folder: Path, words: lis
     try:
         return step(workers, [recipe.cxx, *words], recipe)
     except CompileError as error:
-        if not precompiled.stumbled(error.stderr):
+        if not precompiled.failed_on_pch(error.stderr):
             raise
     precompiled.drop(folder)
     step(workers, [recipe.cxx, *without], recipe)

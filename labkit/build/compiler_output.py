@@ -1,4 +1,4 @@
-"""What g++, clang and bisheng print, as data: each error with its notes and the way that led to it.
+"""What g++, clang and bisheng print, as data: each error with its notes and the chain of places that leads to it.
 
 The two families give the same facts in different order. g++ prints the chain of instantiations before the error
 ("In instantiation of ...", "required from here") and only when it changes; clang prints it after, as notes
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Frame:
-    """A place on the way to an error: an instantiation, a macro's use, an include."""
+    """A place in the chain that leads to an error: an instantiation, a macro's use, an include."""
 
     file: str
     line: int
@@ -48,7 +48,8 @@ _CLANG_CHAIN = re.compile(r"in (?:evaluation|instantiation) of|while substitutin
 _MACRO = re.compile(r"in expansion of macro|expanded from macro|in definition of macro")
 _OPTION = re.compile(r" \[-(?:W|f)[\w+=-]+\]$")
 _TOOL = re.compile(
-    r"^(?:[\w./+-]*/)?(?:g\+\+|c\+\+|clang[\w+-]*|cc1plus|collect2|ld(?:\.\w+)?|bisheng|ld\.lld)[\w.+-]*: (?:fatal )?(?:error: )?"
+    r"^(?:[\w./+-]*/)?(?:g\+\+|c\+\+|clang[\w+-]*|cc1plus|collect2|ld(?:\.\w+)?|bisheng|ld\.lld)[\w.+-]*: "
+    r"(?:fatal )?(?:error: )?"
     r"(?P<message>.*(?:error|Killed|fatal|cannot|undefined|signal|No such).*)$"
 )
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$|undefined symbol: (?P<name2>.+)$")

@@ -1,4 +1,4 @@
-"""How this machine's own package manager is asked for what the lab needs.
+"""Commands that install what the lab needs with this machine's own package manager.
 
 scripts/bootstrap.py loads this file by its path before anything is installed, perhaps with a Python that is too old:
 standard library only, no import of labkit, no new syntax.

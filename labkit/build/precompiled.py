@@ -1,13 +1,12 @@
 """Precompiled headers (PCH): what many compilations read first is parsed once.
 
-    beside(cxx, version, words, text, reached)  of a kernel: the folder to search just before the twin's headers, or
-    None
+    beside(cxx, version, words, text, reached)  of a kernel: the folder to search before the twin's headers, or None
     included(cxx, version, words, header, folder)  for many sources of one build: the file for `-include`, or None
 
 For a kernel, an edit then costs the learner's own lines only. g++ takes `kernel_operator.h.gch` from an include folder
 in place of `kernel_operator.h` itself, and only where that changes nothing: it compares the standard and other options,
 and every macro that is defined before the include or on the command line with the names that the header mentions.
-Where they differ it reads the header as ever. What it does not compare is looked at here: builtins that are switched
+Where they differ it reads the header as usual. What it does not compare is checked here: builtins that are switched
 off, and folders of the learner's that stand before the twin's. With other compilers than g++ the header is read.
 """
 
@@ -105,10 +104,10 @@ def drop(folder: Path) -> None:
         try:
             file.unlink(missing_ok=True)
         except OSError:
-            pass  # a cache that others own: every compilation then falls back to the header
+            pass  # the cache of another user: every compilation then falls back to the header
 
 
-def stumbled(stderr: str) -> bool:
+def failed_on_pch(stderr: str) -> bool:
     """Whether a compiler's failure may be the PCH's own and not the text's:
     unreadable, cut short, an internal error.
     """
@@ -155,7 +154,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str], list[str]] | Non
             names.append(word[len(_NO_BUILTIN) :])
         elif _OPTIONS.match(word) or _OWN_MACRO.match(word):
             options.append(word)
-        elif not word.startswith("-D"):  # the learner's own macros are g++'s to compare
+        elif not word.startswith("-D"):  # the learner's own macros: g++ compares those
             return None
     return options, names, folders
 

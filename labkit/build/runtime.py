@@ -36,8 +36,8 @@ _WIDE = ("-O3", f"-march={_MARCH}")
 _WIDE_SOURCES = ("lanes/*", "cube/gemm.cpp", "memory/copy.cpp", "library/*", "tiling/math.cpp")
 _PLAIN = ("-O2",)
 _PLAIN_SOURCES = ("launch/loops.cpp", "launch/unordered_reads.cpp")
-# What an instruction does not pass through is not worth the compiler's time: a product's plan, tiling, the host's
-# calls, what comes before and after a launch.
+# Compiled quickly rather than well, since no instruction runs through it: a product's plan, tiling, the host's calls,
+# what comes before and after a launch.
 _COLD = ("-O1",)
 _COLD_SOURCES = ("base/*", "matmul/*", "tiling/*", "host/*", "launch/*", "core/fault.cpp")
 _OPTIMISED = ((_WIDE, _WIDE_SOURCES), (_PLAIN, _PLAIN_SOURCES), (_COLD, _COLD_SOURCES), (_PLAIN, ("*",)))
@@ -49,7 +49,7 @@ def unit_flags(source: Path) -> tuple[str, ...]:
 
 
 _SRC = twin_dir() / "src"
-_INCLUDES = (f"-I{headers.TREES['kernel']}", f"-I{_SRC}")  # rooms name each other by their folder
+_INCLUDES = (f"-I{headers.TREES['kernel']}", f"-I{_SRC}")  # sources include headers of other rooms as folder/name
 
 
 def _say(text: str) -> None:

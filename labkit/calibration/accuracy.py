@@ -188,7 +188,7 @@ def _roofline(record, c: Case) -> float:
 
 
 def table(a: Accuracy, path: Path) -> None:
-    """Writes the rows as CSV: what README and notebook 05 show."""
+    """Writes the rows as CSV: what the README shows."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(

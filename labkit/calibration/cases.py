@@ -1,4 +1,4 @@
-"""The published measurements that the clock is held against: our own kernels, launched as the sources describe theirs.
+"""The published measurements that the clock is compared with: our own kernels, launched as the sources describe theirs.
 
 What was measured is in data/published_times.csv, each row with its source. A case without a row there has nothing to be
 compared with. `fitted`: a constant of the chip table was taken from this case; the others are predictions.

@@ -37,15 +37,8 @@ CONSTANTS: dict[str, tuple[float, float, float, float]] = {
     "launch.mixed": (3.0e-6, 2, 1.0e-6, 8.0e-6),
 }
 _LONG = ("add/0", "matmul/0")  # five seconds each, and a fit runs each a hundred times
-_LONGER = (
-    "add/1",
-    "matmul/1",
-    "matmul/2",
-    "matmul/3",
-    "matmul_gelu/fused",
-    "gemm/7680",
-    "catlass/4",
-)  # left out too where there are many fits
+# left out too where there are many fits
+_LONGER = ("add/1", "matmul/1", "matmul/2", "matmul/3", "matmul_gelu/fused", "gemm/7680", "catlass/4")
 
 
 # How far a figure may be off, one standard deviation: the model is no better than a tenth. What the cases do not

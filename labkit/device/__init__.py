@@ -140,7 +140,7 @@ class Span(NamedTuple):
 
 
 def clock() -> Clock:
-    """The virtual clock now; a real NPU has none, and NaN says so."""
+    """The virtual clock now; NaN on a real NPU, which has none."""
     if _mode == "npu":
         return Clock(float("nan"), float("nan"), 0)
     return Clock(lib().lab_host_ns() / 1e3, lib().lab_busy_until_ns(lib().lab_get_device()) / 1e3, lib().lab_launches())

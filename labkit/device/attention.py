@@ -11,13 +11,8 @@ import torch
 from labkit import messages
 
 LAYOUTS = ("BSH", "SBH", "BSND", "BNSD", "TND")
-MODES = (
-    0,
-    1,
-    2,
-    3,
-    4,
-)  # sparse_mode: the mask as given (0, 1), causal from the top left (2), from the bottom right (3), a band (4)
+# sparse_mode: the mask as given (0, 1), causal from the top left (2), from the bottom right (3), a band (4)
+MODES = (0, 1, 2, 3, 4)
 _COPIES = 8  # softmax_max and softmax_sum hold each number that often: a block of 32 bytes
 
 
@@ -98,9 +93,8 @@ def _attend(q, k, v, pse, mask, scale, keep, before, after, mode):
         mask = j > i + shift if mode < 4 else (j > i + shift + after) | (j < i + shift - before)
     if mask is not None:
         scores = scores.masked_fill(mask.bool(), float("-inf"))
-    top = scores.amax(-1, keepdim=True).clamp_min(
-        torch.finfo(torch.float32).min
-    )  # a row that is all masked gives zeros
+    # a row that is all masked gives zeros
+    top = scores.amax(-1, keepdim=True).clamp_min(torch.finfo(torch.float32).min)
     exponents = torch.exp(scores - top)
     total = exponents.sum(-1, keepdim=True)
     shares = exponents / total.clamp_min(torch.finfo(torch.float32).tiny)

@@ -1,4 +1,4 @@
-"""torch.npu.NPUGraph: operators recorded once and issued together, so that the host pays for one launch.
+"""torch.npu.NPUGraph: operators recorded once and issued together, so that the host spends the time of one launch.
 
 As on the card nothing runs during a capture: results get their memory, and it holds nothing sensible before the first
 replay (here 0xff in every byte: NaN). What an operator gives back is found by running it on tensors without data. A
@@ -211,7 +211,7 @@ def _move(new: torch.Tensor, kept: torch.Tensor) -> None:
 
 @contextmanager
 def _one_launch():
-    """The host pays for one issue; the device does all the work, without the host's gaps."""
+    """The host spends the time of one issue; the device does all the work, without the host's gaps."""
     rate = chips.flat(rates.chip())["host.dispatch"] * 1e9
     lib().lab_host_work(rate)
     lib().lab_set_param(b"host_dispatch", 0.0)

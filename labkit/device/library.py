@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_char_p, c_double, c_int, c_int16, c_long, c_longlong, c_size_t, c_uint32, c_uint64, c_void_p
 
+# MemoryStats of arena.h
 MEMORY_FIELDS = (
     "allocated",
     "allocated_peak",
@@ -19,7 +20,7 @@ MEMORY_FIELDS = (
     "frees",
     "retries",
     "ooms",
-)  # MemoryStats of arena.h
+)
 
 
 class Record(ctypes.Structure):

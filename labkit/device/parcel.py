@@ -39,9 +39,8 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, thing):
         if isinstance(thing, types.ModuleType):
             return importlib.import_module, (thing.__name__,)
-        if isinstance(thing, torch.Tensor) and hasattr(
-            thing, "trigger_wait"
-        ):  # of a functional collective, perhaps still on its way
+        # the result of a functional collective, which may not be there yet
+        if isinstance(thing, torch.Tensor) and hasattr(thing, "trigger_wait"):
             thing = thing.trigger_wait()
         if (
             isinstance(thing, torch.Tensor)

@@ -11,7 +11,7 @@ default_generators: tuple[torch.Generator, ...] = ()
 
 
 def adopt_default_generators() -> None:
-    """Gets hold of the devices' default generators, which torch.Generator("npu") would not hand out."""
+    """Fetches the devices' default generators, which torch.Generator("npu") would not give."""
     global default_generators
     lib().lab_hand_out_default_generator(1)
     try:

@@ -142,9 +142,9 @@ class _Pool:
                         stdin=subprocess.DEVNULL,
                         stdout=log,
                         stderr=log,
-                        start_new_session=True,
+                        start_new_session=True,  # Jupyter ends a kernel's whole group; the ranks clean up first
                     )
-                )  # Jupyter ends a kernel's whole group; the ranks clean up first
+                )
             self.pipes.append(Connection(ours.detach()))
         self._collect(time.monotonic() + _START_S)
 

@@ -1,10 +1,10 @@
-"""`labkit doctor`: what this machine has, what it lacks, and the command that mends it.
+"""`labkit doctor`: what this machine has, what it lacks, and the command that repairs it.
 
 A line for each thing that the lab needs or can use, always in the same order and under the same id:
 
     PASS  all is well
     WARN  the lab works, but less well, or something beside it does not; the message says what
-    FAIL  the lab can not do its work here until this is mended (exit code 1)
+    FAIL  the lab can not do its work here until this is repaired (exit code 1)
     SKIP  nothing to look at: not there, not needed, or to be built later
 
 A probe is a function from `Facts` to a `Check`; `Facts` is the one place that touches the machine, and tests replace

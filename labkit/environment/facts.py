@@ -157,7 +157,7 @@ class Facts:
     def cann(self) -> tuple[Path, str] | None:
         """(folder of CANN, where that was learnt: a variable's name or "found"); None when there is none.
 
-        A variable that names a folder which is not there still counts: the doctor says so.
+        A variable that names a folder which is not there still counts: the doctor reports it.
         """
         for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
             if self.env.get(name):

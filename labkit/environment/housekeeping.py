@@ -1,4 +1,4 @@
-"""Build ahead of time, tell what is built, and throw it away: `labkit prebuild`, `labkit clean`, `make clean`.
+"""Build ahead of time, say what is built, and delete it: `labkit prebuild`, `labkit clean`, `make clean`.
 
 Standard library only until `prebuild` is called, so that `make clean` works without an environment.
 """

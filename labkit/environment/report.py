@@ -58,7 +58,7 @@ class Report:
         return messages.text("doctor.summary", counted=counted, target=self.target)
 
     def lines(self) -> list[tuple[str, str]]:
-        """(state, text) line by line; the state is "" on the lines that say how to mend."""
+        """(state, text) line by line; the state is "" on the lines that say how to repair it."""
         width = max(len(c.id) for c in self.checks) + 2
         indent, found = " " * (width + 6), []
         for c in self.checks:

@@ -30,7 +30,7 @@ class Exercise:
         return str(self.status())
 
     def status(self) -> Shown:
-        """Title, difficulty, importance, minutes, and the state the log knows."""
+        """Title, difficulty, importance, minutes, and the state in the log."""
         row = next(r for r in progress().rows if r.exercise == self.id)
         s = self.spec
         return Shown(

@@ -35,8 +35,8 @@ from labkit.exercises.stub import CELL, Joined, RegionError, Template, given_nam
 from labkit.launch.record import LaunchError, strict
 from labkit.source.errors import CompileError, SourceError
 
-# What this process knows of each exercise: the last cell, hints given, the text that passed. After a restart the log
-# knows the rest.
+# What this process keeps of each exercise: the last cell, hints given, the text that passed. After a restart the log
+# has the rest.
 _cells: dict[str, tuple[str, int]] = {}
 _hints: dict[str, int] = {}
 _passed: dict[str, str] = {}

@@ -45,7 +45,7 @@ class Mutant:
     """A known-wrong solution and the diagnosis that its check must give.
 
     regions: text of each region ("" = the solution's own); value: a wrong prediction, as an expression.
-    say: what to tell a learner who answers exactly this (predictions only).
+    say: the text for a learner who gives exactly this answer (predictions only).
     """
 
     name: str

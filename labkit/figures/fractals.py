@@ -169,9 +169,8 @@ def _numbers(canvas: Canvas, layout: Layout, left: float, top: float, w: float, 
     canvas.path(way, "y", extra=' style="stroke-width:1.4" stroke-dasharray="4 3"')
     if w < 18 or h < 14:
         return
-    canvas.add(
-        f'<g stroke="{COLOURS["blue"]}" stroke-width="8" stroke-linejoin="round" paint-order="stroke">'
-    )  # the outline keeps the line off the number
+    # the outline keeps the line off the number
+    canvas.add(f'<g stroke="{COLOURS["blue"]}" stroke-width="8" stroke-linejoin="round" paint-order="stroke">')
     for (n, _, _), (x, y) in zip(order, middle):
         canvas.text(x, y + 4, n, "w c")
     canvas.add("</g>")

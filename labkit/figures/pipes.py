@@ -34,7 +34,7 @@ _GREY = 0.5
 def core_on_one_page(
     active: str | None = None, tile: str | None = None, step: int | None = None, chip: str = "910B1"
 ) -> Figure:
-    """The page. `active`: pipe to bring out; `tile`: where a tile's token lies (a key of PLACES); `step`: 0 to 7, sets
+    """The page. `active`: pipe to highlight; `tile`: where a tile's token lies (a key of PLACES); `step`: 0 to 7, sets
     both and describes the step. Raises ValueError for a pipe, place or step that does not exist.
     """
     if step is not None:

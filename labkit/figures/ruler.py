@@ -61,9 +61,8 @@ def read_buffers(items: Iterable, align: int = 32) -> list[Buffer]:
         addr = int(_get(item, "addr", "address", default=cursor))
         name = str(_get(item, "name", default=pos or f"buffer {i}"))
         kind, group = str(_get(item, "kind", default="buf")), _get(item, "group")
-        if (
-            name == pos and group is not None
-        ):  # a launch knows which queue a slot belongs to, but not the learner's variable
+        # a launch knows which queue a slot belongs to, but not the learner's variable
+        if name == pos and group is not None:
             name = text(
                 "fig_group", kind=text("fig_group_queue" if kind == "queue" else f"fig_kind_{kind}"), group=group
             )
@@ -118,7 +117,7 @@ def memory_ruler(
     zoom: tuple[int, int] | None = None,
     name: str = "UB",
 ) -> Figure:
-    """The ruler. `highlight`: name or number (as in the table) of a buffer to bring out; `zoom=(addr, bytes)`: a look
+    """The ruler. `highlight`: name or number (as in the table) of a buffer to highlight; `zoom=(addr, bytes)`: a look
     at the 32-byte blocks of one tensor's start and tail. All numbers in bytes. Raises ValueError for
     sizes that make no memory.
     """
@@ -357,7 +356,6 @@ def memory_ruler_from_record(record, highlight: str | int | None = None, zoom: t
     if (none := absent(record)) is not None:
         return none
     in_ub = [b for b in record.buffers if str(_get(b, "pos", "position", default="")) not in _NOT_UB]
-    once = {
-        (_get(b, "addr"), _get(b, "bytes"), _get(b, "pos", "position")): b for b in in_ub
-    }  # a loop may allocate one place many times
+    # a loop may allocate one place many times
+    once = {(_get(b, "addr"), _get(b, "bytes"), _get(b, "pos", "position")): b for b in in_ub}
     return memory_ruler(once.values(), size=int(record.ub_size), highlight=highlight, zoom=zoom)

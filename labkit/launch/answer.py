@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING
 
 from labkit import chips, paths
 from labkit.build import headers
 from labkit.launch.record import CORE_FIELDS, PIPES, POSITIONS, Finding, LaunchRecord
-
-if TYPE_CHECKING:
-    from labkit.launch.kernel import Kernel
 
 _KINDS = ["queue", "buf", "local"]
 SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
@@ -28,8 +24,8 @@ def op_names() -> list[str]:
     return _OPS
 
 
-def record_of(k: Kernel, blocks: int, answer: dict, timeline) -> LaunchRecord:
-    """The record of a launch: answer, timeline: as runner.Runner.launch returns them."""
+def record_of(k, blocks: int, answer: dict, timeline) -> LaunchRecord:
+    """The record of a launch of the Kernel k: answer, timeline: as runner.Runner.launch returns them."""
     record = LaunchRecord(
         target="twin",
         kernel=k.signature.name,
@@ -88,7 +84,7 @@ def merged(found: list[dict]) -> list[Finding]:
     return list(merged.values())
 
 
-def _fault(k: Kernel, fault: dict) -> Finding:
+def _fault(k, fault: dict) -> Finding:
     """What ended the runner, as a finding: the exact line where the debug information has it, else the last call's."""
     kind = fault["kind"]
     code = {"crash": "crash", "time-out": "time-out", "died": "exit", "exit": "exit", "load": "load"}[kind]

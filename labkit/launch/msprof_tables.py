@@ -7,13 +7,8 @@ have no place for it, so `save` puts a README.txt beside them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from labkit import chips
 from labkit.messages import text
-
-if TYPE_CHECKING:
-    from labkit.launch.record import LaunchRecord
 
 # ---- the columns, as `metric_csv_header.h` of Ascend/msopprof (2026-08) has them for 910B
 
@@ -75,7 +70,7 @@ NAMES = {0: "vector0", 1: "vector1", AIC: "cube0"}
 KB, GB = 1024.0, 2.0**30
 
 
-def tables(record: LaunchRecord) -> dict:
+def tables(record) -> dict:
     """{"PipeUtilization": frame, ...}. Raises ValueError for a launch without counters
     (one on a real NPU: use msprof op there).
     """
@@ -96,12 +91,12 @@ def tables(record: LaunchRecord) -> dict:
     return made
 
 
-def op_type(record: LaunchRecord) -> str:
+def op_type(record) -> str:
     kinds = {core["core"] == AIC for core in record.cores}
     return "mix" if len(kinds) == 2 else "cube" if kinds == {True} else "vector"
 
 
-def _basic(record: LaunchRecord, hz: float) -> dict:
+def _basic(record, hz: float) -> dict:
     row = {
         "Op Name": record.kernel,
         "Op Type": op_type(record),
@@ -248,7 +243,7 @@ def _memory(core: dict, side: str) -> dict:
 
 
 def _cache(core: dict, _side: str) -> dict:
-    """The twin knows bytes, not the cache's requests: the rate of hits is theirs."""
+    """The twin counts bytes, not requests to the cache: the hit rate is that of the bytes."""
     read = core["read_hit"] + core["read_miss"]
     return {"read_hit_rate(%)": 100 * core["read_hit"] / read if read else None}
 

@@ -136,9 +136,8 @@ class LaunchRecord:
     wall_s: float = 0.0
     finished: bool = True
     crashed: str | None = None
-    again: object = field(
-        default=None, repr=False, compare=False
-    )  # how labkit.explain times it again with one thing different
+    # how labkit.explain times it again with one thing different
+    again: object = field(default=None, repr=False, compare=False)
 
     def tables(self) -> dict:
         """pandas frames in msprof op's own columns: see labkit.launch.msprof_tables."""
@@ -216,9 +215,8 @@ class expect:
         if isinstance(error, OnHardware):
             print(messages.text("record.skipped", code=self.code))
             return True
-        stopped = isinstance(error, RuntimeError) and any(
-            not r.finished for r in self.records
-        )  # C++ in between: a bare RuntimeError
+        # C++ in between: a bare RuntimeError
+        stopped = isinstance(error, RuntimeError) and any(not r.finished for r in self.records)
         if error is not None and not isinstance(error, LaunchError) and not stopped:
             return False
         self.findings = [f for r in self.records for f in r.findings if self.code in ("*", f.code)]

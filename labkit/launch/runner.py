@@ -28,7 +28,7 @@ EVENT = np.dtype(
         "itemsize": 32,
     }
 )
-_GRACE_S = 5.0  # beyond the launch's own time limit, before the child is given up
+_GRACE_S = 5.0  # beyond the launch's own time limit, before the child is ended
 _MEMORY_BYTES = 2 << 30  # what a launch may allocate: the clock's notes alone may take 0.75 GiB while they grow
 
 
@@ -165,7 +165,7 @@ def runner_for(chip: str, arena: tuple[int, int, int] | None) -> Runner:
 
 
 def forget(chip: str) -> None:
-    """Ends this process's runners for a chip: its table will not be asked again."""
+    """Ends this process's runners for a chip: its table is not used again."""
     for key in [k for k in _runners if k[:2] == (os.getpid(), chip)]:
         _runners.pop(key).stop()
 

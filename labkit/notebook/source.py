@@ -1,6 +1,6 @@
 """A notebook's source: markdown with code fences, translations and exercise markers, read into blocks.
 
-The format is described in README.md beside this file. Nothing here knows notebooks (build.py does).
+The format is described in README.md beside this file. Nothing here depends on notebooks (build.py does).
 """
 
 from __future__ import annotations

@@ -114,11 +114,8 @@ def _code_steps(spec: Spec):
         yield "stub as code", "not PASS", lambda: examine(spec, ours.stub(), even_stub=True)
     else:
         yield "stub as code", "TODO", lambda: examine(spec, ours.stub())
-    yield (
-        "solution",
-        "PASS",
-        lambda: examine(spec, ours.solution(), 2),
-    )  # as in a cell, below its magic: what is built here is what the solved notebook needs
+    # as in a cell, below its magic: what is built here is what the solved notebook needs
+    yield ("solution", "PASS", lambda: examine(spec, ours.solution(), 2))
     for mutant in spec.mutants:
         yield mutant.name, mutant.noticed, lambda m=mutant: examine(spec, ours.mutant(m.regions))
 
@@ -170,7 +167,10 @@ def nbval(
     env = environment(LABKIT_STRICT="1" if strict else "0", **(settings or {}))
     # The twin that these settings ask for is built here, where its announcement is not an output of the first notebook.
     subprocess.run(
-        [sys.executable, "-c", "from labkit import runtime; runtime.runner()"], env=env, check=True, capture_output=True
+        [sys.executable, "-c", "from labkit.build import runtime; runtime.runner()"],
+        env=env,
+        check=True,
+        capture_output=True,
     )
     # Its own folder: a conftest or an ini of the place it is started from must not apply to these notebooks.
     return subprocess.run(

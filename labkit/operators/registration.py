@@ -225,7 +225,7 @@ def _drop(names: list[str]) -> None:
 
 
 def drop(names: list[str]) -> None:
-    """Unregisters the libraries that define one of `names`, and forgets what Python knows of them."""
+    """Unregisters the libraries that define one of `names`, and removes what Python keeps of them."""
     for old in list(_registered):
         if old.library is not None and set(old.names) & set(names):
             _unregister(old)

@@ -1,4 +1,4 @@
-"""How a sample's folder says it is run: the commands of its README, its run.sh, or the usual ones.
+"""How a sample is run, by its own folder: the commands of its README, its run.sh, or the usual ones.
 
     script, origin = commands(folder, {"SCENARIO_NUM": "2"})
 
@@ -60,16 +60,15 @@ def _lines(body: str) -> list[str]:
         line = re.sub(r"(?:^|\s)#.*$", "", re.sub(r"^\s*\$\s", "", raw)).strip().rstrip(";").strip()
         line = _PROFILER.sub("", line)
         parts = [p.strip() for p in re.split(r"&&|;", line) if p.strip()]
-        parts = [
-            _OTHER_CHIP.sub("dav-2201", p) for p in parts
-        ]  # a README that shows another chip's line: the twin is an Atlas A2
+        # a README that shows another chip's line: the twin is an Atlas A2
+        parts = [_OTHER_CHIP.sub("dav-2201", p) for p in parts]
         if parts and all(_ALLOWED.match(p) or _ASSIGNED.match(p) for p in parts):
             out.append(" && ".join(parts))
     return out
 
 
 def _worth(lines: list[str], folder: Path) -> int:
-    """How well a block of a README tells how the sample is run on a device; 0: not at all."""
+    """How well a block of a README describes running the sample on a device; 0: not at all."""
     text = "\n".join(lines)
     if m := re.search(r"\b(?:bash|sh)\s+(run\w*\.sh)", text):
         return 2 if (folder / m[1]).is_file() else 0

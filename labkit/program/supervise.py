@@ -1,7 +1,7 @@
 """Running what was built: one process group, its settings in the environment, each program's report, a time limit.
 
-A program that takes too long is asked where it is (SIGUSR2: the twin writes a report and ends it);
-one that does not answer is ended.
+A program that takes too long gets SIGUSR2, at which the twin reports where it is and ends it;
+one that does not end is killed.
 """
 
 from __future__ import annotations

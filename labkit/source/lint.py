@@ -1,4 +1,4 @@
-"""Device rules that a host compiler does not know: what runs on the twin and would fail, or crawl, on an NPU.
+"""Device rules that a host compiler does not know: what runs on the twin and would fail, or be slow, on an NPU.
 
 Every finding is a warning with a `code` (the key `lint.<code>` of messages/build.toml). Only device code is looked at:
 functions marked `__aicore__` or `__global__` and the methods of their classes; a `.asc` file may use the whole
@@ -112,9 +112,8 @@ class _Lint:
                     self.outline.masked, block.open, block.close
                 )
             ):
-                if not (
-                    block.parent and block.parent.kind == "type" and block.parent.name == block.name
-                ):  # a constructor
+                # not a constructor
+                if not (block.parent and block.parent.kind == "type" and block.parent.name == block.name):
                     self._say("recursion", m.start(), name=block.name)
 
     def _pragmas(self) -> None:

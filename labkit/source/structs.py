@@ -194,7 +194,7 @@ def _pack(outline: Outline, block: Block) -> int | None:
 def _fields(outline: Outline, block: Block, constants, names, table) -> list[tuple[str, str, int | None]] | None:
     head = strip_attributes(outline.masked[block.head : block.open])
     if not re.search(r"\bstruct\b", head) or ":" in head.replace("::", ""):
-        return None  # class, union, enum, or derived: not plain data that a reader can see whole
+        return None  # class, union, enum, or derived: not plain data with all fields in sight
     fields: list[tuple[str, str, int | None]] = []
     for start, end in split(outline.masked, block.open + 1, block.close, separator=";", angles=False):
         statement = outline.masked[start:end].strip()

@@ -296,9 +296,8 @@ def test_the_roofline():
         and "vector fp32" in figure.svg
         and "modelled" in figure.desc
     )
-    assert (
-        "at 2 operations a byte" in figure.desc and "1 op/B" in figure.desc
-    )  # 8 operations, 8 bytes an element, 4 of them read
+    # 8 operations, 8 bytes an element, 4 of them read
+    assert "at 2 operations a byte" in figure.desc and "1 op/B" in figure.desc
     more = ET.fromstring(roofline(kernels.queues(buffers=2, rounds=32, blocks=4)).svg).find(
         ".//{http://www.w3.org/2000/svg}circle"
     )

@@ -1,6 +1,6 @@
 """The npu target without an NPU: exact commands, the source that bisheng would get, and the launch protocol.
 
-CANN, torch_npu and the compiled library are stood in for; what they are asked, and in which order, is the subject.
+CANN, torch_npu and the compiled library are stand-ins; the tests check which calls they get, and in which order.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def test_sparse_modes(mode, rows, columns):
     import torch_npu
 
     q, k, v = draw(rows, columns)
-    packed = torch.ones(2048, 2048, dtype=torch.bool).triu(1)  # what the card wants beside these modes
+    packed = torch.ones(2048, 2048, dtype=torch.bool).triu(1)  # what the card needs with these modes
     got = torch_npu.npu_fusion_attention(
         *(t.npu() for t in (q, k, v)),
         N,

@@ -51,7 +51,7 @@ class Casts(TorchDispatchMode):
 def casts(name: str, *dtypes) -> torch.dtype | None:
     """What `name` casts its tensors to under autocast to half, before it does anything else; None: nothing. The
     tensors have these types, in turn; other arguments are whatever the schema takes: the casts come first, and whether
-    the operator likes its arguments does not matter."""
+    the operator accepts its arguments does not matter."""
     packet, _, overload = name.partition(".")
     op = getattr(getattr(torch.ops.aten, packet), overload or "default")
     made = 0

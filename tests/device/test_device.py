@@ -1,4 +1,4 @@
-"""The simulated npu as a device of PyTorch: the same values as the CPU's, in the arena, with the errors that PyTorch gives."""
+"""The simulated npu as a device of PyTorch: the same values as the CPU's, in the arena, with PyTorch's own errors."""
 
 from __future__ import annotations
 

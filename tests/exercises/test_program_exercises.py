@@ -1,4 +1,4 @@
-"""Exercises that are whole programs, and programs as notebook cells: built, run, and reported at the cell's own lines."""
+"""Exercises that are whole programs, and programs as notebook cells: built, run, reported at the cell's own lines."""
 
 from __future__ import annotations
 

@@ -73,9 +73,8 @@ def test_right_and_silent(golden, size, blocks, entry, tolerance, schedule):
         given.append(a)
     record = k[blocks](*given)
     assert record.finished and not record.findings, record.report()
-    pins.check(
-        f"correct/{golden.__name__} {'x'.join(map(str, size))} on {blocks}", record
-    )  # the same in both schedules
+    # the same in both schedules
+    pins.check(f"correct/{golden.__name__} {'x'.join(map(str, size))} on {blocks}", record)
     for got, want in zip(outputs, wanted, strict=True):
         got = got.cpu().view(torch.int16).numpy().view(np.uint16) if want.dtype == np.uint16 else got.cpu().numpy()
         if tolerance:

@@ -33,9 +33,9 @@ X86, FEATURES = platform.machine() == "x86_64", _features()
 
 # ATEN_CPU_CAPABILITY: what ATen's own loops were compiled for. ONEDNN_MAX_CPU_ISA, MKL_CBWR: what the libraries for
 # matrix products may use. OMP_NUM_THREADS: into how many parts ATen cuts a sum. LABKIT_MARCH: what the twin is compiled
-# for; LABKIT_THREADS: on how many threads it runs blocks. A host that lacks what a line asks for takes the next lower by
-# itself; only LABKIT_MARCH must be what it can run. GLIBC_TUNABLES: the C library's exp, log, sin as they are without
-# fused multiply-add.
+# for; LABKIT_THREADS: on how many threads it runs blocks. A host that lacks what a line asks for takes the next lower;
+# only LABKIT_MARCH must be what it can run. GLIBC_TUNABLES: the C library's exp, log, sin as they are without fused
+# multiply-add.
 HOSTS = {
     "this": {},
     # an x86-64 of 2004, one core: no AVX, no FMA, no F16C

@@ -38,7 +38,7 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def home(built, tmp_path, exercises):
-    """A copy of it that a test may spoil."""
+    """A copy of it that a test may change."""
     shutil.copytree(built, tmp_path / "notebooks")
     return tmp_path / "notebooks"
 

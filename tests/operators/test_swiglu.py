@@ -22,11 +22,8 @@ import labkit.device as device  # noqa: E402
 
 pytestmark = simulated
 GOLD = golden("swiglu")
-ULPS = {
-    torch.float16: 2,
-    torch.bfloat16: 2,
-    torch.float32: 8,
-}  # float: the exponential and the roundings behind it; 16 bits: the result's own
+# float: the exponential and the roundings behind it; 16 bits: the result's own
+ULPS = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 8}
 KINDS = st.sampled_from(list(TYPES))
 
 

@@ -137,9 +137,8 @@ def test_any_gradients(made, op, lead, h, i, dtype, how, seed):
         assert not any(leaf.grad.count_nonzero() for leaf in leaves)
         return
     dg, du = GOLD.golden_slopes(grad.reshape(-1, i), gate, up)
-    bound = (
-        grad.reshape(-1, i).double().abs() * (1 + gate.abs()) * (1 + up.abs())
-    )  # dg and du come of rounded numbers of this size
+    # dg and du come of rounded numbers of this size
+    bound = grad.reshape(-1, i).double().abs() * (1 + gate.abs()) * (1 + up.abs())
     for leaf, want, scale in (
         (leaves[0], dg @ w_gate + du @ w_up, bound @ (w_gate.abs() + w_up.abs())),
         (leaves[1], dg.T @ x, bound.T @ x.abs()),

@@ -145,10 +145,8 @@ def test_how_the_host_cuts():
         return blocks, (t.rows, t.cols, t.chunk, t.foldA, t.foldB, t.panel)
 
     assert cut((16384, 16384, 4096), 2) == (24, (128, 256, 256, 2, 1, 16))
-    assert cut((1, 11008, 4096), 2) == (
-        24,
-        (16, 192, 256, 2, 2, 1),
-    )  # 115 blocks of 96 columns: four rounds and most of a fifth
+    # 115 blocks of 96 columns: four rounds and most of a fifth
+    assert cut((1, 11008, 4096), 2) == (24, (16, 192, 256, 2, 2, 1))
     assert cut((32, 11008, 4096), 2, 4) == (24, (32, 192, 128, 2, 2, 1))
     assert cut((3, 40, 100), 2) == (3, (16, 32, 256, 1, 1, 1))
     for m in (1, 15, 16, 17, 100, 128, 129, 1000):

@@ -131,7 +131,7 @@ def test_the_ends_of_the_range(value):
     torch.testing.assert_close(got, want, equal_nan=True, rtol=1e-3, atol=2 * LEAST)
 
 
-# ---- what cannot be the operator's is PyTorch's, and the module says so
+# ---- what the operator cannot do PyTorch does, and the module says so
 
 
 @pytest.mark.parametrize(

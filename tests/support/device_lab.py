@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch")
 
 import labkit.device as device  # noqa: E402
 
-# On a node these would judge the card by modelled times and the twin's findings, so none of them runs there: what they
-# say of an operator's results is not tested on a card either.
+# On a node these would check the card against modelled times and the twin's findings, so none of them runs there: what
+# they say of an operator's results is not tested on a card either.
 simulated = pytest.mark.skipif(
     device.mode() != "sim", reason="tests the simulated device and the twin; here a real NPU is used"
 )

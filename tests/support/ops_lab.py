@@ -12,11 +12,8 @@ import torch
 from labkit import paths
 
 TYPES = {torch.float16: "half", torch.bfloat16: "bfloat16_t", torch.float32: "float"}
-ALLOWED = (
-    "test_schema",
-    "test_faketensor",
-    "test_aot_dispatch_dynamic",
-)  # the fourth refuses PrivateUse1 in PyTorch's own code
+# the fourth refuses PrivateUse1 in PyTorch's own code
+ALLOWED = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
 
 
 def module(name: str, path):
@@ -43,9 +40,8 @@ def close(got, want, ulps: float = 2.0, scale=0.0) -> None:
     place = (
         torch.maximum(want.double().abs(), torch.as_tensor(scale, dtype=torch.float64)).clamp(min=kind.tiny) * kind.eps
     )
-    off = torch.where(
-        got == want, 0.0, (got.double() - want.double()).abs() / place
-    )  # equal also where both are infinite
+    # equal also where both are infinite
+    off = torch.where(got == want, 0.0, (got.double() - want.double()).abs() / place)
     off = torch.where(got.isnan() & want.isnan(), 0.0, off).flatten()
     worst = int(off.nan_to_num(nan=torch.inf).argmax())
     assert off[worst] <= ulps, (

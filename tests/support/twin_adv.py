@@ -81,7 +81,7 @@ class Asked(ctypes.Structure):
 
 
 def asked(shape: list[int], original: list[int], size: int, reuse: bool = False, more: int = 0) -> Asked:
-    """A question to the host's functions: shapes, bytes of an element, reuse of the source, one number more."""
+    """A call of the host's functions: shapes, bytes of an element, reuse of the source, one number more."""
     return Asked(
         (ctypes.c_int64 * 4)(*shape),
         (ctypes.c_int64 * 4)(*original),

@@ -1,6 +1,6 @@
 """The modelled clock keeps its own rules, and a launch is the same launch however many host threads run it.
 
-Every constant comes from the chip's table; nothing here knows a number of the hardware.
+Every constant comes from the chip's table; nothing here holds a number of the hardware.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checks know their edges exactly: as much as there is passes in silence, one more is found."""
+"""The limits of the checks are exact: the most that is allowed gives no finding, one more does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a core by themselves, by way of core_shim.cpp: which access touched which bytes, and what UB's banks cost."""
+"""Parts of a core by themselves, through core_shim.cpp: which access touched which bytes, and what UB's banks cost."""
 
 from __future__ import annotations
 

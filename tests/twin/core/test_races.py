@@ -48,11 +48,8 @@ def spans(kind: int, a: int, b: int, n: int):
 
 def first_race(program):
     """(kind of the step, the codes that fit) of the first access that nothing orders, or None."""
-    known, flags, seen = (
-        [0] * 4,
-        {},
-        [],
-    )  # known: bits of the accesses that a pipe may rely on; seen: (pipe, reads, writes, ...)
+    # known: bits of the accesses that a pipe may rely on; seen: (pipe, reads, writes, ...)
+    known, flags, seen = ([0] * 4, {}, [])
     for kind, a, b, n in program:
         if kind == SET:
             p = EVENTS[a][0]

@@ -1,4 +1,4 @@
-"""Cores that wait for one another: meetings, flags, turns; what arrives, when, and what happens when a core is missing."""
+"""Cores that wait for one another: meetings, flags, turns; what arrives when, and what happens if a core is missing."""
 
 import pytest
 

@@ -14,12 +14,8 @@ from places import KERNELS  # noqa: E402
 import labkit  # noqa: E402
 from labkit.build.headers import TREES  # noqa: E402
 
-LAYOUTS = {
-    "BSNGD": (0, 3, 1, 2, 4),
-    "SBNGD": (3, 0, 1, 2, 4),
-    "BNGS1S2": (0, 1, 2, 3, 4),
-    "NORMAL": (0, 1, 2, 3, 4),
-}  # of [b][n][g][s][d]
+# of [b][n][g][s][d]
+LAYOUTS = {"BSNGD": (0, 3, 1, 2, 4), "SBNGD": (3, 0, 1, 2, 4), "BNGS1S2": (0, 1, 2, 3, 4), "NORMAL": (0, 1, 2, 3, 4)}
 ONE, SEVERAL, UB = range(3)
 
 

@@ -177,8 +177,7 @@ def test_n_runs_first_where_the_tiling_says_so():
     case = Case("half_float", 64, 96, 40, way=PACKED, fields=dict(iterateOrder=1))
     got, exact, _ = case.run()
     order = [(r, c) for r in range(2) for c in range(3)]
-    seen = [
-        got[32 * (i % 2) : 32 * (i % 2) + 32, 32 * (i // 2) : 32 * (i // 2) + 32] for i in range(6)
-    ]  # the kernel puts block i there
+    # the kernel puts block i there
+    seen = [got[32 * (i % 2) : 32 * (i % 2) + 32, 32 * (i // 2) : 32 * (i // 2) + 32] for i in range(6)]
     for (r, c), block in zip(order, seen):
         assert np.array_equal(block, exact[32 * r : 32 * r + 32, 32 * c : 32 * c + 32])

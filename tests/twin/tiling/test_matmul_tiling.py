@@ -1,4 +1,4 @@
-"""Host tiling: whatever product is asked for, the answer fits every memory, obeys what was fixed and covers the product
+"""Host tiling: whatever product is asked for, the answer fits every memory, keeps what was fixed and covers the product
 exactly once; and the host's tiling classes lie in memory as the kernel's structs do.
 """
 

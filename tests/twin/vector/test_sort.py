@@ -107,9 +107,8 @@ def test_sort(run, name, t, times, seed):
 def test_merge(run, t, data, seed):
     rng = np.random.default_rng(seed)
     ways = data.draw(st.integers(2, 4))
-    lengths = [data.draw(st.integers(0, 40)) for _ in range(ways)] + [7] * (
-        4 - ways
-    )  # a run that is off counts for nothing
+    # a run that is off counts for nothing
+    lengths = [data.draw(st.integers(0, 40)) for _ in range(ways)] + [7] * (4 - ways)
     stop = data.draw(st.booleans())
     name = "MrgSort exhausted" if stop and data.draw(st.booleans()) else "MrgSort"
     start = rng.integers(0, 256, BYTES).astype(np.uint8)

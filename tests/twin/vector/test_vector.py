@@ -1,7 +1,7 @@
-"""The vector unit's registers and what goes by them: masks from outside, counter mode, CMPMASK, DEQSCALE, GetAccVal.
+"""The vector unit's registers and what depends on them: masks from outside, counter mode, CMPMASK, DEQSCALE, GetAccVal.
 
-As in tests/twin/test_api.py an image of UB goes in and comes out; behind each instruction a Duplicate by register shows in
-its own region what mask was left.
+As in tests/twin/test_api.py an image of UB goes in and comes out; behind each instruction a Duplicate by register shows
+in its own region what mask was left.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def test_cmpmask(run, op, t):
             )
         else:
             each = [np.unpackbits(held, bitorder="little")[:lanes].astype(bool)] * 256
-        if form["kind"] in (1, 2):  # Compare has left its mask, which Select goes by
+        if form["kind"] in (1, 2):  # Compare has left its mask, which Select uses
             counter, mask = golden.state_of(form)
             golden.select(
                 want, form | dict(kind=3, setLow=mask if counter else mask % 2**64, setHigh=mask >> 64), dtype, each
