@@ -220,7 +220,7 @@ def read(file: Path) -> Spec:
         fail(f"not TOML: {error}")
     unknown = set(data) - {*Spec.__dataclass_fields__, "mutant"} | ({"folder", "mutants"} & set(data))
     if unknown:
-        fail(f"unknown field {', '.join(sorted(unknown))}; the fields are described in labkit/workbook/README.md")
+        fail(f"unknown field {', '.join(sorted(unknown))}; the fields are described in labkit/notebook/README.md")
     if data.setdefault("id", file.parent.name) != file.parent.name:
         fail(f"id {data['id']!r} differs from the folder's name {file.parent.name!r}; they must be the same")
     if data.get("kind") not in KINDS:
@@ -239,7 +239,7 @@ def read(file: Path) -> Spec:
             data["answer"] = Answer(**answer)
         spec = Spec(folder=file.parent, **data)
     except TypeError as error:
-        fail(f"{error}; the fields are described in labkit/workbook/README.md")
+        fail(f"{error}; the fields are described in labkit/notebook/README.md")
     for what in problems(spec):
         fail(what)
     return spec

@@ -214,7 +214,7 @@ class _Scanner:
                 self.fail(line, f"{' '.join(options)!r}: an exercise marker takes brief=no")
             self.blocks.append(ExerciseMark(name, line, "brief=no" not in options))
         elif re.match(r"^(zh|en|exercise|setup|cell)\b", word):
-            self.fail(line, f"<!-- {word} --> is not understood; see labkit/workbook/README.md")
+            self.fail(line, f"<!-- {word} --> is not understood; see labkit/notebook/README.md")
         else:
             return False
         return True
