@@ -162,7 +162,7 @@ class Copy:
             return "hang", "", f"no end within {self.limit:.0f} s"
         if status == 0:
             return "survived", "", ""
-        found = re.search(r"^(?:FAILED|ERROR) (\S+)(?: - (.*))?$", out, re.M)
+        found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - (.*))?$", out, re.M)
         told = next((line[1:].strip() for line in out.splitlines() if line.startswith("E  ")), "")
         return "killed", found[1] if found else "?", (told or (found[2] or "" if found else out.strip()[-200:]))[:300]
 
@@ -184,7 +184,7 @@ class Copy:
             _, out = self.run(
                 [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", file], self.limit
             )
-            self.failing[file] = re.findall(r"^(?:FAILED|ERROR) (\S+)", out, re.M)
+            self.failing[file] = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", out, re.M)
         return test not in self.failing[file]
 
 
