@@ -293,7 +293,11 @@ def main() -> None:
         for m in [m for m in rows if m.id in {int(i) for i in options.only.split(",")}]:
             line = next(n for n, text in code_lines(m.file).items() if text.strip() == m.original and n >= m.line - 200)
             m.place = f"{m.file}:{line}"
-            try_out(copy, m, tables[m.room], clean)
+            reason = known.get((Path(m.file).name, m.original, m.mutated))
+            if reason:
+                m.outcome, m.test, m.says = "equivalent", "", reason
+            else:
+                try_out(copy, m, tables[m.room], clean)
             print(f"{m.id}: {m.outcome} {m.place} {m.test} {m.says}", flush=True)
             write(out, rows)
         return print(report(rows))
