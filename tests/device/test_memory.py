@@ -238,6 +238,17 @@ def test_streams_and_books_of_two_devices():
     """What is current goes back to what it was, device and stream; each device has times and peaks of its own."""
     code = """
 import labkit.device as device, torch
+for d in (0, 1):
+    begun = {k: v for k, v in torch.npu.memory_stats(d).items() if v}
+    assert not begun, f"before anything was allocated on {d}: {begun}"
+first = torch.ones(3, device="npu")
+books = torch.npu.memory_stats(0)
+assert (books["allocation.all.current"], books["segment.all.current"], books["num_ooms"], books["num_alloc_retries"]) == (1, 1, 0, 0), books
+del first
+torch.npu.reset_peak_memory_stats(0)
+torch.npu.empty_cache()
+torch.npu.synchronize()
+device.reset_clock()
 other, home = torch.npu.Stream(device="npu:1"), torch.npu.Stream()
 torch.npu.set_stream(home)
 with torch.npu.stream(other):
