@@ -24,8 +24,9 @@ except ModuleNotFoundError:
     pass
 else:
     # No deadline: the first launch compiles. What is drawn follows from the test's own name: see `draws` below.
-    hypothesis.settings.register_profile("lab", deadline=None, derandomize=False, database=None,
-                                         report_multiple_bugs=False)
+    hypothesis.settings.register_profile(
+        "lab", deadline=None, derandomize=False, database=None, report_multiple_bugs=False
+    )
     hypothesis.settings.load_profile("lab")
     # Hypothesis follows each fresh example by up to five copies with one value moved to another place. Of the 20
     # examples that a launch's form gets, 16 were near copies of four (14 of 20 with `times` = 0). tests/test_draws.py
