@@ -123,7 +123,12 @@ def _linked(
 
 
 def _headers(by_name: list[str]) -> Path:
-    return keep("aclrtlaunch", key(*by_name), "", lambda work: sources.write_launch_headers(work, by_name)).resolve()
+    return keep(
+        "aclrtlaunch",
+        key(sources.LAUNCH_HEADER, *by_name),
+        "",
+        lambda work: sources.write_launch_headers(work, by_name),
+    ).resolve()
 
 
 def _object(source: Source, text: str, generated: list[str], kind: tuple[str, ...]) -> Path:

@@ -106,12 +106,14 @@ def _leads_to_launch(header: Path, includes: list[str], seen: set[Path]) -> bool
 # ---- ACLRT_LAUNCH_KERNEL(name)(blocks, stream, arguments...)
 
 
+# What an aclrtlaunch_<name>.h holds; part of the key under which the build keeps them.
+LAUNCH_HEADER = '#pragma once\n#include "twin/host/aclrtlaunch.h"\nTWIN_LAUNCHED_BY_NAME({name})\n'
+
+
 def write_launch_headers(folder: Path, by_name: list[str]) -> None:
     """An aclrtlaunch_<name>.h for each kernel, as CANN's build makes them."""
     for name in by_name:
-        (folder / f"aclrtlaunch_{name}.h").write_text(
-            f'#pragma once\n#include "twin/host/aclrtlaunch.h"\nTWIN_LAUNCHED_BY_NAME({name})\n', encoding="utf-8"
-        )
+        (folder / f"aclrtlaunch_{name}.h").write_text(LAUNCH_HEADER.format(name=name), encoding="utf-8")
 
 
 def _named_entries(t: Text, mixes: dict[str, tuple[int, int]], by_name: list[str]) -> str:

@@ -277,15 +277,3 @@ else: raise SystemExit("device 2 of 2")
 """
     run = python(code, LABKIT_NPUS="2")
     assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
-
-
-def test_a_fresh_device_has_counted_nothing():
-    code = (
-        "import labkit, torch\n"
-        "labkit.device.install()\n"
-        "print({name: n for name, n in torch.npu.memory_stats().items() if n})\n"
-        "kept = torch.empty(1024, device='npu')\n"
-        "stats = torch.npu.memory_stats()\n"
-        "print([stats[f'{name}.all.current'] for name in ('allocation', 'segment')])\n"
-    )
-    assert python(code).stdout.splitlines() == ["{}", "[1, 1]"]
