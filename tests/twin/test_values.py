@@ -267,7 +267,16 @@ template class AscendC::TQueSync<PIPE_MTE2, PIPE_V>;
 
 def test_every_member_of_the_class_templates_compiles():
     """Also those that no kernel of the tests calls: a member is compiled when it is used, and a fault waits till then."""
-    command = [compiler.find_cxx(), "-std=c++17", "-fsyntax-only", "-w", "-x", "c++", "-", f"-I{runtime.include_dir()}"]
+    command = [
+        compiler.find_cxx(),
+        "-std=c++17",
+        "-fsyntax-only",
+        "-w",
+        "-x",
+        "c++",
+        "-",
+        *(f"-I{d}" for d in include_dirs()),
+    ]
     built = subprocess.run(command, input=MEMBERS, capture_output=True, text=True)
     assert built.returncode == 0, next((line for line in built.stderr.splitlines() if "error" in line), built.stderr)
 
