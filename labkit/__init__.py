@@ -35,6 +35,7 @@ _PUBLIC = {
     "tables": ("labkit.analysis", "tables"),
     "save": ("labkit.analysis", "save"),
     "figures": ("labkit.figures", None),
+    "device": ("labkit.device", None),
     "ranks": ("labkit.device.ranks", "ranks"),
     "RankError": ("labkit.device.ranks", "RankError"),
 }

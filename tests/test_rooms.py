@@ -63,9 +63,9 @@ MODULES = modules()
 
 def module_of(name: str) -> str | None:
     """The module that a dotted name lies in: labkit.kernel is a name of labkit.launch.kernel."""
-    public = labkit._PUBLIC.get(name.removeprefix("labkit.").split(".")[0]) if name.startswith("labkit.") else None
-    if public and name not in MODULES:
-        return public[0]
+    first = name.split(".")[1] if "." in name else ""
+    if first in labkit._PUBLIC and f"labkit.{first}" not in MODULES:
+        return labkit._PUBLIC[first][0]
     while name and name not in MODULES:
         name = name.rpartition(".")[0]
     return name or None

@@ -5,19 +5,14 @@ Those names stand in twin/headers.toml. The files behind them are written once a
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
 from labkit.build.cache import keep, key
+from labkit.messages import tomllib
 from labkit.paths import twin_dir
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 TREES = {"kernel": twin_dir() / "include", "operator": twin_dir() / "op" / "include"}
 
