@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 QUICK = """
     test_cli.py test_rooms.py test_house.py source build/test_absent_names.py build/test_diagnostics.py
     build/test_runtime.py launch figures analysis environment exercises/test_diagnose.py exercises/test_session.py
-    exercises/test_exercise.py device/test_names.py device/test_time.py device/test_memory.py twin/core twin/lanes
+    exercises/test_exercise.py device/test_names.py device/test_time.py twin/core twin/lanes
     twin/clock/test_costs.py faults/test_correct_kernels.py
 """.split()
 
