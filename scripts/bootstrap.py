@@ -266,16 +266,34 @@ def install(prefix, python, found, ours):
     if not has_pip(python):
         stop("no-pip", prefix=prefix, mend="%s -m ensurepip" % python)
     start = time.monotonic()
+    building = build_twin()
     torch = torch_command(found, ours)
     if torch:
         pip(python, *torch)
     say("packages")
     pip(python, "-e", ".[lab,test]")
+    if building:
+        building.wait()
     why = probe(python)
     if why is not None:
         remove = "rm -rf %s, then make again" % prefix if ours else "%s -m pip check" % python
         stop("still-broken", prefix=prefix, why=why, mend=remove)
     say("installed", seconds=time.monotonic() - start)
+
+
+def build_twin():
+    """Compiles the twin while pip works, which keeps one core busy. None where that needs a package (tomllib).
+
+    What goes wrong here is not reported: the first use builds it again, and says so.
+    """
+    if sys.version_info < (3, 11):
+        return None
+    program = "import os; os.nice(5); from labkit.build import runtime; runtime.runner()"
+    environment = dict(os.environ, PYTHONPATH=str(ROOT))
+    say("twin")
+    return subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------
@@ -322,9 +340,10 @@ def main(arguments):
             mend=system.install_command(["python"]),
         )
     python = ensure()
-    if command == "lab":
+    if command in ("lab", "test"):  # before the processes start that would each wait for it
         if run([python, "-m", "labkit", "prebuild"], cwd=str(ROOT)).returncode:
             return 1
+    if command == "lab":
         say("lab")
         start(python, "-m", "jupyterlab", *(jupyter_arguments() + rest))
     elif command == "test":

@@ -71,6 +71,10 @@ TEXTS = {
         "lab and test)",
         "下载：JupyterLab、matplotlib、pandas、transformers、pytest 及其依赖，约 175 MB（extras lab 和 test）",
     ),
+    "twin": (
+        "build: the twin is compiled meanwhile, about a minute of two cores",
+        "构建：同时编译孪生机，约占用两个核一分钟",
+    ),
     "pip-failed": (
         "pip stopped with exit code {code}; its message is above.\n"
         "  try: make again (what was downloaded is kept); behind a mirror: pip config set global.index-url <mirror>",

@@ -147,7 +147,7 @@ def _in_ascendc(name: str) -> bool:
     return name in api.names()
 
 
-def _message_flags(cxx: str) -> list[str]:
+def message_flags(cxx: str) -> list[str]:
     """Plain messages with columns in bytes, which every GCC and clang then agrees on.
 
     Not `-fdiagnostics-format=json`: it leaves out the chain of instantiations ("required from here"), and that chain
@@ -333,7 +333,7 @@ def _compile(
     recipe: Recipe, work: Path, jobs: int, reached: dict[str, bytes], progress: Callable[[int, int], None] | None
 ) -> None:
     workers = Workers()
-    words = [*recipe.flags, *_message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
+    words = [*recipe.flags, *message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
     shape = {"shared": ["-shared"], "object": ["-c"]}.get(recipe.kind, [])
     target = ["-o", str(work / recipe.file), *recipe.libs]
     inputs = [_input(unit, work) for unit in recipe.units]
@@ -379,9 +379,12 @@ class _Count:
 
 def _one_unit(workers: Workers, recipe: Recipe, words: list[str], rest: list[str], reached: dict[str, bytes]) -> None:
     """One command for the only unit; of a kernel, with the header that it includes first precompiled."""
-    found = None
+    found = forced = None
     if recipe.learner is not None:
+        forced = precompiled.forced(recipe.cxx, cxx_version(recipe.cxx), words)
         found = precompiled.beside(recipe.cxx, cxx_version(recipe.cxx), words, recipe.units[0].text, reached)
+    if forced:
+        return _with_precompiled(workers, recipe, forced[1], [*forced[0], *rest], [*words, *rest])
     if found is None:
         return step(workers, [recipe.cxx, *words, *rest], recipe)
     folder, home = found

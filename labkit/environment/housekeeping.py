@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from labkit import paths
 
@@ -26,14 +27,18 @@ def built(part: str) -> bool:
 
 
 def prebuild() -> Iterator[tuple[str, float]]:
-    """Build each part; yields (what, seconds) as they become ready. Raises CompileError, ToolError."""
+    """Build all parts at once; yields (what, seconds) as they become ready. Raises CompileError, ToolError."""
     from labkit.build import runtime
     from labkit.device import build as device
+    from labkit.operators import build as operators
 
-    for name, make in (("twin", runtime.runner), ("simulated device", device.library)):
-        start = time.monotonic()
-        make()
-        yield name, time.monotonic() - start
+    parts = {"twin": runtime.runner, "simulated device": device.library, "PyTorch's headers": operators.prepare}
+    start = time.monotonic()
+    with ThreadPoolExecutor(len(parts)) as pool:
+        made = {pool.submit(make): name for name, make in parts.items()}
+        for done in as_completed(made):
+            done.result()
+            yield made[done], time.monotonic() - start
 
 
 def clear() -> int:

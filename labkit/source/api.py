@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from labkit.paths import repo_root, twin_dir
-from labkit.source.scan import mask
+from labkit.source.scan import Outline, closing, closing_angle, function_name, mask, split, strip_attributes
 
+# Words of a type that make no other function of two overloads, and those that only the lab or CANN writes.
+_PLAIN = re.compile(r"\b(?:const|volatile|typename|class|struct|__gm__|__ubuf__|__restrict__)\b|AscendC::|[&\s]+")
 _PRIVATE = re.compile(r"TWIN_|Twin|_H$|__LABKIT")
 
 
@@ -81,4 +83,134 @@ def documented() -> dict[str, tuple[bool, str]]:
 
 def absent(name: str) -> bool:
     """Whether `name` is Ascend C's and the twin has no such thing."""
-    return name in documented() and not re.search(rf"\b{re.escape(name)}\b", "\n".join(_headers()))
+    return name in documented() and not re.search(rf"\b{re.escape(name)}\b", offered())
+
+
+@lru_cache(maxsize=1)
+def offered() -> str:
+    """All that the twin's headers say, without comments."""
+    return "\n".join(_headers())
+
+
+# ---- names that only CANN's headers have
+
+
+def signature(template: Iterable[str], parameters: Iterable[str]) -> str:
+    """What two functions of one name must share so that a call cannot choose between them: the parameters' types,
+    without const, with the template's parameters by number. "T1<T>,uint32_t"-like; "()" for no parameters.
+    """
+    template, numbered = list(template), []
+    for parameter in parameters:
+        for number, name in enumerate(template):
+            parameter = re.sub(rf"\b{re.escape(name)}\b", f"T{number}", parameter) if name else parameter
+        numbered.append(_PLAIN.sub("", parameter))
+    return ("<>" if template else "") + "(" + ",".join(numbered) + ")"
+
+
+@lru_cache(maxsize=1)
+def cann_names() -> dict[str, tuple[str, frozenset[str]]]:
+    """name -> (header that brings it: "" is kernel_operator.h, signatures of the functions of that name; none where it
+    is a type, a variable or a namespace), for all of namespace AscendC. From data/cann_names.csv.
+    """
+    table = repo_root() / "data" / "cann_names.csv"
+    if not table.is_file():
+        return {}
+    with table.open(encoding="utf-8", newline="") as file:
+        return {
+            row["name"]: (row["header"], frozenset(filter(None, row["functions"].split(" | "))))
+            for row in csv.DictReader(file)
+        }
+
+
+_TYPE_NAME = re.compile(r"^(?:struct|class|union|enum(?:\s+(?:class|struct))?)\s+([A-Za-z_]\w*)")
+_ALIAS = re.compile(r"^using\s+([A-Za-z_]\w*)\s*=")
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
+_NO_DECLARATION = re.compile(
+    r"^(?:using\s+namespace|namespace|return|static_assert|extern\s*\"|friend|template\s*<\s*>|#)"
+)
+
+
+def clashes(text: str, around: str = "") -> list[tuple[str, bool]]:
+    """(name, declared in namespace AscendC) of what `text` declares for all of itself and CANN's headers have too.
+
+    With `using namespace AscendC` every use of such a name is ambiguous: that says the compiler, once it knows of the
+    name. Names in a namespace or class of the text's own hide the API's. around: the text of what it includes.
+    """
+    known, whole = cann_names(), around + "\n" + text
+    if "kernel_operator.h" not in whole or not known:
+        return []
+    matmul, found = "matmul" in whole, []
+    for name, kind, inside in _declared(text):
+        header, functions = known.get(name, ("?", frozenset()))
+        if header == "" or header == "matmul" and matmul:
+            if not kind and not functions or kind and kind in functions or bool(kind) != bool(functions):
+                found.append((name, inside))
+    return list(dict.fromkeys(found))
+
+
+def _declared(text: str) -> Iterable[tuple[str, str, bool]]:
+    """(name, signature of a function or "", in namespace AscendC) of every declaration at namespace scope."""
+    outline = Outline(text)
+    masked = outline.masked
+
+    def scope(offset: int) -> str | None:
+        block = outline.around(offset)
+        names = list(block.chain()) if block else []
+        if any(b.kind not in ("namespace", "linkage") for b in names):
+            return None
+        return "::".join(b.name for b in names if b.name)
+
+    starts = [(b.head, b.open, b.kind) for b in outline.blocks if b.kind in ("type", "function")]
+    blocks = [(b.head, b.close) for b in outline.blocks if b.kind in ("type", "function")]
+    for m in re.finditer(";", masked):
+        begin = outline.statement_start(m.start())
+        if not any(head < m.start() < close for head, close in blocks):
+            starts.append((begin, m.start(), "statement"))
+    for begin, end, kind in starts:
+        where = scope(end)
+        if where in ("", "AscendC"):
+            head = re.sub(r"^[ \t]*#[^\n]*", lambda d: " " * len(d[0]), masked[begin:end], flags=re.M)
+            if found := _one(strip_attributes(head), kind):
+                yield (*found, where == "AscendC")
+
+
+def _one(head: str, kind: str) -> tuple[str, str] | None:
+    """(name, signature) of one declaration."""
+    template: list[str] = []
+    head = head.strip()
+    while m := re.match(r"template\s*<", head):
+        end = closing_angle(head, m.end() - 1)
+        if end < 0:
+            return None
+        parts = split(head, m.end(), end)
+        template += [w[-1] for a, b in parts if (w := re.findall(r"\w+", head[a:b].partition("=")[0]))]
+        head = head[end + 1 :].strip()
+    if m := _TYPE_NAME.match(head):
+        return m[1], ""
+    if _NO_DECLARATION.match(head):
+        return None
+    if m := _ALIAS.match(head):
+        return m[1], ""
+    if head.startswith("typedef"):
+        return (m[1], "") if (m := _VARIABLE.search(head)) else None
+    before = head.partition("=")[0].rstrip()
+    if kind == "function" or kind == "statement" and re.search(r"\)\s*(?:const|noexcept)?$", before):
+        name = function_name(before)
+        paren = before.find("(", before.find(name))
+        end = closing(before, paren) if name and paren >= 0 else -1
+        if end < 0 or "operator" in name or re.search(rf"::\s*{re.escape(name)}\s*$", before[:paren]):
+            return None
+        types = [
+            _type(before[a:b]) for a, b in split(before, paren + 1, end) if before[a:b].strip() not in ("", "void")
+        ]
+        return name, signature(template, types)
+    if kind == "statement" and " " in before and (m := _VARIABLE.search(re.sub(r"\{.*", "", before))):
+        return m[1], ""
+    return None
+
+
+def _type(parameter: str) -> str:
+    """A parameter without its name and default."""
+    text = parameter.partition("=")[0].strip()
+    m = re.match(r"(.*[\w>&*\s])\b([A-Za-z_]\w*)$", text, re.S)
+    return m[1] if m and re.search(r"[A-Za-z_>]", re.sub(r"\bconst\b|\bvolatile\b", "", m[1])) else text

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from labkit.source import api
 from labkit.source.errors import ENTRY_FILE, SourceError
 from labkit.source.kernels import KernelSignature, Param, clean, core_mix, parse, symbol
 from labkit.source.kernels import kernels as all_kernels
@@ -62,7 +63,25 @@ def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
     body = _lower_launches(text, filename, core_mixes(text, filename, around) if "<<<" in text else {})
     end = "" if body.endswith("\n") else "\n"
-    return f'#line 1 "{quoted}"\n{body}{end}' + "\n".join(_trampolines(kernels, entries, filename, text)) + "\n"
+    return (
+        f'{_reserved(text, filename, around)}#line 1 "{quoted}"\n{body}{end}'
+        + "\n".join(_trampolines(kernels, entries, filename, text))
+        + "\n"
+    )
+
+
+def _reserved(text: str, filename: str, around: str) -> str:
+    """Declares what the text declares too and only CANN's headers have, so that the compiler finds a use ambiguous here
+    as it does there. Raises SourceError for a name that the text puts into namespace AscendC itself.
+    """
+    names = []
+    for name, inside in api.clashes(text, around):
+        if not re.search(rf"\b{name}\b", api.offered()):
+            if inside:
+                line = Lines(text).line(re.search(rf"\b{name}\b", text).start())
+                raise SourceError("source.in_cann", filename=filename, line=line, text=text, name=name)
+            names.append(f"struct {name};")
+    return f"namespace AscendC {{ {' '.join(names)} }}\n" if names else ""
 
 
 def without_attributes(text: str) -> str:

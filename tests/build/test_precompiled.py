@@ -228,3 +228,43 @@ def test_flags_of_one_unit_are_in_its_key_and_in_the_whole(tmp_path, commands):
     second = compiler.build(sources, flags=["-O1"], name="own", unit_flags=lambda p: ["-O2"] if p.stem == "u1" else [])
     assert first != second
     assert [c[c.index("-c") + 1] for c in commands if "-c" in c and "-O2" in c] == [str(sources[1])]
+
+
+ADAPTER = "#include <stdint.h>\nint forty_two() { return 42; }\n"
+
+
+def forced(text: str, first) -> None:
+    compiler.compile_kernel(text, filename="adapter.asc", flags=["-include", str(first)])
+
+
+def test_an_operators_side_reads_what_was_made_ahead(commands, folder, cache):
+    """Like operators.build.prepare(), with a header that takes less time than PyTorch's."""
+    first = folder / "first.h"
+    first.write_text("#pragma once\n#include <vector>\n")
+    forced(ADAPTER, first)
+    assert not any("c++-header" in c for c in commands), "a PCH that nobody asked for: the first adapter would wait"
+    cxx = compiler.find_cxx()
+    words = [*compiler.KERNEL_FLAGS, "-include", str(first), *compiler.message_flags(cxx), "-fPIC"]
+    made = precompiled.forced(cxx, compiler.cxx_version(cxx), words, make=True)
+    forced(ADAPTER + "// edited\n", first)
+    assert commands[-1][1:3] == made[0][:2] and str(first) not in commands[-1]
+    first.write_text("#pragma once\n#include <string>\n")
+    forced(ADAPTER + "// after an edit of the header\n", first)
+    assert str(first) in commands[-1]
+
+
+def test_the_words_of_an_adapter_are_those_that_are_prepared(monkeypatch, tmp_path):
+    """Else each adapter would be compiled without it, and nothing would fail."""
+    from labkit.operators import build as operators
+
+    asked = []
+    monkeypatch.setattr(
+        precompiled, "forced", lambda cxx, version, words, make=False: asked.append((make, list(words)))
+    )
+    monkeypatch.setattr(compiler, "step", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    operators.prepare()
+    for text in ("// plain\n", "#include <torch/csrc/autograd/custom_function.h>\n"):
+        with pytest.raises(KeyboardInterrupt):
+            operators.for_twin(text, str(tmp_path / "adapter.asc"), lambda _: None)
+    prepared, wanted = ([w for make, w in asked if make == made] for made in (True, False))
+    assert len(prepared) == 2 and [sorted(w) for w in wanted] == [sorted(w) for w in prepared]
