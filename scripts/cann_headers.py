@@ -37,7 +37,10 @@ from labkit.source import api  # noqa: E402
 from labkit.source.lowering import without_attributes, without_launches  # noqa: E402
 from labkit.source.scan import Outline  # noqa: E402
 
-FLAGS = "-std=c++17 -w -fsyntax-only -x c++ -D__NPU_ARCH__=2201 -D__CCE_AICORE__=220 -DASCENDC_CPU_DEBUG=1 -D__CCE_KT_TEST__=1"
+FLAGS = (
+    "-std=c++17 -w -fsyntax-only -x c++ "
+    "-D__NPU_ARCH__=2201 -D__CCE_AICORE__=220 -DASCENDC_CPU_DEBUG=1 -D__CCE_KT_TEST__=1"
+)
 # Headers by which the include folders are found: (the header, the folder's name for it)
 KEYS = (
     "kernel_operator.h",
@@ -189,6 +192,7 @@ def compiled(unit: Unit, headers: Headers, cxx: str) -> tuple[str, str]:
     """What the compiler says of it, "" where it is legal; and a remark."""
     words = [cxx, *headers.words(), "-iquote", str(unit.folder)]
     whole = without_launches(without_attributes(unit.text))
+    missing = ""
     for text, remark in ((whole, ""), (device_part(whole), " (device part only: the headers given lack {})")):
         code = f'#line 1 "{unit.name}"\n{text}'
         ran = subprocess.run([*words, "-"], input=code, capture_output=True, text=True)

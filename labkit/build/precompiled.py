@@ -2,7 +2,7 @@
 
     beside(cxx, version, words, text, reached)  of a kernel: the folder to search before the twin's headers, or None
     included(cxx, version, words, header, folder)  for many sources of one build: the file for `-include`, or None
-    forced(cxx, version, words)      of an operator's C++ side: its words with the header of their `-include` precompiled
+    forced(cxx, version, words)      of an operator's C++ side: its words with their `-include` precompiled
 
 For a kernel, an edit then costs the learner's own lines only. g++ takes `kernel_operator.h.gch` from an include folder
 in place of `kernel_operator.h` itself, and only where that changes nothing: it compares the standard and other options,

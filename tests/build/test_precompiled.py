@@ -255,8 +255,13 @@ def test_an_operators_side_reads_what_was_made_ahead(commands, folder, cache):
 
 def test_the_words_of_an_adapter_are_those_that_are_prepared(monkeypatch, tmp_path):
     """Else each adapter would be compiled without it, and nothing would fail."""
+    from labkit.build import runtime
     from labkit.operators import build as operators
 
+    (tmp_path / "libtwin.so").write_bytes(b"")
+    monkeypatch.setattr(
+        runtime, "library", lambda: tmp_path / "libtwin.so"
+    )  # not built in this cache for its name alone
     asked = []
     monkeypatch.setattr(
         precompiled, "forced", lambda cxx, version, words, make=False: asked.append((make, list(words)))
