@@ -266,14 +266,19 @@ def install(prefix, python, found, ours):
     if not has_pip(python):
         stop("no-pip", prefix=prefix, mend="%s -m ensurepip" % python)
     start = time.monotonic()
-    building = build_twin()
+    say("twin")
+    building = [build_ahead(sys.executable, "from labkit.build import runtime; runtime.runner()")]
     torch = torch_command(found, ours)
     if torch:
         pip(python, *torch)
+    building.append(
+        build_ahead(python, "from labkit.environment import housekeeping; list(housekeeping.prebuild())")
+    )  # what needs PyTorch's headers
     say("packages")
     pip(python, "-e", ".[lab,test]")
-    if building:
-        building.wait()
+    for process in building:
+        if process:
+            process.wait()
     why = probe(python)
     if why is not None:
         remove = "rm -rf %s, then make again" % prefix if ours else "%s -m pip check" % python
@@ -281,18 +286,19 @@ def install(prefix, python, found, ours):
     say("installed", seconds=time.monotonic() - start)
 
 
-def build_twin():
-    """Compiles the twin while pip works, which keeps one core busy. None where that needs a package (tomllib).
+def build_ahead(python, program):
+    """Compiles what `program` asks labkit for while pip works, which keeps one core busy; a process to wait for, or None.
 
-    What goes wrong here is not reported: the first use builds it again, and says so.
+    Without a package yet: labkit's builds need none from Python 3.11 on (tomllib). What goes wrong here is not reported:
+    the first use builds it again, and says so.
     """
     if sys.version_info < (3, 11):
         return None
-    program = "import os; os.nice(5); from labkit.build import runtime; runtime.runner()"
-    environment = dict(os.environ, PYTHONPATH=str(ROOT))
-    say("twin")
     return subprocess.Popen(
-        [sys.executable, "-c", program], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [str(python), "-c", "import os; os.nice(5); " + program],
+        env=dict(os.environ, PYTHONPATH=str(ROOT)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
 
 

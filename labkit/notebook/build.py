@@ -67,8 +67,15 @@ def build(src: reader.Source, home: Path | None = None, *, run: bool = True, fre
             f"{paths.display_path(src.path)}: two cells share an id; an exercise stands twice, or a key="
         )
     old = load_notebook(target)
-    if run and (not carry(nb, old) or fresh):
-        nb = execute(nb, target.parent, paths.display_path(target))
+    before, now = ((one or nb)["metadata"].get("labkit", {}).get("claims") for one in (old, nb))
+    if run and (not carry(nb, old) or fresh or before != now):
+        nb = execute(
+            notebook(src, with_claims=True),
+            target.parent,
+            paths.display_path(target),
+            claims=tuple(src.claims),
+            source=paths.display_path(src.path),
+        )
     else:
         import nbformat
 
@@ -80,7 +87,7 @@ def build_variant(src: reader.Source, out: Path, variant: Variant, home: Path | 
     """A solved, mutant or Chinese notebook below `out`; demo outputs come from the committed one. The path written."""
     import nbformat
 
-    nb = notebook(src, variant)
+    nb = notebook(src, variant, with_claims=variant.kind == "solved")
     if variant.lang == "en":
         carry(nb, load_notebook(src.target(home or paths.notebooks_dir())))
     write(src.target(out), tidy(nbformat.from_dict(nb), nb["metadata"]))
@@ -111,8 +118,8 @@ def _build_all(every: list[reader.Source], home: Path | None, execute: bool, fre
         except DemoFailed as error:
             failed += 1
             print(
-                f"{error}\n  A demo cell failed, so this notebook was not written. Exercise cells are not run "
-                "here: a demo must not depend on one.",
+                f"{error}\n  A demo cell failed or a sentence is no longer true, so this notebook was not written. "
+                "Exercise cells are not run here: a demo must not depend on one.",
                 file=sys.stderr,
             )
     return 1 if failed else 0

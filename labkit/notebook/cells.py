@@ -14,7 +14,8 @@ from labkit.exercises.handle import hint_text
 from labkit.exercises.prediction import answer, evaluate, question
 from labkit.exercises.spec import Spec, load, pick
 from labkit.exercises.stub import template
-from labkit.notebook.source import Code, ExerciseMark, Markdown, SetupMark, Source
+from labkit.notebook import claims
+from labkit.notebook.source import Claim, Code, ExerciseMark, Markdown, SetupMark, Source
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 LANGUAGE_INFO = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python", "pygments_lexer": "ipython3"}
@@ -49,15 +50,22 @@ class Variant:
     lang: str = "en"
 
 
-def notebook(source: Source, variant: Variant = Variant()) -> dict:
-    """The whole notebook, un-run."""
-    maker = _Maker(source, variant)
+def notebook(source: Source, variant: Variant = Variant(), *, with_claims: bool = False) -> dict:
+    """The whole notebook, un-run. with_claims: with a cell for each claim, which raises where it does not hold."""
+    maker = _Maker(source, variant, with_claims)
+    checked = {"claims": source.claims_hash} if source.claims else {}
     return {
         "cells": maker.run(),
         "metadata": {
             "kernelspec": KERNELSPEC,
             "language_info": LANGUAGE_INFO,
-            "labkit": {"id": source.id, "minutes": source.minutes, "variant": variant.kind, "language": variant.lang},
+            "labkit": {
+                "id": source.id,
+                "minutes": source.minutes,
+                "variant": variant.kind,
+                "language": variant.lang,
+                **checked,
+            },
         },
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -90,7 +98,8 @@ def _prediction(spec: Spec, variant: Variant) -> str:
 
 
 class _Maker:
-    def __init__(self, source: Source, variant: Variant):
+    def __init__(self, source: Source, variant: Variant, with_claims: bool = False):
+        self.with_claims = with_claims
         self.source, self.variant, self.lang = source, variant, variant.lang
         self.cells: list[dict] = []
         self.counts: dict[str, int] = {}
@@ -107,6 +116,10 @@ class _Maker:
                 self.code(block.text, block.tags, block.key and f"key {block.key}")
             elif isinstance(block, ExerciseMark):
                 self.exercise(block)
+            elif isinstance(block, Claim):
+                if self.with_claims:
+                    tags = (claims.TAG, "nbval-ignore-output")
+                    self.code(claims.cell(block), tags, f"claim {block.line}", labkit={"claim": block.line})
             else:
                 self.code(PARAMETERS_CELL, ("parameters",), "parameters")
                 # The target differs from machine to machine, so its line is not compared.

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from labkit import paths
 from labkit.build import runtime
+from labkit.notebook.claims import TAG, complaint
+from labkit.notebook.source import Claim
 
 TIMEOUT_S = 300
 SKIPPED = ("exercise", "nbval-skip")
@@ -42,16 +44,38 @@ def environment(**more: str) -> dict[str, str]:
     return env | more
 
 
-def execute(nb: dict, folder: Path, name: str, *, timeout: int = TIMEOUT_S, skip: tuple[str, ...] = SKIPPED) -> dict:
-    """`nb` (plain dicts) with the outputs of its code cells, run in `folder`. Raises DemoFailed."""
+def execute(
+    nb: dict,
+    folder: Path,
+    name: str,
+    *,
+    timeout: int = TIMEOUT_S,
+    skip: tuple[str, ...] = SKIPPED,
+    claims: tuple[Claim, ...] = (),
+    source: str = "",
+) -> dict:
+    """`nb` (plain dicts) with the outputs of its code cells, run in `folder`. Raises DemoFailed.
+
+    claims: those of its cells tagged "claim", which are taken out again. All are tried; the error names each that does
+    not hold, at its line of `source`.
+    """
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    by_line, untrue = {claim.line: claim for claim in claims}, []
 
     class Client(NotebookClient):
         async def async_execute_cell(self, cell, cell_index, *args, **kwargs):
             if set(skip) & set(cell["metadata"].get("tags", ())):
                 return cell
+            if TAG in cell["metadata"].get("tags", ()):
+                try:
+                    return await super().async_execute_cell(cell, cell_index, *args, **kwargs)
+                except CellExecutionError as error:
+                    said = error.evalue if error.ename == "AssertionError" else f"{error.ename}: {error.evalue}"
+                    untrue.append(complaint(by_line[cell["metadata"]["labkit"]["claim"]], source, said))
+                    return cell
             return await super().async_execute_cell(cell, cell_index, *args, **kwargs)
 
     runtime.runner()  # built here, where its announcement is not an output of the notebook
@@ -71,6 +95,9 @@ def execute(nb: dict, folder: Path, name: str, *, timeout: int = TIMEOUT_S, skip
         client.execute(env=environment())
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise DemoFailed(f"{name}: {plain(str(error)).strip()}") from None
+    if untrue:
+        raise DemoFailed("\n".join(untrue))
+    node["cells"] = [cell for cell in node["cells"] if TAG not in cell["metadata"].get("tags", ())]
     return tidy(node, nb["metadata"])
 
 

@@ -19,6 +19,7 @@ from labkit.exercises.handle import hint_text
 from labkit.exercises.prediction import answer, filled, question
 from labkit.exercises.spec import Spec, SpecError, folders, load, pick
 from labkit.exercises.stub import normalise, template
+from labkit.notebook import claims
 from labkit.notebook import source as reader
 from labkit.notebook.build import chosen, load_notebook
 from labkit.notebook.cells import KERNELSPEC, notebook
@@ -84,7 +85,7 @@ def _source(src: reader.Source) -> Iterator[str]:
                     f"{_at(src.path, block.mark)}: the translation {word}; bring it up to date, then run labkit "
                     "build --stamp"
                 )
-        elif isinstance(block, reader.SetupMark):
+        elif isinstance(block, (reader.SetupMark, reader.Claim)):
             continue
         else:
             if prose > MAX_PROSE:
@@ -97,6 +98,11 @@ def _source(src: reader.Source) -> Iterator[str]:
             yield from _code(src, block)
     if prose > MAX_PROSE:
         yield f"{_at(src.path, since)}: {prose} lines of prose after the last cell, at most {MAX_PROSE}; cut the text"
+    for claim, number, lang in claims.unsaid(src):
+        yield (
+            f"{_at(src.path, claim.line)}: says({number!r}, ...) ties a number that the {lang} text beside it does not "
+            "have; write the same number in both"
+        )
     setups = sum(isinstance(b, reader.SetupMark) for b in src.blocks)
     if setups > 1:
         yield f"{_at(src.path)}: <!-- setup --> stands {setups} times; a notebook has one parameters cell"

@@ -59,6 +59,18 @@ class ExerciseMark:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What a sentence says of the cells before it, as a Python expression that must be true when the notebook is built.
+
+    sentence: the English text in front of it.
+    """
+
+    expression: str
+    line: int
+    sentence: str
+
+
+@dataclass(frozen=True)
 class SetupMark:
     line: int
 
@@ -84,6 +96,15 @@ class Source:
     def target(self, home: Path) -> Path:
         """Where the notebook stands below `home` (notebooks/ or another root)."""
         return home / self.stage / f"{self.id}.ipynb"
+
+    @property
+    def claims(self) -> list[Claim]:
+        return [b for b in self.blocks if isinstance(b, Claim)]
+
+    @property
+    def claims_hash(self) -> str:
+        """A notebook is run again when its claims change."""
+        return text_hash(" ".join(claim.expression for claim in self.claims))
 
     @property
     def exercises(self) -> list[ExerciseMark]:
@@ -142,6 +163,7 @@ class _Scanner:
     def __init__(self, lines: list[str], start: int, fail):
         self.lines, self.at, self.fail = lines, start, fail
         self.blocks: list = []
+        self.claims: list[tuple[int, Claim]] = []  # how many blocks stand before it
         self.text: list[str] = []
         self.since = start + 1
 
@@ -168,6 +190,8 @@ class _Scanner:
             if not self.text:
                 self.since = self.at + 1
         self.flush()
+        for at, claim in reversed(self.claims):  # those in a text stand before it: nothing runs in between
+            self.blocks.insert(at, claim)
         return self.blocks
 
     def fenced(self, opening: str) -> list[str]:
@@ -213,11 +237,22 @@ class _Scanner:
             if any(o not in ("brief=no", "brief=yes") for o in options):
                 self.fail(line, f"{' '.join(options)!r}: an exercise marker takes brief=no")
             self.blocks.append(ExerciseMark(name, line, "brief=no" not in options))
-        elif re.match(r"^(zh|en|exercise|setup|cell)\b", word):
+        elif word.startswith("holds:"):
+            self.claim(word.removeprefix("holds:").strip(), line)
+        elif re.match(r"^(zh|en|exercise|setup|cell|holds)\b", word):
             self.fail(line, f"<!-- {word} --> is not understood; see labkit/notebook/README.md")
         else:
             return False
         return True
+
+    def claim(self, expression: str, line: int) -> None:
+        """A claim ends no text: it may stand between two sentences of a paragraph."""
+        try:
+            compile(expression, "claim", "eval")
+        except SyntaxError as error:
+            self.fail(line, f"<!-- holds: {expression} --> is no Python expression: {error.msg}")
+        nearest = "\n".join(self.text) or next((b.en for b in reversed(self.blocks) if isinstance(b, Markdown)), "")
+        self.claims.append((len(self.blocks), Claim(expression, line, " ".join(nearest.split()))))
 
     def translation(self, stamp: str, line: int) -> None:
         english = "\n".join(self.text).strip("\n")

@@ -186,7 +186,7 @@ def test_a_demo_must_not_depend_on_an_exercise(home):
 
 def test_changed_text_is_rewritten_without_running_changed_code_is_run(home, monkeypatch):
     ran = []
-    monkeypatch.setattr(build, "execute", lambda nb, *a: ran.append(1) or nb)
+    monkeypatch.setattr(build, "execute", lambda nb, *a, **k: ran.append(1) or nb)
     edit(the_source(home), "rarely whole", "seldom whole")
     assert build.main(home=home) == 0 and not ran and "seldom whole" in json.dumps(the_notebook(home))
     edit(the_source(home), "range(4)", "range(5)")
