@@ -287,10 +287,10 @@ def install(prefix, python, found, ours):
 
 
 def build_ahead(python, program):
-    """Compiles what `program` asks labkit for while pip works, which keeps one core busy; a process to wait for, or None.
+    """Compiles what `program` asks labkit for while pip works, which keeps one core busy; a process, or None.
 
-    Without a package yet: labkit's builds need none from Python 3.11 on (tomllib). What goes wrong here is not reported:
-    the first use builds it again, and says so.
+    Without a package yet: labkit's builds need none from Python 3.11 on (tomllib). What goes wrong here is not
+    reported: the first use builds it again, and says so.
     """
     if sys.version_info < (3, 11):
         return None
