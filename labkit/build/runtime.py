@@ -39,7 +39,7 @@ _PLAIN_SOURCES = ("launch/loops.cpp", "launch/unordered_reads.cpp")
 # Compiled quickly rather than well, since no instruction runs through it: a product's plan, tiling, the host's calls,
 # what comes before and after a launch.
 _COLD = ("-O1",)
-_COLD_SOURCES = ("base/*", "matmul/*", "tiling/*", "host/*", "launch/*", "core/fault.cpp")
+_COLD_SOURCES = ("base/*", "matmul/*", "tiling/*", "host/*", "launch/*", "core/crash_site.cpp")
 _OPTIMISED = ((_WIDE, _WIDE_SOURCES), (_PLAIN, _PLAIN_SOURCES), (_COLD, _COLD_SOURCES), (_PLAIN, ("*",)))
 
 

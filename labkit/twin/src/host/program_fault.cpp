@@ -12,7 +12,7 @@
 #include <memory>
 #include <thread>
 
-#include "core/fault.h"
+#include "core/crash_site.h"
 #include "host/host.h"
 #include "launch/report.h"
 

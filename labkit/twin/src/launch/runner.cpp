@@ -22,7 +22,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "core/fault.h"
+#include "core/crash_site.h"
 #include "launch/report.h"
 
 using namespace twin;

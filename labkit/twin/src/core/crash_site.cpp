@@ -1,4 +1,4 @@
-#include "core/fault.h"
+#include "core/crash_site.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>
