@@ -160,6 +160,26 @@ def fit(
         fitting.write(result.constants)
 
 
+@clock.command()
+def operators(
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Find the constants anew; else those of the chip's table.")
+    ] = False,
+    cross: Annotated[
+        bool, typer.Option("--cross", help="Also by constants that were fitted without a row's source: two minutes.")
+    ] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write data/operator_costs.csv and, after a fit, the chips' tables.")
+    ] = False,
+) -> None:
+    """PyTorch's operators on the simulated device against published times, class by class."""
+    from labkit import device
+    from labkit.calibration import operators as costs
+
+    device.install()
+    costs.judge(fit, cross, write)
+
+
 # ---- programs, kernels and exercises
 
 

@@ -30,7 +30,10 @@ __all__ = [
     "arena",
     "block",
     "chip",
+    "clear_l2",
     "clock",
+    "cold_l2",
+    "held_l2",
     "host_work",
     "install",
     "launch",
@@ -39,6 +42,7 @@ __all__ = [
     "noise",
     "reset_clock",
     "timeline",
+    "touch_l2",
     "usable_npu",
 ]
 
@@ -168,6 +172,28 @@ def reset_clock() -> None:
 def launch(name: str, device_us: float, bytes: float = 0, flops: float = 0) -> None:
     """Charges the clock for a kernel that ran outside PyTorch, on the current stream of the current device."""
     lib().lab_launch(name.encode(), device_us * 1e3, bytes, flops)
+
+
+def clear_l2() -> None:
+    """Empties the modelled L2 of every device, as a benchmark does between its measurements."""
+    if _mode != "npu":
+        lib().lab_clear_l2()
+
+
+def cold_l2(on: bool = True) -> None:
+    """From now on (or no longer) each operator finds an empty L2: the modelled times of a benchmark that evicts it."""
+    if _mode != "npu":
+        lib().lab_cold_l2(int(on))
+
+
+def touch_l2(pointer: int, bytes: int, writes: bool = False) -> None:
+    """Notes that a kernel which PyTorch did not launch has passed over device memory: the L2 holds it now."""
+    lib().lab_touch_l2(pointer, bytes, int(writes))
+
+
+def held_l2(tensor) -> float:
+    """The bytes of a tensor that the modelled L2 of its device holds now."""
+    return lib().lab_held_l2(tensor.data_ptr(), tensor.numel() * tensor.element_size())
 
 
 def host_work(us: float) -> None:

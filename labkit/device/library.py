@@ -23,6 +23,14 @@ MEMORY_FIELDS = (
 )
 
 
+class Operand(ctypes.Structure):
+    """struct LabOperand of capi.cpp: a tensor of an operator whose time is asked for."""
+
+    _fields_ = [("sizes", c_longlong * 8), ("strides", c_longlong * 8)] + [
+        (name, ctypes.c_int32) for name in ("dims", "item", "floating", "reads", "writes", "same")
+    ]
+
+
 class Record(ctypes.Structure):
     """struct Record of clock.h; times in nanoseconds."""
 
@@ -48,6 +56,11 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_set_capacity": (None, [c_size_t, c_size_t]),
     "lab_set_rank": (None, [c_int, c_int]),
     "lab_set_param": (c_int, [c_char_p, c_double]),
+    "lab_operator_ns": (
+        c_double,
+        [c_char_p, ctypes.POINTER(Operand), c_int, ctypes.POINTER(c_longlong), c_int, c_longlong, c_int, c_int]
+        + [ctypes.POINTER(c_double), ctypes.POINTER(c_char_p)],
+    ),
     "lab_set_text": (None, [c_char_p, c_char_p]),
     "lab_hand_out_default_generator": (None, [c_int]),
     "lab_arena_fd": (c_int, []),
@@ -79,6 +92,10 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_host_ns": (c_double, []),
     "lab_busy_until_ns": (c_double, [c_int]),
     "lab_host_work": (None, [c_double]),
+    "lab_clear_l2": (None, []),
+    "lab_cold_l2": (None, [c_int]),
+    "lab_touch_l2": (None, [c_void_p, c_size_t, c_int]),
+    "lab_held_l2": (c_double, [c_void_p, c_size_t]),
     "lab_reset_clock": (None, []),
     "lab_launches": (c_uint64, []),
     "lab_records": (c_long, [ctypes.POINTER(Record), c_long]),

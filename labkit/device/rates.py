@@ -7,8 +7,9 @@ import ctypes
 from labkit import chips
 from labkit.device.library import lib
 
-# fp32 operations of the table's `rates.vector` count a multiply-add as two; the device counts bytes put through.
-_BYTES_PER_VECTOR_FLOP = 4 / 2
+# Of the table's section `operators`, which goes to the device as it is but for units: it counts in ns.
+_SECONDS = ("fixed", "block", "spread")
+_PER_SECOND = ("hbm", "l2_read", "l2_write")
 
 _chip: str | None = None
 
@@ -31,22 +32,38 @@ def rates(chip: str) -> dict[str, float]:
         "link": n["host.link"] / 1e9,
         "peer": n["links.peer"] / 1e9,
         "peer_latency": n["links.latency"] * 1e9,
-        "hbm": n["rates.gm"] / 1e9,
-        "vector": n["rates.vector"] * _BYTES_PER_VECTOR_FLOP / 1e9,
-        "cube_half": n["rates.cube16"] / 1e9,
-        "cube_float": n["rates.cube32"] / 1e9,
+        "clock": n["clock.hz"] / 1e9,
+        "aic": n["cores.aic"],
+        "aiv": n["cores.aiv"],
+        "l2": n["memory.l2"],
+        "core": n["dma.to_ub.fast"] * n["clock.hz"] / 1e9,
+    } | {
+        name.removeprefix("operators."): in_ns(name, value)
+        for name, value in n.items()
+        if name.startswith("operators.")
     }
+
+
+def in_ns(name: str, value: float) -> float:
+    """A number of the table's section `operators` as the device has it."""
+    key = name.rpartition(".")[2]
+    return value * 1e9 if key in _SECONDS else value / 1e9 if key in _PER_SECOND else value
 
 
 def apply(chip: str) -> None:
     """Makes the device behave as `chip` from now on: its rates, and its memory as far as this machine has it."""
     global _chip
-    for name, value in rates(chip).items():
-        if lib().lab_set_param(name.encode(), value):
-            raise KeyError(f"the device has no rate {name!r}")
+    put(rates(chip))
     hbm = int(chips.flat(chip)["memory.hbm"])
     lib().lab_set_capacity(hbm, host_memory() or hbm)
     _chip = chip
+
+
+def put(numbers: dict[str, float]) -> None:
+    """Hands rates, by the names of rates(), to the device's cost model."""
+    for name, value in numbers.items():
+        if lib().lab_set_param(name.encode(), value):
+            raise KeyError(f"the device has no rate {name!r}")
 
 
 def host_memory() -> int:

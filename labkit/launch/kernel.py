@@ -305,6 +305,8 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
     record = run_on_twin(k, blocks, [v.data for v in values], ranges)
     record.again.tiling = [v.tensor for v in values if v.ours]
     device.launch(k.signature.name, record.time_us, float(sum(r[2] for r in ranges)))
+    for _, pointer, size, _ in ranges:
+        device.touch_l2(pointer, size)
     record.wall_s = time.perf_counter() - began
     return record
 

@@ -4,7 +4,7 @@
 
 #include "arena.h"
 #include "clock.h"
-#include "ranks.h"
+#include "operators.h"
 
 using labdev::arena;
 using labdev::virtual_clock;
@@ -31,13 +31,36 @@ constexpr RateName kRates[] = {
     {"host_api", &labdev::Rates::host_api},
     {"launch", &labdev::Rates::launch},
     {"copy_latency", &labdev::Rates::copy_latency},
-    {"hbm", &labdev::Rates::hbm},
     {"link", &labdev::Rates::link},
-    {"vector", &labdev::Rates::vector},
-    {"cube_half", &labdev::Rates::cube_half},
-    {"cube_float", &labdev::Rates::cube_float},
     {"peer", &labdev::Rates::peer},
     {"peer_latency", &labdev::Rates::peer_latency},
+    {"clock", &labdev::Rates::clock},
+    {"aic", &labdev::Rates::aic},
+    {"aiv", &labdev::Rates::aiv},
+    {"hbm", &labdev::Rates::hbm},
+    {"l2_read", &labdev::Rates::l2_read},
+    {"l2_write", &labdev::Rates::l2_write},
+    {"core", &labdev::Rates::core},
+    {"l2", &labdev::Rates::l2},
+    {"back", &labdev::Rates::back},
+    {"turn", &labdev::Rates::turn},
+    {"spread", &labdev::Rates::spread},
+    {"ragged", &labdev::Rates::ragged},
+    {"exposed", &labdev::Rates::exposed},
+    {"cube_load", &labdev::Rates::cube_load},
+    {"int64_repeat", &labdev::Rates::int64_repeat},
+    {"strided", &labdev::Rates::strided},
+    {"strided_row", &labdev::Rates::strided_row},
+};
+struct CostName {
+    const char* name;
+    double labdev::ClassCosts::* cost;
+};
+constexpr CostName kCosts[] = {
+    {"fixed", &labdev::ClassCosts::fixed},
+    {"block", &labdev::ClassCosts::block},
+    {"repeat", &labdev::ClassCosts::repeat},
+    {"row", &labdev::ClassCosts::row},
 };
 
 }  // namespace
@@ -61,7 +84,68 @@ int lab_set_param(const char* name, double value) {
             virtual_clock().rates().*r.rate = value;
             return 0;
         }
+    const char* dot = std::strchr(name, '.');  // "softmax.row": of a class of operators
+    for (int i = 0; dot && i < int(labdev::OpClass::Count); ++i)
+        for (const CostName& c : kCosts)
+            if (!std::strncmp(name, labdev::kClassNames[i], size_t(dot - name)) &&
+                !labdev::kClassNames[i][dot - name] && !std::strcmp(dot + 1, c.name)) {
+                virtual_clock().rates().classes[i].*c.cost = value;
+                return 0;
+            }
     return 1;
+}
+
+// What an operator would be charged for, from shapes alone: nothing is launched. The state of the L2 before it: 0
+// empty, 1 its arguments have just been used, 2 others of its kind have run before it on other memory. traffic: bytes
+// missed, held, written and pushed out; taken as given where the first is not negative (a fit asks often).
+struct LabOperand {
+    int64_t sizes[8], strides[8];
+    int32_t dims, item, floating, reads, writes, same;  // same: the operand whose memory this is; -1: its own
+};
+double lab_operator_ns(const char* name, const LabOperand* operands, int count, const int64_t* along, int dims,
+                       int64_t groups, int causal, int state, double* traffic, const char** kind) {
+    labdev::Call call;
+    call.kind = labdev::class_of(name);
+    call.causal = causal != 0;
+    call.groups = groups;
+    call.along.assign(along, along + dims);
+    uint64_t end = 0;
+    for (int i = 0; i < count; ++i) {
+        const LabOperand& from = operands[i];
+        labdev::Operand o;
+        std::vector<int64_t> sizes(from.sizes, from.sizes + from.dims), strides(from.strides, from.strides + from.dims);
+        o.shape(sizes, strides);
+        o.item = from.item;
+        o.floating = from.floating != 0;
+        o.reads = from.reads != 0;
+        o.writes = from.writes != 0;
+        o.bytes = double(o.numel) * o.item;
+        for (int d = 0; d < o.dims; ++d)
+            if (o.strides[d] == 0 && o.sizes[d]) o.bytes /= double(o.sizes[d]);
+        o.at = from.same >= 0 ? call.operands[size_t(from.same)].at : end;
+        if (from.same < 0) end += (uint64_t(o.bytes) + labdev::L2::kChunk) & ~(labdev::L2::kChunk - 1);
+        call.operands.push_back(o);
+    }
+    labdev::settle(name, call);
+    const labdev::Rates& rates = virtual_clock().rates();
+    if (traffic[0] < 0) {
+        labdev::L2 l2;
+        l2.resize(rates.l2);
+        labdev::Traffic before;
+        if (state == 1)
+            for (const labdev::Operand& o : call.operands)
+                if (o.reads) l2.read(o.at, o.bytes, before);
+        for (double filled = 0; state == 2 && filled < 2 * rates.l2 && end; filled += double(end)) {
+            labdev::Call other = call;
+            for (labdev::Operand& o : other.operands) o.at += (uint64_t(1) << 50) + uint64_t(filled);
+            labdev::pass(l2, other);
+        }
+        const labdev::Traffic t = labdev::pass(l2, call);
+        const double found[] = {t.missed, t.held, t.written, t.back};
+        std::copy(found, found + 4, traffic);
+    }
+    if (kind) *kind = labdev::kClassNames[int(labdev::CostModel(rates).kind(call))];
+    return labdev::CostModel(rates).ns(call, {traffic[0], traffic[1], traffic[2], traffic[3]});
 }
 
 // ---- memory
@@ -163,6 +247,26 @@ void lab_noise(uint64_t seed, const double* levels) {
 double lab_host_ns() { return virtual_clock().host(); }
 double lab_busy_until_ns(int device) { return virtual_clock().busy_until(device); }
 void lab_host_work(double ns) { virtual_clock().spend(ns); }
+// The L2: forget what it holds; find it empty at every operator from now on (a benchmark's choice); note that a kernel
+// launched by other means has passed over these bytes; how many of them it holds.
+void lab_clear_l2() { virtual_clock().clear_l2(); }
+void lab_cold_l2(int on) { virtual_clock().cold_l2(on != 0); }
+void lab_touch_l2(const void* p, size_t bytes, int writes) {
+    const int device = lab_device_of(p);
+    if (!valid(device)) return;
+    virtual_clock().with_l2(device, [&](labdev::L2& l2) {
+        labdev::Traffic t;
+        const uint64_t at = uint64_t(static_cast<const char*>(p) - static_cast<const char*>(arena().base()));
+        writes ? l2.write(at, double(bytes), t) : l2.read(at, double(bytes), t);
+    });
+}
+double lab_held_l2(const void* p, size_t bytes) {
+    const int device = lab_device_of(p);
+    if (!valid(device)) return 0;
+    return virtual_clock().with_l2(device, [&](labdev::L2& l2) {
+        return l2.held(uint64_t(static_cast<const char*>(p) - static_cast<const char*>(arena().base())), double(bytes));
+    });
+}
 void lab_reset_clock() { virtual_clock().reset(); }
 uint64_t lab_launches() { return virtual_clock().launches(); }
 // Copies the newest `room` records, oldest first; returns how many there are to copy.

@@ -1,5 +1,4 @@
 #include "clock.h"
-#include "ranks.h"
 
 #include <algorithm>
 
@@ -110,6 +109,16 @@ double VirtualClock::busy_until(int device) const {
     double last = 0;
     for (const Stream& s : devices_[size_t(device)].streams) last = std::max(last, s.busy);
     return last;
+}
+
+void VirtualClock::clear_l2() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Device& device : devices_) device.l2.clear();
+}
+
+void VirtualClock::cold_l2(bool cold) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    cold_ = cold;
 }
 
 // ---- streams and events

@@ -17,7 +17,6 @@
 #include <string>
 
 #include "fallback.h"
-#include "ranks.h"
 
 namespace labdev {
 

@@ -1,9 +1,4 @@
-// How long an operator takes on the modelled device: a roofline with a floor.
-//
-//   time = launch + max(bytes / HBM rate, work / rate of the unit that does it)
-//
-// Bytes are the least that the operator must move: each argument and each result once. An operator that a real NPU
-// fuses with its neighbours is charged separately here, as the CPU decomposes it.
+// What an operator that PyTorch calls is charged: its tensors as operators.h sees them, through the L2 of its device.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
@@ -11,14 +6,29 @@
 #include <algorithm>
 
 #include "alias.h"
+#include "arena.h"
 #include "clock.h"
 #include "facts.h"
+#include "operators.h"
 
 namespace labdev {
 
 // Bytes that reading the tensor moves; an expanded tensor is read once.
 inline double bytes_of(const Tensor& t) {
     return double(std::min(size_t(t.numel()) * t.element_size(), storage_of(t)->nbytes()));
+}
+
+// What an operator reads or writes of `t`.
+inline Operand operand_of(const Tensor& t, bool reads, bool writes) {
+    Operand o;
+    o.shape(t.sizes(), t.strides());
+    o.at = uint64_t(static_cast<const char*>(t.const_data_ptr()) - static_cast<const char*>(arena().base()));
+    o.bytes = bytes_of(t);
+    o.item = int(t.element_size());
+    o.floating = t.is_floating_point() || t.is_complex();
+    o.reads = reads;
+    o.writes = writes;
+    return o;
 }
 
 // Floating point operations of a product (a multiply-add counts as two): `depth` multiply-adds for each element of the
@@ -46,20 +56,69 @@ inline Flops product_flops(const OpFacts& facts, c10::ArrayRef<c10::IValue> args
     return {};
 }
 
+// What the arguments say of the work, apart from their tensors. `args`: in the order of the operator's schema.
+inline void ask(const OpFacts& facts, c10::ArrayRef<c10::IValue> args, Call& call) {
+    call.kind = facts.kind;
+    call.groups = facts.each_channel                                        ? -1
+                  : facts.groups >= 0 && args[size_t(facts.groups)].isInt() ? args[size_t(facts.groups)].toInt()
+                                                                            : 0;
+    call.causal = facts.causal >= 0 && args[size_t(facts.causal)].isBool() && args[size_t(facts.causal)].toBool();
+    call.transposed = facts.transposed >= 0 && args[size_t(facts.transposed)].toBool();
+    if (facts.along < 0) return;
+    const c10::IValue& along = args[size_t(facts.along)];
+    if (along.isInt()) call.along.push_back(along.toInt());
+    else if (along.isIntList() && facts.last_dims)
+        for (int64_t i = along.toIntList().size(); i > 0; --i) call.along.push_back(-i);
+    else if (along.isIntList()) call.along = along.toIntVector();
+}
+
+// The card's convolutions work on channels in groups of 16, so it converts their arguments and results (TransData).
+inline Work format_conversion(const Operand& o, int device) {
+    static const uint32_t name = virtual_clock().intern("TransData");
+    constexpr uint64_t kElsewhere = uint64_t(1) << 52;  // the workspace
+    const int64_t n = o.size(o.dims), c = o.dims > 1 ? o.size(o.dims - 1) : 1,
+                  area = o.numel / std::max<int64_t>(1, n * c);
+    Call call;
+    call.kind = OpClass::Copy;
+    Operand plain = o, grouped = o;
+    const int64_t sizes[] = {n, area, c}, to[] = {area * c, c, 1}, from[] = {c * area, 1, area};
+    plain.shape(c10::IntArrayRef(sizes), c10::IntArrayRef(from));
+    grouped.shape(c10::IntArrayRef(sizes), c10::IntArrayRef(to));
+    grouped.at = kElsewhere + (o.at & ~uint64_t(511));
+    grouped.bytes = o.bytes * std::ceil(double(c) / 16) * 16 / double(std::max<int64_t>(1, c));
+    plain.reads = o.reads, plain.writes = o.writes;
+    grouped.reads = o.writes, grouped.writes = o.reads;
+    call.operands = {plain, grouped};
+    const Traffic traffic = virtual_clock().with_l2(device, [&](L2& l2) { return pass(l2, call); });
+    return {name, Engine::Vector, CostModel(virtual_clock().rates()).ns(call, traffic), plain.bytes + grouped.bytes, 0};
+}
+
 struct Cost {
     double read = 0, written = 0;  // bytes
     double table = 0;              // bytes of the argument that a gathering operator reads rows of
-    double elements = 0;           // bytes of the largest result: what the vector unit puts through
     double flops = 0;
-    bool half = false;
+    Call call;
 
-    Work work(const OpFacts& facts) const {
-        const Rates& r = virtual_clock().rates();
-        const double bytes = read + std::min(table, written) + written;
-        const bool cube = facts.product != Product::None;
-        const double compute = cube ? flops / (half ? r.cube_half : r.cube_float) : elements / r.vector;
-        return {facts.name, cube ? Engine::Cube : Engine::Vector, r.launch + std::max(bytes / r.hbm, compute), bytes,
-                flops};
+    void reads(const Tensor& t, bool is_table) {
+        (is_table ? table : read) += bytes_of(t);
+        call.operands.push_back(operand_of(t, true, false));
+    }
+    void writes(const Tensor& t) {
+        written += bytes_of(t);
+        call.operands.push_back(operand_of(t, false, true));
+    }
+
+    Work work(const OpFacts& facts, const std::string& name, int device) {
+        VirtualClock& clock = virtual_clock();
+        if (table > 0 && !call.operands.empty())
+            call.operands.front().bytes = std::min(call.operands.front().bytes, std::max(1.0, written));
+        settle(name, call);
+        const Traffic traffic = clock.with_l2(device, [&](L2& l2) { return pass(l2, call); });
+        const Engine engine = call.kind == OpClass::Matmul      ? Engine::Cube
+                              : call.kind == OpClass::Attention ? Engine::Cores
+                                                                : Engine::Vector;
+        return {facts.name, engine, CostModel(clock.rates()).ns(call, traffic),
+                read + std::min(table, written) + written, flops};
     }
 };
 

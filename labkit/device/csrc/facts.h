@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "clock.h"
+#include "operators.h"
 
 namespace labdev {
 
@@ -29,7 +30,12 @@ struct OpFacts {
     bool collective = false;  // moves its tensors to and from other processes
     bool silent = false;      // returns nothing: what it writes shows in its arguments only
     int generator = -1;       // index of an optional generator argument
-    std::vector<Use> uses;    // one an argument
+    OpClass kind = OpClass::Elementwise;  // what it costs
+    // indices of the arguments that say more of that: the dimensions that it works along (last_dims: as many of the
+    // last ones), groups of channels, a mask that leaves half out, a transposed convolution
+    int along = -1, groups = -1, causal = -1, transposed = -1;
+    bool last_dims = false, each_channel = false;
+    std::vector<Use> uses;  // one an argument
 };
 
 inline bool one_of(const std::string& name, std::initializer_list<const char*> names) {
@@ -48,6 +54,8 @@ inline OpFacts make_facts(const c10::OperatorHandle& op) {
                 : one_of(name, {"convolution", "convolution_overrideable"})        ? Product::Convolution
                 : one_of(name, {"convolution_backward"})                           ? Product::ConvolutionBackward
                                                                                    : Product::None;
+    f.kind = class_of(full);
+    f.each_channel = name.find("batch_norm") != std::string::npos;
     f.gathers = one_of(name, {"index", "index_select", "gather", "embedding", "take"});
     f.random = op.hasTag(at::Tag::nondeterministic_seeded);
     f.waits = op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
@@ -65,11 +73,18 @@ inline OpFacts make_facts(const c10::OperatorHandle& op) {
     const bool fills = f.random || one_of(name, {"fill_", "zero_"});  // without reading what was there
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
         const auto& a = schema.arguments()[i];
-        const bool writes = a.alias_info() && a.alias_info()->isWrite();
+        // the fused optimizers' schemas let them scale the gradients, which they do for a GradScaler alone
+        const bool scaled = f.kind == OpClass::Optimizer && a.name() == "grads";
+        const bool writes = a.alias_info() && a.alias_info()->isWrite() && !scaled;
         f.uses.push_back(f.collective          ? OpFacts::Use::ReadWrite  // their schemas do not say what they write
                          : !writes             ? OpFacts::Use::Read
                          : a.is_out() || fills ? OpFacts::Use::Write
                                                : OpFacts::Use::ReadWrite);
+        const std::string& called = a.name();
+        if (called == "dim" || called == "normalized_shape") f.along = int(i), f.last_dims = called != "dim";
+        if (called == "group" || called == "groups") f.groups = int(i);
+        if (called == "is_causal") f.causal = int(i);
+        if (called == "transposed") f.transposed = int(i);
         if (auto optional = a.type()->cast<c10::OptionalType>())
             if (optional->getElementType()->kind() == c10::TypeKind::GeneratorType) f.generator = int(i);
     }

@@ -15,7 +15,6 @@
 #include "cost.h"
 #include "facts.h"
 #include "generator.h"
-#include "ranks.h"
 
 namespace labdev {
 
@@ -34,6 +33,7 @@ public:
             "' with arguments from the 'PrivateUse1' (npu) backend: it has no "
             "kernel there, and no CPU kernel that the simulated device could run in its place.");
         flops_ = product_flops(facts_, arguments());
+        ask(facts_, arguments(), cost_.call);
         take_arguments();
         if (facts_.product != Product::None) widen();
         call();
@@ -94,9 +94,8 @@ private:
                     "Expected all tensors to be on the same device, but found at least two devices, npu:", device_,
                     " and npu:", device, "! (in ", op_.operator_name(), ")");
         if (use != OpFacts::Use::Read) written_.push_back(storage_of(t));
-        if (use != OpFacts::Use::Write)
-            (facts_.gathers && aliases_.pairs().empty() ? cost_.table : cost_.read) += bytes_of(t);
-        if (use != OpFacts::Use::Read && facts_.silent) cost_.written += bytes_of(t);
+        if (use != OpFacts::Use::Write) cost_.reads(t, facts_.gathers && aliases_.pairs().empty());
+        if (use != OpFacts::Use::Read && facts_.silent) cost_.writes(t);
         return aliases_.to_cpu(t);
     }
 
@@ -122,7 +121,6 @@ private:
             if (facts_.uses[i] != OpFacts::Use::Read) widened_.push_back({narrow, wide});
             v = wide;
         }
-        cost_.half = half_.has_value();
     }
 
     static Tensor convert(const Tensor& from, at::ScalarType type) {
@@ -162,9 +160,7 @@ private:
             map_tensors((*stack_)[i], [&](Tensor t) -> Tensor {
                 if (half_ && t.scalar_type() == at::kFloat) t = narrowed(std::move(t));
                 Tensor result = aliases_.to_npu(std::move(t), device_);
-                const double bytes = bytes_of(result);
-                cost_.written += bytes;
-                cost_.elements = std::max(cost_.elements, bytes);
+                cost_.writes(result);
                 outputs_ = std::max(outputs_, double(result.numel()));
                 return result;
             });
@@ -179,8 +175,21 @@ private:
             return;
         }
         cost_.flops = flops_.all + 2.0 * flops_.depth * outputs_;
-        const double end = clock.launch(device_, current_stream(device_), cost_.work(facts_));
+        const Work work = cost_.work(facts_, op_.schema().name(), device_);
+        convert_formats(true);
+        double end = clock.launch(device_, current_stream(device_), work);
+        end = std::max(end, convert_formats(false));
         if (facts_.waits) clock.wait(end + clock.rates().copy_latency, device_, current_stream(device_));
+    }
+
+    // Of a convolution: its tensors with channels, before it what it reads, behind it what it writes.
+    double convert_formats(bool before) {
+        double end = 0;
+        if (facts_.product != Product::Convolution && facts_.product != Product::ConvolutionBackward) return end;
+        for (const Operand& o : cost_.call.operands)
+            if (o.dims > 2 && o.reads == before)
+                end = virtual_clock().launch(device_, current_stream(device_), format_conversion(o, device_));
+        return end;
     }
 
     const c10::OperatorHandle& op_;

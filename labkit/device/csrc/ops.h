@@ -115,16 +115,21 @@ inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking)
 
     VirtualClock& clock = virtual_clock();
     const int device = (to_npu ? to : from).device().index();
-    const double bytes = double(to.numel()) * double(to.element_size());
     if (to_npu) arena().mark_written(storage_of(to)->data());
     if (from_npu && to_npu) {
-        const double moved = bytes_of(from) + bytes;
-        const Rates& r = clock.rates();
-        clock.launch(device, current_stream(device),
-                     {copy_names().inside, Engine::Vector, r.launch + moved / r.hbm, moved});
+        Cost cost;
+        cost.call.kind = from.scalar_type() == to.scalar_type() ? OpClass::Copy : OpClass::Cast;
+        cost.reads(from.sizes() == to.sizes() ? from : from.expand(to.sizes()), false);
+        cost.writes(to);
+        static const OpFacts facts = [] {
+            OpFacts f;
+            f.name = copy_names().inside;
+            return f;
+        }();
+        clock.launch(device, current_stream(device), cost.work(facts, "aten::copy_", device));
         return to;
     }
-    const double end = charge_link(device, to_npu, bytes);
+    const double end = charge_link(device, to_npu, double(to.numel()) * double(to.element_size()));
     // Pageable memory goes through a staging buffer: only a pinned tensor lets the host go on at once.
     if (!(non_blocking && PinnedAllocator::one()->owns(storage_of(to_npu ? from : to)->data())))
         clock.wait(end, device, current_stream(device));
