@@ -23,8 +23,8 @@ _FLOATING = ("half", "bfloat16", "float")
 # kind leave that pass over more than it has room for (an optimizer's step).
 STATES = ("cold", "warm", "stream")
 
-# constant -> (start, how far it may be off: the factor that is one standard deviation). Starts of a vector class are the
-# same for all: launches of 1.5 us, 8 cycles for 64 elements. What no row tells about stays there.
+# constant -> (start, how far it may be off: the factor that is one standard deviation). Vector classes all start alike:
+# launches of 1.5 us, 8 cycles for 64 elements. What no row tells about stays there.
 _SHARED = {
     "hbm": (1.6e12, 1.15),  # msopprof's 1.8 TB/s; 1.49 read by the published data_copy
     "l2_read": (3.3e12, 1.3),  # skillyard: 32 MB at 3.4 TB/s

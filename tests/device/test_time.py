@@ -92,7 +92,7 @@ def test_products_run_on_the_cube(dtype, name):
     assert [s.flops for s in spans] == [product, product, product, 2 * (2 * 6 * 4 * 4) * (4 * 3 * 3)]
     s = spans[0]
     assert took(s) == pytest.approx(said("aten::mm", f"{name}[512x256];{name}[256x512]", f"{name}[512x512]"))
-    formats = [s.name for s in device.timeline()][3:]
+    formats = [s.name for s in device.timeline()][-4:]
     assert formats == ["TransData", "TransData", "aten::convolution_overrideable", "TransData"], (
         "as the card needs them"
     )
@@ -107,14 +107,20 @@ SAME = {  # an operator on the device, and what the cost function says of the sa
     "slice": (lambda: half(512, 1024)[:, :256].clone(), "aten::copy_", "half[512x256]", "half[512x256]", "stride=1024,1"),
     "cast": (lambda: half(512, 1024).float(), "aten::_to_copy", "half[512x1024]", "float[512x1024]"),
     "a column to each row": (lambda: half(512, 1024) * half(512, 1), "aten::mul", "half[512x1024];half[512x1]", "half[512x1024]"),
-    "bmm": (lambda: half(3, 128, 64) @ half(3, 64, 96), "aten::bmm", "half[3x128x64];half[3x64x96]", "half[3x128x96]"),
+    "bmm": (lambda: half(3, 256, 128) @ half(3, 128, 256), "aten::bmm", "half[3x256x128];half[3x128x256]", "half[3x256x256]"),
     "in place": (lambda: half(512, 1024).exp_(), "aten::exp", "half[512x1024]", "half[512x1024]", "in place"),
-    "a list": (lambda: torch._foreach_add([half(64, 64)] * 3, 1), "aten::_foreach_add", ";".join(3 * ["half[64x64]"]), ";".join(3 * ["half[64x64]"])),
+    "a list": (lambda: add_lists(3), "aten::_foreach_add_", ";".join(6 * ["half[256x256]"]), ";".join(3 * ["half[256x256]"]), "in place"),
 }  # fmt: skip
 
 
 def half(*size) -> torch.Tensor:
     return torch.ones(size, dtype=torch.half, device="npu")
+
+
+def add_lists(count: int) -> list[torch.Tensor]:
+    first, second = ([half(256, 256) for _ in range(count)] for _ in "ab")
+    torch._foreach_add_(first, second)
+    return first
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -185,7 +191,7 @@ def test_an_operator_finds_what_the_one_before_has_written():
     after_product = took(device.timeline()[0])
     device.clear_l2()
     c.relu_()
-    assert took(device.timeline()[1]) > 1.3 * after_product
+    assert took(device.timeline()[1]) > 1.2 * after_product
 
 
 def test_a_kernel_that_pytorch_did_not_launch_leaves_its_memory_there():
@@ -267,7 +273,7 @@ def test_copies_wait_unless_pinned_and_non_blocking(rate):
 
 
 def test_copies_overlap_with_work_on_another_stream():
-    x = torch.ones(8 << 20, device="npu")
+    x = torch.ones(32 << 20, device="npu")
     batch = torch.ones(1 << 18).pin_memory()
 
     def total(copying) -> float:
@@ -300,7 +306,7 @@ def test_two_streams_do_not_double_the_chip():
 
 def test_events():
     a, b = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
-    x = torch.ones(8 << 20, device="npu")
+    x = torch.ones(32 << 20, device="npu")
     with pytest.raises(RuntimeError, match="must be recorded"):
         a.elapsed_time(b)
     torch.npu.synchronize()

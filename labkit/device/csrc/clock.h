@@ -61,7 +61,7 @@ struct Rates {
     double link = 1;           // bytes/ns between host and device, each direction
     double peer = 1;           // bytes/ns between two devices, each direction
     double peer_latency = 0;   // ns of a collective without bytes
-    // operators, see cost.h
+    // operators, see operators.h
     double clock = 1, aic = 1, aiv = 1;  // cycles/ns; cores
     double hbm = 1;                      // bytes/ns of all cores together
     double l2_read = 1, l2_write = 1;    // of all cores together, too

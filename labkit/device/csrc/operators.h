@@ -46,8 +46,7 @@ struct Operand {
 struct Call {
     OpClass kind = OpClass::Elementwise;
     std::vector<Operand> operands;
-    std::vector<int64_t> along;  // dimensions of the first operand that its rows lie along; none: all that the result
-                                 // lacks
+    std::vector<int64_t> along;  // the first operand's dimensions along which a row lies; none: what the result lacks
     int64_t groups = 0;          // of a convolution; of a norm's channels, -1: each channel is one
     bool causal = false, transposed = false, backward = false;
     // set by settle()
@@ -67,7 +66,7 @@ inline std::string plain_name(const std::string& full) {
     return name;
 }
 
-// Elementwise where nothing is known; rows that become numbers are then a reduction, see Costs::ns().
+// Elementwise where nothing is known; rows that become numbers are then a reduction, see CostModel.
 inline OpClass class_of(const std::string& full) {
     const std::string name = plain_name(full);
     auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
@@ -173,6 +172,7 @@ inline void settle_product(const std::string& name, Call& call) {
 inline void settle(const std::string& full, Call& call) {
     if (call.operands.empty()) return;
     call.backward = full.find("backward") != std::string::npos;
+    call.half = call.operands.front().item <= 2;
     if (call.kind == OpClass::Matmul) settle_product(plain_name(full), call);
     else settle_rows(call);
 }
@@ -187,6 +187,7 @@ public:
     double ns(const Call& call, const Traffic& t) const {
         const Shape s = shape_of(call);
         const ClassCosts& c = r_.classes[int(s.kind)];
+        if (s.elements <= 0) return c.fixed;
         const bool cube = s.kind == OpClass::Matmul || s.kind == OpClass::Attention;
         double cores = std::min(r_.aiv, std::ceil(s.elements * s.item / kBlockBytes));
         double cycles = 0;
@@ -218,12 +219,10 @@ public:
 
 private:
     static constexpr double kLanes = 64;         // elements of an instruction's repeat: 256 bytes of float
-    static constexpr double kBlockBytes = 4096;  // of the widest operand, for each core: blocks of small operators in
-                                                 // traces
+    static constexpr double kBlockBytes = 4096;  // of the widest operand that a core gets at least, by traces' blocks
     static constexpr double kDataBlock = 32;     // bytes that a transfer moves at least
-
-    static constexpr double kMany = 1e9;
-    static constexpr double kKeys = 512;
+    static constexpr double kKeys = 512;         // of an attention's inner tile
+    static constexpr double kMany = 1e9;         // cores: the limit is elsewhere
 
     struct Shape {
         OpClass kind;
@@ -258,34 +257,42 @@ private:
         else if (k == OpClass::Activation && out > 0 && in >= 2 * out)  // packed: two halves of each row
             s.elements = out, s.runs = out / double(std::max<int64_t>(1, call.operands.back().size(1)));
         else if (!lists) s.runs = broadcast_runs(call, out);
-        s.wide = s.item >= 8 && std::any_of(call.operands.begin(), call.operands.end(),
-                                            [](const Operand& o) { return o.item >= 8 && o.writes && !o.floating; });
+        s.wide = std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& o) {
+            return o.item >= 8 && o.reads && !o.floating && double(o.numel) >= in;
+        });
         return s;
     }
 
     // Each index leads to a row of the first operand, or to one element.
     static void gathered(const Call& call, double out, Shape& s) {
+        const double row = double(std::max<int64_t>(1, call.operands.front().size(1)));
         double found = 0, smallest = out;
         for (const Operand& o : call.operands) {
             if (!o.floating && o.item >= 4 && o.reads && &o != &call.operands.front())
                 found = std::max(found, double(o.numel));
             else smallest = std::min(smallest, double(o.numel));
         }
-        s.elements = found > 0 ? found : out;
-        if (s.kind == OpClass::Gather) return;
-        s.runs = s.elements;
-        s.elements *= double(std::max<int64_t>(1, call.operands.front().size(1)));
-        if (call.operands.size() < 3 || found <= 0) s.elements = std::max(s.runs, smallest);
+        if (s.kind == OpClass::Gather) {
+            s.elements = found > 0 ? found : out;
+            return;
+        }
+        s.runs = found > 0 ? found : out / row;
+        s.elements = call.operands.size() > 2 && found > 0 ? found * row : std::max(s.runs, smallest);
     }
 
     // Strided copies: how long the runs are that lie together on both sides. Shorter than a block of the memory each
     // element is moved by itself, as a transpose does.
     void layout(const Call& call, Shape& s) const {
-        double run = s.elements;
         const Operand& to = call.operands.back();
-        for (const Operand& o : call.operands) run = std::min(run, together(o, to));
-        if (run >= s.elements) return;
-        s.runs = s.elements / run;
+        double read = 0, written = 0;
+        for (const Operand& o : call.operands) {
+            const double run = together(o, to);
+            if (run < double(o.numel) || o.numel < to.numel)
+                (o.writes ? written : read) += double(o.numel) / std::max(1.0, run);
+        }
+        s.runs = std::max(read, written);
+        if (s.runs <= 1) return;
+        const double run = s.elements / s.runs;
         bool turned = run * to.item < kDataBlock;
         for (const Operand& o : call.operands) turned = turned || permuted(o, to);
         if (turned) s.kind = OpClass::Transpose;
@@ -355,10 +362,10 @@ private:
         }
         if (s.inner > 1) {  // along another dimension than the last: whole vectors of `inner` elements are combined
             const double vectors = s.rows / s.inner * s.width, repeats = std::ceil(s.inner / kLanes);
-            cores = r_.aiv;
+            cores = std::min(r_.aiv, vectors);
             return std::ceil(vectors / cores) * (r_.strided_row + repeats * c.repeat * r_.strided);
         }
-        cores = r_.aiv;
+        cores = std::min(r_.aiv, std::max(cores, s.rows));
         const double shares = std::max(1.0, std::floor(cores / std::max(1.0, s.rows)));  // cores that share a row
         return std::ceil(s.rows / cores) * (c.row + std::ceil(s.width / shares / kLanes) * c.repeat);
     }
@@ -389,7 +396,7 @@ private:
                      shared = heads * columns * depth / double(k.numel);
         const double queries = rows * std::max(1.0, rows < 64 ? std::floor(std::min(shared, 128 / rows)) : 1.0);
         const double tasks = std::ceil(queries / 128) * heads * rows / queries, tile = std::min(128.0, queries);
-        // tiles of 512 keys that are masked altogether are left out
+        // tiles of keys that are masked altogether are left out
         const double seen = call.causal ? std::min(columns, columns - rows / 2 + kKeys / 2) : columns;
         const double vector = std::ceil(tile * seen / (2 * kLanes)) * c.repeat;
         const double cube = 2 * std::ceil(tile / 16) * std::ceil(seen / 16) * std::ceil(depth / 16) *

@@ -1,0 +1,117 @@
+"""The operators of the simulated device against published times: the bars, and that the tables are of this model."""
+
+from __future__ import annotations
+
+import csv
+import os
+
+import pytest
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+torch = pytest.importorskip("torch")
+
+from labkit import chips, device, paths  # noqa: E402
+from labkit.calibration import operators  # noqa: E402
+from labkit.device import library  # noqa: E402
+
+if device.install() != "sim":
+    pytest.skip("a real NPU models nothing", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[operators.Row]:
+    return operators.published()
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, dict]:
+    with open(paths.data_dir() / "operator_costs.csv", encoding="utf-8", newline="") as file:
+        return {line["class"]: line for line in csv.DictReader(file)}
+
+
+def test_the_bars(said):
+    """By constants that had not seen a row's source."""
+    unseen = {name: float(line["unseen_error_percent"]) for name, line in said.items() if line["unseen_error_percent"]}
+    assert unseen["all"] <= 18 and unseen["attention"] <= 25
+    assert {name: e for name, e in unseen.items() if e > 30 and int(said[name]["rows"]) >= 8} == {}
+    assert int(said["all"]["rows"]) > 350 and len([n for n in said if int(said[n]["rows"]) >= 8]) > 12
+
+
+def test_the_table_is_of_this_model(rows, said):
+    us = operators.modelled(rows)
+    for line in operators.table(rows, us, None):
+        assert {k: line[k] for k in ("rows", "sources")} == {
+            "rows": int(said[line["class"]]["rows"]),
+            "sources": said[line["class"]]["sources"],
+        }
+        if line["rows"]:
+            stated = float(said[line["class"]]["error_percent"])
+            assert float(line["error_percent"]) == pytest.approx(stated, abs=0.5), f"labkit clock operators: {line}"
+    trace = [r for r in rows if r.source.startswith("trace")]
+    assert len(trace) > 100 and abs(operators.total(trace, us)) <= 0.12
+
+
+def test_no_case_is_a_table_of_its_own(rows):
+    """Few constants, each with a meaning: at most four a class."""
+    numbers = [n for n in chips.flat() if n.startswith("operators.")]
+    assert sorted(numbers) == sorted(operators.CONSTANTS)
+    assert len(numbers) == 12 + 4 * len(operators.CLASSES) < len(rows) / 3
+    assert set(operators.CLASSES) >= {r.kind for r in rows} and len({r.operator for r in rows}) >= 40
+
+
+def test_times_come_from_the_devices_function(rows, monkeypatch):
+    """Not from a second copy in Python: without the library there is none."""
+    monkeypatch.setattr(library, "_loaded", None)
+    with pytest.raises(RuntimeError, match="not installed"):
+        rows[0].modelled()
+
+
+def test_a_constant_that_is_wrong_shows(rows):
+    now = {n: chips.flat()[n] for n in operators.CONSTANTS}
+    softmax = [r for r in rows if r.kind == "softmax"]
+    right = operators.modelled(softmax, now)
+    wrong = operators.modelled(softmax, now | {"operators.softmax.repeat": 4 * now["operators.softmax.repeat"]})
+    assert operators.table(softmax, wrong, None)[-1]["error_percent"] != ""
+    assert operators._middle(softmax, wrong) > 2 * operators._middle(softmax, right)
+    assert operators.modelled(softmax) == pytest.approx(right, rel=1e-6), "and the device has its own constants again"
+
+
+def test_the_fit_finds_constants_again(rows):
+    """From times that the model itself gives: what came out is what they were made with."""
+    now = {n: chips.flat()[n] for n in operators.CONSTANTS}
+    mine = [r for r in rows if r.kind in ("cast", "softplus")]
+    truth = now | {"operators.softplus.repeat": 40.0}
+    us = operators.modelled(mine, truth)
+    made = [operators.row("aten::mish", "half[4096x4096]", "half[4096x4096]", id="one", us=0.0)]
+    made[0].us = operators.modelled(made, truth)["one"]
+    operators.modelled(made)
+    found = operators.fit(made, steps=10, begin=now)
+    assert found["operators.softplus.repeat"] == pytest.approx(40, rel=0.1) and us
+
+
+def test_what_an_operator_does_decides_its_class():
+    def kind(*row, **how) -> str:
+        r = operators.row(*row, **how)
+        r.modelled()
+        return r.kind
+
+    x, wide = "half[64x512]", "half[64x1024]"
+    assert kind("aten::add_", f"{x};{x}", x) == "elementwise" and kind("aten::anything_new", x, x) == "elementwise"
+    assert kind("aten::anything_new", x, "half[64]") == "reduce", "by its shapes"
+    assert kind("aten::_softmax_backward_data", f"{x};{x}", x, "dim=-1") == "softmax"
+    assert kind("aten::native_layer_norm_backward", f"{x};{x}", x, "dim=-1") == "norm_backward"
+    assert kind("aten::_scaled_dot_product_fused_attention_overrideable", f"{x};{x};{x}", x) == "attention"
+    assert kind("aten::copy_", "half[512x64]", x, "stride=1,64") == "transpose"
+    assert kind("aten::copy_", x, x, "stride=1024,1") == kind("aten::cat", f"{x};{x}", wide) == "copy"
+    assert kind("aten::_foreach_addcdiv_", f"{x};{x};{x}", x) == "foreach"
+    assert kind("aten::_fused_adamw_", ";".join(4 * [x]), ";".join(3 * [x]), "in place") == "optimizer"
+    assert kind("aten::embedding", "half[32000x512];int64[64]", x) == "gather_rows"
+    assert kind("npu::npu_swiglu", wide, x) == "activation"
+
+
+def test_a_piece_that_is_appended_costs_a_piece():
+    """A cache of keys that grows by one token: the old ones are copied in long runs."""
+    old, new = "half[1x32x2048x128]", "half[1x32x1x128]"
+    cat = operators.row("aten::cat", f"{old};{new}", "half[1x32x2049x128]").modelled()
+    copy = operators.row("aten::copy_", old, old).modelled()
+    assert cat < 1.2 * copy
