@@ -109,7 +109,7 @@ SAME = {  # an operator on the device, and what the cost function says of the sa
     "a column to each row": (lambda: half(512, 1024) * half(512, 1), "aten::mul", "half[512x1024];half[512x1]", "half[512x1024]"),
     "bmm": (lambda: half(3, 256, 128) @ half(3, 128, 256), "aten::bmm", "half[3x256x128];half[3x128x256]", "half[3x256x256]"),
     "in place": (lambda: half(512, 1024).exp_(), "aten::exp", "half[512x1024]", "half[512x1024]", "in place"),
-    "a list": (lambda: add_lists(3), "aten::_foreach_add_", ";".join(6 * ["half[256x256]"]), ";".join(3 * ["half[256x256]"]), "in place"),
+    "optimizer": (lambda: step(1 << 16), "aten::_fused_adamw_", ";".join(4 * ["float[65536]"]) + ";float[]", ";".join(3 * ["float[65536]"]), "in place"),
 }  # fmt: skip
 
 
@@ -117,10 +117,11 @@ def half(*size) -> torch.Tensor:
     return torch.ones(size, dtype=torch.half, device="npu")
 
 
-def add_lists(count: int) -> list[torch.Tensor]:
-    first, second = ([half(256, 256) for _ in range(count)] for _ in "ab")
-    torch._foreach_add_(first, second)
-    return first
+def step(count: int) -> torch.Tensor:
+    p, grad, mean, square = (torch.ones(count, device="npu") for _ in "pgms")
+    how = dict(lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False)
+    torch._fused_adamw_([p], [grad], [mean], [square], [], [torch.ones((), device="npu")], **how)
+    return p
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -130,7 +131,7 @@ def test_what_is_charged_is_what_the_published_times_are_held_against(name):
     device.cold_l2()
     try:
         result = run()
-        assert took(device.timeline()[-1]) == pytest.approx(said(*row, state="cold")) and result is not None
+        assert took(device.timeline()[-1]) == pytest.approx(said(*row, state="cold"), rel=0.005) and result is not None
     finally:
         device.cold_l2(False)
 
