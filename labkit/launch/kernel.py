@@ -25,6 +25,7 @@ from labkit.launch import runner
 from labkit.launch.answer import record_of
 from labkit.launch.record import LaunchRecord, announce, may_launch
 from labkit.source import lowering, macros
+from labkit.source.kernels import active, kernels
 from labkit.source.structs import SCALARS
 
 MOST_BLOCKS = 65535
@@ -149,12 +150,12 @@ class Kernel:
         """One library for each kind of core that the kernel has work for."""
         around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
         key = int(self.defines.get("TILING_KEY_VAR", self.tiling_key))
-        self.core_mix = lowering.core_mix(self.signature, around + "\n" + self.text, key)
+        self.core_mix = self._core_mix(around, key)
         words = [f"-D{name}={value}" for name, value in self.defines.items()] + compiler.no_builtins(
             [self.signature.name]
         )
         words += compiler.later_standard(self.text + around)
-        lowered = lowering.lower(self.text, self.filename, entries, around)
+        lowered = lowering.lower(self.text, self.filename, entries, around, self.defines)
 
         def library(*flags: str) -> Path:
             return compiler.compile_kernel(
@@ -170,6 +171,15 @@ class Kernel:
             return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
         with ThreadPoolExecutor(2) as pool:
             return dict(zip(wanted, pool.map(lambda kind: library(*_CORE_FLAGS[kind]), wanted)))
+
+    def _core_mix(self, around: str, key: int) -> tuple[int, int]:
+        """What the part of the source says that is compiled with these defines."""
+        whole = active(around + "\n" + self.text, self.defines)
+        text, kernel = whole[len(around) + 1 :], self.signature
+        if text != self.text:
+            found = kernels(text, self.filename)
+            kernel = next((k for k in found if k.qualified == kernel.qualified and k.defined), kernel)
+        return lowering.core_mix(kernel, whole, key)
 
     # ---- launching
 
