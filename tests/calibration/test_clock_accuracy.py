@@ -105,7 +105,7 @@ def test_a_wrong_constant_is_seen():
         ({"launch": {"mixed": 0}}, ("split_k/1024/1",)),
     ):
         name = chips.variant(f"broken-{sorted(broken)}", {"base": "910B1"} | broken)
-        assert max(accuracy(only, chip=name, models=False).errors()) > 0.1, broken
+        assert max(accuracy(only, {"910B1": name}, models=False).errors()) > 0.1, broken
 
 
 def test_a_fit_finds_constants_again(monkeypatch):
@@ -115,7 +115,7 @@ def test_a_fit_finds_constants_again(monkeypatch):
     true = {"gm.hbm": 1.4e12, "dma.to_ub.row_missed": 12.0}
     names = ("copy_ub/3", "copy_ub/7")
     made = {
-        (r.case, r.metric): r.modelled for r in accuracy(names, chip=fit._table("fit-test", true), models=False).rows
+        (r.case, r.metric): r.modelled for r in accuracy(names, {"910B1": fit._table("fit-test", true)}, models=False).rows
     }
     real = fit.accuracy
     monkeypatch.setattr(
@@ -176,7 +176,7 @@ def test_tiles_multiply(lies, split):
     m, n, k = 80, 160, 192
     a, b, c = whole(m, k), whole(k, n, seed=1), torch.zeros(m, n, dtype=torch.half).npu()
     laid = {0: b, 1: b.T.contiguous(), 2: b.T.contiguous().view(n, k // 16, 16).permute(1, 0, 2).contiguous()}[lies]
-    kernel = labkit.kernel(KERNELS / "tiles.asc", entry=f"tiles<half, float, half, 32, 64, 64, 32, {lies}>")
+    kernel = labkit.kernel(KERNELS / "matmul_gelu.asc", entry=f"tiles<half, float, half, 32, 64, 64, 32, {lies}>")
     record = kernel[3](
         a.npu(), laid.npu(), c, kernel.struct("Tiles", m=m, n=n, k=k, singleM=64, singleN=128, splitK=split)
     )

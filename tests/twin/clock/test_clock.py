@@ -219,8 +219,8 @@ def test_the_l2_holds_what_was_read_before():
 @pytest.mark.parametrize("blocks", [1, 7, 48])
 def test_the_launch_is_its_slowest_core_and_its_head(blocks):
     record = tiles(blocks=blocks, count=4)
-    head = CHIP["launch"]["head"] + CHIP["launch"]["per_core"] * min(blocks, CHIP["cores"]["aiv"])
-    assert record.time_us == pytest.approx(record.core_us + head * 1e6)
+    uneven = CHIP["launch"]["uneven"] * sum(c["time"] for c in record.cores) / blocks if blocks > 1 else 0
+    assert record.time_us == pytest.approx(record.core_us + CHIP["launch"]["head"] * 1e6 + uneven)
     assert record.core_us >= record.timeline["end"].max() - 1e-8
 
 
@@ -315,6 +315,38 @@ def test_the_results_do_not_depend_on_the_threads(monkeypatch):
         assert k[13](x, z, 20000).ok
         got.append(z.cpu().numpy())
     assert np.array_equal(*got)
+
+
+CUT = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void cut(GM_ADDR x, uint32_t count) {
+    GlobalTensor<float> gx;
+    gx.SetGlobalBuffer((__gm__ float*)x, 64);
+    TPipe pipe;
+    TQue<TPosition::VECIN, 1> in;
+    pipe.InitBuffer(in, 2, 256);
+    for (uint32_t i = 0; GetBlockIdx() == 0 && i < count; i++) {
+        LocalTensor<float> a = in.AllocTensor<float>();
+        DataCopy(a, gx, 64);
+        in.EnQue(a);
+        a = in.DeQue<float>();
+        Adds(a, a, 1.0f, 64);
+        for (uint32_t j = 0; j < 4; j++) a.SetValue(j, a.GetValue(j));
+        in.FreeTensor(a);
+    }
+}
+"""
+
+
+def test_beyond_what_a_tape_holds_marks_and_waits_count_as_well():
+    """A launch shares the tape among its cores: block 0 fills its 48th part soon, the others leave theirs empty."""
+    kernel = labkit.kernel(text=CUT, filename="cut.asc", timeout=60, checks=False, l2="cold")
+    some, many = kernel[48](tensor("float 64"), 20_000), kernel[48](tensor("float 64"), 120_000)
+    assert not some.extrapolated and many.extrapolated
+    assert many.core_us == pytest.approx(6 * some.core_us, rel=0.03)
+    assert many.busy["S"] == pytest.approx(6 * some.busy["S"], rel=0.03)
+    assert "extrapolated" in str(many) and "extrapolated" not in str(some)
 
 
 def test_more_instructions_than_a_tape_holds_are_taken_in_proportion():

@@ -40,6 +40,7 @@ bool Replay::scalar() {
     size_t before = next_;
     for (; next_ < trace_->entries.size(); next_++) {
         const Entry& n = trace_->entries[next_];
+        if (next_ == trace_->entries.size() / 2) half_ = scalar_;
         if (!spent_) {
             scalar_ += n.before;
             busy[int(Pipe::S)] += n.before;
@@ -175,6 +176,11 @@ double Replay::end() const {
     double last = scalar_now();
     for (const Unit& u : units_) last = std::max(last, u.done);
     return last;
+}
+
+double Replay::full_end() const {
+    size_t second = trace_->entries.size() - trace_->entries.size() / 2;
+    return end() + (second ? double(trace_->lost) / double(second) * (end() - half_) : 0);
 }
 
 struct Probe {

@@ -39,6 +39,8 @@ public:
     void serve();         // serves its earliest pending access to GM
     bool done() const;
     double end() const;  // when its last pipe was done
+    // The same as if the entries that a full trace lost had gone on like its second half.
+    double full_end() const;
     double scalar_now() const { return scalar_ + trace_->rest(); }
 
     double busy[kPipes] = {};
@@ -77,7 +79,7 @@ private:
     uint8_t core_;
     size_t next_ = 0;     // index of the next entry
     bool spent_ = false;  // the next entry's `before` has been added already
-    double scalar_;
+    double scalar_, half_ = 0;  // now, and when it had issued half the entries
     uint32_t waiting_ = 0;  // bit mask of the pipes whose queue is not empty
     Unit units_[kPipes];
 };

@@ -31,6 +31,7 @@ struct Case {
             other.cores[i].trace = trace(i);
         }
         launch.keep_events = 0;
+        launch.keep_l2 = false;
         schedule_trace(launch, other);
         return other.seconds;
     }
@@ -168,9 +169,7 @@ double answer(const Case& c, WhatIf& w) {
     if (w.what == "hbm") return with_chip(c, [](Chip& k) { k.hbm_rate = 1e9; });
     if (w.what == "l2") return with_chip(c, [](Chip& k) { k.l2.rate = k.l2.write = 1e9; });
     if (w.what == "aligned")
-        return with_chip(c, [](Chip& k) {
-            for (auto& d : k.dma) d.unaligned = 1;
-        });
+        return with_chip(c, [](Chip& k) { k.l2.piece = 1; });
     if (w.what == "rows")
         return with_chip(c, [](Chip& k) {
             for (auto& d : k.dma) d.row = d.row_missed = 0;
