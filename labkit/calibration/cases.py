@@ -324,7 +324,7 @@ def cases() -> list[Case]:
         1: _products("norm", 1, 1, 1, one, base),
         2: _products("norm", 24, 2, 1, (4096, 683), base),
         3: _products("norm", 24, 4, 1, (2048, 1536), base),
-        4: _products("mdl", 24, 4, 1, (2048, 1536), base, (8, 8), (4, 4)),
+        4: _products("mdl", 24, 4, 1, (2048, 1536), base, (4, 8), (2, 4)),
         5: _products("mdl", 24, 4, 1, (2048, 1536), base, (16, 8), (8, 4)),
         6: _products("mdl", 24, 4, 2, (1024, 1536), base, (16, 8), (8, 4)),
         7: _products("mdl", 24, 4, 2, (1024, 1536), base, (16, 8), (8, 4)),

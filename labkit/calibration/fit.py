@@ -51,8 +51,8 @@ SCALARS: dict[str, tuple[float, float, float, float]] = {
 _SCALAR_CASES = ("short/relu", "short/mul", "short/where", "launch/", "add/0")
 _SCALAR_FIGURES = ("S", "aiv.S", "gap")
 _FIGURES = ("task", "MTE1", "MTE2", "M", "V", "aiv.MTE2", "aiv.MTE3")
-_LONG = ("add/0", "matmul/0")  # five seconds each, and a fit runs each a hundred times
-# left out too where there are many fits
+# Seconds each, and a fit runs each a hundred times.
+_LONG = ("add/0", "matmul/0")
 _LONGER = ("add/1", "matmul/1", "matmul/2", "matmul/3", "matmul_gelu/fused", "gemm/7680", "catlass/4")
 
 
@@ -103,7 +103,8 @@ def fit(steps: int = 10, say: Callable[[str], None] = lambda _: None) -> Fit:
     """The most likely constants for the cases that are marked as fitted, in `steps` steps at most. Deterministic."""
     fitted = [c.name for c in cases() if c.fitted]
     scalars = _fit_scalars(fitted, "", say)
-    trials = _Trials([n for n in fitted if not n.startswith((*_LONG, "launch/"))], "fit", known=scalars)
+    quick = [n for n in fitted if not n.startswith((*_LONG, *_LONGER, "launch/"))]
+    trials = _Trials(quick, "fit", known=scalars)
     found = _fit(trials, "", steps, False, say)
     return replace(found, constants=scalars | found.constants)
 

@@ -6,7 +6,6 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <vector>
 
@@ -54,10 +53,6 @@ private:
         uint32_t entry;
         double issued;
     };
-    struct Flight {
-        double end;
-        uint64_t bytes;
-    };
     struct Unit {
         uint32_t head = 0, tail = 0;
         Queued ring[kRing];
@@ -65,8 +60,6 @@ private:
         double ready = 0, free = 0, done = 0, busy_until = 0;
         bool asking = false;
         double asked = 0;
-        uint64_t in_flight = 0;
-        std::deque<Flight> flights;
     };
     bool scalar();
     bool pipe(int p);

@@ -101,17 +101,21 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
     // HBM carries the misses and the write-backs.
     hbm += back_ * chip.l2.give_back;
     back_ = 0;
-    // A row that begins between two pieces touches one more than it would need, and each travels as a whole.
-    if (pieces > fewest) {
-        double more = double(pieces) / double(fewest);
+    // Pieces travel as a whole, so what a row leaves of its first and last one is lost. Of rows that are shorter than a
+    // piece, which cost their core by the row anyhow, only those that lie across two.
+    double useful = m.row < piece ? double(fewest * piece) : double(bytes);
+    if (double(pieces * piece) > useful && m.at) {
+        double more = double(pieces * piece) / useful;
         own *= more, burst *= more, hbm *= more, load *= more;
     }
     double queue = start;
     if (hbm > 0) queue = hbm_free_ = std::max(hbm_free_, start) + hbm / chip.hbm_rate;
     if (m.out) queue = std::max(queue, write_free_ = std::max(write_free_, start) + load / chip.l2.write);
     queue = std::max(queue, l2_free_ = std::max(l2_free_, start) + load / chip.l2.rate);
-    return {std::max(start + std::max(own, burst), queue), std::max({start + latency + burst, start + own, queue}), hit,
-            miss};
+    // While bytes are missed, up to `window` of them, few of the next transfer's can be asked for.
+    double held_up = (latency + burst) * (d.window > 0 ? std::min(1.0, double(miss) / d.window) : 1);
+    return {std::max({start + std::max(own, burst), start + held_up, queue}),
+            std::max({start + latency + burst, start + own, queue}), hit, miss};
 }
 
 // ---- between two launches
