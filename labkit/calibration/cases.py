@@ -238,7 +238,9 @@ def _short(operator: str, batch: int):
             count = min(20, elements // _TILE)
             share = -(-elements // _TILE // count) * _TILE
             blocks = -(-elements // share)
-            memory = [b.memory(elements, i, "uint8" if m in "co" else "float16") for i, m in enumerate(_SHORT[operator])]
+            memory = [
+                b.memory(elements, i, "uint8" if m in "co" else "float16") for i, m in enumerate(_SHORT[operator])
+            ]
             sizes = k.struct("Tiles", share=share, last=elements - share * (blocks - 1))
         else:
             rows, blocks, each, wide = batch * 256, 20, 0, 384

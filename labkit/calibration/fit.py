@@ -54,6 +54,8 @@ _FIGURES = ("task", "MTE1", "MTE2", "M", "V", "aiv.MTE2", "aiv.MTE3")
 # Seconds each, and a fit runs each a hundred times.
 _LONG = ("add/0", "matmul/0")
 _LONGER = ("add/1", "matmul/1", "matmul/2", "matmul/3", "matmul_gelu/fused", "gemm/7680", "catlass/4")
+# element by element, the same for each batch
+_LONGER += tuple(f"short/{name}/{batch}" for name in ("where", "equal") for batch in (2, 4, 8, 16, 32, 64))
 
 
 # How far a figure may be off, one standard deviation: the model is no better than a tenth. What the cases do not
@@ -110,15 +112,15 @@ def fit(steps: int = 10, say: Callable[[str], None] = lambda _: None) -> Fit:
 
 
 def _fit_scalars(names: list[str], without: str, say: Callable[[str], None]) -> dict[str, float]:
-    chosen = [n for n in names if n.startswith(_SCALAR_CASES)]
+    chosen = [n for n in names if n.startswith(_SCALAR_CASES) and not n.startswith(_LONGER)]
     if not chosen:
         return {}
     trials = _Trials(chosen, f"scalars-{without}", SCALARS, _SCALAR_FIGURES)
-    return _fit(trials, without, 8, True, say).constants
+    return _fit(trials, without, 8, True, say, begin=[0.0] * len(SCALARS)).constants  # S is linear in them
 
 
 def cross(
-    groups: Iterable[str] = (), say: Callable[[str], None] = lambda _: None, steps: int = 8
+    groups: Iterable[str] = (), say: Callable[[str], None] = lambda _: None, steps: int = 4
 ) -> dict[str, Accuracy]:
     """For each source group, the errors of its cases by constants that were fitted to all other groups.
 
@@ -130,10 +132,12 @@ def cross(
     # The scalar constants come from few groups: for the others those of all are right.
     all_scalars, theirs = _fit_scalars(every, "", say), {c.group for c in cases() if c.name.startswith(_SCALAR_CASES)}
     trials = _Trials([n for n in every if not n.startswith((*_LONG, *_LONGER, "launch/"))], "cross", known=all_scalars)
-    found = {}
+    # From where the fit has left the chip's table; what only this group says goes back to its start.
+    table, found = chips.flat(), {}
+    begin = [math.log(table[name] / start) for name, (start, *_) in CONSTANTS.items()]
     for group in names:
         scalars = _fit_scalars(every, group, say) if group in theirs else all_scalars
-        f = _fit(trials, group, steps, True, lambda _: None)
+        f = _fit(trials, group, steps, True, lambda _: None, begin)
         chosen = [c.name for c in cases() if c.group == group and not c.name.startswith(_LONG)]
         found[group] = _trial(chosen, f"cross-{group}", f.constants | scalars)
         errors = found[group].errors()
@@ -146,11 +150,13 @@ def cross(
     return found
 
 
-def _fit(trials: _Trials, without: str, steps: int, once: bool, say: Callable[[str], None]) -> Fit:
+def _fit(
+    trials: _Trials, without: str, steps: int, once: bool, say: Callable[[str], None], begin: list[float] | None = None
+) -> Fit:
     """scipy's bounded least squares (soft L1) over the constants' logarithms, without a source group.
 
     First each constant is tried at twice its value and at half, as long as that helps: where another bottleneck hides
-    it, a slope says nothing. once: slopes are measured once.
+    it, a slope says nothing. begin: from there instead. once: slopes are measured once.
     """
     import numpy as np
     from scipy.optimize import least_squares
@@ -194,8 +200,8 @@ def _fit(trials: _Trials, without: str, steps: int, once: bool, say: Callable[[s
         last["at"], last["here"] = at.copy(), here
         return last["slopes"]
 
-    at = np.zeros(len(names))
-    for move in (d * sign for d in np.eye(len(names)) * math.log(2) for sign in (1, -1)):
+    at = np.zeros(len(names)) if begin is None else np.clip(np.array(begin), low, high)
+    for move in (d * sign for d in np.eye(len(names)) * math.log(2) for sign in (1, -1) if begin is None):
         while (low <= at + move).all() and (at + move <= high).all() and cost(at + move) < cost(at) * 0.99:
             at = at + move
     found = least_squares(

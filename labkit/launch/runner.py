@@ -53,7 +53,7 @@ class Request:
     schedule: str = "program"  # or "worst": every transfer as late as the order allows
     # the same launch with one thing changed: twin/src/launch/whatif.cpp
     what_ifs: list[tuple[str, float]] = field(default_factory=list)
-    # what the L2 holds before: (address, bytes, dirty), oldest first; None: nothing, and what it holds then is not asked
+    # what the L2 holds before: (address, bytes, dirty), oldest first; None: nothing, nor is it asked after
     l2: list[tuple[int, int, bool]] | None = None
 
     def encode(self) -> bytes:
@@ -83,7 +83,8 @@ class Request:
 class L2:
     """What launches left in a device's L2, for the next one. It depends on nothing but the launches of this program.
 
-    What no launch has seen is not in it: a tensor is known by its storage, so memory that another one gets anew is cold.
+    What no launch has seen is not in it: a tensor is known by its storage, so memory that another
+    one gets anew is cold.
     """
 
     def __init__(self) -> None:

@@ -43,7 +43,9 @@ class Text:
 def read(path: Path, includes: list[str], definitions: Iterable[str] = ()) -> Text:
     """includes: the folders that the file is compiled with; definitions: "NAME" or "NAME=value"."""
     text = _inlined(path, clean(path.read_text(encoding="utf-8", errors="replace")), includes, set())
-    defines = {name: value if said else "1" for name, said, value in (d.removeprefix("-D").partition("=") for d in definitions)}
+    defines = {
+        name: value if said else "1" for name, said, value in (d.removeprefix("-D").partition("=") for d in definitions)
+    }
     return Text(path, text, text_of(text, path.parent, includes), defines)
 
 

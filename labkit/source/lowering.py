@@ -50,18 +50,14 @@ _BIND_HEAD, _BIND_TAIL = "[&](auto... twin_a) {{ {call}(twin_a...); }}, ", ")/*>
 
 
 def lower(
-    text: str,
-    filename: str,
-    entries: Iterable[str] = (),
-    around: str = "",
-    defines: Mapping[str, str] | None = None,
+    text: str, filename: str, entries: Iterable[str] = (), around: str = "", defines: Mapping[str, str] | None = None
 ) -> str:
     """C++ for a host compiler: launches lowered, trampolines appended, first line `#line 1 "filename"`.
 
     entries: instantiations of template kernels that need a trampoline, such as ["add<half>", "ns::scale<float, 2>"];
     plain kernels always have one. around: the text of what the source includes, where kernels that it launches may
-    stand and what decides on which cores they run; defines: see core_mixes. Raises SourceError as `parse` does, and for a launch that is not
-    written right.
+    stand and what decides on which cores they run; defines: see core_mixes. Raises SourceError as `parse` does, and
+    for a launch that is not written right.
     """
     text = without_attributes(clean(text))
     parse(text, filename)

@@ -115,7 +115,8 @@ def test_a_fit_finds_constants_again(monkeypatch):
     true = {"gm.hbm": 1.4e12, "dma.to_ub.row_missed": 12.0}
     names = ("copy_ub/3", "copy_ub/7")
     made = {
-        (r.case, r.metric): r.modelled for r in accuracy(names, {"910B1": fit._table("fit-test", true)}, models=False).rows
+        (r.case, r.metric): r.modelled
+        for r in accuracy(names, {"910B1": fit._table("fit-test", true)}, models=False).rows
     }
     real = fit.accuracy
     monkeypatch.setattr(

@@ -22,9 +22,9 @@ public:
     uint32_t cores = 0, cube_cores = 0;
     uint32_t size[int(Mem::Count)] = {};
     uint32_t reserved = 0;  // the last bytes of UB, which some instructions use themselves
-    // A transfer: issue and latency in cycles, latency_hit where the L2 holds all of it; bytes/cycle in a burst, from HBM
-    // and from the L2; cycles for each row that the L2 holds and for each that it does not; bytes in flight before the
-    // pipe has to wait.
+    // A transfer: issue and latency in cycles, latency_hit where the L2 holds all of it; bytes/cycle in a burst, from
+    // HBM and from the L2; cycles for each row that the L2 holds and for each that it does not; bytes in flight before
+    // the pipe has to wait.
     struct Dma {
         double issue, latency, latency_hit, fast, slow, hit, row, row_missed, window;
     } dma[int(Route::Count)] = {};
@@ -50,8 +50,8 @@ public:
     struct Cube {  // of a Matmul object: cycles and bytes/cycle; scalar cycles a step along k
         double l0_start, l0a_rate, l0b_rate, scalar_norm, scalar_mdl;
     } cube = {};
-    double sync_all = 0, cross_flag = 0;                            // cycles
-    double launch_head = 0, launch_mixed = 0;                       // seconds
+    double sync_all = 0, cross_flag = 0;            // cycles
+    double launch_head = 0, launch_mixed = 0;       // seconds
     double launch_second = 0, launch_per_core = 0;  // cycles until the second core starts, and each after it
     double launch_uneven = 0;                       // share by which the slowest of many cores is behind their mean
     double next_block = 0;                          // cycles between two blocks on one core

@@ -70,10 +70,10 @@ private:
     World* world_;
     uint32_t block_;
     uint8_t core_;
-    size_t next_ = 0;     // index of the next entry
-    bool spent_ = false;  // the next entry's `before` has been added already
+    size_t next_ = 0;           // index of the next entry
+    bool spent_ = false;        // the next entry's `before` has been added already
     double scalar_, half_ = 0;  // now, and when it had issued half the entries
-    uint32_t waiting_ = 0;  // bit mask of the pipes whose queue is not empty
+    uint32_t waiting_ = 0;      // bit mask of the pipes whose queue is not empty
     Unit units_[kPipes];
 };
 

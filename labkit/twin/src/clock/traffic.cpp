@@ -153,9 +153,8 @@ std::vector<Held> Traffic::content() const {
             uint32_t age = std::min(kAges - 1, uint32_t(uint64_t(taken_ - newest) * kAges / chip.l2.sectors));
             found.push_back({age, page * kPage + i, dirty * 2 >= here});
         }
-    std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
-        return a.age != b.age ? a.age > b.age : a.number < b.number;
-    });
+    std::sort(found.begin(), found.end(),
+              [](const Found& a, const Found& b) { return a.age != b.age ? a.age > b.age : a.number < b.number; });
     std::vector<Held> all;
     uint32_t age = kAges;
     for (const Found& f : found) {

@@ -83,7 +83,8 @@ public:
         return m;
     }
     void await(Pipe p, Stamp m, double after = 0) {
-        if (m || full()) add(EntryKind::Await, p, Op::Scalar, 0, after, 0, m);  // of a full trace the marks are lost too
+        if (m || full())
+            add(EntryKind::Await, p, Op::Scalar, 0, after, 0, m);  // of a full trace the marks are lost too
     }
     void join() { add(EntryKind::Join, Pipe::S, Op::Scalar, 0, 0, 0, 0); }
     uint32_t marks() const { return marks_; }

@@ -198,8 +198,8 @@ void answer(const LaunchResult& r, const std::string& fault = "") {
         held.push_back("[" + std::to_string(h.lo) + "," + std::to_string(h.bytes) + "," + std::to_string(h.dirty) +
                        "]");
     std::string json = "{" + figures_json(r, r.finished && fault.empty()) + ",\"l2\":" + json_list(held) +
-                       ",\"what_ifs\":" + json_list(ifs) +
-                       ",\"buffers\":" + json_list(buffers) + ",\"output\":" + json_string(output + taken_output()) +
+                       ",\"what_ifs\":" + json_list(ifs) + ",\"buffers\":" + json_list(buffers) +
+                       ",\"output\":" + json_string(output + taken_output()) +
                        (fault.empty() ? "" : ",\"fault\":" + fault) + "}";
     uint64_t sizes[2] = {json.size(), events.size() * sizeof(TimelineEvent)};
     write_all(sizes, sizeof sizes);

@@ -168,8 +168,7 @@ double answer(const Case& c, WhatIf& w) {
             [&](size_t i) { return without_order(cores[i].trace, stamp_of(cores[i].block, cores[i].core, 0) >> 32); });
     if (w.what == "hbm") return with_chip(c, [](Chip& k) { k.hbm_rate = 1e9; });
     if (w.what == "l2") return with_chip(c, [](Chip& k) { k.l2.rate = k.l2.write = 1e9; });
-    if (w.what == "aligned")
-        return with_chip(c, [](Chip& k) { k.l2.piece = 1; });
+    if (w.what == "aligned") return with_chip(c, [](Chip& k) { k.l2.piece = 1; });
     if (w.what == "rows")
         return with_chip(c, [](Chip& k) {
             for (auto& d : k.dma) d.row = d.row_missed = 0;

@@ -72,9 +72,9 @@ struct Search {
         return true;
     }
 
-    // Neither operand's K fits. As CANN's matmul_tiling (asc-devkit, matmul_tiling_algorithm.cpp) shares L1: one operand
-    // takes as many steps as fit beside a single step of the other, the other takes of the rest what makes a load of
-    // kLeastLoad fractals from L1. Both divide the steps of K.
+    // Neither operand's K fits. As CANN's matmul_tiling (asc-devkit, matmul_tiling_algorithm.cpp) shares L1: one
+    // operand takes as many steps as fit beside a single step of the other, the other takes of the rest what makes a
+    // load of kLeastLoad fractals from L1. Both divide the steps of K.
     void share_l1(Cut& c, int64_t k_steps, int64_t room, int64_t a1, int64_t b1) const {
         bool a_first = t.a_trans == t.b_trans ? !t.a_trans : c.base[0] > c.base[1];
         int64_t high = parts(c.base[0], 16), wide = parts(c.base[1], 16), deep = parts(c.base[2], c0a);

@@ -22,8 +22,13 @@ struct Rows {  // an operand in GM
             return {at ? from : 0, uint64_t(line), row, uint32_t(rows), Route::ToL1Nz, false, false};
         }
         int64_t column = int64_t(double(c) * bytes) / kBlock;  // of fractals, 32 bytes wide
-        return {at ? at + uint64_t(column * fractals + r * kBlock) : 0, uint64_t(fractals), uint32_t(rows * kBlock),
-                uint32_t(parts(row, kBlock)), Route::ToL1, false, false};
+        return {at ? at + uint64_t(column * fractals + r * kBlock) : 0,
+                uint64_t(fractals),
+                uint32_t(rows * kBlock),
+                uint32_t(parts(row, kBlock)),
+                Route::ToL1,
+                false,
+                false};
     }
     static constexpr int64_t kBlock = 32;
 };

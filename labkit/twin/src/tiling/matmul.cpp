@@ -129,7 +129,9 @@ struct Cutter {
         int64_t other = along_n ? c.base[0] * task.a_bits / 8 : c.base[1] * task.b_bits / 8,
                 own = along_n ? c.base[1] * task.b_bits / 8 : c.base[0] * task.a_bits / 8;
         bool several = along_n ? c.single[1] > c.base[1] : c.single[0] > c.base[0];
-        int64_t step = std::min(c.step_ka, c.step_kb), steps = c.single[2] <= c.base[2] * step ? step : 0;  // only with all of K in L1
+        int64_t step = std::min(c.step_ka, c.step_kb), steps = c.single[2] <= c.base[2] * step ? step : 0;  // only with
+                                                                                                            // all of K
+                                                                                                            // in L1
         if (!several || !steps || 2 * c.base[2] * steps * (other + 2 * own) + c.base[1] * task.bias_bytes > task.l1)
             return;
         (along_n ? t.stepN : t.stepM) = 2;

@@ -1,6 +1,6 @@
-// platform_ascendc: the chip as host code queries it. The modelled chip's numbers are those of its table; those of a chip
-// asked for by name are CANN 8.1's platform_config/Ascend910*.ini (cores, L2, HBM, ddr_rate, l2_rate). What the library
-// reserves is from platform_ascendc.cpp in asc-devkit 9.1.
+// platform_ascendc: the chip as host code queries it. The modelled chip's numbers are those of its table; those of a
+// chip asked for by name are CANN 8.1's platform_config/Ascend910*.ini (cores, L2, HBM, ddr_rate, l2_rate). What the
+// library reserves is from platform_ascendc.cpp in asc-devkit 9.1.
 #include "tiling/platform/platform_ascendc.h"
 
 #include <cstring>
@@ -18,7 +18,7 @@ struct Soc {
 };
 constexpr uint64_t kGB = 1ull << 30, kMB = 1ull << 20;
 constexpr Soc kSocs[] = {
-    {"Ascend910B1", 24, 48, 192 * kMB, 64 * kGB}, {"Ascend910B2", 24, 48, 192 * kMB, 64 * kGB},
+    {"Ascend910B1", 24, 48, 192 * kMB, 64 * kGB},  {"Ascend910B2", 24, 48, 192 * kMB, 64 * kGB},
     {"Ascend910B2C", 24, 48, 192 * kMB, 64 * kGB}, {"Ascend910B3", 20, 40, 192 * kMB, 64 * kGB},
     {"Ascend910B4", 20, 40, 96 * kMB, 32 * kGB},   {"Ascend910B4-1", 20, 40, 168 * kMB, 32 * kGB},
 };
