@@ -23,6 +23,7 @@ except ModuleNotFoundError:  # Python 3.10
 MODELS = ("roofline", "mskpp", "pto_isa")  # public models in the same table
 _ONCE = ("add/0", "matmul/0")  # seconds each, so the other models are not asked
 NO_PIPES = ("aiv.time", "gap")  # cores' mean time, and the task's beyond it
+NO_MODEL = ("short/", "launch/")  # not what the public models are for: they know no launch and no scalar unit
 _BUSY = 0.05  # a pipe that is busy for less of the task says nothing about the time
 
 
@@ -136,7 +137,7 @@ def accuracy(only: Iterable[str] = (), tables: Mapping[str, str] | None = None, 
         modelled = {"task": record.time_us} | record.busy | _by_kind(record)
         modelled["gap"] = record.time_us - sum(core["time"] for core in record.cores) / len(record.cores)
         said = {}
-        if models and "task" in facts[c.name] and c.name not in _ONCE and not c.name.startswith("short/"):
+        if models and "task" in facts[c.name] and not c.name.startswith(_ONCE + NO_MODEL):
             said = {"roofline": _roofline(record, c)} | {name: _with(table, c, bench) for name, table in others.items()}
         rows += [
             Row(c.name, c.group, metric, c.fitted, us, modelled[metric], said if metric == "task" else {})

@@ -49,7 +49,7 @@ SCALARS: dict[str, tuple[float, float, float, float]] = {
     "launch.uneven": (0.02, 8, 0.001, 0.2),
 }
 _SCALAR_CASES = ("short/relu", "short/mul", "short/where", "launch/", "add/0")
-_SCALAR_FIGURES = ("S", "aiv.S", "gap")
+_SCALAR_FIGURES = ("S", "aiv.S", "gap", "short/where/1 task")
 _FIGURES = ("task", "MTE1", "MTE2", "M", "V", "aiv.MTE2", "aiv.MTE3")
 # Seconds each, and a fit runs each a hundred times.
 _LONG = ("add/0", "matmul/0")
@@ -79,7 +79,8 @@ class Fit:
 class _Trials:
     """The cases under a set of constants: log errors and their standard deviations. Each set is tried once.
 
-    constants: those that are looked for; figures: the metrics that they are judged by; known: others that were found.
+    constants: those that are looked for; figures: the metrics that they are judged by, of all cases or of one; known:
+    others that were found.
     """
 
     def __init__(self, cases_: list[str], label: str, constants=None, figures=_FIGURES, known=None):
@@ -96,19 +97,27 @@ class _Trials:
             self.known[logs] = [
                 (r.group, math.log(max(r.modelled, 1e-9) / r.measured), _TASK if r.metric == "task" else _PIPE)
                 for r in found.rows
-                if r.metric in self.figures and r.measured > 0.05 * task.get(r.case, 0)
+                if (r.metric in self.figures or f"{r.case} {r.metric}" in self.figures)
+                and r.measured > 0.05 * task.get(r.case, 0)
             ]
         return self.known[logs]
 
 
-def fit(steps: int = 10, say: Callable[[str], None] = lambda _: None) -> Fit:
-    """The most likely constants for the cases that are marked as fitted, in `steps` steps at most. Deterministic."""
+def fit(steps: int = 8, say: Callable[[str], None] = lambda _: None) -> Fit:
+    """The most likely constants for the cases that are marked as fitted, in `steps` steps at most. Deterministic.
+    It begins with what the chip's table holds now.
+    """
     fitted = [c.name for c in cases() if c.fitted]
     scalars = _fit_scalars(fitted, "", say)
     quick = [n for n in fitted if not n.startswith((*_LONG, *_LONGER, "launch/"))]
     trials = _Trials(quick, "fit", known=scalars)
-    found = _fit(trials, "", steps, False, say)
+    found = _fit(trials, "", steps, True, say, _table_logs())
     return replace(found, constants=scalars | found.constants)
+
+
+def _table_logs() -> list[float]:
+    table = chips.flat()
+    return [math.log(table[name] / start) for name, (start, *_) in CONSTANTS.items()]
 
 
 def _fit_scalars(names: list[str], without: str, say: Callable[[str], None]) -> dict[str, float]:
@@ -133,8 +142,7 @@ def cross(
     all_scalars, theirs = _fit_scalars(every, "", say), {c.group for c in cases() if c.name.startswith(_SCALAR_CASES)}
     trials = _Trials([n for n in every if not n.startswith((*_LONG, *_LONGER, "launch/"))], "cross", known=all_scalars)
     # From where the fit has left the chip's table; what only this group says goes back to its start.
-    table, found = chips.flat(), {}
-    begin = [math.log(table[name] / start) for name, (start, *_) in CONSTANTS.items()]
+    found, begin = {}, _table_logs()
     for group in names:
         scalars = _fit_scalars(every, group, say) if group in theirs else all_scalars
         f = _fit(trials, group, steps, True, lambda _: None, begin)

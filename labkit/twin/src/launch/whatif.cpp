@@ -136,7 +136,10 @@ Trace behind_one_another(const std::vector<const Trace*>& parts, uint32_t block,
     uint32_t marks = 0;
     for (const Trace* t : parts) {
         size_t moves = r.moves.size();
+        bool first = !r.entries.empty();  // of a later part: a core starts once
         for (Entry n : t->entries) {
+            if (first) n.before = std::max(0.0f, n.before - float(chip.scalar_start));
+            first = false;
             if (n.kind == EntryKind::Move) n.ref += moves;
             else if (n.kind == EntryKind::Mark || n.kind == EntryKind::Await)
                 n.ref = stamp_of(block, core, uint32_t(n.ref) + marks);
