@@ -103,9 +103,34 @@ def test_a_wrong_constant_is_seen():
         ({"vector": {"bank_group_conflict": 0}}, ("banks/2", "fractals/1")),
         ({"dma": {"to_l1_nz": {"row": 0}}}, ("matmul/6",)),
         ({"launch": {"mixed": 0}}, ("split_k/1024/1",)),
+        ({"scalar": {"start": 0}}, ("short/relu/1",)),
+        ({"scalar": {"tque": 0}}, ("short/expand/8",)),
+        ({"scalar": {"get": 6, "set": 14}}, ("short/equal/1",)),
+        ({"launch": {"second": 0, "per_core": 0}}, ("short/mul/8",)),
+        ({"dma": {"to_ub": {"hit": 45}}}, ("short/mul/64",)),
     ):
-        name = chips.variant(f"broken-{sorted(broken)}", {"base": "910B1"} | broken)
-        assert max(accuracy(only, {"910B1": name}, models=False).errors()) > 0.1, broken
+        base = "910B4" if only[0].startswith("short") else "910B1"
+        name = chips.variant(f"broken-{sorted(broken)}", {"base": base} | broken)
+        tables = dict.fromkeys(("910B1", "910B3", "910B4"), name)
+        assert max(accuracy(only, tables, models=False).errors()) > 0.1, broken
+
+
+def test_short_operators_of_another_source_hold_their_bars():
+    """No constant was taken from equal, expand and softmax; of where, one case."""
+    got = accuracy(("short/relu", "short/mul", "short/where/1", "short/equal/1", "short/expand", "short/softmax/4"))
+    assert quantile(got.errors(), 0.5) <= 0.12
+
+    def median(*metrics):
+        return quantile(sorted(abs(r.error) for r in got.rows if r.metric in metrics), 0.5)
+
+    assert all(median(f"aiv.{pipe}") <= 0.15 for pipe in ("V", "MTE2", "MTE3")) and median("aiv.S") <= 0.25
+
+
+def test_launching_is_a_spread_that_grows_with_the_kernel():
+    gap = {r.case: r for r in accuracy(("launch/",)).rows}
+    assert len(gap) == 11 and quantile(sorted(abs(r.error) for r in gap.values()), 0.5) <= 0.15
+    assert gap["launch/1/3"].modelled < gap["launch/12/3"].modelled < gap["launch/48/3"].modelled
+    assert gap["launch/48/200"].modelled > 2 * gap["launch/48/3"].modelled
 
 
 def test_a_fit_finds_constants_again(monkeypatch):

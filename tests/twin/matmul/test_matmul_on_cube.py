@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-from matmul_case import from_nz, tiling, to_nz, torch_of, up  # noqa: E402
+from matmul_case import from_nz, tiling, tiling_fields, to_nz, torch_of, up  # noqa: E402
 from places import KERNELS  # noqa: E402
 
 import labkit  # noqa: E402
