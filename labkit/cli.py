@@ -141,6 +141,9 @@ def fit(
             help="Put the constants into the chip's table; with --cross the errors into data/clock_cross.csv.",
         ),
     ] = False,
+    only: Annotated[
+        Optional[list[str]], typer.Option("--only", help="This constant and no other, e.g. gm.l2; may be repeated.")
+    ] = None,
     cross: Annotated[
         bool, typer.Option("--cross", help="Instead: leave out each group in turn and say how well it is predicted.")
     ] = False,
@@ -154,7 +157,7 @@ def fit(
         if write:
             fitting.write_cross(found)
         return
-    result = fitting.fit(say=print)
+    result = fitting.fit(say=print, only=only or ())
     print(f"error {result.before:.3f} -> {result.after:.3f} in {result.runs} runs")
     if write:
         fitting.write(result.constants)

@@ -403,7 +403,7 @@ def cases() -> list[Case]:
             )
             for part, split in ((1, 1), (2, min(k // 512, 16)))
         ]
-    fitted = {"relu": _BATCHES, "mul": _BATCHES, "where": (1,)}
+    fitted = {"relu": _BATCHES, "mul": _BATCHES, "where": (1,), "equal": (1,)}
     found += [
         Case(f"short/{op}/{n}", "cannbot short operators", _short(op, n), n in fitted.get(op, ()), chip="910B4")
         for op in ("relu", "mul", "where", "equal", "expand", "softmax")

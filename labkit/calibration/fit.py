@@ -48,8 +48,8 @@ SCALARS: dict[str, tuple[float, float, float, float]] = {
     "launch.per_core": (0.02e-6, 8, 0.001e-6, 0.2e-6),
     "launch.uneven": (0.02, 8, 0.001, 0.2),
 }
-_SCALAR_CASES = ("short/relu", "short/mul", "short/where", "launch/", "add/0")
-_SCALAR_FIGURES = ("S", "aiv.S", "gap", "short/where/1 task")
+_SCALAR_CASES = ("short/relu", "short/mul", "short/where/1", "short/equal/1", "launch/", "add/0")
+_SCALAR_FIGURES = ("S", "aiv.S", "gap", "short/where/1 task", "short/equal/1 task")
 _FIGURES = ("task", "MTE1", "MTE2", "M", "V", "aiv.MTE2", "aiv.MTE3")
 # Seconds each, and a fit runs each a hundred times.
 _LONG = ("add/0", "matmul/0")
@@ -103,21 +103,23 @@ class _Trials:
         return self.known[logs]
 
 
-def fit(steps: int = 8, say: Callable[[str], None] = lambda _: None) -> Fit:
+def fit(steps: int = 8, say: Callable[[str], None] = lambda _: None, only: Iterable[str] = ()) -> Fit:
     """The most likely constants for the cases that are marked as fitted, in `steps` steps at most. Deterministic.
-    It begins with what the chip's table holds now.
+    It begins with what the chip's table holds now. only: those that a change of the model concerns; the others stay.
     """
     fitted = [c.name for c in cases() if c.fitted]
-    scalars = _fit_scalars(fitted, "", say)
-    quick = [n for n in fitted if not n.startswith((*_LONG, *_LONGER, "launch/"))]
-    trials = _Trials(quick, "fit", known=scalars)
-    found = _fit(trials, "", steps, True, say, _table_logs())
+    wanted = {name: CONSTANTS[name] for name in list(only) or CONSTANTS}
+    scalars = {} if list(only) else _fit_scalars(fitted, "", say)
+    # a single core's way in, which nothing else shows alone, is worth its seconds
+    quick = [n for n in fitted if n == "matmul/1" or not n.startswith((*_LONG, *_LONGER, "launch/"))]
+    trials = _Trials(quick, "fit", wanted, known=scalars)
+    found = _fit(trials, "", steps, True, say, _table_logs(wanted))
     return replace(found, constants=scalars | found.constants)
 
 
-def _table_logs() -> list[float]:
+def _table_logs(constants: dict[str, tuple[float, float, float, float]]) -> list[float]:
     table = chips.flat()
-    return [math.log(table[name] / start) for name, (start, *_) in CONSTANTS.items()]
+    return [math.log(table[name] / start) for name, (start, *_) in constants.items()]
 
 
 def _fit_scalars(names: list[str], without: str, say: Callable[[str], None]) -> dict[str, float]:
@@ -142,7 +144,7 @@ def cross(
     all_scalars, theirs = _fit_scalars(every, "", say), {c.group for c in cases() if c.name.startswith(_SCALAR_CASES)}
     trials = _Trials([n for n in every if not n.startswith((*_LONG, *_LONGER, "launch/"))], "cross", known=all_scalars)
     # From where the fit has left the chip's table; what only this group says goes back to its start.
-    found, begin = {}, _table_logs()
+    found, begin = {}, _table_logs(CONSTANTS)
     for group in names:
         scalars = _fit_scalars(every, group, say) if group in theirs else all_scalars
         f = _fit(trials, group, steps, True, lambda _: None, begin)

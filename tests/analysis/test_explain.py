@@ -78,8 +78,8 @@ CASES = {
         "mte2",
     ),
     "unaligned": (
-        lambda: kernels.queues(4096, 16, 2, rounds=1, shift=8),
-        lambda: kernels.queues(4096, 16, 2, rounds=1),
+        lambda: kernels.rows(gap=16, width=128, shift=8),
+        lambda: kernels.rows(gap=16, width=128),
         "aligned",
         "mte2",
     ),

@@ -116,7 +116,7 @@ def test_a_wrong_constant_is_seen():
 
 
 def test_short_operators_of_another_source_hold_their_bars():
-    """No constant was taken from equal, expand and softmax; of where, one case."""
+    """No constant was taken from expand and softmax; one case each of where and equal."""
     got = accuracy(("short/relu", "short/mul", "short/where/1", "short/equal/1", "short/expand", "short/softmax/4"))
     assert quantile(got.errors(), 0.5) <= 0.12
 
