@@ -111,7 +111,8 @@ def fit(steps: int = 8, say: Callable[[str], None] = lambda _: None, only: Itera
     wanted = {name: CONSTANTS[name] for name in list(only) or CONSTANTS}
     scalars = {} if list(only) else _fit_scalars(fitted, "", say)
     # a single core's way in, which nothing else shows alone, is worth its seconds
-    quick = [n for n in fitted if n == "matmul/1" or not n.startswith((*_LONG, *_LONGER, "launch/"))]
+    longer = tuple(n for n in _LONGER if n != "matmul/1")
+    quick = [n for n in fitted if not n.startswith((*_LONG, *longer, "launch/"))]
     trials = _Trials(quick, "fit", wanted, known=scalars)
     found = _fit(trials, "", steps, True, say, _table_logs(wanted))
     return replace(found, constants=scalars | found.constants)
