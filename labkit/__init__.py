@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "kernel": ("labkit.launch.kernel", "kernel"),
     "Kernel": ("labkit.launch.kernel", "Kernel"),
+    "clear_l2": ("labkit.launch.runner", "clear_l2"),
     "LaunchError": ("labkit.launch.record", "LaunchError"),
     "CompileError": ("labkit.source.errors", "CompileError"),
     "expect": ("labkit.launch.record", "expect"),

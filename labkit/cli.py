@@ -141,6 +141,9 @@ def fit(
             help="Put the constants into the chip's table; with --cross the errors into data/clock_cross.csv.",
         ),
     ] = False,
+    only: Annotated[
+        Optional[list[str]], typer.Option("--only", help="This constant and no other, e.g. gm.l2; may be repeated.")
+    ] = None,
     cross: Annotated[
         bool, typer.Option("--cross", help="Instead: leave out each group in turn and say how well it is predicted.")
     ] = False,
@@ -154,7 +157,7 @@ def fit(
         if write:
             fitting.write_cross(found)
         return
-    result = fitting.fit(say=print)
+    result = fitting.fit(say=print, only=only or ())
     print(f"error {result.before:.3f} -> {result.after:.3f} in {result.runs} runs")
     if write:
         fitting.write(result.constants)
@@ -195,6 +198,9 @@ def run(
     schedule: Annotated[
         str, typer.Option(help="program, or worst: every transfer as late as the order allows.")
     ] = "program",
+    l2: Annotated[
+        str, typer.Option("--l2", help="warm: a launch finds what earlier ones left in the L2. cold: an empty one.")
+    ] = "warm",
     timeout: Annotated[float, typer.Option(help="Seconds that each program may take.")] = 60.0,
     threads: Annotated[int, typer.Option(help="Host threads for the blocks; 0: as many as there are cores.")] = 0,
     checks: Annotated[bool, typer.Option("--checks/--no-checks", help="Race and initialisation checks.")] = True,
@@ -214,7 +220,9 @@ def run(
         raise typer.BadParameter(f"{chip!r} is none of {', '.join(chips.names())}", param_hint="--chip")
     if schedule not in ("program", "worst"):
         raise typer.BadParameter(f"{schedule!r} is none of program, worst", param_hint="--schedule")
-    settings = program.Settings(chip, timeout, threads, checks, schedule)
+    if l2 not in ("warm", "cold"):
+        raise typer.BadParameter(f"{l2!r} is none of warm, cold", param_hint="--l2")
+    settings = program.Settings(chip, timeout, threads, checks, schedule, l2)
     definitions = dict(word.partition("=")[::2] for word in define or [])
     try:
         if path.is_dir():

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from labkit import paths
-from labkit.calibration.accuracy import Accuracy, quantile, table
+from labkit.calibration.accuracy import NO_MODEL, Accuracy, quantile, table
 
 _NAMES = {"roofline": "roofline (HBM and peaks)", "mskpp": "msKPP's tables", "pto_isa": "pto-isa's cost model"}
 
@@ -70,7 +70,8 @@ def _lines(a: Accuracy) -> list[str]:
 
 def _markdown(a: Accuracy) -> list[str]:
     s = a.summary()
-    rows = [("this clock", s["cases"], s["median_abs_error"], s["p90_abs_error"])] + [
+    asked = Accuracy([r for r in a.rows if not r.case.startswith(NO_MODEL)], 0).errors()
+    rows = [("this clock", len(asked), quantile(asked, 0.5), quantile(asked, 0.9))] + [
         (_NAMES[m], e["cases"], e["median_abs_error"], e["p90_abs_error"]) for m, e in s["models"].items()
     ]
     out = ["| task time by | cases | median error | 90th percentile |", "|---|---|---|---|"]
@@ -80,6 +81,8 @@ def _markdown(a: Accuracy) -> list[str]:
     for g in groups:
         part = Accuracy([r for r in a.rows if r.group == g], 0)
         task, pipes = part.errors(), part.errors("pipes")
+        if not task and not pipes:
+            continue
         out.append(f"| {g} | {len({r.case for r in part.rows})} | {_middle(task)} | {_middle(pipes)} |")
     out += [
         "",

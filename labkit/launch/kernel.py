@@ -25,6 +25,7 @@ from labkit.launch import runner
 from labkit.launch.answer import record_of
 from labkit.launch.record import LaunchRecord, announce, may_launch
 from labkit.source import lowering, macros
+from labkit.source.kernels import active, kernels
 from labkit.source.structs import SCALARS
 
 MOST_BLOCKS = 65535
@@ -42,6 +43,7 @@ def kernel(
     checks: bool = True,
     timing_only: bool = False,
     schedule: str = "program",
+    l2: str = "warm",
     tiling_key: int = 0,
     defines: dict[str, str] | None = None,
     include_dirs: Sequence[str | os.PathLike] = (),
@@ -53,6 +55,9 @@ def kernel(
     timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul
     is timed in seconds; a kernel whose control flow depends on its data takes wrong branches.
     schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
+    l2="warm": a launch finds in the L2 what earlier launches of this program left there, as on the card; tensors
+    that no launch has seen are not in it. l2="cold": every launch begins with an empty one
+    (labkit.clear_l2() empties it once).
     tiling_key: what TILING_KEY_IS compares with. defines, include_dirs: what the source is compiled with, as -D and -I
     (on the twin). Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).
     """
@@ -71,6 +76,7 @@ def kernel(
         checks=checks,
         timing_only=timing_only,
         schedule=schedule,
+        l2=l2,
         tiling_key=tiling_key,
         defines=dict(defines or {}),
         include_dirs=(*map(str, include_dirs), *operator_folders.side_by_side(filename or "kernel.asc")),
@@ -93,6 +99,7 @@ class Kernel:
     checks: bool = True
     timing_only: bool = False
     schedule: str = "program"
+    l2: str = "warm"
     tiling_key: int = 0
     defines: dict[str, str] = field(default_factory=dict)
     include_dirs: tuple[str, ...] = ()
@@ -102,6 +109,8 @@ class Kernel:
     def __post_init__(self):
         if self.schedule not in ("program", "worst"):
             raise ValueError(messages.text("kernel.schedule", schedule=self.schedule))
+        if self.l2 not in ("warm", "cold"):
+            raise ValueError(messages.text("kernel.l2", l2=self.l2))
         self.text = macros.expanded(self.text)
         signatures = lowering.parse(self.text, self.filename)
         wanted = (self.entry or "").partition("<")[0].strip()
@@ -149,12 +158,12 @@ class Kernel:
         """One library for each kind of core that the kernel has work for."""
         around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
         key = int(self.defines.get("TILING_KEY_VAR", self.tiling_key))
-        self.core_mix = lowering.core_mix(self.signature, around + "\n" + self.text, key)
+        self.core_mix = self._core_mix(around, key)
         words = [f"-D{name}={value}" for name, value in self.defines.items()] + compiler.no_builtins(
             [self.signature.name]
         )
         words += compiler.later_standard(self.text + around)
-        lowered = lowering.lower(self.text, self.filename, entries, around)
+        lowered = lowering.lower(self.text, self.filename, entries, around, self.defines)
 
         def library(*flags: str) -> Path:
             return compiler.compile_kernel(
@@ -170,6 +179,15 @@ class Kernel:
             return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
         with ThreadPoolExecutor(2) as pool:
             return dict(zip(wanted, pool.map(lambda kind: library(*_CORE_FLAGS[kind]), wanted)))
+
+    def _core_mix(self, around: str, key: int) -> tuple[int, int]:
+        """What the part of the source says that is compiled with these defines."""
+        whole = active(around + "\n" + self.text, self.defines)
+        text, kernel = whole[len(around) + 1 :], self.signature
+        if text != self.text:
+            found = kernels(text, self.filename)
+            kernel = next((k for k in found if k.qualified == kernel.qualified and k.defined), kernel)
+        return lowering.core_mix(kernel, whole, key)
 
     # ---- launching
 
@@ -301,6 +319,7 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
         for tensor in v.tensors():
             pointer = tensor.data_ptr()
             home = device.block(pointer)
+            runner.runner_for(k.chip, device.arena()).l2.meet(tensor)
             ranges.append((i, pointer, tensor.numel() * tensor.element_size(), home is None or home[2]))
     record = run_on_twin(k, blocks, [v.data for v in values], ranges)
     record.again.tiling = [v.tensor for v in values if v.ours]
@@ -316,6 +335,8 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
     values, ranges: as runner.Request has them.
     """
     built = k.build()
+    child = runner.runner_for(k.chip, device.arena())
+    l2 = child.l2
     request = runner.Request(
         so=str(built.get("so", "")),
         cube_so=str(built.get("cube_so", "")),
@@ -325,6 +346,7 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
         blocks=blocks,
         values=values,
         ranges=ranges,
+        l2=None if k.l2 == "cold" else l2.held,
         timeout=k.timeout,
         threads=int(os.environ.get("LABKIT_THREADS", 0)) or os.cpu_count() or 1,
         checks=k.checks,
@@ -332,7 +354,9 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
         schedule=k.schedule,
         tiling_key=k.tiling_key,
     )
-    answer, timeline = runner.runner_for(k.chip, device.arena()).launch(request)
+    answer, timeline = child.launch(request)
+    if request.l2 is not None and answer["finished"]:
+        l2.held = [(at, size, bool(dirty)) for at, size, dirty in answer["l2"]]
     record = record_of(k, blocks, answer, timeline)
     record.again = Again(k.chip, request)
     for f in record.findings:  # an argument is known to the reader by its name

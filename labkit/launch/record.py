@@ -160,6 +160,8 @@ class LaunchRecord:
     def __str__(self) -> str:
         state = messages.text("record.ok" if self.ok else "record.not_ok", count=len(self.errors))
         time = messages.text(f"record.{self.time_kind}", us=f"{self.time_us:.2f}")
+        if self.extrapolated:
+            time += f" ({messages.text('record.extrapolated')})"
         lines = [
             f"{self.kernel}[{self.blocks}] {messages.text('record.on')} {self.target} ({self.chip}): {time}, {state}"
         ]

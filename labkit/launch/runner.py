@@ -53,6 +53,8 @@ class Request:
     schedule: str = "program"  # or "worst": every transfer as late as the order allows
     # the same launch with one thing changed: twin/src/launch/whatif.cpp
     what_ifs: list[tuple[str, float]] = field(default_factory=list)
+    # what the L2 holds before: (address, bytes, dirty), oldest first; None: nothing, nor is it asked after
+    l2: list[tuple[int, int, bool]] | None = None
 
     def encode(self) -> bytes:
         lines = [
@@ -71,16 +73,57 @@ class Request:
             f"key={self.tiling_key}",
         ]
         lines += [f"whatif={what} {amount}" for what, amount in self.what_ifs]
+        if self.l2 is not None:
+            lines += ["keep_l2=1", *(f"l2={at} {size} {int(dirty)}" for at, size, dirty in self.l2)]
         lines += [f"value={v.hex()}" for v in self.values]
         lines += [f"range={a} {p} {n} {int(w)}" for a, p, n, w in self.ranges]
         return ("\n".join(lines) + "\nend\n").encode()
+
+
+class L2:
+    """What launches left in a device's L2, for the next one. It depends on nothing but the launches of this program.
+
+    What no launch has seen is not in it: a tensor is known by its storage, so memory that another
+    one gets anew is cold.
+    """
+
+    def __init__(self) -> None:
+        self.held: list[tuple[int, int, bool]] = []
+        self._known: dict[int, object] = {}  # storages that launches have seen, by their number
+
+    def clear(self) -> None:
+        self.held = []
+
+    def drop(self, at: int, size: int) -> None:
+        """Takes [at, at + size) out of it."""
+        end, left = at + size, []
+        for lo, bytes_, dirty in self.held:
+            hi = lo + bytes_
+            if hi <= at or lo >= end:
+                left.append((lo, bytes_, dirty))
+                continue
+            left += [(a, b - a, dirty) for a, b in ((lo, min(hi, at)), (max(lo, end), hi)) if a < b]
+        self.held = left
+
+    def meet(self, tensor) -> None:
+        """A tensor that a launch is about to use; a new one is not held, whatever had its memory before."""
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        storage = tensor.untyped_storage()
+        known = self._known.get(storage._cdata)
+        if known is not None and not known.expired():
+            return
+        if len(self._known) > 4096:
+            self._known = {k: w for k, w in self._known.items() if not w.expired()}
+        self._known[storage._cdata] = StorageWeakRef(storage)
+        self.drop(storage.data_ptr(), storage.nbytes())
 
 
 class Runner:
     """The child for one chip. arena: (fd, base address, bytes) of the device memory, or None."""
 
     def __init__(self, chip: str, arena: tuple[int, int, int] | None):
-        self.chip, self.arena = chip, arena
+        self.chip, self.arena, self.l2 = chip, arena, L2()
         self._process: subprocess.Popen | None = None
         self._socket: socket.socket | None = None
         self._lock = threading.Lock()
@@ -162,6 +205,16 @@ def runner_for(chip: str, arena: tuple[int, int, int] | None) -> Runner:
     if key not in _runners:
         _runners[key] = Runner(chip, arena)
     return _runners[key]
+
+
+def clear_l2() -> None:
+    """Empties the modelled L2 of every device, as a benchmark does between its measurements: what kernels left in it
+    and what PyTorch's operators did.
+    """
+    for runner in _runners.values():
+        runner.l2.clear()
+    if device.mode() == "sim":
+        device.clear_l2()
 
 
 def forget(chip: str) -> None:

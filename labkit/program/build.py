@@ -80,7 +80,7 @@ def build(program: Program, *, start: bool = True) -> Path:
     start=False leaves out what makes it a program of the twin: host code that launches nothing.
     Raises CompileError, ToolError, SourceError.
     """
-    texts = [sources.read(s.path, list(s.includes)) for s in program.sources]
+    texts = [sources.read(s.path, list(s.includes), s.definitions) for s in program.sources]
     by_name = sources.launched_by_name([t.text for t in texts])
     core_mixes = sources.core_mixes(texts)
     units = [(s, sources.lower(t, core_mixes, by_name)) for s, t in zip(program.sources, texts)]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit.build.includes import text_of
@@ -29,24 +30,30 @@ def launched_by_name(texts: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Text:
-    """A source file with the headers that lead to launches put in place; around: what else it includes."""
+    """A source file with the headers that lead to launches put in place; around: what else it includes;
+    defines: the macros it is compiled with.
+    """
 
     path: Path
     text: str
     around: str
+    defines: dict[str, str] = field(default_factory=dict)
 
 
-def read(path: Path, includes: list[str]) -> Text:
-    """includes: the folders that the file is compiled with."""
+def read(path: Path, includes: list[str], definitions: Iterable[str] = ()) -> Text:
+    """includes: the folders that the file is compiled with; definitions: "NAME" or "NAME=value"."""
     text = _inlined(path, clean(path.read_text(encoding="utf-8", errors="replace")), includes, set())
-    return Text(path, text, text_of(text, path.parent, includes))
+    defines = {
+        name: value if said else "1" for name, said, value in (d.removeprefix("-D").partition("=") for d in definitions)
+    }
+    return Text(path, text, text_of(text, path.parent, includes), defines)
 
 
 def core_mixes(texts: list[Text]) -> dict[str, tuple[int, int]]:
     """name -> (cube cores, vector cores) of every kernel of the program. Raises SourceError."""
     found: dict[str, tuple[int, int]] = {}
     for t in texts:
-        found.update(lowering.core_mixes(t.text, str(t.path), t.around, defined=True))
+        found.update(lowering.core_mixes(t.text, str(t.path), t.around, defined=True, defines=t.defines))
     return found
 
 

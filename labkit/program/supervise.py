@@ -24,13 +24,16 @@ _POLL_S = 0.02
 
 @dataclass(frozen=True)
 class Settings:
-    """chip: of chips.names(). timeout: seconds that each program may take. schedule: "program" or "worst"."""
+    """chip: of chips.names(). timeout: seconds that each program may take. schedule: "program" or "worst".
+    l2: "warm", or "cold": each launch begins with an empty L2.
+    """
 
     chip: str = chips.DEFAULT
     timeout: float = 60.0
     threads: int = 0
     checks: bool = True
     schedule: str = "program"
+    l2: str = "warm"
 
     def environment(self, reports: Path) -> dict[str, str]:
         return {
@@ -40,6 +43,7 @@ class Settings:
             "LABKIT_TWIN_THREADS": str(self.threads or os.cpu_count() or 1),
             "LABKIT_TWIN_CHECKS": str(int(self.checks)),
             "LABKIT_TWIN_SCHEDULE": self.schedule,
+            "LABKIT_TWIN_L2": self.l2,
         }
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
+from types import MappingProxyType
 
 from labkit.source.errors import SourceError
 from labkit.source.scan import Outline, closing, closing_angle, mask, split, strip_attributes
@@ -273,6 +276,98 @@ def _guards(text: str):
         return tuple("0" if g == "#if 0" else g for g in events[bisect_right(starts, offset) - 1][1])
 
     return at
+
+
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif|define|undef)\b((?:\\\n|[^\n])*)", re.M)
+_TWIN_DEFINES = {"__NPU_ARCH__": "2201"}  # what a kernel's headers define here
+
+
+def active(text: str, defines: Mapping[str, str] = MappingProxyType({})) -> str:
+    """`text` with what `#if` leaves out turned into spaces; same length, same lines.
+
+    Only a condition that the text and `defines` (macro -> value) decide leaves anything out: a macro that is defined
+    nowhere in sight may come from a header that nobody read, so both branches of its `#if` stay.
+    """
+    if "#" not in text:
+        return text
+    known: dict[str, str | None] = {**_TWIN_DEFINES, **defines}  # None: it may be defined, as what is not known
+    visible = mask(text, directives=False)
+    # of each #if: whether the branch is compiled, and whether that or one before it was; None: not known
+    levels: list[tuple[bool | None, bool | None]] = []
+    out, at = [], 0
+
+    def left_out() -> bool:
+        return any(taken is False for taken, _ in levels)
+
+    for m in _CONDITION.finditer(visible):
+        word, rest = m[1], " ".join(m[2].replace("\\\n", " ").split())
+        if word in ("define", "undef"):
+            if not left_out():
+                _note(word, rest, known, all(taken for taken, _ in levels))
+            continue
+        out += [_hidden(text[at : m.start()]) if left_out() else text[at : m.start()], m[0]]
+        at = m.end()
+        if word.startswith("if"):
+            guard = word == "ifndef" and re.match(rf"\s*#[ \t]*define[ \t]+{re.escape(rest)}\b", visible[at : at + 400])
+            taken = False if left_out() else True if guard and rest not in known else _decide(word, rest, known)
+            levels.append((taken, taken))
+        elif levels:
+            _, before = levels.pop()
+            if word == "endif":
+                continue
+            taken = False if before or left_out() else True if word == "else" else _decide("if", rest, known)
+            taken = None if taken and before is None else taken
+            levels.append((taken, before if taken is False else taken))
+    return "".join([*out, _hidden(text[at:]) if left_out() else text[at:]])
+
+
+def _hidden(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _note(word: str, rest: str, known: dict[str, str | None], sure: bool) -> None:
+    """A `#define` or `#undef`; sure: it is compiled for certain."""
+    name = re.match(r"(\w+)(\()?", rest)
+    if not name:
+        return
+    if word == "undef":
+        known.pop(name[1], None)
+    elif name[1] not in known or sure:
+        known[name[1]] = ("?" if name[2] else rest[name.end() :].strip()) if sure else None
+
+
+def _decide(word: str, rest: str, known: Mapping[str, str | None]) -> bool | None:
+    """Whether `#if rest` holds; None where that depends on what is not known."""
+    if word != "if":
+        name = rest.split(" ")[0]
+        return word == "ifdef" if known.get(name) is not None else None
+
+    def value(m: re.Match) -> str:
+        seen, word = set(), m[0]
+        while re.fullmatch(r"[A-Za-z_]\w*", word) and word not in seen:
+            seen.add(word)
+            word = known.get(word) or "?"
+        return re.sub(r"(?<=[\da-fA-F])[uUlL]+$", "", word)
+
+    def defined(m: re.Match) -> str:
+        return "1" if known.get(m[1] or m[2]) is not None else "?"
+
+    text = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", defined, rest)
+    text = re.sub(r"\b[A-Za-z_]\w*\b", value, text)
+    text = text.replace("&&", " and ").replace("||", " or ")
+    text = re.sub(r"!(?!=)", " not ", re.sub(r"(?<=\d)[uUlL]+\b", "", text)).strip()
+    if "**" in text or not re.fullmatch(r"(?:\d+|0[xX][\da-fA-F]+|and|or|not|[-+*%()<>=!&|?\s])+", text):
+        return None
+    some = {0, 1, -1, 99991, *(int(n, 0) for n in re.findall(r"\b(?:[1-9]\d*|0[xX][\da-fA-F]+)\b", text) if len(n) < 9)}
+    found = set()
+    for guess, step in [(g, s) for g in some for s in (0, 7)]:  # what is not known must not matter
+        values = (f"({guess + step * i})" for i in count())
+        try:
+            filled = re.sub(r"\?", lambda _: next(values), text)
+            found.add(bool(eval(filled, {"__builtins__": {}})))  # nothing but numbers and operators
+        except (SyntaxError, ArithmeticError, TypeError, ValueError, MemoryError):
+            return None
+    return found.pop() if len(found) == 1 else None
 
 
 def _linkage_macros(text: str) -> set[str]:

@@ -15,11 +15,11 @@ file is line n for the compiler, and what the lab added is in a file of its own 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from labkit.source import api
 from labkit.source.errors import ENTRY_FILE, SourceError
-from labkit.source.kernels import KernelSignature, Param, clean, core_mix, parse, symbol
+from labkit.source.kernels import KernelSignature, Param, active, clean, core_mix, parse, symbol
 from labkit.source.kernels import kernels as all_kernels
 from labkit.source.scan import Lines, closing, closing_angle, mask, split
 from labkit.source.structs import Struct, as_ctypes, encode, structs
@@ -49,19 +49,21 @@ _ATTRIBUTE = re.compile(r"\[[ \t]*(?:host[ \t]*,[ \t]*)?aicore[ \t]*\]")
 _BIND_HEAD, _BIND_TAIL = "[&](auto... twin_a) {{ {call}(twin_a...); }}, ", ")/*>>>*/"
 
 
-def lower(text: str, filename: str, entries: Iterable[str] = (), around: str = "") -> str:
+def lower(
+    text: str, filename: str, entries: Iterable[str] = (), around: str = "", defines: Mapping[str, str] | None = None
+) -> str:
     """C++ for a host compiler: launches lowered, trampolines appended, first line `#line 1 "filename"`.
 
     entries: instantiations of template kernels that need a trampoline, such as ["add<half>", "ns::scale<float, 2>"];
     plain kernels always have one. around: the text of what the source includes, where kernels that it launches may
-    stand and what decides on which cores they run. Raises SourceError as `parse` does, and for a launch that is not
-    written right.
+    stand and what decides on which cores they run; defines: see core_mixes. Raises SourceError as `parse` does, and
+    for a launch that is not written right.
     """
     text = without_attributes(clean(text))
     parse(text, filename)
     kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
-    body = _lower_launches(text, filename, core_mixes(text, filename, around) if "<<<" in text else {})
+    body = _lower_launches(text, filename, core_mixes(text, filename, around, defines=defines) if "<<<" in text else {})
     end = "" if body.endswith("\n") else "\n"
     return (
         f'{_reserved(text, filename, around)}#line 1 "{quoted}"\n{body}{end}'
@@ -162,11 +164,15 @@ def _lower_launches(
     return text
 
 
-def core_mixes(text: str, filename: str, around: str, *, defined: bool = False) -> dict[str, tuple[int, int]]:
-    """name -> (cube cores, vector cores) of every kernel in reach; defined: only of those whose body is there."""
-    whole = around + "\n" + text
+def core_mixes(
+    text: str, filename: str, around: str, *, defined: bool = False, defines: Mapping[str, str] | None = None
+) -> dict[str, tuple[int, int]]:
+    """name -> (cube cores, vector cores) of every kernel in reach; defined: only of those whose body is there.
+    defines: the compiler's macros, which decide what `#if` leaves out.
+    """
+    whole = active(around + "\n" + text, defines or {})
     found = {}
-    for part in (around, text):
+    for part in (whole[: len(around)], whole[len(around) + 1 :]):
         for kernel in all_kernels(part, filename) if "__global__" in part else ():
             if kernel.defined or (kernel.name not in found and not defined):
                 found[kernel.name] = core_mix(kernel, whole)

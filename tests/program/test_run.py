@@ -35,6 +35,22 @@ def test_a_program_runs_and_its_launches_are_timed():
     assert "elapsed ok" in result.output  # aclrtEventElapsedTime: three launches, modelled
 
 
+@pytest.mark.parametrize(
+    "chip, told",
+    [("910B1", "24 cube 48 vector, L2 192 MB, HBM 64 GB"), ("910B4", "20 cube 40 vector, L2 96 MB, HBM 32 GB")],
+)
+def test_the_host_is_told_of_the_chip_that_is_modelled(chip, told):
+    result = run_file("platform.asc", settings=program.Settings(chip=chip, timeout=20))
+    assert result.exit_code == 0 and told in result.output
+
+
+def test_a_later_launch_finds_what_an_earlier_one_left_in_the_l2():
+    (warm,), (cold,) = (
+        run_file("add.asc", settings=program.Settings(timeout=20, l2=how)).launches for how in ("warm", "cold")
+    )
+    assert warm.us[0] == cold.us[0] and warm.us[1] == warm.us[2] < warm.us[0] and len(set(cold.us)) == 1
+
+
 def test_its_own_status_is_handed_on():
     assert run_file("add.asc", "7").exit_code == 7
 

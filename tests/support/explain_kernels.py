@@ -171,9 +171,11 @@ def queues(tile=2048, count=16, buffers=1, rounds=4, blocks=1, shift=0):
     return _run(QUEUES, blocks, x[shift : shift + n], z[shift : shift + n], tile, count, buffers, rounds)
 
 
-def rows(gap=0, rows=128, width=64, count=8):
-    x = tensor(f"float {rows * (width + gap * 8) * count}")
-    return _run(ROWS, 1, x, x.new_empty(rows * width), rows, width, gap, count)
+def rows(gap=0, rows=128, width=64, count=8, shift=0):
+    """shift: floats by which GM is not aligned."""
+    n = rows * (width + gap * 8) * count
+    x = tensor(f"float {n + 32}")
+    return _run(ROWS, 1, x[shift : shift + n], x.new_empty(rows * width), rows, width, gap, count)
 
 
 def banks(apart=0, n=4096, rounds=64):

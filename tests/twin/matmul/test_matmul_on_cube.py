@@ -170,3 +170,56 @@ def test_two_of_every_four(m, n, groups, trans_a, nz, seed):
     )
     assert record.finished and not record.findings, record.report()
     assert np.array_equal(c.cpu().numpy(), a @ b.T)
+
+
+LAYOUTS = """
+#define ASCENDC_CUBE_ONLY
+#include "kernel_operator.h"
+#include "lib/matmul_intf.h"
+using namespace AscendC;
+template <CubeFormat a, CubeFormat b> __global__ __cube__ void product(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR tiling) {
+    TCubeTiling t;
+    for (uint32_t i = 0; i < sizeof(t) / 4; i++) ((uint32_t*)&t)[i] = ((__gm__ uint32_t*)tiling)[i];
+    TPipe pipe;
+    Matmul<MatmulType<TPosition::GM, a, half>, MatmulType<TPosition::GM, b, half>, MatmulType<TPosition::GM, CubeFormat::ND, float>> mm;
+    REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &t);
+    GlobalTensor<half> gx, gy;
+    GlobalTensor<float> gz;
+    gx.SetGlobalBuffer((__gm__ half*)x);
+    gy.SetGlobalBuffer((__gm__ half*)y);
+    gz.SetGlobalBuffer((__gm__ float*)z);
+    mm.SetTensorA(gx);
+    mm.SetTensorB(gy);
+    mm.IterateAll(gz);
+    mm.End();
+}
+"""
+
+
+def product(a: str, b: str, m=64, n=96, k=128, **fields):
+    import labkit
+
+    kernel = labkit.kernel(
+        text=LAYOUTS, filename="layouts.asc", entry=f"product<CubeFormat::{a}, CubeFormat::{b}>", timing_only=True
+    )
+    t = tiling(m, n, k, (32, 32, 64), **fields).tobytes()
+    x, y, z = (torch.zeros(s).to(d).npu() for s, d in ((m * k, torch.half), (k * n, torch.half), (m * n, torch.float)))
+    return kernel[1](x, y, z, t)
+
+
+def test_each_operand_is_loaded_as_it_lies():
+    """Rows are turned into fractals on the way, fractals are copied: each by its own route, whatever the other does."""
+    way = {
+        (a, b): [product(a, b).cores[0][f"bytes.{way}"] for way in ("to_l1_nz", "to_l1")]
+        for a in ("ND", "NZ")
+        for b in ("ND", "NZ")
+    }
+    of_a, of_b = way["ND", "NZ"]
+    assert of_a > 0 and of_b > 0 and way["NZ", "ND"] == [of_b, of_a]
+    assert way["ND", "ND"] == [of_a + of_b, 0] and way["NZ", "NZ"] == [0, of_a + of_b]
+
+
+def test_more_in_l1_than_there_is():
+    record = product("ND", "ND", depthA1=128, depthB1=64)
+    assert record.codes() == ["matmul-tiling"] and "524288 (L1)" in record.report()
+    assert product("ND", "ND", depthA1=64, depthB1=32, stepKa=2, stepKb=2).ok

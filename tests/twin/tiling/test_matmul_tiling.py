@@ -120,8 +120,9 @@ def holds(
     # a core's part starts where a fractal starts
     assert parts[0] == 1 or t.singleCoreM % 16 == 0
     assert parts[1] == 1 or t.singleCoreN % 16 == 0
-    if not three:  # rounds over K in L1 are alike, as the MDL template wants them
-        assert t.stepKa == t.stepKb <= -(-t.singleCoreK // t.baseK)
+    if not three:  # rounds over K in L1 fit into each other, as the MDL template wants them
+        steps = -(-t.singleCoreK // t.baseK)
+        assert max(t.stepKa, t.stepKb) % min(t.stepKa, t.stepKb) == 0 and max(t.stepKa, t.stepKb) <= steps
 
 
 SIZES = st.one_of(
@@ -185,7 +186,8 @@ def test_single_shapes_and_limits(shim):
         shim, m=2558, n=2045, k=128, cores=16, single_m=640, single_n=512, single_k=128, base_m=80, base_n=64
     )
     assert result == 0 and (t.singleCoreM, t.singleCoreN, t.baseM, t.baseN, dims) == (640, 512, 80, 64, [16, 4, 4])
-    assert ask(shim, m=2558, n=2045, k=128, cores=4, single_m=640, single_n=512)[0] == -1  # more parts than cores
+    result, t, dims = ask(shim, m=8192, n=8192, k=8192, cores=24, single_m=1024, single_n=1536, single_k=8192)
+    assert (result, t.usedCoreNum, dims[1:]) == (0, 24, [8, 6])  # more parts than cores: each takes several
     assert ask(shim, m=512, n=512, k=512, cores=1, base_m=512, base_n=128)[0] == -1  # C does not fit L0C
     assert ask(shim, m=512, n=512, k=512, cores=1, l1=512)[0] == -1
     result, t, _ = ask(shim, m=512, n=512, k=512, cores=1, max_base=64)
@@ -217,3 +219,13 @@ def test_host_class_and_plain_struct_are_the_same_bytes(shim):
     _, plain, _ = ask(shim, **asked)
     _, hosted, _ = ask(shim, host_class=1, **asked)
     assert bytes(plain) == bytes(hosted) and plain.baseM
+
+
+@pytest.mark.parametrize(
+    "trans_b, depths",
+    [(1, (4, 8, 2, 4)), (0, (16, 4, 8, 2))],  # the first is published: asc-devkit, matmul_high_performance, case 4
+)
+def test_l1_is_shared_as_cann_shares_it(shim, trans_b, depths):
+    asked = dict(single_m=2048, single_n=1536, single_k=8192, base_m=128, base_n=256, trans_b=trans_b)
+    result, t, _ = ask(shim, m=8192, n=8192, k=8192, cores=24, **asked)
+    assert result == 0 and t.baseK == 64 and (t.depthA1, t.depthB1, t.stepKa, t.stepKb) == depths

@@ -51,13 +51,15 @@ void Chip::ready() {
     static const char* const kWays[] = {"to_ub", "to_l1", "to_l1_nz", "from_ub", "from_l0c"};
     for (int i = 0; i < int(Route::Count); i++) {
         auto part = [&](const char* key) { return get(("dma." + std::string(kWays[i]) + "." + key).c_str()); };
-        dma[i] = {part("issue"), part("latency"),    part("fast"),   part("slow"),     part("hit"),
-                  part("row"),   part("row_missed"), part("window"), part("unaligned")};
+        dma[i] = {part("issue"), part("latency"), part("latency_hit"), part("fast"),  part("slow"),
+                  part("hit"),   part("row"),     part("row_missed"),  part("window")};
     }
     hbm_rate = get("gm.hbm") / hz;
-    l2 = {get("gm.l2") / hz,     get("gm.l2_write") / hz, get("gm.dirty_before"),
-          get("gm.give_back"),   get("gm.split"),         get("gm.split_row"),
-          get("gm.same_window"), get("gm.same_cost"),     uint32_t(get("memory.l2") * get("gm.l2_share") / 512)};
+    l2 = {get("gm.l2") / hz,        get("gm.l2_write") / hz,
+          get("gm.give_back"),      get("gm.split"),
+          get("gm.split_row"),      get("gm.same_window"),
+          get("gm.same_cost"),      uint32_t(get("memory.l2") * get("gm.l2_share") / 512),
+          uint32_t(get("gm.piece"))};
     queue = uint32_t(get("scalar.queue"));
     startup_when_idle = get("vector.startup_when_idle") != 0;
     mmad_idle = get("cube.mmad_idle");
@@ -85,11 +87,16 @@ void Chip::ready() {
     conflict = get("vector.bank_group_conflict");
     conflict_write = get("vector.bank_write_conflict");
     scalar_issue = get("scalar.issue");
-    scalar_access = get("scalar.access");
+    scalar_get = get("scalar.get");
+    scalar_set = get("scalar.set");
+    scalar_start = get("scalar.start");
+    scalar_tque = get("scalar.tque");
     scalar_gm = get("scalar.gm");
     mask_set = get("scalar.mask");
     launch_head = get("launch.head");
-    launch_per_core = get("launch.per_core");
+    launch_second = get("launch.second") * hz;
+    launch_per_core = get("launch.per_core") * hz;
+    launch_uneven = get("launch.uneven");
     launch_mixed = get("launch.mixed");
     double fallback = get("vector.cycles.default");
     for (int op = 0; op < int(Op::Count); op++)

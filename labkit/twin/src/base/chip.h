@@ -22,16 +22,16 @@ public:
     uint32_t cores = 0, cube_cores = 0;
     uint32_t size[int(Mem::Count)] = {};
     uint32_t reserved = 0;  // the last bytes of UB, which some instructions use themselves
-    // A transfer: issue and latency in cycles; bytes/cycle in a burst, from HBM and from the L2; cycles for each row
-    // that the L2 holds and for each that it does not; bytes in flight before the pipe has to wait; the factor for rows
-    // that do not begin at a multiple of 128 bytes.
+    // A transfer: issue and latency in cycles, latency_hit where the L2 holds all of it; bytes/cycle in a burst, from
+    // HBM and from the L2; cycles for each row that the L2 holds and for each that it does not; bytes in flight before
+    // the pipe has to wait.
     struct Dma {
-        double issue, latency, fast, slow, hit, row, row_missed, window, unaligned;
+        double issue, latency, latency_hit, fast, slow, hit, row, row_missed, window;
     } dma[int(Route::Count)] = {};
     double hbm_rate = 0;  // bytes/cycle, all cores together
     struct L2 {
-        double rate, write, dirty_before, give_back, split, split_row, same_window, same_cost;
-        uint32_t sectors;
+        double rate, write, give_back, split, split_row, same_window, same_cost;
+        uint32_t sectors, piece;  // piece: bytes of GM that travel together
     } l2 = {};
     uint32_t queue = 32;             // capacity of a pipe's instruction queue
     bool startup_when_idle = false;  // only the first of back-to-back vector instructions pays the start-up
@@ -45,13 +45,16 @@ public:
     float per_repeat[int(Op::Count)][int(Dt::Count)] = {};  // cycles a 256-byte repeat
     // cycles a repeat for each further block of a bank group; for a bank that is being written
     double conflict = 1, conflict_write = 0;
-    double scalar_issue = 0, scalar_access = 0, scalar_gm = 0, mask_set = 0;
+    double scalar_issue = 0, scalar_get = 0, scalar_set = 0, scalar_gm = 0, mask_set = 0;
+    double scalar_start = 0, scalar_tque = 0;  // when a core starts; a call of a TQue
     struct Cube {  // of a Matmul object: cycles and bytes/cycle; scalar cycles a step along k
         double l0_start, l0a_rate, l0b_rate, scalar_norm, scalar_mdl;
     } cube = {};
-    double sync_all = 0, cross_flag = 0;                            // cycles
-    double launch_head = 0, launch_per_core = 0, launch_mixed = 0;  // seconds
-    double next_block = 0;                                          // cycles between two blocks on one core
+    double sync_all = 0, cross_flag = 0;            // cycles
+    double launch_head = 0, launch_mixed = 0;       // seconds
+    double launch_second = 0, launch_per_core = 0;  // cycles until the second core starts, and each after it
+    double launch_uneven = 0;                       // share by which the slowest of many cores is behind their mean
+    double next_block = 0;                          // cycles between two blocks on one core
 private:
     std::map<std::string, double> values_;
 };

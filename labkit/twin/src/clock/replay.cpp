@@ -40,6 +40,7 @@ bool Replay::scalar() {
     size_t before = next_;
     for (; next_ < trace_->entries.size(); next_++) {
         const Entry& n = trace_->entries[next_];
+        if (next_ == trace_->entries.size() / 2) half_ = scalar_;
         if (!spent_) {
             scalar_ += n.before;
             busy[int(Pipe::S)] += n.before;
@@ -108,14 +109,6 @@ bool Replay::pipe(int p) {
         } else {
             u.asking = true;
             u.asked = std::max(u.free, now);
-            // The bytes in flight are limited: an instruction that would exceed the window waits for earlier ones.
-            const auto& d = chip.dma[int(trace_->moves[n.ref].route)];
-            while (!u.flights.empty() &&
-                   (u.flights.front().end <= u.asked || double(u.in_flight + n.bytes) > d.window)) {
-                u.asked = std::max(u.asked, u.flights.front().end);
-                u.in_flight -= u.flights.front().bytes;
-                u.flights.pop_front();
-            }
         }
     }
     return u.head != before;
@@ -152,15 +145,14 @@ void Replay::serve() {
     Served s = world_->traffic.serve(m, u.asked, block_ * 4 + core_);
     u.free = std::max(s.service, u.asked + chip.dma[int(m.route)].issue);
     double end = u.done = std::max(u.done, s.end);
-    u.flights.push_back({end, n.bytes});
-    u.in_flight += n.bytes;
-    busy[p] += std::max(0.0, end - std::max(u.asked, u.busy_until));
+    double seen = std::max(u.asked, u.busy_until);  // transfers that overlap are shown one after the other
+    busy[p] += std::max(0.0, end - seen);
     u.busy_until = std::max(u.busy_until, end);
     if (!m.out) counters.read_hit += s.hit, counters.read_miss += s.miss;
     counters.moves[int(m.route)]++;
     counters.bytes[int(m.route)] += uint64_t(m.row) * m.rows;
     counters.instructions[p]++;
-    show(p, n, u.asked, end);
+    show(p, n, seen, end);
     u.asking = false;
     leave(u, u.asked);
 }
@@ -175,6 +167,11 @@ double Replay::end() const {
     double last = scalar_now();
     for (const Unit& u : units_) last = std::max(last, u.done);
     return last;
+}
+
+double Replay::full_end() const {
+    size_t second = trace_->entries.size() - trace_->entries.size() / 2;
+    return end() + (second ? double(trace_->lost) / double(second) * (end() - half_) : 0);
 }
 
 struct Probe {

@@ -6,7 +6,6 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <vector>
 
@@ -39,6 +38,8 @@ public:
     void serve();         // serves its earliest pending access to GM
     bool done() const;
     double end() const;  // when its last pipe was done
+    // The same as if the entries that a full trace lost had gone on like its second half.
+    double full_end() const;
     double scalar_now() const { return scalar_ + trace_->rest(); }
 
     double busy[kPipes] = {};
@@ -52,10 +53,6 @@ private:
         uint32_t entry;
         double issued;
     };
-    struct Flight {
-        double end;
-        uint64_t bytes;
-    };
     struct Unit {
         uint32_t head = 0, tail = 0;
         Queued ring[kRing];
@@ -63,8 +60,6 @@ private:
         double ready = 0, free = 0, done = 0, busy_until = 0;
         bool asking = false;
         double asked = 0;
-        uint64_t in_flight = 0;
-        std::deque<Flight> flights;
     };
     bool scalar();
     bool pipe(int p);
@@ -75,10 +70,10 @@ private:
     World* world_;
     uint32_t block_;
     uint8_t core_;
-    size_t next_ = 0;     // index of the next entry
-    bool spent_ = false;  // the next entry's `before` has been added already
-    double scalar_;
-    uint32_t waiting_ = 0;  // bit mask of the pipes whose queue is not empty
+    size_t next_ = 0;           // index of the next entry
+    bool spent_ = false;        // the next entry's `before` has been added already
+    double scalar_, half_ = 0;  // now, and when it had issued half the entries
+    uint32_t waiting_ = 0;      // bit mask of the pipes whose queue is not empty
     Unit units_[kPipes];
 };
 

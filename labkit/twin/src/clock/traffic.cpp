@@ -19,11 +19,9 @@ Traffic::Block& Traffic::block(uint64_t number) {
 
 bool Traffic::held(const Sector& s) const { return s.stamp && taken_ - s.stamp < chip.l2.sectors; }
 
-// Puts more sectors into the L2. The oldest are evicted, and written back to HBM if they are dirty. Part of what the L2
-// held before this launch is dirty as well (dirty_before).
+// Puts more sectors into the L2. The oldest are evicted, and written back to HBM if they are dirty.
 void Traffic::take_in(uint64_t sectors) {
     taken_ += uint32_t(sectors);
-    if (taken_ < chip.l2.sectors) back_ += chip.l2.dirty_before * double(sectors * kSector);
     while (!written_.empty() && taken_ - written_.front().stamp >= chip.l2.sectors) {
         Written w = written_.front();
         written_.pop_front();
@@ -66,12 +64,13 @@ void Traffic::access_sectors(Sum& t, Block& b, uint32_t sector, uint64_t bytes) 
 Served Traffic::serve(const Move& m, double start, uint32_t core) {
     const auto& d = chip.dma[int(m.route)];
     uint64_t bytes = uint64_t(m.row) * m.rows, miss = 0;
-    uint64_t unit = m.route != Route::ToL1Nz || m.row < kSector ? 128 : kSector;
-    bool aligned = m.at % unit == 0 && (m.rows == 1 || m.stride % unit == 0);
+    const uint64_t piece = chip.l2.piece;
+    uint64_t pieces = 0, fewest = uint64_t((m.row + piece - 1) / piece) * m.rows;
     double rows = 0;
     Sum sum{&m, start, 1ull << (core / 4 + core % 2 * 32) % 64};
     for (uint32_t r = 0; m.at && m.row && r < m.rows; r++) {
         uint64_t lo = m.at + r * m.stride, hi = lo + m.row;
+        pieces += (hi - 1) / piece - lo / piece + 1;
         sum.missed = 0;
         for (uint64_t n = lo / kSector; n * kSector < hi;) {
             Block& b = block(n / kBlock);
@@ -97,17 +96,75 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
     if (crowd > 1 && m.rows > 1) rows = std::max(rows, m.rows * chip.l2.same_cost * crowd_);
     uint64_t hit = bytes - miss;
     double own = double(miss) / d.slow + double(hit) / d.hit + (m.rows > 1 ? rows : 0.0),
-           burst = double(bytes) / d.fast;
+           burst = double(miss) / d.fast + double(hit) / std::max(d.fast, d.hit),
+           latency = miss ? d.latency : d.latency_hit, load = double(bytes);
     // HBM carries the misses and the write-backs.
     hbm += back_ * chip.l2.give_back;
     back_ = 0;
-    if (!aligned) own *= d.unaligned, hbm *= d.unaligned;
+    // Pieces travel as a whole, so what a row leaves of its first and last one is lost. Of rows that are shorter than a
+    // piece, which cost their core by the row anyhow, only those that lie across two.
+    double useful = m.row < piece ? double(fewest * piece) : double(bytes);
+    if (double(pieces * piece) > useful && m.at) {
+        double more = double(pieces * piece) / useful;
+        own *= more, burst *= more, hbm *= more, load *= more;
+    }
     double queue = start;
     if (hbm > 0) queue = hbm_free_ = std::max(hbm_free_, start) + hbm / chip.hbm_rate;
-    if (m.out) queue = std::max(queue, write_free_ = std::max(write_free_, start) + double(bytes) / chip.l2.write);
-    queue = std::max(queue, l2_free_ = std::max(l2_free_, start) + double(bytes) / chip.l2.rate);
-    return {std::max(start + std::max(own, burst), queue), std::max({start + d.latency + burst, start + own, queue}),
-            hit, miss};
+    if (m.out) queue = std::max(queue, write_free_ = std::max(write_free_, start) + load / chip.l2.write);
+    queue = std::max(queue, l2_free_ = std::max(l2_free_, start) + load / chip.l2.rate);
+    // While bytes are missed, up to `window` of them, few of the next transfer's can be asked for.
+    double held_up = (latency + burst) * (d.window > 0 ? std::min(1.0, double(miss) / d.window) : 1);
+    return {std::max({start + std::max(own, burst), start + held_up, queue}),
+            std::max({start + latency + burst, start + own, queue}), hit, miss};
+}
+
+// ---- between two launches
+
+void Traffic::begin_with(const std::vector<Held>& content) {
+    for (const Held& h : content)
+        for (uint64_t n = h.lo / kBlockBytes; n < (h.lo + h.bytes) / kBlockBytes; n++) {
+            taken_ += kBlock;
+            Block& b = block(n);
+            b.all.stamp = taken_;
+            b.all.dirty = h.dirty;
+            if (h.dirty) written_.push_back({taken_, kBlock, &b});
+        }
+}
+
+std::vector<Held> Traffic::content() const {
+    constexpr uint32_t kAges = 16;  // the order of eviction is kept that finely
+    struct Found {
+        uint32_t age;
+        uint64_t number;
+        bool dirty;
+    };
+    std::vector<Found> found;
+    for (auto& [page, blocks] : pages_)
+        for (uint64_t i = 0; i < kPage; i++) {
+            const Block& b = blocks[i];
+            uint32_t newest = 0, here = 0, dirty = 0;
+            for (uint32_t s = 0; s < (b.each ? kBlock : 1); s++) {
+                const Sector& one = b.each ? b.each[s] : b.all;
+                if (!held(one)) continue;
+                here++, dirty += one.dirty;
+                newest = std::max(newest, one.stamp);
+            }
+            if (here * 2 < (b.each ? kBlock : 1) || !here) continue;  // half a block counts as all of it
+            uint32_t age = std::min(kAges - 1, uint32_t(uint64_t(taken_ - newest) * kAges / chip.l2.sectors));
+            found.push_back({age, page * kPage + i, dirty * 2 >= here});
+        }
+    std::sort(found.begin(), found.end(),
+              [](const Found& a, const Found& b) { return a.age != b.age ? a.age > b.age : a.number < b.number; });
+    std::vector<Held> all;
+    uint32_t age = kAges;
+    for (const Found& f : found) {
+        uint64_t lo = f.number * kBlockBytes;
+        if (f.age == age && all.back().lo + all.back().bytes == lo && all.back().dirty == f.dirty)
+            all.back().bytes += kBlockBytes;
+        else all.push_back({lo, kBlockBytes, f.dirty});
+        age = f.age;
+    }
+    return all;
 }
 
 }  // namespace twin

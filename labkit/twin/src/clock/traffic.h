@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "core/trace.h"
 
@@ -19,12 +20,21 @@ struct Served {
     uint64_t hit, miss;
 };
 
+// What the L2 holds between two launches: a range of GM; dirty: it is yet to be written to HBM.
+struct Held {
+    uint64_t lo, bytes;
+    bool dirty;
+};
+
 class Traffic {
 public:
+    void begin_with(const std::vector<Held>&);  // what earlier launches left, the oldest first
+    std::vector<Held> content() const;          // the same for the next one
     Served serve(const Move&, double start, uint32_t core);
 
 private:
     static constexpr uint64_t kSector = 512, kBlock = 8, kPage = 256;  // bytes; sectors of a block; blocks of a page
+    static constexpr uint64_t kBlockBytes = kSector * kBlock;
     struct Sector {
         uint32_t stamp = 0;    // value of taken_ at the last access; 0: never accessed
         float last = 0;        // time of the last access

@@ -124,11 +124,11 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (l.buf && write) buffers[l.buf].filled = true;
     uint64_t lo = l.addr, hi = lo + bytes;
     if (delayed.on && write && !DelayedTransfers::delays(t.access.pipe)) delayed.keep(t.access, at(l), bytes);
-    if (!checks) return;
+    if (!checks && l.mem != Mem::UB) return;  // of UB the scalar unit must know for what it waits
     const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
     Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
-    if (c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
+    if (checks && c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
 }
 
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
@@ -343,7 +343,7 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
                 for (const Access& r : c.reads) wait_for(r);
         });
     if (delayed.on) delayed.settle(s);
-    spend_scalar(bytes, here);
+    spend_scalar(bytes, write, here);
     if (!l.buf || l.mem != Mem::UB) return;
     // Is there still something to wait for in this buffer? If not, the next element need not search the cells.
     Buffer& b = buffers[l.buf];

@@ -101,9 +101,9 @@ public:
     void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write,
                  const uint8_t* from = nullptr);  // from: the values, where available
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
-    void spend_scalar(uint32_t bytes, Here here) {
+    void spend_scalar(uint32_t bytes, bool write, Here here) {
         instructions++;
-        trace.scalar(here.line, chip.scalar_access, bytes);
+        trace.scalar(here.line, write ? chip.scalar_set : chip.scalar_get, bytes);
     }
     void join_all();  // every pipe waits for every other
     // Performs a transfer: at once, or under Schedule::Worst as late as the synchronisation allows.

@@ -16,7 +16,7 @@ static size_t room(const std::vector<Entry>& n, const std::vector<Move>& m) {
 }
 
 void Trace::begin(uint32_t block, uint8_t core) {
-    block_ = block, core_ = core, before_ = 0, marks_ = 0, lost = 0;
+    block_ = block, core_ = core, before_ = 0, marks_ = 0, lost = 0, lost_line_ = 0;
     std::lock_guard<std::mutex> hold(g_lock);
     if (!entries.capacity() && !g_spare.empty()) {
         std::tie(entries, moves) = std::move(g_spare.back());

@@ -71,16 +71,20 @@ public:
         if (!entries.empty() && !before_ && entries.back().kind == EntryKind::Scalar && entries.back().line == line) {
             entries.back().cycles += float(cycles);  // a loop of scalar accesses is one entry
             entries.back().bytes += bytes;
-        } else add(EntryKind::Scalar, Pipe::S, Op::Scalar, line, cycles, bytes, 0);
+        } else if (!full() || lost_line_ != line || before_) {
+            add(EntryKind::Scalar, Pipe::S, Op::Scalar, line, cycles, bytes, 0);
+            lost_line_ = line;
+        }
     }
     Stamp mark(Pipe p) {
-        if (full()) return 0;
+        if (full()) return lost++, 0;
         Stamp m = stamp_of(block_, core_, marks_++);
         add(EntryKind::Mark, p, Op::Scalar, 0, 0, 0, m);
         return m;
     }
     void await(Pipe p, Stamp m, double after = 0) {
-        if (m) add(EntryKind::Await, p, Op::Scalar, 0, after, 0, m);
+        if (m || full())
+            add(EntryKind::Await, p, Op::Scalar, 0, after, 0, m);  // of a full trace the marks are lost too
     }
     void join() { add(EntryKind::Join, Pipe::S, Op::Scalar, 0, 0, 0, 0); }
     uint32_t marks() const { return marks_; }
@@ -92,12 +96,13 @@ public:
 private:
     Entry& add(EntryKind s, Pipe p, Op op, int line, double cycles, uint64_t bytes, uint64_t ref) {
         static thread_local Entry beyond;
-        if (full()) return lost++, beyond;
+        if (full()) return lost++, before_ = 0, lost_line_ = 0, beyond;
         entries.push_back({s, uint8_t(p), uint16_t(op), line, before_, float(cycles), uint32_t(bytes), 0, ref});
         before_ = 0;
         return entries.back();
     }
     uint32_t block_ = 0, marks_ = 0;
+    int lost_line_ = 0;  // of the last entry that was lost, where that was a scalar access
     uint8_t core_ = 0;
     float before_ = 0;
 };

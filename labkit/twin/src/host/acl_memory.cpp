@@ -34,6 +34,7 @@ aclError give(const char* call, void** place, size_t size, Here here) {
                         std::to_string(device_memory.size()) + " are in use");
         return ACL_ERROR_RT_MEMORY_ALLOCATION;
     }
+    out_of_l2(at, size);
     *place = (void*)at;
     return ACL_SUCCESS;
 }

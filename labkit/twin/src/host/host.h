@@ -46,6 +46,7 @@ private:
     double shut_at_ = 0, shut_cost_ = 0;
 };
 extern DeviceMemory device_memory;
+void out_of_l2(uint64_t lo, uint64_t bytes);  // memory that was just allocated: nobody has touched it yet
 
 // ---- the modelled clock of the host and of each stream, in seconds since aclInit
 struct Stream {

@@ -26,6 +26,8 @@ struct Program {
     int threads = 1;
     bool checks = true;
     Schedule schedule = Schedule::Program;
+    bool keep_l2 = true;
+    std::vector<Held> l2;  // what the launches so far left in it
     std::vector<std::string> launches;
     size_t unlisted = 0;
     Findings findings;  // of the host's calls
@@ -110,6 +112,7 @@ void program_begin() {
     if (const char* v = setting("LABKIT_TWIN_CHECKS")) g_program.checks = *v != '0';
     if (const char* v = setting("LABKIT_TWIN_SCHEDULE"))
         g_program.schedule = !std::strcmp(v, "worst") ? Schedule::Worst : Schedule::Program;
+    if (const char* v = std::getenv("LABKIT_TWIN_L2")) g_program.keep_l2 = std::strcmp(v, "cold") != 0;
     try {
         chip.load(table);
         device_memory.start(uint64_t(chip.get("memory.hbm")));
@@ -178,10 +181,13 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
     l.keep_events = 0;
     l.checks = g_program.checks;
     l.schedule = g_program.schedule;
+    l.keep_l2 = g_program.keep_l2;
+    l.l2 = std::move(g_program.l2);
     device_memory.open();
     l.ranges = device_memory.ranges();
     LaunchResult r = run(l, g_program.threads);
     device_memory.close();
+    g_program.l2 = std::move(r.l2);
     note_writes(r, handle);
     show(r);
     double begun = std::max(stream->free_at, host_clock.now);
@@ -190,6 +196,17 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
     std::lock_guard<std::mutex> hold(g_lock);
     if (g_program.launches.size() < kMostLaunches) g_program.launches.push_back(launch_json(l, here, begun, r));
     else g_program.unlisted++;
+}
+
+void out_of_l2(uint64_t lo, uint64_t bytes) {
+    uint64_t hi = lo + bytes;
+    std::vector<Held> left;
+    for (const Held& h : g_program.l2) {
+        uint64_t end = h.lo + h.bytes;
+        if (h.lo < std::min(end, lo)) left.push_back({h.lo, std::min(end, lo) - h.lo, h.dirty});
+        if (end > std::max(h.lo, hi)) left.push_back({std::max(h.lo, hi), end - std::max(h.lo, hi), h.dirty});
+    }
+    g_program.l2 = std::move(left);
 }
 
 void wrong_count(const char* kernel, unsigned given, unsigned wanted, Here here) {

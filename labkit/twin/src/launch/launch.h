@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "clock/traffic.h"
 #include "core/machine.h"
 
 namespace twin {
@@ -33,6 +34,8 @@ struct Launch {
     bool in_order = false;          // one host thread, block after block: for sums that depend on the order
     std::vector<WhatIf> what_ifs;   // to be computed as well
     std::function<void()> body[2];  // what a core of each kind runs
+    std::vector<Held> l2;           // what earlier launches left in it
+    bool keep_l2 = false;           // fills LaunchResult::l2
 };
 
 struct LaunchResult {
@@ -43,6 +46,7 @@ struct LaunchResult {
     bool finished = true;
     std::vector<std::vector<Stamp>> maxima;  // of the traces, see kMaxOf
     std::vector<WhatIf> what_ifs;
+    std::vector<Held> l2;  // what this launch left in it
 };
 
 void set_tiling_key(uint64_t);  // of the launches that follow

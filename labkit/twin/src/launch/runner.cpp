@@ -130,7 +130,13 @@ bool read_request(Request& r) {
         else if (key == "key") r.tiling_key = std::stoull(value);
         else if (key == "whatif")
             r.launch.what_ifs.push_back({value.substr(0, value.find(' ')), std::stod(value.substr(value.find(' ')))});
-        else if (key == "value") r.values.push_back(from_hex(value));
+        else if (key == "keep_l2") r.launch.keep_l2 = value == "1";
+        else if (key == "l2") {  // base bytes dirty
+            std::istringstream in(value);
+            Held h{};
+            in >> h.lo >> h.bytes >> h.dirty;
+            r.launch.l2.push_back(h);
+        } else if (key == "value") r.values.push_back(from_hex(value));
         else if (key == "range") {  // argument base bytes written
             std::istringstream in(value);
             GmRange g{};
@@ -187,8 +193,13 @@ void answer(const LaunchResult& r, const std::string& fault = "") {
     for (const auto& w : r.what_ifs)
         ifs.push_back("[" + json_string(w.what) + "," + json_number(w.amount) + "," + json_number(w.seconds * 1e6) +
                       "]");
-    std::string json = "{" + figures_json(r, r.finished && fault.empty()) + ",\"what_ifs\":" + json_list(ifs) +
-                       ",\"buffers\":" + json_list(buffers) + ",\"output\":" + json_string(output + taken_output()) +
+    std::vector<std::string> held;
+    for (const Held& h : r.l2)
+        held.push_back("[" + std::to_string(h.lo) + "," + std::to_string(h.bytes) + "," + std::to_string(h.dirty) +
+                       "]");
+    std::string json = "{" + figures_json(r, r.finished && fault.empty()) + ",\"l2\":" + json_list(held) +
+                       ",\"what_ifs\":" + json_list(ifs) + ",\"buffers\":" + json_list(buffers) +
+                       ",\"output\":" + json_string(output + taken_output()) +
                        (fault.empty() ? "" : ",\"fault\":" + fault) + "}";
     uint64_t sizes[2] = {json.size(), events.size() * sizeof(TimelineEvent)};
     write_all(sizes, sizeof sizes);

@@ -108,6 +108,7 @@ void Scheduler::begin(Worker& p, const CoreId& id) {
                          std::max<size_t>(1, std::min<size_t>(result_.cores.size(), places_ * per_block_));
     p.core.group = &group_;
     p.core.start(id, launch_.schedule);
+    p.core.trace.spend(chip.scalar_start);
     p.ready = nullptr;
     p.hopeless = p.finished = false;
     p.fiber.begin([this, &p] { perform_kernel(p, launch_); });

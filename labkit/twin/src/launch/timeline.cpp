@@ -21,12 +21,14 @@ void schedule_trace(const Launch& l, LaunchResult& r) {
     uint32_t per_block = l.mix.aic + l.mix.aiv, places = l.mix.aic ? chip.cube_cores : chip.cores,
              used = std::min(l.blocks, places);
     World world;
+    world.traffic.begin_with(l.l2);
     world.maxima = &r.maxima;
     world.known.resize(size_t(l.blocks) * 4);
     for (const CoreResult& c : r.cores)
         if (c.block < l.blocks) world.known[c.block * 4 + c.core].assign(c.trace.marks(), std::nan(""));
     std::vector<Place> all(used);
     for (uint32_t b = l.blocks; b-- > 0;) all[b % used].blocks.push_back(b);
+    for (uint32_t p = 1; p < used; p++) all[p].free = chip.launch_second + chip.launch_per_core * (p - 1);
     std::vector<std::unique_ptr<Replay>> replays(r.cores.size());
     std::vector<uint32_t> running(l.blocks, per_block);
     size_t keep = l.keep_events / std::max<size_t>(1, r.cores.size());
@@ -50,8 +52,8 @@ void schedule_trace(const Launch& l, LaunchResult& r) {
     auto finish = [&](size_t i) {
         CoreResult& c = r.cores[i];
         Replay& now = *replays[i];
-        double more = 1 + double(c.trace.lost) / double(std::max<size_t>(1, c.trace.entries.size()));
-        c.cycles = (now.end() - c.begin) * more;
+        c.cycles = now.full_end() - c.begin;
+        double more = c.trace.lost ? c.cycles / std::max(1.0, now.end() - c.begin) : 1;
         std::transform(std::begin(now.busy), std::end(now.busy), c.busy, [=](double b) { return b * more; });
         r.extrapolated = r.extrapolated || c.trace.lost;
         Counters& sums = c.counters;
@@ -62,7 +64,7 @@ void schedule_trace(const Launch& l, LaunchResult& r) {
         std::stable_sort(c.events.begin(), c.events.end(),
                          [](const TimelineEvent& a, const TimelineEvent& b) { return a.start < b.start; });
         Place& p = all[c.block % used];
-        p.free = std::max(p.free, now.end() + chip.next_block);
+        p.free = std::max(p.free, c.begin + c.cycles + chip.next_block);
         replays[i].reset();
         if (--running[c.block] == 0) begin(p);
     };
@@ -92,10 +94,11 @@ void schedule_trace(const Launch& l, LaunchResult& r) {
             awake.swap(asleep);
         } else break;
     }
-    double last = 0;
-    for (const CoreResult& c : r.cores) last = std::max(last, c.begin + c.cycles);
-    r.seconds = last / chip.hz + chip.launch_head + chip.launch_per_core * used +
-                (l.mix.mixed() ? chip.launch_mixed : 0);
+    double last = 0, sum = 0;
+    for (const CoreResult& c : r.cores) last = std::max(last, c.begin + c.cycles), sum += c.cycles;
+    double uneven = used > 1 ? chip.launch_uneven * sum / double(used * per_block) : 0;
+    r.seconds = (last + uneven) / chip.hz + chip.launch_head + (l.mix.mixed() ? chip.launch_mixed : 0);
+    if (l.keep_l2) r.l2 = world.traffic.content();
 }
 
 }  // namespace twin

@@ -31,6 +31,7 @@ struct Case {
             other.cores[i].trace = trace(i);
         }
         launch.keep_events = 0;
+        launch.keep_l2 = false;
         schedule_trace(launch, other);
         return other.seconds;
     }
@@ -135,7 +136,10 @@ Trace behind_one_another(const std::vector<const Trace*>& parts, uint32_t block,
     uint32_t marks = 0;
     for (const Trace* t : parts) {
         size_t moves = r.moves.size();
+        bool first = !r.entries.empty();  // of a later part: a core starts once
         for (Entry n : t->entries) {
+            if (first) n.before = std::max(0.0f, n.before - float(chip.scalar_start));
+            first = false;
             if (n.kind == EntryKind::Move) n.ref += moves;
             else if (n.kind == EntryKind::Mark || n.kind == EntryKind::Await)
                 n.ref = stamp_of(block, core, uint32_t(n.ref) + marks);
@@ -167,10 +171,7 @@ double answer(const Case& c, WhatIf& w) {
             [&](size_t i) { return without_order(cores[i].trace, stamp_of(cores[i].block, cores[i].core, 0) >> 32); });
     if (w.what == "hbm") return with_chip(c, [](Chip& k) { k.hbm_rate = 1e9; });
     if (w.what == "l2") return with_chip(c, [](Chip& k) { k.l2.rate = k.l2.write = 1e9; });
-    if (w.what == "aligned")
-        return with_chip(c, [](Chip& k) {
-            for (auto& d : k.dma) d.unaligned = 1;
-        });
+    if (w.what == "aligned") return with_chip(c, [](Chip& k) { k.l2.piece = 1; });
     if (w.what == "rows")
         return with_chip(c, [](Chip& k) {
             for (auto& d : k.dma) d.row = d.row_missed = 0;

@@ -108,16 +108,17 @@ CubeWork work_of(const MatmulState& s, const Ready& r) {
     w.step_ka = std::max(1, s.tiling.stepKa), w.step_kb = std::max(1, s.tiling.stepKb);
     w.a_buffers = s.tiling.depthA1 / std::max<int64_t>(1, w.step_ka * s.tiling.stepM),
     w.b_buffers = s.tiling.depthB1 / std::max<int64_t>(1, w.step_kb * s.tiling.stepN);
-    auto lies = [](const Placed& p, uint64_t& at, int64_t& line, bool& turned) {
+    auto lies = [](const Placed& p, uint64_t& at, int64_t& line, bool& turned, int64_t& fractals) {
         if (!p.in_gm) return;
         const View& v = p.view;
+        auto bytes = [&](int64_t elements) { return elements * (v.nibbles ? 4 : int64_t(size_of(v.type)) * 8) / 8; };
         at = uint64_t(v.data);
         turned = v.row == 1 && v.col != 1;
-        line = int64_t(turned ? v.col : v.row) * (v.nibbles ? 4 : int64_t(size_of(v.type)) * 8) / 8;
+        line = bytes(turned ? v.col : v.row);
+        fractals = bytes(std::max(v.tile_row, v.tile_col));  // 0 where it lies in rows
     };
-    lies(r.a, w.a_at, w.a_line, w.a_turned);
-    lies(r.b, w.b_at, w.b_line, w.b_turned);
-    w.nd = is_format(s.kind->a, CubeFormat::ND) || is_format(s.kind->a, CubeFormat::ND_ALIGN);
+    lies(r.a, w.a_at, w.a_line, w.a_turned, w.a_fractals);
+    lies(r.b, w.b_at, w.b_line, w.b_turned, w.b_fractals);
     w.a_bits = bits_of(s.kind->a), w.b_bits = bits_of(s.kind->b);
     w.a_gm = r.a.in_gm || (!r.a.in_gm && r.a.loc.mem == Mem::UB),
     w.b_gm = r.b.in_gm || (!r.b.in_gm && r.b.loc.mem == Mem::UB);

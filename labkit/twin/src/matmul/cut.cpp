@@ -14,6 +14,7 @@ int64_t up(int64_t a, int64_t b) { return parts(a, b) * b; }
 // when all cores load, FIXPIPE 64, and what an instruction of each kind costs to start (asc-devkit's cube table,
 // mskpp's curves).
 constexpr double kToL0A = 256, kToL0B = 128, kGm = 64, kFix = 64, kMmadStart = 23, kLoadStart = 230, kStoreStart = 80;
+constexpr int64_t kLeastLoad = 32;
 constexpr double kLine = 128, kBrokenLine = 1.2;  // rows that do not fill 128-byte lines load slower
 // Kernels that do not handle tails are common, so an even division may cost this much more; less for large products.
 constexpr double kUnevenSingle = 0.5, kUnevenBase = 0.2, kMuch = 2e4;
@@ -49,23 +50,48 @@ struct Search {
                 return false;
             c.step_m = m_steps;
             c.step_n = 1;
-            c.step_k = k_steps;
+            c.step_ka = c.step_kb = k_steps;
             c.depth_a = m_steps * k_steps;
             c.depth_b = 2 * k_steps;
             return true;
         }
         int64_t fit = a1 + b1 > 0 ? int64_t(room / (2 * (a1 + b1))) : k_steps;
         c.step_m = c.step_n = 1;
-        if (fit >= 1) {
+        if (fit >= k_steps || (fit >= 1 && (t.a_l1 || t.b_l1))) {
             // Equal rounds over K, so that the last one is not shorter.
             int64_t rounds = parts(k_steps, std::min(fit, k_steps));
-            c.step_k = parts(k_steps, rounds);
-            c.depth_a = c.depth_b = 2 * c.step_k;
-            return true;
+            c.step_ka = c.step_kb = parts(k_steps, rounds);
+        } else if (fit >= 1) {
+            share_l1(c, k_steps, int64_t(room), int64_t(a1), int64_t(b1));
+        } else {
+            c.step_ka = c.step_kb = c.depth_a = c.depth_b = 1;
+            return a1 + b1 <= room;
         }
-        if (a1 + b1 > room) return false;
-        c.step_k = c.depth_a = c.depth_b = 1;
+        c.depth_a = 2 * c.step_ka;
+        c.depth_b = 2 * c.step_kb;
         return true;
+    }
+
+    // Neither operand's K fits. As CANN's matmul_tiling (asc-devkit, matmul_tiling_algorithm.cpp) shares L1: one
+    // operand takes as many steps as fit beside a single step of the other, the other takes of the rest what makes a
+    // load of kLeastLoad fractals from L1. Both divide the steps of K.
+    void share_l1(Cut& c, int64_t k_steps, int64_t room, int64_t a1, int64_t b1) const {
+        bool a_first = t.a_trans == t.b_trans ? !t.a_trans : c.base[0] > c.base[1];
+        int64_t high = parts(c.base[0], 16), wide = parts(c.base[1], 16), deep = parts(c.base[2], c0a);
+        int64_t first = a_first ? a1 : b1, second = a_first ? b1 : a1, side = a_first ? wide : high;
+        auto factor = [&](int64_t most) {
+            int64_t f = std::max<int64_t>(1, std::min(most, k_steps));
+            while (k_steps % f) f--;
+            return f;
+        };
+        int64_t most = std::max(kLeastLoad / ((wide == 1 ? 1 : deep) + (deep == 1 ? 1 : high)),
+                                parts(parts(kLeastLoad, side), deep));
+        int64_t longer = factor((room - 2 * second) / (2 * first)),
+                shorter = factor(std::min((room - 2 * first * longer) / (2 * second), most));
+        int64_t &large = longer >= shorter ? longer : shorter, small = std::min(longer, shorter);
+        while (large % small || (large != small && k_steps % large)) large--;
+        c.step_ka = a_first ? longer : shorter;
+        c.step_kb = a_first ? shorter : longer;
     }
 
     static bool whole_line(int64_t bits) { return bits % int64_t(8 * kLine) == 0; }
@@ -78,9 +104,10 @@ struct Search {
         double l0 = sm * sk * a_bytes * n_blocks / kToL0A + sk * sn * b_bytes * m_blocks / kToL0B;
         // M runs first: with all of K in L1, a block column of B is loaded once, and A once where it is a single block
         // row.
-        bool whole_k = c.step_k >= int64_t(k_blocks);
+        bool whole_k = std::min(c.step_ka, c.step_kb) >= int64_t(k_blocks);
         double a_rounds = whole_k && m_blocks == 1 ? 1.0 : n_blocks, b_rounds = whole_k ? 1.0 : m_blocks;
-        double loads = m_blocks * n_blocks * double(parts(int64_t(k_blocks), c.step_k)) * 2;
+        double loads = m_blocks * n_blocks *
+                       double(parts(int64_t(k_blocks), c.step_ka) + parts(int64_t(k_blocks), c.step_kb));
         double gm = ((t.a_l1 ? 0 : sm * sk * a_bytes * a_rounds) + (t.b_l1 ? 0 : sk * sn * b_bytes * b_rounds)) / kGm +
                     kLoadStart * std::min(loads, 4.0) + 20 * loads;
         if (!whole_line(c.base[2] * (t.a_trans ? 0 : t.a_bits)) ||
@@ -201,7 +228,9 @@ struct Search {
                     c.single[1] = sn;
                     c.single[2] = sk;
                     int64_t dims[3] = {parts(t.m, sm), parts(t.n, sn), parts(t.k, sk)};
-                    if (dims[0] * dims[1] * dims[2] > t.cores) continue;
+                    // parts of a size that was asked for may be more than the cores: each then takes several
+                    bool asked = t.fixed_single[0] > 0 && t.fixed_single[1] > 0;
+                    if (dims[0] * dims[1] * dims[2] > t.cores && !asked) continue;
                     for (int i = 0; i < 3; i++) c.dims[i] = int(dims[i]);
                     cut_core(c, best);
                 }

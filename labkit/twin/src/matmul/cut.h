@@ -22,7 +22,7 @@ struct CutTask {
 struct Cut {
     int64_t single[3] = {}, base[3] = {};  // M, N, K
     int dims[3] = {1, 1, 1};               // cores along each
-    int64_t step_m = 1, step_n = 1, step_k = 1, depth_a = 1, depth_b = 1;
+    int64_t step_m = 1, step_n = 1, step_ka = 1, step_kb = 1, depth_a = 1, depth_b = 1;
     int db_l0a = 1, db_l0b = 1, db_l0c = 1;
     double cost = 0;
     int cores() const { return dims[0] * dims[1] * dims[2]; }

@@ -81,7 +81,8 @@ struct CubeWork {
     int64_t a_buffers = 2, b_buffers = 2;        // chunks of step_k base blocks that L1 holds
     uint64_t a_at = 0, b_at = 0, c_at = 0;       // in GM, where known: the operands' first bytes
     int64_t a_line = 0, b_line = 0, c_line = 0;  // bytes from row to row as they lie there
-    bool a_turned = false, b_turned = false, nd = true;
+    bool a_turned = false, b_turned = false;
+    int64_t a_fractals = 0, b_fractals = 0;  // bytes from one column of fractals to the next; 0: it lies in rows (ND)
 };
 Stamp spend(Core& cube, const CubeWork&, Here);
 

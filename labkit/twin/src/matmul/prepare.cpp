@@ -68,6 +68,9 @@ bool vetted(const MatmulState& s, const MatmulCores& cores, const char* call, He
     check(b1 <= chip.size[int(Mem::L0B)], "baseN * baseK * sizeof(B)", b1, "<= 65536 (L0B)");
     check(int64_t(t.baseM) * t.baseN * 4 <= chip.size[int(Mem::L0C)], "baseM * baseN * 4",
           int64_t(t.baseM) * t.baseN * 4, "<= 131072 (L0C)");
+    int64_t l1 = (s.a.in == In::Gm ? t.depthA1 * a1 : 0) + (s.b.in == In::Gm ? t.depthB1 * b1 : 0);
+    check(l1 <= chip.size[int(Mem::L1)], "depthA1 * baseM * baseK * sizeof(A) + depthB1 * baseN * baseK * sizeof(B)",
+          l1, "<= 524288 (L1)");
     return fine;
 }
 

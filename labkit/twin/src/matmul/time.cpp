@@ -10,17 +10,27 @@ namespace {
 
 struct Rows {  // an operand in GM
     uint64_t at;
-    int64_t line;
-    bool turned, nd;
+    int64_t line, fractals;
+    bool turned;
     double bytes;  // of an element
     // rows x cols from (r, c) of it, as the matrix is meant; it may lie transposed.
     Move part(int64_t r, int64_t rows, int64_t c, int64_t cols) const {
         if (turned) std::swap(r, c), std::swap(rows, cols);
-        uint64_t from = at + uint64_t(double(r) * double(line) + double(c) * bytes);
         uint32_t row = uint32_t(double(cols) * bytes);
-        if (!nd) return {at ? from : 0, 0, uint32_t(double(rows) * row), 1, Route::ToL1, false, false};
-        return {at ? from : 0, uint64_t(line), row, uint32_t(rows), Route::ToL1Nz, false, false};
+        if (!fractals) {
+            uint64_t from = at + uint64_t(double(r) * double(line) + double(c) * bytes);
+            return {at ? from : 0, uint64_t(line), row, uint32_t(rows), Route::ToL1Nz, false, false};
+        }
+        int64_t column = int64_t(double(c) * bytes) / kBlock;  // of fractals, 32 bytes wide
+        return {at ? at + uint64_t(column * fractals + r * kBlock) : 0,
+                uint64_t(fractals),
+                uint32_t(rows * kBlock),
+                uint32_t(parts(row, kBlock)),
+                Route::ToL1,
+                false,
+                false};
     }
+    static constexpr int64_t kBlock = 32;
 };
 
 }  // namespace
@@ -32,7 +42,7 @@ Stamp spend(Core& cube, const CubeWork& w, Here here) {
             step_k = std::max<int64_t>(1, std::min(w.step_ka, w.step_kb)), rounds = parts(k_blocks, step_k);
     bool whole_k = rounds <= 1;
     double a_bytes = w.a_bits / 8.0, b_bytes = w.b_bits / 8.0, c0 = w.hf32 ? 8 : 256.0 / w.a_bits;
-    Rows a{w.a_at, w.a_line, w.a_turned, w.nd, a_bytes}, b{w.b_at, w.b_line, w.b_turned, w.nd, b_bytes};
+    Rows a{w.a_at, w.a_line, w.a_fractals, w.a_turned, a_bytes}, b{w.b_at, w.b_line, w.b_fractals, w.b_turned, b_bytes};
     int64_t out_buffers = w.double_out || w.unit_flag ? 2 : 1;
     Stamp l0_free[2] = {}, l0c_free[2] = {};  // when their readers were done
     struct Side {                             // of one operand in L1

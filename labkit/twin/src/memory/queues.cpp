@@ -28,6 +28,7 @@ std::string event(Pipe from, Pipe to) { return std::string(name_of(from)) + "_" 
 
 Core::Queue& queue_at(int q, Here here) {
     core->last = here;
+    core->trace.spend(chip.scalar_tque);
     if (q < 0 || size_t(q) >= core->queues.size() || !core->queues[size_t(q)].alive)
         core->stop("queue-uninit", here, Numbers());
     return core->queues[size_t(q)];

@@ -30,7 +30,7 @@ void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here her
         if (b.settled[write] == c.issues && b.gen == l.gen && uint64_t(offset) + size <= l.bytes &&
             uint64_t(l.addr) + offset + size <= b.addr + b.len) {
             c.last = here;
-            c.spend_scalar(size, here);
+            c.spend_scalar(size, write, here);
             return c.at(l) + offset;
         }
     }

@@ -85,7 +85,7 @@ struct Cutter {
         twin::Cut c;
         if (!twin::cut(task, c)) return false;
         TCubeTiling& t = o.t_;
-        t.usedCoreNum = c.cores();
+        t.usedCoreNum = std::min(c.cores(), task.cores);
         t.M = o.org_[0] > 0 ? o.org_[0] : int32_t(task.m);
         t.N = o.org_[1] > 0 ? o.org_[1] : int32_t(task.n);
         t.Ka = o.org_[2] > 0 ? o.org_[2] : int32_t(task.k);
@@ -100,7 +100,8 @@ struct Cutter {
         t.depthB1 = int32_t(c.depth_b);
         t.stepM = int32_t(c.step_m);
         t.stepN = int32_t(c.step_n);
-        t.stepKa = t.stepKb = int32_t(c.step_k);
+        t.stepKa = int32_t(c.step_ka);
+        t.stepKb = int32_t(c.step_kb);
         t.isBias = o.is_bias_;
         t.iterateOrder = o.traverse_ == MatrixTraverse::FIRSTN || o.config_.traverse == MatrixTraverse::FIRSTN ? 1 : 0;
         if (o.config_.scheduleType == ScheduleType::OUTER_PRODUCT) widen_step(c);
@@ -128,7 +129,9 @@ struct Cutter {
         int64_t other = along_n ? c.base[0] * task.a_bits / 8 : c.base[1] * task.b_bits / 8,
                 own = along_n ? c.base[1] * task.b_bits / 8 : c.base[0] * task.a_bits / 8;
         bool several = along_n ? c.single[1] > c.base[1] : c.single[0] > c.base[0];
-        int64_t steps = c.single[2] <= c.base[2] * c.step_k ? c.step_k : 0;  // only with all of K in L1
+        int64_t step = std::min(c.step_ka, c.step_kb), steps = c.single[2] <= c.base[2] * step ? step : 0;  // only with
+                                                                                                            // all of K
+                                                                                                            // in L1
         if (!several || !steps || 2 * c.base[2] * steps * (other + 2 * own) + c.base[1] * task.bias_bytes > task.l1)
             return;
         (along_n ? t.stepN : t.stepM) = 2;

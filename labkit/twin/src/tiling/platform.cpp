@@ -1,9 +1,8 @@
-// platform_ascendc: the chip as host code queries it. The numbers are those of CANN 8.1's
-// platform_config/Ascend910*.ini (cores, clock, L2, HBM, ddr_rate, l2_rate) and of platform_ascendc.cpp in asc-devkit
-// 9.1 (what the library reserves).
+// platform_ascendc: the chip as host code queries it. The modelled chip's numbers are those of its table; those of a
+// chip asked for by name are CANN 8.1's platform_config/Ascend910*.ini (cores, L2, HBM, ddr_rate, l2_rate). What the
+// library reserves is from platform_ascendc.cpp in asc-devkit 9.1.
 #include "tiling/platform/platform_ascendc.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "base/chip.h"
@@ -15,14 +14,13 @@ namespace {
 struct Soc {
     const char* name;
     uint32_t aic, aiv;
-    double hz;
     uint64_t l2, hbm;
 };
 constexpr uint64_t kGB = 1ull << 30, kMB = 1ull << 20;
 constexpr Soc kSocs[] = {
-    {"Ascend910B1", 24, 48, 1.85e9, 192 * kMB, 64 * kGB}, {"Ascend910B2", 24, 48, 1.8e9, 192 * kMB, 64 * kGB},
-    {"Ascend910B2C", 24, 48, 1.8e9, 192 * kMB, 64 * kGB}, {"Ascend910B3", 20, 40, 1.8e9, 192 * kMB, 64 * kGB},
-    {"Ascend910B4", 20, 40, 1.5e9, 96 * kMB, 32 * kGB},   {"Ascend910B4-1", 20, 40, 1.5e9, 168 * kMB, 32 * kGB},
+    {"Ascend910B1", 24, 48, 192 * kMB, 64 * kGB},  {"Ascend910B2", 24, 48, 192 * kMB, 64 * kGB},
+    {"Ascend910B2C", 24, 48, 192 * kMB, 64 * kGB}, {"Ascend910B3", 20, 40, 192 * kMB, 64 * kGB},
+    {"Ascend910B4", 20, 40, 96 * kMB, 32 * kGB},   {"Ascend910B4-1", 20, 40, 168 * kMB, 32 * kGB},
 };
 // UB and L1 bytes, GM bytes that the library keeps
 constexpr uint32_t kLibrary = 256, kWorkspace = 16 << 20, kGroup = 1 << 20;
@@ -34,10 +32,12 @@ const Soc* find(const char* name) {
     return nullptr;
 }
 
-const Soc* modelled_soc() {  // the modelled chip: identified by its cores and clock once a chip table is loaded
-    for (const Soc& s : kSocs)
-        if (s.aiv == twin::chip.cores && std::fabs(s.hz - twin::chip.hz) < 1e6) return &s;
-    return &kSocs[0];
+const Soc* modelled_soc() {  // the chip whose table is loaded
+    if (!twin::chip.cores) return &kSocs[0];
+    static Soc modelled;
+    modelled = {"", twin::chip.cube_cores, twin::chip.cores, uint64_t(twin::chip.get("memory.l2")),
+                uint64_t(twin::chip.get("memory.hbm"))};
+    return &modelled;
 }
 
 const Soc& of(const void* chip) { return *static_cast<const Soc*>(chip); }

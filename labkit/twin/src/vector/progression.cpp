@@ -26,7 +26,7 @@ Value times(Dt t, Value step, int64_t n) { return term(t, Value{0}, step, n); }
 void scalar_block(Dt t, Loc d, Value first, Value step, uint32_t n, Here here) {
     uint32_t size = size_of(t);
     core->touch_scalar(d, n * size, true, here);
-    for (uint32_t i = 1; i < n; i++) core->spend_scalar(size, here);
+    for (uint32_t i = 1; i < n; i++) core->spend_scalar(size, true, here);
     for (uint32_t i = 0; i < n; i++) {
         Value v = term(t, first, step, i);
         std::memcpy(core->at(d) + i * size, &v.bits, size);
@@ -68,7 +68,7 @@ void progression(Dt t, Loc d, Value first, const Rep& asked, Here here) {
     if (!core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
     uint32_t block = kBlock / s.size;
     core->touch_scalar(d, kBlock, true, here);
-    for (uint32_t i = 1; i < std::min(block, s.top); i++) core->spend_scalar(s.size, here);
+    for (uint32_t i = 1; i < std::min(block, s.top); i++) core->spend_scalar(s.size, true, here);
     auto k = core->issue(Pipe::V, Op::CreateVecIndex, here);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
     alignas(64) uint8_t lanes[kRepeat], next[kRepeat];

@@ -75,9 +75,13 @@ bool work_ok(Op op, Loc d, Loc work, uint64_t need, Here here) {
 }
 
 // The scalar unit does the last step: it waits for the vector unit, and everything after it is ordered behind that.
-void finish_scalar() {
+void await_vector() {
     core->known[int(Pipe::S)].join(core->known[int(Pipe::V)]);
     core->trace.await(Pipe::S, core->trace.mark(Pipe::V));
+}
+void finish_scalar(bool sum) {
+    await_vector();
+    core->trace.spend(chip.scalar_set + (sum ? 0 : chip.scalar_get));  // a sum comes out of a register of its own
 }
 
 // One extreme and its place over the repeats of `shape`; the pair of each repeat goes to `work` as on the device.
@@ -139,7 +143,7 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, int32_t n, bool index, Here her
     std::memcpy(core->at(d), result, size);
     if (index) put_index(t, core->at(d) + size, best);
     core->retire(k, cost(op, t, bytes), bytes);
-    if (sum || repeats > 1 || !index) finish_scalar();
+    if (sum || repeats > 1 || !index) finish_scalar(sum);
 }
 
 void reduce(Op op, Dt t, Loc d, Loc s, Loc work, const Rep& r, bool index, Here here) {
@@ -194,7 +198,7 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, const Rep& r, bool index, Here 
     if (index) put_index(t, core->at(d) + size, extreme.place);
     uint64_t bytes = uint64_t(repeats) * kRepeat;
     core->retire(k, cost(op, t, bytes), bytes);
-    if (repeats > 1 || !index) finish_scalar();
+    if (repeats > 1 || !index) finish_scalar(sum);
 }
 
 void accumulate(Dt t, Loc s, const Rep& r, Here here) {
@@ -210,11 +214,11 @@ void accumulate(Dt t, Loc s, const Rep& r, Here here) {
 }
 
 uint64_t reduce_sum_bits() {
-    finish_scalar();
+    await_vector();
     return core->vec.sum;
 }
 void reduce_extreme(uint32_t& value, uint32_t& index) {
-    finish_scalar();
+    await_vector();
     value = core->vec.extreme;
     index = core->vec.place;
 }
