@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from labkit import chips
+from labkit import chips, device
 from labkit.build import runtime
 
 EVENT = np.dtype(
