@@ -58,7 +58,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-from labkit.device.autoload import watch as _watch  # noqa: E402
+from labkit.device.import_hook import watch as _watch  # noqa: E402
 
 _watch()
 

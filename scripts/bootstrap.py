@@ -32,9 +32,12 @@ INDEX_TIMEOUT = 3.0  # seconds
 STAMP = "labkit-stamp.json"
 
 # Run inside the environment: fails, with the reason as last line, when something that the lab needs is not there.
+# It also keeps the file in site-packages by which `import torch_npu` may be the first line of a program.
 PROBE = r"""
-import importlib.metadata as metadata, re
+import importlib.metadata as metadata, re, sysconfig
 import numpy, typer, rich, labkit, torch
+from labkit.device.import_hook import keep_pth
+keep_pth(sysconfig.get_paths()["purelib"])
 for requirement in metadata.requires("labkit"):
     if re.search(r"extra == .(lab|test).", requirement):
         metadata.version(re.match(r"[\w.-]+", requirement).group())

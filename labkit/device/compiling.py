@@ -1,4 +1,5 @@
-"""torch.compile on the simulated device: a backend "npu", and a clear error where Inductor is asked for.
+"""torch.compile on the simulated device: a backend "npu" (also npugraphs, npugraph_ex), and a clear error where
+Inductor is asked for.
 
 Inductor would write Triton kernels: triton-ascend compiles them on a node, nothing does here. The other backends
 (eager, aot_eager, aot_eager_decomp_partition, export) work as on any device.
@@ -18,10 +19,11 @@ def register() -> None:
 
 
 def _add_backend(registry) -> None:
-    registry.register_backend(_npu, name="npu")
+    for name in ("npu", "npugraphs", "npugraph_ex"):
+        registry.register_backend(npu, name=name)
 
 
-def _npu(graph, example_inputs, **options):
+def npu(graph, example_inputs, **options):
     """Captured and differentiated ahead of time, then run operator by operator."""
     from torch._dynamo.backends.debugging import aot_eager
 

@@ -1,6 +1,6 @@
 """torch.distributed on the simulated device: the backend "hccl" is gloo, which works on npu tensors in place.
 
-    torch.distributed.init_process_group("hccl")      # or "cpu:gloo,npu:hccl"
+    torch.distributed.init_process_group()            # or "hccl", "npu:hccl", "cpu:gloo,npu:hccl"
 
 Each process has its own simulated devices and its own virtual clock. The clocks meet in each collective on npu tensors:
 it begins when its last rank is there and takes as long on every rank (csrc/collectives.h). Unlike on a node, "hccl"
@@ -9,6 +9,8 @@ here takes CPU tensors too.
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 from labkit.device.library import lib
@@ -16,14 +18,46 @@ from labkit.device.library import lib
 
 def register() -> None:
     """Once a process. torch without distributed has nothing to register."""
+    add_data_parallel()
     if not torch.distributed.is_available():
         return
-    from torch.distributed import Backend
+    from torch.distributed import Backend, distributed_c10d
 
     if "hccl" not in Backend.backend_list:
         # The collectives of npu tensors end in the CPU's: hence a backend for both.
         Backend.register_backend("hccl", _gloo, devices=["npu", "cpu"])
         Backend.default_device_backend_map["cpu"] = "gloo"
+        distributed_c10d._new_process_group_helper = _with_cpu(distributed_c10d._new_process_group_helper)
+
+
+def add_data_parallel() -> None:
+    """What torch.nn.DataParallel calls, and a PyTorch without CUDA has not."""
+
+    def to(tensor, index):
+        return tensor.to("cpu" if index < 0 else f"npu:{index}")
+
+    def scatter(tensor, devices, chunk_sizes=None, dim=0, streams=None):
+        parts = tensor.split(chunk_sizes, dim) if chunk_sizes else tensor.chunk(len(devices), dim)
+        return [to(part, index) for part, index in zip(parts, devices)]
+
+    def gather(tensors, dim=0, destination_index=None):
+        index = torch.npu.current_device() if destination_index is None else destination_index
+        return torch.cat([to(t, index) for t in tensors], dim)
+
+    def broadcast(tensor, devices):
+        return [to(tensor, index) for index in devices]
+
+    def broadcast_coalesced(tensors, devices, buffer_size):
+        return [[to(t, index) for t in tensors] for index in devices]
+
+    for name, function in (
+        ("_scatter", scatter),
+        ("_gather", gather),
+        ("_broadcast", broadcast),
+        ("_broadcast_coalesced", broadcast_coalesced),
+    ):
+        if not hasattr(torch._C, name):
+            setattr(torch._C, name, function)
 
 
 def _gloo(store, rank: int, size: int, timeout):
@@ -33,3 +67,19 @@ def _gloo(store, rank: int, size: int, timeout):
     if not torch.distributed.is_initialized():
         lib().lab_set_rank(rank, size)
     return ProcessGroupGloo(store, rank, size, timeout=timeout)
+
+
+def _with_cpu(inner):
+    """A group that was asked for with the npu alone ("npu:hccl", or no name at all) has the CPU beside it."""
+
+    @functools.wraps(inner)
+    def helper(*args, **kwargs):
+        made = inner(*args, **kwargs)
+        group = made[0] if isinstance(made, tuple) else made
+        kinds = {device.type for device in getattr(group, "_device_types", ())}
+        if "npu" in kinds and "cpu" not in kinds:
+            backend = group._get_backend(torch.device("npu"))
+            group._register_backend(torch.device("cpu"), torch.distributed.ProcessGroup.BackendType.GLOO, backend)
+        return made
+
+    return helper

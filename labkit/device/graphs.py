@@ -21,6 +21,7 @@ from labkit.device.streams import Stream, StreamContext, current_stream
 
 _capturing: list["NPUGraph"] = []
 _pools = 0
+_step: Any = None  # kept alive: C++ calls it
 
 
 class NPUGraph:
@@ -115,6 +116,99 @@ def refuse(what: str) -> None:
     """Raises RuntimeError during a capture: what waits for the device cannot be recorded."""
     if _capturing:
         raise RuntimeError(messages.text("device.capture_waits", what=what))
+
+
+def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unused_input=False, pool=None):
+    """Functions or modules whose forward and backward pass are a graph each; drop-in replacements for inputs of the
+    shapes of `sample_args`. One callable with a tuple of tensors, or a tuple of callables with a tuple of tuples."""
+    if not isinstance(callables, tuple):
+        return _graphed(callables, sample_args, num_warmup_iters, allow_unused_input)
+    return tuple(_graphed(c, a, num_warmup_iters, allow_unused_input) for c, a in zip(callables, sample_args))
+
+
+def _graphed(function, sample: tuple, warmup: int, unused: bool):
+    from torch.utils._pytree import tree_flatten, tree_unflatten
+
+    module = function if isinstance(function, torch.nn.Module) else None
+    trained = tuple(p for p in module.parameters() if p.requires_grad) if module is not None else ()
+    given = (*sample, *trained)
+    wanted = [t for t in given if t.requires_grad]
+
+    def run():
+        flat, form = tree_flatten(function(*sample))
+        return flat, form
+
+    def ways(outputs, grads):
+        roots = [o for o in outputs if o.requires_grad]
+        return torch.autograd.grad(roots, wanted, grads, only_inputs=True, allow_unused=unused) if roots else ()
+
+    for _ in range(warmup):
+        outputs, _ = run()
+        ways(outputs, [torch.empty_like(o) for o in outputs if o.requires_grad])
+    forth, back = NPUGraph(), NPUGraph()
+    with graph(forth):
+        outputs, form = run()
+    grads = [torch.empty_like(o) for o in outputs if o.requires_grad]
+    with graph(back):
+        found = ways(outputs, grads)
+    by_input = iter(found)
+    found = tuple(next(by_input, None) if t.requires_grad else None for t in given)
+    results = tuple(o.detach() for o in outputs)
+
+    class Graphed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *inputs):
+            for kept, new in zip(sample, inputs):
+                if kept.data_ptr() != new.data_ptr():
+                    kept.data.copy_(new)
+            forth.replay()
+            return tuple(r.detach() for r in results)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, *after):
+            coming = [g for g, o in zip(after, outputs) if o.requires_grad]
+            for kept, new in zip(grads, coming):
+                kept.copy_(new)
+            back.replay()
+            return tuple(None if g is None else g.detach() for g in found)
+
+    def called(*inputs):
+        return tree_unflatten(Graphed.apply(*inputs, *trained), form)
+
+    if module is None:
+        return called
+    training, plain = module.training, module.forward
+    module.forward = lambda *inputs: (called if module.training == training else plain)(*inputs)
+    return module
+
+
+# ---- torch.accelerator.Graph
+
+_served: dict[int, NPUGraph] = {}
+_said = b""
+
+
+def serve() -> None:
+    """torch.accelerator.Graph captures and replays by NPUGraph."""
+    global _step
+    kind = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
+
+    def step(number: int, what: bytes, path: bytes) -> bytes:
+        global _said
+        if what == b"drop":
+            _served.pop(number, None)
+            return b""
+        try:
+            method = getattr(_served.setdefault(number, NPUGraph()), what.decode())
+            method(path.decode()) if path else method()
+            _said = b""
+        except Exception as error:
+            _said = str(error).encode()
+        return _said
+
+    _step = kind(step)
+    lib().lab_serve_graphs(b"NPU", ctypes.cast(_step, ctypes.c_void_p))
 
 
 # ---- capture

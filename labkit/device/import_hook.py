@@ -1,12 +1,16 @@
-"""Steps that wait for PyTorch, or a module of it, to be imported:
-importing it at once would cost every program a second.
+"""Steps that wait for PyTorch, or a module of it, to be imported: importing it at once would cost every program a
+second. The first of them makes `import labkit; import torch; x.npu()` work in any order.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
+import importlib.machinery
 import importlib.util
+import os
 import sys
+import warnings
 from collections.abc import Callable
 
 
@@ -48,3 +52,69 @@ def after_import(name: str, step: Callable) -> None:
         step(sys.modules[name])
     else:
         sys.meta_path.insert(0, _Finder(name, step))
+
+
+def _install(_torch) -> None:
+    try:
+        importlib.import_module("labkit.device").install()
+    except Exception as error:
+        warnings.warn(f"labkit: the npu device is not there: {error} (labkit doctor tells more)", stacklevel=2)
+
+
+def watch() -> None:
+    """Installs the device now if torch is there, else as soon as it is imported. LABKIT_DEVICE=none: never.
+
+    Where it cannot be installed (no compiler, say) torch still imports and the reason is a warning.
+    """
+    if os.environ.get("LABKIT_DEVICE", "auto") != "none":
+        after_import("torch", _install)
+
+
+# ---- `import torch_npu` as the first line of a program
+
+
+# The one line of labkit_torch_npu.pth, which scripts/bootstrap.py keeps in the environment's site-packages. Python runs
+# it at each start (0.1 ms). The finder stands last: it is asked only for modules that nobody else has found, so a real
+# torch_npu goes first. A library that merely looks whether there is one (importlib.util.find_spec, two frames up) finds
+# none, or every program with transformers would move to the npu.
+PTH = (
+    "import sys; sys.meta_path.append(lambda: 0); sys.meta_path[-1].find_spec = lambda name, path=None, target=None: "
+    '__import__("labkit.device.import_hook", fromlist=["_"]).torch_npu_spec() '
+    'if name == "torch_npu" and sys._getframe(2).f_globals.get("__name__") != "importlib.util" '
+    'and __import__("importlib.util").util.find_spec("labkit") else None\n'
+)
+
+
+def keep_pth(folder: str) -> None:
+    """Puts the file into `folder` if it is not there; a folder that cannot be written to is left alone."""
+    path = os.path.join(folder, "labkit_torch_npu.pth")
+    try:
+        with open(path, encoding="utf-8") as file:
+            if file.read() == PTH:
+                return
+    except OSError:
+        pass
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(PTH)
+    except OSError:
+        pass
+
+
+def torch_npu_spec() -> importlib.machinery.ModuleSpec | None:
+    """The simulated torch_npu, for a program that imports it. LABKIT_DEVICE=none: none."""
+    if os.environ.get("LABKIT_DEVICE", "auto") == "none":
+        return None
+    return importlib.machinery.ModuleSpec("torch_npu", _TorchNpu(), is_package=True)
+
+
+class _TorchNpu(importlib.abc.Loader):
+    def create_module(self, spec):
+        try:
+            importlib.import_module("labkit.device").install()
+        except Exception as error:
+            raise ImportError(f"labkit: the npu device is not there: {error} (labkit doctor tells more)") from error
+        return sys.modules["torch_npu"]
+
+    def exec_module(self, module) -> None:
+        pass

@@ -48,6 +48,20 @@ class Record(ctypes.Structure):
     ]
 
 
+class Block(ctypes.Structure):
+    """struct BlockState of arena.h: a piece of a segment, in use or cached."""
+
+    _fields_ = [
+        ("address", c_uint64),
+        ("bytes", c_uint64),
+        ("asked", c_uint64),
+        ("used", c_int),
+        ("first", c_int),
+        ("small", c_int),
+        ("reserved", c_int),
+    ]
+
+
 _SIGNATURES = {  # name: (result, arguments)
     "lab_open": (c_int, [c_size_t, c_int]),
     "lab_error": (c_char_p, []),
@@ -63,6 +77,7 @@ _SIGNATURES = {  # name: (result, arguments)
     ),
     "lab_set_text": (None, [c_char_p, c_char_p]),
     "lab_hand_out_default_generator": (None, [c_int]),
+    "lab_serve_graphs": (None, [c_char_p, c_void_p]),
     "lab_arena_fd": (c_int, []),
     "lab_arena_base": (c_void_p, []),
     "lab_arena_size": (c_size_t, []),
@@ -71,6 +86,7 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_stream_handle": (c_size_t, [c_int, c_longlong]),
     "lab_mark_written": (None, [c_void_p]),
     "lab_memory": (c_int, [c_int, ctypes.POINTER(c_uint64), c_int]),
+    "lab_blocks": (c_long, [c_int, ctypes.POINTER(Block), c_long]),
     "lab_capacity": (c_size_t, []),
     "lab_set_memory_fraction": (None, [c_int, c_double]),
     "lab_reset_peak": (None, [c_int]),
@@ -141,3 +157,11 @@ def records() -> list[tuple[str, Record]]:
         if record.name not in names:
             names[record.name] = library.lab_record_name(record.name).decode()
     return [(names[record.name], record) for record in buffer]
+
+
+def blocks(device: int) -> list[Block]:
+    """The allocator's blocks of one device, by address; .first: a segment begins with it."""
+    library = lib()
+    count = library.lab_blocks(device, None, 0)
+    buffer = (Block * count)()
+    return list(buffer[: library.lab_blocks(device, buffer, count)])

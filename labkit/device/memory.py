@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 
+import torch
+
 from labkit.device.devices import index
-from labkit.device.library import lib, memory
+from labkit.device.library import blocks, lib, memory
 
 _fraction: dict[int, float] = {}
 
@@ -106,13 +109,81 @@ def get_per_process_memory_fraction(device=None) -> float:
     return _fraction.get(index(device), 1.0)
 
 
+def memory_snapshot(mempool_id=None) -> list[dict]:
+    """The allocator's segments, each with its blocks, in the form of PyTorch's snapshots."""
+    segments: list[dict] = []
+    for device in range(lib().lab_device_count()):
+        for block in blocks(device):
+            if block.first:
+                segments.append({"device": device, "address": block.address, "total_size": 0, "allocated_size": 0,
+                                 "active_size": 0, "requested_size": 0, "stream": 0,
+                                 "segment_type": "small" if block.small else "large", "segment_pool_id": (0, 0),
+                                 "is_expandable": False, "frames": [], "blocks": []})  # fmt: skip
+            segment = segments[-1]
+            segment["total_size"] += block.bytes
+            if block.used:
+                segment["allocated_size"] += block.bytes
+                segment["active_size"] += block.bytes
+                segment["requested_size"] += block.asked
+            segment["blocks"].append({"address": block.address, "size": block.bytes, "requested_size": block.asked,
+                                      "state": "active_allocated" if block.used else "inactive",
+                                      "frames": []})  # fmt: skip
+    return segments
+
+
+def _record_memory_history(enabled="all", *args, **kwargs) -> None:
+    """Taken: a snapshot shows the memory of that moment, without the history before it."""
+
+
+def _snapshot(device=None) -> dict:
+    return {"segments": memory_snapshot(), "device_traces": [[] for _ in range(lib().lab_device_count())],
+            "allocator_settings": {}, "external_annotations": []}  # fmt: skip
+
+
+def _dump_snapshot(filename="dump_snapshot.pickle") -> None:
+    """A file for pytorch.org/memory_viz."""
+    import pickle
+
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(), file)
+
+
+class MemPool:
+    """A pool of its own for graphs. There is one allocator here, and use_mem_pool() changes nothing."""
+
+    _made = 0
+
+    def __init__(self, allocator=None, use_on_oom: bool = False):
+        MemPool._made += 1
+        self.id, self.allocator = (0, MemPool._made), allocator
+
+    def use_count(self) -> int:
+        return 1
+
+    def snapshot(self) -> list[dict]:
+        return memory_snapshot(self.id)
+
+
+@contextlib.contextmanager
+def use_mem_pool(pool: MemPool, device=None):
+    yield
+
+
+def host_memory_stats() -> dict[str, int]:
+    """Pinned memory, by PyTorch's names; of each group only the total."""
+    asked = getattr(torch._C, "_accelerator_getHostMemoryStats", None)
+    return dict(asked()) if asked is not None else {}
+
+
+def host_empty_cache() -> None:
+    """Gives cached pinned memory back: none is cached."""
+
+
 _raw: dict[int, object] = {}
 
 
 def caching_allocator_alloc(size: int, device=None, stream=None) -> int:
     """Address of `size` bytes of device memory, for another library. Free it with caching_allocator_delete()."""
-    import torch
-
     block = torch.empty(size, dtype=torch.uint8, device=torch.device("npu", index(device)))
     _raw[block.data_ptr()] = block
     return block.data_ptr()

@@ -42,12 +42,11 @@ REAL_NAMES = frozenset(
 # What to use instead: the last part of a message key (device.instead.*), and the names that it is about.
 _INSTEAD = {
     "graph": """NpuGraphOpHandler graph_task_group_begin graph_task_group_end graph_task_update_begin
-        graph_task_update_end graphs make_graphed_callables npugraph_ex register_npu_graph_handler""",
+        graph_task_update_end npugraph_ex register_npu_graph_handler""",
     "storage": """BFloat16Storage BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage HalfStorage IntStorage
         LongStorage ShortStorage""",
-    "allocator": "MemPool NPUPluggableAllocator change_current_allocator use_mem_pool empty_virt_addr_cache",
-    "snapshot": "memory_snapshot",
-    "host_memory": """host_empty_cache host_memory_stats host_memory_stats_as_nested_dict
+    "allocator": "NPUPluggableAllocator change_current_allocator empty_virt_addr_cache",
+    "host_memory": """host_memory_stats_as_nested_dict
         reset_accumulated_host_memory_stats reset_peak_host_memory_stats""",
     "event": "ExternalEvent",
     "limits": """get_device_limit get_stream_limit reset_stream_limit set_device_limit set_stream_limit
@@ -56,7 +55,7 @@ _INSTEAD = {
         mem_efficient_sdp_enabled sdp_kernel""",
     "faults": "check_uce_in_memory restart_device stop_device stress_detect",
     "dump": "finalize_dump init_dump set_aoe set_dump",
-    "profile": "mstx utilization",
+    "profile": "utilization",
     "secret": "obfuscation_calculate obfuscation_finalize obfuscation_initialize",
     "internal": """CubeMathType ErrCode aclnn autocast_utils backends current_blas_handle deterministic npu_config npurt
         preferred_linalg_library prof_error pta_error""",
@@ -67,3 +66,22 @@ def instead(name: str) -> str:
     """What a program can use for a name of torch_npu that the simulation has not; "" where nothing is known."""
     group = next((g for g, names in _INSTEAD.items() if name in names.split()), None)
     return messages.text(f"device.instead.{group}") if group else ""
+
+
+# The same for operators of torch_npu itself: words that a name has, and the last part of a message key (device.use.*).
+_USE = {
+    "moe_distribute all_reduce all_gather reduce_scatter alltoall": "collective",
+    "quant": "quantised",
+    "attention mla nsa": "attention",
+    "moe": "experts",
+    "lstm gru": "cells",
+    "conv": "convolution",
+    "dropout": "dropout",
+    "nms roi box yolo iou grid_assign": "boxes",
+}
+
+
+def use(name: str) -> str:
+    """What a program can use for an operator of torch_npu that the simulation has not."""
+    group = next((g for words, g in _USE.items() if any(word in name for word in words.split())), "else")
+    return messages.text(f"device.use.{group}")

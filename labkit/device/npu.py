@@ -5,20 +5,24 @@ A name that torch_npu has and the simulation has not raises an AttributeError th
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import torch
 
 from labkit import chips, messages
-from labkit.device import amp, memory, random, rates, streams  # noqa: F401  (torch.npu.memory ... are modules there as well)
-from labkit.device.devices import current_device, device, device_count, device_of, index, set_device
-from labkit.device.graphs import NPUGraph, capturing, graph, graph_pool_handle, refuse
+from labkit.device import amp, graphs, memory, random, rates, streams  # noqa: F401  (torch.npu.memory ... are modules there as well)
+from labkit.device.devices import current_device, device, device_count, device_of, index, set_device, tensor_types
+from labkit.device.graphs import NPUGraph, capturing, graph, graph_pool_handle, make_graphed_callables, refuse
 from labkit.device.library import lib
 from labkit.device.memory import (
+    MemPool,
     caching_allocator_alloc,
     caching_allocator_delete,
     empty_cache,
     get_per_process_memory_fraction,
+    host_empty_cache,
+    host_memory_stats,
     max_memory_allocated,
     max_memory_cached,
     max_memory_reserved,
@@ -26,6 +30,7 @@ from labkit.device.memory import (
     memory_allocated,
     memory_cached,
     memory_reserved,
+    memory_snapshot,
     memory_stats,
     memory_stats_as_nested_dict,
     memory_summary,
@@ -34,6 +39,7 @@ from labkit.device.memory import (
     reset_max_memory_cached,
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
+    use_mem_pool,
 )
 from labkit.device.names import REAL_NAMES, instead
 from labkit.device.random import (
@@ -72,6 +78,8 @@ from labkit.device.switches import (
     get_task_queue_enable,
     is_jit_compile_false,
     matmul,
+    mstx,
+    nvtx,  # noqa: F401
     set_compile_mode,
     set_deterministic_level,
     set_mm_bmm_format_nd,
@@ -82,7 +90,6 @@ from labkit.device.switches import (
     use_compatible_impl,
 )
 from labkit.device.switches import utils as _utils
-from labkit.device.tensors import tensor_types
 
 utils = _utils()
 globals().update(tensor_types())
@@ -90,6 +97,7 @@ globals().update(tensor_types())
 __all__ = [
     "Event",
     "ExternalStream",
+    "MemPool",
     "NPUGraph",
     "Stream",
     "StreamContext",
@@ -129,6 +137,9 @@ __all__ = [
     "graph",
     "graph_pool_handle",
     "init",
+    "graphs",
+    "host_empty_cache",
+    "host_memory_stats",
     "initial_seed",
     "ipc_collect",
     "is_autocast_enabled",
@@ -137,6 +148,7 @@ __all__ = [
     "is_jit_compile_false",
     "is_bf16_supported",
     "is_initialized",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "matmul",
@@ -147,9 +159,11 @@ __all__ = [
     "memory_allocated",
     "memory_cached",
     "memory_reserved",
+    "memory_snapshot",
     "memory_stats",
     "memory_stats_as_nested_dict",
     "memory_summary",
+    "mstx",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
@@ -173,6 +187,7 @@ __all__ = [
     "stream",
     "synchronize",
     "use_compatible_impl",
+    "use_mem_pool",
     "utils",
     *tensor_types(),
 ]
@@ -190,7 +205,12 @@ def is_initialized() -> bool:
 
 
 def init() -> None:
-    """Nothing to do: the device is ready once installed."""
+    """Nothing to do: the device is ready once installed. Raises RuntimeError in a forked process."""
+    if _is_in_bad_fork():
+        raise RuntimeError(
+            "Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing, "
+            "you must use the 'spawn' start method"
+        )
 
 
 _lazy_init = init  # what PyTorch's own code calls
@@ -217,13 +237,17 @@ class _Properties:
     """What get_device_properties() returns: the chip's facts, sizes in bytes. mem_get_info() gives the memory that can
     be used on this machine."""
 
-    def __init__(self, chip: str):
+    def __init__(self, chip: str, device: int = 0):
         table = chips.load(chip)
         self.name = get_device_name()
         self.total_memory = int(table["memory"]["hbm"])
         self.cube_core_num = int(table["cores"]["aic"])
         self.vector_core_num = int(table["cores"]["aiv"])
         self.L2_cache_size = int(table["memory"]["l2"])
+        # as torch_npu fills what programs for CUDA ask for
+        self.multi_processor_count = self.vector_core_num
+        self.major, self.minor = None, None
+        self.uuid = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"labkit-{chip}-{device}"))
 
     def __repr__(self) -> str:
         return (
@@ -244,8 +268,7 @@ def get_device_name(device_name=None) -> str:
 
 
 def get_device_properties(device_name=None) -> _Properties:
-    index(device_name)
-    return _Properties(_chip())
+    return _Properties(_chip(), index(device_name))
 
 
 def get_device_capability(device=None) -> None:
@@ -253,7 +276,7 @@ def get_device_capability(device=None) -> None:
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    return [torch.float16, torch.bfloat16]
+    return [torch.float16, torch.bfloat16, torch.float32]
 
 
 def is_bf16_supported(including_emulation: bool = False) -> bool:

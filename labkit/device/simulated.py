@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import importlib.abc
+import importlib
 import importlib.machinery
 import os
 import sys
@@ -37,16 +37,21 @@ def install() -> None:
     if not any(line.startswith("AutogradPrivateUse1:") and "[backend fallback]" in line for line in table):  # torch 2.6
         lib.lab_autograd_fallthrough()
 
-    from labkit.device import cells, compiling, distributed, npu, random
+    from labkit.device import attention, compiling, devices, distributed, graphs, npu, random
 
     torch.utils.rename_privateuse1_backend("npu")
     torch._register_device_module("npu", npu)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    # a lazy module's parameters move before they have a shape
+    torch.nn.parameter.UninitializedTensorMixin._allowed_methods.append(torch.Tensor.npu)
     random.adopt_default_generators()
     npu.default_generators = random.default_generators
-    cells.register()
+    attention.register()
     distributed.register()
     compiling.register()
+    graphs.serve()
+    devices.teach_type()
+    devices.send_by_value()
     atexit.register(_let_autograd_finish)
     _stand_in(npu)
 
@@ -92,30 +97,11 @@ def _autograd_states() -> list[str]:
     return states
 
 
-class _Submodules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """torch_npu.contrib.transfer_to_npu; `import torch_npu.profiler` and others say what to use. What else the stand-in
-    has is in sys.modules and never asked for here."""
-
-    def find_spec(self, name, path=None, target=None):
-        package, _, rest = name.partition(".")
-        if package != "torch_npu" or not rest:
-            return None
-        if rest in ("contrib", "contrib.transfer_to_npu"):
-            return importlib.machinery.ModuleSpec(name, self, is_package=rest == "contrib")
-        part = rest.partition(".")[0]
-        use = messages.text(f"device.module.{part}") if messages.has(f"device.module.{part}") else ""
-        raise ModuleNotFoundError(messages.text("device.torch_npu_module", name=name, instead=use).strip(), name=name)
-
-    def exec_module(self, module) -> None:
-        if module.__name__.endswith("transfer_to_npu"):
-            from labkit.device import transfer
-
-            transfer.apply()
-
-
 def _stand_in(npu: types.ModuleType) -> None:
     """`import torch_npu` gives a module that has torch.npu and says what it is. An unusable wheel is never imported."""
     import torch
+
+    from labkit.device import fused, names, package
 
     module = types.ModuleType("torch_npu", "Stand-in for torch_npu: the device is simulated by labkit.")
     module.__version__ = f"{torch.__version__.split('+')[0]}+sim"
@@ -124,16 +110,17 @@ def _stand_in(npu: types.ModuleType) -> None:
     module.__spec__ = importlib.machinery.ModuleSpec("torch_npu", loader=None, is_package=True)
 
     def missing(name: str):
-        from labkit.device import fused
+        if name in package.TREE:
+            return importlib.import_module(f"torch_npu.{name}")
 
-        if name in fused.NAMES:
-            return fused.function(name)
-        raise AttributeError(
-            messages.text("device.torch_npu_missing", name=name, names=", ".join(("npu", *fused.NAMES)))
-        )
+        if name.startswith("__") or name not in fused.names():
+            raise AttributeError(messages.text("device.torch_npu_missing", name=name, instead=names.use(name)))
+        setattr(module, name, fused.function(name))
+        return module.__dict__[name]
 
     module.__getattr__ = missing
-    sys.meta_path.insert(0, _Submodules())
+    module.__dir__ = lambda: sorted({*vars(module), *package.TREE, *fused.names()})
+    sys.meta_path.insert(0, package.Modules())
     sys.modules.update(
         {
             "torch_npu": module,

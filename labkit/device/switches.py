@@ -6,7 +6,12 @@ the simulation does not have, or does one way only.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import types
+import warnings
+
+import torch
 
 _switch: dict[str, object] = {
     "deterministic_level": 0,
@@ -117,8 +122,6 @@ def clear_npu_overflow_flag() -> None:
 
 def npu_check_overflow(grad) -> bool:
     """Whether a tensor, or a number, holds an infinity or NaN."""
-    import torch
-
     value = grad.float().sum() if isinstance(grad, torch.Tensor) else torch.tensor(float(grad))
     return not bool(torch.isfinite(value).item())
 
@@ -129,3 +132,166 @@ def utils() -> types.ModuleType:
     module.npu_check_overflow = npu_check_overflow
     module.get_npu_overflow_flag, module.clear_npu_overflow_flag = get_npu_overflow_flag, clear_npu_overflow_flag
     return module
+
+
+# ---- marks in a profile: torch.profiler shows them as ranges of the host
+
+
+class mstx:
+    """torch.npu.mstx: mark(), range_start() and range_end(), range_push() and range_pop(), mstx_range()."""
+
+    _open: dict[int, object] = {}
+    _stack: list[int] = []
+    _made = 0
+
+    @staticmethod
+    def mark(message: str, stream=None, domain: str = "default") -> None:
+        mstx.range_end(mstx.range_start(message, stream, domain), domain)
+
+    @staticmethod
+    def range_start(message: str, stream=None, domain: str = "default") -> int:
+        """A number for range_end(); 0, and a warning, without a text."""
+        if not message or not isinstance(message, str):
+            warnings.warn("Invalid message for mstx.range_start function. Please provide a valid message string.")
+            return 0
+        opened = torch.autograd.profiler.record_function(message)
+        opened.__enter__()
+        mstx._made += 1
+        mstx._open[mstx._made] = opened
+        return mstx._made
+
+    @staticmethod
+    def range_end(range_id: int, domain: str = "default") -> None:
+        opened = mstx._open.pop(range_id, None)
+        if opened is not None:
+            opened.__exit__(None, None, None)
+
+    @staticmethod
+    def range_push(message: str, stream=None, domain: str = "default") -> int:
+        """How many ranges are open around this one."""
+        mstx._stack.append(mstx.range_start(message, stream, domain))
+        return len(mstx._stack) - 1
+
+    @staticmethod
+    def range_pop(domain: str = "default") -> int:
+        if mstx._stack:
+            mstx.range_end(mstx._stack.pop())
+        return len(mstx._stack)
+
+    @staticmethod
+    def mstx_range(message: str, stream=None, domain: str = "default"):
+        """A decorator: each call of the function is a range."""
+
+        def decorate(function):
+            @functools.wraps(function)
+            def called(*args, **kwargs):
+                number = mstx.range_start(message, stream, domain)
+                try:
+                    return function(*args, **kwargs)
+                finally:
+                    mstx.range_end(number, domain)
+
+            return called
+
+        return decorate
+
+
+class nvtx:
+    """torch.cuda.nvtx after transfer_to_npu: the same marks by their names there."""
+
+    mark, range_start, range_end = mstx.mark, mstx.range_start, mstx.range_end
+    range_push, range_pop = mstx.range_push, mstx.range_pop
+
+    @staticmethod
+    @contextlib.contextmanager
+    def range(msg: str, *args, **kwargs):
+        number = mstx.range_start(msg.format(*args, **kwargs))
+        try:
+            yield
+        finally:
+            mstx.range_end(number)
+
+
+# ---- torch_npu.utils
+
+
+def npu_combine_tensors(list_of_tensor, require_copy_value=True):
+    """One tensor that the given ones become parts of. None for an empty list."""
+    if not list_of_tensor:
+        return None
+    if any(t is None or t.device.type != "npu" or not t.is_contiguous() for t in list_of_tensor):
+        raise RuntimeError("Tensors to combine must be contiguous tensors on NPU.")
+    if len({t.dtype for t in list_of_tensor}) > 1:
+        raise RuntimeError("Tensors to combine must have the same dtype.")
+    together = torch.zeros(sum(t.numel() for t in list_of_tensor), dtype=list_of_tensor[0].dtype, device="npu")
+    begin = 0
+    for t in list_of_tensor:
+        part = together[begin : begin + t.numel()].view(t.shape)
+        if require_copy_value:
+            part.copy_(t.detach())
+        t.data = part
+        begin += t.numel()
+    return together
+
+
+def get_part_combined_tensor(combined_tensor, index, size):
+    if combined_tensor is None or size == 0:
+        return None
+    if index + size > combined_tensor.numel():
+        raise RuntimeError(f"(index + size) ({index + size}) > the combined tensor's size ({combined_tensor.numel()})")
+    return combined_tensor[index : index + size]
+
+
+def is_combined_tensor_valid(combined_tensor, list_of_tensor):
+    if not list_of_tensor:
+        return True
+    if combined_tensor is None:
+        return False
+    where = combined_tensor.untyped_storage().data_ptr()
+    return all(t is not None and t.is_contiguous() and t.untyped_storage().data_ptr() == where for t in list_of_tensor)
+
+
+class FlopsCounter:
+    """Counts the operations of matrix products between start() and stop()."""
+
+    def __init__(self):
+        self._mode, self._paused, self._counts = None, False, [0, 0]
+
+    def start(self):
+        from torch.utils.flop_counter import FlopCounterMode
+
+        self._counts = [0, 0]
+        self._mode = FlopCounterMode(display=False)
+        self._mode.__enter__()
+
+    def stop(self):
+        if self._mode is not None:
+            self._counts = [self._mode.get_total_flops()] * 2
+            self._mode.__exit__(None, None, None)
+            self._mode = None
+
+    def pause(self):
+        self.stop()
+
+    def resume(self):
+        before = self._counts[0]
+        self.start()
+        self._counts = [before] * 2
+
+    def get_flops(self):
+        """(with, without what was computed twice)."""
+        return list(self._counts)
+
+
+def save_async(obj, f, pickle_module=None, pickle_protocol=2, model=None, **_):
+    """Saves at once: the file is there when this returns."""
+    torch.save(obj, f, **({"pickle_module": pickle_module} if pickle_module else {}), pickle_protocol=pickle_protocol)
+
+
+def get_cann_version(module="CANN") -> str:
+    """There is no CANN here: "" as torch_npu says where it finds none."""
+    return ""
+
+
+def accepted(*_, **__) -> None:
+    """Accepted, without effect on the simulated device."""

@@ -123,6 +123,6 @@ def test_what_is_refused():
     q, k, v = (t.npu() for t in draw())
     with pytest.raises(ValueError, match="one of BSH, SBH, BSND, BNSD, TND, not 'SHB'"):
         torch_npu.npu_fusion_attention(q, k, v, N, "SHB")
-    for extra in ({"sparse_mode": 5}, {"prefix": [1]}, {"padding_mask": q}):
+    for extra in ({"sparse_mode": 9}, {"sink": q}, {"padding_mask": q}):
         with pytest.raises(NotImplementedError, match="sparse_mode=0"):
             torch_npu.npu_fusion_attention(q, k, v, N, "BNSD", **extra)

@@ -41,15 +41,15 @@ def test_install_again_changes_nothing():
 
 def test_missing_names_say_so():
     with pytest.raises(AttributeError, match="exists in torch_npu"):
-        torch.npu.MemPool
+        torch.npu.NPUPluggableAllocator
     with pytest.raises(AttributeError, match="neither"):
         torch.npu.no_such_name
     import torch_npu
 
-    with pytest.raises(AttributeError, match="stand-in.*npu_swiglu"):
-        torch_npu.npu_grouped_matmul
-    with pytest.raises(ModuleNotFoundError, match="torch_npu.contrib.module.*stand-in.*transfer_to_npu"):
-        import torch_npu.contrib.module  # noqa: F401
+    with pytest.raises(AttributeError, match="stand-in.*npu_fusion_attention"):
+        torch_npu.npu_nsa_compress_attention
+    with pytest.raises(ModuleNotFoundError, match="torch_npu.onnx.*stand-in"):
+        import torch_npu.onnx  # noqa: F401
     with pytest.raises(RuntimeError, match="no npu:7"):
         torch.npu.set_device(7)
     for name in torch.npu.__all__:

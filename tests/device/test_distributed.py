@@ -23,7 +23,11 @@ import torch, labkit.device as device
 import torch.distributed as dist
 from torch import nn
 backend = sys.argv[1]
-dist.init_process_group(backend)
+if backend == "mesh":  # makes the group itself
+    from torch.distributed.device_mesh import init_device_mesh
+    init_device_mesh("npu", (2,))
+else:
+    dist.init_process_group(*([backend] if backend else []))
 rank = dist.get_rank()
 npu = dict(device="npu")
 full = lambda n, value: torch.full((n,), float(value), **npu)
@@ -93,12 +97,23 @@ if torch.__version__ >= "2.7":  # the backward pass of 2.6's FSDP2 asks for CUDA
     model(x).sum().backward()
     torch.optim.SGD(model.parameters(), 0.1).step()
     assert not torch.equal(model(x), want)
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor, rand
+mesh = init_device_mesh("npu", (2,))
+torch.manual_seed(7)
+shard, whole = (rand(4, 3, device_mesh=mesh, placements=[p]).to_local().cpu() for p in (Shard(0), Replicate()))
+all_of_them = [None, None]
+dist.all_gather_object(all_of_them, (shard, whole))
+(first, a), (second, b) = all_of_them
+assert torch.equal(a, b) and not torch.equal(first, second), "a replica is the same everywhere, shards are not"
+heads = distribute_tensor(torch.randn(2, 4, 6, 8), mesh, [Shard(1)])
+assert nn.functional.scaled_dot_product_attention(heads, heads, heads).placements == (Shard(1),)
 dist.destroy_process_group()
 print("done", rank)
 """
 
 
-@pytest.mark.parametrize("backend", ["hccl", "cpu:gloo,npu:hccl"])
+@pytest.mark.parametrize("backend", ["hccl", "cpu:gloo,npu:hccl", "npu:hccl", "", "mesh"])
 def test_two_processes(backend):
     if not hasattr(__import__("torch.distributed.fsdp").distributed.fsdp, "fully_shard"):
         pytest.skip("this torch has FSDP2 at another place")

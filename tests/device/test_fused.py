@@ -86,8 +86,10 @@ def test_compiled_and_checked():
         }
 
 
-def test_formats_are_not_seen():
+def test_formats_are_kept_and_change_no_value():
     import torch_npu
 
     x = draw(16, 16).npu()
-    assert torch_npu.npu_format_cast(x, 29) is x and torch_npu.get_npu_format(x) == 2
+    nz = torch_npu.npu_format_cast(x, 29)
+    assert torch.equal(nz, x) and nz is not x and torch_npu.npu_format_cast(nz, 29) is nz
+    assert torch_npu.get_npu_format(x) == 2 and torch_npu.get_npu_format(nz) == torch_npu.get_npu_format(nz[1:]) == 29

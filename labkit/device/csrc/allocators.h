@@ -13,13 +13,18 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #endif
 
+#if LABKIT_TORCH >= 211
+#include <ATen/core/CachingHostAllocator.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
-#include <unordered_set>
+#include <vector>
 
 #include "arena.h"
 #include "clock.h"
@@ -195,23 +200,49 @@ private:
 
 // ---- pinned host memory: ordinary memory whose addresses are remembered
 
-class PinnedAllocator final : public c10::Allocator {
+#if LABKIT_TORCH >= 211
+using HostAllocatorBase = at::HostAllocator;
+#else
+using HostAllocatorBase = c10::Allocator;
+#endif
+
+class PinnedAllocator final : public HostAllocatorBase {
 public:
     c10::DataPtr allocate(size_t bytes) override {
         void* p = nullptr;
         TORCH_CHECK(!bytes || !posix_memalign(&p, 4096, bytes), "npu: no host memory for ", bytes, " pinned bytes");
         if (p) {
             std::lock_guard<std::mutex> lock(mutex_);
-            live_.insert(p);
+            live_.emplace(reinterpret_cast<uintptr_t>(p), bytes);
+            count(bytes, true);
         }
         return {p, p, &release, c10::Device(c10::DeviceType::CPU)};
     }
     c10::DeleterFnPtr raw_deleter() const override { return &release; }
     void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+    // Whether p lies in a live allocation: a slice of pinned memory is pinned.
     bool owns(const void* p) {
+        const auto address = reinterpret_cast<uintptr_t>(p);
         std::lock_guard<std::mutex> lock(mutex_);
-        return live_.count(p) != 0;
+        auto after = live_.upper_bound(address);
+        return after != live_.begin() && address - std::prev(after)->first < std::prev(after)->second;
     }
+#if LABKIT_TORCH >= 211  // what torch.accelerator.memory.*host*() asks for; nothing is cached
+    bool record_event(void*, void*, c10::Stream) override { return true; }
+    void empty_cache() override {}
+    at::HostStats get_stats() override {
+        std::lock_guard<std::mutex> lock(mutex_);
+        return stats_;
+    }
+    void reset_accumulated_stats() override {
+        std::lock_guard<std::mutex> lock(mutex_);
+        for (auto* s : all()) s->reset_accumulated();
+    }
+    void reset_peak_stats() override {
+        std::lock_guard<std::mutex> lock(mutex_);
+        for (auto* s : all()) s->reset_peak();
+    }
+#endif
     static PinnedAllocator* one() {
         static auto* allocator = new PinnedAllocator();
         return allocator;
@@ -219,14 +250,33 @@ public:
 
 private:
     static void release(void* p) {
+        if (!p) return;
         {
             std::lock_guard<std::mutex> lock(one()->mutex_);
-            one()->live_.erase(p);
+            auto it = one()->live_.find(reinterpret_cast<uintptr_t>(p));
+            one()->count(it->second, false);
+            one()->live_.erase(it);
         }
         std::free(p);
     }
+#if LABKIT_TORCH >= 211
+    std::vector<c10::CachingAllocator::Stat*> all() {
+        return {&stats_.active_requests, &stats_.active_bytes, &stats_.allocations, &stats_.allocated_bytes};
+    }
+    void count(size_t bytes, bool more) {
+        for (auto* s : all()) {
+            const bool counts = s == &stats_.active_requests || s == &stats_.allocations;
+            if (more) s->increase(counts ? 1 : bytes);
+            else s->decrease(counts ? 1 : bytes);
+        }
+        ++(more ? stats_.num_host_alloc : stats_.num_host_free);
+    }
+    at::HostStats stats_;
+#else
+    void count(size_t, bool) {}
+#endif
     std::mutex mutex_;
-    std::unordered_set<const void*> live_;
+    std::map<uintptr_t, size_t> live_;  // address, bytes
 };
 
 }  // namespace labdev

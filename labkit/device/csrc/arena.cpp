@@ -367,4 +367,20 @@ void Arena::empty_cache() {
     for (Device& device : pools_) release_cached(device);
 }
 
+std::vector<BlockState> Arena::blocks(int device) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<BlockState> all;
+    auto add = [&](const Block* b) {
+        if (b->device == device)
+            all.push_back(
+                {uint64_t(uintptr_t(b->start)), b->size, b->used ? b->asked : 0, b->used, !b->prev, b->pool->small, 0});
+    };
+    for (const auto& used : used_) add(used.second);
+    const Device& d = pools_[size_t(device)];
+    for (const Pool* pool : {&d.small, &d.large})
+        for (const Block* b : pool->free) add(b);
+    std::sort(all.begin(), all.end(), [](const BlockState& a, const BlockState& b) { return a.address < b.address; });
+    return all;
+}
+
 }  // namespace labdev

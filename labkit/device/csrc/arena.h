@@ -35,6 +35,11 @@ struct BlockInfo {
     int device;
 };
 
+struct BlockState {  // also read by Python, see library.py
+    uint64_t address, bytes, asked;
+    int used, first, small, reserved;  // first: of its segment
+};
+
 // Why an allocation failed: the reason, and the numbers at that moment.
 struct OutOfMemory : std::exception {
     enum class Limit { Chip, Host, Fraction, Address };
@@ -76,6 +81,7 @@ public:
     MemoryStats stats(int device) const;
     void reset_peak(int device);
     void empty_cache();
+    std::vector<BlockState> blocks(int device) const;  // by address
 
 private:
     struct Pool;

@@ -176,6 +176,15 @@ int lab_memory(int device, uint64_t* out, int room) {
     std::memcpy(out, &s, sizeof(uint64_t) * size_t(std::min(n, room)));
     return n;
 }
+// Copies up to `room` of the allocator's blocks; returns how many it has, or copied.
+long lab_blocks(int device, labdev::BlockState* out, long room) {
+    if (!valid(device)) return 0;
+    const auto all = arena().blocks(device);
+    if (!out) return long(all.size());
+    const long n = std::min(room, long(all.size()));
+    std::copy_n(all.begin(), n, out);
+    return n;
+}
 size_t lab_capacity() { return arena().capacity(); }
 void lab_set_memory_fraction(int device, double fraction) { arena().set_fraction(device, fraction); }
 void lab_reset_peak(int device) { arena().reset_peak(device); }

@@ -104,16 +104,15 @@ inline void collective(const c10::OperatorHandle& op, Stack* stack) {
 }
 
 inline void add_collectives(torch::Library& m) {
-    // PyTorch's own kernels for this device require a C++ backend. They are replaced on purpose, so without a warning.
-    struct Quiet final : c10::WarningHandler {
-        void process(const c10::Warning&) override {}
-    } quiet;
-    c10::WarningUtils::WarningHandlerGuard silence(&quiet);
-    for (const char* name : {"allreduce_", "allreduce_coalesced_", "broadcast_", "reduce_", "allgather_",
-                             "_allgather_base_", "allgather_coalesced_", "allgather_into_tensor_coalesced_",
-                             "reduce_scatter_", "_reduce_scatter_base_", "reduce_scatter_tensor_coalesced_", "gather_",
-                             "scatter_", "alltoall_", "alltoall_base_", "barrier", "send", "recv_", "recv_any_source_"})
-        m.impl(name, torch::CppFunction::makeFromBoxedFunction<&collective>());
+    // PyTorch's own kernels for this device require a C++ backend. They are replaced on purpose.
+    override_quietly([&] {
+        for (const char* name :
+             {"allreduce_", "allreduce_coalesced_", "broadcast_", "reduce_", "allgather_", "_allgather_base_",
+              "allgather_coalesced_", "allgather_into_tensor_coalesced_", "reduce_scatter_", "_reduce_scatter_base_",
+              "reduce_scatter_tensor_coalesced_", "gather_", "scatter_", "alltoall_", "alltoall_base_", "barrier",
+              "send", "recv_", "recv_any_source_"})
+            m.impl(name, torch::CppFunction::makeFromBoxedFunction<&collective>());
+    });
 }
 
 }  // namespace labdev

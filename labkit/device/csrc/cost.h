@@ -35,6 +35,13 @@ inline Operand operand_of(const Tensor& t, bool reads, bool writes) {
 // result, or `all` where the result does not say it.
 struct Flops { double depth = 0, all = 0; };
 
+// Two products for each pair of a query and a key; of a causal mask's pairs half are left out.
+inline double attention_flops(const Tensor& query, const Tensor& key, const Tensor& value, bool causal) {
+    const double rows = double(query.numel()) / double(std::max<int64_t>(1, query.size(-1)));
+    const double pairs = rows * double(key.size(-2)) * (causal ? 0.5 : 1);
+    return 2.0 * pairs * double(query.size(-1) + value.size(-1));
+}
+
 // `args` are the operator's arguments, in the order of its schema.
 inline Flops product_flops(const OpFacts& facts, c10::ArrayRef<c10::IValue> args) {
     auto t = [&](size_t i) -> const Tensor& { return args[i].toTensor(); };
@@ -52,6 +59,9 @@ inline Flops product_flops(const OpFacts& facts, c10::ArrayRef<c10::IValue> args
     }
     case Product::ConvolutionBackward:  // two convolutions: for the input and for the weight
         return {0, 4.0 * double(t(0).numel()) * channel(t(2))};
+    case Product::Attention: return {0, attention_flops(t(0), t(1), t(2), args[5].toBool())};
+    case Product::AttentionBackward:  // five products for the two of the way there
+        return {0, 2.5 * attention_flops(t(1), t(2), t(3), args[13].toBool())};
     }
     return {};
 }

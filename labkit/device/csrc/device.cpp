@@ -18,8 +18,14 @@
 #include "fallback.h"
 #include "generator.h"
 #include "guard.h"
+#include "kernels.h"
 #include "ops.h"
-#include "profile.h"
+#include "sparse.h"
+
+#if __has_include(<ATen/core/GraphImplInterface.h>)
+#include <ATen/core/GraphImplInterface.h>
+#define LABKIT_ACCELERATOR_GRAPH
+#endif
 
 namespace labdev {
 C10_REGISTER_GUARD_IMPL(PrivateUse1, NpuGuard)
@@ -53,7 +59,16 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("conj_physical_", CppFunction::makeFromBoxedFunction<&labdev::fallback>());
     m.impl("convolution_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution>());
     m.impl("convolution_backward_overrideable", CppFunction::makeFromBoxedFunction<&labdev::convolution_backward>());
+    labdev::kernels::add(m);
+    labdev::kernels::add_sparse_results(m);
 }
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { labdev::kernels::add_above_autograd(m); }
+TORCH_LIBRARY(labdev, m) { labdev::kernels::define(m); }
+TORCH_LIBRARY_IMPL(labdev, CPU, m) { labdev::kernels::define_on_cpu(m); }
+
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(CppFunction::makeFromBoxedFunction<&labdev::sparse>()); }
+TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) { m.fallback(CppFunction::makeFromBoxedFunction<&labdev::sparse>()); }
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) { labdev::add_sparse(m); }
 
 // A copy handles lazy conjugation and negation itself. Without this, those keys' own fallbacks would clone, which
 // copies, which clones ...
@@ -64,6 +79,41 @@ TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(CppFunction::makeFall
 TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) { labdev::autocast::add(m); }
 
 TORCH_LIBRARY_IMPL(c10d, PrivateUse1, m) { labdev::add_collectives(m); }
+
+// ---- torch.accelerator.Graph: captured and replayed by Python (graphs.py)
+
+namespace labdev {
+
+// (graph, what to do, a path) -> an error's text, or nothing
+using GraphStep = const char* (*)(int graph, const char* step, const char* path);
+static GraphStep graph_step = nullptr;
+
+#ifdef LABKIT_ACCELERATOR_GRAPH
+struct NpuGraph final : at::GraphImplInterface {
+    explicit NpuGraph(const at::GraphImplArgs&) {
+        static int made = 0;
+        id_ = ++made;
+    }
+    ~NpuGraph() override { graph_step(id_, "drop", ""); }
+    void capture_begin(at::MempoolId_t, at::GraphCaptureMode) override { step("capture_begin"); }
+    void capture_end() override { step("capture_end"); }
+    void instantiate() override {}
+    void replay() override { step("replay"); }
+    void reset() override { step("reset"); }
+    at::MempoolId_t pool() const override { return {0, at::CaptureId_t(id_)}; }
+    void enable_debug_mode() override {}
+    void debug_dump(const std::string& path) override { step("debug_dump", path.c_str()); }
+
+private:
+    void step(const char* what, const char* path = "") const {
+        const char* error = graph_step(id_, what, path);
+        TORCH_CHECK(!error || !*error, error);
+    }
+    int id_;
+};
+#endif
+
+}  // namespace labdev
 
 // ---- what Python calls that needs PyTorch; the rest of the C ABI is in capi.cpp
 
@@ -79,6 +129,15 @@ LAB_API void lab_register() {
     c10::SetAllocator(labdev::kNpu, labdev::npu_allocator(), 0);
     c10::SetCPUAllocator(new labdev::CpuAllocator(c10::GetCPUAllocator()), /*priority=*/1);
     at::RegisterPrivateUse1HooksInterface(new labdev::NpuHooks());
+#if LABKIT_TORCH >= 211
+    at::setHostAllocator(labdev::kNpu, labdev::PinnedAllocator::one());
+#endif
+    labdev::override_quietly([] {
+        static auto* library = new torch::Library(torch::Library::IMPL, "aten",
+                                                  c10::DispatchKey::CompositeImplicitAutograd, __FILE__, __LINE__);
+        library->impl("_has_compatible_shallow_copy_type", TORCH_FN(labdev::ops::same_kind));
+    });
+    labdev::kernels::add_by_rule();
     torch::profiler::impl::registerPrivateUse1Methods(new labdev::ProfilerMarks());
 }
 
@@ -88,6 +147,18 @@ LAB_API void lab_autograd_fallthrough() {
     static auto* library = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::AutogradPrivateUse1,
                                               __FILE__, __LINE__);
     library->fallback(CppFunction::makeFallthrough());
+}
+
+// `step` does for torch.accelerator.Graph what it says; the graphs of the backend `name`.
+LAB_API void lab_serve_graphs(const char* name, labdev::GraphStep step) {
+    labdev::graph_step = step;
+#ifdef LABKIT_ACCELERATOR_GRAPH
+    at::GraphImplRegistry()->Register(name, [](const at::GraphImplArgs& args) {
+        return std::unique_ptr<at::GraphImplInterface>(new labdev::NpuGraph(args));
+    });
+#else
+    (void)name;
+#endif
 }
 
 LAB_API void lab_hand_out_default_generator(int on) { labdev::NpuHooks::hand_out_default() = on != 0; }

@@ -17,7 +17,7 @@ namespace labdev {
 using Stack = torch::jit::Stack;
 
 // Operators that run on the cube, by where the length of their sums stands.
-enum class Product { None, First, Second, SumOfBatch, Convolution, ConvolutionBackward };
+enum class Product { None, First, Second, SumOfBatch, Convolution, ConvolutionBackward, Attention, AttentionBackward };
 
 struct OpFacts {
     enum class Use : uint8_t { Read, Write, ReadWrite };
@@ -45,15 +45,19 @@ inline bool one_of(const std::string& name, std::initializer_list<const char*> n
 inline OpFacts make_facts(const c10::OperatorHandle& op) {
     const auto& schema = op.schema();
     const std::string& full = schema.name();  // without the overload: structured operators arrive as mm.out
-    const std::string name = full.rfind("aten::", 0) == 0 ? full.substr(6) : full;
+    std::string name = full.rfind("aten::", 0) == 0 ? full.substr(6) : full;
+    const std::string as_called = name;
+    if (name.size() > 3 && name.back() == '_') name.pop_back();  // addmm_ is the product that addmm is
     OpFacts f;
     f.name = virtual_clock().intern(full);
-    f.product = one_of(name, {"mm", "bmm", "dot", "vdot"})                         ? Product::First
-                : one_of(name, {"addmm", "_addmm_activation", "baddbmm", "addmv"}) ? Product::Second
-                : one_of(name, {"addbmm"})                                         ? Product::SumOfBatch
-                : one_of(name, {"convolution", "convolution_overrideable"})        ? Product::Convolution
-                : one_of(name, {"convolution_backward"})                           ? Product::ConvolutionBackward
-                                                                                   : Product::None;
+    f.product = one_of(name, {"mm", "bmm", "dot", "vdot"})                            ? Product::First
+                : one_of(name, {"addmm", "_addmm_activation", "baddbmm", "addmv"})    ? Product::Second
+                : one_of(name, {"addbmm"})                                            ? Product::SumOfBatch
+                : one_of(name, {"convolution", "convolution_overrideable"})           ? Product::Convolution
+                : one_of(name, {"convolution_backward"})                              ? Product::ConvolutionBackward
+                : name == "_scaled_dot_product_fused_attention_overrideable"          ? Product::Attention
+                : name == "_scaled_dot_product_fused_attention_overrideable_backward" ? Product::AttentionBackward
+                                                                                      : Product::None;
     f.kind = class_of(full);
     f.each_channel = name.find("batch_norm") != std::string::npos;
     f.gathers = one_of(name, {"index", "index_select", "gather", "embedding", "take"});
@@ -66,11 +70,11 @@ inline OpFacts make_facts(const c10::OperatorHandle& op) {
         const auto* alias = r.alias_info();
         if (!alias || alias->isWrite()) f.view = false;
         const auto kind = r.type()->kind();
-        if (kind == c10::TypeKind::BoolType || kind == c10::TypeKind::IntType || kind == c10::TypeKind::FloatType ||
-            kind == c10::TypeKind::NumberType)
+        if (schema.returns().size() == 1 && (kind == c10::TypeKind::BoolType || kind == c10::TypeKind::IntType ||
+                                             kind == c10::TypeKind::FloatType || kind == c10::TypeKind::NumberType))
             f.waits = true;
     }
-    const bool fills = f.random || one_of(name, {"fill_", "zero_"});  // without reading what was there
+    const bool fills = f.random || one_of(as_called, {"fill_", "zero_"});  // without reading what was there
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
         const auto& a = schema.arguments()[i];
         // the fused optimizers' schemas let them scale the gradients, which they do for a GradScaler alone

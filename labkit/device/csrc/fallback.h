@@ -7,6 +7,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/copy_native.h>
 #include <ATen/ops/resize_native.h>
+#include <c10/util/Exception.h>
 
 #include <optional>
 #include <utility>
@@ -18,6 +19,13 @@
 
 namespace labdev {
 
+// An operator that computes half precision in fp32 and rounds its results once. A bit of `kept` for each result that
+// stays fp32; narrow: the type of the results where the arguments do not say it.
+struct Rounding {
+    uint32_t kept = 0;
+    std::optional<at::ScalarType> narrow = std::nullopt;
+};
+
 class CpuCall {
 public:
     // Runs `op`, whose arguments are on the stack, as `target` on the CPU; the results replace the arguments.
@@ -25,7 +33,16 @@ public:
     // meeting: set for a collective.
     CpuCall(const c10::OperatorHandle& op, const c10::OperatorHandle& target, Stack* stack,
             const Collective* meeting = nullptr)
-        : op_(op), target_(target), facts_(facts_of(op, room_)), stack_(stack), meeting_(meeting) {}
+        : op_(op),
+          target_(target),
+          facts_(facts_of(op, room_)),
+          stack_(stack),
+          meeting_(meeting),
+          wide_(facts_.product != Product::None) {}
+    CpuCall(const c10::OperatorHandle& op, const c10::OperatorHandle& target, Stack* stack, const Rounding& rounding)
+        : CpuCall(op, target, stack) {
+        wide_ = mixed_ = true, rounding_ = rounding;
+    }
 
     void run() {
         TORCH_CHECK_NOT_IMPLEMENTED(
@@ -35,7 +52,7 @@ public:
         flops_ = product_flops(facts_, arguments());
         ask(facts_, arguments(), cost_.call);
         take_arguments();
-        if (facts_.product != Product::None) widen();
+        if (wide_) widen();
         call();
         for (Widened& w : widened_) write_back(w);
         aliases_.carry_back();
@@ -65,14 +82,16 @@ private:
                 TORCH_CHECK(v.toGenerator().device().type() == kNpu,
                             "Expected a 'npu' device type for generator but found '", v.toGenerator().device().type(),
                             "'");
-                v = engine_of(v.toGenerator());
+                v = draw_from(v.toGenerator());
                 drawn_ = true;
             } else {
                 const OpFacts::Use use = facts_.uses[i];
                 const bool index = v.isOptionalTensorList();  // index tensors may stay on the host
                 map_tensors(v, [&](Tensor t) -> Tensor {
                     if (is_npu(t)) return take(t, use);
-                    if (t.dim() > 0 && !index) host_tensor = true;  // a number wrapped as a tensor is welcome
+                    // A number wrapped as a tensor is welcome, but not as a place for the result.
+                    const bool written = use != OpFacts::Use::Read && !facts_.collective;
+                    if ((t.dim() > 0 && !index) || written) host_tensor = true;
                     return t;
                 });
             }
@@ -82,7 +101,7 @@ private:
                     "Expected all tensors to be on the same device, but found at least two devices, npu:", device_,
                     " and cpu! (in ", op_.operator_name(), ")");
         if (facts_.generator >= 0 && facts_.random && !drawn_) {
-            argument(size_t(facts_.generator)) = engine_of(default_generator(device_));
+            argument(size_t(facts_.generator)) = draw_from(default_generator(device_));
             drawn_ = true;
         }
     }
@@ -103,11 +122,12 @@ private:
     // up to a hundred times slower than its fp32 one. The fp32 copies are an implementation detail: they stay on the
     // heap and out of the statistics.
     void widen() {
+        half_ = rounding_.narrow;
         std::optional<at::ScalarType> type;
         for (size_t i = 0; i < count(); ++i) {
             const c10::IValue& v = argument(i);
             if (!v.isTensor() || !v.toTensor().defined()) continue;
-            if (type && *type != v.toTensor().scalar_type())
+            if (!mixed_ && type && *type != v.toTensor().scalar_type())
                 return;  // a product of mixed types: the CPU's kernel reports it
             type = v.toTensor().scalar_type();
         }
@@ -116,7 +136,7 @@ private:
             if (!v.isTensor() || !v.toTensor().defined()) continue;
             const Tensor narrow = v.toTensor();
             if (narrow.scalar_type() != at::kHalf && narrow.scalar_type() != at::kBFloat16) continue;
-            half_ = narrow.scalar_type();
+            if (!half_) half_ = narrow.scalar_type();
             const Tensor wide = convert(narrow, at::kFloat);
             if (facts_.uses[i] != OpFacts::Use::Read) widened_.push_back({narrow, wide});
             v = wide;
@@ -124,7 +144,10 @@ private:
     }
 
     static Tensor convert(const Tensor& from, at::ScalarType type) {
-        Tensor to = at::detail::empty_generic(from.sizes(), c10::GetCPUAllocator(), kCpuKeys, type, std::nullopt);
+        Tensor to = from.is_non_overlapping_and_dense()
+                        ? at::detail::empty_strided_generic(from.sizes(), from.strides(), c10::GetCPUAllocator(),
+                                                            kCpuKeys, type)
+                        : at::detail::empty_generic(from.sizes(), c10::GetCPUAllocator(), kCpuKeys, type, std::nullopt);
         at::native::copy_(to, from, false);
         return to;
     }
@@ -156,9 +179,10 @@ private:
 
     void give_results() {
         const size_t returns = op_.schema().returns().size();
-        for (size_t i = stack_->size() - returns; i < stack_->size(); ++i)
+        for (size_t i = stack_->size() - returns, result = 0; i < stack_->size(); ++i, ++result)
             map_tensors((*stack_)[i], [&](Tensor t) -> Tensor {
-                if (half_ && t.scalar_type() == at::kFloat) t = narrowed(std::move(t));
+                const bool kept = rounding_.kept >> result & 1;
+                if (half_ && t.scalar_type() == at::kFloat && !kept) t = narrowed(std::move(t));
                 Tensor result = aliases_.to_npu(std::move(t), device_);
                 cost_.writes(result);
                 outputs_ = std::max(outputs_, double(result.numel()));
@@ -198,6 +222,8 @@ private:
     const OpFacts& facts_;
     Stack* stack_;
     const Collective* meeting_;
+    bool wide_, mixed_ = false;  // half precision goes through fp32; beside fp32 arguments too
+    Rounding rounding_;
     int device_ = -1;
     Aliases aliases_;
     Cost cost_;
@@ -210,6 +236,15 @@ private:
 };
 
 inline void fallback(const c10::OperatorHandle& op, Stack* stack) { CpuCall(op, op, stack).run(); }
+
+// Registers kernels over PyTorch's own, without the warning.
+template <class F> void override_quietly(F&& add) {
+    struct Quiet final : c10::WarningHandler {
+        void process(const c10::Warning&) override {}
+    } quiet;
+    c10::WarningUtils::WarningHandlerGuard silence(&quiet);
+    add();
+}
 
 // ---- convolution: PyTorch calls operators of these names for a device that it does not know
 

@@ -1,12 +1,15 @@
 // Random numbers of the npu, and the hooks through which PyTorch's core reaches this device.
 //
-// An npu generator wraps a CPU generator: the same seed gives the same numbers on every machine. (The real device uses
-// Philox; its numbers differ from these and from the CPU's.)
+// A CPU generator does the drawing: the same seed gives the same numbers on every machine. (The real device uses
+// Philox; its numbers differ from these.)
 #pragma once
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/Utils.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -16,27 +19,69 @@
 
 namespace labdev {
 
+// The state is a seed and an offset, as torch_npu's is. Each call of a random operator draws from an engine that is
+// seeded anew from both, and moves the offset on: so the same pair gives the same numbers, wherever it was set.
 struct NpuGenerator final : c10::GeneratorImpl {
-    NpuGenerator(int device, at::Generator cpu)
-        : c10::GeneratorImpl(npu_device(device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
-          engine(std::move(cpu)) {}
-    at::Generator engine;
+    static constexpr uint64_t kStep = 4;  // offsets are multiples of it, in PyTorch's programs too
+    static constexpr size_t kStateBytes = 2 * sizeof(uint64_t);
 
-    void set_current_seed(uint64_t seed) override { engine.set_current_seed(seed); }
-    uint64_t current_seed() const override { return engine.current_seed(); }
-    uint64_t seed() override { return engine.seed(); }
-    void set_offset(uint64_t offset) override { engine.set_offset(offset); }
-    uint64_t get_offset() const override { return engine.get_offset(); }
-    void set_state(const c10::TensorImpl& state) override { engine.unsafeGetGeneratorImpl()->set_state(state); }
-    c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
-        return engine.unsafeGetGeneratorImpl()->get_state();
+    explicit NpuGenerator(int device)
+        : c10::GeneratorImpl(npu_device(device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
+          engine_(at::detail::createCPUGenerator()) {}
+
+    // The CPU generator for one call. The offset of zero leaves the seed as it is.
+    const at::Generator& next() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        engine_.set_current_seed(offset_ ? mixed(seed_ ^ mixed(offset_)) : seed_);
+        offset_ += kStep;
+        return engine_;
     }
-    NpuGenerator* clone_impl() const override { return new NpuGenerator(device_.index(), engine.clone()); }
+
+    void set_current_seed(uint64_t seed) override { seed_ = seed, offset_ = 0; }
+    uint64_t current_seed() const override { return seed_; }
+    uint64_t seed() override {
+        set_current_seed(c10::detail::getNonDeterministicRandom());
+        return seed_;
+    }
+    void set_offset(uint64_t offset) override {
+        TORCH_CHECK(offset % kStep == 0, "offset must be a multiple of 4");
+        offset_ = offset;
+    }
+    uint64_t get_offset() const override { return offset_; }
+    void set_state(const c10::TensorImpl& state) override {
+        at::detail::check_rng_state(state);
+        TORCH_CHECK(size_t(state.numel()) == kStateBytes, "RNG state is wrong size");
+        uint64_t parts[2];
+        std::memcpy(parts, state.data(), kStateBytes);
+        seed_ = parts[0];
+        set_offset(parts[1]);
+    }
+    c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
+        at::Tensor state = at::detail::empty_cpu({int64_t(kStateBytes)}, at::kByte, std::nullopt, std::nullopt,
+                                                 std::nullopt, std::nullopt);
+        const uint64_t parts[2] = {seed_, offset_};
+        std::memcpy(state.mutable_data_ptr(), parts, kStateBytes);
+        return state.getIntrusivePtr();
+    }
+    NpuGenerator* clone_impl() const override {
+        auto* twin = new NpuGenerator(device_.index());
+        twin->seed_ = seed_, twin->offset_ = offset_;
+        return twin;
+    }
+
+private:
+    static uint64_t mixed(uint64_t x) {  // splitmix64
+        x += 0x9E3779B97F4A7C15u;
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+        x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+        return x ^ x >> 31;
+    }
+    at::Generator engine_;
+    uint64_t seed_ = c10::default_rng_seed_val;
+    uint64_t offset_ = 0;
 };
 
-inline at::Generator new_generator(int device) {
-    return at::make_generator<NpuGenerator>(device, at::detail::createCPUGenerator());
-}
+inline at::Generator new_generator(int device) { return at::make_generator<NpuGenerator>(device); }
 
 inline const at::Generator& default_generator(int device) {
     static auto* all = [] {
@@ -47,16 +92,16 @@ inline const at::Generator& default_generator(int device) {
     return (*all)[size_t(device)];
 }
 
-// The CPU generator that does the drawing for `npu`.
-inline const at::Generator& engine_of(const at::Generator& npu) {
-    return static_cast<NpuGenerator*>(npu.unsafeGetGeneratorImpl())->engine;
+// The CPU generator that does the drawing of one call for `npu`.
+inline const at::Generator& draw_from(const at::Generator& npu) {
+    return static_cast<NpuGenerator*>(npu.unsafeGetGeneratorImpl())->next();
 }
 
 // Some random operators take no generator and draw from the CPU's default one. While this object exists, that generator
 // continues the npu's sequence; afterwards its own sequence continues unchanged.
 class SwapEngine {
 public:
-    explicit SwapEngine(int device) : npu_(impl(engine_of(default_generator(device)))) { swap(); }
+    explicit SwapEngine(int device) : npu_(impl(draw_from(default_generator(device)))) { swap(); }
     ~SwapEngine() { swap(); }
     SwapEngine(const SwapEngine&) = delete;
 

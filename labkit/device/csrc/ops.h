@@ -1,7 +1,9 @@
 // The operators that this device has kernels of its own for: making, viewing and copying memory.
 #pragma once
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/_local_scalar_dense_native.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_cpu_dispatch.h>
@@ -31,18 +33,27 @@ inline void check_options(optional<c10::Layout> layout, optional<bool> pin) {
                 "npu: the simulated device has strided tensors only, not ", *layout);
 }
 
+// Under torch.use_deterministic_algorithms() new memory holds NaN, or the largest integer.
+inline Tensor determined(Tensor made) {
+    const auto& context = at::globalContext();
+    if (context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())
+        at::native::fill_empty_deterministic_(made);
+    return made;
+}
+
 inline Tensor empty(IntArrayRef size, optional<at::ScalarType> dtype, optional<c10::Layout> layout,
                     optional<c10::Device> device, optional<bool> pin, optional<c10::MemoryFormat> format) {
     check_options(layout, pin);
     OnDevice here(device ? index_of(*device) : current_device());
-    return at::detail::empty_generic(size, npu_allocator(), kNpuKeys, c10::dtype_or_default(dtype), format);
+    return determined(at::detail::empty_generic(size, npu_allocator(), kNpuKeys, c10::dtype_or_default(dtype), format));
 }
 
 inline Tensor empty_strided(IntArrayRef size, IntArrayRef stride, optional<at::ScalarType> dtype,
                             optional<c10::Layout> layout, optional<c10::Device> device, optional<bool> pin) {
     check_options(layout, pin);
     OnDevice here(device ? index_of(*device) : current_device());
-    return at::detail::empty_strided_generic(size, stride, npu_allocator(), kNpuKeys, c10::dtype_or_default(dtype));
+    return determined(
+        at::detail::empty_strided_generic(size, stride, npu_allocator(), kNpuKeys, c10::dtype_or_default(dtype)));
 }
 
 // Zeros without memory, as some derivatives return them; PyTorch gives them memory before a kernel sees them.
@@ -149,6 +160,16 @@ inline at::Scalar item(const Tensor& self) {
     const double end = charge_link(device, false, double(self.element_size()));
     virtual_clock().wait(end, device, current_stream(device));
     return at::native::_local_scalar_dense_cpu(Aliases().to_cpu(self));
+}
+
+// Dense tensors of host and device may take each other's place (`p.data = p.data.npu()`), as torch_npu allows it:
+// Module.to() then keeps its parameters' identities, so that tied weights stay tied and an optimizer keeps its own.
+inline bool same_kind(const Tensor& self, const Tensor& from) {
+    const auto dense = [](c10::DispatchKeySet keys) {
+        return keys.has(c10::DispatchKey::CPU) || keys.has(c10::DispatchKey::PrivateUse1);
+    };
+    const auto a = self.key_set(), b = from.key_set();
+    return a == b || (dense(a) && dense(b));
 }
 
 // A tensor's memory is free for reuse only when no stream needs it any more: here always.

@@ -1,0 +1,495 @@
+"""torch_npu's modules beside torch.npu: utils, optim, contrib, distributed, dynamo. What of them programs use, made of
+PyTorch's own parts; an operator that a card fuses is one launch here as well (fused.py).
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import math
+import sys
+import types
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from labkit import messages
+from labkit.device.names import use
+from labkit.device.switches import (  # noqa: F401  (names of torch_npu.utils)
+    FlopsCounter,
+    accepted,
+    get_cann_version,
+    get_part_combined_tensor,
+    is_combined_tensor_valid,
+    npu_combine_tensors,
+    save_async,
+)
+
+# ---- torch_npu.optim: on a card these fuse all parameters into one; here PyTorch's fused or foreach kernels do
+
+
+class _Clips:
+    """What NpuFusedOptimizerBase adds to an optimizer of PyTorch."""
+
+    is_fused_optimizer = True
+
+    @torch.no_grad()
+    def clip_grad_norm_fused_(self, max_norm, norm_type=2):
+        every = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
+        return nn.utils.clip_grad_norm_(every, max_norm, norm_type) if every else torch.tensor(0.0)
+
+
+class NpuFusedOptimizerBase(_Clips, torch.optim.Optimizer):
+    """Base of those below that PyTorch has not. A subclass says how a parameter moves: _move(p, grad, state, group)."""
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    state = self.state[p]
+                    state["step"] = state.get("step", 0) + 1
+                    self._move(p, p.grad, state, group)
+        return loss
+
+    def _moments(self, p, grad, state, beta1, beta2):
+        """Running means of the gradient and of its square."""
+        mean = state.setdefault("exp_avg", torch.zeros_like(p)) if "exp_avg" not in state else state["exp_avg"]
+        if "exp_avg_sq" not in state:
+            state["exp_avg_sq"] = torch.zeros_like(p)
+        mean.mul_(beta1).add_(grad, alpha=1 - beta1)
+        state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        return mean, state["exp_avg_sq"]
+
+
+class NpuFusedSGD(_Clips, torch.optim.SGD):
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False):
+        super().__init__(params, lr, momentum, dampening, weight_decay, nesterov, fused=True)
+
+
+class NpuFusedAdam(_Clips, torch.optim.Adam):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False):
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, fused=True)
+
+
+class NpuFusedAdamW(_Clips, torch.optim.AdamW):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False):
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, fused=True)
+
+
+class NpuFusedAdadelta(_Clips, torch.optim.Adadelta):
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0):
+        super().__init__(params, lr, rho, eps, weight_decay)
+
+
+class NpuFusedRMSprop(_Clips, torch.optim.RMSprop):
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False):
+        super().__init__(params, lr, alpha, eps, weight_decay, momentum, centered)
+
+
+class NpuFusedRMSpropTF(NpuFusedOptimizerBase):
+    """RMSprop as TensorFlow has it: eps under the root, the mean of squares begins at one."""
+
+    def __init__(self, params, lr=1e-2, alpha=0.9, eps=1e-10, weight_decay=0, momentum=0.0, centered=False,
+                 decoupled_decay=False, lr_in_momentum=True):  # fmt: skip
+        super().__init__(params, {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+                                  "weight_decay": weight_decay, "decoupled_decay": decoupled_decay,
+                                  "lr_in_momentum": lr_in_momentum})  # fmt: skip
+
+    def _move(self, p, grad, state, group):
+        if "square_avg" not in state:
+            state["square_avg"] = torch.ones_like(p)
+            state["momentum_buffer"], state["grad_avg"] = torch.zeros_like(p), torch.zeros_like(p)
+        if group["weight_decay"]:
+            if group["decoupled_decay"]:
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+            else:
+                grad = grad.add(p, alpha=group["weight_decay"])
+        squares, share = state["square_avg"], 1 - group["alpha"]
+        squares.add_(grad.square() - squares, alpha=share)
+        if group["centered"]:
+            state["grad_avg"].add_(grad - state["grad_avg"], alpha=share)
+            root = squares.addcmul(state["grad_avg"], state["grad_avg"], value=-1).add_(group["eps"]).sqrt_()
+        else:
+            root = squares.add(group["eps"]).sqrt_()
+        if not group["momentum"]:
+            p.addcdiv_(grad, root, value=-group["lr"])
+            return
+        within = group["lr"] if group["lr_in_momentum"] else 1.0
+        buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, root, value=within)
+        p.sub_(buffer, alpha=1.0 if group["lr_in_momentum"] else group["lr"])
+
+
+class NpuFusedLamb(NpuFusedOptimizerBase):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-6, weight_decay=0, adam=False,
+                 use_global_grad_norm=False):  # fmt: skip
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+        self.adam, self.use_global_grad_norm = adam, use_global_grad_norm
+
+    def _move(self, p, grad, state, group):
+        if self.use_global_grad_norm:
+            grads = [q.grad for g in self.param_groups for q in g["params"] if q.grad is not None]
+            grad = grad / torch.stack([g.norm() for g in grads]).norm().clamp_min(1.0)
+        mean, squares = self._moments(p, grad, state, *group["betas"])
+        move = mean / (squares.sqrt() + group["eps"])
+        if group["weight_decay"]:
+            move.add_(p, alpha=group["weight_decay"])
+        size, step = p.norm().clamp(0, 10), move.norm()
+        ratio = torch.where((size == 0) | (step == 0), torch.ones_like(size), size / step)
+        p.sub_(move if self.adam else ratio * move, alpha=group["lr"])
+
+
+class NpuFusedAdamP(NpuFusedOptimizerBase):
+    """AdamP (arXiv 2006.08217): the part of a step along the weight itself is taken out."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, delta=0.1, wd_ratio=0.1,
+                 nesterov=False):  # fmt: skip
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "delta": delta,
+                                  "wd_ratio": wd_ratio, "nesterov": nesterov})  # fmt: skip
+
+    def _move(self, p, grad, state, group):
+        beta1, beta2 = group["betas"]
+        mean, squares = self._moments(p, grad, state, beta1, beta2)
+        root = (squares.sqrt() / math.sqrt(1 - beta2 ** state["step"])).add_(group["eps"])
+        move = (beta1 * mean + (1 - beta1) * grad if group["nesterov"] else mean) / root
+        ratio = 1.0
+        if p.dim() > 1:
+            for rows in (len(p), 1):
+                w, g = p.view(rows, -1), grad.view(rows, -1)
+                alike = (w * g).sum(1).abs() / (w.norm(dim=1) + group["eps"]) / (g.norm(dim=1) + group["eps"])
+                if alike.max() < group["delta"] / math.sqrt(w.size(1)):
+                    unit = w / (w.norm(dim=1, keepdim=True) + group["eps"])
+                    move = (move.view(rows, -1) - unit * (unit * move.view(rows, -1)).sum(1, True)).view_as(p)
+                    ratio = group["wd_ratio"]
+                    break
+        if group["weight_decay"]:
+            p.mul_(1 - group["lr"] * group["weight_decay"] * ratio)
+        p.sub_(move, alpha=group["lr"] / (1 - beta1 ** state["step"]))
+
+
+class NpuFusedBertAdam(NpuFusedOptimizerBase):
+    """Adam without the correction of the first steps, with BERT's schedules of the learning rate."""
+
+    _schedules: dict[str, Callable] = {
+        "warmup_cosine": lambda x, w: x / w if x < w else 0.5 * (1 + math.cos(math.pi * x)),
+        "warmup_constant": lambda x, w: x / w if x < w else 1.0,
+        "warmup_linear": lambda x, w: x / w if x < w else max((x - 1) / (w - 1), 0),
+        "warmup_poly": lambda x, w: x / w if x < w else (1 - x) ** 0.5,
+    }
+
+    def __init__(self, params, lr=1e-3, warmup=-1, t_total=-1, schedule="warmup_linear", b1=0.9, b2=0.999, e=1e-6,
+                 weight_decay=0.01, max_grad_norm=1.0):  # fmt: skip
+        if schedule not in self._schedules:
+            raise ValueError(f"Invalid schedule parameter: {schedule}")
+        super().__init__(params, {"lr": lr, "schedule": schedule, "warmup": warmup, "t_total": t_total, "b1": b1,
+                                  "b2": b2, "e": e, "weight_decay": weight_decay,
+                                  "max_grad_norm": max_grad_norm})  # fmt: skip
+
+    def _move(self, p, grad, state, group):
+        if group["max_grad_norm"] > 0:
+            grad = grad * (group["max_grad_norm"] / (grad.norm() + 1e-6)).clamp(max=1.0)
+        mean, squares = self._moments(p, grad, state, group["b1"], group["b2"])
+        move = mean / (squares.sqrt() + group["e"])
+        if group["weight_decay"] > 0:
+            move.add_(p, alpha=group["weight_decay"])
+        rate = group["lr"]
+        if group["t_total"] != -1:
+            rate *= self._schedules[group["schedule"]]((state["step"] - 1) / group["t_total"], group["warmup"])
+        p.sub_(move, alpha=rate)
+
+
+# ---- torch_npu.contrib.module
+
+
+class Mish(nn.Mish):
+    pass
+
+
+class SiLU(nn.SiLU):
+    pass
+
+
+Swish = SiLU
+
+
+class NpuCachedDropout(nn.Dropout):
+    """Dropout; on a card the masks of a step are drawn together, on a stream of their own."""
+
+    def __init__(self, p, module_name=None):
+        super().__init__(p)
+        self.module_name = module_name
+
+    @classmethod
+    def enable_dropout_ensemble(cls, model) -> None:
+        pass
+
+
+NpuFairseqDropout = NpuPreGenDropout = NpuCachedDropout
+
+
+class DropoutWithByteMask(nn.Dropout):
+    def __init__(self, p=0.5, inplace=False, max_seed=2**10 - 1):
+        super().__init__(p, inplace)
+
+
+class NpuDropPath(nn.Module):
+    """Leaves whole samples out."""
+
+    def __init__(self, drop_prob=None):
+        super().__init__()
+        self.drop_prob, self.keep_prob = drop_prob, 1 - drop_prob
+
+    def forward(self, x):
+        if not self.drop_prob or not self.training:
+            return x
+        kept = x.new_empty((x.shape[0],) + (1,) * (x.ndim - 1)).bernoulli_(self.keep_prob)
+        return x.div(self.keep_prob) * kept
+
+    @classmethod
+    def enable_droppath_ensemble(cls, model) -> None:
+        pass
+
+
+class ChannelShuffle(nn.Module):
+    def __init__(self, in_channels, groups=2, split_shuffle=True):
+        super().__init__()
+        self.groups, self.split_shuffle = groups, split_shuffle
+        self.half = in_channels // groups
+
+    def forward(self, x1, x2):
+        mixed = torch.cat([x1, x2], 1).unflatten(1, (self.groups, -1)).transpose(1, 2).flatten(1, 2)
+        return (mixed[:, : self.half], mixed[:, self.half :]) if self.split_shuffle else mixed
+
+
+class Focus(nn.Module):
+    """A picture's pixels by the parity of their place as channels, then a convolution (YOLOv5)."""
+
+    def __init__(self, c1, c2, k=1, s=1, p=None, g=1, act=True):
+        super().__init__()
+        self.conv = nn.Module()
+        self.conv.conv = nn.Conv2d(c1 * 4, c2, k, s, k // 2 if p is None else p, groups=g, bias=False)
+        self.conv.bn = nn.BatchNorm2d(c2)
+        self.conv.act = nn.LeakyReLU(0.1, inplace=True) if act else nn.Identity()
+
+    def forward(self, x):
+        parts = [x[..., i::2, j::2] for j in (0, 1) for i in (0, 1)]
+        return self.conv.act(self.conv.bn(self.conv.conv(torch.cat(parts, 1))))
+
+
+class LabelSmoothingCrossEntropy(nn.Module):
+    def __init__(self, num_classes=1000, smooth_factor=0.0):
+        super().__init__()
+        self.num_classes, self.smooth_factor = num_classes, smooth_factor
+
+    def forward(self, pred, target):
+        wrong = self.smooth_factor / (self.num_classes - 1)
+        goal = nn.functional.one_hot(target.long(), self.num_classes).to(pred.dtype)
+        goal = goal * (1 - self.smooth_factor - wrong) + wrong
+        return -(goal * nn.functional.log_softmax(pred, -1)).sum(-1).mean()
+
+
+class BiLSTM(nn.Module):
+    def __init__(self, input_size, hidden_size):
+        super().__init__()
+        self.lstm = nn.LSTM(input_size, hidden_size, bidirectional=True)
+
+    def forward(self, inputs):
+        return self.lstm(inputs)[0]
+
+
+class Prefetcher:
+    """Copies the next batch while the device works on this one."""
+
+    def __init__(self, loader, stream=None):
+        self.loader = iter(loader)
+        self.stream = stream or torch.npu.Stream()
+        self.preload()
+
+    def preload(self):
+        self.next_input, self.next_target = next(self.loader, (None, None))
+        if self.next_input is not None:
+            with torch.npu.stream(self.stream):
+                self.next_input = self.next_input.npu(non_blocking=True)
+                self.next_target = self.next_target.npu(non_blocking=True)
+
+    def next(self):
+        torch.npu.current_stream().wait_stream(self.stream)
+        batch = self.next_input, self.next_target
+        if batch[0] is not None:
+            self.preload()
+        return batch
+
+
+class LinearQuant(nn.Module):
+    """A linear layer of int8 weights and inputs: torch_npu.npu_quant_matmul."""
+
+    def __init__(self, in_features, out_features, *, bias=True, offset=False, pertoken_scale=False, device=None,
+                 dtype=None, output_dtype=None):  # fmt: skip
+        super().__init__()
+        self.in_features, self.out_features, self.output_dtype = in_features, out_features, output_dtype
+
+        def frozen(wanted, *shape, **how):
+            return nn.Parameter(torch.zeros(*shape, device=device, **how), False) if wanted else None
+
+        self.weight = frozen(True, out_features, in_features, dtype=torch.int8)
+        self.scale = frozen(True, out_features)
+        self.offset, self.pertoken_scale = frozen(offset, out_features), frozen(pertoken_scale, out_features)
+        self.bias = frozen(bias, out_features, dtype=torch.int32)
+
+    def forward(self, x):
+        import torch_npu
+
+        return torch_npu.npu_quant_matmul(
+            x, self.weight.transpose(-1, -2), self.scale, offset=self.offset, pertoken_scale=self.pertoken_scale,
+            bias=self.bias, output_dtype=self.output_dtype)  # fmt: skip
+
+
+LinearA8W8Quant = LinearQuant
+
+# ---- torch_npu.contrib.function
+
+
+def roll(input1, shifts, dims):
+    return torch.roll(input1, shifts, dims)
+
+
+def matmul_transpose(tensor1, tensor2):
+    return tensor1 @ tensor2.transpose(-2, -1)
+
+
+def npu_fast_condition_index_put(x, condition, value):
+    return x.masked_fill_(condition, value)
+
+
+def fuse_add_softmax_dropout(training, dropout, attn_mask, attn_scores, attn_head_size, p=0.5, dim=-1):
+    """softmax(scores / sqrt(head size) + mask), with dropout in training."""
+    scores = attn_scores / math.sqrt(attn_head_size) + attn_mask
+    return nn.functional.dropout(torch.softmax(scores, dim), p, training)
+
+
+def dropout_with_byte_mask(input1, p=0.5, training=True, inplace=False):
+    return nn.functional.dropout(input1, p, training, inplace)
+
+
+def _deprecated_iou(name: str, **fixed):
+    def iou(boxes1, boxes2, *args, **kwargs):
+        import torch_npu
+
+        return getattr(torch_npu, name)(boxes1.float(), boxes2.float(), *args, **{**fixed, **kwargs})
+
+    return iou
+
+
+# ---- torch_npu.distributed, torch_npu.dynamo
+
+
+def is_hccl_available() -> bool:
+    return True
+
+
+def reinit_process_group(group=None, rebuild_link=True) -> None:
+    """On a card: heals a broken link. Here no link breaks."""
+
+
+def reduce_scatter_tensor_uneven(output, input, input_split_sizes=None, op=None, group=None, async_op=False):
+    dist = torch.distributed
+    sizes = input_split_sizes or [len(input) // dist.get_world_size(group)] * dist.get_world_size(group)
+    return dist.reduce_scatter(output, list(input.split(sizes)), op or dist.ReduceOp.SUM, group, async_op)
+
+
+def all_gather_into_tensor_uneven(output, input, output_split_sizes=None, group=None, async_op=False):
+    dist = torch.distributed
+    sizes = output_split_sizes or [len(output) // dist.get_world_size(group)] * dist.get_world_size(group)
+    return dist.all_gather(list(output.split(sizes)), input, group, async_op)
+
+
+class CompilerConfig:
+    """torchair's settings: taken, whatever they are. There is no graph compiler here."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        setattr(self, name, CompilerConfig())
+        return self.__dict__[name]
+
+
+def get_npu_backend(*, compiler_config=None, custom_decompositions=None, **_):
+    """A backend for torch.compile: as backend="npu"."""
+    from labkit.device.compiling import npu
+
+    return npu
+
+
+# ---- the tree
+
+_OPTIM = """NpuFusedOptimizerBase NpuFusedSGD NpuFusedAdadelta NpuFusedLamb NpuFusedAdam NpuFusedAdamW NpuFusedAdamP
+    NpuFusedBertAdam NpuFusedRMSprop NpuFusedRMSpropTF"""
+_MODULE = """Mish SiLU Swish NpuCachedDropout NpuFairseqDropout NpuPreGenDropout DropoutWithByteMask NpuDropPath
+    ChannelShuffle Focus LabelSmoothingCrossEntropy BiLSTM Prefetcher LinearQuant LinearA8W8Quant"""
+_FUNCTION = """roll matmul_transpose npu_fast_condition_index_put fuse_add_softmax_dropout dropout_with_byte_mask
+    npu_iou npu_ptiou npu_giou npu_diou npu_ciou"""
+_MORE: dict[str, object] = {
+    "npu_iou": _deprecated_iou("npu_ptiou"),
+    "npu_ptiou": _deprecated_iou("npu_ptiou"),
+    "npu_giou": _deprecated_iou("npu_giou"),
+    "npu_diou": _deprecated_iou("npu_diou"),
+    "npu_ciou": _deprecated_iou("npu_ciou"),
+    "FastBatchNorm1d": nn.BatchNorm1d,
+    "FastBatchNorm2d": nn.BatchNorm2d,
+    "FastBatchNorm3d": nn.BatchNorm3d,
+    "FastSyncBatchNorm": nn.SyncBatchNorm,
+    "set_thread_affinity": accepted,
+    "reset_thread_affinity": accepted,
+    "set_asd_loss_scale": accepted,
+    "register_asd_hook": accepted,
+}
+TREE = {
+    "utils": """npu_combine_tensors get_part_combined_tensor is_combined_tensor_valid FlopsCounter save_async
+        get_cann_version set_thread_affinity reset_thread_affinity set_asd_loss_scale register_asd_hook""",
+    "optim": _OPTIM,
+    "contrib": f"{_MODULE} {_FUNCTION}",
+    "contrib.module": f"{_MODULE} FastBatchNorm1d FastBatchNorm2d FastBatchNorm3d FastSyncBatchNorm",
+    "contrib.function": _FUNCTION,
+    "contrib.transfer_to_npu": "",
+    "distributed": """is_hccl_available reinit_process_group reduce_scatter_tensor_uneven
+        all_gather_into_tensor_uneven""",
+    "dynamo": "",
+    "dynamo.torchair": "CompilerConfig get_npu_backend",
+}
+
+
+class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules of TREE; any other one of torch_npu says what to use instead."""
+
+    def find_spec(self, name, path=None, target=None):
+        package, _, rest = name.partition(".")
+        if package != "torch_npu" or not rest:
+            return None
+        if rest in TREE:
+            inner = any(other.startswith(f"{rest}.") for other in TREE)
+            return importlib.machinery.ModuleSpec(name, self, is_package=inner)
+        part = rest.partition(".")[0]
+        use = messages.text(f"device.module.{part}") if messages.has(f"device.module.{part}") else ""
+        raise ModuleNotFoundError(messages.text("device.torch_npu_module", name=name, instead=use).strip(), name=name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        rest = module.__name__.partition(".")[2]
+        if rest == "contrib.transfer_to_npu":
+            from labkit.device import transfer
+
+            transfer.apply()
+            return
+        names = TREE[rest].split()
+        here = sys.modules[__name__]
+        module.__dict__.update({n: _MORE.get(n) or getattr(here, n) for n in names})
+        module.__all__ = names
+
+        def missing(name: str):
+            raise AttributeError(messages.text("device.torch_npu_missing", name=f"{rest}.{name}", instead=use(name)))
+
+        module.__getattr__ = missing
