@@ -49,7 +49,7 @@ def core_on_one_page(
     cores, memory = table["cores"], table["memory"]
     title = text("fig_core_title", chip=chip, aic=cores["aic"], aiv=cores["aiv"])
     finding = (
-        text("fig_core_way")
+        text("fig_core_way_cube" if active in CUBE else "fig_core_way")
         if step is None
         else text("fig_step", step=step, last=len(STEPS) - 1, words=text(f"fig_step_{step}"))
     )
