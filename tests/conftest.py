@@ -53,3 +53,11 @@ def draws(request, monkeypatch):
     core = sys.modules.get("hypothesis.core")
     if core is not None and core.global_force_seed is None:
         monkeypatch.setattr(core, "global_force_seed", zlib.crc32(request.node.name.encode()))
+
+
+@pytest.fixture(autouse=True)
+def cold():
+    """Each test begins with an empty L2, so that what it times depends on no test before it."""
+    runner = sys.modules.get("labkit.launch.runner")
+    if runner is not None:
+        runner.clear_l2()

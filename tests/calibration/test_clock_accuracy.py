@@ -104,7 +104,7 @@ def test_a_wrong_constant_is_seen():
         ({"dma": {"to_l1_nz": {"row": 0}}}, ("matmul/6",)),
         ({"launch": {"mixed": 0}}, ("split_k/1024/1",)),
         ({"scalar": {"start": 0}}, ("short/relu/1",)),
-        ({"scalar": {"tque": 0}}, ("short/expand/8",)),
+        ({"scalar": {"tque": 100}}, ("short/mul/8", "short/relu/8")),
         ({"scalar": {"get": 6, "set": 14}}, ("short/equal/1",)),
         ({"launch": {"second": 0, "per_core": 0}}, ("short/mul/8",)),
         ({"dma": {"to_ub": {"hit": 45}}}, ("short/mul/64",)),
@@ -228,7 +228,7 @@ def test_matmul_gelu_is_both():
     m = n = k = 512
     g = torch.Generator().manual_seed(0)
     a, b, c = torch.randn(m, k, generator=g).half(), torch.randn(n, k, generator=g).half() / 16, torch.zeros(m, n).npu()
-    kernel = labkit.kernel(KERNELS / "matmul_gelu.asc")
+    kernel = labkit.kernel(KERNELS / "matmul_gelu.asc", entry="matmul_gelu")
     record = kernel[2](a.npu(), b.npu(), c, kernel.struct("Tiles", m=m, n=n, k=k, singleM=256, singleN=256, splitK=1))
     x = a.float() @ b.float().T
     assert not record.findings and torch.allclose(c.cpu(), x / (1 + torch.exp(-1.702 * x)), atol=2e-5)
@@ -318,7 +318,7 @@ def test_timing_only_gives_the_same_time():
     x, z = whole(40, 512), torch.zeros(40 * 512, dtype=torch.half).npu()
     times = []
     for alone in (False, True):
-        kernel = labkit.kernel(KERNELS / "fractals.asc", timing_only=alone)
+        kernel = labkit.kernel(KERNELS / "fractals.asc", timing_only=alone, l2="cold")
         times.append(
             kernel[4](
                 x.npu(), z, kernel.struct("Turn", m=40, n=512, tileM=16, tileN=128, column=17, rowParts=2, colParts=2)

@@ -389,6 +389,7 @@ def test_threads_do_not_show(name, monkeypatch):
     seen = []
     for threads in ("1", "2", "1", "7"):
         monkeypatch.setenv("LABKIT_THREADS", threads)
+        labkit.clear_l2()
         seen.append(
             launch(TESTS / "faults" / f"{name}.asc", args, max(10, blocks) if name != "broken/gm_overlap" else 4)
         )

@@ -36,6 +36,13 @@ void Traffic::take_in(uint64_t sectors) {
     }
 }
 
+// From here on each sector of the block is known by itself.
+void Traffic::split(Block& b) {
+    if (b.each) return;
+    b.each.reset(new Sector[kBlock]);
+    std::fill_n(b.each.get(), kBlock, b.all);
+}
+
 // `bytes` of one sector, or of a whole block (sector: kBlock).
 void Traffic::access_sectors(Sum& t, Block& b, uint32_t sector, uint64_t bytes) {
     uint64_t count = sector == kBlock ? kBlock : 1;
@@ -80,10 +87,7 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
                 n = end;
                 continue;
             }
-            if (!b.each) {
-                b.each.reset(new Sector[kBlock]);
-                std::fill_n(b.each.get(), kBlock, b.all);
-            }
+            split(b);
             for (; n < end && n * kSector < hi; n++)
                 access_sectors(sum, b, uint32_t(n % kBlock),
                                std::min(hi, (n + 1) * kSector) - std::max(lo, n * kSector));
@@ -122,12 +126,17 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
 
 void Traffic::begin_with(const std::vector<Held>& content) {
     for (const Held& h : content)
-        for (uint64_t n = h.lo / kBlockBytes; n < (h.lo + h.bytes) / kBlockBytes; n++) {
-            taken_ += kBlock;
-            Block& b = block(n);
-            b.all.stamp = taken_;
-            b.all.dirty = h.dirty;
-            if (h.dirty) written_.push_back({taken_, kBlock, &b});
+        for (uint64_t n = h.lo / kSector, end = (h.lo + h.bytes) / kSector; n < end;) {
+            Block& b = block(n / kBlock);
+            const bool whole = !b.each && n % kBlock == 0 && n + kBlock <= end;
+            if (!whole) split(b);
+            Sector& s = whole ? b.all : b.each[n % kBlock];
+            const uint32_t count = whole ? kBlock : 1;
+            taken_ += count;
+            s.stamp = taken_;
+            s.dirty = h.dirty;
+            if (h.dirty) written_.push_back({taken_, whole ? kBlock : uint32_t(n % kBlock), &b});
+            n += count;
         }
 }
 
@@ -135,33 +144,29 @@ std::vector<Held> Traffic::content() const {
     constexpr uint32_t kAges = 16;  // the order of eviction is kept that finely
     struct Found {
         uint32_t age;
-        uint64_t number;
+        uint64_t sector, count;
         bool dirty;
     };
     std::vector<Found> found;
     for (auto& [page, blocks] : pages_)
         for (uint64_t i = 0; i < kPage; i++) {
             const Block& b = blocks[i];
-            uint32_t newest = 0, here = 0, dirty = 0;
             for (uint32_t s = 0; s < (b.each ? kBlock : 1); s++) {
                 const Sector& one = b.each ? b.each[s] : b.all;
                 if (!held(one)) continue;
-                here++, dirty += one.dirty;
-                newest = std::max(newest, one.stamp);
+                uint32_t age = std::min(kAges - 1, uint32_t(uint64_t(taken_ - one.stamp) * kAges / chip.l2.sectors));
+                found.push_back({age, (page * kPage + i) * kBlock + s, b.each ? 1 : kBlock, one.dirty});
             }
-            if (here * 2 < (b.each ? kBlock : 1) || !here) continue;  // half a block counts as all of it
-            uint32_t age = std::min(kAges - 1, uint32_t(uint64_t(taken_ - newest) * kAges / chip.l2.sectors));
-            found.push_back({age, page * kPage + i, dirty * 2 >= here});
         }
     std::sort(found.begin(), found.end(),
-              [](const Found& a, const Found& b) { return a.age != b.age ? a.age > b.age : a.number < b.number; });
+              [](const Found& a, const Found& b) { return a.age != b.age ? a.age > b.age : a.sector < b.sector; });
     std::vector<Held> all;
     uint32_t age = kAges;
     for (const Found& f : found) {
-        uint64_t lo = f.number * kBlockBytes;
+        uint64_t lo = f.sector * kSector, bytes = f.count * kSector;
         if (f.age == age && all.back().lo + all.back().bytes == lo && all.back().dirty == f.dirty)
-            all.back().bytes += kBlockBytes;
-        else all.push_back({lo, kBlockBytes, f.dirty});
+            all.back().bytes += bytes;
+        else all.push_back({lo, bytes, f.dirty});
         age = f.age;
     }
     return all;

@@ -34,7 +34,6 @@ public:
 
 private:
     static constexpr uint64_t kSector = 512, kBlock = 8, kPage = 256;  // bytes; sectors of a block; blocks of a page
-    static constexpr uint64_t kBlockBytes = kSector * kBlock;
     struct Sector {
         uint32_t stamp = 0;    // value of taken_ at the last access; 0: never accessed
         float last = 0;        // time of the last access
@@ -59,6 +58,7 @@ private:
         double hbm = 0, crowd = 0;
     };
     Block& block(uint64_t number);
+    void split(Block& b);
     void access_sectors(Sum&, Block&, uint32_t sector, uint64_t bytes);
     void take_in(uint64_t sectors);
     bool held(const Sector& s) const;
