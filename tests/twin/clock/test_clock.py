@@ -228,7 +228,7 @@ extern "C" __global__ __aicore__ void reads(GM_ADDR x, uint32_t tile) {
 @pytest.mark.parametrize("tile", [512, 640, 1024, 2560])
 def test_transfers_out_of_the_l2_overlap_whatever_their_size(tile):
     """Out of HBM only the small ones do."""
-    x, k, d = tensor(f"float {tile * 16}"), labkit.kernel(text=READS, filename="reads.asc"), CHIP["dma"]["to_ub"]
+    x, k, d = tensor(f"float {tile * 16}"), labkit.kernel(text=READS, filename="reads.asc", l2="warm"), CHIP["dma"]["to_ub"]
     cold, warm = (k[1](x, tile).busy["MTE2"] for _ in range(2))
     assert warm == pytest.approx(us(d["latency_hit"] + 16 * max(d["issue"], tile * 4 / d["hit"])), rel=0.02)
     alone = us(d["latency"] + tile * 4 / d["fast"])
@@ -267,7 +267,7 @@ def test_a_new_tensor_is_cold_wherever_it_lies():
 
 def test_what_does_not_fit_into_the_l2_drives_out_what_lies_there_longest():
     table = chips.variant("small-l2", {"base": "910B1", "memory": {"l2": 65536}})
-    k = labkit.kernel(text=TILES, filename="tiles.asc", chip=table)
+    k = labkit.kernel(text=TILES, filename="tiles.asc", chip=table, l2="warm")
     x, z = tensor("float 8192"), tensor("float 8192")  # 32 KB each
 
     def read(source):
@@ -276,7 +276,7 @@ def test_what_does_not_fit_into_the_l2_drives_out_what_lies_there_longest():
 
     other, into = tensor("float 16384"), tensor("float 16384")
     assert read(x) == 32768 and read(x) == 0
-    assert labkit.kernel(text=TILES, filename="tiles.asc", chip=table)[1](other, into, 2048, 8, 1).ok
+    assert labkit.kernel(text=TILES, filename="tiles.asc", chip=table, l2="warm")[1](other, into, 2048, 8, 1).ok
     assert read(x) == 32768
 
 
