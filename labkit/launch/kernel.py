@@ -56,8 +56,8 @@ def kernel(
     timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul
     is timed in seconds; a kernel whose control flow depends on its data takes wrong branches.
     schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
-    l2="warm" (the default): a launch finds in the L2 what earlier launches of this program left there, as on the card; tensors
-    that no launch has seen are not in it. l2="cold": every launch begins with an empty one
+    l2="warm" (the default): a launch finds in the L2 what earlier launches of this program left there, as on the
+    card; tensors that no launch has seen are not in it. l2="cold": every launch begins with an empty one
     (labkit.clear_l2() empties it once).
     tiling_key: what TILING_KEY_IS compares with. defines, include_dirs: what the source is compiled with, as -D and -I
     (on the twin). Raises FileNotFoundError, labkit.CompileError (also for text that holds no kernel).

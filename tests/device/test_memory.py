@@ -47,6 +47,7 @@ def test_blocks_are_rounded_as_torch_npu_rounds_them():
 
 
 def test_segments_cache_and_peaks():
+    torch.npu.empty_cache()  # what earlier tests left would be used again
     allocated, reserved = torch.npu.memory_allocated(), torch.npu.memory_reserved()
     x = torch.empty(30 * MIB, dtype=torch.uint8, device="npu")  # a segment of its own, in steps of 2 MiB
     assert torch.npu.memory_reserved() - reserved == 32 * MIB
@@ -151,6 +152,7 @@ def test_out_of_memory_at_the_chip_or_at_the_host():
 
 
 def test_out_of_memory_at_the_fraction():
+    torch.npu.empty_cache()
     total = torch.npu.mem_get_info()[1]
     held = torch.npu.memory_reserved()
     torch.npu.set_per_process_memory_fraction((held + 64 * MIB) / total)

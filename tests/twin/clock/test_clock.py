@@ -228,7 +228,11 @@ extern "C" __global__ __aicore__ void reads(GM_ADDR x, uint32_t tile) {
 @pytest.mark.parametrize("tile", [512, 640, 1024, 2560])
 def test_transfers_out_of_the_l2_overlap_whatever_their_size(tile):
     """Out of HBM only the small ones do."""
-    x, k, d = tensor(f"float {tile * 16}"), labkit.kernel(text=READS, filename="reads.asc", l2="warm"), CHIP["dma"]["to_ub"]
+    x, k, d = (
+        tensor(f"float {tile * 16}"),
+        labkit.kernel(text=READS, filename="reads.asc", l2="warm"),
+        CHIP["dma"]["to_ub"],
+    )
     cold, warm = (k[1](x, tile).busy["MTE2"] for _ in range(2))
     assert warm == pytest.approx(us(d["latency_hit"] + 16 * max(d["issue"], tile * 4 / d["hit"])), rel=0.02)
     alone = us(d["latency"] + tile * 4 / d["fast"])
@@ -284,7 +288,7 @@ def test_a_sequence_of_launches_takes_the_same_times_every_time():
     def times():
         labkit.clear_l2()
         x, y = tensor("float 65536"), tensor("float 65536")
-        k = labkit.kernel(text=TILES, filename="tiles.asc")
+        k = labkit.kernel(text=TILES, filename="tiles.asc", l2="warm")
         return [k[8](*pair, 1024, 8, 2).time_us for pair in ((x, y), (y, x), (x, x), (x, y))]
 
     first = times()
