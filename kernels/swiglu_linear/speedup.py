@@ -78,6 +78,8 @@ _WORDS = {
     "l2": "the L2",
     "launch": "starting and ending the task",
     "cube": "the cube",
+    "l0": "the way into L0",
+    "scalar": "the scalar unit",
     "transfers": "many small transfers",
     "order": "waiting in turn",
     "vector": "the vector unit",
