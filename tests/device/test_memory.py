@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gc
 import os
 import random
 import subprocess
@@ -46,17 +47,25 @@ def test_blocks_are_rounded_as_torch_npu_rounds_them():
     assert torch.npu.memory_allocated() == before
 
 
-def test_segments_cache_and_peaks():
-    torch.npu.empty_cache()  # what earlier tests left would be used again
+@pytest.fixture
+def spare():
+    """Bytes, in steps of 2 MiB, that lie free between what earlier tests still hold: no segment begins for less."""
+    gc.collect()
+    torch.npu.empty_cache()
+    free = torch.npu.memory_reserved() - torch.npu.memory_allocated()
+    return -(-free // (2 * MIB)) * 2 * MIB
+
+
+def test_segments_cache_and_peaks(spare):
     allocated, reserved = torch.npu.memory_allocated(), torch.npu.memory_reserved()
-    x = torch.empty(30 * MIB, dtype=torch.uint8, device="npu")  # a segment of its own, in steps of 2 MiB
-    assert torch.npu.memory_reserved() - reserved == 32 * MIB
+    x = torch.empty(30 * MIB + spare, dtype=torch.uint8, device="npu")  # a segment of its own, in steps of 2 MiB
+    assert torch.npu.memory_reserved() - reserved == 32 * MIB + spare
     pointer = x.data_ptr()
     del x
     assert torch.npu.memory_allocated() == allocated
-    assert torch.npu.memory_reserved() - reserved == 32 * MIB, "free memory stays in the cache"
-    assert torch.npu.max_memory_allocated() - allocated == 30 * MIB + 512
-    x = torch.empty(29 * MIB, dtype=torch.uint8, device="npu")
+    assert torch.npu.memory_reserved() - reserved == 32 * MIB + spare, "free memory stays in the cache"
+    assert torch.npu.max_memory_allocated() - allocated == 30 * MIB + spare + 512
+    x = torch.empty(29 * MIB + spare, dtype=torch.uint8, device="npu")
     assert x.data_ptr() == pointer, "and is used again"
     del x
     torch.npu.empty_cache()
@@ -151,18 +160,17 @@ def test_out_of_memory_at_the_chip_or_at_the_host():
     assert torch.npu.memory_stats()["num_ooms"] >= 1
 
 
-def test_out_of_memory_at_the_fraction():
-    torch.npu.empty_cache()
+def test_out_of_memory_at_the_fraction(spare):
     total = torch.npu.mem_get_info()[1]
     held = torch.npu.memory_reserved()
-    torch.npu.set_per_process_memory_fraction((held + 64 * MIB) / total)
-    x = torch.empty(40 * MIB, dtype=torch.uint8, device="npu")
+    torch.npu.set_per_process_memory_fraction((held + spare + 64 * MIB) / total)
+    x = torch.empty(40 * MIB + spare, dtype=torch.uint8, device="npu")
     with pytest.raises(torch.OutOfMemoryError, match="set_per_process_memory_fraction"):
-        torch.empty(40 * MIB, dtype=torch.uint8, device="npu")
+        torch.empty(40 * MIB + spare, dtype=torch.uint8, device="npu")
     with pytest.raises(torch.OutOfMemoryError):  # also where a CPU kernel asks for its result
         x.to(torch.int64)
     del x
-    torch.empty(50 * MIB, dtype=torch.uint8, device="npu")  # the cache is given up for it
+    torch.empty(50 * MIB + spare, dtype=torch.uint8, device="npu")  # the cache is given up for it
 
 
 def test_error_in_chinese():

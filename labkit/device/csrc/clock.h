@@ -81,7 +81,8 @@ struct Rates {
 // ---- what the device's L2 holds, across operators and launches
 //
 // Chunks of device memory; the one not used for the longest time goes first. A read of what it holds does not go to
-// HBM; a write stays here until it is pushed out.
+// HBM; a write stays here until it is pushed out. Of a chunk only the part between its first and its last byte used is
+// held, so that a small tensor does not bring its neighbour along.
 
 // Bytes of one operator's traffic. back: written earlier, by whomever, and pushed out to HBM now.
 struct Traffic { double missed = 0, held = 0, written = 0, back = 0; };
@@ -109,7 +110,9 @@ public:
     // How many of these bytes it holds now.
     double held(uint64_t at, double bytes) const {
         double sum = 0;
-        each(at, bytes, [&](uint64_t key, double part) { sum += places_.count(key) ? part : 0; });
+        each(at, bytes, [&](uint64_t key, uint32_t lo, uint32_t hi) {
+            if (const auto known = places_.find(key); known != places_.end()) sum += chunks_[known->second].of(lo, hi);
+        });
         return sum;
     }
 
@@ -117,24 +120,31 @@ private:
     static constexpr uint32_t kNone = ~uint32_t(0);
     struct Chunk {
         uint64_t key;
+        uint32_t lo, hi;          // the bytes of it that are held
         uint32_t before, behind;  // in the order of last use; first_ is the newest
         bool dirty;
+        double of(uint32_t from, uint32_t to) const {  // how many of the bytes [from, to) are held
+            from = std::max(from, lo), to = std::min(to, hi);
+            return from < to ? to - from : 0;
+        }
     };
 
     template <class F> static void each(uint64_t at, double bytes, F&& f) {
         const uint64_t end = at + uint64_t(bytes);
         for (uint64_t a = at; a < end;) {
             const uint64_t next = std::min(end, ((a >> kShift) + 1) << kShift);
-            f(a >> kShift, double(next - a));
+            const uint64_t chunk = a >> kShift << kShift;
+            f(a >> kShift, uint32_t(a - chunk), uint32_t(next - chunk));
             a = next;
         }
     }
     void pass(uint64_t at, double bytes, bool write, Traffic& t) {
-        each(at, bytes, [&](uint64_t key, double part) {
+        each(at, bytes, [&](uint64_t key, uint32_t lo, uint32_t hi) {
             const auto known = places_.find(key);
             const bool here = known != places_.end();
+            const double part = hi - lo, held = here ? chunks_[known->second].of(lo, hi) : 0;
             if (write) t.written += part;
-            else (here ? t.held : t.missed) += part;
+            else t.held += held, t.missed += part - held;
             if (!room_) {
                 t.back += write ? part : 0;
                 return;
@@ -142,7 +152,9 @@ private:
             const uint32_t i = here ? known->second : take(key, t);
             if (here) unlink(i);
             to_front(i);
-            chunks_[i].dirty = write || (here && chunks_[i].dirty);
+            Chunk& c = chunks_[i];
+            c.dirty = write || (here && c.dirty);
+            c.lo = here ? std::min(c.lo, lo) : lo, c.hi = here ? std::max(c.hi, hi) : hi;
         });
     }
     uint32_t take(uint64_t key, Traffic& t) {
@@ -152,7 +164,7 @@ private:
             i = last_;
             unlink(i);
             places_.erase(chunks_[i].key);
-            if (chunks_[i].dirty) t.back += double(kChunk);
+            if (chunks_[i].dirty) t.back += chunks_[i].hi - chunks_[i].lo;
         }
         chunks_[i].key = key;
         places_[key] = i;
