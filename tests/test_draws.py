@@ -41,3 +41,8 @@ def test_a_nested_property_test_draws_the_whole_range(t, request, draws, monkeyp
             assert rows != drawn, f"{t} draws what {other} drew"
     if t.startswith("again") and "F16" in SEEN:
         assert drawn == SEEN["F16"], "the same seed, and other examples"
+
+
+def test_no_module_put_another_profile_in_place():
+    """PyTorch's test library does at its import; all test modules are imported before the first test runs."""
+    assert settings.get_current_profile_name() == "lab"

@@ -28,7 +28,12 @@ try:
 except ImportError:  # PyTorch's test library derives a class from it that is not used here
     sys.modules["expecttest"] = types.ModuleType("expecttest")
     sys.modules["expecttest"].TestCase = unittest.TestCase
+hypothesis = sys.modules.get("hypothesis")
+profile = hypothesis and hypothesis.settings.get_current_profile_name()
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+
+if hypothesis:  # PyTorch's test library put its own profile in place: 10 examples, in CI one seed for all
+    hypothesis.settings.load_profile(profile)
 from torch.utils._pytree import tree_leaves, tree_map  # noqa: E402
 
 pytestmark = [simulated, pytest.mark.slow]
