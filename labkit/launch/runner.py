@@ -80,6 +80,9 @@ class Request:
         return ("\n".join(lines) + "\nend\n").encode()
 
 
+SECTOR = 512  # bytes, as twin/src/clock/traffic.h keeps them
+
+
 class L2:
     """What launches left in a device's L2, for the next one. It depends on nothing but the launches of this program.
 
@@ -95,8 +98,8 @@ class L2:
         self.held = []
 
     def drop(self, at: int, size: int) -> None:
-        """Takes [at, at + size) out of it."""
-        end, left = at + size, []
+        """Takes the sectors of [at, at + size) out of it: device memory is given out in whole ones."""
+        at, end, left = at - at % SECTOR, -(-(at + size) // SECTOR) * SECTOR, []
         for lo, bytes_, dirty in self.held:
             hi = lo + bytes_
             if hi <= at or lo >= end:

@@ -259,14 +259,15 @@ def test_a_launch_finds_in_the_l2_what_another_left():
         labkit.kernel(text=TILES, filename="tiles.asc", l2="hot")
 
 
-def test_a_new_tensor_is_cold_wherever_it_lies():
-    k, seen, miss = labkit.kernel(text=TILES, filename="tiles.asc"), set(), []
+@pytest.mark.parametrize("tile", [2048, 24])  # 24: the tensor ends within a sector
+def test_a_new_tensor_is_cold_wherever_it_lies(tile):
+    k, seen, miss = labkit.kernel(text=TILES, filename="tiles.asc", l2="warm"), set(), []
     for _ in range(4):
-        x = tensor("float 8192")  # the allocator gives the same memory again
-        miss.append(k[1](x, tensor("float 8192"), 2048, 4, 2).cores[0]["read_miss"])
+        x = tensor(f"float {4 * tile}")  # the allocator gives the same memory again
+        miss.append(k[1](x, tensor(f"float {4 * tile}"), tile, 4, 2).cores[0]["read_miss"])
         seen.add(x.data_ptr())
         del x
-    assert len(seen) < 4 and miss == [4 * 2048 * 4] * 4
+    assert len(seen) < 4 and miss == [miss[0]] * 4 and miss[0] == {2048: 4 * 2048 * 4, 24: 96}[tile], miss
 
 
 def test_what_does_not_fit_into_the_l2_drives_out_what_lies_there_longest():
