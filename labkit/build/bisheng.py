@@ -33,7 +33,7 @@ from labkit.build.compiler import TIMEOUT_S, ToolError
 from labkit.build.diagnostics import compile_error
 from labkit.build.process import TooSlow, Workers, c_locale
 from labkit.source.errors import ENTRY_FILE
-from labkit.source.kernels import KernelSignature, Param, SourceError, clean, symbol
+from labkit.source.kernels import KernelSignature, Param, clean, symbol, wanted
 from labkit.source.scan import split
 
 OLDEST = (9, 0)  # .asc files and <<<>>> for A2/A3 came with CANN 9.0
@@ -162,35 +162,12 @@ def host_source(
     text = clean(text)
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
     out = [f'#line 1 "{quoted}"', text.rstrip("\n"), f'#line 1 "{ENTRY_FILE}"']
-    for name, kernel in _wanted(signatures, entries, filename, text):
+    for name, kernel in wanted(signatures, entries, filename, text):
         code = [_launcher(name, kernel)]
         for guard in kernel.guard:
             code = [*guard.split("\n"), *code, "#endif"]
         out += code
     return "\n".join(out) + "\n"
-
-
-def _wanted(signatures: Sequence[KernelSignature], entries: Iterable[str], filename: str, text: str):
-    for kernel in signatures:
-        if kernel.template is None:
-            yield kernel.qualified, kernel
-    for entry in dict.fromkeys(entries):
-        head, bracket, arguments = entry.partition("<")
-        kernel = next((k for k in signatures if "".join(head.split()) in (k.qualified, k.name)), None)
-        if kernel is None:
-            known = ", ".join(k.qualified for k in signatures)
-            raise SourceError("source.no_entry", filename=filename, line=1, text=text, entry=entry, known=known)
-        if kernel.template is not None:
-            if not bracket:
-                raise SourceError(
-                    "source.template_entry",
-                    filename=filename,
-                    line=kernel.line,
-                    text=text,
-                    name=kernel.qualified,
-                    template=kernel.template,
-                )
-            yield f"{kernel.qualified}<{arguments}", kernel
 
 
 def _launcher(name: str, kernel: KernelSignature) -> str:

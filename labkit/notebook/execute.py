@@ -21,7 +21,10 @@ KERNEL_ARGUMENTS = ["--IPKernelApp.log_level=ERROR"]  # ipykernel 7 warns of eve
 
 
 class DemoFailed(RuntimeError):
-    """A demo cell raised: the notebook, the cell's first line and the error."""
+    """A demo cell raised: the notebook, the cell's first line and the error. Or a sentence is no longer true: then
+    `notebook` is what was built all the same."""
+
+    notebook: dict | None = None
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -96,7 +99,9 @@ def execute(
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise DemoFailed(f"{name}: {plain(str(error)).strip()}") from None
     if untrue:
-        raise DemoFailed("\n".join(untrue))
+        failed = DemoFailed("\n".join(untrue))
+        failed.notebook = node
+        raise failed
     node["cells"] = [cell for cell in node["cells"] if TAG not in cell["metadata"].get("tags", ())]
     return tidy(node, nb["metadata"])
 

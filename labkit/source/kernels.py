@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from types import MappingProxyType
@@ -441,3 +441,45 @@ def used(text: str) -> CoreMix:
     if not _CUBE_WORDS.search(text):
         return VECTOR
     return MIX_1_2 if _VECTOR_WORDS.search(text) or _BOTH.search(text) else CUBE
+
+
+def wanted(
+    kernels: Iterable[KernelSignature], entries: Iterable[str], filename: str, text: str
+) -> list[tuple[str, KernelSignature]]:
+    """(name, kernel) of what can be launched: each kernel that is no template, and of templates the instantiations in
+    `entries` ("scale<half, 3>"). Raises SourceError for an entry that names no kernel, or no arguments of a template.
+    """
+    kernels = list(kernels)
+    found = [(k.qualified, k) for k in _once(k for k in kernels if k.template is None)]
+    names: set[str] = set()
+    for entry in dict.fromkeys(entries):
+        head, bracket, arguments = entry.partition("<")
+        kernel = next((k for k in kernels if "".join(head.split()) in (k.qualified, k.name)), None)
+        if kernel is None or (kernel.template is None and bracket):
+            known = ", ".join(k.qualified for k in kernels)
+            raise SourceError("source.no_entry", filename=filename, line=1, text=text, entry=entry, known=known)
+        if kernel.template is None:
+            continue
+        if not bracket:
+            raise SourceError(
+                "source.template_entry",
+                filename=filename,
+                line=kernel.line,
+                text=text,
+                name=kernel.qualified,
+                template=kernel.template,
+            )
+        name = f"{kernel.qualified}<{arguments}"
+        if symbol(name) not in names:  # else the same instantiation, spelt twice
+            names.add(symbol(name))
+            found.append((name, kernel))
+    return found
+
+
+def _once(kernels: Iterable[KernelSignature]) -> Iterable[KernelSignature]:
+    """Each kernel once: the first outside any condition, else one a branch (`#ifdef A ... #else ... #endif`)."""
+    groups: dict[str, dict[tuple, KernelSignature]] = {}
+    for kernel in kernels:
+        groups.setdefault(kernel.qualified, {}).setdefault(kernel.guard, kernel)
+    for group in groups.values():
+        yield from [group[()]] if () in group else group.values()

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 
 from labkit.source import api
 from labkit.source.errors import ENTRY_FILE, SourceError
-from labkit.source.kernels import KernelSignature, Param, active, clean, core_mix, parse, symbol
+from labkit.source.kernels import KernelSignature, Param, active, clean, core_mix, parse, symbol, wanted
 from labkit.source.kernels import kernels as all_kernels
 from labkit.source.scan import Lines, closing, closing_angle, mask, split
 from labkit.source.structs import Struct, as_ctypes, encode, structs
@@ -231,47 +231,9 @@ template <unsigned I, class F> const typename param<I, F>::type& take(const void
 
 def _trampolines(kernels: list[KernelSignature], entries: Iterable[str], filename: str, text: str) -> list[str]:
     out = [f'#line 1 "{ENTRY_FILE}"', *_HELPERS.splitlines()]
-    wanted = [(k.qualified, k) for k in _once(k for k in kernels if k.template is None)]
-    for entry in dict.fromkeys(entries):
-        head = "".join(entry.partition("<")[0].split())
-        kernel = next((k for k in kernels if head in (k.qualified, k.name)), None)
-        if kernel is None or (kernel.template is None and "<" in entry):
-            raise SourceError(
-                "source.no_entry",
-                filename=filename,
-                line=1,
-                text=text,
-                entry=entry,
-                known=", ".join(k.qualified for k in kernels),
-            )
-        if kernel.template is not None:
-            if "<" not in entry:
-                raise SourceError(
-                    "source.template_entry",
-                    filename=filename,
-                    line=kernel.line,
-                    text=text,
-                    name=kernel.qualified,
-                    template=kernel.template,
-                )
-            wanted.append((kernel.qualified + "".join(entry.partition("<")[1:]), kernel))
-    names: set[str] = set()
-    for name, kernel in wanted:
-        if kernel.template is not None:
-            if symbol(name) in names:
-                continue  # the same instantiation, spelt twice
-            names.add(symbol(name))
+    for name, kernel in wanted(kernels, entries, filename, text):
         out += _trampoline(name, kernel)
     return out
-
-
-def _once(kernels: Iterable[KernelSignature]) -> Iterable[KernelSignature]:
-    """Each kernel once: the first outside any condition, else one a branch (`#ifdef A ... #else ... #endif`)."""
-    groups: dict[str, dict[tuple, KernelSignature]] = {}
-    for kernel in kernels:
-        groups.setdefault(kernel.qualified, {}).setdefault(kernel.guard, kernel)
-    for group in groups.values():
-        yield from [group[()]] if () in group else group.values()
 
 
 def _trampoline(name: str, kernel: KernelSignature) -> list[str]:

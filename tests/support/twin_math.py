@@ -9,24 +9,12 @@ import ctypes
 from pathlib import Path
 
 import numpy as np
+from twin_golden import NP, TYPES
 
 from labkit import paths
 from labkit.build import compiler
 
-DT = {name: i for i, name in enumerate("F16 BF16 F32 I8 U8 I16 U16 I32 U32 I64 U64".split())}
-NP = dict(
-    F16=np.float16,
-    BF16=np.uint16,
-    F32=np.float32,
-    I8=np.int8,
-    U8=np.uint8,
-    I16=np.int16,
-    U16=np.uint16,
-    I32=np.int32,
-    U32=np.uint32,
-    I64=np.int64,
-    U64=np.uint64,
-)
+DT = {name: i for i, name in enumerate(TYPES)}
 MODES = "None Rint Floor Ceil Round Trunc Odd Hybrid".split()
 ALL_HALVES = np.arange(65536, dtype=np.uint16).view(np.float16)
 F32 = np.float32

@@ -5,6 +5,8 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include "base/findings.h"
+
 namespace twin {
 
 static thread_local sigjmp_buf t_walk;
@@ -44,6 +46,13 @@ uint64_t own_place(uint64_t pc, const uint64_t* link, bool (*own)(void*)) {
     }
     t_walking = false;
     return pc;
+}
+
+std::string object_json(uint64_t pc) {
+    Dl_info info{};
+    bool known = pc && dladdr((void*)pc, &info) && info.dli_fname;
+    return "\"object\":" + json_string(known ? info.dli_fname : "") +
+           ",\"offset\":" + std::to_string(known ? pc - uint64_t(info.dli_fbase) : 0);
 }
 
 void warm_walk() {

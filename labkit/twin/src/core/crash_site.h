@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <string>
 
 namespace twin {
 
@@ -17,6 +18,8 @@ struct Stopped {
 Stopped stopped_at(int signal, const siginfo_t* info, void* context);
 // The location in the learner's own code: of the fault, or of the call that led to it. If none is found: pc.
 uint64_t own_place(uint64_t pc, const uint64_t* link, bool (*own)(void* pc));
+// As members of a JSON object: the library that holds pc ("object", empty where none does) and pc's offset in it.
+std::string object_json(uint64_t pc);
 // Loads the unwinder beforehand: a signal handler must not load libraries.
 void warm_walk();
 

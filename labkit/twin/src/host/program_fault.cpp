@@ -59,13 +59,6 @@ void on_time_up(int) {
 }
 
 std::string fault_json(const char* kind) {
-    Dl_info info{};
-    uint64_t offset = 0;
-    std::string object;
-    if (g_fault.pc && dladdr((void*)g_fault.pc, &info) && info.dli_fname) {
-        object = info.dli_fname;
-        offset = g_fault.pc - uint64_t(info.dli_fbase);
-    }
     Core* c = g_fault.where;
     Here last = c ? c->last : Here{nullptr, 0};
     std::vector<std::string> findings;
@@ -73,8 +66,8 @@ std::string fault_json(const char* kind) {
         for (const Finding& f : c->findings.list()) findings.push_back(finding_json(f));
     const Allocation* a = device_memory.find(g_fault.address);
     return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) +
-           ",\"address\":" + std::to_string(g_fault.address) + ",\"object\":" + json_string(object) +
-           ",\"offset\":" + std::to_string(offset) + ",\"host\":" + (c ? "false" : "true") +
+           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(g_fault.pc) +
+           ",\"host\":" + (c ? "false" : "true") +
            ",\"device_memory\":" + (device_memory.holds(g_fault.address) ? "true" : "false") +
            ",\"allocation\":" + std::to_string(a ? a->number : 0) + ",\"block\":" + std::to_string(c ? c->block : 0) +
            ",\"file\":" + json_string(last.file ? last.file : "") + ",\"line\":" + std::to_string(last.line) +

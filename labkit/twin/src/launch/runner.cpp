@@ -208,17 +208,9 @@ void answer(const LaunchResult& r, const std::string& fault = "") {
 }
 
 std::string fault_json(const char* kind) {
-    Dl_info info{};
-    uint64_t offset = 0;
-    std::string object;
-    if (g_fault.pc && dladdr((void*)g_fault.pc, &info) && info.dli_fname) {
-        object = info.dli_fname;
-        offset = g_fault.pc - uint64_t(info.dli_fbase);
-    }
     Here last = g_fault.where ? g_fault.where->last : Here{nullptr, 0};
     return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) +
-           ",\"address\":" + std::to_string(g_fault.address) + ",\"object\":" + json_string(object) +
-           ",\"offset\":" + std::to_string(offset) +
+           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(g_fault.pc) +
            ",\"block\":" + std::to_string(g_fault.where ? g_fault.where->block : 0) +
            ",\"file\":" + json_string(last.file ? last.file : "") + ",\"line\":" + std::to_string(last.line) + "}";
 }
