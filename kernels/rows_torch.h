@@ -8,10 +8,22 @@ namespace lab_rows {
 
 using at::Tensor;
 
-constexpr int64_t CORES = 48;  // vector cores of the chip
+constexpr int64_t CORES = 48;      // vector cores of the chip
+constexpr double NEXT_CORE = 50;   // cycles by which each further core begins later: [launch] of labkit/twin/chips/910B1.toml
+constexpr double LANES_OF_V = 64;  // float in one repeat
 
-// A core costs the launch 0.125 us, 1024 elements cost a core about as much: the sum is least at the root.
-inline uint32_t blocks_for(int64_t elements) { return std::min<int64_t>(CORES, std::max<int64_t>(1, std::sqrt(elements / 1024.0))); }
+// On c cores the last one begins c * NEXT_CORE cycles after the first, and each works for 1/c of what one would: the sum is least
+// where both are equal. cycles: what 64 elements of the kernel cost a core.
+// rows: where a core's tiles are rows that lie one below the other; then so many cores that each gets as many rows, or each row as
+// many cores. Rows that are dealt out one by one need no such care: the cores that begin last get the fewer ones.
+inline uint32_t blocks_for(int64_t elements, double cycles, int64_t rows = 0)
+{
+    double best = std::min<double>(CORES, std::max(1.0, std::sqrt(elements * cycles / LANES_OF_V / NEXT_CORE)));
+    if (rows == 0) return best;
+    if (best > rows) return rows * std::min<int64_t>(CORES / rows, std::llround(best / rows));
+    int64_t each = std::max<int64_t>(std::llround(rows / best), (rows + CORES - 1) / CORES);
+    return (rows + each - 1) / each;
+}
 
 // The checks that need no device: Meta makes them too, so that a program for fake tensors fails where the real one does.
 inline void check_type(const char* op, const Tensor& t, const char* name)

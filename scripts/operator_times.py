@@ -9,6 +9,7 @@ Nothing is computed: the twin's clock alone takes part, on memory that is never 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,10 +93,27 @@ def entry(name: str, dtype: str, step: int | None = None) -> str:
     )
 
 
+def constant(file: str, name: str) -> float:
+    """What `constexpr ... name = ...` says in a file of kernels/."""
+    return float(re.search(rf"\b{name} = ([\d.]+)", (KERNELS / file).read_text(encoding="utf-8"))[1])
+
+
+def cycles(name: str) -> float:
+    """What 64 elements cost a core, as the operator's adapter has it."""
+    operator = name.removesuffix("_backward").removesuffix("_wide")
+    way = "CYCLES_BACKWARD" if name.endswith("_backward") else "CYCLES"
+    return constant(f"{operator}/{operator}_torch.asc", way)
+
+
 def blocks_for(name: str, rows: int, width: int) -> int:
     """On how many cores the operator launches it: kernels/rows_torch.h."""
-    cores = max(1, min(48, int((rows * width / 1024) ** 0.5)))
-    return min(cores, rows) if name.startswith("rms_norm") else cores
+    cores, next_core, lanes = (constant("rows_torch.h", n) for n in ("CORES", "NEXT_CORE", "LANES_OF_V"))
+    best = min(cores, max(1.0, (rows * width * cycles(name) / lanes / next_core) ** 0.5))
+    if not name.startswith("bias_gelu"):
+        return int(best) if LAUNCHES[name].flat else min(rows, int(best))
+    if best > rows:
+        return rows * min(int(cores) // rows, int(best / rows + 0.5))
+    return -(-rows // max(int(rows / best + 0.5), -(-rows // int(cores))))
 
 
 def timed(

@@ -62,28 +62,3 @@ def cold():
     if kernel is not None:
         kernel.DEFAULT_L2 = "cold"
         kernel.runner.clear_l2()
-
-
-# Open since the launch's spread and the queues' scalar cost came into the clock: the row kernels still choose their
-# cores, and claim their gains, for a launch that cost 5 us on 48 cores.
-FORMER_LAUNCH = (
-    "test_row_kernels.py::test_each_step_is_faster[rms_norm_backward-shape2-2]",
-    "test_row_kernels.py::test_each_step_is_faster[bias_gelu-shape4-1.7]",
-    "test_row_kernels.py::test_each_step_is_faster[bias_gelu_backward-shape6-1.4]",
-    "test_row_kernels.py::test_each_step_of_swiglu_is_faster[swiglu_backward-dtype1]",
-    "test_row_kernels.py::test_the_operators_choose_their_cores_well[rms_norm-256]",
-    "test_row_kernels.py::test_the_operators_choose_their_cores_well[bias_gelu_backward-1]",
-    "test_row_kernels.py::test_the_operators_choose_their_cores_well[bias_gelu_backward-16]",
-    "test_row_kernels.py::test_the_operators_choose_their_cores_well[bias_gelu_backward-256]",
-    "test_row_kernels.py::test_what_bounds_it[swiglu-dtype0-shape0-launch]",
-    "test_row_kernels.py::test_what_bounds_it[rms_norm-dtype5-shape5-launch]",
-    "test_row_kernels.py::test_a_wrong_kernel_is_noticed[swiglu:uneven]",
-    "test_swiglu_linear_kernels.py::test_each_step_is_faster",
-    "test_swiglu_linear.py::test_the_table_is_what_the_clock_gives",  # the table is the former clock's
-)
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.nodeid.endswith(FORMER_LAUNCH):
-            item.add_marker(pytest.mark.xfail(reason="its cores are chosen for the former cost of a launch"))

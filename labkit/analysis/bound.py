@@ -10,6 +10,7 @@ from labkit.analysis.whatifs import Replayed
 BUSY = 0.75  # share of the time: a pipe busier than this is what the others wait for
 MOSTLY = 0.5
 UNEVEN = 0.3  # share of the time in which the other cores have nothing left to do
+FULL = 0.9  # share of what all cores together can get: it is that which the pipe waits for, whatever comes next
 WASTED = 0.3  # share of V's time, spent on starting up or waiting for banks
 
 
@@ -26,11 +27,11 @@ class Bound:
 
 def bound(f: Facts, replayed: Replayed | None = None) -> Bound:
     pipe = f.busiest
-    of_task = f.core_us / f.time_us if f.time_us else 0.0
+    of_task = 1 - f.launch
     if f.launch > MOSTLY:
         return Bound("launch", f.launch, pipe)
     if f.imbalance > UNEVEN:
-        return Bound("imbalance", f.imbalance * of_task, pipe)
+        return Bound("imbalance", f.imbalance * f.core_us / f.time_us, pipe)
     share = f.pipes[pipe] * of_task
     if f.pipes[pipe] < BUSY:
         return Bound("order", (1 - f.pipes[pipe]) * of_task, pipe)
@@ -53,6 +54,8 @@ def _memory(f: Facts, pipe: str, replayed: Replayed | None) -> str:
         most = max(saved, key=saved.get)
         if saved[most] > 0.15 * f.time_us:
             return most
+        if max(f.hbm, f.l2) > FULL:
+            return "hbm" if f.hbm >= f.l2 else "l2"
     elif max(f.hbm, f.l2) > BUSY:
         return "hbm" if f.hbm >= f.l2 else "l2"
     if f.mean_move < 4096:

@@ -18,10 +18,10 @@ class Facts:
 
     time_us: float
     core_us: float  # from the first core's begin to the last core's end
-    launch: float  # of time_us: beginning and ending the task
+    launch: float  # of time_us: ending the task, and beginning it, up to the core that ends last
     longest: dict
     pipes: dict[str, float]  # of the longest core's time, busiest first
-    imbalance: float  # of core_us: by which the cores' mean end is earlier than the last
+    imbalance: float  # of core_us: by which the cores' mean work is shorter than that of the one that ends last
     startup: float  # of V's busy time
     bank: float
     read: float  # bytes, all cores
@@ -44,11 +44,15 @@ def facts(record: LaunchRecord) -> Facts:
     chip, cores = chips.load(record.chip), record.cores
     core_us = max(c["begin"] + c["time"] for c in cores)
     longest = max(_working(cores), key=lambda c: c["begin"] + c["time"])
+    begins: dict[int, float] = {}
     ends: dict[int, float] = {}
     places = chip["cores"]["aic" if any(c["core"] == 2 for c in cores) else "aiv"]
     for c in cores:  # blocks beyond the cores run behind the first ones
         at = c["block"] % places
+        begins[at] = min(begins.get(at, c["begin"]), c["begin"])
         ends[at] = max(ends.get(at, 0.0), c["begin"] + c["time"])
+    worked = {at: end - begins[at] for at, end in ends.items()}
+    last = worked[longest["block"] % places]  # cores begin one after the other: that is the launch's time, not the work's
     pipes = {p: longest[f"busy.{p}"] / longest["time"] if longest["time"] else 0.0 for p in PIPES}
     total = {key: sum(c[key] for c in cores) for key in cores[0]}
     read, written = (sum(total[f"bytes.{w}"] for w in ways) for ways in (READS, WRITES))
@@ -58,10 +62,10 @@ def facts(record: LaunchRecord) -> Facts:
     return Facts(
         time_us=record.time_us,
         core_us=core_us,
-        launch=1 - core_us / record.time_us if record.time_us else 0.0,
+        launch=1 - last / record.time_us if record.time_us else 0.0,
         longest=longest,
         pipes=dict(sorted(pipes.items(), key=lambda item: -item[1])),
-        imbalance=1 - sum(ends.values()) / len(ends) / core_us if core_us else 0.0,
+        imbalance=max(0.0, last - sum(worked.values()) / len(worked)) / core_us if core_us else 0.0,
         startup=total["startup"] / vector,
         bank=total["bank"] / vector,
         read=read,

@@ -94,7 +94,7 @@ CASES = {
         lambda: kernels.queues(256, 1, 2, blocks=48),
         lambda: kernels.queues(256, 2, 2, blocks=24),
         "fewer_blocks",
-        "scalar",
+        "launch",
     ),
 }
 

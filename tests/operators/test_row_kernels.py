@@ -124,14 +124,25 @@ def test_each_step_of_swiglu_is_faster(way, dtype):
 
 
 @pytest.mark.parametrize("rows", [1, 16, 256])
-@pytest.mark.parametrize("way", ["swiglu", "rms_norm", "bias_gelu_backward"])
+@pytest.mark.parametrize("way", [way for way in WAYS if "wide" not in way])
 def test_the_operators_choose_their_cores_well(way, rows):
     """No more than an eighth behind the best of these numbers of cores."""
     best = min(
-        timed(way, HALF, blocks=min(b, rows if way == "rms_norm" else 48), shape=(rows, 4096)).time_us
+        timed(way, HALF, blocks=min(b, rows if way.startswith("rms_norm") else 48), shape=(rows, 4096)).time_us
         for b in (1, 4, 12, 32, 48)
     )
     assert timed(way, HALF, blocks=TIMES.blocks_for(way, rows, 4096), shape=(rows, 4096)).time_us < 1.125 * best
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if "wide" not in way])
+def test_what_they_choose_by(way):
+    """The constants of rows_torch.h and of the adapters are the chip's and the clock's."""
+    chip = labkit.chips.load("910B1")
+    hz = chip["clock"]["hz"]
+    assert TIMES.constant("rows_torch.h", "CORES") == chip["cores"]["aiv"]
+    assert TIMES.constant("rows_torch.h", "NEXT_CORE") == pytest.approx(chip["launch"]["per_core"] * hz, rel=0.05)
+    few, many = (timed(way, HALF, blocks=1, shape=(rows, 4096)).time_us for rows in (256, 512))
+    assert TIMES.cycles(way) == pytest.approx((many - few) * 1e-6 * hz / (256 * 4096 / 64), rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +154,7 @@ def test_the_operators_choose_their_cores_well(way, rows):
         ("rms_norm", HALF, (4096, 4096), "vector"),
         ("rms_norm", FLOAT, (4096, 4096), "hbm"),
         ("rms_norm", HALF, (16, 4096), "launch"),
-        ("rms_norm_backward", HALF, (4096, 4096), "vector"),
+        ("rms_norm_backward", HALF, (4096, 4096), "hbm"),
         ("bias_gelu", HALF, (4096, 4096), "vector"),
         ("bias_gelu", FLOAT, (4096, 11008), "hbm"),
     ],
