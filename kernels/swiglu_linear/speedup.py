@@ -148,9 +148,7 @@ def steps(*shapes: tuple[int, int, int]) -> list[tuple]:
         operands = [torch.empty(s, dtype=torch.float16).npu() for s in ((m, h), (i, h), (i, h))]
         for row, (_, how) in zip(rows, STEPS):
             record = (
-                golden.naive(*operands, how=cold)[0]
-                if how is None
-                else golden.forward(*operands, how=cold, **how)[0]
+                golden.naive(*operands, how=cold)[0] if how is None else golden.forward(*operands, how=cold, **how)[0]
             )
             assert record.finished and not record.extrapolated
             row.append(record.time_us)

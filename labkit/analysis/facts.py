@@ -52,7 +52,8 @@ def facts(record: LaunchRecord) -> Facts:
         begins[at] = min(begins.get(at, c["begin"]), c["begin"])
         ends[at] = max(ends.get(at, 0.0), c["begin"] + c["time"])
     worked = {at: end - begins[at] for at, end in ends.items()}
-    last = worked[longest["block"] % places]  # cores begin one after the other: that is the launch's time, not the work's
+    # Cores begin one after the other: that is the launch's time, not the work's.
+    last = worked[longest["block"] % places]
     pipes = {p: longest[f"busy.{p}"] / longest["time"] if longest["time"] else 0.0 for p in PIPES}
     total = {key: sum(c[key] for c in cores) for key in cores[0]}
     read, written = (sum(total[f"bytes.{w}"] for w in ways) for ways in (READS, WRITES))

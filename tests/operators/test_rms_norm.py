@@ -94,7 +94,11 @@ def test_registered(ops):
     ]
     x, weight, dy = (t.npu() for t in sample(64, 512, torch.float16))
     parts = [ops.rms_norm_backward(dy, x, weight, ops.rms_norm(x, weight)[1])[1] for _ in range(2)]
-    assert torch.equal(*parts) and made.record.ok and made.record.blocks == TIMES.blocks_for("rms_norm_backward", 64, 512) == 12
+    assert (
+        torch.equal(*parts)
+        and made.record.ok
+        and made.record.blocks == TIMES.blocks_for("rms_norm_backward", 64, 512) == 12
+    )
 
 
 @pytest.mark.parametrize("shape", [(3, 50), (2, 3, 16), (0, 8)])
