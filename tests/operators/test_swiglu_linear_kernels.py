@@ -263,11 +263,9 @@ def test_each_step_is_faster(monkeypatch):
     take as long as the cube."""
     monkeypatch.setitem(sys.modules, "golden", GOLD)
     times = [t for _, t in runpy.run_path(str(FOLDER / "speedup.py"))["steps"]((2048, 4096, 16384))]
-    assert (
-        all(later < 0.95 * earlier for earlier, later in zip(times[:3], times[1:4]))
-        and times[4] < 1.01 * times[3]
-        and times[5] > 2 * times[4]
-    ), times
+    naive, by_hand, folded, best, one_buffer, no_panels = times
+    assert by_hand < 0.95 * naive and folded < 0.95 * by_hand and best < 1.01 * folded, times
+    assert one_buffer > 2 * best and no_panels > 1.05 * best, times
     short = [
         GOLD.forward(
             *(torch.empty(s, dtype=HALF, device="npu") for s in ((4096, 128),) * 3),
