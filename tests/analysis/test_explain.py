@@ -57,7 +57,18 @@ CASES = {
     "small tiles": (lambda: kernels.queues(256, 128, 2), lambda: kernels.queues(256 * 16, 8, 2), "tiles", "scalar"),
     "bank conflict": (lambda: kernels.banks(0), lambda: kernels.banks(256), "banks", "banks"),
     "scalar loop": (lambda: kernels.elements(0), lambda: kernels.elements(1), "vector", "scalar"),
-    "short instructions": (lambda: kernels.elements(2), lambda: kernels.elements(1), "instructions", "order"),
+    "short instructions": (
+        lambda: kernels.elements(2, n=16384),
+        lambda: kernels.elements(1, n=16384),
+        "instructions",
+        "startup",
+    ),
+    "small transfers": (
+        lambda: kernels.rows(rows=8, count=64),
+        lambda: kernels.rows(rows=64, count=8),
+        "tiles",
+        "transfers",
+    ),
     "barriers": (lambda: kernels.barriers(0), lambda: kernels.barriers(1), "barriers", "order"),
     "one core": (
         lambda: kernels.queues(4096, 96, 2),
@@ -92,7 +103,7 @@ CASES = {
     ),
     "48 tiny blocks": (
         lambda: kernels.queues(256, 1, 2, blocks=48),
-        lambda: kernels.queues(256, 2, 2, blocks=24),
+        lambda: kernels.queues(256, 4, 2, blocks=12),
         "fewer_blocks",
         "launch",
     ),
@@ -107,9 +118,7 @@ def check(name: str) -> None:
     assert said.bound.kind == kind, str(said)
     assert change in [c.name for c in said.advice], str(said)
     promised = next(c.saves_us for c in said.advice if c.name == change)
-    # blocks that are put behind one another do not overlap in the replay, as tiles of one block do: it promises less
-    within = 0.6 if change == "fewer_blocks" else 0.25
-    assert slow.time_us - fast.time_us == pytest.approx(promised, rel=within), str(said)
+    assert slow.time_us - fast.time_us == pytest.approx(promised, rel=0.25), str(said)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -121,7 +130,7 @@ def test_a_wrong_bound_is_noticed(monkeypatch):
     right = bounds._kind
     swap = {"startup": "banks", "banks": "startup", "scalar": "vector", "transfers": "hbm"}
     monkeypatch.setattr(bounds, "_kind", lambda *a: swap.get(right(*a), right(*a)))
-    for name in "small tiles", "bank conflict", "scalar loop":
+    for name in "small tiles", "bank conflict", "scalar loop", "short instructions", "small transfers":
         with pytest.raises(AssertionError):
             check(name)
 
@@ -255,8 +264,12 @@ def test_the_trace(tmp_path):
 
 def test_nothing_overlaps_on_a_thread(tmp_path):
     """Perfetto reads whole nanoseconds, and drops what overlaps an earlier event of the same thread."""
-    record = kernels.queues(256, 8, 4)  # transfers so short that several are under way: shown one behind the other
+    record = kernels.queues(256, 8, 4)
     assert record.ok
+    # The clock shows transfers of a pipe one behind the other; where a record has several under way, they get threads.
+    record.timeline = record.timeline.copy()
+    moves = record.timeline["pipe"] == record.pipe_names.index("MTE2")
+    record.timeline["end"][moves] += 1.5 * (record.timeline["end"] - record.timeline["start"])[moves].max()
     for file in ("trace.json", "core0.veccore0/trace.json"):
         bars = [
             e
@@ -268,7 +281,7 @@ def test_nothing_overlaps_on_a_thread(tmp_path):
             by_thread.setdefault((e["pid"], e["tid"]), []).append(
                 (int(e["ts"] * 1000), int(e["ts"] * 1000) + int(e["dur"] * 1000))
             )
-        assert len(by_thread) >= len({record.pipe_names[p] for p in record.timeline["pipe"]}) and len(bars) == len(
+        assert len(by_thread) > len({record.pipe_names[p] for p in record.timeline["pipe"]}) and len(bars) == len(
             record.timeline
         )
         for spans in by_thread.values():

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "core/hazard.h"
-
 namespace twin {
 
 int station(uint8_t pipe) {
@@ -18,6 +16,19 @@ int station(uint8_t pipe) {
     default: return 4;  // MTE3
     }
 }
+
+Flow::Flow(const Trace& t) {
+    for (const Entry& n : t.entries)
+        if (n.kind == EntryKind::Work || n.kind == EntryKind::Move) used[n.pipe] = true;
+    for (int q = 0; q < kPipes; q++) {
+        after_[q] = kPipes;
+        for (int p = 1; p < kPipes; p++)
+            if (used[p] && station(uint8_t(p)) > station(uint8_t(q)))
+                after_[q] = std::min(after_[q], station(uint8_t(p)));
+    }
+}
+
+bool Flow::feeds(int q, int p) const { return used[q] && used[p] && after_[q] == station(uint8_t(p)); }
 
 namespace {
 
@@ -221,18 +232,7 @@ Trace Loop::events_for_barriers() const {
     Trace r;
     TraceWriter out(r);
     r.moves = trace_.moves;
-    bool used[kPipes] = {};
-    for (const Item& i : items_)
-        if (i.entry < trace_.entries.size() &&
-            (trace_.entries[i.entry].kind == EntryKind::Work || trace_.entries[i.entry].kind == EntryKind::Move))
-            used[trace_.entries[i.entry].pipe] = true;
-    int after[kPipes];  // the pipe that consumes this pipe's output
-    for (int q = 0; q < kPipes; q++) {
-        after[q] = kPipes;
-        for (int p = 1; p < kPipes; p++)
-            if (used[p] && station(uint8_t(p)) > station(uint8_t(q)))
-                after[q] = std::min(after[q], station(uint8_t(p)));
-    }
+    const Flow flow(trace_);
     uint32_t next = trace_.marks();
     std::vector<std::vector<Stamp>> ends(times_);  // the end of each iteration's work, by pipe
     auto mark = [&](int p) {
@@ -247,8 +247,7 @@ Trace Loop::events_for_barriers() const {
         if (inside && (i - first_) % period_ == 0 && window > 1)
             for (int q = 1; q < kPipes; q++)
                 for (int p = 1; p < kPipes; p++)
-                    if (used[q] && after[q] == station(uint8_t(p)) && used[p] && ends[window - 2].size())
-                        await(q, ends[window - 2][size_t(p)]);
+                    if (flow.feeds(q, p) && ends[window - 2].size()) await(q, ends[window - 2][size_t(p)]);
         for (uint32_t a = items_[i].first; a <= items_[i].entry && a < trace_.entries.size(); a++) {
             const Entry& n = trace_.entries[a];
             if (!inside || n.kind != EntryKind::Join) {
@@ -258,10 +257,11 @@ Trace Loop::events_for_barriers() const {
             out.drop(n);
             std::vector<Stamp> now(kPipes, 0);
             for (int p = 1; p < kPipes; p++)
-                if (used[p]) now[size_t(p)] = mark(p);
+                if (flow.used[p]) now[size_t(p)] = mark(p);
             for (int q = 1; q < kPipes; q++)
                 for (int p = 1; p < kPipes; p++)
-                    if (used[p] && used[q] && station(uint8_t(p)) < station(uint8_t(q))) await(q, now[size_t(p)]);
+                    if (flow.used[p] && flow.used[q] && station(uint8_t(p)) < station(uint8_t(q)))
+                        await(q, now[size_t(p)]);
             ends[window] = now;
         }
     }

@@ -5,6 +5,7 @@
 #pragma once
 #include <vector>
 
+#include "core/hazard.h"
 #include "core/trace.h"
 
 namespace twin {
@@ -49,5 +50,16 @@ private:
 // The position of a pipe in a core's data flow. A wait of an earlier station for a later one is a wait for a free
 // buffer.
 int station(uint8_t pipe);
+
+// Which of the pipes that a core uses takes what another has produced.
+class Flow {
+public:
+    explicit Flow(const Trace&);
+    bool used[kPipes] = {};
+    bool feeds(int q, int p) const;  // p is the next station behind q
+
+private:
+    int after_[kPipes];
+};
 
 }  // namespace twin

@@ -131,22 +131,46 @@ Trace vector_for_scalar(const Trace& t, bool& any) {
     return r;
 }
 
+// The entries of a block up to its last work. What follows are the waits of its TPipe's end, which a core with several
+// blocks' work does once.
+size_t end_of_work(const Trace& t) {
+    size_t n = t.entries.size();
+    while (n && (t.entries[n - 1].kind == EntryKind::Join || t.entries[n - 1].kind == EntryKind::Await ||
+                 t.entries[n - 1].kind == EntryKind::Mark))
+        n--;
+    return n;
+}
+
+// Several blocks' work as one block that has two buffers: a part's pipes wait for the part before last.
 Trace behind_one_another(const std::vector<const Trace*>& parts, uint32_t block, uint8_t core) {
     Trace r;
     uint32_t marks = 0;
-    for (const Trace* t : parts) {
-        size_t moves = r.moves.size();
-        bool first = !r.entries.empty();  // of a later part: a core starts once
-        for (Entry n : t->entries) {
-            if (first) n.before = std::max(0.0f, n.before - float(chip.scalar_start));
-            first = false;
+    std::vector<std::vector<Stamp>> ends(parts.size());  // the end of each part's work, by pipe
+    for (size_t part = 0; part < parts.size(); part++) {
+        const Trace& t = *parts[part];
+        const Flow flow(t);
+        size_t moves = r.moves.size(), worked = end_of_work(t);
+        for (int q = 1; part > 1 && q < kPipes; q++)
+            for (int p = 1; p < kPipes; p++)
+                if (Stamp end = ends[part - 2][size_t(p)]; end && flow.feeds(q, p))
+                    r.entries.push_back({EntryKind::Await, uint8_t(q), 0, 0, 0, 0, 0, 0, end});
+        for (size_t i = 0; i < t.entries.size(); i++) {
+            Entry n = t.entries[i];
+            if (i >= worked && n.kind != EntryKind::Mark && part + 1 < parts.size()) continue;
+            if (i == 0 && part) n.before = std::max(0.0f, n.before - float(chip.scalar_start));  // a core starts once
             if (n.kind == EntryKind::Move) n.ref += moves;
             else if (n.kind == EntryKind::Mark || n.kind == EntryKind::Await)
                 n.ref = stamp_of(block, core, uint32_t(n.ref) + marks);
             r.entries.push_back(n);
         }
-        r.moves.insert(r.moves.end(), t->moves.begin(), t->moves.end());
-        marks += t->marks();
+        r.moves.insert(r.moves.end(), t.moves.begin(), t.moves.end());
+        marks += t.marks();
+        ends[part].resize(kPipes);
+        for (int p = 1; p < kPipes; p++)
+            if (flow.used[p]) {
+                ends[part][size_t(p)] = stamp_of(block, core, marks++);
+                r.entries.push_back({EntryKind::Mark, uint8_t(p), 0, 0, 0, 0, 0, 0, ends[part][size_t(p)]});
+            }
     }
     return r;
 }
