@@ -338,16 +338,18 @@ def cases() -> list[Case]:
         5: _products("mdl", 24, 4, 1, (2048, 1536), base, (16, 8), (8, 4)),
         6: _products("mdl", 24, 4, 2, (1024, 1536), base, (16, 8), (8, 4)),
         7: _products("mdl", 24, 4, 2, (1024, 1536), base, (16, 8), (8, 4)),
+        8: _products("mdl_units", 24, 4, 2, (1024, 1536), base, (16, 8), (8, 4)),
     }
     found += [Case(f"matmul/{n}", "matmul_high_performance", f, n in (0, 1, 3), "matmul") for n, f in matmul.items()]
-    half = "half, float, half, 128, 256, 256, 64, 1"
+    half = "half, float, half, 128, 256, 256, 64, 1, true"
     found += [
         Case(f"matmul_basic/{n}", "matmul_basic_api_high_performance", _tiles(half, 24, big, (m, 1536)), n == 1)
         for n, m in ((1, 2048), (2, 1024))
     ]
     to_float, floats = "half, float, float, 128, 256, 256, 64, 1", ("float16", "float32")
+    by_units = f"{to_float}, true"
     found += [
-        Case("matmul_gelu/alone", "matmul_gelu_high_performance", _tiles(to_float, 24, big, (2048, 1536), floats))
+        Case("matmul_gelu/alone", "matmul_gelu_high_performance", _tiles(by_units, 24, big, (2048, 1536), floats))
     ]
     found += [Case("matmul_gelu/fused", "matmul_gelu_high_performance", _fused)]
     found += [

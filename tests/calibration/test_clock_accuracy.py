@@ -43,6 +43,7 @@ QUICK = (
     "split_k/2048/1",
     "matmul/4",
     "matmul/6",
+    "matmul/8",
     "matmul_basic/1",
 )
 
@@ -57,6 +58,13 @@ def test_task_times_and_pipes_hold_the_bars(quick):
     assert len(task) >= 30 and quantile(task, 0.5) <= 0.10 and quantile(task, 0.9) <= 0.25
     assert len(pipes) >= 30 and quantile(pipes, 0.5) <= 0.15
     assert quantile(quick.errors(fitted=False), 0.5) <= 0.18
+
+
+def test_fixpipe_is_counted_while_it_waits_for_unit_flags_and_not_for_events(quick):
+    fix = {r.case: r.error for r in quick.rows if r.metric == "FIX"}
+    events, units = {"gemm/1536", "gemm/6144", "matmul/4", "matmul/6"}, {"matmul/8", "matmul_basic/1"}
+    assert fix.keys() == events | units
+    assert all(abs(fix[name]) < 0.15 for name in fix), fix
 
 
 def test_every_ladder_keeps_its_order(quick):

@@ -14,7 +14,9 @@ struct Whole {
     __aicore__ inline void End() {}
 };
 
-template <typename T, typename C, typename O, uint32_t BM, uint32_t BN, uint32_t CHUNK, uint32_t BK, Lies lies>
+// unit: FIXPIPE follows the cube by unit flags and not by events, as asc-devkit's samples do.
+template <typename T, typename C, typename O, uint32_t BM, uint32_t BN, uint32_t CHUNK, uint32_t BK, Lies lies,
+          bool unit = false>
 class Cube {
 public:
     static constexpr uint32_t C0 = 32 / sizeof(T);
@@ -42,7 +44,9 @@ public:
             SetFlag<HardEvent::MTE1_MTE2>(e);
             SetFlag<HardEvent::M_MTE1>(e);
         }
-        SetFlag<HardEvent::FIX_M>(0);
+        if constexpr (!unit) {
+            SetFlag<HardEvent::FIX_M>(0);
+        }
         uint32_t rows = (p.m + p.singleM - 1) / p.singleM,
                  tasks = rows * ((p.n + p.singleN - 1) / p.singleN) * p.splitK;
         for (uint32_t t = GetBlockIdx(); t < tasks; t += GetBlockNum()) {
@@ -58,7 +62,9 @@ public:
             WaitFlag<HardEvent::MTE1_MTE2>(e);
             WaitFlag<HardEvent::M_MTE1>(e);
         }
-        WaitFlag<HardEvent::FIX_M>(0);
+        if constexpr (!unit) {
+            WaitFlag<HardEvent::FIX_M>(0);
+        }
     }
 
 private:
@@ -124,7 +130,7 @@ private:
                 }
                 SetFlag<HardEvent::MTE1_M>(piece);
                 WaitFlag<HardEvent::MTE1_M>(piece);
-                if (k == from && inner == 0) {
+                if (!unit && k == from && inner == 0) {
                     WaitFlag<HardEvent::FIX_M>(0);
                 }
                 MmadParams mmad;
@@ -132,13 +138,16 @@ private:
                 mmad.n = BN;
                 mmad.k = BK;
                 mmad.cmatrixInitVal = k == from && inner == 0;
+                mmad.unitFlag = !unit ? 0 : k + inner + BK < to ? 2 : 3;
                 Mmad(c0, a2, b2, mmad);
                 SetFlag<HardEvent::M_MTE1>(piece);
             }
             SetFlag<HardEvent::MTE1_MTE2>(chunk);
         }
-        SetFlag<HardEvent::M_FIX>(0);
-        WaitFlag<HardEvent::M_FIX>(0);
+        if constexpr (!unit) {
+            SetFlag<HardEvent::M_FIX>(0);
+            WaitFlag<HardEvent::M_FIX>(0);
+        }
         FixpipeParamsV220 fix;
         fix.nSize = cols;
         fix.mSize = rows;
@@ -147,6 +156,7 @@ private:
         fix.ndNum = 1;
         fix.srcNdStride = 0;
         fix.dstNdStride = 0;
+        fix.unitFlag = unit ? 3 : 0;
         fix.quantPre = IsSameType<C, O>::value ? QuantMode_t::NoQuant : QuantMode_t::F322F16;
         if (p.splitK > 1) {
             SetAtomicAdd<O>();
@@ -156,7 +166,9 @@ private:
             SetAtomicNone();
         }
         place.End();
-        SetFlag<HardEvent::FIX_M>(0);
+        if constexpr (!unit) {
+            SetFlag<HardEvent::FIX_M>(0);
+        }
     }
 
     struct { uint32_t m, n, k, singleM, singleN, splitK; } p;

@@ -93,9 +93,10 @@ bool Replay::pipe(int p) {
             if (n.startup && chip.startup_when_idle && start <= u.free) cycles -= n.startup / 100.0;
             u.free = start + cycles;
             u.done = std::max(u.done, u.free);
-            busy[p] += cycles;
+            double waited = u.begun < start ? start - counted_from(u, start) : 0;
+            busy[p] += waited + cycles;
             counters.instructions[p]++;
-            show(p, n, start, u.free);
+            show(p, n, start - waited, u.free);
             leave(u, start);
         } else if (n.kind == EntryKind::Mark) {
             double at = std::max(u.done, now);
@@ -104,6 +105,7 @@ bool Replay::pipe(int p) {
         } else if (n.kind == EntryKind::Await) {
             double t = world_->time_of(n.ref);
             if (std::isnan(t)) break;
+            if (n.bytes) u.begun = std::min(u.begun, now);
             u.ready = std::max(u.ready, t + n.cycles);
             leave(u, std::max(now, u.ready));
         } else {
@@ -145,7 +147,7 @@ void Replay::serve() {
     Served s = world_->traffic.serve(m, u.asked, block_ * 4 + core_);
     u.free = std::max(s.service, u.asked + chip.dma[int(m.route)].issue);
     double end = u.done = std::max(u.done, s.end);
-    double seen = std::max(u.asked, u.busy_until);  // transfers that overlap are shown one after the other
+    double seen = counted_from(u, u.asked);  // transfers that overlap are shown one after the other
     busy[p] += std::max(0.0, end - seen);
     u.busy_until = std::max(u.busy_until, end);
     if (!m.out) counters.read_hit += s.hit, counters.read_miss += s.miss;

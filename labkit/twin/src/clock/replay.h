@@ -58,11 +58,18 @@ private:
         Queued ring[kRing];
         double left[kRing] = {};  // when the entries left the queue
         double ready = 0, free = 0, done = 0, busy_until = 0;
+        double begun = std::numeric_limits<double>::infinity();  // its next instruction, which waits for unit flags
         bool asking = false;
         double asked = 0;
     };
     bool scalar();
     bool pipe(int p);
+    // When a pipe's counter begins to count its next instruction, which starts at `start`.
+    double counted_from(Unit& u, double start) {
+        double from = std::max(std::min(u.begun, start), u.busy_until);
+        u.begun = std::numeric_limits<double>::infinity();
+        return from;
+    }
     void leave(Unit& u, double at) { u.left[u.head++ % kRing] = at; }
     void show(int p, const Entry&, double start, double end);
 

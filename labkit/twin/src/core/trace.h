@@ -26,7 +26,7 @@ enum class EntryKind : uint8_t {
     Move,    // a pipe moves bytes between GM and the core: moves[ref]
     Scalar,  // the scalar unit itself is busy, and the timeline shows it
     Mark,    // stamp `ref`: the pipe has finished everything before this entry
-    Await,   // the pipe continues no earlier than `cycles` after stamp `ref`
+    Await,   // the pipe continues no earlier than `cycles` after stamp `ref`; bytes 1: its counter takes it as busy
     Join,    // the scalar unit waits for every pipe
 };
 
@@ -82,9 +82,9 @@ public:
         add(EntryKind::Mark, p, Op::Scalar, 0, 0, 0, m);
         return m;
     }
-    void await(Pipe p, Stamp m, double after = 0) {
+    void await(Pipe p, Stamp m, double after = 0, bool busy = false) {
         if (m || full())
-            add(EntryKind::Await, p, Op::Scalar, 0, after, 0, m);  // of a full trace the marks are lost too
+            add(EntryKind::Await, p, Op::Scalar, 0, after, busy, m);  // of a full trace the marks are lost too
     }
     void join() { add(EntryKind::Join, Pipe::S, Op::Scalar, 0, 0, 0, 0); }
     uint32_t marks() const { return marks_; }

@@ -93,7 +93,7 @@ bool take_unit_flag(const Layout& l, Loc s, Here here) {
         return false;
     }
     core->known[int(Pipe::FIX)].join(cube.unit_set);
-    core->trace.await(Pipe::FIX, cube.unit_set_at);
+    core->trace.await(Pipe::FIX, cube.unit_set_at, 0, true);  // the instruction is under way while it waits
     return true;
 }
 

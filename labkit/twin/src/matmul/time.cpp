@@ -100,7 +100,8 @@ Stamp spend(Core& cube, const CubeWork& w, Here here) {
                 if (in_b.turn >= 0) in_b.now() = read;
             }
             if (!w.out_bytes) continue;  // it stays in L0C
-            trace.await(Pipe::FIX, trace.mark(Pipe::M));
+            // With unit flags FIXPIPE's instruction is under way, and counted, while it waits for the sums.
+            trace.await(Pipe::FIX, trace.mark(Pipe::M), 0, w.unit_flag);
             uint64_t to = w.c_at ? w.c_at + uint64_t(i * w.base_m * w.c_line + j * w.base_n * w.out_bytes) : 0;
             bool lines = w.c_line > real_n * w.out_bytes;
             uint32_t row = uint32_t(real_n * w.out_bytes);
