@@ -20,7 +20,7 @@ class Facts:
     core_us: float  # from the first core's begin to the last core's end
     launch: float  # of time_us: ending the task, and beginning it, up to the core that ends last
     longest: dict
-    pipes: dict[str, float]  # of the longest core's time, busiest first
+    pipes: dict[str, float]  # of the longest core's time, busiest first; FIX without its waiting for unit flags
     imbalance: float  # of core_us: by which the cores' mean work is shorter than that of the one that ends last
     startup: float  # of V's busy time
     bank: float
@@ -54,7 +54,8 @@ def facts(record: LaunchRecord) -> Facts:
     worked = {at: end - begins[at] for at, end in ends.items()}
     # Cores begin one after the other: that is the launch's time, not the work's.
     last = worked[longest["block"] % places]
-    pipes = {p: longest[f"busy.{p}"] / longest["time"] if longest["time"] else 0.0 for p in PIPES}
+    busy = {p: longest[f"busy.{p}"] - (longest["unit_wait"] if p == "FIX" else 0.0) for p in PIPES}
+    pipes = {p: us / longest["time"] if longest["time"] else 0.0 for p, us in busy.items()}
     total = {key: sum(c[key] for c in cores) for key in cores[0]}
     read, written = (sum(total[f"bytes.{w}"] for w in ways) for ways in (READS, WRITES))
     moves = sum(total[f"moves.{w}"] for w in READS + WRITES)

@@ -177,11 +177,17 @@ LAYOUTS = """
 #include "kernel_operator.h"
 #include "lib/matmul_intf.h"
 using namespace AscendC;
-template <CubeFormat a, CubeFormat b> __global__ __cube__ void product(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR tiling) {
+constexpr MatmulConfig Unflagged() {
+    MatmulConfig c = CFG_NORM;
+    c.enUnitFlag = false;
+    return c;
+}
+constexpr MatmulConfig EVENTS = Unflagged();
+template <CubeFormat a, CubeFormat b, bool units = true> __global__ __cube__ void product(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR tiling) {
     TCubeTiling t;
     for (uint32_t i = 0; i < sizeof(t) / 4; i++) ((uint32_t*)&t)[i] = ((__gm__ uint32_t*)tiling)[i];
     TPipe pipe;
-    Matmul<MatmulType<TPosition::GM, a, half>, MatmulType<TPosition::GM, b, half>, MatmulType<TPosition::GM, CubeFormat::ND, float>> mm;
+    Matmul<MatmulType<TPosition::GM, a, half>, MatmulType<TPosition::GM, b, half>, MatmulType<TPosition::GM, CubeFormat::ND, float>, MatmulType<TPosition::GM, CubeFormat::ND, float>, (units ? CFG_NORM : EVENTS)> mm;
     REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &t);
     GlobalTensor<half> gx, gy;
     GlobalTensor<float> gz;
@@ -196,11 +202,14 @@ template <CubeFormat a, CubeFormat b> __global__ __cube__ void product(GM_ADDR x
 """
 
 
-def product(a: str, b: str, m=64, n=96, k=128, **fields):
+def product(a: str, b: str, m=64, n=96, k=128, units=True, **fields):
     import labkit
 
     kernel = labkit.kernel(
-        text=LAYOUTS, filename="layouts.asc", entry=f"product<CubeFormat::{a}, CubeFormat::{b}>", timing_only=True
+        text=LAYOUTS,
+        filename="layouts.asc",
+        entry=f"product<CubeFormat::{a}, CubeFormat::{b}, {str(units).lower()}>",
+        timing_only=True,
     )
     t = tiling(m, n, k, (32, 32, 64), **fields).tobytes()
     x, y, z = (torch.zeros(s).to(d).npu() for s, d in ((m * k, torch.half), (k * n, torch.half), (m * n, torch.float)))
@@ -223,3 +232,17 @@ def test_more_in_l1_than_there_is():
     record = product("ND", "ND", depthA1=128, depthB1=64)
     assert record.codes() == ["matmul-tiling"] and "524288 (L1)" in record.report()
     assert product("ND", "ND", depthA1=64, depthB1=32, stepKa=2, stepKb=2).ok
+
+
+def test_fixpipe_waiting_for_unit_flags_is_busy_to_the_profiler_and_idle_to_explain():
+    from labkit.analysis import explain
+
+    shape = dict(m=128, n=256, k=512, baseM=128, baseN=256)
+    events, units = (product("ND", "ND", units=u, **shape) for u in (False, True))
+    (one,), (two,) = events.cores, units.cores
+    assert one["unit_wait"] == 0 and two["unit_wait"] > 0.3 * two["time"]
+    assert two["busy.FIX"] == pytest.approx(one["busy.FIX"] + two["unit_wait"], rel=0.02)
+    shares = [explain(r).facts.pipes["FIX"] for r in (events, units)]
+    assert shares[1] == pytest.approx(shares[0], rel=0.02) and explain(units).bound.pipe == "MTE2"
+    shown = units.timeline[units.timeline["pipe"] == units.pipe_names.index("FIX")]
+    assert (shown["end"] - shown["start"]).sum() == pytest.approx(one["busy.FIX"], rel=0.02)

@@ -91,12 +91,11 @@ bool Replay::pipe(int p) {
                 cycles *= chip.l1_shared;
             if (Pipe(p) == Pipe::M && start > u.free) cycles += chip.mmad_idle;
             if (n.startup && chip.startup_when_idle && start <= u.free) cycles -= n.startup / 100.0;
+            busy[p] += waited_for_units(u, start, std::max(u.free, u.busy_until)) + cycles;
             u.free = start + cycles;
             u.done = std::max(u.done, u.free);
-            double waited = u.begun < start ? start - counted_from(u, start) : 0;
-            busy[p] += waited + cycles;
             counters.instructions[p]++;
-            show(p, n, start - waited, u.free);
+            show(p, n, start, u.free);
             leave(u, start);
         } else if (n.kind == EntryKind::Mark) {
             double at = std::max(u.done, now);
@@ -145,9 +144,10 @@ void Replay::serve() {
     const Entry& n = trace_->entries[u.ring[u.head % kRing].entry];
     const Move& m = trace_->moves[n.ref];
     Served s = world_->traffic.serve(m, u.asked, block_ * 4 + core_);
+    double seen = std::max(u.asked, u.busy_until);  // transfers that overlap are shown one after the other
+    busy[p] += waited_for_units(u, seen, std::max(u.free, u.busy_until));
     u.free = std::max(s.service, u.asked + chip.dma[int(m.route)].issue);
     double end = u.done = std::max(u.done, s.end);
-    double seen = counted_from(u, u.asked);  // transfers that overlap are shown one after the other
     busy[p] += std::max(0.0, end - seen);
     u.busy_until = std::max(u.busy_until, end);
     if (!m.out) counters.read_hit += s.hit, counters.read_miss += s.miss;

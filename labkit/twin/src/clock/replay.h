@@ -64,11 +64,13 @@ private:
     };
     bool scalar();
     bool pipe(int p);
-    // When a pipe's counter begins to count its next instruction, which starts at `start`.
-    double counted_from(Unit& u, double start) {
-        double from = std::max(std::min(u.begun, start), u.busy_until);
+    // What the counter of a pipe takes as busy before its next instruction, which starts at `start`; the one before was
+    // over at `last`. The timeline shows the work alone.
+    double waited_for_units(Unit& u, double start, double last) {
+        double waited = std::max(0.0, start - std::max(u.begun, last));
         u.begun = std::numeric_limits<double>::infinity();
-        return from;
+        counters.unit_wait += waited;
+        return waited;
     }
     void leave(Unit& u, double at) { u.left[u.head++ % kRing] = at; }
     void show(int p, const Entry&, double start, double end);

@@ -15,6 +15,7 @@ struct Counters {
     // Filled in by the replay.
     uint64_t instructions[kPipes] = {};
     uint64_t moves[int(Route::Count)] = {}, bytes[int(Route::Count)] = {};
+    double unit_wait = 0;                  // cycles of FIXPIPE's busy time in which it waited for unit flags
     uint64_t read_hit = 0, read_miss = 0;  // bytes read from GM that the L2 held, and that it did not
 };
 

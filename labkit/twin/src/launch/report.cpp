@@ -43,7 +43,7 @@ static std::string core_json(const CoreResult& c) {
     for (uint64_t v :
          {n.read_hit, n.read_miss, n.vector16, n.vector32, n.vector_other, n.fractals16, n.fractals8, n.fractals32})
         all.push_back(std::to_string(v));
-    for (double t : {n.bank_cycles, n.vector_startup}) all.push_back(json_number(t / chip.hz * 1e6));
+    for (double t : {n.bank_cycles, n.vector_startup, n.unit_wait}) all.push_back(json_number(t / chip.hz * 1e6));
     return json_list(all);
 }
 

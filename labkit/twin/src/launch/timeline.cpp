@@ -60,6 +60,7 @@ void schedule_trace(const Launch& l, LaunchResult& r) {
         std::copy(std::begin(now.counters.instructions), std::end(now.counters.instructions), sums.instructions);
         std::copy(std::begin(now.counters.moves), std::end(now.counters.moves), sums.moves);
         std::copy(std::begin(now.counters.bytes), std::end(now.counters.bytes), sums.bytes);
+        sums.unit_wait = now.counters.unit_wait;
         sums.read_hit = now.counters.read_hit, sums.read_miss = now.counters.read_miss;
         std::stable_sort(c.events.begin(), c.events.end(),
                          [](const TimelineEvent& a, const TimelineEvent& b) { return a.start < b.start; });
