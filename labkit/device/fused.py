@@ -97,14 +97,24 @@ def _format_cast(self, acl_format):
 
 
 def get_storage_size(tensor: torch.Tensor) -> int:
-    """Elements that the tensor's storage has room for."""
+    """Elements of the tensor's storage."""
     return tensor.untyped_storage().nbytes() // tensor.element_size()
 
 
 def npu_change_data_ptr(dst: torch.Tensor, src: torch.Tensor, index: int) -> int:
-    """dst becomes a part of src's memory, from element `index` on."""
-    dst.data = src.flatten()[index : index + dst.numel()].view(dst.shape)
-    return 1
+    """dst's storage becomes a part of src's memory, from element `index` on."""
+    from labkit.device.library import lib
+
+    if index < 0:
+        raise RuntimeError(f"Expect offset(index) equal or greater than zero, got: {index}")
+    if dst.dtype != src.dtype:
+        raise RuntimeError(f"Expect src and dst tensors having the same dtype, got: src {src.dtype}, dst {dst.dtype}")
+    if dst.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise RuntimeError(f"Only supports tensors with dtype float32, float16 or bfloat16, got: {dst.dtype}")
+    if index + get_storage_size(dst) > get_storage_size(src):
+        raise RuntimeError(f"Offsets overflow: {index} and {get_storage_size(dst)} elements of {get_storage_size(src)}")
+    lib().lab_share_storage(dst.untyped_storage()._cdata, src.untyped_storage()._cdata, index * dst.element_size())
+    return 0
 
 
 def empty_with_format(size, dtype=None, layout=None, device=None, pin_memory=None, acl_format=FORMAT_ND, **_):
