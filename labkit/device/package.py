@@ -363,7 +363,9 @@ def matmul_transpose(tensor1, tensor2):
 
 
 def npu_fast_condition_index_put(x, condition, value):
-    return x.masked_fill_(condition, value)
+    if condition.dtype != torch.bool:
+        raise TypeError("Expected condition.dtype in [torch.bool]")
+    return torch.where(condition, torch.full_like(x, value), x)
 
 
 def fuse_add_softmax_dropout(training, dropout, attn_mask, attn_scores, attn_head_size, p=0.5, dim=-1):
@@ -376,13 +378,39 @@ def dropout_with_byte_mask(input1, p=0.5, training=True, inplace=False):
     return nn.functional.dropout(input1, p, training, inplace)
 
 
-def _deprecated_iou(name: str, **fixed):
-    def iou(boxes1, boxes2, *args, **kwargs):
-        import torch_npu
+def npu_iou(boxes1, boxes2, mode="ptiou", is_normalized=False, normalized_scale=100.0):
+    """Of each box of the first list with each of the second: (N, M)."""
+    import torch_npu
 
-        return getattr(torch_npu, name)(boxes1.float(), boxes2.float(), *args, **{**fixed, **kwargs})
+    if mode not in ("iou", "ptiou"):
+        raise ValueError("Expected mode in [iou, ptiou]")
+    scale = normalized_scale if is_normalized else 1.0
+    return getattr(torch_npu, f"npu_{mode}")(boxes2 * scale, boxes1 * scale)
 
-    return iou
+
+npu_ptiou = npu_iou
+
+
+def npu_giou(boxes1, boxes2, is_permuted=True):
+    """Of pairs of boxes (x, y, width, height), each (n, 4), or (4, n) where is_permuted is False: (n, 1)."""
+    import torch_npu
+
+    if boxes1.shape != boxes2.shape:
+        raise ValueError("Expected boxes1.shape == boxes2.shape")
+    first, second = (b.t() if is_permuted else b for b in (boxes1, boxes2))
+    return torch_npu.npu_giou(first, second, trans=True, is_cross=False)
+
+
+def npu_diou(boxes1, boxes2, trans=True, is_cross=False, mode=0):
+    import torch_npu
+
+    return torch_npu.npu_diou(boxes1, boxes2, trans, is_cross, mode)
+
+
+def npu_ciou(boxes1, boxes2, trans=True, is_cross=False, mode=0):
+    import torch_npu
+
+    return torch_npu.npu_ciou(boxes1, boxes2, trans, is_cross, mode)
 
 
 # ---- torch_npu.distributed, torch_npu.dynamo
@@ -434,11 +462,6 @@ _MODULE = """Mish SiLU Swish NpuCachedDropout NpuFairseqDropout NpuPreGenDropout
 _FUNCTION = """roll matmul_transpose npu_fast_condition_index_put fuse_add_softmax_dropout dropout_with_byte_mask
     npu_iou npu_ptiou npu_giou npu_diou npu_ciou"""
 _MORE: dict[str, object] = {
-    "npu_iou": _deprecated_iou("npu_ptiou"),
-    "npu_ptiou": _deprecated_iou("npu_ptiou"),
-    "npu_giou": _deprecated_iou("npu_giou"),
-    "npu_diou": _deprecated_iou("npu_diou"),
-    "npu_ciou": _deprecated_iou("npu_ciou"),
     "FastBatchNorm1d": nn.BatchNorm1d,
     "FastBatchNorm2d": nn.BatchNorm2d,
     "FastBatchNorm3d": nn.BatchNorm3d,
@@ -490,6 +513,8 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__all__ = names
 
         def missing(name: str):
+            if f"{rest}.{name}" in TREE:
+                return importlib.import_module(f"torch_npu.{rest}.{name}")
             raise AttributeError(messages.text("device.torch_npu_missing", name=f"{rest}.{name}", instead=use(name)))
 
         module.__getattr__ = missing
