@@ -77,7 +77,7 @@ REASONS: list[tuple[str, str, str]] = [  # class, what fits, the reason in the t
 
 
 def stand_in_modules(tree: Path) -> None:
-    """What the tests import and this machine has not: expecttest, and two modules that torch_npu's build writes."""
+    """What the tests import and this machine has not: expecttest, and torch_npu.testing, from the fetched tree."""
     expecttest = types.ModuleType("expecttest")
 
     class TestCase(unittest.TestCase):
@@ -94,28 +94,36 @@ def stand_in_modules(tree: Path) -> None:
     expecttest.TestCase = TestCase
     expecttest.assert_expected_inline = lambda actual, expect, skip=0: None
     sys.modules.setdefault("expecttest", expecttest)
-    import torch_npu
+
+    class Theirs(importlib.abc.MetaPathFinder, importlib.abc.Loader):  # before ours: it says that there is none
+        def find_spec(self, name, path=None, target=None):
+            if name == "torch_npu.testing":
+                return importlib.machinery.ModuleSpec(name, self, is_package=True)
+            if name.startswith("torch_npu.testing."):
+                return importlib.machinery.PathFinder.find_spec(name, path)
+
+        def create_module(self, spec):
+            return None
+
+        def exec_module(self, module):
+            _torch_npu_testing(tree, module)
+
+    sys.meta_path.insert(0, Theirs())
+
+
+def _torch_npu_testing(tree: Path, package: types.ModuleType) -> None:
+    """The package, with the two modules that torch_npu's build writes."""
     from torch.testing._internal.opinfo.core import OpInfo
 
     built = types.ModuleType("torch_npu.testing._npu_testing_utils")
     built.update_skip_list, built.get_decorators = (lambda: None), OpInfo.get_decorators
     sys.modules[built.__name__] = built
-    # torch_npu.testing itself is theirs, from the fetched tree
-    package = types.ModuleType("torch_npu.testing")
     package.__path__ = [str(tree / "torch_npu" / "testing")]
     manager = types.ModuleType("torch_npu.utils._path_manager")
     manager.PathManager = type("PathManager", (), {n: staticmethod(lambda *a, **k: None) for n in (
         "check_path_owner_consistent", "check_directory_path_readable", "check_directory_path_writeable",
         "check_input_file_path", "make_dir_safety", "remove_path_safety")})  # fmt: skip
     sys.modules[manager.__name__] = manager
-    sys.modules["torch_npu.testing"] = torch_npu.testing = package
-
-    class Theirs(importlib.abc.MetaPathFinder):  # before ours, which says that there is no such module
-        def find_spec(self, name, path=None, target=None):
-            if name.startswith("torch_npu.testing."):
-                return importlib.machinery.PathFinder.find_spec(name, path)
-
-    sys.meta_path.insert(0, Theirs())
     source = (tree / "torch_npu" / "testing" / "__init__.py").read_text(encoding="utf-8")
     exec(compile(source, "torch_npu/testing/__init__.py", "exec"), package.__dict__)
 
@@ -177,11 +185,15 @@ def run_file(tree: Path, file: Path, out, without: set[str]) -> None:
     signal.signal(signal.SIGALRM, late)
     os.chdir(file.parent)
     sys.path[:0] = [str(file.parent), str(tree / "test")]
+    source = file.read_text(encoding="utf-8")
+    for name, value in re.findall(r"""^os.environ\[["'](TORCH_\w+)["']\] = ["'](\w+)["']""", source, re.MULTILINE):
+        os.environ[name] = value  # what it sets before its first import
     import labkit.device
 
     labkit.device.install()
     stand_in_modules(tree)
-    source = file.read_text(encoding="utf-8")
+    import torch_npu.testing  # noqa: F401
+
     if file.parent.name == "openreg":
         source = source.replace("torch_openreg", "torch_npu").replace("openreg", "npu").replace("OpenReg", "NPU")
     main = sys.modules["__main__"]
@@ -328,7 +340,13 @@ def main() -> None:
     if rest != ["--table"]:
         os.environ.update(LABKIT_NPUS="2", PYTORCH_TESTING_DEVICE_EXCEPT_FOR="cuda,cpu", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
         os.environ["PYTORCH_PRINT_REPRO_ON_FAILURE"] = "0"
-        os.environ["PYTHONPATH"] = f"{REPO}:{os.environ.get('PYTHONPATH', '')}"
+        # A test's own processes find the device and these modules as it does.
+        (KEPT / "site").mkdir(exist_ok=True)
+        (KEPT / "site" / "sitecustomize.py").write_text(
+            f"import sys\nsys.path.append({str(REPO / 'scripts')!r})\nimport labkit\nimport pathlib, torch_npu_suite\n"
+            f"torch_npu_suite.stand_in_modules(pathlib.Path({str(tree)!r}))\n"
+        )
+        os.environ["PYTHONPATH"] = f"{KEPT / 'site'}:{REPO}:{os.environ.get('PYTHONPATH', '')}"
         os.environ["LABKIT_DEVICE"] = "none"
         import numpy  # noqa: F401  (here once; the files' processes begin with it)
         import scipy.signal  # noqa: F401

@@ -54,6 +54,8 @@ def install() -> None:
     devices.send_by_value()
     atexit.register(_let_autograd_finish)
     _stand_in(npu)
+    if os.environ.get("TORCH_TRANSFER_TO_NPU") == "1":  # as torch_npu does when it is imported
+        importlib.import_module("torch_npu.contrib.transfer_to_npu")
 
 
 def _number(name: str, default: float) -> float:
