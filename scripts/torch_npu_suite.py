@@ -44,7 +44,9 @@ SECONDS_A_TEST, SECONDS_A_FILE = 40, 150
 # its version of torch, cuDNN; theirs: a fault of the test; ours: what is left.
 CLASSES = ("operator", "name", "card", "host", "theirs", "ours")
 OPERATOR = r"_?npu_(?!config|trace)\w+|fast_gelu\w*|scatter_update_?|fused_\w+|\w+_attention\w*|batch_norm_\w+"
-REASONS: list[tuple[str, str, str]] = [  # class, what fits, the reason in the table: empty for what the group has matched
+REASONS: list[
+    tuple[str, str, str]
+] = [  # class, what fits, the reason in the table: empty for what the group has matched
     ("operator", rf"torch_npu\.({OPERATOR}): this torch_npu is labkit", ""),
     ("operator", r"'_OpNamespace' 'npu' object has no attribute '(\w+)'", ""),
     ("operator", r"operator (npu::\w+) does not exist", ""),
@@ -58,16 +60,30 @@ REASONS: list[tuple[str, str, str]] = [  # class, what fits, the reason in the t
     ("name", r"(?:module|object) '?(?:torch_npu|labkit)[\w.]*'? has no attribute '(\w+)'", ""),
     ("name", r"type object 'Npu\w+' has no attribute '(\w+)'", ""),
     ("card", r"is not called!|Error operators called!|'aclnn\w+' not found", "names of CANN's kernels in the profile"),
-    ("card", r"ERR0\d{4}|EZ9999|EE\d{4}|acl json|ACL_OP_INIT_MODE|aclrtMallocAlign32|preload", "CANN's own errors and settings"),
+    (
+        "card",
+        r"ERR0\d{4}|EZ9999|EE\d{4}|acl json|ACL_OP_INIT_MODE|aclrtMallocAlign32|preload",
+        "CANN's own errors and settings",
+    ),
     ("card", r"found_inf, 1.0|test_float_status\b", "the overflow flag of chips before the A2"),
-    ("card", r"test_(large_segment_size|roundup_power2|expandable_segments|mempool_destructor|caching_pinned|custom_segment)",
-     "how torch_npu's allocator cuts and keeps memory"),
+    (
+        "card",
+        r"test_(large_segment_size|roundup_power2|expandable_segments|mempool_destructor|caching_pinned|custom_segment)",
+        "how torch_npu's allocator cuts and keeps memory",
+    ),
     ("card", r"test_drop_path_shape_format", "the card's random numbers, in a file"),
-    ("host", r"has no attribute 'trapz'|only 0-dimensional arrays can be converted|No module named '(?:ml_dtypes|\w*vision)'|"
-     r"torch\._native\.ops", "this machine's numpy or packages"),
-    ("host", r"skipIfMps|_multi_tensor_|Weights only load failed|unexpected keyword argument 'names'|"
-     r"add_out_sparse_cpu|does not match \"Expected tensor for argument|got forward mode AD|is not supported on this build",
-     "this version of torch, or its CPU"),
+    (
+        "host",
+        r"has no attribute 'trapz'|only 0-dimensional arrays can be converted|No module named '(?:ml_dtypes|\w*vision)'|"
+        r"torch\._native\.ops",
+        "this machine's numpy or packages",
+    ),
+    (
+        "host",
+        r"skipIfMps|_multi_tensor_|Weights only load failed|unexpected keyword argument 'names'|"
+        r"add_out_sparse_cpu|does not match \"Expected tensor for argument|got forward mode AD|is not supported on this build",
+        "this version of torch, or its CPU",
+    ),
     ("host", r"cudnn", "cuDNN"),
     ("theirs", r"NameError: name '(\w+)' is not defined", "a name that the test does not import"),
 ]
@@ -259,7 +275,12 @@ def one(tree: Path, file: Path) -> None:
                     import traceback
 
                     text = "".join(traceback.format_exception(error))
-                    out.write(json.dumps(["(import)", "skip" if isinstance(error, unittest.SkipTest) else "fail", text[-3000:]]) + "\n")
+                    out.write(
+                        json.dumps(
+                            ["(import)", "skip" if isinstance(error, unittest.SkipTest) else "fail", text[-3000:]]
+                        )
+                        + "\n"
+                    )
                     out.flush()
                     code = 0
             os._exit(code)
@@ -299,7 +320,10 @@ def outcomes(kept: Path) -> list[tuple[str, str, str]]:
     for test, how, why in lines(kept):
         if test not in best or rank[how] > rank[best[test][0]]:
             best[test] = (how, why)
-    return [(t, "fail" if how == "begin" else how, why or ("no end" if how == "begin" else "")) for t, (how, why) in best.items()]
+    return [
+        (t, "fail" if how == "begin" else how, why or ("no end" if how == "begin" else ""))
+        for t, (how, why) in best.items()
+    ]
 
 
 def reason(name: str, test: str, why: str) -> tuple[str, str]:
@@ -338,7 +362,9 @@ def main() -> None:
                         print(f"{kind}\t{name}\t{test}\t{text}")
         return
     if rest != ["--table"]:
-        os.environ.update(LABKIT_NPUS="2", PYTORCH_TESTING_DEVICE_EXCEPT_FOR="cuda,cpu", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+        os.environ.update(
+            LABKIT_NPUS="2", PYTORCH_TESTING_DEVICE_EXCEPT_FOR="cuda,cpu", TORCH_DEVICE_BACKEND_AUTOLOAD="0"
+        )
         os.environ["PYTORCH_PRINT_REPRO_ON_FAILURE"] = "0"
         # A test's own processes find the device and these modules as it does.
         (KEPT / "site").mkdir(exist_ok=True)

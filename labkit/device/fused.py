@@ -184,8 +184,10 @@ def _register() -> None:
         library.define(schema)
         library.impl(name, inner, "CPU")  # on npu tensors the device's fallback runs this on the same memory
         library.impl(name, inner, "Meta")
-        if "(a!)" in schema and name.rstrip("_") in _OPERATORS:
-            library.impl(name, _functional(name.rstrip("_")), "Functionalize")
+        if "(a!)" in schema:  # npu_dtype_cast_ and one_ have no such other form, and are PyTorch's operators inside
+            other = _OPERATORS.get(name.removesuffix("_"))
+            alike = other and other[0].partition(",")[2] == schema.partition(",")[2].replace("(a!)", "")
+            library.impl(name, _functional(name.removesuffix("_")) if alike else inner, "Functionalize")
         if gradient:
             _add_gradient(library, name, schema, inner)
 
