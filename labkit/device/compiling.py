@@ -65,3 +65,21 @@ def _refuse_inductor(module) -> None:
         return inner(graph, example_inputs, *args, **kwargs)
 
     module.compile_fx = compile_fx
+
+
+# ---- torch_npu.dynamo.torchair
+
+
+class CompilerConfig:
+    """torchair's settings: taken, whatever they are. There is no graph compiler here."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        setattr(self, name, CompilerConfig())
+        return self.__dict__[name]
+
+
+def get_npu_backend(*, compiler_config=None, custom_decompositions=None, **_):
+    """A backend for torch.compile: as backend="npu"."""
+    return npu

@@ -15,6 +15,13 @@ import torch
 from torch import nn
 
 from labkit import messages
+from labkit.device.compiling import CompilerConfig, get_npu_backend  # noqa: F401  (names of torch_npu.dynamo.torchair)
+from labkit.device.distributed import (  # noqa: F401  (names of torch_npu.distributed)
+    all_gather_into_tensor_uneven,
+    is_hccl_available,
+    reduce_scatter_tensor_uneven,
+    reinit_process_group,
+)
 from labkit.device.names import use
 from labkit.device.switches import (  # noqa: F401  (names of torch_npu.utils)
     FlopsCounter,
@@ -411,46 +418,6 @@ def npu_ciou(boxes1, boxes2, trans=True, is_cross=False, mode=0):
     import torch_npu
 
     return torch_npu.npu_ciou(boxes1, boxes2, trans, is_cross, mode)
-
-
-# ---- torch_npu.distributed, torch_npu.dynamo
-
-
-def is_hccl_available() -> bool:
-    return True
-
-
-def reinit_process_group(group=None, rebuild_link=True) -> None:
-    """On a card: heals a broken link. Here no link breaks."""
-
-
-def reduce_scatter_tensor_uneven(output, input, input_split_sizes=None, op=None, group=None, async_op=False):
-    dist = torch.distributed
-    sizes = input_split_sizes or [len(input) // dist.get_world_size(group)] * dist.get_world_size(group)
-    return dist.reduce_scatter(output, list(input.split(sizes)), op or dist.ReduceOp.SUM, group, async_op)
-
-
-def all_gather_into_tensor_uneven(output, input, output_split_sizes=None, group=None, async_op=False):
-    dist = torch.distributed
-    sizes = output_split_sizes or [len(output) // dist.get_world_size(group)] * dist.get_world_size(group)
-    return dist.all_gather(list(output.split(sizes)), input, group, async_op)
-
-
-class CompilerConfig:
-    """torchair's settings: taken, whatever they are. There is no graph compiler here."""
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        setattr(self, name, CompilerConfig())
-        return self.__dict__[name]
-
-
-def get_npu_backend(*, compiler_config=None, custom_decompositions=None, **_):
-    """A backend for torch.compile: as backend="npu"."""
-    from labkit.device.compiling import npu
-
-    return npu
 
 
 # ---- the tree
