@@ -405,7 +405,7 @@ def test_sparse_product_reduced(how):
     dense = torch.arange(6.0).view(3, 2)
     found = []
     for where in ("cpu", "npu"):
-        a, b = matrix.to(where).requires_grad_(), dense.to(where, copy=True).requires_grad_()
+        a, b = matrix.clone().to(where).requires_grad_(), dense.to(where, copy=True).requires_grad_()
         y = torch.sparse.mm(a, b, how)
         y.square().sum().backward()
         found.append([y.detach().cpu(), a.grad.to_dense().cpu(), b.grad.cpu()])
