@@ -60,7 +60,11 @@ _OPTIONS: dict[str, list[str] | None] = {
     "ACL_OP_COMPILER_CACHE_MODE": ["disable", "enable", "force"],
     "ACL_OP_COMPILER_CACHE_DIR": None,
     "ACL_OP_DEBUG_OPTION": None,
-    "MM_BMM_ND_ENABLE": None,
+    **dict.fromkeys(
+        """ALLOW_CONV_HF32 ALLOW_INTERNAL_FORMAT ALLOW_MATMUL_HF32 CUBE_MATH_TYPE FORCE_ACLNN_OP_LIST MM_BMM_ND_ENABLE
+        NPU_FUZZY_COMPILE_BLACKLIST OP_HOOK_ENABLE STRONG_CONSISTENCY TORCH_NPU_USE_COMPATIBLE_IMPL autotune
+        autotunegraphdumppath bmmv2_enable jitCompile jitCompileInit mdldumpconfigpath mdldumpswitch""".split()
+    ),
 }
 
 
