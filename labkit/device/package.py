@@ -33,7 +33,7 @@ from labkit.device.switches import (  # noqa: F401  (names of torch_npu.utils)
     save_async,
 )
 
-# ---- torch_npu.optim: on a card these fuse all parameters into one; here PyTorch's fused or foreach kernels do
+# ---- torch_npu.optim: on a card these step by operators on all parameters as one tensor; here by the _foreach ones
 
 
 class _Clips:
@@ -76,17 +76,17 @@ class NpuFusedOptimizerBase(_Clips, torch.optim.Optimizer):
 
 class NpuFusedSGD(_Clips, torch.optim.SGD):
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False):
-        super().__init__(params, lr, momentum, dampening, weight_decay, nesterov, fused=True)
+        super().__init__(params, lr, momentum, dampening, weight_decay, nesterov, foreach=True)
 
 
 class NpuFusedAdam(_Clips, torch.optim.Adam):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, fused=True)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=True)
 
 
 class NpuFusedAdamW(_Clips, torch.optim.AdamW):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, fused=True)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=True)
 
 
 class NpuFusedAdadelta(_Clips, torch.optim.Adadelta):

@@ -383,7 +383,7 @@ def test_losses_and_indices_as_the_card_takes_them():
     F.multilabel_margin_loss(here, labels.long()).backward()
     torch.testing.assert_close(there.grad.cpu(), here.grad)
     hot = F.one_hot(torch.tensor([2, 0], dtype=torch.int32).npu())
-    assert hot.device.type == "npu" and hot.tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert hot.device.type == "npu" and hot.dtype == torch.int32 and hot.tolist() == [[0, 0, 1], [1, 0, 0]]
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -421,3 +421,20 @@ def test_device_stays_busy_for_cycles():
     for wrong, error in ((0, RuntimeError), (1.5, TypeError)):
         with pytest.raises(error, match="_sleep"):
             torch.npu._sleep(wrong)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_fused_optimizers_step_as_pytorchs(name, dtype):
+    import torch_npu.optim
+
+    both = [[torch.arange(6.0).to(dtype).npu().requires_grad_()] for _ in range(2)]
+    how = {"lr": 0.01, "weight_decay": 0.001} | ({"momentum": 0.9} if name == "SGD" else {"eps": 1e-4})
+    steps = [getattr(torch.optim, name)(both[0], **how), getattr(torch_npu.optim, f"NpuFused{name}")(both[1], **how)]
+    for _ in range(5):
+        for (p,), optimizer in zip(both, steps):
+            p.grad = p.detach() / 100
+            optimizer.step()
+    assert torch.equal(both[0][0], both[1][0])
+    limit = steps[1].clip_grad_norm_fused_(0.01)
+    assert limit > 0.01 and both[1][0].grad.float().norm().item() == pytest.approx(0.01, rel=1e-2)

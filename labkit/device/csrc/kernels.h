@@ -332,7 +332,8 @@ template <int argument> void long_indices(const c10::OperatorHandle& op, Stack* 
     fallback(op, stack);
 }
 inline Tensor one_hot(const Tensor& self, int64_t classes) {
-    return at::native::one_hot(self.scalar_type() == at::kInt ? self.to(at::kLong) : self, classes);
+    if (self.scalar_type() != at::kInt) return at::native::one_hot(self, classes);
+    return at::native::one_hot(self.to(at::kLong), classes).to(at::kInt);
 }
 // With sparse=True the gradient of the table is a sparse tensor.
 inline void embedding_bag_backward(const c10::OperatorHandle& op, Stack* stack) {
@@ -396,8 +397,8 @@ inline void add(torch::Library& m) {
         m.impl(name, CppFunction::makeFromBoxedFunction<&softmax<2>>());
     for (const char* name : {"_softmax_backward_data", "_log_softmax_backward_data"})
         m.impl(name, CppFunction::makeFromBoxedFunction<&softmax_backward>());
-    for (const char* name : {"binary_cross_entropy_with_logits", "binary_cross_entropy",
-                             "binary_cross_entropy_backward"})
+    for (const char* name :
+         {"binary_cross_entropy_with_logits", "binary_cross_entropy", "binary_cross_entropy_backward"})
         m.impl(name, CppFunction::makeFromBoxedFunction<&one_wide_kernel>());
     m.impl("multilabel_margin_loss_forward", CppFunction::makeFromBoxedFunction<&long_indices<1>>());
     m.impl("multilabel_margin_loss_backward", CppFunction::makeFromBoxedFunction<&long_indices<2>>());
