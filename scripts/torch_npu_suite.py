@@ -130,6 +130,15 @@ REASONS: list[
         r"(?:no end|status 9)",
         "a busy machine: a program of its own took more than the time allowed",
     ),
+    (
+        "theirs",
+        r"openreg/test_(?:sdpa|ops)[\s\S]*_fused_sdp_choice|openreg/test_ops[\s\S]*OVERRIDEABLE|test_unsupported_type|"
+        r"openreg/test_(?:storage|compile)[\s\S]*(?:format_number|version_number|miniz)|get_device_capability|"
+        r"openreg/test_device.*index|with_unsupported_type|test_device_poison_fork",
+        "torch_openreg's own choices: attention, metadata, autocast's types, capability, words of errors",
+    ),
+    ("card", r"per_process_memory_fraction", "how torch_npu's allocator cuts and keeps memory"),
+    ("host", r"test_ipc_event[\s\S]*torch.Event ipc", "this version of torch: no events between processes"),
     ("theirs", r"missing \d required positional arguments", "arguments that nobody gives the test"),
     ("theirs", r"test_save_async does not exist", "a folder that the test does not make"),
     ("theirs", r"NameError: name '(\w+)' is not defined", "a name that the test does not import"),
