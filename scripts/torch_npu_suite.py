@@ -139,6 +139,7 @@ REASONS: list[
     ),
     ("card", r"per_process_memory_fraction", "how torch_npu's allocator cuts and keeps memory"),
     ("host", r"test_ipc_event[\s\S]*torch.Event ipc", "this version of torch: no events between processes"),
+    ("theirs", r"unexpected keyword argument 'dtypes'", "a decorator of another version of torch"),
     ("theirs", r"missing \d required positional arguments", "arguments that nobody gives the test"),
     ("theirs", r"test_save_async does not exist", "a folder that the test does not make"),
     ("theirs", r"NameError: name '(\w+)' is not defined", "a name that the test does not import"),
