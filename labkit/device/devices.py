@@ -30,6 +30,14 @@ def index(device=None) -> int:
     return lib().lab_get_device() if wanted.index is None else wanted.index
 
 
+def existing(device=None) -> int:
+    """The same for a device that must exist. Raises RuntimeError where there is none of that number."""
+    i = index(device)
+    if not 0 <= i < device_count():
+        raise RuntimeError(messages.text("device.bad_argument", index=i, count=device_count()))
+    return i
+
+
 def device_count() -> int:
     return lib().lab_device_count()
 

@@ -83,3 +83,26 @@ def _with_cpu(inner):
         return made
 
     return helper
+
+
+# ---- torch_npu.distributed
+
+
+def is_hccl_available() -> bool:
+    return True
+
+
+def reinit_process_group(group=None, rebuild_link=True) -> None:
+    """On a card: heals a broken link. Here no link breaks."""
+
+
+def reduce_scatter_tensor_uneven(output, input, input_split_sizes=None, op=None, group=None, async_op=False):
+    dist = torch.distributed
+    sizes = input_split_sizes or [len(input) // dist.get_world_size(group)] * dist.get_world_size(group)
+    return dist.reduce_scatter(output, list(input.split(sizes)), op or dist.ReduceOp.SUM, group, async_op)
+
+
+def all_gather_into_tensor_uneven(output, input, output_split_sizes=None, group=None, async_op=False):
+    dist = torch.distributed
+    sizes = output_split_sizes or [len(output) // dist.get_world_size(group)] * dist.get_world_size(group)
+    return dist.all_gather(list(output.split(sizes)), input, group, async_op)

@@ -8,6 +8,7 @@ They exist from the first use of torch_npu.<name> on; torch.ops.npu.<name> is th
 from __future__ import annotations
 
 import importlib
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-FORMAT_ND = 2
+FORMAT_ND, FORMAT_NZ = 2, 29
 # Types by their numbers: PyTorch's own below 32, those of AscendCL from 256 on (torch_npu/csrc: DataType).
 _TYPES = {0: torch.uint8, 1: torch.int8, 2: torch.int16, 3: torch.int32, 4: torch.int64, 5: torch.float16,
           6: torch.float32, 7: torch.float64, 11: torch.bool, 12: torch.int8, 13: torch.uint8, 14: torch.int32,
@@ -64,9 +65,23 @@ def npu_format_cast(tensor: torch.Tensor, acl_format, customize_dtype=None, inpu
     """A copy in another format: private formats (29 is FRACTAL_NZ) change how the card stores a tensor, not its values.
     Here the format is a number that the storage keeps."""
     acl_format = get_npu_format(acl_format) if isinstance(acl_format, torch.Tensor) else int(acl_format)
+    if acl_format == FORMAT_NZ and tensor.dim() < 2:  # it is made of the last two axes
+        acl_format = FORMAT_ND
     if get_npu_format(tensor) == acl_format:
         return tensor
-    return _in_format(torch.ops.npu._npu_format_cast(tensor, acl_format), acl_format)
+    cast = torch.ops.npu._npu_format_cast(tensor, acl_format)
+    if acl_format == FORMAT_NZ:
+        custom = None if customize_dtype is None else scalar_type(customize_dtype)
+        _room_for_nz(cast, (32 if tensor.element_size() == 1 else 16) if custom is None else 32 // custom.itemsize)
+    return _in_format(cast, acl_format)
+
+
+def _room_for_nz(tensor: torch.Tensor, columns: int) -> None:
+    """FRACTAL_NZ is made of whole pieces of 16 rows and so many columns: the storage has room for them."""
+    *batch, m, n = tensor.shape
+    elements = math.prod(batch) * -(-m // 16) * 16 * -(-n // columns) * columns
+    if elements > get_storage_size(tensor):
+        tensor.untyped_storage().resize_(elements * tensor.element_size())
 
 
 def npu_format_cast_(tensor: torch.Tensor, acl_format) -> torch.Tensor:
@@ -97,14 +112,24 @@ def _format_cast(self, acl_format):
 
 
 def get_storage_size(tensor: torch.Tensor) -> int:
-    """Elements that the tensor's storage has room for."""
+    """Elements of the tensor's storage."""
     return tensor.untyped_storage().nbytes() // tensor.element_size()
 
 
 def npu_change_data_ptr(dst: torch.Tensor, src: torch.Tensor, index: int) -> int:
-    """dst becomes a part of src's memory, from element `index` on."""
-    dst.data = src.flatten()[index : index + dst.numel()].view(dst.shape)
-    return 1
+    """dst's storage becomes a part of src's memory, from element `index` on."""
+    from labkit.device.library import lib
+
+    if index < 0:
+        raise RuntimeError(f"Expect offset(index) equal or greater than zero, got: {index}")
+    if dst.dtype != src.dtype:
+        raise RuntimeError(f"Expect src and dst tensors having the same dtype, got: src {src.dtype}, dst {dst.dtype}")
+    if dst.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise RuntimeError(f"Only supports tensors with dtype float32, float16 or bfloat16, got: {dst.dtype}")
+    if index + get_storage_size(dst) > get_storage_size(src):
+        raise RuntimeError(f"Offsets overflow: {index} and {get_storage_size(dst)} elements of {get_storage_size(src)}")
+    lib().lab_share_storage(dst.untyped_storage()._cdata, src.untyped_storage()._cdata, index * dst.element_size())
+    return 0
 
 
 def empty_with_format(size, dtype=None, layout=None, device=None, pin_memory=None, acl_format=FORMAT_ND, **_):
@@ -159,8 +184,21 @@ def _register() -> None:
         library.define(schema)
         library.impl(name, inner, "CPU")  # on npu tensors the device's fallback runs this on the same memory
         library.impl(name, inner, "Meta")
+        if "(a!)" in schema:  # npu_dtype_cast_ and one_ have no such other form, and are PyTorch's operators inside
+            other = _OPERATORS.get(name.removesuffix("_"))
+            alike = other and other[0].partition(",")[2] == schema.partition(",")[2].replace("(a!)", "")
+            library.impl(name, _functional(name.removesuffix("_")) if alike else inner, "Functionalize")
         if gradient:
             _add_gradient(library, name, schema, inner)
+
+
+def _functional(name: str) -> Callable:
+    """What an operator in place is to torch.compile: the one that makes a new tensor, and a copy."""
+
+    def made(self, *args, **kwargs):
+        return self.copy_(getattr(torch.ops.npu, name)(self, *args, **kwargs))
+
+    return made
 
 
 def _add_gradient(library, name: str, schema: str, inner) -> None:

@@ -77,6 +77,7 @@ _SIGNATURES = {  # name: (result, arguments)
     ),
     "lab_set_text": (None, [c_char_p, c_char_p]),
     "lab_hand_out_default_generator": (None, [c_int]),
+    "lab_share_storage": (None, [c_void_p, c_void_p, c_size_t]),
     "lab_serve_graphs": (None, [c_char_p, c_void_p]),
     "lab_arena_fd": (c_int, []),
     "lab_arena_base": (c_void_p, []),

@@ -7,7 +7,7 @@ import ctypes
 
 import torch
 
-from labkit.device.devices import index
+from labkit.device.devices import existing as index
 from labkit.device.library import blocks, lib, memory
 
 _fraction: dict[int, float] = {}
@@ -97,7 +97,7 @@ def empty_cache() -> None:
 
 def set_per_process_memory_fraction(fraction: float, device=None) -> None:
     """Limits this process to `fraction` of the device's memory. Raises ValueError outside 0..1."""
-    if not isinstance(fraction, (int, float)):
+    if not isinstance(fraction, float):
         raise TypeError("Invalid type for fraction argument, must be `float`")
     if not 0 <= fraction <= 1:
         raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")

@@ -247,7 +247,7 @@ class _Properties:
         # as torch_npu fills what programs for CUDA ask for
         self.multi_processor_count = self.vector_core_num
         self.major, self.minor = None, None
-        self.uuid = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"labkit-{chip}-{device}"))
+        self.uuid = uuid.uuid5(uuid.NAMESPACE_DNS, f"labkit-{chip}-{device}")
 
     def __repr__(self) -> str:
         return (
@@ -317,6 +317,26 @@ def get_autocast_dtype() -> torch.dtype:
 
 def set_autocast_dtype(dtype: torch.dtype) -> None:
     torch.set_autocast_dtype("npu", dtype)
+
+
+# ---- names with an underscore that programs and torch_npu's own tests call
+
+
+def _sleep(cycles: int) -> None:
+    """The current stream is busy for so many cycles of the chip's clock."""
+    if not isinstance(cycles, int):
+        raise TypeError("torch.npu._sleep(): expected 'int'")
+    if cycles <= 0:
+        raise RuntimeError(f"torch.npu._sleep(): expected positive cycles, got {cycles}")
+    lib().lab_launch(b"npu::_sleep", cycles / (chips.flat(_chip())["clock.hz"] / 1e9), 0, 0)
+
+
+def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -> int:
+    if device is None and not optional:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got: {device}")
+    if allow_cpu and torch.device(device).type == "cpu":
+        return -1
+    return index(device)
 
 
 # ---- what is not there

@@ -15,6 +15,13 @@ import torch
 from torch import nn
 
 from labkit import messages
+from labkit.device.compiling import CompilerConfig, get_npu_backend  # noqa: F401  (names of torch_npu.dynamo.torchair)
+from labkit.device.distributed import (  # noqa: F401  (names of torch_npu.distributed)
+    all_gather_into_tensor_uneven,
+    is_hccl_available,
+    reduce_scatter_tensor_uneven,
+    reinit_process_group,
+)
 from labkit.device.names import use
 from labkit.device.switches import (  # noqa: F401  (names of torch_npu.utils)
     FlopsCounter,
@@ -26,7 +33,7 @@ from labkit.device.switches import (  # noqa: F401  (names of torch_npu.utils)
     save_async,
 )
 
-# ---- torch_npu.optim: on a card these fuse all parameters into one; here PyTorch's fused or foreach kernels do
+# ---- torch_npu.optim: on a card these step by operators on all parameters as one tensor; here by the _foreach ones
 
 
 class _Clips:
@@ -69,17 +76,17 @@ class NpuFusedOptimizerBase(_Clips, torch.optim.Optimizer):
 
 class NpuFusedSGD(_Clips, torch.optim.SGD):
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False):
-        super().__init__(params, lr, momentum, dampening, weight_decay, nesterov, fused=True)
+        super().__init__(params, lr, momentum, dampening, weight_decay, nesterov, foreach=True)
 
 
 class NpuFusedAdam(_Clips, torch.optim.Adam):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, fused=True)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=True)
 
 
 class NpuFusedAdamW(_Clips, torch.optim.AdamW):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, fused=True)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=True)
 
 
 class NpuFusedAdadelta(_Clips, torch.optim.Adadelta):
@@ -363,7 +370,9 @@ def matmul_transpose(tensor1, tensor2):
 
 
 def npu_fast_condition_index_put(x, condition, value):
-    return x.masked_fill_(condition, value)
+    if condition.dtype != torch.bool:
+        raise TypeError("Expected condition.dtype in [torch.bool]")
+    return torch.where(condition, torch.full_like(x, value), x)
 
 
 def fuse_add_softmax_dropout(training, dropout, attn_mask, attn_scores, attn_head_size, p=0.5, dim=-1):
@@ -376,53 +385,39 @@ def dropout_with_byte_mask(input1, p=0.5, training=True, inplace=False):
     return nn.functional.dropout(input1, p, training, inplace)
 
 
-def _deprecated_iou(name: str, **fixed):
-    def iou(boxes1, boxes2, *args, **kwargs):
-        import torch_npu
+def npu_iou(boxes1, boxes2, mode="ptiou", is_normalized=False, normalized_scale=100.0):
+    """Of each box of the first list with each of the second: (N, M)."""
+    import torch_npu
 
-        return getattr(torch_npu, name)(boxes1.float(), boxes2.float(), *args, **{**fixed, **kwargs})
-
-    return iou
-
-
-# ---- torch_npu.distributed, torch_npu.dynamo
+    if mode not in ("iou", "ptiou"):
+        raise ValueError("Expected mode in [iou, ptiou]")
+    scale = normalized_scale if is_normalized else 1.0
+    return getattr(torch_npu, f"npu_{mode}")(boxes2 * scale, boxes1 * scale)
 
 
-def is_hccl_available() -> bool:
-    return True
+npu_ptiou = npu_iou
 
 
-def reinit_process_group(group=None, rebuild_link=True) -> None:
-    """On a card: heals a broken link. Here no link breaks."""
+def npu_giou(boxes1, boxes2, is_permuted=True):
+    """Of pairs of boxes (x, y, width, height), each (n, 4), or (4, n) where is_permuted is False: (n, 1)."""
+    import torch_npu
+
+    if boxes1.shape != boxes2.shape:
+        raise ValueError("Expected boxes1.shape == boxes2.shape")
+    first, second = (b.t() if is_permuted else b for b in (boxes1, boxes2))
+    return torch_npu.npu_giou(first, second, trans=True, is_cross=False)
 
 
-def reduce_scatter_tensor_uneven(output, input, input_split_sizes=None, op=None, group=None, async_op=False):
-    dist = torch.distributed
-    sizes = input_split_sizes or [len(input) // dist.get_world_size(group)] * dist.get_world_size(group)
-    return dist.reduce_scatter(output, list(input.split(sizes)), op or dist.ReduceOp.SUM, group, async_op)
+def npu_diou(boxes1, boxes2, trans=True, is_cross=False, mode=0):
+    import torch_npu
+
+    return torch_npu.npu_diou(boxes1, boxes2, trans, is_cross, mode)
 
 
-def all_gather_into_tensor_uneven(output, input, output_split_sizes=None, group=None, async_op=False):
-    dist = torch.distributed
-    sizes = output_split_sizes or [len(output) // dist.get_world_size(group)] * dist.get_world_size(group)
-    return dist.all_gather(list(output.split(sizes)), input, group, async_op)
+def npu_ciou(boxes1, boxes2, trans=True, is_cross=False, mode=0):
+    import torch_npu
 
-
-class CompilerConfig:
-    """torchair's settings: taken, whatever they are. There is no graph compiler here."""
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        setattr(self, name, CompilerConfig())
-        return self.__dict__[name]
-
-
-def get_npu_backend(*, compiler_config=None, custom_decompositions=None, **_):
-    """A backend for torch.compile: as backend="npu"."""
-    from labkit.device.compiling import npu
-
-    return npu
+    return torch_npu.npu_ciou(boxes1, boxes2, trans, is_cross, mode)
 
 
 # ---- the tree
@@ -434,11 +429,6 @@ _MODULE = """Mish SiLU Swish NpuCachedDropout NpuFairseqDropout NpuPreGenDropout
 _FUNCTION = """roll matmul_transpose npu_fast_condition_index_put fuse_add_softmax_dropout dropout_with_byte_mask
     npu_iou npu_ptiou npu_giou npu_diou npu_ciou"""
 _MORE: dict[str, object] = {
-    "npu_iou": _deprecated_iou("npu_ptiou"),
-    "npu_ptiou": _deprecated_iou("npu_ptiou"),
-    "npu_giou": _deprecated_iou("npu_giou"),
-    "npu_diou": _deprecated_iou("npu_diou"),
-    "npu_ciou": _deprecated_iou("npu_ciou"),
     "FastBatchNorm1d": nn.BatchNorm1d,
     "FastBatchNorm2d": nn.BatchNorm2d,
     "FastBatchNorm3d": nn.BatchNorm3d,
@@ -490,6 +480,8 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__all__ = names
 
         def missing(name: str):
+            if f"{rest}.{name}" in TREE:
+                return importlib.import_module(f"torch_npu.{rest}.{name}")
             raise AttributeError(messages.text("device.torch_npu_missing", name=f"{rest}.{name}", instead=use(name)))
 
         module.__getattr__ = missing

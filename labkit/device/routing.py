@@ -54,6 +54,8 @@ def _rounded(y, dtype):
 )
 def _quant_matmul(x1, x2, scale, *, offset=None, pertoken_scale=None, bias=None, output_dtype=None, **_):
     dtype = scalar_type(output_dtype)
+    if scale.dtype == torch.float16:
+        raise RuntimeError("npu_quant_matmul: scale is float32, bfloat16, int64 or uint64, not float16")
     if dtype == torch.int32:
         scale = None
     return _rounded(_product(x1, x2, bias, scale, offset, None, None, pertoken_scale), dtype)
@@ -341,7 +343,7 @@ def _giou(self, gtboxes, trans=False, is_cross=False, mode=0):
     common, whole = _overlap(a, b, mode, 0.0, 1e-16)
     width, height = _around(a, b)
     y = common / whole - (width * height - whole) / (width * height)
-    return (y if is_cross else y.unsqueeze(0)).to(self.dtype)
+    return (y if is_cross else y.unsqueeze(1)).to(self.dtype)
 
 
 def _distance(a, b, eps):

@@ -54,6 +54,8 @@ def install() -> None:
     devices.send_by_value()
     atexit.register(_let_autograd_finish)
     _stand_in(npu)
+    if os.environ.get("TORCH_TRANSFER_TO_NPU") == "1":  # as torch_npu does when it is imported
+        importlib.import_module("torch_npu.contrib.transfer_to_npu")
 
 
 def _number(name: str, default: float) -> float:
@@ -121,12 +123,7 @@ def _stand_in(npu: types.ModuleType) -> None:
     module.__getattr__ = missing
     module.__dir__ = lambda: sorted({*vars(module), *package.TREE, *fused.names()})
     sys.meta_path.insert(0, package.Modules())
-    sys.modules.update(
-        {
-            "torch_npu": module,
-            "torch_npu.npu": npu,
-            "torch.npu": npu,
-            "torch_npu.npu.amp": npu.amp,
-            "torch.npu.amp": npu.amp,
-        }
-    )
+    npu.__path__ = []  # a package there as well
+    sys.modules.update({"torch_npu": module, "torch_npu.npu": npu, "torch.npu": npu})
+    for inner in ("amp", "graphs", "memory", "mstx", "random", "streams", "utils"):
+        sys.modules.update({f"torch_npu.npu.{inner}": getattr(npu, inner), f"torch.npu.{inner}": getattr(npu, inner)})

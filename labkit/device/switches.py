@@ -49,10 +49,37 @@ def is_jit_compile_false() -> bool:
     return not _switch["jit"]
 
 
+# Options of the operator compiler and the values that torch_npu takes (torch_npu/npu/npu_config.py); None: any.
+_OPTIONS: dict[str, list[str] | None] = {
+    "ACL_PRECISION_MODE": ["allow_fp32_to_fp16", "must_keep_origin_dtype"],
+    "ACL_OP_SELECT_IMPL_MODE": ["high_performance", "high_precision"],
+    "ACL_AICORE_NUM": [str(n) for n in range(1, 33)],
+    "ACL_OPTYPELIST_FOR_IMPLMODE": None,
+    "ACL_OP_DEBUG_LEVEL": ["0", "1", "2", "3", "4"],
+    "ACL_DEBUG_DIR": None,
+    "ACL_OP_COMPILER_CACHE_MODE": ["disable", "enable", "force"],
+    "ACL_OP_COMPILER_CACHE_DIR": None,
+    "ACL_OP_DEBUG_OPTION": None,
+    **dict.fromkeys(
+        """ALLOW_CONV_HF32 ALLOW_INTERNAL_FORMAT ALLOW_MATMUL_HF32 CUBE_MATH_TYPE FORCE_ACLNN_OP_LIST MM_BMM_ND_ENABLE
+        NPU_FUZZY_COMPILE_BLACKLIST OP_HOOK_ENABLE STRONG_CONSISTENCY TORCH_NPU_USE_COMPATIBLE_IMPL autotune
+        autotunegraphdumppath bmmv2_enable jitCompile jitCompileInit mdldumpconfigpath mdldumpswitch""".split()
+    ),
+}
+
+
 def set_option(option: dict) -> None:
-    """On hardware: options of the operator compiler."""
+    """On hardware: options of the operator compiler. Here they are checked, and have no effect."""
     if not isinstance(option, dict):
         raise TypeError("npu option must be a dict.")
+    for name, value in option.items():
+        if name not in _OPTIONS:
+            raise RuntimeError(f"invalid npu option name:{name}")
+        allowed = _OPTIONS.get(name)
+        if allowed is not None and str(value) not in allowed:
+            raise ValueError(f"value of {name} should be in {allowed} but got {value}")
+    if option.get("MM_BMM_ND_ENABLE") in ("enable", "disable"):
+        set_mm_bmm_format_nd(option["MM_BMM_ND_ENABLE"] == "enable")
 
 
 def set_op_timeout_ms(timeout: int) -> None:
@@ -64,12 +91,27 @@ def set_deterministic_level(level: int) -> None:
     _switch["deterministic_level"] = level
 
 
+class _Deterministic(torch.autograd.Function):
+    """The tensor itself; deterministic algorithms are on (or off) from here on, and the reverse after its gradient."""
+
+    @staticmethod
+    def forward(ctx, tensor, on):
+        ctx.on = on
+        torch.use_deterministic_algorithms(on)
+        return tensor
+
+    @staticmethod
+    def backward(ctx, grad):
+        torch.use_deterministic_algorithms(not ctx.on)
+        return grad, None
+
+
 def enable_deterministic_with_backward(tensor):
-    return tensor
+    return _Deterministic.apply(tensor, True)
 
 
 def disable_deterministic_with_backward(tensor):
-    return tensor
+    return _Deterministic.apply(tensor, False)
 
 
 def get_task_queue_enable() -> int:
@@ -223,14 +265,17 @@ def npu_combine_tensors(list_of_tensor, require_copy_value=True):
         raise RuntimeError("Tensors to combine must be contiguous tensors on NPU.")
     if len({t.dtype for t in list_of_tensor}) > 1:
         raise RuntimeError("Tensors to combine must have the same dtype.")
-    together = torch.zeros(sum(t.numel() for t in list_of_tensor), dtype=list_of_tensor[0].dtype, device="npu")
+    from labkit.device.fused import get_storage_size, npu_change_data_ptr
+
+    sizes = [get_storage_size(t) for t in list_of_tensor]
+    together = torch.zeros(sum(sizes), dtype=list_of_tensor[0].dtype, device="npu")
     begin = 0
-    for t in list_of_tensor:
-        part = together[begin : begin + t.numel()].view(t.shape)
-        if require_copy_value:
-            part.copy_(t.detach())
-        t.data = part
-        begin += t.numel()
+    for t, size in zip(list_of_tensor, sizes):
+        before = t.detach().clone() if require_copy_value else None
+        npu_change_data_ptr(t, together, begin)
+        if before is not None:
+            t.detach().copy_(before)
+        begin += size
     return together
 
 
@@ -239,7 +284,11 @@ def get_part_combined_tensor(combined_tensor, index, size):
         return None
     if index + size > combined_tensor.numel():
         raise RuntimeError(f"(index + size) ({index + size}) > the combined tensor's size ({combined_tensor.numel()})")
-    return combined_tensor[index : index + size]
+    from labkit.device.fused import npu_change_data_ptr
+
+    part = torch.empty(size, dtype=combined_tensor.dtype, device=combined_tensor.device)
+    npu_change_data_ptr(part, combined_tensor, index)
+    return part
 
 
 def is_combined_tensor_valid(combined_tensor, list_of_tensor):
@@ -247,8 +296,8 @@ def is_combined_tensor_valid(combined_tensor, list_of_tensor):
         return True
     if combined_tensor is None:
         return False
-    where = combined_tensor.untyped_storage().data_ptr()
-    return all(t is not None and t.is_contiguous() and t.untyped_storage().data_ptr() == where for t in list_of_tensor)
+    begin, end = combined_tensor.data_ptr(), combined_tensor.data_ptr() + combined_tensor.untyped_storage().nbytes()
+    return all(t is not None and t.is_contiguous() and begin <= t.data_ptr() < end for t in list_of_tensor)
 
 
 class FlopsCounter:

@@ -328,3 +328,66 @@ def test_the_device_is_installed_once_whoever_comes_first(first):
     text = f"import labkit\n{first}\nimport torch\nprint(labkit.device.install(), torch.ones(2).npu().device)"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=paths.repo_root())
     assert (done.stdout, done.returncode) == ("sim npu:0\n", 0), done.stderr
+
+
+def test_settings_are_checked_as_torch_npu_does():
+    torch.npu.set_option({"ACL_PRECISION_MODE": "must_keep_origin_dtype", "MM_BMM_ND_ENABLE": "disable"})
+    assert torch.npu.get_mm_bmm_format_nd() is False
+    torch.npu.set_option({"MM_BMM_ND_ENABLE": "enable", "ACL_AICORE_NUM": 20})
+    assert torch.npu.get_mm_bmm_format_nd() is True
+    for option, error in (
+        ("text", TypeError),
+        ({"ACL_PRECISION_MODE": "allow_fp32_to_fp32"}, ValueError),
+        ({"ACL_AICORE_NUM": 33}, ValueError),
+        ({"ACL_OP_SELECT_IMPL": "high_precision"}, RuntimeError),
+    ):
+        with pytest.raises(error, match="must be a dict|should be in|invalid npu option name"):
+            torch.npu.set_option(option)
+    for asked in (torch.npu.memory_allocated, torch.npu.max_memory_reserved, torch.npu.reset_peak_memory_stats):
+        with pytest.raises(RuntimeError, match="Invalid device argument|无效"):
+            asked("npu:63")
+    with pytest.raises(TypeError, match="fraction"):
+        torch.npu.set_per_process_memory_fraction(1)
+
+
+def test_deterministic_from_here_to_there():
+    try:
+        x = torch.ones(2, device="npu", requires_grad=True)
+        y = torch.npu.enable_deterministic_with_backward(x * 2)
+        assert torch.are_deterministic_algorithms_enabled()
+        y = torch.npu.disable_deterministic_with_backward(y * 3)
+        assert not torch.are_deterministic_algorithms_enabled()
+        seen = []
+        y.register_hook(lambda g: seen.append(torch.are_deterministic_algorithms_enabled()))
+        y.sum().backward()
+        assert not torch.are_deterministic_algorithms_enabled() and x.grad.tolist() == [6, 6]
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_packages_of_torch_npu():
+    import torch_npu.contrib.function
+    import torch_npu.npu.memory
+    import torch_npu.npu.utils
+    from torch._dynamo.device_interface import get_interface_for_device
+
+    assert torch_npu.npu.utils.npu_check_overflow(torch.tensor([float("inf")])) is True
+    one, two = torch.tensor([[0.0, 0, 10, 10]]).npu(), torch.tensor([[0.0, 0, 10, 20]]).npu()
+    torch.testing.assert_close(torch_npu.contrib.function.npu_giou(one, two).cpu(), torch.tensor([[0.5]]))
+    iou = torch_npu.contrib.function.npu_iou(one, two, mode="iou", is_normalized=True)
+    torch.testing.assert_close(iou.cpu(), torch.tensor([[0.5]]))
+    with pytest.raises(TypeError, match="condition"):
+        torch_npu.contrib.function.npu_fast_condition_index_put(one, one, 0)
+    interface = get_interface_for_device("npu")
+    assert interface.device_count() == torch.npu.device_count() and interface.current_device() == 0
+
+
+def test_transfer_by_the_environment():
+    program = "import labkit, torch; print(torch.ones(2, device='cuda').device)"
+    import os
+    import subprocess
+    import sys
+
+    ran = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TORCH_TRANSFER_TO_NPU": "1"},
+                         capture_output=True, text=True)  # fmt: skip
+    assert ran.stdout.strip() == "npu:0", ran.stderr

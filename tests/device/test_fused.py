@@ -93,3 +93,56 @@ def test_formats_are_kept_and_change_no_value():
     nz = torch_npu.npu_format_cast(x, 29)
     assert torch.equal(nz, x) and nz is not x and torch_npu.npu_format_cast(nz, 29) is nz
     assert torch_npu.get_npu_format(x) == 2 and torch_npu.get_npu_format(nz) == torch_npu.get_npu_format(nz[1:]) == 29
+
+
+def test_storages_share_memory():
+    import torch_npu
+    from torch_npu.utils import get_part_combined_tensor, is_combined_tensor_valid, npu_combine_tensors
+
+    a, b = torch.ones(2, 2).npu(), torch.arange(3.0).npu()
+    whole = npu_combine_tensors([a, b])
+    assert whole.tolist() == [1, 1, 1, 1, 0, 1, 2] and a.data_ptr() == whole.data_ptr()
+    assert torch_npu.get_storage_size(a) == 4 and torch_npu.get_storage_size(whole) == 7
+    whole.add_(1)
+    assert b.tolist() == [1, 2, 3] and is_combined_tensor_valid(whole, [a, b])
+    part = get_part_combined_tensor(whole, 3, 2)
+    del whole, a
+    part.mul_(10)
+    assert part.tolist() == [20, 10] and b.tolist() == [10, 2, 3]
+    assert not is_combined_tensor_valid(torch.ones(2).npu(), [b])
+    for wrong, index in ((torch.ones(9).npu(), 0), (b.double(), 0), (b, -1)):
+        with pytest.raises(RuntimeError, match="Offsets overflow|same dtype|greater than zero"):
+            torch_npu.npu_change_data_ptr(wrong, torch.ones(3).npu(), index)
+
+
+def test_formats_have_their_room():
+    import torch_npu
+
+    for tensor, bytes_ in ((torch.ones(15, 17).half(), 2 * 16 * 32), (torch.ones(3, 15, 33).char(), 3 * 16 * 64)):
+        cast = torch_npu.npu_format_cast(tensor.npu(), 29)
+        assert cast.untyped_storage().nbytes() == bytes_ and torch.equal(cast.cpu(), tensor)
+        assert (
+            torch_npu.get_npu_format(cast) == 29 and torch_npu.get_npu_format(torch_npu.npu_format_cast(cast, 2)) == 2
+        )
+        assert torch_npu.get_npu_format(torch_npu.npu_format_cast_(tensor.npu(), 29)) == 29
+    eight = torch_npu.npu_format_cast(torch.ones(15, 17).int().npu(), 29, customize_dtype=torch.int32)
+    assert eight.untyped_storage().nbytes() == 4 * 16 * 24
+    assert torch_npu.get_npu_format(torch_npu.npu_format_cast(torch.ones(12).npu(), 29)) == 2
+    assert torch_npu.get_npu_format(torch_npu.empty_with_format((4, 4), dtype=torch.half, acl_format=29)) == 29
+    swapped = torch_npu.empty_with_swapped_memory((2, 3), dtype=torch.half)
+    assert swapped.shape == (2, 3) and swapped.dtype == torch.half and swapped.device.type == "npu"
+
+
+def test_what_does_nothing_here():
+    import torch_npu
+
+    x = torch.ones(1000).npu()
+    assert torch_npu.npu_prefetch(x, None, 64) is None
+    status = torch_npu.npu_alloc_float_status(x)
+    assert not torch_npu.npu_get_float_status(status).any() and not torch_npu.npu_clear_float_status(status).any()
+    thinned = torch_npu.dropout_with_byte_mask(x, 0.25)
+    assert (
+        set(thinned.unique().tolist()) == {0.0, torch.tensor(1 / 0.75).item()}
+        and 650 < int(thinned.count_nonzero()) < 850
+    )
+    assert torch.equal(torch_npu.dropout_with_byte_mask(x, 0.25, training=False), x)

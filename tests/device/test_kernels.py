@@ -271,7 +271,7 @@ def test_small_things():
         assert (half @ half).dtype == torch.float32
     assert torch.ones(2).type(torch.npu.HalfTensor).type() == "torch.npu.HalfTensor"
     about = torch.npu.get_device_properties(0)
-    assert about.multi_processor_count == about.vector_core_num and len(about.uuid) == 36
+    assert about.multi_processor_count == about.vector_core_num and len(about.uuid.bytes) == 16
     segments = torch.npu.memory_snapshot()
     assert sum(s["total_size"] for s in segments) == torch.npu.memory_reserved()
     assert sum(s["allocated_size"] for s in segments) == torch.npu.memory_allocated()
@@ -367,3 +367,74 @@ def test_import_torch_npu_as_the_first_line(tmp_path):
         "True",
         "False",
     ]
+
+
+def test_losses_and_indices_as_the_card_takes_them():
+    x, t = torch.randn(3, 4, generator=torch.Generator().manual_seed(0)).half(), torch.rand(3, 4).half()
+    device.reset_clock()
+    got = F.binary_cross_entropy_with_logits(x.npu(), t.npu(), reduction="none")
+    assert len(device.timeline()) == 3  # two copies in and one kernel, which rounds once
+    want = F.binary_cross_entropy_with_logits(x.float(), t.float(), reduction="none").half()
+    assert torch.equal(got.cpu(), want)
+    labels = torch.tensor([[3, 0, -1, 1]], dtype=torch.int32)
+    there = torch.tensor([[0.1, 0.2, 0.4, 0.8]]).npu().requires_grad_()
+    F.multilabel_margin_loss(there, labels.npu()).backward()
+    here = there.detach().cpu().requires_grad_()
+    F.multilabel_margin_loss(here, labels.long()).backward()
+    torch.testing.assert_close(there.grad.cpu(), here.grad)
+    hot = F.one_hot(torch.tensor([2, 0], dtype=torch.int32).npu())
+    assert hot.device.type == "npu" and hot.dtype == torch.int32 and hot.tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_embedding_bag_gradient(sparse):
+    bags = [torch.nn.EmbeddingBag(5, 3, sparse=sparse, mode="sum") for _ in range(2)]
+    bags[1].load_state_dict(bags[0].state_dict())
+    bags[1].npu()
+    where = torch.tensor([[1, 2], [1, 4]])
+    bags[0](where).sum().backward()
+    bags[1](where.npu()).sum().backward()
+    assert bags[1].weight.grad.is_sparse == sparse and bags[1].weight.grad.device.type == "npu"
+    dense = [b.weight.grad.to_dense() if sparse else b.weight.grad for b in bags]
+    assert torch.equal(dense[1].cpu(), dense[0])
+
+
+@pytest.mark.parametrize("how", ["sum", "mean", "amax", "amin"])
+def test_sparse_product_reduced(how):
+    matrix = torch.tensor([[0.0, 2.0, 3.0], [1.0, 0.0, 0.0], [0.0, -1.0, 5.0]]).to_sparse_csr()
+    dense = torch.arange(6.0).view(3, 2)
+    found = []
+    for where in ("cpu", "npu"):
+        a, b = matrix.clone().to(where).requires_grad_(), dense.to(where, copy=True).requires_grad_()
+        y = torch.sparse.mm(a, b, how)
+        y.square().sum().backward()
+        found.append([y.detach().cpu(), a.grad.to_dense().cpu(), b.grad.cpu()])
+    for theirs, ours in zip(*found):
+        assert torch.equal(ours, theirs)
+
+
+def test_device_stays_busy_for_cycles():
+    device.reset_clock()
+    torch.npu._sleep(1_850_000)  # a millisecond at the 910B1's 1.85 GHz
+    (span,) = device.timeline()
+    assert abs(span.end_us - span.start_us - 1000) < 1
+    for wrong, error in ((0, RuntimeError), (1.5, TypeError)):
+        with pytest.raises(error, match="_sleep"):
+            torch.npu._sleep(wrong)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_fused_optimizers_step_as_pytorchs(name, dtype):
+    import torch_npu.optim
+
+    both = [[torch.arange(6.0).to(dtype).npu().requires_grad_()] for _ in range(2)]
+    how = {"lr": 0.01, "weight_decay": 0.001} | ({"momentum": 0.9} if name == "SGD" else {"eps": 1e-4})
+    steps = [getattr(torch.optim, name)(both[0], **how), getattr(torch_npu.optim, f"NpuFused{name}")(both[1], **how)]
+    for _ in range(5):
+        for (p,), optimizer in zip(both, steps):
+            p.grad = p.detach() / 100
+            optimizer.step()
+    assert torch.equal(both[0][0], both[1][0])
+    limit = steps[1].clip_grad_norm_fused_(0.01)
+    assert limit > 0.01 and both[1][0].grad.float().norm().item() == pytest.approx(0.01, rel=1e-2)

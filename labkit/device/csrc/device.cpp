@@ -163,6 +163,17 @@ LAB_API void lab_serve_graphs(const char* name, labdev::GraphStep step) {
 
 LAB_API void lab_hand_out_default_generator(int on) { labdev::NpuHooks::hand_out_default() = on != 0; }
 
+// torch_npu.npu_change_data_ptr: one storage becomes a part of another one's memory, `offset` bytes from its start, and
+// keeps it alive. Both are at::StorageImpl, as Python's UntypedStorage._cdata gives them.
+LAB_API void lab_share_storage(void* part, void* whole, size_t offset) {
+    auto* to = static_cast<c10::StorageImpl*>(part);
+    auto* from = static_cast<c10::StorageImpl*>(whole);
+    auto* kept = new c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(from));
+    c10::DataPtr pointer(static_cast<char*>(from->mutable_data()) + offset, kept,
+                         [](void* owner) { delete static_cast<c10::Storage*>(owner); }, to->device());
+    to->set_data_ptr_noswap(std::move(pointer));
+}
+
 // A message text with {fields} for an error that C++ raises.
 LAB_API void lab_set_text(const char* key, const char* text) { labdev::texts()[key] = text; }
 

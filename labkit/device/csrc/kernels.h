@@ -13,6 +13,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/native_dropout.h>
+#include <ATen/ops/one_hot_native.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
@@ -319,6 +320,31 @@ inline Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, con
     return std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, seen, p, causal, std::nullopt, scale, gqa));
 }
 
+// ---- losses, indices
+
+// One kernel on a card; PyTorch would give an unknown device its parts, each rounded to half precision.
+inline void one_wide_kernel(const c10::OperatorHandle& op, Stack* stack) { CpuCall(op, op, stack, Rounding{}).run(); }
+
+// A card takes int32 where the CPU's kernel insists on int64.
+template <int argument> void long_indices(const c10::OperatorHandle& op, Stack* stack) {
+    c10::IValue& v = torch::jit::peek(*stack, argument, op.schema().arguments().size());
+    if (v.isTensor() && v.toTensor().scalar_type() == at::kInt) v = v.toTensor().to(at::kLong);
+    fallback(op, stack);
+}
+inline Tensor one_hot(const Tensor& self, int64_t classes) {
+    if (self.scalar_type() != at::kInt) return at::native::one_hot(self, classes);
+    return at::native::one_hot(self.to(at::kLong), classes).to(at::kInt);
+}
+// With sparse=True the gradient of the table is a sparse tensor.
+inline void embedding_bag_backward(const c10::OperatorHandle& op, Stack* stack) {
+    const auto& arguments = op.schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        if (arguments[i].name() == "sparse" && torch::jit::peek(*stack, i, arguments.size()).toBool())
+            return sparse(op, stack);
+    }
+    fallback(op, stack);
+}
+
 // ---- lists of tensors: one launch for all of them where they lie on one device
 
 inline void for_each(const c10::OperatorHandle& op, Stack* stack) {
@@ -371,6 +397,13 @@ inline void add(torch::Library& m) {
         m.impl(name, CppFunction::makeFromBoxedFunction<&softmax<2>>());
     for (const char* name : {"_softmax_backward_data", "_log_softmax_backward_data"})
         m.impl(name, CppFunction::makeFromBoxedFunction<&softmax_backward>());
+    for (const char* name :
+         {"binary_cross_entropy_with_logits", "binary_cross_entropy", "binary_cross_entropy_backward"})
+        m.impl(name, CppFunction::makeFromBoxedFunction<&one_wide_kernel>());
+    m.impl("multilabel_margin_loss_forward", CppFunction::makeFromBoxedFunction<&long_indices<1>>());
+    m.impl("multilabel_margin_loss_backward", CppFunction::makeFromBoxedFunction<&long_indices<2>>());
+    m.impl("one_hot", TORCH_FN(one_hot));
+    m.impl("_embedding_bag_backward", CppFunction::makeFromBoxedFunction<&embedding_bag_backward>());
     m.impl("dropout", TORCH_FN(dropout));
     m.impl("scaled_dot_product_attention", TORCH_FN(scaled_dot_product_attention));
     m.impl("_scaled_dot_product_fused_attention_overrideable", CppFunction::makeFromBoxedFunction<&fused_attention>());

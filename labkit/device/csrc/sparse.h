@@ -20,12 +20,11 @@ public:
 
     void run() {
         const auto& schema = op_.schema();
-        TORCH_CHECK_NOT_IMPLEMENTED(schema.name().compare(0, 29, "aten::_sparse_mm_reduce_impl_") != 0 &&
-                                        schema.name() != "aten::_sparse_mm_reduce_impl",
-                                    "npu: torch.sparse.mm(..., reduce) has no kernel here");
         OpFacts room;
         const OpFacts& facts = facts_of(op_, room);
         const size_t first = stack_->size() - schema.arguments().size();
+        // This kernel keeps the places of a maximum only where somebody may ask for a gradient.
+        const bool tells_gradient = schema.name() == "aten::_sparse_mm_reduce_impl" && at::GradMode::is_enabled();
         for (size_t i = 0; i < schema.arguments().size(); ++i) {
             c10::IValue& v = (*stack_)[first + i];
             if (v.isDevice() && v.toDevice().type() == kNpu) {
@@ -34,7 +33,12 @@ public:
                 continue;
             }
             const bool written = facts.uses[i] != OpFacts::Use::Read;
-            map_tensors(v, [&](Tensor t) { return is_npu(t) ? to_cpu(t, written) : t; });
+            map_tensors(v, [&](Tensor t) {
+                if (!is_npu(t)) return t;
+                Tensor cpu = to_cpu(t, written);
+                if (tells_gradient && t.requires_grad()) cpu.set_requires_grad(true);
+                return cpu;
+            });
         }
         if (device_ < 0) device_ = current_device();
         {
@@ -113,7 +117,7 @@ private:
         return pairs_.back().cpu;
     }
     Tensor to_npu(Tensor t) {
-        if (!t.device().is_cpu()) return t;
+        if (!t.defined() || !t.device().is_cpu()) return t;  // undefined: the places of a maximum that nobody asked for
         for (const Pair& p : pairs_)
             if (p.cpu.is_same(t)) return p.npu;
         return t.is_sparse() || is_csr(t) ? converted(t, false) : aliases_.to_npu(std::move(t), device_);
