@@ -103,13 +103,15 @@ def _stand_in(npu: types.ModuleType) -> None:
     """`import torch_npu` gives a module that has torch.npu and says what it is. An unusable wheel is never imported."""
     import torch
 
-    from labkit.device import fused, names, package
+    from labkit.device import fused, import_hook, names, package
 
     module = types.ModuleType("torch_npu", "Stand-in for torch_npu: the device is simulated by labkit.")
     module.__version__ = f"{torch.__version__.split('+')[0]}+sim"
     module.npu = npu
     module.__path__ = []  # a package, so that a submodule is reported as missing by its full name
-    module.__spec__ = importlib.machinery.ModuleSpec("torch_npu", loader=None, is_package=True)
+    # its loader gives this very module again: a program that began with `import torch` imports labkit while it looks for
+    # torch_npu, and Python then goes by the spec that the module has by now; without a loader it makes an empty one
+    module.__spec__ = import_hook.torch_npu_spec()
 
     def missing(name: str):
         if name in package.TREE:
