@@ -10,6 +10,7 @@ come from a sequence of their own, as on the device (labkit/device/csrc/generato
 numbers.
 """
 
+import atexit
 import functools
 import importlib.abc
 import importlib.machinery
@@ -67,7 +68,6 @@ def note_losses(torch):
         return plain(tensors, *args, **kwargs)
 
     torch.autograd.backward = backward
-    torch.manual_seed(0)
 
 
 # ---- the stand-in
@@ -76,7 +76,7 @@ def note_losses(torch):
 class Draws:
     """The device's random numbers: an engine that is seeded anew for each call."""
 
-    seed, offset = 0, 0
+    seed, offset = 67280421310721, 0  # PyTorch's default; seeding before the device is there does not reach it
 
     @staticmethod
     def mixed(x):
@@ -129,12 +129,13 @@ class Absent(types.ModuleType):
 
 def stand_in(torch):
     from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
 
     torch.utils.rename_privateuse1_backend("npu")
     draws, there = Draws(), {}  # there: storages that would be on the device
     plain_seed, aten = torch.manual_seed, torch.Tensor
-    always = {"dropout", "multinomial", "bernoulli", "rand_like", "randn_like", "randint_like", "normal",
-              "scaled_dot_product_attention"}  # fmt: skip
+    names_of_it = ("npu", "cuda") if os.environ.get("FOREIGN_CUDA") else ("npu",)
+    always = {"bernoulli", "bernoulli_", "native_dropout", "multinomial", "rand_like", "randn_like", "randint_like"}
     made = {"rand", "randn", "randint", "randperm"}
     filled = {"normal_", "uniform_", "bernoulli_", "exponential_", "random_", "trunc_normal_"}
 
@@ -145,7 +146,7 @@ def stand_in(torch):
     def on_device(value):
         if isinstance(value, torch.device):
             return value.type not in ("cpu", "meta")
-        return isinstance(value, str) and value.split(":")[0] in ("npu", "cuda")
+        return isinstance(value, str) and value.split(":")[0] in names_of_it
 
     def drawn(function, args, kwargs):
         kept = torch.get_rng_state()
@@ -164,6 +165,8 @@ def stand_in(torch):
     class Exchange(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
             kwargs, name = dict(kwargs or {}), getattr(function, "__name__", "")
+            if name == "_parse_to":  # of Module.to: its tensors' own to() follows
+                return function(*args, **kwargs)
             moved = any(on_device(v) for v in (*args, *kwargs.values())) or name in ("npu", "cuda")
             if name in ("npu", "cuda"):
                 function, args, kwargs = aten.to, (args[0], "cpu"), {}
@@ -173,10 +176,9 @@ def stand_in(torch):
             if getattr(kwargs.get("device"), "type", "") == "cpu":
                 kwargs["device"] = torch.device("cpu")
             kwargs.pop("pin_memory", None) if name == "empty" else None
-            first = args[0] if args and isinstance(args[0], torch.Tensor) else None
-            if (name in always and self.random(name, args, kwargs)) or (name in made and moved) or (
-                name in filled and first is not None and key(first) in there
-            ):  # fmt: skip
+            first = args[0] if args else kwargs.get("tensor")
+            first = first if isinstance(first, torch.Tensor) else None
+            if (name in made and moved) or (name in filled and first is not None and key(first) in there):
                 return drawn(function, args, kwargs)
             result = function(*args, **kwargs)
             if isinstance(result, torch.Tensor) and result is first and name in ("to", "cpu"):
@@ -186,15 +188,12 @@ def stand_in(torch):
                 there[key(result)] = result.untyped_storage()
             return result
 
-        @staticmethod
-        def random(name, args, kwargs):
-            if name == "dropout":
-                p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-                training = kwargs.get("training", kwargs.get("train", args[2] if len(args) > 2 else True))
-                return training and p > 0
-            if name == "scaled_dot_product_attention":
-                return kwargs.get("dropout_p", args[4] if len(args) > 4 else 0) > 0
-            return True
+    class Dropping(TorchDispatchMode):
+        """Draws without a name of a device are the device's: dropout, sampling, what is like another tensor."""
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            own = function._schema.name.removeprefix("aten::") in always
+            return drawn(function, args, kwargs or {}) if own else function(*args, **(kwargs or {}))
 
     count, cpu = int(os.environ.get("FOREIGN_DEVICES", "8")), torch.device("cpu")
     names = {
@@ -214,7 +213,7 @@ def stand_in(torch):
         torch.cuda.__dict__.update(names)
     for name, value in {
         "is_available": lambda: True, "device_count": lambda: count, "set_device_index": lambda d: None,
-        "current_accelerator": lambda *a, **k: cpu, "device_index": Nothing, "current_device_index": lambda: 0,
+        "current_accelerator": lambda *a, **k: torch.device("npu"), "device_index": Nothing, "current_device_index": lambda: 0,
         "synchronize": lambda *a: None,
     }.items():  # fmt: skip
         setattr(torch.accelerator, name, value)
@@ -228,7 +227,12 @@ def stand_in(torch):
         self, *("npu" if type(v) is int or getattr(v, "index", None) else v for v in a), **k
     )
     tensor_to = aten.to
-    aten.to = lambda self, *a, **k: tensor_to(self, *("npu" if type(v) is int else v for v in a), **k)
+
+    @functools.wraps(tensor_to)  # PyTorch hands the modes what stands under this name
+    def to(self, *args, **kwargs):
+        return tensor_to(self, *("npu" if type(v) is int else v for v in args), **kwargs)
+
+    aten.to = to
 
     def renamed(cls, at):
         plain = cls.__init__
@@ -253,20 +257,40 @@ def stand_in(torch):
         return ddp(self, module, **kwargs)
 
     dist.init_process_group = dist.distributed_c10d.init_process_group = init_process_group
+    mesh = dist.device_mesh.init_device_mesh
+    dist.device_mesh.init_device_mesh = dist.init_device_mesh = lambda *a, **k: mesh(
+        *("cpu" if on_device(v) else v for v in a), **{k: "cpu" if on_device(v) else v for k, v in k.items()}
+    )
+    torch._C._get_accelerator = lambda *a: cpu
     dist.get_default_backend_for_device = lambda device: "gloo"
     torch.nn.parallel.DistributedDataParallel.__init__ = parallel
     Exchange().__enter__()
+    Dropping().__enter__()
+
+
+def count_launches():
+    """How many operators the simulated device had in this process, beside the losses."""
+    device = sys.modules.get("labkit.device")
+    if device and os.environ.get("FOREIGN_LOSSES"):
+        with open(os.environ["FOREIGN_LOSSES"].replace("losses", "launches"), "a", encoding="ascii") as file:
+            file.write(f"{len(device.timeline())}\n")
 
 
 def ready(torch):
+    torch.manual_seed(0)
+    note_losses(torch)
     if MODE == "cpu":
         stand_in(torch)
-    note_losses(torch)
+    else:
+        atexit.register(count_launches)
 
 
 if MODE:
     random.seed(0)
     sys.meta_path.insert(0, After("torch", ready))
-    sys.meta_path.insert(0, After("numpy", lambda numpy: numpy.random.seed(0)))
+    if importlib.util.find_spec("numpy"):
+        import numpy
+
+        numpy.random.seed(0)
     if MODE == "npu" and os.environ.get("FOREIGN_PRELOAD"):
         import labkit  # noqa: F401

@@ -240,6 +240,10 @@ def save_image(tensor, path, **more): torch.save(tensor.cpu(), path)
 _module("transforms", **{c.__name__: c for c in (
     InterpolationMode, Compose, ToTensor, PILToTensor, ConvertImageDtype, Normalize, Resize, CenterCrop, RandomCrop,
     Lambda, RandomHorizontalFlip)})
+transforms.__path__ = []
+_module("transforms.functional", InterpolationMode=InterpolationMode, pil_to_tensor=PILToTensor())
+_module("transforms.v2", **transforms.__dict__)
+transforms.functional = sys.modules["torchvision.transforms.functional"]
 _module("datasets", MNIST=MNIST, CIFAR10=CIFAR10, CIFAR100=CIFAR100, FakeData=FakeData)
 _module("utils", save_image=save_image)
 '''
@@ -333,7 +337,7 @@ def worst(one: dict[str, list[float]], other: dict[str, list[float]]) -> float:
 def judge(row: dict, sources: Path, folder: Path, loud: bool) -> None:
     """Both runs of one program; puts outcome, losses, worst and reason into its row."""
     found, said = {}, {}
-    row |= {"outcome": "failed", "losses": "", "worst": "", "reason": ""}
+    row |= {"outcome": "failed", "launches": "", "losses": "", "worst": "", "reason": ""}
     for mode in ("npu", "cpu"):
         at = folder / row["name"].replace("/", "_") / mode
         shutil.rmtree(at, ignore_errors=True)
@@ -353,7 +357,12 @@ def judge(row: dict, sources: Path, folder: Path, loud: bool) -> None:
                 print(said[mode][-3000:])
             return
     off, count = worst(found["npu"], found["cpu"]), sum(map(len, found["npu"].values()))
-    row |= {"losses": str(count), "worst": f"{off:.1e}"}
+    launched = folder / row["name"].replace("/", "_") / "npu" / "launches"
+    launches = sum(map(int, launched.read_text().split())) if launched.exists() else 0
+    row |= {"losses": str(count), "worst": f"{off:.1e}", "launches": str(launches)}
+    if not launches:
+        row["reason"] = "nothing was launched on the device"
+        return
     row["outcome"] = "equal" if off <= float(row["tolerance"]) else "differs"
     if row["outcome"] == "differs":
         row["reason"] = f"losses differ by {off:.1e}"

@@ -8,6 +8,7 @@ import csv
 import ctypes
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -65,7 +66,7 @@ CONSTANTS = {f"operators.{n}": p for n, p in _SHARED.items()} | {
     f"operators.{c}.{key}": p for c in CLASSES for key, p in zip(_KEYS, _OWN.get(c, _VECTOR))
 }
 _SIGMA = 0.15  # of a figure: operators of a class differ, and so do the versions of CANN that were measured
-_FEW = 8  # rows of a class that the other sources must have to be what it is fitted on
+_FEW = 4  # rows of a class that another source must have, or the class is not cross-validated for this one
 
 
 @dataclass(eq=False)
@@ -213,22 +214,19 @@ def fit(rows: list[Row], steps: int = 40, begin: dict[str, float] | None = None)
 def cross(
     rows: list[Row], constants: dict[str, float], say: Callable[[str], None] = lambda _: None
 ) -> dict[str, float]:
-    """us by a row's id, by constants that were fitted without its source. A class of which the other sources have fewer
-    than eight rows is tried on fifths of its own.
+    """us by a row's id, by constants that were fitted without its source. A row of whose class no other source has
+    four rows is not cross-validated, and not in the answer. (Stated before the results; see data/README.md.)
     """
     seen: dict[str, float] = {}
     for source in sorted({r.source for r in rows}):
         others = [r for r in rows if r.source != source]
-        enough = {r.kind for r in others if sum(o.kind == r.kind for o in others) >= _FEW}
+        count = Counter((r.kind, r.source) for r in others)
+        enough = {kind for (kind, _), n in count.items() if n >= _FEW}
         mine = [r for r in rows if r.source == source and r.kind in enough]
         if mine:
             seen |= modelled(mine, fit(others))
             say(f"without {source}: {len(mine)} rows of it, median error {_middle(mine, seen):.1f} %")
-    left = [r for r in rows if r.id not in seen]
-    for part in range(5):
-        mine = left[part::5]
-        seen |= modelled(mine, fit([r for r in rows if r not in mine], begin=constants))
-    say(f"fifths of the classes that only one source has: {len(left)} rows, median error {_middle(left, seen):.1f} %")
+    say(f"not cross-validated: {len(rows) - len(seen)} rows of classes that one source has alone")
     return seen
 
 
@@ -246,20 +244,26 @@ def total(rows: list[Row], us: dict[str, float]) -> float:
 
 
 def table(rows: list[Row], us: dict[str, float], crossed: dict[str, float] | None) -> list[dict]:
-    """A line for each class, and one for all: rows, sources, median error in percent with all rows in the fit and by
-    constants that had not seen the row's source."""
+    """A line for each class, one for each source of a class, and for all: rows, median error in percent with all rows in
+    the fit; how many rows were judged by constants that had not seen their source, and their median error.
+    """
     lines = []
     for kind in (*CLASSES, "all"):
-        mine = [r for r in rows if kind in (r.kind, "all")]
-        lines.append(
-            {
-                "class": kind,
-                "rows": len(mine),
-                "sources": " and ".join(sorted({r.source for r in mine})) or "none",
-                "error_percent": f"{_middle(mine, us):.1f}" if mine else "",
-                "unseen_error_percent": f"{_middle(mine, crossed):.1f}" if mine and crossed else "",
-            }
-        )
+        of_kind = [r for r in rows if kind in (r.kind, "all")]
+        sources = sorted({r.source for r in of_kind})
+        for source in ("all", *sources) if len(sources) > 1 else sources or ("none",):
+            mine = [r for r in of_kind if source in (r.source, "all")]
+            unseen = [r for r in mine if crossed and r.id in crossed]
+            lines.append(
+                {
+                    "class": kind,
+                    "source": source,
+                    "rows": len(mine),
+                    "error_percent": f"{_middle(mine, us):.1f}" if mine else "",
+                    "unseen_rows": len(unseen) if crossed else "",
+                    "unseen_error_percent": f"{_middle(unseen, crossed or {}):.1f}" if unseen else "",
+                }
+            )
     return lines
 
 
@@ -279,13 +283,11 @@ def judge(anew: bool, crossed: bool, written: bool) -> None:
     unseen = cross(rows, constants, print) if crossed else None
     lines = table(rows, us, unseen)
     for line in lines:
-        print("  ".join(f"{value!s:>14}" for value in (line["class"], line["rows"], line["error_percent"],
-                                                      line["unseen_error_percent"], line["sources"])))  # fmt: skip
+        print("  ".join(f"{value!s:>14}" for value in line.values()))  # fmt: skip
     trace = [r for r in rows if r.source.startswith("trace")]
-    print(
-        f"sum over the trace's launches: {total(trace, us):+.1%}"
-        + (f", unseen {total(trace, unseen):+.1%}" if unseen else "")
-    )
+    print(f"sum over the trace's launches: {total(trace, us):+.1%}")
+    if unseen and (kept := [r for r in trace if r.id in unseen]):
+        print(f"of its {len(kept)} cross-validated rows: {total(kept, us):+.1%}, unseen {total(kept, unseen):+.1%}")
     if written:
         write_constants(constants)
         if unseen:
