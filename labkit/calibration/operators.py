@@ -51,7 +51,7 @@ _OWN = {
     "matmul": ((1.9e-6, 1.1), (60e-9, 3.0), (1.05, 1.15), (500.0, 2.0)),  # 64^3 takes 1.9 us (cann-bench)
     "attention": (
         (12.2e-6, 1.2),  # launch.mixed, and of pto-isa's cost model 10905 + 1788 + 1000 cycles
-        (100e-9, 3.0),
+        (60e-9, 1.1),  # cores start as for a product: long sequences alone cannot tell it from a task's work
         (18.0, 2.0),
         (2000.0, 2.0),
     ),

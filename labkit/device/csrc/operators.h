@@ -195,9 +195,11 @@ public:
         else if (s.kind == OpClass::Attention && call.operands.size() > size_t(call.backward) + 1)
             cycles = attention(call, c, cores);
         else if (s.rows > 0) cycles = on_rows(s, c, cores);
-        else
-            cycles = std::ceil(s.elements / std::max(1.0, cores) / kLanes) * repeat(s, c) +
-                     s.runs / std::max(1.0, cores) * c.row;
+        else {
+            const double computed = std::ceil(s.elements / std::max(1.0, cores) / kLanes) * repeat(s, c);
+            const double begun = s.runs / std::max(1.0, cores) * c.row;
+            cycles = s.single ? std::max(computed, begun) : computed + begun;
+        }
         cores = std::max(1.0, cores);
         const double busy = cycles / r_.clock, spread = r_.spread * (std::sqrt(cores) - 1);
         // a product's own rate covers its way through the L2; what is not there yet shows in part
@@ -220,6 +222,8 @@ public:
 private:
     static constexpr double kLanes = 64;         // elements of an instruction's repeat: 256 bytes of float
     static constexpr double kBlockBytes = 4096;  // of the widest operand that a core gets at least, by traces' blocks
+    static constexpr double kTileBytes = 49152;  // of what is transposed: UB holds two that come and two that go
+    static constexpr double kSquare = 16;        // elements along each side of what is transposed at once
     static constexpr double kDataBlock = 32;     // bytes that a transfer moves at least
     static constexpr double kKeys = 512;         // of an attention's inner tile
     static constexpr double kMany = 1e9;         // cores: the limit is elsewhere
@@ -299,11 +303,28 @@ private:
         if (run * to.item < kDataBlock) {
             s.runs = 0;
             s.single = true;
-            for (const Operand& o : call.operands)
-                for (int i = 0; i < o.dims; ++i)  // whole 16 x 16 squares have an instruction of their own
-                    s.slower = o.strides[i] == 1 && o.sizes[i] % 16 ? r_.ragged : s.slower;
+            // squares have an instruction of their own, a narrow side is filled up to one; meanwhile the tile is moved
+            const double tile = std::sqrt(kTileBytes / to.item);
+            for (const Operand& o : call.operands) {
+                const double side = &o == &to ? before(to, call.operands.front()) : before(o, to);
+                const double split = std::fmod(side * to.item, kDataBlock) != 0 ? r_.ragged : 1;
+                s.runs = std::max(s.runs, double(to.numel) / std::min(side, tile) * split);
+                s.slower = std::max(s.slower, kSquare / side);
+            }
             s.slower *= std::max(1.0, to.item / 4.0);
         } else if (std::fmod(run * to.item, kDataBlock) != 0) s.runs *= r_.ragged;  // padded at both ends
+    }
+
+    // Elements of `o` that lie together before the dimension that comes first in `other`: a side of what is transposed.
+    static double before(const Operand& o, const Operand& other) {
+        int order[Operand::kDims];
+        const int n = std::min(o.dims, other.dims);
+        for (int i = 0; i < n; ++i) order[i] = i;
+        std::stable_sort(order, order + n, [&](int a, int b) { return o.strides[a] < o.strides[b]; });
+        double side = 1;
+        for (int i = 0; i < n && (other.strides[order[i]] != 1 || other.sizes[order[i]] == 1); ++i)
+            side *= double(std::max<int64_t>(1, o.sizes[order[i]]));
+        return side;
     }
 
     // Whether another dimension than in `to` comes first in memory.
