@@ -165,7 +165,7 @@ def stand_in(torch):
     class Exchange(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
             kwargs, name = dict(kwargs or {}), getattr(function, "__name__", "")
-            if name == "_parse_to":  # of Module.to: its tensors' own to() follows
+            if name in ("_parse_to", "device"):  # of Module.to, whose tensors' own to() follows; torch.device() itself
                 return function(*args, **kwargs)
             moved = any(on_device(v) for v in (*args, *kwargs.values())) or name in ("npu", "cuda")
             if name in ("npu", "cuda"):
@@ -292,5 +292,7 @@ if MODE:
         import numpy
 
         numpy.random.seed(0)
+    if MODE == "cpu":
+        import torch  # noqa: F401  a program may begin with torch_npu
     if MODE == "npu" and os.environ.get("FOREIGN_PRELOAD"):
         import labkit  # noqa: F401

@@ -166,6 +166,7 @@ def _module(name, **names):
 
 class InterpolationMode(enum.Enum):
     NEAREST = "nearest"; BILINEAR = "bilinear"; BICUBIC = "bicubic"
+    NEAREST_EXACT = "nearest-exact"; BOX = "box"; HAMMING = "hamming"; LANCZOS = "lanczos"
 
 class Compose:
     def __init__(self, steps): self.steps = steps

@@ -214,6 +214,16 @@ def test_optimizers_launch_once_for_a_list():
 # ---- random numbers: a seed and an offset
 
 
+def test_an_attention_without_dropout_draws_nothing():
+    """A program that calls it goes on with the numbers that it would have had without."""
+    torch.manual_seed(0)
+    generator, q = torch.npu.default_generators[0], torch.ones(1, 2, 16, 16, device="npu")
+    torch.nn.functional.scaled_dot_product_attention(q, q, q)
+    assert generator.get_offset() == 0
+    torch.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+    assert generator.get_offset() == 4
+
+
 def test_the_generator_is_a_seed_and_an_offset():
     g = torch.Generator("npu")
     g.manual_seed(5)
@@ -361,6 +371,9 @@ def test_import_torch_npu_as_the_first_line(tmp_path):
         """
     )
     assert said.split() == ["None", "2.0", "NpuFusedAdamW"]
+    # torch first, as most programs begin: labkit then comes in while Python looks for torch_npu
+    said = run(head + "\n        import torch\n        import torch_npu\n        print(torch_npu.npu is torch.npu)\n")
+    assert said.split() == ["True"]
     (tmp_path / "torch_npu").mkdir()
     (tmp_path / "torch_npu" / "__init__.py").write_text("real = True\n")
     assert run(head + "\n        import torch_npu, sys; print(torch_npu.real, 'torch' in sys.modules)").split() == [

@@ -152,9 +152,17 @@ private:
         return to;
     }
 
+    // An attention without dropout draws nothing: what the program draws next is the same with and without it.
+    bool drops() {
+        for (size_t i = 0; i < count(); ++i)
+            if (op_.schema().arguments()[i].name() == "dropout_p" && argument(i).isDouble())
+                return argument(i).toDouble() > 0;
+        return true;
+    }
+
     void call() {
         std::optional<SwapEngine> lent;
-        if (facts_.random && !drawn_) lent.emplace(device_);
+        if (facts_.random && !drawn_ && drops()) lent.emplace(device_);
         std::optional<ResultsInArena> results;
         if (!half_) results.emplace(device_);
         target_.redispatchBoxed(kCpuKeys, stack_);
