@@ -247,6 +247,7 @@ _module("transforms.v2", **transforms.__dict__)
 transforms.functional = sys.modules["torchvision.transforms.functional"]
 _module("datasets", MNIST=MNIST, CIFAR10=CIFAR10, CIFAR100=CIFAR100, FakeData=FakeData)
 _module("utils", save_image=save_image)
+_module("io", ImageReadMode=InterpolationMode, decode_image=None, read_image=None)
 '''
 
 # ---- one program

@@ -69,7 +69,7 @@ def test_a_transpose_costs_its_narrow_side():
     narrow = operators.row("aten::copy_", "int64[16384x4]", "int64[4x16384]", "perm=1,0").modelled()
     square = operators.row("aten::copy_", "int64[256x256]", "int64[256x256]", "perm=1,0").modelled()
     merged = operators.row("aten::copy_", "int64[64x16x16x4]", "int64[16x16x4x64]", "perm=1,2,3,0").modelled()
-    assert narrow > 2 * square and merged < 1.5 * square
+    assert narrow > 1.6 * square and merged < 1.2 * square
 
 
 def test_no_case_is_a_table_of_its_own(rows):
