@@ -18,7 +18,7 @@ How the programs were chosen (written before any of them was run, 22 November 20
  3. nanoGPT and minGPT; diffusers' training of a UNet; vit-pytorch's training script.
 Where a program imports torchvision, it gets the few names of it that it uses (`stub` in the table; _TORCHVISION below).
 
-Run by hand, not by CI: it needs the sources and packages that the lab does not (requirements in the table's last column).
+Run by hand, not by CI: it needs the sources and packages that the lab does not (last column).
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def fsdp2(at: Path) -> None:
 
 # ---- the few names of torchvision that programs of the table use
 
-_TORCHVISION = '''
+_TORCHVISION = """
 import enum, os, sys, types
 import numpy as np, torch
 from PIL import Image
@@ -248,7 +248,7 @@ transforms.functional = sys.modules["torchvision.transforms.functional"]
 _module("datasets", MNIST=MNIST, CIFAR10=CIFAR10, CIFAR100=CIFAR100, FakeData=FakeData)
 _module("utils", save_image=save_image)
 _module("io", ImageReadMode=InterpolationMode, decode_image=None, read_image=None)
-'''
+"""
 
 # ---- one program
 
