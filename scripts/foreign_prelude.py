@@ -1,9 +1,9 @@
-"""What scripts/foreign_programs.py puts before a foreign program, as the sitecustomize of its processes. It seeds, notes
-the value of every loss on which backward() is called, and gives the CPU's run a stand-in for the npu. The program itself
-is not touched.
+"""What scripts/foreign_programs.py puts before a foreign program, as the sitecustomize of its processes. It seeds,
+notes the value of every loss on which backward() is called, and gives the CPU's run a stand-in for the npu. The program
+itself is not touched.
 
-FOREIGN_MODE=npu: the simulated device. A program that does not import torch_npu gets `import labkit`, as torch loads the
-real torch_npu by itself (its entry point torch.backends).
+FOREIGN_MODE=npu: the simulated device. A program that does not import torch_npu gets `import labkit`, as torch loads
+the real torch_npu by itself (its entry point torch.backends).
 FOREIGN_MODE=cpu: without the lab. "npu" and "cuda" are other names of the CPU: names of devices are exchanged in every
 call, torch.npu and torch.cuda do nothing, hccl and nccl are gloo. Draws of random numbers that would be the device's
 come from a sequence of their own, as on the device (labkit/device/csrc/generator.h), so that both runs see the same
@@ -213,7 +213,8 @@ def stand_in(torch):
         torch.cuda.__dict__.update(names)
     for name, value in {
         "is_available": lambda: True, "device_count": lambda: count, "set_device_index": lambda d: None,
-        "current_accelerator": lambda *a, **k: torch.device("npu"), "device_index": Nothing, "current_device_index": lambda: 0,
+        "current_accelerator": lambda *a, **k: torch.device("npu"), "device_index": Nothing,
+        "current_device_index": lambda: 0,
         "synchronize": lambda *a: None,
     }.items():  # fmt: skip
         setattr(torch.accelerator, name, value)

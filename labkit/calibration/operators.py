@@ -244,8 +244,8 @@ def total(rows: list[Row], us: dict[str, float]) -> float:
 
 
 def table(rows: list[Row], us: dict[str, float], crossed: dict[str, float] | None) -> list[dict]:
-    """A line for each class, one for each source of a class, and for all: rows, median error in percent with all rows in
-    the fit; how many rows were judged by constants that had not seen their source, and their median error.
+    """A line for each class, one for each source of a class, and for all: rows, median error in percent with all rows
+    in the fit; how many rows were judged by constants that had not seen their source, and their median error.
     """
     lines = []
     for kind in (*CLASSES, "all"):
