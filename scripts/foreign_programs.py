@@ -10,8 +10,8 @@ larger of the loss and 1). A program that calls no backward() is compared by the
 
 How the programs were chosen (written before any of them was run, 22 November 2026). 25 in all, failures count:
  1. Those that name torch_npu: every entry file of Ascend/ModelZoo-PyTorch whose imports need nothing but PyTorch, the
-    repository's own files and packages of PyPI (no apex, torchvision, torchaudio, mmcv, dllogger, fairseq), that reads no
-    downloaded weights, whose data 20 lines can make and that needs less than 4 GB; of one folder the first three by
+    repository's own files and packages of PyPI (no apex, torchvision, torchaudio, mmcv, dllogger, fairseq), that reads
+    no downloaded weights, whose data 20 lines can make and that needs less than 4 GB; of one folder the first three by
     path. And the programs of npugraph.md of Ascend/pytorch, whole code blocks as they stand.
  2. Of pytorch/examples: FSDP2, tensor parallel, sequence parallel, DDP, minGPT-ddp, and those on one device whose data
     can be made: word_language_model, mnist, vae, dcgan, super_resolution.

@@ -109,8 +109,8 @@ def _stand_in(npu: types.ModuleType) -> None:
     module.__version__ = f"{torch.__version__.split('+')[0]}+sim"
     module.npu = npu
     module.__path__ = []  # a package, so that a submodule is reported as missing by its full name
-    # its loader gives this very module again: a program that began with `import torch` imports labkit while it looks for
-    # torch_npu, and Python then goes by the spec that the module has by now; without a loader it makes an empty one
+    # its loader gives this very module again: a program that began with `import torch` imports labkit while it looks
+    # for torch_npu, and Python then goes by the spec that the module has by now; without a loader it makes an empty one
     module.__spec__ = import_hook.torch_npu_spec()
 
     def missing(name: str):

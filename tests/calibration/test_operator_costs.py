@@ -33,7 +33,7 @@ def test_the_bars(said):
     """By constants that had not seen a row's source; classes that one source has alone are not judged."""
     judged = {k: line for (k, source), line in said.items() if source == "all" and line["unseen_error_percent"]}
     unseen = {name: float(line["unseen_error_percent"]) for name, line in judged.items()}
-    assert unseen["all"] <= 18 and unseen["attention"] <= 30
+    assert unseen["all"] <= 18 and unseen["attention"] <= 27  # wanted: 25; see data/README.md
     assert {n: e for n, e in unseen.items() if e > 30 and int(judged[n]["unseen_rows"]) >= 8} == {}
     assert int(said["all", "all"]["rows"]) > 350 and int(judged["all"]["unseen_rows"]) > 150
     assert "softplus" not in judged and said["softplus", "cann-bench"]["unseen_rows"] == "0"
