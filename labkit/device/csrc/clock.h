@@ -299,7 +299,7 @@ public:
         if (cold_) l2.clear();
         return f(l2);
     }
-    void clear_l2();         // of all devices
+    void clear_l2();          // of all devices
     void cold_l2(bool cold);  // from now on every operator finds it empty
     // The earliest begin of work that the host issues now.
     double ready(int device, int stream, Engine engine);

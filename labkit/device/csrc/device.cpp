@@ -169,8 +169,9 @@ LAB_API void lab_share_storage(void* part, void* whole, size_t offset) {
     auto* to = static_cast<c10::StorageImpl*>(part);
     auto* from = static_cast<c10::StorageImpl*>(whole);
     auto* kept = new c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(from));
-    c10::DataPtr pointer(static_cast<char*>(from->mutable_data()) + offset, kept,
-                         [](void* owner) { delete static_cast<c10::Storage*>(owner); }, to->device());
+    c10::DataPtr pointer(
+        static_cast<char*>(from->mutable_data()) + offset, kept,
+        [](void* owner) { delete static_cast<c10::Storage*>(owner); }, to->device());
     to->set_data_ptr_noswap(std::move(pointer));
 }
 
