@@ -76,8 +76,10 @@ def built(number: str) -> None:
         )
     except DemoFailed as error:
         named, node = str(error), error.notebook
-    cells = {} if node is None else {c["id"]: numbers(c) for c in node["cells"] if c["cell_type"] == "code"}
-    print(json.dumps({"named": named, "cells": {k: sorted(v) for k, v in cells.items()}}))
+    cells = node["cells"] if node else []
+    printed = {c["id"]: sorted(numbers(c)) for c in cells if c["cell_type"] == "code"}
+    prose = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
+    print(json.dumps({"named": named, "cells": printed, "prose": prose}))
 
 
 def numbers(cell: dict) -> set[str]:
@@ -89,8 +91,8 @@ def numbers(cell: dict) -> set[str]:
     return {n for text in texts for n in NUMBER.findall(text)}
 
 
-def unnamed(number: str, new: dict[str, list[str]], named: str) -> list[tuple[str, str]]:
-    """(number, sentence) of the prose whose number an output has lost, and which the build does not name."""
+def unnamed(number: str, new: dict[str, list[str]], prose: list[str], named: str) -> list[tuple[str, str]]:
+    """(number, sentence) of the prose, as built now, whose number an output has lost, and which is not named."""
     (path,) = REPO.glob(f"notebooks/*/{number}*.ipynb")
     old = json.loads(path.read_text())["cells"]
     lost, kept, found = set(), set(), []
@@ -98,10 +100,8 @@ def unnamed(number: str, new: dict[str, list[str]], named: str) -> list[tuple[st
         if cell["cell_type"] == "code" and cell["id"] in new:
             lost |= numbers(cell) - set(new[cell["id"]])
             kept |= set(new[cell["id"]])
-    for cell in old:
-        if cell["cell_type"] != "markdown":
-            continue
-        for sentence in re.split(r"(?<=[.:!?])\s+|\n", "".join(cell["source"])):
+    for text in prose:
+        for sentence in re.split(r"(?<=[.:!?])\s+|\n", text):
             for n in NUMBER.findall(sentence):
                 if len(n.strip("0.,")) > 1 and n in lost - kept and n not in named:
                     found.append((n, sentence))
@@ -142,7 +142,7 @@ def main() -> None:
             told = json.loads(ran.stdout.splitlines()[-1])
             if told["named"]:
                 print(told["named"], flush=True)
-            for n, sentence in unnamed(number, told["cells"], told["named"]):
+            for n, sentence in unnamed(number, told["cells"], told["prose"], told["named"]):
                 print(f"{number}: {n} is in no output now, and is not named: {sentence[:200]}", flush=True)
 
 
