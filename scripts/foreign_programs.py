@@ -283,8 +283,12 @@ def place(row: dict, sources: Path, at: Path) -> Path:
     if row["data"]:
         globals()[row["data"]](start)
     if row["stub"]:
-        (at / "stub" / row["stub"]).mkdir(parents=True)
-        (at / "stub" / row["stub"] / "__init__.py").write_text(_TORCHVISION)
+        stub = at / "stub" / row["stub"]
+        stub.mkdir(parents=True)
+        (stub / "__init__.py").write_text(_TORCHVISION)
+        about = stub.with_name(f"{row['stub']}-0.20.0.dist-info")  # transformers asks for the installed version
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {row['stub']}\nVersion: 0.20.0\n")
     return start
 
 

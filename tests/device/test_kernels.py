@@ -170,6 +170,15 @@ def test_attention_with_masks_groups_dropout_and_layouts():
     torch.manual_seed(3)  # linear in the value: its gradient is the dropped shares' column sums, the same mask
     shares = F.scaled_dot_product_attention(x, x, torch.eye(6, 8, device="npu").expand(2, 4, 6, 8), dropout_p=0.5)
     torch.testing.assert_close(value.grad[..., 0], shares[..., :6].sum(-2), rtol=1e-4, atol=1e-5)
+    # and it is the mask of dropout: one kernel and its parts give the same numbers for the same seed
+    both = []
+    for parts in (False, True):
+        one = x.detach().requires_grad_()
+        torch.manual_seed(3)
+        y = F.dropout((one @ one.mT / 8**0.5).softmax(-1), 0.5) @ one if parts else None
+        y = y if parts else F.scaled_dot_product_attention(one, one, one, dropout_p=0.5)
+        both.append((y, *torch.autograd.grad(y.square().sum(), one)))
+    torch.testing.assert_close(*both, rtol=1e-4, atol=1e-5)
     # as on the card, other shapes and masks that add are taken apart
     assert (
         len(

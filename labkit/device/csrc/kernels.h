@@ -216,6 +216,7 @@ struct Attention {
     static Tensor shares(const Tensor& scores, const Tensor& sums) {
         return (scores - sums.unsqueeze(-1)).exp_().masked_fill_(sums.isneginf().unsqueeze(-1), 0);
     }
+    // The numbers that dropout would draw for these shares.
     static Tensor mask(const Tensor& like, double p, int64_t seed) {
         return at::empty_like(like).bernoulli_(1 - p, at::detail::createCPUGenerator(uint64_t(seed))).div_(1 - p);
     }
@@ -233,7 +234,8 @@ inline Fused attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
     Tensor shares = Attention::shares(scores, sums);
     Tensor seed = at::scalar_tensor(0, at::kLong);
     if (p > 0) {
-        seed.random_();
+        // Of the engine that this call was lent: nothing was drawn from it yet, so the backward pass can draw it again.
+        seed.fill_(int64_t(at::detail::getDefaultCPUGenerator().current_seed()));
         shares = shares * Attention::mask(shares, p, seed.item<int64_t>());
     }
     return {laid_out_like(q, at::matmul(shares, a.value)),
