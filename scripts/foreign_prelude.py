@@ -133,11 +133,14 @@ def stand_in(torch):
 
     torch.utils.rename_privateuse1_backend("npu")
     draws, there = Draws(), {}  # there: storages that would be on the device
+    at_home = torch.device("cpu", 0)  # their .device: the CPU for PyTorch, but to be told from "cpu"
     plain_seed, aten = torch.manual_seed, torch.Tensor
     names_of_it = ("npu", "cuda") if os.environ.get("FOREIGN_CUDA") else ("npu",)
     always = {"bernoulli", "bernoulli_", "native_dropout", "multinomial", "rand_like", "randn_like", "randint_like"}
     made = {"rand", "randn", "randint", "randperm"}
     filled = {"normal_", "uniform_", "bernoulli_", "exponential_", "random_", "trunc_normal_"}
+
+    device_of = aten.device.__get__
 
     def manual_seed(seed):
         draws.seed, draws.offset = int(seed) & MASK, 0
@@ -145,10 +148,12 @@ def stand_in(torch):
 
     def on_device(value):
         if isinstance(value, torch.device):
-            return value.type not in ("cpu", "meta")
+            return value.type not in ("cpu", "meta") or value == at_home
         return isinstance(value, str) and value.split(":")[0] in names_of_it
 
     def drawn(function, args, kwargs):
+        if kwargs.get("generator") is not None:  # has a sequence of its own
+            return function(*args, **kwargs)
         kept = torch.get_rng_state()
         plain_seed(draws.next())
         try:
@@ -167,6 +172,8 @@ def stand_in(torch):
             kwargs, name = dict(kwargs or {}), getattr(function, "__name__", "")
             if name in ("_parse_to", "device"):  # of Module.to, whose tensors' own to() follows; torch.device() itself
                 return function(*args, **kwargs)
+            if function == device_of:
+                return at_home if key(args[0]) in there else function(*args)
             moved = any(on_device(v) for v in (*args, *kwargs.values())) or name in ("npu", "cuda")
             if name in ("npu", "cuda"):
                 function, args, kwargs = aten.to, (args[0], "cpu"), {}
