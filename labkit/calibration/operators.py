@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from labkit import chips, paths
 from labkit.calibration.accuracy import quantile
@@ -174,7 +174,8 @@ def _chip(name: str) -> tuple[dict[str, float], dict[str, float]]:
     if name == "910_9362":  # a die of A3: 20 cores at 1.5 GHz, 168 MB of L2 (CANN's ini)
         chips.variant(name, {"base": "910B3", "clock": {"hz": 1.5e9}, "memory": {"l2": 168 * 2**20}})
     mine, default = chips.flat(name), chips.flat()
-    return rates.rates(name), {n: mine[n] / default[n] for n in CONSTANTS if mine[n] != default[n]}
+    # Three digits: the tables hold four, and the last one must not change what the next fit finds.
+    return rates.rates(name), {n: float(f"{mine[n] / default[n]:.3g}") for n in CONSTANTS if mine[n] != default[n]}
 
 
 # ---- the fit
@@ -211,9 +212,7 @@ def fit(rows: list[Row], steps: int = 40, begin: dict[str, float] | None = None)
     return dict(zip(names, (start * np.exp(found.x)).tolist()))
 
 
-def cross(
-    rows: list[Row], constants: dict[str, float], say: Callable[[str], None] = lambda _: None
-) -> dict[str, float]:
+def cross(rows: list[Row], say: Callable[[str], None] = lambda _: None) -> dict[str, float]:
     """us by a row's id, by constants that were fitted without its source. A row of whose class no other source has
     four rows is not cross-validated, and not in the answer. (Stated before the results; see data/README.md.)
     """
@@ -276,11 +275,14 @@ def write(lines: list[dict]) -> None:
 
 def judge(anew: bool, crossed: bool, written: bool) -> None:
     """What `labkit clock operators` does and says."""
+    say = partial(print, flush=True)  # the fits take minutes, and who reads through a pipe waits for a word
     rows = published()
     now = chips.flat()
+    if anew:
+        say(f"fitting {len(CONSTANTS)} constants to {len(rows)} published times")
     constants = fit(rows) if anew else {n: now[n] for n in CONSTANTS}
     us = modelled(rows, constants)
-    unseen = cross(rows, constants, print) if crossed else None
+    unseen = cross(rows, say) if crossed else None
     lines = table(rows, us, unseen)
     for line in lines:
         print("  ".join(f"{value!s:>14}" for value in line.values()))  # fmt: skip
@@ -288,7 +290,7 @@ def judge(anew: bool, crossed: bool, written: bool) -> None:
     print(f"sum over the trace's launches: {total(trace, us):+.1%}")
     if unseen and (kept := [r for r in trace if r.id in unseen]):
         print(f"of its {len(kept)} cross-validated rows: {total(kept, us):+.1%}, unseen {total(kept, unseen):+.1%}")
-    if written:
+    if written and anew:
         write_constants(constants)
-        if unseen:
-            write(lines)
+    if written and unseen:
+        write(lines)

@@ -42,12 +42,29 @@ def test_the_bars(said):
 def test_a_row_is_judged_only_where_another_source_has_four_of_its_class(rows, monkeypatch):
     monkeypatch.setattr(operators, "fit", lambda others, **_: {n: chips.flat()[n] for n in operators.CONSTANTS})
     some = [r for r in rows if r.kind in ("softplus", "optimizer", "transcendental")]
-    seen = operators.cross(some, {})
+    seen = operators.cross(some)
     assert {(r.kind, r.source) for r in some if r.id in seen} == {
         ("optimizer", "cann-bench"),
         ("optimizer", "trace mspa1"),
         ("transcendental", "trace mspa1"),
     }
+
+
+def test_a_fit_does_not_depend_on_how_the_last_one_was_rounded(monkeypatch):
+    """The tables hold four digits; a chip's share of the default chip's bandwidth is read from two of them."""
+    shares = operators._chip("910B4")[1]
+    assert shares and shares == operators._chip.__wrapped__("910B4")[1]
+    tables = chips.flat()
+    monkeypatch.setattr(operators.chips, "flat", lambda c=chips.DEFAULT, plain=chips.flat: (
+        plain(c) if c == "910B4" else tables | {"operators.hbm": tables["operators.hbm"] * 1.0003}))  # fmt: skip
+    assert operators._chip.__wrapped__("910B4")[1] == shares
+
+
+def test_without_a_fit_no_table_of_constants_is_written(monkeypatch, capsys):
+    monkeypatch.setattr(operators, "write_constants", lambda *_: pytest.fail("written"))
+    monkeypatch.setattr(operators, "write", lambda *_: pytest.fail("written"))
+    operators.judge(anew=False, crossed=False, written=True)
+    assert "sum over the trace's launches" in capsys.readouterr().out
 
 
 def test_the_table_is_of_this_model(rows, said):
