@@ -75,8 +75,14 @@ REASONS: list[
     ("card", r"found_inf, 1.0|test_float_status\b", "the overflow flag of chips before the A2"),
     (
         "card",
-        r"test_(large_segment_size|roundup_power2|expandable_segments|mempool_destructor|caching_pinned|custom_segment)",
+        r"test_(large_segment_size|roundup_power2|expandable_segments|mempool_destructor|caching_pinned|custom_segment|"
+        r"max_non_split_rounding|capture_rejects_expandable)|test_pinned_max_threshold|test_unexpandable_host_allocator",
         "how torch_npu's allocator cuts and keeps memory",
+    ),
+    (
+        "card",
+        r"no plans of Fourier transforms|test_torch_fftplancache.py.*test_size\b",
+        "CANN's cache of Fourier plans",
     ),
     ("card", r"test_drop_path_shape_format", "the card's random numbers, in a file"),
     (

@@ -120,7 +120,7 @@ def storage_types() -> dict[str, type]:
         f"{name.removesuffix('Tensor')}Storage": type(
             f"{name.removesuffix('Tensor')}Storage",
             (torch.storage._LegacyStorage,),
-            {"dtype": dtype, "__module__": "torch.npu"},
+            {"dtype": dtype, "_dtype": dtype, "__module__": "torch.npu"},
         )
         for name, dtype in _TYPES.items()
     }

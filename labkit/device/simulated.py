@@ -136,7 +136,7 @@ def _inside(npu: types.ModuleType) -> types.ModuleType:
     """torch_npu._C: those of its names that programs reach for; another one says that it is not there."""
     import torch
 
-    from labkit.device import fused, names, streams
+    from labkit.device import devices, fused, memory, names, streams
 
     def empty_strided(size, stride, dtype) -> torch.Tensor:
         return torch.empty_strided(size, stride, dtype=dtype, device="npu")
@@ -154,12 +154,12 @@ def _inside(npu: types.ModuleType) -> types.ModuleType:
         _empty_strided_npu=empty_strided,
         _weak_ref_tensor=weak,
         _mstx=streams.marks,
-        _npurt=npu.npurt(),
-        _npu_getDeviceCount=npu.device_count,
-        _npu_getDevice=npu.current_device,
-        _npu_get_soc_version=npu.get_soc_version,
-        _npu_hostEmptyCache=npu.host_empty_cache,
-        _npu_npuCachingAllocator_set_allocator_settings=npu.memory._set_allocator_settings,
+        _npurt=memory.npurt,
+        _npu_getDeviceCount=devices.device_count,
+        _npu_getDevice=devices.current_device,
+        _npu_get_soc_version=lambda: npu.get_soc_version(),
+        _npu_hostEmptyCache=memory.host_empty_cache,
+        _npu_npuCachingAllocator_set_allocator_settings=memory._set_allocator_settings,
     )
 
     def missing(name: str):
