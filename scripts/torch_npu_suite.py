@@ -44,6 +44,7 @@ sys.path.append({scripts!r})
 import labkit, torch_npu_suite
 from labkit.device.import_hook import after_import
 after_import("torch", lambda torch: torch_npu_suite.stand_in_modules(pathlib.Path({tree!r})))  # after the device
+sys.meta_path.append(torch_npu_suite.Spawned())
 """
 # Why a test cannot pass here: the class, by what its message or traceback says. The first that fits is taken.
 # operator: an operator of torch_npu that the simulation has not; name: another name or module of it; card: CANN, its
@@ -206,6 +207,20 @@ def _torch_npu_testing(tree: Path, package: types.ModuleType) -> None:
     sys.modules[manager.__name__] = manager
     source = (tree / "torch_npu" / "testing" / "__init__.py").read_text(encoding="utf-8")
     exec(compile(source, "torch_npu/testing/__init__.py", "exec"), package.__dict__)
+
+
+class Spawned(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """In a process that a test has spawned: the test's file, which is "suite" in run_file() and "__mp_main__" there."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "suite" and "__mp_main__" in sys.modules:
+            return importlib.machinery.ModuleSpec(name, self)
+
+    def create_module(self, spec):
+        return sys.modules["__mp_main__"]
+
+    def exec_module(self, module):
+        pass
 
 
 class Result(unittest.TestResult):
