@@ -114,6 +114,18 @@ def tensor_types() -> dict[str, type]:
     return {name: _TensorType(name, (), {"dtype": dtype, "__module__": "torch.npu"}) for name, dtype in _TYPES.items()}
 
 
+def storage_types() -> dict[str, type]:
+    """torch.npu.FloatStorage and the like: torch's own kind of typed storage, which knows the device by its module."""
+    return {
+        f"{name.removesuffix('Tensor')}Storage": type(
+            f"{name.removesuffix('Tensor')}Storage",
+            (torch.storage._LegacyStorage,),
+            {"dtype": dtype, "_dtype": dtype, "__module__": "torch.npu"},
+        )
+        for name, dtype in _TYPES.items()
+    }
+
+
 def teach_type() -> None:
     """x.type(torch.npu.HalfTensor), or that name as a text, gives a tensor of that type on the device."""
     plain = torch.Tensor.type

@@ -7,6 +7,7 @@ They exist from the first use of torch_npu.<name> on; torch.ops.npu.<name> is th
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 import re
@@ -16,16 +17,23 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-FORMAT_ND, FORMAT_NZ = 2, 29
+from labkit.device.names import Format
+
+FORMAT_ND, FORMAT_NZ = Format.ND, Format.FRACTAL_NZ
 # Types by their numbers: PyTorch's own below 32, those of AscendCL from 256 on (torch_npu/csrc: DataType).
 _TYPES = {0: torch.uint8, 1: torch.int8, 2: torch.int16, 3: torch.int32, 4: torch.int64, 5: torch.float16,
           6: torch.float32, 7: torch.float64, 11: torch.bool, 12: torch.int8, 13: torch.uint8, 14: torch.int32,
           15: torch.bfloat16}  # fmt: skip
-_OPERATORS: dict[str, tuple[str, Callable, bool]] = {}  # name: schema, function on the CPU, whether it has a gradient
+_OPERATORS: dict[
+    str, tuple[str, Callable, bool | Callable]
+] = {}  # name: schema, function on the CPU, whether it has a gradient
 _keep: list[torch.library.Library] = []
 
 
-def defines(schema: str, gradient: bool = False):
+def defines(schema: str, gradient: bool | Callable = False):
+    """An operator. gradient: whether it has one, by PyTorch's autograd, or the way back itself: (ctx, grad) with
+    ctx.dtype, the type of the first argument."""
+
     def add(function):
         _OPERATORS[schema.partition("(")[0]] = (schema, function, gradient)
         return function
@@ -96,14 +104,41 @@ def _in_format(tensor: torch.Tensor, acl_format: int) -> torch.Tensor:
     for key in [key for key, (kept, _) in _formats.items() if kept.expired()]:
         del _formats[key]
     _formats[storage._cdata] = (StorageWeakRef(storage), acl_format)
+    _copies_keep_formats()
     return tensor
+
+
+@functools.cache
+def _copies_keep_formats() -> None:
+    """From the first format on copy.deepcopy() and torch.save() carry it: a saved tensor has a word more for it."""
+    plain, get, put = torch.Tensor.__deepcopy__, torch._utils.get_tensor_metadata, torch._utils.set_tensor_metadata
+
+    def deepcopy(self, memo):
+        made = plain(self, memo)
+        acl_format = get_npu_format(self) if self.device.type == "npu" and self.layout == torch.strided else FORMAT_ND
+        return made if acl_format == FORMAT_ND else _in_format(made, acl_format)
+
+    def read(tensor):
+        words = get(tensor)
+        acl_format = get_npu_format(tensor) if tensor.device.type == "npu" else FORMAT_ND
+        return words if acl_format == FORMAT_ND else {**words, f"labkit_format_{int(acl_format)}": True}
+
+    def write(tensor, words):
+        for word in [w for w in words if w.startswith("labkit_format_")]:
+            words = {k: v for k, v in words.items() if k != word}
+            if tensor.device.type == "npu":
+                _in_format(tensor, int(word.rpartition("_")[2]))
+        put(tensor, words)
+
+    torch.Tensor.__deepcopy__ = functools.wraps(plain)(deepcopy)
+    torch._utils.get_tensor_metadata, torch._utils.set_tensor_metadata = read, write
 
 
 def get_npu_format(tensor: torch.Tensor) -> int:
     kept, acl_format = (
         _formats.get(tensor.untyped_storage()._cdata, (None, FORMAT_ND)) if _formats else (None, FORMAT_ND)
     )
-    return FORMAT_ND if kept is None or kept.expired() else acl_format
+    return Format(FORMAT_ND if kept is None or kept.expired() else acl_format)
 
 
 @defines("_npu_format_cast(Tensor self, int acl_format) -> Tensor", True)
@@ -159,7 +194,7 @@ npu_clear_float_status = npu_get_float_status
 _FUNCTIONS: dict[str, tuple[str, str]] = {
     **{
         name: ("fused", name)
-        for name in """npu_format_cast npu_format_cast_ get_npu_format get_storage_size npu_change_data_ptr
+        for name in """Format npu_format_cast npu_format_cast_ get_npu_format get_storage_size npu_change_data_ptr
             empty_with_format empty_with_swapped_memory npu_prefetch npu_alloc_float_status npu_get_float_status
             npu_clear_float_status""".split()
     },
@@ -188,8 +223,14 @@ def _register() -> None:
             other = _OPERATORS.get(name.removesuffix("_"))
             alike = other and other[0].partition(",")[2] == schema.partition(",")[2].replace("(a!)", "")
             library.impl(name, _functional(name.removesuffix("_")) if alike else inner, "Functionalize")
-        if gradient:
+        if callable(gradient):  # one that needs no tensor of the way forth
+            torch.library.register_autograd(f"npu::{name}", gradient, setup_context=_first_type, lib=library)
+        elif gradient:
             _add_gradient(library, name, schema, inner)
+
+
+def _first_type(ctx, inputs, output) -> None:
+    ctx.dtype = inputs[0].dtype
 
 
 def _functional(name: str) -> Callable:

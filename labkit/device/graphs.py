@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -54,6 +56,9 @@ class NPUGraph:
             raise RuntimeError(messages.text("device.capture_twice"))
         with torch.no_grad(), _one_launch():
             for operator, args, kwargs, results in self._calls:
+                if isinstance(operator, _HostCall):
+                    operator.call()
+                    continue
                 for new, kept in zip(_tensors(operator(*args, **kwargs)), _tensors(results)):
                     _move(new, kept)
 
@@ -64,10 +69,89 @@ class NPUGraph:
         """A name for the graph's memory. There is one allocator here; it is taken where torch_npu takes it."""
         return graph_pool_handle()
 
+    def register_generator_state(self, generator) -> None:
+        """Accepted: a replay draws from every generator that the capture has named."""
+
+    @classmethod
+    def get_currently_capturing_graph(cls) -> "NPUGraph":
+        """The graph that is being captured. Raises RuntimeError where none is, or torch.accelerator.Graph's."""
+        if not _capturing:
+            raise RuntimeError("no NPUGraph capture is under way")
+        if _capturing[-1] in _served.values():
+            raise RuntimeError("the capture under way is a torch.accelerator.Graph capture")
+        return _capturing[-1]
+
+    def super_kernel_optimize(self, optimize_options=None, debug_options=None) -> None:
+        """On a card: makes one kernel of several that follow each other. Here the options are checked, a warning says
+        that the modelled times stay, and nothing else happens."""
+        _check_options("optimize_options", optimize_options)
+        _check_options("debug_options", debug_options)
+        warnings.warn(messages.text("device.super_kernel"))
+
     def debug_dump(self, debug_path: str) -> None:
         """Writes the recorded operators' names, one a line."""
         with open(debug_path, "w", encoding="utf-8") as file:
             file.writelines(f"{operator}\n" for operator, *_ in self._calls)
+
+
+class _HostCall(NamedTuple):
+    """What a replay calls on the host, between operators."""
+
+    name: str
+    call: Callable[[], Any]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def record(name: str, call: Callable[[], Any] = lambda: None) -> None:
+    """Inside a capture: each replay calls this at this place. Elsewhere nothing."""
+    if _capturing:
+        _capturing[-1]._calls.append((_HostCall(name, call), (), {}, None))
+
+
+def super_kernel_scope_begin(scope_name: str | None = None) -> None:
+    """On a card: operators from here to super_kernel_scope_end() may become one kernel. Here a line in debug_dump()."""
+    if scope_name is not None and not scope_name.strip():
+        raise RuntimeError("the name of a super kernel's scope is empty")
+    record(f"super_kernel_scope_begin({scope_name or ''})")
+
+
+def super_kernel_scope_end(scope_name: str | None = None) -> None:
+    record(f"super_kernel_scope_end({scope_name or ''})")
+
+
+# What super_kernel_optimize() takes: the type of each option's value (torch_npu 2.13, torch_npu/npu/graphs.py).
+_SUPER_KERNEL: dict[str, dict[type, str]] = {
+    "optimize_options": {
+        int: "preload_code split_mode stream_fusion constant_codegen auto_op_parallel early_start",
+        str: "opt_extend",
+        list: """dcci_before_kernel_start dcci_after_kernel_end dcci_disable_on_kernel ubuf_lock_ignore_kernel""",
+        dict: "aggressive_opt_strategies",
+    },
+    "debug_options": {
+        int: "debug_sync_all debug_op_exec_trace debug_cross_core_sync_check debug_per_op_max_core_num",
+        str: "debug_extend",
+    },
+}
+_STRATEGIES = "event_breaker_bypass value_breaker_bypass task_breaker_bypass".split()
+
+
+def _check_options(what: str, options) -> None:
+    if options is None:
+        return
+    if not isinstance(options, dict):
+        raise RuntimeError(f"{what} param must be dict or None.")
+    for key, value in options.items():
+        kind = next((k for k, names in _SUPER_KERNEL[what].items() if key in names.split()), None)
+        if kind is None:
+            raise RuntimeError(f"Invalid {what} param key: '{key}'.")
+        if not isinstance(value, kind):
+            raise RuntimeError(f"{what} param['{key}'] must be {kind.__name__}, got {type(value).__name__}")
+        if kind is list and not all(isinstance(v, str) for v in value):
+            raise RuntimeError(f"{what} param['{key}'] must be a list of str")
+        if kind is dict and not all(k in _STRATEGIES and isinstance(v, int) for k, v in value.items()):
+            raise RuntimeError(f"{what} param['{key}'] takes {', '.join(_STRATEGIES)}, each an int")
 
 
 class graph:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import warnings
 
 import torch
 
+from labkit import messages
 from labkit.device.devices import existing as index
 from labkit.device.library import blocks, lib, memory
 
@@ -48,13 +50,18 @@ def memory_stats(device=None) -> dict[str, int]:
         "segment.all.current": m["segments"],
         "num_alloc_retries": m["retries"],
         "num_ooms": m["ooms"],
+        "num_oom_rejections": m["ooms"],  # torch_npu's name for those that it refuses before the card does
     }
 
 
 def memory_stats_as_nested_dict(device=None) -> dict:
     """The same, taken apart at the dots of the names."""
+    return _nested(memory_stats(device))
+
+
+def _nested(stats: dict[str, int]) -> dict:
     nested: dict = {}
-    for name, value in memory_stats(device).items():
+    for name, value in stats.items():
         *path, last = name.split(".")
         inner = nested
         for part in path:
@@ -107,6 +114,30 @@ def set_per_process_memory_fraction(fraction: float, device=None) -> None:
 
 def get_per_process_memory_fraction(device=None) -> float:
     return _fraction.get(index(device), 1.0)
+
+
+# Settings of torch_npu's allocator (NPUAllocatorConfig.h). This one cuts and keeps memory in its own way, see arena.h.
+_SETTINGS = """max_split_size_mb garbage_collection_threshold expandable_segments base_addr_aligned_kb
+    page_size segment_size_mb multi_stream_lazy_reclaim pin_memory_expandable_segments
+    pinned_mem_register roundup_power2_divisions max_non_split_rounding_mb
+    release_lock_on_npumalloc pinned_reserve_segment_size_mb pinned_max_round_threshold_mb
+    pinned_max_cached_size_mb pinned_use_background_threads""".split()
+
+
+def _set_allocator_settings(settings: str) -> None:
+    """PYTORCH_NPU_ALLOC_CONF. per_process_memory_fraction counts; throw_on_npumalloc_oom:True is what happens here in
+    any case; a warning names the others. Raises RuntimeError for a setting that torch_npu has not."""
+    for setting in filter(None, settings.replace(" ", "").split(",")):
+        name, _, value = setting.partition(":")
+        if name == "per_process_memory_fraction":
+            set_per_process_memory_fraction(float(value))
+        elif name == "throw_on_npumalloc_oom":
+            if value not in ("True", "False"):
+                raise RuntimeError("Expected a single True/False argument for throw_on_npumalloc_oom")
+        elif name in _SETTINGS:
+            warnings.warn(messages.text("device.allocator_setting", name=name))
+        else:
+            raise RuntimeError(f"Unrecognized CachingAllocator option: {name}")
 
 
 def memory_snapshot(mempool_id=None) -> list[dict]:
@@ -170,9 +201,28 @@ def use_mem_pool(pool: MemPool, device=None):
 
 
 def host_memory_stats() -> dict[str, int]:
-    """Pinned memory, by PyTorch's names; of each group only the total."""
-    asked = getattr(torch._C, "_accelerator_getHostMemoryStats", None)
-    return dict(asked()) if asked is not None else {}
+    """Pinned memory, by PyTorch's names. Nothing before torch 2.11, which keeps no such numbers."""
+    values = (ctypes.c_longlong * 18)()
+    if not lib().lab_host_numbers(values):
+        return {}
+    names = [
+        f"{group}.{kind}"
+        for group in ("active_requests", "active_bytes", "allocations", "allocated_bytes")
+        for kind in ("current", "peak", "allocated", "freed")
+    ]
+    return dict(zip((*names, "num_host_alloc", "num_host_free"), values))
+
+
+def host_memory_stats_as_nested_dict() -> dict:
+    return _nested(host_memory_stats())
+
+
+def reset_peak_host_memory_stats() -> None:
+    lib().lab_host_begin_anew(1)
+
+
+def reset_accumulated_host_memory_stats() -> None:
+    lib().lab_host_begin_anew(0)
 
 
 def host_empty_cache() -> None:
@@ -191,3 +241,33 @@ def caching_allocator_alloc(size: int, device=None, stream=None) -> int:
 
 def caching_allocator_delete(mem_ptr: int) -> None:
     _raw.pop(ctypes.c_void_p(mem_ptr).value, None)
+
+
+class npurt:
+    """torch.npu.npurt(): the few calls of CANN's runtime that torch_npu hands on. 0, or the runtime's error number."""
+
+    _INVALID = 107000  # ACL_ERROR_RT_PARAM_INVALID
+    _streams: dict[int, object] = {}
+
+    @staticmethod
+    def npuHostRegister(ptr: int, size: int, flags: int) -> int:
+        """The program's own host memory counts as pinned from here on: copies of it need not wait."""
+        return 0 if ptr and size and lib().lab_host_adopt(ptr, size) else npurt._INVALID
+
+    @staticmethod
+    def npuHostUnregister(ptr: int) -> int:
+        return 0 if ptr and lib().lab_host_let_go(ptr) else npurt._INVALID
+
+    @staticmethod
+    def npuStreamCreate(ptr: int) -> int:
+        """Writes a new stream's handle to the address."""
+        if not ptr:
+            return npurt._INVALID
+        made = torch.npu.Stream()
+        npurt._streams[made.npu_stream] = made
+        ctypes.c_uint64.from_address(ptr).value = made.npu_stream
+        return 0
+
+    @staticmethod
+    def npuStreamDestroy(stream: int) -> int:
+        return 0 if npurt._streams.pop(stream, None) is not None else npurt._INVALID

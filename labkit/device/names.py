@@ -5,7 +5,22 @@ scripts/torch_npu_names.py writes the table of them.
 
 from __future__ import annotations
 
+import enum
+
 from labkit import messages
+
+
+class Format(enum.IntEnum):
+    """torch_npu.Format: the formats by AscendCL's numbers."""
+
+    UNDEFINED, NCHW, NHWC, ND, NC1HWC0, FRACTAL_Z = -1, 0, 1, 2, 3, 4
+    NC1HWC0_C04, HWCN, NDHWC, FRACTAL_NZ, NCDHW, NDC1HWC0 = 12, 16, 27, 29, 30, 32
+    FRACTAL_Z_3D, NC, NCL = 33, 35, 47
+    FRACTAL_NZ_C0_16, FRACTAL_NZ_C0_32, FRACTAL_NZ_C0_2, FRACTAL_NZ_C0_4, FRACTAL_NZ_C0_8 = 50, 51, 52, 53, 54
+
+    def __str__(self) -> str:
+        return self.name
+
 
 REAL_NAMES = frozenset(
     """
@@ -43,22 +58,15 @@ REAL_NAMES = frozenset(
 _INSTEAD = {
     "graph": """NpuGraphOpHandler graph_task_group_begin graph_task_group_end graph_task_update_begin
         graph_task_update_end npugraph_ex register_npu_graph_handler""",
-    "storage": """BFloat16Storage BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage HalfStorage IntStorage
-        LongStorage ShortStorage""",
     "allocator": "NPUPluggableAllocator change_current_allocator empty_virt_addr_cache",
-    "host_memory": """host_memory_stats_as_nested_dict
-        reset_accumulated_host_memory_stats reset_peak_host_memory_stats""",
     "event": "ExternalEvent",
-    "limits": """get_device_limit get_stream_limit reset_stream_limit set_device_limit set_stream_limit
-        super_kernel_scope_begin super_kernel_scope_end""",
-    "attention": """enable_flash_sdp enable_math_sdp enable_mem_efficient_sdp flash_sdp_enabled math_sdp_enabled
-        mem_efficient_sdp_enabled sdp_kernel""",
+    "limits": "get_device_limit get_stream_limit reset_stream_limit set_device_limit set_stream_limit",
     "faults": "check_uce_in_memory restart_device stop_device stress_detect",
     "dump": "finalize_dump init_dump set_aoe set_dump",
     "profile": "utilization",
     "secret": "obfuscation_calculate obfuscation_finalize obfuscation_initialize",
-    "internal": """CubeMathType ErrCode aclnn autocast_utils backends current_blas_handle deterministic npu_config npurt
-        preferred_linalg_library prof_error pta_error""",
+    "internal": """CubeMathType ErrCode autocast_utils current_blas_handle deterministic npu_config prof_error
+        pta_error""",
 }
 
 

@@ -12,8 +12,26 @@ import torch
 
 from labkit import chips, messages
 from labkit.device import amp, graphs, memory, random, rates, streams  # noqa: F401  (torch.npu.memory ... are modules there as well)
-from labkit.device.devices import current_device, device, device_count, device_of, index, set_device, tensor_types
-from labkit.device.graphs import NPUGraph, capturing, graph, graph_pool_handle, make_graphed_callables, refuse
+from labkit.device.devices import (
+    current_device,
+    device,
+    device_count,
+    device_of,
+    index,
+    set_device,
+    storage_types,
+    tensor_types,
+)
+from labkit.device.graphs import (
+    NPUGraph,
+    capturing,
+    graph,
+    graph_pool_handle,
+    make_graphed_callables,
+    refuse,
+    super_kernel_scope_begin,
+    super_kernel_scope_end,
+)
 from labkit.device.library import lib
 from labkit.device.memory import (
     MemPool,
@@ -23,6 +41,7 @@ from labkit.device.memory import (
     get_per_process_memory_fraction,
     host_empty_cache,
     host_memory_stats,
+    host_memory_stats_as_nested_dict,
     max_memory_allocated,
     max_memory_cached,
     max_memory_reserved,
@@ -34,9 +53,11 @@ from labkit.device.memory import (
     memory_stats,
     memory_stats_as_nested_dict,
     memory_summary,
+    reset_accumulated_host_memory_stats,
     reset_accumulated_memory_stats,
     reset_max_memory_allocated,
     reset_max_memory_cached,
+    reset_peak_host_memory_stats,
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
     use_mem_pool,
@@ -62,24 +83,33 @@ from labkit.device.streams import (
     SyncLaunchStream,
     current_stream,
     default_stream,
+    mstx,
+    nvtx,  # noqa: F401
     set_stream,
     stream,
 )
 from labkit.device.switches import (
+    aclnn,
     are_compatible_impl_enabled,
     clear_npu_overflow_flag,
     config,
     conv,
     disable_deterministic_with_backward,
     enable_deterministic_with_backward,
+    enable_flash_sdp,
+    enable_math_sdp,
+    enable_mem_efficient_sdp,
+    flash_sdp_enabled,
     get_mm_bmm_format_nd,
     get_npu_overflow_flag,
     get_sync_debug_mode,
     get_task_queue_enable,
     is_jit_compile_false,
+    math_sdp_enabled,
     matmul,
-    mstx,
-    nvtx,  # noqa: F401
+    mem_efficient_sdp_enabled,
+    preferred_linalg_library,
+    sdp_kernel,
     set_compile_mode,
     set_deterministic_level,
     set_mm_bmm_format_nd,
@@ -89,10 +119,11 @@ from labkit.device.switches import (
     set_task_queue_enable,
     use_compatible_impl,
 )
+from labkit.device.switches import backends as _backends
 from labkit.device.switches import utils as _utils
 
-utils = _utils()
-globals().update(tensor_types())
+backends, utils = _backends(), _utils()
+globals().update({**tensor_types(), **storage_types()})
 
 __all__ = [
     "Event",
@@ -189,7 +220,24 @@ __all__ = [
     "use_compatible_impl",
     "use_mem_pool",
     "utils",
+    "aclnn",
+    "backends",
+    "enable_flash_sdp",
+    "enable_math_sdp",
+    "enable_mem_efficient_sdp",
+    "flash_sdp_enabled",
+    "math_sdp_enabled",
+    "mem_efficient_sdp_enabled",
+    "sdp_kernel",
+    "preferred_linalg_library",
+    "super_kernel_scope_begin",
+    "super_kernel_scope_end",
+    "npurt",
+    "host_memory_stats_as_nested_dict",
+    "reset_accumulated_host_memory_stats",
+    "reset_peak_host_memory_stats",
     *tensor_types(),
+    *storage_types(),
 ]
 
 
@@ -294,6 +342,11 @@ def get_allocator_backend() -> str:
 
 def is_current_stream_capturing() -> bool:
     return capturing()
+
+
+def npurt() -> type:
+    """The few calls of CANN's runtime that torch_npu hands on: npuHostRegister(), npuStreamCreate() ..."""
+    return memory.npurt
 
 
 def ipc_collect() -> None:

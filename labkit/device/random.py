@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from labkit.device import graphs
 from labkit.device.devices import index
 from labkit.device.library import lib
 
@@ -26,13 +27,29 @@ def get_default_generator(device_index: int) -> torch.Generator:
 
 def manual_seed(seed: int) -> None:
     """Seeds the current device."""
-    default_generators[index()].manual_seed(int(seed))
+    _seed(default_generators[index()], int(seed))
+
+
+def _seed(generator: torch.Generator, seed: int) -> None:
+    """Inside a capture the seed stands, and seeding changes nothing: a replay draws on from where it begins."""
+    if graphs.capturing():
+        _same_seed(generator, seed)
+    else:
+        generator.manual_seed(seed)
+
+
+def _same_seed(generator: torch.Generator, seed: int) -> None:
+    if seed % 2**64 != generator.initial_seed() % 2**64:
+        raise RuntimeError(
+            "NPUGeneratorImpl::set_current_seed can be called during stream "
+            "capture only if new seed is the same as the original seed."
+        )
 
 
 def manual_seed_all(seed: int) -> None:
     """Seeds every device; torch.manual_seed() calls this."""
     for generator in default_generators:
-        generator.manual_seed(int(seed))
+        _seed(generator, int(seed))
 
 
 def seed() -> None:
@@ -49,18 +66,34 @@ def initial_seed() -> int:
 
 
 def get_rng_state(device="npu") -> torch.Tensor:
-    """State of a device's generator, a CPU tensor of bytes."""
-    return default_generators[index(device)].get_state()
+    """State of a device's generator, a CPU tensor of bytes. Inside a capture: the tensor that each replay writes the
+    state of that moment to."""
+    return _state(default_generators[index(device)])
 
 
 def set_rng_state(new_state: torch.Tensor, device="npu") -> None:
-    default_generators[index(device)].set_state(new_state)
+    """Inside a capture: each replay goes back to what the tensor says then. Raises RuntimeError for another seed."""
+    _set_state(default_generators[index(device)], new_state)
 
 
 def get_rng_state_all() -> list[torch.Tensor]:
-    return [generator.get_state() for generator in default_generators]
+    return [_state(generator) for generator in default_generators]
 
 
 def set_rng_state_all(new_states) -> None:
     for generator, state in zip(default_generators, new_states):
+        _set_state(generator, state)
+
+
+def _state(generator: torch.Generator) -> torch.Tensor:
+    state = generator.get_state()
+    graphs.record("get_rng_state", lambda: state.copy_(generator.get_state()))
+    return state
+
+
+def _set_state(generator: torch.Generator, state: torch.Tensor) -> None:
+    if not graphs.capturing():
         generator.set_state(state)
+        return
+    _same_seed(generator, int(state[:8].view(torch.int64)))  # the first of its two numbers, csrc/generator.h
+    graphs.record("set_rng_state", lambda: generator.set_state(state))

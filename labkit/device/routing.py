@@ -378,12 +378,16 @@ def _ciou(self, gtboxes, trans=False, is_cross=True, mode=0, atan_sub_flag=False
 # ---- shapes and types
 
 
-@defines("npu_dtype_cast(Tensor self, ScalarType dtype) -> Tensor", True)
+def _cast_back(ctx, grad):
+    return grad.to(ctx.dtype), None
+
+
+@defines("npu_dtype_cast(Tensor self, ScalarType dtype) -> Tensor", _cast_back)
 def _dtype_cast(self, dtype):
     return self.to(dtype, copy=True)
 
 
-defines("_npu_dtype_cast(Tensor self, ScalarType dtype) -> Tensor", True)(_dtype_cast)
+defines("_npu_dtype_cast(Tensor self, ScalarType dtype) -> Tensor", _cast_back)(_dtype_cast)
 
 
 @defines("npu_dtype_cast_(Tensor(a!) self, Tensor src) -> Tensor(a!)")
@@ -415,6 +419,11 @@ def _reshape(self, shape, can_refresh=False):
 @defines("npu_slice(Tensor self, int[] offsets, int[] size) -> Tensor", True)
 def _slice(self, offsets, size):
     return self[tuple(slice(b, None if n < 0 else b + n) for b, n in zip(offsets, size))].clone()
+
+
+@defines("npu_slice.out(Tensor self, int[] offsets, int[] size, *, Tensor(a!) out) -> Tensor(a!)")
+def _slice_out(self, offsets, size, *, out):
+    return out.copy_(_slice(self, offsets, size))
 
 
 @defines("npu_pad(Tensor input, int[] paddings) -> Tensor")

@@ -126,6 +126,44 @@ def _stand_in(npu: types.ModuleType) -> None:
     module.__dir__ = lambda: sorted({*vars(module), *package.TREE, *fused.names()})
     sys.meta_path.insert(0, package.Modules())
     npu.__path__ = []  # a package there as well
+    sys.modules["torch_npu._C"] = module._C = _inside(npu)
     sys.modules.update({"torch_npu": module, "torch_npu.npu": npu, "torch.npu": npu})
-    for inner in ("amp", "graphs", "memory", "mstx", "random", "streams", "utils"):
+    for inner in ("amp", "backends", "graphs", "memory", "mstx", "random", "streams", "utils"):
         sys.modules.update({f"torch_npu.npu.{inner}": getattr(npu, inner), f"torch.npu.{inner}": getattr(npu, inner)})
+
+
+def _inside(npu: types.ModuleType) -> types.ModuleType:
+    """torch_npu._C: those of its names that programs reach for; another one says that it is not there."""
+    import torch
+
+    from labkit.device import devices, fused, memory, names, streams
+
+    def empty_strided(size, stride, dtype) -> torch.Tensor:
+        return torch.empty_strided(size, stride, dtype=dtype, device="npu")
+
+    def weak(tensor: torch.Tensor) -> torch.Tensor:
+        """The same memory, without keeping it."""
+        old = tensor.untyped_storage()
+        storage = torch._C._construct_storage_from_data_pointer(old.data_ptr(), tensor.device, old.nbytes())
+        made = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        made.set_(storage, tensor.storage_offset(), tensor.size(), tensor.stride())
+        return fused.npu_format_cast_(made, tensor)
+
+    module = types.ModuleType("torch_npu._C")
+    module.__dict__.update(
+        _empty_strided_npu=empty_strided,
+        _weak_ref_tensor=weak,
+        _mstx=streams.marks,
+        _npurt=memory.npurt,
+        _npu_getDeviceCount=devices.device_count,
+        _npu_getDevice=devices.current_device,
+        _npu_get_soc_version=lambda: npu.get_soc_version(),
+        _npu_hostEmptyCache=memory.host_empty_cache,
+        _npu_npuCachingAllocator_set_allocator_settings=memory._set_allocator_settings,
+    )
+
+    def missing(name: str):
+        raise AttributeError(messages.text("device.torch_npu_missing", name=f"_C.{name}", instead=names.use(name)))
+
+    module.__getattr__ = missing
+    return module

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+
 import torch
 
 from labkit.device.devices import index
@@ -149,3 +152,146 @@ class StreamContext:
 def stream(stream: Stream | None) -> StreamContext:
     """`with torch.npu.stream(s): ...`"""
     return StreamContext(stream)
+
+
+# ---- marks in a profile: torch.profiler shows them as ranges of the host
+
+
+class marks:
+    """torch_npu._C._mstx: what mstx calls. A mark or a range is a record_function of PyTorch's profiler; the stream and
+    the domain do not show there, but each domain has its own stack."""
+
+    _open: dict[int, object] = {}
+    _stacks: dict[str, list[int]] = {}
+    _made = 0
+
+    @staticmethod
+    def _mark(message: str, stream_id=0, device_index=0, device_type=0, domain: str = "default") -> None:
+        with torch.autograd.profiler.record_function(message):
+            pass
+
+    @staticmethod
+    def _range_start(message: str, stream_id=0, device_index=0, device_type=0, domain: str = "default") -> int:
+        opened = torch.autograd.profiler.record_function(message)
+        opened.__enter__()
+        marks._made += 1
+        marks._open[marks._made] = opened
+        return marks._made
+
+    @staticmethod
+    def _range_end(range_id: int, domain: str = "default") -> None:
+        opened = marks._open.pop(range_id, None)
+        if opened is not None:
+            opened.__exit__(None, None, None)
+
+    @staticmethod
+    def _range_push(message: str, stream_id=0, device_index=0, device_type=0, domain: str = "default") -> int:
+        stack = marks._stacks.setdefault(domain, [])
+        stack.append(marks._range_start(message))
+        return len(stack) - 1
+
+    @staticmethod
+    def _range_pop(domain: str = "default") -> int:
+        stack = marks._stacks.get(domain)
+        if not stack:
+            return -1
+        marks._range_end(stack.pop())
+        return len(stack)
+
+    @staticmethod
+    def _mark_on_host(message: str, domain: str = "default") -> None:
+        marks._mark(message, domain=domain)
+
+    @staticmethod
+    def _range_start_on_host(message: str, domain: str = "default") -> int:
+        return marks._range_start(message, domain=domain)
+
+    @staticmethod
+    def _range_push_on_host(message: str, domain: str = "default") -> int:
+        return marks._range_push(message, domain=domain)
+
+
+def _marked(name: str, message, stream, domain, none):
+    """Calls marks' function of that name, the one for the host where there is no stream; `none`, and a warning, for
+    what torch_npu does not take."""
+    for what, good in (("message", bool(message) and isinstance(message, str)), ("domain", isinstance(domain, str)),
+                       ("stream", not stream or isinstance(stream, torch.Stream))):  # fmt: skip
+        if not good:
+            warnings.warn(f"Invalid {what} for mstx.{name.strip('_')} function. Please provide a valid {what}.")
+            return none
+    if stream:
+        where = (stream.stream_id, stream.device_index, stream.device_type)
+        return getattr(marks, name)(message, *where, domain)
+    return getattr(marks, f"{name}_on_host")(message, domain)
+
+
+class mstx:
+    """torch.npu.mstx: mark(), range_start() and range_end(), range_push() and range_pop(), mstx_range(), annotate()."""
+
+    @staticmethod
+    def mark(message: str, stream=None, domain: str = "default") -> None:
+        _marked("_mark", message, stream, domain, None)
+
+    @staticmethod
+    def range_start(message: str, stream=None, domain: str = "default") -> int:
+        """A number for range_end(); 0, and a warning, without a text."""
+        return _marked("_range_start", message, stream, domain, 0)
+
+    @staticmethod
+    def range_end(range_id: int, domain: str = "default") -> None:
+        if not isinstance(range_id, int) or not domain or not isinstance(domain, str):
+            warnings.warn("Invalid argument for mstx.range_end function. Please provide what mstx.range_start gave.")
+            return
+        marks._range_end(range_id, domain)
+
+    @staticmethod
+    def range_push(message: str, stream=None, domain: str = "default") -> int:
+        """How many ranges are open around this one; -1, and a warning, without a text."""
+        return _marked("_range_push", message, stream, domain, -1)
+
+    @staticmethod
+    def range_pop(domain: str = "default") -> int:
+        """How many ranges stay open; -1 where none was."""
+        if not domain or not isinstance(domain, str):
+            warnings.warn("Invalid domain for mstx.range_pop function. Please provide a valid domain.")
+            return -1
+        return marks._range_pop(domain)
+
+    class annotate(contextlib.ContextDecorator):
+        """with torch.npu.mstx.annotate("name"): ..., or a decorator."""
+
+        def __init__(self, message: str = "", stream=None, domain: str = "default"):
+            self.message, self.stream, self.domain = message, stream, domain
+            self.opened: list[int] = []
+
+        def __call__(self, function):
+            self.message = self.message or function.__name__
+            return super().__call__(function)
+
+        def __enter__(self):
+            self.opened.append(mstx.range_start(self.message, self.stream, self.domain))
+            return self
+
+        def __exit__(self, *_):
+            mstx.range_end(self.opened.pop(), self.domain)
+
+    @staticmethod
+    def mstx_range(message: str, stream=None, domain: str = "default"):
+        """A decorator: each call of the function is a range."""
+        return mstx.annotate(message, stream, domain)
+
+
+class nvtx:
+    """torch.cuda.nvtx after transfer_to_npu: the same marks by their names there."""
+
+    mark, range_start, range_end = mstx.mark, mstx.range_start, mstx.range_end
+    range_push, range_pop = mstx.range_push, mstx.range_pop
+
+    @staticmethod
+    @contextlib.contextmanager
+    def range(msg: str, *args, **kwargs):
+        number = mstx.range_start(msg.format(*args, **kwargs))
+        try:
+            yield
+        finally:
+            mstx.range_end(number)

@@ -7,11 +7,12 @@ the simulation does not have, or does one way only.
 from __future__ import annotations
 
 import contextlib
-import functools
 import types
 import warnings
 
 import torch
+
+from labkit import messages
 
 _switch: dict[str, object] = {
     "deterministic_level": 0,
@@ -151,6 +152,101 @@ def are_compatible_impl_enabled() -> bool:
     return _switch["compatible"]
 
 
+# ---- torch.npu.backends, torch.npu.aclnn
+
+
+def _attention_switch(kind: str):
+    """Two functions, to read and to set PyTorch's own switch; neither here nor in torch_npu does it choose."""
+
+    def read() -> bool:
+        warnings.warn(messages.text("device.switch_only", name=f"{kind}_sdp_enabled"))
+        return getattr(torch._C, f"_get_{kind}_sdp_enabled")()
+
+    def write(enabled: bool) -> None:
+        warnings.warn(messages.text("device.switch_only", name=f"enable_{kind}_sdp"))
+        getattr(torch._C, f"_set_sdp_use_{kind}")(enabled)
+
+    return read, write
+
+
+flash_sdp_enabled, enable_flash_sdp = _attention_switch("flash")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _attention_switch("mem_efficient")
+math_sdp_enabled, enable_math_sdp = _attention_switch("math")
+
+
+@contextlib.contextmanager
+def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True):
+    """The three switches inside; as they were afterwards."""
+    kinds = {"flash": enable_flash, "mem_efficient": enable_mem_efficient, "math": enable_math}
+    warnings.warn(messages.text("device.switch_only", name="sdp_kernel"))
+    before = {kind: getattr(torch._C, f"_get_{kind}_sdp_enabled")() for kind in kinds}
+    try:
+        for kind, on in kinds.items():
+            getattr(torch._C, f"_set_sdp_use_{kind}")(on)
+        yield {}
+    finally:
+        for kind, on in before.items():
+            getattr(torch._C, f"_set_sdp_use_{kind}")(on)
+
+
+def preferred_linalg_library(backend=None):
+    """Always the default one, as torch_npu says: there is no other to prefer."""
+    warnings.warn("torch.npu.preferred_linalg_library isn't implemented!")
+    return torch._C._LinalgBackend.Default
+
+
+class _Plans:
+    """torch.npu.backends.fft_plan_cache: it is empty, and stays so."""
+
+    size = property(lambda self: 0)
+    max_size = property(lambda self: 0)
+
+    @max_size.setter
+    def max_size(self, value) -> None:
+        raise RuntimeError(messages.text("device.no_plans", value=value))
+
+    def clear(self) -> None:
+        """Nothing to do."""
+
+
+def backends() -> types.ModuleType:
+    module = types.ModuleType("torch_npu.npu.backends")
+    module.fft_plan_cache = _Plans()
+    module.sdp_kernel, module.preferred_linalg_library = sdp_kernel, preferred_linalg_library
+    for kind, pair in (("flash", (flash_sdp_enabled, enable_flash_sdp)), ("math", (math_sdp_enabled, enable_math_sdp)),
+                       ("mem_efficient", (mem_efficient_sdp_enabled, enable_mem_efficient_sdp))):  # fmt: skip
+        setattr(module, f"{kind}_sdp_enabled", pair[0])
+        setattr(module, f"enable_{kind}_sdp", pair[1])
+    return module
+
+
+class _Aclnn:
+    """torch.npu.aclnn: convolutions' HF32 by another name."""
+
+    @property
+    def allow_hf32(self) -> bool:
+        return conv.allow_hf32
+
+    @allow_hf32.setter
+    def allow_hf32(self, on: bool) -> None:
+        conv.allow_hf32 = bool(on)
+
+    @contextlib.contextmanager
+    def flags(self, allow_hf32: bool = True):
+        before, conv.allow_hf32 = conv.allow_hf32, bool(allow_hf32)
+        try:
+            yield
+        finally:
+            conv.allow_hf32 = before
+
+    @staticmethod
+    def version() -> None:
+        warnings.warn("torch.npu.aclnn.version isn't implemented!")
+
+
+aclnn = _Aclnn()
+
+
 # ---- overflow: the chip of an A2 keeps infinities and NaN, and its overflow flag is not used in that mode
 
 
@@ -172,86 +268,10 @@ def utils() -> types.ModuleType:
     """torch.npu.utils, as far as programs use it."""
     module = types.ModuleType("torch_npu.npu.utils")
     module.npu_check_overflow = npu_check_overflow
+    module.get_cann_version, module._is_gte_cann_version = get_cann_version, _is_gte_cann_version
+    module.get_soc_version = lambda: torch.npu.get_soc_version()
     module.get_npu_overflow_flag, module.clear_npu_overflow_flag = get_npu_overflow_flag, clear_npu_overflow_flag
     return module
-
-
-# ---- marks in a profile: torch.profiler shows them as ranges of the host
-
-
-class mstx:
-    """torch.npu.mstx: mark(), range_start() and range_end(), range_push() and range_pop(), mstx_range()."""
-
-    _open: dict[int, object] = {}
-    _stack: list[int] = []
-    _made = 0
-
-    @staticmethod
-    def mark(message: str, stream=None, domain: str = "default") -> None:
-        mstx.range_end(mstx.range_start(message, stream, domain), domain)
-
-    @staticmethod
-    def range_start(message: str, stream=None, domain: str = "default") -> int:
-        """A number for range_end(); 0, and a warning, without a text."""
-        if not message or not isinstance(message, str):
-            warnings.warn("Invalid message for mstx.range_start function. Please provide a valid message string.")
-            return 0
-        opened = torch.autograd.profiler.record_function(message)
-        opened.__enter__()
-        mstx._made += 1
-        mstx._open[mstx._made] = opened
-        return mstx._made
-
-    @staticmethod
-    def range_end(range_id: int, domain: str = "default") -> None:
-        opened = mstx._open.pop(range_id, None)
-        if opened is not None:
-            opened.__exit__(None, None, None)
-
-    @staticmethod
-    def range_push(message: str, stream=None, domain: str = "default") -> int:
-        """How many ranges are open around this one."""
-        mstx._stack.append(mstx.range_start(message, stream, domain))
-        return len(mstx._stack) - 1
-
-    @staticmethod
-    def range_pop(domain: str = "default") -> int:
-        if mstx._stack:
-            mstx.range_end(mstx._stack.pop())
-        return len(mstx._stack)
-
-    @staticmethod
-    def mstx_range(message: str, stream=None, domain: str = "default"):
-        """A decorator: each call of the function is a range."""
-
-        def decorate(function):
-            @functools.wraps(function)
-            def called(*args, **kwargs):
-                number = mstx.range_start(message, stream, domain)
-                try:
-                    return function(*args, **kwargs)
-                finally:
-                    mstx.range_end(number, domain)
-
-            return called
-
-        return decorate
-
-
-class nvtx:
-    """torch.cuda.nvtx after transfer_to_npu: the same marks by their names there."""
-
-    mark, range_start, range_end = mstx.mark, mstx.range_start, mstx.range_end
-    range_push, range_pop = mstx.range_push, mstx.range_pop
-
-    @staticmethod
-    @contextlib.contextmanager
-    def range(msg: str, *args, **kwargs):
-        number = mstx.range_start(msg.format(*args, **kwargs))
-        try:
-            yield
-        finally:
-            mstx.range_end(number)
 
 
 # ---- torch_npu.utils
@@ -340,6 +360,14 @@ def save_async(obj, f, pickle_module=None, pickle_protocol=2, model=None, **_):
 def get_cann_version(module="CANN") -> str:
     """There is no CANN here: "" as torch_npu says where it finds none."""
     return ""
+
+
+def _is_gte_cann_version(version: str, module: str = "CANN") -> bool:
+    """False: there is no CANN here. Raises RuntimeError where torch_npu does, before it looks for one."""
+    if module == "DRIVER" or (version < "8.1.RC1" and version.partition(".")[0].isdigit()
+                              and int(version.partition(".")[0]) <= 8):  # fmt: skip
+        raise RuntimeError(f"there is no telling whether {module} is of {version} or newer: only from CANN 8.1.RC1 on")
+    return False
 
 
 def accepted(*_, **__) -> None:

@@ -146,3 +146,31 @@ def test_what_does_nothing_here():
         and 650 < int(thinned.count_nonzero()) < 850
     )
     assert torch.equal(torch_npu.dropout_with_byte_mask(x, 0.25, training=False), x)
+
+
+def test_formats_go_with_copies(tmp_path):
+    import copy
+
+    import torch_npu
+
+    nz = torch_npu.npu_format_cast(torch.rand(3, 3, device="npu"), torch_npu.Format.FRACTAL_NZ)
+    torch.save({"nz": nz, "plain": nz.cpu()}, tmp_path / "saved.pt")
+    for other in (copy.deepcopy(nz), torch.load(tmp_path / "saved.pt")["nz"]):
+        assert torch_npu.get_npu_format(other) is torch_npu.Format.FRACTAL_NZ and other.equal(nz)
+    assert torch.load(tmp_path / "saved.pt", map_location="cpu")["nz"].equal(nz.cpu())
+    weak = torch_npu._C._weak_ref_tensor(nz[1:])
+    assert weak.data_ptr() == nz[1:].data_ptr() and torch_npu.get_npu_format(weak) == 29
+
+
+def test_a_cast_keeps_nothing_for_its_gradient():
+    import torch_npu
+
+    x = torch.ones(2, device="npu", requires_grad=True)
+    y = torch_npu.npu_dtype_cast(x, torch.half)
+    ones = torch.ones_like(y)
+    assert torch.autograd.grad(y, x, ones)[0].grad_fn is None
+    second = torch.autograd.grad(y, x, ones.requires_grad_(), create_graph=True)[0]
+    assert second.dtype == torch.float32 and second.grad_fn is not None
+    kept = torch.zeros(1, 2, device="npu")
+    torch_npu.npu_slice(torch.ones(2, 2, device="npu"), [0, 0], [1, 2], out=kept)
+    assert kept.tolist() == [[1, 1]]

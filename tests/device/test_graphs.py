@@ -144,3 +144,62 @@ def test_one_capture_at_a_time():
         y = x + 1
     g.replay()
     assert y.tolist() == [2] * 4
+
+
+def test_random_state_inside_a_capture():
+    torch.npu.manual_seed(123)
+    before = torch.rand(4, device="npu")
+    state = torch.npu.get_rng_state()
+    first, after = torch.rand(4, device="npu"), torch.rand(4, device="npu")
+
+    def step():
+        made = [torch.rand(4, device="npu")]
+        kept = torch.npu.get_rng_state()  # what each replay writes it to
+        made.append(torch.rand(4, device="npu"))
+        torch.npu.set_rng_state(kept)
+        torch.npu.manual_seed(123)  # the same seed: nothing happens
+        return [*made, torch.rand(4, device="npu")], kept
+
+    torch.npu.manual_seed(123)
+    g, (made, kept) = captured(step)
+    for _ in range(2):
+        torch.npu.manual_seed(123)
+        g.replay()
+        assert made[0].equal(before) and made[1].equal(first) and made[2].equal(first) and kept.equal(state)
+        assert torch.rand(4, device="npu").equal(after)
+    torch.npu.manual_seed(7)
+    other = torch.npu.get_rng_state()
+    torch.npu.manual_seed(123)
+    for change in (lambda: torch.npu.set_rng_state(other), lambda: torch.npu.manual_seed_all(7)):
+        with pytest.raises(RuntimeError, match="only if new seed is the same"):
+            captured(change)
+    generator = torch.Generator("npu").manual_seed(5)
+    g, drawn = captured(lambda: torch.rand(4, device="npu", generator=generator))
+    g.register_generator_state(generator)
+    g.replay()
+    assert drawn.equal(torch.rand(4, device="npu", generator=torch.Generator("npu").manual_seed(5)))
+
+
+def test_super_kernels_are_marked_and_not_made(tmp_path):
+    def step():
+        torch.npu.super_kernel_scope_begin("one")
+        y = x * 2
+        torch.npu.super_kernel_scope_end("one")
+        assert torch.npu.NPUGraph.get_currently_capturing_graph() is not None
+        return y
+
+    x = torch.ones(2, device="npu")
+    g, y = captured(step)
+    with pytest.warns(UserWarning, match="no super kernels"):
+        g.super_kernel_optimize({"split_mode": 1, "aggressive_opt_strategies": {"task_breaker_bypass": 1}})
+    g.replay()
+    assert y.tolist() == [2, 2]
+    g.debug_dump(str(tmp_path / "dump"))
+    assert "super_kernel_scope_begin(one)\naten" in (tmp_path / "dump").read_text()
+    for wrong in ({"split": 1}, {"split_mode": "1"}, {"dcci_disable_on_kernel": [1]}, 3):
+        with pytest.raises(RuntimeError):
+            g.super_kernel_optimize(wrong)
+    with pytest.raises(RuntimeError):
+        torch.npu.super_kernel_scope_begin(" ")
+    with pytest.raises(RuntimeError):
+        torch.npu.NPUGraph.get_currently_capturing_graph()

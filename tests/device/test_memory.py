@@ -284,3 +284,52 @@ else: raise SystemExit("device 2 of 2")
 """
     run = python(code, LABKIT_NPUS="2")
     assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
+
+
+def test_pinned_memory_is_counted():
+    if not torch.npu.host_memory_stats():
+        pytest.skip("this PyTorch keeps no numbers of pinned memory")
+    gc.collect()
+    before = torch.npu.host_memory_stats()
+    pinned = torch.empty(1000, dtype=torch.uint8, pin_memory=True)
+    now = torch.npu.host_memory_stats_as_nested_dict()
+    assert now["allocated_bytes"]["current"] == before["allocated_bytes.current"] + pinned.nbytes
+    assert now["num_host_alloc"] == before["num_host_alloc"] + 1
+    del pinned
+    torch.npu.reset_peak_host_memory_stats()
+    torch.npu.reset_accumulated_host_memory_stats()
+    after = torch.npu.host_memory_stats()
+    assert after["allocations.peak"] == after["allocations.current"] == before["allocations.current"]
+    assert after["allocations.allocated"] == after["num_host_alloc"] == 0
+
+
+def test_a_program_registers_its_own_memory():
+    import ctypes
+
+    runtime, own = torch.npu.npurt(), torch.ones(4096)
+    assert not own.is_pinned()
+    assert runtime.npuHostRegister(own.data_ptr(), own.nbytes, 0x10000000) == 0 and own.is_pinned()
+    assert runtime.npuHostRegister(own.data_ptr(), own.nbytes, 0x10000000) != 0  # it is already
+    assert runtime.npuHostUnregister(own.data_ptr()) == 0 and not own.is_pinned()
+    assert runtime.npuHostUnregister(own.data_ptr()) != 0 and runtime.npuHostRegister(own.data_ptr(), 0, 0) != 0
+    pinned = torch.ones(8).pin_memory()  # both ways: what PyTorch has pinned stays so
+    assert runtime.npuHostRegister(pinned.data_ptr(), pinned.nbytes, 0) == 0
+    assert runtime.npuHostUnregister(pinned.data_ptr()) == 0 and pinned.is_pinned()
+    stream = ctypes.c_uint64()
+    assert runtime.npuStreamCreate(ctypes.addressof(stream)) == 0
+    assert torch.npu.ExternalStream(stream.value).npu_stream == stream.value
+    assert runtime.npuStreamDestroy(stream.value) == 0 and runtime.npuStreamDestroy(stream.value) != 0
+
+
+def test_settings_of_the_allocator():
+    settings = torch.npu.memory._set_allocator_settings
+    try:
+        settings("throw_on_npumalloc_oom:True,per_process_memory_fraction:0.25")
+        assert torch.npu.get_per_process_memory_fraction() == 0.25
+    finally:
+        torch.npu.set_per_process_memory_fraction(1.0)
+    with pytest.warns(UserWarning, match="max_split_size_mb"):
+        settings("max_split_size_mb:50")
+    for wrong in ("throw_on_npumalloc_oom:maybe", "no_such_setting:1"):
+        with pytest.raises(RuntimeError, match=wrong.partition(":")[0]):
+            settings(wrong)

@@ -462,7 +462,7 @@ case("npu_incre_flash_attention", Q[:, :, :1], KEYS, VALUES, num_heads=4, num_ke
 )  # fmt: skip
 
 # ---- what is not an operator on numbers: test_fused.py
-ELSEWHERE = """dropout_with_byte_mask empty_with_format empty_with_swapped_memory get_npu_format get_storage_size
+ELSEWHERE = """Format dropout_with_byte_mask empty_with_format empty_with_swapped_memory get_npu_format get_storage_size
     npu_alloc_float_status npu_change_data_ptr npu_clear_float_status npu_format_cast npu_format_cast_
     npu_get_float_status npu_prefetch""".split()
 

@@ -227,6 +227,36 @@ public:
         auto after = live_.upper_bound(address);
         return after != live_.begin() && address - std::prev(after)->first < std::prev(after)->second;
     }
+    // Memory of the program's own that it has registered (torch.npu.npurt()): pinned until it is taken back.
+    bool adopt(uintptr_t address, size_t bytes) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        return adopted_.emplace(address, live_.emplace(address, bytes).second).second;
+    }
+    bool let_go(uintptr_t address) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        const auto it = adopted_.find(address);
+        if (it == adopted_.end()) return false;
+        if (it->second) live_.erase(address);
+        adopted_.erase(it);
+        return true;
+    }
+    // Requests, their bytes, allocations, their bytes: now, at most, in all, given back; then the calls of either kind.
+    bool numbers(int64_t* out) {
+#if LABKIT_TORCH >= 211
+        std::lock_guard<std::mutex> lock(mutex_);
+        for (auto* s : all())
+            for (const int64_t n : {s->current, s->peak, s->allocated, s->freed}) *out++ = n;
+        *out++ = stats_.num_host_alloc, *out++ = stats_.num_host_free;
+        return true;
+#else
+        return false;
+#endif
+    }
+    void begin_anew(bool peaks) {
+#if LABKIT_TORCH >= 211
+        peaks ? reset_peak_stats() : reset_accumulated_stats();
+#endif
+    }
 #if LABKIT_TORCH >= 211  // what torch.accelerator.memory.*host*() asks for; nothing is cached
     bool record_event(void*, void*, c10::Stream) override { return true; }
     void empty_cache() override {}
@@ -237,6 +267,7 @@ public:
     void reset_accumulated_stats() override {
         std::lock_guard<std::mutex> lock(mutex_);
         for (auto* s : all()) s->reset_accumulated();
+        stats_.num_host_alloc = stats_.num_host_free = 0;
     }
     void reset_peak_stats() override {
         std::lock_guard<std::mutex> lock(mutex_);
@@ -276,7 +307,8 @@ private:
     void count(size_t, bool) {}
 #endif
     std::mutex mutex_;
-    std::map<uintptr_t, size_t> live_;  // address, bytes
+    std::map<uintptr_t, size_t> live_;   // address, bytes
+    std::map<uintptr_t, bool> adopted_;  // registered ones; whether live_ has the entry for them
 };
 
 }  // namespace labdev

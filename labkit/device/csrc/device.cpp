@@ -121,6 +121,11 @@ extern "C" {
 
 #define LAB_API __attribute__((visibility("default")))
 
+LAB_API int lab_host_numbers(int64_t* out) { return labdev::PinnedAllocator::one()->numbers(out); }
+LAB_API void lab_host_begin_anew(int peaks) { labdev::PinnedAllocator::one()->begin_anew(peaks); }
+LAB_API int lab_host_adopt(uint64_t at, uint64_t bytes) { return labdev::PinnedAllocator::one()->adopt(at, bytes); }
+LAB_API int lab_host_let_go(uint64_t at) { return labdev::PinnedAllocator::one()->let_go(at); }
+
 // After lab_open(): makes the device known to PyTorch's core. Once a process.
 LAB_API void lab_register() {
     static bool done = false;
