@@ -126,7 +126,12 @@ def changes(name: str, number: int, line: str) -> list[str]:
             re.findall(r"[A-Za-z_]\w*", text)
         ):
             continue  # the digit of a name, uint32_t
-        bare = [re.sub(r'"(\\.|[^"\\])*"|(//|# ).*', '""', t).split() for t in (line, text)]
+        # spaces only matter where a line of Python begins
+        bare = [
+            (t[: len(t) - len(t.lstrip())] if name.endswith(".py") else "")
+            + re.sub(r"\s+", "", re.sub(r'"(\\.|[^"\\])*"|(//|# ).*', '""', t))
+            for t in (line, text)
+        ]
         if bare[0] != bare[1] and not POOR.match(text) and text.count("\n") == 1 and text not in out:
             out.append(text)
     return out

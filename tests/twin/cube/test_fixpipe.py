@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from places import KERNELS
+from places import BROKEN, KERNELS
 
 import labkit
 
@@ -199,3 +199,23 @@ def test_atomic_sum(leave):
     )
     got = leave(a, b, np.zeros(256, np.uint64), start, **form, **{"from": 0})
     assert np.array_equal(got, start + 3)
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_a_mode_that_does_not_lead_from_float_to_float_is_named(number):
+    """Also the last one of this chip; what comes behind it belongs to another."""
+    import torch
+
+    way = f"FixpipeParamsV220 w(32, 32, 32, 32, false); w.quantPre = QuantMode_t({number}); Fixpipe(result, co, w);"
+    text = (BROKEN / "fixpipe_quant.asc").read_text()
+    for old, new in (
+        ("GlobalTensor<half> result", "GlobalTensor<float> result"),
+        ("__gm__ half*)c", "__gm__ float*)c"),
+        ("Fixpipe(result, co, FixpipeParamsV220(32, 32, 32, 32, false));", way),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    a, b = (torch.ones(1024, dtype=torch.half, device="npu") for _ in "ab")
+    record = labkit.kernel(text=text, filename="quant.asc")[1](a, b, torch.empty(1024, device="npu"))
+    said = [f.numbers["mode"] for f in record.findings if f.code == "fixpipe-quant"]
+    assert said == ([] if number == 0 else [MODES[number]] if number < len(MODES) else ["of Ascend 950"])
