@@ -204,7 +204,8 @@ if __name__ == "__main__":
     chosen = [op for op in op_db if not sys.argv[1:] or op.formatted_name in sys.argv[1:]]
     bad = 0
     for operator in chosen:
-        print(f"{operator.formatted_name:60}", end="\r", file=sys.stderr, flush=True)
+        if sys.stderr.isatty():
+            print(f"{operator.formatted_name:60}", end="\r", file=sys.stderr, flush=True)
         listed = faults(operator)
         bad += bool(listed)
         for fault in listed[:3]:
