@@ -112,8 +112,10 @@ def test_a_wrong_constant_is_seen():
         ({"dma": {"to_l1_nz": {"row": 0}}}, ("matmul/6",)),
         ({"launch": {"mixed": 0}}, ("split_k/1024/1",)),
         ({"scalar": {"start": 0}}, ("short/relu/1",)),
+        ({"scalar": {"tque": 0}}, ("short/expand/8",)),
         ({"scalar": {"tque": 100}}, ("short/mul/8", "short/relu/8")),
         ({"scalar": {"get": 6, "set": 14}}, ("short/where/1",)),
+        ({"scalar": {"get": 6, "set": 14}}, ("short/equal/1",)),
         ({"launch": {"second": 0, "per_core": 0}}, ("short/mul/8",)),
         ({"dma": {"to_ub": {"hit": 45}}}, ("short/mul/64",)),
     )

@@ -33,10 +33,17 @@ def test_the_bars(said):
     """By constants that had not seen a row's source; classes that one source has alone are not judged."""
     judged = {k: line for (k, source), line in said.items() if source == "all" and line["unseen_error_percent"]}
     unseen = {name: float(line["unseen_error_percent"]) for name, line in judged.items()}
-    assert unseen["all"] <= 18 and unseen["attention"] <= 27  # wanted: 25; see data/README.md
+    assert unseen["all"] <= 18 and unseen["attention"] <= 27
     assert {n: e for n, e in unseen.items() if e > 30 and int(judged[n]["unseen_rows"]) >= 8} == {}
     assert int(said["all", "all"]["rows"]) > 350 and int(judged["all"]["unseen_rows"]) > 150
     assert "softplus" not in judged and said["softplus", "cann-bench"]["unseen_rows"] == "0"
+
+
+@pytest.mark.xfail(
+    strict=True, reason="26.7 %: the fixed cost of pto-isa's kernel is twice the vendor's; data/README.md"
+)
+def test_the_bar_of_attention(said):
+    assert float(said["attention", "all"]["unseen_error_percent"]) <= 25
 
 
 def test_a_row_is_judged_only_where_another_source_has_four_of_its_class(rows, monkeypatch):

@@ -1,7 +1,7 @@
 """PyTorch's own samples of its operators (torch.testing's op_db), on the simulated device against the CPU: results, in
 place, out=, gradients, devices, types and strides, for contiguous, strided and channels_last inputs.
 
-Here a fixed drawn tenth. All of them, in five minutes: python tests/device/test_opinfo.py [name ...]
+Here a fixed drawn tenth. All of them, in a few minutes: python tests/device/test_opinfo.py [name ...]
 No difference is let pass by the operator's name: where the CPU is not the measure, what is expected is said below
 (THROUGH_FP32, STAYS, out=), and any other fault in the same operator fails.
 """
