@@ -1,0 +1,1 @@
+"""Reads what a profiler wrote, on a node or here, and says where the time goes."""
