@@ -66,8 +66,9 @@ def library() -> Path:
         print(messages.text("device.building", torch=version), file=sys.stderr, flush=True)
 
     return compiler.build(
-        [_SOURCES / name for name in ("device.cpp", "arena.cpp", "clock.cpp", "capi.cpp")],
-        flags=[*torch_flags(), "-O2"],
+        [_SOURCES / name for name in ("device.cpp", "arena.cpp", "clock.cpp", "capi.cpp", "recorder.cpp")],
+        # NDEBUG as torch's wheels are built: at::RecordFunction has another layout without it
+        flags=[*torch_flags(), "-O2", "-DNDEBUG"],
         libs=torch_libs(),
         deps=sorted(_SOURCES.glob("*.h")),
         name="labdevice",

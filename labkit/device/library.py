@@ -121,6 +121,18 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_launches": (c_uint64, []),
     "lab_records": (c_long, [ctypes.POINTER(Record), c_long]),
     "lab_record_name": (c_char_p, [c_uint32]),
+    "lab_recorder_start": (None, [c_int]),
+    "lab_recorder_stop": (None, []),
+    "lab_recorder_on": (c_int, []),
+    "lab_recorder_push": (None, [c_char_p, c_int]),
+    "lab_recorder_pop": (None, []),
+    "lab_recorder_numbers": (None, [ctypes.POINTER(c_uint64), ctypes.POINTER(c_double)]),
+    "lab_recorder_ranges": (c_void_p, []),
+    "lab_recorder_tasks": (c_void_p, []),
+    "lab_recorder_calls": (c_void_p, []),
+    "lab_recorder_memory": (c_void_p, []),
+    "lab_recorder_text": (c_char_p, [c_uint64]),
+    "lab_recorder_stack": (c_char_p, [c_uint64]),
 }
 _loaded: ctypes.CDLL | None = None
 

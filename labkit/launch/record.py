@@ -237,8 +237,13 @@ def may_launch(target: str) -> None:
         raise OnHardware
 
 
+watchers: list = []  # functions of a LaunchRecord, called for each launch: who profiles
+
+
 def announce(record: LaunchRecord) -> LaunchRecord:
     """Shows what a launch printed and found; raises LaunchError where the module's contract says so."""
+    for watcher in watchers:
+        watcher(record)
     if record.output:
         print(record.output, end="" if record.output.endswith("\n") else "\n")
     if expect._open:

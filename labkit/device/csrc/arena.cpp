@@ -126,6 +126,7 @@ void* Arena::allocate(size_t bytes, int index, bool counted) {
         s.requested += bytes;
         ++s.blocks;
         ++s.allocations;
+        tell(*block, false);
     }
     return block->start;
 }
@@ -143,6 +144,7 @@ void Arena::free(void* p) {
         s.requested -= block->asked;
         --s.blocks;
         ++s.frees;
+        tell(*block, true);
     }
     block->used = false;
     block->backed = true;
@@ -168,6 +170,13 @@ void Arena::adopt(void* p) {
     s.requested += block->asked;
     ++s.blocks;
     ++s.allocations;
+    tell(*block, false);
+}
+
+void Arena::tell(const Block& block, bool freed) const {
+    if (!observer_) return;
+    const MemoryStats& s = pools_[size_t(block.device)].stats;
+    observer_->changed({uint64_t(block.start), block.size, s.allocated, s.reserved, block.device, freed});
 }
 
 Arena::Block* Arena::at(const void* p) const {

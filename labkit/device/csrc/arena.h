@@ -54,8 +54,24 @@ struct BadFork : std::exception {
     const char* what() const noexcept override { return "npu used in a forked process"; }
 };
 
+// A block that has become a tensor's memory, or has gone; the totals right after it.
+struct MemoryChange {
+    uint64_t address, bytes, allocated, reserved;
+    int device;
+    bool freed;
+};
+class MemoryObserver {
+public:
+    virtual ~MemoryObserver() = default;
+    virtual void changed(const MemoryChange& change) = 0;  // under the arena's lock: it must not call the arena
+};
+
 class Arena {
 public:
+    void observe(MemoryObserver* observer) {  // null: nobody
+        std::lock_guard<std::mutex> lock(mutex_);
+        observer_ = observer;
+    }
     // Maps `bytes` of memory for `devices` devices. False, with the reason in `error`, when the system refuses.
     bool open(size_t bytes, int devices, std::string& error);
     // Limits on what a device may reserve: the chip's memory, and the memory of this machine.
@@ -84,6 +100,7 @@ public:
     std::vector<BlockState> blocks(int device) const;  // by address
 
 private:
+    MemoryObserver* observer_ = nullptr;
     struct Pool;
     struct Block {
         char* start;
@@ -103,6 +120,7 @@ private:
         std::set<Block*, BySize> free;
         bool small;
     };
+    void tell(const Block& block, bool freed) const;
     struct Device {
         Pool small{{}, true}, large{{}, false};
         MemoryStats stats;

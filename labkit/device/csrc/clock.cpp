@@ -61,7 +61,8 @@ double VirtualClock::ready(int device, int id, Engine engine) {
 }
 
 double VirtualClock::launch(int device, int id, const Work& work, bool queued, double not_before) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
+    const double begin = host_;
     host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
     Stream& s = stream(device, id);
     if (queued) ++s.issued, s.last = work.name;
@@ -82,7 +83,9 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     if (ring_.size() < kRecords) ring_.push_back(record);
     else ring_[launches_ % kRecords] = record;
     ++launches_;
-    return s.busy;
+    lock.unlock();
+    if (Observer* o = observer_) o->launched(record, work, begin, queued);
+    return record.end;
 }
 
 void VirtualClock::spend(double ns) {
@@ -93,10 +96,13 @@ void VirtualClock::spend(double ns) {
 void VirtualClock::spend_api() { spend(rates_.host_api); }
 
 void VirtualClock::wait(double time, int device, int id) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    host_ = std::max(host_, time);
+    std::unique_lock<std::mutex> lock(mutex_);
+    const double begin = host_;
+    const double end = host_ = std::max(host_, time);
     Stream& s = stream(device, id);
     s.drained = s.issued;
+    lock.unlock();
+    tell(Api::SynchronizeStream, begin, end, end, device, id);
 }
 
 double VirtualClock::host() const {
@@ -132,40 +138,60 @@ int VirtualClock::new_stream(int device) {
 }
 
 void VirtualClock::synchronize(int device) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    host_ += rates_.host_api;
+    std::unique_lock<std::mutex> lock(mutex_);
+    const double begin = host_;
+    double last = 0;
     for (Stream& s : devices_[size_t(device)].streams) {
-        host_ = std::max(host_, s.busy);
+        last = std::max(last, s.busy);
         s.drained = s.issued;
     }
+    const double end = host_ = std::max(host_ + rates_.host_api, last);
+    lock.unlock();
+    tell(Api::SynchronizeDevice, begin, end, last, device, -1);
 }
 
 void VirtualClock::synchronize(int device, int id) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
+    const double begin = host_;
     Stream& s = stream(device, id);
-    host_ = std::max(host_ + rates_.host_api, s.busy);
+    const double busy = s.busy, end = host_ = std::max(host_ + rates_.host_api, busy);
     s.drained = s.issued;
+    lock.unlock();
+    tell(Api::SynchronizeStream, begin, end, busy, device, id);
 }
 
 bool VirtualClock::idle(int device, int id) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    host_ += rates_.host_api;  // a loop that polls advances the clock, so it ends
-    return stream(device, id).busy <= host_;
+    std::unique_lock<std::mutex> lock(mutex_);
+    const double begin = host_;
+    const double end = host_ += rates_.host_api;  // a loop that polls advances the clock, so it ends
+    const bool done = stream(device, id).busy <= end;
+    lock.unlock();
+    tell(Api::QueryStream, begin, end, 0, device, id);
+    return done;
 }
 
 void VirtualClock::record(Event& event, int device, int id) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    host_ += rates_.host_api;
+    std::unique_lock<std::mutex> lock(mutex_);
+    const double begin = host_;
+    const double end = host_ += rates_.host_api;
     Stream& s = stream(device, id);
-    s.busy = std::max(s.busy, host_);  // on an idle stream the event occurs when the host records it
-    event = {s.busy, true, device, id, s.issued};
+    const double time = s.busy = std::max(s.busy, end);  // on an idle stream it occurs when the host records it
+    event = {time, true, device, id, s.issued};
+    lock.unlock();
+    tell(Api::RecordEvent, begin, end, 0, device, id);
+    if (Observer* o = observer_) o->ordered(false, device, id, end, time);
 }
 
 void VirtualClock::block(const Event& event, int device, int id) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    host_ += rates_.host_api;
+    std::unique_lock<std::mutex> lock(mutex_);
+    const double begin = host_;
+    const double end = host_ += rates_.host_api;
     double& busy = stream(device, id).busy;
     if (event.recorded) busy = std::max(busy, event.time);
+    const double time = busy;
+    lock.unlock();
+    tell(Api::WaitEvent, begin, end, 0, device, id);
+    if (Observer* o = observer_) o->ordered(true, device, id, end, time);
 }
 
 Event VirtualClock::now(int device, int id) {
@@ -174,18 +200,24 @@ Event VirtualClock::now(int device, int id) {
 }
 
 bool VirtualClock::query(const Event& event) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    host_ += rates_.host_api;
-    return !event.recorded || event.time <= host_;
+    std::unique_lock<std::mutex> lock(mutex_);
+    const double begin = host_;
+    const double end = host_ += rates_.host_api;
+    lock.unlock();
+    tell(Api::QueryEvent, begin, end, 0, event.device, event.stream);
+    return !event.recorded || event.time <= end;
 }
 
 void VirtualClock::synchronize(const Event& event) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    host_ += rates_.host_api;
-    if (!event.recorded) return;
-    host_ = std::max(host_, event.time);
-    Stream& s = stream(event.device, event.stream);
-    s.drained = std::max(s.drained, event.issued);
+    std::unique_lock<std::mutex> lock(mutex_);
+    const double begin = host_;
+    const double end = host_ = std::max(host_ + rates_.host_api, event.recorded ? event.time : 0);
+    if (event.recorded) {
+        Stream& s = stream(event.device, event.stream);
+        s.drained = std::max(s.drained, event.issued);
+    }
+    lock.unlock();
+    tell(Api::SynchronizeEvent, begin, end, event.recorded ? event.time : 0, event.device, event.stream);
 }
 
 // ---- the host queue

@@ -6,6 +6,7 @@
 // All times are nanoseconds since the clock's zero; rates are per nanosecond (bytes/ns is GB/s).
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -261,6 +262,10 @@ struct Work {
     Engine engine;
     double ns;
     double bytes = 0, flops = 0;
+    // for whoever records: the tensors as recorder.h describes them, the cores used; null and 0: not known
+    const std::string* inputs = nullptr;
+    const std::string* outputs = nullptr;
+    int cores = 0;
 };
 
 struct Record {  // one piece of device work; also read by Python, see library.py
@@ -278,8 +283,32 @@ struct Event {
     uint32_t issued = 0;  // operators in front of it on the stream
 };
 
+// Calls of the host into the runtime, in the order of recorder.py's names for them.
+enum class Api : uint32_t {
+    Launch,
+    SynchronizeDevice,
+    SynchronizeStream,
+    SynchronizeEvent,
+    RecordEvent,
+    WaitEvent,
+    QueryStream,
+    QueryEvent
+};
+
+// Whoever wants to know what passes; called after the fact, outside the clock's lock. Times are the host's: from when to
+// when the call took, and how much of that it was blocked until the device was ready.
+class Observer {
+public:
+    virtual ~Observer() = default;
+    virtual void launched(const Record& record, const Work& work, double begin, bool queued) = 0;
+    virtual void called(Api api, double begin, double end, double waited, int device, int stream) = 0;
+    // a mark in a stream: an event recorded or waited for, done at `time`
+    virtual void ordered(bool waits, int device, int stream, double issued, double time) = 0;
+};
+
 class VirtualClock {
 public:
+    void observe(Observer* observer) { observer_ = observer; }  // null: nobody
     void configure(int devices);
     int devices() const { return int(devices_.size()); }
     Rates& rates() { return rates_; }
@@ -344,7 +373,11 @@ private:
         L2 l2;
     };
     Stream& stream(int device, int id);
+    void tell(Api api, double begin, double end, double until, int device, int stream) {
+        if (Observer* o = observer_) o->called(api, begin, end, std::max(0.0, until - begin), device, stream);
+    }
 
+    std::atomic<Observer*> observer_{nullptr};
     mutable std::mutex mutex_;
     Rates rates_;
     bool cold_ = false;

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "facts.h"
 #include "operators.h"
+#include "recorder.h"
 
 namespace labdev {
 
@@ -26,6 +27,7 @@ inline Operand operand_of(const Tensor& t, bool reads, bool writes) {
     o.bytes = bytes_of(t);
     o.item = int(t.element_size());
     o.floating = t.is_floating_point() || t.is_complex();
+    if (Recorder::one().on()) o.dtype = c10::getDtypeNames(t.scalar_type()).first.data();
     o.reads = reads;
     o.writes = writes;
     return o;
@@ -100,7 +102,18 @@ inline Work format_conversion(const Operand& o, int device) {
     grouped.reads = o.writes, grouped.writes = o.reads;
     call.operands = {plain, grouped};
     const Traffic traffic = virtual_clock().with_l2(device, [&](L2& l2) { return pass(l2, call); });
-    return {name, Engine::Vector, CostModel(virtual_clock().rates()).ns(call, traffic), plain.bytes + grouped.bytes, 0};
+    static thread_local std::string shapes[2];
+    if (Recorder::one().on()) {
+        std::string spatial;
+        for (int i = o.dims - 2; i > 0; --i) spatial += std::to_string(o.size(i)) + ",";
+        const std::string first = std::to_string(n) + ",", type = std::string(":") + o.dtype;
+        const std::string outer = first + std::to_string(c) + ",", inner = first + std::to_string((c + 15) / 16) + ",";
+        shapes[0] = outer + spatial.substr(0, spatial.size() - 1) + type + ":NCHW";
+        shapes[1] = inner + spatial + "16" + type + ":NC1HWC0";
+    }
+    double cores = 0;
+    const double ns = CostModel(virtual_clock().rates()).ns(call, traffic, &cores);
+    return {name, Engine::Vector, ns, plain.bytes + grouped.bytes, 0, &shapes[o.writes], &shapes[!o.writes], int(cores)};
 }
 
 struct Cost {
@@ -108,14 +121,17 @@ struct Cost {
     double table = 0;              // bytes of the argument that a gathering operator reads rows of
     double flops = 0;
     Call call;
+    std::string inputs, outputs;  // described, where somebody records
 
     void reads(const Tensor& t, bool is_table) {
         (is_table ? table : read) += bytes_of(t);
         call.operands.push_back(operand_of(t, true, false));
+        if (Recorder::one().on()) (inputs += inputs.empty() ? "" : ";") += described(t);
     }
     void writes(const Tensor& t) {
         written += bytes_of(t);
         call.operands.push_back(operand_of(t, false, true));
+        if (Recorder::one().on()) (outputs += outputs.empty() ? "" : ";") += described(t);
     }
 
     Work work(const OpFacts& facts, const std::string& name, int device) {
@@ -127,8 +143,10 @@ struct Cost {
         const Engine engine = call.kind == OpClass::Matmul      ? Engine::Cube
                               : call.kind == OpClass::Attention ? Engine::Cores
                                                                 : Engine::Vector;
-        return {facts.name, engine, CostModel(clock.rates()).ns(call, traffic),
-                read + std::min(table, written) + written, flops};
+        double cores = 0;
+        const double ns = CostModel(clock.rates()).ns(call, traffic, &cores);
+        return {facts.name, engine,  ns,       read + std::min(table, written) + written,
+                flops,      &inputs, &outputs, int(cores)};
     }
 };
 

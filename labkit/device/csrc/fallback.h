@@ -165,6 +165,7 @@ private:
         if (facts_.random && !drawn_ && drops()) lent.emplace(device_);
         std::optional<ResultsInArena> results;
         if (!half_) results.emplace(device_);
+        const Hidden inside;
         target_.redispatchBoxed(kCpuKeys, stack_);
     }
 

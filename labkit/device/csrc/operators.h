@@ -26,6 +26,7 @@ struct Operand {
     int64_t sizes[kDims] = {}, strides[kDims] = {};  // strides in elements
     int dims = 0, rank = 0, item = 1;  // rank: dimensions before they were folded; item: bytes of an element
     bool floating = true, reads = false, writes = false;
+    const char* dtype = "";  // as PyTorch names it; only for whoever records
 
     template <class Sizes> void shape(const Sizes& size, const Sizes& stride) {
         const int n = int(size.size()), folded = std::max(0, n - kDims);
@@ -183,10 +184,12 @@ class CostModel {
 public:
     explicit CostModel(const Rates& rates) : r_(rates) {}
 
-    // ns: of a call whose traffic is known; `flops` of a product are 2 * batch * m * n * k * times.
-    double ns(const Call& call, const Traffic& t) const {
+    // ns: of a call whose traffic is known; `flops` of a product are 2 * batch * m * n * k * times. used: the cores that
+    // it is spread over.
+    double ns(const Call& call, const Traffic& t, double* used = nullptr) const {
         const Shape s = shape_of(call);
         const ClassCosts& c = r_.classes[int(s.kind)];
+        if (used) *used = 1;
         if (s.elements <= 0) return c.fixed;
         const bool cube = s.kind == OpClass::Matmul || s.kind == OpClass::Attention;
         double cores = std::min(r_.aiv, std::ceil(s.elements * s.item / kBlockBytes));
@@ -201,6 +204,7 @@ public:
             cycles = s.single ? std::max(computed, begun) : computed + begun;
         }
         cores = std::max(1.0, cores);
+        if (used) *used = cores;
         const double busy = cycles / r_.clock, spread = r_.spread * (std::sqrt(cores) - 1);
         // a product's own rate covers its way through the L2; what is not there yet shows in part
         const double moved = cube ? moving({t.missed, 0, 0, t.back}, kMany) : moving(t, cores);

@@ -110,12 +110,14 @@ inline const CopyNames& copy_names() {
 }
 
 // Device time of moving `bytes` over the link between host and device; `end` is when it is done.
-inline double charge_link(int device, bool in, double bytes) {
+inline double charge_link(int device, bool in, double bytes, const Tensor& what) {
     VirtualClock& clock = virtual_clock();
     const Rates& r = clock.rates();
+    std::string moved;
+    if (Recorder::one().on()) moved = described(what);
     return clock.launch(device, current_stream(device),
                         {in ? copy_names().in : copy_names().out, in ? Engine::CopyIn : Engine::CopyOut,
-                         r.copy_latency + bytes / r.link, bytes});
+                         r.copy_latency + bytes / r.link, bytes, 0, &moved, &moved});
 }
 
 inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking) {
@@ -140,7 +142,7 @@ inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking)
         clock.launch(device, current_stream(device), cost.work(facts, "aten::copy_", device));
         return to;
     }
-    const double end = charge_link(device, to_npu, double(to.numel()) * double(to.element_size()));
+    const double end = charge_link(device, to_npu, double(to.numel()) * double(to.element_size()), to);
     // Pageable memory goes through a staging buffer: only a pinned tensor lets the host go on at once.
     if (!(non_blocking && PinnedAllocator::one()->owns(storage_of(to_npu ? from : to)->data())))
         clock.wait(end, device, current_stream(device));
@@ -157,7 +159,7 @@ inline Tensor copy_from_and_resize(const Tensor& from, const Tensor& to) {
 
 inline at::Scalar item(const Tensor& self) {
     const int device = self.device().index();
-    const double end = charge_link(device, false, double(self.element_size()));
+    const double end = charge_link(device, false, double(self.element_size()), self);
     virtual_clock().wait(end, device, current_stream(device));
     return at::native::_local_scalar_dense_cpu(Aliases().to_cpu(self));
 }

@@ -44,6 +44,7 @@ public:
         {
             at::AutoDispatchBelowADInplaceOrView below;
             ResultsInArena results(device_);
+            const Hidden inside;
             op_.callBoxed(stack_);
         }
         for (const Pair& p : pairs_)
