@@ -131,12 +131,9 @@ def _session(own: dict[int, dict]) -> Session:
     texts = [library.lab_recorder_text(i).decode() for i in range(n_texts)]
     stacks = [tuple(library.lab_recorder_stack(i).decode().splitlines()) for i in range(n_stacks)]
     session = Session(begin=begin, end=end, chip=rates.chip(), threads=threads, lost=lost)
-    arguments = {
-        i: _arguments(texts[i]) for i in {r[4] for r in _table(library.lab_recorder_ranges(), _RANGE, n_ranges)}
-    }
-    for name, kind, thread, forward, inputs, stack, parent, sequence, start, stop in _table(
-        library.lab_recorder_ranges(), _RANGE, n_ranges
-    ):
+    ranges = _table(library.lab_recorder_ranges(), _RANGE, n_ranges)
+    arguments = {i: _arguments(texts[i]) for i in {row[4] for row in ranges}}
+    for name, kind, thread, forward, inputs, stack, parent, sequence, start, stop in ranges:
         step = _STEP.fullmatch(texts[name]) if _KINDS[kind] == "user" else None
         session.ranges.append(
             HostRange(

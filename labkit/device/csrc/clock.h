@@ -295,8 +295,8 @@ enum class Api : uint32_t {
     QueryEvent
 };
 
-// Whoever wants to know what passes; called after the fact, outside the clock's lock. Times are the host's: from when to
-// when the call took, and how much of that it was blocked until the device was ready.
+// Whoever wants to know what passes; called after the fact, outside the clock's lock. Times are the host's: from when
+// to when the call took, and how much of that it was blocked until the device was ready.
 class Observer {
 public:
     virtual ~Observer() = default;

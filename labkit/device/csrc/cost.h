@@ -113,7 +113,8 @@ inline Work format_conversion(const Operand& o, int device) {
     }
     double cores = 0;
     const double ns = CostModel(virtual_clock().rates()).ns(call, traffic, &cores);
-    return {name, Engine::Vector, ns, plain.bytes + grouped.bytes, 0, &shapes[o.writes], &shapes[!o.writes], int(cores)};
+    return {name,      Engine::Vector, ns, plain.bytes + grouped.bytes, 0, &shapes[o.writes], &shapes[!o.writes],
+            int(cores)};
 }
 
 struct Cost {

@@ -184,8 +184,8 @@ class CostModel {
 public:
     explicit CostModel(const Rates& rates) : r_(rates) {}
 
-    // ns: of a call whose traffic is known; `flops` of a product are 2 * batch * m * n * k * times. used: the cores that
-    // it is spread over.
+    // ns: of a call whose traffic is known; `flops` of a product are 2 * batch * m * n * k * times. used: the cores
+    // that it is spread over.
     double ns(const Call& call, const Traffic& t, double* used = nullptr) const {
         const Shape s = shape_of(call);
         const ClassCosts& c = r_.classes[int(s.kind)];

@@ -57,11 +57,11 @@ void Recorder::start(int wishes) {
     on_ = true;
     virtual_clock().observe(this);
     if (wishes & Memory) arena().observe(this);
-    handle_ = at::addGlobalCallback(at::RecordFunctionCallback(begins, ends)
-                                        .needsInputs((wishes & Shapes) != 0)
-                                        .needsIds(true)
-                                        .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
-                                                 at::RecordScope::USER_SCOPE}));
+    handle_ = at::addGlobalCallback(
+        at::RecordFunctionCallback(begins, ends)
+            .needsInputs((wishes & Shapes) != 0)
+            .needsIds(true)
+            .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));
 }
 
 void Recorder::stop() {
@@ -155,7 +155,8 @@ void Recorder::close(int64_t range) {
 
 std::unique_ptr<at::ObserverContext> Recorder::begins(const at::RecordFunction& fn) {
     Recorder& r = one();
-    if (!r.on_ || Hidden::inside() || std::char_traits<char>::compare(fn.name(), kOwn, sizeof kOwn - 1) == 0) return nullptr;
+    if (!r.on_ || Hidden::inside() || std::char_traits<char>::compare(fn.name(), kOwn, sizeof kOwn - 1) == 0)
+        return nullptr;
     std::shared_ptr<torch::CapturedTraceback> stack;
     // outside the lock: it takes Python's
     if (r.wishes_ & Stack) stack = torch::CapturedTraceback::gather(true, false, false);

@@ -115,8 +115,8 @@ private:
     int within_ = 0;    // stamps since the host's clock moved
 };
 
-// While it exists this thread's operators are no ranges: the CPU's own parts of an operator that runs in place of one of
-// the device.
+// While it exists this thread's operators are no ranges: the CPU's own parts of an operator that runs in place of one
+// of the device.
 class Hidden {
 public:
     Hidden() : outer_(inside()) { inside() = true; }
