@@ -37,6 +37,7 @@ _PUBLIC = {
     "save": ("labkit.analysis", "save"),
     "figures": ("labkit.figures", None),
     "device": ("labkit.device", None),
+    "profile_modules": ("labkit.profiler.modules", "profile_modules"),
     "ranks": ("labkit.device.ranks", "ranks"),
     "RankError": ("labkit.device.ranks", "RankError"),
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Callable
 from ctypes import c_double, c_uint64
 
 import numpy as np
@@ -59,9 +60,16 @@ SHAPES, MEMORY, STACK = 1, 2, 4
 
 class Recorder:
     """shapes: the arguments of each operator; memory: blocks of device memory; stack: Python's frames at each
-    operator; modules: a range for each call of an nn.Module."""
+    operator; modules: a range for each call of an nn.Module, named by its class and a number, or by the function of a
+    module that is given (None: no range)."""
 
-    def __init__(self, shapes: bool = False, memory: bool = False, stack: bool = False, modules: bool = False):
+    def __init__(
+        self,
+        shapes: bool = False,
+        memory: bool = False,
+        stack: bool = False,
+        modules: bool | Callable[[torch.nn.Module], str | None] = False,
+    ):
         self.wishes = SHAPES * shapes | MEMORY * memory | STACK * stack
         self.modules = modules
         self._hooks: list = []
@@ -71,7 +79,7 @@ class Recorder:
         if lib().lab_recorder_on():
             raise RuntimeError("a recording is going on in this process: stop it before another one starts")
         if self.modules:
-            self._hooks = _module_ranges()
+            self._hooks = _module_ranges(self.modules if callable(self.modules) else _numbered())
         self._counters = {}
         launches.watchers.append(self._launched)
         lib().lab_recorder_start(self.wishes)
@@ -93,17 +101,27 @@ class Recorder:
             self._counters[newest] = {"blocks": record.blocks, "pmu": counters(record)}
 
 
-def _module_ranges() -> list:
-    """Hooks that open and close a range around each module's forward, named as torch.profiler names it."""
+def _numbered() -> Callable[[torch.nn.Module], str]:
+    """Names as torch.profiler gives them: nn.Module: Linear_0."""
     numbers: dict[str, dict[int, int]] = {}
 
-    def enter(module, _inputs):
+    def name(module: torch.nn.Module) -> str:
         kind = type(module).__name__
-        number = numbers.setdefault(kind, {}).setdefault(id(module), len(numbers[kind]))
-        lib().lab_recorder_push(f"nn.Module: {kind}_{number}".encode(), _KINDS.index("module"))
+        return f"nn.Module: {kind}_{numbers.setdefault(kind, {}).setdefault(id(module), len(numbers[kind]))}"
 
-    def leave(_module, _inputs, _output):
-        lib().lab_recorder_pop()
+    return name
+
+
+def _module_ranges(name_of: Callable[[torch.nn.Module], str | None]) -> list:
+    """Hooks that open and close a range around each module's forward."""
+
+    def enter(module, _inputs):
+        if (name := name_of(module)) is not None:
+            lib().lab_recorder_push(name.encode(), _KINDS.index("module"))
+
+    def leave(module, _inputs, _output):
+        if name_of(module) is not None:
+            lib().lab_recorder_pop()
 
     hooks = torch.nn.modules.module
     return [hooks.register_module_forward_pre_hook(enter), hooks.register_module_forward_hook(leave, always_call=True)]
