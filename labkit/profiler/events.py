@@ -73,6 +73,8 @@ class Task:
     outputs: list[TensorFacts] = field(default_factory=list)
     pmu: dict[str, float] | None = None
     ours: bool = False  # a kernel that the twin ran
+    ranks: int = 0
+    group: str = ""
 
 
 @dataclass(slots=True)

@@ -1,0 +1,88 @@
+"""communication.json and communication_matrix.json: collectives by step, their times and the traffic of links.
+
+The simulated server joins its devices in pairs (HCCS, a full mesh); transit is all of a collective's time on the link,
+since the model has no waiting inside of one. The size of its packets is not modelled: one a collective, and no share of
+large ones.
+"""
+
+from __future__ import annotations
+
+from labkit.profiler.layout import Layout, Work, group_number
+
+_MB = 1e6
+
+
+def _label(work: Work, layout: Layout) -> str:
+    return f"step{work.step}" if layout.session.steps and work.step is not None else "step"
+
+
+def _full_name(work: Work) -> str:
+    return f"{work.name}@{group_number(work.task.group)}"
+
+
+def _kind(work: Work) -> str:
+    return "p2p" if work.op_type in ("hcom_send_", "hcom_receive_") else "collective"
+
+
+def _bandwidth(size: float, ns: int) -> dict:
+    ms = ns / 1e6
+    return {
+        "Transit Size(MB)": size / _MB,
+        "Transit Time(ms)": ms,
+        "Bandwidth(GB/s)": round(size / ns, 4) if ns else 0,
+        "Large Packet Ratio": 0,
+        "Size Distribution": {str(size / _MB): [1, ms]} if size else {},
+    }
+
+
+def communication(layout: Layout) -> dict:
+    """The whole of communication.json; {} without a collective."""
+    made: dict = {}
+    for work in (w for w in layout.works if w.communicates):
+        ns, size = work.end - work.begin, work.task.bytes
+        times = {
+            "Start Timestamp(us)": work.begin / 1000,
+            "Elapse Time(ms)": ns / 1e6,
+            "Transit Time(ms)": ns / 1e6,
+            "Wait Time(ms)": 0,
+            "Synchronization Time(ms)": 0,
+            "Idle Time(ms)": 0,
+            "Wait Time Ratio": 0,
+            "Synchronization Time Ratio": 0,
+        }
+        links = {name: _bandwidth(0, 0) for name in ("RDMA", "HCCS", "PCIE", "SDMA", "SIO")}
+        links["HCCS"] = links["SDMA"] = _bandwidth(size, ns)
+        step = made.setdefault(_label(work, layout), {"p2p": {}, "collective": {}})
+        step[_kind(work)][_full_name(work)] = {
+            "Communication Time Info": times,
+            "Communication Bandwidth Info": links,
+        }
+    return made
+
+
+def matrix(layout: Layout) -> dict:
+    """The whole of communication_matrix.json: this rank's links in the longest collective of each kind and step."""
+    made: dict = {}
+    longest: dict[tuple, Work] = {}
+    for work in (w for w in layout.works if w.communicates):
+        key = (_label(work, layout), _kind(work), work.op_type, work.task.group)
+        if key not in longest or work.end - work.begin > longest[key].end - longest[key].begin:
+            longest[key] = work
+    for (label, kind, op_type, group), work in longest.items():
+        name = f"{op_type.removeprefix('hcom_').strip('_').lower()}-top1@{group_number(group)}"
+        ranks = max(2, work.task.ranks)
+        me = layout.rank or 0
+        part = work.task.bytes / ranks
+        ns = work.end - work.begin
+        links = {}
+        for other in range(ranks):
+            if other != me:
+                links[f"{me}-{other}"] = {
+                    "Transport Type": "HCCS",
+                    "Transit Size(MB)": part / _MB,
+                    "Transit Time(ms)": ns / 1e6,
+                    "Bandwidth(GB/s)": round(part / ns, 4) if ns else 0,
+                    "Op Name": _full_name(work),
+                }
+        made.setdefault(label, {"p2p": {}, "collective": {}})[kind][name] = links
+    return made
