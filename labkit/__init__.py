@@ -59,8 +59,9 @@ def __dir__() -> list[str]:
     return __all__
 
 
-from labkit.device.import_hook import watch as _watch  # noqa: E402
+from labkit.device.import_hook import PROVIDERS as _PROVIDERS, watch as _watch  # noqa: E402
 
+_PROVIDERS["profiler"] = "labkit.profiler.torch_npu_modules"
 _watch()
 
 import sys as _sys  # noqa: E402

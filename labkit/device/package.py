@@ -22,6 +22,7 @@ from labkit.device.distributed import (  # noqa: F401  (names of torch_npu.distr
     reduce_scatter_tensor_uneven,
     reinit_process_group,
 )
+from labkit.device.import_hook import PROVIDERS
 from labkit.device.names import use
 from labkit.device.switches import (  # noqa: F401  (names of torch_npu.utils)
     FlopsCounter,
@@ -464,6 +465,9 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             inner = any(other.startswith(f"{rest}.") for other in TREE)
             return importlib.machinery.ModuleSpec(name, self, is_package=inner)
         part = rest.partition(".")[0]
+        if part in PROVIDERS and rest in (there := importlib.import_module(PROVIDERS[part]).MODULES):
+            inner = any(other.startswith(f"{rest}.") for other in there)
+            return importlib.machinery.ModuleSpec(name, self, is_package=inner)
         use = messages.text(f"device.module.{part}") if messages.has(f"device.module.{part}") else ""
         raise ModuleNotFoundError(messages.text("device.torch_npu_module", name=name, instead=use).strip(), name=name)
 
@@ -474,13 +478,18 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
             transfer.apply()
             return
-        names = TREE[rest].split()
-        here = sys.modules[__name__]
-        module.__dict__.update({n: _MORE.get(n) or getattr(here, n) for n in names})
-        module.__all__ = names
+        there: dict | str = TREE
+        if (part := rest.partition(".")[0]) in PROVIDERS:
+            provider = importlib.import_module(PROVIDERS[part])
+            there, contents = provider.MODULES, provider.contents(rest)
+        else:
+            here = sys.modules[__name__]
+            contents = {n: _MORE.get(n) or getattr(here, n) for n in TREE[rest].split()}
+        module.__dict__.update(contents)
+        module.__all__ = contents.pop("__all__", list(contents))
 
         def missing(name: str):
-            if f"{rest}.{name}" in TREE:
+            if f"{rest}.{name}" in there:
                 return importlib.import_module(f"torch_npu.{rest}.{name}")
             raise AttributeError(messages.text("device.torch_npu_missing", name=f"{rest}.{name}", instead=use(name)))
 

@@ -114,16 +114,15 @@ def _stand_in(npu: types.ModuleType) -> None:
     module.__spec__ = import_hook.torch_npu_spec()
 
     def missing(name: str):
-        if name in package.TREE:
+        if name in package.TREE or name in import_hook.PROVIDERS:
             return importlib.import_module(f"torch_npu.{name}")
-
         if name.startswith("__") or name not in fused.names():
             raise AttributeError(messages.text("device.torch_npu_missing", name=name, instead=names.use(name)))
         setattr(module, name, fused.function(name))
         return module.__dict__[name]
 
     module.__getattr__ = missing
-    module.__dir__ = lambda: sorted({*vars(module), *package.TREE, *fused.names()})
+    module.__dir__ = lambda: sorted({*vars(module), *package.TREE, *import_hook.PROVIDERS, *fused.names()})
     sys.meta_path.insert(0, package.Modules())
     npu.__path__ = []  # a package there as well
     sys.modules["torch_npu._C"] = module._C = _inside(npu)

@@ -159,27 +159,38 @@ def stream(stream: Stream | None) -> StreamContext:
 
 class marks:
     """torch_npu._C._mstx: what mstx calls. A mark or a range is a record_function of PyTorch's profiler; the stream and
-    the domain do not show there, but each domain has its own stack."""
+    the domain do not show there, but each domain has its own stack. watchers: while torch_npu.profiler records mstx
+    they get (what, message, domain, number) instead; what: "mark", "start" or "end"."""
 
+    watchers: list = []
     _open: dict[int, object] = {}
     _stacks: dict[str, list[int]] = {}
     _made = 0
 
     @staticmethod
     def _mark(message: str, stream_id=0, device_index=0, device_type=0, domain: str = "default") -> None:
-        with torch.autograd.profiler.record_function(message):
-            pass
+        if not marks._told("mark", message, domain, 0):
+            with torch.autograd.profiler.record_function(message):
+                pass
+
+    @staticmethod
+    def _told(what: str, message: str, domain: str, number: int) -> bool:
+        for watcher in marks.watchers:
+            watcher(what, message, domain, number)
+        return bool(marks.watchers)
 
     @staticmethod
     def _range_start(message: str, stream_id=0, device_index=0, device_type=0, domain: str = "default") -> int:
-        opened = torch.autograd.profiler.record_function(message)
-        opened.__enter__()
         marks._made += 1
-        marks._open[marks._made] = opened
+        if not marks._told("start", message, domain, marks._made):
+            opened = torch.autograd.profiler.record_function(message)
+            opened.__enter__()
+            marks._open[marks._made] = opened
         return marks._made
 
     @staticmethod
     def _range_end(range_id: int, domain: str = "default") -> None:
+        marks._told("end", "", domain, range_id)
         opened = marks._open.pop(range_id, None)
         if opened is not None:
             opened.__exit__(None, None, None)
@@ -187,7 +198,7 @@ class marks:
     @staticmethod
     def _range_push(message: str, stream_id=0, device_index=0, device_type=0, domain: str = "default") -> int:
         stack = marks._stacks.setdefault(domain, [])
-        stack.append(marks._range_start(message))
+        stack.append(marks._range_start(message, domain=domain))
         return len(stack) - 1
 
     @staticmethod

@@ -1,8 +1,7 @@
 """communication.json and communication_matrix.json: collectives by step, their times and the traffic of links.
 
 The simulated server joins its devices in pairs (HCCS, a full mesh); transit is all of a collective's time on the link,
-since the model has no waiting inside of one. The size of its packets is not modelled: one a collective, and no share of
-large ones.
+since the model has no waiting inside of one. The size of its packets is not modelled: one a collective.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from labkit.profiler.layout import Layout, Work, group_number
 
 _MB = 1e6
+_LARGE_MB = 32  # HCCS_MESSAGE_SIZE_THRESHOLD of Ascend/msprof analysis/common_func/ms_constant/number_constant.py
 
 
 def _label(work: Work, layout: Layout) -> str:
@@ -30,7 +30,7 @@ def _bandwidth(size: float, ns: int) -> dict:
         "Transit Size(MB)": size / _MB,
         "Transit Time(ms)": ms,
         "Bandwidth(GB/s)": round(size / ns, 4) if ns else 0,
-        "Large Packet Ratio": 0,
+        "Large Packet Ratio": 1.0 if size / _MB >= _LARGE_MB else 0.0,
         "Size Distribution": {str(size / _MB): [1, ms]} if size else {},
     }
 

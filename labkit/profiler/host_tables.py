@@ -100,7 +100,7 @@ def npu_module_mem(layout: Layout) -> tuple[list[str], list[list]]:
 
 
 def folded_stacks(layout: Layout, metric: str) -> list[str]:
-    """"outer;inner 12" lines for a flame graph, as export_stacks writes them: whole microseconds of the operators' own
+    """Lines "outer;inner 12" for a flame graph, as export_stacks writes them: whole microseconds of the operators' own
     time under each stack. metric: self_cpu_time_total or self_npu_time_total."""
     device = layout.subtree_device_ns()
     sums: dict[str, int] = {}
@@ -110,9 +110,7 @@ def folded_stacks(layout: Layout, metric: str) -> list[str]:
         inside = sum(layout.spans[c].end - layout.spans[c].begin for c in span.children)
         ns = device[span.index][0] if metric == "self_npu_time_total" else span.end - span.begin - inside
         if ns > 0:
-            key = ";".join(frame.translate(_SEPARATORS) for frame in reversed(span.range.stack))
+            key = ";".join(frame.replace(";", ",").strip() for frame in reversed(span.range.stack))
             sums[key] = sums.get(key, 0) + ns
     return [f"{stack} {ns // 1000}" for stack, ns in sorted(sums.items()) if ns >= 1000]
 
-
-_SEPARATORS = str.maketrans(" ;\t\n", "____")

@@ -102,7 +102,7 @@ def dtype(name: str, hccl: bool = False) -> str:
 
 
 def shapes(tensors: list[TensorFacts]) -> str:
-    """"2,3;4" with the quotes that the tables have around it; N/A of no tensor."""
+    """Sizes as "2,3;4", with the quotes that the tables have around them; N/A of no tensor."""
     return '"' + ";".join(",".join(map(str, t.shape)) for t in tensors) + '"' if tensors else "N/A"
 
 

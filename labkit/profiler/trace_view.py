@@ -43,7 +43,7 @@ class TraceView:
         return self.events
 
     def pid(self, process: str, device: int | None = None) -> int:
-        """(process id << 10) | (sort index << 5) | device; rows of the host have no device: 0 with CANN 8, 31 with 9."""
+        """(process id << 10) | (sort index << 5) | device; rows of the host have 0 there with CANN 8, 31 with 9."""
         if device is None:
             device = 0 if self.style == 8 else 31
         return (self.layout.pid << 10) | (_SORT[self.style][process] << 5) | device
@@ -213,7 +213,8 @@ class TraceView:
             if layout.settings.detailed:
                 number = str(work.connection if self.style == 8 else work.connection << 32)
                 name = f"HostToDevice{number}"
-                for ph, at in (("s", (cann, layout.issuing_tid(work), work.issue_begin)), ("f", (pid, tid, work.begin))):
+                ends = (("s", (cann, layout.issuing_tid(work), work.issue_begin)), ("f", (pid, tid, work.begin)))
+                for ph, at in ends:
                     event = {"name": name, "ph": ph, "cat": "HostToDevice", "id": number, "pid": at[0], "tid": at[1],
                              "ts": us_text(at[2])}  # fmt: skip
                     self.events.append(event | ({"bp": "e"} if ph == "f" else {}))
