@@ -59,10 +59,11 @@ def __dir__() -> list[str]:
     return __all__
 
 
-from labkit.device.import_hook import PROVIDERS as _PROVIDERS, watch as _watch  # noqa: E402
+from labkit.device import import_hook as _hook  # noqa: E402
 
-_PROVIDERS["profiler"] = "labkit.profiler.torch_npu_modules"
-_watch()
+_hook.PROVIDERS["profiler"] = "labkit.profiler.torch_npu_modules"
+_hook.BEHIND.append("labkit.profiler.torch_profiler")
+_hook.watch()
 
 import sys as _sys  # noqa: E402
 

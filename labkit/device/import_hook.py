@@ -17,6 +17,8 @@ from collections.abc import Callable
 # Parts of torch_npu that a later room makes: the first part of the module's name, and the room's module, which has
 # MODULES, the names of the modules that there are, and contents(name). labkit/__init__.py fills it.
 PROVIDERS: dict[str, str] = {}
+# Modules of later rooms whose install() is called behind the simulated device's.
+BEHIND: list[str] = []
 
 
 class _Loader(importlib.abc.Loader):

@@ -37,7 +37,7 @@ def install() -> None:
     if not any(line.startswith("AutogradPrivateUse1:") and "[backend fallback]" in line for line in table):  # torch 2.6
         lib.lab_autograd_fallthrough()
 
-    from labkit.device import attention, compiling, devices, distributed, graphs, npu, random
+    from labkit.device import attention, compiling, devices, distributed, graphs, import_hook, npu, random
 
     torch.utils.rename_privateuse1_backend("npu")
     torch._register_device_module("npu", npu)
@@ -54,6 +54,8 @@ def install() -> None:
     devices.send_by_value()
     atexit.register(_let_autograd_finish)
     _stand_in(npu)
+    for later in import_hook.BEHIND:
+        importlib.import_module(later).install()
     if os.environ.get("TORCH_TRANSFER_TO_NPU") == "1":  # as torch_npu does when it is imported
         importlib.import_module("torch_npu.contrib.transfer_to_npu")
 

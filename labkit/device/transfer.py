@@ -87,6 +87,7 @@ def apply() -> None:
         _replace(importlib.import_module(f"torch.cuda.{name}"), getattr(npu, name))
     torch.cuda.CUDAGraph = torch.cuda.graphs.CUDAGraph = npu.NPUGraph
     torch.cuda.nvtx = npu.nvtx
+    _profiler()
     torch.cuda.DoubleTensor = npu.FloatTensor  # torch_npu has it so: the card computes no double
     for path, names in TABLE.items():
         _wrap(path, names)
@@ -206,6 +207,20 @@ def _made_on_npu(base: type):
 
     made = Meta(base.__name__, (base,), {"__doc__": base.__doc__, "__module__": base.__module__})
     return made
+
+
+def _profiler() -> None:
+    """torch.profiler's names are torch_npu.profiler's from then on, as torch_npu's module has it."""
+    real = importlib.import_module("torch_npu.profiler")
+
+    def profile(*args, experimental_config=None, **kwargs):
+        own = isinstance(experimental_config, real._ExperimentalConfig)
+        return real.profile(*args, experimental_config=experimental_config if own else None, **kwargs)
+
+    for name in ("schedule", "tensorboard_trace_handler", "ProfilerAction"):
+        setattr(torch.profiler, name, getattr(real, name))
+    torch.profiler.profile = profile
+    torch.profiler.ProfilerActivity = real.ProfilerActivity
 
 
 def _saved_on_cuda(storage, location: str):

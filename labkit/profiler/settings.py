@@ -33,6 +33,7 @@ def error(message: str) -> None:
 class ProfilerActivity(Enum):
     CPU = 0
     NPU = 1
+    CUDA = 1  # for programs of CUDA after transfer_to_npu
 
     def __str__(self) -> str:
         return f"ProfilerActivity.{self.name}"

@@ -108,19 +108,9 @@ class TraceView:
         self._process("Python", layout.pid, "CPU", 0, {tid: f"Thread {tid}" for tid in names})
 
     def _forward_and_backward(self) -> None:
-        ends: dict[int, dict[bool, Span]] = {}
-        for span in self.layout.spans:
-            if span.range.sequence >= 0 and span.range.kind in ("op", "backward"):
-                pair = ends.setdefault(span.range.sequence, {})
-                back = span.range.kind == "backward"
-                # autograd's engine opens two ranges with the number, as does a forward operator inside another one:
-                # of the forward ones the last that began, of the backward ones the first
-                if not back or back not in pair:
-                    pair[back] = span
-        for sequence, pair in sorted(ends.items()):
-            if len(pair) == 2 and pair[False].begin <= pair[True].begin:
-                for ph, span in (("s", pair[False]), ("f", pair[True])):
-                    self._flow(ph, "fwdbwd", "fwdbwd", sequence, self.layout.pid, span.tid, span.begin)
+        for sequence, *pair in forward_and_backward(self.layout):
+            for ph, span in zip("sf", pair):
+                self._flow(ph, "fwdbwd", "fwdbwd", sequence, self.layout.pid, span.tid, span.begin)
 
     # ---- CANN's rows
 
@@ -252,7 +242,7 @@ def host_arguments(span: Span, layout: Layout) -> dict:
     args: dict = {"Sequence number": r.sequence, "Fwd thread id": r.forward_thread}
     if layout.settings.record_shapes and r.inputs is not None:
         args["Input Dims"] = ";\r\n".join(input_shapes(r.inputs))
-        args["Input type"] = ";\r\n".join(_input_type(i) for i in r.inputs)
+        args["Input type"] = ";\r\n".join(input_type(i) for i in r.inputs)
     if layout.settings.with_stack and r.stack:
         args["Call stack"] = ";\r\n".join(r.stack)
     return args
@@ -263,7 +253,7 @@ def input_shapes(inputs: list) -> list[str]:
     return [",".join(map(str, i.shape)) if isinstance(i, TensorFacts) else "" for i in inputs]
 
 
-def _input_type(given) -> str:
+def input_type(given) -> str:
     if isinstance(given, TensorFacts):
         return _CPP_TYPES.get(given.dtype.removeprefix("torch."), given.dtype)
     if isinstance(given, list):
@@ -284,6 +274,21 @@ _CPP_TYPES = {
     "uint8": "unsigned char",
     "bool": "bool",
 }
+
+
+def forward_and_backward(layout: Layout) -> list[tuple[int, Span, Span]]:
+    """(autograd's number, forward operator, backward node) of each pair that was recorded."""
+    ends: dict[int, dict[bool, Span]] = {}
+    for span in layout.spans:
+        if span.range.sequence >= 0 and span.range.kind in ("op", "backward"):
+            pair = ends.setdefault(span.range.sequence, {})
+            back = span.range.kind == "backward"
+            # autograd's engine opens two ranges with the number, as does a forward operator inside another one: of
+            # the forward ones the last that began, of the backward ones the first
+            if not back or back not in pair:
+                pair[back] = span
+    whole = [(number, p[False], p[True]) for number, p in sorted(ends.items()) if len(p) == 2]
+    return [pair for pair in whole if pair[1].begin <= pair[2].begin]
 
 
 def write(layout: Layout, path: Path, marks: list | None = None) -> None:
