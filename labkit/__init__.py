@@ -38,6 +38,7 @@ _PUBLIC = {
     "figures": ("labkit.figures", None),
     "device": ("labkit.device", None),
     "profile_modules": ("labkit.profiler.modules", "profile_modules"),
+    "profiler": ("labkit.profiler", None),
     "ranks": ("labkit.device.ranks", "ranks"),
     "RankError": ("labkit.device.ranks", "RankError"),
 }

@@ -13,7 +13,6 @@ import sys
 import warnings
 from collections.abc import Callable
 
-
 # Parts of torch_npu that a later room makes: the first part of the module's name, and the room's module, which has
 # MODULES, the names of the modules that there are, and contents(name). labkit/__init__.py fills it.
 PROVIDERS: dict[str, str] = {}

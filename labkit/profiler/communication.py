@@ -53,10 +53,7 @@ def communication(layout: Layout) -> dict:
         links = {name: _bandwidth(0, 0) for name in ("RDMA", "HCCS", "PCIE", "SDMA", "SIO")}
         links["HCCS"] = links["SDMA"] = _bandwidth(size, ns)
         step = made.setdefault(_label(work, layout), {"p2p": {}, "collective": {}})
-        step[_kind(work)][_full_name(work)] = {
-            "Communication Time Info": times,
-            "Communication Bandwidth Info": links,
-        }
+        step[_kind(work)][_full_name(work)] = {"Communication Time Info": times, "Communication Bandwidth Info": links}
     return made
 
 

@@ -40,8 +40,8 @@ CREATE TABLE TASK_PMU_INFO (globalTaskId INTEGER, name INTEGER, value NUMERIC);
 CREATE TABLE COMMUNICATION_OP (opName INTEGER, startNs INTEGER, endNs INTEGER, connectionId INTEGER,
   groupName INTEGER, opId INTEGER PRIMARY KEY, relay INTEGER, retry INTEGER, dataType INTEGER, algType INTEGER,
   count NUMERIC, opType INTEGER, waitNs INTEGER, deviceId INTEGER);
-CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, connectionId INTEGER PRIMARY KEY,
-  name INTEGER, depth INTEGER);
+CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER,
+  connectionId INTEGER PRIMARY KEY, name INTEGER, depth INTEGER);
 CREATE TABLE PYTORCH_API (startNs TEXT, endNs TEXT, globalTid INTEGER, connectionId INTEGER, name INTEGER,
   sequenceNumber INTEGER, fwdThreadId INTEGER, inputDtypes INTEGER, inputShapes INTEGER, callchainId INTEGER,
   type INTEGER, depth INTEGER);
@@ -204,7 +204,8 @@ def _host(db: _Database, layout: Layout) -> None:
 
 
 def _memory(db: _Database, layout: Layout) -> None:
-    records = [(db.text(component), at, allocated, reserved, allocated, host_tables.stream_pointer(device, stream), device)
+    pointer = host_tables.stream_pointer
+    records = [(db.text(component), at, allocated, reserved, allocated, pointer(device, stream), device)
                for at, device, stream, allocated, reserved in host_tables.memory_events(layout)
                for component in ("PTA", "PTA+GE")]  # fmt: skip
     db.fill("MEMORY_RECORD", records)
@@ -235,7 +236,8 @@ def _analysis(layout: Layout, path: Path) -> None:
                 times, links = facts["Communication Time Info"], facts["Communication Bandwidth Info"]
                 db.fill("CommAnalyzerTime", [(name, group, *list(times.values())[:6], step, kind)])
                 rows = [(name, group, link, *list(f.values())[:4], float(size), count, ms, step, kind)
-                        for link, f in links.items() for size, (count, ms) in f["Size Distribution"].items()]  # fmt: skip
+                        for link, f in links.items()
+                        for size, (count, ms) in f["Size Distribution"].items()]  # fmt: skip
                 db.fill("CommAnalyzerBandwidth", rows)
     for step, kinds in communication.matrix(layout).items():
         for kind, operators in kinds.items():
@@ -245,4 +247,3 @@ def _analysis(layout: Layout, path: Path) -> None:
                         for pair, f in links.items()]  # fmt: skip
                 db.fill("CommAnalyzerMatrix", rows)
     db.close()
-

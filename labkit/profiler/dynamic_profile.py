@@ -15,15 +15,7 @@ from logging.handlers import RotatingFileHandler
 from labkit.profiler.api import profile, tensorboard_trace_handler
 from labkit.profiler.recording import no_exception
 from labkit.profiler.schedule import Schedule
-from labkit.profiler.settings import (
-    AiCMetrics,
-    ProfilerActivity,
-    ProfilerLevel,
-    _ExperimentalConfig,
-    error,
-    info,
-    warn,
-)
+from labkit.profiler.settings import AiCMetrics, ProfilerActivity, ProfilerLevel, _ExperimentalConfig, error, info, warn
 from labkit.profiler.tree import rank
 
 FILE = "profiler_config.json"
@@ -142,9 +134,7 @@ class _DynamicProfile:
         os.makedirs(log_folder, exist_ok=True)
         name = f"dp_{socket.gethostname()}_{os.getpid()}_rank_{-1 if rank() is None else rank()}.log"
         handler = RotatingFileHandler(os.path.join(log_folder, name), maxBytes=200 * 1024, backupCount=1, delay=False)
-        handler.setFormatter(
-            logging.Formatter("%(asctime)s [%(levelname)s] [%(process)d] %(filename)s: %(message)s")
-        )
+        handler.setFormatter(logging.Formatter("%(asctime)s [%(levelname)s] [%(process)d] %(filename)s: %(message)s"))
         _log.setLevel(logging.DEBUG)
         _log.addHandler(handler)
 

@@ -113,4 +113,3 @@ def folded_stacks(layout: Layout, metric: str) -> list[str]:
             key = ";".join(frame.replace(";", ",").strip() for frame in reversed(span.range.stack))
             sums[key] = sums.get(key, 0) + ns
     return [f"{stack} {ns // 1000}" for stack, ns in sorted(sums.items()) if ns >= 1000]
-

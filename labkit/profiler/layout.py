@@ -235,8 +235,7 @@ class Layout:
         last = max([calendar_ns(steps[-1].end)] + [w.end for w in works if self._in(steps[-1], w)])
         ends = starts[1:] + [max(last, starts[-1])]
         return [
-            DeviceStep(s.number, b, e, calendar_ns(s.start), calendar_ns(s.end))
-            for s, b, e in zip(steps, starts, ends)
+            DeviceStep(s.number, b, e, calendar_ns(s.start), calendar_ns(s.end)) for s, b, e in zip(steps, starts, ends)
         ]
 
     @staticmethod

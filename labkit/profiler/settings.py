@@ -1,5 +1,5 @@
-"""What a recording is asked to hold: torch_npu.profiler's levels, metrics and export types, _ExperimentalConfig with its
-checks, and Settings, what the writers go by. Names, values and warnings are torch_npu's (torch_npu/profiler of
+"""What a recording is asked to hold: torch_npu.profiler's levels, metrics and export types, _ExperimentalConfig with
+its checks, and Settings, what the writers go by. Names, values and warnings are torch_npu's (torch_npu/profiler of
 Ascend/pytorch, 2026-08).
 """
 

@@ -48,16 +48,29 @@ _COLUMNS = {
     AiCMetrics.L2Cache: tuple(
         ",".join(
             f"{side}_{name}"
-            for name in ("write_cache_hit", "write_cache_miss_allocate", "r0_read_cache_hit",
-                         "r0_read_cache_miss_allocate", "r1_read_cache_hit", "r1_read_cache_miss_allocate")  # fmt: skip
+            for name in (
+                "write_cache_hit",
+                "write_cache_miss_allocate",
+                "r0_read_cache_hit",
+                "r0_read_cache_miss_allocate",
+                "r1_read_cache_hit",
+                "r1_read_cache_miss_allocate",
+            )  # fmt: skip
         )
         for side in ("aic", "aiv")
     ),
     AiCMetrics.MemoryAccess: tuple(
         ",".join(
             f"{side}_{name}_datas(KB)"
-            for name in ("read_main_memory", "write_main_memory", "GM_to_L1", "L0C_to_L1", "L0C_to_GM", "GM_to_UB",
-                         "UB_to_GM")  # fmt: skip
+            for name in (
+                "read_main_memory",
+                "write_main_memory",
+                "GM_to_L1",
+                "L0C_to_L1",
+                "L0C_to_GM",
+                "GM_to_UB",
+                "UB_to_GM",
+            )  # fmt: skip
         )
         for side in ("aic", "aiv")
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labkit.profiler import kernel_names, overlap
 from labkit.profiler.events import TensorFacts
-from labkit.profiler.layout import COPIES, EVENTS, Layout, Span, Work, us, us_text
+from labkit.profiler.layout import COPIES, EVENTS, Layout, Span, us, us_text
 
 # sort_index of each process, which is a part of its pid too: CANN 8 and 9 as in published traces
 _SORT = {

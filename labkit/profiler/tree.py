@@ -31,6 +31,18 @@ def rank() -> int | None:
     return dist.get_rank() if dist.is_available() and dist.is_initialized() else None
 
 
+def write(session: Session, folder: str | os.PathLike, settings: Settings | None = None, pid: int | None = None,
+          rank: int | None = None, metadata: dict | None = None) -> Path:  # fmt: skip
+    """A whole *_ascend_pt folder of a Session. settings: Level1 with all that it holds, where none are given;
+    settings.cann=8 writes the headers of CANN 8."""
+    settings = settings or Settings(level="Level1", record_shapes=True, profile_memory=True, with_stack=True)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_info(folder, session, settings, dict(metadata or {}), rank)
+    write_tables(Layout(session, settings, pid, rank), folder)
+    return folder
+
+
 def write_tables(layout: Layout, folder: Path, export: list[str] | None = None, marks: list | None = None) -> None:
     """Everything of ASCEND_PROFILER_OUTPUT, by activities and level."""
     out = folder / OUTPUT
@@ -93,12 +105,7 @@ def write_info(folder: Path, session: Session, settings: Settings, metadata: dic
     }
     info = {
         "config": {"common_config": common, "experimental_config": settings.experimental},
-        "start_info": {
-            "syscnt_enable": False,
-            "freq": 100,
-            "start_cnt": 0,
-            "start_monotonic": round(session.begin),
-        },
+        "start_info": {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": round(session.begin)},
         "end_info": {"collectionTimeEnd": calendar_ns(session.end), "MonotonicTimeEnd": round(session.end)},
         "torch_npu_version": f"{torch.__version__.split('+')[0]}+sim",
         "cann_version": "9.0.0" if settings.cann == 9 else "8.0.0",
