@@ -73,7 +73,7 @@ class _Events:
             r = span.range
             args: dict = {"External id": span.index + 1, "Record function id": 0, "Ev Idx": span.index}
             if r.sequence >= 0:
-                args |= {"Sequence number": r.sequence, "Fwd thread id": r.forward_thread}
+                args |= {"Sequence number": layout.sequence(span), "Fwd thread id": r.forward_thread}
             if r.inputs is not None and layout.settings.record_shapes:
                 args["Input Dims"] = [_dims(i) for i in r.inputs]
                 args["Input type"] = [trace_view.input_type(i) for i in r.inputs]

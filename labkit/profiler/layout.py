@@ -110,6 +110,9 @@ class Layout:
         self.session, self.settings, self.rank = session, settings, rank
         self.pid = os.getpid() if pid is None else pid
         self.begin, self.end = calendar_ns(session.begin), calendar_ns(session.end)
+        # autograd counts on from one recording to the next; here the first number of a recording is 1
+        numbers = [r.sequence for r in session.ranges if r.sequence >= 0]
+        self._before_first = min(numbers, default=1) - 1
         self.calls = [(c, calendar_ns(c.start), calendar_ns(c.end)) for c in session.calls]
         self.spans = self._spans()
         self.works = self._works()
@@ -135,6 +138,10 @@ class Layout:
     def issuing_tid(self, work: Work) -> int:
         """The thread whose calls of ACL issued it."""
         return self.queue_tid if work.task.queued else self.tid(work.task.thread)
+
+    def sequence(self, span: Span) -> int:
+        """Autograd's number of a range, counted from 1 in each recording; -1 where it has none."""
+        return span.range.sequence - self._before_first if span.range.sequence >= 0 else -1
 
     # ---- the host
 

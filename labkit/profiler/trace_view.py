@@ -239,7 +239,7 @@ def elements(facts: TensorFacts) -> int:
 def host_arguments(span: Span, layout: Layout) -> dict:
     """args of a range of the host."""
     r = span.range
-    args: dict = {"Sequence number": r.sequence, "Fwd thread id": r.forward_thread}
+    args: dict = {"Sequence number": layout.sequence(span), "Fwd thread id": r.forward_thread}
     if layout.settings.record_shapes and r.inputs is not None:
         args["Input Dims"] = ";\r\n".join(input_shapes(r.inputs))
         args["Input type"] = ";\r\n".join(input_type(i) for i in r.inputs)
@@ -281,7 +281,7 @@ def forward_and_backward(layout: Layout) -> list[tuple[int, Span, Span]]:
     ends: dict[int, dict[bool, Span]] = {}
     for span in layout.spans:
         if span.range.sequence >= 0 and span.range.kind in ("op", "backward"):
-            pair = ends.setdefault(span.range.sequence, {})
+            pair = ends.setdefault(layout.sequence(span), {})
             back = span.range.kind == "backward"
             # autograd's engine opens two ranges with the number, as does a forward operator inside another one: of
             # the forward ones the last that began, of the backward ones the first
