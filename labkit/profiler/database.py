@@ -195,8 +195,8 @@ def _host(db: _Database, layout: Layout) -> None:
         at = r.parent
         while 0 <= at < len(layout.spans):
             depth, at = depth + 1, layout.spans[at].range.parent
-        rows.append((str(span.begin), str(span.end), _global(layout, span.tid), own, db.text(span.name), layout.sequence(span),
-                     r.forward_thread, *texts, chain, 50001, depth))  # fmt: skip
+        rows.append((str(span.begin), str(span.end), _global(layout, span.tid), own, db.text(span.name),
+                     layout.sequence(span), r.forward_thread, *texts, chain, 50001, depth))  # fmt: skip
     db.fill("PYTORCH_API", rows)
     db.fill("CONNECTION_IDS", connections)
     frames = [(i, db.text(f), k) for stack, i in chains.items() for k, f in enumerate(stack)]

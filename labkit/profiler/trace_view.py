@@ -194,7 +194,7 @@ class TraceView:
     # ---- what joins them
 
     def _flows(self) -> None:
-        layout, cann = self.layout, self.pid("CANN")
+        layout, cann, taken = self.layout, self.pid("CANN"), set()
         for work in layout.works:
             if work.task.kind in EVENTS:
                 continue
@@ -210,8 +210,12 @@ class TraceView:
                     self.events.append(event | ({"bp": "e"} if ph == "f" else {}))
             if layout.settings.cpu and 0 <= work.task.range < len(layout.spans):
                 span = layout.spans[work.task.range]
-                self._flow("s", "torch_to_npu", "async_npu", work.begin, layout.pid, span.tid, span.begin)
-                self._flow("f", "torch_to_npu", "async_npu", work.begin, pid, tid, work.begin)
+                number = work.begin  # as on a node; two streams may begin within the same nanosecond, though
+                while number in taken:
+                    number += 1
+                taken.add(number)
+                self._flow("s", "torch_to_npu", "async_npu", number, layout.pid, span.tid, span.begin)
+                self._flow("f", "torch_to_npu", "async_npu", number, pid, tid, work.begin)
 
     def _marks(self) -> None:
         """mstx's marks and ranges. Ranges of a thread may overlap: those that do not nest get a row of their own."""

@@ -96,7 +96,9 @@ def test_style_of_cann_8_by_the_environment(tmp_path, monkeypatch):
     assert "Block Dim" in header(written(tmp_path), "kernel_details.csv")
 
 
-@pytest.mark.parametrize("metrics", [m for m in vars(AiCMetrics).values() if str(m).startswith("ACL") and m[-4:] != "NONE"])
+@pytest.mark.parametrize(
+    "metrics", [m for m in vars(AiCMetrics).values() if str(m).startswith("ACL") and m[-4:] != "NONE"]
+)
 def test_counters_of_a_group_are_in_the_table_and_missing_ones_are_na(tmp_path, metrics):
     made = session()
     columns = counter_columns(metrics)
@@ -124,7 +126,9 @@ def test_tables_agree_with_the_trace_and_the_database(tmp_path):
         joined = db.execute("SELECT count(*) FROM PYTORCH_API a JOIN CONNECTION_IDS i ON i.id = a.connectionId JOIN TASK t"
                             " ON t.connectionId = i.connectionId").fetchone()[0]  # fmt: skip
         assert dict(db.execute("SELECT name, value FROM META_DATA"))["SCHEMA_VERSION"] == "1.0.0"
-    assert Counter((n, b, d / 1000) for n, b, d in tasks) == Counter({k: v for k, v in listed.items() if "hcom" not in k[0]})
+    assert Counter((n, b, d / 1000) for n, b, d in tasks) == Counter(
+        {k: v for k, v in listed.items() if "hcom" not in k[0]}
+    )
     assert joined == len([e for e in events if e["ph"] == "f" and e["cat"] == "async_npu" and
                           names[e["pid"]] == "Ascend Hardware"]) + len([e for e in events if e["name"] == "EVENT_RECORD"])  # fmt: skip
     total = sum(float(r["Device Self Duration(us)"]) for r in table(folder, "operator_details.csv"))
@@ -137,7 +141,10 @@ def test_simulated_whatever_a_program_adds(tmp_path):
     meta = json.loads((folder / "profiler_metadata.json").read_text())
     assert meta["simulated"] == "true" and meta["mine"] == "1" and "ASCEND_LAUNCH_BLOCKING" in meta["ENV_VARIABLES"]
     info = json.loads((folder / "profiler_info_3.json").read_text())
-    assert info["rank_id"] == 3 and info["config"]["common_config"]["activities"] == ["ProfilerActivity.CPU", "ProfilerActivity.NPU"]
+    assert info["rank_id"] == 3 and info["config"]["common_config"]["activities"] == [
+        "ProfilerActivity.CPU",
+        "ProfilerActivity.NPU",
+    ]
     (device,) = json.loads(next(folder.glob("PROF_*/device_0/info.json.0")).read_text())["DeviceInfo"]
     chip = chips.load("910B1")
     assert (device["ai_core_num"], device["aiv_num"]) == (chip["cores"]["aic"], chip["cores"]["aiv"])
@@ -202,7 +209,11 @@ def test_collectives_of_each_step(tmp_path):
     rows = [r for r in table(folder, "kernel_details.csv") if r["Accelerator Core"] == "COMMUNICATION"]
     assert rows and sum(len(kinds["collective"]) for kinds in found.values()) == len(rows)
     assert set(found) == {f"step{r['Step Id']}" for r in rows}
-    times = [f["Communication Time Info"]["Elapse Time(ms)"] for kinds in found.values() for f in kinds["collective"].values()]
+    times = [
+        f["Communication Time Info"]["Elapse Time(ms)"]
+        for kinds in found.values()
+        for f in kinds["collective"].values()
+    ]
     assert sum(times) * 1000 == pytest.approx(sum(float(r["Duration(us)"]) for r in rows), abs=0.01)
     matrix = json.loads((folder / OUT / "communication_matrix.json").read_text())
     links = next(iter(next(iter(matrix.values()))["collective"].values()))

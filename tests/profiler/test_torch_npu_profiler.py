@@ -46,7 +46,9 @@ def program():
     return step
 
 
-def recorded(tmp_path, steps=6, schedule=(1, 2, 1), handler=None, config=None, inside=lambda: None, **how) -> list[Path]:
+def recorded(
+    tmp_path, steps=6, schedule=(1, 2, 1), handler=None, config=None, inside=lambda: None, **how
+) -> list[Path]:
     wait, active, warmup = schedule
     run = program()
     labkit.device.reset_clock()
@@ -218,7 +220,10 @@ def test_schedules_are_pytorchs(how):
         (lambda: P.schedule(wait=1, active=0, warmup=1), "Invalid parameter active, reset it to 1."),
         (lambda: P.schedule(wait=0, active=1), "Profiler won't be using warmup, this can skew profiler results"),
         (lambda: P._ExperimentalConfig(), "Please use level1 or level2 if you want to collect aic metrics"),
-        (lambda: P._ExperimentalConfig(profiler_level="7", aic_metrics="ACL_AICORE_NONE"), "Invalid parameter profiler_level"),
+        (
+            lambda: P._ExperimentalConfig(profiler_level="7", aic_metrics="ACL_AICORE_NONE"),
+            "Invalid parameter profiler_level",
+        ),
         (lambda: P._ExperimentalConfig(export_type=3), "Invalid parameter export_type: 3, reset it to text."),
         (lambda: P._ExperimentalConfig(gc_detect_threshold=-1), "can not be negative"),
         (lambda: P._ExperimentalConfig(mstx_domain_include=["a"]), "are valid when msprof_tx or mstx is True"),
@@ -238,7 +243,9 @@ def test_wrong_settings_warn_and_never_raise(make, said, capsys):
 
 def test_stopping_early_warns_as_torch_npu_does(tmp_path, capsys):
     run = program()
-    prof = P.profile(schedule=P.schedule(wait=0, warmup=1, active=4), on_trace_ready=P.tensorboard_trace_handler(str(tmp_path)))
+    prof = P.profile(
+        schedule=P.schedule(wait=0, warmup=1, active=4), on_trace_ready=P.tensorboard_trace_handler(str(tmp_path))
+    )
     prof.start()
     prof.stop()
     assert "Stop profiler while current state is WARMUP" in capsys.readouterr().out
@@ -253,7 +260,9 @@ def test_stopping_early_warns_as_torch_npu_does(tmp_path, capsys):
 
 def test_metadata_and_trace_id(tmp_path):
     run = program()
-    with P.profile(on_trace_ready=P.tensorboard_trace_handler(str(tmp_path)), custom_trace_id_callback=lambda: "id 7") as prof:
+    with P.profile(
+        on_trace_ready=P.tensorboard_trace_handler(str(tmp_path)), custom_trace_id_callback=lambda: "id 7"
+    ) as prof:
         prof.add_metadata("model", "mlp")
         prof.add_metadata_json("sizes", "[1, 2]")
         assert prof.get_trace_id() == "id 7"
@@ -326,7 +335,9 @@ def test_dynamic_profile_by_its_file(tmp_path):
             dp.step()
     """)
     Path("conf").mkdir()
-    done = subprocess.run([sys.executable, "-c", "import labkit\n" + script], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", "import labkit\n" + script], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     (folder,) = Path("out").iterdir()
     names = {e["name"] for e in trace(folder) if e["name"].startswith("ProfilerStep#")}
