@@ -11,7 +11,7 @@ import zlib
 from dataclasses import dataclass, field
 
 from labkit.profiler import kernel_names
-from labkit.profiler.events import EPOCH_NS, Call, HostRange, Session, Step, Task
+from labkit.profiler.events import EPOCH_NS, Call, HostRange, Session, Task
 from labkit.profiler.settings import Settings
 
 COPIES = ("copy_in", "copy_out", "copy")
@@ -234,20 +234,21 @@ class Layout:
         if not steps:
             return []
         works = [w for w in self.works if w.device == device and w.task.kind not in EVENTS]
+        begins = [s.start for s in steps]
+        issued: list[list[Work]] = [[] for _ in steps]  # in each step
+        for work in works:
+            at = bisect.bisect_right(begins, work.task.issued) - 1
+            if at >= 0 and work.task.issued <= steps[at].end:
+                issued[at].append(work)
         starts, until = [], 0
-        for step in steps:
-            first = min((w.begin for w in works if self._in(step, w)), default=calendar_ns(step.start))
-            until = max(until, first)
+        for step, those in zip(steps, issued):
+            until = max(until, min((w.begin for w in those), default=calendar_ns(step.start)))
             starts.append(until)
-        last = max([calendar_ns(steps[-1].end)] + [w.end for w in works if self._in(steps[-1], w)])
+        last = max([calendar_ns(steps[-1].end)] + [w.end for w in issued[-1]])
         ends = starts[1:] + [max(last, starts[-1])]
         return [
             DeviceStep(s.number, b, e, calendar_ns(s.start), calendar_ns(s.end)) for s, b, e in zip(steps, starts, ends)
         ]
-
-    @staticmethod
-    def _in(step: Step, work: Work) -> bool:
-        return step.start <= work.task.issued <= step.end
 
     def _number_steps(self) -> None:
         for device, steps in self.steps.items():

@@ -5,6 +5,7 @@ Intervals are pairs of whole nanoseconds, ordered and apart from each other.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -46,17 +47,18 @@ def minus(left: Intervals, right: Intervals) -> Intervals:
 
 def within(intervals: Intervals, begin: int, end: int) -> Intervals:
     """The part of them in [begin, end)."""
-    return [(max(b, begin), min(e, end)) for b, e in intervals if b < end and e > begin]
+    first = bisect.bisect_left(intervals, begin, key=lambda i: i[1])
+    last = bisect.bisect_left(intervals, end, key=lambda i: i[0])
+    return [(max(b, begin), min(e, end)) for b, e in intervals[first:last] if b < end and e > begin]
 
 
 def cut(intervals: Intervals, borders: list[int]) -> Intervals:
     """The same time, in pieces that cross no border."""
     made: Intervals = []
     for begin, end in intervals:
-        for border in borders:
-            if begin < border < end:
-                made.append((begin, border))
-                begin = border
+        for border in borders[bisect.bisect_right(borders, begin) : bisect.bisect_left(borders, end)]:
+            made.append((begin, border))
+            begin = border
         made.append((begin, end))
     return made
 
@@ -121,12 +123,13 @@ def step_times(layout: Layout, device: int) -> list[StepTime]:
         host = min((s.begin for s in layout.spans), default=begin)
         steps = [DeviceStep(0, begin, end, min(host, begin), end)]
     made = []
+    receives = union((w.begin, w.end) for w in works if w.op_type.startswith("hcom_receive"))
+    busy = sorted(w.begin for w in works if w.computes or w.communicates)
     for step in steps:
         parts = [length(within(part, step.begin, step.end)) for part in found]
-        receives = union((w.begin, w.end) for w in works if w.op_type.startswith("hcom_receive"))
         bubble = length(within(receives, step.begin, step.end))
-        first = min((w.begin for w in works if step.begin <= w.begin < step.end and (w.computes or w.communicates)),
-                    default=step.begin)  # fmt: skip
+        at = bisect.bisect_left(busy, step.begin)
+        first = busy[at] if at < len(busy) and busy[at] < step.end else step.begin
         computing, communication, alone, free = parts
         number = step.number if layout.steps.get(device) else None
         made.append(StepTime(number, computing, alone, communication, free, step.end - step.begin - bubble, bubble,

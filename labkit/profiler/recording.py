@@ -21,6 +21,7 @@ import torch
 from labkit.device.library import lib
 from labkit.device.streams import marks as mstx_marks
 from labkit.profiler import exports, raw, tree
+from labkit.profiler.events import Session
 from labkit.profiler.layout import calendar_ns
 from labkit.profiler.recorder import Recorder
 from labkit.profiler.settings import (
@@ -214,9 +215,10 @@ class ProfInterface:
         if self.experimental_config.tx_enabled:
             self._marks = MstxWatch(self.experimental_config)
             mstx_marks.watchers.append(self._marks)
-        self._recorder = Recorder(shapes=self.record_shapes or self.settings().detailed, memory=self.profile_memory,
+        recorder = Recorder(shapes=self.record_shapes or self.settings().detailed, memory=self.profile_memory,
                                   stack=self.with_stack, modules=self.with_modules)  # fmt: skip
-        self._recorder.start()
+        recorder.start()
+        self._recorder = recorder
 
     def stop_trace(self) -> None:
         if self._recorder is None:
@@ -225,6 +227,7 @@ class ProfInterface:
             torch.npu.synchronize()
         recorder, self._recorder = self._recorder, None
         session = recorder.stop()
+        _count_ranks(session)
         marks = []
         if self._marks is not None:
             mstx_marks.watchers.remove(self._marks)
@@ -282,6 +285,16 @@ class ProfInterface:
         warn(f"Parameter custom_trace_id_callback should return str(max length: {_LONGEST_TRACE_ID}), "
              "reset it to default.")  # fmt: skip
         return made
+
+
+def _count_ranks(session: Session) -> None:
+    """Collectives of which the recorder does not know the group are the default one's."""
+    import torch.distributed as dist
+
+    if dist.is_available() and dist.is_initialized():
+        for task in session.tasks:
+            if task.kind == "collective":
+                task.ranks = task.ranks or dist.get_world_size()
 
 
 def _parallel_groups() -> dict:
