@@ -299,4 +299,4 @@ def write(layout: Layout, path: Path, marks: list | None = None) -> None:
     """The whole file."""
     events = TraceView(layout, marks).build()
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(events, file, separators=(", ", ": "))
+        file.write(json.dumps(events))  # not dump(), which takes four times as long
