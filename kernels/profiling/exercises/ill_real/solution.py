@@ -1,0 +1,15 @@
+"""A profile of a real node."""
+
+
+def shares(step, kernels):
+    """(waiting, converting): of the step's time, what no kernel covers but communication does; of all kernels' time,
+    what TransData takes. step has one row of step_trace_time.csv, kernels is kernel_details.csv."""
+    row = step.iloc[0]
+    # >>> exercise: `waiting`, from Computing, Communication(Not Overlapped) and Free; and `converting` | `waiting`，来自 Computing、Communication(Not Overlapped) 和 Free；以及 `converting`
+    # stub: waiting, converting = 0.0, 0.0
+    exposed = row["Communication(Not Overlapped)"]
+    waiting = exposed / (row["Computing"] + exposed + row["Free"])
+    spent = kernels.groupby("Type")["Duration(us)"].sum()
+    converting = spent["TransData"] / spent.sum()
+    # <<<
+    return waiting, converting

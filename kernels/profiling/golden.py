@@ -1,0 +1,305 @@
+"""Cases of the exercises on profiles: functions that record, read tables, or cure a program, each judged by its own
+recording on the device's clock.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pandas
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from labkit import messages
+from labkit.exercises import Case
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+def seen(program):
+    """(what it returned, the Session) of a program that runs on the simulated device; the Session is None on a card,
+    where a cure is judged by its values alone."""
+    from labkit import device
+
+    if device.mode() == "npu":
+        return program(), None
+    from labkit.profiler.recorder import Recorder
+
+    recorder = Recorder()
+    torch.npu.synchronize()
+    recorder.start()
+    try:
+        result = program()
+        torch.npu.synchronize()
+    finally:
+        session = recorder.stop()
+    return result, session
+
+
+def at_most(limit: int, found: int | None) -> str:
+    """The limit where it holds (or could not be counted), else the count."""
+    return say(f"at most {limit}", f"至多 {limit}") if found is None or found <= limit else str(found)
+
+
+def kernels(session) -> int | None:
+    return None if session is None else sum(t.kind == "kernel" for t in session.tasks)
+
+
+# ---- recording
+
+STEPS = 20
+
+
+def plan_cases(seed, quick):
+    expected = ["WARMUP" if i == 4 else "RECORD_AND_SAVE" if i == 7 else "RECORD" if i in (5, 6) else "NONE"
+                for i in range(STEPS)]  # fmt: skip
+    return [Case(f"{STEPS} steps", (), {say(f"step {i}", f"第 {i} 步"): name for i, name in enumerate(expected)})]
+
+
+def run_plan(function, args, case):
+    plan = function()
+    return {say(f"step {i}", f"第 {i} 步"): plan(i).name for i in range(STEPS)}
+
+
+def loop_cases(seed, quick):
+    expected = {
+        say("calls of train", "train 的调用次数"): 5,
+        say("folders", "文件夹个数"): 1,
+        say("recorded steps", "记录的步"): [2, 3],
+        say("kernels of a step", "每步的 kernel 数"): [3, 3],
+    }
+    return [Case("five steps", (), expected)]
+
+
+def run_loop(function, args, case):
+    x, calls = torch.ones(64, 64).npu(), []
+
+    def train():
+        calls.append(1)
+        (x @ x).relu().sum()
+
+    with tempfile.TemporaryDirectory() as folder:
+        function(train, folder)
+        found = sorted(Path(folder).glob("*_ascend_pt"))
+        tables = [f / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv" for f in found]
+        rows = pandas.concat([pandas.read_csv(t) for t in tables]) if tables else pandas.DataFrame()
+        each = rows.groupby("Step Id").size() if "Step Id" in rows else pandas.Series(dtype=int)
+    return {
+        say("calls of train", "train 的调用次数"): len(calls),
+        say("folders", "文件夹个数"): len(found),
+        say("recorded steps", "记录的步"): [int(step) for step in each.index],
+        say("kernels of a step", "每步的 kernel 数"): [int(n) for n in each],
+    }
+
+
+# ---- reading
+
+
+def rows(*values):
+    """A frame with the columns of kernel_details.csv that the exercises read."""
+    return pandas.DataFrame(values, columns=["Type", "Start Time(us)", "Duration(us)", "Stream ID"])
+
+
+def top_cases(seed, quick):
+    many = rows(("Mul", 0.0, 2.0, 0), ("MatMulV2", 2.0, 5.0, 0), *(("Add", 10.0 + i, 1.0, 0) for i in range(8)))
+    one = rows(("Cast", 5.0, 3.0, 0))
+    share = rows(("Mul", 0.0, 3.0, 0), ("Add", 100.0, 1.0, 0))
+    return [
+        Case("one long, many short", (many,), ("Add", 8 / 15), tolerance=(1e-9, 0)),
+        Case("one row", (one,), ("Cast", 1.0), tolerance=(1e-9, 0)),
+        Case("a gap between", (share,), ("Mul", 0.75), tolerance=(1e-9, 0)),
+    ]
+
+
+def run_top(function, args, case):
+    kind, share = function(args[0].copy())
+    return str(kind), float(share)
+
+
+def idle_cases(seed, quick):
+    chain = rows(("A", 2.0, 3.0, 0), ("B", 5.0, 1.0, 0), ("C", 8.0, 2.0, 0))
+    streams = rows(("A", 0.0, 6.0, 0), ("B", 2.0, 2.0, 1), ("C", 5.0, 3.0, 1))
+    inside = rows(("A", 0.0, 8.0, 0), ("B", 1.0, 1.0, 1), ("C", 9.0, 1.0, 0))
+    edges = rows(("A", -2.0, 4.0, 0), ("B", 9.0, 5.0, 0))
+    shuffled = rows(("C", 8.0, 2.0, 0), ("A", 2.0, 3.0, 0), ("B", 5.0, 1.0, 0))
+    exact = (1e-9, 1e-12)
+    return [
+        Case("one stream", (chain, 0.0, 10.0), 0.4, tolerance=exact),
+        Case("two streams that overlap", (streams, 0.0, 10.0), 0.2, tolerance=exact),
+        Case("a short one within a long one", (inside, 0.0, 10.0), 0.1, tolerance=exact),
+        Case("kernels across the borders", (edges, 0.0, 10.0), 0.7, tolerance=exact),
+        Case("rows in another order", (shuffled, 0.0, 10.0), 0.4, tolerance=exact),
+        Case("no kernel", (rows(), 0.0, 10.0), 1.0, tolerance=exact),
+    ]
+
+
+def run_idle(function, args, case):
+    return float(function(args[0].copy(), *args[1:]))
+
+
+# ---- cures
+
+
+def launch_cases(seed, quick):
+    made = []
+    for count, width in ((8, 16),) if quick else ((64, 256), (3, 5)):
+        g = torch.Generator().manual_seed(seed)
+        vectors = [torch.randint(-8, 9, (width,), generator=g).float() for _ in range(count)]
+        weights = torch.randint(-4, 5, (count,), generator=g).float()
+        expected = {
+            say("result", "结果"): sum(w * v for w, v in zip(weights, vectors)),
+            say("kernels", "kernel 数"): at_most(4, 0),
+        }
+        made.append(Case(f"{count} vectors of {width}", (vectors, weights), expected, tolerance=(1e-5, 1e-5)))
+    return made
+
+
+def run_launch(function, args, case):
+    vectors, weights = [v.npu() for v in args[0]], args[1].npu()
+    result, session = seen(lambda: function(vectors, weights))
+    return {say("result", "结果"): result, say("kernels", "kernel 数"): at_most(4, kernels(session))}
+
+
+def _model(seed, width=32):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, 4))
+
+
+def sync_cases(seed, quick):
+    made = []
+    for count in (3,) if quick else (8, 1):
+        g = torch.Generator().manual_seed(seed)
+        batches = [(torch.rand(16, 32, generator=g), torch.randint(0, 4, (16,), generator=g)) for _ in range(count)]
+        model = _model(seed)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0.0
+        for x, y in batches:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        expected = {
+            say("mean loss", "平均损失"): total / count,
+            say("a Python number", "Python 数值"): True,
+            say("times that the host waits", "host 等待的次数"): at_most(1, 0),
+        }
+        made.append(Case(f"{count} batches", (seed, batches), expected, tolerance=(1e-4, 1e-5)))
+    return made
+
+
+def run_sync(function, args, case):
+    seed, batches = args
+    model = _model(seed).npu()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = [(x.npu(), y.npu()) for x, y in batches]
+    result, session = seen(lambda: function(model, optimizer, batches))
+    waits = None if session is None else sum(c.name.startswith("aclrtSynchronizeStream") for c in session.calls)
+    return {
+        say("mean loss", "平均损失"): float(result),
+        say("a Python number", "Python 数值"): isinstance(result, float),
+        say("times that the host waits", "host 等待的次数"): at_most(1, waits),
+    }
+
+
+COPIES, WIDTH = 6, 1024  # each batch: 4 MB, 220 us over the link; the work on it takes longer
+
+
+def copy_cases(seed, quick):
+    g = torch.Generator().manual_seed(seed)
+    batches = [torch.randint(-2, 3, (WIDTH, WIDTH), generator=g).float() for _ in range(COPIES)]
+    weight = torch.eye(WIDTH)
+    expected = {
+        say("results", "结果"): [b.sum() for b in batches],
+        say("device without work between the first and the last kernel", "首尾 kernel 之间设备空闲"): at_most(60, 0),
+    }
+    return [Case(f"{COPIES} batches of 4 MB", (batches, weight), expected, tolerance=(1e-5, 1e-3))]
+
+
+def run_copy(function, args, case):
+    batches, weight = [b.pin_memory() for b in args[0]], args[1].npu()
+
+    def work(x):
+        for _ in range(4):
+            x = x @ weight
+        return x.sum()
+
+    results, session = seen(lambda: function(batches, work))
+    gap = None
+    if session is not None:
+        ran = sorted((t.start, t.end) for t in session.tasks if t.kind == "kernel")
+        busy, until = 0.0, ran[0][0]
+        for start, end in ran:
+            busy += max(0.0, end - max(start, until))
+            until = max(until, end)
+        gap = round((until - ran[0][0] - busy) * 1e-3)
+    return {
+        say("results", "结果"): list(results),
+        say("device without work between the first and the last kernel", "首尾 kernel 之间设备空闲"): at_most(60, gap),
+    }
+
+
+class Layers(nn.Module):
+    """Three linear layers in half precision."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(3)).half()
+
+
+def cast_cases(seed, quick):
+    g = torch.Generator().manual_seed(seed)
+    x = torch.randint(-2, 3, (8, 16), generator=g).float() / 4
+    model = _layers(seed)
+    expected = x.half()
+    for layer in model.layers:
+        expected = F.relu(layer(expected))
+    return [
+        Case(
+            "three layers",
+            (seed, x),
+            {say("result", "结果"): expected.float(), "Cast": at_most(2, 0)},
+            tolerance=(2e-2, 2e-3),
+        )
+    ]
+
+
+def _layers(seed):
+    torch.manual_seed(seed)
+    return Layers(16)
+
+
+def run_cast(function, args, case):
+    seed, x = args
+    model, x = _layers(seed).npu(), x.npu()
+    result, session = seen(lambda: function(model.layers, x))
+    casts = None
+    if session is not None:
+        casts = sum(
+            t.name == "aten::copy_" and bool(t.inputs) and t.inputs[0].dtype != t.outputs[0].dtype
+            for t in session.tasks
+        )
+    return {say("result", "结果"): result, "Cast": at_most(2, casts)}
+
+
+def real_cases(seed, quick):
+    step = pandas.DataFrame(
+        [[50, 800.0, 9000.0, 200.0]], columns=["Step", "Computing", "Communication(Not Overlapped)", "Free"]
+    )
+    kernels = rows(("TransData", 0, 30.0, 2), ("MatMulV2", 40, 40.0, 2), ("TransData", 90, 10.0, 2))
+    return [Case("a small table", (step, kernels), (0.9, 0.5), tolerance=(1e-9, 0))]
+
+
+def run_real(function, args, case):
+    waiting, converting = function(args[0].copy(), args[1].copy())
+    return float(waiting), float(converting)
+
+
+def wander(times):
+    """The median of the steps behind the first two."""
+    steady = sorted(times[2:])
+    return steady[len(steady) // 2]
