@@ -224,7 +224,7 @@ def run_copy(function, args, case):
     batches, weight = [b.pin_memory() for b in args[0]], args[1].npu()
 
     def work(x):
-        for _ in range(4):
+        for _ in range(7):
             x = x @ weight
         return x.sum()
 
