@@ -15,14 +15,10 @@ def run(batches, work):
         return arriving
 
     arriving = fetch(batches[0])
-    for number in range(len(batches)):
-        following = batches[number + 1] if number + 1 < len(batches) else None
-        # >>> exercise: make the current stream wait for the copy, then let `following` travel, if there is one | 让当前 stream 等待拷贝，然后让 `following`（若有）上路
-        # stub: here, arriving = arriving, None
+    for following in [*batches[1:], None]:
+        # >>> exercise: make the current stream wait for the copy | 让当前 stream 等待拷贝
         torch.npu.current_stream().wait_stream(side)
-        here, arriving = arriving, None if following is None else fetch(following)
         # <<<
+        here, arriving = arriving, None if following is None else fetch(following)
         results.append(work(here))
-        if arriving is None and following is not None:
-            arriving = fetch(following)  # as late as this, the device has nothing to do meanwhile
     return results
