@@ -206,7 +206,7 @@ def run_sync(function, args, case):
     }
 
 
-COPIES, WIDTH = 6, 1024  # each batch: 4 MB, 220 us over the link; the work on it takes longer
+COPIES, WIDTH = 4, 1024  # each batch: 4 MB, 220 us over the link; the work on it takes longer
 
 
 def copy_cases(seed, quick):
