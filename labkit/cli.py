@@ -339,10 +339,13 @@ def bench_self(
     slow: bool = typer.Option(False, help="Also load_inline and Triton's interpreter (minutes)."),
     as_json: bool = typer.Option(False, "--json", help="Print the rows as JSON."),
 ) -> None:
-    """The lab's own speed, as ratios taken in one run."""
-    from labkit import bench as room
+    """The lab's own speed, as ratios taken in one run: tests/speed of the checkout."""
+    from labkit.paths import repo_root
 
-    room.main(slow=slow, as_json=as_json)
+    sys.path.insert(0, str(repo_root() / "tests"))
+    import speed
+
+    speed.main(slow=slow, as_json=as_json)
 
 
 def _mendable(error: Exception) -> bool:

@@ -153,7 +153,7 @@ def _exercise(name: str) -> list[Unit]:
 def shipped() -> list[Unit]:
     """Every kernel of the repository that a learner meets, the exercises solved."""
     units = []
-    for home in ("kernels", "labkit/calibration/kernels", "labkit/bench/kernels"):
+    for home in ("kernels", "labkit/calibration/kernels", "tests/speed/kernels"):
         files = sorted((repo_root() / home).rglob("*.asc"))
         units += [Unit(str(p.relative_to(repo_root())), p.read_text(encoding="utf-8"), p.parent)
                   for p in files if "exercises" not in p.parts]  # fmt: skip

@@ -171,7 +171,7 @@ def test_what_a_kernel_leaks_is_gone_with_its_process(pair):
     )
     with pytest.raises(labkit.LaunchError):
         bad[1](pair[0])
-    long = labkit.kernel(paths.repo_root() / "labkit" / "bench" / "kernels" / "instructions.asc", timeout=60)
+    long = labkit.kernel(paths.repo_root() / "tests" / "speed" / "kernels" / "instructions.asc", timeout=60)
     assert long[1](pair[0], 20_000_000).extrapolated
 
 
@@ -228,7 +228,7 @@ def test_launch_advances_the_device_clock(pair):
 
 
 def test_same_launch_same_time_on_one_and_two_threads(monkeypatch):
-    k = labkit.kernel(labkit.paths.repo_root() / "labkit" / "bench" / "kernels" / "add.asc", l2="cold")
+    k = labkit.kernel(labkit.paths.repo_root() / "tests" / "speed" / "kernels" / "add.asc", l2="cold")
     n = 8 * 8192 * 3
     x, y = torch.randn(n).half().npu(), torch.randn(n).half().npu()
     z = torch.empty_like(x)

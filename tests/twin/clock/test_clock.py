@@ -447,7 +447,7 @@ def test_beyond_what_a_tape_holds_marks_and_waits_count_as_well():
 
 
 def test_more_instructions_than_a_tape_holds_are_taken_in_proportion():
-    kernel = labkit.kernel(REPO / "labkit" / "bench" / "kernels" / "instructions.asc", timeout=60)
+    kernel = labkit.kernel(REPO / "tests" / "speed" / "kernels" / "instructions.asc", timeout=60)
     x = tensor("float 8")
     some, many = kernel[1](x, 1_000_000), kernel[1](x, 20_000_000)
     assert not some.extrapolated and many.extrapolated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from labkit.bench.timing import seconds
+from speed.timing import seconds
 
 _BLOCK = 1024
 

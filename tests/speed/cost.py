@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
-from labkit.bench.timing import Row, alternately, seconds
+from speed.timing import Row, alternately, seconds
 
 _KERNELS = Path(__file__).parent / "kernels"
 _INSTRUCTIONS = 200_000

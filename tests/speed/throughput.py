@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from labkit.bench.timing import Row, alternately, seconds
+from speed.timing import Row, alternately, seconds
 
 _KERNELS = Path(__file__).parent / "kernels"
 _N = 1 << 23  # elements of the element-wise cases: large enough for a launch's fixed cost, small enough that torch's
@@ -100,7 +100,7 @@ def triton_rows() -> list[Row]:
     """Twin against Triton's interpreter, per element; empty where triton is not installed."""
     os.environ.setdefault("TRITON_INTERPRET", "1")
     try:
-        from labkit.bench import triton_kernels
+        from speed import triton_kernels
     except ImportError:
         return []
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 
-from labkit.bench.timing import Row, seconds
+from speed.timing import Row, seconds
 from labkit.paths import kernels_dir
 
 _COLD_BAR, _WARM_BAR = 0.9, 0.1  # seconds

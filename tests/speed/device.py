@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from labkit.bench.timing import Row, alternately, seconds
+from speed.timing import Row, alternately, seconds
 from labkit.paths import kernels_dir
 
 _CALLS = 500
