@@ -348,6 +348,29 @@ def bench_self(
     speed.main(slow=slow, as_json=as_json)
 
 
+@bench.command("compare")
+def bench_compare(
+    old: Path = typer.Argument(help="Results of before: .json, .db, or JSON of pytest-benchmark."),
+    new: Path = typer.Argument(help="Results of now."),
+) -> None:
+    """Compare two files of results; exit 1 where something is significantly slower, 2 where they cannot be compared."""
+    from labkit import messages
+    from labkit.bench.results import gate
+
+    try:
+        compared, lacking = gate(old, new)
+    except (ValueError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    for one in [*compared, *lacking]:
+        typer.echo(str(one))
+    slower = [one.b for one in compared if one.verdict == "slower"]
+    if slower:
+        typer.echo(messages.text("bench.gate_slower", count=len(slower), names=", ".join(slower)))
+        raise typer.Exit(1)
+    typer.echo(messages.text("bench.gate_held", count=len(compared)))
+
+
 def _mendable(error: Exception) -> bool:
     """Whether the text of `error` says what to do, so that a traceback would only hide it."""
     loaded = [

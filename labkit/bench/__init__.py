@@ -16,6 +16,10 @@ _NAMES = {
     "compare": "pairs",
     "Comparison": "pairs",
     "judge": "pairs",
+    "save": "results",
+    "load": "results",
+    "table": "results",
+    "gate": "results",
     "steady_from": "statistics",
     "interval": "statistics",
 }

@@ -15,13 +15,13 @@ from scipy import stats
 
 from labkit import messages
 from labkit.bench import statistics
-from labkit.bench.timing import ROUND, Measurement, Timer, warm_up
 from labkit.bench.statistics import Interval
+from labkit.bench.timing import ROUND, Measurement, Timer, samples_for, warm_up
 
 CONFIDENCE = 0.99  # of the ratio's interval: one false alarm in a hundred comparisons of a thing with itself
 MATTERS = 0.005  # a difference below half a percent is called none, however sure
 PAIRS, MOST = 300, 3000
-_AIM = 0.005  # half the interval of the ratio
+AIM = 0.005  # half the interval of the ratio
 
 
 @dataclass
@@ -60,17 +60,16 @@ def compare(
     pairs: int = PAIRS,
     most: int = MOST,
 ) -> Comparison:
-    """Measures both in pairs: at least `pairs` of them, more while the interval is wide, at most `most`."""
+    """Measures both in pairs: at least `pairs` of them, more where the warm-up is restless, at most `most`."""
     timer = Timer(cache)
     draw = np.random.default_rng(seed)
-    for function in (a, b):
-        warm_up(timer, function)
+    # a ratio spreads as its two parts together
+    needed = sum(samples_for(warm_up(timer, function), AIM, CONFIDENCE) for function in (a, b))
+    count = min(most, max(pairs, needed))
     rows: list[list[float]] = []
-    while len(rows) < most:
+    while len(rows) < count:
         orders = [draw.permutation(2) for _ in range(ROUND)]
         rows += timer.rounds([a, b], ROUND, orders)
-        if len(rows) >= pairs and _ratio(np.array(rows)).half <= _AIM:
-            break
     return judge(np.array(rows), names, timer.kind)
 
 
@@ -97,9 +96,7 @@ def against(old: Measurement, new: Measurement) -> Comparison:
     """Two measurements of different runs, which have no pairs: the ratio of their medians with its bootstrap interval,
     and Mann-Whitney's test. A change of the machine between the runs counts as one of the program: prefer compare()."""
     draw = np.random.default_rng(0)
-    medians = [
-        np.median(draw.choice(m.samples, (2000, len(m.samples))), axis=1) for m in (old, new)
-    ]
+    medians = [np.median(draw.choice(m.samples, (2000, len(m.samples))), axis=1) for m in (old, new)]
     ratios = medians[1] / medians[0]
     tail = 50 * (1 - CONFIDENCE)
     value = float(np.median(new.samples) / np.median(old.samples))

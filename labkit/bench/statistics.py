@@ -16,7 +16,7 @@ _RESAMPLES = 2000
 _LEAST = 8  # samples on either side of a change
 _SIGNIFICANT = 1e-3  # a change point is looked for at every place: only a clear one counts
 _SMALL = 0.005  # and only one that moves the median by half a percent
-_MAD = 1.4826  # makes the median deviation of normal samples their standard deviation
+MAD = 1.4826  # makes the median deviation of normal samples their standard deviation
 _FAR = 6.0  # deviations from the median: 1 in 500 million of normal samples
 
 
@@ -32,6 +32,11 @@ class Interval:
     def half(self) -> float:
         """Half the interval's width as a share of the estimate."""
         return (self.high - self.low) / 2 / self.value if self.value else 0.0
+
+
+def deviations(confidence: float) -> float:
+    """Half the width of an interval, in standard deviations of a normal estimate."""
+    return float(stats.norm.ppf((1 + confidence) / 2))
 
 
 def percentile(samples, q: float, confidence: float = CONFIDENCE) -> Interval:
@@ -127,7 +132,7 @@ def steady_from(samples) -> int:
 
 def _is_far(value: float, others: np.ndarray) -> bool:
     middle = np.median(others)
-    deviation = _MAD * np.median(np.abs(others - middle))
+    deviation = MAD * np.median(np.abs(others - middle))
     return abs(value - middle) > max(_FAR * deviation, _SMALL * abs(middle))
 
 
@@ -138,7 +143,7 @@ def outliers(samples) -> np.ndarray:
     if len(values) < _LEAST:
         return np.array([], dtype=int)
     middle = np.median(values)
-    deviation = _MAD * np.median(np.abs(values - middle))
+    deviation = MAD * np.median(np.abs(values - middle))
     return np.flatnonzero(np.abs(values - middle) > max(_FAR * deviation, _SMALL * abs(middle)))
 
 

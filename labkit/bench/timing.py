@@ -9,6 +9,7 @@ is time alone, and the L2 is emptied. Samples of a round are issued one behind t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -22,7 +23,9 @@ ROUND = 10  # samples between two waits
 LEAST, MOST = 200, 4000  # samples
 WARM_LEAST, WARM_MOST = 30, 2000
 AIM = 0.005  # half an interval of the median, as a share
-_FILL_US = 150.0  # of the simulated filler: what writing an L2 of 192 MB takes, modelled; the host issues 25 kernels in it
+_FILL_US = (
+    150.0  # of the simulated filler: what writing an L2 of 192 MB takes, modelled; the host issues 25 kernels in it
+)
 _REST = 1.0  # idle time after a round, as a share of the round: the chip keeps its temperature
 
 
@@ -37,7 +40,6 @@ class Measurement:
     time_kind: str
     cache: str = "cold"
     notes: list[str] = field(default_factory=list)
-    about: dict = field(default_factory=dict)
 
     def percentile(self, q: float) -> Interval:
         return statistics.percentile(self.samples, q)
@@ -119,9 +121,9 @@ def measure(
 ) -> Measurement:
     """Times function() on the current device and stream.
 
-    cache: "cold" or "warm", see above. aim: samples are taken until half the interval of the median is at most this
-    share of it, but no fewer than `least` and no more than `most`. rest: idle time behind each round, as a share of its
-    length; 0 measures the sustained load of a chip that may get hot.
+    cache: "cold" or "warm", see above. aim: so many samples are taken that half the interval of the median is about
+    this share of it, but no fewer than `least` and no more than `most`. rest: idle time behind each round, as a share of
+    its length; 0 measures the sustained load of a chip that may get hot.
     Raises ValueError for a wrong argument, RuntimeError where no npu is there.
     """
     if cache not in ("cold", "warm"):
@@ -130,16 +132,25 @@ def measure(
         raise ValueError(messages.text("bench.limits"))
     timer = Timer(cache, rest)
     warm = warm_up(timer, function)
+    # How many is settled by the warm-up, before the first sample that counts: who stops when the interval happens to be
+    # narrow gets intervals that are too narrow.
+    count = min(most, max(least, samples_for(warm, aim)))
     taken: list[float] = []
-    while len(taken) < most:
-        taken += timer.round(function, ROUND)
-        if len(taken) >= least and statistics.percentile(taken, 50).half <= aim:
-            break
-    made = Measurement(
-        name or getattr(function, "__name__", ""), np.array(taken), np.array(warm), timer.kind, cache, about={"aim": aim}
-    )
+    while len(taken) < count:
+        taken += timer.round(function, min(ROUND, count - len(taken)))
+    name = name or getattr(function, "__name__", "")
+    made = Measurement(name, np.array(taken), np.array(warm), timer.kind, cache)
     made.notes = notes(made, aim)
     return made
+
+
+def samples_for(warm: list[float], aim: float, confidence: float = statistics.CONFIDENCE) -> int:
+    """How many samples make half the interval of the median `aim`, by the spread of the steady end of the warm-up. The
+    median of n normal samples has a standard deviation of sqrt(pi / 2 n) of theirs."""
+    end = np.asarray(warm[statistics.steady_from(warm) :] or warm)
+    middle = np.median(end)
+    spread = statistics.MAD * np.median(np.abs(end - middle)) / middle if middle else 0.0
+    return math.ceil(math.pi / 2 * (statistics.deviations(confidence) * spread / aim) ** 2)
 
 
 def warm_up(timer: "Timer", function: Callable[[], object]) -> list[float]:

@@ -10,8 +10,8 @@ import sys
 import tempfile
 import time
 
-from speed.timing import Row, alternately, seconds
 from labkit.paths import kernels_dir
+from speed.timing import Row, alternately, seconds
 
 _CALLS = 500
 _DISPATCH, _IMPORT, _BUILD, _ADAPTER = 8e-6, 0.2, 30.0, 12.0  # the bars, in seconds

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import time
 
-from speed.timing import Row, seconds
 from labkit.paths import kernels_dir
+from speed.timing import Row, seconds
 
 _COLD_BAR, _WARM_BAR = 0.9, 0.1  # seconds
 _edits = itertools.count()

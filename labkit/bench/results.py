@@ -1,0 +1,219 @@
+"""Results on disk: JSON with every sample, CSV and Parquet of the rows, pytest-benchmark's JSON, a SQLite file of runs.
+
+Each has the environment in it: versions, chip, host, date, the commit. A gate compares two of them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from labkit import messages
+from labkit.bench.pairs import Comparison, against
+from labkit.bench.timing import Measurement
+from labkit.paths import repo_root
+
+FORMAT = "labkit.bench/1"
+
+
+def environment() -> dict:
+    """What the numbers hang on."""
+    import torch
+
+    from labkit import __version__, device
+
+    def git(*arguments: str) -> str:
+        said = subprocess.run(["git", *arguments], cwd=repo_root(), capture_output=True, text=True)
+        return said.stdout.strip() if not said.returncode else ""
+
+    return {
+        "labkit": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "chip": device.chip() or "measured on this node's npu",
+        "target": device.mode() or "",
+        "commit": git("rev-parse", "HEAD"),
+        "changed": bool(git("status", "--porcelain")),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def save(path: str | Path, measurements: list[Measurement]) -> Path:
+    """Writes by the name's ending: .json (all samples), .csv, .parquet (rows), .db (adds a run to a SQLite file)."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    about = environment()
+    if path.suffix == ".json":
+        path.write_text(json.dumps(_document(measurements, about), indent=1), encoding="utf-8")
+    elif path.suffix in (".csv", ".parquet"):
+        frame = table(measurements).assign(**about)
+        frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path, index=False)
+    elif path.suffix == ".db":
+        _add_run(path, measurements, about)
+    else:
+        raise ValueError(messages.text("bench.ending", name=path.name))
+    return path
+
+
+def table(measurements: list[Measurement]):
+    """A pandas frame, a row each; microseconds."""
+    import pandas
+
+    return pandas.DataFrame([m.row() for m in measurements])
+
+
+def _document(measurements: list[Measurement], about: dict) -> dict:
+    return {
+        "format": FORMAT,
+        "environment": about,
+        "measurements": [
+            {
+                "name": m.name,
+                "unit": "us",
+                "time": m.time_kind,
+                "cache": m.cache,
+                "warm": list(map(float, m.warm)),
+                "samples": list(map(float, m.samples)),
+            }
+            for m in measurements
+        ],
+    }
+
+
+def save_for_pytest_benchmark(path: str | Path, measurements: list[Measurement]) -> Path:
+    """The file that pytest-benchmark's own tools read: seconds."""
+    about = environment()
+    made = []
+    for m in measurements:
+        data = np.asarray(m.samples) * 1e-6
+        q1, median, q3 = np.percentile(data, [25, 50, 75])
+        made.append(
+            {
+                "group": None,
+                "name": m.name,
+                "fullname": m.name,
+                "params": None,
+                "param": None,
+                "extra_info": {"time": m.time_kind, "cache": m.cache},
+                "options": {"warmup": True},
+                "stats": {
+                    "min": float(data.min()),
+                    "max": float(data.max()),
+                    "mean": float(data.mean()),
+                    "stddev": m.std * 1e-6,
+                    "rounds": len(data),
+                    "median": float(median),
+                    "iqr": float(q3 - q1),
+                    "q1": float(q1),
+                    "q3": float(q3),
+                    "outliers": f"{len(m.outliers)};{len(m.outliers)}",
+                    "ops": float(1 / data.mean()),
+                    "total": float(data.sum()),
+                    "iterations": 1,
+                    "data": data.tolist(),
+                },
+            }
+        )
+    document = {
+        "machine_info": {"node": platform.node(), "machine": about["machine"], "python_version": about["python"]}
+        | about,
+        "commit_info": {"id": about["commit"], "dirty": about["changed"]},
+        "benchmarks": made,
+        "datetime": about["date"],
+        "version": "5.1.0",  # of pytest-benchmark, whose compare command reads the file
+    }
+    path = Path(path)
+    path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return path
+
+
+def load(path: str | Path) -> list[Measurement]:
+    """From a .json of save(), one of pytest-benchmark, or the newest run of a .db.
+    Raises ValueError for anything else, FileNotFoundError."""
+    path = Path(path)
+    if path.suffix == ".db":
+        return _newest_run(path)
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(messages.text("bench.not_a_result", name=path.name)) from error
+    if isinstance(document, dict) and document.get("format") == FORMAT:
+        return [
+            Measurement(m["name"], np.array(m["samples"]), np.array(m["warm"]), m["time"], m["cache"])
+            for m in document["measurements"]
+        ]
+    if isinstance(document, dict) and "benchmarks" in document:
+        found = [b for b in document["benchmarks"] if b["stats"].get("data")]
+        if len(found) < len(document["benchmarks"]):
+            raise ValueError(messages.text("bench.no_data", name=path.name))
+        return [
+            Measurement(
+                b["fullname"],
+                np.array(b["stats"]["data"]) * 1e6,
+                np.array([]),
+                b.get("extra_info", {}).get("time", "measured"),
+                b.get("extra_info", {}).get("cache", "warm"),
+            )
+            for b in found
+        ]
+    raise ValueError(messages.text("bench.not_a_result", name=path.name))
+
+
+_TABLES = """
+create table if not exists run (id integer primary key, date text, environment text);
+create table if not exists measurement (run integer references run(id), name text, time text, cache text, samples text,
+    warm text, median real, p90 real, p99 real);
+"""
+
+
+def _add_run(path: Path, measurements: list[Measurement], about: dict) -> None:
+    with sqlite3.connect(path) as db:
+        db.executescript(_TABLES)
+        run = db.execute(
+            "insert into run (date, environment) values (?, ?)", (about["date"], json.dumps(about))
+        ).lastrowid
+        for m in measurements:
+            row = m.row()
+            samples, warm = (json.dumps(list(map(float, values))) for values in (m.samples, m.warm))
+            kept = (run, m.name, m.time_kind, m.cache, samples, warm, row["median"], row["p90"], row["p99"])
+            db.execute("insert into measurement values (?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
+    db.close()
+
+
+def _newest_run(path: Path) -> list[Measurement]:
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    try:
+        db = sqlite3.connect(path)
+        rows = db.execute(
+            "select name, samples, warm, time, cache from measurement where run = (select max(id) from run)"
+        ).fetchall()
+        db.close()
+    except sqlite3.DatabaseError as error:
+        raise ValueError(messages.text("bench.not_a_result", name=path.name)) from error
+    return [Measurement(n, np.array(json.loads(s)), np.array(json.loads(w)), t, c) for n, s, w, t, c in rows]
+
+
+# ---- the gate
+
+
+def gate(old: str | Path, new: str | Path) -> tuple[list[Comparison], list[str]]:
+    """(a comparison for each name that both have, what one of them lacks). Raises ValueError where modelled and
+    measured times would be compared."""
+    before, after = ({m.name: m for m in load(path)} for path in (old, new))
+    compared = []
+    for name in [n for n in before if n in after]:
+        if before[name].time_kind != after[name].time_kind:
+            raise ValueError(messages.text("bench.two_kinds", name=name))
+        compared.append(against(before[name], after[name]))
+    lacking = [messages.text("bench.only_in", name=n, file=Path(old).name) for n in before if n not in after]
+    lacking += [messages.text("bench.only_in", name=n, file=Path(new).name) for n in after if n not in before]
+    return compared, lacking
