@@ -122,8 +122,8 @@ def measure(
     """Times function() on the current device and stream.
 
     cache: "cold" or "warm", see above. aim: so many samples are taken that half the interval of the median is about
-    this share of it, but no fewer than `least` and no more than `most`. rest: idle time behind each round, as a share of
-    its length; 0 measures the sustained load of a chip that may get hot.
+    this share of it, but no fewer than `least` and no more than `most`. rest: idle time behind each round, as a share
+    of its length; 0 measures the sustained load of a chip that may get hot.
     Raises ValueError for a wrong argument, RuntimeError where no npu is there.
     """
     if cache not in ("cold", "warm"):
