@@ -1,0 +1,353 @@
+"""trace_view.json, msprof_*.json and torch.profiler's export: events into the tables of the model.
+
+A row belongs to what its process and thread are called, never to a pid, tid or sort index. The names may stand anywhere in
+the file, so rows are kept by pid and told apart at the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from labkit.trace import json_stream, model
+from labkit.trace.refusals import Problem, TraceError
+
+_LARGE = 1 << 63
+# of the host's own Python frames only modules are kept: the rest is half of a trace with stacks, and nothing reads it
+_FRAME, _MODULE = "python_function", "nn.Module: "
+_STEP = re.compile(r"^ProfilerStep\s*#\s*(\d+)$")
+_COPY = re.compile(r"MEMCPY|memcpy|^SDMA_SQE$|PCIE_DMA", re.I)
+_DEVICE_KERNEL = (
+    "AI_CORE", "AI_VECTOR_CORE", "AI_CPU", "MIX_AIC", "MIX_AIV", "DSA_SQE", "KERNEL_AIVEC", "KERNEL_AICORE",
+    "KERNEL_AICPU", "KERNEL_MIX_AIC", "KERNEL_MIX_AIV", "FFTS_PLUS", "AI_VECTOR_CORE_MIX", "FUSION",
+)  # fmt: skip
+_CORE = {
+    "KERNEL_AIVEC": "AI_VECTOR_CORE", "KERNEL_AICORE": "AI_CORE", "KERNEL_AICPU": "AI_CPU",
+    "KERNEL_MIX_AIC": "MIX_AIC", "KERNEL_MIX_AIV": "MIX_AIV",
+}  # fmt: skip
+_FLOWS = {"async_npu": 0, "HostToDevice": 1, "ac2g": 0}
+_SIZE_NAMES = ("pid", "tid", "name", "cat", "start", "dur", "kind", "stream", "task", "dims", "types", "stack")
+
+
+class _Words:
+    """Texts as numbers: a trace repeats a few thousand names millions of times."""
+
+    def __init__(self):
+        self.numbers: dict = {None: -1}
+        self.texts: list[str] = []
+
+    def __call__(self, value) -> int:
+        try:
+            return self.numbers[value]
+        except KeyError:
+            self.numbers[value] = number = len(self.texts)
+            self.texts.append(value if isinstance(value, str) else str(value))
+            return number
+        except TypeError:  # a list or an object: shapes in torch.profiler's export
+            return self(str(value))
+
+    def series(self) -> pl.Series:
+        return pl.Series(self.texts, dtype=pl.String)
+
+    def column(self, codes: np.ndarray) -> pl.Series:
+        """The texts of `codes`, as a column in which each text is kept once."""
+        table = self.series()
+        picked = table.gather(pl.Series(np.where(codes < 0, 0, codes))) if len(table) else pl.Series([None] * len(codes), dtype=pl.String)
+        return pl.select(pl.when(pl.lit(pl.Series(codes)) >= 0).then(picked)).to_series() if len(codes) else picked
+
+
+@dataclass
+class _Numbers:
+    """A column that grows a block at a time."""
+
+    kind: type
+    parts: list[np.ndarray]
+
+    def add(self, values: list) -> None:
+        self.parts.append(np.array(values, self.kind))
+
+    def whole(self) -> np.ndarray:
+        found = np.concatenate(self.parts) if self.parts else np.empty(0, self.kind)
+        self.parts = []
+        return found
+
+
+def _whole(value) -> int:
+    """A number of the file as an int, -1 for what is none; ids of flows go beyond 64 bits."""
+    if value.__class__ is int:
+        return value if -_LARGE <= value < _LARGE else value % _LARGE
+    try:
+        return int(value) % _LARGE
+    except (TypeError, ValueError):
+        return -1 if value is None else hash(str(value)) % _LARGE
+
+
+def _real(value) -> float:
+    if value.__class__ is float:
+        return value
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+class _Collector:
+    """Takes blocks of events; keeps what something reads, as numbers."""
+
+    def __init__(self):
+        self.words = _Words()
+        self.rows = {
+            name: _Numbers(kind, [])
+            for name, kind in zip(
+                _SIZE_NAMES, (np.int32, np.int64, np.int32, np.int32, np.int64, np.float64, np.int32, np.int64,
+                              np.int64, np.int32, np.int32, np.int32),
+            )
+        }  # fmt: skip
+        self.flows = {name: _Numbers(np.int64, []) for name in ("which", "id", "pid", "tid", "ts")}
+        self.flow_ends: list[np.ndarray] = []
+        self.moves: list[tuple] = []  # tasks of communication and copies with a size: (row, source, target, ...)
+        self.processes: dict[int, str] = {}
+        self.threads: dict[tuple[int, int], str] = {}
+        self.count = 0
+        self.step_names: dict[int, int] = {}
+        self.untimed = 0
+
+    def add(self, block: list[json_stream.Event]) -> None:
+        words, rows = self.words, self.rows
+        ns = json_stream.nanoseconds
+        names = [e for e in block if e.ph == "M" and e.args is not None]
+        for e in names:
+            if e.name == "process_name":
+                self.processes[words(e.pid)] = str(e.args.name)
+            elif e.name == "thread_name":
+                self.threads[words(e.pid), _whole(e.tid)] = str(e.args.name)
+        kept = [
+            e
+            for e in block
+            if e.ph == "X" and (e.cat != _FRAME or (e.name.__class__ is str and e.name.startswith(_MODULE)))
+        ]
+        times = [ns(bytes(e.ts)) for e in kept]
+        if None in times:
+            self.untimed += times.count(None)
+            kept = [e for e, t in zip(kept, times) if t is not None]
+            times = [t for t in times if t is not None]
+        none = json_stream.Args()
+        args = [e.args or none for e in kept]
+        rows["pid"].add([words(e.pid) for e in kept])
+        rows["tid"].add([_whole(e.tid) for e in kept])
+        rows["name"].add([words(e.name) for e in kept])
+        rows["cat"].add([words(e.cat) for e in kept])
+        rows["start"].add(times)
+        rows["dur"].add([_real(e.dur) for e in kept])
+        rows["kind"].add([words(a.task_type) for a in args])
+        rows["stream"].add([_whole(a.stream if a.gpu_stream is None else a.gpu_stream) for a in args])
+        rows["task"].add([_whole(a.task) for a in args])
+        rows["dims"].add([words(a.dims if a.gpu_dims is None else a.gpu_dims) for a in args])
+        rows["types"].add([words(a.types if a.data_type is None else a.data_type) for a in args])
+        rows["stack"].add([words(a.stack) for a in args])
+        for i, a in enumerate(args, self.count):
+            if a.source is not None or a.size_b is not None or a.size is not None:
+                size = a.size if a.size is not None else a.size_b
+                self.moves.append((i, _whole(a.source), _whole(a.target), _real(size), a.transport, _real(a.bandwidth)))
+        self.count += len(kept)
+        joined = [e for e in block if (e.ph == "s" or e.ph == "f") and e.cat in _FLOWS]
+        times = [ns(bytes(e.ts)) for e in joined]
+        joined = [(e, t) for e, t in zip(joined, times) if t is not None]
+        flows = self.flows
+        flows["which"].add([_FLOWS[e.cat] * 2 + (e.ph == "f") for e, _ in joined])
+        flows["id"].add([_whole(e.id) for e, _ in joined])
+        flows["pid"].add([words(e.pid) for e, _ in joined])
+        flows["tid"].add([_whole(e.tid) for e, _ in joined])
+        flows["ts"].add([t for _, t in joined])
+
+
+def read(path: Path, trace: model.Trace, progress: Callable[[int], None] | None = None) -> pl.DataFrame:
+    """Fills `trace` with everything but the kernels; returns those, with start_ns. Raises TraceError for no trace."""
+    ending = json_stream.Ending()
+    collector = _Collector()
+    for block in json_stream.events(path, ending, progress):
+        collector.add(block)
+    if ending.size == 0:
+        raise TraceError("empty_file", path=path)
+    if not ending.listed or (ending.events == 0 and ending.broken is not None):
+        raise TraceError("not_trace", path=path)
+    if ending.broken is not None:
+        trace.problems.append(
+            Problem("truncated", {"path": str(path), "byte": ending.broken, "size": ending.size, "events": ending.events})
+        )
+    if collector.count == 0:
+        raise TraceError("no_events", path=path, events=ending.events)
+    return _sorted_out(collector, trace)
+
+
+def _kind_of(process: str) -> str:
+    low = process.lower()
+    if low in ("hccl", "communication"):
+        return "comm"
+    if low.startswith("ascend hardware") or low.startswith("npu") or low.startswith("task scheduler"):
+        return "device"
+    if low == "cann" or low.startswith("acl") or low == "runtime":
+        return "calls"
+    if low.startswith("overlap analysis"):
+        return "overlap"
+    if low.startswith("python gc"):
+        return "other"
+    if low.startswith("python"):
+        return "host"
+    return "other"
+
+
+def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
+    words = collector.words
+    rows = {name: column.whole() for name, column in collector.rows.items()}
+    if trace.base_ns == 0:
+        trace.base_ns = int(rows["start"].min())
+    base = trace.base_ns
+    pids = np.unique(rows["pid"])
+    kind_of = {int(p): _kind_of(collector.processes.get(int(p), "")) for p in pids}
+    gpu = np.isin(rows["cat"], [words.numbers.get(c, -2) for c in ("kernel", "gpu_memcpy", "gpu_memset")])
+    cats = {name: words.numbers.get(name, -2) for name in ("cpu_op", "enqueue", "dequeue", _FRAME, "user_annotation")}
+    order = ("host", "calls", "device", "comm", "overlap", "other")
+    table = np.full(int(pids.max()) + 2, 5)
+    for p, kind in kind_of.items():
+        table[p] = order.index(kind)
+    kinds = table[rows["pid"]]
+    kinds[(rows["cat"] == cats["cpu_op"]) | (rows["cat"] == cats[_FRAME]) | (rows["cat"] == cats["user_annotation"])] = 0
+    kinds[gpu] = 2
+
+    def take(which: np.ndarray, names: dict[str, str]) -> dict[str, pl.Series | np.ndarray]:
+        found = {}
+        for ours, column in names.items():
+            values = rows[column][which]
+            if column in ("name", "kind", "dims", "types", "stack", "cat"):
+                found[ours] = words.column(values)
+            else:
+                found[ours] = values
+        found["start_ns"] = rows["start"][which]
+        found["start"] = (found["start_ns"] - base) / 1000.0
+        found["dur"] = rows["dur"][which]
+        return found
+
+    # ---- host
+    which = np.flatnonzero(kinds == 0)
+    host = pl.DataFrame(
+        take(which, {"name": "name", "cat": "cat", "thread": "tid", "shapes": "dims", "types": "types", "stack": "stack"})
+    )
+    host = host.with_columns(
+        pl.when(pl.col("name").str.starts_with("ProfilerStep"))
+        .then(pl.lit("step"))
+        .when(pl.col("name").str.starts_with(_MODULE))
+        .then(pl.lit("module"))
+        .when(pl.col("cat") == "enqueue")
+        .then(pl.lit("enqueue"))
+        .when(pl.col("cat") == "dequeue")
+        .then(pl.lit("dequeue"))
+        .otherwise(pl.lit("op"))
+        .alias("kind")
+    )
+    trace.host = model.fitted(host, model.HOST).sort("start", maintain_order=True)
+    steps = host.filter(pl.col("kind") == "step").with_columns(
+        pl.col("name").str.extract(_STEP.pattern, 1).cast(pl.Int64, strict=False).alias("step")
+    )
+    trace.steps = model.fitted(steps.unique("step", keep="first"), model.STEPS).sort("start")
+    # ---- calls into CANN: "AscendCL@aclrtSynchronizeStream"
+    which = np.flatnonzero(kinds == 1)
+    calls = pl.DataFrame(take(which, {"name": "name", "thread": "tid"}))
+    parts = calls["name"].str.splitn("@", 2).struct if calls.height else None
+    if parts is not None:
+        calls = calls.with_columns(
+            parts.field("field_0").alias("level"), parts.field("field_1").fill_null(calls["name"]).alias("name")
+        )
+    trace.calls = model.fitted(calls, model.CALLS).sort("start")
+    # ---- overlap analysis
+    which = np.flatnonzero(kinds == 4)
+    overlap = pl.DataFrame(take(which, {"kind": "name"}))
+    trace.overlap = model.fitted(overlap, model.OVERLAP)
+    # ---- communication: its operators lie on "Group N Communication", its tasks on "Plane N"
+    which = np.flatnonzero(kinds == 3)
+    comm = pl.DataFrame(take(which, {"name": "name", "pid": "pid", "tid": "tid", "types": "types"}))
+    groups = {
+        tid: name for (pid, tid), name in collector.threads.items() if kind_of.get(pid) == "comm" and "plane" not in name.lower()
+    }
+    on_group = comm["tid"].is_in(list(groups)) if groups else comm["name"].str.contains(r"^(hcom_|Hccl|HCCL_)")
+    operators = comm.filter(on_group).with_columns(pl.col("tid").replace_strict(groups, default="").alias("group"))
+    links = _flow_times(collector, base)
+    operators = _joined(operators, links[1], "issued")
+    trace.comm = model.fitted(operators, model.COMM).sort("start")
+    if collector.moves:
+        moves = pl.DataFrame(
+            collector.moves, schema=["row", "source", "target", "bytes", "link", "bandwidth"], orient="row", strict=False
+        )
+        at = moves["row"].to_numpy()
+        moves = moves.with_columns(
+            words.column(rows["name"][at]).alias("name"),
+            pl.Series("start", (rows["start"][at] - base) / 1000.0),
+            pl.Series("dur", rows["dur"][at]),
+        )
+        trace.comm_tasks = model.fitted(moves.filter(pl.Series(kinds[at] == 3)), model.COMM_TASKS)
+    # ---- the device's streams
+    which = np.flatnonzero(kinds == 2)
+    device = pl.DataFrame(
+        take(which, {"name": "name", "core": "kind", "pid": "pid", "tid": "tid", "stream": "stream", "task": "task", "cat": "cat"})
+    ).with_columns(pl.col("core", "cat", "name").fill_null(""))
+    copy = pl.col("core").str.contains(_COPY.pattern.replace("(?i)", "")) | pl.col("name").str.contains("(?i)memcpy") | (pl.col("cat") == "gpu_memcpy")
+    is_kernel = (pl.col("core").is_in(_DEVICE_KERNEL) & ~copy) | (pl.col("cat") == "kernel")
+    on_device = device.filter(~is_kernel)
+    if on_device.height:
+        sizes = {row[0]: row[3] for row in collector.moves}
+        place = which[(~device.select(is_kernel.fill_null(False)).to_series()).to_numpy()]
+        on_device = on_device.with_columns(
+            pl.when(copy).then(pl.lit("copy")).when(pl.col("core").str.contains("(?i)event|notify")).then(pl.lit("event"))
+            .otherwise(pl.lit("other")).alias("kind"),
+            pl.Series("bytes", [sizes.get(int(i)) for i in place], dtype=pl.Float64),
+        )  # fmt: skip
+        on_device = _joined(_joined(on_device, links[1], "issued"), links[0], "op_time")
+        on_device = on_device.with_columns(pl.col("issued").fill_null(pl.col("op_time")))
+        # what HCCL's own streams copy is communication, shown there a second time
+        hccl = trace.comm_tasks["start"].to_list() if trace.comm_tasks.height else []
+        on_device = on_device.filter(~((pl.col("kind") == "copy") & pl.col("start").is_in(hccl)))
+    trace.tasks = model.fitted(on_device, model.TASKS).sort("start")
+    kernels = device.filter(is_kernel).with_columns(pl.col("core").replace(_CORE).alias("core"))
+    kernels = kernels.with_columns(
+        pl.when(pl.col("stream") < 0).then(pl.col("tid")).otherwise(pl.col("stream")).alias("stream"),
+        pl.col("name").str.extract(r"^aclnn\w+?_(\w+)$", 1).str.split("_").list.last().alias("type"),
+    )
+    return link_kernels(kernels, links)
+
+
+def _flow_times(collector: _Collector, base: int) -> list[pl.DataFrame]:
+    """For torch_to_npu and HostToDevice: the device's moment (pid, tid, start_ns) and the host's time and thread."""
+    flows = pl.DataFrame({name: column.whole() for name, column in collector.flows.items()})
+    found = []
+    for which in (0, 1):
+        begins = flows.filter(pl.col("which") == 2 * which).unique("id", keep="first")
+        ends = flows.filter(pl.col("which") == 2 * which + 1)
+        both = ends.join(begins.select("id", host_ns="ts", host_thread="tid"), on="id", how="inner")
+        found.append(
+            both.select(
+                start_ns="ts", pid="pid", tid="tid", host=(pl.col("host_ns") - base) / 1000.0, host_thread="host_thread"
+            ).unique(["start_ns", "pid", "tid"], keep="first")
+        )
+    return found
+
+
+def _joined(table: pl.DataFrame, links: pl.DataFrame, name: str) -> pl.DataFrame:
+    if not table.height or not links.height:
+        return table.with_columns(pl.lit(None, dtype=pl.Float64).alias(name))
+    links = links.select("start_ns", "tid", pl.col("pid").cast(table["pid"].dtype), pl.col("host").alias(name))
+    return table.join(links, on=["start_ns", "pid", "tid"], how="left")
+
+
+def link_kernels(kernels: pl.DataFrame, links: list[pl.DataFrame]) -> pl.DataFrame:
+    """Each kernel's host times by its start on the device: the flows end at exactly that moment."""
+    if not kernels.height or "start_ns" not in kernels.columns:
+        return kernels
+    torch, runtime = (table.unique("start_ns", keep="first") for table in links)
+    kernels = kernels.join(runtime.select("start_ns", issued="host"), on="start_ns", how="left")
+    kernels = kernels.join(torch.select("start_ns", op_time="host", op_thread="host_thread"), on="start_ns", how="left")
+    return kernels.with_columns(pl.col("issued").fill_null(pl.col("op_time")))
