@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -39,6 +40,7 @@ KERNEL_COLUMNS = {
 }
 # the pipes of the counters: aic_mac_ratio, aiv_vec_ratio; on chips with one kind of core vec_exe_ratio or vec_ratio
 PIPE = re.compile(r"^(?:(aic|aiv)_)?(mac|cube|vec|scalar|mte1|mte2|mte3|fixpipe)(?:_exe)?_ratio$")
+_BLOCK = 16 << 20  # bytes of a file that are read at once
 _MISSING = ("", "N/A", "NA", "n/a", "nan", "None")
 
 
@@ -68,36 +70,60 @@ def nanoseconds(head: str) -> pl.Expr:
     return whole * 1000 + part.fill_null(0)
 
 
-def scan(path: Path) -> tuple[pl.LazyFrame, list[str]]:
-    """The file as text, and its heads, made unique. Raises TraceError where it is none."""
+def blocks(path: Path) -> Iterator[pl.DataFrame]:
+    """The rows of a file as text, some megabytes at a time. Raises TraceError where there are no columns."""
     found = heads(path)
     if not found or not any(h.strip() for h in found):
         raise TraceError("empty_file", path=path)
+    names = unique(found)
+    with open(path, "rb") as file:
+        file.readline()
+        rest = b""
+        while True:
+            more = file.read(_BLOCK)
+            rest += more
+            cut = _line_end(rest) if more else len(rest)
+            if cut:
+                yield pl.read_csv(
+                    io.BytesIO(rest[:cut]),
+                    has_header=False,
+                    new_columns=names,
+                    schema_overrides=dict.fromkeys(names, pl.String),
+                    infer_schema=False,
+                    truncate_ragged_lines=True,
+                    ignore_errors=True,
+                    encoding="utf8-lossy",
+                )
+                rest = rest[cut:]
+            if not more:
+                return
+
+
+def _line_end(text: bytes) -> int:
+    """Behind the last line end that lies in no quoted field; 0 where there is none."""
+    at = len(text)
+    while (at := text.rfind(b"\n", 0, at)) >= 0:
+        if text.count(b'"', 0, at) % 2 == 0:
+            return at + 1
+    return 0
+
+
+def unique(found: list[str]) -> list[str]:
+    """The heads with a name for a column that has none, and a number for one that comes again."""
     seen: dict[str, int] = {}
     names = []
     for i, head in enumerate(found):
-        head = head.strip() or f"column {i}"
+        head = head.strip().strip("\ufeff") or f"column {i}"
         seen[head] = seen.get(head, 0) + 1
         names.append(head if seen[head] == 1 else f"{head} {seen[head]}")
-    frame = pl.scan_csv(
-        path,
-        has_header=False,
-        skip_lines=0,
-        skip_rows=1,
-        new_columns=names,
-        infer_schema=False,
-        truncate_ragged_lines=True,
-        ignore_errors=True,
-        encoding="utf8-lossy",
-    )
-    return frame, names
+    return names
 
 
 def select(path: Path, wanted: dict[str, tuple[str, ...]], times=("start",), texts=(), more=()) -> pl.DataFrame:
     """The columns of `wanted` under our names; `times` as whole ns in `<name>_ns`. `more`: (our name, head, kind)."""
-    frame, names = scan(path)
-    by_plain = {}
-    for name in names:
+    by_plain: dict[str, str] = {}
+    names_only = dict.fromkeys(unique(heads(path)), pl.String)
+    for name in unique(heads(path)):
         by_plain.setdefault(plain(name), name)
     columns = []
     for ours, theirs in wanted.items():
@@ -107,12 +133,16 @@ def select(path: Path, wanted: dict[str, tuple[str, ...]], times=("start",), tex
         if ours in times:
             columns.append(nanoseconds(head).alias(f"{ours}_ns"))
         elif ours in texts:
-            columns.append(_value(head).alias(ours))
+            # by way of a categorical: a text that comes a thousand times is then kept once
+            columns.append(_value(head).cast(pl.Categorical).cast(pl.String).alias(ours))
         else:
             columns.append(real(head).alias(ours))
     columns += [real(head).cast(pl.Float32).alias(ours) for ours, head in more]
     try:
-        return frame.select(columns).collect(engine="streaming")
+        parts = [block.select(columns) for block in blocks(path)]
+        if not parts:
+            return pl.DataFrame([], schema=names_only).select(columns)
+        return pl.concat(parts, rechunk=False)
     except pl.exceptions.PolarsError as error:
         raise TraceError("bad_csv", path=path, error=str(error).splitlines()[0]) from None
 

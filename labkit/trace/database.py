@@ -128,14 +128,11 @@ def _fill(base: _Base, trace: model.Trace) -> pl.DataFrame:
         .then(pl.lit("step"))
         .when(pl.col("name").str.starts_with("nn.Module: "))
         .then(pl.lit("module"))
-        .when(pl.col("name").str.starts_with("Enqueue"))
-        .then(pl.lit("enqueue"))
-        .when(pl.col("name").str.starts_with("Dequeue"))
-        .then(pl.lit("dequeue"))
         .otherwise(pl.lit("op"))
         .alias("kind"),
     )
     frames = {i for i, name in base.rows("ENUM_API_TYPE", "id", "name") if name in ("trace", "python_trace")} | {50003}
+    host = host.filter(~pl.col("name").fill_null("").str.contains("^(Enq|Deq)ueue"))
     host = host.filter(~pl.col("sort").is_in(list(frames)).fill_null(False) | (pl.col("kind") == "module"))
     steps = base.frame("STEP_TIME", {"step": ("id", whole), "start_ns": ("startNs", whole), "end_ns": ("endNs", whole)})
     trace.steps = model.fitted(timed(steps), model.STEPS).sort("start")

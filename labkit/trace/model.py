@@ -26,9 +26,9 @@ KERNELS = {
 TASKS = {  # what else a device's streams did: copies, events
     "name": TEXT, "kind": TEXT, "start": REAL, "dur": REAL, "stream": WHOLE, "issued": REAL, "bytes": REAL,
 }  # fmt: skip
-HOST = {  # kind: op, module, step, enqueue, dequeue, python
+HOST = {  # kind: op, module, step
     "name": TEXT, "kind": TEXT, "thread": WHOLE, "start": REAL, "dur": REAL, "shapes": TEXT, "types": TEXT,
-    "stack": TEXT,
+    "stack": pl.Categorical,  # long and few: each kept once
 }  # fmt: skip
 CALLS = {"name": TEXT, "level": TEXT, "thread": WHOLE, "start": REAL, "dur": REAL}
 COMM = {"name": TEXT, "group": TEXT, "start": REAL, "dur": REAL, "types": TEXT, "count": REAL, "issued": REAL}

@@ -20,6 +20,7 @@ from labkit.trace.refusals import Problem, TraceError
 _LARGE = 1 << 63
 # of the host's own Python frames only modules are kept: the rest is half of a trace with stacks, and nothing reads it
 _FRAME, _MODULE = "python_function", "nn.Module: "
+_UNUSED = {_FRAME, "enqueue", "dequeue"}  # nor the two ends of torch_npu's queue: the flows lead past them
 _STEP = re.compile(r"^ProfilerStep\s*#\s*(\d+)$")
 _COPY = re.compile(r"MEMCPY|memcpy|^SDMA_SQE$|PCIE_DMA", re.I)
 _DEVICE_KERNEL = (
@@ -54,11 +55,12 @@ class _Words:
     def series(self) -> pl.Series:
         return pl.Series(self.texts, dtype=pl.String)
 
-    def column(self, codes: np.ndarray) -> pl.Series:
-        """The texts of `codes`, as a column in which each text is kept once."""
-        table = self.series()
-        picked = table.gather(pl.Series(np.where(codes < 0, 0, codes))) if len(table) else pl.Series([None] * len(codes), dtype=pl.String)
-        return pl.select(pl.when(pl.lit(pl.Series(codes)) >= 0).then(picked)).to_series() if len(codes) else picked
+    def column(self, codes: np.ndarray, kind=pl.String) -> pl.Series:
+        """The texts of `codes`; with pl.Categorical each is kept once."""
+        if not len(codes) or not self.texts:
+            return pl.Series([None] * len(codes), dtype=kind)
+        picked = self.series().cast(kind).gather(pl.Series(np.where(codes < 0, 0, codes)))
+        return pl.DataFrame({"text": picked, "code": codes}).select(pl.when(pl.col("code") >= 0).then("text")).to_series()
 
 
 @dataclass
@@ -108,8 +110,9 @@ class _Collector:
                               np.int64, np.int32, np.int32, np.int32),
             )
         }  # fmt: skip
-        self.flows = {name: _Numbers(np.int64, []) for name in ("which", "id", "pid", "tid", "ts")}
-        self.flow_ends: list[np.ndarray] = []
+        self.flows = {  # (which, phase) -> ids, times and threads
+            (which, phase): [_Numbers(np.int64, []) for _ in range(3)] for which in (0, 1) for phase in "sf"
+        }
         self.moves: list[tuple] = []  # tasks of communication and copies with a size: (row, source, target, ...)
         self.processes: dict[int, str] = {}
         self.threads: dict[tuple[int, int], str] = {}
@@ -129,7 +132,7 @@ class _Collector:
         kept = [
             e
             for e in block
-            if e.ph == "X" and (e.cat != _FRAME or (e.name.__class__ is str and e.name.startswith(_MODULE)))
+            if e.ph == "X" and (e.cat not in _UNUSED or (e.name.__class__ is str and e.name.startswith(_MODULE)))
         ]
         times = [ns(bytes(e.ts)) for e in kept]
         if None in times:
@@ -156,14 +159,13 @@ class _Collector:
                 self.moves.append((i, _whole(a.source), _whole(a.target), _real(size), a.transport, _real(a.bandwidth)))
         self.count += len(kept)
         joined = [e for e in block if (e.ph == "s" or e.ph == "f") and e.cat in _FLOWS]
-        times = [ns(bytes(e.ts)) for e in joined]
-        joined = [(e, t) for e, t in zip(joined, times) if t is not None]
-        flows = self.flows
-        flows["which"].add([_FLOWS[e.cat] * 2 + (e.ph == "f") for e, _ in joined])
-        flows["id"].add([_whole(e.id) for e, _ in joined])
-        flows["pid"].add([words(e.pid) for e, _ in joined])
-        flows["tid"].add([_whole(e.tid) for e, _ in joined])
-        flows["ts"].add([t for _, t in joined])
+        for which, phase in self.flows:
+            some = [(e, ns(bytes(e.ts))) for e in joined if e.ph == phase and _FLOWS[e.cat] == which]
+            some = [(e, t) for e, t in some if t is not None]
+            ids, moments, threads = self.flows[which, phase]
+            ids.add([_whole(e.id) for e, _ in some])
+            moments.add([t for _, t in some])
+            threads.add([_whole(e.tid) for e, _ in some])
 
 
 def read(path: Path, trace: model.Trace, progress: Callable[[int], None] | None = None) -> pl.DataFrame:
@@ -211,7 +213,7 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
     pids = np.unique(rows["pid"])
     kind_of = {int(p): _kind_of(collector.processes.get(int(p), "")) for p in pids}
     gpu = np.isin(rows["cat"], [words.numbers.get(c, -2) for c in ("kernel", "gpu_memcpy", "gpu_memset")])
-    cats = {name: words.numbers.get(name, -2) for name in ("cpu_op", "enqueue", "dequeue", _FRAME, "user_annotation")}
+    cats = {name: words.numbers.get(name, -2) for name in ("cpu_op", _FRAME, "user_annotation")}
     order = ("host", "calls", "device", "comm", "overlap", "other")
     table = np.full(int(pids.max()) + 2, 5)
     for p, kind in kind_of.items():
@@ -225,7 +227,7 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
         for ours, column in names.items():
             values = rows[column][which]
             if column in ("name", "kind", "dims", "types", "stack", "cat"):
-                found[ours] = words.column(values)
+                found[ours] = words.column(values, pl.Categorical if ours == "stack" else pl.String)
             else:
                 found[ours] = values
         found["start_ns"] = rows["start"][which]
@@ -243,10 +245,6 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
         .then(pl.lit("step"))
         .when(pl.col("name").str.starts_with(_MODULE))
         .then(pl.lit("module"))
-        .when(pl.col("cat") == "enqueue")
-        .then(pl.lit("enqueue"))
-        .when(pl.col("cat") == "dequeue")
-        .then(pl.lit("dequeue"))
         .otherwise(pl.lit("op"))
         .alias("kind")
     )
@@ -276,8 +274,8 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
     }
     on_group = comm["tid"].is_in(list(groups)) if groups else comm["name"].str.contains(r"^(hcom_|Hccl|HCCL_)")
     operators = comm.filter(on_group).with_columns(pl.col("tid").replace_strict(groups, default="").alias("group"))
-    links = _flow_times(collector, base)
-    operators = _joined(operators, links[1], "issued")
+    torch, runtime = _flow_times(collector, base, 0), _flow_times(collector, base, 1)
+    operators = _linked(operators, torch, runtime)
     trace.comm = model.fitted(operators, model.COMM).sort("start")
     if collector.moves:
         moves = pl.DataFrame(
@@ -306,8 +304,7 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
             .otherwise(pl.lit("other")).alias("kind"),
             pl.Series("bytes", [sizes.get(int(i)) for i in place], dtype=pl.Float64),
         )  # fmt: skip
-        on_device = _joined(_joined(on_device, links[1], "issued"), links[0], "op_time")
-        on_device = on_device.with_columns(pl.col("issued").fill_null(pl.col("op_time")))
+        on_device = _linked(on_device, torch, runtime)
         # what HCCL's own streams copy is communication, shown there a second time
         hccl = trace.comm_tasks["start"].to_list() if trace.comm_tasks.height else []
         on_device = on_device.filter(~((pl.col("kind") == "copy") & pl.col("start").is_in(hccl)))
@@ -317,37 +314,50 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
         pl.when(pl.col("stream") < 0).then(pl.col("tid")).otherwise(pl.col("stream")).alias("stream"),
         pl.col("name").str.extract(r"^aclnn\w+?_(\w+)$", 1).str.split("_").list.last().alias("type"),
     )
-    return link_kernels(kernels, links)
+    return _linked(kernels, torch, runtime)
 
 
-def _flow_times(collector: _Collector, base: int) -> list[pl.DataFrame]:
-    """For torch_to_npu and HostToDevice: the device's moment (pid, tid, start_ns) and the host's time and thread."""
-    flows = pl.DataFrame({name: column.whole() for name, column in collector.flows.items()})
-    found = []
-    for which in (0, 1):
-        begins = flows.filter(pl.col("which") == 2 * which).unique("id", keep="first")
-        ends = flows.filter(pl.col("which") == 2 * which + 1)
-        both = ends.join(begins.select("id", host_ns="ts", host_thread="tid"), on="id", how="inner")
-        found.append(
-            both.select(
-                start_ns="ts", pid="pid", tid="tid", host=(pl.col("host_ns") - base) / 1000.0, host_thread="host_thread"
-            ).unique(["start_ns", "pid", "tid"], keep="first")
-        )
-    return found
+def _flow_times(collector: _Collector, base: int, which: int) -> Flow:
+    """The flows of one kind: the device's moments in order, the host's time and thread for each."""
+    begins, their_times, their_threads = (column.whole() for column in collector.flows.pop((which, "s")))
+    ends, moments, _ = (column.whole() for column in collector.flows.pop((which, "f")))
+    if not len(begins) or not len(ends):
+        return Flow(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+    order = np.argsort(begins, kind="stable")
+    begins = begins[order]
+    at = np.minimum(np.searchsorted(begins, ends), len(begins) - 1)
+    known = begins[at] == ends
+    at, moments = order[at[known]], moments[known]
+    order = np.argsort(moments, kind="stable")
+    at = at[order]
+    return Flow(moments[order], (their_times[at] - base) / 1000.0, their_threads[at])
 
 
-def _joined(table: pl.DataFrame, links: pl.DataFrame, name: str) -> pl.DataFrame:
-    if not table.height or not links.height:
-        return table.with_columns(pl.lit(None, dtype=pl.Float64).alias(name))
-    links = links.select("start_ns", "tid", pl.col("pid").cast(table["pid"].dtype), pl.col("host").alias(name))
-    return table.join(links, on=["start_ns", "pid", "tid"], how="left")
+@dataclass
+class Flow:
+    """Arrows from the host to the device: they end at the exact moment at which a task starts."""
+
+    moments: np.ndarray  # ns, in order
+    host: np.ndarray  # µs since the trace's base
+    threads: np.ndarray
+
+    def at(self, start_ns: pl.Series) -> tuple[pl.Series, pl.Series]:
+        """The host's time and thread for tasks that start at `start_ns`; null where no arrow ends there."""
+        wanted = start_ns.to_numpy()
+        if not len(self.moments) or not len(wanted):
+            return pl.Series([None] * len(wanted), dtype=pl.Float64), pl.Series([None] * len(wanted), dtype=pl.Int64)
+        at = np.minimum(np.searchsorted(self.moments, wanted), len(self.moments) - 1)
+        known = pl.Series(self.moments[at] == wanted)
+        frame = pl.DataFrame({"known": known, "host": self.host[at], "thread": self.threads[at]})
+        frame = frame.select(pl.when("known").then(c).alias(c) for c in ("host", "thread"))
+        return frame["host"], frame["thread"]
 
 
-def link_kernels(kernels: pl.DataFrame, links: list[pl.DataFrame]) -> pl.DataFrame:
-    """Each kernel's host times by its start on the device: the flows end at exactly that moment."""
-    if not kernels.height or "start_ns" not in kernels.columns:
-        return kernels
-    torch, runtime = (table.unique("start_ns", keep="first") for table in links)
-    kernels = kernels.join(runtime.select("start_ns", issued="host"), on="start_ns", how="left")
-    kernels = kernels.join(torch.select("start_ns", op_time="host", op_thread="host_thread"), on="start_ns", how="left")
-    return kernels.with_columns(pl.col("issued").fill_null(pl.col("op_time")))
+def _linked(table: pl.DataFrame, torch: Flow, runtime: Flow) -> pl.DataFrame:
+    """With `issued`, `op_time`, `op_thread`: when the runtime, and which operator, handed each row to the device."""
+    if not table.height:
+        return table
+    issued, _ = runtime.at(table["start_ns"])
+    time, thread = torch.at(table["start_ns"])
+    table = table.with_columns(issued.alias("issued"), time.alias("op_time"), thread.alias("op_thread"))
+    return table.with_columns(pl.col("issued").fill_null(pl.col("op_time")))
