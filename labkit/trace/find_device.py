@@ -78,15 +78,10 @@ def synchronisation(c: Context) -> Iterator[Finding]:
     total = c.idle.total("synchronisation")
     if total < FLOOR * c.idle.length:
         return
-    # what each wait is called by: the innermost operators that stand around it
     starts, ends = c.idle.blocked
-    operators = c.trace.host.filter(
-        (pl.col("kind") == "op") & pl.col("name").str.contains(idle.WAITING_OPERATORS + "|copy_|^aten::to$|_to_copy")
-    )
-    names = operators.filter(~pl.col("name").str.contains("_local_scalar_dense"))
-    called = names.group_by("name").len().sort(["len", "name"], descending=[True, False])
+    called = waited_in(c)
     calls = c.trace.calls.filter(pl.col("name").str.contains(r"(?i)synchronize|^aclrtMemcpy$"))
-    by = called["name"][0] if called.height else (calls["name"].mode().sort()[0] if calls.height else "?")
+    by = called or (calls["name"].mode().sort()[0] if calls.height else "?")
     yield c.finding(
         "synchronisation",
         total,
@@ -95,6 +90,26 @@ def synchronisation(c: Context) -> Iterator[Finding]:
         by=by,
         waited=time(intervals.total((starts, ends)) / c.trace.step_count()),
     )
+
+
+def waited_in(c: Context) -> str:
+    """The operator in which the host waits longest in all: "aten::item"."""
+    operators = c.trace.host.filter(
+        (pl.col("kind") == "op") & pl.col("name").str.contains(r"^aten::(item|is_nonzero|nonzero|copy_|to|cpu)$|ynchronize")
+    ).sort("start")
+    if not operators.height:
+        return ""
+    begins, ends = operators["start"].to_numpy(), model.ends(operators)
+    names = operators["name"].to_list()
+    sums: dict[str, float] = {}
+    for start, end in zip(*c.idle.blocked):
+        middle = (start + end) / 2
+        i = int(np.searchsorted(begins, middle, side="right")) - 1
+        while i >= 0 and ends[i] < middle and begins[i] > middle - 1e5:  # one that is over already: look further back
+            i -= 1
+        if i >= 0 and ends[i] >= middle:
+            sums[names[i]] = sums.get(names[i], 0.0) + end - start
+    return max(sums, key=lambda name: (sums[name], name), default="")
 
 
 def copies(c: Context) -> Iterator[Finding]:
@@ -124,25 +139,27 @@ def copies(c: Context) -> Iterator[Finding]:
 
 
 def communication(c: Context) -> Iterator[Finding]:
-    exposed = c.idle.total("communication")
-    everything = intervals.total(c.trace.communicating())
-    # what it only waited for another rank is that rank's finding; and at best the rest hides behind computing
-    total = min(max(exposed - c.waiting, 0.0), c.idle.busy)
-    if total < FLOOR * c.idle.length:
-        return
+    comm = c.trace.communicating()
+    everything, exposed = intervals.total(comm), c.idle.total("communication")
+    hidden = 1 - float(intervals.covered(c.idle.starts, c.idle.ends, comm).sum()) / everything if everything else 1.0
+    times = c.trace.comm_times
+    elapsed = float(times["elapsed"].sum() or 0.0)
+    moving = min(float(times["transit"].sum() or 0.0) / elapsed, 1.0) if elapsed else 1.0
+    # what a rank only waited for another one is that one's finding
+    rest = max(exposed - c.waiting, 0.0)
+    moved = min(rest, exposed * moving)
     rows = c.trace.comm.sort("dur", descending=True)
-    waiting = float(c.trace.comm_times["waiting"].sum() or 0.0)
-    elapsed = float(c.trace.comm_times["elapsed"].sum() or 0.0)
-    yield c.finding(
-        "exposed-communication",
-        total,
-        [{"name": r["name"], "start": r["start"], "dur": r["dur"]} for r in rows.head(3).iter_rows(named=True)],
-        exposed=time(exposed / c.trace.step_count()),
-        communication=time(everything / c.trace.step_count()),
-        overlapped=f"{100 * (1 - exposed / everything):.0f} %" if everything else "?",
-        waiting=f"{100 * waiting / elapsed:.0f} %" if elapsed else "?",
-        count=round(rows.height / c.trace.step_count(), 1),
-    )
+    evidence = [{"name": r["name"], "start": r["start"], "dur": r["dur"]} for r in rows.head(3).iter_rows(named=True)]
+    fields = {
+        "exposed": time(exposed / c.trace.step_count()), "communication": time(everything / c.trace.step_count()),
+        "overlapped": f"{100 * hidden:.0f} %", "count": round(rows.height / c.trace.step_count(), 1),
+        "moving": f"{100 * moving:.0f} %" if elapsed else "?",
+    }  # fmt: skip
+    # at best it hides behind computing
+    if (total := min(moved, c.idle.busy)) >= FLOOR * c.idle.length:
+        yield c.finding("exposed-communication", total, evidence, **fields)
+    if (total := rest - moved) >= FLOOR * c.idle.length:
+        yield c.finding("communication-wait", total, evidence, **fields)
 
 
 def compiling(c: Context) -> Iterator[Finding]:
@@ -162,7 +179,7 @@ def compiling(c: Context) -> Iterator[Finding]:
         code,
         total,
         [{"name": r["name"], "start": r["start"], "dur": r["dur"]} for r in rows.head(3).iter_rows(named=True)],
-        count=rows.height,
+        count=len(model.spans(rows)[0]),  # aclopCompileAndExecute holds an opCompile
         type=shapes["type"][0] if shapes.height else "?",
         shapes=int(shapes["n"][0]) if shapes.height else "?",
     )
