@@ -88,7 +88,11 @@ class Machine:
         dur = rank.noise(dur) * rank.slow
         top = bound if bound is not None else rank.draw.uniform(0.62, 0.93)
         best = "mac" if cube else rank.draw.choice(("mte2", "mte2", "vec"))
-        ratios = ratios or {best: top, "scalar": rank.draw.uniform(0.03, 0.25), "mte2": rank.draw.uniform(0.2, 0.5) if best != "mte2" else top}
+        ratios = ratios or {
+            best: top,
+            "scalar": rank.draw.uniform(0.03, 0.25),
+            "mte2": rank.draw.uniform(0.2, 0.5) if best != "mte2" else top,
+        }
         rank.kernels.append(
             Kernel(f"aclnn{kind}_{kind}AiCore_{kind}", kind, core, begin, dur, stream, blocks, shapes, types, formats,
                    ratios, launch + 1.0, start, rank.step)
@@ -192,7 +196,9 @@ class Machine:
                 rank.calls.append(("AscendCL", "aclrtMalloc", 0, rank.now, rank.now + us))
                 rank.now += us
                 rank.reserved += grows
-            rank.allocations.append(("aten::empty", mb * 1024, rank.now, rank.now + 400, rank.allocated + mb, rank.reserved))
+            rank.allocations.append(
+                ("aten::empty", mb * 1024, rank.now, rank.now + 400, rank.allocated + mb, rank.reserved)
+            )
 
     def begin_step(self) -> None:
         for rank in self.ranks:
@@ -329,7 +335,16 @@ def ai_cpu(draw, seed):
 
     def after(n):
         if n % every == 0:
-            m.op(f"aten::{name.lower()}", name, us, s.host, core="AI_CPU", blocks=1, types="INT64", ratios={"scalar": 0.0})
+            m.op(
+                f"aten::{name.lower()}",
+                name,
+                us,
+                s.host,
+                core="AI_CPU",
+                blocks=1,
+                types="INT64",
+                ratios={"scalar": 0.0},
+            )
 
     return run(m, s, lambda i: step(m, s, after=after)), {"us": us, "every": every}
 
@@ -408,7 +423,15 @@ def bad_tiling(draw, seed):
 
     def after(n):
         if n == 0:
-            m.op(f"npu::{kind.lower()}", kind, us, s.host, blocks=blocks, shapes="8192,4096", bound=draw.uniform(0.3, 0.9))
+            m.op(
+                f"npu::{kind.lower()}",
+                kind,
+                us,
+                s.host,
+                blocks=blocks,
+                shapes="8192,4096",
+                bound=draw.uniform(0.3, 0.9),
+            )
 
     return run(m, s, lambda i: step(m, s, after=after)), {"blocks": blocks, "share": share}
 

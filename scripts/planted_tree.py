@@ -126,7 +126,17 @@ def _events(machine, rank, nine: bool, level: int) -> list[dict]:
                        "args": {"connection_id": number, "model id": 4294967295, "data_type": "FP32", "alg_type": "MESH-RING", "count": 4097000}})  # fmt: skip
     for i, spans in enumerate(overlaps(rank)):
         for start, end in spans:
-            events.append({"name": names[i], "pid": overlap, "tid": i, "ts": stamp(start), "dur": round(end - start, 3), "ph": "X", "args": {}})
+            events.append(
+                {
+                    "name": names[i],
+                    "pid": overlap,
+                    "tid": i,
+                    "ts": stamp(start),
+                    "dur": round(end - start, 3),
+                    "ph": "X",
+                    "args": {},
+                }
+            )
     return events
 
 
@@ -167,12 +177,20 @@ def _kernels(rank, out: Path, nine: bool, level: int) -> None:
     heads = ["Step Id"] + (["Device_id"] if nine else [])
     if level:
         heads += ["Model ID", "Task ID", "Stream ID"]
-    heads += ["Name", "Type"] + (["OP State"] if level else []) + ["Accelerator Core", "Start Time(us)", "Duration(us)", "Wait Time(us)"]
+    heads += (
+        ["Name", "Type"]
+        + (["OP State"] if level else [])
+        + ["Accelerator Core", "Start Time(us)", "Duration(us)", "Wait Time(us)"]
+    )
     heads += ["Block Num" if nine else "Block Dim"]
     if level:
         heads += ["Mix Block Num" if nine else "Mix Block Dim", "HF32 Eligible", "Input Shapes", "Input Data Types",
                   "Input Formats", "Output Shapes", "Output Data Types", "Output Formats", "Context ID"]  # fmt: skip
-        heads += ["aicore_time(us)", "aic_total_cycles", *(f"aic_{p}_{w}" for p in PMU[0] for w in ("time(us)", "ratio"))]
+        heads += [
+            "aicore_time(us)",
+            "aic_total_cycles",
+            *(f"aic_{p}_{w}" for p in PMU[0] for w in ("time(us)", "ratio")),
+        ]
         heads += ["aiv_time(us)", "aiv_total_cycles", *(f"aiv_{p}_{w}" for p in PMU[1] for w in ("time(us)", "ratio"))]
         heads += ["cube_utilization(%)"]
     lines = [",".join(heads)]
@@ -184,7 +202,13 @@ def _kernels(rank, out: Path, nine: bool, level: int) -> None:
         if level:
             row += ["4294967295", str(i), str(k.stream)]
         row += [k.name, k.type if level else "N/A"] + (["dynamic"] if level else [])
-        row += [k.core if level else "N/A", stamp(k.start) + "\t", f"{k.dur:.3f}", f"{wait:.3f}", str(k.blocks if level else 0)]
+        row += [
+            k.core if level else "N/A",
+            stamp(k.start) + "\t",
+            f"{k.dur:.3f}",
+            f"{wait:.3f}",
+            str(k.blocks if level else 0),
+        ]
         if level:
             shapes = f'"""{k.shapes}"""'
             first = k.shapes.split(";")[0]
@@ -224,7 +248,17 @@ def _steps(rank, out: Path, nine: bool) -> None:
             continue
         first, last = min(s for s, _ in mine), max(e for _, e in mine)
         inside = [sum(max(min(e, last) - max(s, first), 0) for s, e in spans) for spans in (busy, exposed, comm, free)]
-        values = [inside[0], inside[1], inside[2] - inside[1], inside[2], inside[3], last - first, 0, inside[1], first - start]
+        values = [
+            inside[0],
+            inside[1],
+            inside[2] - inside[1],
+            inside[2],
+            inside[3],
+            last - first,
+            0,
+            inside[1],
+            first - start,
+        ]
         lines.append(("0," if nine else "") + f"{number}," + ",".join(str(v) for v in values))
     (out / "step_trace_time.csv").write_text("\n".join(lines) + "\n")
 
@@ -234,7 +268,9 @@ def _memory(rank, out: Path) -> None:
              "Allocation Total Reserved(MB),Allocation Total Active(MB),Release Total Allocated(MB),Release Total Reserved(MB),Release Total Active(MB),Stream Ptr,Device Type"]  # fmt: skip
     record = ["Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type"]
     for name, kb, time, released, allocated, reserved in rank.allocations:
-        lines.append(f"{name},{kb},{stamp(time)}\t,{stamp(released)}\t,{stamp(released)}\t,400,400,{allocated},{reserved},{allocated},{allocated - kb / 1024},{reserved},{allocated - kb / 1024},1,NPU:0")
+        lines.append(
+            f"{name},{kb},{stamp(time)}\t,{stamp(released)}\t,{stamp(released)}\t,400,400,{allocated},{reserved},{allocated},{allocated - kb / 1024},{reserved},{allocated - kb / 1024},1,NPU:0"
+        )
         record.append(f"PTA,{stamp(time)}\t,{allocated},{reserved},{allocated},1,NPU:0")
     if rank.allocations:
         (out / "operator_memory.csv").write_text("\n".join(lines) + "\n")

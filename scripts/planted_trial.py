@@ -62,7 +62,9 @@ def main() -> None:
     sick = [r for r in rows if r["wanted"] != "nothing"]
     well = [r for r in rows if r["wanted"] == "nothing"]
     named, first = (sum(r[k] == "yes" for r in sick) for k in ("named", "first"))
-    print(f"named {named} of {len(sick)}, first {first}; healthy left alone {sum(r['named'] == 'yes' for r in well)} of {len(well)}")
+    print(
+        f"named {named} of {len(sick)}, first {first}; healthy left alone {sum(r['named'] == 'yes' for r in well)} of {len(well)}"
+    )
     if given.write:
         with open(REPO / "data" / "planted_traces.csv", "w", newline="", encoding="utf-8") as file:
             table = csv.DictWriter(file, HEADS, lineterminator="\n")

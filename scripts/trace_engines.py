@@ -99,7 +99,7 @@ def make(folder: Path, size: int, seed: int = 1) -> Path:
         )
         for step, task, name, kind, start, dur, n in kernels:
             file.write(
-                f'{step},0,4294967295,{task},2,{name},{kind},dynamic,AI_CORE,{stamp(start)}\t,{dur / 1000},0.0,24,0,NO,'
+                f"{step},0,4294967295,{task},2,{name},{kind},dynamic,AI_CORE,{stamp(start)}\t,{dur / 1000},0.0,24,0,NO,"
                 f'"""{n},{n};{n},{n}""",FLOAT16;FLOAT16,ND;ND,"""{n},{n}""",FLOAT16,ND,N/A,{pmu}\r\n'
             )
     return out.parent
@@ -250,12 +250,27 @@ def main() -> None:
                 text=True,
                 env=os.environ | {"PYTHONPATH": str(REPO), "POLARS_MAX_THREADS": "2"},
             )
-            row = json.loads(run.stdout.splitlines()[-1]) if run.returncode == 0 else {"engine": name, "seconds": "failed"}
+            row = (
+                json.loads(run.stdout.splitlines()[-1])
+                if run.returncode == 0
+                else {"engine": name, "seconds": "failed"}
+            )
             row |= {"gigabytes": round(size / 1e9, 2), "what": WHAT[name]}
             print(row, run.stderr[-600:] if run.returncode else "", flush=True)
             rows.append(row)
     if given.write:
-        heads = ["engine", "gigabytes", "seconds", "cpu_seconds", "peak_mb", "kernels", "host_operators", "linked", "kernel_ms", "what"]
+        heads = [
+            "engine",
+            "gigabytes",
+            "seconds",
+            "cpu_seconds",
+            "peak_mb",
+            "kernels",
+            "host_operators",
+            "linked",
+            "kernel_ms",
+            "what",
+        ]
         with open(REPO / "data" / "trace_engines.csv", "w", newline="", encoding="utf-8") as file:
             table = csv.DictWriter(file, heads, lineterminator="\n", restval="")
             table.writeheader()

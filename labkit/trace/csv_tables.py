@@ -155,7 +155,10 @@ def kernels(path: Path) -> tuple[pl.DataFrame, str]:
     """The kernels of kernel_details.csv or op_summary*.csv with start_ns, and the generation of the headers."""
     names = heads(path)
     plains = {plain(n) for n in names}
-    if not {"start time", "task start time", "task_start"} & plains or not {"duration", "task duration", "task_time"} & plains:
+    if (
+        not {"start time", "task start time", "task_start"} & plains
+        or not {"duration", "task duration", "task_time"} & plains
+    ):
         raise TraceError("not_kernels", path=path, columns=", ".join(names[:6]))
     pipes = {}
     for name in names:

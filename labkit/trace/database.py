@@ -23,7 +23,9 @@ class _Base:
 
     def __init__(self, base: sqlite3.Connection):
         self.base = base
-        self.tables = {name.upper(): name for (name,) in base.execute("select name from sqlite_master where type='table'")}
+        self.tables = {
+            name.upper(): name for (name,) in base.execute("select name from sqlite_master where type='table'")
+        }
         self.texts: dict = dict(self.rows("STRING_IDS", "id", "value"))
 
     def columns(self, table: str) -> set[str]:
@@ -165,8 +167,12 @@ def _fill(base: _Base, trace: model.Trace) -> pl.DataFrame:
     )  # fmt: skip
     newer = base.columns("COMPUTE_TASK_INFO")
     if "blockdim" not in newer and "blocknum" in newer:
-        numbers = base.frame("COMPUTE_TASK_INFO", {"id": ("globalTaskId", whole), "b": ("blockNum", whole), "m": ("mixBlockNum", whole)})
-        info = info.drop("blocks", "mix_blocks").join(numbers.rename({"b": "blocks", "m": "mix_blocks"}), on="id", how="left")
+        numbers = base.frame(
+            "COMPUTE_TASK_INFO", {"id": ("globalTaskId", whole), "b": ("blockNum", whole), "m": ("mixBlockNum", whole)}
+        )
+        info = info.drop("blocks", "mix_blocks").join(
+            numbers.rename({"b": "blocks", "m": "mix_blocks"}), on="id", how="left"
+        )
     info = info.with_columns((pl.col("wait") / 1000.0).alias("wait"))
     kernels = task.join(info, on="id", how="inner").with_columns(pl.col("kind").fill_null(pl.col("core")).alias("core"))
     if (pmu := _counters(base)) is not None:
@@ -210,7 +216,11 @@ def _fill(base: _Base, trace: model.Trace) -> pl.DataFrame:
     comm = comm.with_columns(((pl.col("issued_ns") - trace.base_ns) / 1000.0).alias("issued"))
     trace.comm = model.fitted(comm, model.COMM).sort("start")
     kinds = {0: "Computing", 1: "Communication", 2: "Communication(Not Overlapped)", 3: "Free"}
-    overlap = timed(base.frame("OVERLAP_ANALYSIS", {"sort": ("type", whole), "start_ns": ("startNs", whole), "end_ns": ("endNs", whole)}))
+    overlap = timed(
+        base.frame(
+            "OVERLAP_ANALYSIS", {"sort": ("type", whole), "start_ns": ("startNs", whole), "end_ns": ("endNs", whole)}
+        )
+    )
     if overlap.height:
         overlap = overlap.with_columns(pl.Series("kind", [kinds.get(v, "") for v in overlap["sort"]]))
         trace.overlap = model.fitted(overlap, model.OVERLAP)
@@ -232,7 +242,9 @@ def _stacks(base: _Base) -> dict[int, str]:
 
 def _counters(base: _Base) -> pl.DataFrame | None:
     """TASK_PMU_INFO's rows as columns with the names of the CSVs."""
-    pmu = base.frame("TASK_PMU_INFO", {"id": ("globalTaskId", pl.Int64), "name": ("name", "text"), "value": ("value", pl.Float64)})
+    pmu = base.frame(
+        "TASK_PMU_INFO", {"id": ("globalTaskId", pl.Int64), "name": ("name", "text"), "value": ("value", pl.Float64)}
+    )
     named = {}
     for name in pmu["name"].unique().to_list():
         if name and (match := csv_tables.PIPE.match(csv_tables.plain(name))):

@@ -89,15 +89,16 @@ def step_timeline(trace: model.Trace, account: idle.Idle) -> Figure:
     lanes: list[tuple[str, list, str]] = []
     kernels = trace.compute()
     for (stream,), part in sorted(kernels.partition_by("stream", as_dict=True).items(), key=lambda p: str(p[0])):
-        bars = _bars(part["start"].to_numpy(), model.ends(part), part["name"].fill_null("?").to_list(), start, end, scale)
+        bars = _bars(
+            part["start"].to_numpy(), model.ends(part), part["name"].fill_null("?").to_list(), start, end, scale
+        )
         if bars and len(lanes) < 8:
             lanes.append((text("trace.fig.stream", stream=stream if stream is not None else "?"), bars, "blue"))
-    for name, table, fill in (
-        ("communication", trace.comm, "purple"),
-        ("copy", trace.copies(), "ochre"),
-    ):
+    for name, table, fill in (("communication", trace.comm, "purple"), ("copy", trace.copies(), "ochre")):
         if table.height:
-            bars = _bars(table["start"].to_numpy(), model.ends(table), table["name"].fill_null("?").to_list(), start, end, scale)
+            bars = _bars(
+                table["start"].to_numpy(), model.ends(table), table["name"].fill_null("?").to_list(), start, end, scale
+            )
             if bars:
                 lanes.append((text("trace.cause." + name), bars, fill))
     waits = account.blocked
@@ -107,7 +108,14 @@ def step_timeline(trace: model.Trace, account: idle.Idle) -> Figure:
         some = (account.parts[cause] > 0) & (account.ends > start) & (account.starts < end)
         if cause in ("communication", "copy") or account.parts[cause][some].sum() * scale < 1:
             continue
-        bars = _bars(account.starts[some], account.ends[some], [text("trace.cause." + cause)] * int(some.sum()), start, end, scale)
+        bars = _bars(
+            account.starts[some],
+            account.ends[some],
+            [text("trace.cause." + cause)] * int(some.sum()),
+            start,
+            end,
+            scale,
+        )
         lanes.append((text("trace.fig.gap", cause=text("trace.cause." + cause)), bars, FILLS[cause]))
     title = text("trace.fig.step_title", step=which or "-", word=text(f"trace.word.{trace.word}"))
     busy = float(intervals.covered([start], [end], trace.busy())[0])
@@ -155,7 +163,17 @@ def sunburst(trace: model.Trace, root: Node | None = None) -> Figure:
             paint = fill or _HUES[i % len(_HUES)]
             shown = paint + (_KINDS[(depth if fill else 0) % len(_KINDS)] if depth else "")
             name = f"{path} > {child.name}" if path else child.name
-            _arc(canvas, cx, cy, ring * (depth + 1), ring * (depth + 2) - 1.2, at, turn, shown, f"{name}: {time(child.us)}")
+            _arc(
+                canvas,
+                cx,
+                cy,
+                ring * (depth + 1),
+                ring * (depth + 2) - 1.2,
+                at,
+                turn,
+                shown,
+                f"{name}: {time(child.us)}",
+            )
             listed.append((child, name, shown, at, turn, depth))
             if depth + 1 < RINGS:
                 draw(child, at, depth + 1, paint, name)
@@ -216,7 +234,9 @@ def steps_chart(trace: model.Trace) -> Figure | None:
     canvas.text(LEFT - 6, y + 4, time(median), "s e")
     canvas.text(LEFT, top + 128, f"step {numbers[0]}", "s")
     canvas.text(RIGHT, top + 128, f"step {numbers[-1]}", "s e")
-    return canvas.figure(title, finding + "\n" + "\n".join(f"step {n}: {time(v)}" for n, v in zip(numbers, values)), top + 140)
+    return canvas.figure(
+        title, finding + "\n" + "\n".join(f"step {n}: {time(v)}" for n, v in zip(numbers, values)), top + 140
+    )
 
 
 __all__ = ["share_bar", "shares", "step_timeline", "steps_chart", "sunburst"]

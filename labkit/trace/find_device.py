@@ -95,7 +95,8 @@ def synchronisation(c: Context) -> Iterator[Finding]:
 def waited_in(c: Context) -> str:
     """The operator in which the host waits longest in all: "aten::item"."""
     operators = c.trace.host.filter(
-        (pl.col("kind") == "op") & pl.col("name").str.contains(r"^aten::(item|is_nonzero|nonzero|copy_|to|cpu)$|ynchronize")
+        (pl.col("kind") == "op")
+        & pl.col("name").str.contains(r"^aten::(item|is_nonzero|nonzero|copy_|to|cpu)$|ynchronize")
     ).sort("start")
     if not operators.height:
         return ""

@@ -29,7 +29,14 @@ def growths(c: Context) -> list[dict]:
     changed = (np.abs(grew) > 0) & (kb[1:] > SMALL_KB) & (free * 1024 >= kb[1:])
     rows = table[1:].filter(pl.Series(changed))
     return [
-        {"name": r["name"], "start": r["time"], "dur": 0.0, "mb": r["kb"] / 1024, "reserved_mb": r["reserved"], "free_mb": float(f)}
+        {
+            "name": r["name"],
+            "start": r["time"],
+            "dur": 0.0,
+            "mb": r["kb"] / 1024,
+            "reserved_mb": r["reserved"],
+            "free_mb": float(f),
+        }
         for r, f in zip(rows.iter_rows(named=True), free[changed])
     ]
 

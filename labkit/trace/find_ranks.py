@@ -114,7 +114,9 @@ class Across:
         )  # fmt: skip
         pairs = links.group_by("transport", "source", "target").agg(pl.col("mb").sum(), pl.col("ms").sum(), pl.len())
         pairs = pairs.with_columns((pl.col("mb") / 1024 / (pl.col("ms") / 1000)).alias("rate"))
-        for (transport,), group in pairs.sort("transport", "source", "target").group_by("transport", maintain_order=True):
+        for (transport,), group in pairs.sort("transport", "source", "target").group_by(
+            "transport", maintain_order=True
+        ):
             if group.height < 3:
                 continue  # of two none can be called the odd one
             usual = float(group["rate"].median())

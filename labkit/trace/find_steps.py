@@ -53,7 +53,9 @@ def variance(c: Context) -> Iterator[Finding]:
     else:
         spans = [(s, s + d) for s, d in zip(c.trace.steps["start"], c.trace.steps["dur"])]
     rows = [
-        {"name": f"step {n}", "start": float(s), "dur": float(e - s)} for (s, e), n, out in zip(spans, numbers, slow) if out
+        {"name": f"step {n}", "start": float(s), "dur": float(e - s)}
+        for (s, e), n, out in zip(spans, numbers, slow)
+        if out
     ]
     cause, more = _what_grew(c, spans, slow)
     apart = np.diff(np.flatnonzero(slow))
@@ -72,6 +74,7 @@ def variance(c: Context) -> Iterator[Finding]:
 
 def _what_grew(c: Context, spans, slow: np.ndarray) -> tuple[str, float]:
     """The part of a step that is longer in the slow ones: a cause of idle time, or computing."""
+
     def mean(values: list[float], which: np.ndarray) -> float:
         return float(np.mean([v for v, w in zip(values, which) if w]))
 

@@ -26,12 +26,7 @@ def find(traces: list[Trace]) -> list[Finding]:
 
 def one(trace: Trace, account: idle.Idle, waiting: float = 0.0) -> list[Finding]:
     """The findings of one rank. `waiting`: µs of its communication in which it only waited for other ranks."""
-    rules = (
-        *find_device.RULES,
-        *find_kernels.RULES,
-        *find_memory.RULES,
-        *find_steps.RULES,
-    )
+    rules = (*find_device.RULES, *find_kernels.RULES, *find_memory.RULES, *find_steps.RULES)
     step = account.length / trace.step_count()
     if step <= 0:
         return []

@@ -58,4 +58,4 @@ def time(us: float) -> str:
     for size, unit in ((1e6, "s"), (1e3, "ms"), (1.0, "us")):
         if abs(us) >= size:
             return f"{us / size:.3g} {unit}" if abs(us) < 999 * size else f"{us / size:.0f} {unit}"
-    return f"{us:.2g} us"
+    return f"{us:.2g} us" if abs(us) >= 0.0005 else "0 us"  # half of a clock's nanosecond

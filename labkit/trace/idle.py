@@ -21,7 +21,9 @@ import polars as pl
 
 from labkit.trace import intervals, model
 
-SYNCHRONISES = r"(?i)^aclrtSynchronize|^aclrtMemcpy$|^(cuda|cu)\w*Synchronize|^npuSynchronize|^aclrtQueryEventWaitStatus$"
+SYNCHRONISES = (
+    r"(?i)^aclrtSynchronize|^aclrtMemcpy$|^(cuda|cu)\w*Synchronize|^npuSynchronize|^aclrtQueryEventWaitStatus$"
+)
 WAITING_OPERATORS = r"^(aten::(item|_local_scalar_dense|is_nonzero|nonzero)|.*[sS]ynchronize.*)$"
 COMPILES = r"(?i)^(op_?compile|aclopCompile(AndExecute(V2)?)?|aclgrphBuildModel|GE_?Compile\w*)$"
 ALLOCATES = r"^aclrt(Malloc|Free)(?!Host)(Align32|Physical|Cached)?$|^aclrt(Map|Unmap|Reserve|Release)Mem(Address)?$"

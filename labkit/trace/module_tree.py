@@ -77,7 +77,9 @@ def _sweep(kernels: pl.DataFrame, ranges: pl.DataFrame | None, modules: bool, su
         ends = starts + ranges["dur"].to_numpy()
     open_: list[tuple[float, str]] = []
     next_ = 0
-    rows = zip(kernels["op_time"].to_list(), kernels["dur"].to_list(), kernels["type"].to_list(), kernels["name"].to_list())
+    rows = zip(
+        kernels["op_time"].to_list(), kernels["dur"].to_list(), kernels["type"].to_list(), kernels["name"].to_list()
+    )
     for moment, dur, kind, name in rows:
         while next_ < len(names) and starts[next_] <= moment:
             while open_ and open_[-1][0] <= starts[next_]:

@@ -55,7 +55,9 @@ def sources(path: Path) -> list[Source]:
             continue
     if not found:
         for depth in ("*/*", "*/*/*"):
-            for inner in sorted(p for p in path.glob(depth) if p.is_dir() and re.search(r"_ascend_(pt|ms)$|^PROF_", p.name)):
+            for inner in sorted(
+                p for p in path.glob(depth) if p.is_dir() and re.search(r"_ascend_(pt|ms)$|^PROF_", p.name)
+            ):
                 if not re.search(r"_ascend_(pt|ms)$", inner.parent.name) and (source := _folder(inner)):
                     found.append(source)
             if found:
@@ -205,7 +207,9 @@ def _with_host_times(listed: pl.DataFrame, drawn: pl.DataFrame | None) -> pl.Dat
     """The rows of the CSV, which has shapes and counters, with the host's times of the timeline's rows."""
     if drawn is None or not drawn.height:
         return listed
-    host = drawn.select("start_ns", "issued", "op_time", "op_thread", drawn_core="core").unique("start_ns", keep="first")
+    host = drawn.select("start_ns", "issued", "op_time", "op_thread", drawn_core="core").unique(
+        "start_ns", keep="first"
+    )
     found = listed.join(host, on="start_ns", how="left")
     if "core" in found.columns:
         return found.with_columns(pl.col("core").fill_null(pl.col("drawn_core")))
@@ -218,7 +222,9 @@ def _finish(trace: model.Trace, kernels: pl.DataFrame) -> None:
             trace.base_ns = int(kernels["start_ns"].min())
         kernels = kernels.with_columns(((pl.col("start_ns") - trace.base_ns) / 1000.0).alias("start"))
     pipes = [c for c in kernels.columns if re.match(r"^(aic|aiv|ai)_\w+$", c)]
-    trace.kernels = model.fitted(kernels.select(set(kernels.columns) & {*model.KERNELS, *pipes}), model.KERNELS, more=True)
+    trace.kernels = model.fitted(
+        kernels.select(set(kernels.columns) & {*model.KERNELS, *pipes}), model.KERNELS, more=True
+    )
     unknown = pl.col("core").is_in(["COMMUNICATION", "HCCL"])
     trace.kernels = trace.kernels.with_columns(
         pl.col("type").fill_null(pl.col("name").str.extract(r"^aclnn\w+?_(\w+)$", 1).str.split("_").list.last()),
@@ -286,7 +292,9 @@ def _side_files(folder: Path, trace: model.Trace) -> None:
         trace.generation = f"CANN {said}"
 
     def since(table: pl.DataFrame, *columns: str) -> pl.DataFrame:
-        return table.with_columns(((pl.col(f"{c}_ns") - base) / 1000.0).alias(c) for c in columns if f"{c}_ns" in table.columns)
+        return table.with_columns(
+            ((pl.col(f"{c}_ns") - base) / 1000.0).alias(c) for c in columns if f"{c}_ns" in table.columns
+        )
 
     for name, read, schema, times, target in (
         ("memory_record.csv", csv_tables.memory_record, model.MEMORY, ("time",), "memory"),

@@ -149,10 +149,15 @@ class Report:
             f"{k} {row[k]}" for k in ("core", "blocks", "in_shapes", "in_types", "in_formats", "mb", "free_mb", "rate")
             if row.get(k) not in (None, "")
         ]  # fmt: skip
-        return f"{row['name']} @ {row['start'] / 1000:.3f} ms, {time(row['dur'])}" + (f" ({', '.join(more)})" if more else "")
+        return f"{row['name']} @ {row['start'] / 1000:.3f} ms, {time(row['dur'])}" + (
+            f" ({', '.join(more)})" if more else ""
+        )
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
-        heads = [text(f"trace.column.{c}") for c in ("type", "core", "shapes", "count", "total", "share", "mean", "blocks", "pipe")]
+        heads = [
+            text(f"trace.column.{c}")
+            for c in ("type", "core", "shapes", "count", "total", "share", "mean", "blocks", "pipe")
+        ]
         rows = [
             [
                 k["type"] or k["name"] or "?", k["core"] or "-", k["shapes"] or "-", str(k["count"]), time(k["total_us"]),
@@ -192,7 +197,9 @@ class Report:
                 parts.append(f"<h2>{escape(text('trace.report.rank', rank=trace.rank))}</h2>")
             parts.append("<ul>" + "".join(f"<li>{escape(line.strip())}</li>" for line in self.sums(i)) + "</ul>")
         for problem in self.problems():
-            parts.append(f"<h2>{escape(text('trace.report.problem'))}</h2><p>{'<br>'.join(map(escape, problem.lines()))}</p>")
+            parts.append(
+                f"<h2>{escape(text('trace.report.problem'))}</h2><p>{'<br>'.join(map(escape, problem.lines()))}</p>"
+            )
         parts.append(f"<h2>{escape(text('trace.report.findings'))}</h2>")
         found = self.profile.findings()
         for finding in found:

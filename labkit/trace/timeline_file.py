@@ -60,7 +60,9 @@ class _Words:
         if not len(codes) or not self.texts:
             return pl.Series([None] * len(codes), dtype=kind)
         picked = self.series().cast(kind).gather(pl.Series(np.where(codes < 0, 0, codes)))
-        return pl.DataFrame({"text": picked, "code": codes}).select(pl.when(pl.col("code") >= 0).then("text")).to_series()
+        return (
+            pl.DataFrame({"text": picked, "code": codes}).select(pl.when(pl.col("code") >= 0).then("text")).to_series()
+        )
 
 
 @dataclass
@@ -180,7 +182,9 @@ def read(path: Path, trace: model.Trace, progress: Callable[[int], None] | None 
         raise TraceError("not_trace", path=path)
     if ending.broken is not None:
         trace.problems.append(
-            Problem("truncated", {"path": str(path), "byte": ending.broken, "size": ending.size, "events": ending.events})
+            Problem(
+                "truncated", {"path": str(path), "byte": ending.broken, "size": ending.size, "events": ending.events}
+            )
         )
     if collector.count == 0:
         raise TraceError("no_events", path=path, events=ending.events)
@@ -219,7 +223,9 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
     for p, kind in kind_of.items():
         table[p] = order.index(kind)
     kinds = table[rows["pid"]]
-    kinds[(rows["cat"] == cats["cpu_op"]) | (rows["cat"] == cats[_FRAME]) | (rows["cat"] == cats["user_annotation"])] = 0
+    kinds[
+        (rows["cat"] == cats["cpu_op"]) | (rows["cat"] == cats[_FRAME]) | (rows["cat"] == cats["user_annotation"])
+    ] = 0
     kinds[gpu] = 2
 
     def take(which: np.ndarray, names: dict[str, str]) -> dict[str, pl.Series | np.ndarray]:
@@ -238,7 +244,9 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
     # ---- host
     which = np.flatnonzero(kinds == 0)
     host = pl.DataFrame(
-        take(which, {"name": "name", "cat": "cat", "thread": "tid", "shapes": "dims", "types": "types", "stack": "stack"})
+        take(
+            which, {"name": "name", "cat": "cat", "thread": "tid", "shapes": "dims", "types": "types", "stack": "stack"}
+        )
     )
     host = host.with_columns(
         pl.when(pl.col("name").str.starts_with("ProfilerStep"))
@@ -270,7 +278,9 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
     which = np.flatnonzero(kinds == 3)
     comm = pl.DataFrame(take(which, {"name": "name", "pid": "pid", "tid": "tid", "types": "types"}))
     groups = {
-        tid: name for (pid, tid), name in collector.threads.items() if kind_of.get(pid) == "comm" and "plane" not in name.lower()
+        tid: name
+        for (pid, tid), name in collector.threads.items()
+        if kind_of.get(pid) == "comm" and "plane" not in name.lower()
     }
     on_group = comm["tid"].is_in(list(groups)) if groups else comm["name"].str.contains(r"^(hcom_|Hccl|HCCL_)")
     operators = comm.filter(on_group).with_columns(pl.col("tid").replace_strict(groups, default="").alias("group"))
@@ -279,7 +289,10 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
     trace.comm = model.fitted(operators, model.COMM).sort("start")
     if collector.moves:
         moves = pl.DataFrame(
-            collector.moves, schema=["row", "source", "target", "bytes", "link", "bandwidth"], orient="row", strict=False
+            collector.moves,
+            schema=["row", "source", "target", "bytes", "link", "bandwidth"],
+            orient="row",
+            strict=False,
         )
         at = moves["row"].to_numpy()
         moves = moves.with_columns(
@@ -291,9 +304,24 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
     # ---- the device's streams
     which = np.flatnonzero(kinds == 2)
     device = pl.DataFrame(
-        take(which, {"name": "name", "core": "kind", "pid": "pid", "tid": "tid", "stream": "stream", "task": "task", "cat": "cat"})
+        take(
+            which,
+            {
+                "name": "name",
+                "core": "kind",
+                "pid": "pid",
+                "tid": "tid",
+                "stream": "stream",
+                "task": "task",
+                "cat": "cat",
+            },
+        )
     ).with_columns(pl.col("core", "cat", "name").fill_null(""))
-    copy = pl.col("core").str.contains(_COPY.pattern.replace("(?i)", "")) | pl.col("name").str.contains("(?i)memcpy") | (pl.col("cat") == "gpu_memcpy")
+    copy = (
+        pl.col("core").str.contains(_COPY.pattern.replace("(?i)", ""))
+        | pl.col("name").str.contains("(?i)memcpy")
+        | (pl.col("cat") == "gpu_memcpy")
+    )
     is_kernel = (pl.col("core").is_in(_DEVICE_KERNEL) & ~copy) | (pl.col("cat") == "kernel")
     on_device = device.filter(~is_kernel)
     if on_device.height:
