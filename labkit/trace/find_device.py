@@ -66,7 +66,7 @@ def longest_run(gaps: np.ndarray, c: Context) -> int:
 def _at_kernels(c: Context, cause: str, count: int = 3) -> list[dict]:
     """The kernels behind the largest gaps of a cause."""
     rows = c.idle.largest(cause, count)
-    order = c.kernels.sort("start")
+    order = c.kernels.select("start", "name").sort("start")
     starts = order["start"].to_numpy()
     for row in rows:
         i = int(np.searchsorted(starts, row["start"] + row["dur"] - 1e-6))
@@ -119,7 +119,7 @@ def copies(c: Context) -> Iterator[Finding]:
     total = min(total, c.idle.busy)
     if total < FLOOR * c.idle.length:
         return
-    rows = c.trace.copies().sort("dur", descending=True)
+    rows = idle.large_copies(c.trace).sort("dur", descending=True)
     starts = rows["start"].to_numpy()
     behind = intervals.covered(starts, model.ends(rows), c.idle.blocked)
     blocking = float(behind.sum()) >= 0.5 * float(rows["dur"].sum())

@@ -7,10 +7,8 @@ from labkit.trace.finding import FLOOR, Finding
 from labkit.trace.model import Trace
 
 
-def find(traces: list[Trace]) -> list[Finding]:
+def find(traces: list[Trace], accounts: list[idle.Idle]) -> list[Finding]:
     """Findings, the most rewarding first. Of several ranks: what they share, and each rule's worst rank."""
-    found: list[Finding] = []
-    accounts = [idle.account(trace) for trace in traces]
     across = find_ranks.Across(traces, accounts)
     best: dict[str, Finding] = {}
     for i, (trace, account) in enumerate(zip(traces, accounts)):
@@ -20,8 +18,7 @@ def find(traces: list[Trace]) -> list[Finding]:
             finding.rank = trace.rank if len(traces) > 1 else None
             if finding.code not in best or finding.gain_us > best[finding.code].gain_us:
                 best[finding.code] = finding
-    found = [*best.values(), *across.find()]
-    return sorted(found, key=lambda f: (-f.gain_us, f.code))
+    return sorted([*best.values(), *across.find()], key=lambda f: (-f.gain_us, f.code))
 
 
 def one(trace: Trace, account: idle.Idle, waiting: float = 0.0) -> list[Finding]:

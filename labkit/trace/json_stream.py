@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +196,7 @@ def events(
             yield found
             return
         # the file stops inside the list: what is whole counts
-        for cut in _boundaries(rest):
+        for cut in islice(_boundaries(rest), _TRIES):
             if (found := _decode(b"[" + rest[: cut[0]] + b"]")) is not None:
                 ending.events += len(found)
                 yield found

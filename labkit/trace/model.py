@@ -103,6 +103,7 @@ class Trace:
     step_times: pl.DataFrame = _table(STEP_TIMES)
     comm_times: pl.DataFrame = _table(COMM_TIMES)
     links: pl.DataFrame = _table(LINKS)
+    _computing: tuple | None = None  # (kernels, those of them that compute)
 
     @property
     def word(self) -> str:
@@ -133,7 +134,11 @@ class Trace:
 
     def compute(self) -> pl.DataFrame:
         """The kernels that compute: without communication, which some files list among them."""
-        return self.kernels.filter(~is_communication())
+        if self._computing is None or self._computing[0] is not self.kernels:
+            other = self.kernels.select(is_communication().any()).item()
+            found = self.kernels.filter(~is_communication()) if other else self.kernels
+            self._computing = (self.kernels, found)
+        return self._computing[1]
 
     def busy(self) -> intervals.Spans:
         table = self.compute()

@@ -36,7 +36,14 @@ class Profile:
     def _findings(self) -> list:
         from labkit.trace import finders
 
-        return finders.find(self.traces)
+        return finders.find(self.traces, self.accounts)
+
+    @cached_property
+    def accounts(self) -> list:
+        """Of each rank the gaps of the device and their causes: labkit.trace.idle.Idle."""
+        from labkit.trace import idle
+
+        return [idle.account(trace) for trace in self.traces]
 
     def findings(self) -> list:
         """What is wrong, the most rewarding first."""

@@ -170,12 +170,6 @@ def read_one(source: Source, progress: Callable[[int], None] | None = None) -> m
     _settings(source, trace)
     kernels = None
     refused: list[TraceError] = []
-    for timeline in source.timeline[:1]:
-        try:
-            kernels = timeline_file.read(timeline, trace, progress)
-            trace.files.append(timeline.name)
-        except TraceError as error:
-            refused.append(error)
     tables = []
     for path in source.kernels:
         try:
@@ -184,10 +178,16 @@ def read_one(source: Source, progress: Callable[[int], None] | None = None) -> m
             trace.files.append(path.name)
         except TraceError as error:
             refused.append(error)
-    if tables:
-        listed = pl.concat(tables, how="diagonal_relaxed").sort("start_ns")
-        if listed.height:
-            kernels = _with_host_times(listed, kernels)
+    listed = pl.concat(tables, how="diagonal_relaxed").sort("start_ns") if tables else None
+    del tables
+    for timeline in source.timeline[:1]:
+        try:
+            kernels = timeline_file.read(timeline, trace, progress, listed is not None and listed.height > 0)
+            trace.files.append(timeline.name)
+        except TraceError as error:
+            refused.append(error)
+    if listed is not None and listed.height:
+        kernels = _with_host_times(listed, kernels)
     if kernels is None and source.database is not None:
         try:
             kernels = database.read(source.database, trace)

@@ -24,9 +24,9 @@ class Report:
         self.profile = profile
         self.traces: list[model.Trace] = profile.traces
 
-    @cached_property
+    @property
     def accounts(self) -> list[idle.Idle]:
-        return [idle.account(trace) for trace in self.traces]
+        return self.profile.accounts
 
     @property
     def trace(self) -> model.Trace:

@@ -22,11 +22,9 @@ _LARGE = 1 << 63
 _FRAME, _MODULE = "python_function", "nn.Module: "
 _UNUSED = {_FRAME, "enqueue", "dequeue"}  # nor the two ends of torch_npu's queue: the flows lead past them
 _STEP = re.compile(r"^ProfilerStep\s*#\s*(\d+)$")
-_COPY = re.compile(r"MEMCPY|memcpy|^SDMA_SQE$|PCIE_DMA", re.I)
-_DEVICE_KERNEL = (
-    "AI_CORE", "AI_VECTOR_CORE", "AI_CPU", "MIX_AIC", "MIX_AIV", "DSA_SQE", "KERNEL_AIVEC", "KERNEL_AICORE",
-    "KERNEL_AICPU", "KERNEL_MIX_AIC", "KERNEL_MIX_AIV", "FFTS_PLUS", "AI_VECTOR_CORE_MIX", "FUSION",
-)  # fmt: skip
+_COPY = "(?i)MEMCPY|^SDMA_SQE$|PCIE_DMA"
+# what a device's task is called when it is a kernel, at all levels and in all versions: AI_CORE, KERNEL_AIVEC, MIX_AIC, ...
+_KERNEL = "AI_?CORE|AI_?VEC|AI_?CPU|MIX_AI|^DSA|FFTS|FUSION"
 _CORE = {
     "KERNEL_AIVEC": "AI_VECTOR_CORE", "KERNEL_AICORE": "AI_CORE", "KERNEL_AICPU": "AI_CPU",
     "KERNEL_MIX_AIC": "MIX_AIC", "KERNEL_MIX_AIV": "MIX_AIV",
@@ -170,8 +168,11 @@ class _Collector:
             threads.add([_whole(e.tid) for e, _ in some])
 
 
-def read(path: Path, trace: model.Trace, progress: Callable[[int], None] | None = None) -> pl.DataFrame:
-    """Fills `trace` with everything but the kernels; returns those, with start_ns. Raises TraceError for no trace."""
+def read(
+    path: Path, trace: model.Trace, progress: Callable[[int], None] | None = None, listed: bool = False
+) -> pl.DataFrame:
+    """Fills `trace` with everything but the kernels; returns those, with start_ns. Raises TraceError for no trace.
+    `listed`: a CSV has the kernels too, and only the host's times of each are wanted here."""
     ending = json_stream.Ending()
     collector = _Collector()
     for block in json_stream.events(path, ending, progress):
@@ -188,7 +189,7 @@ def read(path: Path, trace: model.Trace, progress: Callable[[int], None] | None 
         )
     if collector.count == 0:
         raise TraceError("no_events", path=path, events=ending.events)
-    return _sorted_out(collector, trace)
+    return _sorted_out(collector, trace, listed)
 
 
 def _kind_of(process: str) -> str:
@@ -208,47 +209,67 @@ def _kind_of(process: str) -> str:
     return "other"
 
 
-def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
-    words = collector.words
-    rows = {name: column.whole() for name, column in collector.rows.items()}
-    if trace.base_ns == 0:
-        trace.base_ns = int(rows["start"].min())
-    base = trace.base_ns
-    pids = np.unique(rows["pid"])
-    kind_of = {int(p): _kind_of(collector.processes.get(int(p), "")) for p in pids}
-    gpu = np.isin(rows["cat"], [words.numbers.get(c, -2) for c in ("kernel", "gpu_memcpy", "gpu_memset")])
-    cats = {name: words.numbers.get(name, -2) for name in ("cpu_op", _FRAME, "user_annotation")}
-    order = ("host", "calls", "device", "comm", "overlap", "other")
-    table = np.full(int(pids.max()) + 2, 5)
-    for p, kind in kind_of.items():
-        table[p] = order.index(kind)
-    kinds = table[rows["pid"]]
-    kinds[
-        (rows["cat"] == cats["cpu_op"]) | (rows["cat"] == cats[_FRAME]) | (rows["cat"] == cats["user_annotation"])
-    ] = 0
-    kinds[gpu] = 2
+_ORDER = ("host", "calls", "device", "comm", "overlap", "other")
 
-    def take(which: np.ndarray, names: dict[str, str]) -> dict[str, pl.Series | np.ndarray]:
-        found = {}
+
+class _Rows:
+    """The kept events as columns, told apart by what their process is called."""
+
+    def __init__(self, collector: _Collector, trace: model.Trace):
+        self.collector, self.words = collector, collector.words
+        self.columns = {name: column.whole() for name, column in collector.rows.items()}
+        pid, cat = self.columns.pop("pid"), self.columns["cat"]
+        if trace.base_ns == 0:
+            trace.base_ns = int(self.columns["start"].min())
+        self.base = trace.base_ns
+        self.kind_of = {int(p): _kind_of(collector.processes.get(int(p), "")) for p in np.unique(pid)}
+        table = np.full(int(pid.max()) + 2, _ORDER.index("other"), np.int8)
+        for p, kind in self.kind_of.items():
+            table[p] = _ORDER.index(kind)
+        self.kinds = table[pid]
+
+        def of(*names: str) -> np.ndarray:
+            return np.isin(cat, [self.words.numbers.get(name, -2) for name in names])
+
+        # torch.profiler's export has no names of processes that say as much: there the category does
+        self.kinds[of("cpu_op", _FRAME, "user_annotation")] = _ORDER.index("host")
+        self.kinds[of("kernel", "gpu_memcpy", "gpu_memset")] = _ORDER.index("device")
+        self.kinds[of("cuda_runtime", "cuda_driver")] = _ORDER.index("calls")
+
+    def which(self, kind: str) -> np.ndarray:
+        return np.flatnonzero(self.kinds == _ORDER.index(kind))
+
+    def take(self, which: np.ndarray, **names: str) -> pl.DataFrame:
+        """The rows `which` as a table: our name = the column's."""
+        found: dict = {}
         for ours, column in names.items():
-            values = rows[column][which]
+            values = self.columns[column][which]
             if column in ("name", "kind", "dims", "types", "stack", "cat"):
-                found[ours] = words.column(values, pl.Categorical if ours == "stack" else pl.String)
+                found[ours] = self.words.column(values, pl.Categorical if ours == "stack" else pl.String)
             else:
                 found[ours] = values
-        found["start_ns"] = rows["start"][which]
-        found["start"] = (found["start_ns"] - base) / 1000.0
-        found["dur"] = rows["dur"][which]
-        return found
+        start = self.columns["start"][which]
+        found |= {"start_ns": start, "start": (start - self.base) / 1000.0, "dur": self.columns["dur"][which]}
+        return pl.DataFrame(found)
 
-    # ---- host
-    which = np.flatnonzero(kinds == 0)
-    host = pl.DataFrame(
-        take(
-            which, {"name": "name", "cat": "cat", "thread": "tid", "shapes": "dims", "types": "types", "stack": "stack"}
-        )
-    )
-    host = host.with_columns(
+
+def _sorted_out(collector: _Collector, trace: model.Trace, listed: bool) -> pl.DataFrame:
+    rows = _Rows(collector, trace)  # each of the following frees what it needed before the next one begins
+    if not trace.generation:
+        names = {name.lower() for name in collector.processes.values()}
+        trace.generation = "CANN 9" if "communication" in names else "CANN 6 to 8" if "hccl" in names else ""
+    _host(rows, trace)
+    _calls(rows, trace)
+    trace.overlap = model.fitted(rows.take(rows.which("overlap"), kind="name"), model.OVERLAP)
+    torch, runtime = _flow_times(collector, rows.base, 0), _flow_times(collector, rows.base, 1)
+    _communication(rows, trace, torch, runtime)
+    return _device(rows, trace, torch, runtime, listed)
+
+
+def _host(rows: _Rows, trace: model.Trace) -> None:
+    which = rows.which("host")
+    host = rows.take(which, name="name", thread="tid", shapes="dims", types="types", stack="stack")
+    host = host.drop("start_ns").with_columns(
         pl.when(pl.col("name").str.starts_with("ProfilerStep"))
         .then(pl.lit("step"))
         .when(pl.col("name").str.starts_with(_MODULE))
@@ -256,93 +277,87 @@ def _sorted_out(collector: _Collector, trace: model.Trace) -> pl.DataFrame:
         .otherwise(pl.lit("op"))
         .alias("kind")
     )
-    trace.host = model.fitted(host, model.HOST).sort("start", maintain_order=True)
+    trace.host = model.fitted(host.sort("start", maintain_order=True), model.HOST)
     steps = host.filter(pl.col("kind") == "step").with_columns(
         pl.col("name").str.extract(_STEP.pattern, 1).cast(pl.Int64, strict=False).alias("step")
     )
     trace.steps = model.fitted(steps.unique("step", keep="first"), model.STEPS).sort("start")
-    # ---- calls into CANN: "AscendCL@aclrtSynchronizeStream"
-    which = np.flatnonzero(kinds == 1)
-    calls = pl.DataFrame(take(which, {"name": "name", "thread": "tid"}))
-    parts = calls["name"].str.splitn("@", 2).struct if calls.height else None
-    if parts is not None:
-        calls = calls.with_columns(
-            parts.field("field_0").alias("level"), parts.field("field_1").fill_null(calls["name"]).alias("name")
-        )
-    trace.calls = model.fitted(calls, model.CALLS).sort("start")
-    # ---- overlap analysis
-    which = np.flatnonzero(kinds == 4)
-    overlap = pl.DataFrame(take(which, {"kind": "name"}))
-    trace.overlap = model.fitted(overlap, model.OVERLAP)
-    # ---- communication: its operators lie on "Group N Communication", its tasks on "Plane N"
-    which = np.flatnonzero(kinds == 3)
-    comm = pl.DataFrame(take(which, {"name": "name", "pid": "pid", "tid": "tid", "types": "types"}))
+
+
+def _calls(rows: _Rows, trace: model.Trace) -> None:
+    """Calls into CANN: "AscendCL@aclrtSynchronizeStream"."""
+    calls = rows.take(rows.which("calls"), name="name", thread="tid").drop("start_ns")
+    parts = calls["name"].str.splitn("@", 2).struct
+    calls = calls.with_columns(
+        parts.field("field_0").alias("level"), parts.field("field_1").fill_null(calls["name"]).alias("name")
+    )
+    trace.calls = model.fitted(calls.sort("start"), model.CALLS)
+
+
+def _communication(rows: _Rows, trace: model.Trace, torch: Flow, runtime: Flow) -> None:
+    """Collectives lie on "Group N Communication", their tasks on "Plane N"."""
+    collector = rows.collector
+    comm = rows.take(rows.which("comm"), name="name", tid="tid", types="types")
     groups = {
         tid: name
         for (pid, tid), name in collector.threads.items()
-        if kind_of.get(pid) == "comm" and "plane" not in name.lower()
+        if rows.kind_of.get(pid) == "comm" and "plane" not in name.lower()
     }
     on_group = comm["tid"].is_in(list(groups)) if groups else comm["name"].str.contains(r"^(hcom_|Hccl|HCCL_)")
     operators = comm.filter(on_group).with_columns(pl.col("tid").replace_strict(groups, default="").alias("group"))
-    torch, runtime = _flow_times(collector, base, 0), _flow_times(collector, base, 1)
-    operators = _linked(operators, torch, runtime)
-    trace.comm = model.fitted(operators, model.COMM).sort("start")
-    if collector.moves:
-        moves = pl.DataFrame(
-            collector.moves,
-            schema=["row", "source", "target", "bytes", "link", "bandwidth"],
-            orient="row",
-            strict=False,
-        )
-        at = moves["row"].to_numpy()
-        moves = moves.with_columns(
-            words.column(rows["name"][at]).alias("name"),
-            pl.Series("start", (rows["start"][at] - base) / 1000.0),
-            pl.Series("dur", rows["dur"][at]),
-        )
-        trace.comm_tasks = model.fitted(moves.filter(pl.Series(kinds[at] == 3)), model.COMM_TASKS)
-    # ---- the device's streams
-    which = np.flatnonzero(kinds == 2)
-    device = pl.DataFrame(
-        take(
-            which,
-            {
-                "name": "name",
-                "core": "kind",
-                "pid": "pid",
-                "tid": "tid",
-                "stream": "stream",
-                "task": "task",
-                "cat": "cat",
-            },
-        )
-    ).with_columns(pl.col("core", "cat", "name").fill_null(""))
+    trace.comm = model.fitted(_linked(operators, torch, runtime), model.COMM).sort("start")
+    if not collector.moves:
+        return
+    names = ["row", "source", "target", "bytes", "link", "bandwidth"]
+    moves = pl.DataFrame(collector.moves, schema=names, orient="row", strict=False)
+    at = moves["row"].to_numpy()
+    moves = moves.with_columns(
+        rows.words.column(rows.columns["name"][at]).alias("name"),
+        pl.Series("start", (rows.columns["start"][at] - rows.base) / 1000.0),
+        pl.Series("dur", rows.columns["dur"][at]),
+    )
+    moves = moves.filter(pl.Series(rows.kinds[at] == _ORDER.index("comm")))
+    trace.comm_tasks = model.fitted(moves, model.COMM_TASKS)
+
+
+def _device(rows: _Rows, trace: model.Trace, torch: Flow, runtime: Flow, listed: bool) -> pl.DataFrame:
+    """The device's streams: copies and events into `trace`, kernels returned."""
+    which = rows.which("device")
+    kinds = rows.take(which, core="kind", name="name", cat="cat").select(pl.col("core", "name", "cat").fill_null(""))
     copy = (
-        pl.col("core").str.contains(_COPY.pattern.replace("(?i)", ""))
-        | pl.col("name").str.contains("(?i)memcpy")
-        | (pl.col("cat") == "gpu_memcpy")
+        pl.col("core").str.contains(_COPY) | pl.col("name").str.contains("(?i)memcpy") | (pl.col("cat") == "gpu_memcpy")
     )
-    is_kernel = (pl.col("core").is_in(_DEVICE_KERNEL) & ~copy) | (pl.col("cat") == "kernel")
-    on_device = device.filter(~is_kernel)
-    if on_device.height:
-        sizes = {row[0]: row[3] for row in collector.moves}
-        place = which[(~device.select(is_kernel.fill_null(False)).to_series()).to_numpy()]
-        on_device = on_device.with_columns(
-            pl.when(copy).then(pl.lit("copy")).when(pl.col("core").str.contains("(?i)event|notify")).then(pl.lit("event"))
-            .otherwise(pl.lit("other")).alias("kind"),
-            pl.Series("bytes", [sizes.get(int(i)) for i in place], dtype=pl.Float64),
-        )  # fmt: skip
-        on_device = _linked(on_device, torch, runtime)
-        # what HCCL's own streams copy is communication, shown there a second time
-        hccl = trace.comm_tasks["start"].to_list() if trace.comm_tasks.height else []
-        on_device = on_device.filter(~((pl.col("kind") == "copy") & pl.col("start").is_in(hccl)))
-    trace.tasks = model.fitted(on_device, model.TASKS).sort("start")
-    kernels = device.filter(is_kernel).with_columns(pl.col("core").replace(_CORE).alias("core"))
-    kernels = kernels.with_columns(
-        pl.when(pl.col("stream") < 0).then(pl.col("tid")).otherwise(pl.col("stream")).alias("stream"),
-        pl.col("name").str.extract(r"^aclnn\w+?_(\w+)$", 1).str.split("_").list.last().alias("type"),
+    kinds = kinds.select(
+        copy.alias("copy"),
+        ((pl.col("core").str.contains(_KERNEL) & ~copy) | (pl.col("cat") == "kernel")).alias("kernel"),
     )
-    return _linked(kernels, torch, runtime)
+    copies, is_kernel = kinds["copy"].to_numpy(), kinds["kernel"].to_numpy()
+    others = rows.take(which[~is_kernel], name="name", core="kind", tid="tid", stream="stream")
+    sizes = {row[0]: row[3] for row in rows.collector.moves}
+    others = others.with_columns(
+        pl.when(pl.Series(copies[~is_kernel]))
+        .then(pl.lit("copy"))
+        .when(pl.col("core").fill_null("").str.contains("(?i)event|notify"))
+        .then(pl.lit("event"))
+        .otherwise(pl.lit("other"))
+        .alias("kind"),
+        pl.Series("bytes", [sizes.get(int(i)) for i in which[~is_kernel]], dtype=pl.Float64),
+    )
+    # what the streams of communication copy is shown there as well
+    shown = trace.comm_tasks["start"].to_list()
+    others = others.filter(~((pl.col("kind") == "copy") & pl.col("start").is_in(shown)))
+    trace.tasks = model.fitted(_linked(others, torch, runtime), model.TASKS).sort("start")
+    which = which[is_kernel]
+    if listed:
+        kernels = rows.take(which, core="kind").select("start_ns", "core")
+    else:
+        kernels = rows.take(
+            which, name="name", core="kind", tid="tid", stream="stream", task="task", in_shapes="dims"
+        ).with_columns(
+            pl.when(pl.col("stream") < 0).then(pl.col("tid")).otherwise(pl.col("stream")).alias("stream"),
+            pl.col("name").str.extract(r"^aclnn\w+?_(\w+)$", 1).str.split("_").list.last().alias("type"),
+        )
+    return _linked(kernels.with_columns(pl.col("core").replace(_CORE)), torch, runtime)
 
 
 def _flow_times(collector: _Collector, base: int, which: int) -> Flow:
