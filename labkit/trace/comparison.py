@@ -20,7 +20,7 @@ import polars as pl
 from labkit.messages import text
 from labkit.trace import find_steps, idle, model
 from labkit.trace.finding import time
-from labkit.trace.report import _page
+from labkit.trace.reporting import _page
 
 LEVEL = 0.05
 EXACT, DRAWS = 20_000, 9_999  # all arrangements up to so many, else so many by chance, always the same ones

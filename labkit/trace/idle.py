@@ -112,10 +112,9 @@ def in_flight(kernels: pl.DataFrame, moments: np.ndarray) -> np.ndarray:
 
 def _beginning(trace: model.Trace, start: float, waits: intervals.Spans) -> float:
     """The window's begin without the time in which the device was still at work on what is not recorded."""
-    tables = [t.select("start", "issued") for t in (trace.kernels, trace.tasks, trace.comm) if t.height]
-    if not tables:
+    rows = trace.compute().select("start", "issued").sort("start")
+    if not rows.height:
         return start
-    rows = pl.concat(tables).sort("start")
     first, issued = rows.row(0)
     if first <= start:
         return start

@@ -14,6 +14,7 @@ import polars as pl
 from labkit.trace.model import Trace
 
 DEPTH = 5
+ROUNDED = 0.002  # µs: a start and a duration are each written to the ns, so that one range may seem to end in the next
 _MODULE = "nn.Module: "
 _OUTER = "autograd::engine::evaluate_function: "
 
@@ -82,7 +83,7 @@ def _sweep(kernels: pl.DataFrame, ranges: pl.DataFrame | None, modules: bool, su
     )
     for moment, dur, kind, name in rows:
         while next_ < len(names) and starts[next_] <= moment:
-            while open_ and open_[-1][0] <= starts[next_]:
+            while open_ and open_[-1][0] <= starts[next_] + ROUNDED:
                 open_.pop()
             open_.append((ends[next_], names[next_]))
             next_ += 1

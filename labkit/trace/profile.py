@@ -50,7 +50,7 @@ class Profile:
         return list(self._findings)
 
     def report(self):
-        from labkit.trace.report import Report
+        from labkit.trace.reporting import Report
 
         return Report(self)
 
