@@ -37,7 +37,10 @@ def row(repo: str, commit: str, licence: str, path: str, file: Path) -> dict:
     try:
         read = trace.read(file, progress=False)
     except TraceError as error:
-        return found | {"read_as": "refused", "first_finding": f"{error.code}: {error.problem.lines('en')[0].replace(str(file), path)}"}
+        return found | {
+            "read_as": "refused",
+            "first_finding": f"{error.code}: {error.problem.lines('en')[0].replace(str(file), path)}",
+        }
     first, findings = read.trace, read.findings()
     said = findings[0] if findings else None
     return found | {

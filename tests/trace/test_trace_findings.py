@@ -59,7 +59,14 @@ def program(body, host=10.0, steps=6):
 def test_a_finding_has_to_be_worth_a_twentieth_of_a_step(tmp_path, share, said):
     def body(m, s):
         programs.step(m, s)
-        m.op("aten::nonzero", "NonZero", share * s.layers * 2.9 * (2 * s.matmul + 3.2 * s.vector), s.host, core="AI_CPU", blocks=1)
+        m.op(
+            "aten::nonzero",
+            "NonZero",
+            share * s.layers * 2.9 * (2 * s.matmul + 3.2 * s.vector),
+            s.host,
+            core="AI_CPU",
+            blocks=1,
+        )
 
     assert ("ai-cpu" in codes(program(body), tmp_path)) == said
     assert finding.FLOOR == 0.05
@@ -105,7 +112,9 @@ def test_casts_there_and_back_are_counted(tmp_path):
     machine, _ = programs.sick("cast_round_trips", SEED)
     found = trace.read(planted_tree.write(machine, tmp_path)).findings()[0]
     assert found.fields["count"] == sum(k.type == "Cast" for k in machine.ranks[0].kernels) == 2 * found.fields["back"]
-    assert found.gain_us == pytest.approx(sum(k.dur for k in machine.ranks[0].kernels if k.type == "Cast") / len(machine.ranks[0].steps), rel=0.01)
+    assert found.gain_us == pytest.approx(
+        sum(k.dur for k in machine.ranks[0].kernels if k.type == "Cast") / len(machine.ranks[0].steps), rel=0.01
+    )
 
 
 def test_the_slow_rank_is_the_one_that_was_slowed(tmp_path):

@@ -43,8 +43,20 @@ VALUES = {
 def line(heads: list[str], kernel, style: str) -> str:
     name, kind, core, ns, dur = kernel
     whole, part = divmod(ns, 1000)
-    start = {"tab": f"{whole}.{part:03d}\t", "integer": str(whole), "one": f"{whole}.{part // 100}", "plain": f"{whole}.{part:03d}"}[style]
-    known = VALUES | {"name": name, "op name": name, "type": kind, "op type": kind, "accelerator core": core, "task type": core}
+    start = {
+        "tab": f"{whole}.{part:03d}\t",
+        "integer": str(whole),
+        "one": f"{whole}.{part // 100}",
+        "plain": f"{whole}.{part:03d}",
+    }[style]
+    known = VALUES | {
+        "name": name,
+        "op name": name,
+        "type": kind,
+        "op type": kind,
+        "accelerator core": core,
+        "task type": core,
+    }
     known |= {"start time": start, "task start time": start, "duration": str(dur), "task duration": str(dur)}
     return ",".join(known.get(csv_tables.plain(h), "NA" if style == "one" else "N/A") for h in heads)
 
@@ -55,7 +67,9 @@ def table(heads: str, style="tab", end="\r\n", comma="") -> bytes:
 
 
 @pytest.mark.parametrize("which", GENERATIONS)
-@pytest.mark.parametrize("style, end, comma", [("tab", "\r\n", ""), ("plain", "\n", ","), ("one", "\n", ""), ("integer", "\r\n", ",")])
+@pytest.mark.parametrize(
+    "style, end, comma", [("tab", "\r\n", ""), ("plain", "\n", ","), ("one", "\n", ""), ("integer", "\r\n", ",")]
+)
 def test_every_generation_of_headers_says_the_same(tmp_path, which, style, end, comma):
     path = tmp_path / ("op_summary_20260101.csv" if "Op Name" in GENERATIONS[which] else "kernel_details.csv")
     path.write_bytes(table(GENERATIONS[which], style, end, comma))
@@ -134,7 +148,14 @@ def test_a_database_gives_what_the_text_gives(tmp_path):
     base.commit()
     found = trace.read(path.parent.parent).trace
     row = found.kernels.row(0, named=True)
-    assert (row["name"], row["core"], row["blocks"], row["dur"], row["wait"], row["aiv_vec"]) == ("Add", "AI_VECTOR_CORE", 40, 4.0, 0.5, 0.5)
+    assert (row["name"], row["core"], row["blocks"], row["dur"], row["wait"], row["aiv_vec"]) == (
+        "Add",
+        "AI_VECTOR_CORE",
+        40,
+        4.0,
+        0.5,
+        0.5,
+    )
     assert row["start"] - row["issued"] == 3.0 and row["issued"] - row["op_time"] == 1.0 and row["step"] == 2
     assert found.copies().height == 1 and found.rank == 3 and found.host["shapes"][0] == "8,2048"
 
@@ -147,17 +168,23 @@ def prepared(folder, what: str):
         return folder / "absent"
     if what in ("empty_file", "not_trace", "no_events"):
         path = folder / "trace_view.json"
-        path.write_text({"empty_file": "", "not_trace": "hello", "no_events": '[{"ph":"M","name":"process_name","pid":1}]'}[what])
+        path.write_text(
+            {"empty_file": "", "not_trace": "hello", "no_events": '[{"ph":"M","name":"process_name","pid":1}]'}[what]
+        )
         return path
     if what == "not_kernels":
         (folder / "kernel_details.csv").write_text("OP Type,Count,Ratio(%)\nAdd,3,1\n")
         return folder / "kernel_details.csv"
     if what in ("bad_database", "not_database"):
         path = folder / "ascend_pytorch_profiler.db"
-        path.write_bytes(b"not a database at all, but long enough" * 9) if what == "bad_database" else sqlite3.connect(path).executescript("create table X(a)")
+        path.write_bytes(b"not a database at all, but long enough" * 9) if what == "bad_database" else sqlite3.connect(
+            path
+        ).executescript("create table X(a)")
         return path
     if what in ("packed", "unknown_file", "side_file"):
-        path = folder / {"packed": "trace_view.json.gz", "unknown_file": "x.txt", "side_file": "communication.json"}[what]
+        path = (
+            folder / {"packed": "trace_view.json.gz", "unknown_file": "x.txt", "side_file": "communication.json"}[what]
+        )
         path.write_text("{}")
         return path
     if what == "not_analysed":
@@ -185,13 +212,19 @@ def test_what_is_no_recording_gets_a_clear_answer(tmp_path, code):
 
 @pytest.mark.parametrize(
     "config, code",
-    [({"activities": ["ProfilerActivity.CPU"]}, "cpu_only"), ({"schedule": {"wait": 9, "active": 1}}, "no_step"), ({}, "no_kernels")],
+    [
+        ({"activities": ["ProfilerActivity.CPU"]}, "cpu_only"),
+        ({"schedule": {"wait": 9, "active": 1}}, "no_step"),
+        ({}, "no_kernels"),
+    ],
 )
 def test_a_trace_without_kernels_says_which_step_did_not_record(tmp_path, config, code):
     machine, _ = planted_programs.well(1)
     home = planted_tree.write(machine, tmp_path)
     output = home / "ASCEND_PROFILER_OUTPUT"
-    events = [e for e in json.loads((output / "trace_view.json").read_text()) if e.get("cat") == "cpu_op" or e["ph"] == "M"]
+    events = [
+        e for e in json.loads((output / "trace_view.json").read_text()) if e.get("cat") == "cpu_op" or e["ph"] == "M"
+    ]
     (output / "trace_view.json").write_text(json.dumps([e for e in events if "ProfilerStep" not in e["name"]]))
     (output / "kernel_details.csv").unlink()
     (home / "profiler_info.json").write_text(json.dumps({"config": {"common_config": config}}))

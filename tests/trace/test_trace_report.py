@@ -50,7 +50,9 @@ def test_the_page_stands_alone_and_is_the_same_each_time(tree, lang, monkeypatch
     tags.feed(page)
     assert tags.open == [] and tags.links == [] and tags.figures == 4
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "") and "<script" not in page
-    assert page.count("<title ") + page.count("<title>") > 4 and page.count("<desc ") == 4, "each figure in words as well"
+    assert page.count("<title ") + page.count("<title>") > 4 and page.count("<desc ") == 4, (
+        "each figure in words as well"
+    )
     said = {"en": "modelled, none was measured", "zh": "没有一个是在 NPU 上实测的"}[lang]
     assert said in page and "{" not in re.sub(r"<style>.*?</style>", "", page, flags=re.S)
 
@@ -74,9 +76,15 @@ def test_kernels_hang_under_the_operator_that_issued_them(tree):
 
 
 def test_modules_stand_above_operators():
-    path = module_tree._path(["nn.Module: Net_0", "nn.Module: Linear_1", "aten::linear", "aten::addmm"], "MatMulV2", True)
+    path = module_tree._path(
+        ["nn.Module: Net_0", "nn.Module: Linear_1", "aten::linear", "aten::addmm"], "MatMulV2", True
+    )
     assert path == ("Net_0", "Linear_1", "aten::linear", "MatMulV2")
-    assert module_tree._path(["aten::linear", "aten::addmm"], "MatMulV2", False) == ("aten::linear", "aten::addmm", "MatMulV2")
+    assert module_tree._path(["aten::linear", "aten::addmm"], "MatMulV2", False) == (
+        "aten::linear",
+        "aten::addmm",
+        "MatMulV2",
+    )
 
 
 def run(folder, seed, matmul, steps=6):
@@ -88,7 +96,9 @@ def run(folder, seed, matmul, steps=6):
 def test_a_change_is_told_from_noise(tmp_path):
     a, b, c = run(tmp_path / "a", 1, 200), run(tmp_path / "b", 2, 200), run(tmp_path / "c", 3, 260)
     same, slower, faster = trace.compare(a, b), trace.compare(a, c), trace.compare(c, a)
-    assert same.steps["verdict"] == "noise" and slower.steps["verdict"] == "slower" and faster.steps["verdict"] == "faster"
+    assert (
+        same.steps["verdict"] == "noise" and slower.steps["verdict"] == "slower" and faster.steps["verdict"] == "faster"
+    )
     by_type = {r["type"]: r["verdict"] for r in slower.types}
     assert by_type["MatMulV2"] == "slower" and by_type["Gelu"] == "noise"
     assert {r["verdict"] for r in same.types} == {"noise"}
@@ -131,10 +141,16 @@ def test_an_operator_that_is_gone_or_new_is_called_so(tmp_path):
 
 def test_the_command(tree, tmp_path):
     def labkit(*words):
-        return subprocess.run([sys.executable, "-m", "labkit", "trace", *map(str, words)], capture_output=True, text=True)
+        return subprocess.run(
+            [sys.executable, "-m", "labkit", "trace", *map(str, words)], capture_output=True, text=True
+        )
 
     done = labkit("report", tree, "--json", "--html", tmp_path / "r.html")
-    assert done.returncode == 0 and json.loads(done.stdout)["findings"] and (tmp_path / "r.html").read_text().startswith("<!DOCTYPE")
+    assert (
+        done.returncode == 0
+        and json.loads(done.stdout)["findings"]
+        and (tmp_path / "r.html").read_text().startswith("<!DOCTYPE")
+    )
     assert labkit("compare", tree, tree).stdout.startswith("A ")
     wrong = labkit("report", tmp_path)
     assert wrong.returncode == 1 and "holds no recording" in wrong.stderr and "Traceback" not in wrong.stderr

@@ -31,7 +31,9 @@ def test_every_event_comes_once_in_its_order(tmp_path, block, form):
         whole = {**more, "traceEvents": EVENTS} if "last" in form else {"traceEvents": EVENTS, **more}
     separators = (",", ":") if form == "no spaces" else None
     path = tmp_path / "trace_view.json"
-    path.write_text(json.dumps(whole, ensure_ascii=False, indent=1 if form == "pretty" else None, separators=separators))
+    path.write_text(
+        json.dumps(whole, ensure_ascii=False, indent=1 if form == "pretty" else None, separators=separators)
+    )
     found, ending = read(path, block)
     assert [e.name for e in found] == [e["name"] for e in EVENTS]
     assert [json_stream.nanoseconds(bytes(e.ts)) for e in found[:3]] == [1736408883704643000 + i for i in range(3)]
