@@ -1,8 +1,8 @@
 """Programs with a known disease, and healthy ones, run on a small model of a host, its queue and a device's streams.
 
 The disease is planted in the program (an item() after every few kernels, an input that is not pinned, ...), not in the
-times: those follow from the model. Sizes are drawn by a seed from the ranges in FAMILIES, which were written down before
-the analyser first saw a case. scripts/planted_tree.py writes what a node would have written.
+times: those follow from the model. Sizes are drawn by a seed from the ranges in FAMILIES, which were written down
+before the analyser first saw a case. scripts/planted_tree.py writes what a node would have written.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ The layout, headers and events are those of /ASCEND_PROFILER_OUTPUT/ in two gene
 in temporary folders, marked as simulated, and never committed.
 """
 
+# ruff: noqa: E501  (events and headers as they stand in the files)
 from __future__ import annotations
 
 import json

@@ -5,6 +5,7 @@ healthy programs, written as trees of CANN 8 and 9 in turn. A disease counts as 
 first when that finding comes before the others. --write: data/planted_traces.csv.
 """
 
+# ruff: noqa: E501  (rows of a table)
 from __future__ import annotations
 
 import argparse

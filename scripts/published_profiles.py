@@ -5,6 +5,7 @@ git archive, say). A profile that is not there is left as it stands in the table
 the excerpts in tests/trace/published, whose README names source and licence.
 """
 
+# ruff: noqa: E501  (paths as they are)
 from __future__ import annotations
 
 import argparse

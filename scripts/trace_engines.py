@@ -6,6 +6,7 @@ times in ns, a table of the host's operators, and the flows that join them (thei
 not committed.
 """
 
+# ruff: noqa: E501  (events and headers as they stand in the files)
 from __future__ import annotations
 
 import argparse

@@ -8,6 +8,7 @@ a category of NAMES for it; HTA has no findings, only figures: it counts as poin
 POINTS is above the floor of ours (a twentieth). --write: data/trace_tools.csv.
 """
 
+# ruff: noqa: E501  (events as they stand in the files)
 from __future__ import annotations
 
 import argparse

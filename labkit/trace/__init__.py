@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-# Polars' allocator keeps what is freed for ten seconds: a fifth of the memory that reading a gigabyte takes. It looks at
-# this once, when Polars is loaded.
+# Polars' allocator keeps what is freed for ten seconds: a fifth of the memory that reading a gigabyte takes. It looks
+# at this once, when Polars is loaded.
 os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
 
 

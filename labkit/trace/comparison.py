@@ -91,11 +91,15 @@ class Comparison:
         y = float(np.median(b)) if len(b) else self.b.step_us()
         p = p_value(a, b) if enough else 1.0
         return {
-            "before_us": x, "after_us": y, "before_steps": len(a), "after_steps": len(b), "p": p,
+            "before_us": x,
+            "after_us": y,
+            "before_steps": len(a),
+            "after_steps": len(b),
+            "p": p,
             "before_spread_us": float(a.max() - a.min()) if len(a) else 0.0,
             "after_spread_us": float(b.max() - b.min()) if len(b) else 0.0,
             "verdict": verdict(x, y, p, enough),
-        }  # fmt: skip
+        }
 
     @cached_property
     def categories(self) -> list[dict]:
@@ -179,16 +183,24 @@ class Comparison:
         a = {f.code: f for f in self.before.findings()}
         b = {f.code: f for f in self.after.findings()}
         return {
-            "gone": sorted(set(a) - set(b)), "new": sorted(set(b) - set(a)),
-            "still": [{"code": c, "before_us": a[c].gain_us, "after_us": b[c].gain_us} for c in sorted(set(a) & set(b))],
-        }  # fmt: skip
+            "gone": sorted(set(a) - set(b)),
+            "new": sorted(set(b) - set(a)),
+            "still": [
+                {"code": c, "before_us": a[c].gain_us, "after_us": b[c].gain_us} for c in sorted(set(a) & set(b))
+            ],
+        }
 
     def json(self) -> dict:
         return {
-            "before": str(self.before.path), "after": str(self.after.path), "times": [self.a.word, self.b.word],
-            "steps": self.steps, "categories": self.categories, "types": self.types, "shapes": self.shapes,
+            "before": str(self.before.path),
+            "after": str(self.after.path),
+            "times": [self.a.word, self.b.word],
+            "steps": self.steps,
+            "categories": self.categories,
+            "types": self.types,
+            "shapes": self.shapes,
             "findings": self.findings,
-        }  # fmt: skip
+        }
 
     def said(self) -> list[str]:
         s = self.steps
@@ -200,10 +212,13 @@ class Comparison:
         change = 100 * (s["after_us"] / s["before_us"] - 1) if s["before_us"] else 0.0
         lines.append(
             text(
-                "trace.compare.step", before=time(s["before_us"]), after=time(s["after_us"]), change=f"{change:+.1f} %",
+                "trace.compare.step",
+                before=time(s["before_us"]),
+                after=time(s["after_us"]),
+                change=f"{change:+.1f} %",
                 verdict=self._word(s["verdict"]),
             )
-        )  # fmt: skip
+        )
         key = "trace.compare.few_steps" if s["verdict"] == "few" else "trace.compare.spread"
         lines.append(
             text(

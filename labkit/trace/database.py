@@ -91,26 +91,41 @@ def _fill(base: _Base, trace: model.Trace) -> pl.DataFrame:
     task = base.frame(
         "TASK",
         {
-            "start_ns": ("startNs", whole), "end_ns": ("endNs", whole), "device": ("deviceId", whole),
-            "connection": ("connectionId", whole), "id": ("globalTaskId", whole), "core": ("taskType", "text"),
-            "stream": ("streamId", whole), "task": ("taskId", whole),
+            "start_ns": ("startNs", whole),
+            "end_ns": ("endNs", whole),
+            "device": ("deviceId", whole),
+            "connection": ("connectionId", whole),
+            "id": ("globalTaskId", whole),
+            "core": ("taskType", "text"),
+            "stream": ("streamId", whole),
+            "task": ("taskId", whole),
         },
-    )  # fmt: skip
+    )
     host = base.frame(
         "PYTORCH_API",
         {
-            "start_ns": ("startNs", whole), "end_ns": ("endNs", whole), "thread": ("globalTid", whole),
-            "connection": ("connectionId", whole), "name": ("name", "text"), "shapes": ("inputShapes", "text"),
-            "types": ("inputDtypes", "text"), "chain": ("callchainId", whole), "sort": ("type", whole),
+            "start_ns": ("startNs", whole),
+            "end_ns": ("endNs", whole),
+            "thread": ("globalTid", whole),
+            "connection": ("connectionId", whole),
+            "name": ("name", "text"),
+            "shapes": ("inputShapes", "text"),
+            "types": ("inputDtypes", "text"),
+            "chain": ("callchainId", whole),
+            "sort": ("type", whole),
         },
-    )  # fmt: skip
+    )
     calls = base.frame(
         "CANN_API",
         {
-            "start_ns": ("startNs", whole), "end_ns": ("endNs", whole), "thread": ("globalTid", whole),
-            "connection": ("connectionId", whole), "name": ("name", "text"), "type": ("type", whole),
+            "start_ns": ("startNs", whole),
+            "end_ns": ("endNs", whole),
+            "thread": ("globalTid", whole),
+            "connection": ("connectionId", whole),
+            "name": ("name", "text"),
+            "type": ("type", whole),
         },
-    )  # fmt: skip
+    )
     firsts = [t["start_ns"].min() for t in (task, host, calls) if t.height]
     if trace.base_ns == 0 and firsts:
         trace.base_ns = min(f for f in firsts if f is not None)
@@ -157,14 +172,21 @@ def _fill(base: _Base, trace: model.Trace) -> pl.DataFrame:
     info = base.frame(
         "COMPUTE_TASK_INFO",
         {
-            "id": ("globalTaskId", whole), "name": ("name", "text"), "type": ("opType", "text"),
-            "blocks": ("blockDim", whole), "mix_blocks": ("mixBlockDim", whole), "kind": ("taskType", "text"),
-            "in_shapes": ("inputShapes", "text"), "in_types": ("inputDataTypes", "text"),
-            "in_formats": ("inputFormats", "text"), "out_shapes": ("outputShapes", "text"),
-            "out_types": ("outputDataTypes", "text"), "out_formats": ("outputFormats", "text"),
+            "id": ("globalTaskId", whole),
+            "name": ("name", "text"),
+            "type": ("opType", "text"),
+            "blocks": ("blockDim", whole),
+            "mix_blocks": ("mixBlockDim", whole),
+            "kind": ("taskType", "text"),
+            "in_shapes": ("inputShapes", "text"),
+            "in_types": ("inputDataTypes", "text"),
+            "in_formats": ("inputFormats", "text"),
+            "out_shapes": ("outputShapes", "text"),
+            "out_types": ("outputDataTypes", "text"),
+            "out_formats": ("outputFormats", "text"),
             "wait": ("waitNs", pl.Float64),
         },
-    )  # fmt: skip
+    )
     newer = base.columns("COMPUTE_TASK_INFO")
     if "blockdim" not in newer and "blocknum" in newer:
         numbers = base.frame(
@@ -180,10 +202,14 @@ def _fill(base: _Base, trace: model.Trace) -> pl.DataFrame:
     moves = base.frame(
         "COMMUNICATION_TASK_INFO",
         {
-            "id": ("globalTaskId", whole), "name": ("taskType", "text"), "source": ("srcRank", whole),
-            "target": ("dstRank", whole), "bytes": ("size", pl.Float64), "link": ("linkType", whole),
+            "id": ("globalTaskId", whole),
+            "name": ("taskType", "text"),
+            "source": ("srcRank", whole),
+            "target": ("dstRank", whole),
+            "bytes": ("size", pl.Float64),
+            "link": ("linkType", whole),
         },
-    )  # fmt: skip
+    )
     moved = task.join(moves, on="id", how="inner")
     names = {i: name for i, name in base.rows("ENUM_HCCL_LINK_TYPE", "id", "name")}
     if moved.height:
@@ -208,10 +234,14 @@ def _fill(base: _Base, trace: model.Trace) -> pl.DataFrame:
     comm = base.frame(
         "COMMUNICATION_OP",
         {
-            "name": ("opName", "text"), "start_ns": ("startNs", whole), "end_ns": ("endNs", whole),
-            "connection": ("connectionId", whole), "group": ("groupName", "text"), "count": ("count", pl.Float64),
+            "name": ("opName", "text"),
+            "start_ns": ("startNs", whole),
+            "end_ns": ("endNs", whole),
+            "connection": ("connectionId", whole),
+            "group": ("groupName", "text"),
+            "count": ("count", pl.Float64),
         },
-    )  # fmt: skip
+    )
     comm = timed(comm).join(issued, on="connection", how="left")
     comm = comm.with_columns(((pl.col("issued_ns") - trace.base_ns) / 1000.0).alias("issued"))
     trace.comm = model.fitted(comm, model.COMM).sort("start")
@@ -262,10 +292,13 @@ def _memory(base: _Base, trace: model.Trace) -> None:
     record = base.frame(
         "MEMORY_RECORD",
         {
-            "component": ("component", "text"), "time_ns": ("timestamp", whole), "allocated": ("totalAllocated", pl.Float64),
-            "reserved": ("totalReserved", pl.Float64), "active": ("totalActive", pl.Float64),
+            "component": ("component", "text"),
+            "time_ns": ("timestamp", whole),
+            "allocated": ("totalAllocated", pl.Float64),
+            "reserved": ("totalReserved", pl.Float64),
+            "active": ("totalActive", pl.Float64),
         },
-    )  # fmt: skip
+    )
     if record.height:
         record = record.with_columns(
             ((pl.col("time_ns") - trace.base_ns) / 1000.0).alias("time"),
@@ -275,11 +308,15 @@ def _memory(base: _Base, trace: model.Trace) -> None:
     blocks = base.frame(
         "OP_MEMORY",
         {
-            "name": ("name", "text"), "kb": ("size", pl.Float64), "time_ns": ("allocationTime", whole),
-            "released_ns": ("releaseTime", whole), "allocated": ("allocationTotalAllocated", pl.Float64),
-            "reserved": ("allocationTotalReserved", pl.Float64), "active": ("allocationTotalActive", pl.Float64),
+            "name": ("name", "text"),
+            "kb": ("size", pl.Float64),
+            "time_ns": ("allocationTime", whole),
+            "released_ns": ("releaseTime", whole),
+            "allocated": ("allocationTotalAllocated", pl.Float64),
+            "reserved": ("allocationTotalReserved", pl.Float64),
+            "active": ("allocationTotalActive", pl.Float64),
         },
-    )  # fmt: skip
+    )
     if blocks.height:
         blocks = blocks.with_columns(
             ((pl.col("time_ns") - trace.base_ns) / 1000.0).alias("time"),
@@ -299,28 +336,43 @@ def analysis(path: Path, trace: model.Trace) -> None:
             steps = base.frame(
                 "StepTraceTime",
                 {
-                    "step": ("step", pl.String), "computing": ("computing", real),
-                    "exposed": ("communication_not_overlapped", real), "overlapped": ("overlapped", real),
-                    "communication": ("communication", real), "free": ("free", real), "stage": ("stage", real),
-                    "bubble": ("bubble", real), "preparing": ("preparing", real),
+                    "step": ("step", pl.String),
+                    "computing": ("computing", real),
+                    "exposed": ("communication_not_overlapped", real),
+                    "overlapped": ("overlapped", real),
+                    "communication": ("communication", real),
+                    "free": ("free", real),
+                    "stage": ("stage", real),
+                    "bubble": ("bubble", real),
+                    "preparing": ("preparing", real),
                 },
-            )  # fmt: skip
+            )
             times = base.frame(
                 "CommAnalyzerTime",
                 {
-                    "step": ("step", pl.String), "name": ("hccl_op_name", pl.String), "group": ("group_name", pl.String),
-                    "elapsed": ("elapse_time", real), "transit": ("transit_time", real), "waiting": ("wait_time", real),
-                    "synchronising": ("synchronization_time", real), "idle": ("idle_time", real),
+                    "step": ("step", pl.String),
+                    "name": ("hccl_op_name", pl.String),
+                    "group": ("group_name", pl.String),
+                    "elapsed": ("elapse_time", real),
+                    "transit": ("transit_time", real),
+                    "waiting": ("wait_time", real),
+                    "synchronising": ("synchronization_time", real),
+                    "idle": ("idle_time", real),
                 },
-            )  # fmt: skip
+            )
             links = base.frame(
                 "CommAnalyzerMatrix",
                 {
-                    "step": ("step", pl.String), "name": ("hccl_op_name", pl.String), "source": ("src_rank", pl.Int64),
-                    "target": ("dst_rank", pl.Int64), "transport": ("transport_type", pl.String),
-                    "mb": ("transit_size", real), "ms": ("transit_time", real), "bandwidth": ("bandwidth", real),
+                    "step": ("step", pl.String),
+                    "name": ("hccl_op_name", pl.String),
+                    "source": ("src_rank", pl.Int64),
+                    "target": ("dst_rank", pl.Int64),
+                    "transport": ("transport_type", pl.String),
+                    "mb": ("transit_size", real),
+                    "ms": ("transit_time", real),
+                    "bandwidth": ("bandwidth", real),
                 },
-            )  # fmt: skip
+            )
     except sqlite3.DatabaseError as error:
         raise TraceError("bad_database", path=path, error=error) from None
     trace.step_times = model.fitted(steps, model.STEP_TIMES)

@@ -15,8 +15,8 @@ from labkit.trace.finding import FLOOR, Finding, time
 # The host needs about this long for an operator (chips/910B1.toml, launch.dispatch): a kernel that got shorter by less
 # would not bring the next one forward.
 DISPATCH_US = 6.0
-# A unit that is busy in less than half of a kernel's time: the stages then run one behind the other. With two buffers two
-# of them overlap, and one has to be above a half.
+# A unit that is busy in less than half of a kernel's time: the stages then run one behind the other. With two buffers
+# two of them overlap, and one has to be above a half.
 OVERLAPPED = 0.5
 # From this share on msprof-analyze calls a kernel bound by a unit; taken as what can be reached.
 BOUND = 0.8
@@ -54,9 +54,13 @@ def casts(c: Context) -> Iterator[Finding]:
     if not rows.height or (total := alone_us(c, rows)) < FLOOR * c.idle.length:
         return
     yield c.finding(
-        "dtype-casts", total, _rows(rows), count=rows.height, back=_round_trips(rows, "in_types", "out_types"),
+        "dtype-casts",
+        total,
+        _rows(rows),
+        count=rows.height,
+        back=_round_trips(rows, "in_types", "out_types"),
         pairs=_pairs(rows, "in_types", "out_types"),
-    )  # fmt: skip
+    )
 
 
 def formats(c: Context) -> Iterator[Finding]:
@@ -64,9 +68,13 @@ def formats(c: Context) -> Iterator[Finding]:
     if not rows.height or (total := alone_us(c, rows)) < FLOOR * c.idle.length:
         return
     yield c.finding(
-        "format-conversions", total, _rows(rows), count=rows.height, pairs=_pairs(rows, "in_formats", "out_formats"),
+        "format-conversions",
+        total,
+        _rows(rows),
+        count=rows.height,
+        pairs=_pairs(rows, "in_formats", "out_formats"),
         back=_round_trips(rows, "in_formats", "out_formats"),
-    )  # fmt: skip
+    )
 
 
 def _round_trips(rows: pl.DataFrame, source: str, target: str) -> int:
@@ -118,9 +126,14 @@ def few_cores(c: Context) -> Iterator[Finding]:
     top = rows.group_by("type").agg(pl.col("saved").sum(), pl.col("blocks").median()).sort("saved", descending=True)
     core = rows.sort("dur", descending=True)["core"][0]
     yield c.finding(
-        "few-cores", total, _rows(rows), types=_most(rows), blocks=int(top["blocks"][0]), cores=int(cores.get(core, 0)),
+        "few-cores",
+        total,
+        _rows(rows),
+        types=_most(rows),
+        blocks=int(top["blocks"][0]),
+        cores=int(cores.get(core, 0)),
         count=rows.height,
-    )  # fmt: skip
+    )
 
 
 def best_pipe(rows: pl.DataFrame) -> tuple[np.ndarray, list[str]] | None:
@@ -146,9 +159,14 @@ def low_utilisation(c: Context) -> Iterator[Finding]:
         return
     first = rows.sort("dur", descending=True)
     yield c.finding(
-        "low-utilisation", total, _rows(rows), types=_most(rows), count=rows.height, pipe=first["pipe"][0],
+        "low-utilisation",
+        total,
+        _rows(rows),
+        types=_most(rows),
+        count=rows.height,
+        pipe=first["pipe"][0],
         best=f"{100 * first['best'][0]:.0f} %",
-    )  # fmt: skip
+    )
 
 
 RULES = (ai_cpu, casts, formats, few_cores, low_utilisation)
@@ -161,13 +179,17 @@ def top(trace: model.Trace, count: int = 15) -> list[dict]:
     table = (
         rows.group_by("type", "name", "core", "in_shapes", "in_types")
         .agg(
-            pl.len().alias("count"), pl.col("dur").sum().alias("total"), pl.col("dur").mean().alias("mean"),
-            pl.col("dur").min().alias("least"), pl.col("dur").max().alias("most"), pl.col("blocks").median(),
+            pl.len().alias("count"),
+            pl.col("dur").sum().alias("total"),
+            pl.col("dur").mean().alias("mean"),
+            pl.col("dur").min().alias("least"),
+            pl.col("dur").max().alias("most"),
+            pl.col("blocks").median(),
             *(pl.col(col).mean() for col in columns),
         )
         .sort(["total", "name", "in_shapes"], descending=[True, False, False])
         .head(count)
-    )  # fmt: skip
+    )
     whole = float(rows["dur"].sum()) or 1.0
     found = []
     for r in table.iter_rows(named=True):
@@ -175,12 +197,22 @@ def top(trace: model.Trace, count: int = 15) -> list[dict]:
         best = max(pipes, key=lambda k: (pipes[k], k), default=None)
         found.append(
             {
-                "type": r["type"], "name": r["name"], "core": r["core"], "shapes": r["in_shapes"], "types": r["in_types"],
-                "count": r["count"], "total_us": r["total"], "share": r["total"] / whole, "mean_us": r["mean"],
-                "min_us": r["least"], "max_us": r["most"], "blocks": r["blocks"], "pipe": best,
+                "type": r["type"],
+                "name": r["name"],
+                "core": r["core"],
+                "shapes": r["in_shapes"],
+                "types": r["in_types"],
+                "count": r["count"],
+                "total_us": r["total"],
+                "share": r["total"] / whole,
+                "mean_us": r["mean"],
+                "min_us": r["least"],
+                "max_us": r["most"],
+                "blocks": r["blocks"],
+                "pipe": best,
                 "pipe_share": pipes.get(best),
             }
-        )  # fmt: skip
+        )
     return found
 
 

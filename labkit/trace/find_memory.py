@@ -53,10 +53,15 @@ def fragmentation(c: Context) -> Iterator[Finding]:
         for r in calls.sort("dur", descending=True).head(3).iter_rows(named=True)
     ]
     yield c.finding(
-        "fragmentation" if events else "allocator", total, evidence + events[:3], count=calls.height, events=len(events),
+        "fragmentation" if events else "allocator",
+        total,
+        evidence + events[:3],
+        count=calls.height,
+        events=len(events),
         taken=time(calls["dur"].sum() / c.trace.step_count()),
-        reserved=f"{peak.get('reserved', 0):.0f} MB", allocated=f"{peak.get('allocated', 0):.0f} MB",
-    )  # fmt: skip
+        reserved=f"{peak.get('reserved', 0):.0f} MB",
+        allocated=f"{peak.get('allocated', 0):.0f} MB",
+    )
 
 
 def peaks(trace) -> dict[str, float]:

@@ -16,7 +16,7 @@ OUTLIER = 3.5
 
 
 def ends(trace: model.Trace) -> tuple[list[int], np.ndarray]:
-    """(numbers, times at which the device was through with each step). The host's marks say too little: it runs ahead."""
+    """(numbers, times at which the device was through with each step). The host's marks would not do: it runs ahead."""
     if not trace.kernels.height:
         return [], np.empty(0)
     last = pl.col("start") + pl.col("dur")
@@ -39,7 +39,7 @@ def variance(c: Context) -> Iterator[Finding]:
         return  # of three none can be called the odd one
     median = float(np.median(values))
     spread = float(np.median(np.abs(values - median)))
-    # 0.6745: the spread of a normal distribution in units of its standard deviation; one step of the clock's ns at least
+    # 0.6745: a normal distribution's median deviation in units of its standard deviation; at least the clock's ns
     score = 0.6745 * (values - median) / max(spread, 1e-3)
     slow = score > OUTLIER
     excess = float((values[slow] - median).sum())

@@ -31,11 +31,11 @@ WAITING_OPERATORS = r"^(aten::(item|_local_scalar_dense|is_nonzero|nonzero)|.*[s
 COMPILES = r"(?i)^(op_?compile|aclopCompile(AndExecute(V2)?)?|aclgrphBuildModel|GE_?Compile\w*)$"
 ALLOCATES = r"^aclrt(Malloc|Free)(?!Host)(Align32|Physical|Cached)?$|^aclrt(Map|Unmap|Reserve|Release)Mem(Address)?$"
 LOADS = r"^enumerate\(DataLoader\)|DataLoader.*__next__"
-# A launch passes three stages: the thread that runs Python, torch_npu's thread that launches, the device's scheduler. Up
-# to so many kernels can be under way while the device is idle, and it is still the host that it waits for.
+# A launch passes three stages: the thread that runs Python, torch_npu's thread that launches, the device's scheduler.
+# Up to so many kernels can be under way while the device is idle, and it is still the host that it waits for.
 IN_FLIGHT = 3
-# A copy of a page or less takes the latency of any copy, whatever its size; where sizes are not recorded, one of at most
-# so long (a page's latency: 2 to 10 us in published traces) is taken for one.
+# A copy of a page or less takes the latency of any copy, whatever its size; where sizes are not recorded, one of at
+# most so long (a page's latency: 2 to 10 us in published traces) is taken for one.
 SMALL_BYTES, SMALL_US = 4096, 12.0
 CAUSES = (
     "communication", "copy", "compile", "allocator", "data", "synchronisation", "host", "device", "unknown",

@@ -160,7 +160,8 @@ class Report:
         ]
         rows = [
             [
-                k["type"] or k["name"] or "?", k["core"] or "-", k["shapes"] or "-", str(k["count"]), time(k["total_us"]),
+                k["type"] or k["name"] or "?", k["core"] or "-", k["shapes"] or "-", str(k["count"]),
+                time(k["total_us"]),
                 f"{100 * k['share']:.1f} %", time(k["mean_us"]), "-" if not k["blocks"] else f"{k['blocks']:.0f}",
                 "-" if not k["pipe"] else f"{k['pipe']} {100 * k['pipe_share']:.0f} %",
             ]

@@ -1,7 +1,7 @@
 """trace_view.json, msprof_*.json and torch.profiler's export: events into the tables of the model.
 
-A row belongs to what its process and thread are called, never to a pid, tid or sort index. The names may stand anywhere in
-the file, so rows are kept by pid and told apart at the end.
+A row belongs to what its process and thread are called, never to a pid, tid or sort index. The names may stand
+anywhere in the file, so rows are kept by pid and told apart at the end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _FRAME, _MODULE = "python_function", "nn.Module: "
 _UNUSED = {_FRAME, "enqueue", "dequeue"}  # nor the two ends of torch_npu's queue: the flows lead past them
 _STEP = re.compile(r"^ProfilerStep\s*#\s*(\d+)$")
 _COPY = "(?i)MEMCPY|^SDMA_SQE$|PCIE_DMA"
-# what a device's task is called when it is a kernel, at all levels and in all versions: AI_CORE, KERNEL_AIVEC, MIX_AIC, ...
+# what a device's task is called when it is a kernel, at all levels and in all versions: AI_CORE, KERNEL_AIVEC,
+# MIX_AIC, ...
 _KERNEL = "AI_?CORE|AI_?VEC|AI_?CPU|MIX_AI|^DSA|FFTS|FUSION"
 _CORE = {
     "KERNEL_AIVEC": "AI_VECTOR_CORE", "KERNEL_AICORE": "AI_CORE", "KERNEL_AICPU": "AI_CPU",
