@@ -13,7 +13,7 @@ from labkit.trace import find_steps, idle, intervals, model
 from labkit.trace.finding import time
 from labkit.trace.module_tree import Node, tree
 
-LEFT, RIGHT = 128, WIDTH - 20
+LEFT, RIGHT = 190, WIDTH - 20
 # a colour and a pattern for each: no part is told by its colour alone
 FILLS = {
     "computing": "blue", "communication": "purple", "copy": "ochre", "synchronisation": "red/diagonal",
@@ -44,7 +44,7 @@ def share_bar(trace: model.Trace, account: idle.Idle) -> Figure:
         x += w
     y, x = top + 62, 16.0
     for name, line in zip(parts, lines):
-        wide = 236
+        wide = 300
         if x + wide > WIDTH:
             x, y = 16.0, y + 22
         canvas.rect(x, y - 11, 14, 14, FILLS[name])

@@ -17,6 +17,11 @@ from labkit.trace.finding import time
 TOP = 15
 
 
+def _short(shapes: str, most: int = 60) -> str:
+    """The operator of a whole optimizer has the shapes of all parameters."""
+    return shapes if len(shapes) <= most else shapes[: most - 1] + "…"
+
+
 class Report:
     """What `labkit trace report` shows. In a notebook the page itself."""
 
@@ -136,14 +141,14 @@ class Report:
                 f"   -> {cure}",
             ]  # fmt: skip
             for row in finding.evidence[:3]:
-                lines.append(f"      {self._moment(row, finding)}")
+                lines.append(f"      {self._moment(row)}")
         if not found:
             lines.append("  " + text("trace.report.none" if self.trace.compute().height else "trace.report.nothing"))
         if self.top:
             lines += ["", text("trace.report.top"), *self._table()]
         return "\n".join(lines)
 
-    def _moment(self, row: dict, finding=None) -> str:
+    def _moment(self, row: dict) -> str:
         """A row of evidence: what, when since the beginning of the trace, how long, and what else is known."""
         more = [
             f"{k} {row[k]}" for k in ("core", "blocks", "in_shapes", "in_types", "in_formats", "mb", "free_mb", "rate")
@@ -160,7 +165,7 @@ class Report:
         ]
         rows = [
             [
-                k["type"] or k["name"] or "?", k["core"] or "-", k["shapes"] or "-", str(k["count"]),
+                k["type"] or k["name"] or "?", k["core"] or "-", _short(k["shapes"] or "-"), str(k["count"]),
                 time(k["total_us"]),
                 f"{100 * k['share']:.1f} %", time(k["mean_us"]), "-" if not k["blocks"] else f"{k['blocks']:.0f}",
                 "-" if not k["pipe"] else f"{k['pipe']} {100 * k['pipe_share']:.0f} %",
