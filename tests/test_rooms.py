@@ -18,7 +18,13 @@ LABKIT = (
     "paths chips messages source build device launch operators program figures analysis profiler trace exercises "
     "notebook environment calibration bench cli"
 ).split()
-LATER = ("profiler/", "trace/", "messages/profiler", "device/csrc/recorder")  # what stage 05 and later ones have brought
+LATER = (
+    "profiler/",
+    "trace/",
+    "messages/profiler",
+    "messages/trace",
+    "device/csrc/recorder",
+)  # what stage 05 and later ones have brought
 MOST_FILES, MOST_IN_A_FOLDER, MOST_LINES = 490, 30, 500
 
 
