@@ -233,20 +233,25 @@ def _finish(trace: model.Trace, kernels: pl.DataFrame) -> None:
     if not trace.comm.height:
         listed = trace.kernels.filter(model.is_communication())
         trace.comm = model.fitted(listed, model.COMM)
-    if trace.steps.height and trace.kernels["step"].null_count() == trace.kernels.height and trace.kernels.height:
+    if trace.steps.height and trace.kernels.height:
         trace.kernels = _in_steps(trace.kernels, trace.steps)
     if not trace.compute().height:
         trace.problems.append(why_no_kernels(trace))
 
 
 def _in_steps(kernels: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """The step of each kernel, by the moment at which the host issued it; by its own start where that is unknown."""
-    times = kernels.with_columns(pl.col("op_time").fill_null(pl.col("issued")).fill_null(pl.col("start")).alias("_at"))
-    times = times.drop("step").with_row_index("_row").sort("_at")
+    """The step of each kernel, by the moment at which the host issued it. "Step Id" may go by the device's time, at
+    which a host that runs ahead is steps further on; it stands where nothing is known of the host. The start on the
+    device says nothing for the same reason."""
+    order = [*kernels.columns]
+    times = kernels.with_row_index("_row").with_columns(_at=pl.col("op_time").fill_null(pl.col("issued")))
+    known, other = times.filter(pl.col("_at").is_not_null()), times.filter(pl.col("_at").is_null())
     marked = steps.select("step", _at="start", _end=pl.col("start") + pl.col("dur")).sort("_at")
-    both = times.join_asof(marked, on="_at", strategy="backward")
-    both = both.with_columns(pl.when(pl.col("_at") <= pl.col("_end")).then(pl.col("step")).alias("step"))
-    return both.sort("_row").drop("_row", "_at", "_end").select([*model.KERNELS, pl.exclude(list(model.KERNELS))])
+    known = known.rename({"step": "_listed"}).sort("_at").join_asof(marked, on="_at", strategy="backward")
+    # what torch_npu's second thread launches without an operator's flow may come a little behind the step's end
+    known = known.with_columns(pl.when(pl.col("_at") <= pl.col("_end")).then("step").otherwise("_listed").alias("step"))
+    both = pl.concat([known.select("_row", *order), other.select("_row", *order)])
+    return both.sort("_row").drop("_row")
 
 
 def _json(path: Path, problems: list) -> dict:

@@ -30,6 +30,7 @@ _CORE = {
     "KERNEL_AIVEC": "AI_VECTOR_CORE", "KERNEL_AICORE": "AI_CORE", "KERNEL_AICPU": "AI_CPU",
     "KERNEL_MIX_AIC": "MIX_AIC", "KERNEL_MIX_AIV": "MIX_AIV",
 }  # fmt: skip
+_LAUNCHES = ("cuda_runtime", "cuda_driver", "privateuse1_runtime", "privateuse1_driver")
 _FLOWS = {"async_npu": 0, "HostToDevice": 1, "ac2g": 0}
 _SIZE_NAMES = ("pid", "tid", "name", "cat", "start", "dur", "kind", "stream", "task", "dims", "types", "stack")
 
@@ -150,7 +151,7 @@ class _Collector:
         rows["dur"].add([_real(e.dur) for e in kept])
         rows["kind"].add([words(a.task_type) for a in args])
         rows["stream"].add([_whole(a.stream if a.gpu_stream is None else a.gpu_stream) for a in args])
-        rows["task"].add([_whole(a.task) for a in args])
+        rows["task"].add([_whole(a.task if a.correlation is None else a.correlation) for a in args])
         rows["dims"].add([words(a.dims if a.gpu_dims is None else a.gpu_dims) for a in args])
         rows["types"].add([words(a.types if a.data_type is None else a.data_type) for a in args])
         rows["stack"].add([words(a.stack) for a in args])
@@ -235,7 +236,7 @@ class _Rows:
         # torch.profiler's export has no names of processes that say as much: there the category does
         self.kinds[of("cpu_op", _FRAME, "user_annotation")] = _ORDER.index("host")
         self.kinds[of("kernel", "gpu_memcpy", "gpu_memset")] = _ORDER.index("device")
-        self.kinds[of("cuda_runtime", "cuda_driver")] = _ORDER.index("calls")
+        self.kinds[of(*_LAUNCHES)] = _ORDER.index("calls")
 
     def which(self, kind: str) -> np.ndarray:
         return np.flatnonzero(self.kinds == _ORDER.index(kind))
@@ -358,7 +359,26 @@ def _device(rows: _Rows, trace: model.Trace, torch: Flow, runtime: Flow, listed:
             pl.when(pl.col("stream") < 0).then(pl.col("tid")).otherwise(pl.col("stream")).alias("stream"),
             pl.col("name").str.extract(r"^aclnn\w+?_(\w+)$", 1).str.split("_").list.last().alias("type"),
         )
-    return _linked(kernels.with_columns(pl.col("core").replace(_CORE)), torch, runtime)
+    kernels = _linked(kernels.with_columns(pl.col("core").replace(_CORE)), torch, runtime)
+    return _correlated(rows, which, kernels)
+
+
+def _correlated(rows: _Rows, which: np.ndarray, kernels: pl.DataFrame) -> pl.DataFrame:
+    """torch.profiler's export joins a kernel and the call that launched it by a number instead of an arrow."""
+    called = np.flatnonzero(np.isin(rows.columns["cat"], [rows.words.numbers.get(c, -2) for c in _LAUNCHES]))
+    if not len(called) or not kernels.height:
+        return kernels
+    numbers = rows.columns["task"][called]
+    called, numbers = called[np.argsort(numbers, kind="stable")], np.sort(numbers)
+    wanted = rows.columns["task"][which]
+    at = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+    known = (numbers[at] == wanted) & (wanted >= 0)
+    moments = np.where(known, (rows.columns["start"][called[at]] - rows.base) / 1000.0, np.nan)
+    threads = pl.Series(rows.columns["tid"][called[at]])
+    times = pl.Series(moments).fill_nan(None)
+    return kernels.with_columns(
+        pl.col("issued").fill_null(times), pl.col("op_time").fill_null(times), pl.col("op_thread").fill_null(threads)
+    )
 
 
 def _flow_times(collector: _Collector, base: int, which: int) -> Flow:

@@ -241,3 +241,36 @@ def test_a_truncated_timeline_is_said_and_the_rest_is_used(tmp_path):
     profile = trace.read(home)
     assert [p.code for p in profile.trace.problems] == ["truncated"]
     assert profile.kernels.height == len(machine.ranks[0].kernels) and "breaks off at byte" in profile.report().text()
+
+
+def test_a_kernel_belongs_to_the_step_that_issued_it(tmp_path):
+    """A host that runs ahead: most kernels run when the host's marks of their step are long past."""
+    machine, _ = planted_programs.well(8)
+    rank = machine.ranks[0]
+    issued = sorted((k.start, k.step) for k in rank.kernels)
+    marks = [(start, number) for number, start, _ in rank.steps]
+    for k in rank.kernels:  # as a writer does that goes by the device's time
+        k.step = max((m for m in marks if m[0] <= k.start), default=marks[0])[1]
+    assert [s for _, s in issued] != [k.step for k in sorted(rank.kernels, key=lambda k: k.start)]
+    found = trace.read(planted_tree.write(machine, tmp_path)).kernels
+    assert found["step"].to_list() == [s for _, s in issued]
+
+
+def test_torch_profilers_export_joins_launch_and_kernel_by_a_number(tmp_path):
+    def x(cat, name, tid, ts, dur, **args):
+        return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+    events = [
+        x("user_annotation", "ProfilerStep#3", 1, 100.0, 50.0),
+        x("cpu_op", "aten::add", 1, 101.0, 9.0, **{"External id": 5, "Input Dims": [[8, 4], []]}),
+        x("cuda_runtime", "cudaLaunchKernel", 1, 105.25, 2.0, correlation=77),
+        x("kernel", "add_kernel", 7, 120.5, 30.0, correlation=77, stream=7, device=0),
+        x("kernel", "orphan", 7, 151.0, 1.0, correlation=78, stream=7),
+        x("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 7, 160.0, 4.0, correlation=79, stream=7),
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events, "traceName": "x.json"}))
+    one = trace.read(path).trace
+    assert one.kernels["name"].to_list() == ["add_kernel", "orphan"] and one.kernels["step"].to_list() == [3, None]
+    assert (one.kernels["start"] - one.kernels["issued"]).to_list() == [15.25, None]
+    assert one.copies().height == 1 and one.host.filter(one.host["kind"] == "op")["name"].to_list() == ["aten::add"]
