@@ -152,7 +152,11 @@ def _fill(base: _Base, trace: model.Trace) -> pl.DataFrame:
     host = host.filter(~pl.col("name").fill_null("").str.contains("^(Enq|Deq)ueue"))
     host = host.filter(~pl.col("sort").is_in(list(frames)).fill_null(False) | (pl.col("kind") == "module"))
     steps = base.frame("STEP_TIME", {"step": ("id", whole), "start_ns": ("startNs", whole), "end_ns": ("endNs", whole)})
-    trace.steps = model.fitted(timed(steps), model.STEPS).sort("start")
+    # the host's own marks where they are there: STEP_TIME may go by the device
+    marks = host.filter(pl.col("kind") == "step").with_columns(
+        pl.col("name").str.extract(r"#\s*(\d+)$", 1).cast(whole, strict=False).alias("step")
+    )
+    trace.steps = model.fitted(marks if marks.height else timed(steps), model.STEPS).unique("step").sort("start")
     trace.host = model.fitted(host, model.HOST).sort("start", maintain_order=True)
 
     # a connection is one number for a call of CANN, and through CONNECTION_IDS several for an operator of PyTorch
