@@ -109,9 +109,8 @@ def cores_of(c: Context) -> dict[str, float]:
 
 def few_cores(c: Context) -> Iterator[Finding]:
     cores = cores_of(c)
-    rows = c.kernels.filter(
-        (pl.col("blocks") > 0) & pl.col("core").is_in(["AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV"])
-    )
+    on_cores = (pl.col("blocks") > 0) & pl.col("core").is_in(["AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV"])
+    rows = c.kernels.with_row_index("row").select("row", "core", "blocks", "dur").filter(on_cores)
     if not rows.height:
         return
     have = rows["core"].replace_strict(cores, default=0.0, return_dtype=pl.Float64)
@@ -120,7 +119,7 @@ def few_cores(c: Context) -> Iterator[Finding]:
     saved = rows["dur"].to_numpy() * idle_share
     # half of the cores: up to there it is a matter of how a size divides
     chosen = (idle_share >= 0.5) & (saved >= DISPATCH_US)
-    rows = rows.with_columns(pl.Series("saved", saved)).filter(pl.Series(chosen))
+    rows = c.kernels[rows["row"].to_numpy()[chosen]].with_columns(pl.Series("saved", saved[chosen]))
     if not rows.height or (total := float(rows["saved"].sum())) < FLOOR * c.idle.length:
         return
     top = rows.group_by("type").agg(pl.col("saved").sum(), pl.col("blocks").median()).sort("saved", descending=True)
@@ -136,25 +135,34 @@ def few_cores(c: Context) -> Iterator[Finding]:
     )
 
 
-def best_pipe(rows: pl.DataFrame) -> tuple[np.ndarray, list[str]] | None:
-    """(share of the busiest pipe, its name) of each kernel; None where nothing was counted."""
+def best_pipe(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray, list[str]] | None:
+    """(share of the busiest pipe, its place in the names) of each kernel, and the names; None without counters."""
     columns = [col for col in rows.columns if re.match(r"^(aic|aiv|ai)_(mac|vec|scalar|mte1|mte2|mte3|fixpipe)$", col)]
     if not columns or not rows.height:
         return None
-    table = np.nan_to_num(np.stack([rows[col].cast(pl.Float64).to_numpy() for col in columns]), nan=0.0)
-    return table.max(axis=0), [columns[i] for i in table.argmax(axis=0)]
+    # one column at a time: a recording has millions of kernels
+    best, which = np.zeros(rows.height, np.float32), np.zeros(rows.height, np.int8)
+    for i, column in enumerate(columns):
+        values = np.nan_to_num(rows[column].cast(pl.Float32).to_numpy(), nan=0.0)
+        higher = values > best
+        best[higher], which[higher] = values[higher], i
+    return best, which, columns
 
 
 def low_utilisation(c: Context) -> Iterator[Finding]:
-    rows = c.kernels.filter(pl.col("core") != "AI_CPU")
+    rows = c.kernels  # not filtered before it has to be: that would copy all of it
     found = best_pipe(rows)
     if found is None:
         return
-    share, names = found
+    share, which, names = found
     saved = rows["dur"].to_numpy() * (1 - share / BOUND)
     chosen = (share > 0) & (share < OVERLAPPED) & (saved >= DISPATCH_US)
-    rows = rows.with_columns(pl.Series("saved", saved), pl.Series("best", share), pl.Series("pipe", names))
-    rows = rows.filter(pl.Series(chosen))
+    chosen &= (rows["core"] != "AI_CPU").fill_null(True).to_numpy()
+    rows = rows.filter(pl.Series(chosen)).with_columns(
+        pl.Series("saved", saved[chosen]),
+        pl.Series("best", share[chosen]),
+        pl.Series("pipe", [names[i] for i in which[chosen]], dtype=pl.String),
+    )
     if not rows.height or (total := float(rows["saved"].sum())) < FLOOR * c.idle.length:
         return
     first = rows.sort("dur", descending=True)
