@@ -334,6 +334,49 @@ def run_notebooks(context: typer.Context) -> None:
     raise typer.Exit(run.main(context.args))
 
 
+# ---- traces
+
+traces = typer.Typer(no_args_is_help=True, help="Recordings of a profiler, of a node or of the simulated device.")
+app.add_typer(traces, name="trace")
+
+
+def _show_trace(result, html: Path | None, as_json: bool) -> None:
+    """A report or a comparison, on standard output and, where asked for, as a page."""
+    if html is not None:
+        print(f"{result.save(html)}", file=sys.stderr)
+    print(json.dumps(result.json(), indent=2, ensure_ascii=False) if as_json else result.text())
+
+
+@traces.command("report")
+def trace_report(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            help="*_ascend_pt or PROF_* folder, their parent, trace_view.json, kernel_details.csv, or a .db."
+        ),
+    ],
+    html: Annotated[Optional[Path], typer.Option("--html", metavar="FILE", help="Also write it as one page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Where the time goes, what is wrong and what to do about it. Exit code 1 when the path cannot be read."""
+    from labkit import trace
+
+    _show_trace(trace.report(path), html, as_json)
+
+
+@traces.command("compare")
+def trace_compare(
+    before: Annotated[Path, typer.Argument(help="The recording before the change.")],
+    after: Annotated[Path, typer.Argument(help="The recording after it.")],
+    html: Annotated[Optional[Path], typer.Option("--html", metavar="FILE", help="Also write it as one page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """What changed between two recordings, by step, cause, kernel and shape, and whether it is more than noise."""
+    from labkit import trace
+
+    _show_trace(trace.compare(before, after), html, as_json)
+
+
 @bench.command("self")
 def bench_self(
     slow: bool = typer.Option(False, help="Also load_inline and Triton's interpreter (minutes)."),
@@ -381,6 +424,7 @@ def _mendable(error: Exception) -> bool:
             ("labkit.launch.record", "LaunchError"),
             ("labkit.exercises.spec", "SpecError"),
             ("labkit.exercises.result", "CheckFailed"),
+            ("labkit.trace.refusals", "TraceError"),
         )
     ]
     return isinstance(error, tuple(kind for kind in loaded if kind is not None))
