@@ -33,7 +33,7 @@ _RANGE = np.dtype(
 _TASK = np.dtype(
     [(n, "u4") for n in ("name", "kind", "engine", "thread", "inputs", "outputs", "queued", "blocks")]
     + [("device", "i4"), ("stream", "i4"), ("range", "i8")]
-    + [(n, "f8") for n in ("issued", "start", "end", "bytes", "flops")]
+    + [(n, "f8") for n in ("issued", "reached", "start", "end", "bytes", "flops")]
 )
 _CALL = np.dtype(
     [("api", "u4"), ("thread", "u4"), ("device", "i4"), ("stream", "i4"), ("range", "i8"), ("task", "i8")]
@@ -182,7 +182,7 @@ def _session(own: dict[int, dict]) -> Session:
 
 def _task(row: tuple, texts: list[str], own: dict | None) -> Task:
     name, kind, engine, thread, inputs, outputs, queued, blocks, device, stream, within = row[:11]
-    issued, start, end, size, flops = row[11:]
+    issued, reached, start, end, size, flops = row[11:]
     where = ENGINES[engine].replace(" ", "_") if engine < len(ENGINES) else ""
     task = Task(
         name=texts[name],
@@ -205,10 +205,16 @@ def _task(row: tuple, texts: list[str], own: dict | None) -> Task:
     if where in ("copy_in", "copy_out"):
         task.kind = where
     elif where == "link":
-        task.kind = "collective"
+        task.kind, task.waited, task.ranks = "collective", start - reached, _world_size()
     if own is not None:
         task.ours, task.blocks, task.pmu = True, own["blocks"], own["pmu"]
     return task
+
+
+def _world_size() -> int:
+    """Of the default process group: which group a collective was for is not recorded."""
+    dist = torch.distributed
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 0
 
 
 def _launch_name(task: Task) -> str:
