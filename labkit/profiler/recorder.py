@@ -21,7 +21,7 @@ import torch
 from labkit.device import ENGINES, rates
 from labkit.device.library import lib
 from labkit.launch import record as launches
-from labkit.profiler.counters import counters
+from labkit.profiler.counters import AIC, counters
 from labkit.profiler.events import Allocation, Call, HostRange, Session, Step, Task, TensorFacts
 
 # ---- the structures of csrc/recorder.h
@@ -98,7 +98,7 @@ class Recorder:
         """A kernel of ours ran; its task is the newest."""
         newest = _numbers()[0][1] - 1
         if newest >= 0 and record.finished:
-            self._counters[newest] = {"blocks": record.blocks, "pmu": counters(record)}
+            self._counters[newest] = {"blocks": record.blocks, "pmu": counters(record), "engine": _cores_of(record)}
 
 
 def _numbered() -> Callable[[torch.nn.Module], str]:
@@ -207,8 +207,14 @@ def _task(row: tuple, texts: list[str], own: dict | None) -> Task:
     elif where == "link":
         task.kind, task.waited, task.ranks = "collective", start - reached, _world_size()
     if own is not None:
-        task.ours, task.blocks, task.pmu = True, own["blocks"], own["pmu"]
+        task.ours, task.blocks, task.pmu, task.engine = True, own["blocks"], own["pmu"], own["engine"]
     return task
+
+
+def _cores_of(record) -> str:
+    """The clock takes every kernel of ours for one of both kinds of cores; the launch knows better."""
+    kinds = {core["core"] == AIC for core in record.cores}
+    return "cores" if len(kinds) != 1 else "cube" if True in kinds else "vector"
 
 
 def _world_size() -> int:
