@@ -371,7 +371,7 @@ def _us(us: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
 def _size(count: float) -> str:
