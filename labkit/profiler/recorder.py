@@ -205,7 +205,7 @@ def _task(row: tuple, texts: list[str], own: dict | None) -> Task:
     if where in ("copy_in", "copy_out"):
         task.kind = where
     elif where == "link":
-        task.kind, task.waited, task.ranks = "collective", start - reached, _world_size()
+        task.kind, task.waited = "collective", start - reached
     if own is not None:
         task.ours, task.blocks, task.pmu, task.engine = True, own["blocks"], own["pmu"], own["engine"]
     return task
@@ -215,12 +215,6 @@ def _cores_of(record) -> str:
     """The clock takes every kernel of ours for one of both kinds of cores; the launch knows better."""
     kinds = {core["core"] == AIC for core in record.cores}
     return "cores" if len(kinds) != 1 else "cube" if True in kinds else "vector"
-
-
-def _world_size() -> int:
-    """Of the default process group: which group a collective was for is not recorded."""
-    dist = torch.distributed
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 0
 
 
 def _launch_name(task: Task) -> str:
