@@ -80,7 +80,16 @@ def matrix(layout: Layout) -> dict:
         # an all-reduce hands every rank its part of the sum to make, and takes it back
         part = work.task.bytes / ranks * (2 if op_type.startswith("hcom_allReduce") else 1)
         ns = _transit(work)
-        links = {}
+        # a copy within the card, which the model does not have; tools find a group's local ranks by this entry
+        links = {
+            f"{me}-{me}": {
+                "Transport Type": "LOCAL",
+                "Transit Size(MB)": 0.0,
+                "Transit Time(ms)": 0.0,
+                "Bandwidth(GB/s)": 0,
+                "Op Name": _full_name(work),
+            }
+        }
         for other in range(ranks):
             if other != me:
                 links[f"{me}-{other}"] = {

@@ -44,7 +44,7 @@ def outputs(tmp_path_factory):
         with open(f"{out}/communication.json", encoding="utf-8") as file:
             times.append(list(json.load(file)["step1"]["collective"].values())[0]["Communication Time Info"])
         with open(f"{out}/communication_matrix.json", encoding="utf-8") as file:
-            links.append(list(list(json.load(file)["step1"]["collective"].values())[0].values())[0])
+            links.append(list(json.load(file)["step1"]["collective"].values())[0])
     return steps, times, links
 
 
@@ -68,7 +68,9 @@ def test_both_end_together_and_nothing_is_lost(outputs):
 def test_a_link_carries_two_halves_of_an_all_reduce_at_its_rate(outputs):
     from labkit import chips
 
-    for link in outputs[2]:
+    for rank, links in enumerate(outputs[2]):
+        assert set(links) == {f"{rank}-0", f"{rank}-1"} and links[f"{rank}-{rank}"]["Transport Type"] == "LOCAL"
+        link = links[f"{rank}-{1 - rank}"]
         assert link["Transit Size(MB)"] == pytest.approx(2 * (1 << 20) / 1e6)
         peer, late = (chips.flat("910B1")[f"links.{name}"] for name in ("peer", "latency"))
         assert link["Transit Time(ms)"] == pytest.approx((2 * (1 << 20) / peer + late) * 1e3, rel=1e-3)
