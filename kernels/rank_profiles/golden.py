@@ -134,10 +134,10 @@ def run_overlap(function, args, case):
     return said
 
 
-# ---- the case: rank 0 keeps a diary
+# ---- the case: rank 0 logs its losses
 
 
-def diary_cases(seed, quick):
+def log_cases(seed, quick):
     made = []
     for rank, batches in ((0, 4), (1, 4)) if quick else ((0, 4), (0, 7), (1, 4)):
         losses = [float((16 * (i + 1) * 0.25) ** 2) for i in range(batches)]
@@ -149,7 +149,7 @@ def diary_cases(seed, quick):
     return made
 
 
-def run_diary(function, args, case):
+def run_log(function, args, case):
     """How often the host waited is counted by a recording."""
     from labkit import device
     from labkit.profiler.recorder import Recorder
