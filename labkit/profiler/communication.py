@@ -1,7 +1,8 @@
 """communication.json and communication_matrix.json: collectives by step, their times and the traffic of links.
 
-The simulated server joins its devices in pairs (HCCS, a full mesh); transit is all of a collective's time on the link,
-since the model has no waiting inside of one. The size of its packets is not modelled: one a collective.
+The simulated server joins its devices in pairs (HCCS, a full mesh). A collective elapses from the moment at which this
+rank is there; until the last one is there it waits, then it is in transit. All waiting comes before the first byte, so
+it is synchronization. The size of packets is not modelled: one a collective.
 """
 
 from __future__ import annotations
@@ -35,20 +36,27 @@ def _bandwidth(size: float, ns: int) -> dict:
     }
 
 
+def _transit(work: Work) -> int:
+    """ns in which the link worked."""
+    return min(work.end - work.begin, round(work.task.end - work.task.start))
+
+
 def communication(layout: Layout) -> dict:
     """The whole of communication.json; {} without a collective."""
     made: dict = {}
     for work in (w for w in layout.works if w.communicates):
-        ns, size = work.end - work.begin, work.task.bytes
+        elapse, size = work.end - work.begin, work.task.bytes
+        ns = _transit(work)
+        waited, share = (elapse - ns) / 1e6, round((elapse - ns) / elapse, 4) if elapse else 0
         times = {
             "Start Timestamp(us)": work.begin / 1000,
-            "Elapse Time(ms)": ns / 1e6,
+            "Elapse Time(ms)": elapse / 1e6,
             "Transit Time(ms)": ns / 1e6,
-            "Wait Time(ms)": 0,
-            "Synchronization Time(ms)": 0,
+            "Wait Time(ms)": waited,
+            "Synchronization Time(ms)": waited,
             "Idle Time(ms)": 0,
-            "Wait Time Ratio": 0,
-            "Synchronization Time Ratio": 0,
+            "Wait Time Ratio": share,
+            "Synchronization Time Ratio": share,
         }
         links = {name: _bandwidth(0, 0) for name in ("RDMA", "HCCS", "PCIE", "SDMA", "SIO")}
         links["HCCS"] = links["SDMA"] = _bandwidth(size, ns)
@@ -69,9 +77,19 @@ def matrix(layout: Layout) -> dict:
         name = f"{op_type.removeprefix('hcom_').strip('_').lower()}-top1@{group_number(group)}"
         ranks = max(2, work.task.ranks)
         me = layout.rank or 0
-        part = work.task.bytes / ranks
-        ns = work.end - work.begin
-        links = {}
+        # an all-reduce hands every rank its part of the sum to make, and takes it back
+        part = work.task.bytes / ranks * (2 if op_type.startswith("hcom_allReduce") else 1)
+        ns = _transit(work)
+        # a copy within the card, which the model does not have; tools find a group's local ranks by this entry
+        links = {
+            f"{me}-{me}": {
+                "Transport Type": "LOCAL",
+                "Transit Size(MB)": 0.0,
+                "Transit Time(ms)": 0.0,
+                "Bandwidth(GB/s)": 0,
+                "Op Name": _full_name(work),
+            }
+        }
         for other in range(ranks):
             if other != me:
                 links[f"{me}-{other}"] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from labkit import chips
 
-_AIC = 2  # as LaunchRecord numbers the cores of a block
+AIC = 2  # as LaunchRecord numbers the cores of a block
 _KB, _GB = 1024.0, 2.0**30
 _PIPES = {
     "aic": {"mac": "M", "scalar": "S", "mte1": "MTE1", "mte2": "MTE2", "fixpipe": "FIX"},
@@ -23,7 +23,7 @@ def counters(record) -> dict[str, float]:
     hz = chips.load(record.chip)["clock"]["hz"]
     found: dict[str, float] = {}
     for side in ("aic", "aiv"):
-        cores = [core for core in record.cores if (core["core"] == _AIC) == (side == "aic")]
+        cores = [core for core in record.cores if (core["core"] == AIC) == (side == "aic")]
         found |= _of_side(side, cores, hz)
     return found
 

@@ -52,7 +52,8 @@ class Task:
     "event_wait". name: the operator's or the kernel's. engine: "vector", "cube", "cores" (both), "copy_in",
     "copy_out", "link". issued: the host had issued it. queued: through torch_npu's host queue. range: the innermost
     HostRange that issued it. blocks: cores that it used, 0 where that is not modelled. pmu: of a kernel of ours, its
-    counters by the columns of kernel_details.csv; None where nothing is modelled. ranks, group: of a collective.
+    counters by the columns of kernel_details.csv; None where nothing is modelled. ranks, group, waited: of a
+    collective; waited: ns before `start` in which this rank was there and another one was not.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Task:
     ours: bool = False  # a kernel that the twin ran
     ranks: int = 0
     group: str = ""
+    waited: float = 0.0
 
 
 @dataclass(slots=True)

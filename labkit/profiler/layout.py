@@ -183,7 +183,8 @@ class Layout:
             # the queue's thread issues one after the other
             issue_begin = min(max(issue_begin, last.get(queue, issue_begin)), issue_end)
             last[queue] = issue_end
-            begin, end = calendar_ns(task.start), calendar_ns(task.end)
+            # HCCL's kernel runs from the moment at which this rank is there: waiting for the others is part of it
+            begin, end = calendar_ns(task.start - task.waited), calendar_ns(task.end)
             name, op_type, core, kind, name_of_call = self._named(task, collectives)
             work = Work(task, i, name, op_type, core, kind, name_of_call, begin, max(begin, end), issue_begin,
                         issue_end, connection=i + 1, task_id=i % 65536)  # fmt: skip

@@ -20,7 +20,7 @@ from labkit.messages import text
 from labkit.profiler.events import HostRange, Session, Task
 from labkit.profiler.recorder import Recorder
 
-BOUNDS = ("launch", "memory", "compute", "start")
+BOUNDS = ("launch", "memory", "compute", "kernel", "start")
 _HALVES = ("float16", "bfloat16")
 _ENGINE = "autograd::engine::evaluate_function: "
 
@@ -30,7 +30,7 @@ class Part:
     """One direction of a module. host_us: from its begin to its end on the host, or of backward the sum of its
     operators; device_us: the sum of its kernels' times; kernels: how many; roof_compute_us, roof_memory_us: the least
     that its operations need at the cube's peak, and its bytes at HBM's rate; converting_us: of device_us, casts and
-    changes of format."""
+    changes of format; own_us: of device_us, kernels that the twin ran."""
 
     host_us: float = 0.0
     device_us: float = 0.0
@@ -40,6 +40,7 @@ class Part:
     roof_compute_us: float = 0.0
     roof_memory_us: float = 0.0
     converting_us: float = 0.0
+    own_us: float = 0.0
     single: float = 0.0  # of flops, those in fp32
 
     @property
@@ -50,14 +51,15 @@ class Part:
     @property
     def bound(self) -> str:
         """One of BOUNDS, "" where nothing ran: launch (the host issues more slowly than the device works), compute or
-        memory (at least half the device's time is what the roof asks for), start (kernels too small for either)."""
+        memory (at least half the device's time is what the roof asks for), kernel (most of the time is a kernel of
+        ours, far below its roof), start (kernels too small for either)."""
         if not self.kernels:
             return ""
         if self.host_us > self.device_us:
             return "launch"
         roof = max(self.roof_compute_us, self.roof_memory_us)
         if roof < 0.5 * self.device_us:
-            return "start"
+            return "kernel" if self.own_us > 0.5 * self.device_us else "start"
         return "compute" if self.roof_compute_us >= self.roof_memory_us else "memory"
 
     @property
@@ -75,6 +77,8 @@ class Part:
             host=_us(self.host_us),
             device=_us(self.device_us),
             mean=_us(self.device_us / self.kernels),
+            own=_percent(self.own_us / self.device_us if self.device_us else 0.0),
+            roof=_percent(max(self.roof_compute_us, self.roof_memory_us) / self.device_us if self.device_us else 0.0),
         )
 
 
@@ -337,6 +341,8 @@ def _add(part: Part, task: Task, chip: str) -> None:
     part.roof_memory_us += task.bytes / table["gm.hbm"] * 1e6
     if kind == "float":
         part.single += task.flops
+    if task.ours:
+        part.own_us += us
     if task.name == "TransData" or _casts(task):
         part.converting_us += us
 
@@ -365,7 +371,7 @@ def _us(us: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
 def _size(count: float) -> str:

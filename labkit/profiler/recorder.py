@@ -21,7 +21,7 @@ import torch
 from labkit.device import ENGINES, rates
 from labkit.device.library import lib
 from labkit.launch import record as launches
-from labkit.profiler.counters import counters
+from labkit.profiler.counters import AIC, counters
 from labkit.profiler.events import Allocation, Call, HostRange, Session, Step, Task, TensorFacts
 
 # ---- the structures of csrc/recorder.h
@@ -33,7 +33,7 @@ _RANGE = np.dtype(
 _TASK = np.dtype(
     [(n, "u4") for n in ("name", "kind", "engine", "thread", "inputs", "outputs", "queued", "blocks")]
     + [("device", "i4"), ("stream", "i4"), ("range", "i8")]
-    + [(n, "f8") for n in ("issued", "start", "end", "bytes", "flops")]
+    + [(n, "f8") for n in ("issued", "reached", "start", "end", "bytes", "flops")]
 )
 _CALL = np.dtype(
     [("api", "u4"), ("thread", "u4"), ("device", "i4"), ("stream", "i4"), ("range", "i8"), ("task", "i8")]
@@ -98,7 +98,7 @@ class Recorder:
         """A kernel of ours ran; its task is the newest."""
         newest = _numbers()[0][1] - 1
         if newest >= 0 and record.finished:
-            self._counters[newest] = {"blocks": record.blocks, "pmu": counters(record)}
+            self._counters[newest] = {"blocks": record.blocks, "pmu": counters(record), "engine": _cores_of(record)}
 
 
 def _numbered() -> Callable[[torch.nn.Module], str]:
@@ -182,7 +182,7 @@ def _session(own: dict[int, dict]) -> Session:
 
 def _task(row: tuple, texts: list[str], own: dict | None) -> Task:
     name, kind, engine, thread, inputs, outputs, queued, blocks, device, stream, within = row[:11]
-    issued, start, end, size, flops = row[11:]
+    issued, reached, start, end, size, flops = row[11:]
     where = ENGINES[engine].replace(" ", "_") if engine < len(ENGINES) else ""
     task = Task(
         name=texts[name],
@@ -205,10 +205,16 @@ def _task(row: tuple, texts: list[str], own: dict | None) -> Task:
     if where in ("copy_in", "copy_out"):
         task.kind = where
     elif where == "link":
-        task.kind = "collective"
+        task.kind, task.waited = "collective", start - reached
     if own is not None:
-        task.ours, task.blocks, task.pmu = True, own["blocks"], own["pmu"]
+        task.ours, task.blocks, task.pmu, task.engine = True, own["blocks"], own["pmu"], own["engine"]
     return task
+
+
+def _cores_of(record) -> str:
+    """The clock takes every kernel of ours for one of both kinds of cores; the launch knows better."""
+    kinds = {core["core"] == AIC for core in record.cores}
+    return "cores" if len(kinds) != 1 else "cube" if True in kinds else "vector"
 
 
 def _launch_name(task: Task) -> str:

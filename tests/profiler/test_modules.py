@@ -112,6 +112,8 @@ def test_bounds():
         (Part(host_us=10.1, device_us=10, kernels=1), "launch"),
         (Part(host_us=10, device_us=10, kernels=1, roof_memory_us=5), "memory"),
         (Part(host_us=9, device_us=10, kernels=1, roof_memory_us=4.9), "start"),
+        (Part(host_us=9, device_us=10, kernels=1, roof_memory_us=4.9, own_us=6), "kernel"),
+        (Part(host_us=9, device_us=10, kernels=1, roof_memory_us=5, own_us=6), "memory"),
         (Part(host_us=9, device_us=10, kernels=1, roof_memory_us=5, roof_compute_us=6), "compute"),
         (Part(host_us=9, device_us=10, kernels=1, roof_memory_us=6, roof_compute_us=5), "memory"),
     ],
@@ -133,6 +135,25 @@ def test_casts_and_formats_are_named():
     x = torch.randn(8, 3, 64, 64).npu()
     conv = labkit.profile_modules(nn.Conv2d(3, 8, 3).npu(), x, backward=False).root.forward
     assert conv.converting_us > 0.25 * conv.device_us, "TransData around the product"
+
+
+def test_a_slow_kernel_of_ours_is_named():
+    from places import REPO
+
+    gated = labkit.kernel(REPO / "kernels/model_to_kernel/gated.asc")
+
+    class Gated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("up", torch.zeros(1 << 18, dtype=torch.half))
+
+        def forward(self, x):
+            out = torch.empty_like(x)
+            gated[1](x, self.up, out, x.numel(), 256, 1)
+            return out
+
+    part = labkit.profile_modules(Gated().npu(), torch.zeros(1 << 18).half().npu(), backward=False).root.forward
+    assert part.bound == "kernel" and "labkit.explain" in part.advice and part.own_us == part.device_us > 100
 
 
 def test_roofs_come_from_the_chip_table():

@@ -247,7 +247,7 @@ def test_a_kernel_of_ours_brings_its_counters():
     s = recorded(lambda: (x.float(), add[8](x, y, z, {"blockLength": 4096, "tileLength": 2048}), x.float()))
     plain, ours, last = s.tasks
     assert (plain.ours, ours.ours, last.ours) == (False, True, False) and plain.pmu is None and last.pmu is None
-    assert ours.blocks == 8 and ours.name == "add_custom" and ours.end > ours.start
+    assert ours.blocks == 8 and ours.engine == "vector" and ours.name == "add_custom" and ours.end > ours.start
     hz = chips.load("910B1")["clock"]["hz"]
     pmu = ours.pmu
     assert pmu["aiv_total_cycles"] == pytest.approx(pmu["aiv_time(us)"] * hz / 1e6 * 8, abs=8)

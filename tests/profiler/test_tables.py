@@ -217,4 +217,4 @@ def test_collectives_of_each_step(tmp_path):
     assert sum(times) * 1000 == pytest.approx(sum(float(r["Duration(us)"]) for r in rows), abs=0.01)
     matrix = json.loads((folder / OUT / "communication_matrix.json").read_text())
     links = next(iter(next(iter(matrix.values()))["collective"].values()))
-    assert set(links) == {"1-0", "1-2", "1-3"}
+    assert set(links) == {"1-0", "1-1", "1-2", "1-3"} and links["1-1"]["Transport Type"] == "LOCAL"

@@ -70,7 +70,7 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     const bool both = work.engine == Engine::Cores;
     double& first = engines[int(both ? Engine::Vector : work.engine)];
     double& second = both ? engines[int(Engine::Cube)] : first;
-    const double start = std::max({host_, s.busy, first, second, not_before});
+    const double reached = std::max({host_, s.busy, first, second}), start = std::max(reached, not_before);
     double ns = work.ns;
     if (noise_.on()) {
         ns = noise_.device_ns(ns);
@@ -84,7 +84,7 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     else ring_[launches_ % kRecords] = record;
     ++launches_;
     lock.unlock();
-    if (Observer* o = observer_) o->launched(record, work, begin, queued);
+    if (Observer* o = observer_) o->launched(record, work, begin, reached, queued);
     return record.end;
 }
 

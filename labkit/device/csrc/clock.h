@@ -300,7 +300,8 @@ enum class Api : uint32_t {
 class Observer {
 public:
     virtual ~Observer() = default;
-    virtual void launched(const Record& record, const Work& work, double begin, bool queued) = 0;
+    // reached: the device could have begun; of a collective, whose other ranks may come later, before record.start
+    virtual void launched(const Record& record, const Work& work, double begin, double reached, bool queued) = 0;
     virtual void called(Api api, double begin, double end, double waited, int device, int stream) = 0;
     // a mark in a stream: an event recorded or waited for, done at `time`
     virtual void ordered(bool waits, int device, int stream, double issued, double time) = 0;

@@ -196,14 +196,14 @@ void Recorder::pop() {
 
 // ---- what the clock and the memory tell
 
-void Recorder::launched(const Record& record, const Work& work, double begin, bool queued) {
+void Recorder::launched(const Record& record, const Work& work, double begin, double reached, bool queued) {
     std::lock_guard<std::recursive_mutex> lock(mutex_);
     if (!on_ || !room(tasks.size())) return;
     const uint32_t number = thread().number;
     tasks.push_back({text(virtual_clock().name(record.name)), uint32_t(TaskKind::Kernel), record.engine, number,
                      work.inputs ? text(*work.inputs) : 0, work.outputs ? text(*work.outputs) : 0, queued,
-                     uint32_t(work.cores), record.device, record.stream, innermost(), record.host, record.start,
-                     record.end, record.bytes, record.flops});
+                     uint32_t(work.cores), record.device, record.stream, innermost(), record.host, reached,
+                     record.start, record.end, record.bytes, record.flops});
     if (room(calls.size()))
         calls.push_back({uint32_t(Api::Launch), number, record.device, record.stream, innermost(),
                          int64_t(tasks.size()) - 1, begin, record.host, 0});
@@ -219,7 +219,7 @@ void Recorder::ordered(bool waits, int device, int stream, double issued, double
     std::lock_guard<std::recursive_mutex> lock(mutex_);
     if (!on_ || !room(tasks.size())) return;
     tasks.push_back({text(waits ? "EVENT_WAIT" : "EVENT_RECORD"), uint32_t(waits ? TaskKind::Wait : TaskKind::Record),
-                     uint32_t(Engine::Count), thread().number, 0, 0, 1, 0, device, stream, innermost(), issued,
+                     uint32_t(Engine::Count), thread().number, 0, 0, 1, 0, device, stream, innermost(), issued, issued,
                      std::max(issued, time), std::max(issued, time), 0, 0});
 }
 

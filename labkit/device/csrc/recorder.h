@@ -32,7 +32,7 @@ struct TaskEvent {
     uint32_t name, kind, engine, thread, inputs, outputs, queued, blocks;
     int32_t device, stream;
     int64_t range;
-    double issued, start, end, bytes, flops;
+    double issued, reached, start, end, bytes, flops;
 };
 struct CallEvent {
     uint32_t api, thread;
@@ -64,7 +64,7 @@ public:
     void push(const char* name, RangeKind kind);
     void pop();
 
-    void launched(const Record& record, const Work& work, double begin, bool queued) override;
+    void launched(const Record& record, const Work& work, double begin, double reached, bool queued) override;
     void called(Api api, double begin, double end, double waited, int device, int stream) override;
     void ordered(bool waits, int device, int stream, double issued, double time) override;
     void changed(const MemoryChange& change) override;

@@ -1,0 +1,15 @@
+"""How a launch of gated is cut: from the profile's advice to numbers."""
+
+
+def plan(n: int, cores: int, ub: int) -> tuple[int, int, int]:
+    """(blocks, tile, buffers) for n halves. A tile is a multiple of 128 halves; an element of it takes 8 bytes of UB
+    for V's own two float buffers, and 6 bytes (gate, up, y) for each set of buffers. ub: bytes that there are."""
+    buffers = 2
+    # >>> exercise: `tile`: about a quarter of a core's share, rounded up to 128, if UB has room for it; and `blocks` (3 lines) | `tile`：约为每核份额的四分之一，向上取整到 128，且 UB 放得下；以及 `blocks`（3 行）
+    # stub: tile = 256
+    # stub: blocks = 1
+    longest = ub // (8 + 6 * buffers) // 128 * 128
+    tile = min(longest, -(-n // (4 * cores) // 128) * 128)
+    blocks = min(cores, -(-n // tile))
+    # <<<
+    return blocks, tile, buffers

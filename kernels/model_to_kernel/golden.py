@@ -1,0 +1,131 @@
+"""Cases of notebook 05.03's exercises: a launch planned for its kernel, a step's gain, a launch without copies."""
+
+from __future__ import annotations
+
+import torch
+
+from labkit import messages, paths
+from labkit.exercises import Case
+
+CORES, UB, LINE = 48, 184 * 1024, 128  # vector cores; bytes of UB that a kernel may fill; halves in 256 bytes
+SLOWER = 1.15  # than our own plan
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+def halves(g, *shape):
+    return (torch.randint(-64, 65, shape, generator=g) / 16).half()
+
+
+def silu_times(gate, up):
+    g = gate.double()
+    return (g / (1 + torch.exp(-g)) * up.double()).half()
+
+
+def kernel(path, entry):
+    import labkit
+
+    return labkit.kernel(paths.kernels_dir() / path, entry=entry)
+
+
+# ---- a plan for gated.asc
+
+
+def our_plan(n: int, cores: int, ub: int) -> tuple[int, int, int]:
+    """(blocks, tile, buffers): about four tiles a core, as long as two sets of buffers allow."""
+    longest = ub // (8 + 2 * 6) // LINE * LINE
+    tile = min(longest, -(-n // (4 * cores) // LINE) * LINE)
+    return min(cores, -(-n // tile)), tile, 2
+
+
+def plan_cases(seed, quick):
+    made = []
+    for n in (720_896,) if quick else (720_896, 262_144, 2_883_584):
+        expected = {
+            "y": say("right", "正确"),
+            "UB": say("enough", "放得下"),
+            say("time", "用时"): say("as ours or less", "不多于我们的"),
+        }
+        made.append(Case(f"n={n:,}", (n, CORES, UB), expected))
+    return made
+
+
+def run_plan(function, args, case):
+    """Launched by the learner's plan, then by ours; both with an empty L2."""
+    import labkit
+
+    n, cores, ub = args
+    plan = function(n, cores, ub)
+    said = dict(case.expected)
+    right, fits, fast = said
+    blocks, tile, buffers = (int(part) for part in plan)
+    needed = tile * (8 + 6 * buffers)
+    if needed > ub:  # a launch would only say the same, in more words
+        said[fits] = say(f"{needed:,} of {ub:,} bytes", f"需要 {needed:,}，只有 {ub:,} 字节")
+        return said
+    g = torch.Generator().manual_seed(n)
+    gate, up = halves(g, n).npu(), halves(g, n).npu()
+    gated, y = kernel("model_to_kernel/gated.asc", "gated"), torch.zeros(n).half().npu()
+
+    def timed(blocks, tile, buffers):
+        labkit.clear_l2()
+        return gated[blocks](gate, up, y, n, tile, buffers).time_us
+
+    best = timed(*our_plan(n, cores, ub))
+    y.zero_()
+    us = timed(blocks, tile, buffers)
+    if not torch.allclose(y.cpu().float(), silu_times(gate.cpu(), up.cpu()).float(), rtol=2e-3, atol=1e-3):
+        said[right] = say("wrong", "错误")
+    if us > SLOWER * best:  # on a card times are not modelled, and NaN is not more than anything
+        said[fast] = say(f"{us:.1f} us, ours {best:.1f} us, modelled", f"{us:.1f} us，我们的 {best:.1f} us（建模）")
+    return said
+
+
+# ---- what the step gains
+
+
+def amdahl_cases(seed, quick):
+    profiles = {
+        "gated": (
+            [("LayerNormV4", 6.5), ("MatMulV2", 10.5), ("gated", 754.8), ("MatMulV2", 11.6), ("gated", 754.8)],
+            1600,
+        ),
+        "MatMulV2": ([("MatMulV2", 10.5), ("gated", 4.8), ("MatMulV2", 11.6), ("Add", 5.4)], 96.0),
+        "Add": ([("MatMulV2", 10.5), ("Add", 5.4), ("Add", 5.5)], 40.0),
+    }
+    asked = [("gated", 48.0), ("MatMulV2", 2.0), ("Add", float("inf")), ("MatMulV2", 1.0)]
+    made = []
+    for name, times in asked[:3] if quick else asked:
+        rows, step = profiles[name]
+        left = sum(us * (1 - 1 / times) for kind, us in rows if kind == name)
+        made.append(Case(f"{name} {times:g} times", (rows, step, name, times), step / (step - left), (1e-6, 0.0)))
+    return made
+
+
+# ---- the case: no copies in front of the operator
+
+
+def repair_cases(seed, quick):
+    made = []
+    for rows, width in ((64, 704),) if quick else ((64, 704), (33, 160), (1, 2816)):
+        packed = halves(torch.Generator().manual_seed(seed + rows), rows, 2 * width)
+        expected = {"y": silu_times(*packed.chunk(2, -1)), say("kernels", "kernel 数"): 1}
+        made.append(Case(f"{rows} x 2 * {width}", (packed,), expected, tolerance=(2e-3, 1e-3)))
+    return made
+
+
+def run_repair(function, args, case):
+    from labkit import device
+
+    (packed,) = args
+    rows, width = packed.shape[0], packed.shape[1] // 2
+    swiglu, y = kernel("swiglu/swiglu.asc", "swiglu<half>"), torch.zeros(rows, width).half().npu()
+    packed = packed.npu()
+    torch.npu.synchronize()
+    before = len(device.timeline())
+    function(swiglu, packed, y)
+    torch.npu.synchronize()
+    count = len(device.timeline()) - before if device.mode() == "sim" else 1
+    return {"y": y.cpu(), say("kernels", "kernel 数"): count}
