@@ -21,8 +21,11 @@ LABKIT = (
 LATER = (
     "profiler/",
     "trace/",
-LATER = ("profiler/", "trace/", "bench/", "messages/profiler", "messages/trace", "messages/modules", "messages/bench")
-LATER += ("device/csrc/recorder",)  # what stage 05 and later ones have brought
+    "bench/",
+    "messages/profiler",
+    "messages/trace",
+    "messages/modules",
+    "messages/bench",
     "device/csrc/recorder",
 )  # what stage 05 and later ones have brought
 MOST_FILES, MOST_IN_A_FOLDER, MOST_LINES = 490, 30, 500

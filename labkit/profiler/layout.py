@@ -11,7 +11,7 @@ import zlib
 from dataclasses import dataclass, field
 
 from labkit.profiler import kernel_names
-from labkit.profiler.events import EPOCH_NS, Call, HostRange, Session, Task
+from labkit.profiler.events import EPOCH_NS, Call, HostRange, Session, Step, Task
 from labkit.profiler.settings import Settings
 
 COPIES = ("copy_in", "copy_out", "copy")
@@ -234,12 +234,10 @@ class Layout:
         steps = sorted(self.session.steps, key=lambda s: s.start)
         if not steps:
             return []
-        works = [w for w in self.works if w.device == device and w.task.kind not in EVENTS]
-        begins = [s.start for s in steps]
         issued: list[list[Work]] = [[] for _ in steps]  # in each step
-        for work in works:
-            at = bisect.bisect_right(begins, work.task.issued) - 1
-            if at >= 0 and work.task.issued <= steps[at].end:
+        for work in self.works:
+            at = self._issued_in(work, steps)
+            if work.device == device and work.task.kind not in EVENTS and at is not None:
                 issued[at].append(work)
         starts, until = [], 0
         for step, those in zip(steps, issued):
@@ -251,15 +249,18 @@ class Layout:
             DeviceStep(s.number, b, e, calendar_ns(s.start), calendar_ns(s.end)) for s, b, e in zip(steps, starts, ends)
         ]
 
+    @staticmethod
+    def _issued_in(work: Work, steps: list[Step]) -> int | None:
+        at = bisect.bisect_right(steps, work.task.issued, key=lambda s: s.start) - 1
+        return at if at >= 0 and work.task.issued <= steps[at].end else None
+
     def _number_steps(self) -> None:
-        for device, steps in self.steps.items():
-            begins = [s.begin for s in steps]
-            for work in self.works:
-                if work.device != device or not steps:
-                    continue
-                at = bisect.bisect_right(begins, work.begin) - 1
-                if at >= 0 and work.begin <= steps[at].end:
-                    work.step = steps[at].number
+        """A task belongs to the step that issued it, as torch_npu has it: a host that runs ahead is in another step when
+        the device comes to it."""
+        steps = sorted(self.session.steps, key=lambda s: s.start)
+        for work in self.works:
+            if (at := self._issued_in(work, steps)) is not None:
+                work.step = steps[at].number
 
     # ---- what the host's ranges started
 
