@@ -19,6 +19,8 @@ from labkit.trace.finding import FLOOR, Finding, time
 SMALL_MB = 1.0
 # Half of what the other links of the same kind reach: two transports that share one link come to that.
 SLOW_LINK = 0.5
+# Of the longest stay in a collective: where nobody waits longer than this, all came together and nobody was late.
+APART = 0.1
 
 
 class Across:
@@ -74,7 +76,9 @@ class Across:
         if not len(waits):
             return
         last = waits.argmin(axis=1)
-        counts = np.bincount(last, minlength=len(self.traces))
+        stays = np.array([durs for _, durs, _ in self.common])
+        last[waits.max(axis=1) <= APART * stays.max(axis=1)] = -1
+        counts = np.bincount(last[last >= 0], minlength=len(self.traces))
         slow = int(waits.sum(axis=0).argmin())
         # what only the slow rank costs: waiting in collectives to which it came last
         mine = self.exposed[last == slow]
@@ -82,10 +86,11 @@ class Across:
         steps = self.traces[slow].step_count()
         step = self.accounts[slow].length / steps
         gain = float(mine[:, others].mean(axis=1).sum()) / steps if len(mine) else 0.0
-        if step <= 0 or gain < FLOOR * step or counts[slow] * 2 <= len(waits):
+        if step <= 0 or gain < FLOOR * step or counts[slow] * 2 <= counts.sum():
             return
         busy = [a.busy / t.step_count() for a, t in zip(self.accounts, self.traces)]
-        host = [(a.total("host") + a.total("data")) / t.step_count() for a, t in zip(self.accounts, self.traces)]
+        causes = "host", "data", "synchronisation"
+        host = [sum(map(a.total, causes)) / t.step_count() for a, t in zip(self.accounts, self.traces)]
         more_busy = busy[slow] - float(np.median([busy[i] for i in others]))
         more_host = host[slow] - float(np.median([host[i] for i in others]))
         rank = self.traces[slow].rank if self.traces[slow].rank is not None else slow
