@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (programs that are short)
 """PyTorch programs with a known disease, recorded on the simulated device, and what the analyser says of them.
 
-python scripts/recorded_trial.py [--seeds 3] [--healthy 15] [--write]: ten diseases whose sizes a seed draws, and healthy
+python scripts/recorded_trial.py [--first 1] [--seeds 3] [--healthy 15] [--write]: ten diseases whose sizes a seed draws, and healthy
 programs; each is recorded by torch_npu.profiler as on a node, and read. Unlike scripts/planted_programs.py, whose times are
 those of a model in that file, these come out of the lab's device, recorder and writers. --write: data/recorded_traces.csv.
 Times are modelled; what takes the device's clock is what the program does, so the diseases are limited to what the
@@ -225,6 +225,9 @@ def record(torch, make, name: str, seed: int, folder: Path):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument(
+        "--first", type=int, default=1, help="The first seed: others than the table's are a blind trial."
+    )
     parser.add_argument("--healthy", type=int, default=15)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--keep", type=Path, help="Keep the recordings here; those that are there are read again.")
@@ -235,8 +238,12 @@ def main() -> None:
     from labkit import device, trace
 
     device.install()
-    cases = [(n, s, make, want) for n, (make, want) in FAMILIES.items() for s in range(1, given.seeds + 1)]
-    cases += [("healthy", s, healthy, "") for s in range(1, given.healthy + 1)]
+    cases = [
+        (n, s, make, want)
+        for n, (make, want) in FAMILIES.items()
+        for s in range(given.first, given.first + given.seeds)
+    ]
+    cases += [("healthy", s, healthy, "") for s in range(given.first, given.first + given.healthy)]
     rows, scratch = [], given.keep or Path(tempfile.mkdtemp())
     for name, seed, make, wanted in cases:
         if given.only and name not in given.only:

@@ -255,8 +255,8 @@ class Layout:
         return at if at >= 0 and work.task.issued <= steps[at].end else None
 
     def _number_steps(self) -> None:
-        """A task belongs to the step that issued it, as torch_npu has it: a host that runs ahead is in another step when
-        the device comes to it."""
+        """A task belongs to the step that issued it, as torch_npu has it: a host that runs ahead is in another step
+        when the device comes to it."""
         steps = sorted(self.session.steps, key=lambda s: s.start)
         for work in self.works:
             if (at := self._issued_in(work, steps)) is not None:
