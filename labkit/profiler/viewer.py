@@ -10,6 +10,7 @@ import gzip
 import html
 import json
 import os
+import re
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -21,6 +22,7 @@ from labkit.profiler.layout import Layout
 from labkit.profiler.settings import Settings
 from labkit.profiler.tree import OUTPUT
 
+_THREAD = re.compile(r"Thread \d+")
 _MOST = 40_000  # slices in the notebook's picture: about 2 MB of page
 
 
@@ -112,6 +114,7 @@ def rows(events: list[dict]) -> tuple[list[dict], float, int]:
         threads.setdefault((e["pid"], e["tid"]), []).append(e)
     texts: dict[str, int] = {}
     made, end = [], 0.0
+    numbers: dict[str, int] = {}
     for (pid, tid), those in sorted(threads.items()):
         stack: list[float] = []
         bars = []
@@ -123,6 +126,9 @@ def rows(events: list[dict]) -> tuple[list[dict], float, int]:
             stack.append(begin + dur)
             end = max(end, begin + dur)
         process, thread = names.get(("process_name", pid, 0), ""), names.get(("thread_name", pid, tid), "")
+        # the system's number of a thread says nothing, and is another one in each run
+        if _THREAD.fullmatch(thread):
+            thread = f"Thread {numbers.setdefault(thread, len(numbers))}"
         made.append({"name": f"{process} · {thread}".strip(" ·"), "bars": bars})
     return [{"texts": list(texts), "rows": made}], end, left_out
 
