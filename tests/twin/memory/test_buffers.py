@@ -147,6 +147,34 @@ def test_a_pipe_ends_and_begins_again(n):
     assert at.cpu().tolist() == [4 * size, 192 * 1024 - 64 - 4 * size, 4096, 64, 0]
 
 
+AGAIN = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void again(GM_ADDR at) {
+    GlobalTensor<int32_t> ga;
+    ga.SetGlobalBuffer((__gm__ int32_t*)at);
+    TPipe pipe;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (i) pipe.Init();
+        TBuf<TPosition::VECCALC> buf;
+        pipe.InitBuffer(buf, 128 * 1024);
+        ga.SetValue(2 * i, int32_t(uint64_t(buf.Get<half>().GetPhyAddr())));
+        ga.SetValue(2 * i + 1, int32_t(pipe.AllocEventID<HardEvent::V_S>()));
+    }
+}
+"""
+
+
+def test_init_of_an_open_pipe_gives_everything_back():
+    """It is the same pipe: no second one is open beside it, and its memory and its events are free again."""
+    import torch
+
+    at = torch.full((6,), -1, dtype=torch.int32).npu()
+    record = labkit.kernel(text=AGAIN, filename="again.asc")[1](at)
+    assert record.ok and not record.findings, record.report()
+    assert at.cpu().tolist() == [0, 0] * 3, "address and event after each Init"
+
+
 def test_queues_of_a_cube_core():
     """Each in the memory of its position; TSCM at the end of L1;
     of M_MTE1 events the pipe has three and L0A, L0B, BT one each.
