@@ -292,7 +292,14 @@ def test_whole_powers_and_xor(which, blocks, seed, scalar):
         x, y = rng.integers(-(2**31), 2**31 - 1, (2, n)).astype(np.int32)
     z = torch.zeros(n, dtype=torch.int32, device="npu")
     seen = launch(
-        kernel("adv_math.asc", "adv_whole"), torch.from_numpy(x).npu(), torch.from_numpy(y).npu(), z, which, n, scalar, 0
+        kernel("adv_math.asc", "adv_whole"),
+        torch.from_numpy(x).npu(),
+        torch.from_numpy(y).npu(),
+        z,
+        which,
+        n,
+        scalar,
+        0,
     )
     assert seen.finished and not seen.findings, seen.report()
     if which == 3:

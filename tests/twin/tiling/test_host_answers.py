@@ -112,9 +112,17 @@ def rearrangements(host):
             yield "TopkTiling", text, fields("TopkTiling", raw)
         for scene in range(1, 8):
             dims = [48, 32] if scene == 7 else [2, 3, 32, 48]
-            yield "Transpose", f"{dims} size {size} scene {scene}", host.sizes("transpose", dims, len(dims), size, scene)
+            yield (
+                "Transpose",
+                f"{dims} size {size} scene {scene}",
+                host.sizes("transpose", dims, len(dims), size, scene),
+            )
             raw = host.tiling("transpose", dims, len(dims), size, scene)
-            yield "ConfusionTransposeTiling", f"{dims} size {size} scene {scene}", fields("ConfusionTransposeTiling", raw)
+            yield (
+                "ConfusionTransposeTiling",
+                f"{dims} size {size} scene {scene}",
+                fields("ConfusionTransposeTiling", raw),
+            )
         for mask in (1, 2, 4):
             for step in (48, 64):
                 question = [[5, 48], [5, step], size, mask, True]
@@ -156,7 +164,11 @@ def test_every_answer_is_the_tables(host):  # noqa: F811
     for key in got.keys() & known.keys():
         if got[key] != known[key]:
             now, was = ({p.partition("=")[0]: p for p in text.split()} for text in (got[key], known[key]))
-            differ = [f"{was.get(k, k + '=0')}, now {now.get(k, k + '=0')}" for k in {**was, **now} if was.get(k) != now.get(k)]
+            differ = [
+                f"{was.get(k, k + '=0')}, now {now.get(k, k + '=0')}"
+                for k in {**was, **now}
+                if was.get(k) != now.get(k)
+            ]
             told_.append(f"{' '.join(key)}: {'; '.join(differ[:4])}")
     assert not told_, f"{len(told_)} answers changed ({Path(__file__).name} writes the table anew):\n" + "\n".join(
         sorted(told_)[:20]
@@ -189,7 +201,9 @@ def test_the_pieces_of_a_tiling_are_the_whole_and_more_scratch_needs_no_more_of_
         )
         assert tail < piece, f"{name} {text}: the rest of {tail} is a piece of {piece}"
         question = name, text.partition(" scratch")[0]
-        assert rounds + bool(tail) <= last.get(question, rounds + bool(tail)), f"{name} {text}: more pieces in more scratch"
+        assert rounds + bool(tail) <= last.get(question, rounds + bool(tail)), (
+            f"{name} {text}: more pieces in more scratch"
+        )
         last[question] = rounds + bool(tail)
 
 
