@@ -174,8 +174,8 @@ def test_load_3d(loader, dtype, side):
 @pytest.mark.parametrize("side", [0, 1, 2])
 def test_fill(loader, side):
     @settings(max_examples=12)
-    @given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 2), st.integers(0, 60))
-    def check(times, blocks, gap, value):
+    @given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 2), st.integers(0, 60), st.sampled_from([4, 8]))
+    def check(times, blocks, gap, value, op):
         image = picture(np.float16, 1)
         want = (
             (image[:FRACTALS] if side == 2 else np.zeros((FRACTALS, 256), np.float16))
@@ -185,7 +185,7 @@ def test_fill(loader, side):
         for i in range(times):
             want[i * (blocks + gap) : i * (blocks + gap) + blocks] = value
         assert np.array_equal(
-            loader(image, side, op=4, times=times, inner=blocks, gap=gap, pad=value), want.reshape(FRACTALS, 256)
+            loader(image, side, op=op, times=times, inner=blocks, gap=gap, pad=value), want.reshape(FRACTALS, 256)
         )
 
     check()

@@ -150,29 +150,37 @@ def test_a_pipe_ends_and_begins_again(n):
 AGAIN = """
 #include "kernel_operator.h"
 using namespace AscendC;
-extern "C" __global__ __aicore__ void again(GM_ADDR at) {
-    GlobalTensor<int32_t> ga;
+extern "C" __global__ __aicore__ void again(GM_ADDR at, GM_ADDR sum) {
+    GlobalTensor<int32_t> ga, gs;
     ga.SetGlobalBuffer((__gm__ int32_t*)at);
+    gs.SetGlobalBuffer((__gm__ int32_t*)sum);
     TPipe pipe;
+    SetAtomicAdd<int32_t>();
     for (uint32_t i = 0; i < 3; i++) {
         if (i) pipe.Init();
         TBuf<TPosition::VECCALC> buf;
         pipe.InitBuffer(buf, 128 * 1024);
         ga.SetValue(2 * i, int32_t(uint64_t(buf.Get<half>().GetPhyAddr())));
         ga.SetValue(2 * i + 1, int32_t(pipe.AllocEventID<HardEvent::V_S>()));
+        Duplicate(buf.Get<int32_t>(), int32_t(1 << i), 8);
+        PipeBarrier<PIPE_ALL>();
+        DataCopy(gs, buf.Get<int32_t>(), 8);
+        PipeBarrier<PIPE_ALL>();
     }
+    SetAtomicNone();
 }
 """
 
 
 def test_init_of_an_open_pipe_gives_everything_back():
-    """It is the same pipe: no second one is open beside it, and its memory and its events are free again."""
+    """Its memory and its events are free again; the core's registers, here the atomic addition, stay as they are."""
     import torch
 
-    at = torch.full((6,), -1, dtype=torch.int32).npu()
-    record = labkit.kernel(text=AGAIN, filename="again.asc")[1](at)
+    at, total = torch.full((6,), -1, dtype=torch.int32).npu(), torch.zeros(8, dtype=torch.int32).npu()
+    record = labkit.kernel(text=AGAIN, filename="again.asc")[1](at, total)
     assert record.ok and not record.findings, record.report()
     assert at.cpu().tolist() == [0, 0] * 3, "address and event after each Init"
+    assert total.cpu().tolist() == [1 + 2 + 4] * 8, "three copies that add"
 
 
 def test_queues_of_a_cube_core():
