@@ -287,7 +287,8 @@ def compile_kernel(
     code = text.encode()
     words = [*KERNEL_FLAGS, *flags, *(f"-I{d}" for d in include_dirs)]
     here = Path(filename).resolve().parent
-    if here.is_dir() and any(quoted for quoted, _ in includes.includes(code)):
+    # Only where it has something to give: a folder among the words makes another build in every working folder.
+    if here.is_dir() and includes.reads_from(here, code, includes.folders(words)):
         words += ["-iquote", str(here)]
     recipe = Recipe(
         (Unit(f"{stem}.cpp", None, code),),
