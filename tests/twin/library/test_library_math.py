@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same import equal  # noqa: E402
 from twin_adv import TORCH, agree, asked, factor, kernel, launch, sizes
 
 MOST = 3000
@@ -239,7 +240,7 @@ def test_special_values(name):
     got, _, _ = call(which, torch.float32, x, x, 0.0)
     exact = formula(x.double())
     agree(got, exact)
-    assert torch.equal(torch.signbit(got)[got == 0], torch.signbit(exact)[got == 0])
+    assert equal(torch.signbit(got)[got == 0], torch.signbit(exact)[got == 0])
 
 
 def test_powers_of_special_values():
@@ -342,7 +343,7 @@ def test_xor_in_place():
         z = torch.zeros(64, dtype=torch.int32, device="npu")
         seen = launch(kernel("adv_math.asc", "adv_whole"), x.npu(), y.npu(), z, 3, 64, 0, place)
         assert seen.codes() == said, f"Xor onto source {place}: {seen.report() or 'no finding'}"
-        assert torch.equal(z.cpu(), x ^ y)
+        assert equal(z.cpu(), x ^ y)
 
 
 @pytest.mark.parametrize("size", [2, 4])

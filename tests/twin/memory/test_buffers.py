@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same import equal  # noqa: E402
 from twin_image import HERE
 
 import labkit
@@ -116,7 +117,7 @@ def test_tiles_through_one_queue(entry, schedule):
     z = torch.zeros_like(x)
     record = labkit.kernel(SOURCE, entry=entry, schedule=schedule)[1](x, z, 7, 96)
     assert record.ok and not record.findings, record.report()
-    assert torch.equal(z.cpu(), x.cpu().abs())
+    assert equal(z.cpu(), x.cpu().abs())
 
 
 @pytest.mark.parametrize("n", [8, 256, 1000])
@@ -130,7 +131,7 @@ def test_pools_share_by_turns(n):
     want = x.cpu()
     for _ in range(4):
         want = want + 1
-    assert torch.equal(z.cpu(), want)
+    assert equal(z.cpu(), want)
     size = 4 * n
     assert at.cpu().tolist() == [128 + 4 * size, 4 * size, size, 0, 2 * size]
 
@@ -226,4 +227,4 @@ def test_copies_by_their_raw_names(rows, size):
     z = torch.zeros(rows, size, dtype=torch.uint8).npu()
     record = labkit.kernel(SOURCE, entry="raw")[1](x.npu(), z, rows, size)
     assert record.ok and not record.findings, record.report()
-    assert torch.equal(z.cpu(), x[:, :size])
+    assert equal(z.cpu(), x[:, :size])
