@@ -61,7 +61,7 @@ template <typename T> void object(const char* name) {
         shown(name, *new (bytes) T);
     }
     if constexpr (std::is_class<T>::value && std::is_trivially_copyable<T>::value && !std::is_empty<T>::value)
-        constructors<T>(name, std::make_integer_sequence<int, 11>());
+        constructors<T>(name, std::make_integer_sequence<int, 22>());
 }
 // Each constructor: its arguments are 1, 2, ...; of a bool, one bit of that, for a plane of bits each.
 struct Any {
@@ -76,11 +76,29 @@ template <typename T, int... i> void constructed(const char* name, std::integer_
         for (static int plane = 0; plane < 4; plane++) {
             static char title[512];
             snprintf(title, sizeof title, "%s(1..%zu) plane %d", name, sizeof...(i), plane);
-            made(title, [] { return T(Any{i + 1, plane}...); });
+            alignas(64) static unsigned char bytes[sizeof(T)];  // in place: a copy leaves what it likes between members
+            memset(bytes, 0, sizeof bytes);
+            shown(title, *new (bytes) T(Any{i + 1, plane}...));
         }
+}
+// An aggregate has as many arguments as it takes: the order of its members.
+template <typename T, typename... A> auto takes(int) -> decltype(T{A{}...}, std::true_type{});
+template <typename T, typename... A> std::false_type takes(...);
+template <typename T, int... i> bool filled(const char* name, std::integer_sequence<int, i...>) {
+    constexpr bool able = decltype(takes<T, decltype((void)i, Any{})...>(0))::value;
+    if constexpr (able)
+        for (static int plane = 0; plane < 4; plane++) {
+            static char title[512];
+            snprintf(title, sizeof title, "%s{1..%zu} plane %d", name, sizeof...(i), plane);
+            alignas(64) static unsigned char bytes[sizeof(T)];
+            memset(bytes, 0, sizeof bytes);
+            shown(title, *new (bytes) T{Any{i + 1, plane}...});
+        }
+    return able;
 }
 template <typename T, int... n> void constructors(const char* name, std::integer_sequence<int, n...>) {
     (constructed<T>(name, std::make_integer_sequence<int, n + 2>()), ...);
+    if constexpr (std::is_aggregate<T>::value) (filled<T>(name, std::make_integer_sequence<int, 24 - n>()) || ...);
 }
 template <int K, typename X, typename... More> void nth(X& x, More&... more) {
     if constexpr (K == 0) x = X(x == X(1) ? 0 : 1);
@@ -315,6 +333,18 @@ def test_every_member_of_the_class_templates_compiles():
     ]
     built = subprocess.run(command, input=MEMBERS, capture_output=True, text=True)
     assert built.returncode == 0, next((line for line in built.stderr.splitlines() if "error" in line), built.stderr)
+
+
+def test_what_the_host_calls_is_defined_as_it_is_declared():
+    """Else it compiles, and a program that calls it does not link: a function that no test calls says nothing."""
+    src = TREES["kernel"].parent / "src"
+    files = [*sorted(src.glob("tiling/*.cpp")), *sorted(src.glob("host/acl*.cpp"))]
+    command = [compiler.find_cxx(), "-std=c++17", "-fsyntax-only", "-w", "-Werror=missing-declarations", f"-I{src}"]
+    command += [f"-I{TREES['kernel']}", *map(str, files)]
+    built = subprocess.run(command, capture_output=True, text=True)
+    assert len(files) > 9 and built.returncode == 0, next(
+        (line for line in built.stderr.splitlines() if "error" in line), built.stderr
+    )
 
 
 if __name__ == "__main__":
