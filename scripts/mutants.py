@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import fnmatch
 import io
 import random
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,13 @@ DULL = [
     r"__repr__",
     r"TYPE_CHECKING",
 ]
+# A function that is only declared: what its parameters are called is of no effect, and their types must stay.
+DECLARED = re.compile(
+    r"^\s*(?!(?:return|throw|new|delete|else|case|goto)\b)(?:[\w:<>~]+[\s&*]+)+\w+\(([^()]*)\)[\w\s]*;"
+)
+PARAMETER = re.compile(r"\s*(?:const\s+)?[\w:]+(?:<[\w:\s]*>)?[\s&*]*(?:\w+)?\s*")
+# `+name` is the same as the name: of a pointer, where `*` was, what a call is given next.
+PLUS = re.compile(r"[(,=]\s*\+\s*[A-Za-z_]")
 # Rules whose mutants nearly never compile, or say nothing: whole lines as comments, empty strings, words of another
 # language.
 POOR = re.compile(r"^\s*(/\*.*\*/|pass|break;|continue;)\s*$")
@@ -80,6 +89,29 @@ def sources(names: list[str], patterns: list[str]) -> list[str]:
     return [n for n in mine if len(code_lines(n)) > 3]
 
 
+def declares(line: str) -> bool:
+    found = DECLARED.match(line)
+    parameters = found[1].split(",") if found else []
+    return all(PARAMETER.fullmatch(p) for p in parameters) and any(len(p.split()) > 1 for p in parameters)
+
+
+def bare_python(text: str) -> str | None:
+    """A module without what has no effect when it runs: annotations, docstrings, comments. None: no Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [x for x in body if not (isinstance(x, ast.Expr) and isinstance(x.value, ast.Constant))]
+    return ast.dump(tree)
+
+
 def code_lines(name: str, repo: Path = REPO) -> dict[int, str]:
     """line number -> text (with its end) of the lines that may be changed."""
     lines = (repo / name).read_text(encoding="utf-8").splitlines(keepends=True)
@@ -90,6 +122,8 @@ def code_lines(name: str, repo: Path = REPO) -> dict[int, str]:
         for q in quotes:  # docstrings, raw strings, block comments
             inside = "" if inside else q
         if was or inside or quotes or any(re.search(d, line) for d in DULL):
+            continue
+        if not name.endswith(".py") and declares(line):
             continue
         found[number] = line
     return found
@@ -107,8 +141,8 @@ def function_of(name: str, number: int, repo: Path = REPO) -> int:
     return next((i for i in range(number, 0, -1) if re.match(begins, lines[i - 1])), 0)
 
 
-def changes(name: str, number: int, line: str) -> list[str]:
-    """What universalmutator makes of a line, without what only differs in a string or a comment."""
+def changes(name: str, number: int, line: str, repo: Path = REPO) -> list[str]:
+    """What universalmutator makes of a line, without what only differs in a string, a comment, an annotation."""
     from universalmutator import mutator
 
     rules = RULES[".py" if name.endswith(".py") else ".cpp"]
@@ -116,16 +150,20 @@ def changes(name: str, number: int, line: str) -> list[str]:
         made = mutator.mutants_regexp(
             [line if line.endswith("\n") else line + "\n"], rules, ignorePatterns=[], ignoreStringOnly=True
         )
-    out = []
+    whole = (repo / name).read_text(encoding="utf-8").splitlines(keepends=True) if name.endswith(".py") else []
+    out, original = [], bare_python("".join(whole))
+    numbered = Counter(w for w in re.findall(r"[A-Za-z_]\w*", line) if re.search(r"\d", w))
     for _, text, *_ in made:
         if [line.count(c) for c in "()[]{}"] != [text.count(c) for c in "()[]{}"] and not re.search(
             r"\(\d+[+-]1\)", text
         ):
             continue  # half a pair: it cannot compile
-        if {w for w in re.findall(r"[A-Za-z_]\w*", line) if re.search(r"\d", w)} - set(
-            re.findall(r"[A-Za-z_]\w*", text)
-        ):
+        if numbered - Counter(re.findall(r"[A-Za-z_]\w*", text)):
             continue  # the digit of a name, uint32_t
+        if len(PLUS.findall(text)) > len(PLUS.findall(line)):
+            continue
+        if whole and bare_python("".join([*whole[: number - 1], text, *whole[number:]])) in (original, None):
+            continue
         # spaces only matter where a line of Python begins
         bare = [
             (t[: len(t) - len(t.lstrip())] if name.endswith(".py") else "")

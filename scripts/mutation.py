@@ -223,7 +223,9 @@ def try_out(copy: Copy, m: Mutant, table: dict, clean: dict[str, str]) -> bool:
         else:
             for _ in range(6):
                 m.outcome, m.test, m.says = copy.test(table["tests"])
-                if m.outcome == "killed" and re.match(r"(labkit\.\S*)?CompileError", m.says):
+                if m.outcome == "killed" and re.match(
+                    r"(labkit\.\S*)?CompileError|\w+: (In file included from |\S+: (fatal )?error: )", m.says
+                ):
                     return False  # a header that kernels do not compile with
                 if m.outcome != "killed" or m.test == "?":
                     break

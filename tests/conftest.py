@@ -16,7 +16,11 @@ for _name in ("LABKIT_LANG", "LABKIT_STRICT", "LABKIT_TARGET", "LABKIT_DEVICE"):
     os.environ.pop(_name, None)
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 os.environ.setdefault("MPLBACKEND", "Agg")
+sys.modules.setdefault("rfc3987_syntax", None)  # a second of every process' start: see labkit/notebook/__init__.py
 os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")  # jupyter_core warns on standard error without it
+
+# An assertion that fails in what tests share says what the values were, as one in a test does.
+pytest.register_assert_rewrite(*(path.stem for path in (Path(__file__).parent / "support").glob("*.py")))
 
 try:
     import hypothesis

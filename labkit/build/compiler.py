@@ -25,7 +25,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -183,6 +183,7 @@ class Recipe:
     cxx: str
     deps: tuple[Path, ...] = ()
     learner: tuple[str, str] | None = None  # (filename, text): errors are given at its lines
+    pic: bool = False  # an object that goes into a shared library
     headers: tuple[Path, ...] = ()  # those that are worth a precompiled one, see build()
 
     @property
@@ -215,6 +216,8 @@ def _digest(recipe: Recipe, reached: dict[str, bytes] | None = None) -> str:
         str(len(recipe.libs)),
         *recipe.libs,
     ]
+    if recipe.pic:
+        parts.append("-fPIC")
     if any(_native([*recipe.flags, *unit.flags]) for unit in recipe.units or (Unit(""),)):
         parts.append(cpu_key())
     for unit in recipe.units:
@@ -277,28 +280,29 @@ def compile_kernel(
     flags: Sequence[str] = (),
     libs: Sequence[str | os.PathLike] = (),
     announce: Callable[[str], None] | None = None,
+    in_two_steps: bool = False,
 ) -> Path:
     """The shared library of one lowered kernel text (labkit.source.lowering.lower).
 
-    filename is the name that the learner gave the text: its folder is searched for quoted includes, and an error that
-    the compiler reports is given at the lines of that file. Raises CompileError, ToolError.
+    filename is the name that the learner gave the text: its folder is searched for quoted includes (and is in the key
+    only where one is found there), and an error that the compiler reports is given at the lines of that file.
+    in_two_steps: the object is kept by itself, so that other `libs` cost a link. Raises CompileError, ToolError.
     """
     stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "kernel"
     code = text.encode()
     words = [*KERNEL_FLAGS, *flags, *(f"-I{d}" for d in include_dirs)]
     here = Path(filename).resolve().parent
-    if here.is_dir() and any(quoted for quoted, _ in includes.includes(code)):
+    if here.is_dir() and includes.reads_from(here, code, includes.folders(words)):
         words += ["-iquote", str(here)]
-    recipe = Recipe(
-        (Unit(f"{stem}.cpp", None, code),),
-        tuple(map(str, words)),
-        "shared",
-        tuple(map(str, libs)),
-        stem,
-        find_cxx(),
-        learner=(filename, text),
-    )
-    return _made(recipe, 1, announce)
+    units, flags, libs = (Unit(f"{stem}.cpp", None, code),), tuple(map(str, words)), tuple(map(str, libs))
+    whole = Recipe(units, flags, "shared", libs, stem, find_cxx(), learner=(filename, text))
+    if not in_two_steps:
+        return _made(whole, 1, announce)
+    made = _made(replace(whole, kind="object", libs=(), pic=True), 1, announce)
+    linked = [made, *(lib for lib in libs if os.path.isfile(lib))]
+    digest = key(_FORMAT, "link", whole.cxx, cxx_version(whole.cxx), *libs, *map(includes.digest, linked))
+    command = [whole.cxx, "-shared", str(made), *libs, "-o"]
+    return keep(stem, digest, whole.file, lambda work: step(Workers(), [*command, str(work / whole.file)], whole))
 
 
 def compile_object(recipe: Recipe) -> Path:
@@ -333,7 +337,7 @@ def _compile(
     recipe: Recipe, work: Path, jobs: int, reached: dict[str, bytes], progress: Callable[[int, int], None] | None
 ) -> None:
     workers = Workers()
-    words = [*recipe.flags, *message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" else [])]
+    words = [*recipe.flags, *message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" or recipe.pic else [])]
     shape = {"shared": ["-shared"], "object": ["-c"]}.get(recipe.kind, [])
     target = ["-o", str(work / recipe.file), *recipe.libs]
     inputs = [_input(unit, work) for unit in recipe.units]

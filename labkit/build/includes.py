@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
+_COMPUTED = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*[A-Za-z_]", re.M)
 _DIR_FLAGS = ("-isystem", "-iquote", "-I")
 
 
@@ -73,6 +74,14 @@ def reach(paths: Iterable[str | os.PathLike], texts: Iterable[bytes], dirs: Sequ
             found[path] = seen.digest
             todo += _resolve(seen.includes, dirs, os.path.dirname(path))
     return found
+
+
+def reads_from(here: Path, text: bytes, dirs: Sequence[str]) -> bool:
+    """Whether the text, or what it includes, gets a file from the folder `here` when quoted includes look there first.
+    True as well where an include's name is a macro's: then only the preprocessor knows."""
+    if _COMPUTED.search(text):
+        return True
+    return reach([], [text], [str(here), *dirs]) != reach([], [text], dirs)
 
 
 def _files(path: Path) -> Iterable[Path]:

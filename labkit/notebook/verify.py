@@ -153,6 +153,10 @@ def nbval(
         sys.executable,
         "-m",
         "pytest",
+        "-o",
+        "addopts=",  # the lab's own are for its tests
+        "-p",
+        "labkit.notebook",  # before nbval imports nbformat, see there
         "--nbval",
         "--nbval-current-env",
         "--nbval-sanitize-with",

@@ -64,6 +64,7 @@ def for_twin(text: str, filename: str, announce, folder: Path | None = None) -> 
             flags=flags,
             libs=[*torch_libs(), twin, f"-Wl,-rpath,{twin.parent}"],
             announce=announce,
+            in_two_steps=True,  # the object is the same whichever twin there is
         )
     except CompileError as error:
         raise _in_words_of_cpp(error) from None

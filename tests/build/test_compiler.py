@@ -302,6 +302,56 @@ def test_kernel_sees_headers_of_its_folder_and_follows_them(tmp_path):
     assert ctypes.CDLL(str(compiler.compile_kernel(text, filename=file, flags=["-fvisibility=default"]))).n() == 44
 
 
+def test_a_kernels_folder_is_in_the_key_only_where_it_gives_a_header(tmp_path, monkeypatch):
+    """A notebook's cells are called by the exercise: without this each working folder had its own build of them."""
+    (tmp_path / "include").mkdir()
+    shared = write(tmp_path / "include" / "shared", there__h="#define THERE 1\n")
+    folders = [write(tmp_path / name, own__h="#define OWN 1\n") for name in ("a", "b")]
+    write(tmp_path, above__h="#define ABOVE 1\n")
+
+    def built(folder, include):
+        monkeypatch.chdir(folder)
+        text = f"{include}\nint f() {{ return 1; }}\n"
+        return compiler.compile_kernel(text, filename="cell", include_dirs=[shared])
+
+    for include, same in (
+        ("", True),
+        ('#include "there.h"', True),
+        ("#include <there.h>", True),
+        ('#include "own.h"', False),
+        ('#include "../above.h"', False),
+        ('#define NAME "own.h"\n#include NAME', False),
+    ):
+        first, second = (built(folder, include) for folder in folders)
+        assert (first == second) == same, f"{include}: {'two builds' if same else 'one build for two folders'}"
+    own = write(tmp_path / "c", there__h="#define THERE 2\n")
+    assert built(own, '#include "there.h"') != built(folders[0], '#include "there.h"'), (
+        "the kernel's folder comes first"
+    )
+
+
+def test_an_object_is_compiled_once_for_all_libraries_that_it_is_linked_to(tmp_path):
+    libs = [compiler.build([write(tmp_path / n, x__c="") / "x.c"], flags=[], name=n) for n in ("first", "second")]
+
+    def built(text, lib):
+        return compiler.compile_kernel(text, filename="k.asc", libs=[lib], in_two_steps=True)
+
+    visible = 'extern "C" __attribute__((visibility("default"))) '
+    text = f"{visible}int f() {{ return 41; }}\n"
+    first, again = built(text, libs[0]), built(text, libs[0])
+    assert first == again and first.suffix == ".so" and ctypes.CDLL(str(first)).f() == 41
+    ran = []
+    real = compiler.step
+    try:
+        compiler.step = lambda workers, command, recipe: ran.append(command) or real(workers, command, recipe)
+        second = built(text, libs[1])
+        assert second != first and [str(w) for c in ran for w in c if str(w).endswith(".cpp")] == [], "compiled again"
+        other = built(text.replace("41", "42"), libs[1])
+        assert len(ran) == 3 and ctypes.CDLL(str(other)).f() == 42, "another text: compiled and linked"
+    finally:
+        compiler.step = real
+
+
 def test_kernel_flags_and_text_are_in_the_key(tmp_path, no_compiler):
     one = compiler.compile_kernel("int x;", filename="k.asc")
     assert compiler.compile_kernel("int y;", filename="k.asc") != one

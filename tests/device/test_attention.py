@@ -126,3 +126,54 @@ def test_what_is_refused():
     for extra in ({"sparse_mode": 9}, {"sink": q}, {"padding_mask": q}):
         with pytest.raises(NotImplementedError, match="sparse_mode=0"):
             torch_npu.npu_fusion_attention(q, k, v, N, "BNSD", **extra)
+
+
+# what differs from four heads of 8 numbers in half without a mask: is it one kernel on a card? (op-plugin, ours: fuses)
+def _shape(n, s, d, kv=None, vn=None, type=torch.half):
+    made = [torch.zeros(1, heads, s, d, dtype=type, device="npu") for heads in (n, kv or n, vn or kv or n)]
+    return made
+
+
+FUSED = [
+    ("as it is", (4, 4, 8), {}, None, False, True),
+    ("bfloat16", (4, 4, 8), {"type": torch.bfloat16}, None, False, True),
+    ("float, depth a multiple of 4", (4, 4, 8), {"type": torch.float}, None, False, True),
+    ("float, depth no multiple of 4", (4, 4, 6), {"type": torch.float}, None, False, False),
+    ("half, depth no multiple of 4", (4, 4, 6), {}, None, False, True),
+    ("double", (4, 4, 8), {"type": torch.double}, None, False, False),
+    ("causal", (4, 4, 8), {}, None, True, True),
+    ("bool mask", (4, 4, 8), {}, torch.bool, False, True),
+    ("half mask", (4, 4, 8), {}, torch.half, False, False),
+    ("float mask", (4, 4, 8), {}, torch.float, False, False),
+    ("bfloat16 mask", (4, 4, 8), {"type": torch.bfloat16}, torch.bfloat16, False, False),
+    ("2048 heads", (2048, 1, 8), {}, None, False, True),
+    ("2049 heads", (2049, 1, 8), {}, None, False, False),
+    ("depth 512", (2, 2, 512), {}, None, False, True),
+    ("depth 513", (2, 2, 513), {}, None, False, False),
+    ("two heads share one of keys", (4, 4, 8), {"kv": 2}, None, False, True),
+    ("heads that share unevenly", (4, 4, 8), {"kv": 3}, None, False, False),
+    ("fewer heads than keys have", (2, 4, 8), {"kv": 4}, None, False, False),
+    ("values with other heads", (4, 4, 8), {"kv": 2, "vn": 4}, None, False, False),
+]
+
+
+@pytest.mark.parametrize("what, shape, more, mask, causal, fused", FUSED, ids=[row[0] for row in FUSED])
+def test_which_attention_is_one_kernel(what, shape, more, mask, causal, fused):
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    q, k, v = _shape(*shape, **more)
+    given = None if mask is None else torch.ones(shape[1], shape[1], device="npu").to(mask)
+    with Watch():
+        try:
+            F.scaled_dot_product_attention(q, k, v, attn_mask=given, is_causal=causal, enable_gqa="kv" in more)
+        except RuntimeError:  # the parts refuse heads that do not fit
+            assert not fused, what
+    one = any("fused_attention_overrideable" in name for name in seen)
+    assert one == fused, f"{what}: {'one kernel' if one else 'in parts'}, of {sorted(set(seen))}"

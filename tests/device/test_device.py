@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from device_lab import device, inside, simulated, torch
+from same import equal  # noqa: E402
 from torch import nn
 from torch.nn import functional as F
 
@@ -174,13 +175,13 @@ def test_half_products_add_up_in_fp32(dtype):
     a, b = a.npu(), b.npu()
     y = a @ b.T
     assert y.dtype == dtype and inside(y)
-    assert torch.equal(y.cpu(), exact.to(dtype))  # one rounding, at the end
+    assert equal(y.cpu(), exact.to(dtype))  # one rounding, at the end
     out = torch.empty(0, dtype=dtype, device="npu")
     torch.mm(a, b.T, out=out)
-    assert torch.equal(out, y) and inside(out)
+    assert equal(out, y) and inside(out)
     c = torch.ones_like(y)
-    assert torch.equal(c.addmm_(a, b.T).cpu(), (exact + 1).to(dtype))
-    assert torch.equal(torch.bmm(a[None], b.T[None])[0], y)
+    assert equal(c.addmm_(a, b.T).cpu(), (exact + 1).to(dtype))
+    assert equal(torch.bmm(a[None], b.T[None])[0], y)
     image, kernel = a.reshape(2, 4, 64, 64), b.reshape(128, 4, 8, 8)
     assert F.conv2d(image, kernel).dtype == dtype
 
@@ -263,11 +264,11 @@ def test_save_load_copy():
         return torch.load(file, **how)["weight"]
 
     assert load().device.type == "npu" and inside(load()) and load(map_location="cpu").device.type == "cpu"
-    assert torch.equal(load(), model.weight) and load(map_location="npu:0", weights_only=True).device.type == "npu"
+    assert equal(load(), model.weight) and load(map_location="npu:0", weights_only=True).device.type == "npu"
     twin = copy.deepcopy(model)
     assert twin.weight.device.type == "npu" and twin.weight.data_ptr() != model.weight.data_ptr()
     x = torch.ones(3, device="npu")
-    assert torch.equal(pickle.loads(pickle.dumps(x)), x)
+    assert equal(pickle.loads(pickle.dumps(x)), x)
 
 
 # ---- random numbers
@@ -295,7 +296,7 @@ def test_seeds_repeat():
     state = torch.npu.get_rng_state()
     a = torch.rand(4, device="npu")
     torch.npu.set_rng_state(state)
-    assert torch.equal(a, torch.rand(4, device="npu")) and not torch.equal(a, torch.rand(4, device="npu"))
+    assert equal(a, torch.rand(4, device="npu")) and not torch.equal(a, torch.rand(4, device="npu"))
 
 
 def test_the_cpu_sequence_is_left_alone():
@@ -309,13 +310,13 @@ def test_the_cpu_sequence_is_left_alone():
         F.rrelu(torch.randn(5, device="npu"), training=True)
         torch.poisson(torch.ones(5, device="npu"))
 
-    assert torch.equal(cpu_draws(lambda: None), cpu_draws(npu_draws))
+    assert equal(cpu_draws(lambda: None), cpu_draws(npu_draws))
 
 
 def test_generators():
     g = torch.Generator("npu")
     first, again = (torch.rand(3, device="npu", generator=g.manual_seed(1)) for _ in range(2))
-    assert torch.equal(first, again)
+    assert equal(first, again)
     with pytest.raises(RuntimeError, match="Expected a 'npu' device type for generator but found 'cpu'"):
         torch.rand(3, device="npu", generator=torch.Generator())
     with torch.random.fork_rng(devices=[0], device_type="npu"):

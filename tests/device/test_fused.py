@@ -10,6 +10,7 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
 from device_lab import simulated  # noqa: E402
+from same import equal  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 import labkit.device as device  # noqa: E402
@@ -91,7 +92,7 @@ def test_formats_are_kept_and_change_no_value():
 
     x = draw(16, 16).npu()
     nz = torch_npu.npu_format_cast(x, 29)
-    assert torch.equal(nz, x) and nz is not x and torch_npu.npu_format_cast(nz, 29) is nz
+    assert equal(nz, x) and nz is not x and torch_npu.npu_format_cast(nz, 29) is nz
     assert torch_npu.get_npu_format(x) == 2 and torch_npu.get_npu_format(nz) == torch_npu.get_npu_format(nz[1:]) == 29
 
 
@@ -145,7 +146,7 @@ def test_what_does_nothing_here():
         set(thinned.unique().tolist()) == {0.0, torch.tensor(1 / 0.75).item()}
         and 650 < int(thinned.count_nonzero()) < 850
     )
-    assert torch.equal(torch_npu.dropout_with_byte_mask(x, 0.25, training=False), x)
+    assert equal(torch_npu.dropout_with_byte_mask(x, 0.25, training=False), x)
 
 
 def test_formats_go_with_copies(tmp_path):

@@ -15,6 +15,7 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
 from device_lab import inside, simulated  # noqa: E402
+from same import equal  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
@@ -162,7 +163,7 @@ def test_attention_with_masks_groups_dropout_and_layouts():
     torch.manual_seed(3)
     y = F.scaled_dot_product_attention(x, x, torch.ones_like(x), dropout_p=0.5)
     torch.manual_seed(3)
-    assert torch.equal(y, F.scaled_dot_product_attention(x, x, torch.ones_like(x), dropout_p=0.5))
+    assert equal(y, F.scaled_dot_product_attention(x, x, torch.ones_like(x), dropout_p=0.5))
     assert 0.5 < y.mean().item() < 1.5 and y.std().item() > 0.05
     value = torch.randn(2, 4, 6, 8, generator=g).npu().requires_grad_()
     torch.manual_seed(3)
@@ -200,7 +201,7 @@ def test_dropout_is_one_kernel():
     kept = []
     assert names(lambda: kept.append(F.dropout(x, 0.25))) == ["aten::native_dropout"]
     kept[0].sum().backward()
-    assert torch.equal(x.grad, kept[0]) and set(kept[0].tolist()) == {0.0, torch.tensor(1 / 0.75).item()}
+    assert equal(x.grad, kept[0]) and set(kept[0].tolist()) == {0.0, torch.tensor(1 / 0.75).item()}
     assert F.dropout(x, 0.5, False) is x and F.dropout(x, 1.0).sum() == 0
 
 
@@ -217,7 +218,7 @@ def test_optimizers_launch_once_for_a_list():
     assert len(listed) < 12 and all(n.startswith("aten::_foreach_") for n in listed), listed
     host = torch.ones(4, 4)
     torch._foreach_copy_([p.detach() for p in parameters], [host] * 3)  # from another device: tensor by tensor
-    assert torch.equal(parameters[2].detach().cpu(), host)
+    assert equal(parameters[2].detach().cpu(), host)
 
 
 # ---- random numbers: a seed and an offset
@@ -240,11 +241,11 @@ def test_the_generator_is_a_seed_and_an_offset():
     a, b = torch.rand(4, device="npu", generator=g), torch.rand(4, device="npu", generator=g)
     assert g.get_offset() == 8 and not torch.equal(a, b)
     g.set_offset(4)
-    assert torch.equal(torch.rand(4, device="npu", generator=g), b)
+    assert equal(torch.rand(4, device="npu", generator=g), b)
     state = g.get_state()
     c = torch.randn(5, device="npu", generator=g)
     g.set_state(state)
-    assert torch.equal(torch.randn(5, device="npu", generator=g), c) and g.initial_seed() == 5
+    assert equal(torch.randn(5, device="npu", generator=g), c) and g.initial_seed() == 5
     with pytest.raises(RuntimeError, match="wrong size"):
         g.set_state(torch.zeros(5056, dtype=torch.uint8))
 
@@ -263,8 +264,8 @@ def test_sparse_tensors():
     b = a.npu()
     dense = torch.arange(6.0).view(2, 3)
     assert b.is_npu and torch.equal(b.to_dense().cpu(), a.to_dense()) and torch.equal(b.cpu().to_dense(), a.to_dense())
-    assert torch.equal((b @ dense.npu()).cpu(), a @ dense) and (b + b).coalesce().values().tolist() == [2.0, 4.0]
-    assert torch.equal(torch.eye(3, device="npu").to_sparse().coalesce().indices().cpu(), torch.arange(3).expand(2, 3))
+    assert equal((b @ dense.npu()).cpu(), a @ dense) and (b + b).coalesce().values().tolist() == [2.0, 4.0]
+    assert equal(torch.eye(3, device="npu").to_sparse().coalesce().indices().cpu(), torch.arange(3).expand(2, 3))
     rows = a.to_dense().npu().to_sparse_csr()
     assert (
         rows.is_npu
@@ -397,7 +398,7 @@ def test_losses_and_indices_as_the_card_takes_them():
     got = F.binary_cross_entropy_with_logits(x.npu(), t.npu(), reduction="none")
     assert len(device.timeline()) == 3  # two copies in and one kernel, which rounds once
     want = F.binary_cross_entropy_with_logits(x.float(), t.float(), reduction="none").half()
-    assert torch.equal(got.cpu(), want)
+    assert equal(got.cpu(), want)
     labels = torch.tensor([[3, 0, -1, 1]], dtype=torch.int32)
     there = torch.tensor([[0.1, 0.2, 0.4, 0.8]]).npu().requires_grad_()
     F.multilabel_margin_loss(there, labels.npu()).backward()
@@ -418,7 +419,7 @@ def test_embedding_bag_gradient(sparse):
     bags[1](where.npu()).sum().backward()
     assert bags[1].weight.grad.is_sparse == sparse and bags[1].weight.grad.device.type == "npu"
     dense = [b.weight.grad.to_dense() if sparse else b.weight.grad for b in bags]
-    assert torch.equal(dense[1].cpu(), dense[0])
+    assert equal(dense[1].cpu(), dense[0])
 
 
 @pytest.mark.parametrize("how", ["sum", "mean", "amax", "amin"])
@@ -432,7 +433,7 @@ def test_sparse_product_reduced(how):
         y.square().sum().backward()
         found.append([y.detach().cpu(), a.grad.to_dense().cpu(), b.grad.cpu()])
     for theirs, ours in zip(*found):
-        assert torch.equal(ours, theirs)
+        assert equal(ours, theirs)
 
 
 def test_device_stays_busy_for_cycles():
@@ -457,6 +458,6 @@ def test_fused_optimizers_step_as_pytorchs(name, dtype):
         for (p,), optimizer in zip(both, steps):
             p.grad = p.detach() / 100
             optimizer.step()
-    assert torch.equal(both[0][0], both[1][0])
+    assert equal(both[0][0], both[1][0])
     limit = steps[1].clip_grad_norm_fused_(0.01)
     assert limit > 0.01 and both[1][0].grad.float().norm().item() == pytest.approx(0.01, rel=1e-2)

@@ -322,6 +322,21 @@ def test_a_program_registers_its_own_memory():
     assert runtime.npuStreamDestroy(stream.value) == 0 and runtime.npuStreamDestroy(stream.value) != 0
 
 
+def test_memory_can_be_registered_before_anything_else():
+    """Until the device is initialized PyTorch says of no memory that it is pinned: what asks for the runtime must do it."""
+    program = """
+import labkit, torch
+from labkit import device
+device.install()
+own = torch.ones(4096)
+runtime = torch.npu.npurt()
+assert runtime.npuHostRegister(own.data_ptr(), own.nbytes, 0) == 0
+print(own.is_pinned(), runtime.npuHostUnregister(own.data_ptr()), own.is_pinned())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "0", "False"], done.stdout + done.stderr
+
+
 def test_settings_of_the_allocator():
     settings = torch.npu.memory._set_allocator_settings
     try:

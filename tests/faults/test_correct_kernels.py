@@ -12,6 +12,7 @@ import numpy as np
 import pins
 import pytest
 from places import CORRECT
+from same import equal  # noqa: E402
 from twin_launch import build_all
 
 import labkit
@@ -294,7 +295,7 @@ def test_templates_of_other_types():
         a = x.to(dtype).npu()
         z = torch.empty_like(a)
         assert k[1](a, z, 128).ok
-        assert torch.equal(z.cpu(), (x * 2).to(dtype))
+        assert equal(z.cpu(), (x * 2).to(dtype))
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
@@ -324,7 +325,7 @@ def test_in_place_on_the_same_tensor():
     record = labkit.kernel(HERE / "in_place.asc")[1](z, z, 200)
     assert record.ok and not record.findings
     b = (x + 1) * x
-    assert torch.equal(z.cpu(), torch.clamp(b * b, min=0.5))
+    assert equal(z.cpu(), torch.clamp(b * b, min=0.5))
 
 
 def test_arguments_that_are_views_of_one_tensor():
@@ -338,7 +339,7 @@ def test_arguments_that_are_views_of_one_tensor():
         z = torch.empty(n).npu()
         record = k[2](x, y, z, n)
         assert not record.findings, record.report()
-        assert torch.equal(z.cpu(), x.cpu()[:n] + y.cpu()[:n])
+        assert equal(z.cpu(), x.cpu()[:n] + y.cpu()[:n])
 
 
 def test_checks_off_gives_the_same_numbers():
@@ -350,7 +351,7 @@ def test_checks_off_gives_the_same_numbers():
         z = torch.empty_like(x)
         record = labkit.kernel(HERE / "static_pingpong.asc", checks=checks, l2="cold")[3](x, z, 3000)
         got.append((z.cpu(), record.time_us))
-    assert torch.equal(got[0][0], got[1][0]) and got[0][1] == got[1][1]
+    assert equal(got[0][0], got[1][0]) and got[0][1] == got[1][1]
 
 
 def test_struct_sizes_reach_the_kernel():

@@ -88,10 +88,11 @@ def built():
 @pytest.mark.parametrize("name", INDEX)
 def test_caught(name):
     fault = INDEX[name]
-    assert findings_without(fault.file, fault.entry, repr(fault.args), fault.blocks) == []
+    before = findings_without(fault.file, fault.entry, repr(fault.args), fault.blocks)
+    assert before == [], f"{fault.file} has findings without its change"
     timeout = fault.timeout or 20.0
     seen = launch(fault.file, fault.args, fault.blocks, timeout=timeout, text=fault.text(), **options(fault))
-    assert fault.noticed in seen.codes(), seen.report()
+    assert fault.noticed in seen.codes(), f"{fault.noticed} is not found in {name}: {seen.report() or 'no finding'}"
     beside = set(seen.codes()) - {fault.noticed} - set(fault.also)
     assert not beside, f"beside {fault.noticed}:\n{seen.report()}"
     if seen.finished:

@@ -132,6 +132,8 @@ def test_a_refused_call_says_why():
     result = run_file("faults.asc", "refused")
     assert "[twin] aclrtBinaryLoadFromFile: the twin runs kernels that are compiled from source" in result.output
     assert "recent: aclrtMalloc: the size is 0" in result.output
+    assert "room 0: 0 0 0 0\n" in result.output, "as many bytes as the destination takes"
+    assert "room 1: 100000 100000 100000 100000\n" in result.output, "one byte more than the destination takes"
 
 
 def test_kernels_launched_by_name_take_what_the_caller_has():

@@ -178,6 +178,6 @@ class Case:
         if self.atomic:
             exact = exact + before.reshape(self.m, self.n) if self.atomic == 1 else exact
         self.a_values, self.b_values, self.before = a, b, before
-        assert not self.align or not got.reshape(tall, wide)[:, self.n :].any()  # filled up with zeros
+        assert not self.align or not got.reshape(tall, wide)[:, self.n :].any(), "not filled up with zeros"
         got = from_nz(got, self.m, self.n, self.c_nz) if self.c_nz else got.reshape(tall, wide)[:, : self.n]
         return got, exact, record

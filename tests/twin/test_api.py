@@ -12,6 +12,7 @@ import pytest
 import twin_golden as golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same import equal  # noqa: E402
 from test_cast import cast_golden
 from twin_golden import NP, TYPES
 from twin_image import BYTES, HERE, REGION, agree, bits, blocks, fill, lab  # noqa: F401  (lab is a fixture)
@@ -249,7 +250,7 @@ def test_cast(lab, frm, to):
         golden.cast(want, to, frm, form, lambda x: cast_golden(to, frm, mode, x))
         got = lab.form(start, op=900, type=TYPES.index(frm), to=TYPES.index(to), mode=MODES.index(mode), **form)
         agree(got[:REGION], want[:REGION], np.uint16 if to == "BF16" else NP[to])
-        assert np.array_equal(got[REGION:], want[REGION:])
+        assert equal(got[REGION:], want[REGION:])
 
     check()
 
@@ -283,7 +284,7 @@ def test_cast_without_an_instruction(lab, frm, to):
             agree(z.cpu().numpy(), want, np.uint16 if to == "BF16" else NP[to])
             continue
         assert record.codes() == ["cast-mode"] and f"CAST_{mode.upper()}" in str(record.findings[0])
-        assert torch.equal(z, x)
+        assert equal(z, x)
 
 
 # ---- Compare, Select
@@ -305,7 +306,7 @@ def test_compare(lab, name, t):
         form = dict(kind=0, count=repeat * lanes, dst=dst, src0=REGION + src, src1=2 * REGION, mode=mode, value=value)
         want = start.copy()
         golden.compare(want, name, NP[t], form)
-        assert np.array_equal(lab.form(start, op=NUMBER[name], type=TYPES.index(t), **form), want)
+        assert equal(lab.form(start, op=NUMBER[name], type=TYPES.index(t), **form), want)
 
     check()
 
@@ -324,7 +325,7 @@ def test_select(lab, name, t):
             form["src0"] = form["dst"]
         want = start.copy()
         golden.select(want, name, NP[t], form)
-        assert np.array_equal(lab.form(start, op=NUMBER[name], type=TYPES.index(t), **form), want)
+        assert equal(lab.form(start, op=NUMBER[name], type=TYPES.index(t), **form), want)
 
     check()
 
@@ -411,6 +412,6 @@ def test_get_and_set_value(lab, t):
         )
         want = start.copy()
         golden.scalars(want, NP[t], form)
-        assert np.array_equal(lab.form(start, op=1000, type=TYPES.index(t), **form), want)
+        assert equal(lab.form(start, op=1000, type=TYPES.index(t), **form), want)
 
     check()

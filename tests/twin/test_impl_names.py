@@ -1,6 +1,7 @@
 """Functions of the library's inside by name, int4b_t through DataCopyPad, and headers behind linked folders."""
 
 import torch
+from same import equal  # noqa: E402
 
 import labkit
 from labkit.build import includes
@@ -42,7 +43,7 @@ def test_names_of_the_librarys_inside():
     z, n = torch.empty(16, 16, dtype=torch.float16).npu(), torch.zeros(8, dtype=torch.int8).npu()
     record = labkit.kernel(text=TEXT, filename="turned.asc")[1](x.npu(), z, n)
     assert record.ok and not record.findings, record.report()
-    assert torch.equal(z.cpu(), x.T)
+    assert equal(z.cpu(), x.T)
     assert n.cpu()[:5].tolist() == x.view(torch.int8).flatten()[:5].tolist() and not n.cpu()[5:].any()
 
 

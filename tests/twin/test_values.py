@@ -33,6 +33,7 @@ START = """#include <cstdio>
 #include <cstring>
 #include <new>
 #include <type_traits>
+#include <utility>
 template <typename T> void value(const char* name, T x) {
     if constexpr (std::is_floating_point<T>::value) printf("%s,%.9g\\n", name, double(x));
     else printf("%s,%lld\\n", name, (long long)x);
@@ -51,6 +52,7 @@ template <typename Make> void made(const char* name, Make make) {  // in place: 
     memset(bytes, 0, sizeof bytes);
     shown(name, *new (bytes) T(make()));
 }
+template <typename T, int... n> void constructors(const char* name, std::integer_sequence<int, n...>);
 template <typename T> void object(const char* name) {
     constexpr bool plain = std::is_default_constructible<T>::value && std::is_trivially_copyable<T>::value;
     if constexpr (plain && !std::is_empty<T>::value) {
@@ -58,6 +60,45 @@ template <typename T> void object(const char* name) {
         memset(bytes, 0, sizeof bytes);
         shown(name, *new (bytes) T);
     }
+    if constexpr (std::is_class<T>::value && std::is_trivially_copyable<T>::value && !std::is_empty<T>::value)
+        constructors<T>(name, std::make_integer_sequence<int, 22>());
+}
+// Each constructor: its arguments are 1, 2, ...; of a bool, one bit of that, for a plane of bits each.
+struct Any {
+    int k, plane;
+    template <typename T, typename = std::enable_if_t<std::is_arithmetic<T>::value || std::is_enum<T>::value>>
+    operator T() const {
+        return T(std::is_same<T, bool>::value ? k >> plane & 1 : k);
+    }
+};
+template <typename T, int... i> void constructed(const char* name, std::integer_sequence<int, i...>) {
+    if constexpr (std::is_constructible<T, decltype((void)i, Any{})...>::value)
+        for (static int plane = 0; plane < 4; plane++) {
+            static char title[512];
+            snprintf(title, sizeof title, "%s(1..%zu) plane %d", name, sizeof...(i), plane);
+            alignas(64) static unsigned char bytes[sizeof(T)];  // in place: a copy leaves what it likes between members
+            memset(bytes, 0, sizeof bytes);
+            shown(title, *new (bytes) T(Any{i + 1, plane}...));
+        }
+}
+// An aggregate has as many arguments as it takes: the order of its members.
+template <typename T, typename... A> auto takes(int) -> decltype(T{A{}...}, std::true_type{});
+template <typename T, typename... A> std::false_type takes(...);
+template <typename T, int... i> bool filled(const char* name, std::integer_sequence<int, i...>) {
+    constexpr bool able = decltype(takes<T, decltype((void)i, Any{})...>(0))::value;
+    if constexpr (able)
+        for (static int plane = 0; plane < 4; plane++) {
+            static char title[512];
+            snprintf(title, sizeof title, "%s{1..%zu} plane %d", name, sizeof...(i), plane);
+            alignas(64) static unsigned char bytes[sizeof(T)];
+            memset(bytes, 0, sizeof bytes);
+            shown(title, *new (bytes) T{Any{i + 1, plane}...});
+        }
+    return able;
+}
+template <typename T, int... n> void constructors(const char* name, std::integer_sequence<int, n...>) {
+    (constructed<T>(name, std::make_integer_sequence<int, n + 2>()), ...);
+    if constexpr (std::is_aggregate<T>::value) (filled<T>(name, std::make_integer_sequence<int, 24 - n>()) || ...);
 }
 template <int K, typename X, typename... More> void nth(X& x, More&... more) {
     if constexpr (K == 0) x = X(x == X(1) ? 0 : 1);
@@ -78,6 +119,16 @@ int main() {
 """
 
 
+# Structs of parameters that are templates.
+TEMPLATES = [
+    "FixpipeParams<half>",
+    "FixpipeParamsArch3510<>",
+    "FixpipeParamsArch3510<AscendC::CO2Layout::COLUMN_MAJOR>",
+    "LoadData3DParamsV1<half>",
+    "LoadData3DParamsV2<half>",
+    "InitConstValueParams<half>",
+    "DataCopyPadExtParams<half>",
+]
 # Functions that fill a struct from their arguments: (what each argument usually is, and another value).
 CALLS = {
     "GetNormalConfig": [
@@ -185,6 +236,7 @@ def found() -> dict[str, str]:
         values, structs = names(headers)
         lines = [f'    value("{v}", ::{v});' for v in values] + [f'    object<::{s}>("{s}");' for s in structs]
         if side == "kernel":
+            lines += [f'    object<AscendC::{t}>("AscendC::{t}");' for t in TEMPLATES]
             lines += [f'    made("{e}", [] {{ return {e}; }});' for e in calls()]
         source = (
             "".join(f"#include <{h}>\n" for h in headers)
@@ -220,7 +272,9 @@ def found() -> dict[str, str]:
                 for _ in range(2)
             ]
         out = [a for a, b in zip(*twice) if a == b]  # without those that hold an address
-        known |= {f"{side} {name}": value for name, _, value in (line.rpartition(",") for line in out)}
+        rows = {name: value for name, _, value in (line.rpartition(",") for line in out)}
+        first = {name: name.partition(" plane ")[0] + " plane 0" for name in rows}
+        known |= {f"{side} {n}": v for n, v in rows.items() if n == first[n] or v != rows.get(first[n])}
     return known
 
 
@@ -279,6 +333,18 @@ def test_every_member_of_the_class_templates_compiles():
     ]
     built = subprocess.run(command, input=MEMBERS, capture_output=True, text=True)
     assert built.returncode == 0, next((line for line in built.stderr.splitlines() if "error" in line), built.stderr)
+
+
+def test_what_the_host_calls_is_defined_as_it_is_declared():
+    """Else it compiles, and a program that calls it does not link: a function that no test calls says nothing."""
+    src = TREES["kernel"].parent / "src"
+    files = [*sorted(src.glob("tiling/*.cpp")), *sorted(src.glob("host/acl*.cpp"))]
+    command = [compiler.find_cxx(), "-std=c++17", "-fsyntax-only", "-Werror=missing-declarations", f"-I{src}"]
+    command += [f"-I{TREES['kernel']}", *map(str, files)]
+    built = subprocess.run(command, capture_output=True, text=True)
+    assert len(files) > 9 and built.returncode == 0, next(
+        (line for line in built.stderr.splitlines() if "error" in line), built.stderr
+    )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@
 
 #if LABKIT_TORCH >= 211
 #include <ATen/core/CachingHostAllocator.h>
+#include <ATen/Context.h>
 #endif
 
 #include <algorithm>
@@ -229,7 +230,10 @@ public:
     }
     // Memory of the program's own that it has registered (torch.npu.npurt()): pinned until it is taken back.
     bool adopt(uintptr_t address, size_t bytes) {
+        // until then PyTorch says of no memory that it is pinned
+        at::globalContext().lazyInitDevice(c10::DeviceType::PrivateUse1);
         std::lock_guard<std::mutex> lock(mutex_);
+        if (adopted_.count(address)) return false;
         return adopted_.emplace(address, live_.emplace(address, bytes).second).second;
     }
     bool let_go(uintptr_t address) {

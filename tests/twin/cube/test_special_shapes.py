@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from places import KERNELS
+from same import equal  # noqa: E402
 
 import labkit
 
@@ -49,7 +50,7 @@ def test_one_row(special):
         padded = np.zeros(-(-k // 256) * 256, np.float16)
         padded[:k] = a
         got = special(0, padded, golden.zn(b, 16), np.zeros(1), np.zeros(n, np.float32), m=1, n=n, k=k)
-        assert np.array_equal(got, a.astype(np.float32) @ b.astype(np.float32))
+        assert equal(got, a.astype(np.float32) @ b.astype(np.float32))
 
     check()
 
@@ -83,7 +84,7 @@ def test_sparse(special):
         two_bits = golden.zn(index, 32).reshape(-1, 4)
         packed = (two_bits[:, 0] | two_bits[:, 1] << 2 | two_bits[:, 2] << 4 | two_bits[:, 3] << 6).astype(np.uint8)
         got = special(1, golden.zz(a, 32), golden.zn(half, 32), packed, np.zeros((m, n), np.int32), m=m, n=n, k=k)
-        assert np.array_equal(got, a.astype(np.int32) @ dense.astype(np.int32))
+        assert equal(got, a.astype(np.int32) @ dense.astype(np.int32))
 
     check()
 
@@ -137,7 +138,7 @@ def test_convolution(special):
             padding=pad,
             dilation=dilation,
         )
-        assert np.array_equal(got, want[0].permute(1, 2, 0).reshape(places, n).numpy())
+        assert equal(got, want[0].permute(1, 2, 0).reshape(places, n).numpy())
 
     check()
 
@@ -150,6 +151,6 @@ def test_queues(special):
         rng = np.random.default_rng(seed)
         a, b, bias = halves(rng, m, k), halves(rng, k, n), halves(rng, n).astype(np.float32)
         got = special(3, a, b, bias, np.zeros((m, n), np.float32), m=m, n=n, k=k)
-        assert np.array_equal(got, a.astype(np.float32) @ b.astype(np.float32) + bias)
+        assert equal(got, a.astype(np.float32) @ b.astype(np.float32) + bias)
 
     check()

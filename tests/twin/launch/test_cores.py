@@ -4,6 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from places import KERNELS  # noqa: E402
+from same import equal  # noqa: E402
 
 import labkit  # noqa: E402
 
@@ -34,7 +35,7 @@ def test_a_meeting_of_all(play, blocks, rounds):
     x, mid, z = rows(blocks), zeros(blocks, ROW), zeros(blocks, ROW)
     record = play("meet", blocks, x, mid, z, rounds)
     assert record.findings == []
-    assert torch.equal(z.cpu(), torch.roll(x.cpu(), -rounds, 0) + rounds)
+    assert equal(z.cpu(), torch.roll(x.cpu(), -rounds, 0) + rounds)
 
 
 def test_a_meeting_costs_what_the_chip_says(play):
@@ -70,7 +71,7 @@ def test_a_meeting_in_gm(play):
 def test_a_chain(play):
     x, z = rows(1), zeros(9, ROW)
     assert play("chain", 9, x, z, torch.zeros(200, dtype=torch.int32).npu()).findings == []
-    assert torch.equal(z.cpu(), x.cpu() + torch.arange(1.0, 10).view(-1, 1))
+    assert equal(z.cpu(), x.cpu() + torch.arange(1.0, 10).view(-1, 1))
 
 
 @pytest.mark.parametrize("blocks, rounds", [(1, 1), (4, 1), (5, 3)])
@@ -83,7 +84,7 @@ def test_turns(play, blocks, rounds):
 def test_ones_own_flag_orders_ones_own_pipes(play):
     x, z = rows(4), zeros(4, ROW)
     assert play("read_back", 4, x, zeros(4, ROW), z).findings == []
-    assert torch.equal(z.cpu(), x.cpu())
+    assert equal(z.cpu(), x.cpu())
 
 
 @pytest.mark.parametrize("blocks", [2, 6, 48])
@@ -91,9 +92,7 @@ def test_a_group(play, blocks):
     half = blocks // 2
     x, z = rows(half * 3), zeros(half * 3, ROW)
     assert play("group", blocks, x, zeros(half * 3, ROW), z, zeros(64 * blocks), 3).findings == []
-    assert torch.equal(
-        z.cpu().view(3, half, ROW), torch.roll(x.cpu().view(3, half, ROW) + 1, -(blocks // 2 + 1) % half, 1)
-    )
+    assert equal(z.cpu().view(3, half, ROW), torch.roll(x.cpu().view(3, half, ROW) + 1, -(blocks // 2 + 1) % half, 1))
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 24])
@@ -102,15 +101,15 @@ def test_a_cube_core_and_its_vector_cores(play, blocks):
     record = play("hand_over", blocks, zeros(blocks, ROW), zeros(blocks, ROW), z, 3)
     assert record.findings == [] and record.finished
     want = torch.tensor([[r * 100 + v // 2 + 0.25 * (v % 2) for r in range(3)] for v in range(2 * blocks)])
-    assert torch.equal(z.cpu()[:, :3], want)
+    assert equal(z.cpu()[:, :3], want)
 
 
 def test_flags_between_vector_cores(play):
     x, z = rows(6), zeros(6, ROW)
     out = torch.roll(x.cpu() + 1, -2, 0) + 10
     assert play("neighbours", 3, x, zeros(6, ROW), z, 1).findings == []
-    assert torch.equal(z.cpu(), out)
-    assert torch.equal(x.cpu(), out[[1, 0, 3, 2, 5, 4]] + 100)
+    assert equal(z.cpu(), out)
+    assert equal(x.cpu(), out[[1, 0, 3, 2, 5, 4]] + 100)
 
 
 def test_more_blocks_than_cores_cannot_meet():

@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same import equal  # noqa: E402
 from twin_adv import TORCH, agree, asked, factor, kernel, launch, sizes
 
 MOST = 3000
@@ -123,12 +124,12 @@ TWO = {
 }
 
 
-def call(which, dtype, x, y, scalar, form=0, tmp=60000, shape=(0, 0)):
+def call(which, dtype, x, y, scalar, form=0, tmp=60000, shape=(0, 0), place=0):
     n = x.numel()
     k = kernel("adv_math.asc", "adv_math")
     z, last = torch.zeros(n, dtype=dtype, device="npu"), torch.zeros(n, dtype=dtype, device="npu")
     c = k.struct("Call", which=which, form=form, n=n, tmp=0 if form else tmp, scalar=scalar)
-    seen = launch(k, x.npu(), y.npu(), z, last, c, int(dtype is torch.float32), *shape)
+    seen = launch(k, x.npu(), y.npu(), z, last, c, int(dtype is torch.float32), *shape, place)
     return z.cpu(), last.cpu(), seen
 
 
@@ -239,7 +240,7 @@ def test_special_values(name):
     got, _, _ = call(which, torch.float32, x, x, 0.0)
     exact = formula(x.double())
     agree(got, exact)
-    assert torch.equal(torch.signbit(got)[got == 0], torch.signbit(exact)[got == 0])
+    assert equal(torch.signbit(got)[got == 0], torch.signbit(exact)[got == 0])
 
 
 def test_powers_of_special_values():
@@ -292,7 +293,14 @@ def test_whole_powers_and_xor(which, blocks, seed, scalar):
         x, y = rng.integers(-(2**31), 2**31 - 1, (2, n)).astype(np.int32)
     z = torch.zeros(n, dtype=torch.int32, device="npu")
     seen = launch(
-        kernel("adv_math.asc", "adv_whole"), torch.from_numpy(x).npu(), torch.from_numpy(y).npu(), z, which, n, scalar
+        kernel("adv_math.asc", "adv_whole"),
+        torch.from_numpy(x).npu(),
+        torch.from_numpy(y).npu(),
+        z,
+        which,
+        n,
+        scalar,
+        0,
     )
     assert seen.finished and not seen.findings, seen.report()
     if which == 3:
@@ -302,6 +310,40 @@ def test_whole_powers_and_xor(which, blocks, seed, scalar):
     for got, b, e in zip(z.cpu().tolist(), base.tolist(), exponent.tolist()):
         want = b**e if e >= 0 else {1: 1, -1: -1 if e % 2 else 1}.get(b, 0)
         assert got == (want + 2**31) % 2**32 - 2**31, (b, e)
+
+
+# Where CANN writes the result while it still needs a source; all others may be computed in place.
+TORN = {
+    "F16": {"Asin", "Acos", "Sign", "Silu", "Swish"},
+    "F32": {"Asin", "Acos", "Sign", "Silu", "Swish", "Frac", "Fmod", "SwiGLU", "GeGLU"},
+}
+
+
+@pytest.mark.parametrize("t", ["F16", "F32"])
+@pytest.mark.parametrize("name", [*ONE, *TWO])
+def test_in_place(name, t):
+    """Onto each source: the same result, and a finding exactly where the implementation does not allow it."""
+    which, _, left, *right = (ONE | TWO)[name]
+    n, v = 200, 1.5
+    x, y = draw(left, 1, n, TORCH[t]), draw((right or [left])[0], 2, n, TORCH[t])
+    tmp = scratch(name, n, TORCH[t], 1.0)
+    want, _, _ = call(which, TORCH[t], x, y, v, tmp=tmp)
+    sources = {"ScalarPower": [2], "PowerScalar": [1], "Power": [1, 2], "Fmod": [1, 2]}
+    places = sources.get(name, [1, 2] if name.endswith(("GLU", "Glu")) else [1])
+    for place in () if name == "Axpy" else places:  # the result of Axpy is its second source
+        got, _, seen = call(which, TORCH[t], x, y, v, tmp=tmp, place=place)
+        said = ["adv-in-place"] if name in TORN[t] else []
+        assert seen.codes() == said, f"{name} of {t} onto source {place}: {seen.codes()}, not {said}"
+        agree(got, want.double(), units=0)
+
+
+def test_xor_in_place():
+    x, y = torch.randint(-(2**31), 2**31 - 1, (2, 64), dtype=torch.int32)
+    for place, said in ((0, []), (1, ["adv-in-place"]), (2, ["adv-in-place"])):
+        z = torch.zeros(64, dtype=torch.int32, device="npu")
+        seen = launch(kernel("adv_math.asc", "adv_whole"), x.npu(), y.npu(), z, 3, 64, 0, place)
+        assert seen.codes() == said, f"Xor onto source {place}: {seen.report() or 'no finding'}"
+        assert equal(z.cpu(), x ^ y)
 
 
 @pytest.mark.parametrize("size", [2, 4])

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same import equal  # noqa: E402
 from twin_adv import TORCH, agree, asked, kernel, launch, sizes, tiling
 
 SLOT, IN, OUT = 6144, 5, 3
@@ -235,14 +236,14 @@ def test_welford_update(tile, blocks, active, keep, reuse, rounds):
     off = x.float() - mean.float()  # in float, step by step
     new = mean.float() + off * one
     spread = var.float() + off * (x.float() - new)
-    assert torch.equal(tile.got(1, active, "F32"), new[:active])
-    assert torch.equal(tile.got(2, active, "F32"), spread[:active])
+    assert equal(tile.got(1, active, "F32"), new[:active])
+    assert equal(tile.got(2, active, "F32"), spread[:active])
     rest = (
         mean[active:].float()
         if keep
         else torch.full((4 * (width - active),), 0x3C, dtype=torch.uint8).view(torch.float32)
     )
-    assert torch.equal(tile.got(1, width, "F32")[active:], rest)
+    assert equal(tile.got(1, width, "F32")[active:], rest)
 
 
 @some

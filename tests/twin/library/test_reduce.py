@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same import equal  # noqa: E402
 from twin_adv import TORCH, agree, asked, kernel, launch, sizes
 
 SLOT, IN = 24576, 3
@@ -99,7 +100,7 @@ def test_patterns(name, which_type, first, last, seed, columns, reuse, spare):
     want = JOIN[name](x[:, :last], 0 if columns else 1)
     got = tile.got(last if columns else first, DTYPE[t])
     if t == "U8":
-        assert torch.equal(got, want.to(torch.uint8))
+        assert equal(got, want.to(torch.uint8))
     else:
         agree(got, want, units=0, floor=1e-12)
 
@@ -179,9 +180,9 @@ def test_quant(which, t, blocks, rows, seed, room):
     else:
         off = torch.full((many,), 0.3).to(**channels) if which == 21 else offset
         want = quantized(x, scale.repeat(n // many), off.repeat(n // many))
-    assert torch.equal(tile.got(n, torch.int8), want)
+    assert equal(tile.got(n, torch.int8), want)
     if t == "F32" and which in (22, 24):  # as on the hardware, the scales have become halves in place
-        assert torch.equal(tile.after[1].view(torch.float16)[:many], halves(scale))
+        assert equal(tile.after[1].view(torch.float16)[:many], halves(scale))
 
 
 DEQUANT = [("F16", None), ("F32", "F32"), ("F32", "BF16"), ("BF16", "BF16"), ("BF16", "F32")]
@@ -227,7 +228,7 @@ def test_dequant(which, code, m, blocks, active, seed, room):
     count = active if which == 32 else rows * width
     for r in range(rows):
         live = min(good, max(0, count - r * width))
-        assert torch.equal(got[r, :live], exact[r, :live].to(DTYPE[to])), r
+        assert equal(got[r, :live], exact[r, :live].to(DTYPE[to])), r
 
 
 @some
@@ -274,4 +275,4 @@ def test_antiquant(which, code, across, high, wide, groups, seed, room):
     )
     y = x.float() + (0 if which in (41, 43) else o.float())
     want = ((y.half().float() if t == "F16" else y) * s.float()).to(DTYPE[t])
-    assert torch.equal(tile.got(rows * width, DTYPE[t]).view(rows, width), want)
+    assert equal(tile.got(rows * width, DTYPE[t]).view(rows, width), want)

@@ -10,6 +10,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from matmul_case import tiling, torch_of, up  # noqa: E402
 from places import KERNELS  # noqa: E402
+from same import equal  # noqa: E402
 
 import labkit  # noqa: E402
 from labkit.build.headers import TREES  # noqa: E402
@@ -89,7 +90,7 @@ def batches():
         )
         assert record.finished and not record.findings, record.report()
         want = (c + offsets if bias else c).transpose(LAYOUTS[layout]).ravel()
-        assert np.array_equal(out.cpu().to(torch.float64).numpy(), want)
+        assert equal(out.cpu().to(torch.float64).numpy(), want)
 
     return run
 

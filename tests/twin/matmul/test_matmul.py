@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from matmul_case import C0, Case, up  # noqa: E402
+from same import equal  # noqa: E402
 
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([16, 31, 32, 33, 48, 64, 65, 100, 128]))
 FORMS = {
@@ -42,7 +43,7 @@ def holds(case: Case) -> None:
     got, exact, record = case.run()
     assert record.finished and not record.findings, record.report()
     want = rounded(exact + (1 if case.way in (WORKSPACE, UB) and case.c != "bf16" else 0), case.c)
-    assert np.array_equal(got, want), f"{case}\n{np.argwhere(got != want)[:5]}"
+    assert equal(got, want), f"{case}\n{np.argwhere(got != want)[:5]}"
 
 
 @st.composite
@@ -180,4 +181,4 @@ def test_n_runs_first_where_the_tiling_says_so():
     # the kernel puts block i there
     seen = [got[32 * (i % 2) : 32 * (i % 2) + 32, 32 * (i // 2) : 32 * (i // 2) + 32] for i in range(6)]
     for (r, c), block in zip(order, seen):
-        assert np.array_equal(block, exact[32 * r : 32 * r + 32, 32 * c : 32 * c + 32])
+        assert equal(block, exact[32 * r : 32 * r + 32, 32 * c : 32 * c + 32])

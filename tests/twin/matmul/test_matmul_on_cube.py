@@ -12,6 +12,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from matmul_case import from_nz, tiling, to_nz, torch_of, up  # noqa: E402
 from places import KERNELS  # noqa: E402
+from same import equal  # noqa: E402
 
 import labkit  # noqa: E402
 
@@ -80,14 +81,14 @@ def cube():
 @given(SIDE, SIDE, SIDE, st.booleans(), st.booleans(), st.booleans(), st.sampled_from(["program", "worst"]))
 def test_blocks_that_stay_in_l0c(cube, m, n, k, trans_a, trans_b, bias, schedule):
     got, want = cube(L0C, m, n, k, trans_a=trans_a, trans_b=trans_b, bias=bias, schedule=schedule)
-    assert np.array_equal(got, want)
+    assert equal(got, want)
 
 
 @some
 @given(SIDE, SIDE, SIDE, st.booleans(), st.booleans(), st.booleans(), st.sampled_from(["program", "worst"]))
 def test_operands_in_l1(cube, m, n, k, trans_a, trans_b, bias, schedule):
     got, want = cube(L1, m, n, k, trans_a=trans_a, trans_b=trans_b, bias=bias, schedule=schedule)
-    assert np.array_equal(got, want)
+    assert equal(got, want)
 
 
 @some
@@ -99,17 +100,17 @@ def test_copies_by_the_kernel(cube, m, n, k, trans_a, trans_b, relu, step, steps
     got, want = cube(
         OWN_MDL if mdl else OWN, m, n, k, (32, 32, 16), trans_a=trans_a, trans_b=trans_b, flag=int(relu), **fields
     )
-    assert np.array_equal(got, np.maximum(want, 0) if relu else want)
+    assert equal(got, np.maximum(want, 0) if relu else want)
 
 
 def test_a_second_product_on_top(cube):
     got, want = cube(SUMMED, 32, 32, 50)
-    assert np.array_equal(got, 2 * want)
+    assert equal(got, 2 * want)
 
 
 def test_the_core_s_own_atomic_mode(cube):
     got, want = cube(ADDED, 40, 50, 60, bias=True)
-    assert np.array_equal(got, want + 77)
+    assert equal(got, want + 77)
 
 
 @pytest.mark.parametrize("kind", [UPPER, LOWER])
@@ -117,7 +118,7 @@ def test_a_triangle_of_blocks(cube, kind):
     got, want = cube(kind, 70, 70, 40)
     row, col = np.indices((70, 70)) // 32
     there = row <= col if kind == UPPER else row >= col
-    assert np.array_equal(got, np.where(there, want, 77))
+    assert equal(got, np.where(there, want, 77))
 
 
 @some
@@ -127,23 +128,23 @@ def test_int4(cube, m, n, k, trans_a, trans_b):
     got, want = cube(
         INT4, m, n, k, (64, 64, 64), a="int4", c="int32", trans_a=trans_a, trans_b=trans_b, bias=True, most=7
     )
-    assert np.array_equal(got, want)
+    assert equal(got, want)
 
 
 def test_a_vector_for_a(cube):
     got, want = cube(GEMV, 1, 70, 90, trans_b=True, bias=True)
-    assert np.array_equal(got, want)
+    assert equal(got, want)
 
 
 def test_columns_of_eight(cube):
     got, want = cube(SPLIT, 40, 48, 30, a="float", out=48 * 48)
-    assert np.array_equal(from_nz(got, 40, 48, 8), want)
+    assert equal(from_nz(got, 40, 48, 8), want)
 
 
 def test_tilings_of_the_kernel_s_own(cube):
     for kind, shape, base in ((BASIC, (64, 96, 64), (16, 16, 16)), (STATIC, (48, 64, 80), (16, 16, 16))):
         got, want = cube(kind, *shape, base)
-        assert np.array_equal(got, want)
+        assert equal(got, want)
 
 
 @some
@@ -169,7 +170,7 @@ def test_two_of_every_four(m, n, groups, trans_a, nz, seed):
         kernel.struct("Ask", kind=SPARSE_NZ if nz else SPARSE, transA=int(trans_a), transB=1, bias=0, flag=0),
     )
     assert record.finished and not record.findings, record.report()
-    assert np.array_equal(c.cpu().numpy(), a @ b.T)
+    assert equal(c.cpu().numpy(), a @ b.T)
 
 
 LAYOUTS = """

@@ -12,6 +12,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from matmul_case import tiling, torch_of  # noqa: E402
 from places import KERNELS  # noqa: E402
+from same import equal  # noqa: E402
 
 import labkit  # noqa: E402
 
@@ -72,44 +73,44 @@ def schedule(request):
 @given(SIDE, SIDE, SIDE, st.booleans(), st.booleans(), st.sampled_from(["program", "worst"]))
 def test_a_and_bias_from_ub(mix, m, n, k, trans_a, trans_b, schedule):
     got, _, a, b, bias = mix(UB, m, n, k, trans_a=trans_a, trans_b=trans_b, schedule=schedule)
-    assert np.array_equal(got[0], (a[0] + 1) @ b + bias)
+    assert equal(got[0], (a[0] + 1) @ b + bias)
 
 
 @some
 @given(SIDE, SIDE, SIDE, st.booleans(), st.booleans(), st.sampled_from(["program", "worst"]))
 def test_a_from_tscm(mix, m, n, k, trans_a, trans_b, schedule):
     got, _, a, b, _ = mix(TSCM, m, n, k, matrices=2, trans_a=trans_a, trans_b=trans_b, schedule=schedule)
-    assert np.array_equal(got, a @ b)
+    assert equal(got, a @ b)
 
 
 @some
 @given(SIDE, st.booleans(), st.booleans(), st.sampled_from(["program", "worst"]))
 def test_one_object_feeds_another(mix, n, trans_a, trans_b, schedule):
     got, _, a, b, _ = mix(CHAINED, n, n, n, trans_a=trans_a, trans_b=trans_b, most=2, schedule=schedule)
-    assert np.array_equal(got[0], a[0] @ b @ a[0])
+    assert equal(got[0], a[0] @ b @ a[0])
 
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_four_objects(mix, turned, schedule):
     got, _, a, b, _ = mix(FOUR, 40, 50, 96, trans_a=turned, trans_b=turned, schedule=schedule)
-    assert np.array_equal(got[0], a[0] @ b)
+    assert equal(got[0], a[0] @ b)
 
 
 @pytest.mark.parametrize("kind", [SHARED, SHARED_ADD, DUAL])
 def test_two_callers_one_product(mix, kind, schedule):
     got, before, a, b, _ = mix(kind, 40, 50, 60, schedule=schedule)
-    assert np.array_equal(got[0], a[0] @ b + (before[0] if kind == SHARED_ADD else 0))
+    assert equal(got[0], a[0] @ b + (before[0] if kind == SHARED_ADD else 0))
 
 
 @pytest.mark.parametrize("kind", [ASYNC, HANDED_OUT])
 def test_blocks_as_they_come(mix, kind, schedule):
     got, _, a, b, _ = mix(kind, 96, 64, 70, schedule=schedule)
-    assert np.array_equal(got[0], 2 * (a[0] @ b))
+    assert equal(got[0], 2 * (a[0] @ b))
 
 
 @pytest.mark.parametrize("trans_a", [False, True])
 @pytest.mark.parametrize("trans_b", [False, True])
 def test_parts_of_larger_matrices(mix, trans_a, trans_b):
     got, before, a, b, _ = mix(PART, 40, 64, 70, trans_a=trans_a, trans_b=trans_b)
-    assert np.array_equal(got[0][:, 32:], a[0][:, 16:] @ b[16:, 32:])
-    assert np.array_equal(got[0][:, :32], before[0][:, :32])
+    assert equal(got[0][:, 32:], a[0][:, 16:] @ b[16:, 32:])
+    assert equal(got[0][:, :32], before[0][:, :32])

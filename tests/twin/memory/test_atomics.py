@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same import equal  # noqa: E402
 from twin_image import HERE
 
 import labkit
@@ -66,7 +67,7 @@ def test_every_type(entry):
         z = start.npu()
         record = k[blocks](x.npu(), z, k.struct("Mode", op=op, form=form, count=count, rounds=rounds))
         assert record.ok and not record.findings, record.report()
-        assert torch.equal(z.cpu(), folded(x, start, op))
+        assert equal(z.cpu(), folded(x, start, op))
 
     check()
 
@@ -86,7 +87,7 @@ def test_the_order_of_the_sums_is_that_of_the_blocks(monkeypatch):
             z = torch.zeros(512).npu()
             record = k[40](x.npu(), z, k.struct("Mode", op=1, form=0, count=512, rounds=8))
             assert record.ok and not record.findings, record.report()
-            assert torch.equal(z.cpu(), want)
+            assert equal(z.cpu(), want)
     assert os.environ["LABKIT_THREADS"] == "5"
 
 
@@ -100,4 +101,4 @@ def test_modes():
     assert record.ok and not record.findings, record.report()
     as_int = np.maximum(z[8:16].numpy().view(np.int32), x.numpy().view(np.int32)).view(np.float32)
     want = torch.cat([z[:8] + x, torch.from_numpy(as_int), x, z[24:32] + x, torch.tensor([10.0])])
-    assert torch.equal(shown.cpu(), want)
+    assert equal(shown.cpu(), want)

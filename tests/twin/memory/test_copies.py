@@ -9,6 +9,7 @@ import pytest
 import twin_golden as golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same import equal  # noqa: E402
 from twin_image import BYTES, HERE, MEMORY, REGION, blocks, lab  # noqa: F401  (lab is a fixture)
 
 import labkit
@@ -52,7 +53,7 @@ def test_copies(lab, kind):
         want_image, want_memory = image.copy(), memory.copy()
         loose = golden.move(want_image, want_memory, m)
         got_image, got_memory = lab.move(image, memory, **m)
-        assert np.array_equal(got_memory, want_memory)
+        assert equal(got_memory, want_memory)
         wrong = np.flatnonzero((got_image != want_image) & ~loose)
         assert not len(wrong), f"{len(wrong)} bytes, first {wrong[0]}"
 
@@ -73,7 +74,7 @@ def test_the_largest_copies(lab):
         want_image, want_memory = image.copy(), memory.copy()
         golden.move(want_image, want_memory, m)
         got_image, got_memory = lab.move(image, memory, **m)
-        assert np.array_equal(got_image, want_image) and np.array_equal(got_memory, want_memory)
+        assert equal(got_image, want_image) and np.array_equal(got_memory, want_memory)
 
 
 # ---- the rest

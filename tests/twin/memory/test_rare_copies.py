@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same import equal  # noqa: E402
 from twin_image import BYTES, HERE, MEMORY, Shared
 
 import labkit
@@ -119,7 +120,7 @@ def test_slices(moves, kind):
             ub=flat[1],
             **{"global": 7 * size},
         )
-        assert np.array_equal(got_memory, want_memory) and np.array_equal(got_image, want_image)
+        assert equal(got_memory, want_memory) and np.array_equal(got_image, want_image)
 
     check()
 
@@ -131,7 +132,7 @@ def test_a_slice_of_eight_dimensions(moves):
     ub = [[0, 7, 0, 1, 8]] + [[0, 1, 0, 1, 2]] * 7
     flat = sum(gm, []), sum(ub, [])
     got, _ = moves(image, memory, kind=0, size=4, local=0, dims=8, gm=flat[0], ub=flat[1], **{"global": 64})
-    assert np.array_equal(got[:4096], memory[64 : 64 + 4096]) and np.array_equal(got[4096:], image[4096:])
+    assert equal(got[:4096], memory[64 : 64 + 4096]) and np.array_equal(got[4096:], image[4096:])
 
 
 # ---- the other forms
@@ -165,7 +166,7 @@ def test_enhanced_parameters_change_nothing(moves, kind):
             dstGap=dst,
             **{"global": 5},
         )
-        assert np.array_equal(got_image, want_image) and np.array_equal(got_memory, want_memory)
+        assert equal(got_image, want_image) and np.array_equal(got_memory, want_memory)
 
     check()
 
@@ -207,7 +208,7 @@ def test_pad_value_of_the_register(moves, size):
             value=value,
             **{"global": 3},
         )
-        assert np.array_equal(got, want)
+        assert equal(got, want)
 
     check()
 
@@ -239,7 +240,7 @@ def test_64_bit_elements(moves, blocks, count, left, right, gm_gap, ub_gap):
         right=right,
         **{"global": 0},
     )
-    assert np.array_equal(got, want)
+    assert equal(got, want)
     _, back = moves(
         image,
         memory,
@@ -256,7 +257,7 @@ def test_64_bit_elements(moves, blocks, count, left, right, gm_gap, ub_gap):
     piece = -(-count * 8 // 32) * 32 + 32 * ub_gap
     for b in range(blocks):
         want[b * (8 * count + gm_gap) :][: 8 * count] = image[b * piece :][: 8 * count]
-    assert np.array_equal(back, want)
+    assert equal(back, want)
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -285,6 +286,6 @@ def test_nz_to_rows(size):
             torch.from_numpy(x).npu(), z, size, x.nbytes, matrices, rows, width, src_matrix, src_n, dst_d, dst_matrix
         )
         assert record.ok and not record.findings, record.report()
-        assert np.array_equal(z.cpu().numpy(), want)
+        assert equal(z.cpu().numpy(), want)
 
     check()
