@@ -228,10 +228,10 @@ def torch_command(found, ours):
 
 
 def pip(python, *arguments):
-    quiet = [] if sys.stdout.isatty() else ["-q"]
-    code = run(
-        [python, "-m", "pip", "install", "--disable-pip-version-check"] + quiet + list(arguments), cwd=str(ROOT)
-    ).returncode
+    # --no-compile: Python compiles a module when it is first imported, and keeps that. pip would compile all 16,000
+    # files, in half a minute, and most of them nobody imports.
+    words = ["--disable-pip-version-check", "--no-compile"] + ([] if sys.stdout.isatty() else ["-q"])
+    code = run([python, "-m", "pip", "install"] + words + list(arguments), cwd=str(ROOT)).returncode
     if code:
         stop("pip-failed", code=code)
 
