@@ -3,7 +3,7 @@
 import sys
 
 # nbformat imports jsonschema, and that builds a grammar of international URLs at import: a second of work in each
-# process that reads a notebook, for a check (format "iri") that the notebooks' schema does not have. Where the module is
-# absent jsonschema leaves the check out.
+# process that reads a notebook, for a check (format "iri") that the notebooks' schema does not have. Where the module
+# is absent jsonschema leaves the check out.
 if "jsonschema" not in sys.modules:
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
