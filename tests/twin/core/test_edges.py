@@ -156,3 +156,35 @@ def test_every_spelling_of_a_flag_orders_the_same_two_pipes(way):
             assert "V_MTE3" in str(numbers) or (numbers.get("from"), numbers.get("to")) == ("V", "MTE3"), numbers
         if not without:
             assert (z.cpu() == 2).all()
+
+
+NEIGHBOUR = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void neighbour(GM_ADDR x, GM_ADDR z, uint32_t by_itself, uint32_t away) {
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 256);
+    GlobalTensor<float> g;
+    g.SetGlobalBuffer((__gm__ float*)(by_itself ? z : x));
+    DataCopy(buf.Get<float>(), g[by_itself ? 0 : away], 8);
+}
+"""
+
+
+def test_an_access_through_one_argument_that_lands_in_another_is_found():
+    """It belongs to the argument that its view was made from, although there is a tensor where it lands."""
+    import torch
+
+    first, second = sorted((torch.zeros(1024).npu() for _ in range(2)), key=lambda t: t.data_ptr())
+    away = (second.data_ptr() - first.data_ptr()) // 4
+    k = labkit.kernel(text=NEIGHBOUR, filename="neighbour.asc")
+
+    def codes(*arguments):
+        try:
+            return k[1](*arguments).codes()
+        except record.LaunchError as error:
+            return error.record.codes()
+
+    assert codes(first, second, 1, 0) == [], "through its own argument"
+    assert codes(first, second, 0, away) == ["gm-bounds"], "through the other tensor's"
