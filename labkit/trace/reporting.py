@@ -11,7 +11,7 @@ import numpy as np
 
 from labkit.figures.words import text_width
 from labkit.messages import language, text
-from labkit.trace import find_kernels, find_memory, find_steps, idle, intervals, model
+from labkit.trace import callers, find_kernels, find_memory, find_steps, idle, intervals, model
 from labkit.trace.finding import time
 
 TOP = 15
@@ -43,6 +43,11 @@ class Report:
     @cached_property
     def top(self) -> list[dict]:
         return find_kernels.top(self.trace, TOP)
+
+    @cached_property
+    def lines(self) -> list[dict]:
+        """The program's lines by their kernels' time; [] without call stacks."""
+        return callers.top(self.trace)
 
     def overview(self, i: int = 0) -> dict:
         """The sums of one rank."""
@@ -81,6 +86,7 @@ class Report:
             "ranks": [self.overview(i) for i in range(len(self.traces))],
             "findings": [f.json() for f in self.profile.findings()],
             "kernels": self.top,
+            "lines": self.lines,
             "problems": [p.json() for p in self.problems()],
         }
 
@@ -145,7 +151,9 @@ class Report:
         if not found:
             lines.append("  " + text("trace.report.none" if self.trace.compute().height else "trace.report.nothing"))
         if self.top:
-            lines += ["", text("trace.report.top"), *self._table()]
+            lines += ["", text("trace.report.top"), *_table(*self._rows())]
+        if self.lines:
+            lines += ["", text("trace.report.lines"), *_table(*self._line_rows())]
         return "\n".join(lines)
 
     def _moment(self, row: dict) -> str:
@@ -174,15 +182,13 @@ class Report:
         ]  # fmt: skip
         return heads, rows
 
-    def _table(self) -> list[str]:
-        heads, rows = self._rows()
-        rows = [[cell if len(cell) <= 34 else cell[:33] + "…" for cell in row] for row in [heads, *rows]]
-
-        def cells(word: str) -> int:  # a Chinese character takes two
-            return sum(2 if text_width(ch) >= 12 else 1 for ch in word)
-
-        wide = [max(cells(row[i]) for row in rows) for i in range(len(heads))]
-        return ["  " + "  ".join(cell + " " * (w - cells(cell)) for cell, w in zip(row, wide)).rstrip() for row in rows]
+    def _line_rows(self) -> tuple[list[str], list[list[str]]]:
+        heads = [text(f"trace.column.{c}") for c in ("total", "share", "count", "type", "line")]
+        rows = [
+            [time(r["total_us"]), f"{100 * r['share']:.1f} %", str(r["kernels"]), r["type"] or "?", _end(r["line"])]
+            for r in self.lines
+        ]
+        return heads, rows
 
     def __str__(self) -> str:
         return self.text()
@@ -228,12 +234,9 @@ class Report:
             ]  # fmt: skip
             parts += [f"<figure>{figure.svg}</figure>" for figure in drawn if figure]
         if self.top:
-            heads, rows = self._rows()
-            parts.append(f"<h2>{escape(text('trace.report.top'))}</h2><table><thead><tr>")
-            parts.append("".join(f'<th scope="col">{escape(h)}</th>' for h in heads) + "</tr></thead><tbody>")
-            for row in rows:
-                parts.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>")
-            parts.append("</tbody></table>")
+            parts.append(_html_table(text("trace.report.top"), *self._rows()))
+        if self.lines:
+            parts.append(_html_table(text("trace.report.lines"), *self._line_rows()))
         return "\n".join(parts)
 
     def _repr_html_(self) -> str:
@@ -250,6 +253,28 @@ class Report:
             content = self.text() + "\n"
         target.write_text(content, encoding="utf-8", newline="\n")
         return target
+
+
+def _end(line: str) -> str:
+    """The last two parts of a frame's path are what one looks for."""
+    path, _, rest = line.partition("(")
+    return "/".join(path.replace("\\", "/").split("/")[-2:]) + "(" + rest
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> list[str]:
+    rows = [[cell if len(cell) <= 48 else cell[:47] + "…" for cell in row] for row in [heads, *rows]]
+
+    def cells(word: str) -> int:  # a Chinese character takes two
+        return sum(2 if text_width(ch) >= 12 else 1 for ch in word)
+
+    wide = [max(cells(row[i]) for row in rows) for i in range(len(heads))]
+    return ["  " + "  ".join(cell + " " * (w - cells(cell)) for cell, w in zip(row, wide)).rstrip() for row in rows]
+
+
+def _html_table(title: str, heads: list[str], rows: list[list[str]]) -> str:
+    head = "".join(f'<th scope="col">{escape(h)}</th>' for h in heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<h2>{escape(title)}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 _STYLE = """
