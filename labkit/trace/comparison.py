@@ -7,12 +7,10 @@ that rare, the answer is that there are too few.
 
 from __future__ import annotations
 
-import json
 from functools import cached_property, lru_cache
 from html import escape
 from itertools import combinations
 from math import comb
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -20,7 +18,7 @@ import polars as pl
 from labkit.messages import text
 from labkit.trace import find_steps, idle, model
 from labkit.trace.finding import time
-from labkit.trace.reporting import _page
+from labkit.trace.reporting import Page, _html_table, _page
 
 LEVEL = 0.05
 EXACT, DRAWS = 20_000, 9_999  # all arrangements up to so many, else so many by chance, always the same ones
@@ -75,7 +73,7 @@ def verdict(before: float, after: float, p: float, enough: bool) -> str:
     return "faster" if after < before else "slower"
 
 
-class Comparison:
+class Comparison(Page):
     """What `labkit trace compare A B` shows: rank 0 of each."""
 
     def __init__(self, before, after):
@@ -288,24 +286,8 @@ class Comparison:
     def _body(self) -> str:
         parts = [f"<p>{'<br>'.join(map(escape, self.said()))}</p><p>{'<br>'.join(map(escape, self._changes()))}</p>"]
         for title, heads, rows in self._tables(40):
-            head = "".join(f'<th scope="col">{escape(h)}</th>' for h in heads)
-            body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows)
-            parts.append(f"<h2>{escape(title)}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+            parts.append(_html_table(title, heads, rows))
         return "\n".join(parts)
 
     def html(self) -> str:
         return _page(text("trace.compare.title"), self._body())
-
-    def _repr_html_(self) -> str:
-        return f"<div>{self._body()}</div>"
-
-    def save(self, path: str | Path) -> Path:
-        target = Path(path)
-        if target.suffix == ".html":
-            content = self.html()
-        elif target.suffix == ".json":
-            content = json.dumps(self.json(), indent=2, ensure_ascii=False) + "\n"
-        else:
-            content = self.text() + "\n"
-        target.write_text(content, encoding="utf-8", newline="\n")
-        return target

@@ -22,7 +22,26 @@ def _short(shapes: str, most: int = 60) -> str:
     return shapes if len(shapes) <= most else shapes[: most - 1] + "…"
 
 
-class Report:
+class Page:
+    """What a report and a comparison have in common. A subclass has text(), json(), html() and _body()."""
+
+    def _repr_html_(self) -> str:
+        return f"<div>{self._body()}</div>"
+
+    def save(self, path: str | Path) -> Path:
+        """Write it; the name's end says how: .html, .json, else text."""
+        target = Path(path)
+        if target.suffix == ".html":
+            content = self.html()
+        elif target.suffix == ".json":
+            content = json.dumps(self.json(), indent=2, ensure_ascii=False) + "\n"
+        else:
+            content = self.text() + "\n"
+        target.write_text(content, encoding="utf-8", newline="\n")
+        return target
+
+
+class Report(Page):
     """What `labkit trace report` shows. In a notebook the page itself."""
 
     def __init__(self, profile):
@@ -238,21 +257,6 @@ class Report:
         if self.lines:
             parts.append(_html_table(text("trace.report.lines"), *self._line_rows()))
         return "\n".join(parts)
-
-    def _repr_html_(self) -> str:
-        return f"<div>{self._body()}</div>"
-
-    def save(self, path: str | Path) -> Path:
-        """Write the report; the name's end says how: .html, .json, else text."""
-        target = Path(path)
-        if target.suffix == ".html":
-            content = self.html()
-        elif target.suffix == ".json":
-            content = json.dumps(self.json(), indent=2, ensure_ascii=False) + "\n"
-        else:
-            content = self.text() + "\n"
-        target.write_text(content, encoding="utf-8", newline="\n")
-        return target
 
 
 def _end(line: str) -> str:
