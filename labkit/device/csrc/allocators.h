@@ -14,8 +14,8 @@
 #endif
 
 #if LABKIT_TORCH >= 211
-#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/Context.h>
+#include <ATen/core/CachingHostAllocator.h>
 #endif
 
 #include <algorithm>
