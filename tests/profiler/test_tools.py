@@ -208,7 +208,10 @@ def test_holistic_trace_analysis(tools, tmp_path):
     found = json.loads(next(line for line in reversed(said.splitlines()) if line.startswith('{"busy"')))
     assert found["busy"] == pytest.approx(sum(e["dur"] for e in kernels), rel=0.3)
     assert set(found["kernels"]) == {e["name"] for e in kernels} | {"Memcpy HtoD (Pinned -> Device)"}
-    assert found["kinds"] == ["COMPUTATION", "MEMORY"] and found["idle_rows"] > 0
+    # HTA adds ts and dur as floats. Where a copy begins in the nanosecond in which a kernel ends, the sum can be
+    # 1e-14 us too long, and HTA then has a kind "COMPUTATION overlapping MEMORY" of 0 us.
+    assert {kind for kind, us in found["kinds"].items() if us > 0} == {"COMPUTATION", "MEMORY"}, found["kinds"]
+    assert found["idle_rows"] > 0
 
 
 @pytest.mark.browser

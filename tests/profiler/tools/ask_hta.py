@@ -21,6 +21,6 @@ print(json.dumps({
     "busy": float(times["compute_time(us)"][0]),
     "idle": float(times["idle_time(us)"][0]),
     "kernels": sorted(set(kernels["name"])),
-    "kinds": sorted(kinds["kernel_type"]),
+    "kinds": {kind: int(us) for kind, us in zip(kinds["kernel_type"], kinds["sum"], strict=True)},
     "idle_rows": len(idle),
 }))  # fmt: skip
