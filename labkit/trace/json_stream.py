@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-BLOCK = 8 << 20  # bytes; larger ones are no faster (scripts/trace_engines.py) and cost memory
+BLOCK = 2 << 20  # bytes; larger ones are no faster, and the objects of a block are most of the memory (scripts/trace_engines.py)
 _BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{)")
 _HEAD = re.compile(rb'"traceEvents"\s*:\s*\[')
 _TRIES = 60  # places that are tried from a block's end backwards before more of the file is read
