@@ -60,6 +60,38 @@ double VirtualClock::ready(int device, int id, Engine engine) {
         {host_ + rates_.host_dispatch, stream(device, id).busy, devices_[size_t(device)].engines[int(engine)]});
 }
 
+int VirtualClock::group_stream(int device, const void* group) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto& groups = devices_[size_t(device)].groups;
+    // behind the streams that a program can ask for
+    return groups.emplace(group, int(kStreamPool + 1 + groups.size())).first->second;
+}
+
+void VirtualClock::hold(int device, int id, double time, const uint32_t* name) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Stream& s = stream(device, id);
+    s.busy = std::max(s.busy, time);
+    if (name) ++s.issued, s.last = *name;
+}
+
+void VirtualClock::fly(int device, const void* begin, size_t bytes, double time) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto& flights = devices_[size_t(device)].flights;
+    const size_t before = flights.size();
+    flights.erase(std::remove_if(flights.begin(), flights.end(), [&](const Flight& f) { return f.time <= host_; }),
+                  flights.end());
+    flights.push_back({uintptr_t(begin), uintptr_t(begin) + bytes, time});
+    flying_ += flights.size() - before;
+}
+
+void VirtualClock::wait_for_flights(int device, int id, const void* begin, size_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const uintptr_t first = uintptr_t(begin), end = bytes == SIZE_MAX ? UINTPTR_MAX : first + bytes;
+    Stream& s = stream(device, id);
+    for (const Flight& f : devices_[size_t(device)].flights)
+        if (f.begin < end && first < f.end) s.busy = std::max(s.busy, f.time);
+}
+
 double VirtualClock::launch(int device, int id, const Work& work, bool queued, double not_before) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
@@ -259,9 +291,11 @@ void VirtualClock::reset() {
     host_ = 0;
     for (Device& device : devices_) {
         for (Stream& s : device.streams) s.busy = 0;
+        device.flights.clear();
         device.heat = 0;
         std::fill(std::begin(device.engines), std::end(device.engines), 0.0);
     }
+    flying_ = 0;
     ring_.clear();
     launches_ = 0;
 }
