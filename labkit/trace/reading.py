@@ -44,6 +44,8 @@ def sources(path: Path) -> list[Source]:
         return [_file(path)]
     if found := _folder(path):
         return [found]
+    if path.name.startswith("OPPROF_") or any(path.glob("OPPROF_*")):
+        raise TraceError("one_kernel", path=path)
     found = []
     for inner in sorted(p for p in path.iterdir() if p.is_dir()):
         try:
