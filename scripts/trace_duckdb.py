@@ -4,6 +4,7 @@ Only for that trial, and only for what its made file has: one list of events wit
 read at all is said in labkit/trace/json_stream.py.
 """
 
+# ruff: noqa: E501  (queries)
 from __future__ import annotations
 
 from pathlib import Path

@@ -69,7 +69,8 @@ class _Events:
 
     def _host(self) -> None:
         layout = self.layout
-        for frame in python_frames.frames(layout):  # before the operators: of rows with equal times the first is outside
+        # before the operators: of two rows with equal times the first is taken for the outer one
+        for frame in python_frames.frames(layout):
             args = {"Python id": frame.number} | ({} if frame.parent is None else {"Python parent id": frame.parent})
             self._slice("python_function", frame.name, layout.pid, frame.tid, frame.begin, frame.end, args)
         for span in layout.spans:

@@ -242,6 +242,8 @@ class Settings:
     record_shapes: bool = False
     profile_memory: bool = False
     with_stack: bool = False
+    # Taken and without effect, as in torch_npu, whose documentation says that it is not evaluated yet. torch.profiler's
+    # with_flops does count.
     with_flops: bool = False
     with_modules: bool = False
     level: str = ProfilerLevel.Level0

@@ -57,6 +57,14 @@ def test_the_trace_is_on_the_virtual_clock(tmp_path):
     assert addmm["args"]["Input Dims"][:3] == [[64], [8, 64], [64, 64]]
 
 
+def test_floating_point_operations_are_counted():
+    a, b = torch.ones(64, 128).npu(), torch.ones(128, 32).npu()
+    activities = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+    with profile(activities=activities, record_shapes=True, with_flops=True) as prof:
+        a @ b
+    assert {e.key: e.flops for e in prof.key_averages() if e.flops} == {"aten::mm": 2 * 64 * 128 * 32}
+
+
 def test_functions_of_python_are_rows_around_their_operators(tmp_path):
     """with_stack: each operator lies in the row of the function that called it, and rows nest."""
     linear, x = nn.Linear(8, 8).npu(), torch.ones(4, 8).npu()
@@ -79,7 +87,10 @@ def test_functions_of_python_are_rows_around_their_operators(tmp_path):
     by_number = {e["args"]["Python id"]: e for e in rows}
 
     def covers(outside, inside):
-        return outside["ts"] <= inside["ts"] + 1e-6 and inside["ts"] + inside["dur"] <= outside["ts"] + outside["dur"] + 2e-3
+        return (
+            outside["ts"] <= inside["ts"] + 1e-6
+            and inside["ts"] + inside["dur"] <= outside["ts"] + outside["dur"] + 2e-3
+        )
 
     for row in rows:
         if "Python parent id" in row["args"]:

@@ -336,11 +336,11 @@ public:
 
     // ---- collectives: each process group has a stream of its own on each device, as with HCCL
     int group_stream(int device, const void* group);
-    // The stream does nothing more before `time`; the host does not notice. name: of what it waits for, where that stands
-    // in the host queue in front of the stream's next work.
+    // The stream does nothing more before `time`; the host does not notice. name: of what it waits for, where that
+    // stands in the host queue in front of the stream's next work.
     void hold(int device, int stream, double time, const uint32_t* name = nullptr);
-    // A collective works on these bytes until `time`. Whatever reads or writes them waits for it (land): a right program
-    // waits for the collective itself, and where that happens in C++ (DDP's reducer) nobody tells the device.
+    // A collective works on these bytes until `time`. Whatever reads or writes them waits for it (land): a right
+    // program waits for the collective itself, and where that happens in C++ (DDP's reducer) nobody tells the device.
     void fly(int device, const void* begin, size_t bytes, double time);
     void land(int device, int stream, const void* begin, size_t bytes) {
         if (flying_.load(std::memory_order_relaxed)) wait_for_flights(device, stream, begin, bytes);
@@ -379,7 +379,10 @@ private:
         // operators that entered the host's queue and left it; the newest one's name
         uint32_t issued = 0, drained = 0, last = 0;
     };
-    struct Flight { uintptr_t begin, end; double time; };
+    struct Flight {
+        uintptr_t begin, end;
+        double time;
+    };
     struct Device {
         std::vector<Stream> streams = std::vector<Stream>(1);  // 0 is the default stream
         double engines[int(Engine::Count)] = {};
@@ -431,7 +434,7 @@ RankOfProcess& rank_of_process();
 struct Collective {
     double begin = 0, bytes = 0, ns = 0;
     int ranks = 0;
-    int stream = 0;       // of the group
+    int stream = 0;        // of the group
     bool at_once = false;  // the stream that asked for it waits for its end
 };
 

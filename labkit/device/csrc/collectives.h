@@ -4,8 +4,8 @@
 // reach it and the size of their data. The collective then begins on all of them at the latest of these times and takes
 // equally long on each. Communication with a single rank (send, recv) is charged without this exchange; barrier() is
 // dispatched by PyTorch with a CPU tensor and does not come here.
-// As with HCCL it runs on a stream of its group, behind what the stream that asks for it has in front of it; that stream
-// waits for its end at once, or with async_op when the program waits for it or uses its tensors.
+// As with HCCL it runs on a stream of its group, behind what the stream that asks for it has in front of it; that
+// stream waits for its end at once, or with async_op when the program waits for it or uses its tensors.
 #pragma once
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/function.h>
@@ -100,8 +100,7 @@ inline void collective(const c10::OperatorHandle& op, Stack* stack) {
     VirtualClock& clock = virtual_clock();
     meeting.begin = clock.ready(mine.device, current_stream(mine.device), Engine::Link);
     meeting.bytes = mine.bytes, meeting.ranks = 2;
-    meeting.stream =
-        clock.group_stream(mine.device, group ? group->toObject()->getSlot(0).toCapsule().get() : nullptr);
+    meeting.stream = clock.group_stream(mine.device, group ? group->toObject()->getSlot(0).toCapsule().get() : nullptr);
     clock.hold(mine.device, meeting.stream, meeting.begin);
     if (!of_two && group)
         if (auto joined = meet(*group, meeting.begin, mine.bytes))

@@ -205,9 +205,9 @@ private:
         VirtualClock& clock = virtual_clock();
         if (facts_.view) return clock.spend_api();
         if (meeting_) {
-            const double end =
-                clock.launch(device_, meeting_->stream, {facts_.name, Engine::Link, meeting_->ns, meeting_->bytes, 0},
-                             true, meeting_->begin);
+            const double end = clock.launch(device_, meeting_->stream,
+                                            {facts_.name, Engine::Link, meeting_->ns, meeting_->bytes, 0}, true,
+                                            meeting_->begin);
             if (meeting_->at_once) return clock.hold(device_, current_stream(device_), end, &facts_.name);
             for (const Span& s : moved_) clock.fly(device_, s.begin, s.bytes, end);
             return;
