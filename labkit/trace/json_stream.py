@@ -4,7 +4,7 @@ A trace of some gigabytes is one list on one line, so it cannot be cut at line e
 instead: at a `}` that a `,` and a `{` follow. Such a place may also lie inside a string or inside an element; the part
 before it is then no complete list and does not decode, and an earlier place is tried. What decodes is therefore right.
 
-DuckDB builds the same tables from a file of 1 GB in two thirds of the CPU time and a quarter more memory
+DuckDB builds the same tables from a file of 1 GB in two thirds of the CPU time, with 30 % more memory
 (data/trace_engines.csv, scripts/trace_duckdb.py). It is not used: it refuses a file that stops in the middle, an object
 with "traceEvents" (torch.profiler's export) and an element of another form than the rest; times without quotes it takes
 for doubles, which since 1970 have quarters of a microsecond, so that flows miss their kernels; and it needs room on

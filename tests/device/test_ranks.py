@@ -209,7 +209,7 @@ def test_ranks_end_with_their_parent(tmp_path):
 
 OVERLAPS = """
 def overlaps(rank):
-    a, g = torch.randn(1024, 1024, device="npu").half(), torch.ones(4 * MB, device="npu").half()
+    a, g = torch.ones(8 * MB, device="npu").half(), torch.ones(MB, device="npu").half()
 
     def span(function):
         dist.barrier(), torch.npu.synchronize()
@@ -219,8 +219,8 @@ def overlaps(rank):
         return 1000 * begin.elapsed_time(end)
 
     def compute():
-        for _ in range(60):
-            a @ a
+        for _ in range(16):
+            a * 0.5
 
     def at_once(): dist.all_reduce(g), compute()
     def beside():
@@ -230,14 +230,14 @@ def overlaps(rank):
     def uses_it():  # without wait(): on hardware that would be a race, here the stream waits
         dist.all_reduce(g, async_op=True), g.mul_(0.5), compute()
     def gathers():
-        out = torch.empty(2, 4 * MB, device="npu").half()
+        out = torch.empty(2, MB, device="npu").half()
         work = dist.all_gather_into_tensor(out.view(-1), g, async_op=True)
         compute(), work.wait()
     found = {f.__name__: span(f) for f in (compute, at_once, beside, waits_first, uses_it, gathers)}
 
-    wide = [torch.nn.Linear(1024, 1024) for _ in range(4)]
+    wide = [torch.nn.Linear(512, 512) for _ in range(4)]
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*wide).npu(), bucket_cap_mb=1)
-    x = torch.ones(4096, 1024, device="npu")
+    x = torch.ones(1024, 512, device="npu")
     for _ in range(2):
         device.reset_clock()
         model(x).sum().backward()
@@ -259,5 +259,5 @@ def test_an_asynchronous_collective_hides_behind_work():
         assert found["gathers"] < alone + link
         assert found["waits_first"] == pytest.approx(found["at_once"], rel=0.01)
         assert found["uses_it"] > 0.98 * found["at_once"]
-        assert links >= 3 and hidden >= links - 1, "DDP's buckets are summed while the way back goes on"
+        assert links >= 3 and hidden >= 2, "DDP's buckets are summed while the way back goes on"
         assert sums.isdisjoint(products)

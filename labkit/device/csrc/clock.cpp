@@ -76,20 +76,26 @@ void VirtualClock::hold(int device, int id, double time, const uint32_t* name) {
 
 void VirtualClock::fly(int device, const void* begin, size_t bytes, double time) {
     std::lock_guard<std::mutex> lock(mutex_);
-    auto& flights = devices_[size_t(device)].flights;
-    const size_t before = flights.size();
-    flights.erase(std::remove_if(flights.begin(), flights.end(), [&](const Flight& f) { return f.time <= host_; }),
-                  flights.end());
-    flights.push_back({uintptr_t(begin), uintptr_t(begin) + bytes, time});
-    flying_ += flights.size() - before;
+    devices_[size_t(device)].flights.push_back({uintptr_t(begin), uintptr_t(begin) + bytes, time});
+    ++flying_;
 }
 
 void VirtualClock::wait_for_flights(int device, int id, const void* begin, size_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
     const uintptr_t first = uintptr_t(begin), end = bytes == SIZE_MAX ? UINTPTR_MAX : first + bytes;
     Stream& s = stream(device, id);
-    for (const Flight& f : devices_[size_t(device)].flights)
+    auto& flights = devices_[size_t(device)].flights;
+    for (size_t i = 0; i < flights.size();) {
+        const Flight f = flights[i];
         if (f.begin < end && first < f.end) s.busy = std::max(s.busy, f.time);
+        if (f.time > host_) {
+            ++i;
+            continue;
+        }
+        flights[i] = flights.back();  // over for every stream: what the host issues from now on begins later
+        flights.pop_back();
+        --flying_;
+    }
 }
 
 double VirtualClock::launch(int device, int id, const Work& work, bool queued, double not_before) {
