@@ -3,8 +3,9 @@
     torch.distributed.init_process_group()            # or "hccl", "npu:hccl", "cpu:gloo,npu:hccl"
 
 Each process has its own simulated devices and its own virtual clock. The clocks meet in each collective on npu tensors:
-it begins when its last rank is there and takes as long on every rank (csrc/collectives.h). Unlike on a node, "hccl"
-here takes CPU tensors too.
+it begins when its last rank is there and takes as long on every rank (csrc/collectives.h). It runs on a stream of its
+group; the stream that asked for it waits at once, or with async_op=True in Work.wait(). Unlike on a node, "hccl" here
+takes CPU tensors too.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ def register() -> None:
         Backend.register_backend("hccl", _gloo, devices=["npu", "cpu"])
         Backend.default_device_backend_map["cpu"] = "gloo"
         distributed_c10d._new_process_group_helper = _with_cpu(distributed_c10d._new_process_group_helper)
+        for name in ("wait", "synchronize", "block_current_stream"):
+            if hasattr(distributed_c10d.Work, name):
+                setattr(distributed_c10d.Work, name, _on_the_stream(getattr(distributed_c10d.Work, name)))
 
 
 def add_data_parallel() -> None:
@@ -67,6 +71,27 @@ def _gloo(store, rank: int, size: int, timeout):
     if not torch.distributed.is_initialized():
         lib().lab_set_rank(rank, size)
     return ProcessGroupGloo(store, rank, size, timeout=timeout)
+
+
+def _on_the_stream(inner):
+    """Work.wait(): gloo makes the host wait for the bytes; beside it the current stream waits for the collective. The
+    host's virtual clock goes on, as with HCCL."""
+
+    @functools.wraps(inner)
+    def wait(work, *args, **kwargs):
+        done = inner(work, *args, **kwargs)
+        try:
+            tensors = work.result()
+        except Exception:  # a send, a barrier: gloo keeps no tensors of it
+            tensors = []
+        device = torch.npu.current_device()
+        for tensor in tensors:
+            lib().lab_land(device, tensor.data_ptr(), tensor.nbytes)
+        if not tensors:
+            lib().lab_land(device, None, 0)
+        return done
+
+    return wait
 
 
 def _with_cpu(inner):

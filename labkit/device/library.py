@@ -69,6 +69,7 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_autograd_fallthrough": (None, []),
     "lab_set_capacity": (None, [c_size_t, c_size_t]),
     "lab_set_rank": (None, [c_int, c_int]),
+    "lab_land": (None, [c_int, c_void_p, c_uint64]),
     "lab_set_param": (c_int, [c_char_p, c_double]),
     "lab_operator_ns": (
         c_double,

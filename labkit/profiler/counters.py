@@ -25,6 +25,9 @@ def counters(record) -> dict[str, float]:
     for side in ("aic", "aiv"):
         cores = [core for core in record.cores if (core["core"] == AIC) == (side == "aic")]
         found |= _of_side(side, cores, hz)
+    hit, missed = (sum(core[name] for core in record.cores) for name in ("read_hit", "read_miss"))
+    if hit + missed:
+        found["l2_hit_rate"] = hit / (hit + missed)  # of l2_cache.csv; of bytes, the twin counts no requests
     return found
 
 

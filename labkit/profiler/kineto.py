@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from labkit import chips
-from labkit.profiler import trace_view
+from labkit.profiler import python_frames, trace_view
 from labkit.profiler.events import EPOCH_NS, TensorFacts
 from labkit.profiler.layout import COPIES, EVENTS, Layout, Work
 
@@ -69,6 +69,10 @@ class _Events:
 
     def _host(self) -> None:
         layout = self.layout
+        # before the operators: of two rows with equal times the first is taken for the outer one
+        for frame in python_frames.frames(layout):
+            args = {"Python id": frame.number} | ({} if frame.parent is None else {"Python parent id": frame.parent})
+            self._slice("python_function", frame.name, layout.pid, frame.tid, frame.begin, frame.end, args)
         for span in layout.spans:
             r = span.range
             args: dict = {"External id": span.index + 1, "Record function id": 0, "Ev Idx": span.index}

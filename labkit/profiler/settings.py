@@ -192,6 +192,9 @@ class _ExperimentalConfig:
                 self._gc_detect_threshold = None
             elif threshold == 0.0:
                 info("Parameter gc_detect_threshold is set to 0, it will collect all gc events.")
+            if self._gc_detect_threshold is not None:
+                warn("On the simulated device Python's garbage collection takes no time: the virtual clock moves with "
+                     "the device's calls only, so the trace gets no rows of Python GC.")  # fmt: skip
         if not isinstance(self._host_sys, list):
             warn("Invalid parameter host_sys, which must be of list type, reset it to empty.")
             self._host_sys = []
@@ -239,6 +242,8 @@ class Settings:
     record_shapes: bool = False
     profile_memory: bool = False
     with_stack: bool = False
+    # Taken and without effect, as in torch_npu, whose documentation says that it is not evaluated yet. torch.profiler's
+    # with_flops does count.
     with_flops: bool = False
     with_modules: bool = False
     level: str = ProfilerLevel.Level0

@@ -32,8 +32,8 @@ def alone_us(c: Context, chosen: pl.DataFrame) -> float:
 
 def _rows(table: pl.DataFrame, count: int = 3) -> list[dict]:
     """The longest kernels as evidence."""
-    table = table.sort("dur", descending=True).head(count)
     keep = ("name", "start", "dur", "core", "blocks", "in_shapes", "in_types", "in_formats")
+    table = table[table["dur"].arg_sort(descending=True).head(count)]  # a sorted table would be a copy of all of it
     return [{k: r[k] for k in keep if r.get(k) is not None} for r in table.iter_rows(named=True)]
 
 
@@ -158,22 +158,20 @@ def low_utilisation(c: Context) -> Iterator[Finding]:
     saved = rows["dur"].to_numpy() * (1 - share / BOUND)
     chosen = (share > 0) & (share < OVERLAPPED) & (saved >= DISPATCH_US)
     chosen &= (rows["core"] != "AI_CPU").fill_null(True).to_numpy()
-    rows = rows.filter(pl.Series(chosen)).with_columns(
-        pl.Series("saved", saved[chosen]),
-        pl.Series("best", share[chosen]),
-        pl.Series("pipe", [names[i] for i in which[chosen]], dtype=pl.String),
-    )
-    if not rows.height or (total := float(rows["saved"].sum())) < FLOOR * c.idle.length:
+    if not chosen.any() or (total := float(saved[chosen].sum())) < FLOOR * c.idle.length:
         return
-    first = rows.sort("dur", descending=True)
+    # most kernels of a recording may be among them, so only what is asked of all of them is copied
+    longest = int(np.argmax(np.where(chosen, rows["dur"].to_numpy(), -1.0)))
+    named = rows.select("type", "dur").filter(pl.Series(chosen))
+    first = np.flatnonzero(chosen)[named["dur"].arg_sort(descending=True).head(3).to_numpy()]
     yield c.finding(
         "low-utilisation",
         total,
-        _rows(rows),
-        types=_most(rows),
-        count=rows.height,
-        pipe=first["pipe"][0],
-        best=f"{100 * first['best'][0]:.0f} %",
+        _rows(rows[first]),
+        types=_most(named),
+        count=named.height,
+        pipe=names[which[longest]],
+        best=f"{100 * share[longest]:.0f} %",
     )
 
 

@@ -44,6 +44,8 @@ def sources(path: Path) -> list[Source]:
         return [_file(path)]
     if found := _folder(path):
         return [found]
+    if path.name.startswith("OPPROF_") or any(path.glob("OPPROF_*")):
+        raise TraceError("one_kernel", path=path)
     found = []
     for inner in sorted(p for p in path.iterdir() if p.is_dir()):
         try:
@@ -210,9 +212,11 @@ def _with_host_times(listed: pl.DataFrame, drawn: pl.DataFrame | None) -> pl.Dat
     host = drawn.select("start_ns", "issued", "op_time", "op_thread", drawn_core="core").unique(
         "start_ns", keep="first"
     )
-    found = listed.join(host, on="start_ns", how="left")
-    if "core" in found.columns:
-        return found.with_columns(pl.col("core").fill_null(pl.col("drawn_core")))
+    # only the moments are joined and the columns set beside the others: a join of the whole table would copy it
+    found = listed.select("start_ns").join(host, on="start_ns", how="left", maintain_order="left")
+    found = listed.hstack(found.drop("start_ns").get_columns())
+    if "core" in listed.columns:
+        return found.with_columns(pl.col("core").fill_null(pl.col("drawn_core"))).drop("drawn_core")
     return found.rename({"drawn_core": "core"})
 
 
@@ -229,7 +233,9 @@ def _finish(trace: model.Trace, kernels: pl.DataFrame) -> None:
     trace.kernels = trace.kernels.with_columns(
         pl.col("type").fill_null(pl.col("name").str.extract(r"^aclnn\w+?_(\w+)$", 1).str.split("_").list.last()),
         pl.when(unknown).then(pl.lit("COMMUNICATION")).otherwise(pl.col("core")).alias("core"),
-    ).sort("start")
+    )
+    if not trace.kernels["start"].is_sorted():  # sorting copies the largest table of all
+        trace.kernels = trace.kernels.sort("start", maintain_order=True)
     if not trace.comm.height:
         listed = trace.kernels.filter(model.is_communication())
         trace.comm = model.fitted(listed, model.COMM)
@@ -243,15 +249,15 @@ def _in_steps(kernels: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """The step of each kernel, by the moment at which the host issued it. "Step Id" may go by the device's time, at
     which a host that runs ahead is steps further on; it stands where nothing is known of the host. The start on the
     device says nothing for the same reason."""
-    order = [*kernels.columns]
-    times = kernels.with_row_index("_row").with_columns(_at=pl.col("op_time").fill_null(pl.col("issued")))
-    known, other = times.filter(pl.col("_at").is_not_null()), times.filter(pl.col("_at").is_null())
+    times = kernels.select("step", _at=pl.coalesce("op_time", "issued")).with_row_index("_row")
+    known = times.filter(pl.col("_at").is_not_null()).rename({"step": "_listed"}).sort("_at")
     marked = steps.select("step", _at="start", _end=pl.col("start") + pl.col("dur")).sort("_at")
-    known = known.rename({"step": "_listed"}).sort("_at").join_asof(marked, on="_at", strategy="backward")
+    known = known.join_asof(marked, on="_at", strategy="backward")
     # what torch_npu's second thread launches without an operator's flow may come a little behind the step's end
     known = known.with_columns(pl.when(pl.col("_at") <= pl.col("_end")).then("step").otherwise("_listed").alias("step"))
-    both = pl.concat([known.select("_row", *order), other.select("_row", *order)])
-    return both.sort("_row").drop("_row")
+    other = times.filter(pl.col("_at").is_null())
+    both = pl.concat([known.select("_row", "step"), other.select("_row", "step")]).sort("_row")
+    return kernels.with_columns(both["step"])
 
 
 def _json(path: Path, problems: list) -> dict:

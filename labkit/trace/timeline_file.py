@@ -6,6 +6,7 @@ anywhere in the file, so rows are kept by pid and told apart at the end.
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,22 +36,24 @@ _FLOWS = {"async_npu": 0, "HostToDevice": 1, "ac2g": 0}
 _SIZE_NAMES = ("pid", "tid", "name", "cat", "start", "dur", "kind", "stream", "task", "dims", "types", "stack")
 
 
-class _Words:
-    """Texts as numbers: a trace repeats a few thousand names millions of times."""
+class _Words(dict):
+    """Texts as numbers: a trace repeats a few thousand names millions of times. words[text] is its number; a dict that
+    makes what is missing asks no function of Python's for what is known."""
 
     def __init__(self):
-        self.numbers: dict = {None: -1}
+        super().__init__({None: -1})
         self.texts: list[str] = []
 
-    def __call__(self, value) -> int:
+    def __missing__(self, value) -> int:
+        self[value] = number = len(self.texts)
+        self.texts.append(value if isinstance(value, str) else str(value))
+        return number
+
+    def all(self, values: list) -> list[int]:
         try:
-            return self.numbers[value]
-        except KeyError:
-            self.numbers[value] = number = len(self.texts)
-            self.texts.append(value if isinstance(value, str) else str(value))
-            return number
-        except TypeError:  # a list or an object: shapes in torch.profiler's export
-            return self(str(value))
+            return [self[value] for value in values]
+        except TypeError:  # a list or an object among them: shapes in torch.profiler's export
+            return [self[str(v) if isinstance(v, (list, dict)) else v] for v in values]
 
     def series(self) -> pl.Series:
         return pl.Series(self.texts, dtype=pl.String)
@@ -128,9 +131,9 @@ class _Collector:
         names = [e for e in block if e.ph == "M" and e.args is not None]
         for e in names:
             if e.name == "process_name":
-                self.processes[words(e.pid)] = str(e.args.name)
+                self.processes[words.all([e.pid])[0]] = str(e.args.name)
             elif e.name == "thread_name":
-                self.threads[words(e.pid), _whole(e.tid)] = str(e.args.name)
+                self.threads[words.all([e.pid])[0], _whole(e.tid)] = str(e.args.name)
         kept = [
             e
             for e in block
@@ -143,18 +146,18 @@ class _Collector:
             times = [t for t in times if t is not None]
         none = json_stream.Args()
         args = [e.args or none for e in kept]
-        rows["pid"].add([words(e.pid) for e in kept])
+        rows["pid"].add(words.all([e.pid for e in kept]))
         rows["tid"].add([_whole(e.tid) for e in kept])
-        rows["name"].add([words(e.name) for e in kept])
-        rows["cat"].add([words(e.cat) for e in kept])
+        rows["name"].add(words.all([e.name for e in kept]))
+        rows["cat"].add(words.all([e.cat for e in kept]))
         rows["start"].add(times)
         rows["dur"].add([_real(e.dur) for e in kept])
-        rows["kind"].add([words(a.task_type) for a in args])
+        rows["kind"].add(words.all([a.task_type for a in args]))
         rows["stream"].add([_whole(a.stream if a.gpu_stream is None else a.gpu_stream) for a in args])
         rows["task"].add([_whole(a.task if a.correlation is None else a.correlation) for a in args])
-        rows["dims"].add([words(a.dims if a.gpu_dims is None else a.gpu_dims) for a in args])
-        rows["types"].add([words(a.types if a.data_type is None else a.data_type) for a in args])
-        rows["stack"].add([words(a.stack) for a in args])
+        rows["dims"].add(words.all([a.dims if a.gpu_dims is None else a.gpu_dims for a in args]))
+        rows["types"].add(words.all([a.types if a.data_type is None else a.data_type for a in args]))
+        rows["stack"].add(words.all([a.stack for a in args]))
         for i, a in enumerate(args, self.count):
             if a.source is not None or a.size_b is not None or a.size is not None:
                 size = a.size if a.size is not None else a.size_b
@@ -179,6 +182,7 @@ def read(
     collector = _Collector()
     for block in json_stream.events(path, ending, progress):
         collector.add(block)
+        del block  # the next one is decoded before the name is bound again: two blocks of objects would be alive
     if ending.size == 0:
         raise TraceError("empty_file", path=path)
     if not ending.listed or (ending.events == 0 and ending.broken is not None):
@@ -231,7 +235,7 @@ class _Rows:
         self.kinds = table[pid]
 
         def of(*names: str) -> np.ndarray:
-            return np.isin(cat, [self.words.numbers.get(name, -2) for name in names])
+            return np.isin(cat, [self.words.get(name, -2) for name in names])
 
         # torch.profiler's export has no names of processes that say as much: there the category does
         self.kinds[of("cpu_op", _FRAME, "user_annotation")] = _ORDER.index("host")
@@ -256,16 +260,27 @@ class _Rows:
 
 
 def _sorted_out(collector: _Collector, trace: model.Trace, listed: bool) -> pl.DataFrame:
-    rows = _Rows(collector, trace)  # each of the following frees what it needed before the next one begins
+    rows = _Rows(collector, trace)
+    # the flows first: what they are made of is freed before the tables grow
+    torch, runtime = _flow_times(collector, rows.base, 0), _flow_times(collector, rows.base, 1)
+    _give_back()
     if not trace.generation:
         names = {name.lower() for name in collector.processes.values()}
         trace.generation = "CANN 9" if "communication" in names else "CANN 6 to 8" if "hccl" in names else ""
     _host(rows, trace)
     _calls(rows, trace)
     trace.overlap = model.fitted(rows.take(rows.which("overlap"), kind="name"), model.OVERLAP)
-    torch, runtime = _flow_times(collector, rows.base, 0), _flow_times(collector, rows.base, 1)
     _communication(rows, trace, torch, runtime)
     return _device(rows, trace, torch, runtime, listed)
+
+
+def _give_back() -> None:
+    """Has glibc return what is free to the system. The collector's columns grew by thousands of small pieces, and after
+    they were joined their places stay with the process: an eighth of what reading a gigabyte takes."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError):  # another C library
+        pass
 
 
 def _host(rows: _Rows, trace: model.Trace) -> None:
@@ -365,7 +380,7 @@ def _device(rows: _Rows, trace: model.Trace, torch: Flow, runtime: Flow, listed:
 
 def _correlated(rows: _Rows, which: np.ndarray, kernels: pl.DataFrame) -> pl.DataFrame:
     """torch.profiler's export joins a kernel and the call that launched it by a number instead of an arrow."""
-    called = np.flatnonzero(np.isin(rows.columns["cat"], [rows.words.numbers.get(c, -2) for c in _LAUNCHES]))
+    called = np.flatnonzero(np.isin(rows.columns["cat"], [rows.words.get(c, -2) for c in _LAUNCHES]))
     if not len(called) or not kernels.height:
         return kernels
     numbers = rows.columns["task"][called]

@@ -203,3 +203,61 @@ def test_ranks_end_with_their_parent(tmp_path):
     while time.monotonic() < until and (os.path.exists(f"/proc/{pid}") or list(tmp_path.glob("labkit-ranks-*"))):
         time.sleep(0.1)
     assert not os.path.exists(f"/proc/{pid}") and not list(tmp_path.glob("labkit-ranks-*"))
+
+
+# ---- collectives on the stream of their group
+
+OVERLAPS = """
+def overlaps(rank):
+    a, g = torch.ones(8 * MB, device="npu").half(), torch.ones(MB, device="npu").half()
+
+    def span(function):
+        dist.barrier(), torch.npu.synchronize()
+        begin, end = (torch.npu.Event(enable_timing=True) for _ in range(2))
+        begin.record(), function(), end.record()
+        torch.npu.synchronize()
+        return 1000 * begin.elapsed_time(end)
+
+    def compute():
+        for _ in range(16):
+            a * 0.5
+
+    def at_once(): dist.all_reduce(g), compute()
+    def beside():
+        work = dist.all_reduce(g, async_op=True)
+        compute(), work.wait(), g.mul_(0.5)
+    def waits_first(): dist.all_reduce(g, async_op=True).wait(), compute()
+    def uses_it():  # without wait(): on hardware that would be a race, here the stream waits
+        dist.all_reduce(g, async_op=True), g.mul_(0.5), compute()
+    def gathers():
+        out = torch.empty(2, MB, device="npu").half()
+        work = dist.all_gather_into_tensor(out.view(-1), g, async_op=True)
+        compute(), work.wait()
+    found = {f.__name__: span(f) for f in (compute, at_once, beside, waits_first, uses_it, gathers)}
+
+    wide = [torch.nn.Linear(512, 512) for _ in range(4)]
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*wide).npu(), bucket_cap_mb=1)
+    x = torch.ones(1024, 512, device="npu")
+    for _ in range(2):
+        device.reset_clock()
+        model(x).sum().backward()
+        torch.npu.synchronize()
+    spans = device.timeline()
+    links = [s for s in spans if s.name.startswith("c10d::allreduce")]
+    hidden = [s for s in links for k in spans if k.engine == "cube" and k.start_us < s.end_us and s.start_us < k.end_us]
+    streams = {s.stream for s in links}, {s.stream for s in spans if s.engine == "cube"}
+    return found, len(links), len({s.start_us for s in hidden}), streams
+"""
+
+
+def test_an_asynchronous_collective_hides_behind_work():
+    """As with HCCL: the group has a stream of its own; who waits, waits for the whole of it."""
+    for found, links, hidden, (sums, products) in labkit.ranks(2, notebook(OVERLAPS)["overlaps"]):
+        alone, link = found["compute"], found["at_once"] - found["compute"]
+        assert link > 100 and alone > 100
+        assert found["beside"] < alone + 0.1 * link, "hidden"
+        assert found["gathers"] < alone + link
+        assert found["waits_first"] == pytest.approx(found["at_once"], rel=0.01)
+        assert found["uses_it"] > 0.98 * found["at_once"]
+        assert links >= 3 and hidden >= 2, "DDP's buckets are summed while the way back goes on"
+        assert sums.isdisjoint(products)

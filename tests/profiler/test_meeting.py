@@ -81,3 +81,38 @@ def test_the_analyser_names_the_late_rank(outputs):
     """It is last to one collective of three: to the others all come together."""
     (found,) = [f for f in outputs[3] if f.code == "slow-rank"]
     assert found.rank == 1 and found.fields["cause"] == "computing" and found.fields["last"] == 1
+
+
+def _beside(rank, folder):
+    import torch
+    import torch.distributed as dist
+    import torch_npu
+
+    profiler = torch_npu.profiler
+    profile = profiler.profile(
+        schedule=profiler.schedule(wait=0, warmup=1, active=1, repeat=1),
+        on_trace_ready=profiler.tensorboard_trace_handler(folder, worker_name=f"rank{rank}"),
+    )
+    work, sent = (torch.ones(n, dtype=torch.half, device="npu") for n in (1 << 23, 1 << 20))
+    with profile:
+        for _ in range(2):
+            sums = dist.all_reduce(sent, async_op=True)
+            for _ in range(20):
+                work = work * 0.5
+            sums.wait()
+            sent = sent * 0.5
+            torch.npu.synchronize()
+            profile.step()
+
+
+def test_an_asynchronous_collective_overlaps_with_computing(tmp_path):
+    labkit.ranks(2, _beside, str(tmp_path))
+    for out in glob.glob(f"{tmp_path}/rank*_ascend_pt/ASCEND_PROFILER_OUTPUT"):
+        with open(f"{out}/step_trace_time.csv", encoding="utf-8", newline="") as file:
+            step = {k: float(v) for k, v in next(csv.DictReader(file)).items() if k != "Step"}
+        assert step["Overlapped"] > 0.9 * step["Communication"] > 0
+        parts = step["Computing"] + step["Communication(Not Overlapped)"] + step["Free"]
+        assert parts == pytest.approx(step["Stage"], rel=1e-3)
+        with open(f"{out}/kernel_details.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len([r for r in rows if r["Name"].startswith("hcom_allReduce")]) == 1

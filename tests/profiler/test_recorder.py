@@ -244,7 +244,14 @@ def test_a_kernel_of_ours_brings_its_counters():
     add = labkit.kernel(REPO / "kernels/add/add.asc")
     x, y = torch.ones(32768).half().npu(), torch.ones(32768).half().npu()
     z = torch.zeros_like(x)
-    s = recorded(lambda: (x.float(), add[8](x, y, z, {"blockLength": 4096, "tileLength": 2048}), x.float()))
+    launches = []
+
+    def program():
+        x.float()
+        launches.append(add[8](x, y, z, {"blockLength": 4096, "tileLength": 2048}))
+        x.float()
+
+    s = recorded(program)
     plain, ours, last = s.tasks
     assert (plain.ours, ours.ours, last.ours) == (False, True, False) and plain.pmu is None and last.pmu is None
     assert ours.blocks == 8 and ours.engine == "vector" and ours.name == "add_custom" and ours.end > ours.start
@@ -252,6 +259,9 @@ def test_a_kernel_of_ours_brings_its_counters():
     pmu = ours.pmu
     assert pmu["aiv_total_cycles"] == pytest.approx(pmu["aiv_time(us)"] * hz / 1e6 * 8, abs=8)
     assert 0 < pmu["aiv_mte2_ratio"] < 1 and pmu["aicore_time(us)"] == 0
+    cores = launches[0].cores
+    read = sum(c["read_hit"] + c["read_miss"] for c in cores)
+    assert read and pmu["l2_hit_rate"] == pytest.approx(sum(c["read_hit"] for c in cores) / read)
     assert pmu["aiv_GM_to_UB_datas(KB)"] == 2 * 64 and pmu["aiv_UB_to_GM_datas(KB)"] == 64
     assert pmu["aiv_vec_time(us)"] == pytest.approx(pmu["aiv_vec_ratio"] * pmu["aiv_time(us)"])
 

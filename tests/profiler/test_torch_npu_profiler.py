@@ -226,6 +226,7 @@ def test_schedules_are_pytorchs(how):
         ),
         (lambda: P._ExperimentalConfig(export_type=3), "Invalid parameter export_type: 3, reset it to text."),
         (lambda: P._ExperimentalConfig(gc_detect_threshold=-1), "can not be negative"),
+        (lambda: P._ExperimentalConfig(gc_detect_threshold=1.0), "the trace gets no rows of Python GC"),
         (lambda: P._ExperimentalConfig(mstx_domain_include=["a"]), "are valid when msprof_tx or mstx is True"),
         (lambda: P.profile(activities=["gpu"]), "Invalid activities, only CPU and NPU are supported"),
         (lambda: P.profile(with_stack=1), "Parameter with_stack is of boolean type, reset it to False."),

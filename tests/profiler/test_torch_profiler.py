@@ -57,6 +57,51 @@ def test_the_trace_is_on_the_virtual_clock(tmp_path):
     assert addmm["args"]["Input Dims"][:3] == [[64], [8, 64], [64, 64]]
 
 
+def test_floating_point_operations_are_counted():
+    a, b = torch.ones(64, 128).npu(), torch.ones(128, 32).npu()
+    activities = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+    with profile(activities=activities, record_shapes=True, with_flops=True) as prof:
+        a @ b
+    assert {e.key: e.flops for e in prof.key_averages() if e.flops} == {"aten::mm": 2 * 64 * 128 * 32}
+
+
+def test_functions_of_python_are_rows_around_their_operators(tmp_path):
+    """with_stack: each operator lies in the row of the function that called it, and rows nest."""
+    linear, x = nn.Linear(8, 8).npu(), torch.ones(4, 8).npu()
+
+    def inner():
+        y = linear(x)
+        return y.relu()
+
+    def outer():
+        first = inner()
+        return first + inner().sum()
+
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1], with_stack=True) as prof:
+        outer()
+        with torch.profiler.record_function("mine"):
+            outer()
+    prof.export_chrome_trace(str(tmp_path / "t.json"))
+    events = [e for e in json.loads((tmp_path / "t.json").read_text())["traceEvents"] if e["ph"] == "X"]
+    rows = [e for e in events if e["cat"] == "python_function"]
+    by_number = {e["args"]["Python id"]: e for e in rows}
+
+    def covers(outside, inside):
+        return (
+            outside["ts"] <= inside["ts"] + 1e-6
+            and inside["ts"] + inside["dur"] <= outside["ts"] + outside["dur"] + 2e-3
+        )
+
+    for row in rows:
+        if "Python parent id" in row["args"]:
+            assert covers(by_number[row["args"]["Python parent id"]], row)
+    names = [[e for e in rows if e["name"].endswith(f": {name}")] for name in ("inner", "outer")]
+    assert len(names[0]) == 4 and len(names[1]) == 2, "two calls in each of two"
+    relus = [e for e in events if e["name"] == "aten::relu"]
+    assert len(relus) == 4 and all(sum(covers(row, e) for row in names[0]) == 1 for e in relus)
+    assert all(by_number[e["args"]["Python parent id"]]["name"].endswith(": outer") for e in names[0])
+
+
 def test_two_recordings_have_the_same_steps(tmp_path):
     def durations(content):
         return [e["dur"] for e in content["traceEvents"] if e["ph"] == "X"]

@@ -191,6 +191,10 @@ def prepared(folder, what: str):
         (tree / "FRAMEWORK").mkdir(parents=True)
     elif what == "nothing_in_tree":
         output.mkdir(parents=True)
+    elif what == "one_kernel":
+        (folder / "OPPROF_20261123_X" / "dump").mkdir(parents=True)
+        (folder / "OPPROF_20261123_X" / "PipeUtilization.csv").write_text("block_id,sub_block_id\n0,vector0\n")
+        return folder / "OPPROF_20261123_X"
     elif what == "not_exported":
         (folder / "PROF_000001_X" / "device_0").mkdir(parents=True)
         return folder / "PROF_000001_X"
@@ -199,7 +203,7 @@ def prepared(folder, what: str):
 
 @pytest.mark.parametrize(
     "code", ["no_path", "empty_file", "not_trace", "no_events", "not_kernels", "bad_database", "not_database", "packed", "unknown_file",
-             "side_file", "not_analysed", "nothing_in_tree", "not_exported", "no_profile"],
+             "side_file", "not_analysed", "nothing_in_tree", "not_exported", "no_profile", "one_kernel"],
 )  # fmt: skip
 def test_what_is_no_recording_gets_a_clear_answer(tmp_path, code):
     with pytest.raises(TraceError) as error:

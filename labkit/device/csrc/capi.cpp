@@ -213,6 +213,12 @@ void lab_event_synchronize(const void* event) {
 // This process' rank in the default process group; size 0 if there is none any more.
 void lab_set_rank(int rank, int size) { labdev::rank_of_process() = {rank, size}; }
 
+// Work.wait(): the current stream waits for the collectives on these bytes; null: for all that are under way.
+void lab_land(int device, const void* begin, uint64_t bytes) {
+    if (begin) virtual_clock().land(device, labdev::current_stream(device), begin, size_t(bytes));
+    else virtual_clock().land_all(device, labdev::current_stream(device));
+}
+
 // ---- clock and timeline
 
 // Charges a kernel that runs outside ATen: the host for the launch, the current stream for device_ns.

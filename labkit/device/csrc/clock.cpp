@@ -60,6 +60,44 @@ double VirtualClock::ready(int device, int id, Engine engine) {
         {host_ + rates_.host_dispatch, stream(device, id).busy, devices_[size_t(device)].engines[int(engine)]});
 }
 
+int VirtualClock::group_stream(int device, const void* group) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto& groups = devices_[size_t(device)].groups;
+    // behind the streams that a program can ask for
+    return groups.emplace(group, int(kStreamPool + 1 + groups.size())).first->second;
+}
+
+void VirtualClock::hold(int device, int id, double time, const uint32_t* name) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Stream& s = stream(device, id);
+    s.busy = std::max(s.busy, time);
+    if (name) ++s.issued, s.last = *name;
+}
+
+void VirtualClock::fly(int device, const void* begin, size_t bytes, double time) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    devices_[size_t(device)].flights.push_back({uintptr_t(begin), uintptr_t(begin) + bytes, time});
+    ++flying_;
+}
+
+void VirtualClock::wait_for_flights(int device, int id, const void* begin, size_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const uintptr_t first = uintptr_t(begin), end = bytes == SIZE_MAX ? UINTPTR_MAX : first + bytes;
+    Stream& s = stream(device, id);
+    auto& flights = devices_[size_t(device)].flights;
+    for (size_t i = 0; i < flights.size();) {
+        const Flight f = flights[i];
+        if (f.begin < end && first < f.end) s.busy = std::max(s.busy, f.time);
+        if (f.time > host_) {
+            ++i;
+            continue;
+        }
+        flights[i] = flights.back();  // over for every stream: what the host issues from now on begins later
+        flights.pop_back();
+        --flying_;
+    }
+}
+
 double VirtualClock::launch(int device, int id, const Work& work, bool queued, double not_before) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
@@ -259,9 +297,11 @@ void VirtualClock::reset() {
     host_ = 0;
     for (Device& device : devices_) {
         for (Stream& s : device.streams) s.busy = 0;
+        device.flights.clear();
         device.heat = 0;
         std::fill(std::begin(device.engines), std::end(device.engines), 0.0);
     }
+    flying_ = 0;
     ring_.clear();
     launches_ = 0;
 }

@@ -333,6 +333,19 @@ public:
     void cold_l2(bool cold);  // from now on every operator finds it empty
     // The earliest begin of work that the host issues now.
     double ready(int device, int stream, Engine engine);
+
+    // ---- collectives: each process group has a stream of its own on each device, as with HCCL
+    int group_stream(int device, const void* group);
+    // The stream does nothing more before `time`; the host does not notice. name: of what it waits for, where that
+    // stands in the host queue in front of the stream's next work.
+    void hold(int device, int stream, double time, const uint32_t* name = nullptr);
+    // A collective works on these bytes until `time`. Whatever reads or writes them waits for it (land): a right
+    // program waits for the collective itself, and where that happens in C++ (DDP's reducer) nobody tells the device.
+    void fly(int device, const void* begin, size_t bytes, double time);
+    void land(int device, int stream, const void* begin, size_t bytes) {
+        if (flying_.load(std::memory_order_relaxed)) wait_for_flights(device, stream, begin, bytes);
+    }
+    void land_all(int device, int stream) { land(device, stream, nullptr, SIZE_MAX); }
     // The host queue in front of a stream. On hardware a launch on a raw stream overtakes the operators that wait
     // there.
     void drain(int device, int stream);
@@ -366,19 +379,27 @@ private:
         // operators that entered the host's queue and left it; the newest one's name
         uint32_t issued = 0, drained = 0, last = 0;
     };
+    struct Flight {
+        uintptr_t begin, end;
+        double time;
+    };
     struct Device {
         std::vector<Stream> streams = std::vector<Stream>(1);  // 0 is the default stream
         double engines[int(Engine::Count)] = {};
         unsigned next_stream = 0;
+        std::unordered_map<const void*, int> groups;  // process group -> its stream
+        std::vector<Flight> flights;
         double heat = 0;
         L2 l2;
     };
     Stream& stream(int device, int id);
+    void wait_for_flights(int device, int stream, const void* begin, size_t bytes);
     void tell(Api api, double begin, double end, double until, int device, int stream) {
         if (Observer* o = observer_) o->called(api, begin, end, std::max(0.0, until - begin), device, stream);
     }
 
     std::atomic<Observer*> observer_{nullptr};
+    std::atomic<size_t> flying_{0};
     mutable std::mutex mutex_;
     Rates rates_;
     bool cold_ = false;
@@ -413,6 +434,8 @@ RankOfProcess& rank_of_process();
 struct Collective {
     double begin = 0, bytes = 0, ns = 0;
     int ranks = 0;
+    int stream = 0;        // of the group
+    bool at_once = false;  // the stream that asked for it waits for its end
 };
 
 inline double collective_ns(const std::string& op, const Collective& m, const Rates& r) {

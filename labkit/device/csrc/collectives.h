@@ -4,7 +4,8 @@
 // reach it and the size of their data. The collective then begins on all of them at the latest of these times and takes
 // equally long on each. Communication with a single rank (send, recv) is charged without this exchange; barrier() is
 // dispatched by PyTorch with a CPU tensor and does not come here.
-// Not modelled: that a collective of HCCL runs on a stream of its own, beside the work of the stream that asked for it.
+// As with HCCL it runs on a stream of its group, behind what the stream that asks for it has in front of it; that
+// stream waits for its end at once, or with async_op when the program waits for it or uses its tensors.
 #pragma once
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/function.h>
@@ -91,15 +92,20 @@ inline void collective(const c10::OperatorHandle& op, Stack* stack) {
     const std::string& name = op.schema().name();
     const bool of_two = name.rfind("c10d::send", 0) == 0 || name.rfind("c10d::recv", 0) == 0;
     Collective meeting;
-    meeting.begin = virtual_clock().ready(mine.device, current_stream(mine.device), Engine::Link);
+    const c10::IValue* group = nullptr;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        if (is_of_class(arguments[i], "ProcessGroup")) group = &arguments[i];
+        if (op.schema().arguments()[i].name() == "async_op") meeting.at_once = !arguments[i].toBool();
+    }
+    VirtualClock& clock = virtual_clock();
+    meeting.begin = clock.ready(mine.device, current_stream(mine.device), Engine::Link);
     meeting.bytes = mine.bytes, meeting.ranks = 2;
-    if (!of_two)
-        for (const c10::IValue& v : arguments)
-            if (is_of_class(v, "ProcessGroup")) {
-                if (auto joined = meet(v, meeting.begin, mine.bytes)) meeting = *joined;
-                break;
-            }
-    meeting.ns = collective_ns(name, meeting, virtual_clock().rates());
+    meeting.stream = clock.group_stream(mine.device, group ? group->toObject()->getSlot(0).toCapsule().get() : nullptr);
+    clock.hold(mine.device, meeting.stream, meeting.begin);
+    if (!of_two && group)
+        if (auto joined = meet(*group, meeting.begin, mine.bytes))
+            meeting.begin = joined->begin, meeting.bytes = joined->bytes, meeting.ranks = joined->ranks;
+    meeting.ns = collective_ns(name, meeting, clock.rates());
     CpuCall(op, op, stack, &meeting).run();
 }
 

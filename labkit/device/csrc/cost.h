@@ -19,6 +19,26 @@ inline double bytes_of(const Tensor& t) {
     return double(std::min(size_t(t.numel()) * t.element_size(), storage_of(t)->nbytes()));
 }
 
+// Where `t` lies: from its first byte to the end of its storage if there are gaps in it.
+struct Span {
+    const char* begin = nullptr;
+    size_t bytes = 0;
+};
+inline Span span_of(const Tensor& t) {
+    const auto* storage = storage_of(t);
+    const size_t offset = std::min(size_t(t.storage_offset()) * t.element_size(), storage->nbytes());
+    const size_t rest = storage->nbytes() - offset;
+    const bool dense = t.is_non_overlapping_and_dense();
+    return {static_cast<const char*>(storage->data()) + offset, dense ? std::min(rest, t.nbytes()) : rest};
+}
+
+// The current stream waits for a collective that works on `t`.
+inline void land(const Tensor& t) {
+    const int device = t.device().index();
+    const Span s = span_of(t);
+    if (s.bytes) virtual_clock().land(device, current_stream(device), s.begin, s.bytes);
+}
+
 // What an operator reads or writes of `t`.
 inline Operand operand_of(const Tensor& t, bool reads, bool writes) {
     Operand o;

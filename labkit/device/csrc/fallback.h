@@ -113,6 +113,8 @@ private:
                     "Expected all tensors to be on the same device, but found at least two devices, npu:", device_,
                     " and npu:", device, "! (in ", op_.operator_name(), ")");
         if (use != OpFacts::Use::Read) written_.push_back(storage_of(t));
+        if (meeting_) moved_.push_back(span_of(t));
+        else if (!facts_.view) land(t);
         if (use != OpFacts::Use::Write) cost_.reads(t, facts_.gathers && aliases_.pairs().empty());
         if (use != OpFacts::Use::Read && facts_.silent) cost_.writes(t);
         return aliases_.to_cpu(t);
@@ -203,8 +205,11 @@ private:
         VirtualClock& clock = virtual_clock();
         if (facts_.view) return clock.spend_api();
         if (meeting_) {
-            clock.launch(device_, current_stream(device_),
-                         {facts_.name, Engine::Link, meeting_->ns, meeting_->bytes, 0}, true, meeting_->begin);
+            const double end = clock.launch(device_, meeting_->stream,
+                                            {facts_.name, Engine::Link, meeting_->ns, meeting_->bytes, 0}, true,
+                                            meeting_->begin);
+            if (meeting_->at_once) return clock.hold(device_, current_stream(device_), end, &facts_.name);
+            for (const Span& s : moved_) clock.fly(device_, s.begin, s.bytes, end);
             return;
         }
         cost_.flops = flops_.all + 2.0 * flops_.depth * outputs_;
@@ -240,6 +245,7 @@ private:
     double outputs_ = 0;  // elements of the largest result
     bool drawn_ = false;  // an npu generator is among the arguments
     c10::SmallVector<c10::StorageImpl*, 4> written_;
+    c10::SmallVector<Span, 4> moved_;       // by a collective
     std::optional<at::ScalarType> half_;    // the half-precision type of a product
     c10::SmallVector<Widened, 1> widened_;  // written arguments and their fp32 stand-ins
 };

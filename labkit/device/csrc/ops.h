@@ -122,6 +122,8 @@ inline double charge_link(int device, bool in, double bytes, const Tensor& what)
 
 inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking) {
     const bool from_npu = is_npu(from), to_npu = is_npu(to);
+    if (from_npu) land(from);
+    if (to_npu) land(to);
     Aliases aliases;
     Tensor target = to_npu ? aliases.to_cpu(to) : to;
     at::native::copy_(target, from_npu ? aliases.to_cpu(from) : from, false);
@@ -159,6 +161,7 @@ inline Tensor copy_from_and_resize(const Tensor& from, const Tensor& to) {
 
 inline at::Scalar item(const Tensor& self) {
     const int device = self.device().index();
+    land(self);
     const double end = charge_link(device, false, double(self.element_size()), self);
     virtual_clock().wait(end, device, current_stream(device));
     return at::native::_local_scalar_dense_cpu(Aliases().to_cpu(self));
