@@ -23,7 +23,7 @@ inline void check_pair(const char* op, const Tensor& t, const char* name, const 
     TORCH_CHECK(other.scalar_type() == t.scalar_type(), op, ": ", name, " is ", t.scalar_type(), " but ", other_name, " is ", other.scalar_type(), "; convert one of them");
     TORCH_CHECK(other.device() == t.device(), op, ": ", name, " is on ", t.device(), " but ", other_name, " is on ", other.device());
 }
-inline void check_heads(const char* op, const Tensor& q, const c10::SymInt& heads, const c10::SymInt& kv_heads, const c10::SymInt& dim, const c10::SymInt& kv_dim, int64_t most)
+inline void check_heads(const char* op, const c10::SymInt& heads, const c10::SymInt& kv_heads, const c10::SymInt& dim, const c10::SymInt& kv_dim, int64_t most)
 {
     TORCH_CHECK(dim == kv_dim, op, ": the heads of q have ", dim, " numbers but those of the keys ", kv_dim);
     TORCH_CHECK(dim % 16 == 0 && dim <= most && dim > 0, op, ": heads have ", dim, " numbers, the kernel takes multiples of 16 up to ", most);

@@ -30,6 +30,11 @@ def attention(q, k, v, mask=None, causal=False, scale=None):
     return torch.softmax(scores, -1).nan_to_num(0.0) @ v  # nan: softmax of a row of -inf
 
 
+def terms(q, k, v, mask=None, causal=False, scale=None):
+    """For each element how large the terms of its sum are: what the shares' rounding to 16 bits is measured against."""
+    return attention(q, k, v.abs(), mask, causal, scale)
+
+
 def gathered(cache, table, length: int):
     """[heads, length, dim] of one sequence, out of its pages."""
     return cache[table.long().clamp_min(0)].flatten(0, 1)[:length].transpose(0, 1)

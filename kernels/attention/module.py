@@ -20,17 +20,29 @@ lab::paged_attention(Tensor q, Tensor key_cache, Tensor value_cache, Tensor bloc
     A sequence of length 0 gives zeros. head_dim: multiples of 16 up to 256. Nothing comes back to the host, so that a
     graph of launches can be replayed while lengths and block_table change in place.
 
-Both have no backward and say so where a gradient is wanted. paged_attention() below takes the operator where it fits
-and PyTorch's own operators where not (another device, float32).
+lab::attention(Tensor q, Tensor k, Tensor v, Tensor? mask=None, bool causal=False, float? scale=None) -> Tensor
+    Many queries, for prompts: softmax(q k^T * scale + mask) v.
+    q             [batch, heads, rows, head_dim], float16 or bfloat16; rows may lie apart (views of a projection)
+    k, v          [batch, kv_heads, keys, head_dim]; heads is a multiple of kv_heads
+    mask          [batch or 1, heads or 1, rows or 1, keys]: bool, True where a query sees a key, or of q's type, added
+    causal        row r sees keys 0..r, as in scaled_dot_product_attention; not together with a mask
+    out           like q, strides included. A row that sees no key gives zeros. head_dim: multiples of 16 up to 128.
+
+Both have no backward and say so where a gradient is wanted. attention() and paged_attention() below take the operator
+where it fits and PyTorch's own operators where not (another device, float32).
 """
 
 from __future__ import annotations
 
 import torch
+from torch.nn import functional as F
 
 import labkit
 
-SOURCES = {"paged_attention": "kernels/attention/paged_attention_torch.asc"}
+SOURCES = {
+    "attention": "kernels/attention/attention_torch.asc",
+    "paged_attention": "kernels/attention/paged_attention_torch.asc",
+}
 TYPES = (torch.float16, torch.bfloat16)
 
 
@@ -45,15 +57,25 @@ def load(*names: str) -> None:
         labkit.register(SOURCES[op])
 
 
+def attention(q, k, v, mask=None, causal: bool = False, scale: float | None = None) -> torch.Tensor:
+    """The operator on npu in float16 and bfloat16, else scaled_dot_product_attention."""
+    if q.device.type == "npu" and q.dtype in TYPES:
+        load("attention")
+        return torch.ops.lab.attention(q, k, v, mask, causal, scale)
+    groups = q.shape[1] // k.shape[1]
+    k, v = (t.repeat_interleave(groups, 1) for t in (k, v))
+    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale)
+
+
 def paged_attention(q, key_cache, value_cache, block_table, lengths, scale: float | None = None) -> torch.Tensor:
-    """The operator on npu in float16 and bfloat16, else native(...) of the same arguments."""
+    """The operator on npu in float16 and bfloat16, else gathered(...) of the same arguments."""
     if q.device.type == "npu" and q.dtype in TYPES:
         load("paged_attention")
         return torch.ops.lab.paged_attention(q, key_cache, value_cache, block_table, lengths, scale)
-    return native(q, key_cache, value_cache, block_table, lengths, scale)
+    return gathered(q, key_cache, value_cache, block_table, lengths, scale)
 
 
-def native(q, key_cache, value_cache, block_table, lengths, scale: float | None = None) -> torch.Tensor:
+def gathered(q, key_cache, value_cache, block_table, lengths, scale: float | None = None) -> torch.Tensor:
     """The same with PyTorch's operators: the pages gathered into one tensor, then masked attention over all of it."""
     groups = q.shape[1] // key_cache.shape[2]
     keys, values = (
