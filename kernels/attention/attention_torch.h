@@ -10,6 +10,9 @@ namespace lab_attention {
 
 using at::Tensor;
 
+constexpr int64_t CUBES = 24, VECTORS = 48;  // cores of the chip
+constexpr int64_t FURTHEST = 65535;          // elements from row to row that a copy into L1 can step
+
 inline uint8_t* bytes(const Tensor& t) { return static_cast<uint8_t*>(t.data_ptr()); }
 
 inline float scale_of(std::optional<double> given, int64_t dim) { return given ? *given : 1.0 / std::sqrt(double(dim)); }

@@ -99,3 +99,23 @@ def launch_attention(q, k, v, mask=None, causal=False, scale=None, blocks=None, 
             getattr(a, name)[i] = 0 if t is None else t.stride(i)
     space = torch.empty(workspace_floats(blocks, wide, dim), dtype=torch.float32).npu()
     return kern[blocks](q, k, v, mask, out, space, a), out
+
+
+def launch_grouped(
+    q, key_cache, value_cache, block_table, lengths, scale=None, blocks=None, wide=None, made=None, **how
+):
+    """(record, out) of the kernel for decoding that multiplies on the cube."""
+    (batch, heads, dim), (_, page, kv_heads, _) = q.shape, key_cache.shape
+    kern = made or kernel("attention.asc", f"grouped_attention<{CTYPE[q.dtype]}>", **how)
+    keys, rows = block_table.shape[1] * page, heads // kv_heads
+    wide = wide or min(WIDE, -(-keys // LANES) * LANES)
+    blocks = blocks or min(CUBES, batch * kv_heads)
+    out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
+    a = kern.struct(
+        "Attention", batch=batch, heads=kv_heads, kvHeads=kv_heads, rows=rows, keys=keys, dim=dim, wide=wide,
+        pageSize=page, maxPages=block_table.shape[1], scale=dim**-0.5 if scale is None else scale)  # fmt: skip
+    a.q[0] = a.out[0] = heads * dim
+    a.q[1] = a.out[1] = rows * dim
+    a.q[2] = a.out[2] = dim
+    space = torch.empty(workspace_floats(blocks, wide, dim), dtype=torch.float32).npu()
+    return kern[blocks](q, key_cache, value_cache, block_table, lengths, out, space, a), out

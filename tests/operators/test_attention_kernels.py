@@ -10,7 +10,7 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from attention_cases import BF16, GOLD, HALF, HOME, PAGED, PROMPTS, WAYS, build, paged, wrong  # noqa: E402
+from attention_cases import BF16, FILES, GOLD, HALF, HOME, PAGED, PROMPTS, WAYS, build, paged, wrong  # noqa: E402
 from device_lab import simulated  # noqa: E402
 from faults import Fault, load  # noqa: E402
 from twin_launch import build_all  # noqa: E402
@@ -24,20 +24,22 @@ MUTANTS = load(HOME / "mutants.toml")
 
 
 def way_of(mutant: Fault) -> str:
-    return mutant.file.stem
+    return mutant.way or mutant.file.stem
 
 
 def mutated(mutant: Fault) -> str:
     """The kernel's wrong text, with what it includes from kernels/, so that a change can be anywhere."""
-    rows = (HOME.parent / "rows.h").read_text(encoding="utf-8").replace("#pragma once\n", "")
-    text = mutant.file.read_text(encoding="utf-8").replace('#include "../rows.h"\n', rows)
+    text = mutant.file.read_text(encoding="utf-8")
+    for name in ("attention.h", "../rows.h"):
+        part = (HOME / name).read_text(encoding="utf-8").replace("#pragma once\n", "")
+        text = text.replace(f'#include "{name}"\n', part)
     return mutant.text(text)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def built():
     device.install()
-    plain = [{"path": HOME / f"{way}.asc", "entry": f"{way}<{GOLD.CTYPE[t]}>"} for way in WAYS for t in (HALF, BF16)]
+    plain = [{"path": FILES[way], "entry": f"{way}<{GOLD.CTYPE[t]}>"} for way in WAYS for t in (HALF, BF16)]
     changed = [
         {"text": mutated(m), "filename": str(m.file), "entry": f"{way_of(m)}<half>"}
         for m in MUTANTS.values()
@@ -86,7 +88,7 @@ def test_a_wrong_kernel_is_noticed(name):
 
 
 def test_each_has_known_wrong_kernels():
-    for way in WAYS:
+    for way in ("paged_attention", "attention"):
         kinds = [m.noticed for m in MUTANTS.values() if way_of(m) == way]
         assert len(kinds) >= 10 and {"numbers", "time"} <= set(kinds) and len(set(kinds)) >= 3, (way, kinds)
     assert len(PAGED) >= 4 and len(PROMPTS) >= 5

@@ -75,6 +75,15 @@ def run_paged(case, dtype, kernel=None, **how):
     yield out, GOLD.paged_attention(*given).to(dtype), GOLD.paged_attention(q, k, v.abs(), table, lengths) * 2**-5
 
 
+def run_grouped(case, dtype, kernel=None, **how):
+    *shape, lengths, blocks = case
+    given = paged(*shape, lengths, dtype)
+    record, out = GOLD.launch_grouped(*(t.npu() for t in given), blocks=blocks, wide=128, made=kernel, **how)
+    yield record
+    q, k, v, *rest = given
+    yield out, GOLD.paged_attention(*given).to(dtype), GOLD.paged_attention(q, k, v.abs(), *rest)
+
+
 def run_prompt(case, dtype, kernel=None, **how):
     *shape, wide, blocks = case
     q, k, v, mask, causal = prompt(*shape, dtype)
@@ -85,12 +94,19 @@ def run_prompt(case, dtype, kernel=None, **how):
     yield out, GOLD.attention(q, k, v, mask, causal).to(dtype), GOLD.terms(q, k, v, mask, causal)
 
 
-WAYS = {"paged_attention": (run_paged, PAGED), "attention": (run_prompt, PROMPTS)}
+# as PAGED; in the last, two of three cores find no key at all
+GROUPED = ((4, 8, 2, 64, 16, (5, 133, 0, 300), 2), (2, 3, 3, 80, 7, (150, 65), 1), (3, 20, 1, 32, 32, (0, 0, 40), 3))
+WAYS = {
+    "paged_attention": (run_paged, PAGED),
+    "attention": (run_prompt, PROMPTS),
+    "grouped_attention": (run_grouped, GROUPED),
+}
+FILES = {way: HOME / f"{way.replace('grouped', '').strip('_')}.asc" for way in WAYS}
 
 
 def build(way: str, dtype=HALF, text: str | None = None, **how):
     """The kernel, or what `text` makes of it."""
-    path = HOME / f"{way}.asc"
+    path = FILES[way]
     given = {"path": path} if text is None else {"text": text, "filename": str(path)}
     return labkit.kernel(**given, entry=f"{way}<{GOLD.CTYPE[dtype]}>", **how)
 
