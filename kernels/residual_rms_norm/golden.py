@@ -18,4 +18,6 @@ def backward(dy, dsum, total, weight, rstd):
     d, xhat, w, r = dy.double(), total.double() * rstd.double(), weight.double(), rstd.double()
     g = d * w
     dx = (r * (g - xhat * (g * xhat).mean(-1, keepdim=True))).to(total.dtype)  # rounded, then added
-    return (dx.double() + dsum.double()).to(total.dtype), torch.atleast_2d(d * xhat).flatten(0, -2).sum(0).to(total.dtype)
+    return (dx.double() + dsum.double()).to(total.dtype), torch.atleast_2d(d * xhat).flatten(0, -2).sum(0).to(
+        total.dtype
+    )
