@@ -3,6 +3,7 @@ change to them noticed (kernels/attention/mutants.toml); their times on the mode
 
 from __future__ import annotations
 
+import csv
 import os
 
 import pytest
@@ -13,10 +14,12 @@ torch = pytest.importorskip("torch")
 from attention_cases import BF16, FILES, GOLD, HALF, HOME, PAGED, PROMPTS, WAYS, build, paged, wrong  # noqa: E402
 from device_lab import simulated  # noqa: E402
 from faults import Fault, load  # noqa: E402
+from ops_lab import module  # noqa: E402
 from twin_launch import build_all  # noqa: E402
 
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
+from labkit import paths  # noqa: E402
 from labkit.launch.record import expect  # noqa: E402
 
 pytestmark = simulated
@@ -30,9 +33,9 @@ def way_of(mutant: Fault) -> str:
 def mutated(mutant: Fault) -> str:
     """The kernel's wrong text, with what it includes from kernels/, so that a change can be anywhere."""
     text = mutant.file.read_text(encoding="utf-8")
-    for name in ("attention.h", "../rows.h"):
+    for name in ("attention_cube.h", "attention_vector.h", "attention_steps.h", "attention.h", "../rows.h"):
         part = (HOME / name).read_text(encoding="utf-8").replace("#pragma once\n", "")
-        text = text.replace(f'#include "{name}"\n', part)
+        text = text.replace(f'#include "{name}"\n', part, 1).replace(f'#include "{name}"\n', "")
     return mutant.text(text)
 
 
@@ -139,3 +142,23 @@ def test_few_heads_are_spread_over_the_cores():
     few = [modelled("paged_attention", batch=1, heads=2, kv_heads=2, keys=4096)]
     few.append(decode_us(1, 2, 2, 4096, blocks=2, made=build("paged_attention", timing_only=True)))
     assert few[1] > 3 * few[0], few
+
+
+TIMES = module("attention_times", paths.repo_root() / "scripts" / "attention_times.py")
+
+
+def test_the_table():
+    """data/attention.csv, by scripts/attention_times.py: what is chosen gains at every shape and is never far from the
+    better of the two ways; two rows come out as they stand."""
+    with open(TIMES.TABLE, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    chosen = [r for r in rows if r["chosen"] == "1"]
+    assert len(rows) == 28 and len(chosen) == 16 and all(float(r["chain_over_fused"]) > 1 for r in chosen)
+    shape = TIMES.FIELDS[1:8]
+    for row in chosen:
+        best = min(float(r["fused_us"]) for r in rows if all(r[name] == row[name] for name in shape))
+        assert float(row["fused_us"]) < 1.1 * best, row
+    found = [*TIMES.rows([], [(1, 32, 32, 512, 128)])]
+    assert [TIMES.written(row) for row in found] == [
+        {k: int(v) if v.isdigit() else v for k, v in row.items()} for row in rows[4:6]
+    ]
