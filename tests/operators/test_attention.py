@@ -31,7 +31,7 @@ HEADS = st.tuples(st.integers(1, 3), st.integers(1, 4)).map(lambda n: (n[0] * n[
 DIMS = st.one_of(st.sampled_from([64, 128]), st.integers(1, 8).map(lambda n: 16 * n))
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(
     lengths=st.lists(st.one_of(st.integers(0, 40), st.integers(120, 260)), min_size=1, max_size=3),
     heads=HEADS,
@@ -50,7 +50,7 @@ def test_any_cache(ops, lengths, heads, dim, page, dtype, scale, seed):
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(
     sequences=st.integers(1, 2),
     heads=HEADS,

@@ -61,7 +61,7 @@ def judged(name, x, other, dtype):
     return [(y, ULPS[dtype], scale), (mean, 8, size), (rstd, 16, (rstd * rstd * size).double())]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     name=st.sampled_from(NAMES),
     lead=st.lists(st.integers(1, 12), max_size=2),
