@@ -50,6 +50,19 @@ def test_any_cache(ops, lengths, heads, dim, page, dtype, scale, seed):
     )
 
 
+@pytest.mark.parametrize("dtype", [HALF, BF16])
+def test_grouped_heads_go_to_the_cube(ops, dtype):
+    """Where it is the faster way: many sequences, and eight queries for each KV head."""
+    made = labkit.register(ATTENTION.SOURCES["paged_attention"])
+    case = paged(24, 8, 1, 64, 16, (250, 0, 33, *[90] * 21), dtype)
+    out = torch.ops.lab.paged_attention(*(t.npu() for t in case))
+    assert "grouped_attention[24]" in repr(made.record) and not made.record.findings
+    q, k, v, *rest = case
+    close(out, GOLD.paged_attention(*case).to(dtype), 1.5, GOLD.paged_attention(q, k, v.abs(), *rest))
+    torch.ops.lab.paged_attention(*(t[:2].npu() if i in (0, 3, 4) else t.npu() for i, t in enumerate(case)))
+    assert "paged_attention[" in repr(made.record) and "grouped" not in repr(made.record)
+
+
 @settings(max_examples=30)
 @given(
     sequences=st.integers(1, 2),
