@@ -1,0 +1,121 @@
+"""Attention in double, rounded once, and launches of the kernels by themselves."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+import labkit
+
+HERE = Path(__file__).parent
+CTYPE = {torch.float16: "half", torch.bfloat16: "bfloat16_t"}
+CUBES, VECTORS = 24, 48
+LANES, MOST_GROUP, MOST_NUMBERS = 64, 16, 2048  # as in paged_attention.asc
+
+
+def attention(q, k, v, mask=None, causal=False, scale=None):
+    """softmax(q k^T * scale + mask) v in double, on [batch, heads, rows, dim]; k and v may have fewer heads.
+
+    mask: bool, True where a query sees a key, or numbers that are added. A row that sees no key gives zeros.
+    """
+    groups = q.shape[1] // k.shape[1]
+    q, k, v = q.double(), *(t.double().repeat_interleave(groups, 1) for t in (k, v))
+    scores = q @ k.transpose(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask.double()
+    return torch.softmax(scores, -1).nan_to_num(0.0) @ v  # nan: softmax of a row of -inf
+
+
+def terms(q, k, v, mask=None, causal=False, scale=None):
+    """For each element how large the terms of its sum are: what the shares' rounding to 16 bits is measured against."""
+    return attention(q, k, v.abs(), mask, causal, scale)
+
+
+def gathered(cache, table, length: int):
+    """[heads, length, dim] of one sequence, out of its pages."""
+    return cache[table.long().clamp_min(0)].flatten(0, 1)[:length].transpose(0, 1)
+
+
+def paged_attention(q, key_cache, value_cache, block_table, lengths, scale=None):
+    """One query for each sequence, q [batch, heads, dim], in double."""
+    rows = []
+    for one, table, length in zip(q, block_table, lengths.tolist()):
+        k, v = (gathered(cache, table, length)[None] for cache in (key_cache, value_cache))
+        rows.append(attention(one[None, :, None], k, v, scale=scale)[0, :, 0])
+    return torch.stack(rows) if rows else q.double()
+
+
+@lru_cache(maxsize=None)
+def kernel(file: str, entry: str, **how):
+    return labkit.kernel(HERE / file, entry=entry, **{"timeout": 120, **how})
+
+
+def group_of(heads: int, kv_heads: int, dim: int) -> int:
+    """Query heads of a unit, as the adapter chooses them."""
+    all_, pitch = heads // kv_heads, -(-dim // LANES) * LANES
+    return max(g for g in range(1, MOST_GROUP + 1) if all_ % g == 0 and g * pitch <= MOST_NUMBERS)
+
+
+def launch_paged(q, key_cache, value_cache, block_table, lengths, scale=None, blocks=VECTORS, group=None, made=None,
+                 **how):  # fmt: skip
+    """(record, out) of the kernel alone, on the device's tensors. made: a kernel to take instead."""
+    (batch, heads, dim), (_, page, kv_heads, _) = q.shape, key_cache.shape
+    k = made or kernel("paged_attention.asc", f"paged_attention<{CTYPE[q.dtype]}>", **how)
+    group = group or group_of(heads, kv_heads, dim)
+    paged = k.struct(
+        "Paged", batch=batch, heads=heads, kvHeads=kv_heads, dim=dim, pageSize=page, maxPages=block_table.shape[1],
+        group=group, scale=dim**-0.5 if scale is None else scale)  # fmt: skip
+    out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
+    pitch = -(-dim // LANES) * LANES
+    partial = torch.empty(blocks * (group * pitch + 2 * MOST_GROUP), dtype=torch.float32).npu()
+    return k[blocks](q, key_cache, value_cache, block_table, lengths, out, partial, paged), out
+
+
+WIDE, TALL = 512, 128  # as in attention.asc
+
+
+def workspace_floats(blocks: int, wide: int, dim: int) -> int:
+    return blocks * TALL * (4 * wide + 2 * -(-dim // LANES) * LANES)
+
+
+def launch_attention(q, k, v, mask=None, causal=False, scale=None, blocks=None, wide=None, made=None, **how):
+    """(record, out) of the kernel alone, on the device's tensors."""
+    (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
+    kern = made or kernel("attention.asc", f"attention<{CTYPE[q.dtype]}>", **how)
+    wide = wide or min(WIDE, -(-keys // LANES) * LANES)
+    blocks = blocks or min(CUBES, batch * heads * -(-rows // TALL))
+    out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
+    full = None if mask is None else mask.expand(batch, heads, rows, keys)
+    a = kern.struct(
+        "Attention", batch=batch, heads=heads, kvHeads=kv_heads, rows=rows, keys=keys, dim=dim, wide=wide,
+        causal=int(causal), masked=0 if mask is None else 1 if mask.dtype == torch.bool else 2,
+        scale=dim**-0.5 if scale is None else scale)  # fmt: skip
+    for name, t in (("q", q), ("k", k), ("v", v), ("out", out), ("mask", full)):
+        for i in range(3):
+            getattr(a, name)[i] = 0 if t is None else t.stride(i)
+    space = torch.empty(workspace_floats(blocks, wide, dim), dtype=torch.float32).npu()
+    return kern[blocks](q, k, v, mask, out, space, a), out
+
+
+def launch_grouped(
+    q, key_cache, value_cache, block_table, lengths, scale=None, blocks=None, wide=None, made=None, **how
+):
+    """(record, out) of the kernel for decoding that multiplies on the cube."""
+    (batch, heads, dim), (_, page, kv_heads, _) = q.shape, key_cache.shape
+    kern = made or kernel("attention.asc", f"grouped_attention<{CTYPE[q.dtype]}>", **how)
+    keys, rows = block_table.shape[1] * page, heads // kv_heads
+    wide = wide or min(WIDE, -(-keys // LANES) * LANES)
+    blocks = blocks or min(CUBES, batch * kv_heads)
+    out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
+    a = kern.struct(
+        "Attention", batch=batch, heads=kv_heads, kvHeads=kv_heads, rows=rows, keys=keys, dim=dim, wide=wide,
+        pageSize=page, maxPages=block_table.shape[1], scale=dim**-0.5 if scale is None else scale)  # fmt: skip
+    a.q[0] = a.out[0] = heads * dim
+    a.q[1] = a.out[1] = rows * dim
+    a.q[2] = a.out[2] = dim
+    space = torch.empty(workspace_floats(blocks, wide, dim), dtype=torch.float32).npu()
+    return kern[blocks](q, key_cache, value_cache, block_table, lengths, out, space, a), out
