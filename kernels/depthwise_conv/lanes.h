@@ -85,23 +85,34 @@ struct Place {  // of a tile
     }
 };
 
-// dst = x * w and dst = x + w for n numbers, w being one repeat that serves all.
-#define EVERY_REPEAT(NAME, INSTRUCTION)                                                                                                            \
-    __aicore__ inline void NAME(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& x, const AscendC::LocalTensor<float>& w, uint32_t n) \
-    {                                                                                                                                              \
-        uint32_t whole = n / LANES;                                                                                                                \
-        for (uint32_t r = 0; r < whole; r += REPEATS) {                                                                                            \
-            AscendC::INSTRUCTION(dst[r * LANES], x[r * LANES], w, static_cast<uint64_t>(LANES), static_cast<uint8_t>(LeastOf(REPEATS, whole - r)),  \
-                                 AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));                                                                   \
-        }                                                                                                                                          \
-        if (n > whole * LANES) {                                                                                                                   \
-            AscendC::INSTRUCTION(dst[whole * LANES], x[whole * LANES], w, static_cast<uint64_t>(n - whole * LANES), static_cast<uint8_t>(1),       \
-                                 AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));                                                                   \
-        }                                                                                                                                          \
+// dst = x * w for n numbers, w being one repeat that serves all. x lies 256 bytes behind a multiple of 512, or not, in turns, and w must lie
+// the other way, or both are asked of the same banks: so w is there twice, and every second repeat of x goes with each.
+// odd: whether x[0] lies behind.
+__aicore__ inline void MulEvery(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& x, const AscendC::LocalTensor<float>& w, uint32_t n, bool odd)
+{
+    uint32_t whole = n / LANES;
+    for (uint32_t side = 0; side < 2; side++) {
+        uint32_t repeats = (whole + 1 - side) / 2;
+        for (uint32_t r = 0; r < repeats; r += REPEATS) {
+            uint32_t at = (2 * r + side) * LANES;
+            AscendC::Mul(dst[at], x[at], w[odd == (side == 1) ? LANES : 0], static_cast<uint64_t>(LANES), static_cast<uint8_t>(LeastOf(REPEATS, repeats - r)),
+                         AscendC::BinaryRepeatParams(1, 1, 1, 16, 16, 0));
+        }
     }
-EVERY_REPEAT(MulEvery, Mul)
-EVERY_REPEAT(AddEvery, Add)
-#undef EVERY_REPEAT
+    if (n > whole * LANES) {
+        AscendC::Mul(dst[whole * LANES], x[whole * LANES], w, static_cast<uint64_t>(n - whole * LANES), static_cast<uint8_t>(1), AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));
+    }
+}
+__aicore__ inline void AddEvery(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& x, const AscendC::LocalTensor<float>& w, uint32_t n)
+{
+    uint32_t whole = n / LANES;
+    for (uint32_t r = 0; r < whole; r += REPEATS) {
+        AscendC::Add(dst[r * LANES], x[r * LANES], w, static_cast<uint64_t>(LANES), static_cast<uint8_t>(LeastOf(REPEATS, whole - r)), AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));
+    }
+    if (n > whole * LANES) {
+        AscendC::Add(dst[whole * LANES], x[whole * LANES], w, static_cast<uint64_t>(n - whole * LANES), static_cast<uint8_t>(1), AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));
+    }
+}
 
 // Between GM, a position's channels c.channels apart, and UB, `lanes` apart: `count` positions of `wide` channels. Positions that lie without
 // gaps on both sides go as one piece.
@@ -160,7 +171,7 @@ template <typename T> struct Window {
     }
 };
 
-// The taps of `lanes` channels, each as one repeat, and the bias: brought as they lie and turned by Gather. `lanes` of them lie there, or,
+// The taps of `lanes` channels, each as one repeat, twice, and the bias: brought as they lie and turned by Gather. `lanes` of them lie there, or,
 // where a repeat serves several positions, as often as fits.
 template <typename T> class Taps {
     static constexpr bool WIDEN = sizeof(T) != sizeof(float);
@@ -172,7 +183,7 @@ template <typename T> class Taps {
     bool flip, bias;
 
 public:
-    static __aicore__ inline uint32_t Bytes(const Conv& c) { return (c.kernelH * c.kernelW + 1) * LANES * (sizeof(T) + (WIDEN ? 8 : 4)) + 2 * LANES * sizeof(float) + 1024; }
+    static __aicore__ inline uint32_t Bytes(const Conv& c) { return (c.kernelH * c.kernelW + 1) * LANES * (sizeof(T) + (WIDEN ? 12 : 8)) + 2 * LANES * sizeof(float) + 1024; }
 
     __aicore__ inline void Init(Room& room, GM_ADDR weight, GM_ADDR b, const Conv& c, uint32_t width)
     {
@@ -187,8 +198,8 @@ public:
         in = room.Take<T>(AscendC::TPosition::VECIN, (count + 1) * LANES);
         if (WIDEN) raw = room.Take<float>(AscendC::TPosition::VECCALC, (count + 1) * LANES);
         offsets = room.Take<uint32_t>(AscendC::TPosition::VECCALC, 2 * LANES);
-        room.Apart();
-        taps = room.Take<float>(AscendC::TPosition::VECCALC, (count + 1) * LANES);
+        room.Whole();
+        taps = room.Take<float>(AscendC::TPosition::VECCALC, (count + 1) * 2 * LANES);
         for (uint32_t i = 0; i < LANES; i++) {
             offsets.SetValue(i, i % lanes * count * sizeof(float));
             offsets.SetValue(LANES + i, i % lanes * sizeof(float));
@@ -196,8 +207,8 @@ public:
         Order<AscendC::HardEvent::S_V>(2);
     }
 
-    __aicore__ inline AscendC::LocalTensor<float> At(uint32_t kh, uint32_t kw) { return taps[(flip ? count - 1 - kh * kernelW - kw : kh * kernelW + kw) * LANES]; }
-    __aicore__ inline AscendC::LocalTensor<float> Bias() { return taps[count * LANES]; }
+    __aicore__ inline AscendC::LocalTensor<float> At(uint32_t kh, uint32_t kw) { return taps[(flip ? count - 1 - kh * kernelW - kw : kh * kernelW + kw) * 2 * LANES]; }
+    __aicore__ inline AscendC::LocalTensor<float> Bias() { return taps[count * 2 * LANES]; }
 
     // Flag 2 is this class's own.
     __aicore__ inline void Fetch(uint32_t group)
@@ -209,7 +220,7 @@ public:
         if (bias) LoadRows(in[count * LANES], biasGm[first], 1, wide, wide, LANES);
         Order<AscendC::HardEvent::MTE2_V>(2);
         AscendC::LocalTensor<float> from = Widened(in, raw, static_cast<int32_t>((count + 1) * LANES));
-        for (uint32_t k = 0; k < count; k++) AscendC::Gather(taps[k * LANES], from, offsets, static_cast<uint32_t>(k * sizeof(float)), LANES);
-        if (bias) AscendC::Gather(taps[count * LANES], from[count * LANES], offsets[LANES], static_cast<uint32_t>(0), LANES);
+        for (uint32_t k = 0; k < 2 * count; k++) AscendC::Gather(taps[k * LANES], from, offsets, static_cast<uint32_t>(k / 2 * sizeof(float)), LANES);
+        for (uint32_t side = 0; bias && side < 2; side++) AscendC::Gather(taps[(2 * count + side) * LANES], from[count * LANES], offsets[LANES], static_cast<uint32_t>(0), LANES);
     }
 };
