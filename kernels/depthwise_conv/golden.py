@@ -7,6 +7,9 @@ import random
 import torch
 from torch.nn.functional import conv2d
 
+from labkit import messages
+from labkit.exercises import Case, Out
+
 
 def pair(v) -> tuple[int, int]:
     return (v, v) if isinstance(v, int) else tuple(v)
@@ -116,3 +119,70 @@ def cube_plan(c: dict) -> tuple[int, int] | None:
     while high > 1 and (high > -(-rows // (CUBES * 4)) or (high - 1) * c["strideH"] + reach[0] > 255):
         high -= 1
     return pieces, high
+
+
+# ---- the exercises of notebook 06.02
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+def row_cases(seed, quick):
+    """64 channels, x with its frame of zeros; sixteenths, so that every order of the sums gives the same."""
+    g, made = torch.Generator().manual_seed(seed), []
+    for height, width in ((2, 5), (7, 12)) if quick else ((1, 1), (2, 5), (7, 12), (9, 41)):
+        x = torch.randint(-64, 65, (1, 64, height, width), generator=g) / 16.0
+        weight = torch.randint(-16, 17, (64, 1, 3, 3), generator=g) / 16.0
+        framed = torch.nn.functional.pad(x, (1, 1, 1, 1)).permute(0, 2, 3, 1).contiguous()
+        want = forward(x, weight, padding=1).permute(0, 2, 3, 1)[0].contiguous()
+        taps = weight.flatten(1).t().contiguous()
+        args = framed[0], taps, Out(want.shape, want.dtype), height, width
+        made.append(Case(f"{height} x {width}", args, want, blocks=min(3, height), tile=width * 64))
+    return made
+
+
+def space_cases(seed, quick):
+    expected = {
+        say("the same for one seed", "同一 seed 相同"): True,
+        say("others for another", "不同 seed 不同"): True,
+        say("count", "个数"): 60,
+        say("the extremes first", "极端形状在前"): True,
+        say("in range", "在范围内"): True,
+        say("sides that are no power of two", "有边长不是 2 的幂"): True,
+        say("small and large sides alike", "小边长与大边长一样常见"): True,
+    }
+    return [Case(f"seed={seed + i}", (seed + i, 60), expected) for i in range(1 if quick else 3)]
+
+
+def run_space(function, args, case):
+    seed, count = args
+    ends = [(1, 16, 1, 1), (1, 16, 1, 63), (1, 16, 63, 1), (1, 128, 63, 63)]
+    random.seed(5)
+    first = [tuple(s) for s in function(seed, count)]
+    again, other = function(seed, count), function(seed + 100, count)
+    sides = [s for shape in first[4:] for s in shape[2:]]
+    fits = all(n == 1 and c % 16 == 0 and 16 <= c <= 128 and 1 <= min(h, w) <= max(h, w) <= 63 for n, c, h, w in first)
+    small = sum(s < 8 for s in sides) / max(1, len(sides))
+    odd = any(s & (s - 1) for s in sides)
+    said = again == first, other != first, len(first), first[:4] == ends, fits, odd, 0.3 < small < 0.7
+    return dict(zip(case.expected, said))
+
+
+def verdict_cases(seed, quick):
+    """(what b takes against a, verdict)."""
+    kinds = ((1.0, "same"), (0.95, "faster"), (1.05, "slower"))
+    return [Case(f"b / a = {ratio}", (ratio, seed), expected) for ratio, expected in kinds]
+
+
+def run_verdict(function, args, case):
+    """On a device that becomes slower all the time, and where the second of two runs is slower by a tenth."""
+    ratio, seed = args
+    r, calls = random.Random(seed + 1), []
+
+    def take(program):
+        calls.append(program)
+        drift = 1 + len(calls) / 2000
+        return 10 * (ratio if program == "b" else 1) * drift * (1.1 if len(calls) % 2 == 0 else 1) * r.gauss(1, 0.01)
+
+    return function(take, "a", "b", 400, seed)

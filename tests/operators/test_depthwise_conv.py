@@ -32,7 +32,7 @@ CASES = [
     {"x": (1, 16, 2, 3), "kernel": (2, 7), "padding": (5, 9), "bias": True},
     {"x": (3, 144, 15, 14), "kernel": (3, 3), "padding": (1, 1), "bias": True},
     {"x": (2, 160, 13, 32), "kernel": (3, 3), "padding": (2, 2), "dilation": (2, 2)},
-    {"x": (1, 32, 40, 57), "kernel": (5, 4), "padding": (2, 1), "bias": True},
+    {"x": (1, 48, 12, 131), "kernel": (5, 4), "padding": (2, 1), "bias": True},
 ]
 
 
