@@ -131,7 +131,7 @@ def say(en: str, zh: str) -> str:
 def row_cases(seed, quick):
     """64 channels, x with its frame of zeros; sixteenths, so that every order of the sums gives the same."""
     g, made = torch.Generator().manual_seed(seed), []
-    for height, width in ((2, 5), (7, 12)) if quick else ((1, 1), (2, 5), (7, 12), (9, 41)):
+    for height, width in ((2, 5), (7, 12)) if quick else ((2, 5), (7, 12), (1, 1), (9, 41)):
         x = torch.randint(-64, 65, (1, 64, height, width), generator=g) / 16.0
         weight = torch.randint(-16, 17, (64, 1, 3, 3), generator=g) / 16.0
         framed = torch.nn.functional.pad(x, (1, 1, 1, 1)).permute(0, 2, 3, 1).contiguous()
@@ -176,13 +176,13 @@ def verdict_cases(seed, quick):
 
 
 def run_verdict(function, args, case):
-    """On a device that becomes slower all the time, and where the second of two runs is slower by a tenth."""
+    """On a device that becomes slower all the time, and where the second of two runs is slower by a fiftieth."""
     ratio, seed = args
     r, calls = random.Random(seed + 1), []
 
     def take(program):
         calls.append(program)
         drift = 1 + len(calls) / 2000
-        return 10 * (ratio if program == "b" else 1) * drift * (1.1 if len(calls) % 2 == 0 else 1) * r.gauss(1, 0.01)
+        return 10 * (ratio if program == "b" else 1) * drift * (1.02 if len(calls) % 2 == 0 else 1) * r.gauss(1, 0.01)
 
     return function(take, "a", "b", 400, seed)
