@@ -16,6 +16,8 @@ struct Room {
     // The next tensor begins 256 bytes behind a multiple of 512: in one instruction with one that begins there, no bank group is asked twice.
     __aicore__ inline void Apart() { at = CeilOf(at, LINE_BYTES) * LINE_BYTES + LINE_BYTES / 2; }
 
+    __aicore__ inline void Whole() { at = CeilOf(at, LINE_BYTES) * LINE_BYTES; }  // and this one at a multiple
+
     template <typename T> __aicore__ inline AscendC::LocalTensor<T> Take(AscendC::TPosition where, uint32_t count)
     {
         uint32_t here = at, bytes = CeilOf(count * sizeof(T), BLOCK_BYTES) * BLOCK_BYTES;

@@ -1,0 +1,188 @@
+"""Depthwise convolution in double, rounded once; the cases that tests draw, and how the kernels are launched."""
+
+from __future__ import annotations
+
+import random
+
+import torch
+from torch.nn.functional import conv2d
+
+from labkit import messages
+from labkit.exercises import Case, Out
+
+
+def pair(v) -> tuple[int, int]:
+    return (v, v) if isinstance(v, int) else tuple(v)
+
+
+def forward(x, weight, bias=None, stride=1, padding=0, dilation=1):
+    """y of x [N, C, H, W] and weight [C, 1, kh, kw]."""
+    wide = None if bias is None else bias.double()
+    return conv2d(x.double(), weight.double(), wide, stride, padding, dilation, x.shape[1]).to(x.dtype)
+
+
+def backward(dy, x, weight, stride=1, padding=0, dilation=1):
+    """(dx, dweight, dbias)."""
+    wide, taps = x.double().requires_grad_(), weight.double().requires_grad_()
+    made = conv2d(wide, taps, None, stride, padding, dilation, x.shape[1])
+    dx, dw = torch.autograd.grad(made, (wide, taps), dy.double())
+    return dx.to(x.dtype), dw.to(x.dtype), dy.double().sum((0, 2, 3)).to(x.dtype)
+
+
+def terms(dy, x, weight, bias=None, stride=1, padding=0, dilation=1):
+    """How large the terms are that (y, dx, dweight, dbias) add up."""
+    how = stride, padding, dilation
+    absolute = [t.double().abs() for t in (dy, x, weight)]
+    y = forward(absolute[1], absolute[2], None if bias is None else bias.double().abs(), *how)
+    return y, *backward(*absolute, *how)
+
+
+def out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def conv(x, kernel, stride=1, padding=0, dilation=1, bias=False) -> dict:
+    """The kernels' Conv for a convolution of x [N, C, H, W]."""
+    (kh, kw), (sh, sw), (ph, pw), (dh, dw) = map(pair, (kernel, stride, padding, dilation))
+    n, c, h, w = x
+    return {
+        **{"batch": n, "channels": c, "height": h, "width": w},
+        **{"outHeight": out_size(h, kh, sh, ph, dh), "outWidth": out_size(w, kw, sw, pw, dw)},
+        **{"kernelH": kh, "kernelW": kw, "strideH": sh, "strideW": sw, "padH": ph, "padW": pw},
+        **{"dilationH": dh, "dilationW": dw, "upH": 1, "upW": 1, "flip": 0, "bias": int(bias)},
+    }
+
+
+def conv_of_gradient(x, kernel, stride=1, padding=0, dilation=1) -> dict:
+    """The Conv that makes dx of dy: y and x change places, and so do stride and up."""
+    c = conv(x, kernel, stride, padding, dilation)
+    return c | {
+        **{"height": c["outHeight"], "width": c["outWidth"], "outHeight": c["height"], "outWidth": c["width"]},
+        **{"strideH": 1, "strideW": 1, "upH": c["strideH"], "upW": c["strideW"], "flip": 1},
+        "padH": c["dilationH"] * (c["kernelH"] - 1) - c["padH"],
+        "padW": c["dilationW"] * (c["kernelW"] - 1) - c["padW"],
+    }
+
+
+def draw(seed: int, count: int) -> list[dict]:
+    """Cases by a stated rule: case i comes from random.Random(f"{seed} {i}"). Each size is one of its extremes in a
+    third of the cases; kernels may be larger than the row, where the padding lets them fit; the work is bounded."""
+    return [_drawn(random.Random(f"{seed} {i}")) for i in range(count)]
+
+
+def _drawn(r: random.Random) -> dict:
+    while True:
+        extreme = r.random() < 1 / 3
+        n = r.choice([1, 1, 2, 3, 5])
+        c = r.choice([1, 2, 16, 63, 64, 65, 129]) if extreme else r.choice([3, 8, 17, 32, 48, r.randint(1, 80)])
+        h = r.choice([1, 2, 31, 57]) if extreme else r.randint(3, 20)
+        w = r.choice([1, 2, 33, 113]) if extreme else r.randint(3, 20)
+        kernel = (3, 3) if r.random() < 0.4 else (r.randint(1, 7), r.randint(1, 7))
+        stride = (1, 1) if r.random() < 0.5 else (r.randint(1, 3), r.randint(1, 3))
+        dilation = (1, 1) if r.random() < 0.6 else (r.randint(1, 3), r.randint(1, 3))
+        padding = r.choice([(0, 0), (1, 1), (kernel[0] // 2, kernel[1] // 2), (r.randint(0, 12), r.randint(0, 12))])
+        out = [out_size(s, *rest) for s, *rest in zip((h, w), kernel, stride, padding, dilation)]
+        if min(out) >= 1 and n * c * max(h * w, out[0] * out[1]) <= 120_000:
+            how = {"stride": stride, "padding": padding, "dilation": dilation}
+            return {"x": (n, c, h, w), "kernel": kernel, "bias": r.random() < 0.4, **how}
+
+
+CUBES, VECTORS = 24, 48  # cores of the chip
+L1_SLOT = 216 * 1024  # of depthwise_conv_cube.asc
+
+
+def cube_plan(c: dict) -> tuple[int, int] | None:
+    """(pieces, high) for the cube's kernel, by the rule of depthwise_conv_torch.asc; None where it cannot take c."""
+    reach = c["dilationH"] * (c["kernelH"] - 1) + 1, c["dilationW"] * (c["kernelW"] - 1) + 1
+    taps = c["kernelH"] * c["kernelW"] + c["bias"]
+    if c["channels"] % 16 or c["upH"] * c["upW"] > 1 or taps > 50 or max(c["kernelH"], c["kernelW"]) > 255:
+        return None
+    if not (0 <= c["padH"] < reach[0] <= 255 and 0 <= c["padW"] < reach[1]) or c["strideH"] > 63:
+        return None
+    pieces = min(
+        c["channels"] // 16,
+        8,
+        128 // taps,
+        63 // c["strideW"],
+        255 // c["dilationW"],
+        255 // max(c["padW"], 1),
+        32767 // c["width"],
+    )
+    while pieces and reach[0] * c["width"] * pieces * 32 > L1_SLOT:
+        pieces //= 2
+    if not pieces:
+        return None
+    groups = -(-c["channels"] // 16 // pieces)
+    pieces = -(-c["channels"] // 16 // groups)
+    rows = groups * c["batch"] * c["outHeight"]
+    high = max(1, min((L1_SLOT // (pieces * 32 * c["width"]) - reach[0]) // c["strideH"] + 1, c["outHeight"]))
+    while high > 1 and (high > -(-rows // (CUBES * 4)) or (high - 1) * c["strideH"] + reach[0] > 255):
+        high -= 1
+    return pieces, high
+
+
+# ---- the exercises of notebook 06.02
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+def row_cases(seed, quick):
+    """64 channels, x with its frame of zeros; sixteenths, so that every order of the sums gives the same."""
+    g, made = torch.Generator().manual_seed(seed), []
+    for height, width in ((2, 5), (7, 12)) if quick else ((2, 5), (7, 12), (1, 1), (9, 41)):
+        x = torch.randint(-64, 65, (1, 64, height, width), generator=g) / 16.0
+        weight = torch.randint(-16, 17, (64, 1, 3, 3), generator=g) / 16.0
+        framed = torch.nn.functional.pad(x, (1, 1, 1, 1)).permute(0, 2, 3, 1).contiguous()
+        want = forward(x, weight, padding=1).permute(0, 2, 3, 1)[0].contiguous()
+        taps = weight.flatten(1).t().contiguous()
+        args = framed[0], taps, Out(want.shape, want.dtype), height, width
+        made.append(Case(f"{height} x {width}", args, want, blocks=min(3, height), tile=width * 64))
+    return made
+
+
+def space_cases(seed, quick):
+    expected = {
+        say("the same for one seed", "同一 seed 相同"): True,
+        say("others for another", "不同 seed 不同"): True,
+        say("count", "个数"): 60,
+        say("the extremes first", "极端形状在前"): True,
+        say("in range", "在范围内"): True,
+        say("sides that are no power of two", "有边长不是 2 的幂"): True,
+        say("small and large sides alike", "小边长与大边长一样常见"): True,
+    }
+    return [Case(f"seed={seed + i}", (seed + i, 60), expected) for i in range(1 if quick else 3)]
+
+
+def run_space(function, args, case):
+    seed, count = args
+    ends = [(1, 16, 1, 1), (1, 16, 1, 63), (1, 16, 63, 1), (1, 128, 63, 63)]
+    random.seed(5)
+    first = [tuple(s) for s in function(seed, count)]
+    again, other = function(seed, count), function(seed + 100, count)
+    sides = [s for shape in first[4:] for s in shape[2:]]
+    fits = all(n == 1 and c % 16 == 0 and 16 <= c <= 128 and 1 <= min(h, w) <= max(h, w) <= 63 for n, c, h, w in first)
+    small = sum(s < 8 for s in sides) / max(1, len(sides))
+    odd = any(s & (s - 1) for s in sides)
+    said = again == first, other != first, len(first), first[:4] == ends, fits, odd, 0.3 < small < 0.7
+    return dict(zip(case.expected, said))
+
+
+def verdict_cases(seed, quick):
+    """(what b takes against a, verdict)."""
+    kinds = ((1.0, "same"), (0.95, "faster"), (1.05, "slower"))
+    return [Case(f"b / a = {ratio}", (ratio, seed), expected) for ratio, expected in kinds]
+
+
+def run_verdict(function, args, case):
+    """On a device that becomes slower all the time, and where the second of two runs is slower by a fiftieth."""
+    ratio, seed = args
+    r, calls = random.Random(seed + 1), []
+
+    def take(program):
+        calls.append(program)
+        drift = 1 + len(calls) / 2000
+        return 10 * (ratio if program == "b" else 1) * drift * (1.02 if len(calls) % 2 == 0 else 1) * r.gauss(1, 0.01)
+
+    return function(take, "a", "b", 400, seed)
