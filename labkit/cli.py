@@ -391,6 +391,26 @@ def bench_self(
     speed.main(slow=slow, as_json=as_json)
 
 
+@bench.command("check")
+def bench_check(
+    script: Path = typer.Argument(exists=True, dir_okay=False, help="A benchmark in Python."),
+    arguments: Optional[list[str]] = typer.Argument(None, help="Handed to the script."),
+    timeout: float = typer.Option(120.0, help="Seconds that a run of the script may take."),
+    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Run a benchmark script under observation, on the simulated device, and name what is wrong with its numbers.
+    Exit 1 where something is, 2 where it is no Python."""
+    from labkit import bench as kit
+
+    try:
+        verdict = kit.check(script, *arguments or [], timeout=timeout)
+    except SyntaxError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    print(json.dumps(verdict.json(), indent=2, ensure_ascii=False) if as_json else verdict)
+    raise typer.Exit(0 if verdict.ok else 1)
+
+
 @bench.command("compare")
 def bench_compare(
     old: Path = typer.Argument(help="Results of before: .json, .db, or JSON of pytest-benchmark."),

@@ -22,6 +22,7 @@ _NAMES = {
     "gate": "results",
     "steady_from": "statistics",
     "interval": "statistics",
+    "check": "lies",
 }
 __all__ = sorted(_NAMES)
 
