@@ -48,10 +48,17 @@ def _show(console, lines) -> None:
 @app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")] = False,
+    symptom: Annotated[
+        Optional[str], typer.Option(help="Instead: what to ask and to run for a symptom, e.g. 'times jump', 507015.")
+    ] = None,
 ) -> None:
-    """What this machine has, what it lacks, and the command that mends it. Exit code 1 only on FAIL."""
+    """What this machine has, what it lacks, and the command that mends it. Exit code 1 only on FAIL, or where no entry
+    fits a symptom."""
     from labkit import environment
 
+    if symptom is not None:
+        _symptom(symptom, as_json)
+        return
     report = environment.doctor()
     if as_json:
         print(json.dumps(report.json(), indent=2, ensure_ascii=False))
@@ -60,6 +67,22 @@ def doctor(
         _show(console, report.lines())
         console.print(f"\n{report.summary()}", markup=False)
     raise typer.Exit(0 if report.ok else 1)
+
+
+def _symptom(text: str, as_json: bool) -> None:
+    from labkit import messages
+    from labkit.environment import troubleshooting
+
+    found = troubleshooting.look_up(text)
+    if as_json:
+        print(json.dumps([one.json() for one in found], indent=2, ensure_ascii=False))
+    elif found:
+        print("\n\n".join(map(str, found)))
+    else:
+        known = "; ".join(f"{one.id} ({one.what})" for one in troubleshooting.troubles())
+        print(messages.text("doctor.symptom.none", text=text, known=known))
+    if not found:
+        raise typer.Exit(1)
 
 
 @app.command()
