@@ -438,9 +438,11 @@ def bench_check(
 def bench_compare(
     old: Path = typer.Argument(help="Results of before: .json, .db, or JSON of pytest-benchmark."),
     new: Path = typer.Argument(help="Results of now."),
+    together: bool = typer.Option(False, help="One false alarm in 100 runs of all comparisons together, not of each."),
 ) -> None:
     """Compare two files of results; exit 1 where something is significantly slower, 2 where they cannot be compared."""
     from labkit import messages
+    from labkit.bench import many
     from labkit.bench.results import gate
 
     try:
@@ -450,8 +452,7 @@ def bench_compare(
         raise typer.Exit(2) from None
     for one in [*compared, *lacking]:
         typer.echo(str(one))
-    slower = [one.b for one in compared if one.verdict == "slower"]
-    if slower:
+    if slower := many.slower(compared, together):
         typer.echo(messages.text("bench.gate_slower", count=len(slower), names=", ".join(slower)))
         raise typer.Exit(1)
     typer.echo(messages.text("bench.gate_held", count=len(compared)))

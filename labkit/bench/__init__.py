@@ -23,6 +23,7 @@ _NAMES = {
     "steady_from": "statistics",
     "interval": "statistics",
     "check": "lies",
+    "holm": "many",
 }
 __all__ = sorted(_NAMES)
 
