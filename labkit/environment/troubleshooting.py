@@ -61,8 +61,9 @@ def troubles(lang: str | None = None) -> list[Trouble]:
 
 
 def _trouble(key: str, entry: dict, lang: str | None) -> Trouble:
-    said = entry[lang or messages.language()]
-    steps = tuple(Step(ask, c["run"], c["source"]) for ask, c in zip(said["asks"], entry["commands"], strict=True))
+    lang = lang or messages.language()
+    said = entry[lang]
+    steps = tuple(Step(c[f"ask_{lang}"], c["run"], c["source"]) for c in entry["commands"])
     absent = tuple(Step("", c["run"], c["source"]) for c in entry.get("not", ()))
     return Trouble(key.removeprefix(_PREFIX), said["what"], said["why"], said["try"], steps, absent)
 
