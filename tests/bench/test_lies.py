@@ -47,7 +47,7 @@ def test_every_kind_is_in_the_trial_and_has_its_words():
 
 # ---- seen on the device: one script of each kind of evidence; the others are in scripts/lie_trial.py
 
-OBSERVED = ["a/wrong_warmup", "a/wrong_no_sync", "a/wrong_hot_cache", "b/b02", "b/b04", "c/c09"]
+OBSERVED = ["a/wrong_sync_loop", "a/wrong_hot_cache", "b/b04", "c/c09"]
 
 
 @pytest.mark.parametrize("name", OBSERVED)
@@ -61,16 +61,10 @@ def test_a_wrong_script_is_named_with_line_and_evidence(name):
     assert any(c.isdigit() for c in found.lines()[0]) and "?" not in "".join(found.lines("zh")), found
 
 
-@pytest.mark.parametrize("name", ["a/right_helper", "b/b18", "b/b19", "c/c14"])
+@pytest.mark.parametrize("name", ["a/right_helper", "b/b19"])
 def test_a_right_script_is_not_accused(name):
     verdict = bench.check(Path(__file__).parent / f"scripts_{name}.py")
     assert verdict.ok and verdict.regions and not verdict.notes, verdict
-
-
-def test_the_same_script_gives_the_same_verdict():
-    one, two = (bench.check(SETS[0] / "wrong_sync_loop.py") for _ in range(2))
-    assert str(one) == str(two) and one.output == two.output and one.json() == two.json()
-    assert "sync_loop" in one.kinds and "modelled" in str(one)
 
 
 def test_a_script_that_fails_that_hangs_and_that_measures_nothing(tmp_path):
@@ -86,10 +80,12 @@ def test_a_script_that_fails_that_hangs_and_that_measures_nothing(tmp_path):
         bench.check(empty)
 
 
-def test_the_command(tmp_path):
-    run = CliRunner()
-    wrong = run.invoke(app, ["bench", "check", str(SETS[2] / "c11.py")])
-    assert wrong.exit_code == 1 and "no_work" in wrong.output and "c11.py:" in wrong.output
+def test_the_command_says_the_same_as_the_function(tmp_path):
+    run, script = CliRunner(), SETS[2] / "c11.py"
+    wrong, verdict = run.invoke(app, ["bench", "check", str(script)]), bench.check(script)
+    assert wrong.exit_code == 1 and wrong.output.strip() == str(verdict)
+    assert verdict.kinds == ["no_work"] and "c11.py:" in str(verdict) and "modelled" in str(verdict)
+    assert verdict.json()["findings"][0]["kind"] == "no_work"
     bad = tmp_path / "bad.py"
     bad.write_text("x = = 1")
     assert run.invoke(app, ["bench", "check", str(bad)]).exit_code == 2
