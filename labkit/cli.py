@@ -48,10 +48,17 @@ def _show(console, lines) -> None:
 @app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")] = False,
+    symptom: Annotated[
+        Optional[str], typer.Option(help="Instead: what to ask and to run for a symptom, e.g. 'times jump', 507015.")
+    ] = None,
 ) -> None:
-    """What this machine has, what it lacks, and the command that mends it. Exit code 1 only on FAIL."""
+    """What this machine has, what it lacks, and the command that mends it. Exit code 1 only on FAIL, or where no entry
+    fits a symptom."""
     from labkit import environment
 
+    if symptom is not None:
+        _symptom(symptom, as_json)
+        return
     report = environment.doctor()
     if as_json:
         print(json.dumps(report.json(), indent=2, ensure_ascii=False))
@@ -60,6 +67,22 @@ def doctor(
         _show(console, report.lines())
         console.print(f"\n{report.summary()}", markup=False)
     raise typer.Exit(0 if report.ok else 1)
+
+
+def _symptom(text: str, as_json: bool) -> None:
+    from labkit import messages
+    from labkit.environment import troubleshooting
+
+    found = troubleshooting.look_up(text)
+    if as_json:
+        print(json.dumps([one.json() for one in found], indent=2, ensure_ascii=False))
+    elif found:
+        print("\n\n".join(map(str, found)))
+    else:
+        known = "; ".join(f"{one.id} ({one.what})" for one in troubleshooting.troubles())
+        print(messages.text("doctor.symptom.none", text=text, known=known))
+    if not found:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -391,13 +414,35 @@ def bench_self(
     speed.main(slow=slow, as_json=as_json)
 
 
+@bench.command("check")
+def bench_check(
+    script: Path = typer.Argument(exists=True, dir_okay=False, help="A benchmark in Python."),
+    arguments: Optional[list[str]] = typer.Argument(None, help="Handed to the script."),
+    timeout: float = typer.Option(120.0, help="Seconds that a run of the script may take."),
+    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Run a benchmark script under observation, on the simulated device, and name what is wrong with its numbers.
+    Exit 1 where something is, 2 where it is no Python."""
+    from labkit import bench as kit
+
+    try:
+        verdict = kit.check(script, *arguments or [], timeout=timeout)
+    except SyntaxError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    print(json.dumps(verdict.json(), indent=2, ensure_ascii=False) if as_json else verdict)
+    raise typer.Exit(0 if verdict.ok else 1)
+
+
 @bench.command("compare")
 def bench_compare(
     old: Path = typer.Argument(help="Results of before: .json, .db, or JSON of pytest-benchmark."),
     new: Path = typer.Argument(help="Results of now."),
+    together: bool = typer.Option(False, help="One false alarm in 100 runs of all comparisons together, not of each."),
 ) -> None:
     """Compare two files of results; exit 1 where something is significantly slower, 2 where they cannot be compared."""
     from labkit import messages
+    from labkit.bench import many
     from labkit.bench.results import gate
 
     try:
@@ -407,8 +452,7 @@ def bench_compare(
         raise typer.Exit(2) from None
     for one in [*compared, *lacking]:
         typer.echo(str(one))
-    slower = [one.b for one in compared if one.verdict == "slower"]
-    if slower:
+    if slower := many.slower(compared, together):
         typer.echo(messages.text("bench.gate_slower", count=len(slower), names=", ".join(slower)))
         raise typer.Exit(1)
     typer.echo(messages.text("bench.gate_held", count=len(compared)))

@@ -22,6 +22,8 @@ _NAMES = {
     "gate": "results",
     "steady_from": "statistics",
     "interval": "statistics",
+    "check": "lies",
+    "holm": "many",
 }
 __all__ = sorted(_NAMES)
 

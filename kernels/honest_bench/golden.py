@@ -1,0 +1,153 @@
+"""Cases of the exercises on benchmarks that lie, and on the gate in CI."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from labkit import messages
+from labkit.exercises import Case
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+# ---- 06.01: one wait
+
+
+def wait_cases(seed, quick):
+    expected = {
+        say("samples", "样本数"): 12,
+        say("calls", "调用次数"): 12,
+        say("each sample is that call's time", "每个样本就是那次调用的时间"): True,
+        say("waits before the last call", "最后一次调用之前的等待次数"): 0,
+    }
+    return [Case("12 calls", (), expected)]
+
+
+def run_wait(function, args, case):
+    """The calls take 30, 31, ... us of the device: a sample must say so, whatever the host does."""
+    from labkit import chips, device
+
+    hertz = chips.flat(device.chip() or chips.DEFAULT)["clock.hz"]
+    calls = []
+
+    def work():
+        calls.append(30.0 + len(calls))
+        torch.npu._sleep(round(calls[-1] * 1e-6 * hertz))
+
+    waits, real = [], (torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time)
+
+    def counted(wait):
+        def made(*arguments):
+            waits.append(len(calls))
+            return wait(*arguments)
+
+        return made
+
+    torch.npu._sleep(round(200e-6 * hertz))  # the device is busy at first, so that it never waits for the host
+    torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time = map(counted, real)
+    try:
+        samples = [float(v) for v in function(work, 12)]
+    finally:
+        torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time = real
+    good = len(samples) == len(calls) and np.allclose(samples, calls, rtol=0.05, atol=0.5)
+    return {
+        say("samples", "样本数"): len(samples),
+        say("calls", "调用次数"): len(calls),
+        say("each sample is that call's time", "每个样本就是那次调用的时间"): bool(good),
+        say("waits before the last call", "最后一次调用之前的等待次数"): sum(n < len(calls) for n in waits),
+    }
+
+
+# ---- 06.01: what to report
+
+
+def report_cases(seed, quick):
+    draw = np.random.default_rng(seed)
+    quiet = draw.normal(50, 1, 200)
+    spiky = quiet.copy()
+    spiky[::50] += 5000
+    made = []
+    for name, values in (("quiet", quiet), ("four of 200 are slow", spiky), ("one sample", np.array([3.0]))):
+        p50, p90, p99 = np.percentile(values, [50, 90, 99])
+        expected = {"P50": p50, "P90": p90, "P99": p99, "samples": len(values)}
+        made.append(Case(name, (values,), expected, tolerance=(1e-9, 0)))
+    return made
+
+
+def run_report(function, args, case):
+    return {key: float(value) if key != "samples" else int(value) for key, value in function(args[0].copy()).items()}
+
+
+# ---- 06.01: a check in small. What was seen of a script, in order: ("clock", us), ("launch", name), ("wait", us).
+
+_WARM = [("launch", "relu"), ("wait", 4.0)]
+
+
+def detector_cases(seed, quick):
+    loop = [("launch", "relu")] * 3
+    each = [e for _ in range(3) for e in (("launch", "relu"), ("wait", 4.0))]
+    seen = {
+        "a good one": ([*_WARM, ("clock", 0.0), *loop, ("wait", 9.0), ("clock", 30.0)], []),
+        "no warm-up": ([("clock", 0.0), *loop, ("wait", 9.0), ("clock", 20030.0)], ["first launch"]),
+        "no wait": ([*_WARM, ("clock", 0.0), *loop, ("clock", 18.0)], ["no wait"]),
+        "a wait behind each call": ([*_WARM, ("clock", 0.0), *each, ("clock", 36.0)], ["wait in the loop"]),
+        "waits in the loop, none at the end": (
+            [*_WARM, ("clock", 0.0), *each, ("launch", "relu"), ("clock", 36.0)],
+            ["no wait", "wait in the loop"],
+        ),
+        "warmed up with something else": (
+            [("launch", "gelu"), ("wait", 4.0), ("clock", 0.0), *loop, ("clock", 20030.0)],
+            ["first launch", "no wait"],
+        ),
+    }
+    return [Case(name, (events,), expected) for name, (events, expected) in seen.items()]
+
+
+def run_detector(function, args, case):
+    return sorted(function(list(args[0])))
+
+
+# ---- 06.04
+
+
+def verdict_cases(seed, quick):
+    rows = {
+        "clearly slower": (1.04, 1.03, 1.05, "slower"),
+        "sure, but too small to matter": (1.002, 1.001, 1.003, "same"),
+        "large, but not sure": (1.06, 0.97, 1.15, "same"),
+        "clearly faster": (0.90, 0.88, 0.92, "faster"),
+        "faster by a hair": (0.997, 0.996, 0.998, "same"),
+        "exactly at the limit": (1.005, 1.004, 1.006, "slower"),
+    }
+    return [Case(name, row[:3], row[3]) for name, row in rows.items()]
+
+
+def holm_cases(seed, quick):
+    rows = {
+        "one clear": ([0.0001, 0.4, 0.2, 0.9], [True, False, False, False]),
+        "the second needs less than the first": ([0.02, 0.004], [False, True]),
+        "stops at the first that fails": ([0.001, 0.03, 0.0045], [True, False, True]),
+        "none": ([0.3, 0.008, 0.9, 0.7], [False, False, False, False]),
+        "behind a failure nothing counts": ([0.006, 0.006, 0.0001], [False, False, True]),
+        "one alone": ([0.009], [True]),
+    }
+    return [Case(name, (chances,), expected) for name, (chances, expected) in rows.items()]
+
+
+def run_holm(function, args, case):
+    return [bool(value) for value in function(list(args[0]))]
+
+
+def alarms(count, level):
+    """The chance of at least one false alarm in per cent."""
+    return 100 * (1 - (1 - level / 100) ** count)
+
+
+def samples_needed(spread, effect):
+    """Samples a side for intervals of medians at 99 % that do not touch an effect: as the kit plans them."""
+    return math.ceil(math.pi / 2 * (2.576 * spread / effect) ** 2)

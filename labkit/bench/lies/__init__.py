@@ -1,0 +1,116 @@
+"""Does a benchmark script lie? Reads it, runs it under observation on the simulated device, and names what is wrong.
+
+    labkit.bench.check("bench_softmax.py")      # or: labkit bench check bench_softmax.py
+
+Seen on the device: which kernels, copies and waits lay between two readings of the clock, how much of the time the
+device worked, what was its first launch, what an empty L2 would have cost. Read in the text: how the samples are summed
+up and what is claimed. Times are modelled; the questions are the same on a node.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labkit import messages, paths
+from labkit.bench.lies import judging, reading
+from labkit.bench.lies.judging import KINDS, Finding
+
+__all__ = ["KINDS", "Finding", "Verdict", "check"]
+
+TIMEOUT_S = 120.0
+
+
+@dataclass
+class Verdict:
+    """findings: what is wrong, each with its line and evidence. notes: what the reader must know. output: what the
+    script printed. regions: what was seen, a dict for each measurement."""
+
+    script: str
+    findings: list[Finding]
+    notes: list[str] = field(default_factory=list)
+    output: str = ""
+    regions: list[dict] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    @property
+    def kinds(self) -> list[str]:
+        return [f.kind for f in self.findings]
+
+    def json(self) -> dict:
+        return {
+            "script": self.script,
+            "findings": [
+                {"kind": f.kind, "file": f.file, "line": f.line, **dict(zip(("what", "why", "try"), f.lines()))}
+                for f in self.findings
+            ],
+            "notes": self.notes,
+            "regions": len(self.regions),
+            "time": "modelled",
+        }
+
+    def __str__(self) -> str:
+        name = Path(self.script).name
+        if self.findings:
+            head = messages.text("lies.found", script=name, count=len(self.findings), regions=len(self.regions))
+        elif self.regions:
+            head = messages.text("lies.none", script=name, regions=len(self.regions))
+        else:
+            head = messages.text("lies.unseen", script=name)
+        return "\n".join([head, *map(str, self.findings), *self.notes])
+
+    __repr__ = __str__
+
+
+def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verdict:
+    """What is wrong with the benchmark script at `path`, which is run with `arguments`.
+
+    It runs in a process of its own, with the simulated device and clocks that show virtual time; a second time with an
+    L2 that each kernel finds empty where it speaks of bandwidth. `timeout`: seconds that each run may take; a script
+    that does not end is judged by its text alone. Raises FileNotFoundError, SyntaxError.
+    """
+    script = Path(path).resolve()
+    source = script.read_text(encoding="utf-8")
+    compile(source, str(script), "exec")
+    document, output = _run(script, arguments, timeout)
+    files = [f for f in document["files"] if f != str(script) and f.endswith(".py") and os.path.isfile(f)]
+    text = reading.read({str(script): source} | {f: Path(f).read_text(encoding="utf-8") for f in files})
+    seen = judging.Observed(document["regions"], output)
+    if seen.regions and judging.about_memory(text, output):
+        seen.cold = _run(script, arguments, timeout, cold=True)[0]["regions"]
+    notes = []
+    if document["error"]:
+        notes.append(messages.text("lies.failed", error=document["error"]))
+    if not seen.regions:
+        notes.append(messages.text("lies.no_regions"))
+    return Verdict(str(path), judging.judge(text, seen, str(script)), notes, output, seen.regions)
+
+
+def _run(script: Path, arguments: tuple[str, ...], timeout: float, cold: bool = False) -> tuple[dict, str]:
+    """(what watch.py saw, what the script printed)."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "seen.json")
+        command = [sys.executable, "-m", "labkit.bench.lies.watch", str(out), *(["--cold"] if cold else [])]
+        environment = dict(os.environ, LABKIT_DEVICE="sim", MPLBACKEND="Agg", PYTHONDONTWRITEBYTECODE="1")
+        root = str(paths.repo_root())
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environment.get("PYTHONPATH", "")]))
+        try:
+            said = subprocess.run(
+                [*command, str(script), *arguments], capture_output=True, text=True, timeout=timeout, env=environment,
+                cwd=folder, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as late:
+            output = (late.stdout or b"").decode(errors="replace")
+            return {"error": messages.text("lies.timeout", seconds=timeout), "files": [], "regions": []}, output
+        if not out.is_file():
+            tail = (said.stderr or said.stdout).strip().splitlines()[-1:]
+            return {"error": " ".join(tail) or str(said.returncode), "files": [], "regions": []}, said.stdout
+        return json.loads(out.read_text(encoding="utf-8")), said.stdout

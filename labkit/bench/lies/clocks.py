@@ -1,0 +1,287 @@
+"""Clocks for a script under observation: they show the virtual time, and remember who read them and what became of it.
+
+A reading is a Tick, the difference of two is a Span: numbers that know the regions of the program they stand for. A
+region is so what the script itself takes for one, however its timer is built: a class, a decorator, timeit.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime
+import functools
+import os
+import statistics
+import sys
+import time
+import timeit
+from dataclasses import dataclass
+
+from labkit.device.library import lib
+
+READING_NS = 40.0  # what a reading of the clock costs the host here; two readings are never at the same time
+_EPOCH_S = 1_767_225_600
+_TIMERS = ("timeit.py", "benchmark/utils/timer.py", "triton/testing.py", "contextlib.py", "functools.py")
+
+
+@dataclass
+class Region:
+    """What lies between two readings. kind: "host" or "event". Times: ns of the host's virtual clock; for events those
+    at which they were recorded. value_us: what the script takes for the duration. kept: it reached a statistic."""
+
+    kind: str
+    clock: str
+    start: float
+    end: float
+    value_us: float
+    via: tuple[tuple[str, int], ...]  # lines of the script's own files, innermost first, at the start
+    end_via: tuple[tuple[str, int], ...]
+    graphs: int = 0  # that torch.compile made within
+    tool: bool = False  # read by torch.utils.benchmark, which chooses how often it runs
+    kept: bool = False
+
+
+@dataclass
+class _Reading:
+    number: int
+    clock: str
+    at: float
+    via: tuple[tuple[str, int], ...]
+    graphs: int
+    tool: bool
+
+
+class Notes:
+    """What one observed run left."""
+
+    def __init__(self, root: str, lines: set[str]):
+        self.root, self.lines = root, lines
+        self.regions: dict[tuple, Region] = {}
+        self.waits: list[tuple[float, str, tuple]] = []  # (host ns at entry, name, via)
+        self.measurements: set[tuple] = set()  # regions of torch.utils.benchmark that it reports
+        self._readings = 0
+
+    def via(self) -> tuple[tuple[str, int], ...]:
+        """The script's own frames, innermost first."""
+        frame, found = sys._getframe(2), []
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if name in self.lines or self._own(name):
+                found.append((name, frame.f_lineno))
+            frame = frame.f_back
+        return tuple(found)
+
+    @functools.lru_cache(maxsize=None)  # noqa: B019  (one object a process)
+    def _own(self, name: str) -> bool:
+        return name.startswith(self.root + os.sep) and "site-packages" not in name
+
+    def watched(self, name: str) -> bool:
+        return name in self.lines or self._own(name) or name.startswith("<timeit") or name.endswith(_TIMERS)
+
+    def read(self, clock: str) -> _Reading:
+        library = lib()
+        library.lab_host_work(READING_NS / 2)  # and half behind: nothing else happens at the time of a reading
+        at = library.lab_host_ns()
+        library.lab_host_work(READING_NS / 2)
+        self._readings += 1
+        return _Reading(self._readings, clock, at, self.via(), graphs(), _by_torch(sys._getframe(2)))
+
+    def region(self, start: _Reading, end: _Reading, kind: str = "host", value_us: float | None = None) -> tuple:
+        key = (kind, start.number, end.number)
+        if key not in self.regions:
+            value = (end.at - start.at) / 1e3 if value_us is None else value_us
+            self.regions[key] = Region(
+                kind, start.clock, start.at, end.at, value, start.via, end.via, end.graphs - start.graphs, end.tool
+            )
+        return key
+
+    def touch(self, *values) -> None:
+        """These values reach a statistic or the output."""
+        for value in values:
+            if isinstance(value, (Span, NsSpan)):
+                for key in value.keys:
+                    self.regions[key].kept = True
+            elif isinstance(value, (list, tuple)) and value and isinstance(value[0], (Span, NsSpan, list, tuple)):
+                self.touch(*value)
+
+
+NOTES: Notes | None = None
+
+
+def _by_torch(frame) -> bool:
+    return frame.f_code.co_filename.endswith(_TIMERS[1])
+
+
+def graphs() -> int:
+    """Graphs that torch.compile has made so far."""
+    inside = sys.modules.get("torch._dynamo.utils")
+    return inside.counters["stats"].get("unique_graphs", 0) if inside else 0
+
+
+def _number(plain):
+    """Span over float or int: arithmetic with numbers keeps the regions, with another Span joins them."""
+
+    def keep(name: str):
+        operation = getattr(plain, name)
+
+        def made(self, *others):
+            value = operation(plain(self), *others)
+            if not isinstance(value, (int, float)) or isinstance(value, bool):
+                value = getattr(float, name)(float(self), *map(float, others))
+            if value is NotImplemented:
+                return value
+            keys = self.keys
+            for other in others:
+                keys = keys | getattr(other, "keys", frozenset())
+            return Span(value, keys)
+
+        return made
+
+    names = "add radd sub rsub mul rmul truediv rtruediv floordiv neg abs round".split()
+    return {f"__{name}__": keep(f"__{name}__") for name in names if hasattr(plain, f"__{name}__")}
+
+
+def _shown(plain):
+    def shown(name: str):
+        def made(self, *rest):
+            NOTES.touch(self)
+            return getattr(plain, name)(plain(self), *rest)
+
+        return made
+
+    return {f"__{name}__": shown(f"__{name}__") for name in ("format", "repr", "str")}
+
+
+def _new(plain):
+    def new(cls, value, keys=frozenset()):
+        made = plain.__new__(cls, value)
+        made.keys = keys
+        return made
+
+    return new
+
+
+Span = type("Span", (float,), {"__new__": _new(float), "__hash__": float.__hash__, **_number(float), **_shown(float)})
+NsSpan = type("NsSpan", (int,), {"__new__": _new(int), "__hash__": int.__hash__, **_number(int), **_shown(int)})
+
+
+def _tick(plain, span):
+    def new(cls, value, reading=None):
+        made = plain.__new__(cls, value)
+        made.reading = reading
+        return made
+
+    def minus(self, other):
+        if isinstance(other, (Tick, NsTick)):
+            return span(plain(self) - plain(other), frozenset([NOTES.region(other.reading, self.reading)]))
+        return plain(self) - other
+
+    def scaled(name: str):
+        def made(self, *others):
+            value = getattr(plain, name)(plain(self), *others)
+            if value is NotImplemented:
+                return value
+            return Tick(value, self.reading) if isinstance(value, float) else NsTick(value, self.reading)
+
+        return made
+
+    names = ("__mul__", "__rmul__", "__truediv__", "__floordiv__", "__round__")
+    return {"__new__": new, "__sub__": minus, "__hash__": plain.__hash__} | {name: scaled(name) for name in names}
+
+
+Tick = type("Tick", (float,), _tick(float, Span))
+NsTick = type("NsTick", (int,), _tick(int, NsSpan))
+
+
+def _clock(name: str, real, base_s: float, nanoseconds: bool):
+    @functools.wraps(real)
+    def read():
+        if NOTES is None or not NOTES.watched(sys._getframe(1).f_code.co_filename):
+            return real()
+        reading = NOTES.read(name)
+        if nanoseconds:
+            return NsTick(round(reading.at) + int(base_s) * 10**9, reading)
+        return Tick(base_s + reading.at * 1e-9, reading)
+
+    return read
+
+
+def whole(real=int):
+    """An int() that keeps what a Tick stands for: int(time.time() * 1000). For the script's own names only."""
+
+    class Meta(type):
+        def __instancecheck__(cls, value):
+            return isinstance(value, real)
+
+        def __subclasscheck__(cls, other):
+            return issubclass(other, real)
+
+    class made(int, metaclass=Meta):
+        def __new__(cls, value=0, *rest):
+            if type(value) in (Tick, NsTick):
+                return NsTick(real(value), value.reading)
+            return real(value, *rest)
+
+    return made
+
+
+class Moment(datetime.datetime):
+    """datetime.now(): the difference of two is a region as well."""
+
+    reading: _Reading
+
+    @classmethod
+    def now(cls, tz=None):
+        if NOTES is None or not NOTES.watched(sys._getframe(1).f_code.co_filename):
+            return datetime.datetime.now(tz)
+        reading = NOTES.read("datetime.now")
+        made = cls.fromtimestamp(_EPOCH_S + reading.at * 1e-9, tz)
+        made.reading = reading
+        return made
+
+    def __sub__(self, other):
+        value = super().__sub__(other)
+        if isinstance(other, Moment) and hasattr(self, "reading") and hasattr(other, "reading"):
+            NOTES.regions[NOTES.region(other.reading, self.reading)].kept = True
+        return value
+
+
+_CLOCKS = ("time", "perf_counter", "monotonic", "process_time", "thread_time")
+
+
+def install(notes: Notes) -> None:
+    """From now on the script's readings are watched."""
+    global NOTES
+    NOTES = notes
+    before = timeit.default_timer
+    for name in _CLOCKS:
+        base = _EPOCH_S if name == "time" else 100
+        setattr(time, name, _clock(name, getattr(time, name), base, False))
+        setattr(time, f"{name}_ns", _clock(name, getattr(time, f"{name}_ns"), base, True))
+    timeit.default_timer = time.perf_counter
+    for function in (timeit.Timer.__init__, timeit.timeit, timeit.repeat):
+        function.__defaults__ = tuple(time.perf_counter if d is before else d for d in function.__defaults__)
+    slept = time.sleep
+    time.sleep = lambda seconds: lib().lab_host_work(float(seconds) * 1e9) if seconds < 3600 else slept(seconds)
+    datetime.datetime = Moment
+    for name in ("sum", "min", "max", "sorted"):
+        setattr(builtins, name, _touching(getattr(builtins, name)))
+    for name in ("mean", "fmean", "median", "stdev", "pstdev", "variance", "quantiles", "geometric_mean"):
+        setattr(statistics, name, _touching(getattr(statistics, name)))
+
+
+def watch_numpy(numpy, torch) -> None:
+    names = "array asarray mean median percentile quantile std var min max amin amax sum average sort fromiter"
+    for name in names.split():
+        setattr(numpy, name, _touching(getattr(numpy, name)))
+    for name in ("tensor", "as_tensor"):
+        setattr(torch, name, _touching(getattr(torch, name)))
+
+
+def _touching(function):
+    @functools.wraps(function)
+    def made(*arguments, **named):
+        if NOTES is not None:
+            NOTES.touch(*arguments)
+        return function(*arguments, **named)
+
+    return made

@@ -1,0 +1,323 @@
+"""What a script's text says about its numbers: how samples are summed up, what it claims, how coarse its clock is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+
+CLOCKS = {
+    "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "thread_time",
+    "process_time_ns", "thread_time_ns", "default_timer", "now", "utcnow", "elapsed_time", "timeit", "repeat",
+    "blocked_autorange", "adaptive_autorange", "autorange",
+}  # fmt: skip
+CPU_CLOCKS = {"process_time", "thread_time", "process_time_ns", "thread_time_ns"}
+_SPREAD = {
+    "percentile", "nanpercentile", "quantile", "nanquantile", "quantiles", "std", "nanstd", "stdev", "pstdev", "var",
+    "variance", "pvariance", "iqr", "ptp", "sem", "mad", "median_abs_deviation", "describe", "boxplot", "hist", "ppf",
+    "histogram", "violinplot", "interval", "bootstrap", "median", "median_high", "median_low", "nanmedian", "to_csv",
+    "dump", "dumps", "writerow", "writerows", "Compare", "savetxt", "save", "fill_between", "errorbar", "kthvalue",
+    "std_mean", "var_mean", "aminmax", "topk", "do_bench", "measure",
+}  # fmt: skip
+_MEAN = {"mean", "fmean", "average", "nanmean"}
+_TRIMS = {"trim_mean", "trimmed_mean", "trimboth", "trim1", "winsorize", "sigmaclip", "sigma_clip", "tmean"}
+_SAID = r"drop|discard|outlier|trim|exclud|reject|filter(ed)? out|remov|thrown|skipp|interquartile mean|丢弃|离群|剔除"
+
+
+@dataclass
+class Drop:
+    line: int
+    how: str
+
+
+@dataclass
+class Text:
+    """What was read. quantum_us: the steps of the clock as the script reads it, and where."""
+
+    strings: str = ""
+    words: set[str] = field(default_factory=set)
+    spread: bool = False
+    mean_line: int = 0
+    how: str = "mean"
+    drops: list[Drop] = field(default_factory=list)
+    first_dropped: int = 0
+    quantum: tuple[float, int] | None = None
+    cpu_clock: tuple[str, int] | None = None
+
+
+def read(sources: dict[str, str]) -> Text:
+    """sources: path -> text of each of the script's own files, the script first. Raises SyntaxError."""
+    found = Text()
+    for text in sources.values():
+        _Reader(ast.parse(text), found).run()
+    return found
+
+
+def says(pattern: str, *texts: str) -> str | None:
+    """The first word of the texts that the pattern matches, whatever its case."""
+    for text in texts:
+        if match := re.search(pattern, text, re.IGNORECASE):
+            return match[0]
+    return None
+
+
+def names_outliers(*texts: str) -> bool:
+    return says(_SAID, *texts) is not None
+
+
+def _name(node) -> str:
+    """The last part of a name: np.median -> median."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+class _Reader:
+    def __init__(self, tree: ast.AST, found: Text):
+        self.tree, self.found = tree, found
+        self.nodes = list(ast.walk(tree))
+        self.constants: dict[str, object] = {}
+        self.times: set[str] = set()  # names that hold times, or lists of them
+        self.orders: dict[str, int] = {}  # a name that was sorted, and from which line on
+        self.masks: set[str] = set()  # a name that holds a comparison of times
+
+    def run(self) -> None:
+        texts = [n.value for n in self.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        self.found.strings += "\n" + "\n".join(texts)
+        for n in self.nodes:
+            if isinstance(n, (ast.Name, ast.Attribute)):
+                self.found.words.add(n.id if isinstance(n, ast.Name) else n.attr)
+            elif isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                self.found.words.add(n.name)
+            elif isinstance(n, ast.keyword) and n.arg:
+                self.found.words.add(n.arg)
+        self._taint()
+        self._statistics()
+        self._drops()
+        self._clocks()
+
+    # ---- which names hold times
+
+    def _timed(self, node) -> bool:
+        for n in ast.walk(node):
+            if isinstance(n, ast.Call) and _name(n) in CLOCKS:
+                return True
+            if isinstance(n, (ast.Name, ast.Attribute)) and _name(n) in self.times and isinstance(n.ctx, ast.Load):
+                return True
+        return False
+
+    def _taint(self) -> None:
+        makers = {n.name: n for n in self.nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
+        for _ in range(6):
+            before = len(self.times)
+            for n in self.nodes:
+                if isinstance(n, ast.Assign) and self._timed(n.value):
+                    for target in n.targets:
+                        self._hold(target)
+                elif isinstance(n, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and n.value and self._timed(n.value):
+                    self._hold(n.target)
+                elif isinstance(n, (ast.For, ast.comprehension)) and self._timed(n.iter):
+                    self._hold(n.target)
+                elif isinstance(n, ast.Call) and _name(n) in ("append", "extend", "insert", "add", "update"):
+                    if isinstance(n.func, ast.Attribute) and any(self._timed(a) for a in n.args):
+                        self._hold(n.func.value)
+                elif isinstance(n, ast.Call) and _name(n) in makers:
+                    parameters = makers[_name(n)].args.args
+                    for parameter, given in zip(parameters, n.args):
+                        if self._timed(given) and not isinstance(given, ast.Lambda):
+                            self.times.add(parameter.arg)
+            for name, function in makers.items():
+                returned = [r.value for r in ast.walk(function) if isinstance(r, ast.Return) and r.value is not None]
+                if any(self._timed(value) for value in returned):
+                    self.times.add(name)
+            if len(self.times) == before:
+                break
+        for n in self.nodes:
+            if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name):
+                if isinstance(n.value, ast.Constant):
+                    self.constants[n.targets[0].id] = n.value.value
+                if self._sorts(n.value):
+                    self.orders[n.targets[0].id] = n.lineno
+                if self._masks(n.value):
+                    self.masks.add(n.targets[0].id)
+            if isinstance(n, ast.Call) and _name(n) == "sort" and isinstance(n.func, ast.Attribute):
+                self.orders[_name(n.func.value)] = n.lineno
+
+    def _hold(self, target) -> None:
+        for n in ast.walk(target):
+            if isinstance(n, ast.Attribute):
+                self.times.add(n.attr)
+            elif isinstance(n, ast.Name) and n.id != "self":
+                self.times.add(n.id)
+
+    def _sorts(self, node) -> bool:
+        return isinstance(node, ast.Call) and _name(node) in ("sorted", "sort") and self._timed(node)
+
+    def _masks(self, node) -> bool:
+        compares = [n for n in ast.walk(node) if isinstance(n, ast.Compare) and isinstance(n.ops[0], _ORDERS)]
+        plain = not any(isinstance(n, (ast.IfExp, ast.Lambda, ast.comprehension)) for n in ast.walk(node))
+        return plain and any(self._timed(c) for c in compares)
+
+    # ---- statistics
+
+    def _statistics(self) -> None:
+        least = most = False
+        places: dict[str, set[str]] = {}
+        for n in self.nodes:
+            name = _name(n) if isinstance(n, ast.Call) else ""
+            if name in _SPREAD or (name in ("stdev", "std") and n.args):
+                self.found.spread = True
+            elif isinstance(n, ast.Attribute) and n.attr in ("iqr", "median", "raw_times", "times", "p99", "p90"):
+                self.found.spread |= isinstance(n.ctx, ast.Load) and self._timed(n.value)
+            elif name in _MEAN and self._timed(n):
+                self.found.mean_line = self.found.mean_line or n.lineno
+            elif name in ("min", "amin") and self._timed(n):
+                least = True
+                if not self.found.mean_line:
+                    self.found.mean_line, self.found.how = n.lineno, "min"
+            elif name in ("max", "amax") and self._timed(n):
+                most = True
+            elif isinstance(n, ast.Subscript) and not isinstance(n.slice, ast.Slice) and _name(n.value) in self.orders:
+                picked = places.setdefault(_name(n.value), set())
+                picked.add(ast.unparse(n.slice))
+                self.found.spread |= len(picked) > 1 or any(
+                    isinstance(x, (ast.BinOp, ast.Call)) for x in ast.walk(n.slice)
+                )
+            elif (
+                isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow) and _value(n.right) == 2 and self._timed(n.left)
+            ):
+                self.found.spread = True  # a sum of squares
+            elif name == "print" and any(
+                isinstance(a, ast.Name) and self._is_list(a.id) or isinstance(a, ast.Call) and _name(a) in _TOOLS
+                for a in n.args
+            ):
+                self.found.spread = True
+            elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and self._timed(n.left):
+                if isinstance(n.left, ast.Call) and _name(n.left) == "sum":
+                    self.found.mean_line = n.lineno
+        self.found.spread |= least and most
+
+    def _is_list(self, name: str) -> bool:
+        """A name that holds all samples, or what torch.utils.benchmark reports of them."""
+        if name not in self.times:
+            return False
+        for n in self.nodes:
+            if isinstance(n, ast.Call) and _name(n) == "append" and isinstance(n.func, ast.Attribute):
+                if _name(n.func.value) == name:
+                    return True
+            if isinstance(n, ast.Assign) and any(_name(t) == name for t in n.targets):
+                if isinstance(n.value, (ast.ListComp, ast.List)) or _name(n.value) in (_TOOLS | {"sorted", "repeat"}):
+                    return True
+        return False
+
+    # ---- samples that are left out
+
+    def _drops(self) -> None:
+        drop = self.found.drops.append
+        for n in self.nodes:
+            if isinstance(n, (ast.ListComp, ast.GeneratorExp)) and len(n.generators) == 1:
+                part = n.generators[0]
+                if part.ifs and self._timed(part.iter) and any(self._bounds(t, part.target) for t in part.ifs):
+                    drop(Drop(n.lineno, "filter"))
+            elif isinstance(n, ast.Call):
+                name = _name(n)
+                if name in _TRIMS and n.args and self._timed(n):
+                    drop(Drop(n.lineno, name))
+                elif name == "filter" and len(n.args) == 2 and self._timed(n.args[1]):
+                    drop(Drop(n.lineno, "filter"))
+                elif name in ("remove", "discard") and n.args and self._timed(n):
+                    if any(_name(c) in ("max", "min") for c in ast.walk(n.args[0]) if isinstance(c, ast.Call)):
+                        drop(Drop(n.lineno, "remove"))
+                elif name == "pop" and isinstance(n.func, ast.Attribute) and _name(n.func.value) in self.orders:
+                    drop(Drop(n.lineno, "pop"))
+            elif isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load):
+                if isinstance(n.slice, ast.Slice):
+                    self._slice(n)
+                elif self._timed(n.value) and (self._masks(n.slice) or _name(n.slice) in self.masks):
+                    drop(Drop(n.lineno, "mask"))
+            elif isinstance(n, ast.If) and self._masks(n.test) and not n.orelse:
+                self._guard(n)
+
+    def _bounds(self, test, target) -> bool:
+        """Does the test hold the sample against a limit?"""
+        names = {x.id for x in ast.walk(target) if isinstance(x, ast.Name)}
+        compares = [c for c in ast.walk(test) if isinstance(c, ast.Compare) and isinstance(c.ops[0], _ORDERS)]
+        return any(names & {x.id for x in ast.walk(c) if isinstance(x, ast.Name)} for c in compares)
+
+    def _slice(self, n: ast.Subscript) -> None:
+        lower, upper = n.slice.lower, n.slice.upper
+        in_order = self._sorts(n.value) or 0 < self.orders.get(_name(n.value), 0) <= n.lineno and self._timed(n.value)
+        if in_order and (lower is not None or upper is not None):
+            self.found.drops.append(Drop(n.lineno, "sorted"))
+        elif self._timed(n.value) and lower is not None and upper is None:
+            value = lower.value if isinstance(lower, ast.Constant) else self.constants.get(_name(lower), 1)
+            if isinstance(value, int) and value > 0:
+                self.found.first_dropped = max(self.found.first_dropped, value)
+
+    def _guard(self, n: ast.If) -> None:
+        """if t > limit: continue, or: if t < limit: times.append(t)"""
+        if not any(self._timed(c) for c in ast.walk(n.test) if isinstance(c, ast.Compare)):
+            return
+        for inner in n.body:
+            if isinstance(inner, ast.Continue):
+                self.found.drops.append(Drop(n.lineno, "continue"))
+            elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call) and _name(inner.value) == "append":
+                if any(self._timed(a) for a in inner.value.args) and len(n.body) == 1:
+                    self.found.drops.append(Drop(n.lineno, "append"))
+
+    # ---- the clock
+
+    def _clocks(self) -> None:
+        for n in self.nodes:
+            quantum = None
+            if isinstance(n, ast.Call) and _name(n) in CPU_CLOCKS:
+                self.found.cpu_clock = self.found.cpu_clock or (_name(n), n.lineno)
+            elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("int", "round") and n.args:
+                if any(isinstance(c, ast.Call) and _name(c) in CLOCKS for c in ast.walk(n.args[0])):
+                    quantum = _scale(n.args[0])
+                    if n.func.id == "round" and len(n.args) > 1 and isinstance(n.args[1], ast.Constant):
+                        quantum *= 10.0 ** -n.args[1].value
+            elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv):
+                calls = [_name(c) for c in ast.walk(n.left) if isinstance(c, ast.Call)]
+                divisor = _value(n.right)
+                if divisor and any(c in CLOCKS for c in calls):
+                    quantum = divisor * (1e-3 if any(c.endswith("_ns") for c in calls) else 1e6)
+            elif isinstance(n, ast.Attribute) and n.attr == "seconds" and self._timed(n.value):
+                quantum = 1e6
+            if quantum and quantum >= 1 and (self.found.quantum is None or quantum > self.found.quantum[0]):
+                self.found.quantum = quantum, n.lineno
+
+
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_TOOLS = {"timeit", "blocked_autorange", "adaptive_autorange", "autorange"}
+
+
+def _value(node) -> float | None:
+    """The value of an expression of plain numbers: 1000, 10**6, 1e3 * 1e3."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, (int, float)) else None
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _value(node.left), _value(node.right)
+    if left is None or right is None:
+        return None
+    if isinstance(node.op, ast.Mult):
+        return left * right
+    if isinstance(node.op, ast.Pow) and 0 <= right <= 18:
+        return left**right
+    return left / right if isinstance(node.op, ast.Div) and right else None
+
+
+def _scale(node) -> float:
+    """The unit of int(time.time() * 1000), in microseconds."""
+    scale = 1e6
+    for n in ast.walk(node):
+        if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult):
+            for side in (n.left, n.right):
+                if value := _value(side):
+                    scale /= value
+        elif isinstance(n, ast.Call) and _name(n).endswith("_ns"):
+            scale /= 1e9
+        elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and (value := _value(n.right)):
+            scale *= value
+    return scale

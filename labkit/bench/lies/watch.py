@@ -1,0 +1,323 @@
+"""Runs a benchmark script on the simulated device and writes down what lay between its readings of the clock.
+
+    python -m labkit.bench.lies.watch OUT.json [--cold] SCRIPT ARGUMENTS...
+
+In a process of its own: the clocks are replaced for good. The device is a little noisy, an operator's first launch
+costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import inspect
+import json
+import os
+import re
+import runpy
+import sys
+from collections import Counter, defaultdict
+
+from labkit.bench.lies import clocks
+from labkit.bench.lies.clocks import Region
+
+FIRST_LAUNCH_US = 20_000.0
+_KIT = os.path.join("labkit", "bench", "timing.py")
+_RANDOM = {"randn", "rand", "randint", "normal", "randn_like", "rand_like", "randint_like", "randperm", "bernoulli"}
+_RANDOM |= {"normal_", "uniform_", "random_"}
+_FILLED = {"zeros", "ones", "full", "arange", "eye", "linspace", "zeros_like", "ones_like", "full_like", "tril", "triu"}
+_LOOKS = {
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "to",
+    "item",
+    "_to_copy",
+    "copy_",
+    "detach",
+    "view",
+    "select",
+    "slice",
+}
+_LOOKS |= {"lift_fresh", "as_strided", "resolve_conj", "resolve_neg", "set_", "numpy_T", "is_pinned", "alias", "t"}
+
+
+def main(arguments: list[str]) -> None:
+    out, *rest = arguments
+    cold = rest[0] == "--cold"
+    script, *given = rest[cold:]
+    script = os.path.abspath(script)
+    notes = clocks.Notes(os.path.dirname(script), {script})
+
+    import numpy
+    import torch
+
+    import labkit.device
+    from labkit.profiler.recorder import Recorder
+
+    labkit.device.install()
+    with open(script, encoding="utf-8") as file:
+        text = file.read()
+    if "cuda" in text and not re.search(r"torch_npu|\bnpu\b", text):
+        import torch_npu.contrib.transfer_to_npu  # noqa: F401
+    labkit.device.noise(1, jitter=0.01, outliers=0.0, first_launch_us=FIRST_LAUNCH_US, hot_ms=1e9, slower=1.0)
+    labkit.device.cold_l2(cold)
+    clocks.install(notes)
+    clocks.watch_numpy(numpy, torch)
+    _watch_device(notes, torch)
+    sys.argv = [script, *given]
+    sys.path.insert(0, os.path.dirname(script))
+    recorder, error = Recorder(shapes=True), ""
+    names = {"int": clocks.whole()} if re.search(r"int\(\s*(round\()?\s*(time\.|perf_counter|monotonic)", text) else {}
+    recorder.start()
+    try:
+        runpy.run_path(script, names, run_name="__main__")
+    except SystemExit as end:
+        error = "" if end.code in (None, 0) else f"SystemExit: {end.code}"
+    except BaseException as failed:  # whatever it is, what was seen until then counts
+        error = f"{type(failed).__name__}: {failed}"
+    session = recorder.stop()
+    loaded = [getattr(m, "__file__", None) for m in list(sys.modules.values())]
+    own = sorted({script, *(f for f in loaded if f and notes._own(f))})
+    document = {"error": error, "files": own, "regions": _facts(notes, session)}
+    with open(out, "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    sys.stdout.flush()
+    os._exit(0)  # threads of the script must not keep the process
+
+
+def _watch_device(notes: clocks.Notes, torch) -> None:
+    """Events and waits, by the names by which a script reaches them."""
+    from labkit.device import streams
+
+    event = streams.Event
+    record, elapsed = event.record, event.elapsed_time
+
+    def recorded(self, stream=None):
+        self._reading = notes.read("event")
+        record(self, stream)
+
+    def between(self, end):
+        value = elapsed(self, end)
+        if sys._getframe(1).f_code.co_filename.endswith(_KIT):  # labkit.bench.measure warms up by itself
+            return value
+        key = notes.region(self._reading, end._reading, "event", value * 1e3)
+        return clocks.Span(value, frozenset([key]))
+
+    event.record, event.elapsed_time = recorded, between
+
+    def waiting(where, name: str):
+        real = getattr(where, name)
+
+        @functools.wraps(real)
+        def waited(*arguments, **named):
+            notes.waits.append((clocks.lib().lab_host_ns(), name, notes.via()))
+            return real(*arguments, **named)
+
+        setattr(where, name, waited)
+
+    for where in (torch.npu, torch.accelerator, torch.cuda, event, streams.Stream):
+        waiting(where, "synchronize")
+    for name in ("item", "cpu", "tolist", "numpy"):
+        waiting(torch.Tensor, name)
+    import torch.utils.benchmark
+    import torch.utils.benchmark.utils.common as common
+
+    finished = common.Measurement.__post_init__
+
+    def kept(self):
+        for span in self.raw_times:
+            notes.measurements |= getattr(span, "keys", frozenset())
+        finished(self)
+
+    common.Measurement.__post_init__ = kept
+    timer = torch.utils.benchmark.Timer  # what it does can be seen in a hundredth of its default time
+    for name, limits in (
+        ("blocked_autorange", {"min_run_time": 0.01}),
+        ("adaptive_autorange", {"min_run_time": 0.005, "max_run_time": 0.02}),
+        ("timeit", {"number": 200}),
+    ):
+        setattr(timer, name, _limited(getattr(timer, name), limits))
+
+
+def _limited(function, limits: dict[str, float]):
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def made(*arguments, **named):
+        given = signature.bind(*arguments, **named)
+        given.apply_defaults()
+        given.arguments.update({k: min(given.arguments[k], v) for k, v in limits.items()})
+        return function(*given.args, **given.kwargs)
+
+    return made
+
+
+# ---- from the run to facts about each region
+
+
+def _facts(notes: clocks.Notes, session) -> list[dict]:
+    regions = _measured(notes)
+    roots = _roots(session.ranges)
+    tasks = [t for t in session.tasks if not t.kind.startswith("event")]
+    issued = [t.issued for t in tasks]
+    ranges = [(r.start, i) for i, r in enumerate(session.ranges) if r.kind in ("op", "backward")]
+    starts = [s for s, _ in ranges]
+    working = {t.range for t in tasks}
+    for i in sorted(working, reverse=True):  # an operator works on the device if one within it does
+        while i >= 0:
+            working.add(i)
+            i = session.ranges[i].parent
+    waits = [c for c in session.calls if "Synchronize" in c.name]
+    wait_starts = [c.start for c in waits]
+    ends = _ends(tasks)
+    first: dict[str, float] = {}
+    for t in tasks:
+        if t.kind == "kernel":
+            first.setdefault(t.name, t.issued)
+    said = sorted(notes.waits)
+    made = []
+    previous: dict = {}
+    for region in regions:
+        inside = tasks[bisect.bisect_left(issued, region.start) : bisect.bisect_right(issued, region.end)]
+        held = waits[bisect.bisect_left(wait_starts, region.start) : bisect.bisect_right(wait_starts, region.end)]
+        last = max((t.issued for t in inside), default=region.start)
+        spans = ranges[bisect.bisect_left(starts, region.start) : bisect.bisect_right(starts, region.end)]
+        tops = [session.ranges[i] for _, i in spans if session.ranges[i].parent < 0 or roots[i] == i]
+        on_host = [
+            session.ranges[i]
+            for _, i in spans
+            if i not in working and roots[i] == i and _short(session.ranges[i].name) not in _LOOKS
+        ]
+        before = previous.get(region.via, region.start)
+        explicit = [w for w in said if region.start <= w[0] <= region.end]
+        between = [w for w in said if before <= w[0] <= region.start]
+        previous[region.via] = region.end
+        made.append(
+            {
+                "kind": region.kind,
+                "clock": region.clock,
+                "start": region.start / 1e3,
+                "line": region.via[0] if region.via else None,
+                "end_line": region.end_via[0] if region.end_via else None,
+                "via": region.via,
+                "value_us": region.value_us,
+                "host_us": (region.end - region.start) / 1e3,
+                "busy_us": _covered(inside) / 1e3,
+                "kernels": sum(t.kind == "kernel" for t in inside),
+                "names": sorted({t.name for t in inside if t.kind == "kernel"}),
+                "shapes": sorted({t.shape for k in inside for t in (*k.inputs, *k.outputs) if k.kind == "kernel"}),
+                "dtypes": sorted({t.dtype for k in inside if k.kind == "kernel" for t in (*k.inputs, *k.outputs)}),
+                "first": sorted({t.name for t in inside if t.kind == "kernel" and first[t.name] == t.issued}),
+                "graphs": region.graphs,
+                "tool": region.tool,
+                "pending_start_us": max(0.0, ends(region.start) - region.start) / 1e3,
+                "pending_end_us": max(0.0, ends(region.end) - region.end) / 1e3,
+                "waited_behind": any(c.end >= last for c in held),
+                "waits": len(explicit),
+                "waits_before_last": sum(w[0] < last for w in explicit),
+                "wait_us": sum(c.end - c.start for c in held) / 1e3,
+                "wait_lines": _lines(explicit),
+                "waits_between": len(between),
+                "between_lines": _lines(between),
+                "copies": sum(t.kind in ("copy_in", "copy_out") for t in inside),
+                "copy_us": sum(_took(t) for t in inside if t.kind in ("copy_in", "copy_out")) / 1e3,
+                "copy_bytes": sum(t.bytes for t in inside if t.kind in ("copy_in", "copy_out")),
+                "random_us": _making(tops, _RANDOM) / 1e3,
+                "filled_us": _making(tops, _FILLED) / 1e3,
+                "makers": sorted({_short(r.name) for r in tops if _short(r.name) in _RANDOM | _FILLED}),
+                "calls": len(tops),
+                "on_host": dict(Counter(_short(r.name) for r in on_host)),
+                "host_dtypes": sorted({a.dtype for r in on_host for a in r.inputs or () if hasattr(a, "dtype")}),
+                "host_shapes": sorted({a.shape for r in on_host for a in r.inputs or () if hasattr(a, "shape")}),
+            }
+        )
+    return made
+
+
+def _measured(notes: clocks.Notes) -> list[Region]:
+    """The regions that are measurements: not the whole program, not a loop's look at the clock, not what
+    torch.utils.benchmark takes to find its block size, not samples that the script throws away at once."""
+    by_start: dict[tuple, tuple] = {}
+    for key, region in notes.regions.items():
+        other = by_start.get(key[:2])
+        if other is None or notes.regions[other].end < region.end:
+            by_start[key[:2]] = key
+    keys = set(by_start.values())
+    if notes.measurements:
+        inside_timer = {k for k in keys if k not in notes.measurements and _by_timer(notes, k)}
+        keys -= inside_timer
+    found = sorted((notes.regions[k] for k in keys), key=lambda r: (r.start, -r.end))
+    inner = []
+    begins = [r.start for r in found]
+    for i, region in enumerate(found):
+        j = bisect.bisect_left(begins, region.start)
+        holds = any(
+            other is not region and other.end <= region.end and (other.start, other.end) != (region.start, region.end)
+            for other in found[j : bisect.bisect_right(begins, region.end)]
+        )
+        if not holds:
+            inner.append(region)
+    groups = defaultdict(list)
+    for region in inner:
+        groups[region.via[:1]].append(region)
+    dropped = {id(r) for group in groups.values() if any(r.kept for r in group) for r in group if not r.kept}
+    return [r for r in inner if id(r) not in dropped]
+
+
+def _by_timer(notes: clocks.Notes, key: tuple) -> bool:
+    lines = {notes.regions[k].via for k in notes.measurements}
+    return notes.regions[key].via in lines
+
+
+def _short(name: str) -> str:
+    return name.rpartition("::")[2]
+
+
+def _roots(ranges) -> list[int]:
+    """For each range the outermost operator around it."""
+    roots: list[int] = []
+    for i, r in enumerate(ranges):
+        within = r.parent >= 0 and ranges[r.parent].kind in ("op", "backward")
+        roots.append(roots[r.parent] if within else i)
+    return roots
+
+
+def _took(task) -> float:
+    return task.end - task.start
+
+
+def _covered(tasks) -> float:
+    """Time in which at least one of the tasks runs."""
+    total, until = 0.0, 0.0
+    for task in sorted(tasks, key=lambda t: t.start):
+        total += max(0.0, task.end - max(until, task.start))
+        until = max(until, task.end)
+    return total
+
+
+def _ends(tasks):
+    """ends(t): when the device is done with what was issued until the host's time t."""
+    at, until, latest = [], [], 0.0
+    for task in tasks:
+        latest = max(latest, task.end)
+        at.append(task.issued)
+        until.append(latest)
+
+    def ends(t: float) -> float:
+        i = bisect.bisect_right(at, t)
+        return until[i - 1] if i else 0.0
+
+    return ends
+
+
+def _making(tops, names: set[str]) -> float:
+    return sum(r.end - r.start for r in tops if _short(r.name) in names)
+
+
+def _lines(waits) -> list:
+    return [[*place, count] for place, count in Counter(w[2][0] for w in waits if w[2]).most_common(3)]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

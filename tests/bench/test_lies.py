@@ -1,0 +1,207 @@
+"""The lie detector: its clocks, what it reads, what it sees on the device, its words. The whole trial of 60 scripts is
+scripts/lie_trial.py; here a script stands for each kind of observation."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from places import REPO
+from typer.testing import CliRunner
+
+from labkit import bench, messages
+from labkit.bench.lies import KINDS, judging, reading
+from labkit.cli import app
+
+SETS = [Path(__file__).parent / f"scripts_{name}" for name in "abc"]
+
+
+def text_of(source: str) -> reading.Text:
+    return reading.read({"script.py": source})
+
+
+# ---- the scripts of the trial
+
+
+@pytest.mark.parametrize("folder", SETS, ids=lambda f: f.name)
+def test_each_set_has_twelve_wrong_and_eight_right_ones(folder):
+    firsts = [p.read_text(encoding="utf-8").partition("\n")[0] for p in sorted(folder.glob("*.py"))]
+    wrong = [line for line in firsts if line.startswith("# lies: ")]
+    assert len(wrong) == 12 and sum(line.startswith("# right") for line in firsts) == 8
+    assert {kind.strip() for line in wrong for kind in line[8:].split(",")} <= set(KINDS)
+
+
+def test_every_kind_is_in_the_trial_and_has_its_words():
+    said = {line for f in SETS for p in f.glob("*.py") for line in [p.read_text(encoding="utf-8").partition("\n")[0]]}
+    assert {k.strip() for line in said if line.startswith("# lies") for k in line[8:].split(",")} == set(KINDS)
+    keys = [k for k in messages.tables() if k.startswith("lies.") and isinstance(messages.tables()[k]["en"], dict)]
+    assert {k.split(".")[1] for k in keys} == set(KINDS)
+    for key in keys:
+        for lang in messages.LANGUAGES:
+            assert all(messages.lines(key, lang=lang)), key
+
+
+# ---- seen on the device: one script of each kind of evidence; the others are in scripts/lie_trial.py
+
+OBSERVED = ["a/wrong_sync_loop", "a/wrong_hot_cache", "b/b04", "c/c09"]
+
+
+@pytest.mark.parametrize("name", OBSERVED)
+def test_a_wrong_script_is_named_with_line_and_evidence(name):
+    script = Path(__file__).parent / f"scripts_{name}.py"
+    listed = script.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# lies: ").split(", ")
+    verdict = bench.check(script)
+    assert not verdict.notes and verdict.kinds and set(verdict.kinds) <= set(listed), verdict
+    found = verdict.findings[verdict.kinds.index(listed[0])]
+    assert found.file == script.name and 1 < found.line <= len(script.read_text(encoding="utf-8").splitlines())
+    assert any(c.isdigit() for c in found.lines()[0]) and "?" not in "".join(found.lines("zh")), found
+
+
+@pytest.mark.parametrize("name", ["a/right_helper", "b/b19"])
+def test_a_right_script_is_not_accused(name):
+    verdict = bench.check(Path(__file__).parent / f"scripts_{name}.py")
+    assert verdict.ok and verdict.regions and not verdict.notes, verdict
+
+
+def test_a_script_that_fails_that_hangs_and_that_measures_nothing(tmp_path):
+    broken, slow, empty = (tmp_path / f"{name}.py" for name in ("broken", "slow", "empty"))
+    broken.write_text("import time\nt = time.time()\nraise RuntimeError('no such card')\n")
+    slow.write_text("import threading\nthreading.Event().wait()\n")
+    empty.write_text("print('nothing')\n")
+    assert "no such card" in str(bench.check(broken)) and bench.check(broken).ok
+    assert "4" in bench.check(slow, timeout=4).notes[0]
+    assert "no measurement was seen" in str(bench.check(empty))
+    empty.write_text("def (:\n")
+    with pytest.raises(SyntaxError):
+        bench.check(empty)
+
+
+def test_the_command_says_the_same_as_the_function(tmp_path):
+    run, script = CliRunner(), SETS[2] / "c11.py"
+    wrong, verdict = run.invoke(app, ["bench", "check", str(script)]), bench.check(script)
+    assert wrong.exit_code == 1 and wrong.output.strip() == str(verdict)
+    assert verdict.kinds == ["no_work"] and "c11.py:" in str(verdict) and "modelled" in str(verdict)
+    assert verdict.json()["findings"][0]["kind"] == "no_work"
+    bad = tmp_path / "bad.py"
+    bad.write_text("x = = 1")
+    assert run.invoke(app, ["bench", "check", str(bad)]).exit_code == 2
+
+
+# ---- clocks
+
+
+def test_what_a_difference_of_two_readings_remembers():
+    """In a process of its own, since the clocks are replaced for good."""
+    code = """
+import os, sys, time, statistics, timeit
+from labkit import device
+device.install()
+from labkit.bench.lies import clocks
+here = os.path.abspath(__file__)
+notes = clocks.Notes(os.path.dirname(here), {here})
+clocks.install(notes)
+a = time.perf_counter()
+b = time.perf_counter()
+assert type(b - a) is clocks.Span and abs((b - a) - 40e-9) < 1e-12, b - a
+total = (b - a) * 1e6 / 2 + (time.perf_counter() - b)
+assert len(total.keys) == 2 and not any(r.kept for r in notes.regions.values())
+f"{total:.3f}"
+assert all(r.kept for r in notes.regions.values())
+before = len(notes.regions)
+spans = [time.time() - time.time() for _ in range(3)]
+statistics.median(spans[1:])
+assert [r.kept for r in notes.regions.values()][before:] == [False, True, True]
+n = clocks.whole()(time.time() * 1000)
+assert isinstance(n, int) and isinstance(n - clocks.whole()(time.time() * 1000), int)
+assert type(time.time_ns() // 10**6 - time.time_ns() // 10**6) is clocks.NsSpan
+count = len(notes.regions)
+timeit.timeit("pass", number=3)
+assert len(notes.regions) == count + 1
+slept = time.perf_counter(); time.sleep(5); assert 4.9 < time.perf_counter() - slept < 5.1
+"""
+    script = Path(os.environ.get("TMPDIR", "/tmp")) / f"clocks_{os.getpid()}.py"
+    script.write_text(code)
+    try:
+        said = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, cwd=REPO,
+                              env=dict(os.environ, PYTHONPATH=str(REPO)))  # fmt: skip
+    finally:
+        script.unlink()
+    assert not said.returncode, said.stderr
+
+
+# ---- the text
+
+TIMES = "import time\nts = []\nfor _ in range(9):\n    t = time.time()\n    f()\n    ts.append(time.time() - t)\n"
+
+
+@pytest.mark.parametrize(
+    "tail, spread",
+    [
+        ("print(sum(ts) / len(ts))", False),
+        ("print(np.mean(ts))", False),
+        ("print(min(ts))", False),
+        ("print(min(ts), max(ts))", True),
+        ("print(np.median(ts))", True),
+        ("ts.sort()\nprint(ts[len(ts) // 2])", True),
+        ("ts.sort()\nprint(ts[4])", False),
+        ("print(ts)", True),
+        ("m = sum(ts) / 9\nprint(sum((t - m) ** 2 for t in ts))", True),
+        ("json.dump(ts, file)", True),
+    ],
+)
+def test_what_is_reported(tail, spread):
+    assert text_of(TIMES + tail).spread is spread
+
+
+@pytest.mark.parametrize(
+    "tail, dropped",
+    [
+        ("ts = [t for t in ts if t < 2]", True),
+        ("ts = [t * 1e3 for t in ts]", False),
+        ("ts = np.array(ts)\nts = ts[ts < ts.mean()]", True),
+        ("ts = np.array(ts)\ngood = ts < 5\nprint(ts[good])", True),
+        ("ts = sorted(ts)[2:-2]", True),
+        ("ts.sort()\nprint(ts[: int(0.8 * len(ts))])", True),
+        ("print(ts[3:])", False),
+        ("ts.remove(max(ts))", True),
+        ("names = [n for n in names if n > 3]", False),
+        ("d = time.time() - t\nif d < 5:\n    ts.append(d)", True),
+        ("while time.time() - t < 5:\n    pass", False),
+    ],
+)
+def test_what_is_dropped(tail, dropped):
+    assert bool(text_of(TIMES + tail).drops) is dropped
+    assert text_of(TIMES + "WARM = 4\nprint(ts[WARM:])").first_dropped == 4
+
+
+@pytest.mark.parametrize(
+    "clock, us",
+    [
+        ("int(time.time() * 1000)", 1e3),
+        ("int(time.time())", 1e6),
+        ("round(time.time(), 3)", 1e3),
+        ("time.time_ns() // 10**6", 1e3),
+        ("time.perf_counter()", None),
+        ("int(time.perf_counter() * 1e9)", None),
+    ],
+)
+def test_the_steps_of_a_clock(clock, us):
+    found = text_of(f"import time\nt = {clock}\n").quantum
+    assert found is None if us is None else found[0] == pytest.approx(us)
+
+
+@pytest.mark.parametrize(
+    "written, held", [("4096 rows", True), ("64 MiB", True), ("16M", True), ("40960", False), ("4.096", False)]
+)
+def test_a_shape_that_is_named(written, held):
+    assert judging._stated((4096, 4096), written, {4}) is held
+
+
+def test_only_plain_numbers_are_evaluated():
+    value = lambda text: reading._value(ast.parse(text, mode="eval").body)
+    assert value("10 ** 6") == 10**6 and value("1e3 * 1e3") == 1e6
+    assert value("open('x')") is None and value("10 ** 10 ** 9") is None
