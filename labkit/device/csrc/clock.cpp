@@ -101,10 +101,12 @@ void VirtualClock::wait_for_flights(int device, int id, const void* begin, size_
 double VirtualClock::launch(int device, int id, const Work& work, bool queued, double not_before) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
+    const bool shared = card_.taken() && device == 0;
+    if (shared) card_.await_turn(begin);
     host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
     Stream& s = stream(device, id);
     if (queued) ++s.issued, s.last = work.name;
-    double* engines = devices_[size_t(device)].engines;
+    double* engines = shared ? card_->engines : devices_[size_t(device)].engines;
     const bool both = work.engine == Engine::Cores;
     double& first = engines[int(both ? Engine::Vector : work.engine)];
     double& second = both ? engines[int(Engine::Cube)] : first;
@@ -113,9 +115,10 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     if (noise_.on()) {
         ns = noise_.device_ns(ns);
         if (work.engine < Engine::CopyIn)
-            ns = noise_.heated(devices_[size_t(device)].heat, start - std::max(first, second), ns);
+            ns = noise_.heated(shared ? card_->heat : devices_[size_t(device)].heat, start - std::max(first, second), ns);
     }
     s.busy = first = second = start + ns;
+    card_.publish(host_);
     const Record record{work.name, int16_t(device), int16_t(id), uint32_t(work.engine), 0, host_, start,
                         s.busy,    work.bytes,      work.flops};
     if (ring_.size() < kRecords) ring_.push_back(record);
@@ -129,6 +132,7 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
 void VirtualClock::spend(double ns) {
     std::lock_guard<std::mutex> lock(mutex_);
     host_ += ns;
+    card_.publish(host_);
 }
 
 void VirtualClock::spend_api() { spend(rates_.host_api); }
@@ -137,6 +141,7 @@ void VirtualClock::wait(double time, int device, int id) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const double end = host_ = std::max(host_, time);
+    card_.publish(host_);
     Stream& s = stream(device, id);
     s.drained = s.issued;
     lock.unlock();
@@ -184,6 +189,7 @@ void VirtualClock::synchronize(int device) {
         s.drained = s.issued;
     }
     const double end = host_ = std::max(host_ + rates_.host_api, last);
+    card_.publish(host_);
     lock.unlock();
     tell(Api::SynchronizeDevice, begin, end, last, device, -1);
 }
@@ -193,6 +199,7 @@ void VirtualClock::synchronize(int device, int id) {
     const double begin = host_;
     Stream& s = stream(device, id);
     const double busy = s.busy, end = host_ = std::max(host_ + rates_.host_api, busy);
+    card_.publish(host_);
     s.drained = s.issued;
     lock.unlock();
     tell(Api::SynchronizeStream, begin, end, busy, device, id);
@@ -250,6 +257,7 @@ void VirtualClock::synchronize(const Event& event) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const double end = host_ = std::max(host_ + rates_.host_api, event.recorded ? event.time : 0);
+    card_.publish(host_);
     if (event.recorded) {
         Stream& s = stream(event.device, event.stream);
         s.drained = std::max(s.drained, event.issued);
@@ -288,6 +296,20 @@ void VirtualClock::start_noise(uint64_t seed, const NoiseLevels& levels) {
 void VirtualClock::stop_noise() {
     std::lock_guard<std::mutex> lock(mutex_);
     noise_.stop();
+}
+
+// ---- a card of several processes
+
+bool VirtualClock::sit_down(const char* file, int seat, int seats) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!card_.take(file, seat, seats)) return false;
+    card_.publish(host_);
+    return true;
+}
+
+bool VirtualClock::leave_card() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return card_.leave();
 }
 
 // ---- timeline
