@@ -4,7 +4,7 @@
     with card.shared(file, seat, seats): ...       # in each, with another seat; all of them, at the same time
 
 What they share is when the card's engines (cube, vector, copies) are free: an engine does one kernel at a time, in the
-order in which the hosts issued them. That is the model's assumption: no published measurement of a card under several
+order in which they became ready. That is the model's assumption: no published measurement of a card under several
 processes was found. Not modelled: what a change of the process costs the card, and that processes evict each other's
 data from the L2.
 """

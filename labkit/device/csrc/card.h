@@ -1,11 +1,12 @@
 // One card that several processes use at once. Each has a virtual clock of its own; what they share is when the card's
 // engines are free, in memory that all of them map.
 //
-// The model: an engine does one kernel at a time, whichever process it came from, in the order in which the hosts
-// issued them; that is the rule for the streams of one process as well. So before a process issues, it waits (in real
-// time) until no other process can still issue something earlier: each publishes how far its host's clock is, and the
-// earliest goes first, the lower seat where two are equal. Runs are the same on every machine. Not modelled: what a
-// card needs to change from one process to another, and that they take the L2 from each other.
+// The model: an engine does one kernel at a time, whichever process it came from, in the order in which they became
+// ready: issued by their host, and the kernel before them on their stream done. So before a kernel takes its engine, its
+// process waits (in real time) until no other can have one that is ready earlier: each publishes when its next kernel
+// will be ready, or from when on it could be, and the earliest goes first, the lower seat where two are equal. Runs are
+// the same on every machine, where a process has made its streams before it sits down. Not modelled: what a card needs
+// to change from one process to another, and that they take the L2 from each other.
 #pragma once
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,7 +22,7 @@ namespace labdev {
 constexpr int kSeats = 64;
 
 template <int kEngines> struct CardMemory {  // all zero at the begin
-    std::atomic<double> hosts[kSeats];       // ns; a process that has left is at infinity
+    std::atomic<double> ready[kSeats];       // ns; a process that has left is at infinity
     double engines[kEngines];
     double heat;
 };
@@ -52,19 +53,19 @@ public:
         memory_ = nullptr;
         return !alone_;
     }
-    void publish(double host) {
-        if (taken()) memory_->hosts[seat_].store(host, std::memory_order_release);
+    void publish(double ready) {
+        if (taken()) memory_->ready[seat_].store(ready, std::memory_order_release);
     }
-    // Returns when no other process can issue anything before `host`. Where one of them stands still for long, it is
+    // Returns when no other process can have a kernel ready before `ready`. Where one of them stands still for long, it is
     // given up: leave() says so.
-    void await_turn(double host) {
-        publish(host);
+    void await_turn(double ready) {
+        publish(ready);
         for (int other = 0; other < seats_ && !alone_; ++other) {
             if (other == seat_) continue;
-            auto now = [&] { return memory_->hosts[other].load(std::memory_order_acquire); };
+            auto now = [&] { return memory_->ready[other].load(std::memory_order_acquire); };
             double seen = now();
             auto since = std::chrono::steady_clock::now();
-            for (int turns = 0; seen < host || (seen == host && other < seat_); ++turns) {
+            for (int turns = 0; seen < ready || (seen == ready && other < seat_); ++turns) {
                 if (turns < 100) std::this_thread::yield();
                 else std::this_thread::sleep_for(std::chrono::microseconds(20));
                 if (const double next = now(); next != seen)

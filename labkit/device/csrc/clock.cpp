@@ -1,6 +1,7 @@
 #include "clock.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace labdev {
 namespace {
@@ -102,12 +103,12 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const bool shared = card_.taken() && device == 0;
-    if (shared) card_.await_turn(begin);
     host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
     Stream& s = stream(device, id);
     if (queued) ++s.issued, s.last = work.name;
     double* engines = shared ? card_->engines : devices_[size_t(device)].engines;
     const bool both = work.engine == Engine::Cores;
+    if (shared) card_.await_turn(std::max(host_, s.busy));
     double& first = engines[int(both ? Engine::Vector : work.engine)];
     double& second = both ? engines[int(Engine::Cube)] : first;
     const double reached = std::max({host_, s.busy, first, second}), start = std::max(reached, not_before);
@@ -118,7 +119,7 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
             ns = noise_.heated(shared ? card_->heat : devices_[size_t(device)].heat, start - std::max(first, second), ns);
     }
     s.busy = first = second = start + ns;
-    card_.publish(host_);
+    tell_card();
     const Record record{work.name, int16_t(device), int16_t(id), uint32_t(work.engine), 0, host_, start,
                         s.busy,    work.bytes,      work.flops};
     if (ring_.size() < kRecords) ring_.push_back(record);
@@ -132,7 +133,7 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
 void VirtualClock::spend(double ns) {
     std::lock_guard<std::mutex> lock(mutex_);
     host_ += ns;
-    card_.publish(host_);
+    tell_card();
 }
 
 void VirtualClock::spend_api() { spend(rates_.host_api); }
@@ -141,7 +142,7 @@ void VirtualClock::wait(double time, int device, int id) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const double end = host_ = std::max(host_, time);
-    card_.publish(host_);
+    tell_card();
     Stream& s = stream(device, id);
     s.drained = s.issued;
     lock.unlock();
@@ -189,7 +190,7 @@ void VirtualClock::synchronize(int device) {
         s.drained = s.issued;
     }
     const double end = host_ = std::max(host_ + rates_.host_api, last);
-    card_.publish(host_);
+    tell_card();
     lock.unlock();
     tell(Api::SynchronizeDevice, begin, end, last, device, -1);
 }
@@ -199,7 +200,7 @@ void VirtualClock::synchronize(int device, int id) {
     const double begin = host_;
     Stream& s = stream(device, id);
     const double busy = s.busy, end = host_ = std::max(host_ + rates_.host_api, busy);
-    card_.publish(host_);
+    tell_card();
     s.drained = s.issued;
     lock.unlock();
     tell(Api::SynchronizeStream, begin, end, busy, device, id);
@@ -257,7 +258,7 @@ void VirtualClock::synchronize(const Event& event) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const double end = host_ = std::max(host_ + rates_.host_api, event.recorded ? event.time : 0);
-    card_.publish(host_);
+    tell_card();
     if (event.recorded) {
         Stream& s = stream(event.device, event.stream);
         s.drained = std::max(s.drained, event.issued);
@@ -300,11 +301,16 @@ void VirtualClock::stop_noise() {
 
 // ---- a card of several processes
 
+void VirtualClock::tell_card() {
+    if (!card_.taken()) return;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Stream& s : devices_[0].streams) least = std::min(least, s.busy);
+    card_.publish(std::max(host_, least));
+}
+
 bool VirtualClock::sit_down(const char* file, int seat, int seats) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!card_.take(file, seat, seats)) return false;
-    card_.publish(host_);
-    return true;
+    return card_.take(file, seat, seats);
 }
 
 bool VirtualClock::leave_card() {

@@ -399,6 +399,7 @@ private:
     };
     Stream& stream(int device, int id);
     void wait_for_flights(int device, int stream, const void* begin, size_t bytes);
+    void tell_card();  // from when on this process could issue something to it
     void tell(Api api, double begin, double end, double until, int device, int stream) {
         if (Observer* o = observer_) o->called(api, begin, end, std::max(0.0, until - begin), device, stream);
     }
