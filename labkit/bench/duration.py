@@ -18,9 +18,10 @@ import numpy as np
 from labkit import messages
 from labkit.bench import statistics
 from labkit.bench.statistics import Interval
+from labkit.bench.timing import drift_notes
 from labkit.bench.utilisation import Utilisation, utilisation
 
-WINDOWS = 20
+WINDOWS = 30  # enough to see a step in their middle with a chance of one in a thousand
 SECONDS = 0.05  # of the modelled or measured time
 _AHEAD = 2  # windows that the host issues before it waits
 _FAR_AHEAD = 5  # times the duration: a warm-up that takes longer ends
@@ -129,7 +130,7 @@ class Runner:
         return count
 
     def run(self, count: int, name: str, items: float, lead: int = 0) -> Throughput:
-        """lead: windows at the begin that do not count: until the queues of several processes are as long as they get."""
+        """lead: windows at the begin that do not count, until the queues of several processes have filled."""
         self._wait_for_all()
         begin, launches = self._host(), self.device.clock().launches
         windows, waited = self._windows(count, lead + WINDOWS)
@@ -144,9 +145,7 @@ class Runner:
             self._used(begin, end, launches),
             "modelled" if self.simulated else "measured",
         )
-        change, chance = made.drift
-        if chance < 1e-3 and abs(change) > 0.01:
-            made.notes.append(messages.text("bench.drift", change=f"{100 * change:+.1f}"))
+        made.notes = drift_notes(made.windows)
         return made
 
     def _windows(self, count: int, windows: int) -> tuple[list[float], float]:

@@ -9,6 +9,7 @@ before they are drawn, text stays text (no outlines of a font), ids are made wit
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -61,7 +62,9 @@ def _drawn(draw: Callable, title: str, finding: Sequence[str]) -> Figure:
         axes.set_title(title, loc="left", fontsize=11)
         sink = io.StringIO()
         about = {"Date": None, "Creator": None, "Title": title, "Description": "\n".join(finding)}
-        canvas.print_svg(sink, metadata=about)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # Chinese: the viewer has a font for it
+            canvas.print_svg(sink, metadata=about)
     svg = sink.getvalue()
     return Figure(svg[svg.index("<svg") :], title, "\n".join(finding))
 
@@ -159,7 +162,7 @@ def sweep(s: Sweep) -> Figure:
 
 
 def scaling(s: Scaling, fit: bool = True) -> Figure:
-    """The rate over the number of workers: measured, ideal, and the law fitted to it (where there are points enough)."""
+    """The rate over the number of workers: measured, ideal, and the law fitted to it, where there are points enough."""
     law = s.fit() if fit and len(s.counts) >= 3 else None
 
     def draw(axes) -> None:
@@ -167,9 +170,7 @@ def scaling(s: Scaling, fit: bool = True) -> Figure:
         low, high = (_rounded([getattr(p.rate, end) for p in s.points]) for end in ("low", "high"))
         value = _rounded(s.rates)
         fine = np.linspace(counts[0], counts[-1], 60)
-        axes.plot(
-            fine, fine * first.rate.value / first.count, "--", lw=1, color=COLOURS["grey"], label=_text("ideal")
-        )
+        axes.plot(fine, fine * first.rate.value / first.count, "--", lw=1, color=COLOURS["grey"], label=_text("ideal"))
         if law:
             axes.plot(fine, _rounded(law.rate(fine)), "-", lw=1.2, color=COLOURS["orange"], label=_text("law"))
         axes.errorbar(

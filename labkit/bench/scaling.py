@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 
 from labkit import messages
 from labkit.bench import laws
-from labkit.bench.statistics import Interval
 from labkit.bench.duration import SECONDS, WINDOWS, Runner, Throughput, number
+from labkit.bench.statistics import Interval
 from labkit.bench.utilisation import Utilisation, together
 from labkit.bench.workers import Workers
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from labkit import messages
-from labkit.bench.statistics import Interval
 from labkit.bench.duration import number
+from labkit.bench.statistics import Interval
 from labkit.bench.timing import Measurement, measure
 
 SHARE = 0.9
@@ -23,7 +23,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 @dataclass
 class Sweep:
-    """sizes, the measurement of each, and what a step of each gets done. spot: the size to take, or None. notes: why."""
+    """sizes, the measurement of each, what a step of each gets done. spot: the size to take, or None."""
 
     name: str
     sizes: list[int]

@@ -181,8 +181,15 @@ def notes(m: Measurement, aim: float) -> list[str]:
         said.append(messages.text("bench.not_steady", count=len(m.warm)))
     if m.median.half > aim:
         said.append(messages.text("bench.wide", half=f"{100 * m.median.half:.1f}", count=len(m.samples)))
-    change, chance = m.drift
-    level = m.level
+    return said + drift_notes(m.samples)
+
+
+def drift_notes(samples) -> list[str]:
+    """One note where the level of the samples changes on the way: a step, else a slope. False alarms: about two in a
+    thousand, tests/bench/test_kit.py."""
+    said = []
+    change, chance = statistics.drift(samples)
+    level = statistics.change_point(samples)
     if level is not None and abs(level[1] - 1) > _DRIFTS:
         said.append(messages.text("bench.level", at=level[0], change=f"{100 * (level[1] - 1):+.1f}"))
     elif chance < 1e-3 and abs(change) > _DRIFTS:

@@ -20,8 +20,8 @@ _NO_DEVICE_YET = {"LABKIT_DEVICE": "none"}  # for that server: a device does not
 
 
 def _method(npus: int) -> str:
-    """On a node spawn: its runtime does not survive a fork. Simulated workers start from a server, which is quicker; but
-    not with several devices each, since the server's environment, which says how many, is that of its first use."""
+    """On a node spawn: its runtime does not survive a fork. Simulated workers start from a server, which is quicker,
+    but not with several devices each: the server's environment, which says how many, is that of its first use."""
     from labkit import device
 
     return "spawn" if device.mode() == "npu" or npus > 1 else "forkserver"

@@ -30,7 +30,7 @@ def make(folder: str | None = None) -> str:
 
 @contextlib.contextmanager
 def shared(file: str, seat: int, seats: int) -> Iterator[None]:
-    """Device 0 of this process is the card of `file` inside; its clock goes on from where it stands, so reset it before.
+    """Device 0 of this process is the card of `file` inside. Its clock goes on from where it stands: reset it before.
     A process waits until all seats are taken. Raises RuntimeError where the file is no card, or another process stood
     still for a minute and was not waited for."""
     if not lib().lab_sit_down(file.encode(), seat, seats):
