@@ -9,6 +9,7 @@ before they are drawn, text stays text (no outlines of a font), ids are made wit
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -65,8 +66,13 @@ def _drawn(draw: Callable, title: str, finding: Sequence[str]) -> Figure:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing")  # Chinese: the viewer has a font for it
             canvas.print_svg(sink, metadata=about)
-    svg = sink.getvalue()
-    return Figure(svg[svg.index("<svg") :], title, "\n".join(finding))
+    return Figure(_small(sink.getvalue()), title, "\n".join(finding))
+
+
+def _small(svg: str) -> str:
+    """Without the comments, the gaps between elements and the declarations in front: a notebook keeps it."""
+    svg = re.sub(r"<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    return re.sub(r">\s+<", "><", svg)
 
 
 def samples(m: Measurement) -> Figure:
