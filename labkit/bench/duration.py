@@ -23,6 +23,7 @@ from labkit.bench.utilisation import Utilisation, utilisation
 
 WINDOWS = 30  # enough to see a step in their middle with a chance of one in a thousand
 SECONDS = 0.05  # of the modelled or measured time
+_LEAD = 3  # windows: their queues are as long as they get
 _AHEAD = 2  # windows that the host issues before it waits
 _FAR_AHEAD = 5  # times the duration: a warm-up that takes longer ends
 
@@ -129,8 +130,8 @@ class Runner:
                 break
         return count
 
-    def run(self, count: int, name: str, items: float, lead: int = 0) -> Throughput:
-        """lead: windows at the begin that do not count, until the queues of several processes have filled."""
+    def run(self, count: int, name: str, items: float, lead: int = _LEAD) -> Throughput:
+        """lead: windows at the begin that do not count, until the queues have filled."""
         self._wait_for_all()
         begin, launches = self._host(), self.device.clock().launches
         windows, waited = self._windows(count, lead + WINDOWS)

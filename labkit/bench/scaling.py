@@ -100,7 +100,7 @@ class Scaling:
                 by=messages.text(f"bench.by.{self.by}"),
                 rate=number(p.rate.value),
                 speedup=f"{p.rate.value / self.points[0].rate.value:.2f}",
-                lost=f"{100 * self.lost(i):.0f}",
+                lost=round(100 * self.lost(i)),
                 bound=messages.text(f"bench.bound.{p.bound.replace(' ', '_')}" if p.bound else "bench.bound.nothing"),
             )
             for i, p in enumerate(self.points)
@@ -235,6 +235,7 @@ def _run(state: dict, number: int, card_file: str | None, count: int, items: flo
         return runner.run(steps, "", items)
     device.reset_clock()  # all clocks begin at zero
     with card.shared(card_file, number, count):
+        # a card that is shared takes longer until every queue has filled
         return runner.run(steps, "", items, lead=WINDOWS // 2)
 
 

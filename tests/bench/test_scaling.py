@@ -37,7 +37,7 @@ def test_two_streams_copy_in_both_directions_at_once_and_more_gain_nothing():
     assert s.rates[1] / s.rates[0] == pytest.approx(2, rel=0.03)
     assert s.rates[2] == pytest.approx(s.rates[1], rel=0.05)
     assert s.points[2].bound.startswith("copy") and s.lost(2) > 0.4 and s.lost(0) == 0
-    assert "4 streams" in repr(s) and s.table()["streams"].tolist() == [1, 2, 4]
+    assert "streams, 4:" in repr(s) and s.table()["streams"].tolist() == [1, 2, 4]
 
 
 def test_two_streams_on_the_same_cores_gain_nothing():

@@ -2,11 +2,11 @@
 // engines are free, in memory that all of them map.
 //
 // The model: an engine does one kernel at a time, whichever process it came from, in the order in which they became
-// ready: issued by their host, and the kernel before them on their stream done. So before a kernel takes its engine, its
-// process waits (in real time) until no other can have one that is ready earlier: each publishes when its next kernel
-// will be ready, or from when on it could be, and the earliest goes first, the lower seat where two are equal. Runs are
-// the same on every machine, where a process has made its streams before it sits down. Not modelled: what a card needs
-// to change from one process to another, and that they take the L2 from each other.
+// ready: issued by their host, and the kernel before them on their stream done. So before a kernel takes its engine,
+// its process waits (in real time) until no other can have one that is ready earlier: each publishes when its next
+// kernel will be ready, or from when on it could be, and the earliest goes first, the lower seat where two are equal.
+// Runs are the same on every machine, where a process has made its streams before it sits down. Not modelled: what a
+// card needs to change from one process to another, and that they take the L2 from each other.
 #pragma once
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -56,8 +56,8 @@ public:
     void publish(double ready) {
         if (taken()) memory_->ready[seat_].store(ready, std::memory_order_release);
     }
-    // Returns when no other process can have a kernel ready before `ready`. Where one of them stands still for long, it is
-    // given up: leave() says so.
+    // Returns when no other process can have a kernel ready before `ready`. Where one of them stands still for long, it
+    // is given up: leave() says so.
     void await_turn(double ready) {
         publish(ready);
         for (int other = 0; other < seats_ && !alone_; ++other) {

@@ -116,7 +116,8 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     if (noise_.on()) {
         ns = noise_.device_ns(ns);
         if (work.engine < Engine::CopyIn)
-            ns = noise_.heated(shared ? card_->heat : devices_[size_t(device)].heat, start - std::max(first, second), ns);
+            ns = noise_.heated(shared ? card_->heat : devices_[size_t(device)].heat, start - std::max(first, second),
+                               ns);
     }
     s.busy = first = second = start + ns;
     tell_card();
