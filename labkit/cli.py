@@ -458,6 +458,29 @@ def bench_compare(
     typer.echo(messages.text("bench.gate_held", count=len(compared)))
 
 
+@bench.command("show")
+def bench_show(
+    results: Annotated[Path, typer.Argument(help="Results: .json, .db, or JSON of pytest-benchmark.")],
+    plots: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Also draw each one, as SVG.")] = None,
+) -> None:
+    """Print what a file of results says, with what is to be noted of each; exit 2 where it cannot be read."""
+    from labkit import bench
+    from labkit.bench import timing
+
+    try:
+        measured = bench.load(results)
+    except (ValueError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    for number, one in enumerate(measured):
+        one.notes = timing.notes(one, timing.AIM)
+        typer.echo(repr(one))
+        if plots:
+            plots.mkdir(parents=True, exist_ok=True)
+            for kind in ("samples", "distribution"):
+                typer.echo(f"  {getattr(bench.plot, kind)(one).save(plots / f'{number}_{kind}.svg')}")
+
+
 def _mendable(error: Exception) -> bool:
     """Whether the text of `error` says what to do, so that a traceback would only hide it."""
     loaded = [

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from labkit import messages
+from labkit.bench import foreign
 from labkit.bench.pairs import Comparison, against
 from labkit.bench.timing import Measurement
 from labkit.paths import repo_root
@@ -55,12 +56,18 @@ def save(path: str | Path, measurements: list[Measurement]) -> Path:
         path.write_text(json.dumps(_document(measurements, about), indent=1), encoding="utf-8")
     elif path.suffix in (".csv", ".parquet"):
         frame = table(measurements).assign(**about)
-        frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path, index=False)
+        frame.to_csv(path, index=False) if path.suffix == ".csv" else _parquet(path, frame)
     elif path.suffix == ".db":
         _add_run(path, measurements, about)
     else:
         raise ValueError(messages.text("bench.ending", name=path.name))
     return path
+
+
+def _parquet(path: Path, frame) -> None:
+    import polars  # pandas needs pyarrow for it, which the lab does not have
+
+    polars.DataFrame(frame.to_dict("list")).write_parquet(path)
 
 
 def table(measurements: list[Measurement]):
@@ -88,53 +95,6 @@ def _document(measurements: list[Measurement], about: dict) -> dict:
     }
 
 
-def save_for_pytest_benchmark(path: str | Path, measurements: list[Measurement]) -> Path:
-    """The file that pytest-benchmark's own tools read: seconds."""
-    about = environment()
-    made = []
-    for m in measurements:
-        data = np.asarray(m.samples) * 1e-6
-        q1, median, q3 = np.percentile(data, [25, 50, 75])
-        made.append(
-            {
-                "group": None,
-                "name": m.name,
-                "fullname": m.name,
-                "params": None,
-                "param": None,
-                "extra_info": {"time": m.time_kind, "cache": m.cache},
-                "options": {"warmup": True},
-                "stats": {
-                    "min": float(data.min()),
-                    "max": float(data.max()),
-                    "mean": float(data.mean()),
-                    "stddev": m.std * 1e-6,
-                    "rounds": len(data),
-                    "median": float(median),
-                    "iqr": float(q3 - q1),
-                    "q1": float(q1),
-                    "q3": float(q3),
-                    "outliers": f"{len(m.outliers)};{len(m.outliers)}",
-                    "ops": float(1 / data.mean()),
-                    "total": float(data.sum()),
-                    "iterations": 1,
-                    "data": data.tolist(),
-                },
-            }
-        )
-    document = {
-        "machine_info": {"node": platform.node(), "machine": about["machine"], "python_version": about["python"]}
-        | about,
-        "commit_info": {"id": about["commit"], "dirty": about["changed"]},
-        "benchmarks": made,
-        "datetime": about["date"],
-        "version": "5.1.0",  # of pytest-benchmark, whose compare command reads the file
-    }
-    path = Path(path)
-    path.write_text(json.dumps(document, indent=1), encoding="utf-8")
-    return path
-
-
 def load(path: str | Path) -> list[Measurement]:
     """From a .json of save(), one of pytest-benchmark, or the newest run of a .db.
     Raises ValueError for anything else, FileNotFoundError."""
@@ -151,19 +111,7 @@ def load(path: str | Path) -> list[Measurement]:
             for m in document["measurements"]
         ]
     if isinstance(document, dict) and "benchmarks" in document:
-        found = [b for b in document["benchmarks"] if b["stats"].get("data")]
-        if len(found) < len(document["benchmarks"]):
-            raise ValueError(messages.text("bench.no_data", name=path.name))
-        return [
-            Measurement(
-                b["fullname"],
-                np.array(b["stats"]["data"]) * 1e6,
-                np.array([]),
-                b.get("extra_info", {}).get("time", "measured"),
-                b.get("extra_info", {}).get("cache", "warm"),
-            )
-            for b in found
-        ]
+        return foreign.measurements(document, path.name)
     raise ValueError(messages.text("bench.not_a_result", name=path.name))
 
 

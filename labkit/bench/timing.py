@@ -9,6 +9,7 @@ is time alone, and the L2 is emptied. Samples of a round are issued one behind t
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import numpy as np
 from labkit import messages
 from labkit.bench import statistics
 from labkit.bench.statistics import Interval
+from labkit.launch import runner
 
 ROUND = 10  # samples between two waits
 LEAST, MOST = 200, 4000  # samples
@@ -26,6 +28,7 @@ AIM = 0.005  # half an interval of the median, as a share
 _FILL_US = (
     150.0  # of the simulated filler: what writing an L2 of 192 MB takes, modelled; the host issues 25 kernels in it
 )
+_DRIFTS = 0.01  # a drift below one percent is not worth a word
 _REST = 1.0  # idle time after a round, as a share of the round: the chip keeps its temperature
 
 
@@ -64,6 +67,11 @@ class Measurement:
     def drift(self) -> tuple[float, float]:
         return statistics.drift(self.samples)
 
+    @property
+    def level(self) -> tuple[int, float] | None:
+        """(sample, ratio) where the times change to another level, as those of a chip that lowers its clock do."""
+        return statistics.change_point(self.samples)
+
     def row(self) -> dict:
         """What a table shows: microseconds."""
         median, p90, p99 = (self.percentile(q) for q in (50, 90, 99))
@@ -81,6 +89,7 @@ class Measurement:
             "samples": len(self.samples),
             "warm": len(self.warm),
             "outliers": len(self.outliers),
+            "drift": self.drift[0],
             "cache": self.cache,
             "time": self.time_kind,
         }
@@ -114,6 +123,7 @@ def measure(
     *,
     name: str = "",
     cache: str = "cold",
+    inputs: Callable[[int], tuple] | None = None,
     aim: float = AIM,
     least: int = LEAST,
     most: int = MOST,
@@ -121,7 +131,8 @@ def measure(
 ) -> Measurement:
     """Times function() on the current device and stream.
 
-    cache: "cold" or "warm", see above. aim: so many samples are taken that half the interval of the median is about
+    cache: "cold" or "warm", see above. inputs: gives the arguments of the function's i-th call, fresh ones for each
+    sample; making them is not timed. aim: so many samples are taken that half the interval of the median is about
     this share of it, but no fewer than `least` and no more than `most`. rest: idle time behind each round, as a share
     of its length; 0 measures the sustained load of a chip that may get hot.
     Raises ValueError for a wrong argument, RuntimeError where no npu is there.
@@ -130,7 +141,7 @@ def measure(
         raise ValueError(messages.text("bench.cache", cache=cache))
     if not (0 < aim < 1 and 0 < least <= most and rest >= 0):
         raise ValueError(messages.text("bench.limits"))
-    timer = Timer(cache, rest)
+    timer = Timer(cache, rest, inputs)
     warm = warm_up(timer, function)
     # How many is settled by the warm-up, before the first sample that counts: who stops when the interval happens to be
     # narrow gets intervals that are too narrow.
@@ -171,8 +182,18 @@ def notes(m: Measurement, aim: float) -> list[str]:
         said.append(messages.text("bench.not_steady", count=len(m.warm)))
     if m.median.half > aim:
         said.append(messages.text("bench.wide", half=f"{100 * m.median.half:.1f}", count=len(m.samples)))
-    change, chance = m.drift
-    if chance < 1e-3 and abs(change) > 0.01:
+    return said + drift_notes(m.samples)
+
+
+def drift_notes(samples) -> list[str]:
+    """One note where the level of the samples changes on the way: a step, else a slope. False alarms: about two in a
+    thousand, tests/bench/test_kit.py."""
+    said = []
+    change, chance = statistics.drift(samples)
+    level = statistics.change_point(samples)
+    if level is not None and abs(level[1] - 1) > _DRIFTS:
+        said.append(messages.text("bench.level", at=level[0], change=f"{100 * (level[1] - 1):+.1f}"))
+    elif chance < 1e-3 and abs(change) > _DRIFTS:
         said.append(messages.text("bench.drift", change=f"{100 * change:+.1f}"))
     return said
 
@@ -180,7 +201,7 @@ def notes(m: Measurement, aim: float) -> list[str]:
 class Timer:
     """Takes samples. On the simulated device the events' times are modelled, on an npu measured."""
 
-    def __init__(self, cache: str = "cold", rest: float = _REST):
+    def __init__(self, cache: str = "cold", rest: float = _REST, inputs: Callable[[int], tuple] | None = None):
         import torch
 
         from labkit import chips, device
@@ -192,7 +213,7 @@ class Timer:
         self.torch, self.device = torch, device
         self.simulated = device.mode() != "npu"
         self.kind = "modelled" if self.simulated else "measured"
-        self.cache, self.rest = cache, rest
+        self.cache, self.rest, self.inputs, self._calls = cache, rest, inputs, 0
         chip = chips.flat(device.chip() or chips.DEFAULT)
         self._cycles = int(_FILL_US * 1e-6 * chip["clock.hz"])
         self._filler = None if self.simulated else torch.empty(int(chip["memory.l2"]), dtype=torch.int8, device="npu")
@@ -210,6 +231,9 @@ class Timer:
             row = [None] * len(functions)
             for which in orders[i] if orders is not None else range(len(functions)):
                 function = functions[which]
+                if self.inputs is not None:
+                    function = functools.partial(function, *self.inputs(self._calls))
+                    self._calls += 1
                 self._fill(i)
                 if self.cache == "warm":
                     function()
@@ -229,7 +253,7 @@ class Timer:
             return
         self.torch.npu._sleep(self._cycles)
         if self.cache == "cold":
-            self.device.clear_l2()
+            runner.clear_l2()  # what PyTorch's operators left in it and what our kernels did
 
     def _host(self) -> float:
         import time

@@ -6,12 +6,13 @@ import json
 import sqlite3
 
 import numpy as np
+import polars
 import pytest
 import torch
 from typer.testing import CliRunner
 
 import labkit
-from labkit import bench, chips
+from labkit import bench
 from labkit.bench import results, statistics
 from labkit.bench.timing import Measurement
 from labkit.cli import app
@@ -24,8 +25,7 @@ def npu():
 
 def busy(us: float):
     """A function whose kernel takes so many modelled microseconds."""
-    cycles = round(us * 1e-6 * chips.flat("910B1")["clock.hz"])
-    return lambda: torch.npu._sleep(cycles)
+    return lambda: labkit.device.launch("busy", us)
 
 
 def normal(n: int, seed: int = 0, middle: float = 100.0, spread: float = 3.0) -> np.ndarray:
@@ -218,12 +218,14 @@ def test_tables_have_the_environment(tmp_path):
     frame = pandas.read_csv(bench.save(tmp_path / "r.csv", [made()]))
     assert frame["name"][0] == "mul" and frame["time"][0] == "modelled" and frame["torch"][0] == torch.__version__
     assert {"median low", "p99", "std", "commit", "date"} <= set(frame.columns)
+    rows = polars.read_parquet(bench.save(tmp_path / "r.parquet", [made(), made("add")]))
+    assert rows["name"].to_list() == ["mul", "add"] and rows["torch"][0] == torch.__version__
     with pytest.raises(ValueError, match="xyz"):
         bench.save(tmp_path / "r.xyz", [made()])
 
 
 def test_pytest_benchmarks_form(tmp_path):
-    path = results.save_for_pytest_benchmark(tmp_path / "p.json", [made()])
+    path = bench.save_for_pytest_benchmark(tmp_path / "p.json", [made()])
     (one,) = json.loads(path.read_text())["benchmarks"]
     assert one["stats"]["median"] == pytest.approx(np.median(made().samples) * 1e-6)
     (back,) = bench.load(path)

@@ -1,6 +1,7 @@
 #include "clock.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace labdev {
 namespace {
@@ -101,11 +102,13 @@ void VirtualClock::wait_for_flights(int device, int id, const void* begin, size_
 double VirtualClock::launch(int device, int id, const Work& work, bool queued, double not_before) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
+    const bool shared = card_.taken() && device == 0;
     host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
     Stream& s = stream(device, id);
     if (queued) ++s.issued, s.last = work.name;
-    double* engines = devices_[size_t(device)].engines;
+    double* engines = shared ? card_->engines : devices_[size_t(device)].engines;
     const bool both = work.engine == Engine::Cores;
+    if (shared) card_.await_turn(std::max(host_, s.busy));
     double& first = engines[int(both ? Engine::Vector : work.engine)];
     double& second = both ? engines[int(Engine::Cube)] : first;
     const double reached = std::max({host_, s.busy, first, second}), start = std::max(reached, not_before);
@@ -113,9 +116,11 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     if (noise_.on()) {
         ns = noise_.device_ns(ns);
         if (work.engine < Engine::CopyIn)
-            ns = noise_.heated(devices_[size_t(device)].heat, start - std::max(first, second), ns);
+            ns = noise_.heated(shared ? card_->heat : devices_[size_t(device)].heat, start - std::max(first, second),
+                               ns);
     }
     s.busy = first = second = start + ns;
+    tell_card();
     const Record record{work.name, int16_t(device), int16_t(id), uint32_t(work.engine), 0, host_, start,
                         s.busy,    work.bytes,      work.flops};
     if (ring_.size() < kRecords) ring_.push_back(record);
@@ -129,6 +134,7 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
 void VirtualClock::spend(double ns) {
     std::lock_guard<std::mutex> lock(mutex_);
     host_ += ns;
+    tell_card();
 }
 
 void VirtualClock::spend_api() { spend(rates_.host_api); }
@@ -137,6 +143,7 @@ void VirtualClock::wait(double time, int device, int id) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const double end = host_ = std::max(host_, time);
+    tell_card();
     Stream& s = stream(device, id);
     s.drained = s.issued;
     lock.unlock();
@@ -184,6 +191,7 @@ void VirtualClock::synchronize(int device) {
         s.drained = s.issued;
     }
     const double end = host_ = std::max(host_ + rates_.host_api, last);
+    tell_card();
     lock.unlock();
     tell(Api::SynchronizeDevice, begin, end, last, device, -1);
 }
@@ -193,6 +201,7 @@ void VirtualClock::synchronize(int device, int id) {
     const double begin = host_;
     Stream& s = stream(device, id);
     const double busy = s.busy, end = host_ = std::max(host_ + rates_.host_api, busy);
+    tell_card();
     s.drained = s.issued;
     lock.unlock();
     tell(Api::SynchronizeStream, begin, end, busy, device, id);
@@ -250,6 +259,7 @@ void VirtualClock::synchronize(const Event& event) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const double end = host_ = std::max(host_ + rates_.host_api, event.recorded ? event.time : 0);
+    tell_card();
     if (event.recorded) {
         Stream& s = stream(event.device, event.stream);
         s.drained = std::max(s.drained, event.issued);
@@ -288,6 +298,25 @@ void VirtualClock::start_noise(uint64_t seed, const NoiseLevels& levels) {
 void VirtualClock::stop_noise() {
     std::lock_guard<std::mutex> lock(mutex_);
     noise_.stop();
+}
+
+// ---- a card of several processes
+
+void VirtualClock::tell_card() {
+    if (!card_.taken()) return;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Stream& s : devices_[0].streams) least = std::min(least, s.busy);
+    card_.publish(std::max(host_, least));
+}
+
+bool VirtualClock::sit_down(const char* file, int seat, int seats) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return card_.take(file, seat, seats);
+}
+
+bool VirtualClock::leave_card() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return card_.leave();
 }
 
 // ---- timeline

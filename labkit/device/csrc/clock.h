@@ -14,6 +14,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "card.h"
+
 namespace labdev {
 
 // Operators that cost alike; their constants are in the chip's table under operators.<class>.
@@ -369,6 +371,9 @@ public:
 
     void start_noise(uint64_t seed, const NoiseLevels& levels);
     void stop_noise();
+    // From now on device 0 is one card with the processes that sit at it, see card.h. Every seat is to be taken.
+    bool sit_down(const char* file, int seat, int seats);
+    bool leave_card();                    // false: another process stood still, and was not waited for any longer
     void reset();                         // time zero, timeline empty; streams stay
     std::vector<Record> records() const;  // oldest first
     uint64_t launches() const;            // since reset(), more than records() keeps
@@ -394,6 +399,7 @@ private:
     };
     Stream& stream(int device, int id);
     void wait_for_flights(int device, int stream, const void* begin, size_t bytes);
+    void tell_card();  // from when on this process could issue something to it
     void tell(Api api, double begin, double end, double until, int device, int stream) {
         if (Observer* o = observer_) o->called(api, begin, end, std::max(0.0, until - begin), device, stream);
     }
@@ -405,6 +411,7 @@ private:
     bool cold_ = false;
     double host_ = 0;
     Noise noise_;
+    Seat<int(Engine::Count)> card_;
     std::vector<Device> devices_ = std::vector<Device>(1);
     std::vector<Record> ring_;
     uint64_t launches_ = 0;

@@ -1,0 +1,12 @@
+"""The size to take from a sweep."""
+
+
+def sweet_spot(sizes: list, rates: list, p99: list, limit: float, share: float = 0.9):
+    """The smallest size whose rate is surely at least `share` of the best of all rates, and whose p99 (us) is at most
+    `limit`; None where there is none. rates: (low, middle, high) of each size, the ends of a 95-percent interval."""
+    # >>> exercise: `spot` (2 or 3 lines) | `spot`（2 到 3 行）
+    # stub: spot = sizes[-1]
+    best = max(rates, key=lambda r: r[1])
+    spot = next((s for s, r, t in zip(sizes, rates, p99) if r[0] >= share * best[2] and t <= limit), None)
+    # <<<
+    return spot
