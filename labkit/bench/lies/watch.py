@@ -22,7 +22,7 @@ from labkit.bench.lies import clocks
 from labkit.bench.lies.clocks import Region
 
 FIRST_LAUNCH_US = 20_000.0
-_KIT = os.path.join("labkit", "bench", "timing.py")
+_KIT = tuple(os.path.join("labkit", "bench", name) for name in ("timing.py", "duration.py"))
 _RANDOM = {"randn", "rand", "randint", "normal", "randn_like", "rand_like", "randint_like", "randperm", "bernoulli"}
 _RANDOM |= {"normal_", "uniform_", "random_"}
 _FILLED = {"zeros", "ones", "full", "arange", "eye", "linspace", "zeros_like", "ones_like", "full_like", "tril", "triu"}
