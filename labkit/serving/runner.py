@@ -1,0 +1,189 @@
+"""One step of the model on the device: inputs are brought there, the step is issued or replayed, tokens come back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from labkit import device
+from labkit.serving.model import Decoder, Step, features_of
+from labkit.serving.settings import Settings
+
+_BUCKETS = (1, 2, 4, 8, 16, 32, 64)  # rows of a recorded step
+
+
+def bucket(count: int, buckets=_BUCKETS) -> int:
+    """The smallest of the sizes that holds so many."""
+    return next(size for size in buckets if size >= count)
+
+
+def span_of(longest: int, settings: Settings, whole: bool) -> int:
+    """Keys that a decode step looks at. A recorded step has one shape: the next power of two of the longest row."""
+    if not whole:
+        return longest
+    span = 256
+    while span < longest:
+        span *= 2
+    return min(span, settings.max_length)
+
+
+class Row(NamedTuple):
+    """A row of a step: the tokens that it reads, how many stand in the cache before, and its pages."""
+
+    tokens: list[int]
+    begin: int
+    pages: list[int]
+    features: torch.Tensor | None = None
+
+
+class Runner:
+    """Runs steps for rows that somebody else has chosen."""
+
+    def __init__(self, settings: Settings, decoder: Decoder | None = None, seed: int = 0):
+        self.settings = settings
+        self.decoder = Decoder(seed) if decoder is None else decoder
+        self.keys, self.values = self.decoder.pools(settings.pages, settings.page)
+        self._graphs: dict = {}
+        self._side = torch.npu.Stream() if settings.pinned else None
+        self._host: dict[int, torch.Tensor] = {}
+
+    # ---- features
+
+    def fetch(self, number: int) -> tuple[torch.Tensor, object]:
+        """The features on their way to the device, and the event behind which they are there (None: they are)."""
+        kept = self._host.get(number)
+        if kept is None:
+            kept = self._host[number] = features_of(number, self.settings.pinned)
+        if self._side is None:
+            return kept.npu(), None
+        with torch.npu.stream(self._side):
+            moved = kept.to("npu", non_blocking=True)
+        return moved, self._side.record_event()
+
+    # ---- steps
+
+    def prefill(self, rows: list[Row]) -> list[int]:
+        """Reads pieces of prompts; the token behind each."""
+        settings = self.settings
+        width, most = max(len(r.tokens) for r in rows), max(r.begin + len(r.tokens) for r in rows)
+        own = all(r.begin == 0 for r in rows)
+        how = "fused" if settings.fused else "own" if own else "gather"
+        arrays = self._arrays(rows, width, most, None if own and how == "own" else self._pages(most), how == "fused")
+        arrays["last"] = np.array([i * width + len(r.tokens) - 1 for i, r in enumerate(rows)], np.int32)
+        inserts = [(i, r.features) for i, r in enumerate(rows) if r.features is not None and r.begin == 0]
+        moved = self._to_device(arrays)
+        return self._back(self._issue(moved, how, most, rows, inserts))
+
+    def decode(self, rows: list[Row]) -> list[int]:
+        """The next token of each row, whose `tokens` is its newest one."""
+        settings, count = self.settings, len(rows)
+        how = settings.attention
+        if settings.graph:
+            rows = rows + [Row([0], 0, [])] * (bucket(count) - count)
+        most = span_of(max(r.begin + 1 for r in rows), settings, settings.graph)
+        if settings.graph and how == "fused":  # the kernel takes the lengths from memory
+            most = settings.max_length
+        arrays = self._arrays(rows, 1, most, None if how == "view" else self._pages(most), how == "fused")
+        if not settings.graph:
+            return self._back(self._issue(self._to_device(arrays), how, most, rows))[:count]
+        return self._replay(arrays, how, most, rows)[:count]
+
+    def _pages(self, tokens: int) -> int:
+        return -(-tokens // self.settings.page)
+
+    def _arrays(self, rows: list[Row], width: int, most: int, pages: int | None, lengths: bool) -> dict:
+        """What a step takes, on the host; padding is token 0 at place 0, written to page 0."""
+        page = self.settings.page
+        arrays = {"slots": np.zeros((len(rows), width), np.int64)}  # first, for the sake of alignment in _packed
+        arrays |= {name: np.zeros((len(rows), width), np.int32) for name in ("ids", "positions")}
+        for i, row in enumerate(rows):
+            if not row.pages:
+                continue
+            n, places = len(row.tokens), np.arange(row.begin, row.begin + len(row.tokens))
+            arrays["ids"][i, :n] = row.tokens
+            arrays["positions"][i, :n] = places
+            arrays["slots"][i, :n] = np.asarray(row.pages)[places // page] * page + places % page
+        if pages is not None:
+            arrays["table"] = np.zeros((len(rows), pages), np.int32)
+            for i, row in enumerate(rows):
+                held = row.pages[:pages]
+                arrays["table"][i, : len(held)] = held
+        if lengths:
+            arrays["lengths"] = np.array([max(1, r.begin + len(r.tokens)) for r in rows], np.int32)
+        return arrays
+
+    def _packed(self, arrays: dict) -> torch.Tensor:
+        """All arrays one behind the other, in pinned memory where that is a setting."""
+        flat = torch.from_numpy(np.concatenate([a.reshape(-1).view(np.uint8) for a in arrays.values()]))
+        return flat.pin_memory() if self.settings.pinned else flat
+
+    def _to_device(self, arrays: dict) -> dict[str, torch.Tensor]:
+        if not self.settings.pinned:
+            return {name: torch.from_numpy(array).npu() for name, array in arrays.items()}
+        return self._views(self._packed(arrays).to("npu", non_blocking=True), arrays)
+
+    @staticmethod
+    def _views(flat: torch.Tensor, arrays: dict) -> dict[str, torch.Tensor]:
+        views, at = {}, 0
+        for name, array in arrays.items():
+            kind = torch.int64 if array.dtype == np.int64 else torch.int32
+            views[name] = flat[at : at + array.nbytes].view(kind).view(array.shape)
+            at += array.nbytes
+        return views
+
+    def _issue(self, moved: dict, how: str, most: int, rows: list[Row], inserts=()) -> torch.Tensor:
+        step = Step(
+            self.keys, self.values, moved["slots"].view(-1), moved["positions"], how, most,
+            first=rows[0].pages[0] if how == "view" and rows[0].pages else 1,
+            reserved=self.settings.max_length, table=moved.get("table"), lengths=moved.get("lengths"),
+        )  # fmt: skip
+        with torch.no_grad():
+            return self.decoder.next_tokens(moved["ids"], moved["positions"], moved.get("last"), step, inserts)
+
+    def _back(self, tokens: torch.Tensor) -> list[int]:
+        return tokens.cpu().tolist()
+
+    def _replay(self, arrays: dict, how: str, most: int, rows: list[Row]) -> list[int]:
+        key = (len(rows), most)
+        if key not in self._graphs:
+            flat = self._packed(arrays).npu()
+            views = self._views(flat, arrays)
+            self._issue(views, how, most, rows)  # loads what a first run loads; a capture runs nothing
+            graph = torch.npu.NPUGraph()
+            with torch.npu.graph(graph):
+                tokens = self._issue(views, how, most, rows)
+            self._graphs[key] = graph, flat, views, tokens
+        graph, flat, views, tokens = self._graphs[key]
+        if self.settings.pinned:
+            flat.copy_(self._packed(arrays), non_blocking=True)
+        else:
+            for name, array in arrays.items():
+                views[name].copy_(torch.from_numpy(array))
+        graph.replay()
+        return self._back(tokens)
+
+
+class Cost(NamedTuple):
+    """What a piece of work took on the device's clock, modelled: its time, that of copies over the link in it, and the
+    number of launches."""
+
+    us: float
+    copy_us: float = 0.0
+    launches: int = 0
+
+
+class stopwatch:
+    """`with stopwatch() as w: ...; w.cost`: the virtual clock begins at zero inside."""
+
+    def __enter__(self) -> "stopwatch":
+        torch.npu.synchronize()
+        device.reset_clock()
+        return self
+
+    def __exit__(self, *error) -> None:
+        torch.npu.synchronize()
+        spans = device.timeline()
+        copies = [s for s in spans if s.engine in ("copy in", "copy out")]
+        self.cost = Cost(device.clock().host_us, sum(s.end_us - s.start_us for s in copies), len(spans) - len(copies))
