@@ -129,12 +129,11 @@ class Scheduler:
         """Forgets a request, wherever it is, and gives its memory back."""
         if request in self.waiting:
             self.waiting.remove(request)
-        for rows in (self.reading, self.running):
-            if request in rows:
-                if not self.settings.continuous and rows is self.running:
-                    request.answer = min(request.answer, request.count)  # its row stays until the batch ends
-                    return
-                rows.remove(request)
+        elif request in self.reading or request in self.running:
+            if not self.settings.continuous:  # its row stays where it is until the batch ends
+                request.answer = request.count
+                return
+            (self.reading if request in self.reading else self.running).remove(request)
         self._release(request)
 
     def _release(self, request: Request) -> None:

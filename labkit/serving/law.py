@@ -31,12 +31,12 @@ def mean_of_longest(values: list[int], rows: int) -> float:
 def service_us(settings: Settings, requests, times: StepTimes | None = None) -> list[float]:
     """What each request would take alone on the device, from its first step to its last."""
     times = times or StepTimes.load()
-    insert, fetch = times.insert(settings)[0], times.fetch(settings)[0]
+    insert, fetch = times.insert(settings).us, times.fetch(settings).us
     found = []
     for r in requests:
-        us = times.prefill(settings, 1, r.prompt, r.prompt)[0]
+        us = times.prefill(settings, 1, r.prompt, r.prompt).us
         us += (insert + (0 if settings.pinned else fetch)) if r.features is not None else 0
-        found.append(us + sum(times.decode(settings, 1, r.prompt + i)[0] for i in range(1, r.answer)))
+        found.append(us + sum(times.decode(settings, 1, r.prompt + i).us for i in range(1, r.answer)))
     return found
 
 
@@ -48,17 +48,17 @@ def capacity(settings: Settings, workload: Workload, requests, batch: int, hits:
     prompts = sorted(r.prompt for r in requests)
     answers = [r.answer for r in requests]
     span = sum(prompts) / len(prompts) + sum(answers) / len(answers)
-    step = times.decode(settings, batch, int(span))[0]
-    fetch = 0.0 if settings.pinned else times.fetch(settings)[0] * (1 - hits)
-    each = workload.with_features * (times.insert(settings)[0] + fetch)
+    step = times.decode(settings, batch, int(span)).us
+    fetch = 0.0 if settings.pinned else times.fetch(settings).us * (1 - hits)
+    each = workload.with_features * (times.insert(settings).us + fetch)
     if settings.continuous:
         # while a request makes its answer, `batch` others come in, in groups of those that a step admits
         mean = sum(answers) / len(answers)
         joining = max(1.0, batch / mean)
         width = int(mean_of_longest(prompts, max(1, round(joining))))
-        read = times.prefill(settings, max(1, round(joining)), width, width)[0] + joining * each
+        read = times.prefill(settings, max(1, round(joining)), width, width).us + joining * each
         return joining / (read + step) * 1e6
     rows = min(batch, max(1, settings.prefill_tokens // int(mean_of_longest(prompts, batch))))
     width = int(mean_of_longest(prompts, rows))
-    read = math.ceil(batch / rows) * times.prefill(settings, rows, width, width)[0] + batch * each
+    read = math.ceil(batch / rows) * times.prefill(settings, rows, width, width).us + batch * each
     return batch / (read + (mean_of_longest(answers, batch) - 1) * step) * 1e6

@@ -22,7 +22,7 @@ class Workload:
 
     name: str
     prompts: tuple[tuple[float, int, int], ...] = ((0.8, 8, 48), (0.2, 64, 192))
-    answers: tuple[tuple[float, int, int], ...] = ((0.75, 4, 16), (0.25, 24, 64))
+    answers: tuple[tuple[float, int, int], ...] = ((0.85, 2, 8), (0.15, 10, 32))
     with_features: float = 1.0  # the share of requests that come with features
     different: int = 200  # how many features there are; the n-th most popular is asked for 1/n times as often
 

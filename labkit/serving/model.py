@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from transformers import AttentionInterface, LlamaConfig, LlamaForCausalLM
 
+import labkit
+
 NAME = "labkit_paged"
 VOCABULARY = 512  # bytes, a few marks, and room
 FEATURE_ROWS, FEATURE_WIDTH = 2880, 1024  # five tiles of 576 patches by CLIP ViT-L/14 at 336 px, as LLaVA-NeXT has them
@@ -60,16 +62,19 @@ def gathered(pool, step: Step):
 
 
 def fused_attention(query, keys, values, step: Step, scale: float):
-    """The fused kernel; None where it is not to be had. query [rows, heads, width, depth] gives the same shape."""
-    return None
+    """One token for each row by lab::paged_attention, which reads the pages where they lie: [rows, heads, 1, depth]."""
+    labkit.operator("attention").load("paged_attention")
+    out = torch.ops.lab.paged_attention(query.squeeze(2), keys, values, step.table, step.lengths, scale)
+    return out.unsqueeze(2)
 
 
 def _attention(module, query, key, value, mask, scaling=None, dropout=0.0, *, step: Step, **_):
     keys, values = step.keys[module.layer_idx], step.values[module.layer_idx]
     for pool, new in ((keys, key), (values, value)):
         pool.view(-1, *pool.shape[2:]).index_copy_(0, step.slots, new.transpose(1, 2).flatten(0, 1))
-    out = fused_attention(query, keys, values, step, scaling) if step.how == "fused" else None
-    if out is None:
+    if step.how == "fused":
+        out = fused_attention(query, keys, values, step, scaling)
+    else:
         if step.how != "own":
             key, value = gathered(keys, step), gathered(values, step)
         if step.mask is None:

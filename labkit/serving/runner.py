@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -9,9 +10,10 @@ import torch
 
 from labkit import device
 from labkit.serving.model import Decoder, Step, features_of
-from labkit.serving.settings import Settings
+from labkit.serving.settings import Cost, Settings
 
 _BUCKETS = (1, 2, 4, 8, 16, 32, 64)  # rows of a recorded step
+_SPANS = (256, 512, 1024, 2048, 4096)  # keys that it looks at
 
 
 def bucket(count: int, buckets=_BUCKETS) -> int:
@@ -20,13 +22,10 @@ def bucket(count: int, buckets=_BUCKETS) -> int:
 
 
 def span_of(longest: int, settings: Settings, whole: bool) -> int:
-    """Keys that a decode step looks at. A recorded step has one shape: the next power of two of the longest row."""
+    """Keys that a decode step looks at. A recorded step has one shape: the next of a few sizes."""
     if not whole:
         return longest
-    span = 256
-    while span < longest:
-        span *= 2
-    return min(span, settings.max_length)
+    return min(bucket(longest, _SPANS), settings.max_length)
 
 
 class Row(NamedTuple):
@@ -36,6 +35,10 @@ class Row(NamedTuple):
     begin: int
     pages: list[int]
     features: torch.Tensor | None = None
+
+
+def _nothing() -> None:
+    pass
 
 
 class Runner:
@@ -64,36 +67,49 @@ class Runner:
 
     # ---- steps
 
-    def prefill(self, rows: list[Row]) -> list[int]:
-        """Reads pieces of prompts; the token behind each."""
+    def prefill(self, rows: list[Row], meanwhile: Callable[[], None] = _nothing) -> list[int]:
+        """Reads pieces of prompts; the token behind each. meanwhile: called when all is issued, before the wait."""
         settings = self.settings
         width, most = max(len(r.tokens) for r in rows), max(r.begin + len(r.tokens) for r in rows)
         own = all(r.begin == 0 for r in rows)
-        how = "fused" if settings.fused else "own" if own else "gather"
-        arrays = self._arrays(rows, width, most, None if own and how == "own" else self._pages(most), how == "fused")
+        how = "own" if own else "gather"
+        arrays = self._arrays(rows, width, None if own else self._pages(most), False)
         arrays["last"] = np.array([i * width + len(r.tokens) - 1 for i, r in enumerate(rows)], np.int32)
         inserts = [(i, r.features) for i, r in enumerate(rows) if r.features is not None and r.begin == 0]
         moved = self._to_device(arrays)
-        return self._back(self._issue(moved, how, most, rows, inserts))
+        made = self._issue(moved, how, most, rows, inserts)
+        meanwhile()
+        return self._back(made)
 
-    def decode(self, rows: list[Row]) -> list[int]:
+    def decode(self, rows: list[Row], meanwhile: Callable[[], None] = _nothing) -> list[int]:
         """The next token of each row, whose `tokens` is its newest one."""
         settings, count = self.settings, len(rows)
         how = settings.attention
         if settings.graph:
-            rows = rows + [Row([0], 0, [])] * (bucket(count) - count)
+            rows = list(rows) + [Row([0], 0, [])] * (bucket(count) - count)
         most = span_of(max(r.begin + 1 for r in rows), settings, settings.graph)
         if settings.graph and how == "fused":  # the kernel takes the lengths from memory
             most = settings.max_length
-        arrays = self._arrays(rows, 1, most, None if how == "view" else self._pages(most), how == "fused")
-        if not settings.graph:
-            return self._back(self._issue(self._to_device(arrays), how, most, rows))[:count]
-        return self._replay(arrays, how, most, rows)[:count]
+        arrays = self._arrays(rows, 1, None if how == "view" else self._pages(most), how == "fused")
+        if settings.graph:
+            made = self._replay(arrays, how, most, rows)
+        else:
+            made = self._issue(self._to_device(arrays), how, most, rows)
+        meanwhile()
+        return self._back(made)[:count]
+
+    def warm(self) -> None:
+        """Records every shape of a decode step now, so that no request waits for it."""
+        if self.settings.graph:
+            spans = [1] if self.settings.fused else [n for n in _SPANS if n <= self.settings.max_length]
+            for rows in [b for b in _BUCKETS if b <= bucket(self.settings.batch)]:
+                for span in spans:
+                    self.decode([Row([0], span - 1, [])] * rows)
 
     def _pages(self, tokens: int) -> int:
         return -(-tokens // self.settings.page)
 
-    def _arrays(self, rows: list[Row], width: int, most: int, pages: int | None, lengths: bool) -> dict:
+    def _arrays(self, rows: list[Row], width: int, pages: int | None, lengths: bool) -> dict:
         """What a step takes, on the host; padding is token 0 at place 0, written to page 0."""
         page = self.settings.page
         arrays = {"slots": np.zeros((len(rows), width), np.int64)}  # first, for the sake of alignment in _packed
@@ -145,7 +161,7 @@ class Runner:
     def _back(self, tokens: torch.Tensor) -> list[int]:
         return tokens.cpu().tolist()
 
-    def _replay(self, arrays: dict, how: str, most: int, rows: list[Row]) -> list[int]:
+    def _replay(self, arrays: dict, how: str, most: int, rows: list[Row]) -> torch.Tensor:
         key = (len(rows), most)
         if key not in self._graphs:
             flat = self._packed(arrays).npu()
@@ -162,16 +178,7 @@ class Runner:
             for name, array in arrays.items():
                 views[name].copy_(torch.from_numpy(array))
         graph.replay()
-        return self._back(tokens)
-
-
-class Cost(NamedTuple):
-    """What a piece of work took on the device's clock, modelled: its time, that of copies over the link in it, and the
-    number of launches."""
-
-    us: float
-    copy_us: float = 0.0
-    launches: int = 0
+        return tokens
 
 
 class stopwatch:
@@ -185,5 +192,6 @@ class stopwatch:
     def __exit__(self, *error) -> None:
         torch.npu.synchronize()
         spans = device.timeline()
-        copies = [s for s in spans if s.engine in ("copy in", "copy out")]
-        self.cost = Cost(device.clock().host_us, sum(s.end_us - s.start_us for s in copies), len(spans) - len(copies))
+        lengths = {copy: [s.end_us - s.start_us for s in spans if s.engine.startswith("copy") == copy] for copy in (True, False)}
+        kernels = lengths[False]
+        self.cost = Cost(device.clock().host_us, sum(lengths[True]), sum(kernels), len(kernels))

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from labkit import messages
+
+LEAST_CHUNK = 64  # a prompt's features come in one piece
 
 # In the order in which the notebook applies them.
 STEPS = ("pinned", "input_cache", "paged", "continuous", "fused", "graph")
@@ -31,10 +36,14 @@ class Settings:
     page: int = 16  # tokens of a page
     max_batch: int = 32
     cached_inputs: int = 32  # features that stay on the device
-    ahead: int = 16  # features of waiting requests that are on their way or there
-    prefill_tokens: int = 2048  # that one step takes, padding included
+    ahead: int = 2  # features on their way at a time: two buffers
+    prefill_tokens: int = 4096  # that one step takes, padding included
     chunk: int | None = None  # longest piece of a prompt in one step; None: whole prompts
     queue: int | None = None  # requests that may wait; None: any number
+
+    def __post_init__(self):
+        if self.max_length % self.page or (self.chunk is not None and self.chunk < LEAST_CHUNK):
+            raise ValueError(messages.text("serving.sizes", chunk=LEAST_CHUNK))
 
     @property
     def pages(self) -> int:
@@ -55,6 +64,16 @@ class Settings:
 
     def name(self) -> str:
         return "+".join(step for step in STEPS if getattr(self, step)) or "naive"
+
+
+class Cost(NamedTuple):
+    """What a piece of work took on the device's clock, modelled: its time, in it that of copies over the link and that
+    of kernels, and the number of launches."""
+
+    us: float
+    copy_us: float = 0.0
+    device_us: float = 0.0
+    launches: int = 0
 
 
 NAIVE = Settings()

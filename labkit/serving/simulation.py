@@ -6,12 +6,16 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from labkit import messages
 from labkit.serving.batching import Scheduler
 from labkit.serving.input_cache import InputCache
-from labkit.serving.settings import Request, Settings
+from labkit.serving.settings import Cost, Request, Settings
 from labkit.serving.step_times import StepTimes
+
+
+ISSUE_US = 20.0  # host time until a recorded step is issued: a copy, a launch and their calls
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -113,39 +117,54 @@ class Result:
 
 
 class _Features:
-    """Which features are on the device, and when those that are on their way will be."""
+    """Which features are on the device, and when those that are on their way will be. Copies over the link take turns:
+    a step's own inputs wait for features that were sent for before."""
 
     def __init__(self, settings: Settings, times: StepTimes):
         self.s = settings
         self.cache = InputCache(settings.cached_inputs if settings.input_cache else 0)
-        self.host_us, self.copy_us, _ = times.fetch(settings)
+        self.fetch = times.fetch(settings)
         self.link_free = 0.0
-        self._sent: deque[Request] = deque()
 
-    def look(self, request: Request) -> bool:
-        """Whether they are there; counted once a request."""
+    def here(self, request: Request, now: float) -> bool:
+        return request.features is None or not self.s.pinned or 0 <= request.ready_us <= now
+
+    def bring(self, request: Request) -> Cost:
+        """In a step of its own, where nothing was sent ahead; what that takes."""
         if self.s.input_cache and self.cache.get(request.features) is not None:
-            return True
-        return False
+            return Cost(0.0)
+        if self.s.input_cache:
+            self.cache.put(request.features, 0.0)
+        return self.fetch
 
     def ahead(self, waiting, now: float) -> float:
-        """Sends for the features of the requests in front; the host's time for it."""
-        spent = 0.0
-        for i, request in enumerate(waiting):
-            if i >= self.s.ahead:
+        """Sends for features as the engine does, at this time; what the host spends on it."""
+        spent, on_their_way = 0.0, sum(r.ready_us > now for r in islice(waiting, self.s.batch))
+        for request in islice(waiting, self.s.batch):
+            if on_their_way >= self.s.ahead:
                 break
             if request.features is None or request.ready_us >= 0:
                 continue
-            there = self.cache.get(request.features) if self.s.input_cache else None
-            if there is not None:
-                request.ready_us = there
-                continue
-            spent += self.host_us
-            self.link_free = max(self.link_free, now + spent) + self.copy_us
-            request.ready_us = self.link_free
-            if self.s.input_cache:
-                self.cache.put(request.features, request.ready_us)
+            kept = self.cache.get(request.features) if self.s.input_cache else None
+            if kept is None:
+                spent += self.fetch.us
+                kept = self.link_free = max(self.link_free, now + spent) + self.fetch.copy_us
+                if self.s.input_cache:
+                    self.cache.put(request.features, kept)
+            request.ready_us = kept
+            on_their_way += kept > now
         return spent
+
+    def step(self, cost: Cost, waiting, now: float) -> float:
+        """What a step of that cost takes from now on, when features are sent for behind its own inputs."""
+        if not self.s.pinned:
+            return cost.us
+        wait = max(0.0, self.link_free - now)
+        us = max(cost.us, wait + cost.copy_us + cost.device_us)
+        if self.s.graph:  # the host has issued all of it at once
+            self.ahead(waiting, now + ISSUE_US)
+            return us
+        return us + self.ahead(waiting, now + us - cost.copy_us / 2)
 
 
 def simulate(
@@ -157,8 +176,7 @@ def simulate(
     times = times or StepTimes.load()
     requests = [r.fresh() for r in requests]
     plan, features = Scheduler(settings), _Features(settings, times)
-    insert_us, _, insert_launches = times.insert(settings)
-    fetch_us, fetch_copy, _ = times.fetch(settings)
+    insert = times.insert(settings)
     now = busy = copied = launches = rows = 0.0
     steps = decodes = late = 0
     coming, count = 0, len(requests)
@@ -168,9 +186,7 @@ def simulate(
     area = 0.0  # each request adds the time that it was there
 
     def here(request: Request) -> bool:
-        if request.features is None or not settings.pinned:
-            return True
-        return 0 <= request.ready_us <= now
+        return features.here(request, now)
 
     def token(request: Request) -> None:
         nonlocal done, late, area
@@ -193,42 +209,38 @@ def simulate(
             plan.submit(requests[coming])
             coming += 1
         start = now
-        if settings.pinned:
-            now += features.ahead(plan.waiting, now)
         chunks = plan.prefill(here)
         if chunks:
             width = max(c.count for c in chunks)
-            us, copy, launched = times.prefill(settings, len(chunks), width, max(c.begin + c.count for c in chunks))
+            parts = [times.prefill(settings, len(chunks), width, max(c.begin + c.count for c in chunks))]
             for request, begin, _ in chunks:
-                if begin or request.features is None:
-                    continue
-                us, launched = us + insert_us, launched + insert_launches
-                if not settings.pinned:
-                    if not features.look(request):
-                        us, copy = us + fetch_us, copy + fetch_copy
-                        if settings.input_cache:
-                            features.cache.put(request.features, 0.0)
-            now += us
-            copied, launches, steps = copied + copy, launches + launched, steps + 1
+                if begin == 0 and request.features is not None:
+                    parts += [insert] if settings.pinned else [insert, features.bring(request)]
+            cost = Cost(*(sum(values) for values in zip(*parts)))
+            now += features.step(cost, plan.waiting, now)
+            copied, launches, steps = copied + cost.copy_us, launches + cost.launches, steps + 1
             for request in plan.read(chunks):
                 token(request)
             plan.retire()
         running = plan.decode()
         if running:
-            us, copy, launched = times.decode(settings, len(running), max(r.length for r in running))
-            now += us
-            copied, launches, steps = copied + copy, launches + launched, steps + 1
+            cost = times.decode(settings, len(running), max(r.length for r in running))
+            now += features.step(cost, plan.waiting, now)
+            copied, launches, steps = copied + cost.copy_us, launches + cost.launches, steps + 1
             rows, decodes = rows + len(running), decodes + 1
             for request in running:
                 if request.count < request.answer:
                     token(request)
             plan.retire()
+        if now == start and settings.pinned:
+            now += features.ahead(plan.waiting, now)
         busy += now - start
         if now == start:  # nothing to do: until the next request comes, or the first one's features are there
             due = [requests[coming].arrival_us] if coming < count else []
             if plan.waiting and plan.waiting[0].ready_us > now:
                 due.append(plan.waiting[0].ready_us)
-            now = min(due)
+            if due:
+                now = min(due)
     if done < count:
         for request in requests:
             request.first_us = request.done_us = math.inf

@@ -14,14 +14,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from labkit.paths import repo_root
-from labkit.serving.settings import NAIVE, Settings
+from labkit.serving.settings import NAIVE, Cost, Settings
 
-ROWS = (1, 2, 4, 8, 16, 32)
-SPANS = (32, 128, 256, 512, 1024, 2048)
-GRAPH_SPANS = (256, 512, 1024, 2048)
-WIDTHS = (16, 64, 128, 256, 512, 1024, 2048)
-CHUNK_ROWS, CHUNK_WIDTHS, CHUNK_SPANS = (1, 2, 4, 8, 16), (16, 64, 128, 256), (256, 512, 1024, 2048)
-COLUMNS = ("work", "how", "pinned", "graph", "rows", "width", "span", "us", "copy_us", "launches")
+ROWS, SPANS = (1, 8, 16, 32), (32, 256, 1024, 2048)
+GRAPH_ROWS, GRAPH_SPANS = (1, 2, 4, 8, 16, 32), (256, 512, 1024, 2048)  # as labkit.serving.runner records them
+READ_ROWS, READ_WIDTHS = (1, 4, 8, 16, 32), (16, 64, 128, 256, 512, 2048)
+PIECE_ROWS, PIECE_WIDTHS, PIECE_SPANS = (1, 4, 8), (16, 64, 256), (256, 1024, 2048)
+MOST_TOKENS = 4096  # of one step that reads prompts
+COLUMNS = ("work", "how", "pinned", "graph", "rows", "width", "span", "us", "copy_us", "device_us", "launches")
 
 
 def file() -> Path:
@@ -32,16 +32,16 @@ class StepTimes:
     """Costs by interpolation. `prefill` and `decode` take a step's sizes, `fetch` and `insert` are those of features."""
 
     def __init__(self, rows: list[dict]):
-        self._tables: dict[tuple, dict[tuple[int, int, int], tuple]] = {}
+        self._tables: dict[tuple, dict[tuple[int, int, int], Cost]] = {}
         for r in rows:
             key = r["work"], r["how"], int(r["pinned"]), int(r["graph"])
             at = int(r["rows"]), int(r["width"]), int(r["span"])
-            cost = float(r["us"]), float(r["copy_us"]), float(r["launches"])
+            cost = Cost(*(float(r[name]) for name in ("us", "copy_us", "device_us", "launches")))
             self._tables.setdefault(key, {})[at] = cost
         self._axes = {
             key: tuple(sorted({at[i] for at in table}) for i in range(3)) for key, table in self._tables.items()
         }
-        self._known: dict[tuple, tuple[float, float, float]] = {}
+        self._known: dict[tuple, Cost] = {}
 
     @classmethod
     @lru_cache(maxsize=None)
@@ -50,37 +50,38 @@ class StepTimes:
         with open(path or file(), encoding="utf-8", newline="") as text:
             return cls(list(csv.DictReader(line for line in text if not line.startswith("#"))))
 
-    def prefill(self, s: Settings, rows: int, width: int, span: int) -> tuple[float, float, float]:
-        """(us, us of copies in it, launches) of reading `rows` pieces of at most `width` tokens."""
+    def prefill(self, s: Settings, rows: int, width: int, span: int) -> Cost:
+        """The cost of reading `rows` pieces of at most `width` tokens."""
         if width == span:
-            return self._at(("prefill", "fused" if s.fused else "own", s.pinned, 0), rows, width, width)
-        return self._at(("piece", "fused" if s.fused else "gather", s.pinned, 0), rows, width, span)
+            return self._at(("prefill", "own", s.pinned, 0), rows, width, width)
+        return self._at(("piece", "gather", s.pinned, 0), rows, width, span)
 
-    def decode(self, s: Settings, rows: int, span: int) -> tuple[float, float, float]:
+    def decode(self, s: Settings, rows: int, span: int) -> Cost:
         """The same of making one token for each of `rows` requests, the longest of which has `span` of them."""
         key = ("decode", s.attention, s.pinned, int(s.graph))
-        if s.graph:
+        if s.graph:  # one shape is recorded for each of a few sizes
             axes = self._axes[key]
             rows = axes[0][bisect_left(axes[0], rows)]
-            span = axes[2][min(bisect_left(axes[2], span), len(axes[2]) - 1)]
+            if not s.fused:  # the kernel stops where a row ends, whatever was recorded
+                span = axes[2][min(bisect_left(axes[2], span), len(axes[2]) - 1)]
         return self._at(key, rows, 1, span)
 
-    def fetch(self, s: Settings) -> tuple[float, float, float]:
+    def fetch(self, s: Settings) -> Cost:
         """Of bringing features to the device; pinned: the host's part, while copy_us runs on the second stream."""
         return self._at(("fetch", "", s.pinned, 0), 1, 1, 1)
 
-    def insert(self, s: Settings) -> tuple[float, float, float]:
+    def insert(self, s: Settings) -> Cost:
         """Of making rows of a prompt from features that are there."""
         return self._at(("insert", "", 0, 0), 1, 1, 1)
 
-    def _at(self, key: tuple, rows: int, width: int, span: int) -> tuple[float, float, float]:
+    def _at(self, key: tuple, rows: int, width: int, span: int) -> Cost:
         asked = (key, rows, width, span)
         found = self._known.get(asked)
         if found is None:
             found = self._known[asked] = self._interpolated(key, rows, width, span)
         return found
 
-    def _interpolated(self, key: tuple, *at: int) -> tuple[float, float, float]:
+    def _interpolated(self, key: tuple, *at: int) -> Cost:
         """Linear along each axis; beyond the grid the last piece goes on."""
         table, corners = self._tables[key], [((), 1.0)]
         tied = key[0] == "prefill"  # its span is its width
@@ -93,51 +94,52 @@ class StepTimes:
             if x <= axis[0]:
                 share = 0.0
             corners = [((*c, axis[j]), w * p) for c, w in corners for j, p in ((i - 1, 1 - share), (i, share)) if p]
-        total = [0.0, 0.0, 0.0]
+        total = [0.0] * 4
         for corner, weight in corners:
             corner = (*corner, corner[1]) if tied else corner
             for n, value in enumerate(table.get(corner) or self._nearest(table, corner)):
                 total[n] += weight * value
-        return total[0], total[1], total[2]
+        return Cost(*total)
 
     @staticmethod
     def _nearest(table: dict, corner: tuple):
         """A corner that was too large to be measured: from the widest with as many rows, by its tokens."""
         rows, width, span = corner
         known = max((at for at in table if at[0] == rows), key=lambda at: (at[1], at[2]))
-        us, copy, launches = table[known]
-        return us * max(1.0, width / known[1]), copy, launches
+        more = max(1.0, width / known[1])
+        us, copy, kernels, launches = table[known]
+        return Cost(us * more, copy, kernels * more, launches)
 
 
 # ---- measuring
 
 
-def measured(only=None) -> list[dict]:
-    """The grid, on the device as it is; rows by COLUMNS. only: a function of (work, how, pinned, graph)."""
+def measured() -> list[dict]:
+    """The grid, on the device as it is; rows by COLUMNS. Two ways that no ladder needs are left out."""
     from labkit.serving.model import Decoder
 
     decoder, found = Decoder(), []
+    read = [(b, w, w) for b in READ_ROWS for w in READ_WIDTHS if b * w <= MOST_TOKENS]
+    pieces = [(b, w, n) for b in PIECE_ROWS for w in PIECE_WIDTHS for n in PIECE_SPANS if b * w <= 1024 and w < n]
     for pinned in (False, True):
         for how, change in (("view", {}), ("gather", {"paged": True}), ("fused", {"paged": True, "fused": True})):
             settings = NAIVE.with_(pinned=pinned, **change)
-            if how != "gather" and (only is None or only("prefill", how, pinned, False)):
-                sizes = [(b, w, w) for b in ROWS for w in WIDTHS if b * w <= 8192]
-                found += _grid("prefill", "own" if how == "view" else how, settings, sizes, decoder)
-            if how != "view" and pinned and (only is None or only("piece", how, pinned, False)):
-                sizes = [(b, w, n) for b in CHUNK_ROWS for w in CHUNK_WIDTHS for n in CHUNK_SPANS if b * w <= 2048]
-                found += _grid("piece", how, settings, sizes, decoder)
+            if how == "view":
+                found += _grid("prefill", "own", settings, read, decoder)
+            if how == "gather":
+                found += _grid("piece", how, settings, pieces, decoder)
             for graph in (False, True):
-                if only is None or only("decode", how, pinned, graph):
-                    sizes = [(b, 1, n) for b in ROWS for n in (GRAPH_SPANS if graph else SPANS)]
-                    found += _grid("decode", how, settings.with_(graph=graph), sizes, decoder)
-    if only is None or only("features", "", False, False):
-        found += _features(decoder)
-    return found
+                if (how, pinned, graph) in (("view", True, True), ("gather", False, True)):
+                    continue
+                rows, spans = (GRAPH_ROWS, GRAPH_SPANS if how != "fused" else SPANS) if graph else (ROWS, SPANS)
+                sizes = [(b, 1, n) for b in rows for n in spans]
+                found += _grid("decode", how, settings.with_(graph=graph), sizes, decoder)
+    return found + _features(decoder)
 
 
 def _entry(work: str, how: str, s: Settings, rows: int, width: int, span: int, cost) -> dict:
-    numbers = (work, how, int(s.pinned), int(s.graph), rows, width, span, round(cost.us, 3), round(cost.copy_us, 3))
-    return dict(zip(COLUMNS, (*numbers, round(cost.launches))))
+    sizes = (work, how, int(s.pinned), int(s.graph), rows, width, span)
+    return dict(zip(COLUMNS, (*sizes, *(round(value, 3) for value in cost))))
 
 
 def _grid(work: str, how: str, settings: Settings, sizes, decoder) -> list[dict]:
@@ -173,7 +175,7 @@ def _runner(settings: Settings, decoder, kind):
 
 
 def _features(decoder) -> list[dict]:
-    from labkit.serving.runner import Cost, Row, Runner, stopwatch
+    from labkit.serving.runner import Row, Runner, stopwatch
 
     found = []
     for pinned in (False, True):
@@ -186,7 +188,7 @@ def _features(decoder) -> list[dict]:
                 from labkit import device
 
                 host_us = device.clock().host_us
-        at = whole.cost if not pinned else Cost(host_us, whole.cost.copy_us, whole.cost.launches)
+        at = whole.cost._replace(us=host_us) if pinned else whole.cost
         found.append(_entry("fetch", "", settings, 1, 1, 1, at))
     moved, _ = runner.fetch(0)
     pages = list(range(1, 129))
@@ -194,7 +196,7 @@ def _features(decoder) -> list[dict]:
         runner.prefill([Row([1] * 128, 0, pages)])
     with stopwatch() as more:
         runner.prefill([Row([1] * 128, 0, pages, moved)])
-    extra = Cost(more.cost.us - plain.cost.us, 0.0, more.cost.launches - plain.cost.launches)
+    extra = Cost(*(b - a for a, b in zip(plain.cost, more.cost)))
     found.append(_entry("insert", "", NAIVE, 1, 1, 1, extra))
     return found
 
