@@ -15,8 +15,8 @@ from labkit import device
 from labkit.serving.batching import QueueFull, Scheduler, TooLong
 from labkit.serving.input_cache import InputCache
 from labkit.serving.model import PROMPT_ROWS, Decoder
-from labkit.serving.runner import Row, Runner
-from labkit.serving.settings import Request, Settings
+from labkit.serving.runner import Row, Runner, Sent
+from labkit.serving.settings import PIECES, PIECES_AHEAD, PIECES_RECORDED, Request, Settings
 
 __all__ = ["Engine", "QueueFull", "TooLong"]
 
@@ -34,7 +34,7 @@ class Engine:
         self.runner = Runner(settings, decoder, seed)
         self.plan = Scheduler(settings)
         self.inputs = InputCache(settings.cached_inputs if settings.input_cache else 0)
-        self._features: dict[int, tuple[torch.Tensor, object]] = {}  # by request: on the device, or on their way
+        self._features: dict[int, Sent] = {}  # by request: on the device, or on their way
         self.steps = 0
 
     # ---- requests
@@ -88,15 +88,18 @@ class Engine:
             self.plan.retire()
         running = list(self.plan.decode())
         if running:
+            ahead = self._send_few_ahead if self.settings.graph else self._send_ahead
             rows = [Row([r.made[-1] if r.made else 0], r.length - 1, r.pages) for r in running]
-            for request, token in zip(running, self.runner.decode(rows, self._send_ahead)):
+            for request, token in zip(running, self.runner.decode(rows, ahead)):
                 if not self.plan.done(request):
                     self._token(request, token, made)
             self.plan.retire()
         if chunks or running:
             self.steps += 1
         elif self.plan.waiting:
-            self._send_ahead()
+            first = self._features.get(self.plan.waiting[0].id)
+            if first is None or first.pieces < PIECES:
+                self._send_ahead()
             if device.mode() == "sim":
                 device.host_work(1.0)  # the host looks again a little later; its clock does not run by itself
         return made
@@ -123,15 +126,12 @@ class Engine:
     # ---- features
 
     def _take(self, request: Request) -> torch.Tensor:
-        sent = self._features.get(request.id)
-        if sent is None:
-            sent = self._fetch(request)
-        moved, event = sent
-        if event is not None:
-            torch.npu.current_stream().wait_event(event)
-        return moved
+        sent = self._features.get(request.id) or self._fetch(request)
+        if sent.event is not None:
+            torch.npu.current_stream().wait_event(sent.event)
+        return sent.tensor
 
-    def _fetch(self, request: Request):
+    def _fetch(self, request: Request) -> Sent:
         kept = self.inputs.get(request.features) if self.settings.input_cache else None
         if kept is None:
             kept = self.runner.fetch(request.features)
@@ -140,30 +140,30 @@ class Engine:
         self._features[request.id] = kept
         return kept
 
-    def _send_ahead(self) -> None:
-        """Sends for the features of the request that is next in line and has none, on the second stream. It is called
-        when a step's own inputs are on their way: over the link one copy waits for the other.
+    def _send_ahead(self, pieces: int = PIECES_AHEAD) -> None:
+        """Sends at most so many pieces of the features that are needed next, on the second stream. It is called when a
+        step's own inputs are on their way: over the link one copy waits for the other.
         """
         if not self.settings.pinned:
             return
-        on_their_way = sum(not self._there(r) for r in self._next() if r.id in self._features)
-        for request in self._next():
-            if on_their_way >= self.settings.ahead:
-                return
-            if request.features is not None and request.id not in self._features:
-                self._fetch(request)
-                on_their_way += not self._there(request)
+        for request in islice(self.plan.waiting, self.settings.batch):  # later ones would only take up memory
+            if request.features is None:
+                continue
+            sent = self._features.get(request.id) or self._fetch(request)
+            while sent.pieces < PIECES:
+                if not pieces:
+                    return
+                self.runner.send(sent)
+                pieces -= 1
 
-    def _next(self):
-        """The waiting requests that may come next: what is sent for earlier would only take up memory."""
-        return islice(self.plan.waiting, self.settings.batch)
-
-    def _there(self, request: Request) -> bool:
-        sent = self._features.get(request.id)
-        return sent is not None and (sent[1] is None or sent[1].query())
+    def _send_few_ahead(self) -> None:
+        """Beside a recorded step, which is short."""
+        self._send_ahead(PIECES_RECORDED)
 
     def _here(self, request: Request) -> bool:
-        return request.features is None or not self.settings.pinned or self._there(request)
+        if request.features is None or not self.settings.pinned:
+            return True
+        return request.id in self._features and self._features[request.id].there
 
     # ---- a load on the virtual clock
 

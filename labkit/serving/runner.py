@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 
 from labkit import device
 from labkit.serving.model import Decoder, Step, features_of
-from labkit.serving.settings import Cost, Settings
+from labkit.serving.settings import PIECES, Cost, Settings
 
 _BUCKETS = (1, 2, 4, 8, 16, 32, 64)  # rows of a recorded step
 _SPANS = (256, 512, 1024, 2048, 4096)  # keys that it looks at
@@ -26,6 +27,20 @@ def span_of(longest: int, settings: Settings, whole: bool) -> int:
     if not whole:
         return longest
     return min(bucket(longest, _SPANS), settings.max_length)
+
+
+@dataclass(eq=False)
+class Sent:
+    """Features on their way to the device."""
+
+    host: torch.Tensor
+    tensor: torch.Tensor
+    pieces: int  # that were sent, of PIECES
+    event: object  # behind the last one; None: nobody has to wait
+
+    @property
+    def there(self) -> bool:
+        return self.pieces == PIECES and (self.event is None or self.event.query())
 
 
 class Row(NamedTuple):
@@ -54,21 +69,29 @@ class Runner:
 
     # ---- features
 
-    def fetch(self, number: int) -> tuple[torch.Tensor, object]:
-        """The features on their way to the device, and the event behind which they are there (None: they are)."""
+    def fetch(self, number: int) -> "Sent":
+        """The features with that number: there, or where inputs are pinned, to be sent piece by piece."""
         kept = self._host.get(number)
         if kept is None:
             kept = self._host[number] = features_of(number, self.settings.pinned)
         if self._side is None:
-            return kept.npu(), None
+            return Sent(kept, kept.npu(), PIECES, None)
+        return Sent(kept, torch.empty(kept.shape, device="npu"), 0, None)
+
+    def send(self, sent: "Sent") -> None:
+        """The next piece, on the second stream. A step's own inputs wait for no more than a piece."""
+        rows = len(sent.host) // PIECES
+        part = slice(sent.pieces * rows, (sent.pieces + 1) * rows)
         with torch.npu.stream(self._side):
-            moved = kept.to("npu", non_blocking=True)
-        return moved, self._side.record_event()
+            sent.tensor[part].copy_(sent.host[part], non_blocking=True)
+        sent.pieces += 1
+        if sent.pieces == PIECES:
+            sent.event = self._side.record_event()
 
     # ---- steps
 
     def prefill(self, rows: list[Row], meanwhile: Callable[[], None] = _nothing) -> list[int]:
-        """Reads pieces of prompts; the token behind each. meanwhile: called when all is issued, before the wait."""
+        """Reads pieces of prompts; the token behind each. meanwhile: called when the step's own inputs are on their way."""
         settings = self.settings
         width, most = max(len(r.tokens) for r in rows), max(r.begin + len(r.tokens) for r in rows)
         own = all(r.begin == 0 for r in rows)
@@ -77,9 +100,8 @@ class Runner:
         arrays["last"] = np.array([i * width + len(r.tokens) - 1 for i, r in enumerate(rows)], np.int32)
         inserts = [(i, r.features) for i, r in enumerate(rows) if r.features is not None and r.begin == 0]
         moved = self._to_device(arrays)
-        made = self._issue(moved, how, most, rows, inserts)
         meanwhile()
-        return self._back(made)
+        return self._back(self._issue(moved, how, most, rows, inserts))
 
     def decode(self, rows: list[Row], meanwhile: Callable[[], None] = _nothing) -> list[int]:
         """The next token of each row, whose `tokens` is its newest one."""
@@ -92,11 +114,10 @@ class Runner:
             most = settings.max_length
         arrays = self._arrays(rows, 1, None if how == "view" else self._pages(most), how == "fused")
         if settings.graph:
-            made = self._replay(arrays, how, most, rows)
-        else:
-            made = self._issue(self._to_device(arrays), how, most, rows)
+            return self._back(self._replay(arrays, how, most, rows, meanwhile))[:count]
+        moved = self._to_device(arrays)
         meanwhile()
-        return self._back(made)[:count]
+        return self._back(self._issue(moved, how, most, rows))[:count]
 
     def warm(self) -> None:
         """Records every shape of a decode step now, so that no request waits for it."""
@@ -161,7 +182,7 @@ class Runner:
     def _back(self, tokens: torch.Tensor) -> list[int]:
         return tokens.cpu().tolist()
 
-    def _replay(self, arrays: dict, how: str, most: int, rows: list[Row]) -> torch.Tensor:
+    def _replay(self, arrays: dict, how: str, most: int, rows: list[Row], meanwhile) -> torch.Tensor:
         key = (len(rows), most)
         if key not in self._graphs:
             flat = self._packed(arrays).npu()
@@ -177,6 +198,7 @@ class Runner:
         else:
             for name, array in arrays.items():
                 views[name].copy_(torch.from_numpy(array))
+        meanwhile()
         graph.replay()
         return tokens
 

@@ -11,11 +11,11 @@ from itertools import islice
 from labkit import messages
 from labkit.serving.batching import Scheduler
 from labkit.serving.input_cache import InputCache
-from labkit.serving.settings import Cost, Request, Settings
+from labkit.serving.settings import PIECES, PIECES_AHEAD, PIECES_RECORDED, Cost, Request, Settings
 from labkit.serving.step_times import StepTimes
 
 
-ISSUE_US = 20.0  # host time until a recorded step is issued: a copy, a launch and their calls
+ISSUE_US = 6.6  # host time until a step's inputs are on their way: one copy's issue, and the calls around it
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -116,6 +116,13 @@ class Result:
         )  # fmt: skip
 
 
+class _Sent:
+    """Features on their way."""
+
+    def __init__(self):
+        self.pieces, self.ready = 0, math.inf
+
+
 class _Features:
     """Which features are on the device, and when those that are on their way will be. Copies over the link take turns:
     a step's own inputs wait for features that were sent for before."""
@@ -125,9 +132,20 @@ class _Features:
         self.cache = InputCache(settings.cached_inputs if settings.input_cache else 0)
         self.fetch = times.fetch(settings)
         self.link_free = 0.0
+        self.sent: dict[int, _Sent] = {}
 
     def here(self, request: Request, now: float) -> bool:
-        return request.features is None or not self.s.pinned or 0 <= request.ready_us <= now
+        if request.features is None or not self.s.pinned:
+            return True
+        sent = self.sent.get(request.id)
+        return sent is not None and sent.ready <= now
+
+    def complete(self, request: Request) -> bool:
+        """Whether all of them were sent, or none are wanted."""
+        return request.features is None or (request.id in self.sent and self.sent[request.id].pieces == PIECES)
+
+    def ready(self, request: Request) -> float:
+        return 0.0 if request.features is None else self.sent[request.id].ready
 
     def bring(self, request: Request) -> Cost:
         """In a step of its own, where nothing was sent ahead; what that takes."""
@@ -137,34 +155,38 @@ class _Features:
             self.cache.put(request.features, 0.0)
         return self.fetch
 
-    def ahead(self, waiting, now: float) -> float:
+    def ahead(self, waiting, now: float, pieces: int = PIECES_AHEAD) -> float:
         """Sends for features as the engine does, at this time; what the host spends on it."""
-        spent, on_their_way = 0.0, sum(r.ready_us > now for r in islice(waiting, self.s.batch))
+        spent = 0.0
         for request in islice(waiting, self.s.batch):
-            if on_their_way >= self.s.ahead:
-                break
-            if request.features is None or request.ready_us >= 0:
+            if request.features is None:
                 continue
-            kept = self.cache.get(request.features) if self.s.input_cache else None
-            if kept is None:
+            sent = self.sent.get(request.id)
+            if sent is None:
+                sent = self.cache.get(request.features) if self.s.input_cache else None
+                if sent is None:
+                    sent = _Sent()
+                    if self.s.input_cache:
+                        self.cache.put(request.features, sent)
+                self.sent[request.id] = sent
+            while sent.pieces < PIECES:
+                if not pieces:
+                    return spent
                 spent += self.fetch.us
-                kept = self.link_free = max(self.link_free, now + spent) + self.fetch.copy_us
-                if self.s.input_cache:
-                    self.cache.put(request.features, kept)
-            request.ready_us = kept
-            on_their_way += kept > now
+                self.link_free = max(self.link_free, now + spent) + self.fetch.copy_us
+                sent.pieces, pieces = sent.pieces + 1, pieces - 1
+                if sent.pieces == PIECES:
+                    sent.ready = self.link_free
         return spent
 
-    def step(self, cost: Cost, waiting, now: float) -> float:
+    def step(self, cost: Cost, waiting, now: float, recorded: bool = False) -> float:
         """What a step of that cost takes from now on, when features are sent for behind its own inputs."""
         if not self.s.pinned:
             return cost.us
         wait = max(0.0, self.link_free - now)
         us = max(cost.us, wait + cost.copy_us + cost.device_us)
-        if self.s.graph:  # the host has issued all of it at once
-            self.ahead(waiting, now + ISSUE_US)
-            return us
-        return us + self.ahead(waiting, now + us - cost.copy_us / 2)
+        spent = self.ahead(waiting, now + ISSUE_US, PIECES_RECORDED if recorded else PIECES_AHEAD)
+        return us if recorded else us + spent  # of a recorded step the host has issued all by then
 
 
 def simulate(
@@ -225,20 +247,20 @@ def simulate(
         running = plan.decode()
         if running:
             cost = times.decode(settings, len(running), max(r.length for r in running))
-            now += features.step(cost, plan.waiting, now)
+            now += features.step(cost, plan.waiting, now, settings.graph)
             copied, launches, steps = copied + cost.copy_us, launches + cost.launches, steps + 1
             rows, decodes = rows + len(running), decodes + 1
             for request in running:
                 if request.count < request.answer:
                     token(request)
             plan.retire()
-        if now == start and settings.pinned:
+        if now == start and settings.pinned and plan.waiting and not features.complete(plan.waiting[0]):
             now += features.ahead(plan.waiting, now)
         busy += now - start
         if now == start:  # nothing to do: until the next request comes, or the first one's features are there
             due = [requests[coming].arrival_us] if coming < count else []
-            if plan.waiting and plan.waiting[0].ready_us > now:
-                due.append(plan.waiting[0].ready_us)
+            if plan.waiting and features.complete(plan.waiting[0]):
+                due.append(max(now, features.ready(plan.waiting[0])))
             if due:
                 now = min(due)
     if done < count:

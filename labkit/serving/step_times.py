@@ -13,6 +13,7 @@ from bisect import bisect_left
 from functools import lru_cache
 from pathlib import Path
 
+from labkit import messages
 from labkit.paths import repo_root
 from labkit.serving.settings import NAIVE, Cost, Settings
 
@@ -59,7 +60,7 @@ class StepTimes:
     def decode(self, s: Settings, rows: int, span: int) -> Cost:
         """The same of making one token for each of `rows` requests, the longest of which has `span` of them."""
         key = ("decode", s.attention, s.pinned, int(s.graph))
-        if s.graph:  # one shape is recorded for each of a few sizes
+        if s.graph and key in self._axes:  # one shape is recorded for each of a few sizes
             axes = self._axes[key]
             rows = axes[0][bisect_left(axes[0], rows)]
             if not s.fused:  # the kernel stops where a row ends, whatever was recorded
@@ -67,7 +68,7 @@ class StepTimes:
         return self._at(key, rows, 1, span)
 
     def fetch(self, s: Settings) -> Cost:
-        """Of bringing features to the device; pinned: the host's part, while copy_us runs on the second stream."""
+        """Of bringing features to the device. pinned: of a piece, us the host's part, copy_us on the second stream."""
         return self._at(("fetch", "", s.pinned, 0), 1, 1, 1)
 
     def insert(self, s: Settings) -> Cost:
@@ -78,6 +79,8 @@ class StepTimes:
         asked = (key, rows, width, span)
         found = self._known.get(asked)
         if found is None:
+            if key not in self._tables:
+                raise ValueError(messages.text("serving.not_measured", key=key))
             found = self._known[asked] = self._interpolated(key, rows, width, span)
         return found
 
@@ -175,22 +178,23 @@ def _runner(settings: Settings, decoder, kind):
 
 
 def _features(decoder) -> list[dict]:
+    from labkit import device
     from labkit.serving.runner import Row, Runner, stopwatch
 
     found = []
     for pinned in (False, True):
         settings = NAIVE.with_(pinned=pinned)
         runner = Runner(settings, decoder)
-        runner.fetch(0)
+        sent = runner.fetch(0)
         with stopwatch() as whole:
-            runner.fetch(0)
-            if pinned:  # what the host spends on sending for them; the copy goes on behind its back
-                from labkit import device
-
+            if pinned:  # what the host spends on sending a piece; the copy goes on behind its back
+                runner.send(sent)
                 host_us = device.clock().host_us
+            else:
+                runner.fetch(0)
         at = whole.cost._replace(us=host_us) if pinned else whole.cost
         found.append(_entry("fetch", "", settings, 1, 1, 1, at))
-    moved, _ = runner.fetch(0)
+    moved = runner.fetch(0).tensor
     pages = list(range(1, 129))
     with stopwatch() as plain:
         runner.prefill([Row([1] * 128, 0, pages)])
