@@ -1,7 +1,7 @@
 """Writes data/serving_steps.csv: what each step of the served model gives, on modelled times; a few minutes.
 
-    python scripts/serving_steps.py            the table, from data/serving_step_times.csv, and the published claim
-    python scripts/serving_steps.py --times    first measures the steps' times anew on the simulated device
+python scripts/serving_steps.py            the table, from data/serving_step_times.csv, and the published claim
+python scripts/serving_steps.py --times    first measures the steps' times anew on the simulated device
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def main() -> None:
             table.writeheader()
             table.writerows(rows)
     for row in rows:
-        print(f"{row['kind']:9} {row['step']:12} {row['qps']:7.0f} a second, {row['times_naive']:5.2f} times; "
-              f"copies {100 * row['copy_share']:3.0f} %, {row['launches_per_token']:5.1f} launches a token")  # fmt: skip
+        print(f"{row['kind']:9} {row['step']:12} {row['qps']:7.0f} a second, {row['times_naive']:5.2f} times; copies "
+              f"{100 * row['copy_share']:3.0f} %, {row['launches_per_token']:5.1f} launches a token")  # fmt: skip
     for step, rate, result in audit.claim(seed=arguments.seed):
         print(f"claim     {step:12} at {rate:.0f} a second: P99 {result.p(99):.0f} ms")
 

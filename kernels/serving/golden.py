@@ -92,7 +92,8 @@ def admit_cases(seed, quick):
         ("nobody waits", [], 100, 8),
     ]
     return [
-        Case(name, (waiting, pages, rows, 16), joining(waiting, pages, rows, 16)) for name, waiting, pages, rows in asked
+        Case(name, (waiting, pages, rows, 16), joining(waiting, pages, rows, 16))
+        for name, waiting, pages, rows in asked
     ]
 
 

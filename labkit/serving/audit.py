@@ -9,13 +9,13 @@ from __future__ import annotations
 from labkit.serving.load import poisson
 from labkit.serving.settings import NAIVE, STEPS, Settings, ladder
 from labkit.serving.simulation import Result, highest_load, simulate
-from labkit.serving import step_times
 from labkit.serving.step_times import StepTimes
 
 LIMIT_MS = 100.0  # on the 99th percentile of the latency
 COUNT = 10_000
 COLUMNS = (
-    "kind", "step", "qps", "times_naive", "mean_ms", "p50_ms", "p90_ms", "p99_ms", "ttft_p99_ms", "tpot_ms", "copy_share",
+    "kind", "step", "qps", "times_naive", "mean_ms", "p50_ms", "p90_ms", "p99_ms", "ttft_p99_ms", "tpot_ms",
+    "copy_share",
     "launches_per_token", "utilisation", "batch",
 )  # fmt: skip
 CLAIM_FROM_MS, CLAIM_TO_MS, CLAIM_QPS = 500.0, 150.0, 1.40

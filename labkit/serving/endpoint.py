@@ -165,11 +165,11 @@ async def _body(http: HttpRequest) -> dict[str, Any]:
     return found
 
 
-def _field(body: dict, name: str, kinds, default=None):
+def _field(body: dict, name: str, kinds: type, default=None):
     value = body.get(name)
     if value is None:
         return default
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in (kinds if isinstance(kinds, tuple) else (kinds,))):  # fmt: skip
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):  # True is an int to Python
         raise Refused(422, "wrong_field", messages.text("serving.field", name=name), name)
     return value
 

@@ -168,7 +168,7 @@ class Engine:
     # ---- a load on the virtual clock
 
     def play(self, requests: list[Request]) -> list[Request]:
-        """Runs a load whose arrivals are times of the virtual clock, which begins at 0; the requests with their times."""
+        """Runs a load whose arrivals are on the virtual clock, which begins at 0; the requests with their times."""
         if device.mode() != "sim":
             raise RuntimeError("a load is played on the virtual clock of the simulated device")
         requests = [r.fresh() for r in requests]

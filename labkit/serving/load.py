@@ -53,7 +53,9 @@ def _requests(arrivals: Iterator[float], count: int, workload: Workload, seed: i
     for i, at in zip(range(count), arrivals):
         comes = rng.random() < workload.with_features
         prompt = _drawn(rng, workload.prompts) + (FEATURE_ROWS if comes else 0)
-        made.append(Request(i, round(at * 1e6, 3), prompt, _drawn(rng, workload.answers), features[i] if comes else None))
+        made.append(
+            Request(i, round(at * 1e6, 3), prompt, _drawn(rng, workload.answers), features[i] if comes else None)
+        )
     return made
 
 
@@ -70,7 +72,13 @@ def poisson(rate: float, count: int, workload: Workload = CHAT, seed: int = 0) -
 
 
 def bursty(
-    rate: float, count: int, workload: Workload = CHAT, seed: int = 0, times: float = 4.0, busy: float = 0.2, mean: int = 40
+    rate: float,
+    count: int,
+    workload: Workload = CHAT,
+    seed: int = 0,
+    times: float = 4.0,
+    busy: float = 0.2,
+    mean: int = 40,
 ) -> list[Request]:
     """The same mean rate, in quiet and busy spells: a share `busy` of the time, `times` as many requests arrive as in
     the mean; a busy spell has about `mean` requests.

@@ -91,8 +91,7 @@ class Runner:
     # ---- steps
 
     def prefill(self, rows: list[Row], meanwhile: Callable[[], None] = _nothing) -> list[int]:
-        """Reads pieces of prompts; the token behind each. meanwhile: called when the step's own inputs are on their way."""
-        settings = self.settings
+        """Reads pieces of prompts; the token behind each. meanwhile: called when the step's inputs are on their way."""
         width, most = max(len(r.tokens) for r in rows), max(r.begin + len(r.tokens) for r in rows)
         own = all(r.begin == 0 for r in rows)
         how = "own" if own else "gather"
@@ -214,6 +213,9 @@ class stopwatch:
     def __exit__(self, *error) -> None:
         torch.npu.synchronize()
         spans = device.timeline()
-        lengths = {copy: [s.end_us - s.start_us for s in spans if s.engine.startswith("copy") == copy] for copy in (True, False)}
+        lengths = {
+            copy: [s.end_us - s.start_us for s in spans if s.engine.startswith("copy") == copy]
+            for copy in (True, False)
+        }
         kernels = lengths[False]
         self.cost = Cost(device.clock().host_us, sum(lengths[True]), sum(kernels), len(kernels))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,7 +12,6 @@ from labkit.serving.batching import Scheduler
 from labkit.serving.input_cache import InputCache
 from labkit.serving.settings import PIECES, PIECES_AHEAD, PIECES_RECORDED, Cost, Request, Settings
 from labkit.serving.step_times import StepTimes
-
 
 ISSUE_US = 6.6  # host time until a step's inputs are on their way: one copy's issue, and the calls around it
 

@@ -30,7 +30,7 @@ def file() -> Path:
 
 
 class StepTimes:
-    """Costs by interpolation. `prefill` and `decode` take a step's sizes, `fetch` and `insert` are those of features."""
+    """Costs by interpolation. `prefill` and `decode` take a step's sizes; `fetch` and `insert` are of features."""
 
     def __init__(self, rows: list[dict]):
         self._tables: dict[tuple, dict[tuple[int, int, int], Cost]] = {}
@@ -211,7 +211,7 @@ def write(rows: list[dict], path: Path | None = None) -> None:
 
     with open(path or file(), "w", encoding="utf-8", newline="") as text:
         text.write(
-            f"# modelled times of the decoder's steps on the simulated {device.chip()}, by scripts/serving_steps.py --times\n"
+            f"# modelled times of the decoder's steps, simulated {device.chip()}; by scripts/serving_steps.py --times\n"
         )
         table = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         table.writeheader()

@@ -95,7 +95,9 @@ def test_interpolated_times_are_those_of_the_device(work, decoder):
     times, errors = StepTimes.load(), []
     for settings, rows, width, span in drawn(work, 10, seed=3):
         real = step_times.cost(work, settings, rows, width, span, decoder)
-        said = (times.prefill if work == "prefill" else times.decode)(settings, rows, *([width] * (work == "prefill")), span)
+        said = (times.prefill if work == "prefill" else times.decode)(
+            settings, rows, *([width] * (work == "prefill")), span
+        )
         errors.append(said.us / real.us - 1)
         assert said.launches == pytest.approx(real.launches, abs=3)
     assert max(map(abs, errors)) < 0.08, errors
