@@ -62,7 +62,10 @@ class Runner:
     def __init__(self, settings: Settings, decoder: Decoder | None = None, seed: int = 0):
         self.settings = settings
         self.decoder = Decoder(seed) if decoder is None else decoder
-        self.keys, self.values = self.decoder.pools(settings.pages, settings.page)
+        pages = settings.pages
+        if settings.graph and settings.attention == "view":  # a recorded step may have more rows than there are slots
+            pages = bucket(settings.batch) * settings.max_length // settings.page
+        self.keys, self.values = self.decoder.pools(pages, settings.page)
         self._graphs: dict = {}
         self._side = torch.npu.Stream() if settings.pinned else None
         self._host: dict[int, torch.Tensor] = {}
