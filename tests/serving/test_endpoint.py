@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
-import time
 
 import pytest
 
@@ -19,6 +15,7 @@ httpx = pytest.importorskip("httpx")
 uvicorn = pytest.importorskip("uvicorn")
 
 import torch
+from served import process, reachable, until
 
 from labkit import device
 
@@ -75,13 +72,6 @@ class Running:
 
     def empty(self) -> bool:
         return not any(self.app.state.worker.held().values())
-
-
-def until(condition, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
@@ -247,24 +237,6 @@ def test_a_static_batch_lets_go_too(decoder):
 
 
 # ---- a process of its own
-
-
-@contextlib.contextmanager
-def process(port: int):
-    command = [sys.executable, "-m", "labkit", "serve", "--port", str(port), "--naive"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert "modelled" in server.stdout.readline()
-        yield server
-    finally:
-        server.kill()
-        server.wait()
-
-
-def reachable(url: str) -> bool:
-    with contextlib.suppress(httpx.HTTPError):
-        return httpx.get(f"{url}/health").status_code == 200
-    return False
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("transformers")
 
-from test_endpoint import process, reachable, until
+from served import process, reachable, until
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 SECONDS = 20
