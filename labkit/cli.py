@@ -321,6 +321,24 @@ def progress() -> None:
     print(labkit.progress())
 
 
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(help="The port on 127.0.0.1.")] = 8000,
+    naive: Annotated[bool, typer.Option("--naive", help="Without any of the six steps.")] = False,
+    queue: Annotated[int, typer.Option(help="Requests that may wait; one more gets a 429.")] = 64,
+    seed: Annotated[int, typer.Option(help="Of the model's random weights.")] = 0,
+) -> None:
+    """Serve a small decoder with random weights, OpenAI-style, on this machine alone: notebook 06.03."""
+    from labkit import device, messages
+    from labkit.serving import endpoint
+    from labkit.serving.settings import NAIVE, ladder
+
+    kind = messages.text("bench.modelled" if device.install() == "sim" else "bench.measured")
+    settings = (NAIVE if naive else ladder()[-1][1]).with_(queue=queue)
+    print(messages.text("serving.started", model=endpoint.MODEL, port=port, kind=kind), flush=True)
+    endpoint.serve(port, settings, seed)
+
+
 # ---- the workbook
 
 

@@ -4,6 +4,9 @@ They want other versions than the lab (pandas below 3). Made once from PyPI, 0.9
 place.
 
     python scripts/profiler_tools.py          makes it and prints its Python
+    python scripts/profiler_tools.py load     makes run/load-venv and prints its Python: guidellm, which puts a server
+                                              under load (tests/serving). It wants torch, pandas and transformers, and
+                                              takes those of this environment: 0.3 GB. LABKIT_LOAD_TOOLS: another place
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 PINS = (
@@ -26,6 +30,37 @@ PINS = (
 )
 # its package wants PyTorch, which the pages that are asked for do not need
 ALONE = ("torch-tb-profiler-ascend==0.4.0.11",)
+
+
+LOAD_PINS = ("guidellm==0.8.1",)
+
+
+def load_folder() -> Path:
+    return Path(os.environ.get("LABKIT_LOAD_TOOLS") or Path(__file__).resolve().parents[1] / "run" / "load-venv")
+
+
+def load_python() -> Path | None:
+    """The Python that has guidellm; None where it was not made, or not to its end, or with another version."""
+    mark = load_folder() / "pins.txt"
+    whole = mark.is_file() and mark.read_text(encoding="utf-8").split() == [*LOAD_PINS, sys.prefix]
+    return load_folder() / "bin" / "python" if whole else None
+
+
+def make_load() -> Path:
+    """Makes it where there is none. What this environment has is not installed again: a .pth file leads to it."""
+    if (found := load_python()) is not None:
+        return found
+    place = load_folder()
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
+    inside = str(place / "bin" / "python")
+    where = subprocess.run(
+        [inside, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"],
+        check=True, capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+    Path(where, "lab.pth").write_text(sysconfig.get_paths()["purelib"] + "\n", encoding="utf-8")
+    subprocess.run([inside, "-m", "pip", "install", "-q", "--disable-pip-version-check", *LOAD_PINS], check=True)
+    (place / "pins.txt").write_text("\n".join([*LOAD_PINS, sys.prefix]), encoding="utf-8")
+    return place / "bin" / "python"
 
 
 def folder() -> Path:
@@ -53,4 +88,4 @@ def make() -> Path:
 
 
 if __name__ == "__main__":
-    print(make())
+    print(make_load() if sys.argv[1:] == ["load"] else make())

@@ -155,10 +155,24 @@ struct Cost {
         if (Recorder::one().on()) (outputs += outputs.empty() ? "" : ";") += described(t);
     }
 
+    // index_put_, index_copy_ and scatter_ on a large tensor touch the rows that they write, not all of it: at most as
+    // many bytes as are given to them.
+    void rows_in_place() {
+        if ((call.kind != OpClass::GatherRows && call.kind != OpClass::Gather) || call.operands.size() < 3) return;
+        Operand &into = call.operands.front(), &result = call.operands.back();
+        if (!into.reads || !result.writes || into.at != result.at) return;
+        double given = 0;
+        for (size_t i = 1; i + 1 < call.operands.size(); ++i) given += call.operands[i].bytes;
+        const double saved = std::max(0.0, into.bytes - given);
+        into.bytes -= saved, result.bytes -= saved;
+        read -= saved, written -= saved;
+    }
+
     Work work(const OpFacts& facts, const std::string& name, int device) {
         VirtualClock& clock = virtual_clock();
         if (table > 0 && !call.operands.empty())
             call.operands.front().bytes = std::min(call.operands.front().bytes, std::max(1.0, written));
+        rows_in_place();
         settle(name, call);
         const Traffic traffic = clock.with_l2(device, [&](L2& l2) { return pass(l2, call); });
         const Engine engine = call.kind == OpClass::Matmul      ? Engine::Cube

@@ -1,0 +1,142 @@
+"""Cases of the exercises on a served model: the parts of a server, judged by what they hand out, keep and admit."""
+
+from __future__ import annotations
+
+import random
+
+import torch
+
+from labkit import messages
+from labkit.exercises import Case
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+# ---- the pages of the KV cache
+
+
+def pool_cases(seed, quick):
+    expected = {
+        say("3 of 4 pages, each once", "4 页中的 3 页，各一次"): True,
+        say("2 more", "再要 2 页"): None,
+        say("pages free after that", "此后的空闲页"): 1,
+        say("the last one", "最后一页"): 1,
+        say("pages free when all came back", "全部归还后的空闲页"): 4,
+        say("4 pages, each once", "4 页，各一次"): True,
+    }
+    return [Case("4 pages", (4,), expected)]
+
+
+def run_pool(function, args, case):
+    (count,) = args
+    free, allocate, give_back = function(count)
+    first = allocate(3)
+    found = [first is not None and len(set(first)) == 3]
+    found += [allocate(2), len(free)]
+    last = allocate(1)
+    found += [len(last) if last else last]
+    for held in (first, last):
+        if held:
+            give_back(held)
+    found.append(len(free))
+    all_of_them = allocate(count)
+    found.append(all_of_them is not None and len(set(all_of_them)) == count)
+    return dict(zip(case.expected, found))
+
+
+# ---- the cache of inputs
+
+
+def least_recent(keys, size: int) -> int:
+    kept, hits = [], 0
+    for key in keys:
+        if key in kept:
+            hits += 1
+            kept.remove(key)
+        kept.append(key)
+        del kept[: max(0, len(kept) - size)]
+    return hits
+
+
+def evict_cases(seed, quick):
+    rng = random.Random(seed)
+    drawn = rng.choices(range(40), [1 / n for n in range(1, 41)], k=400)
+    asked = [("A B A C A D A", list("ABACADA"), 2), ("A B C A B C", list("ABCABC"), 3), ("400 drawn", drawn, 8)]
+    return [Case(f"{name}, room for {size}", (keys, size), least_recent(keys, size)) for name, keys, size in asked]
+
+
+# ---- who joins a running batch
+
+
+def joining(waiting, free_pages: int, free_rows: int, page: int) -> list[int]:
+    """How many of those that wait may join, as the numbers of their pages, in order."""
+    found = []
+    for prompt, answer in waiting:
+        need = -(-(prompt + answer) // page)
+        if need > free_pages or not free_rows:
+            break
+        found.append(need)
+        free_pages, free_rows = free_pages - need, free_rows - 1
+    return found
+
+
+def admit_cases(seed, quick):
+    queue = [(100, 28), (33, 30), (500, 100), (10, 6)]
+    asked = [
+        ("room for all", queue, 100, 8),
+        ("two rows", queue, 100, 2),
+        ("the third does not fit", queue, 20, 8),
+        ("not even the first", queue, 7, 8),
+        ("nobody waits", [], 100, 8),
+    ]
+    return [
+        Case(name, (waiting, pages, rows, 16), joining(waiting, pages, rows, 16))
+        for name, waiting, pages, rows in asked
+    ]
+
+
+# ---- the second stream
+
+
+def ahead_cases(seed, quick):
+    g = torch.Generator().manual_seed(seed)
+    inputs = [torch.randint(0, 8, (256, 4096), generator=g).float() for _ in range(6)]
+    expected = {
+        say("sums", "各项之和"): [float((2 * x).sum()) for x in inputs],
+        say("each kernel begins when its input is there", "每个 kernel 都在输入到达之后开始"): True,
+        say("copies that run beside a kernel", "与 kernel 同时进行的拷贝"): say("at least 4 of 6", "6 个中至少 4 个"),
+    }
+    return [Case("six inputs", (inputs,), expected)]
+
+
+def run_ahead(function, args, case):
+    from labkit import device
+
+    (inputs,) = args
+    pinned = [x.pin_memory() for x in inputs]
+    heavy = torch.zeros(4096, 4096).npu()
+
+    def work(x):
+        y = x * 2
+        for _ in range(8):  # as long as a copy
+            heavy.add_(1)
+        return y
+
+    work(pinned[0].npu())
+    torch.npu.synchronize()
+    device.reset_clock()
+    made = function(pinned, work)
+    torch.npu.synchronize()
+    spans = device.timeline()
+    sums = [float(y.cpu().sum()) for y in made]
+    right, beside = True, 6
+    if spans:  # a card has no timeline here; the sums are all that is judged
+        copies = [s for s in spans if s.engine == "copy in"]
+        begins = [s for s in spans if s.name == "aten::mul"]
+        kernels = [s for s in spans if s.engine not in ("copy in", "copy out")]
+        right = len(copies) == len(begins) and all(k.start_us >= c.end_us - 1e-6 for c, k in zip(copies, begins))
+        beside = sum(any(k.start_us < c.end_us and c.start_us < k.end_us for k in kernels) for c in copies)
+    enough = case.expected[list(case.expected)[2]]
+    return dict(zip(case.expected, (sums, right, enough if beside >= 4 else str(beside))))
