@@ -133,6 +133,16 @@ def test_cold_and_warm():
     assert warm.median.value < 0.9 * cold.median.value
 
 
+def test_cold_and_warm_of_an_own_kernel():
+    add, count = labkit.kernel("kernels/add/add.asc"), 40 << 15
+    x, y, z = (torch.ones(count, dtype=torch.float16).npu() for _ in range(3))
+    tiling = {"blockLength": count // 40, "tileLength": 4096}
+    cold, warm = (
+        bench.measure(lambda: add[40](x, y, z, tiling), cache=cache, least=12, most=12) for cache in ("cold", "warm")
+    )
+    assert warm.median.value < 0.9 * cold.median.value
+
+
 @pytest.mark.parametrize("wrong", [{"cache": "hot"}, {"aim": 0}, {"least": 5, "most": 4}, {"rest": -1}])
 def test_wrong_arguments(wrong):
     with pytest.raises(ValueError):
