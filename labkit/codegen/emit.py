@@ -11,7 +11,7 @@ POSITION = {"IN": "VECIN", "OUT": "VECOUT"}
 
 
 def camel(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part) or "Kernel"
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
 
 
 def uses(line: str, name: str) -> bool:
@@ -41,7 +41,7 @@ def fields(program: Program) -> list[tuple[str, str]]:
 class Printer:
     def __init__(self, plan: Plan):
         self.plan, self.program = plan, plan.program
-        self.name = camel(self.program.name)
+        self.name = camel(self.program.name) + "Kernel"  # a bare Silu, or Softmax, is a name of AscendC's
         self.text = Text()
         self.members: list[str] = []  # tensors that live as long as the kernel
         self.body: list[str] = []

@@ -105,7 +105,8 @@ class Program:
 KEYWORDS = set(
     "and or not xor bool float half int char auto case catch class const default delete do double else enum extern false "
     "for friend goto if inline long new operator private public register return short signed sizeof static struct switch "
-    "template this true try typedef union unsigned using virtual void volatile while tile slot at n high pitch piece".split()
+    "template this true try typedef union unsigned using virtual void volatile while tile slot at n high pitch piece p parts blocks wide tall row column inner outer tiling op left next tiles batch "
+    "INFINITE TILE TALL COLUMN COLUMNS BLOCKS PARTS UB_END asm concept requires export module import".split()
 )
 
 
