@@ -238,7 +238,7 @@ class Printer:
         note = None
         inputs = {p for p in section.place.values() if p.tensor is not None and p.name.endswith("_IN")}
         touches = [i for i, s in enumerate(section.steps) if s.op not in ("load", "store") and any(section.place.get(v) in inputs for v in (*s.ins, s.out))]
-        writes = [i for i, s in enumerate(section.steps) if s.out is not None and (q := section.place.get(s.out)) is not None and q.name.endswith("_OUT") and q.tensor is not None]
+        writes = [i for i, s in enumerate(section.steps) if s.out is not None and self._goes_out(section.place[s.out])]
         for i, step in enumerate(section.steps):
             if step.op == "load":
                 if step.out not in known:
@@ -262,6 +262,10 @@ class Printer:
         if not touches:
             lines.append(f"SetFlag<HardEvent::V_MTE2>({slot});")
         return lines
+
+    def _goes_out(self, place: Place) -> bool:
+        """Whether it is the place of a result that is stored with the tile; WIDE stores columns after the row."""
+        return place.tensor is not None and place.name.endswith("_OUT") and not (place.column and self.program.shape == WIDE)
 
     # ---- ROWS and PIECES
 

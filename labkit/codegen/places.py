@@ -22,6 +22,7 @@ LINE = 512  # bytes after which the bank groups repeat
 MOST_REPEATS = 248  # that one instruction takes for rows, rounded down to eights: Brcb takes eight rows a repeat
 MOST_ROWS = 4095  # of one DataCopyPad
 LEAST_TILE = 512
+STEP = 256  # tiles are multiples of it: then bits, too, begin at 32 bytes
 
 
 @dataclass(eq=False)
@@ -83,16 +84,16 @@ def plan(program: Program, chip: str = chips.DEFAULT) -> Plan:
     result.blocks = any(spreads(s) for s in program.steps)
     memory = chips.load(chip)["memory"]
     budget = memory["ub"] - 1024  # static tensors may use the API's reserve; a little is left for what aligns places
-    tile = int(budget / max(result_bytes(result), 1)) // 128 * 128
+    tile = int(budget / max(result_bytes(result), 1)) // STEP * STEP
     if program.shape == WIDE:
-        tile = min(tile, 16320)  # an instruction takes 255 repeats of a row
+        tile = min(tile, 16320 // STEP * STEP)  # an instruction takes 255 repeats of a row
     while tile >= LEAST_TILE:
         result.tile = tile
         result.tall = _rows_of(result, tile)
         result.used = size(result)
         if result.used <= budget:
             return result
-        tile -= 128
+        tile -= STEP
     raise refuse("ub", name=program.name, bytes=int(result_bytes(result)), tile=LEAST_TILE, ub=memory["ub"])
 
 
