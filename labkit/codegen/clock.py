@@ -8,7 +8,7 @@ It is simpler than the twin's clock and is held against it by the tests.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labkit import chips
 from labkit.codegen.ir import COLUMN, FULL, ONE, ROW, SIZES, WIDE, Step, Tensor
@@ -87,7 +87,10 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
     tile = Tile(cut.tall, min(cut.wide, geometry.width))
     if plan.program.shape == WIDE:
         before = 0.0
-        per_row = [_stages(c, plan, geometry, s, tile, cut) for s in plan.sections if s.kind == "pass"]
+        per_row, seen = [], {t.name for t in plan.program.inputs if t.kind in (ROW, ONE)}
+        for s in (s for s in plan.sections if s.kind == "pass"):  # what a pass has read, the next one finds in the L2
+            per_row.append(_stages(c, plan, replace(geometry, held=geometry.held | seen), s, tile, cut))
+            seen = seen | {load.tensor.name for load in s.loads()}
         row_columns = sum(_vector(c, s.steps, Tile(1, LANES)) for s in plan.sections if s.kind in ("row", "after"))
         extra = sum(_wait(c, plan, geometry, s, tile, cut) for s in plan.sections if s.kind in ("row", "end"))
         stages = [x for p in per_row for x in [p] * cut.across]
@@ -102,7 +105,8 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
         alone["copies out"] = sum(s[2].busy for s in stages) * rows
     else:
         before = _setup(c, plan, geometry, sections.get("setup"), tile, cut)
-        stage = _stages(c, plan, geometry, sections["tile"], tile, cut)
+        again = {t.name for t in plan.program.inputs if t.kind == ROW and geometry.rows > cut.tall}  # for every tile below
+        stage = _stages(c, plan, replace(geometry, held=geometry.held | again), sections["tile"], tile, cut)
         count = math.ceil(cut.tiles / cut.blocks)
 
         def work(count: int) -> float:
@@ -118,12 +122,24 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
         if at * c.hz + took > begin * c.hz + cycles:
             begin, cycles = at, took
     uneven = launch["uneven"] * cycles if cut.blocks > 1 else 0.0
-    us = (launch["head"] + begin + (cycles + uneven) / c.hz) * 1e6
-    parts = {name: value / c.hz * 1e6 for name, value in alone.items()}
-    parts["launch"] = (launch["head"] + begin + (scalar["start"] + before) / c.hz) * 1e6
-    read = sum(_bytes(plan, geometry, t) for t in plan.program.inputs)
+    read = {t.name: _bytes(plan, geometry, t) for t in plan.program.inputs}
     written = sum(_bytes(plan, geometry, t) for t in plan.program.outputs)
-    return Prediction(us, parts, read, written, alone["vector"])
+    missed = sum(n for name, n in read.items() if name not in geometry.held)
+    hbm = (missed + _pushed_out(c, missed, written)) / c.table["gm"]["hbm"]
+    first = (scalar["start"] + c.table["dma"]["to_ub"]["latency"]) / c.hz
+    us = (launch["head"] + max(begin + (cycles + uneven) / c.hz, first + hbm + uneven / c.hz)) * 1e6
+    parts = {name: value / c.hz * 1e6 for name, value in alone.items()}
+    parts["hbm"] = hbm * 1e6
+    parts["launch"] = (launch["head"] + begin + (scalar["start"] + before) / c.hz) * 1e6
+    return Prediction(us, parts, sum(read.values()), written, alone["vector"])
+
+
+def _pushed_out(c: _Chip, read: int, written: int) -> float:
+    """What HBM takes back while the kernel runs, in bytes that it would have read meanwhile: of a stream that is larger
+    than the L2 the results that have to leave it."""
+    room = c.table["memory"]["l2"] * c.table["gm"]["l2_share"]
+    stays = room * written / (read + written) if read + written > room else written
+    return (written - stays) * c.table["gm"]["give_back"]
 
 
 _CHIPS: dict[str, _Chip] = {}
