@@ -1,7 +1,8 @@
 """Tile programs, and the Ascend C that they become.
 
-A front end describes what happens to a tile with a Builder (ir.py); places.py gives every value a place in UB and chooses
-the tile, emit.py and emit_wide.py print the kernel, tiling.py cuts a launch's tensors, clock.py predicts its time.
+A front end describes what happens to a tile with a Builder (ir.py); places.py gives every value a place in UB and
+chooses the tile, emit.py and emit_wide.py print the kernel, tiling.py cuts a launch's tensors, clock.py predicts its
+time.
 
     plan = labkit.codegen.plan(program)
     text = labkit.codegen.source(plan)

@@ -1,8 +1,8 @@
 """How long a generated kernel will take, from bytes, vector cycles and the chip's table: nothing is compiled or run.
 
-Every number comes from the table (labkit/twin/chips/*.toml) and from the program's own steps. The model follows a core's
-tiles through three stages that overlap, copy in, vector unit, copy out, with two places each; all cores share HBM and L2.
-It is simpler than the twin's clock and is held against it by the tests.
+Every number comes from the table (labkit/twin/chips/*.toml) and from the program's own steps. The model follows a
+core's tiles through three stages that overlap, copy in, vector unit, copy out, with two places each; all cores share
+HBM and L2. It is simpler than the twin's clock and is held against it by the tests.
 """
 
 from __future__ import annotations
@@ -101,11 +101,16 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
         def work(count: int) -> float:
             return first + turn * (count - 1) if count else 0.0
 
-        alone = {"copies in": sum(s[0].busy for s in stages) * rows, "vector": (sum(s[1] for s in stages) + row_columns) * rows}
+        alone = {
+            "copies in": sum(s[0].busy for s in stages) * rows,
+            "vector": (sum(s[1] for s in stages) + row_columns) * rows,
+        }
         alone["copies out"] = sum(s[2].busy for s in stages) * rows
     else:
         before = _setup(c, plan, geometry, sections.get("setup"), tile, cut)
-        again = {t.name for t in plan.program.inputs if t.kind == ROW and geometry.rows > cut.tall}  # for every tile below
+        again = {
+            t.name for t in plan.program.inputs if t.kind == ROW and geometry.rows > cut.tall
+        }  # for every tile below
         stage = _stages(c, plan, replace(geometry, held=geometry.held | again), sections["tile"], tile, cut)
         count = math.ceil(cut.tiles / cut.blocks)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from labkit.codegen import helpers
 from labkit.codegen.ir import COLUMN, FULL, ONE, PIECES, ROW, ROWS, SIZES, WIDE, Program, Step, Tensor, Value
 from labkit.codegen.places import SLOTS, Place, Plan, Section
-from labkit.codegen.steps import CTYPE, IDENTITY, Text
+from labkit.codegen.steps import CTYPE, Text
 
 POSITION = {"IN": "VECIN", "OUT": "VECOUT"}
 
@@ -84,19 +84,24 @@ class Printer:
         how = {
             ROWS: "A tile holds whole rows; cores take tiles in turn.",
             PIECES: "A tile is a piece of the tensor, several rows or a part of one; cores take tiles in turn.",
-            WIDE: "A row does not fit UB: it passes in pieces, once for each reduction that waits for another and once for the result. "
-            "Cores take rows in turn.",
+            WIDE: "A row does not fit UB: it passes in pieces, once for each reduction that waits for another and once "
+            "for the result. Cores take rows in turn.",
         }[p.shape]
         return (
-            f"{how} The next tile comes in while one is computed and the last one goes out: two places each, one flag for each. "
-            "All is computed in float; 16-bit types are widened where they come in and rounded once, where they go out. "
+            f"{how} The next tile comes in while one is computed and the last one goes out: two places each, one flag "
+            "for each. All is computed in float; 16-bit types are widened where they come in and rounded once, where "
+            "they go out. "
             "In UB a row begins at a multiple of 64 elements. Written by labkit.codegen; change it as you like."
         )
 
     def _struct(self) -> list[str]:
         listed = fields(self.program)
         width = max(len(n) for n, _ in listed) + 1
-        return [f"struct {self.name}Tiling {{  // computed on the host, from the shapes", *(f"    uint32_t {n + ';':<{width}}  // {what}" for n, what in listed), "};"]
+        return [
+            f"struct {self.name}Tiling {{  // computed on the host, from the shapes",
+            *(f"    uint32_t {n + ';':<{width}}  // {what}" for n, what in listed),
+            "};",
+        ]
 
     def _layout(self) -> list[str]:
         plan = self.plan
@@ -104,7 +109,7 @@ class Printer:
             f"constexpr uint32_t TILE = {plan.tile};  // elements of a tile: as many as UB takes",
             f"constexpr uint32_t TALL = {plan.tall};  // rows of a tile, at most",
             "",
-            "// Where things are in UB, in bytes. Two floats that one instruction reads lie 256 bytes apart in the bank groups.",
+            "// Where things are in UB, in bytes. Floats that one instruction reads lie 256 bytes apart in the bank groups.",
         ]
         at = "0"
 
@@ -122,7 +127,11 @@ class Printer:
             for i, p in enumerate(group):
                 if i == 0 and colour == 1:
                     at = f"{at} + 256"
-                put(p.name, f"{p.slots} * TILE * 4" if p.slots > 1 else "TILE * 4", CTYPE[p.dtype] + (", two of them" if p.slots > 1 else ""))
+                put(
+                    p.name,
+                    f"{p.slots} * TILE * 4" if p.slots > 1 else "TILE * 4",
+                    CTYPE[p.dtype] + (", two of them" if p.slots > 1 else ""),
+                )
         for p in (p for p in tiles if SIZES[p.dtype] != 4):
             each = "TILE / 8" if p.dtype == "bits" else f"TILE * {int(SIZES[p.dtype])}" if p.dtype != "u8" else "TILE"
             what = "bits" if p.dtype == "bits" else CTYPE[p.dtype]
@@ -149,7 +158,9 @@ class Printer:
         ]
 
     def _fields(self) -> list[str]:
-        lines = [f"    GlobalTensor<{CTYPE[t.dtype]}> {t.name}Gm;" for t in (*self.program.inputs, *self.program.outputs)]
+        lines = [
+            f"    GlobalTensor<{CTYPE[t.dtype]}> {t.name}Gm;" for t in (*self.program.inputs, *self.program.outputs)
+        ]
         lines.append(f"    {self.name}Tiling at;")
         if self.plan.blocks or self.program.reduces:
             names = [n for n, used in (("parts", self.program.reduces), ("blocks", self.plan.blocks)) if used]
@@ -163,7 +174,9 @@ class Printer:
         p = self.program
         arguments = ", ".join(f"GM_ADDR {t.name}" for t in (*p.inputs, *p.outputs))
         lines = [f"__aicore__ inline {self.name}({arguments}, const {self.name}Tiling& tiling) : at(tiling)", "{"]
-        lines += [f"    {t.name}Gm.SetGlobalBuffer((__gm__ {CTYPE[t.dtype]}*){t.name});" for t in (*p.inputs, *p.outputs)]
+        lines += [
+            f"    {t.name}Gm.SetGlobalBuffer((__gm__ {CTYPE[t.dtype]}*){t.name});" for t in (*p.inputs, *p.outputs)
+        ]
         if p.reduces:
             lines.append("    parts = LocalTensor<float>(TPosition::VECCALC, PARTS, TILE / 4);")
         if self.plan.blocks:
@@ -189,10 +202,14 @@ class Printer:
         """The tensor of a value."""
         count = "TILE" if not place.column else "COLUMN"
         count = f"{count} / 8" if v.dtype == "bits" and not place.column else "32" if v.dtype == "bits" else count
-        position = next((POSITION[e] for e in POSITION if place.tensor is not None and place.name.endswith(f"_{e}")), "VECCALC")
+        position = next(
+            (POSITION[e] for e in POSITION if place.tensor is not None and place.name.endswith(f"_{e}")), "VECCALC"
+        )
         where = place.name
         if place.slots > 1 and slot != "0":
-            each = "32" if place.dtype == "bits" else f"{'COLUMN' if place.column else 'TILE'} * {int(SIZES[place.dtype])}"
+            each = (
+                "32" if place.dtype == "bits" else f"{'COLUMN' if place.column else 'TILE'} * {int(SIZES[place.dtype])}"
+            )
             where = f"{place.name} + {slot} * {each}"
         return f"LocalTensor<{CTYPE[v.dtype]}>(TPosition::{position}, {where}, {count})"
 
@@ -205,7 +222,10 @@ class Printer:
         """Where a piece of a tensor begins in GM, in elements."""
         terms = []
         if t.batched:
-            terms += [f"static_cast<uint64_t>({p}.outer) * at.{t.name}Outer", f"static_cast<uint64_t>({p}.inner) * at.{t.name}Inner"]
+            terms += [
+                f"static_cast<uint64_t>({p}.outer) * at.{t.name}Outer",
+                f"static_cast<uint64_t>({p}.inner) * at.{t.name}Inner",
+            ]
         if t.kind == FULL:
             terms.append(f"static_cast<uint64_t>({row}) * at.{t.name}Row")
         if t.kind == COLUMN:
@@ -214,7 +234,15 @@ class Printer:
             terms.append(column)
         return " + ".join(x for x in terms if x != "0") or "0"
 
-    def load(self, step: Step, place: Place, p: str = "p", slot: str = "slot", column: str | None = None, wide: str | None = None) -> str:
+    def load(
+        self,
+        step: Step,
+        place: Place,
+        p: str = "p",
+        slot: str = "slot",
+        column: str | None = None,
+        wide: str | None = None,
+    ) -> str:
         t = step.tensor
         to = self.local(step.out, place, slot)
         source = f"{t.name}Gm[{self.offset(t, f'{p}.row', column or f'{p}.column', p)}]"
@@ -237,7 +265,11 @@ class Printer:
         lines: list[str] = []
         note = None
         inputs = {p for p in section.place.values() if p.tensor is not None and p.name.endswith("_IN")}
-        touches = [i for i, s in enumerate(section.steps) if s.op not in ("load", "store") and any(section.place.get(v) in inputs for v in (*s.ins, s.out))]
+        touches = [
+            i
+            for i, s in enumerate(section.steps)
+            if s.op not in ("load", "store") and any(section.place.get(v) in inputs for v in (*s.ins, s.out))
+        ]
         writes = [i for i, s in enumerate(section.steps) if s.out is not None and self._goes_out(section.place[s.out])]
         for i, step in enumerate(section.steps):
             if step.op == "load":
@@ -254,7 +286,11 @@ class Printer:
             if step.out not in known:
                 place = section.place[step.out]
                 shared = [v for v in step.ins if section.place.get(v) is place and v.dtype == step.out.dtype]
-                made = f"LocalTensor<{CTYPE[step.out.dtype]}> {step.out.name} = {shared[0].name};  // in its place" if shared else self.declare(step.out, place, slot)
+                made = (
+                    f"LocalTensor<{CTYPE[step.out.dtype]}> {step.out.name} = {shared[0].name};  // in its place"
+                    if shared
+                    else self.declare(step.out, place, slot)
+                )
                 lines.append(made)
             lines += self.text.lines(step)
             if touches and i == touches[-1]:
@@ -265,7 +301,11 @@ class Printer:
 
     def _goes_out(self, place: Place) -> bool:
         """Whether it is the place of a result that is stored with the tile; WIDE stores columns after the row."""
-        return place.tensor is not None and place.name.endswith("_OUT") and not (place.column and self.program.shape == WIDE)
+        return (
+            place.tensor is not None
+            and place.name.endswith("_OUT")
+            and not (place.column and self.program.shape == WIDE)
+        )
 
     # ---- ROWS and PIECES
 
@@ -285,7 +325,7 @@ class Printer:
         """What is set once, so that nothing is read that was never written."""
         lines = []
         if any(p.column for p in self.plan.places):
-            lines.append("Duplicate(LocalTensor<float>(TPosition::VECCALC, COLUMNS, (UB_END - COLUMNS) / 4), 0.0f, static_cast<int32_t>((UB_END - COLUMNS) / 4));")
+            lines.append("LocalTensor<float> columns(TPosition::VECCALC, COLUMNS, (UB_END - COLUMNS) / 4);")
         inputs = [p for p in self.plan.places if p.tensor is not None and p.name.endswith("_IN") and not p.column]
         if inputs:
             lines.append("if (at.wide % 64 != 0 || at.width % 64 != 0) {  // then rows do not fill their places")
@@ -313,7 +353,8 @@ class Printer:
             f"    uint32_t slot = 0, tiles = {total};",
             "    if (GetBlockIdx() < tiles) Load(TileOf(GetBlockIdx()), 0);",
             "    for (uint32_t tile = GetBlockIdx(); tile < tiles; tile += GetBlockNum()) {",
-            "        if (tile + GetBlockNum() < tiles) Load(TileOf(tile + GetBlockNum()), 1 - slot);  // ahead of what is computed",
+            "        uint32_t ahead = tile + GetBlockNum();  // it comes in while this one is computed",
+            "        if (ahead < tiles) Load(TileOf(ahead), 1 - slot);",
             "        Piece piece = TileOf(tile);",
             "        Compute(piece, slot);",
             "        Store(piece, slot);",
@@ -331,11 +372,19 @@ class Printer:
         lines = ["__aicore__ inline Piece TileOf(uint32_t tile)", "{", "    Piece p;"]
         lines.append("    p.column = tile % at.across * at.wide;")
         if batched:
-            lines += ["    uint32_t next = tile / at.across, batch = next / at.down;", "    p.row = next % at.down * at.tall;"]
+            lines += [
+                "    uint32_t next = tile / at.across, batch = next / at.down;",
+                "    p.row = next % at.down * at.tall;",
+            ]
             lines += ["    p.outer = batch / at.inner;", "    p.inner = batch % at.inner;"]
         else:
             lines.append("    p.row = tile / at.across * at.tall;")
-        lines += ["    p.tall = LeastOf(at.tall, at.rows - p.row);", "    p.wide = LeastOf(at.wide, at.width - p.column);", "    return p;", "}"]
+        lines += [
+            "    p.tall = LeastOf(at.tall, at.rows - p.row);",
+            "    p.wide = LeastOf(at.wide, at.width - p.column);",
+            "    return p;",
+            "}",
+        ]
         return lines
 
     def _load_tile(self, tile: Section) -> list[str]:
@@ -389,7 +438,11 @@ class Printer:
                 note = step.note
                 lines.append(f"// {note}")
             place = setup.place[step.out]
-            lines.append(f"{step.out.name} = {self.local(step.out, place, '0')};" if step.out in known else self.declare(step.out, place, "0"))
+            lines.append(
+                f"{step.out.name} = {self.local(step.out, place, '0')};"
+                if step.out in known
+                else self.declare(step.out, place, "0")
+            )
             if step.op == "load":
                 ready = [] if place.column else [f"Zero({step.out.name}, CeilTo(at.width, 64));"]
                 lines += [
@@ -404,7 +457,13 @@ class Printer:
                 lines += self.text.lines(step)
         names = {"pitch": "CeilTo(at.width, 64)", "n": "at.tall * CeilTo(at.width, 64)", "high": "CeilTo(at.tall, 64)"}
         counts = [f"    int32_t {n} = {value};" for n, value in names.items() if any(uses(line, n) for line in lines)]
-        return ["__aicore__ inline void Setup()  // what is the same for all tiles", "{", *counts, *indented(lines, 1), "}"]
+        return [
+            "__aicore__ inline void Setup()  // what is the same for all tiles",
+            "{",
+            *counts,
+            *indented(lines, 1),
+            "}",
+        ]
 
 
 def _comment(text: str, most: int = 118) -> list[str]:

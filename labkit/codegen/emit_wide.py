@@ -37,8 +37,17 @@ class WidePrinter(Printer):
             "    Piece p;",
         ]
         if self.program.batched:
-            lines += ["    uint32_t batch = row / at.rows;", "    p.outer = batch / at.inner;", "    p.inner = batch % at.inner;"]
-        lines += [f"    p.row = row{' % at.rows' if self.program.batched else ''};", "    p.column = 0;", "    p.tall = 1;", "    p.wide = LeastOf(at.wide, at.width);"]
+            lines += [
+                "    uint32_t batch = row / at.rows;",
+                "    p.outer = batch / at.inner;",
+                "    p.inner = batch % at.inner;",
+            ]
+        lines += [
+            f"    p.row = row{' % at.rows' if self.program.batched else ''};",
+            "    p.column = 0;",
+            "    p.tall = 1;",
+            "    p.wide = LeastOf(at.wide, at.width);",
+        ]
         lines += ["    return p;", "}", ""]
         rows, functions = [], []
         for section in self.plan.sections:
@@ -93,7 +102,12 @@ class WidePrinter(Printer):
         body = self.computed(section, known=tuple(s.out for s in reductions))
         stores = section.stores()
         if stores:
-            body += ["SetFlag<HardEvent::V_MTE3>(slot);", "WaitFlag<HardEvent::V_MTE3>(slot);", "p.column = column;", "p.wide = wide;"]
+            body += [
+                "SetFlag<HardEvent::V_MTE3>(slot);",
+                "WaitFlag<HardEvent::V_MTE3>(slot);",
+                "p.column = column;",
+                "p.wide = wide;",
+            ]
             body += [self.store(s, section.place[s.ins[0]]) for s in stores]
             body.append("SetFlag<HardEvent::MTE3_V>(slot);")
         counts = ["uint32_t wide = LeastOf(at.wide, at.width - column), pitch = CeilTo(wide, 64);"]
@@ -106,7 +120,8 @@ class WidePrinter(Printer):
             *head,
             f"Load{section.number}(p, 0, slot);",
             "for (uint32_t column = 0; column < at.width; column += at.wide) {",
-            f"    if (column + at.wide < at.width) Load{section.number}(p, column + at.wide, 1 - slot);  // ahead of what is computed",
+            "    uint32_t ahead = column + at.wide;  // it comes while this piece is computed",
+            f"    if (ahead < at.width) Load{section.number}(p, ahead, 1 - slot);",
             *indented(counts, 1),
             "    WaitFlag<HardEvent::MTE2_V>(slot);",
             *indented(body, 1),
@@ -129,7 +144,11 @@ class WidePrinter(Printer):
     def _end(self, section: Section) -> list[str]:
         lines = ["SetFlag<HardEvent::V_MTE3>(2);", "WaitFlag<HardEvent::V_MTE3>(2);"]
         lines += [self.store(s, self.plan.place[s.ins[0]], slot="0") for s in section.steps]
-        return [*lines, "SetFlag<HardEvent::MTE3_V>(2);", "WaitFlag<HardEvent::MTE3_V>(2);  // before the next row's numbers take the place"]
+        return [
+            *lines,
+            "SetFlag<HardEvent::MTE3_V>(2);",
+            "WaitFlag<HardEvent::MTE3_V>(2);  // before the next row's numbers take the place",
+        ]
 
 
 def source(plan: Plan) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from labkit.codegen.steps import IDENTITY
 
 ALWAYS = """\
+constexpr uint64_t LANES = 64;  // float in one repeat of the vector unit
+
 __aicore__ inline uint32_t CeilTo(uint32_t a, uint32_t b) { return (a + b - 1) / b * b; }
 __aicore__ inline uint32_t LeastOf(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-// tall x wide elements between GM, whose rows lie `apart`, and UB, where they lie `pitch`. Rows that touch on both sides go as
-// one. Behind the end of what is loaded come zeros up to 32 bytes.
+// tall x wide elements between GM, whose rows lie `apart`, and UB, where they lie `pitch`. Rows that touch on both
+// sides go as one. Behind the end of what is loaded come zeros up to 32 bytes.
 template <typename T>
-__aicore__ inline void LoadRows(const LocalTensor<T>& to, const GlobalTensor<T>& from, uint32_t tall, uint32_t wide, uint32_t apart, uint32_t pitch)
+__aicore__ inline void LoadRows(const LocalTensor<T>& to, const GlobalTensor<T>& from, uint32_t tall, uint32_t wide,
+                                uint32_t apart, uint32_t pitch)
 {
     constexpr uint32_t BLOCK = 32 / sizeof(T);
     if (tall == 1 || (apart == wide && pitch == wide)) {
@@ -24,7 +27,8 @@ __aicore__ inline void LoadRows(const LocalTensor<T>& to, const GlobalTensor<T>&
                 DataCopyPadExtParams<T>(true, 0, static_cast<uint8_t>(filled - wide), 0));
 }
 template <typename T>
-__aicore__ inline void StoreRows(const GlobalTensor<T>& to, const LocalTensor<T>& from, uint32_t tall, uint32_t wide, uint32_t apart, uint32_t pitch)
+__aicore__ inline void StoreRows(const GlobalTensor<T>& to, const LocalTensor<T>& from, uint32_t tall, uint32_t wide,
+                                 uint32_t apart, uint32_t pitch)
 {
     constexpr uint32_t BLOCK = 32 / sizeof(T);
     if (tall == 1 || (apart == wide && pitch == wide)) {
@@ -41,7 +45,8 @@ ZERO = """\
 // Where rows do not fill their place, instructions read what lies behind their end: here it becomes zeros, once.
 template <typename T> __aicore__ inline void Zero(const LocalTensor<T>& x, uint32_t count)
 {
-    Duplicate(x.template ReinterpretCast<int16_t>(), static_cast<int16_t>(0), static_cast<int32_t>(count * sizeof(T) / 2));
+    int32_t pairs = static_cast<int32_t>(count * sizeof(T) / 2);
+    Duplicate(x.template ReinterpretCast<int16_t>(), static_cast<int16_t>(0), pairs);
 }
 """
 
@@ -49,7 +54,8 @@ INFINITE = "constexpr float INFINITE = __builtin_inff();\n"
 
 SPREAD = """\
 // Each number of a column eight times, a block of 32 bytes.
-template <typename T> __aicore__ inline void Spread(const LocalTensor<T>& blocks, const LocalTensor<T>& column, uint32_t tall)
+template <typename T>
+__aicore__ inline void Spread(const LocalTensor<T>& blocks, const LocalTensor<T>& column, uint32_t tall)
 {
     Brcb(blocks, column, static_cast<uint8_t>(CeilTo(tall, 8) / 8), BrcbRepeatParams(1, 8));
 }
@@ -57,7 +63,8 @@ template <typename T> __aicore__ inline void Spread(const LocalTensor<T>& blocks
 
 REPEAT_ROW = """\
 // One row into all of them: what is there doubles with every copy.
-template <typename T> __aicore__ inline void RepeatRow(const LocalTensor<T>& to, const LocalTensor<T>& row, uint32_t tall, uint32_t pitch)
+template <typename T>
+__aicore__ inline void RepeatRow(const LocalTensor<T>& to, const LocalTensor<T>& row, uint32_t tall, uint32_t pitch)
 {
     if (to.GetPhyAddr() != row.GetPhyAddr()) Adds(to, row, static_cast<T>(0), static_cast<int32_t>(pitch));
     for (uint32_t have = 1; have < tall; have *= 2) {
@@ -69,64 +76,71 @@ template <typename T> __aicore__ inline void RepeatRow(const LocalTensor<T>& to,
 FILL_FROM = """\
 // The first number of `one`, everywhere.
 template <typename T>
-__aicore__ inline void FillFrom(const LocalTensor<T>& to, const LocalTensor<T>& one, const LocalTensor<T>& blocks, uint32_t count)
+__aicore__ inline void FillFrom(const LocalTensor<T>& to, const LocalTensor<T>& one, const LocalTensor<T>& blocks,
+                                uint32_t count)
 {
     Brcb(blocks, one, 1, BrcbRepeatParams(1, 8));
-    Adds(to, blocks, static_cast<T>(0), static_cast<uint64_t>(64), static_cast<uint8_t>(count / 64), UnaryRepeatParams(1, 0, 8, 0));
+    Adds(to, blocks, static_cast<T>(0), LANES, static_cast<uint8_t>(count / 64), UnaryRepeatParams(1, 0, 8, 0));
 }
 """
 
 WIDEN_COLUMN = """\
 // A column, given as blocks, over all columns of a tile: 64 columns of all rows, or a row, in an instruction.
-template <typename T> __aicore__ inline void WidenColumn(const LocalTensor<T>& y, const LocalTensor<T>& blocks, uint32_t tall, uint32_t pitch)
+template <typename T>
+__aicore__ inline void WidenColumn(const LocalTensor<T>& y, const LocalTensor<T>& blocks, uint32_t tall, uint32_t pitch)
 {
     uint32_t groups = pitch / 64, row = pitch / 8;
     if (groups <= tall && row <= 255) {
         for (uint32_t g = 0; g < groups; g++) {
-            Adds(y[g * 64], blocks, static_cast<T>(0), static_cast<uint64_t>(64), static_cast<uint8_t>(tall),
+            Adds(y[g * 64], blocks, static_cast<T>(0), LANES, static_cast<uint8_t>(tall),
                  UnaryRepeatParams(1, 0, static_cast<uint8_t>(row), 1));
         }
         return;
     }
     for (uint32_t r = 0; r < tall; r++) {
         for (uint32_t g = 0; g < groups; g += 255) {
-            Adds(y[r * pitch + g * 64], blocks[r * 8], static_cast<T>(0), static_cast<uint64_t>(64), static_cast<uint8_t>(LeastOf(255, groups - g)),
-                 UnaryRepeatParams(1, 0, 8, 0));
+            uint8_t times = static_cast<uint8_t>(LeastOf(255, groups - g));
+            Adds(y[r * pitch + g * 64], blocks[r * 8], static_cast<T>(0), LANES, times, UnaryRepeatParams(1, 0, 8, 0));
         }
     }
 }
 """
 
 _BESIDE = """\
-// y = {formula}, where c has one number for each row, given as blocks: 64 columns of all rows, or a row, in an instruction.
-__aicore__ inline void {name}(const LocalTensor<float>& y, const LocalTensor<float>& x, const LocalTensor<float>& c, uint32_t tall, uint32_t pitch)
+// y = {formula}, where c has one number for each row, given as blocks: 64 columns of all rows, or a row, in an
+// instruction.
+__aicore__ inline void {name}(const LocalTensor<float>& y, const LocalTensor<float>& x, const LocalTensor<float>& c,
+                              uint32_t tall, uint32_t pitch)
 {{
     uint32_t groups = pitch / 64, row = pitch / 8;
     if (groups <= tall && row <= 255) {{
         uint8_t next = static_cast<uint8_t>(row);
         for (uint32_t g = 0; g < groups; g++) {{
-            {op}(y[g * 64], {first_all}, static_cast<uint64_t>(64), static_cast<uint8_t>(tall), BinaryRepeatParams({strides_all}));
+            {op}(y[g * 64], {first_all}, LANES, static_cast<uint8_t>(tall), BinaryRepeatParams({strides_all}));
         }}
         return;
     }}
     for (uint32_t r = 0; r < tall; r++) {{
         for (uint32_t g = 0; g < groups; g += 255) {{
             uint32_t at = r * pitch + g * 64;
-            {op}(y[at], {first_row}, static_cast<uint64_t>(64), static_cast<uint8_t>(LeastOf(255, groups - g)), BinaryRepeatParams({strides_row}));
+            uint8_t times = static_cast<uint8_t>(LeastOf(255, groups - g));
+            {op}(y[at], {first_row}, LANES, times, BinaryRepeatParams({strides_row}));
         }}
     }}
 }}
 """
 
 _REDUCE = """\
-// {what} of each row. Behind a row's end comes what changes nothing; eight numbers of a block become one, then what is left of a row.
-__aicore__ inline void {op}OfRows(const LocalTensor<float>& to, const LocalTensor<float>& x, const LocalTensor<float>& parts, uint32_t tall, uint32_t wide,
-                                 uint32_t pitch)
+// {what} of each row. Behind a row's end comes what changes nothing; eight numbers of a block become one, then what is
+// left of a row.
+__aicore__ inline void {op}OfRows(const LocalTensor<float>& to, const LocalTensor<float>& x,
+                                 const LocalTensor<float>& parts, uint32_t tall, uint32_t wide, uint32_t pitch)
 {{
     if (wide % 64 != 0) {{
         uint64_t behind[2] = {{~0ull << (wide % 64), 0}};
         if (pitch / 8 <= 255) {{
-            Duplicate(x[pitch - 64], {identity}, behind, static_cast<uint8_t>(tall), 1, static_cast<uint8_t>(pitch / 8));
+            uint8_t next = static_cast<uint8_t>(pitch / 8);
+            Duplicate(x[pitch - 64], {identity}, behind, static_cast<uint8_t>(tall), 1, next);
         }} else {{
             for (uint32_t r = 0; r < tall; r++) Duplicate(x[r * pitch + pitch - 64], {identity}, behind, 1, 1, 8);
         }}
@@ -137,18 +151,29 @@ __aicore__ inline void {op}OfRows(const LocalTensor<float>& to, const LocalTenso
     }}
     uint32_t repeats = tall * pitch / 64;
     for (uint32_t at = 0; at < repeats; at += 255) {{
-        BlockReduce{op}<float>(parts[at * 8], x[at * 64], static_cast<int32_t>(LeastOf(255, repeats - at)), 64, 1, 1, 8);
+        int32_t times = static_cast<int32_t>(LeastOf(255, repeats - at));
+        BlockReduce{op}<float>(parts[at * 8], x[at * 64], times, 64, 1, 1, 8);
     }}
     if (pitch <= 512) {{
-        WholeReduce{op}<float>(to, parts, static_cast<int32_t>(pitch / 8), static_cast<int32_t>(tall), 1, 1, static_cast<int32_t>(pitch / 64){order});
+        int32_t left = static_cast<int32_t>(pitch / 8), next = static_cast<int32_t>(pitch / 64);
+        WholeReduce{op}<float>(to, parts, left, static_cast<int32_t>(tall), 1, 1, next{order});
         return;
     }}
     LocalTensor<float> scratch = parts[tall * pitch / 8];
-    for (uint32_t r = 0; r < tall; r++) Reduce{op}(to[r], parts[r * pitch / 8], scratch, static_cast<int32_t>(pitch / 8));
+    for (uint32_t r = 0; r < tall; r++) {{
+        Reduce{op}(to[r], parts[r * pitch / 8], scratch, static_cast<int32_t>(pitch / 8));
+    }}
 }}
 """
 
-_FORMULA = {"Add": "x + c", "Sub": "x - c", "Mul": "x * c", "Div": "x / c", "Max": "the larger of x and c", "Min": "the smaller of x and c"}
+_FORMULA = {
+    "Add": "x + c",
+    "Sub": "x - c",
+    "Mul": "x * c",
+    "Div": "x / c",
+    "Max": "the larger of x and c",
+    "Min": "the smaller of x and c",
+}
 
 
 def _beside(op: str, column_first: bool) -> str:
@@ -159,8 +184,10 @@ def _beside(op: str, column_first: bool) -> str:
         for pair in (all_rows, one_row, everywhere, in_row):
             pair.reverse()
         formula = formula[::-1]
+
     def strides(row: str, pairs: list) -> str:
         return ", ".join(["1", pairs[0][0], pairs[1][0], row, pairs[0][1], pairs[1][1]])
+
     return _BESIDE.format(
         name=f"Column{op}" if column_first else f"{op}Column",
         op=op,
@@ -174,7 +201,13 @@ def _beside(op: str, column_first: bool) -> str:
 
 def text(name: str) -> str:
     """The source of one helper."""
-    fixed = {"Spread": SPREAD, "RepeatRow": REPEAT_ROW, "FillFrom": FILL_FROM, "WidenColumn": WIDEN_COLUMN, "Zero": ZERO}
+    fixed = {
+        "Spread": SPREAD,
+        "RepeatRow": REPEAT_ROW,
+        "FillFrom": FILL_FROM,
+        "WidenColumn": WIDEN_COLUMN,
+        "Zero": ZERO,
+    }
     if name in fixed:
         return fixed[name]
     if name.endswith("OfRows"):

@@ -8,10 +8,10 @@ A front end (labkit.fusion, or any other) describes tensors and makes values of 
     b.store(Tensor("y", "f16"), b.binary("mul", silu, up))
     program = b.done()
 
-A tile has `tall` rows of `wide` columns. A value is one of three kinds: FULL has a number for every element of the tile,
-ROW one for each column (the same in every row), COLUMN one for each row. Where two kinds meet the Builder puts in what
-widens the narrower one. Numbers are computed in float (16-bit types are widened at their load and rounded at their
-store), integers in int32, conditions are bits.
+A tile has `tall` rows of `wide` columns. A value is one of three kinds: FULL has a number for every element of the
+tile, ROW one for each column (the same in every row), COLUMN one for each row. Where two kinds meet the Builder puts
+in what widens the narrower one. Numbers are computed in float (16-bit types are widened at their load and rounded at
+their store), integers in int32, conditions are bits.
 """
 
 from __future__ import annotations
@@ -102,11 +102,14 @@ class Program:
         return [s.out for s in self.steps if s.out is not None]
 
 
+# What C++ keeps for itself, and what the printer calls its own.
 KEYWORDS = set(
-    "and or not xor bool float half int char auto case catch class const default delete do double else enum extern false "
-    "for friend goto if inline long new operator private public register return short signed sizeof static struct switch "
-    "template this true try typedef union unsigned using virtual void volatile while tile slot at n high pitch piece p parts blocks wide tall row column inner outer tiling op left next tiles batch "
-    "INFINITE TILE TALL COLUMN COLUMNS BLOCKS PARTS UB_END asm concept requires export module import".split()
+    "and or not xor bool float half int char auto case catch class const default delete do double else enum extern "
+    "false for friend goto if inline long new operator private public register return short signed sizeof static "
+    "struct switch template this true try typedef union unsigned using virtual void volatile while asm concept "
+    "requires export module import columns tile slot at n high pitch piece p parts blocks wide tall row column inner "
+    "outer tiling op left next tiles batch ahead "
+    "INFINITE TILE TALL COLUMN COLUMNS BLOCKS PARTS UB_END LANES".split()
 )
 
 
@@ -123,9 +126,9 @@ class Builder:
     """Makes a Program, value by value.
 
     shape: ROWS keeps whole rows in UB, so that rows can be reduced and what is the same for all rows is fetched once.
-    PIECES cuts rows wherever it likes and has no reductions. WIDE reduces rows that do not fit UB: each row goes through
-    UB in pieces, once for each reduction that another one waits for and once for what is stored.
-    note: what is being built, in the user's words.
+    PIECES cuts rows wherever it likes and has no reductions. WIDE reduces rows that do not fit UB: each row goes
+    through UB in pieces, once for each reduction that another one waits for and once for what is stored. note: what
+    is being built, in the user's words.
     """
 
     def __init__(self, name: str, title: str = "", shape: str = ROWS):
@@ -288,7 +291,9 @@ class Builder:
         """1.0 where the bit is set, else 0.0."""
         return self.select(bits, 1.0, 0.0)
 
-    def select(self, bits: Value, a: Value | float | int, b: Value | float | int, dtype: str = "f32", hint: str = "") -> Value:
+    def select(
+        self, bits: Value, a: Value | float | int, b: Value | float | int, dtype: str = "f32", hint: str = ""
+    ) -> Value:
         """a where the bit is set, else b; one of them, or both, may be numbers."""
         kinds = {v.kind for v in (bits, a, b) if isinstance(v, Value)}
         kind = kinds.pop() if len(kinds) == 1 else FULL

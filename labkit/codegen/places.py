@@ -1,12 +1,13 @@
 """Where each value of a program lives in UB, and how large a tile may be.
 
-One rule for all tiles: a row begins at a multiple of 64 elements (`pitch`), whatever its type. So a repeat of the vector
-unit never holds two rows, a row of every type begins at 32 bytes, and comparisons get the whole repeats that they ask for.
+One rule for all tiles: a row begins at a multiple of 64 elements (`pitch`), whatever its type. So a repeat of the
+vector unit never holds two rows, a row of every type begins at 32 bytes, and comparisons get the whole repeats that
+they ask for.
 
-Values are given places in the order of the steps; a place is given out again after its value's last use, to the very step
-that uses it last where the instruction allows that. What is copied in and out has two places each, so that the next tile
-comes in and the last one goes out while this one is computed. Two float operands of one instruction lie 256 bytes apart in
-the bank groups: each place has a colour, its address modulo 512.
+Values are given places in the order of the steps; a place is given out again after its value's last use, to the very
+step that uses it last where the instruction allows that. What is copied in and out has two places each, so that the
+next tile comes in and the last one goes out while this one is computed. Two float operands of one instruction lie 256
+bytes apart in the bank groups: each place has a colour, its address modulo 512.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from labkit import chips
-from labkit.codegen.ir import BINARY, COLUMN, FULL, PIECES, ROW, ROWS, SIZES, WIDE, Program, Step, Tensor, Value, refuse
+from labkit.codegen.ir import BINARY, COLUMN, FULL, ROW, SIZES, WIDE, Program, Step, Tensor, Value, refuse
 
 SLOTS = 2
 LANES = 64  # elements to which rows are rounded up: a repeat of float
@@ -22,6 +23,7 @@ LINE = 512  # bytes after which the bank groups repeat
 MOST_REPEATS = 248  # that one instruction takes for rows, rounded down to eights: Brcb takes eight rows a repeat
 MOST_ROWS = 4095  # of one DataCopyPad
 LEAST_TILE = 512
+SPARE = 1024  # bytes for what aligns places
 STEP = 256  # tiles are multiples of it: then bits, too, begin at 32 bytes
 
 
@@ -83,7 +85,8 @@ def plan(program: Program, chip: str = chips.DEFAULT) -> Plan:
     result = Plan(program, sections, made.place, made.all)
     result.blocks = any(spreads(s) for s in program.steps)
     memory = chips.load(chip)["memory"]
-    budget = memory["ub"] - 1024  # static tensors may use the API's reserve; a little is left for what aligns places
+    selects = any(s.op == "select" for s in program.steps)  # Select works in the API's own area at the end of UB
+    budget = memory["ub"] - (memory["ub_reserved"] if selects else 0) - SPARE
     tile = int(budget / max(result_bytes(result), 1)) // STEP * STEP
     if program.shape == WIDE:
         tile = min(tile, 16320 // STEP * STEP)  # an instruction takes 255 repeats of a row
@@ -174,7 +177,9 @@ def _passes(program: Program) -> list[Section]:
     for number in range(max((level[s.out] for s in reductions), default=0)):
         now = [s for s in reductions if level[s.ins[0]] == number]
         found.append(Section("pass", full_ancestors(now), number))
-        found.append(Section("after", [s for s in program.steps if is_column(s) and level[s.out] == number + 1], number))
+        found.append(
+            Section("after", [s for s in program.steps if is_column(s) and level[s.out] == number + 1], number)
+        )
     stores = [s for s in program.steps if s.op == "store" and s.ins[0].kind == FULL]
     if stores:
         found.append(Section("pass", full_ancestors(stores), len(found) // 2))
@@ -187,7 +192,23 @@ def _passes(program: Program) -> list[Section]:
 # ---- places
 
 
-IN_PLACE = {"exp", "ln", "sqrt", "abs", "relu", "adds", "muls", "maxs", "mins", "add", "sub", "mul", "div", "max", "min"}
+IN_PLACE = {
+    "exp",
+    "ln",
+    "sqrt",
+    "abs",
+    "relu",
+    "adds",
+    "muls",
+    "maxs",
+    "mins",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "max",
+    "min",
+}
 
 
 class _Places:
@@ -252,7 +273,12 @@ class _Places:
     def _input(self, tensor: Tensor, v: Value) -> Place:
         if tensor not in self.inputs:
             self.inputs[tensor] = self._new(
-                f"{tensor.name.upper()}_IN", v.dtype, v.kind == COLUMN, SLOTS, 0 if SIZES[v.dtype] == 4 else None, tensor
+                f"{tensor.name.upper()}_IN",
+                v.dtype,
+                v.kind == COLUMN,
+                SLOTS,
+                0 if SIZES[v.dtype] == 4 else None,
+                tensor,
             )
         return self.inputs[tensor]
 

@@ -1,7 +1,7 @@
 """Each step of a tile program as vector instructions: their text, and how many cycles they take.
 
-`lines(step, names)` is the text; `work(step, tile)` is what it costs: (instructions, repeats, cycles a repeat), where the
-cycles come from the chip's table. The two must be changed together; tests hold them against the twin.
+Text writes them; Cost counts them, as (instructions, cycles of their repeats), by the cycles of the chip's table.
+The two must be changed together; tests hold them against the twin.
 """
 
 from __future__ import annotations
@@ -13,12 +13,7 @@ from labkit.codegen.ir import BINARY, COLUMN, FULL, REDUCE, ROW, SCALAR, SIZES, 
 from labkit.codegen.places import LANES, spreads, up
 
 CTYPE = {"f32": "float", "i32": "int32_t", "f16": "half", "bf16": "bfloat16_t", "u8": "uint8_t", "bits": "uint8_t"}
-INSTRUCTION = {
-    **{op: op.capitalize() for op in (*UNARY, *SCALAR, *BINARY)},
-    "and": "And",
-    "or": "Or",
-    "not": "Not",
-}
+INSTRUCTION = {**{op: op.capitalize() for op in (*UNARY, *SCALAR, *BINARY)}, "and": "And", "or": "Or", "not": "Not"}
 # to the nearest with ties to even, as PyTorch rounds; towards zero for integers; nothing is lost by widening
 ROUND = {
     ("f32", "f16"): "CAST_RINT",
@@ -112,8 +107,14 @@ class Text:
         if SIZES[x.dtype] == 4:
             return [f"Adds({out.name}, {x.name}, {number(0, x.dtype)}, {n});"]
         if SIZES[x.dtype] == 2:  # bits, so that bfloat16 goes the same way
-            return [f"Adds({out.name}.ReinterpretCast<int16_t>(), {x.name}.ReinterpretCast<int16_t>(), static_cast<int16_t>(0), {n});"]
-        return [f"Or({out.name}.ReinterpretCast<uint16_t>(), {x.name}.ReinterpretCast<uint16_t>(), {x.name}.ReinterpretCast<uint16_t>(), {n} / 2);"]
+            return [
+                f"Adds({out.name}.ReinterpretCast<int16_t>(), {x.name}.ReinterpretCast<int16_t>(), "
+                f"static_cast<int16_t>(0), {n});"
+            ]
+        return [
+            f"Or({out.name}.ReinterpretCast<uint16_t>(), {x.name}.ReinterpretCast<uint16_t>(), "
+            f"{x.name}.ReinterpretCast<uint16_t>(), {n} / 2);"
+        ]
 
     def _cast(self, step: Step) -> list[str]:
         x, out = step.ins[0], step.out
@@ -130,9 +131,15 @@ class Text:
     def _select(self, step: Step) -> list[str]:
         bits, a, out, n = step.ins[0], step.ins[1], step.out, COUNT[step.out.kind]
         if step.scalar is not None:
-            return [f"Select({out.name}, {bits.name}, {a.name}, {number(step.scalar)}, SELMODE::VSEL_TENSOR_SCALAR_MODE, {n});"]
+            return [
+                f"Select({out.name}, {bits.name}, {a.name}, {number(step.scalar)}, "
+                f"SELMODE::VSEL_TENSOR_SCALAR_MODE, {n});"
+            ]
         b, cast = step.ins[2], ".ReinterpretCast<float>()" if out.dtype == "i32" else ""  # moved, not looked at
-        return [f"Select({out.name}{cast}, {bits.name}, {a.name}{cast}, {b.name}{cast}, SELMODE::VSEL_TENSOR_TENSOR_MODE, {n});"]
+        return [
+            f"Select({out.name}{cast}, {bits.name}, {a.name}{cast}, {b.name}{cast}, "
+            f"SELMODE::VSEL_TENSOR_TENSOR_MODE, {n});"
+        ]
 
     def _expand(self, step: Step) -> list[str]:
         x, out = step.ins[0], step.out

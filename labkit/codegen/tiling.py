@@ -1,7 +1,7 @@
 """How a launch cuts its tensors: what the tiling struct holds, and on how many cores.
 
-Shapes are known when a kernel is launched, not when it is written. Of the ways to cut that fit UB the one with the least
-predicted time is taken (clock.py).
+Shapes are known when a kernel is launched, not when it is written. Of the ways to cut that fit UB the one with the
+least predicted time is taken (clock.py).
 """
 
 from __future__ import annotations

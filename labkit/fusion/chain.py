@@ -1,4 +1,4 @@
-"""The same function unfused: a kernel for each operator, each written by the same generator, one launch after the other."""
+"""The same function unfused: a kernel for each operator, written by the same generator, one launch after the other."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ class Chain:
         import torch
 
         tensors = [values[n] for n in source]
-        fixed = {n: values[n].item() if n.op == "get_attr" else _number(n) for n in node.all_input_nodes if n not in source}
+        fixed = {
+            n: values[n].item() if n.op == "get_attr" else _number(n) for n in node.all_input_nodes if n not in source
+        }
 
         def one(*given):
             there = dict(zip(source, given)) | fixed
@@ -94,7 +96,9 @@ class Chain:
         total = 0.0
         for link in self.links:
             given = []
-            for node, like in zip((n for n in link.node.all_input_nodes if n.op != "get_attr" and not _constant(n)), link.tensors):
+            for node, like in zip(
+                (n for n in link.node.all_input_nodes if n.op != "get_attr" and not _constant(n)), link.tensors
+            ):
                 home = _origin(node)
                 size = 1 + sum((n - 1) * s for n, s in zip(like.shape, like.stride()))
                 if home not in there:
@@ -118,4 +122,10 @@ def _constant(node) -> bool:
 
 
 def _number(node):
-    return node.args[1] if name_of(node).startswith("full") else node.args[0] if name_of(node) == "scalar_tensor" else float(name_of(node).startswith("ones"))
+    return (
+        node.args[1]
+        if name_of(node).startswith("full")
+        else node.args[0]
+        if name_of(node) == "scalar_tensor"
+        else float(name_of(node).startswith("ones"))
+    )

@@ -79,7 +79,9 @@ def trace(function: Callable, tensors: list, names: list[str]) -> Traced:
         return [made] if single else list(made)
 
     with torch.no_grad():
-        graph = make_fx(torch.func.functionalize(listed, remove="mutations"), tracing_mode="real", _allow_non_fake_inputs=True)(*fakes)
+        graph = make_fx(
+            torch.func.functionalize(listed, remove="mutations"), tracing_mode="real", _allow_non_fake_inputs=True
+        )(*fakes)
     for node in graph.graph.nodes:
         _out_of_place(node)
     graph.graph.eliminate_dead_code()
@@ -255,9 +257,15 @@ class _Axes:
         flat = [(node, [a for a in found if a is not None]) for node, found in axes.items()]
         used = {a for _, found in flat for a in found}
         wanted = [o for o in t.outputs if o in axes]
-        whole = [found for node, found in sorted(flat, key=lambda x: x[0] not in wanted) if set(found) == used and len(found) == len(used)]
+        whole = [
+            found
+            for node, found in sorted(flat, key=lambda x: x[0] not in wanted)
+            if set(found) == used and len(found) == len(used)
+        ]
         if not whole:
             raise refuse("no_common_shape", shapes=", ".join(str(shape_of(n)) for n in t.placeholders))
         t.order = whole[0]
-        if t.reduced and t.order[-len(t.reduced):] != [a for a in t.order if a in t.reduced]:
-            raise refuse("reduced_axis", dims=", ".join(str(t.order.index(a)) for a in t.reduced), last=len(t.order) - 1)
+        if t.reduced and t.order[-len(t.reduced) :] != [a for a in t.order if a in t.reduced]:
+            raise refuse(
+                "reduced_axis", dims=", ".join(str(t.order.index(a)) for a in t.reduced), last=len(t.order) - 1
+            )

@@ -28,8 +28,8 @@ def computed(dtype) -> str:
 
 
 class Lowering:
-    """One program for one space. rounding: "once" rounds where a result is stored, "every" after each operator that gives
-    a 16-bit type, as eager PyTorch does."""
+    """One program for one space. rounding: "once" rounds where a result is stored, "every" after each operator that
+    gives a 16-bit type, as eager PyTorch does."""
 
     def __init__(self, traced: Traced, space: Space, name: str, title: str, shape: str, rounding: str):
         self.traced, self.space, self.rounding = traced, space, rounding
@@ -111,7 +111,14 @@ class Lowering:
 
     def two(self, op: str, a, b):
         if not isinstance(a, Value) and not isinstance(b, Value):
-            return {"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b, "max": lambda: max(a, b), "min": lambda: min(a, b)}[op]()
+            return {
+                "add": lambda: a + b,
+                "sub": lambda: a - b,
+                "mul": lambda: a * b,
+                "div": lambda: a / b,
+                "max": lambda: max(a, b),
+                "min": lambda: min(a, b),
+            }[op]()
         made = self.b
         if isinstance(a, Value) and isinstance(b, Value):
             return made.binary(op, a, b)
@@ -211,7 +218,13 @@ class Lowering:
             raise refuse("power", node=node.name, power=n if not isinstance(n, Value) else "a tensor")
         m = abs(n)
         square = self.b.binary("mul", x, x, "square") if m >= 2 else x
-        made = {0.5: lambda: self.b.unary("sqrt", x), 1: lambda: x, 2: lambda: square, 3: lambda: self.b.binary("mul", square, x), 4: lambda: self.b.binary("mul", square, square)}[m]()
+        made = {
+            0.5: lambda: self.b.unary("sqrt", x),
+            1: lambda: x,
+            2: lambda: square,
+            3: lambda: self.b.binary("mul", square, x),
+            4: lambda: self.b.binary("mul", square, square),
+        }[m]()
         return made if n > 0 else self.two("div", 1.0, made)
 
     def _one_plus_exp(self, x: Value, scale: float) -> Value:
@@ -304,7 +317,9 @@ class Lowering:
         bits = self._as(self.arg(node, 0), "bits")
         a, b = (self._as(self.arg(node, i), dtype) for i in (1, 2))
         if dtype == "bits":
-            a, b = (v if isinstance(v, Value) else self.b.compare("NE", self.b.fill(bits, float(v)), 0.0) for v in (a, b))
+            a, b = (
+                v if isinstance(v, Value) else self.b.compare("NE", self.b.fill(bits, float(v)), 0.0) for v in (a, b)
+            )
             return self.b.logic("or", self.b.logic("and", bits, a), self.b.logic("and", self.b.inverse(bits), b))
         return self.b.select(bits, a, b, dtype, "where")
 
@@ -318,7 +333,11 @@ class Lowering:
         x = self.arg(node, 0)
         if not isinstance(x, Value):
             raise refuse("operator", name=f"aten.{name_of(node)} of a number", node=node.name)
-        if x.dtype == "i32" or computed(node.meta["val"].dtype if hasattr(node.meta["val"], "dtype") else node.meta["val"][0].dtype) != "f32":
+        if (
+            x.dtype == "i32"
+            or computed(node.meta["val"].dtype if hasattr(node.meta["val"], "dtype") else node.meta["val"][0].dtype)
+            != "f32"
+        ):
             raise refuse("reduce_integers", node=node.name)
         x = self._as(x, "f32")
         return x
@@ -398,7 +417,11 @@ class Lowering:
 
         x = self._row(node)
         self._covers(node)
-        eps = node.args[3] if len(node.args) > 3 and node.args[3] is not None else torch.finfo(node.args[0].meta["val"].dtype).eps
+        eps = (
+            node.args[3]
+            if len(node.args) > 3 and node.args[3] is not None
+            else torch.finfo(node.args[0].meta["val"].dtype).eps
+        )
         mean = self.b.scalar("muls", self.b.reduce("sum", self.b.binary("mul", x, x, "square")), share(), "mean")
         rstd = self.two("div", 1.0, self.b.unary("sqrt", self.b.scalar("adds", mean, eps)))
         weight = None if node.args[2] is None else self._as(self.value[node.args[2]], "f32")
@@ -407,16 +430,25 @@ class Lowering:
 
 def describe(node) -> str:
     """What the user would write for the node, with the graph's names."""
+
     def text(a) -> str:
         if hasattr(a, "meta"):
             return a.name
-        return "[" + ", ".join(map(text, a)) + "]" if isinstance(a, (list, tuple)) else f"{a:g}" if isinstance(a, float) else str(a)
+        return (
+            "[" + ", ".join(map(text, a)) + "]"
+            if isinstance(a, (list, tuple))
+            else f"{a:g}"
+            if isinstance(a, float)
+            else str(a)
+        )
 
     given = [text(a) for a in node.args]
     return f"{node.name} = {name_of(node).strip('_')}({', '.join(given)})"
 
 
-def lower(traced: Traced, space: Space, name: str, title: str, shape: str, rounding: str) -> tuple[Program, dict[str, Tensor]]:
+def lower(
+    traced: Traced, space: Space, name: str, title: str, shape: str, rounding: str
+) -> tuple[Program, dict[str, Tensor]]:
     made = Lowering(traced, space, name, title, shape, rounding)
     return made.program(), made.tensors
 

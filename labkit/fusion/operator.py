@@ -10,9 +10,9 @@ _libraries: dict[str, object] = {}
 
 
 def register(kernel, name: str):
-    """torch.ops.<ns>.<name>: on npu one launch, elsewhere the function itself; shapes are free, the tiling is chosen from
-    them at each call. Its backward is the function's, by PyTorch's operators. Registering a name again replaces it.
-    Gives back the operator. Raises ValueError for a name without "::"."""
+    """torch.ops.<ns>.<name>: on npu one launch, elsewhere the function itself; shapes are free, the tiling is chosen
+    from them at each call. Its backward is the function's, by PyTorch's operators. Registering a name again replaces
+    it. Gives back the operator. Raises ValueError for a name without "::"."""
     import torch
 
     ns, _, op = name.partition("::")

@@ -1,8 +1,8 @@
 """From axes and strides to rows, columns and batches: how a launch sees its tensors.
 
 Neighbouring axes that every tensor steps through alike become one. The last one is the columns (all reduced axes
-together, where something is reduced), the one before it the rows, what is left are batches. A tensor that lies otherwise
-is copied first, which the result says.
+together, where something is reduced), the one before it the rows, what is left are batches. A tensor that lies
+otherwise is copied first, which the result says.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from labkit.fusion.graph import Traced, refuse
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor as the kernel sees it. strides: outer, inner, row; copied: it must be laid out anew first, as a tensor over
-    `axes`; kind as labkit.codegen has it."""
+    """A tensor as the kernel sees it. strides: outer, inner, row; copied: it must be laid out anew first, as a tensor
+    over `axes`; kind as labkit.codegen has it."""
 
     name: str
     kind: str
@@ -98,7 +98,7 @@ def space(traced: Traced, tensors: list) -> Space:
 
     count = {g: math.prod(sizes[a] for a in g) for g in (columns, rows, inner, outer)}
     made = Space(
-        count[rows] if rows else 1, count[columns] if columns else 1, count[inner] if inner else 1, count[outer] if outer else 1,
+        count[rows], count[columns], count[inner], count[outer],
         tuple(operand(n, own) for n, own in inputs.items()), tuple(operand(n, own) for n, own in outputs.items()),
     )  # fmt: skip
     for o, node in zip(made.outputs, traced.outputs):
@@ -114,7 +114,7 @@ def output_name(traced: Traced, i: int) -> str:
 
 
 def _in_order(own: dict[int, int], order: list[int], sizes: dict[int, int]) -> bool:
-    """Whether the kernel can step through it: elements of a row side by side, strides that fall, nothing overlapping."""
+    """Whether the kernel can step through it: elements of a row side by side, falling strides, nothing overlapping."""
     axes = [a for a in order if a in own]
     if not axes:
         return True
@@ -138,7 +138,8 @@ def _groups(order: list[int], sizes: dict, reduced: list[int], tensors: list[dic
         if groups:
             first = groups[-1][0]
             together = (a in reduced) == (first in reduced) and all(
-                (a in own) == (first in own) and (a not in own or own[a] == own[first] * sizes[first]) for own in tensors
+                (a in own) == (first in own) and (a not in own or own[a] == own[first] * sizes[first])
+                for own in tensors
             )
             if a in reduced and first in reduced:
                 together = True

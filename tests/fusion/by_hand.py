@@ -57,7 +57,13 @@ def swiglu_us(dtype: str, rows: int, width: int) -> float:
 
 def residual_kernel(dtype: str, **how):
     entry = f"rms_norm<{TIMES.TYPES[dtype]}>"
-    return labkit.kernel(text=residual_text(), filename=str(paths.kernels_dir() / "rms_norm" / "residual.asc"), entry=entry, timeout=60, **how)
+    return labkit.kernel(
+        text=residual_text(),
+        filename=str(paths.kernels_dir() / "rms_norm" / "residual.asc"),
+        entry=entry,
+        timeout=60,
+        **how,
+    )
 
 
 def residual_us(dtype: str, rows: int, width: int) -> float:
@@ -65,12 +71,16 @@ def residual_us(dtype: str, rows: int, width: int) -> float:
     kernel = residual_kernel(dtype, timing_only=True)
     x, added, y, weight = (*(empty(rows, width, dtype=kind) for _ in range(3)), empty(width, dtype=kind))
     clear_l2()
-    record = kernel[TIMES.blocks_for("rms_norm", rows, width)](x, added, weight, y, empty(rows, dtype=torch.float32), rows, width, width, 1e-6)
+    record = kernel[TIMES.blocks_for("rms_norm", rows, width)](
+        x, added, weight, y, empty(rows, dtype=torch.float32), rows, width, width, 1e-6
+    )
     return record.time_us
 
 
 def softmax_us(dtype: str, rows: int, width: int) -> float:
-    kernel = labkit.kernel("kernels/softmax/softmax.asc", entry=f"softmax_rows<{TIMES.TYPES[dtype]}>", timing_only=True, timeout=60)
+    kernel = labkit.kernel(
+        "kernels/softmax/softmax.asc", entry=f"softmax_rows<{TIMES.TYPES[dtype]}>", timing_only=True, timeout=60
+    )
     x, y = (empty(rows, width, dtype=getattr(torch, dtype)) for _ in range(2))
     times = []
     for blocks in (16, 48):
