@@ -54,13 +54,16 @@ class _Chip:
         d, gm = self.table["dma"][route], self.table["gm"]
         bytes_ = rows * row
         out = route == "from_ub"
-        missed = 0.0 if held or out else bytes_
+        piece, hbm, load = gm["piece"], 0.0 if held or out else bytes_, bytes_
+        # Of short rows that lie close together each finds in the L2 what the one before it brought there.
+        new = min(1.0, stride / piece) if rows > 1 else 1.0
+        missed = hbm if new == 1 else hbm * row / piece / 2
         hit = bytes_ - missed
         own = missed / d["slow"] + hit / d["hit"]
         if rows > 1:
-            own += rows * (d["row_missed"] if missed else d["row"])
+            new = new if missed else 0.0
+            own += rows * (new * d["row_missed"] + (1 - new) * d["row"])
         burst = missed / d["fast"] + hit / max(d["fast"], d["hit"])
-        piece, hbm, load = gm["piece"], missed, bytes_
         pieces = _pieces(row, stride, piece) * rows
         useful = math.ceil(row / piece) * piece * rows if row < piece else bytes_
         if pieces * piece > useful:

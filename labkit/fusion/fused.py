@@ -51,6 +51,9 @@ class Check:
 TOLERANCE = {"float32": 2e-6, "float16": 2**-11 * 1.01, "bfloat16": 2**-8 * 1.01, "int32": 0.0, "bool": 0.0}
 OF_LARGEST, FLOATS = 2e-6, 16
 
+MOST_KERNELS = 256  # that stay built in this process; chains have many operators in common
+_kernels: dict[tuple, Kernel] = {}
+
 
 class FusedKernel:
     """Made by labkit.fusion.kernel. Call it with npu tensors of any sizes of that rank: the function's result, by one
@@ -78,7 +81,6 @@ class FusedKernel:
         self.record: LaunchRecord | None = None
         self._edited: dict[str, str] = {}
         self._prepared: dict[tuple, Prepared] = {}
-        self._built: dict[tuple, Kernel] = {}
         self.example = [*examples, *self.parameters]
         self._first = self.prepare(self.example)
 
@@ -247,9 +249,11 @@ class FusedKernel:
         return self._edited.get(p.source, p.source)
 
     def _kernel(self, p: Prepared, timing_only: bool = False) -> Kernel:
-        key = (self._text(p), timing_only)
-        if key not in self._built:
-            self._built[key] = build(
+        key = (self._text(p), self.name, self.chip, self.checks, timing_only)
+        if key not in _kernels:
+            while len(_kernels) >= MOST_KERNELS:
+                _kernels.pop(next(iter(_kernels)))
+            _kernels[key] = build(
                 text=key[0],
                 filename=f"{self.name}.asc",
                 chip=self.chip,
@@ -257,7 +261,7 @@ class FusedKernel:
                 timing_only=timing_only,
                 timeout=60,
             )
-        return self._built[key]
+        return _kernels[key]
 
     def _arguments(self, p: Prepared, given: list) -> list:
         by_name = dict(zip(p.traced.names, given))
