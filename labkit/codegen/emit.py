@@ -109,7 +109,7 @@ class Printer:
             f"constexpr uint32_t TILE = {plan.tile};  // elements of a tile: as many as UB takes",
             f"constexpr uint32_t TALL = {plan.tall};  // rows of a tile, at most",
             "",
-            "// Where things are in UB, in bytes. Floats that one instruction reads lie 256 bytes apart in the bank groups.",
+            "// Where things are in UB, in bytes. Floats that one instruction reads lie in different bank groups.",
         ]
         at = "0"
 

@@ -17,6 +17,7 @@ from labkit.fusion.space import Space, space
 from labkit.launch.kernel import Kernel
 from labkit.launch.kernel import kernel as build
 from labkit.launch.record import LaunchRecord
+from labkit.launch.runner import clear_l2
 
 
 @dataclass(eq=False)
@@ -158,12 +159,14 @@ class FusedKernel:
         return results[0] if p.traced.single else tuple(results)
 
     def modelled(self, *tensors) -> LaunchRecord:
-        """One launch that only the clock takes part in, on the example's sizes or on those of `tensors`."""
+        """One launch that only the clock takes part in, on the example's sizes or on those of `tensors`, with an empty
+        L2."""
         import torch
 
         device.install(self.chip)
         like = [*tensors, *self.parameters] if tensors else self.example
         empty = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="npu") for t in like]
+        clear_l2()
         self.launch(empty[: len(empty) - len(self.parameters)] if self.parameters else empty, timing_only=True)
         return self.record
 
@@ -260,6 +263,7 @@ class FusedKernel:
                 checks=self.checks,
                 timing_only=timing_only,
                 timeout=60,
+                l2="warm" if timing_only else None,
             )
         return _kernels[key]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from ops_cases import TIMES
+from ops_lab import module
 
 import labkit
 from labkit import paths
@@ -87,3 +88,8 @@ def softmax_us(dtype: str, rows: int, width: int) -> float:
         clear_l2()
         times.append(kernel[min(blocks, rows)](x, y, rows, width).time_us)
     return min(times)
+
+
+def chains():
+    """scripts/drawn_chains.py."""
+    return module("drawn_chains", paths.repo_root() / "scripts" / "drawn_chains.py")
