@@ -86,6 +86,8 @@ def trace(function: Callable, tensors: list, names: list[str]) -> Traced:
         _out_of_place(node)
     graph.graph.eliminate_dead_code()
     placeholders = [n for n in graph.graph.nodes if n.op == "placeholder"]
+    for node, name in zip(placeholders, names):
+        node._rename(name)  # as the source of the kernel will call it
     output = next(n for n in graph.graph.nodes if n.op == "output")
     for node in graph.graph.nodes:
         if node.op == "call_function" and name_of(node) == "copy_":
