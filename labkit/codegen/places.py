@@ -214,6 +214,7 @@ IN_PLACE = {
 class _Places:
     def __init__(self, program: Program, sections: list[Section]):
         self.program = program
+        self.made = {s.out: s for s in program.steps if s.out is not None}
         self.place: dict[Value, Place] = {}
         self.all: list[Place] = []
         self.inputs: dict[Tensor, Place] = {}
@@ -337,13 +338,24 @@ class _Places:
         return self._new("M" if bits else "T", dtype, colour=None if bits else (colour or 0))
 
     def _colour(self, v: Value) -> int | None:
-        """The other one than that of the operand that it will stand beside."""
+        """The other one than that of the operand that it will stand beside, it or what is computed in its place."""
         if SIZES[v.dtype] != 4 or v.kind == COLUMN:
             return None
+        while len(v.users) == 1 and len(v.users[0].ins) == 1 and v.users[0].op in IN_PLACE:
+            v = v.users[0].out
         for user in v.users:
             for other in user.ins:
                 if other is not v and other.kind == FULL and other.dtype != "bits":
-                    place = self.place.get(other)
+                    place = self._home(other)
                     if place is not None and place.colour is not None:
                         return 1 - place.colour
         return 0
+
+    def _home(self, v: Value) -> Place | None:
+        """The place of a value, or that of the operand in whose place it will probably be computed."""
+        while v not in self.place:
+            step = self.made[v]
+            if step.op not in IN_PLACE or step.ins[0].kind != v.kind:
+                return None
+            v = step.ins[0]
+        return self.place[v]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from labkit.fusion import fused
 from labkit.fusion.graph import CONSTANTS, SAME, TURNED, VIEWS, name_of
+
+if TYPE_CHECKING:
+    from labkit.fusion.fused import FusedKernel
 
 FREE = VIEWS | TURNED | CONSTANTS | {"expand", "getitem", "detach", "alias", "lift_fresh_copy", "lift_fresh"}
 
@@ -15,7 +18,7 @@ class Link:
     """One operator: its kernel, and which of its inputs an earlier launch has left in the L2."""
 
     node: object
-    kernel: fused.FusedKernel
+    kernel: FusedKernel
     tensors: list = field(repr=False)
     held: tuple[str, ...] = ()
 
@@ -27,7 +30,7 @@ class Link:
 class Chain:
     """Of a FusedKernel. links: in the order of launches; predicted_us, modelled_us(): the sum of their times."""
 
-    def __init__(self, whole: fused.FusedKernel):
+    def __init__(self, whole: FusedKernel):
         import torch
 
         self.links: list[Link] = []
@@ -66,7 +69,7 @@ class Chain:
             made = node.target(*args, **kwargs)
             return made[0] if isinstance(made, (tuple, list)) else made
 
-        kernel = fused.FusedKernel(one, tensors, f"{name_of(node).strip('_')}_alone", "once", whole.chip, False)
+        kernel = type(whole)(one, tensors, f"{name_of(node).strip('_')}_alone", "once", whole.chip, False)
         held = tuple(f"x{i}" for i, n in enumerate(source) if _origin(n) in seen)
         return Link(node, kernel, tensors, held)
 

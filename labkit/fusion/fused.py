@@ -228,7 +228,7 @@ class FusedKernel:
             names = [*names, *own]
         traced = trace(function, tensors, names)
         seen = space(traced, tensors)
-        reduces = bool(traced.reduced) or any("reduce" == s.op for s in self._program(traced, seen, ROWS)[0].steps)
+        reduces = traced.reduces
         shapes = (ROWS, WIDE) if reduces else (ROWS, PIECES) if lowering.hoists(seen) else (PIECES,)
         for shape in shapes:
             program, named = self._program(traced, seen, shape)

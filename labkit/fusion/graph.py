@@ -39,6 +39,7 @@ class Traced:
     reduced: list[int] = field(default_factory=list)
     sizes: dict[int, int] = field(default_factory=dict)
     single: bool = True
+    reduces: bool = False  # also where what is reduced has one element
 
 
 def name_of(node) -> str:
@@ -234,14 +235,14 @@ class _Axes:
             self.of[node] = turned
 
     def _reduction(self, node, shape) -> None:
-        own = self.of[node.args[0]]
+        own, self.traced.reduces = self.of[node.args[0]], True
         dims, keep = dims_of(node)
         self.reduced |= {own[d] for d in dims if own[d] is not None}
         left = [None if i in dims else a for i, a in enumerate(own) if keep or i not in dims]
         self.of[node] = (left, left) if name_of(node) == "var_mean" else left
 
     def _along(self, node, shape) -> None:
-        name, own = name_of(node), list(self.of[node.args[0]])
+        name, own, self.traced.reduces = name_of(node), list(self.of[node.args[0]]), True
         if name in ("_softmax", "_log_softmax"):
             dims = [node.args[1] % max(len(own), 1)] if own else []
         else:

@@ -79,18 +79,16 @@ def space(traced: Traced, tensors: list) -> Space:
                 copied[name] = tuple(a for a in order if a in own or a in reduced)
                 inputs[name] = dense(list(copied[name]), sizes)
     groups = _groups(order, sizes, reduced, [*inputs.values(), *outputs.values()])
+    if traced.reduces and not reduced:  # rows of one element
+        groups.append(())
     if len(groups) > 4:
         raise refuse("too_many_axes", count=len(groups))
-    columns, rows, inner, outer = (*reversed(groups), (), (), ())[:4] if groups else ((), (), (), ())
-    if reduced and not columns:
-        columns = ()
+    columns, rows, inner, outer = (*reversed(groups), (), (), (), ())[:4]
 
     def operand(name: str, own: dict[int, int]) -> Operand:
         has_rows = not rows or rows[-1] in own
-        if columns and columns[-1] in own:
+        if not columns or columns[-1] in own:
             kind = FULL if has_rows else ROW
-        elif not columns:
-            kind = FULL
         else:
             kind = COLUMN if rows and rows[-1] in own else ONE
         step = [own.get(g[-1], 0) if g else 0 for g in (outer, inner, rows)]

@@ -110,6 +110,7 @@ CHAINS = {
         lambda x: (torch.log_softmax(x, -1), x.var(-1)),
         (values(20, 130, dtype=torch.bfloat16),),
     ),
+    "rows of one element": (lambda x, y: torch.softmax(x * y, -1) + x.sum(-1, True), (values(5, 1), values(1, seed=1))),
     "one element": (lambda x: torch.sigmoid(x) + 1, (values(1),)),
 }
 
