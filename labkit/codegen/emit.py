@@ -20,7 +20,7 @@ def uses(line: str, name: str) -> bool:
 
 
 def indented(lines: list[str], depth: int) -> list[str]:
-    return [("    " * depth + line) if line else line for line in lines]
+    return [("    " * depth + line) if line and line != "private:" else line for line in lines]
 
 
 def fields(program: Program) -> list[tuple[str, str]]:
@@ -326,6 +326,7 @@ class Printer:
         lines = []
         if any(p.column for p in self.plan.places):
             lines.append("LocalTensor<float> columns(TPosition::VECCALC, COLUMNS, (UB_END - COLUMNS) / 4);")
+            lines.append("Duplicate(columns, 0.0f, static_cast<int32_t>((UB_END - COLUMNS) / 4));")
         inputs = [p for p in self.plan.places if p.tensor is not None and p.name.endswith("_IN") and not p.column]
         if inputs:
             lines.append("if (at.wide % 64 != 0 || at.width % 64 != 0) {  // then rows do not fill their places")

@@ -115,6 +115,14 @@ def test_kinds():
     assert b.unary("exp", x) is b.unary("exp", x), "nothing is computed twice"
 
 
+def test_nothing_is_read_that_was_never_written():
+    """Lanes behind the last row of a column, and behind the end of a row, are set before the first tile."""
+    text = codegen.source(codegen.plan(softmax(ROWS)))
+    run = text[text.index("void Run()") : text.index("SetFlag")]
+    assert "Duplicate(columns, 0.0f" in run and "Zero(LocalTensor<half>(TPosition::VECIN, X_IN" in run
+    assert "\nprivate:\n" in text
+
+
 def test_refusals():
     with pytest.raises(Refused, match="stores nothing"):
         Builder("nothing").done()
