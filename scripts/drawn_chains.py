@@ -1,6 +1,6 @@
 """Chains of PyTorch operators drawn by a seed, each fused into one kernel, run on the twin, compared and timed.
 
-    python scripts/drawn_chains.py --seed 1 --count 300 --csv data/drawn_chains.csv
+    python scripts/drawn_chains.py --seed 1 --count 300 --csv data/drawn_chains.csv --resume
     python scripts/drawn_chains.py --seed 1 --count 20 --save DIR       # the sources, for scripts/cann_headers.py
 
 A chain has 2 to 10 operators on tensors of 1 to 4 dimensions, with broadcasts, reductions of rows, lengths that do not
@@ -310,6 +310,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--save", type=Path, help="a folder for the sources")
+    parser.add_argument("--resume", action="store_true", help="go on with what the table does not have yet")
     parser.add_argument("--fused-only", action="store_true", help="leave the unfused launches out")
     given = parser.parse_args()
     import labkit
@@ -317,8 +318,13 @@ def main() -> int:
     labkit.device.install()
     if given.save:
         given.save.mkdir(parents=True, exist_ok=True)
-    rows = []
+    rows = list(csv.DictReader(given.csv.open(encoding="utf-8"))) if given.resume and given.csv.exists() else []
+    for row in rows:
+        row["ok"] = row["ok"] == "True"
+    have = {(int(r["seed"]), int(r["number"])) for r in rows}
     for number in range(given.first, given.first + given.count):
+        if (given.seed, number) in have:
+            continue
         rows.append(outcome(given.seed, number, not given.fused_only, given.save))
         if not rows[-1]["ok"]:
             print(f"{number}: {rows[-1]['why']}  {rows[-1]['description']}", file=sys.stderr, flush=True)
