@@ -162,13 +162,12 @@ def _chip(name: str) -> _Chip:
 
 def _vector(c: _Chip, steps: list[Step], tile: Tile) -> float:
     total = 0.0
-    spread = None
     for s in steps:
         if s.op in ("load", "store"):
             continue
         instructions, cycles = c.cost.step(s, tile)
         total += instructions * c.cost.startup + cycles
-    return total + (spread or 0)
+    return total
 
 
 def _shape(t: Tensor, tile: Tile) -> tuple[int, int]:

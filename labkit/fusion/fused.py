@@ -80,7 +80,7 @@ class FusedKernel:
         made = getattr(function, "__name__", type(function).__name__)
         self.name = identifier(name or ("fused" if "<" in made else made).lower(), {})
         self.record: LaunchRecord | None = None
-        self._edited: dict[str, str] = {}
+        self._edited: dict[str, str] = {}  # a source of ours -> what the user made of it
         self._prepared: dict[tuple, Prepared] = {}
         self.example = [*examples, *self.parameters]
         self._first = self.prepare(self.example)

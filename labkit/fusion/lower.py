@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from labkit.codegen import ROW, Builder, Program, Tensor
-from labkit.codegen.ir import COMPARE, FULL, ROWS, Value, share
-from labkit.fusion.graph import ALONG, CONSTANTS, REDUCTIONS, SAME, TURNED, VIEWS, Traced, name_of, refuse, shape_of
+from labkit.codegen.ir import COMPARE, FULL, Value, share
+from labkit.fusion.graph import CONSTANTS, SAME, TURNED, VIEWS, Traced, name_of, refuse
 from labkit.fusion.space import Space, output_name
 
 # Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: erfc to 1.5e-7
@@ -456,6 +456,3 @@ def lower(
 def hoists(space: Space) -> bool:
     """Whether whole rows in UB let something be fetched once for all rows."""
     return any(o.kind == ROW and not o.batched for o in space.inputs)
-
-
-__all__ = ["ALONG", "REDUCTIONS", "ROWS", "Lowering", "computed", "describe", "dtype_of", "hoists", "lower", "shape_of"]

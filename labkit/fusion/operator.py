@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 from labkit import messages
 
 _libraries: dict[str, object] = {}
@@ -55,7 +53,3 @@ def register(kernel, name: str):
 
     torch.library.register_autograd(name, backward, setup_context=setup, lib=library)
     return whole
-
-
-def parameters_of(function) -> list[str]:
-    return list(inspect.signature(function).parameters)
