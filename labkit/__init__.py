@@ -36,6 +36,7 @@ _PUBLIC = {
     "tables": ("labkit.analysis", "tables"),
     "save": ("labkit.analysis", "save"),
     "figures": ("labkit.figures", None),
+    "fusion": ("labkit.fusion", None),
     "trace": ("labkit.trace", None),
     "device": ("labkit.device", None),
     "profile_modules": ("labkit.profiler.modules", "profile_modules"),

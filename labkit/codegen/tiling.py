@@ -1,0 +1,124 @@
+"""How a launch cuts its tensors: what the tiling struct holds, and on how many cores.
+
+Shapes are known when a kernel is launched, not when it is written. Of the ways to cut that fit UB the one with the
+least predicted time is taken (clock.py).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from labkit import chips
+from labkit.codegen import clock
+from labkit.codegen.ir import FULL, PIECES, ROWS, WIDE, refuse
+from labkit.codegen.places import LANES, Plan, up
+
+LINE = 128  # elements: pieces of rows begin at whole lines of 512 bytes of float
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What a launch works on: outer * inner batches of rows x width. strides: of each tensor by name, in elements
+    (outer, inner, row). held: names of inputs that the L2 has."""
+
+    rows: int
+    width: int
+    inner: int = 1
+    outer: int = 1
+    strides: tuple[tuple[str, tuple[int, int, int]], ...] = ()
+    held: frozenset = frozenset()
+
+    @property
+    def batches(self) -> int:
+        return self.inner * self.outer
+
+    def row(self, name: str) -> int:
+        return dict(self.strides)[name][2]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """down x across tiles of tall x wide elements for each batch, on `blocks` cores."""
+
+    tall: int
+    wide: int
+    down: int
+    across: int
+    blocks: int
+    tiles: int = field(default=0)
+
+
+def fits(plan: Plan, geometry: Geometry) -> bool:
+    """Whether the kernel can take rows of that width."""
+    return plan.program.shape != ROWS or up(geometry.width, LANES) <= plan.tile
+
+
+def ways(plan: Plan, geometry: Geometry, chip: str = chips.DEFAULT) -> list[Cut]:
+    """Cuts worth looking at."""
+    cores = chips.load(chip)["cores"]["aiv"]
+    rows, width, batches = geometry.rows, geometry.width, geometry.batches
+    if not fits(plan, geometry):
+        raise refuse("row_too_wide", name=plan.program.name, width=width, tile=plan.tile)
+    if plan.program.shape == WIDE:
+        pieces = math.ceil(width / plan.tile)
+        wide = min(up(math.ceil(width / pieces), LINE), plan.tile)
+        across = math.ceil(width / wide)
+        return [Cut(1, wide, rows, across, b, rows * batches) for b in _blocks(rows * batches, cores)]
+    wide = width if plan.program.shape == ROWS else min(width, plan.tile)
+    most = max(1, min(plan.tile // up(wide, LANES), plan.tall, rows))
+    found = {}
+    for blocks in _counts(cores):
+        for more in (1, 2, 3, 4):
+            made = _even(plan, geometry, wide, most, blocks, more)
+            found[made] = None
+    return list(found)
+
+
+def _counts(cores: int) -> list[int]:
+    return sorted({1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, cores})
+
+
+def _blocks(tasks: int, cores: int) -> list[int]:
+    return sorted({min(tasks, b) for b in _counts(cores)})
+
+
+def _even(plan: Plan, g: Geometry, wide: int, most: int, blocks: int, more: int) -> Cut:
+    """Tiles of one length, as many for each core: `more` times as many as must be."""
+    across = math.ceil(g.width / wide)
+    least = g.batches * math.ceil(g.rows / most) * across
+    wanted = math.ceil(least / blocks) * blocks * more
+    each = wanted / (g.batches * across)  # tiles below each other in a batch
+    tall = max(1, min(most, math.ceil(g.rows / max(each, 1))))
+    if plan.program.shape == PIECES and each > g.rows:  # rows are cut as well
+        wide = min(wide, g.width, up(math.ceil(g.width / max(1, math.ceil(wanted / (g.batches * g.rows)))), LINE))
+        across = math.ceil(g.width / wide)
+    down = math.ceil(g.rows / tall)
+    tiles = down * across * g.batches
+    return Cut(tall, wide, down, across, min(blocks, tiles), tiles)
+
+
+@lru_cache(maxsize=4096)
+def best(plan: Plan, geometry: Geometry, chip: str = chips.DEFAULT) -> Cut:
+    """The cut with the least predicted time; of those within a hundredth of it the one on most cores, which hide each
+    other's waiting where HBM is what all wait for. Raises Refused for rows that are too wide."""
+    timed = [(clock.predict(plan, geometry, c, chip).us, c) for c in ways(plan, geometry, chip)]
+    least = min(us for us, _ in timed)
+    return min((t for t in timed if t[0] <= 1.01 * least), key=lambda t: (-t[1].blocks, t[0]))[1]
+
+
+def values(plan: Plan, geometry: Geometry, cut: Cut) -> dict[str, int]:
+    """The tiling struct's fields."""
+    program, strides = plan.program, dict(geometry.strides)
+    made = {"rows": geometry.rows, "width": geometry.width}
+    if program.batched:
+        made |= {"batches": geometry.batches, "inner": geometry.inner}
+    made |= {"tall": cut.tall, "wide": cut.wide, "down": cut.down, "across": cut.across}
+    for t in (*program.inputs, *program.outputs):
+        outer, inner, row = strides[t.name]
+        if t.kind == FULL:
+            made[f"{t.name}Row"] = row
+        if program.batched:
+            made |= {f"{t.name}Inner": inner, f"{t.name}Outer": outer}
+    return made

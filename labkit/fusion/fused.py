@@ -1,0 +1,368 @@
+"""A chain of PyTorch operators as one kernel."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labkit import chips, codegen, device, messages
+from labkit.codegen import PIECES, ROWS, WIDE, Plan, Refused, clock, tiling
+from labkit.codegen.ir import identifier
+from labkit.fusion import lower as lowering
+from labkit.fusion.graph import Traced, names_of, refuse, trace
+from labkit.fusion.space import Space, space
+from labkit.launch.kernel import Kernel
+from labkit.launch.kernel import kernel as build
+from labkit.launch.record import LaunchRecord
+from labkit.launch.runner import clear_l2
+
+
+@dataclass(eq=False)
+class Prepared:
+    """All that does not depend on what is in the tensors: for one set of shapes, strides and types."""
+
+    traced: Traced
+    space: Space
+    plan: Plan
+    source: str
+    geometry: tiling.Geometry
+    cut: tiling.Cut
+    names: dict[str, str]  # of the function's tensors -> in the kernel
+
+    @property
+    def tiling(self) -> dict[str, int]:
+        return tiling.values(self.plan, self.geometry, self.cut)
+
+
+@dataclass(frozen=True)
+class Check:
+    """worst: the largest error as a share of what its type may be off; ok: it is not above 1, and no finding."""
+
+    ok: bool
+    worst: float
+    record: LaunchRecord = field(repr=False)
+    dtype: str = ""
+
+
+# What a result may be off from the function in double: a share of the number itself (the rounding of its type), a share
+# of the largest number, and some times what the function is off in float on the CPU, where numbers cancel.
+TOLERANCE = {"float32": 2e-6, "float16": 2**-11 * 1.01, "bfloat16": 2**-8 * 1.01, "int32": 0.0, "bool": 0.0}
+OF_LARGEST, FLOATS = 2e-6, 16
+
+MOST_KERNELS = 256  # that stay built in this process; chains have many operators in common
+_kernels: dict[tuple, Kernel] = {}
+
+
+class FusedKernel:
+    """Made by labkit.fusion.kernel. Call it with npu tensors of any sizes of that rank: the function's result, by one
+    launch. source: the Ascend C; record: of the last launch."""
+
+    def __init__(
+        self, function: Callable, examples: Sequence, name: str | None, rounding: str, chip: str, checks: bool
+    ):
+        import torch
+
+        if rounding not in ("once", "every"):
+            raise ValueError(messages.text("fusion.rounding", rounding=rounding))
+        self.function, self.rounding, self.chip, self.checks = function, rounding, chip, checks
+        self.parameters: list = []
+        if isinstance(function, torch.nn.Module):
+            self.parameters = [
+                p.detach()
+                for p in (*dict(function.named_parameters()).values(), *dict(function.named_buffers()).values())
+            ]
+        if not all(isinstance(t, torch.Tensor) for t in examples):
+            raise refuse("examples")
+        self.count = len(examples)
+        made = getattr(function, "__name__", type(function).__name__)
+        self.name = identifier(name or ("fused" if "<" in made else made).lower(), {})
+        self.record: LaunchRecord | None = None
+        self._edited: dict[str, str] = {}  # a source of ours -> what the user made of it
+        self._prepared: dict[tuple, Prepared] = {}
+        self.example = [*examples, *self.parameters]
+        self._first = self.prepare(self.example)
+
+    # ---- what it is
+
+    @property
+    def source(self) -> str:
+        """The Ascend C for the example's sizes. The same text serves other sizes, as long as a row fits UB."""
+        return self._text(self._first)
+
+    @property
+    def plan(self) -> Plan:
+        return self._first.plan
+
+    @property
+    def space(self) -> Space:
+        return self._first.space
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Writes the source. An edited file comes back by `use`."""
+        Path(path).write_text(self.source, encoding="utf-8")
+        return Path(path)
+
+    def use(self, path: str | os.PathLike | None = None, *, text: str | None = None) -> "FusedKernel":
+        """From now on this text, or this file, is launched where the kernel's own would be. The tiling struct and the
+        arguments must stay; they are computed from the sizes as before. Raises labkit.CompileError."""
+        text = Path(path).read_text(encoding="utf-8") if text is None else text
+        self._edited[self._first.source] = text
+        self._kernel(self._first)
+        return self
+
+    def predict(self, *tensors, held: Sequence[str] = ()) -> clock.Prediction:
+        """Its time by the predictor (modelled, nothing runs), for the example or for other tensors.
+        held: names of inputs that the L2 has."""
+        p = self.prepare([*tensors, *self.parameters]) if tensors else self._first
+        geometry = tiling.Geometry(
+            **{**p.geometry.__dict__, "held": frozenset(p.names[n] for n in held if n in p.names)}
+        )
+        return clock.predict(p.plan, geometry, p.cut, self.chip)
+
+    def __repr__(self) -> str:
+        p = self._first
+        tensors = ", ".join(f"{t.dtype} {t.name}" for t in (*p.plan.program.inputs, *p.plan.program.outputs))
+        return messages.text(
+            "fusion.kernel",
+            name=self.name,
+            tensors=tensors,
+            shape=p.plan.program.shape,
+            tile=p.plan.tile,
+            us=f"{self.predict().us:.2f}",
+        )
+
+    # ---- launching
+
+    def __call__(self, *tensors):
+        """The function's result, computed by one launch. Raises Refused, labkit.LaunchError."""
+        return self.launch(tensors)
+
+    def launch(self, tensors: Sequence, timing_only: bool = False, blocks: int | None = None):
+        import torch
+
+        device.install(self.chip)
+        given = [*tensors, *(p.npu() for p in self.parameters)]
+        for i, t in enumerate(given):
+            if t.device.type != "npu":
+                raise refuse("cpu_tensor", index=i + 1, device=t.device)
+        p = self.prepare(given)
+        results = [
+            torch.empty(tuple(n.meta["val"].shape), dtype=n.meta["val"].dtype, device=given[0].device)
+            for n in p.traced.outputs
+        ]
+        arguments = self._arguments(p, given)
+        kernel = self._kernel(p, timing_only)
+        self.record = kernel[blocks or p.cut.blocks](*arguments, *(_bytes(r) for r in results), p.tiling)
+        return results[0] if p.traced.single else tuple(results)
+
+    def modelled(self, *tensors) -> LaunchRecord:
+        """One launch that only the clock takes part in, on the example's sizes or on those of `tensors`, with an empty
+        L2."""
+        import torch
+
+        device.install(self.chip)
+        like = [*tensors, *self.parameters] if tensors else self.example
+        empty = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="npu") for t in like]
+        clear_l2()
+        self.launch(empty[: len(empty) - len(self.parameters)] if self.parameters else empty, timing_only=True)
+        return self.record
+
+    def check(self, *tensors) -> Check:
+        """Runs it and compares with the function in double on the CPU; TOLERANCE says what each type may be off."""
+        import torch
+
+        got = self.launch([t.npu() for t in tensors])
+        got = [got] if isinstance(got, torch.Tensor) else list(got)
+        worst, kind = 0.0, ""
+        for one, want, near in zip(got, self.reference(tensors), self.reference(tensors, torch.float32)):
+            noise = float((near.double() - want.double()).abs().nan_to_num(0.0, 0.0, 0.0).max())
+            share = error(one.cpu(), want, noise)
+            if share >= worst:
+                worst, kind = share, str(one.dtype).removeprefix("torch.")
+        return Check(worst <= 1 and not self.record.findings, worst, self.record, kind)
+
+    def reference(self, tensors: Sequence, dtype=None) -> list:
+        """The function on the CPU in double, or in another type, from the same numbers."""
+        import torch
+
+        dtype = dtype or torch.float64
+        exact = [t.to(dtype) if t.is_floating_point() else t for t in tensors]
+        function = self.function
+        if isinstance(function, torch.nn.Module):
+            function = copy.deepcopy(function).to(dtype)
+        with torch.no_grad():
+            made = function(*exact)
+        return [made] if isinstance(made, torch.Tensor) else list(made)
+
+    def register(self, name: str):
+        """An operator of PyTorch, "ns::name", that launches it; see labkit.fusion.operator."""
+        from labkit.fusion.operator import register
+
+        return register(self, name)
+
+    def chain(self):
+        """The same function as a launch for each operator; see labkit.fusion.chain."""
+        from labkit.fusion.chain import Chain
+
+        return Chain(self)
+
+    # ---- for sizes
+
+    def prepare(self, tensors: Sequence) -> Prepared:
+        """For tensors of these sizes, strides and types. Raises Refused."""
+        key = tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors)
+        if key not in self._prepared:
+            if len(tensors) != self.count + len(self.parameters):
+                raise refuse("count", want=self.count, got=len(tensors) - len(self.parameters))
+            self._prepared[key] = self._prepare(list(tensors))
+        return self._prepared[key]
+
+    def _prepare(self, tensors: list) -> Prepared:
+        names = names_of(self.function, self.count)
+        function = self.function
+        if self.parameters:
+            function, own = _lifted(function, self.count)
+            names = [*names, *own]
+        traced = trace(function, tensors, names)
+        seen = space(traced, tensors)
+        reduces = traced.reduces
+        shapes = (ROWS, WIDE) if reduces else (ROWS, PIECES) if lowering.hoists(seen) else (PIECES,)
+        for shape in shapes:
+            program, named = self._program(traced, seen, shape)
+            geometry = _geometry(seen, named)
+            try:
+                plan = codegen.plan(program, self.chip)
+            except Refused:
+                if shape == shapes[-1]:
+                    raise
+                continue
+            if tiling.fits(plan, geometry):
+                break
+        cut = tiling.best(plan, geometry, self.chip)
+        return Prepared(traced, seen, plan, codegen.source(plan), geometry, cut, {n: t.name for n, t in named.items()})
+
+    def _program(self, traced: Traced, seen: Space, shape: str):
+        title = f"{self.name}: one kernel for a chain of PyTorch's operators"
+        return lowering.lower(traced, seen, self.name, title, shape, self.rounding)
+
+    def _text(self, p: Prepared) -> str:
+        return self._edited.get(p.source, p.source)
+
+    def _kernel(self, p: Prepared, timing_only: bool = False) -> Kernel:
+        key = (self._text(p), self.name, self.chip, self.checks, timing_only)
+        if key not in _kernels:
+            while len(_kernels) >= MOST_KERNELS:
+                _kernels.pop(next(iter(_kernels)))
+            _kernels[key] = build(
+                text=key[0],
+                filename=f"{self.name}.asc",
+                chip=self.chip,
+                checks=self.checks,
+                timing_only=timing_only,
+                timeout=60,
+                l2="warm" if timing_only else None,
+            )
+        return _kernels[key]
+
+    def _arguments(self, p: Prepared, given: list) -> list:
+        by_name = dict(zip(p.traced.names, given))
+        order = {a: i for i, a in enumerate(p.traced.order)}
+        made = []
+        for o in p.space.inputs:
+            t = by_name[o.name]
+            if o.copied:
+                t = _laid_out(
+                    t, p.traced.axes[p.traced.placeholders[p.traced.names.index(o.name)]], o.axes, p.traced, order
+                )
+            made.append((p.names[o.name], _bytes(_span(t))))
+        there = dict(made)
+        return [there[t.name] for t in p.plan.program.inputs]
+
+
+def _lifted(module, count: int):
+    """A module as a function of its inputs and of its parameters and buffers, and what those are called."""
+    import torch
+
+    names = [*dict(module.named_parameters()), *dict(module.named_buffers())]
+
+    def call(*given):
+        return torch.func.functional_call(module, dict(zip(names, given[count:])), given[:count])
+
+    return call, [n.replace(".", "_") for n in names]
+
+
+def _geometry(seen: Space, named: dict) -> tiling.Geometry:
+    strides = tuple((named[o.name].name, o.strides) for o in (*seen.inputs, *seen.outputs))
+    return tiling.Geometry(seen.rows, seen.width, seen.inner, seen.outer, strides)
+
+
+def _laid_out(t, axes: list, wanted: tuple[int, ...], traced: Traced, order: dict):
+    """A copy over the wanted axes, in their order: for tensors that rows cannot be taken of as they lie."""
+    own = [a for a in axes if a is not None]
+    t = t.reshape([n for n in t.shape if n != 1])
+    t = t.permute(sorted(range(len(own)), key=lambda i: order[own[i]]))
+    for i, a in enumerate(wanted):
+        if a not in own:
+            t = t.unsqueeze(i)
+    return t.expand([traced.sizes[a] for a in wanted]).contiguous()
+
+
+def _span(t):
+    """The memory from a tensor's first element to its last."""
+    if t.is_contiguous():
+        return t
+    size = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+    return t.as_strided((size,), (1,))
+
+
+def _bytes(t):
+    import torch
+
+    return t.view(torch.uint8) if t.dtype == torch.bool else t
+
+
+def error(got, want, noise: float = 0.0) -> float:
+    """The largest difference as a share of what the type may be off; infinite where only one of them is a number.
+    noise: what the function is off on the CPU in float."""
+    import torch
+
+    if not got.is_floating_point():
+        return 0.0 if torch.equal(got, want.to(got.dtype)) else float("inf")
+    most = torch.finfo(got.dtype).max
+    g, want = got.double(), want.double()
+    finite = want.isfinite() & (want.abs() <= most)
+    if not torch.equal(g.isnan(), want.isnan()) or not bool(g[finite].isfinite().all()):
+        return float("inf")
+    if not bool(finite.any()):
+        return 0.0
+    size = want[finite].abs()
+    tiny = torch.finfo(got.dtype).tiny * TOLERANCE[str(got.dtype).removeprefix("torch.")]
+    allowed = TOLERANCE[str(got.dtype).removeprefix("torch.")] * size + OF_LARGEST * size.max() + FLOATS * noise + tiny
+    return float(((g[finite] - want[finite]).abs() / allowed).max())
+
+
+def kernel(
+    function: Callable,
+    example_inputs: Sequence,
+    *,
+    name: str | None = None,
+    rounding: str = "once",
+    chip: str = chips.DEFAULT,
+    checks: bool = True,
+) -> FusedKernel:
+    """One Ascend C kernel for a function, nn.Module or GraphModule that is a chain of elementwise operators, broadcasts
+    and reductions of the last dimensions.
+
+        swiglu = labkit.fusion.kernel(lambda gate, up: F.silu(gate) * up, (gate, up), name="swiglu")
+        y = swiglu(gate.npu(), up.npu())
+        print(swiglu.source)
+
+    example_inputs: tensors, on any device; only their shapes and types are looked at. Sizes may change afterwards.
+    rounding: all is computed in float. "once": 16-bit results are rounded where they are stored. "every": also in
+    between, after each operator that gives a 16-bit type, as eager PyTorch does. checks=False skips the twin's race
+    checks. Raises labkit.fusion.Refused for what cannot be such a kernel, with the node and the reason.
+    """
+    return FusedKernel(function, list(example_inputs), name, rounding, chip, checks)

@@ -1,0 +1,458 @@
+"""PyTorch's operators as steps of a tile program."""
+
+from __future__ import annotations
+
+import math
+
+from labkit.codegen import ROW, Builder, Program, Tensor
+from labkit.codegen.ir import COMPARE, FULL, Value, share
+from labkit.fusion.graph import CONSTANTS, SAME, TURNED, VIEWS, Traced, name_of, refuse
+from labkit.fusion.space import Space, output_name
+
+# Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: erfc to 1.5e-7
+ERF_P = 0.3275911
+ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+
+
+def dtype_of(dtype) -> str:
+    """As labkit.codegen names it. Raises Refused."""
+    known = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "int32": "i32", "bool": "u8"}
+    name = str(dtype).removeprefix("torch.")
+    if name not in known:
+        raise refuse("dtype", dtype=name)
+    return known[name]
+
+
+def computed(dtype) -> str:
+    return {"f32": "f32", "f16": "f32", "bf16": "f32", "i32": "i32", "u8": "bits"}[dtype_of(dtype)]
+
+
+class Lowering:
+    """One program for one space. rounding: "once" rounds where a result is stored, "every" after each operator that
+    gives a 16-bit type, as eager PyTorch does."""
+
+    def __init__(self, traced: Traced, space: Space, name: str, title: str, shape: str, rounding: str):
+        self.traced, self.space, self.rounding = traced, space, rounding
+        self.b = Builder(name, title, shape)
+        self.value: dict = {}
+        self.tensors: dict[str, Tensor] = {}
+
+    def program(self) -> Program:
+        given = dict(zip(self.traced.names, self.traced.placeholders))
+        for o in self.space.inputs:
+            node = given[o.name]
+            self.tensors[o.name] = Tensor(o.name, dtype_of(node.meta["val"].dtype), o.kind, o.batched)
+            self.b.note = ""
+            self.value[node] = self.b.load(self.tensors[o.name])
+        for node in self.traced.graph.graph.nodes:
+            if node.op == "get_attr":
+                self.value[node] = getattr(self.traced.graph, node.target).item()
+            elif node.op == "call_function":
+                self._call(node)
+        self.b.note = ""
+        for i, (o, node) in enumerate(zip(self.space.outputs, self.traced.outputs)):
+            value = self.value[node]
+            if not isinstance(value, Value):
+                raise refuse("constant_output", name=output_name(self.traced, i))
+            tensor = Tensor(o.name, dtype_of(node.meta["val"].dtype), FULL if o.kind == FULL else "column", o.batched)
+            self.tensors[o.name] = tensor
+            self.b.store(tensor, self._as(value, computed(node.meta["val"].dtype)))
+        return self.b.done()
+
+    # ---- nodes
+
+    def _call(self, node) -> None:
+        name = name_of(node)
+        if name == "getitem":
+            self.value[node] = self.value[node.args[0]][node.args[1]]
+            return
+        self.b.note = describe(node)
+        handler = getattr(self, f"op_{name.strip('_')}", None)
+        if name in VIEWS or name in TURNED or name == "expand":
+            value = self.value[node.args[0]]
+        elif name in SAME:
+            value = self._cast(node)
+        elif name in CONSTANTS:
+            value = self._constant(node, name)
+        elif handler is not None:
+            value = handler(node)
+        else:
+            raise refuse("operator", name=f"aten.{name}", node=node.name)
+        dtype = getattr(node.meta["val"], "dtype", None)
+        if self.rounding == "every" and isinstance(value, Value) and value.dtype == "f32" and dtype is not None:
+            if dtype_of(dtype) in ("f16", "bf16") and name not in VIEWS | TURNED:
+                value = self.b.rounded(value, dtype_of(dtype))
+        self.value[node] = value
+
+    def arg(self, node, i: int):
+        """An argument: a Value, or a number."""
+        given = node.args[i]
+        return self.value[given] if hasattr(given, "meta") else given
+
+    def _as(self, value, dtype: str):
+        if isinstance(value, Value) and value.dtype != dtype:
+            return self.b.cast(value, dtype)
+        return value
+
+    def _operands(self, node, count: int = 2, dtype: str | None = None) -> list:
+        dtype = dtype or computed(node.meta["val"].dtype)
+        return [self._as(self.arg(node, i), dtype) for i in range(count)]
+
+    def _constant(self, node, name: str):
+        if name in ("full", "full_like"):
+            return node.args[1]
+        return node.args[0] if name == "scalar_tensor" else 1 if name.startswith("ones") else 0
+
+    def _cast(self, node):
+        value = self.value[node.args[0]]
+        return self._as(value, computed(node.meta["val"].dtype)) if isinstance(value, Value) else value
+
+    # ---- arithmetic; numbers on both sides are folded
+
+    def two(self, op: str, a, b):
+        if not isinstance(a, Value) and not isinstance(b, Value):
+            return {
+                "add": lambda: a + b,
+                "sub": lambda: a - b,
+                "mul": lambda: a * b,
+                "div": lambda: a / b,
+                "max": lambda: max(a, b),
+                "min": lambda: min(a, b),
+            }[op]()
+        made = self.b
+        if isinstance(a, Value) and isinstance(b, Value):
+            return made.binary(op, a, b)
+        if op in ("add", "mul", "max", "min"):
+            value, number = (a, b) if isinstance(a, Value) else (b, a)
+            return made.scalar({"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}[op], value, number, op)
+        if isinstance(a, Value):
+            if op == "sub":
+                return made.scalar("adds", a, -b, "sub")
+            power = math.frexp(b)[0] == 0.5 if b else False  # then 1 / b is exact
+            return made.scalar("muls", a, 1.0 / b, "div") if power else made.binary("div", a, made.fill(a, b))
+        if op == "sub":
+            return made.scalar("adds", made.scalar("muls", b, -1 if b.dtype == "i32" else -1.0, "neg"), a, "rsub")
+        return made.binary("div", made.fill(b, a), b)
+
+    def op_add(self, node, op="add"):
+        a, b = self._operands(node)
+        alpha = node.kwargs.get("alpha", 1)
+        return self.two(op, a, b if alpha == 1 else self.two("mul", b, alpha))
+
+    def op_sub(self, node):
+        return self.op_add(node, "sub")
+
+    def op_rsub(self, node):
+        a, b = self._operands(node)
+        return self.two("sub", b, a)
+
+    def op_mul(self, node):
+        if computed(node.meta["val"].dtype) == "bits":
+            return self.b.logic("and", *self._operands(node))
+        return self.two("mul", *self._operands(node))
+
+    def op_div(self, node):
+        if node.kwargs.get("rounding_mode"):
+            raise refuse("operator", name="aten.div with rounding_mode", node=node.name)
+        return self.two("div", *self._operands(node))
+
+    def op_maximum(self, node):
+        return self.two("max", *self._operands(node))
+
+    def op_minimum(self, node):
+        return self.two("min", *self._operands(node))
+
+    def op_neg(self, node):
+        (x,) = self._operands(node, 1)
+        return self.two("mul", x, -1 if x.dtype == "i32" else -1.0)
+
+    def op_abs(self, node):
+        (x,) = self._operands(node, 1)
+        return self.b.unary("abs", x) if x.dtype == "f32" else self.b.binary("max", x, self.b.scalar("muls", x, -1))
+
+    def op_relu(self, node):
+        (x,) = self._operands(node, 1)
+        return self.two("max", x, 0 if x.dtype == "i32" else 0.0)
+
+    def op_clamp(self, node):
+        x = self._operands(node, 1)[0]
+        low, high = (self.arg(node, i) if len(node.args) > i else None for i in (1, 2))
+        x = x if low is None else self.two("max", x, low)
+        return x if high is None else self.two("min", x, high)
+
+    op_hardtanh = op_clamp_min = op_clamp
+
+    def op_clamp_max(self, node):
+        return self.two("min", self._operands(node, 1)[0], self.arg(node, 1))
+
+    def op_leaky_relu(self, node):
+        x, slope = self._operands(node, 1)[0], node.args[1] if len(node.args) > 1 else 0.01
+        if 0 <= slope <= 1:
+            return self.b.binary("max", x, self.b.scalar("muls", x, slope))
+        return self.b.select(self.b.compare("GT", x, 0.0), x, self.b.scalar("muls", x, slope))
+
+    # ---- functions
+
+    def op_exp(self, node):
+        return self.b.unary("exp", *self._operands(node, 1))
+
+    def op_log(self, node):
+        return self.b.unary("ln", *self._operands(node, 1), "log")
+
+    def op_sqrt(self, node):
+        return self.b.unary("sqrt", *self._operands(node, 1))
+
+    def op_rsqrt(self, node):
+        return self.two("div", 1.0, self.op_sqrt(node))
+
+    def op_reciprocal(self, node):
+        return self.two("div", 1.0, *self._operands(node, 1))
+
+    def op_square(self, node):
+        (x,) = self._operands(node, 1)
+        return self.b.binary("mul", x, x, "square")
+
+    def op_pow(self, node):
+        x, n = self._operands(node)
+        if isinstance(n, Value) or not isinstance(x, Value) or n not in (-2, -1, -0.5, 0.5, 1, 2, 3, 4):
+            raise refuse("power", node=node.name, power=n if not isinstance(n, Value) else "a tensor")
+        m = abs(n)
+        square = self.b.binary("mul", x, x, "square") if m >= 2 else x
+        made = {
+            0.5: lambda: self.b.unary("sqrt", x),
+            1: lambda: x,
+            2: lambda: square,
+            3: lambda: self.b.binary("mul", square, x),
+            4: lambda: self.b.binary("mul", square, square),
+        }[m]()
+        return made if n > 0 else self.two("div", 1.0, made)
+
+    def _one_plus_exp(self, x: Value, scale: float) -> Value:
+        return self.b.scalar("adds", self.b.unary("exp", self.b.scalar("muls", x, scale, "neg")), 1.0)
+
+    def op_sigmoid(self, node):
+        return self.two("div", 1.0, self._one_plus_exp(*self._operands(node, 1), -1.0))
+
+    def op_silu(self, node):
+        (x,) = self._operands(node, 1)
+        return self.b.binary("div", x, self._one_plus_exp(x, -1.0), "silu")
+
+    def op_tanh(self, node):
+        """1 - 2 / (exp(2x) + 1): right to 1e-7, not to 1e-7 of itself near 0."""
+        (x,) = self._operands(node, 1)
+        return self.b.scalar("adds", self.two("div", -2.0, self._one_plus_exp(x, 2.0)), 1.0, "tanh")
+
+    def _erfc_of(self, size: Value, scale: float) -> Value:
+        """erfc(size * scale) for size >= 0."""
+        b = self.b
+        t = self.two("div", 1.0, b.scalar("adds", b.scalar("muls", size, ERF_P * scale), 1.0))
+        sum_ = b.scalar("adds", b.scalar("muls", t, ERF[4]), ERF[3])
+        for c in reversed(ERF[:3]):
+            sum_ = b.scalar("adds", b.binary("mul", sum_, t), c)
+        gauss = b.unary("exp", b.scalar("muls", b.binary("mul", size, size), -scale * scale))
+        return b.binary("mul", b.binary("mul", sum_, t), gauss, "erfc")
+
+    def op_erf(self, node):
+        (x,) = self._operands(node, 1)
+        size = self.b.scalar("adds", self.b.scalar("muls", self._erfc_of(self.b.unary("abs", x), 1.0), -1.0), 1.0)
+        return self.b.select(self.b.compare("LT", x, 0.0), self.b.scalar("muls", size, -1.0), size, hint="erf")
+
+    def op_gelu(self, node):
+        """x * Phi(x) = max(x, 0) - |x| / 2 * erfc(|x| / sqrt 2); or its approximation by tanh."""
+        (x,), b = self._operands(node, 1), self.b
+        if node.kwargs.get("approximate", "none") == "tanh":
+            cube = b.binary("mul", b.binary("mul", x, x), x)
+            u = b.binary("add", x, b.scalar("muls", cube, 0.044715))
+            return b.binary("div", x, self._one_plus_exp(u, -2.0 * math.sqrt(2.0 / math.pi)), "gelu")
+        size = b.unary("abs", x)
+        tail = b.binary("mul", b.scalar("muls", size, 0.5), self._erfc_of(size, math.sqrt(0.5)))
+        return b.binary("sub", b.unary("relu", x), tail, "gelu")
+
+    def op_elu(self, node):
+        (x,), b = self._operands(node, 1), self.b
+        alpha = node.args[1] if len(node.args) > 1 else 1.0
+        grown = b.scalar("adds", b.unary("exp", b.scalar("mins", x, 0.0)), -1.0)
+        return b.select(b.compare("GT", x, 0.0), x, b.scalar("muls", grown, alpha), hint="elu")
+
+    # ---- conditions
+
+    def _compare(self, node):
+        mode = name_of(node).upper()
+        assert mode in COMPARE
+        a, b = self.arg(node, 0), self.arg(node, 1)
+        kinds = [v.dtype for v in (a, b) if isinstance(v, Value)]
+        numbers = [v for v in (a, b) if not isinstance(v, Value)]
+        whole = "f32" not in kinds and all(float(n).is_integer() for n in numbers) and "i32" in kinds
+        a, b = (self._as(v, "i32" if whole else "f32") for v in (a, b))
+        if not isinstance(a, Value):
+            a, b, mode = b, a, {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(mode, mode)
+        return self.b.compare(mode, a, b, mode.lower())
+
+    op_eq = op_ne = op_lt = op_le = op_gt = op_ge = _compare
+
+    def _logic(self, node):
+        if computed(node.meta["val"].dtype) != "bits":
+            raise refuse("operator", name=f"aten.{name_of(node)} of integers", node=node.name)
+        a, b = self._operands(node)
+        if not isinstance(a, Value) or not isinstance(b, Value):
+            raise refuse("operator", name=f"aten.{name_of(node)} with a number", node=node.name)
+        name = name_of(node)
+        if name.endswith("xor"):
+            both, some = self.b.logic("and", a, b), self.b.logic("or", a, b)
+            return self.b.logic("and", some, self.b.inverse(both))
+        return self.b.logic("and" if name.endswith("and") else "or", a, b)
+
+    op_logical_and = op_logical_or = op_logical_xor = op_bitwise_and = op_bitwise_or = op_bitwise_xor = _logic
+
+    def op_logical_not(self, node):
+        return self.b.inverse(self._as(self.arg(node, 0), "bits"))
+
+    def op_bitwise_not(self, node):
+        if computed(node.meta["val"].dtype) != "bits":
+            raise refuse("operator", name="aten.bitwise_not of integers", node=node.name)
+        return self.op_logical_not(node)
+
+    def op_where(self, node):
+        dtype = computed(node.meta["val"].dtype)
+        bits = self._as(self.arg(node, 0), "bits")
+        a, b = (self._as(self.arg(node, i), dtype) for i in (1, 2))
+        if dtype == "bits":
+            a, b = (
+                v if isinstance(v, Value) else self.b.compare("NE", self.b.fill(bits, float(v)), 0.0) for v in (a, b)
+            )
+            return self.b.logic("or", self.b.logic("and", bits, a), self.b.logic("and", self.b.inverse(bits), b))
+        return self.b.select(bits, a, b, dtype, "where")
+
+    def op_masked_fill(self, node):
+        x, bits, number = self.arg(node, 0), self._as(self.arg(node, 1), "bits"), self.arg(node, 2)
+        return self.b.select(bits, number, x, computed(node.meta["val"].dtype), "masked")
+
+    # ---- rows
+
+    def _row(self, node) -> Value:
+        x = self.arg(node, 0)
+        if not isinstance(x, Value):
+            raise refuse("operator", name=f"aten.{name_of(node)} of a number", node=node.name)
+        if (
+            x.dtype == "i32"
+            or computed(node.meta["val"].dtype if hasattr(node.meta["val"], "dtype") else node.meta["val"][0].dtype)
+            != "f32"
+        ):
+            raise refuse("reduce_integers", node=node.name)
+        x = self._as(x, "f32")
+        return x
+
+    def _covers(self, node, dims=None) -> None:
+        """That the node's own axes are all the columns that there are."""
+        axes = self.traced.axes[node.args[0]]
+        own = {a for a in (axes if dims is None else [axes[d] for d in dims]) if a is not None}
+        if own & set(self.traced.reduced) != set(self.traced.reduced):
+            raise refuse("partly_reduced", node=node.name)
+
+    def op_sum(self, node):
+        x = self._row(node)
+        self._covers(node)
+        return self.b.reduce("sum", x, "sum")
+
+    def op_mean(self, node):
+        return self.b.scalar("muls", self.op_sum(node), share(), "mean")
+
+    def op_amax(self, node):
+        x = self._row(node)
+        self._covers(node)
+        return self.b.reduce("max", x, "most")
+
+    def op_amin(self, node):
+        x = self._row(node)
+        self._covers(node)
+        return self.b.reduce("min", x, "least")
+
+    def _variance(self, x: Value, correction: int):
+        mean = self.b.scalar("muls", self.b.reduce("sum", x), share(), "mean")
+        apart = self.b.binary("sub", x, mean, "apart")
+        squares = self.b.reduce("sum", self.b.binary("mul", apart, apart, "square"))
+        return self.b.scalar("muls", squares, share(correction), "var"), mean, apart
+
+    def op_var(self, node):
+        self._covers(node)
+        correction = node.kwargs.get("correction", 1)
+        return self._variance(self._row(node), int(1 if correction is None else correction))[0]
+
+    def op_var_mean(self, node):
+        self._covers(node)
+        correction = node.kwargs.get("correction", 1)
+        return self._variance(self._row(node), int(1 if correction is None else correction))[:2]
+
+    def _exponentials(self, node):
+        x = self._row(node)
+        self._covers(node)
+        apart = self.b.binary("sub", x, self.b.reduce("max", x, "most"), "apart")
+        e = self.b.unary("exp", apart)
+        return apart, e, self.b.reduce("sum", e)
+
+    def op_softmax(self, node):
+        _, e, total = self._exponentials(node)
+        return self.b.binary("div", e, total, "softmax")
+
+    def op_log_softmax(self, node):
+        apart, _, total = self._exponentials(node)
+        return self.b.binary("sub", apart, self.b.unary("ln", total, "log"), "log_softmax")
+
+    def _weighted(self, y: Value, *more):
+        for op, value in zip(("mul", "add"), more):
+            if value is not None:
+                y = self.b.binary(op, y, value)
+        return y
+
+    def op_native_layer_norm(self, node):
+        x = self._row(node)
+        self._covers(node)
+        var, mean, apart = self._variance(x, 0)
+        rstd = self.two("div", 1.0, self.b.unary("sqrt", self.b.scalar("adds", var, node.args[4])))
+        weight, bias = (None if node.args[i] is None else self._as(self.value[node.args[i]], "f32") for i in (2, 3))
+        return self._weighted(self.b.binary("mul", apart, rstd), weight, bias), mean, rstd
+
+    def op_fused_rms_norm(self, node):
+        import torch
+
+        x = self._row(node)
+        self._covers(node)
+        eps = (
+            node.args[3]
+            if len(node.args) > 3 and node.args[3] is not None
+            else torch.finfo(node.args[0].meta["val"].dtype).eps
+        )
+        mean = self.b.scalar("muls", self.b.reduce("sum", self.b.binary("mul", x, x, "square")), share(), "mean")
+        rstd = self.two("div", 1.0, self.b.unary("sqrt", self.b.scalar("adds", mean, eps)))
+        weight = None if node.args[2] is None else self._as(self.value[node.args[2]], "f32")
+        return self._weighted(self.b.binary("mul", x, rstd), weight), rstd
+
+
+def describe(node) -> str:
+    """What the user would write for the node, with the graph's names."""
+
+    def text(a) -> str:
+        if hasattr(a, "meta"):
+            return a.name
+        return (
+            "[" + ", ".join(map(text, a)) + "]"
+            if isinstance(a, (list, tuple))
+            else f"{a:g}"
+            if isinstance(a, float)
+            else str(a)
+        )
+
+    given = [text(a) for a in node.args]
+    return f"{node.name} = {name_of(node).strip('_')}({', '.join(given)})"
+
+
+def lower(
+    traced: Traced, space: Space, name: str, title: str, shape: str, rounding: str
+) -> tuple[Program, dict[str, Tensor]]:
+    made = Lowering(traced, space, name, title, shape, rounding)
+    return made.program(), made.tensors
+
+
+def hoists(space: Space) -> bool:
+    """Whether whole rows in UB let something be fetched once for all rows."""
+    return any(o.kind == ROW and not o.batched for o in space.inputs)

@@ -1,0 +1,239 @@
+"""labkit.fusion.kernel: right for drawn chains, as fast as by hand, faster than unfused, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import torch.nn.functional as F  # noqa: E402
+from device_lab import simulated  # noqa: E402
+from fused_by_hand import chains, residual_us, softmax_us, swiglu_us  # noqa: E402
+from ops_lab import ALLOWED
+
+import labkit  # noqa: E402
+from labkit import fusion  # noqa: E402
+
+pytestmark = simulated
+
+
+def values(*shape, dtype=torch.float32, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def swiglu(gate, up):
+    return F.silu(gate) * up
+
+
+def residual_norm(x, added, weight):
+    whole = x + added
+    return F.rms_norm(whole, (whole.shape[-1],), weight, 1e-6)
+
+
+def softmax(x):
+    return torch.softmax(x, -1)
+
+
+# ---- drawn chains: scripts/drawn_chains.py has hundreds
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_drawn_chain(number):
+    row = chains().outcome(1, number, unfused=False)
+    assert row["ok"], (row["why"], row["description"])
+    assert float(row["fused_predicted_us"]) == pytest.approx(float(row["fused_us"]), rel=0.2)
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_unfused_it_takes_longer(number):
+    row = chains().outcome(1, number)
+    assert float(row["fused_us"]) < float(row["chain_us"]) and int(row["launches"]) > 1
+    assert float(row["chain_predicted_us"]) == pytest.approx(float(row["chain_us"]), rel=0.2)
+
+
+# ---- against kernels by hand; the shapes of their own tests
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(
+    "function, by_hand, shapes",
+    [
+        (swiglu, swiglu_us, ((1, 11008), (128, 11008), (4096, 11008))),
+        (residual_norm, residual_us, ((16, 4096), (4096, 4096), (131072, 128))),
+        (softmax, softmax_us, ((183, 781), (16, 1000), (4096, 1024))),
+    ],
+    ids=["swiglu", "residual+rms_norm", "softmax"],
+)
+def test_as_fast_as_by_hand(function, by_hand, shapes, dtype):
+    kind = getattr(torch, dtype)
+    for rows, width in shapes:
+        wide = torch.empty(rows, width, dtype=kind, device="meta")
+        given = {swiglu: (wide, wide), residual_norm: (wide, wide, wide[0]), softmax: (wide,)}[function]
+        kernel = fusion.kernel(function, given)
+        ours, theirs = kernel.modelled().time_us, by_hand(dtype, rows, width)
+        assert ours <= theirs / 0.8, (rows, width, ours, theirs)
+        assert kernel.predict().us == pytest.approx(ours, rel=0.2), (rows, width)
+
+
+# ---- what chains are made of
+
+
+def layer(x, weight, bias):
+    return F.layer_norm(x, (x.shape[-1],), weight, bias)
+
+
+def masked(x, keep, scale):
+    return torch.softmax(x.masked_fill(~keep, -1e4) * scale, -1), x > scale
+
+
+def counted(a, b):
+    return torch.where(a < b, a * 3 - b, torch.maximum(a, -b)), a == b
+
+
+def axes(x, channel, column, factor):
+    return torch.tanh(x * channel + column) * factor - F.gelu(x)
+
+
+CHAINS = {
+    "layer_norm": (layer, (values(7, 3, 100), values(100, seed=1), values(100, seed=2))),
+    "mask and scale": (masked, (values(33, 65), values(33, 65, seed=1) > 0, torch.tensor(0.7))),
+    "integers": (counted, (values(9, 33).mul(20).int(), values(33, seed=1).mul(20).int())),
+    "four axes": (
+        axes,
+        (values(2, 3, 5, 40).half(), values(3, 1, 1), values(2, 1, 5, 1, seed=1).bfloat16(), torch.tensor(1.5)),
+    ),
+    "rows wider than UB": (
+        lambda x, w: (torch.softmax(x * w, -1), (x * w).sum(-1)),
+        (values(5, 40000), values(40000, seed=1)),
+    ),
+    "several dimensions reduced": (lambda x, b: (x + b).mean((-2, -1)), (values(6, 5, 9), values(9, seed=1))),
+    "log_softmax and the spread": (
+        lambda x: (torch.log_softmax(x, -1), x.var(-1)),
+        (values(20, 130, dtype=torch.bfloat16),),
+    ),
+    "rows of one element": (lambda x, y: torch.softmax(x * y, -1) + x.sum(-1, True), (values(5, 1), values(1, seed=1))),
+    "one element": (lambda x: torch.sigmoid(x) + 1, (values(1),)),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains(name):
+    function, tensors = CHAINS[name]
+    check = fusion.kernel(function, tensors, name="chain").check(*tensors)
+    assert check.ok, (check, check.record.report())
+
+
+def test_other_sizes_use_the_same_text():
+    kernel = fusion.kernel(softmax, (values(8, 100),))
+    text = kernel.source
+    for shape in ((3, 17), (1, 1), (200, 640), (2, 3, 70)):
+        x = values(*shape)
+        assert kernel.check(x).ok
+        assert kernel.prepare([x]).source == text
+    wide = values(2, 30000)
+    assert kernel.check(wide).ok and kernel.prepare([wide]).plan.program.shape == "wide"
+
+
+def test_how_tensors_lie():
+    gate, up = values(40, 200).half().npu().chunk(2, -1)
+    kernel = fusion.kernel(swiglu, (gate, up))
+    got = kernel(gate, up)
+    assert kernel.space.copied == [] and torch.allclose(got.cpu(), swiglu(gate.cpu(), up.cpu()), atol=2e-3)
+    x, y = values(30, 20), values(20, 30, seed=1)
+    turned = fusion.kernel(lambda x, y: x.t() + y, (x, y))
+    assert turned.space.copied == ["x"] and torch.equal(turned(x.npu(), y.npu()).cpu(), x.t() + y)
+
+
+def test_when_it_rounds():
+    """Eager PyTorch rounds after each operator: 2049 + 1 is 2048 + 2 in half."""
+    x = torch.tensor([2049.0, 1.0, 0.1]).half()
+
+    def chain(x):
+        return (x + 1) * 3 - x * 3
+
+    once, every = (fusion.kernel(chain, (x,), rounding=r)(x.npu()).cpu() for r in ("once", "every"))
+    assert torch.equal(every, chain(x)) and not torch.equal(once, every)
+    assert torch.equal(once, chain(x.double()).half())
+
+
+def test_a_module_brings_its_parameters():
+    module = torch.nn.Sequential(torch.nn.LayerNorm(50), torch.nn.GELU())
+    with torch.no_grad():
+        module[0].weight.uniform_(0.5, 1.5)
+    assert fusion.kernel(module, (values(6, 50),), name="block").check(values(6, 50)).ok
+
+
+def test_the_source_can_be_changed(tmp_path):
+    def scaled(x):
+        return x * 3.0 + 1.0
+
+    x = values(4, 70)
+    kernel = fusion.kernel(scaled, (x,))
+    path = kernel.save(tmp_path / "scaled.asc")
+    assert torch.equal(kernel(x.npu()).cpu(), scaled(x))
+    text = path.read_text()
+    assert "// mul = mul(x, 3" in text, "each step says what it stands for"
+    path.write_text(text.replace("3.0f", "4.0f"))
+    assert torch.equal(kernel.use(path)(x.npu()).cpu(), x * 4.0 + 1.0)
+    with pytest.raises(labkit.CompileError):
+        kernel.use(text=text.replace("Muls(", "Mulz("))
+
+
+# ---- as an operator of PyTorch
+
+
+def test_registered():
+    kernel = fusion.kernel(swiglu, (values(4, 10), values(4, 10)))
+    op = kernel.register("labtest::swiglu")
+    for shape in ((3, 17), (2, 5, 64)):
+        gate, up, grad = (values(*shape, seed=i) for i in range(3))
+        mine = [t.npu().requires_grad_() for t in (gate, up)]
+        theirs = [t.clone().requires_grad_() for t in (gate, up)]
+        op(*mine).backward(grad.npu())
+        swiglu(*theirs).backward(grad)
+        assert torch.allclose(torch.ops.labtest.swiglu(*mine).cpu(), swiglu(gate, up), atol=1e-5)
+        for a, b in zip(mine, theirs):
+            assert torch.allclose(a.grad.cpu(), b.grad, atol=1e-5)
+    assert op(torch.empty(2, 3, device="meta"), torch.empty(2, 3, device="meta")).shape == (2, 3)
+    assert set(torch.library.opcheck(op, tuple(mine), test_utils=ALLOWED).values()) == {"SUCCESS"}
+    other = fusion.kernel(lambda gate, up: gate - up, (gate, up), name="apart").register("labtest::swiglu")
+    assert torch.equal(other(gate.npu(), up.npu()).cpu(), gate - up), "the later one replaces the earlier one"
+    with pytest.raises(ValueError, match="namespace::name"):
+        kernel.register("swiglu")
+
+
+# ---- what it refuses
+
+
+REFUSED = {
+    "no elementwise operator": (lambda x, y: x @ y.t(), (values(3, 4), values(3, 4))),
+    "may only add or drop": (lambda x: x.reshape(6, 2) + 1, (values(3, 4),)),
+    "reduces rows": (lambda x: x - x.sum(0), (values(3, 4),)),
+    "is not computed": (lambda x: x + 1, (values(3, 4).long(),)),
+    "writes to its input": (lambda x: x.add_(1), (values(3, 4),)),
+    "the same for all rows": (lambda x, w: (x + w, w * 2), (values(3, 4), values(4))),
+    "does not depend": (lambda x: (x + 1, torch.ones(3, 4) * 2), (values(3, 4),)),
+    "raises to": (lambda x: x**2.5, (values(3, 4),)),
+    "integers or conditions": (lambda x: x.amax(-1), (values(3, 4).int(),)),
+    "no elements": (lambda x: x + 1, (values(0, 4),)),
+    "itself: pass it": (lambda x, held=values(4): x + held, (values(3, 4),)),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_refused(why):
+    function, tensors = REFUSED[why]
+    with pytest.raises(fusion.Refused, match=why):
+        fusion.kernel(function, tensors, name="refused")
+
+
+def test_refused_at_the_call():
+    x = values(3, 4)
+    kernel = fusion.kernel(softmax, (x,))
+    with pytest.raises(fusion.Refused, match="on cpu"):
+        kernel(x)
+    with pytest.raises(fusion.Refused, match="takes 1 tensors, 2"):
+        kernel(x.npu(), x.npu())
+    with pytest.raises(fusion.Refused, match="example_inputs"):
+        fusion.kernel(softmax, (3.0,))
+    with pytest.raises(ValueError, match="rounding"):
+        fusion.kernel(softmax, (x,), rounding="never")
