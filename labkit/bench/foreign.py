@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from labkit import messages
+from labkit.bench.environment import environment
 from labkit.bench.timing import Measurement
 
 VERSION = "5.3.1"  # of the form
@@ -18,8 +19,6 @@ _FENCE = 1.5  # its outliers lie so many interquartile ranges outside of the qua
 
 def save_for_pytest_benchmark(path: str | Path, measured: list[Measurement]) -> Path:
     """The file that pytest-benchmark's own tools read: seconds."""
-    from labkit.bench.results import environment
-
     about = environment()
     document = {
         "machine_info": {

@@ -5,46 +5,19 @@ Each has the environment in it: versions, chip, host, date, the commit. A gate c
 
 from __future__ import annotations
 
-import datetime
 import json
-import platform
 import sqlite3
-import subprocess
 from pathlib import Path
 
 import numpy as np
 
 from labkit import messages
 from labkit.bench import foreign
+from labkit.bench.environment import environment
 from labkit.bench.pairs import Comparison, against
 from labkit.bench.timing import Measurement
-from labkit.paths import repo_root
 
 FORMAT = "labkit.bench/1"
-
-
-def environment() -> dict:
-    """What the numbers hang on."""
-    import torch
-
-    from labkit import __version__, device
-
-    def git(*arguments: str) -> str:
-        said = subprocess.run(["git", *arguments], cwd=repo_root(), capture_output=True, text=True)
-        return said.stdout.strip() if not said.returncode else ""
-
-    return {
-        "labkit": __version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "system": platform.platform(),
-        "chip": device.chip() or "measured on this node's npu",
-        "target": device.mode() or "",
-        "commit": git("rev-parse", "HEAD"),
-        "changed": bool(git("status", "--porcelain")),
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-    }
 
 
 def save(path: str | Path, measurements: list[Measurement]) -> Path:

@@ -1,0 +1,89 @@
+"""labkit clock: how far the modelled clock is off, and where its constants come from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+commands = typer.Typer(
+    no_args_is_help=True, help="The modelled clock: how far it is off, and where its constants come from."
+)
+
+
+@commands.command()
+def accuracy(
+    only: Annotated[
+        Optional[list[str]],
+        typer.Argument(help="Cases by the beginning of their names, e.g. add/ matmul/6; default: all."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object: median_abs_error, p90_abs_error, ... and all rows.")
+    ] = False,
+    models: Annotated[bool, typer.Option("--models/--no-models", help="Ask the public models as well.")] = True,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write data/clock_accuracy.csv and the README's table.")
+    ] = False,
+) -> None:
+    """Predicted against measured, for every published case: task time and each pipe."""
+    from labkit.calibration import report
+    from labkit.calibration.accuracy import accuracy as run
+
+    result = run(only or [], models=models)
+    if as_json:
+        print(result.json())
+    else:
+        report.show(result)
+    if write:
+        report.write(result)
+
+
+@commands.command()
+def fit(
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write",
+            help="Put the constants into the chip's table; with --cross the errors into data/clock_cross.csv.",
+        ),
+    ] = False,
+    only: Annotated[
+        Optional[list[str]], typer.Option("--only", help="This constant and no other, e.g. gm.l2; may be repeated.")
+    ] = None,
+    cross: Annotated[
+        bool, typer.Option("--cross", help="Instead: leave out each group in turn and say how well it is predicted.")
+    ] = False,
+) -> None:
+    """The constants that the published kernels determine, from data/published_times.csv."""
+    from labkit.calibration import fit as fitting
+
+    if cross:
+        found = fitting.cross(say=print)
+        print(fitting.said_of(found))
+        if write:
+            fitting.write_cross(found)
+        return
+    result = fitting.fit(say=print, only=only or ())
+    print(f"error {result.before:.3f} -> {result.after:.3f} in {result.runs} runs")
+    if write:
+        fitting.write(result.constants)
+
+
+@commands.command()
+def operators(
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Find the constants anew; else those of the chip's table.")
+    ] = False,
+    cross: Annotated[
+        bool, typer.Option("--cross", help="Also by constants that were fitted without a row's source: two minutes.")
+    ] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write data/operator_costs.csv and, after a fit, the chips' tables.")
+    ] = False,
+) -> None:
+    """PyTorch's operators on the simulated device against published times, class by class."""
+    from labkit import device
+    from labkit.calibration import operators as costs
+
+    device.install()
+    costs.judge(fit, cross, write)
