@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import fx
 
-from labkit.fusion.spelling import aten, is_tensor, name_of, value
 from labkit.fusion.passes import Rule
+from labkit.fusion.spelling import aten, is_tensor, name_of, value
 from labkit.messages import text
 
 _FORWARD = ("conv1d", "conv2d", "conv3d")

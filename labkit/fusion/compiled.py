@@ -19,9 +19,9 @@ from torch import fx
 
 from labkit import device as npu
 from labkit.fusion import batchnorm
-from labkit.fusion.spelling import capture, name_of, normalized, sweep, value
 from labkit.fusion.passes import Outcome, Rule, apply
 from labkit.fusion.rules import DEFAULT, RULES
+from labkit.fusion.spelling import capture, name_of, normalized, sweep, value
 from labkit.messages import text
 
 CPU, SIMULATED, REAL = "cpu", "npu, simulated", "npu"

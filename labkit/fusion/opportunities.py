@@ -24,8 +24,8 @@ from labkit.device import Piece
 from labkit.figures.svg import Figure
 from labkit.figures.words import percent, size_text, time_text
 from labkit.fusion import traffic
-from labkit.fusion.spelling import capture, value
 from labkit.fusion.groups import Group, groups, is_view
+from labkit.fusion.spelling import capture, value
 from labkit.messages import text
 
 RULE = 0.30  # of the traffic that goes away, at least: the rule of thumb of published fusion guides; a parameter

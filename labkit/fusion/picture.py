@@ -15,8 +15,8 @@ from labkit.figures.streams import FILLS
 from labkit.figures.svg import WIDTH, Canvas, Figure
 from labkit.figures.timeline import time_axis
 from labkit.figures.words import join, percent, shorten, size_text, text_width, time_text
-from labkit.fusion.spelling import name_of
 from labkit.fusion.groups import is_view
+from labkit.fusion.spelling import name_of
 from labkit.messages import text
 
 LEFT, RIGHT = 16, WIDTH - 16

@@ -10,8 +10,8 @@ from __future__ import annotations
 import torch
 from torch import fx
 
-from labkit.fusion.spelling import aten, is_tensor, value
 from labkit.fusion.passes import Rule, call, only_positional
+from labkit.fusion.spelling import aten, is_tensor, value
 from labkit.messages import text
 from labkit.operators import operator
 

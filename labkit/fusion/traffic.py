@@ -16,8 +16,8 @@ from torch import fx
 
 from labkit import chips, device
 from labkit.device import Piece, rates
-from labkit.fusion.spelling import aten, name_of, value
 from labkit.fusion.groups import Group, is_view
+from labkit.fusion.spelling import aten, name_of, value
 
 # What FIXPIPE does on the product's way out, at no time of its own: a bias and relu; scaling is folded into the weight.
 ON_THE_WAY = ("relu", "batch_norm")
