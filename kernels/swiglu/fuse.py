@@ -12,20 +12,14 @@ backward. It takes a graph of torch.export as well.
 
 from __future__ import annotations
 
-import operator
 from typing import NamedTuple
 
 import torch
 from torch import fx
-from torch.fx import subgraph_rewriter
-from torch.nn import functional as F
 
 from labkit.messages import text
 
 from .layer import TYPES, is_rows, missing
-
-aten = torch.ops.aten
-SILU, PRODUCT = (F.silu, aten.silu.default), (operator.mul, aten.mul.Tensor)
 
 
 class Fused(NamedTuple):
@@ -35,58 +29,13 @@ class Fused(NamedTuple):
     left: list[str]
 
 
-def one_spelling(graph: fx.Graph) -> fx.Graph:
-    """F.silu(x, inplace=False), torch.mul(a, b) and a.mul(b) become F.silu(x) and a * b, so that a few patterns do."""
-    for node in graph.nodes:
-        if node.target is F.silu and not node.kwargs.get("inplace"):
-            node.kwargs = {}
-        elif len(node.args) == 2 and not node.kwargs and node.target in (torch.mul, torch.multiply, "mul"):
-            node.op, node.target = "call_function", operator.mul
-    return graph
-
-
-def patterns() -> list[fx.Graph]:
-    """silu(gate) * up and up * silu(gate), as Dynamo writes them and as torch.export does."""
-
-    def product(gate, up):
-        return F.silu(gate) * up
-
-    def turned(gate, up):
-        return up * F.silu(gate)
-
-    def exported(gate, up):
-        return aten.mul.Tensor(aten.silu.default(gate), up)
-
-    def exported_turned(gate, up):
-        return aten.mul.Tensor(up, aten.silu.default(gate))
-
-    return [one_spelling(fx.symbolic_trace(f).graph) for f in (product, turned, exported, exported_turned)]
-
-
-def replacement(gate, up):
-    return torch.ops.lab.swiglu.default(gate, up)
-
-
 def fuse(module: fx.GraphModule) -> Fused:
-    """Replaces silu(gate) * up by lab::swiglu where the operator can compute it, in place."""
-    left: list[str] = []
+    """Replaces silu(gate) * up by lab::swiglu where the operator can compute it, in place: one rule of the general pass
+    (labkit/fusion), which knows the spellings of Dynamo and of torch.export and what is changed in between."""
+    from labkit.fusion import RULES, apply
 
-    def fits(match, graph, pattern) -> bool:
-        gate, up = (match.nodes_map[node] for node in pattern.nodes if node.op == "placeholder")
-        why = why_not(
-            *(n.meta.get("example_value", n.meta.get("val")) if isinstance(n, fx.Node) else n for n in (gate, up))
-        )
-        left.extend([why] if why else [])
-        return not why
-
-    one_spelling(module.graph)
-    found = [
-        subgraph_rewriter.replace_pattern_with_filters(module, pattern, replacement, match_filters=[fits])
-        for pattern in patterns()
-    ]
-    kept = [n for n in module.graph.nodes if n.target in SILU and any(user.target in PRODUCT for user in n.users)]
-    left += [text("swiglu.left.used")] * (len(kept) - len(left))  # the rewriter does not even ask about these
-    return Fused(sum(map(len, found)), left)
+    outcome = apply(module, [RULES["swiglu"]])
+    return Fused(outcome.count, outcome.left)
 
 
 def why_not(gate, up) -> str:

@@ -1,6 +1,6 @@
 """labkit.operator("swiglu"): the modules of layer.py, replace() of a model's MLPs, and Fusing for torch.compile."""
 
-from .fuse import Fusing
+from .fuse import Fusing, why_not
 from .layer import LONGEST, NATIVE, SOURCES, TYPES, SwiGLU, SwiGLUMLP, is_rows, missing, rows
 from .replace import replace
 
@@ -16,4 +16,5 @@ __all__ = [
     "missing",
     "rows",
     "replace",
+    "why_not",
 ]

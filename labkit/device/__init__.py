@@ -21,11 +21,14 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # see detect.py: to
 from labkit.chips import DEFAULT  # noqa: E402
 from labkit.device import rates  # noqa: E402
 from labkit.device.detect import usable_npu  # noqa: E402
-from labkit.device.library import lib, records  # noqa: E402
+from labkit.device.library import ENGINES, lib, records  # noqa: E402
+from labkit.device.planning import Piece, launch_fused, only_shapes, pieces, shapes_only  # noqa: E402
 from labkit.device.rates import noise  # noqa: E402
 
 __all__ = [
     "Clock",
+    "ENGINES",
+    "Piece",
     "Span",
     "arena",
     "block",
@@ -37,16 +40,19 @@ __all__ = [
     "host_work",
     "install",
     "launch",
+    "launch_fused",
     "mark_written",
     "mode",
     "noise",
+    "only_shapes",
+    "pieces",
     "reset_clock",
+    "shapes_only",
     "timeline",
     "touch_l2",
     "usable_npu",
 ]
 
-ENGINES = ("vector", "cube", "cores", "copy in", "copy out", "link")
 _lock = threading.RLock()
 _mode: str | None = None
 

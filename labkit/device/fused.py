@@ -218,7 +218,7 @@ def _register() -> None:
     for name, (schema, inner, gradient) in _OPERATORS.items():
         library.define(schema)
         library.impl(name, inner, "CPU")  # on npu tensors the device's fallback runs this on the same memory
-        library.impl(name, inner, "Meta")
+        torch.library.register_fake(f"npu::{name}", inner, lib=library)  # takes symbolic sizes, which Meta does not
         if "(a!)" in schema:  # npu_dtype_cast_ and one_ have no such other form, and are PyTorch's operators inside
             other = _OPERATORS.get(name.removesuffix("_"))
             alike = other and other[0].partition(",")[2] == schema.partition(",")[2].replace("(a!)", "")

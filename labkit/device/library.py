@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_char_p, c_double, c_int, c_int16, c_long, c_longlong, c_size_t, c_uint32, c_uint64, c_void_p
 
+ENGINES = ("vector", "cube", "cores", "copy in", "copy out", "link")  # enum Engine of clock.h
 # MemoryStats of arena.h
 MEMORY_FIELDS = (
     "allocated",
@@ -31,6 +32,12 @@ class Operand(ctypes.Structure):
     ]
 
 
+class Passed(ctypes.Structure):
+    """struct LabSpan of capi.cpp: memory that a kernel passes over."""
+
+    _fields_ = [("at", c_void_p), ("bytes", c_double), ("reads", ctypes.c_int32), ("writes", ctypes.c_int32)]
+
+
 class Record(ctypes.Structure):
     """struct Record of clock.h; times in nanoseconds."""
 
@@ -45,6 +52,11 @@ class Record(ctypes.Structure):
         ("end", c_double),
         ("bytes", c_double),
         ("flops", c_double),
+        ("fixed", c_double),  # struct Parts: how the time comes about
+        ("begin", c_double),
+        ("moved", c_double),
+        ("busy", c_double),
+        ("cores", c_double),
     ]
 
 
@@ -75,6 +87,11 @@ _SIGNATURES = {  # name: (result, arguments)
         c_double,
         [c_char_p, ctypes.POINTER(Operand), c_int, ctypes.POINTER(c_longlong), c_int, c_longlong, c_int, c_int]
         + [ctypes.POINTER(c_double), ctypes.POINTER(c_char_p)],
+    ),
+    "lab_shapes_only": (None, [c_int]),
+    "lab_launch_fused": (
+        c_double,
+        [c_char_p, ctypes.POINTER(Passed), c_int, ctypes.POINTER(c_double), c_int, c_double, ctypes.POINTER(c_double)],
     ),
     "lab_set_text": (None, [c_char_p, c_char_p]),
     "lab_hand_out_default_generator": (None, [c_int]),

@@ -32,6 +32,7 @@ def install() -> None:
         key = f"device.oom.{limit}"
         template = messages.text(key, **{field: "{" + field + "}" for field in _OOM_FIELDS})
         lib.lab_set_text(key.encode(), template.encode())
+    lib.lab_set_text(b"device.shapes_only", messages.text("device.shapes_only").encode())
     lib.lab_register()
     table = torch._C._dispatch_dump_table("profiler::_record_function_enter_new").split("\n")
     if not any(line.startswith("AutogradPrivateUse1:") and "[backend fallback]" in line for line in table):  # torch 2.6

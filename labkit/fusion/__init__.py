@@ -1,13 +1,44 @@
-"""labkit.fusion: several operators of PyTorch as one kernel.
+"""labkit.fusion: several operators of PyTorch as one kernel: what it would save, and doing it.
 
-labkit.fusion.kernel(function, example_inputs) writes the Ascend C of a chain of elementwise operators, broadcasts and
-row reductions: fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py makes the
-steps, chain.py is the same function unfused, operator.py registers it.
+    labkit.fusion.analyze(model, x)                                   # which parts, how much, by the chip's model
+    model = torch.compile(model, backend=labkit.fusion.backend())     # trains, takes any batch
+    fast = labkit.fusion.fuse(model, x)                               # for inference: batch norm folded too
+    labkit.fusion.kernel(function, example_inputs)                    # the Ascend C of a chain, written for it
+
+Of kernel(): fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py makes the steps,
+chain.py is the same function unfused, operator.py registers it. Of the passes: spelling.py, passes.py, rules.py,
+batchnorm.py, compiled.py. Of the analysis: groups.py, traffic.py, opportunities.py, picture.py.
 """
 
 from __future__ import annotations
+
+import importlib
+from typing import Any
 
 from labkit.codegen import Refused
 from labkit.fusion.fused import TOLERANCE, Check, FusedKernel, kernel
 
 __all__ = ["TOLERANCE", "Check", "FusedKernel", "Refused", "kernel"]
+_HOMES = {
+    "Outcome": "passes",
+    "Rule": "passes",
+    "apply": "passes",
+    "RULES": "rules",
+    "backend": "compiled",
+    "Backend": "compiled",
+    "capture": "spelling",
+    "fold_batchnorm": "compiled",
+    "fuse": "compiled",
+    "plan": "compiled",
+    "analyze": "opportunities",
+}
+
+
+def __getattr__(name: str) -> Any:  # torch's compiler is imported when somebody asks
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -48,6 +48,13 @@ private:
     std::unordered_map<const void*, size_t> more_;
 };
 
+// While it is set operators are charged and their results are made, but nothing is computed: what a program costs, by
+// its shapes alone. Nobody may look at a value then.
+inline bool& shapes_only() {
+    static bool on = false;
+    return on;
+}
+
 class Aliases {
 public:
     struct Pair { Tensor npu, cpu; };

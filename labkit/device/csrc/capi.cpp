@@ -227,6 +227,42 @@ void lab_launch(const char* name, double device_ns, double bytes, double flops) 
     virtual_clock().launch(device, labdev::current_stream(device),
                            {virtual_clock().intern(name), labdev::Engine::Cores, device_ns, bytes, flops});
 }
+// Charges one kernel that does the work of several operators, on the current stream: `busy` ns of computing on `cores`
+// cores, while its arguments and results pass the L2. A product's way in from the L2 is in its `busy`.
+struct LabSpan {
+    const void* at;
+    double bytes;
+    int32_t reads, writes;
+};
+double lab_launch_fused(const char* name, const LabSpan* spans, int count, const double* parts, int engine,
+                        double flops, double* traffic) {
+    const int device = labdev::current_device();
+    labdev::Call call;
+    double bytes = 0;
+    for (int i = 0; i < count; ++i) {
+        labdev::Operand o;
+        o.at = uint64_t(static_cast<const char*>(spans[i].at) - static_cast<const char*>(arena().base()));
+        o.bytes = spans[i].bytes;
+        o.reads = spans[i].reads != 0;
+        o.writes = spans[i].writes != 0;
+        bytes += o.bytes * (int(o.reads) + int(o.writes));
+        call.operands.push_back(o);
+    }
+    const labdev::Rates& rates = virtual_clock().rates();
+    const labdev::CostModel model(rates);
+    const labdev::Traffic t = virtual_clock().with_l2(device, [&](labdev::L2& l2) { return labdev::pass(l2, call); });
+    labdev::Parts p{parts[0], parts[1], 0, parts[2], parts[3]};
+    const bool cube = engine != int(labdev::Engine::Vector);
+    p.moved = cube ? model.moving({t.missed, 0, 0, t.back}, 1e9) : model.moving(t, p.cores);
+    const double hidden = std::min(p.busy, p.moved) * (cube ? rates.exposed : 0);
+    const double ns = p.fixed + p.begin + std::max(p.busy, p.moved) + hidden;
+    const double found[] = {t.missed, t.held, t.written, t.back};
+    std::copy(found, found + 4, traffic);
+    virtual_clock().launch(
+        device, labdev::current_stream(device),
+        {virtual_clock().intern(name), labdev::Engine(engine), ns, bytes, flops, nullptr, nullptr, int(p.cores), p});
+    return ns;
+}
 // The same on a stream given by its handle (see guard.h), through the host queue or bypassing it.
 void lab_launch_on(const void* stream, const char* name, double device_ns, double bytes, int queued) {
     virtual_clock().launch(device_of(stream), stream_of(stream),

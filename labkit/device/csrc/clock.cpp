@@ -121,8 +121,8 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     }
     s.busy = first = second = start + ns;
     tell_card();
-    const Record record{work.name, int16_t(device), int16_t(id), uint32_t(work.engine), 0, host_, start,
-                        s.busy,    work.bytes,      work.flops};
+    const Record record{work.name,  int16_t(device), int16_t(id), uint32_t(work.engine), 0, host_, start, s.busy,
+                        work.bytes, work.flops,      work.parts};
     if (ring_.size() < kRecords) ring_.push_back(record);
     else ring_[launches_ % kRecords] = record;
     ++launches_;

@@ -259,6 +259,10 @@ enum class Engine : uint8_t {
     Count
 };  // Cores: vector and cube together; Link: to other devices
 
+// How an operator's time comes about: fixed + begin, then the longer of moving and computing (busy); of a product also
+// a part of the shorter. ns; 0 where that is not known.
+struct Parts { double fixed = 0, begin = 0, moved = 0, busy = 0, cores = 0; };
+
 struct Work {
     uint32_t name;  // from VirtualClock::intern()
     Engine engine;
@@ -268,6 +272,7 @@ struct Work {
     const std::string* inputs = nullptr;
     const std::string* outputs = nullptr;
     int cores = 0;
+    Parts parts = {};
 };
 
 struct Record {  // one piece of device work; also read by Python, see library.py
@@ -276,6 +281,7 @@ struct Record {  // one piece of device work; also read by Python, see library.p
     uint32_t engine, reserved;
     double host, start, end;  // host: when the host had issued it
     double bytes, flops;
+    Parts parts;
 };
 
 struct Event {

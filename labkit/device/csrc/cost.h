@@ -131,15 +131,23 @@ inline Work format_conversion(const Operand& o, int device) {
         shapes[0] = outer + spatial.substr(0, spatial.size() - 1) + type + ":NCHW";
         shapes[1] = inner + spatial + "16" + type + ":NC1HWC0";
     }
-    double cores = 0;
-    const double ns = CostModel(virtual_clock().rates()).ns(call, traffic, &cores);
-    return {name,      Engine::Vector, ns, plain.bytes + grouped.bytes, 0, &shapes[o.writes], &shapes[!o.writes],
-            int(cores)};
+    Parts parts;
+    const double ns = CostModel(virtual_clock().rates()).ns(call, traffic, &parts);
+    return {name,
+            Engine::Vector,
+            ns,
+            plain.bytes + grouped.bytes,
+            0,
+            &shapes[o.writes],
+            &shapes[!o.writes],
+            int(parts.cores),
+            parts};
 }
 
 struct Cost {
     double read = 0, written = 0;  // bytes
     double table = 0;              // bytes of the argument that a gathering operator reads rows of
+    double rows = 0;               // bytes of the rows that it reads; 0: as many as it writes
     double flops = 0;
     Call call;
     std::string inputs, outputs;  // described, where somebody records
@@ -170,18 +178,18 @@ struct Cost {
 
     Work work(const OpFacts& facts, const std::string& name, int device) {
         VirtualClock& clock = virtual_clock();
+        const double taken = std::min(table, rows > 0 ? rows : written);
         if (table > 0 && !call.operands.empty())
-            call.operands.front().bytes = std::min(call.operands.front().bytes, std::max(1.0, written));
+            call.operands.front().bytes = std::min(call.operands.front().bytes, std::max(1.0, taken));
         rows_in_place();
         settle(name, call);
         const Traffic traffic = clock.with_l2(device, [&](L2& l2) { return pass(l2, call); });
         const Engine engine = call.kind == OpClass::Matmul      ? Engine::Cube
                               : call.kind == OpClass::Attention ? Engine::Cores
                                                                 : Engine::Vector;
-        double cores = 0;
-        const double ns = CostModel(clock.rates()).ns(call, traffic, &cores);
-        return {facts.name, engine,  ns,       read + std::min(table, written) + written,
-                flops,      &inputs, &outputs, int(cores)};
+        Parts parts;
+        const double ns = CostModel(clock.rates()).ns(call, traffic, &parts);
+        return {facts.name, engine, ns, read + taken + written, flops, &inputs, &outputs, int(parts.cores), parts};
     }
 };
 

@@ -180,6 +180,9 @@ LAB_API void lab_share_storage(void* part, void* whole, size_t offset) {
     to->set_data_ptr_noswap(std::move(pointer));
 }
 
+// Operators are charged but not computed from now on, or computed again.
+LAB_API void lab_shapes_only(int on) { labdev::shapes_only() = on != 0; }
+
 // A message text with {fields} for an error that C++ raises.
 LAB_API void lab_set_text(const char* key, const char* text) { labdev::texts()[key] = text; }
 

@@ -27,6 +27,7 @@ struct OpFacts {
     bool waits = false;       // its answer (a number, or a shape) is needed on the host: the host waits for the device
     bool view = false;        // makes a view: no work for the device
     bool gathers = false;     // reads only the rows of its first argument that it is asked for
+    bool bags = false;        // and adds them up: argument 1 says which
     bool collective = false;  // moves its tensors to and from other processes
     bool silent = false;      // returns nothing: what it writes shows in its arguments only
     int generator = -1;       // index of an optional generator argument
@@ -60,7 +61,8 @@ inline OpFacts make_facts(const c10::OperatorHandle& op) {
                                                                                       : Product::None;
     f.kind = class_of(full);
     f.each_channel = name.find("batch_norm") != std::string::npos;
-    f.gathers = one_of(name, {"index", "index_select", "gather", "embedding", "take"});
+    f.bags = one_of(name, {"_embedding_bag", "_embedding_bag_forward_only"});
+    f.gathers = f.bags || one_of(name, {"index", "index_select", "gather", "embedding", "take"});
     f.random = op.hasTag(at::Tag::nondeterministic_seeded);
     f.waits = op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
     f.collective = full.rfind("c10d::", 0) == 0;

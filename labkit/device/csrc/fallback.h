@@ -51,6 +51,10 @@ public:
             "kernel there, and no CPU kernel that the simulated device could run in its place.");
         flops_ = product_flops(facts_, arguments());
         ask(facts_, arguments(), cost_.call);
+        if (facts_.bags) {
+            const Tensor &table = argument(0).toTensor(), &which = argument(1).toTensor();
+            cost_.rows = double(which.numel() * table.size(1)) * double(table.element_size());
+        }
         take_arguments();
         if (wide_) widen();
         call();
@@ -146,6 +150,7 @@ private:
     }
 
     static Tensor convert(const Tensor& from, at::ScalarType type) {
+        if (shapes_only()) return from.is_meta() ? in_arena(from, type) : to_meta(from, type);
         Tensor to = from.is_non_overlapping_and_dense()
                         ? at::detail::empty_strided_generic(from.sizes(), from.strides(), c10::GetCPUAllocator(),
                                                             kCpuKeys, type)
@@ -162,7 +167,45 @@ private:
         return true;
     }
 
+    // A tensor without memory, and the same with memory that nothing was stored in.
+    static Tensor to_meta(const Tensor& from, at::ScalarType type) {
+        return at::detail::empty_strided_meta(from.sizes(), from.strides(), type);
+    }
+    static Tensor in_arena(const Tensor& from, at::ScalarType type) {
+        return at::detail::empty_strided_generic(from.sizes(), from.strides(), c10::GetCPUAllocator(), kCpuKeys, type);
+    }
+
+    // The operator on tensors without memory, by PyTorch's own functions for those.
+    void call_for_shapes() {
+        for (size_t i = 0; i < count(); ++i)
+            map_tensors(argument(i), [&](Tensor t) -> Tensor {
+                // a number, from the host or wrapped, stays: functions in Python take it for one
+                if (t.is_meta() || t.unsafeGetTensorImpl()->is_wrapped_number()) return t;
+                for (const auto& [cpu, meta] : metas_)
+                    if (cpu.is_same(t)) return meta;
+                metas_.emplace_back(t, to_meta(t, t.scalar_type()));
+                return metas_.back().second;
+            });
+        for (size_t i = 0; i < count(); ++i)
+            if (argument(i).isDevice()) argument(i) = c10::Device(c10::DeviceType::Meta);
+        const Hidden inside;
+        const bool ours = target_.operator_name().name.rfind("labdev::", 0) == 0;  // has no such function
+        (ours ? op_ : target_).redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), stack_);
+        ResultsInArena results(device_);  // out= may have to grow
+        for (const auto& [cpu, meta] : metas_)
+            if (cpu.sizes() != meta.sizes()) at::native::resize_(cpu, meta.sizes(), std::nullopt);
+    }
+
+    // What stands for a result that has no memory.
+    Tensor with_memory(const Tensor& meta) {
+        for (const auto& [cpu, of] : metas_)
+            if (of.is_same(meta)) return cpu;
+        ResultsInArena results(device_);
+        return in_arena(meta, meta.scalar_type());
+    }
+
     void call() {
+        if (shapes_only() && !facts_.view) return call_for_shapes();
         std::optional<SwapEngine> lent;
         if (facts_.random && !drawn_ && drops()) lent.emplace(device_);
         std::optional<ResultsInArena> results;
@@ -176,6 +219,7 @@ private:
     struct Widened { Tensor narrow, wide; };
 
     void write_back(Widened& w) {
+        if (shapes_only()) return;
         ResultsInArena results(device_);  // out= may have to grow
         if (w.narrow.sizes() != w.wide.sizes()) at::native::resize_(w.narrow, w.wide.sizes(), std::nullopt);
         at::native::copy_(w.narrow, w.wide, false);
@@ -194,6 +238,7 @@ private:
             map_tensors((*stack_)[i], [&](Tensor t) -> Tensor {
                 const bool kept = rounding_.kept >> result & 1;
                 if (half_ && t.scalar_type() == at::kFloat && !kept) t = narrowed(std::move(t));
+                if (t.is_meta()) t = with_memory(t);
                 Tensor result = aliases_.to_npu(std::move(t), device_);
                 cost_.writes(result);
                 outputs_ = std::max(outputs_, double(result.numel()));
@@ -245,9 +290,10 @@ private:
     double outputs_ = 0;  // elements of the largest result
     bool drawn_ = false;  // an npu generator is among the arguments
     c10::SmallVector<c10::StorageImpl*, 4> written_;
-    c10::SmallVector<Span, 4> moved_;       // by a collective
-    std::optional<at::ScalarType> half_;    // the half-precision type of a product
-    c10::SmallVector<Widened, 1> widened_;  // written arguments and their fp32 stand-ins
+    c10::SmallVector<Span, 4> moved_;               // by a collective
+    std::optional<at::ScalarType> half_;            // the half-precision type of a product
+    std::vector<std::pair<Tensor, Tensor>> metas_;  // by shapes only: an argument's alias and its stand-in
+    c10::SmallVector<Widened, 1> widened_;          // written arguments and their fp32 stand-ins
 };
 
 inline void fallback(const c10::OperatorHandle& op, Stack* stack) { CpuCall(op, op, stack).run(); }

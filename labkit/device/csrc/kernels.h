@@ -264,9 +264,11 @@ inline std::tuple<Tensor, Tensor, Tensor, Tensor> attention_backward(
     Tensor to_bias;
     if (wanted[3] && bias && bias->defined() && bias->is_floating_point())
         to_bias = to_scores.sum_to_size(bias->sizes());
-    return {wanted[0] ? at::matmul(to_scores, a.key).mul_(a.scale) : Tensor(),
-            wanted[1] ? a.grouped(at::matmul(to_scores.transpose(-1, -2), a.query)).mul(a.scale) : Tensor(),
-            wanted[2] ? a.grouped(at::matmul(seen.transpose(-1, -2), grad)) : Tensor(), to_bias};
+    // Laid out as the tensors that they belong to, which is what torch.compile was told by PyTorch's own meta function.
+    return {wanted[0] ? laid_out_like(q, at::matmul(to_scores, a.key).mul_(a.scale)) : Tensor(),
+            wanted[1] ? laid_out_like(k, a.grouped(at::matmul(to_scores.transpose(-1, -2), a.query)).mul(a.scale))
+                      : Tensor(),
+            wanted[2] ? laid_out_like(v, a.grouped(at::matmul(seen.transpose(-1, -2), grad))) : Tensor(), to_bias};
 }
 
 inline void fused_attention(const c10::OperatorHandle& op, Stack* stack) {

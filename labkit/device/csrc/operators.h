@@ -101,8 +101,8 @@ inline OpClass class_of(const std::string& full) {
     if (any({"to_copy"})) return OpClass::Cast;
     if (any({"copy", "clone", "cat", "contiguous", "constant_pad_nd", "roll", "flip", "repeat", "tril", "triu"}))
         return OpClass::Copy;
-    if (any({"index_select", "embedding", "embedding_dense_backward", "index_add", "index_copy", "index", "index_put",
-             "index_put_impl"}))
+    if (any({"index_select", "embedding", "embedding_bag", "embedding_bag_forward_only", "embedding_dense_backward",
+             "index_add", "index_copy", "index", "index_put", "index_put_impl"}))
         return OpClass::GatherRows;
     if (any({"gather", "take", "scatter", "scatter_add", "scatter_reduce", "index_fill", "nll_loss_forward",
              "nll_loss_backward"}))
@@ -184,12 +184,12 @@ class CostModel {
 public:
     explicit CostModel(const Rates& rates) : r_(rates) {}
 
-    // ns: of a call whose traffic is known; `flops` of a product are 2 * batch * m * n * k * times. used: the cores
-    // that it is spread over.
-    double ns(const Call& call, const Traffic& t, double* used = nullptr) const {
+    // ns: of a call whose traffic is known; `flops` of a product are 2 * batch * m * n * k * times. parts: how that
+    // comes about.
+    double ns(const Call& call, const Traffic& t, Parts* parts = nullptr) const {
         const Shape s = shape_of(call);
         const ClassCosts& c = r_.classes[int(s.kind)];
-        if (used) *used = 1;
+        if (parts) *parts = {c.fixed, 0, 0, 0, 1};
         if (s.elements <= 0) return c.fixed;
         const bool cube = s.kind == OpClass::Matmul || s.kind == OpClass::Attention;
         double cores = std::min(r_.aiv, std::ceil(s.elements * s.item / kBlockBytes));
@@ -204,11 +204,11 @@ public:
             cycles = s.single ? std::max(computed, begun) : computed + begun;
         }
         cores = std::max(1.0, cores);
-        if (used) *used = cores;
         const double busy = cycles / r_.clock, spread = r_.spread * (std::sqrt(cores) - 1);
         // a product's own rate covers its way through the L2; what is not there yet shows in part
         const double moved = cube ? moving({t.missed, 0, 0, t.back}, kMany) : moving(t, cores);
         const double both = cube ? std::max(busy, moved) + r_.exposed * std::min(busy, moved) : std::max(busy, moved);
+        if (parts) *parts = {c.fixed, spread + c.block * (cores - 1), moved, busy, cores};
         return c.fixed + spread + c.block * (cores - 1) + both;
     }
 

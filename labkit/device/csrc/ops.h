@@ -126,7 +126,8 @@ inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking)
     if (to_npu) land(to);
     Aliases aliases;
     Tensor target = to_npu ? aliases.to_cpu(to) : to;
-    at::native::copy_(target, from_npu ? aliases.to_cpu(from) : from, false);
+    TORCH_CHECK(to_npu || !shapes_only(), texts()["device.shapes_only"]);
+    if (!shapes_only()) at::native::copy_(target, from_npu ? aliases.to_cpu(from) : from, false);
 
     VirtualClock& clock = virtual_clock();
     const int device = (to_npu ? to : from).device().index();
@@ -160,6 +161,7 @@ inline Tensor copy_from_and_resize(const Tensor& from, const Tensor& to) {
 }
 
 inline at::Scalar item(const Tensor& self) {
+    TORCH_CHECK(!shapes_only(), texts()["device.shapes_only"]);
     const int device = self.device().index();
     land(self);
     const double end = charge_link(device, false, double(self.element_size()), self);

@@ -1,0 +1,82 @@
+"""Cases of notebook 04.02's exercises: batch norms to fold, and layers for which one may or may not be folded."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from labkit.exercises import Case
+
+SHAPES = ((3, 8, 3, True), (4, 4, 1, False), (2, 6, 5, True))  # channels in and out, kernel, whether there is a bias
+
+
+def layers(channels: int, out: int, kernel: int, bias: bool, seed: int) -> tuple[nn.Module, nn.Module, torch.Tensor]:
+    """A convolution, a batch norm as training leaves it, an input; in fp64, so that only the algebra can be wrong."""
+    g = torch.Generator().manual_seed(seed)
+    conv = nn.Conv2d(channels, out, kernel, padding=kernel // 2, bias=bias).double()
+    norm = nn.BatchNorm2d(out).double().eval()
+    with torch.no_grad():
+        for t in (*conv.parameters(), norm.weight, norm.bias, norm.running_mean):
+            t.copy_(torch.randn(t.shape, generator=g, dtype=torch.float64))
+        norm.running_var.copy_(torch.rand(out, generator=g, dtype=torch.float64) + 0.2)
+    return conv, norm, torch.randn(2, channels, 6, 6, generator=g, dtype=torch.float64)
+
+
+def fold_cases(seed, quick):
+    right = {"weight": True, "bias": True, "the same output": True}
+    return [
+        Case(f"{c} to {o} channels, kernel {k}{'' if b else ', no bias'}", (c, o, k, b, seed + i), right)
+        for i, (c, o, k, b) in enumerate(SHAPES)
+    ]
+
+
+def run_fold(function, args, case):
+    conv, norm, x = layers(*args)
+    with torch.no_grad():
+        weight, bias = function(conv.weight, conv.bias, norm)
+        scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+        before = torch.zeros_like(norm.bias) if conv.bias is None else conv.bias
+        got = nn.functional.conv2d(x, weight, bias, padding=conv.padding)
+        return {
+            "weight": weight.shape == conv.weight.shape
+            and bool(torch.allclose(weight, conv.weight * scale.reshape(-1, 1, 1, 1))),
+            "bias": bias.shape == norm.bias.shape
+            and bool(torch.allclose(bias, (before - norm.running_mean) * scale + norm.bias)),
+            "the same output": bool(torch.allclose(got, norm(conv(x)))),
+        }
+
+
+def may_cases(seed, quick):
+    def case(name, expected, users=1, training=False, **how):
+        return Case(name, (users, training, how), expected)
+
+    return [
+        case("at rest, one reader", True),
+        case("in training mode", False, training=True),
+        case("two readers", False, users=2),
+        case("no running statistics", False, track_running_stats=False),
+        case("no gamma and beta", True, affine=False),
+        case("in training mode, no statistics", False, training=True, track_running_stats=False),
+    ]
+
+
+def run_may(function, args, case):
+    users, training, how = args
+    return function(nn.BatchNorm2d(4, **how).train(training), users)
+
+
+def first_cases(seed, quick):
+    return [
+        Case(" then ".join(names), (names,), expected)
+        for names, expected in (
+            (("conv", "norm", "relu"), ["conv", "relu"]),
+            (("conv", "relu", "norm"), ["conv", "relu", "norm"]),
+            (("norm", "conv", "norm"), ["norm", "conv"]),
+            (("conv", "norm", "conv", "norm", "relu"), ["conv", "conv", "relu"]),
+            (("conv", "norm", "norm"), ["conv", "norm"]),
+        )
+    ]
+
+
+def run_first(function, args, case):
+    return function(list(args[0]))

@@ -1,0 +1,86 @@
+"""Cases of notebook 04.04's exercises: small graphs in which a part may or may not be replaced."""
+
+from __future__ import annotations
+
+import torch
+from torch import fx
+from torch.nn import functional as F
+
+from labkit.exercises import Case
+
+
+def plain(gate, up):
+    return F.silu(gate) * up
+
+
+def shared(gate, up):
+    s = F.silu(gate)
+    return s * up + s
+
+
+def kept(gate, up):
+    s = F.silu(gate)
+    return s * up, s
+
+
+def graph_of(function) -> tuple[fx.Graph, list[fx.Node]]:
+    """The graph, and in it silu and the product."""
+    graph = fx.symbolic_trace(function).graph
+    silu = next(n for n in graph.nodes if n.target is F.silu)
+    return graph, [silu, next(u for u in silu.users if "mul" in str(u.target))]
+
+
+def inside_cases(seed, quick):
+    return [
+        Case("silu(gate) * up", ("plain",), True),
+        Case("silu(gate) is added later", ("shared",), False),
+        Case("silu(gate) is an output", ("kept",), False),
+    ]
+
+
+def run_inside(function, args, case):
+    _, match = graph_of(globals()[args[0]])
+    return bool(function(match))
+
+
+REGIONS = (
+    ("nothing changes", ["linear", "silu", "mul"], [1, 2], True),
+    ("a change between", ["linear", "silu", "mul_", "mul"], [1, 3], False),
+    ("a change before", ["linear", "add_", "silu", "mul"], [2, 3], True),
+    ("a change behind", ["silu", "mul", "add_"], [0, 1], True),
+    ("two changes, one between", ["add_", "silu", "linear", "copy_", "mul"], [1, 4], False),
+    ("three in a row", ["linear", "relu_", "silu", "add", "mul", "add_"], [2, 3, 4], True),
+)
+
+
+def region_cases(seed, quick):
+    return [Case(name, (ops, match), expected) for name, ops, match, expected in REGIONS]
+
+
+def run_region(function, args, case):
+    return bool(function(list(args[0]), list(args[1])))
+
+
+def take_cases(seed, quick):
+    half, single = torch.float16, torch.float32
+    asked = (
+        ("both half on npu", "npu", "npu", half, half, (4, 8), (4, 8), True),
+        ("both float on npu", "npu", "npu", single, single, (4, 8), (4, 8), True),
+        ("on the CPU", "cpu", "cpu", half, half, (4, 8), (4, 8), False),
+        ("two types", "npu", "npu", half, single, (4, 8), (4, 8), False),
+        ("a row against many", "npu", "npu", half, half, (4, 8), (8,), False),
+        ("double", "npu", "npu", torch.float64, torch.float64, (4, 8), (4, 8), False),
+    )
+    return [Case(name, tuple(rest[:-1]), rest[-1]) for name, *rest in asked]
+
+
+class Known:
+    """What a compiler knows of a tensor."""
+
+    def __init__(self, device, dtype, shape):
+        self.device, self.dtype, self.shape = device, dtype, torch.Size(shape)
+
+
+def run_take(function, args, case):
+    a, b, dtype, other, shape, shape2 = args
+    return bool(function(Known(a, dtype, shape), Known(b, other, shape2)))

@@ -1,0 +1,300 @@
+"""Fusion as a backend of torch.compile, and for a model that only infers.
+
+    model = torch.compile(model, backend=labkit.fusion.backend())    # keeps training, dynamic shapes, export
+    fast = labkit.fusion.fuse(model.eval(), x)                       # a graph with the batch norms folded for good
+    labkit.fusion.plan("npu")                                        # what the same call does where
+
+One call for every device: on cpu, on the simulated npu and on a real one each takes what there is, and `plan` says
+what it cannot do.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+
+from labkit import device as npu
+from labkit.fusion import batchnorm
+from labkit.fusion.passes import Outcome, Rule, apply
+from labkit.fusion.rules import DEFAULT, RULES
+from labkit.fusion.spelling import capture, name_of, normalized, sweep, value
+from labkit.messages import text
+
+CPU, SIMULATED, REAL = "cpu", "npu, simulated", "npu"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What fusion does on a device. where: CPU, SIMULATED or REAL; inner: the backend of torch.compile that gets the
+    graph afterwards; rules: those that can be applied there; cannot: what is not done there, a sentence each."""
+
+    where: str
+    inner: str
+    rules: tuple[str, ...]
+    cannot: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        said = text("fusion.plan", where=self.where, inner=self.inner, rules=", ".join(self.rules))
+        return "\n".join([said, *(f"- {c}" for c in self.cannot)])
+
+
+def plan(device: str | torch.device = "npu", rules: Sequence[str] | None = None, inner: str | None = None) -> Plan:
+    """What backend() and fuse() do for tensors on this device. Raises ValueError for a device or a rule that they do
+    not know."""
+    kind = torch.device(device).type
+    if kind not in ("cpu", "npu"):
+        raise ValueError(text("fusion.device", device=kind))
+    wanted = rules_by_name(rules)
+    usable = tuple(r.name for r in wanted if kind in r.needs)
+    others = [r.name for r in wanted if kind not in r.needs]
+    cannot = [text("fusion.cannot.rules", rules=", ".join(others))] if others else []
+    if kind == "cpu":
+        where = CPU
+        compiler = any(shutil.which(c) for c in ("g++", "clang++", "c++"))
+        cannot += [] if compiler or inner else [text("fusion.cannot.inductor")]
+        inner = inner or ("inductor" if compiler else "aot_eager")
+    elif npu.install() == "sim":
+        where, inner = SIMULATED, inner or "npu"
+        cannot += [text("fusion.cannot.generated"), text("fusion.cannot.measured")]
+    else:
+        where = REAL
+        inner = inner or ("npu" if "npu" in torch._dynamo.list_backends() else "aot_eager")
+        cannot += [text("fusion.cannot.untried")]
+    return Plan(where, inner, usable, tuple(cannot))
+
+
+def rules_by_name(names: Sequence[str] | None) -> list[Rule]:
+    """The rules in the order in which they are applied. Raises ValueError for a name that there is not."""
+    names = DEFAULT if names is None else tuple(names)
+    unknown = [n for n in names if n not in RULES]
+    if unknown:
+        raise ValueError(text("fusion.rule", rule=unknown[0], known=", ".join(RULES)))
+    return [rule for name, rule in RULES.items() if name in names]
+
+
+# ---- torch.compile
+
+
+class Backend:
+    """A backend of torch.compile: rules over the graph that Dynamo captured, then `inner`.
+
+    rules: names of labkit.fusion.RULES. freeze: batch norms are folded where no gradient is asked for their parameters;
+    should a parameter change later, the folded weights are made anew at the next call. live: they are folded in every
+    graph, by algebra that is part of it. outcome: of all graphs so far; graphs: how many there were; plan: of the last.
+    """
+
+    def __init__(
+        self, rules: Sequence[str] | None = None, inner: str | None = None, freeze: bool = True, live: bool = False
+    ):
+        rules_by_name(rules)
+        self.rules, self.inner, self.freeze, self.live = rules, inner, freeze, live
+        self.outcome, self.graphs, self.plan = Outcome(), 0, None
+
+    def __call__(self, module: fx.GraphModule, example_inputs: Sequence, **options) -> Callable:
+        kinds = {t.device.type for t in example_inputs if isinstance(t, torch.Tensor)} - {"meta"}
+        self.plan = plan("npu" if "npu" in kinds else "cpu", self.rules, self.inner)
+        module = _copied(module)
+        folded = _Folded(module, list(example_inputs))
+        self.outcome += self.transform(module, folded)
+        self.graphs += 1
+        inner = torch._dynamo.lookup_backend(self.plan.inner)
+        compiled = inner(module, [*example_inputs, *folded.known], **options)
+        return folded.around(compiled)
+
+    def transform(self, module: fx.GraphModule, folded: "_Folded") -> Outcome:
+        rules = [RULES[name] for name in self.plan.rules]
+        bn = batchnorm.rule(folded.constant if self.freeze else _never, folded.keep, self.live)
+        return apply(module, [bn, *rules])  # batch norm first: behind it the others find what it leaves
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {name}" for name, n in sorted(self.outcome.replaced.items())) or "0"
+        return text("fusion.backend", replaced=counts, left=len(self.outcome.left), graphs=self.graphs)
+
+
+def backend(rules: Sequence[str] | None = None, inner: str | None = None, **options) -> Backend:
+    """A new Backend; torch.compile(model, backend=labkit.fusion.backend())."""
+    return Backend(rules, inner, **options)
+
+
+def _never(_node) -> None:
+    return None
+
+
+class _Folded:
+    """Weights that are made of a graph's own inputs ahead of its calls, as further inputs of it; made anew when one of
+    those has changed, which PyTorch counts (Tensor._version)."""
+
+    def __init__(self, module: fx.GraphModule, inputs: list):
+        self.module, self.inputs = module, inputs
+        self.places = {node: i for i, node in enumerate(module.graph.find_nodes(op="placeholder"))}
+        self.recipes: list[tuple[tuple[int | None, ...], tuple]] = []
+        self.results: list[torch.Tensor] = []
+        self.known: list[torch.Tensor] = []  # the same without memory
+        self.state: list[tuple] = []
+
+    def constant(self, node: fx.Node) -> torch.Tensor | None:
+        i = self.places.get(node)
+        tensor = self.inputs[i] if i is not None and i < len(self.inputs) else None
+        if not isinstance(tensor, torch.Tensor) or isinstance(tensor, torch._subclasses.FakeTensor):
+            return None
+        wanted = tensor.requires_grad and torch.is_grad_enabled()
+        return None if wanted or _version(tensor) is None else tensor
+
+    def keep(self, before: fx.Node, tensors: tuple, eps: float, transposed: bool, groups: int) -> tuple:
+        sources = tuple(None if t is None else self.places[t] for t in tensors)
+        how, known = (eps, transposed, groups), [t if t is None else value(t) for t in tensors]
+        self.recipes.append((sources, how))
+        self.results += _make(self.inputs, sources, how)
+        self.state.append(_versions(self.inputs, sources))
+        nodes, last = [], list(self.places)[-1]
+        for part, fake in zip(("weight", "bias"), batchnorm.fold(*known, *how)):
+            with self.module.graph.inserting_after(last):
+                last = self.module.graph.placeholder(f"folded_{part}_{len(self.recipes) - 1}")
+            last.meta["example_value"] = last.meta["val"] = fake
+            self.known.append(fake)
+            last._dynamo_source = None  # as DDP's splitter says it: no name in the user's program
+            self.places[last] = len(self.places)
+            nodes.append(last)
+        return tuple(nodes)
+
+    def around(self, compiled: Callable) -> Callable:
+        self.inputs, self.module, self.places = [], None, {}  # nothing keeps the example alive
+        if not self.recipes:
+            return compiled
+
+        def call(*inputs):
+            for k, (sources, how) in enumerate(self.recipes):
+                now = _versions(inputs, sources)
+                if now != self.state[k]:
+                    self.results[2 * k : 2 * k + 2] = _make(inputs, sources, how)
+                    self.state[k] = now
+            return compiled(*inputs, *self.results)
+
+        return call
+
+
+def _copied(module: fx.GraphModule) -> fx.GraphModule:
+    """The graph is Dynamo's, who looks at it again afterwards; what Dynamo says of its inputs goes along."""
+    graph, places = fx.Graph(), {}
+    graph.output(graph.graph_copy(module.graph, places))
+    for node in module.graph.find_nodes(op="placeholder"):
+        if hasattr(node, "_dynamo_source"):
+            places[node]._dynamo_source = node._dynamo_source
+    made = fx.GraphModule(module, graph)
+    made.meta = dict(module.meta)
+    if hasattr(module, "_param_name_to_source"):
+        made._param_name_to_source = module._param_name_to_source
+    return made
+
+
+def _make(inputs: Sequence, sources: tuple, how: tuple) -> list[torch.Tensor]:
+    with torch.no_grad():
+        return [t.detach() for t in batchnorm.fold(*(None if i is None else inputs[i] for i in sources), *how)]
+
+
+def _versions(inputs: Sequence, sources: tuple) -> tuple:
+    return tuple(None if i is None else (inputs[i].data_ptr(), _version(inputs[i])) for i in sources)
+
+
+def _buffers(module: fx.GraphModule, before: fx.Node, tensors: Sequence, known: Sequence) -> tuple[fx.Node, fx.Node]:
+    """Nodes of a folded weight and its bias, which become buffers of the module."""
+    number, nodes = sum(name.startswith("folded_weight_") for name, _ in module.named_buffers()), []
+    for part, tensor, fake in zip(("weight", "bias"), tensors, known):
+        module.register_buffer(f"folded_{part}_{number}", tensor)
+        nodes.append(before.graph.get_attr(f"folded_{part}_{number}"))
+        nodes[-1].meta["val"] = fake
+    return tuple(nodes)
+
+
+def _version(tensor: torch.Tensor) -> int | None:
+    try:
+        return tensor._version
+    except RuntimeError:  # a tensor of inference mode has none
+        return None
+
+
+# ---- a model that only infers
+
+
+def fuse(
+    model: torch.nn.Module,
+    *example,
+    rules: Sequence[str] | None = None,
+    dynamic_shapes=None,
+    kwargs: dict | None = None,
+) -> fx.GraphModule:
+    """The model as a graph with its batch norms folded into constants and the rules applied; `.outcome` says what was
+    done and what was not, `.plan` why. Its parameters are those of the model, but for the folded ones: for training use
+    backend(). Raises RuntimeError where torch.export cannot capture the model.
+    """
+    where = next((t.device for t in [*model.parameters(), *model.buffers(), *example] if hasattr(t, "device")), "cpu")
+    made = fold_batchnorm(capture(model, example, kwargs, dynamic_shapes))
+    made.plan = plan(where, rules, inner="eager")
+    made.outcome += apply(made, [RULES[name] for name in made.plan.rules])
+    _lay_out_weights(made)
+    _drop_unused(made)
+    return made
+
+
+def fold_batchnorm(model: torch.nn.Module, *example, dynamic_shapes=None) -> fx.GraphModule:
+    """The model as a graph, with each batch norm folded into the convolution or linear layer before it where that gives
+    the same numbers; `.outcome` says which were not, and why. A graph of capture() or torch.export is changed in place.
+    """
+    made = normalized(model) if isinstance(model, fx.GraphModule) else capture(model, example, None, dynamic_shapes)
+
+    def keep(before: fx.Node, tensors: tuple, eps: float, transposed: bool, groups: int) -> tuple:
+        how, given = (eps, transposed, groups), [t if t is None else _attribute(t) for t in tensors]
+        parts = _make(given, tuple(None if t is None else i for i, t in enumerate(tensors)), how)
+        known = batchnorm.fold(*(t if t is None else value(t) for t in tensors), *how)
+        return _buffers(made, before, parts, known)
+
+    for node in made.graph.find_nodes(op="get_attr"):  # torch.export leaves out what every reader can look up
+        node.meta.setdefault("val", _attribute(node))
+    made.outcome = apply(made, [batchnorm.rule(_attribute, keep)])
+    _drop_unused(made)
+    return made
+
+
+def _attribute(node: fx.Node) -> torch.Tensor | None:
+    """The tensor that a get_attr node gives, None for another node."""
+    if node.op != "get_attr":
+        return None
+    at = node.graph.owning_module
+    for name in node.target.split("."):
+        at = getattr(at, name)
+    return at.detach() if isinstance(at, torch.Tensor) else None
+
+
+_LAYS_OUT = ("reshape", "permute", "view", "transpose")
+
+
+def _lay_out_weights(module: fx.GraphModule) -> None:
+    """Does once what rules want done to a weight's layout in each call."""
+    graph, fresh = module.graph, {}
+    for node in list(graph.nodes):
+        if name_of(node) in _LAYS_OUT and (node.args[0].op == "get_attr" or node.args[0] in fresh):
+            source = fresh.get(node.args[0])
+            source = _attribute(node.args[0]) if source is None else source
+            fresh[node] = node.target(source, *node.args[1:])
+    for i, (node, tensor) in enumerate(fresh.items()):
+        if any(user not in fresh for user in node.users):
+            module.register_buffer(f"laid_out_{i}", tensor.contiguous())
+            with graph.inserting_before(node):
+                made = graph.get_attr(f"laid_out_{i}")
+            made.meta["val"] = value(node)
+            node.replace_all_uses_with(made, delete_user_cb=lambda user: user not in fresh)
+    sweep(graph)
+    module.recompile()
+
+
+def _drop_unused(module: fx.GraphModule) -> None:
+    """Takes out parameters and buffers that no node reads any more."""
+    used = {node.target for node in module.graph.find_nodes(op="get_attr")}
+    for name in [n for n, _ in [*module.named_parameters(), *module.named_buffers()] if n not in used]:
+        owner, _, last = name.rpartition(".")
+        delattr(module.get_submodule(owner), last)
+    module.delete_all_unused_submodules()

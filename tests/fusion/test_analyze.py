@@ -1,0 +1,219 @@
+"""labkit.fusion.analyze: what it says of a model is what the device charges."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from device_lab import simulated  # noqa: E402
+from hypothesis import Phase, given, settings  # noqa: E402
+from hypothesis import strategies as st
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+import labkit.device as device  # noqa: E402
+from labkit import chips, fusion  # noqa: E402
+
+pytestmark = simulated
+
+
+class Convolution(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.c, self.b = nn.Conv2d(width, 2 * width, 3, padding=1, bias=False), nn.BatchNorm2d(2 * width)
+
+    def forward(self, x):
+        return F.relu(self.b(self.c(x[:, : x.shape[1] // 2].contiguous())), inplace=True)
+
+
+class Rows(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.a, self.b, self.n = nn.Linear(width, 2 * width), nn.Linear(width, 2 * width), nn.LayerNorm(2 * width)
+
+    def forward(self, x):
+        y = F.silu(self.a(x)) * self.b(x)
+        return F.gelu(self.n(y + 1)).mean(-1)
+
+
+class Attention(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.qkv, self.norm = nn.Linear(width, 3 * width), nn.RMSNorm(width)
+
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, (2, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        y = torch.softmax(q @ k.transpose(-1, -2) / 4, -1) @ v
+        return self.norm(x + y.transpose(1, 2).flatten(2))
+
+
+class Chain(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(width))
+
+    def forward(self, x):
+        y = torch.tanh(x * self.w + 1)
+        return torch.softmax(y * y - x, -1), y.sum(-1)
+
+
+class Recommender(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.bag = nn.EmbeddingBag(500, width, mode="sum")
+        self.mlp = nn.Sequential(nn.Linear(width, 32), nn.ReLU(), nn.Linear(32, 1))
+
+    def forward(self, ids):
+        return torch.sigmoid(self.mlp(self.bag(ids)))
+
+
+SHAPES = {Convolution: "image", Rows: "rows", Attention: "rows", Chain: "rows", Recommender: "ids"}
+
+
+def example(kind, width, batch, length, dtype):
+    if SHAPES[kind] == "ids":
+        return torch.randint(0, 500, (batch, length))
+    return torch.randn((batch, 2 * width, length, length) if SHAPES[kind] == "image" else (batch, length, width)).to(
+        dtype
+    )
+
+
+@settings(max_examples=24, phases=[Phase.generate])
+@given(
+    kind=st.sampled_from(list(SHAPES)),
+    width=st.sampled_from([16, 32, 64]),
+    batch=st.integers(1, 4),
+    length=st.sampled_from([4, 9, 16]),
+    dtype=st.sampled_from([torch.float32, torch.float16]),
+)
+def test_the_chain_costs_what_the_device_charges(kind, width, batch, length, dtype):
+    torch.manual_seed(0)
+    model, x = kind(width).eval().to(dtype), example(kind, width, batch, length, dtype)
+    report = fusion.analyze(model, x)
+    there, given_ = model.npu(), x.npu()
+    device.clear_l2()
+    with torch.no_grad():
+        for _ in range(2):
+            torch.npu.synchronize()
+            device.reset_clock()
+            there(given_)
+    charged = device.pieces()
+    # relu_ on memory of its own is analysed as relu: the same work
+    assert [p.name.rstrip("_") for p in report.before.pieces] == [p.name.rstrip("_") for p in charged]
+    assert report.before.busy_us == pytest.approx(sum(p.us for p in charged), rel=1e-6)
+    assert report.before.span_us == pytest.approx(charged[-1].start_us + charged[-1].us - charged[0].start_us, rel=0.01)
+    for g in report.groups:
+        assert g.after.launches <= g.before.launches
+        assert sum(g.waterfall.values()) == pytest.approx(g.gain_us, abs=1e-9)
+    launched = sum(g.before.launches - g.after.launches for g in report.recommended)
+    assert len(report.before.pieces) - len(report.after.pieces) >= launched  # a copy behind attention may go, too
+
+
+@pytest.mark.parametrize(
+    "kind, found",
+    [
+        (Convolution, ["conv+bn+act"]),
+        (Rows, ["swiglu", "residual+norm+gelu"]),
+        (Attention, ["attention", "residual+norm"]),
+        (Chain, ["reduction chain"]),
+        (Recommender, ["embedding_bag+mlp"]),
+    ],
+)
+def test_patterns(kind, found):
+    report = fusion.analyze(kind(64).half().eval(), example(kind, 64, 4, 16, torch.float16))
+    assert [g.kind for g in report.groups] == found, report
+
+
+class LayerNormGelu(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.n = nn.LayerNorm(width)
+
+    def forward(self, x):
+        return F.gelu(self.n(x))
+
+
+def test_traffic_of_a_group_by_hand():
+    rows, width = 1024, 768
+    report = fusion.analyze(LayerNormGelu(width).half(), torch.empty(rows, width, dtype=torch.half))
+    (g,) = report.groups
+    tensor = rows * width * 2
+    assert g.kind == "norm+gelu" and (g.before.launches, g.after.launches) == (2, 1)
+    assert g.after.bytes == 2 * tensor + 2 * width * 2  # read once, written once, weight and bias
+    assert g.before.bytes == pytest.approx(4 * tensor, rel=0.01)
+    assert g.saved == pytest.approx(0.5, abs=0.01) and g.recommended and g.passes == 1
+    assert g.ub_bytes == 2 * 2 + 2 * 2 + 2 * 4 and g.tile == (196608 - 8192) // g.ub_bytes
+
+
+def test_a_row_that_does_not_fit_is_read_twice():
+    report = fusion.analyze(LayerNormGelu(65536), torch.empty(64, 65536))
+    (g,) = report.groups
+    tensor = 64 * 65536 * 4
+    assert (
+        g.passes == 2 and g.after.bytes == pytest.approx(3 * tensor, rel=0.03) and g.saved < 0.3 and not g.recommended
+    )
+
+
+def test_the_rule_is_a_parameter_and_only_a_rule():
+    x = torch.empty(16384, 4096, dtype=torch.half)
+
+    class Big(nn.Module):  # traffic goes away, the product's time stays
+        def __init__(self):
+            super().__init__()
+            self.l = nn.Linear(4096, 4096)
+
+        def forward(self, x):
+            return F.gelu(self.l(x))
+
+    with device.shapes_only():
+        model = Big().half().npu()
+    strict, loose = fusion.analyze(model, x, threshold=0.9), fusion.analyze(model, x, threshold=0.1)
+    assert not strict.recommended and len(loose.recommended) == 1
+    (g,) = loose.groups
+    assert g.saved > 0.4 and g.speedup < 1.3
+    small = fusion.analyze(
+        nn.Sequential(nn.Linear(16, 16), nn.Sigmoid()).half(), torch.empty(512, 16, dtype=torch.half)
+    )
+    (s,) = small.groups  # a mixed kernel starts later than both launches take
+    assert not s.pays and s.waterfall["launches"] < 0 and any("slower" in why for _, why in small.against_rule)
+
+
+def test_other_chips_and_their_own_numbers():
+    x = torch.empty(4096, 1024, dtype=torch.half)
+    was, times = device.chip(), {}
+    try:
+        for name in ("910B1", "910B4"):
+            device.install(name)
+            times[name] = fusion.analyze(LayerNormGelu(1024).half(), x).groups[0].after.us
+            device.install(chips.variant("twice", {"base": name, "operators": {"norm": {"fixed": 1e-4}}}))
+            assert fusion.analyze(LayerNormGelu(1024).half(), x).groups[0].after.us > times[name] + 90
+    finally:
+        device.install(was)
+    assert times["910B1"] != times["910B4"]
+
+
+def test_a_kernels_own_model_may_say_the_time():
+    report = fusion.analyze(LayerNormGelu(1024).half(), torch.empty(4096, 1024).half(), predict=lambda group: 30.0)
+    assert report.groups[0].after.us == pytest.approx(30.0)
+
+
+def test_figures_and_words(monkeypatch):
+    report = fusion.analyze(Rows(64).half(), torch.empty(4, 16, 64, dtype=torch.half))
+    for draw in (report.picture, report.bars, report.timelines, report.waterfall):
+        figure = draw()
+        assert figure.svg == draw().svg and "modelled" in figure.desc and figure.svg.startswith("<svg")
+    for g in report.groups:
+        assert g.name in repr(report) and g.kind in report.bars().desc
+    assert list(report.table()["kind"]) == [g.kind for g in report.groups]
+    monkeypatch.setenv("LABKIT_LANG", "zh")
+    assert "模型估算" in repr(report) and "模型估算" in report.picture().desc
+
+
+def test_what_cannot_be_captured_says_why():
+    class Decides(nn.Module):
+        def forward(self, x):
+            return x if x.sum() > 0 else -x
+
+    with pytest.raises(RuntimeError, match="torch.export"):
+        fusion.analyze(Decides(), torch.randn(4))
