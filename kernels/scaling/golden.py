@@ -33,7 +33,9 @@ def spot_cases(seed, quick):
         case(say("a wide interval", "区间宽"), sizes, [(100, 1), (200, 1), (370, 20), (400, 1)], [1, 2, 3, 4], 9, 8),
         case(say("a limit", "有时延限制"), sizes, [(90, 1), (380, 1), (390, 1), (400, 1)], [9, 30, 9, 9], 10, 4),
         case(say("nothing keeps both", "没有同时满足的"), sizes, flat, [9, 9, 30, 40], 10, None),
-        case(say("falls behind the best", "最佳之后下降"), sizes, [(90, 1), (370, 1), (400, 1), (300, 1)], [1] * 4, 9, 2),
+        case(
+            say("falls behind the best", "最佳之后下降"), sizes, [(90, 1), (370, 1), (400, 1), (300, 1)], [1] * 4, 9, 2
+        ),
     ]
 
 
