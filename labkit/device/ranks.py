@@ -196,7 +196,8 @@ class _Pool:
                 try:
                     answer = pipe.recv_bytes()
                 except (EOFError, OSError):
-                    raise failed or self._died(rank) from None
+                    # what another rank raised when this one was gone is no cause
+                    raise (failed if failed and failed.kind not in _CAUGHT_IN else self._died(rank)) from None
                 answers[rank] = answer[1:]
                 if answer[:1] != b"E":
                     continue

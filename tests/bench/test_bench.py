@@ -134,7 +134,7 @@ def test_cold_and_warm():
 
 
 def test_cold_and_warm_of_an_own_kernel():
-    add, count = labkit.kernel("kernels/add/add.asc"), 40 << 15
+    add, count = labkit.kernel("kernels/add/add.asc", l2="warm"), 40 << 15
     x, y, z = (torch.ones(count, dtype=torch.float16).npu() for _ in range(3))
     tiling = {"blockLength": count // 40, "tileLength": 4096}
     cold, warm = (

@@ -32,6 +32,19 @@ def build_all(paths, jobs: int = 2) -> None:
         list(pool.map(build, paths))
 
 
+PAGE = 4096
+
+
+def at_a_page(count: int, dtype):
+    """An empty tensor that begins a page: whether a read past its end meets mapped memory does not depend on what the
+    process has allocated before."""
+    import torch
+
+    room = torch.empty(count * dtype.itemsize + PAGE, dtype=torch.uint8, device="npu")
+    begin = -room.data_ptr() % PAGE
+    return room[begin : begin + count * dtype.itemsize].view(dtype)
+
+
 def tensor(words: str, seed: int = 0):
     """ "half 64", "empty half 64": a tensor on the device; random values, exact in half, fixed by the words."""
     import torch
@@ -39,9 +52,10 @@ def tensor(words: str, seed: int = 0):
     *kind, dtype, count = words.split()
     dtype = getattr(torch, DTYPES.get(dtype, dtype))
     if kind == ["empty"]:
-        return torch.empty(int(count), dtype=dtype, device="npu")
+        return at_a_page(int(count), dtype)
     rng = np.random.default_rng(zlib.crc32(words.encode()) + seed)
-    return torch.from_numpy(rng.integers(-64, 64, int(count)) / (8 if dtype.is_floating_point else 1)).to(dtype).npu()
+    values = torch.from_numpy(rng.integers(-64, 64, int(count)) / (8 if dtype.is_floating_point else 1)).to(dtype)
+    return at_a_page(int(count), dtype).copy_(values)
 
 
 def launch(
