@@ -95,10 +95,18 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
 
 
 def _run(script: Path, arguments: tuple[str, ...], timeout: float, cold: bool = False) -> tuple[dict, str]:
-    """(what watch.py saw, what the script printed)."""
+    """(what watch.py saw, what the script printed). At first nothing is computed, which makes large shapes quick; a
+    script that looks at a value cannot go on then, and is run once more with values.
+    """
+    flags = ["--cold"] if cold else []
+    document, output = _watched([*flags, "--shapes"], script, arguments, timeout)
+    return _watched(flags, script, arguments, timeout) if document["error"] else (document, output)
+
+
+def _watched(flags: list[str], script: Path, arguments: tuple[str, ...], timeout: float) -> tuple[dict, str]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "seen.json")
-        command = [sys.executable, "-m", "labkit.bench.lies.watch", str(out), *(["--cold"] if cold else [])]
+        command = [sys.executable, "-m", "labkit.bench.lies.watch", str(out), *flags]
         environment = dict(os.environ, LABKIT_DEVICE="sim", MPLBACKEND="Agg", PYTHONDONTWRITEBYTECODE="1")
         root = str(paths.repo_root())
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environment.get("PYTHONPATH", "")]))

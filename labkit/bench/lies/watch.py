@@ -1,16 +1,19 @@
 """Runs a benchmark script on the simulated device and writes down what lay between its readings of the clock.
 
-    python -m labkit.bench.lies.watch OUT.json [--cold] SCRIPT ARGUMENTS...
+    python -m labkit.bench.lies.watch OUT.json [--cold] [--shapes] SCRIPT ARGUMENTS...
 
 In a process of its own: the clocks are replaced for good. The device is a little noisy, an operator's first launch
-costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen.
+costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen. --shapes: operators are charged and not
+computed (labkit.device.shapes_only); a script that reads a value then ends with an error.
 """
 
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
 import inspect
+import itertools
 import json
 import os
 import re
@@ -44,8 +47,8 @@ _LOOKS |= {"lift_fresh", "as_strided", "resolve_conj", "resolve_neg", "set_", "n
 
 def main(arguments: list[str]) -> None:
     out, *rest = arguments
-    cold = rest[0] == "--cold"
-    script, *given = rest[cold:]
+    flags = set(itertools.takewhile(lambda word: word in ("--cold", "--shapes"), rest))
+    script, *given = rest[len(flags) :]
     script = os.path.abspath(script)
     notes = clocks.Notes(os.path.dirname(script), {script})
 
@@ -61,7 +64,7 @@ def main(arguments: list[str]) -> None:
     if "cuda" in text and not re.search(r"torch_npu|\bnpu\b", text):
         import torch_npu.contrib.transfer_to_npu  # noqa: F401
     labkit.device.noise(1, jitter=0.01, outliers=0.0, first_launch_us=FIRST_LAUNCH_US, hot_ms=1e9, slower=1.0)
-    labkit.device.cold_l2(cold)
+    labkit.device.cold_l2("--cold" in flags)
     clocks.install(notes)
     clocks.watch_numpy(numpy, torch)
     _watch_device(notes, torch)
@@ -71,7 +74,8 @@ def main(arguments: list[str]) -> None:
     names = {"int": clocks.whole()} if re.search(r"int\(\s*(round\()?\s*(time\.|perf_counter|monotonic)", text) else {}
     recorder.start()
     try:
-        runpy.run_path(script, names, run_name="__main__")
+        with labkit.device.shapes_only() if "--shapes" in flags else contextlib.nullcontext():
+            runpy.run_path(script, names, run_name="__main__")
     except SystemExit as end:
         error = "" if end.code in (None, 0) else f"SystemExit: {end.code}"
     except BaseException as failed:  # whatever it is, what was seen until then counts
