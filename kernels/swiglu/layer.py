@@ -16,8 +16,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-import labkit
 from labkit import messages
+from labkit.operators import availability
 
 NATIVE = "native"
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -26,7 +26,7 @@ SOURCES = {
     "swiglu_linear": "kernels/swiglu_linear/swiglu_linear_torch.asc",
 }
 LONGEST = 65535  # elements of a weight's side that swiglu_linear's copies can step
-_refused: dict[str, str] = {}  # operator -> why it could not be built
+_told: set[str] = set()  # operators of which a warning has said that they could not be built
 
 
 @torch.compiler.assume_constant_result  # a graph that is being traced takes the answer, not the building of it
@@ -34,25 +34,16 @@ def missing(op: str) -> str:
     """ "" when torch.ops.lab.<op> has an implementation for npu, which the first call builds; else why not, in a
     line.
     """
-    try:
-        if torch._C._dispatch_has_kernel_for_dispatch_key(f"lab::{op}", "PrivateUse1"):
-            return ""
-    except RuntimeError:  # nobody has defined it yet
-        pass
-    if op not in _refused:
-        try:
-            labkit.register(SOURCES[op])
-        except Exception as error:  # no compiler, no source, a mistake in it: the model still computes
-            _refused[op] = (str(error).strip() or type(error).__name__).split("\n")[0]
-            warnings.warn(
-                messages.text(
-                    "operator.falls_back",
-                    name=f"lab::{op}",
-                    why=messages.text("operator.native.built", op=op, given=_refused[op]),
-                ),
-                stacklevel=2,
-            )
-    return _refused.get(op, "")
+    why = availability.missing(op, SOURCES[op])
+    if why and op not in _told:
+        _told.add(op)
+        warnings.warn(
+            messages.text(
+                "operator.falls_back", name=f"lab::{op}", why=messages.text("operator.native.built", op=op, given=why)
+            ),
+            stacklevel=2,
+        )
+    return why
 
 
 class _Chooses(nn.Module):

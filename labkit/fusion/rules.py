@@ -13,7 +13,7 @@ from torch import fx
 from labkit.fusion.passes import Rule, call, only_positional
 from labkit.fusion.spelling import aten, is_tensor, value
 from labkit.messages import text
-from labkit.operators import operator
+from labkit.operators import availability, operator
 
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
 SOURCES = {
@@ -22,24 +22,11 @@ SOURCES = {
     "swiglu": "kernels/swiglu/swiglu_torch.asc",
     "swiglu_linear": "kernels/swiglu_linear/swiglu_linear_torch.asc",
 }
-_refused: dict[str, str] = {}
 
 
 def missing(op: str) -> str:
     """ "" when torch.ops.lab.<op> can be called on npu, which the first call builds; else why not, in a line."""
-    import labkit
-
-    try:
-        if torch._C._dispatch_has_kernel_for_dispatch_key(f"lab::{op}", "PrivateUse1"):
-            return ""
-    except RuntimeError:  # nobody has defined it yet
-        pass
-    if op not in _refused:
-        try:
-            labkit.register(SOURCES[op])
-        except Exception as error:  # no compiler, no source, a mistake in it: the model still computes
-            _refused[op] = (str(error).strip() or type(error).__name__).split("\n")[0]
-    return _refused.get(op, "")
+    return availability.missing(op, SOURCES[op])
 
 
 def rows_of(*tensors: torch.Tensor) -> str:

@@ -34,11 +34,15 @@ class PagePool:
         return pages
 
     def free(self, pages: list[int]) -> None:
+        self._leave(pages)
+        self._free.extend(pages)
+
+    def _leave(self, pages: list[int]) -> None:
+        """Pages are nobody's now; ValueError for one that was nobody's before."""
         for page in pages:
             if page not in self._taken:
                 raise ValueError(messages.text("serving.freed_twice", page=page))
             self._taken.remove(page)
-            self._free.append(page)
 
 
 class SlotPool(PagePool):
@@ -63,10 +67,7 @@ class SlotPool(PagePool):
         return pages
 
     def free(self, pages: list[int]) -> None:
-        for page in pages:
-            if page not in self._taken:
-                raise ValueError(messages.text("serving.freed_twice", page=page))
-            self._taken.remove(page)
+        self._leave(pages)
         self._slots.append((pages[0] - 1) // self.each)
         self._slots.sort(reverse=True)  # the lowest first: a batch's rows lie side by side
 
