@@ -35,7 +35,7 @@ LATER = (
     "messages/bench",
     "device/csrc/recorder",
 )  # what stage 05 and later ones have brought
-MOST_FILES, MOST_IN_A_FOLDER, MOST_LINES = 490, 30, 500
+MOST_FILES, MOST_IN_A_FOLDER, MOST_LINES = 500, 30, 500  # 490, and what stage 15 added to exercises/
 
 
 def includes(folder: Path, prefix: str) -> Iterator[tuple[Path, str, str]]:

@@ -6,6 +6,7 @@ of each core, and they were never written") shows where to look. Pure functions;
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from labkit import messages
 from labkit.exercises.cases import tolerance_of
 from labkit.exercises.layout import MismatchMap, layouts, mismatch_map
 from labkit.exercises.patterns import PATTERNS, Evidence
+from labkit.exercises.value_remarks import remark
 
 # Keys that say little: another case of the same check may say more. WHOLE: true of any very small case.
 VAGUE = ("scattered", "wrong-everywhere", "value", "rounding")
@@ -24,18 +26,23 @@ WHOLE = ("unwritten", "all-zero")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """key: a section `diagnosis.<key>` of diagnosis.toml, or a finding's code. state: what the wrong elements hold."""
+    """key: a section `diagnosis.<key>` of diagnosis.toml, or a finding's code. state: what the wrong elements hold.
+    say: a sentence that names the mistake, in the language in force; it comes first.
+    """
 
     key: str
     numbers: dict = field(default_factory=dict)
     state: str = ""
     map: MismatchMap | None = None
     finding: Any = None
+    say: str = ""
 
     def lines(self, lang: str | None = None) -> list[str]:
-        """[what, why, try], and a line on what the wrong elements hold."""
+        """[what, why, try], and a line on what the wrong elements hold; [the mistake, what was seen] where `say` is."""
         if self.finding is not None:
             return list(self.finding.lines())
+        if self.key == "prediction-mutant" or self.key == "prediction-wrong-choice":
+            return [messages.text(f"diagnosis.{self.key}", lang=lang, **self.numbers)]
         told = messages.lines(f"diagnosis.{self.key}", lang=lang, **self.numbers)
         inside = self.numbers.get("inside")  # the key of a dict, or (k, n): result k of n
         if inside is not None:
@@ -47,7 +54,7 @@ class Diagnosis:
             told[0] = messages.text("diagnosis.part", lang=lang, part=part, what=told[0])
         if self.state and self.key not in ("unwritten", "all-zero"):
             told[0] += " " + messages.text(f"diagnosis.state-{self.state}", lang=lang)
-        return told
+        return [self.say, told[0]] if self.say else told
 
     def where(self) -> str:
         """file:line of a finding, "" otherwise."""
@@ -70,6 +77,15 @@ def of_program(result) -> Diagnosis | None:
     if finding is not None:
         return Diagnosis(finding.code, dict(finding.numbers), finding=finding)
     return Diagnosis("status", {"status": result.status}) if result.status else None
+
+
+def not_launched(result, solution: str) -> Diagnosis | None:
+    """A kernel that our solution launches and the program's record of launches has not, whatever was printed."""
+    there = {launch.kernel for launch in result.launches if launch.us}
+    for name in dict.fromkeys(re.findall(r"\b(\w+)\s*(?:<[^<>;]*>)?\s*<<<", solution)):
+        if not any(name == k or re.search(rf"\b{name}\b", k) for k in there):
+            return Diagnosis("not-launched", {"kernel": name})
+    return None
 
 
 def printed(found: Diagnosis | None) -> Diagnosis | None:
@@ -181,7 +197,7 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
     if array is not None:
         mine = _as_array(got)
         if mine is None:
-            return Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+            return _value(got, expected)
         if mine[1] != array[1]:
             return Diagnosis("dtype", {"got_dtype": mine[1], "expected_dtype": array[1]})
         return diagnose(mine[0], array[0], tolerance, dtype=array[1])
@@ -208,27 +224,27 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
     elif isinstance(expected, float):
         rtol, atol = tolerance or (1e-6, 1e-9)
         is_number = isinstance(got, (int, float, np.number)) and not isinstance(got, bool)
-        return (
-            None
-            if is_number and abs(got - expected) <= atol + rtol * abs(expected)
-            else Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
-        )
+        return None if is_number and abs(got - expected) <= atol + rtol * abs(expected) else _value(got, expected)
     else:
         return (
             None
             if type(got) is type(expected) and got == expected or _int_equal(got, expected)
-            else Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+            else _value(got, expected)
         )
     if pairs is None:
-        return Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+        return _value(got, expected)
     for k, (mine, theirs) in enumerate(pairs, 1):
         if found := compare_values(mine, theirs, tolerance):
             if found.key == "value":
-                return Diagnosis("value", {"got": _short(got), "expected": _short(expected)})
+                return _value(got, expected)
             if len(pairs) > 1:
                 found.numbers.setdefault("inside", (k, len(pairs)))
             return found
     return None
+
+
+def _value(got: Any, expected: Any) -> Diagnosis:
+    return Diagnosis("value", {"got": _short(got), "expected": _short(expected)}, say=remark(got, expected))
 
 
 def _int_equal(got, expected) -> bool:

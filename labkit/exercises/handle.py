@@ -8,9 +8,10 @@ from typing import Any
 
 from labkit import messages
 from labkit.exercises.judge import check, forget, has_passed, hint_level, passed_cell
-from labkit.exercises.prediction import answer, filled, predict, question, show
+from labkit.exercises.prediction import predict, show
 from labkit.exercises.progress_log import progress
 from labkit.exercises.progress_log import record as log
+from labkit.exercises.question import answer, filled, question
 from labkit.exercises.result import CODE, Result, Shown
 from labkit.exercises.spec import HINT_LEVELS, Spec, pick
 from labkit.exercises.stub import template

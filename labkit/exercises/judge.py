@@ -8,30 +8,44 @@ a Result.
 from __future__ import annotations
 
 import time
-import traceback
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from labkit import chips, messages, paths
 from labkit.exercises import launch, operators
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
-    VAGUE,
-    WHOLE,
     Diagnosis,
     compare_values,
     diagnose,
     first_error,
+    not_launched,
     of_program,
     printed,
     tensor_to_numpy,
 )
-from labkit.exercises.progress_log import code_hash, ever_passed, last_hint
+from labkit.exercises.failure import (
+    Failure,
+    find_bracket,
+    is_ours,
+    of_exception,
+    of_time_limit,
+    place_of,
+    put,
+    tell_cases,
+    to_show,
+)
+from labkit.exercises.known_mistakes import Raised, sentence
+from labkit.exercises.order import following, notebook_of
+from labkit.exercises.progress_log import code_hash, ever_passed, last_hint, passed_ones
 from labkit.exercises.progress_log import record as log
+from labkit.exercises.question import filled
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
-from labkit.exercises.stub import CELL, Joined, RegionError, Template, given_name, template
+from labkit.exercises.stub import Joined, RegionError, Template, template
+from labkit.exercises.time_limit import TookTooLong, time_limit
+from labkit.exercises.timing import measure
 from labkit.launch.record import LaunchError, strict
 from labkit.source.errors import CompileError, SourceError
 
@@ -68,14 +82,11 @@ def forget(exercise_id: str) -> None:
 
 
 @dataclass
-class Failure:
-    """A failed case."""
+class Runs:
+    """By a case's name: the launch's record, and what came out."""
 
-    case: Case
-    diagnosis: Diagnosis
-    record: object = None
-    where: str = ""
-    fatal: bool = False
+    records: dict[str, Any] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
 
 
 def check(exercise_id: str, source: str | None = None, *, first_line: int = 1) -> Result:
@@ -106,7 +117,10 @@ def finish(spec: Spec, result: Result, source: str, seconds: float) -> None:
     result.title, result.seconds, result.hint_level = pick(spec.title), seconds, hint_level(spec.id)
     if result.state == "PASS":
         _passed[spec.id] = source
-        result.next.append(messages.text("exercise.compare-offer", id=spec.id))
+        result.why = filled(spec, spec.why)
+        if spec.kind != "predict":
+            result.next.append(messages.text("exercise.compare-offer", id=spec.id))
+        result.next += _what_follows(spec.id)
     elif result.state in ("FAIL", "TODO"):
         level = result.hint_level
         key = "exercise.hint-offer" if level < HINT_LEVELS else "exercise.hints-used"
@@ -121,6 +135,18 @@ def finish(spec: Spec, result: Result, source: str, seconds: float) -> None:
         diagnosis=result.diagnosis,
         hint_level=result.hint_level,
     )
+
+
+def _what_follows(exercise_id: str) -> list[str]:
+    """One line: the next exercise, or that there is none left."""
+    name = following(exercise_id, passed_ones() | set(_passed))
+    if not name:
+        return [messages.text("exercise.all-done")]
+    there = notebook_of(name)
+    key = "exercise.next-here" if there == notebook_of(exercise_id) else "exercise.next-there"
+    return [
+        messages.text(key if there else "exercise.next-here", id=name, title=pick(load(name).title), notebook=there)
+    ]
 
 
 def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = False) -> Result:
@@ -173,50 +199,44 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
     try:
         joined = ours.join(source, name, first_line)
     except RegionError as error:
-        return _fail(
-            result, Failure(None, Diagnosis("regions", {"message": str(error), "id": spec.id})), source, first_line
+        return put(
+            spec,
+            result,
+            Failure(None, Diagnosis("regions", {"message": str(error), "id": spec.id})),
+            source,
+            first_line,
         )
     made, failure = _build(spec, joined, name)
     if failure:
-        return _fail(result, failure, source, first_line)
+        find_bracket(failure, ours, source, spec, first_line)
+        return put(spec, result, failure, source, first_line)
     cases = spec.function(spec.cases)(session.seed, session.quick)
     failures: list[Failure] = []
-    records: dict[str, object] = {}
+    runs = Runs()
     for case in cases:
-        failure = _run(spec, made, case, joined, records)
+        failure = _run(spec, made, case, joined, runs)
         if failure:
             failures.append(failure)
             if failure.fatal:
                 break
     result.cases, result.failed = len(cases), len(failures)
     if failures:
-        shown = _failure_to_show(failures, in_order=spec.kind == "adapter")
-        _tell_cases(spec, result, shown, failures, cases)
-        return _fail(result, shown, source, first_line)
+        shown = to_show(failures, in_order=spec.kind == "adapter")
+        tell_cases(spec, result, shown, failures, cases, made)
+        _name_mistake(spec, ours, shown, failures, cases, runs)
+        return put(spec, result, shown, source, first_line)
     result.lines = [messages.text("exercise.pass" if len(cases) > 1 else "exercise.pass-one", cases=len(cases))]
     if spec.kind == "kernel":
-        _measure(spec, ours, cases, records, result, source, first_line)
-
-
-def _failure_to_show(failures: list[Failure], in_order: bool = False) -> Failure:
-    """The failure to show: a finding or a crash; else the pattern that most cases agree on, a place before "nothing at
-    all" before "no pattern".
-
-    A case of one element is all tail and all output: what it shows ("never written") is true and misleading. in_order:
-    the cases of an operator are unlike each other, and each takes the ones before for granted.
-    """
-
-    def rank(failure: Failure) -> int:
-        if failure.diagnosis.finding is not None or failure.fatal:
-            return 0
-        return 3 if failure.diagnosis.key in VAGUE else 2 if failure.diagnosis.key in WHOLE else 1
-
-    best = min(map(rank, failures))
-    if in_order and best:
-        return failures[0]
-    among = [f for f in failures if rank(f) == best]
-    votes = Counter(f.diagnosis.key for f in among)
-    return among[0] if best == 0 else max(among, key=lambda f: votes[f.diagnosis.key])
+        found = measure(spec, ours, cases, runs.records, result, source)
+        result.checked_on = _checked_on(result)
+        if found:
+            put(
+                spec,
+                result,
+                Failure(next(c for c in cases if c.name == result.case), found, result.record),
+                source,
+                first_line,
+            )
 
 
 def _build(spec: Spec, joined: Joined, name: str):
@@ -234,7 +254,7 @@ def _build(spec: Spec, joined: Joined, name: str):
             first = (error.problems or [{}])[0]
             where = f"{paths.display_path(first['file'])}:{first.get('line', 0)}" if first.get("file") else ""
             if isinstance(error, SourceError):  # found in the text before the compiler applied #line
-                where = _place(joined, name, error.line)
+                where = place_of(joined, name, error.line)
             numbers = {
                 "message": first.get("message") or str(error),
                 "hint": first.get("hint") or messages.text("exercise.compile-hint"),
@@ -243,44 +263,65 @@ def _build(spec: Spec, joined: Joined, name: str):
     try:
         if spec.kind == "adapter":
             return _registered(operators.build(joined.text, name, spec))
-        return launch.function(joined.text, name, spec.entry), None
+        with time_limit():
+            return launch.function(joined.text, name, spec.entry), None
     except SyntaxError as error:
-        where = _place(joined, name, error.lineno or 0)
+        where = place_of(joined, name, error.lineno or 0)
         return None, Failure(
             None,
             Diagnosis("compile", {"message": error.msg, "hint": messages.text("exercise.compile-hint")}),
             where=where,
         )
+    except TookTooLong as error:
+        return None, of_time_limit(error, joined, name)
     except Exception as error:
-        return None, _exception(error, joined, name)
+        return None, of_exception(error, joined, name)
 
 
 def _registered(made):
     return (None, Failure(None, made)) if isinstance(made, Diagnosis) else (made, None)
 
 
-def _run(spec: Spec, made, case: Case, joined: Joined, records: dict) -> Failure | None:
+def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs) -> Failure | None:
     name = f"exercise {spec.id}"
     if spec.kind == "python":
         try:
-            got = launch.run_function(spec, made, case)
-        except Exception as error:
-            if _is_ours(error, name):
-                raise
-            failure = _exception(error, joined, name)
+            with time_limit():
+                got = launch.run_function(spec, made, case)
+        except TookTooLong as error:
+            failure = of_time_limit(error, joined, name)
             failure.case = case
             return failure
+        except Exception as error:
+            if is_ours(error, name):
+                raise
+            runs.results[case.name] = Raised(error)
+            failure = of_exception(error, joined, name)
+            failure.case = case
+            return failure
+        runs.results[case.name] = got
         found = compare_values(got, case.expected, case.tolerance)
         return Failure(case, found) if found else None
     if spec.kind == "program":
         got, ended = launch.run_program(spec, made, case)
-        found = of_program(ended) or printed(compare_values(got, case.expected, case.tolerance))
+        found = (
+            of_program(ended)
+            or not_launched(ended, template(spec).solution())
+            or printed(compare_values(got, case.expected, case.tolerance))
+        )
         return Failure(case, found, ended, found.where()) if found else None
     if spec.kind == "adapter":
-        found, record, error = operators.judge(spec, made, case)
+        try:
+            with time_limit():
+                found, record, error = operators.judge(spec, made, case)
+        except TookTooLong as late:
+            failure = of_time_limit(late, joined, name)
+            failure.case = case
+            return failure
         if found is None:
             return None
-        where = found.where() or (_exception(error, joined, name).where if error is not None and spec.in_python else "")
+        raised = error is not None and spec.in_python
+        where = found.where() or (of_exception(error, joined, name).where if raised else "")
         return Failure(
             case, found, record, where if where != name else "", fatal=record is not None and not record.finished
         )
@@ -291,9 +332,16 @@ def _run(spec: Spec, made, case: Case, joined: Joined, records: dict) -> Failure
             "launch", {"message": getattr(error.record, "crashed", None) or str(error)}
         )
         return Failure(case, found, error.record, found.where(), fatal=True)
-    records[case.name] = record
+    runs.records[case.name], runs.results[case.name] = record, [out.got for out in outputs]
     found = first_error(record) or _compare(case, spec, outputs)
+    if found and found.finding is None and _copies_came_late(record):
+        found = Diagnosis("late-copies", found.numbers, found.state, found.map)
     return Failure(case, found, record, found.where()) if found else None
+
+
+def _copies_came_late(record) -> bool:
+    """Was it the launch in which every transfer comes as late as the synchronisation allows?"""
+    return getattr(getattr(record.again, "request", None), "schedule", "") == "worst"
 
 
 def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:
@@ -322,120 +370,12 @@ def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:
     return None
 
 
-def _is_ours(error: BaseException, name: str) -> bool:
-    """An exception of golden.py's own, which the learner's code has no part in."""
-    unfit = {"TypeError", "AttributeError"}  # golden.py could not use what the learner's code returned: None, mostly
-    return (
-        not any(file == name for file, _ in _frames(error))
-        and getattr(error, "kind", type(error).__name__) not in unfit
-    )
-
-
-def _frames(error: BaseException) -> list[tuple[str, int]]:
-    """(file, line) from the outside in; of an exception in another process those that it had there."""
-    there = getattr(error, "frames", None)  # labkit.RankError
-    return (
-        there if there is not None else [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
-    )
-
-
-def _exception(error: Exception, joined: Joined, name: str) -> Failure:
-    places = [joined.place(line) for file, line in _frames(error) if file == name]
-    mine = [n for kind, n in places if kind == CELL]
-    where = f"{name}:{mine[-1]}" if mine else f"{given_name(name)}:{places[-1][1]}" if places else name
-    return Failure(
-        None,
-        Diagnosis("exception", {"type": getattr(error, "kind", type(error).__name__), "message": str(error) or "-"}),
-        where=where,
-    )
-
-
-def _place(joined: Joined, name: str, line: int) -> str:
-    kind, number = joined.place(line)
-    return f"{name if kind == CELL else given_name(name)}:{number}"
-
-
-def _tell_cases(spec: Spec, result: Result, shown: Failure, failures: list[Failure], cases) -> None:
-    names = ", ".join(f.case.name for f in failures[:8]) + (", ..." if len(failures) > 8 else "")
-    common = {"case": shown.case.name, "failed": len(failures), "cases": len(cases), "names": names}
-    if spec.kind != "kernel":
-        args = ", ".join(_short(a) for a in shown.case.args)
-        result.notes.append(messages.text("exercise.case-python", args=args, **common))
-    else:
-        result.notes.append(messages.text("exercise.case", blocks=shown.case.blocks or spec.blocks, **common))
-    if failures[-1].fatal and failures[-1].case is not cases[-1]:
-        result.notes.append(messages.text("exercise.stopped", case=failures[-1].case.name))
-
-
-def _short(value) -> str:
-    text = f"tensor{tuple(value.shape)}" if hasattr(value, "shape") else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _fail(result: Result, failure: Failure, source: str, first_line: int) -> None:
-    found = failure.diagnosis
-    result.state, result.diagnosis, result.numbers = "FAIL", found.key, found.numbers
-    result.lines, result.where, result.map, result.record = found.lines(), failure.where, found.map, failure.record
-    result.case = failure.case.name if failure.case else ""
-    result.source_line = _line_at(result, source, first_line)
-    printed = getattr(failure.record, "output", "") or ""
-    if printed:
-        result.notes += [messages.text("exercise.printed"), *printed.splitlines()[:20]]
-
-
-def _line_at(result: Result, source: str, first_line: int) -> str:
-    """The line of code that `where` names, in the cell or in the given part."""
-    name, _, line = result.where.rpartition(":")
-    mine = f"exercise {result.exercise}"
-    if not line.isdigit() or name not in (mine, given_name(mine)):
-        return ""
-    text = source.split("\n") if name == mine else template(load(result.exercise)).lines
-    index = int(line) - (first_line if name == mine else 1)
-    return text[index] if 0 <= index < len(text) else ""
-
-
-def _measure(spec: Spec, ours: Template, cases, records: dict, result: Result, source: str, first_line: int) -> None:
-    """Time, budget and warnings of a right kernel."""
-    timed = next((c for c in cases if c.timed), cases[-1])
-    record = records.get(timed.name)
-    result.record, result.case = record, timed.name
-    if record is None:
+def _name_mistake(spec: Spec, ours: Template, shown: Failure, failures: list[Failure], cases, runs: Runs) -> None:
+    """Give the diagnosis the sentence of a known mistake that has the same results."""
+    if spec.kind not in ("python", "kernel") or shown.diagnosis.finding is not None or shown.fatal:
         return
-    result.time_us, result.time_kind, result.chip = record.time_us, record.time_kind, record.chip
-    result.checked_on = _checked_on(result)
-    numbers = {
-        "case": timed.name,
-        "time_us": record.time_us,
-        "time_kind": messages.text(f"exercise.{record.time_kind}"),
-    }
-    limit, ratio = spec.budget.max_ub_bytes, spec.budget.max_ratio
-    if limit and record.ub_used > limit:
-        found = Diagnosis("too-much-ub", {"ub_used": record.ub_used, "limit": limit})
-        return _fail(result, Failure(timed, found, record), source, first_line)
-    if ratio:
-        reference = reference_us(spec, ours, timed)
-        numbers |= {"reference_us": reference, "max_ratio": ratio, "limit_us": reference * ratio}
-        if record.time_us > reference * ratio:
-            return _fail(result, Failure(timed, Diagnosis("too-slow", numbers), record), source, first_line)
-    result.lines.append(messages.text("exercise.pass-ratio" if ratio else "exercise.pass-time", **numbers))
-    for finding in record.findings:
-        what, _, hint = finding.lines()
-        result.notes.append(
-            messages.text(
-                "exercise.warning", code=finding.code, where=f"{finding.file}:{finding.line}", what=what, try_=hint
-            )
-        )
-
-
-_references: dict[tuple, float] = {}
-
-
-def reference_us(spec: Spec, ours: Template, case: Case) -> float:
-    """Time of our own solution on `case`, on the same target, in microseconds."""
-    solution = ours.solution()
-    key = (spec.id, current().target, case.name, case.blocks, solution)
-    if key not in _references:
-        name = f"solution {spec.id}"
-        kernel = launch.build(ours.join(solution, name).text, name, spec.entry)
-        _references[key] = launch.run_kernel(spec, kernel, case)[1].time_us
-    return _references[key]
+    wrong = [f.case for f in failures if f is not shown]
+    right = [c for c in cases if c is not shown.case and c not in wrong]
+    compared = [c for c in (shown.case, *wrong, *right) if c.name in runs.results]
+    if shown.case in compared and (say := sentence(spec, ours, compared, runs.results)):
+        shown.diagnosis = replace(shown.diagnosis, say=say)

@@ -2,79 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import time
 from numbers import Number
 from typing import Any
 
-from labkit import chips, messages
+from labkit import messages
 from labkit.exercises.diagnose import Diagnosis
 from labkit.exercises.judge import finish
+from labkit.exercises.question import answer, evaluate, filled
 from labkit.exercises.result import CheckFailed, Result
-from labkit.exercises.spec import Spec, SpecError, load, pick
+from labkit.exercises.spec import Spec, load, pick
+from labkit.exercises.value_remarks import factor
 from labkit.launch.record import strict
-
-_NAMES = {
-    name: getattr(math, name) for name in ("ceil", "floor", "log2", "log", "sqrt", "exp", "gcd", "lcm", "prod", "pi")
-}
-_NAMES |= {
-    "min": min,
-    "max": max,
-    "abs": abs,
-    "round": round,
-    "sum": sum,
-    "int": int,
-    "float": float,
-    "len": len,
-    "range": range,
-}
-# A wrong unit: bytes for elements (2, 4, 8), bits for bytes, a repeat or a unit (32), KB, and thousands.
-_UNITS = (2, 4, 8, 16, 32, 1000, 1024, 10**6, 1024**2, 10**9, 1024**3)
-
-
-def given(spec: Spec) -> dict[str, Any]:
-    """The question's numbers, expressions worked out in their order."""
-    values: dict[str, Any] = {}
-    for name, value in spec.given.items():
-        values[name] = evaluate(spec, value[1:], values) if isinstance(value, str) and value.startswith("=") else value
-    return values
-
-
-def evaluate(spec: Spec, expression: str, values: dict[str, Any] | None = None) -> Any:
-    """An expression over given, chip["dotted.name"] and math. Raises SpecError with the expression."""
-    values = given(spec) if values is None else values
-    try:
-        return eval(expression, {"__builtins__": {}, **_NAMES, "chip": _Chip(), **values})
-    except Exception as error:
-        raise SpecError(f"{spec.folder.name}/spec.toml: {expression!r} cannot be worked out: {error}") from error
-
-
-class _Chip:
-    """chip["ub.bytes"]: a number of the chip table, read when it is asked for."""
-
-    def __getitem__(self, name: str):
-        value = chips.flat(chips.DEFAULT)[name]
-        return int(value) if value == int(value) else value
-
-
-def answer(spec: Spec) -> Any:
-    """The right answer."""
-    if spec.answer.callable:
-        return spec.function(spec.answer.callable)(**given(spec))
-    return evaluate(spec, spec.answer.value)
-
-
-def question(spec: Spec, lang: str | None = None) -> str:
-    """The question with its numbers, and its choices."""
-    lines = [filled(spec, spec.question, lang)]
-    lines += [f'- `"{c["key"]}"`: {filled(spec, c, lang)}' for c in spec.answer.choices]
-    return "\n".join(lines) if len(lines) == 1 else lines[0] + "\n\n" + "\n".join(lines[1:])
-
-
-def filled(spec: Spec, table: dict, lang: str | None = None) -> str:
-    """A text of the spec; in a prediction's texts {name} stands for a given number."""
-    text = pick(table, lang)
-    return text.format(**given(spec)) if spec.kind == "predict" else text
 
 
 def predict(exercise_id: str, value: Any) -> Result:
@@ -157,14 +96,7 @@ def judge(spec: Spec, value: Any, right: Any) -> Diagnosis | None:
         return Diagnosis("prediction-wrong-text", {"got": got})
     if wanted == "choice":
         return Diagnosis("prediction-wrong-choice", {"got": got})
-    return Diagnosis(
-        _number_key(value, right), {"got": got, "factor": _factor(value, right), "unit": unit(spec) or "-"}
-    )
-
-
-def _factor(value: Any, right: Any) -> float | int:
-    ratio = max(abs(value), abs(right)) / min(abs(value), abs(right)) if value and right else 0
-    return next((f for f in _UNITS if abs(ratio - f) <= 1e-3 * f), 0)
+    return Diagnosis(_number_key(value, right), {"got": got, "factor": factor(value, right), "unit": unit(spec) or "-"})
 
 
 def _number_key(value: Any, right: Any) -> str:
@@ -172,6 +104,6 @@ def _number_key(value: Any, right: Any) -> str:
         return "prediction-off-by-one"
     if value == -right:
         return "prediction-sign"
-    if _factor(value, right) and value * right > 0:
+    if factor(value, right) and value * right > 0:
         return "prediction-unit-factor"
     return "prediction-too-big" if value > right else "prediction-too-small"

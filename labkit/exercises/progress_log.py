@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import messages, paths
-from labkit.exercises.spec import folders, load, pick
+from labkit.exercises.order import in_order
+from labkit.exercises.spec import load, pick
 
 OFF = ("off", "0", "none")
 
@@ -91,7 +92,12 @@ def last_hint(exercise: str) -> int:
 
 
 def ever_passed(exercise: str) -> bool:
-    return any(e["id"] == exercise and e.get("state") == "PASS" for e in events())
+    return exercise in passed_ones()
+
+
+def passed_ones() -> set[str]:
+    """Exercises that the log has a PASS of."""
+    return {e["id"] for e in events() if e.get("state") == "PASS"}
 
 
 @dataclass
@@ -112,7 +118,7 @@ class Row:
 
 @dataclass
 class Progress:
-    """The table. Exercises in the order of operator and id, then ids that the log has and the checkout has not."""
+    """The table. Exercises in the order of the notebooks, then ids that the log has and the checkout has not."""
 
     rows: list[Row] = field(default_factory=list)
 
@@ -160,7 +166,7 @@ class Progress:
 
 def progress(path: Path | None = None, only: str | tuple[str, ...] = "") -> Progress:
     """What the log says about every exercise of the checkout whose id begins with `only` (or one of them)."""
-    rows = {name: Row(name, pick(load(name).title)) for name in folders() if name.startswith(only)}
+    rows = {name: Row(name, pick(load(name).title)) for name in in_order() if name.startswith(only)}
     log = [e for e in events(path) if e["id"].startswith(only)]
     for name in sorted({e["id"] for e in log} - set(rows)):
         rows[name] = Row(name)

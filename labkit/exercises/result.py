@@ -36,7 +36,8 @@ class Result:
     """lines: [what, why, try] of a FAIL, else what there is to say. where: "exercise id:line" of a finding or error.
 
     checked_on: target, chip and kind of time in one line; case: the case that is shown; time_us: of the timed case.
-    notes: further lines (other failing cases, warnings). next: what to do now. map: core x tile map of the mismatch.
+    why: under PASS, what the exercise was about. notes: further lines (other failing cases, warnings). next: what to do
+    now. map: core x tile map of the mismatch.
     """
 
     exercise: str
@@ -58,6 +59,7 @@ class Result:
     record: Any = None
     time_us: float | None = None
     notes: list[str] = field(default_factory=list)
+    why: str = ""
     next: list[str] = field(default_factory=list)
     seconds: float = 0.0
     hint_level: int = 0
@@ -75,6 +77,8 @@ class Result:
     def _labelled(self) -> list[str]:
         if self.state == "FAIL" and len(self.lines) == 3:
             return [f"{messages.text(f'exercise.{part}')} {line}" for part, line in zip(messages.PARTS, self.lines)]
+        if self.state == "FAIL" and len(self.lines) == 2:
+            return [f"{messages.text(f'exercise.{part}')} {line}" for part, line in zip(("what", "seen"), self.lines)]
         return list(self.lines)
 
     def __str__(self) -> str:
@@ -86,7 +90,8 @@ class Result:
         out += [f"  {line}" for line in self._labelled()]
         if self.map is not None:
             out += ["  " + messages.text("exercise.map-legend"), *(f"  {row}" for row in self.map.text())]
-        return "\n".join(out + [f"  {line}" for line in (*self.notes, *self.next)])
+        why = [f"{messages.text('exercise.why-title')} {self.why}"] if self.why else []
+        return "\n".join(out + [f"  {line}" for line in (*why, *self.notes, *self.next)])
 
     __repr__ = __str__
 
@@ -103,10 +108,15 @@ class Result:
                 f"{html.escape(self.source_line.strip())}</pre>"
             )
         for line in self._labelled():
-            label, _, rest = line.partition(" ") if self.state == "FAIL" and len(self.lines) == 3 else ("", "", line)
+            label, _, rest = (
+                line.partition(" ") if self.state == "FAIL" and len(self.lines) in (2, 3) else ("", "", line)
+            )
             parts.append(f"<div>{f'<b>{html.escape(label)}</b> ' if label else ''}{html.escape(rest)}</div>")
         if self.map is not None:
             parts.append(_map_html(self.map))
+        if self.why:
+            title = html.escape(messages.text("exercise.why-title"))
+            parts.append(f"<details><summary>{title}</summary>{html.escape(self.why)}</details>")
         parts += [small(line) for line in (*self.notes, *self.next)]
         style = "border-left:3px solid currentColor;padding:.2em .8em"
         return f"<div class='labkit-result' data-state='{self.state}' style='{style}'>{''.join(parts)}</div>"

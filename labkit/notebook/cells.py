@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from labkit import messages
 from labkit.exercises.handle import hint_text
-from labkit.exercises.prediction import answer, evaluate, question
+from labkit.exercises.question import answer, evaluate, question
 from labkit.exercises.spec import Spec, load, pick
 from labkit.exercises.stub import template
 from labkit.notebook import claims

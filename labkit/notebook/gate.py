@@ -16,7 +16,7 @@ from pathlib import Path
 
 from labkit import messages, paths
 from labkit.exercises.handle import hint_text
-from labkit.exercises.prediction import answer, filled, question
+from labkit.exercises.question import answer, filled, question
 from labkit.exercises.spec import Spec, SpecError, folders, load, pick
 from labkit.exercises.stub import normalise, template
 from labkit.notebook import claims

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from labkit import paths
 from labkit.exercises.judge import examine
-from labkit.exercises.prediction import answer, evaluate
 from labkit.exercises.prediction import examine as examine_prediction
+from labkit.exercises.question import answer, evaluate
 from labkit.exercises.result import Result
-from labkit.exercises.spec import Spec, folders, load
+from labkit.exercises.spec import Spec, folders, load, pick
 from labkit.exercises.stub import template
 from labkit.notebook.build import build_variant, chosen
 from labkit.notebook.cells import Variant
@@ -117,7 +117,14 @@ def _code_steps(spec: Spec):
     # as in a cell, below its magic: what is built here is what the solved notebook needs
     yield ("solution", "PASS", lambda: examine(spec, ours.solution(), 2))
     for mutant in spec.mutants:
-        yield mutant.name, mutant.noticed, lambda m=mutant: examine(spec, ours.mutant(m.regions))
+        yield mutant.name, mutant.noticed, lambda m=mutant: _told(examine(spec, ours.mutant(m.regions)), m)
+
+
+def _told(result, mutant):
+    """The result; its diagnosis says so where the mutant's sentence does not come first."""
+    if mutant.say and result.lines[:1] != [pick(mutant.say)]:
+        result.diagnosis += ", without its sentence"
+    return result
 
 
 def _prediction_steps(spec: Spec):

@@ -93,6 +93,8 @@ def test_right_output_passes_and_says_that_the_twin_ran_it(judged):
         ("aclrtSetDevice(0);\nint square = n + n;", 0, "printed", ""),
         ("int square = n * n;", 0, "host-context", "given part of fx_program:16"),
         (GOOD, 1, "status", ""),
+        (GOOD + '\nstd::printf("%d\\n", square);\nstd::exit(0);', 0, "not-launched", ""),
+        (GOOD + "\nif (n) { return 0; ", 0, "bracket-open", "exercise fx_program:4"),
         ("aclrtSetDevice(0);\nint square = n *;", 0, "compile", "exercise fx_program:3"),
         ("aclrtSetDevice(0);\nint square = *(volatile int*)nullptr;", 0, "host-crash", "exercise fx_program:3"),
     ],

@@ -1,0 +1,150 @@
+"""What went wrong with one case; which of several is shown; how it is told: place, inputs, the line of code."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections import Counter
+from dataclasses import dataclass
+
+from labkit import messages
+from labkit.exercises.brackets import unbalanced
+from labkit.exercises.cases import Case
+from labkit.exercises.diagnose import VAGUE, WHOLE, Diagnosis
+from labkit.exercises.result import Result
+from labkit.exercises.spec import Spec
+from labkit.exercises.stub import CELL, Joined, Template, given_name, template
+from labkit.exercises.time_limit import TookTooLong
+
+
+@dataclass
+class Failure:
+    """A failed case."""
+
+    case: Case
+    diagnosis: Diagnosis
+    record: object = None
+    where: str = ""
+    fatal: bool = False
+
+
+def to_show(failures: list[Failure], in_order: bool = False) -> Failure:
+    """The failure to show: a finding or a crash; else the pattern that most cases agree on, a place before "nothing at
+    all" before "no pattern".
+
+    A case of one element is all tail and all output: what it shows ("never written") is true and misleading. in_order:
+    the cases of an operator are unlike each other, and each takes the ones before for granted.
+    """
+
+    def rank(failure: Failure) -> int:
+        if failure.diagnosis.finding is not None or failure.fatal:
+            return 0
+        return 3 if failure.diagnosis.key in VAGUE else 2 if failure.diagnosis.key in WHOLE else 1
+
+    best = min(map(rank, failures))
+    if in_order and best:
+        return failures[0]
+    among = [f for f in failures if rank(f) == best]
+    votes = Counter(f.diagnosis.key for f in among)
+    return among[0] if best == 0 else max(among, key=lambda f: votes[f.diagnosis.key])
+
+
+def find_bracket(failure: Failure, ours: Template, source: str, spec: Spec, first_line: int) -> None:
+    """Where a region's brackets do not match, that is what the compiler stumbled over, wherever it says it did."""
+    if failure.diagnosis.key != "compile":
+        return
+    for text, start in ours.split(source):
+        found = unbalanced(text, spec.comment)
+        if found and not any(unbalanced(body, spec.comment) for body in ours.bodies()):
+            line, bracket, is_open = found
+            failure.diagnosis = Diagnosis("bracket-open" if is_open else "bracket-closed", {"bracket": bracket})
+            failure.where = f"exercise {spec.id}:{line + start - 1 + first_line - 1}"
+            return
+
+
+def is_ours(error: BaseException, name: str) -> bool:
+    """An exception of golden.py's own, which the learner's code has no part in."""
+    unfit = {"TypeError", "AttributeError"}  # golden.py could not use what the learner's code returned: None, mostly
+    return (
+        not any(file == name for file, _ in _frames(error))
+        and getattr(error, "kind", type(error).__name__) not in unfit
+    )
+
+
+def _frames(error: BaseException) -> list[tuple[str, int]]:
+    """(file, line) from the outside in; of an exception in another process those that it had there."""
+    there = getattr(error, "frames", None)  # labkit.RankError
+    return (
+        there if there is not None else [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
+    )
+
+
+def of_exception(error: BaseException, joined: Joined, name: str) -> Failure:
+    places = [joined.place(line) for file, line in _frames(error) if file == name]
+    mine = [n for kind, n in places if kind == CELL]
+    where = f"{name}:{mine[-1]}" if mine else f"{given_name(name)}:{places[-1][1]}" if places else name
+    return Failure(
+        None,
+        Diagnosis("exception", {"type": getattr(error, "kind", type(error).__name__), "message": str(error) or "-"}),
+        where=where,
+    )
+
+
+def of_time_limit(error: TookTooLong, joined: Joined, name: str) -> Failure:
+    failure = of_exception(error, joined, name)
+    failure.diagnosis, failure.fatal = Diagnosis("took-too-long", {"seconds": error.seconds}), True
+    return failure
+
+
+def place_of(joined: Joined, name: str, line: int) -> str:
+    kind, number = joined.place(line)
+    return f"{name if kind == CELL else given_name(name)}:{number}"
+
+
+def tell_cases(spec: Spec, result: Result, shown: Failure, failures: list[Failure], cases, made) -> None:
+    names = ", ".join(f.case.name for f in failures[:8]) + (", ..." if len(failures) > 8 else "")
+    common = {"case": shown.case.name, "failed": len(failures), "cases": len(cases), "names": names}
+    if spec.kind != "kernel":
+        names_of = _parameters(made, shown.case.args) if spec.kind == "python" and not spec.run else ()
+        args = ", ".join((f"{names_of[k]}=" if names_of else "") + _short(a) for k, a in enumerate(shown.case.args))
+        result.notes.append(messages.text("exercise.case-python", args=args, **common))
+    else:
+        result.notes.append(messages.text("exercise.case", blocks=shown.case.blocks or spec.blocks, **common))
+    if failures[-1].fatal and failures[-1].case is not cases[-1]:
+        result.notes.append(messages.text("exercise.stopped", case=failures[-1].case.name))
+
+
+def _parameters(function, args: tuple) -> tuple[str, ...]:
+    """The names of a function's parameters, where there is one for each argument."""
+    try:
+        names = tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return ()
+    return names if len(names) >= len(args) else ()
+
+
+def _short(value) -> str:
+    text = f"tensor{tuple(value.shape)}" if hasattr(value, "shape") else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def put(spec: Spec, result: Result, failure: Failure, source: str, first_line: int) -> None:
+    found = failure.diagnosis
+    result.state, result.diagnosis, result.numbers = "FAIL", found.key, found.numbers
+    result.lines, result.where, result.map, result.record = found.lines(), failure.where, found.map, failure.record
+    result.case = failure.case.name if failure.case else ""
+    result.source_line = _line_at(spec, result, source, first_line)
+    printed = getattr(failure.record, "output", "") or ""
+    if printed:
+        result.notes += [messages.text("exercise.printed"), *printed.splitlines()[:20]]
+
+
+def _line_at(spec: Spec, result: Result, source: str, first_line: int) -> str:
+    """The line of code that `where` names, in the cell or in the given part."""
+    name, _, line = result.where.rpartition(":")
+    mine = f"exercise {result.exercise}"
+    if not line.isdigit() or name not in (mine, given_name(mine)):
+        return ""
+    text = source.split("\n") if name == mine else template(spec).lines
+    index = int(line) - (first_line if name == mine else 1)
+    return text[index] if 0 <= index < len(text) else ""

@@ -1,0 +1,86 @@
+"""What two values of a Python exercise say about each other: one sentence, "" where nothing is sure."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import Any
+
+from labkit import messages
+
+# A wrong unit: bytes for elements (2, 4, 8), bits for bytes, a repeat or a unit (16, 32), KB, and thousands.
+UNITS = (2, 4, 8, 16, 32, 1000, 1024, 10**6, 1024**2, 10**9, 1024**3)
+
+
+def factor(a: Any, b: Any) -> int:
+    """The unit by which two numbers differ, 0 if by none."""
+    if not a or not b or a * b < 0:
+        return 0
+    ratio = max(abs(a), abs(b)) / min(abs(a), abs(b))
+    return next((f for f in UNITS if abs(ratio - f) <= 1e-3 * f), 0)
+
+
+def remark(got: Any, expected: Any) -> str:
+    """In the language in force."""
+
+    def say(key: str, **numbers) -> str:
+        return messages.text(f"value.{key}", **numbers)
+
+    if got is None:
+        return say("none")
+    if _number(expected) and _number(got):
+        return _of_numbers(got, expected, say)
+    if isinstance(expected, dict):
+        if not isinstance(got, dict):
+            return say("type", got=type(got).__name__, expected="dict")
+        missing = [str(k) for k in expected if k not in got]
+        more = [str(k) for k in got if k not in expected]
+        if missing or more:
+            return say("keys", missing=", ".join(missing) or "-", more=", ".join(more) or "-")
+        wrong = [k for k in expected if not _equal(got[k], expected[k])]
+        inner = remark(got[wrong[0]], expected[wrong[0]]) if len(wrong) == 1 else ""
+        return f"{wrong[0]}: {inner}" if inner else ""
+    if isinstance(expected, (list, tuple)):
+        return _of_sequences(got, expected, say)
+    if type(got) is not type(expected) and type(expected) in (str, bool, int):
+        return say("type", got=type(got).__name__, expected=type(expected).__name__)
+    if isinstance(expected, str) and got.strip().lower() == expected.strip().lower():
+        return say("spelling")
+    return ""
+
+
+def _of_numbers(got, expected, say) -> str:
+    if isinstance(expected, int) and isinstance(got, float) and got != int(got):
+        return say("float")
+    if isinstance(expected, int) and abs(got - expected) == 1:
+        return say("one-more" if got > expected else "one-less")
+    if got == -expected and got:
+        return say("sign")
+    if unit := factor(got, expected):
+        return say("times" if abs(got) > abs(expected) else "part", factor=unit)
+    return ""
+
+
+def _of_sequences(got, expected, say) -> str:
+    if not isinstance(got, (list, tuple)):
+        return say("type", got=type(got).__name__, expected=type(expected).__name__)
+    if len(got) != len(expected):
+        return say("length", got=len(got), expected=len(expected))
+    wrong = [k for k in range(len(expected)) if not _equal(got[k], expected[k])]
+    if len(wrong) > 1 and all(any(_equal(x, y) for y in got) for x in expected):
+        return say("order")
+    if len(wrong) == 1 and len(expected) > 1:
+        k = wrong[0]
+        inner = remark(got[k], expected[k])
+        return say("place", k=k, got=repr(got[k]), expected=repr(expected[k])) + (f" {inner}" if inner else "")
+    return ""
+
+
+def _number(x: Any) -> bool:
+    return isinstance(x, Number) and not isinstance(x, (bool, complex))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # tensors of several elements
+        return False
