@@ -199,13 +199,8 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
     try:
         joined = ours.join(source, name, first_line)
     except RegionError as error:
-        return put(
-            spec,
-            result,
-            Failure(None, Diagnosis("regions", {"message": str(error), "id": spec.id})),
-            source,
-            first_line,
-        )
+        found = Diagnosis("regions", {"message": str(error), "id": spec.id})
+        return put(spec, result, Failure(None, found), source, first_line)
     made, failure = _build(spec, joined, name)
     if failure:
         find_bracket(failure, ours, source, spec, first_line)
@@ -306,7 +301,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs) -> Failure | 
         got, ended = launch.run_program(spec, made, case)
         found = (
             of_program(ended)
-            or not_launched(ended, template(spec).solution())
+            or not_launched(ended, "\n".join(template(spec).lines))
             or printed(compare_values(got, case.expected, case.tolerance))
         )
         return Failure(case, found, ended, found.where()) if found else None
@@ -341,7 +336,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs) -> Failure | 
 
 def _copies_came_late(record) -> bool:
     """Was it the launch in which every transfer comes as late as the synchronisation allows?"""
-    return getattr(getattr(record.again, "request", None), "schedule", "") == "worst"
+    return getattr(getattr(getattr(record, "again", None), "request", None), "schedule", "") == "worst"
 
 
 def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:

@@ -86,7 +86,7 @@ def test_remarks(got, expected, said):
 
 
 def test_inputs_are_shown_with_their_names():
-    assert "Inputs: n=" in str(check("fx_share", "edges = [0] * (blocks + 1)"))
+    assert "Inputs: n=" in str(check("fx_share", "edges = [1] * (blocks + 1)"))
 
 
 # ---- time limits
