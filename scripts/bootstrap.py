@@ -310,7 +310,7 @@ def build_ahead(python, program):
 
 def jupyter_arguments():
     # The checkout is the root, so that kernels/ and data/ can be opened beside the notebooks.
-    arguments = ["--ServerApp.root_dir=%s" % ROOT, "--LabApp.default_url=/lab/tree/notebooks"]
+    arguments = ["--ServerApp.root_dir=%s" % ROOT, "--LabApp.default_url=/lab/tree/workbook/%s" % language()]
     if os.geteuid() == 0:
         say("root")
         arguments.append("--allow-root")
@@ -322,6 +322,9 @@ def start(python, *arguments):
     environment = dict(os.environ, PATH="%s%s%s" % (python.parent, os.pathsep, os.environ.get("PATH", "")))
     if not glob.glob("/dev/davinci[0-9]*"):  # so that a notebook may import torch before labkit, whatever is installed
         environment.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+    if language() == "zh":  # JupyterLab itself in Chinese, by the setting's default: a person's own choice is kept
+        path = [str(ROOT / "scripts" / "jupyter_zh"), environment.get("JUPYTER_CONFIG_PATH", "")]
+        environment["JUPYTER_CONFIG_PATH"] = os.pathsep.join(p for p in path if p)
     os.chdir(str(ROOT))
     sys.stdout.flush()
     os.execve(str(python), [str(python)] + list(arguments), environment)
@@ -353,6 +356,9 @@ def main(arguments):
         if run([python, "-m", "labkit", "prebuild"], cwd=str(ROOT)).returncode:
             return 1
     if command == "lab":
+        workbook = ROOT / "workbook" / language()  # a copy to work in: the checkout's notebooks stay as they are
+        if run([python, "-m", "labkit", "notebooks", workbook, "--lang", language()], cwd=str(ROOT)).returncode:
+            return 1
         say("lab")
         start(python, "-m", "jupyterlab", *(jupyter_arguments() + rest))
     elif command == "test":

@@ -25,17 +25,65 @@ def check(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What `labkit stub` printed, filled in.")],
 ) -> None:
     """Judge your solution. Exit code 0 on PASS and SKIP, 1 on FAIL and TODO."""
+    print(result := _judged(exercise, file))
+    raise typer.Exit(0 if result.state in ("PASS", "SKIP") else 1)
+
+
+def _judged(exercise: str, file: Path):
     import labkit
 
     source, first_line = file.read_text(encoding="utf-8"), 1
     if source.startswith("%%exercise"):
         source, first_line = source.partition("\n")[2], 2
     try:
-        result = labkit.check(exercise, source, first_line=first_line)
+        return labkit.check(exercise, source, first_line=first_line)
     except TypeError as error:  # a prediction: answered in the notebook
         sys.exit(f"labkit: {error}")
-    print(result)
-    raise typer.Exit(0 if result.state in ("PASS", "SKIP") else 1)
+
+
+@commands.command()
+def watch(
+    exercise: Annotated[str, typer.Argument(help="The exercise's id.")],
+    file: Annotated[Path, typer.Argument(dir_okay=False, help="Made with the stub in it if it is not there.")],
+    every: Annotated[float, typer.Option(help="Seconds between two looks at the file.")] = 0.5,
+) -> None:
+    """Judge your solution each time the file is saved, until it passes."""
+    import time
+
+    import labkit
+    from labkit import messages
+
+    wanted = labkit.exercise(exercise)
+    if not file.exists():
+        file.write_text(wanted.stub() + "\n", encoding="utf-8")
+    print(messages.text("watch.waiting", file=file, id=exercise), flush=True)
+    seen = None
+    while True:
+        try:
+            now = file.stat().st_mtime_ns
+        except FileNotFoundError:  # some editors write another file and rename it
+            now = seen
+        if now != seen:
+            seen = now
+            print(result := _judged(exercise, file), flush=True)
+            if result.state in ("PASS", "SKIP"):
+                return
+        time.sleep(every)
+
+
+@commands.command("next")
+def next_exercise() -> None:
+    """What comes next: the first exercise, in the order of the notebooks, that has not been passed."""
+    import labkit
+    from labkit import messages
+    from labkit.exercises.order import following, notebook_of
+    from labkit.exercises.progress_log import passed_ones
+
+    name = following("", passed_ones())
+    if not name:
+        print(messages.text("exercise.all-done"))
+        return
+    print(labkit.exercise(name).status(), *(["notebook " + there] if (there := notebook_of(name)) else []))
 
 
 @commands.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -29,6 +31,22 @@ def build(
     if check:
         raise typer.Exit(gate.main(notebooks or []))
     raise typer.Exit(workbook.main(notebooks or [], stamp=stamp, execute=execute))
+
+
+@commands.command()
+def notebooks(
+    folder: Annotated[Path, typer.Argument(help="Where to; made if missing.")],
+    lang: Annotated[
+        str, typer.Option(help="en or zh; the language in force (LABKIT_LANG) if not given.", show_default=False)
+    ] = "",
+) -> None:
+    """Lay the workbook out in a folder of your own, and trust it. Again: what you changed is kept."""
+    from labkit import messages
+    from labkit.notebook.work_copy import lay_out
+
+    if lang and lang not in messages.LANGUAGES:
+        sys.exit(f"labkit: --lang is {lang!r}; it must be one of {', '.join(messages.LANGUAGES)}")
+    print(*lay_out(folder, lang or messages.language()).lines(folder), sep="\n")
 
 
 @commands.command(

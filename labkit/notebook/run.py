@@ -1,6 +1,6 @@
 """`labkit run-notebooks`: the whole workbook through papermill, one report at the end.
 
-    labkit run-notebooks [01.02 ...] [-p TARGET twin] [-p STRICT True] [--solved] [--out run]
+    labkit run-notebooks [01.02 ... | FILE.ipynb ...] [-p TARGET twin] [-p STRICT True] [--solved] [--out run]
                          [--timeout 600] [--no-html]
 
 It goes on after a notebook that fails and exits with 1. Parameters are checked before anything runs: papermill itself
@@ -60,9 +60,17 @@ def main(arguments: list[str] | None = None, home: Path | None = None) -> int:
     out = Path(asked.out)
     out.mkdir(parents=True, exist_ok=True)
     outcomes = []
-    for src in chosen(asked.notebooks, home):
-        print(f"{src.id} ...", end=" ", flush=True)
-        outcomes.append(one(src, out, parameters, timeout=asked.timeout, solved=asked.solved, home=home))
+    try:
+        work = list(_work(asked.notebooks, home))
+    except (FileNotFoundError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    for src, file in work:
+        name = src.id if file is None else _name_of(file, outcomes)
+        print(f"{name} ...", end=" ", flush=True)
+        outcomes.append(
+            one(src, out, parameters, timeout=asked.timeout, solved=asked.solved, home=home, file=file, name=name)
+        )
         print(_line(outcomes[-1]), flush=True)
     if not asked.no_html:
         for outcome in outcomes:
@@ -83,7 +91,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="labkit run-notebooks", description="Run the workbook with papermill and write a report."
     )
-    parser.add_argument("notebooks", nargs="*", help="numbers, ids or paths; all without one")
+    parser.add_argument("notebooks", nargs="*", help="numbers, ids, or files; all without one")
     parser.add_argument(
         "-p",
         nargs=2,
@@ -99,6 +107,31 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _work(names: list[str], home: Path | None):
+    """(source, None) for each notebook of the workbook, (its source or None, file) for each file that is not one."""
+    own = {src.target(home or paths.notebooks_dir()).resolve() for src in chosen(None, home)}
+    files = {name for name in names if name.endswith(".ipynb") and Path(name).resolve() not in own}
+    for name in names or [None]:
+        if name not in files:
+            yield from ((src, None) for src in chosen([name] if name else None, home))
+            continue
+        if not Path(name).is_file():
+            raise FileNotFoundError(f"{name}: there is no such notebook; give a number, an id or the path of a file")
+        try:
+            told = (load_notebook(Path(name)) or {})["metadata"].get("labkit", {}).get("id")
+        except Exception as error:  # nbformat has several for what is no notebook
+            raise ValueError(f"{name}: not a notebook ({type(error).__name__}: {error})") from None
+        yield next((s for s in chosen(None, home) if s.id == told), None), Path(name)
+
+
+def _name_of(file: Path, outcomes: list[Outcome]) -> str:
+    """The file's name; that of its folder before it where another one has the same."""
+    taken = {o.id for o in outcomes}
+    names = [file.stem, f"{file.resolve().parent.name}-{file.stem}"]
+    names += [f"{names[1]}-{k}" for k in range(2, len(outcomes) + 3)]
+    return next(n for n in names if n not in taken)
+
+
 def _typed(value: str):
     """ "True", "3", "twin" as Python values, like papermill -p."""
     if value in ("True", "False", "true", "false"):
@@ -107,21 +140,28 @@ def _typed(value: str):
 
 
 def one(
-    src: Source,
+    src: Source | None,
     out: Path,
     parameters: dict,
     *,
     timeout: int = TIMEOUT_S,
     solved: bool = False,
     home: Path | None = None,
+    file: Path | None = None,
+    name: str = "",
 ) -> Outcome:
-    """Run one notebook into `out`; what its cells do never raises here."""
+    """Run one notebook into `out`; what its cells do never raises here.
+    file: run this one, whatever the workbook has; src then tells title and minutes, where it is known.
+    """
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
     home = home or paths.notebooks_dir()
-    notebook = build_variant(src, out / "solved", Variant("solved"), home) if solved else src.target(home)
-    result = Outcome(src.id, src.title["en"], f"{src.id}.ipynb", src.minutes)
+    name = name or (src.id if src else file.stem)
+    notebook = (
+        file or build_variant(src, out / "solved", Variant("solved"), home) if solved or file else src.target(home)
+    )
+    result = Outcome(name, src.title["en"] if src else "", f"{name}.ipynb", src.minutes if src else 0)
     started = time.perf_counter()
     before = dict(os.environ)
     os.environ.update({k: v for k, v in environment().items() if k not in _KEPT})
@@ -130,7 +170,7 @@ def one(
             str(notebook),
             str(out / result.file),
             parameters,
-            cwd=str(src.target(home).parent),
+            cwd=str((file or src.target(home)).resolve().parent),
             kernel_name="python3",
             progress_bar=False,
             execution_timeout=timeout,
