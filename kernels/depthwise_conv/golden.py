@@ -88,7 +88,7 @@ def _drawn(r: random.Random) -> dict:
 
 
 CUBES, VECTORS = 24, 48  # cores of the chip
-L1_SLOT = 216 * 1024  # of depthwise_conv_cube.asc
+L1_SLOT = 212 * 1024  # of depthwise_conv_cube.asc
 
 
 def cube_plan(c: dict) -> tuple[int, int] | None:
@@ -101,8 +101,8 @@ def cube_plan(c: dict) -> tuple[int, int] | None:
         return None
     pieces = min(
         c["channels"] // 16,
-        8,
-        128 // taps,
+        8 // -(-c["kernelH"] * c["kernelW"] // 16),
+        127 // taps,
         63 // c["strideW"],
         255 // c["dilationW"],
         255 // max(c["padW"], 1),

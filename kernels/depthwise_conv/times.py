@@ -90,13 +90,9 @@ def launched(shape, dtype: str, way: str, **how):
         conv = golden.conv_of_gradient(shape, 3, padding=1)
         way = STEPS[3] if dtype == "float32" else STEPS[4]
     if way == STEPS[4]:
-        taps = torch.empty(c * 9 * 16, dtype=kind, device="npu")
-        first = kernel("depthwise_conv_diagonals", dtype, **how)[min(golden.VECTORS, c // 16)](
-            weight, weight, taps, conv
-        )
         return kernel("depthwise_conv_cube", dtype, **how)[golden.CUBES](
-            x, taps, y, conv, *golden.cube_plan(conv)
-        ), first
+            x, weight, weight, y, conv, *golden.cube_plan(conv)
+        ), None
     return kernel("depthwise_conv", dtype, STEPS.index(way), **how)[golden.VECTORS](x, weight, weight, y, conv), None
 
 

@@ -124,7 +124,7 @@ FILES = {
 def whole(name: str) -> str:
     """A kernel's text with what it includes from kernels/, so that a change can be anywhere."""
     text = (HOME / f"{name}.asc").read_text(encoding="utf-8")
-    for header in ("lanes.h", "conv.h", "../rows.h"):
+    for header in ("lanes.h", "diagonals.h", "conv.h", "../rows.h"):
         text = text.replace(
             f'#include "{header}"', (HOME / header).read_text(encoding="utf-8").replace("#pragma once\n", "")
         )
@@ -165,11 +165,7 @@ def launched(way: str, kernel, number: int, dtype, step=None):
         plan = GOLD.cube_plan(conv)
         if plan is None:
             return None
-        taps = torch.empty(x.shape[1] * 16 * (weight[0].numel() + conv["bias"]), dtype=dtype, device="npu")
-        labkit.kernel(HOME / "depthwise_conv_diagonals.asc", entry=f"depthwise_conv_diagonals<{TYPES[dtype]}>")[2](
-            w, b, taps, conv
-        )
-        record = kernel[3](by_channels(x), taps, made, conv, *plan)
+        record = kernel[3](by_channels(x), w, b, made, conv, *plan)
     return record, made.cpu().permute(0, 3, 1, 2), wants[0], terms[0]
 
 
