@@ -8,14 +8,12 @@
 //
 // The unit matrix is made once: the squares with row i full of quarters, side by side, times the same turned; each sum has 16 sixteenths.
 #pragma once
-#include "conv.h"
+#include "cube.h"
 
-constexpr uint32_t C0 = 16, FRACTAL = 256;       // channels, elements
 constexpr uint32_t SQUARES = C0 * FRACTAL;       // of 16 channels and up to 16 taps
 constexpr uint32_t MOST_UNITS = 8;               // of SQUARES at a time
 constexpr uint32_t L1_MADE = 64 * 1024;          // SQUARES of 16 bits each: MOST_UNITS, two of results, and the biases' matrices
 constexpr uint32_t L1_BIAS = 80 * 1024, L1_TAPS = 84 * 1024;
-constexpr uint32_t L0_SLOT = 32 * 1024, L0C_SLOT = 64 * 1024;
 constexpr uint32_t UNIT = 127;                   // where in L0B, fractals
 
 // Whose turn it is in L0A and in L0C, two slots each, with the flags M_MTE1 and FIX_M.
