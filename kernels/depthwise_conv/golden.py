@@ -88,37 +88,44 @@ def _drawn(r: random.Random) -> dict:
 
 
 CUBES, VECTORS = 24, 48  # cores of the chip
-L1_SLOT = 212 * 1024  # of depthwise_conv_cube.asc
+L1_SLOT, L1_WEIGHT_SLOT = (size * 1024 - 256 for size in (212, 252))  # of the cube's kernels, less what a piece lies behind
 
 
-def cube_plan(c: dict) -> tuple[int, int] | None:
-    """(pieces, high) for the cube's kernel, by the rule of depthwise_conv_torch.asc; None where it cannot take c."""
+def cube_plan(c: dict, gradient: bool = False) -> tuple[int, int] | tuple[int, int, int] | None:
+    """(pieces, high) for the cube's kernel, or (pieces, high, splits) for that of the weight's gradient, by the rule of
+    depthwise_conv_torch.asc; None where it cannot take c."""
     reach = c["dilationH"] * (c["kernelH"] - 1) + 1, c["dilationW"] * (c["kernelW"] - 1) + 1
     taps = c["kernelH"] * c["kernelW"] + c["bias"]
-    if c["channels"] % 16 or c["upH"] * c["upW"] > 1 or taps > 50 or max(c["kernelH"], c["kernelW"]) > 255:
+    if c["channels"] % 16 or c["upH"] * c["upW"] > 1 or taps > 50:
         return None
     if not (0 <= c["padH"] < reach[0] <= 255 and 0 <= c["padW"] < reach[1]) or c["strideH"] > 63:
         return None
+    units, rows = c["channels"] // 16, c["batch"] * c["outHeight"]
+    slot, line = (L1_WEIGHT_SLOT, c["outWidth"]) if gradient else (L1_SLOT, 0)  # line: of dy, which lies there too
     pieces = min(
-        c["channels"] // 16,
-        8 // -(-c["kernelH"] * c["kernelW"] // 16),
+        -(-units * min(rows, CUBES) // CUBES),  # a small x: fewer channels a core rather than fewer cores
+        8 if gradient else 8 // -(-c["kernelH"] * c["kernelW"] // 16),
         127 // taps,
         63 // c["strideW"],
         255 // c["dilationW"],
         255 // max(c["padW"], 1),
-        32767 // c["width"],
+        32767 // max(c["width"], c["outWidth"]),
     )
-    while pieces and reach[0] * c["width"] * pieces * 32 > L1_SLOT:
+    while pieces and (reach[0] * c["width"] + line) * pieces * 32 > slot:
         pieces //= 2
     if not pieces:
         return None
-    groups = -(-c["channels"] // 16 // pieces)
-    pieces = -(-c["channels"] // 16 // groups)
-    rows = groups * c["batch"] * c["outHeight"]
-    high = max(1, min((L1_SLOT // (pieces * 32 * c["width"]) - reach[0]) // c["strideH"] + 1, c["outHeight"]))
-    while high > 1 and (high > -(-rows // (CUBES * 4)) or (high - 1) * c["strideH"] + reach[0] > 255):
+    groups = -(-units // pieces)
+    pieces = -(-units // groups)
+    splits = min(range(1, min(CUBES, rows) + 1), key=lambda s: (-(-groups * s // CUBES) / s, s)) if gradient else 1
+    some = -(-rows // (16 * splits)) if gradient else -(-groups * rows // (4 * CUBES))
+    high = min(c["outHeight"], max(1, some))
+    while high > 1 and (
+        (((high - 1) * c["strideH"] + reach[0]) * c["width"] + high * line) * pieces * 32 > slot
+        or (high - 1) * c["strideH"] + reach[0] > 255
+    ):
         high -= 1
-    return pieces, high
+    return (pieces, high, splits) if gradient else (pieces, high)
 
 
 # ---- the exercises of notebook 06.02

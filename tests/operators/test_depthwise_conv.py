@@ -23,8 +23,10 @@ HOME = paths.kernels_dir() / "depthwise_conv"
 GOLD = golden("depthwise_conv")
 MUTANTS = load(HOME / "mutants.toml")
 HALF, FLOAT = torch.float16, torch.float32
+HOW = ("stride", "padding", "dilation")
 SEED, DRAWN, FIXED = 13, 210, 30  # of the drawn cases; the suite takes the first FIXED, the rest is marked slow
-# Where a kernel can go wrong. The last three are as wide as several groups of channels, tiles or loads of taps.
+# Where a kernel can go wrong. The last four are as wide as several groups of channels, tiles or loads of taps; the very
+# last has one tile a group.
 CASES = [
     {"x": (1, 1, 1, 1), "kernel": (3, 3), "padding": (1, 1)},
     {"x": (2, 17, 5, 7), "kernel": (3, 3), "padding": (2, 1), "dilation": (2, 1), "bias": True},
@@ -33,6 +35,7 @@ CASES = [
     {"x": (3, 144, 15, 14), "kernel": (3, 3), "padding": (1, 1), "bias": True},
     {"x": (2, 160, 13, 32), "kernel": (3, 3), "padding": (2, 2), "dilation": (2, 2)},
     {"x": (1, 48, 12, 131), "kernel": (5, 4), "padding": (2, 1), "bias": True},
+    {"x": (1, 272, 1, 6), "kernel": (3, 3), "padding": (1, 1)},
 ]
 
 
@@ -44,7 +47,7 @@ def filled(case: dict) -> dict:
 def sample(number: int, dtype, drawn: bool = False):
     """(case, how, (x, weight, bias, dy), goldens, sizes of the sums' terms)."""
     case = filled(GOLD.draw(SEED, number + 1)[number] if drawn else CASES[number])
-    how = {k: case[k] for k in ("stride", "padding", "dilation")}
+    how = {k: case[k] for k in HOW}
     x, weight = (
         values(case["x"], dtype, number, 1.0),
         values((case["x"][1], 1, *case["kernel"]), dtype, number + 1, 1.0),
@@ -100,14 +103,9 @@ def test_the_rule_draws_what_it_says():
     assert {1, 2} <= set(sides) and max(sides) == 113 and {c["x"][1] for c in drawn} >= {1, 2, 63, 65, 129}
     assert {c["kernel"] for c in drawn} >= {(3, 3)} and {k for c in drawn for k in c["kernel"]} == set(range(1, 8))
     assert sum(c["kernel"][1] > c["x"][3] for c in drawn) > 10 and sum(max(c["padding"]) > 8 for c in drawn) > 20
-    assert (
-        sum(
-            GOLD.cube_plan(GOLD.conv(*(c[k] for k in ("x", "kernel", "stride", "padding", "dilation", "bias"))))
-            is not None
-            for c in drawn
-        )
-        > 15
-    )
+    for gradient in (False, True):
+        plans = [GOLD.cube_plan(GOLD.conv(*(c[k] for k in ("x", "kernel", *HOW, "bias"))), gradient) for c in drawn]
+        assert sum(plan is not None for plan in plans) > 15
 
 
 # ------------------------------------------------------------------- kernels
@@ -118,13 +116,15 @@ FILES = {
     "rows": "depthwise_conv",
     "cube": "depthwise_conv_cube",
     "weight": "depthwise_conv_weight",
+    "weight on the cube": "depthwise_conv_weight_cube",
+    "fold": "depthwise_conv_weight_fold",
 }
 
 
 def whole(name: str) -> str:
     """A kernel's text with what it includes from kernels/, so that a change can be anywhere."""
     text = (HOME / f"{name}.asc").read_text(encoding="utf-8")
-    for header in ("lanes.h", "diagonals.h", "conv.h", "../rows.h"):
+    for header in ("lanes.h", "diagonals.h", "cube.h", "conv.h", "../rows.h"):
         text = text.replace(
             f'#include "{header}"', (HOME / header).read_text(encoding="utf-8").replace("#pragma once\n", "")
         )
@@ -145,12 +145,26 @@ def launched(way: str, kernel, number: int, dtype, step=None):
     """(record, result, golden, terms) of one of CASES; None where the way does not take it."""
     case, how, (x, weight, bias, dy), wants, terms = sample(number, dtype)
     conv, blocks = GOLD.conv(x.shape, case["kernel"], **how, bias=bias is not None), 2 + number
+    high = min(conv["outHeight"], 1 + number % 3)  # rows of a tile on the cube; the rule takes one where x is small
     w, b = weight.npu(), (weight if bias is None else bias).npu()
     if way == "weight":
         splits = 1 + number % 3
         parts = torch.empty(splits, weight[0].numel(), x.shape[1], device="npu")
         record = kernel[blocks](by_channels(dy), by_channels(x), parts, conv, splits)
         return record, parts.cpu().sum(0).t().reshape(weight.shape).to(dtype), wants[2], terms[2]
+    if way in ("weight on the cube", "fold"):
+        plan = GOLD.cube_plan(conv | {"bias": 0}, gradient=True)
+        if plan is None:
+            return None
+        pieces, splits = plan[0], min(1 + number % 3, conv["batch"] * conv["outHeight"])  # a part has a row
+        units = weight.numel() // 16
+        parts = torch.empty(splits, units, 256, device="npu")
+        made = torch.empty(weight.shape, dtype=dtype, device="npu")
+        other = build("fold" if way != "fold" else "weight on the cube", dtype)
+        products, fold = (kernel, other) if way != "fold" else (other, kernel)
+        record = products[2](by_channels(dy), by_channels(x), parts, conv | {"bias": 0}, pieces, high, splits)
+        after = fold[5](parts, made, units, weight[0].numel(), splits)
+        return record if way != "fold" else after, made.cpu(), wants[2], terms[2]
     if way == "gradient":
         made = torch.empty(by_channels(x).shape, dtype=dtype, device="npu")
         record = kernel[blocks](by_channels(dy), w, w, made, GOLD.conv_of_gradient(x.shape, case["kernel"], **how))
@@ -165,7 +179,7 @@ def launched(way: str, kernel, number: int, dtype, step=None):
         plan = GOLD.cube_plan(conv)
         if plan is None:
             return None
-        record = kernel[3](by_channels(x), w, b, made, conv, *plan)
+        record = kernel[3](by_channels(x), w, b, made, conv, plan[0], high)
     return record, made.cpu().permute(0, 3, 1, 2), wants[0], terms[0]
 
 
@@ -196,9 +210,9 @@ def wrong(way: str, kernel, dtype, until: str = "") -> list[str]:
 STEPS = [("rows", 0, HALF), ("rows", 1, HALF), ("rows", 1, FLOAT), ("forward", 2, HALF)]
 STEPS += [
     (way, None, dtype)
-    for way in ("forward", "gradient", "cube", "weight")
+    for way in ("forward", "gradient", "cube", "weight", "weight on the cube", "fold")
     for dtype in TYPES
-    if way != "cube" or dtype != FLOAT
+    if way not in ("cube", "weight on the cube", "fold") or dtype != FLOAT
 ]
 
 
@@ -208,7 +222,7 @@ def test_every_step_is_right(way, step, dtype):
     assert wrong(way, build(way, dtype, step), dtype) == []
 
 
-@pytest.mark.parametrize("way", ["rows", "forward", "gradient", "cube", "weight"])
+@pytest.mark.parametrize("way", ["rows", "forward", "gradient", "cube", "weight", "weight on the cube", "fold"])
 def test_no_luck_is_needed(way):
     """Every transfer as late as the synchronisation allows."""
     labkit.device.install()
