@@ -4,4 +4,5 @@
 
 constexpr uint32_t LANES = 64;    // float in one repeat
 constexpr float FLOOR = -1e30f;   // the maximum of no score
-constexpr float UNSEEN = -1e38f;  // a score that is masked: exp(UNSEEN - FLOOR) is 0, and so is every share of a row that sees nothing
+// a score that is masked: exp(UNSEEN - FLOOR) is 0, and so is every share of a row that sees nothing
+constexpr float UNSEEN = -1e38f;

@@ -2,11 +2,15 @@
 #pragma once
 #include "attention_steps.h"
 
-// AIC: both products. Operands come from GM to L1 in chunks, through L0A and L0B, sums to one half of L0C and out by Fixpipe.
+// AIC: both products. Operands come from GM to L1 in chunks, through L0A and L0B, sums to one half of L0C and out by
+// Fixpipe.
 template <typename T, bool PAGED> class AttentionCube {
-    static constexpr uint32_t RING = 4, BYTES = TALL * CHUNK * sizeof(T);  // slots of K and V in L1: what is multiplied at a time
-    static constexpr uint32_t BROAD = 2 * CHUNK;                           // keys of a slot of P: its rows are longer, and rows cost time
-    static constexpr uint32_t QUERY = RING, PROBABILITY = QUERY + 2;       // slots in L1: K and V from 0 on, two of Q, two of P, twice as large
+    // slots of K and V in L1: what is multiplied at a time
+    static constexpr uint32_t RING = 4, BYTES = TALL * CHUNK * sizeof(T);
+    // keys of a slot of P: its rows are longer, and rows cost time
+    static constexpr uint32_t BROAD = 2 * CHUNK;
+    // slots in L1: K and V from 0 on, two of Q, two of P, twice as large
+    static constexpr uint32_t QUERY = RING, PROBABILITY = QUERY + 2;
     static constexpr uint16_t P_EVENT = 4, Q_EVENT = 6;                    // K and V have the events from 0 on
     const Attention& a;
     Slots slots;
@@ -17,8 +21,9 @@ template <typename T, bool PAGED> class AttentionCube {
     GM_ADDR lengths;
 
 public:
-    __aicore__ inline AttentionCube(GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR table, GM_ADDR lengths, GM_ADDR workspace, const Attention& a)
-        : a(a), lengths(lengths), slots{a.wide, CeilOf(a.dim, LANES) * LANES}, block(AscendC::GetBlockIdx())
+    __aicore__ inline AttentionCube(GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR table, GM_ADDR lengths, GM_ADDR workspace,
+                                    const Attention& a)
+            : a(a), lengths(lengths), slots{a.wide, CeilOf(a.dim, LANES) * LANES}, block(AscendC::GetBlockIdx())
     {
         qGm.SetGlobalBuffer((__gm__ T*)q);
         kGm.SetGlobalBuffer((__gm__ T*)k);
@@ -52,16 +57,21 @@ public:
     }
 
 private:
-    __aicore__ inline AscendC::LocalTensor<T> L1(uint32_t slot, uint32_t bytes = BYTES) { return AscendC::LocalTensor<T>(AscendC::TPosition::A1, slot * BYTES, bytes / sizeof(T)); }
+    __aicore__ inline AscendC::LocalTensor<T> L1(uint32_t slot, uint32_t bytes = BYTES)
+    {
+        return AscendC::LocalTensor<T>(AscendC::TPosition::A1, slot * BYTES, bytes / sizeof(T));
+    }
 
     // high x wide numbers of GM, rows `line` apart, as columns of fractals.
-    __aicore__ inline void Bring(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from, uint32_t high, uint32_t wide, uint64_t line)
+    __aicore__ inline void Bring(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from, uint32_t high,
+                                 uint32_t wide, uint64_t line)
     {
         AscendC::DataCopy(to, from, AscendC::Nd2NzParams(1, high, wide, 0, line, CeilOf(high, LINE) * LINE, 1, 0));
     }
 
     // `high` keys or values of a step into the next slot of the ring: in one copy, or one for each page.
-    __aicore__ inline void BringNext(const AscendC::GlobalTensor<T>& gm, const uint64_t (&strides)[3], const Steps& s, uint32_t at, uint32_t high)
+    __aicore__ inline void BringNext(const AscendC::GlobalTensor<T>& gm, const uint64_t (&strides)[3], const Steps& s,
+                                     uint32_t at, uint32_t high)
     {
         uint32_t e = loaded++ % RING, kv = s.head / (a.heads / a.kvHeads), key = s.key + at;
         AscendC::WaitFlag<AscendC::HardEvent::MTE1_MTE2>(e);
@@ -81,15 +91,18 @@ private:
     }
 
     // A [high, depth] from columns of fractals to rows of fractals.
-    __aicore__ inline void ToA(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& from, uint32_t high, uint32_t depth)
+    __aicore__ inline void ToA(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& from, uint32_t high,
+                               uint32_t depth)
     {
         uint32_t rows = CeilOf(high, LINE), deep = CeilOf(depth, LINE);
         for (uint32_t i = 0; i < deep; i++) {
-            AscendC::LoadData(to[i * FRACTAL], from[i * rows * FRACTAL], AscendC::LoadData2DParams(0, rows, 1, 0, deep - 1, false, 0));
+            AscendC::LoadData(to[i * FRACTAL], from[i * rows * FRACTAL],
+                              AscendC::LoadData2DParams(0, rows, 1, 0, deep - 1, false, 0));
         }
     }
 
-    __aicore__ inline void Multiply(const AscendC::LocalTensor<float>& sums, uint32_t e, uint32_t high, uint32_t wide, uint32_t depth, bool begins)
+    __aicore__ inline void Multiply(const AscendC::LocalTensor<float>& sums, uint32_t e, uint32_t high, uint32_t wide,
+                                    uint32_t depth, bool begins)
     {
         using namespace AscendC;
         SetFlag<HardEvent::MTE1_M>(e);
@@ -102,9 +115,18 @@ private:
         Mmad(sums, A2(e), B2(e), mmad);
         SetFlag<HardEvent::M_MTE1>(e);
     }
-    __aicore__ inline AscendC::LocalTensor<T> A2(uint32_t e) { return AscendC::LocalTensor<T>(AscendC::TPosition::A2, e * BYTES, BYTES / sizeof(T)); }
-    __aicore__ inline AscendC::LocalTensor<T> B2(uint32_t e) { return AscendC::LocalTensor<T>(AscendC::TPosition::B2, e * BYTES, BYTES / sizeof(T)); }
-    __aicore__ inline AscendC::LocalTensor<float> Sums(uint32_t e) { return AscendC::LocalTensor<float>(AscendC::TPosition::CO1, e * TALL * CHUNK * sizeof(float), TALL * CHUNK); }
+    __aicore__ inline AscendC::LocalTensor<T> A2(uint32_t e)
+    {
+        return AscendC::LocalTensor<T>(AscendC::TPosition::A2, e * BYTES, BYTES / sizeof(T));
+    }
+    __aicore__ inline AscendC::LocalTensor<T> B2(uint32_t e)
+    {
+        return AscendC::LocalTensor<T>(AscendC::TPosition::B2, e * BYTES, BYTES / sizeof(T));
+    }
+    __aicore__ inline AscendC::LocalTensor<float> Sums(uint32_t e)
+    {
+        return AscendC::LocalTensor<float>(AscendC::TPosition::CO1, e * TALL * CHUNK * sizeof(float), TALL * CHUNK);
+    }
 
     __aicore__ inline void Store(uint64_t to, uint32_t e, uint32_t high, uint32_t wide, uint32_t line)
     {
@@ -139,7 +161,8 @@ private:
             WaitFlag<HardEvent::MTE2_MTE1>(from);
             WaitFlag<HardEvent::M_MTE1>(e);
             ToA(A2(e), L1(slot), s.high, a.dim);
-            LoadData(B2(e), L1(from), LoadData2DParams(0, CeilOf(here, LINE) * (a.dim / LINE), 1, 0, 0, false, 0));  // keys lie as columns do
+            // keys lie as columns do
+            LoadData(B2(e), L1(from), LoadData2DParams(0, CeilOf(here, LINE) * (a.dim / LINE), 1, 0, 0, false, 0));
             SetFlag<HardEvent::MTE1_MTE2>(from);
             WaitFlag<HardEvent::FIX_M>(to);
             Multiply(Sums(to), e, s.high, here, a.dim, true);
@@ -161,7 +184,8 @@ private:
         CrossCoreWaitFlag(P_READY);
         WaitFlag<HardEvent::FIX_M>(to);
         for (uint32_t at = 0; at < s.width; at += CHUNK) {
-            uint32_t here = LeastOf(CHUNK, s.width - at), e = pieces++ % 2, v = used++ % RING, deep = CeilOf(here, LINE);
+            uint32_t here = LeastOf(CHUNK, s.width - at), e = pieces++ % 2, v = used++ % RING,
+                     deep = CeilOf(here, LINE);
             uint32_t p = probabilities % 2, inside = at % BROAD / LINE * CeilOf(s.high, LINE) * FRACTAL;
             if (at % BROAD == 0) {
                 WaitFlag<HardEvent::MTE1_MTE2>(P_EVENT + p);
@@ -173,7 +197,8 @@ private:
             WaitFlag<HardEvent::M_MTE1>(e);
             ToA(A2(e), L1(PROBABILITY + 2 * p, 2 * BYTES)[inside], s.high, here);
             for (uint32_t i = 0; i < deep; i++) {  // the sum runs down V: fractals are turned
-                LoadData(B2(e)[i * (a.dim / LINE) * FRACTAL], L1(v)[i * FRACTAL], LoadData2DParams(0, a.dim / LINE, deep, 0, 0, true, 0));
+                LoadData(B2(e)[i * (a.dim / LINE) * FRACTAL], L1(v)[i * FRACTAL],
+                         LoadData2DParams(0, a.dim / LINE, deep, 0, 0, true, 0));
             }
             SetFlag<HardEvent::MTE1_MTE2>(v);
             if (at % BROAD > 0 || at + CHUNK >= s.width) {

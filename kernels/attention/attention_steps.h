@@ -8,7 +8,8 @@ struct Attention {
     uint64_t q[3], k[3], v[3], out[3], mask[3];  // elements from batch to batch, head to head, row to row
     uint32_t wide;                               // keys of a block: whole 64s
     uint32_t causal, masked;                     // masked: 0 no, 1 by bytes (0: not seen), 2 by numbers that are added
-    uint32_t pageSize, maxPages;                 // of a cache [pages, pageSize, kvHeads, dim] and its table [batch, maxPages]
+    // of a cache [pages, pageSize, kvHeads, dim] and its table [batch, maxPages]
+    uint32_t pageSize, maxPages;
     float scale;
 };
 
@@ -23,13 +24,22 @@ constexpr uint16_t S_READY = 1, P_READY = 2, O_READY = 3;
 struct Slots {
     uint32_t wide, pitch;
     __aicore__ inline uint64_t Block() const { return TALL * (S_SLOTS * wide + P_SLOTS * wide / 2 + O_SLOTS * pitch); }
-    __aicore__ inline uint64_t S(uint32_t block, uint32_t step) const { return block * Block() + static_cast<uint64_t>(step % S_SLOTS) * TALL * wide; }
-    __aicore__ inline uint64_t P(uint32_t block, uint32_t step) const { return S(block, 0) + TALL * (S_SLOTS * wide + step % P_SLOTS * wide / 2); }
-    __aicore__ inline uint64_t O(uint32_t block, uint32_t step) const { return P(block, 0) + TALL * (P_SLOTS * wide / 2 + step % O_SLOTS * pitch); }
+    __aicore__ inline uint64_t S(uint32_t block, uint32_t step) const
+    {
+        return block * Block() + static_cast<uint64_t>(step % S_SLOTS) * TALL * wide;
+    }
+    __aicore__ inline uint64_t P(uint32_t block, uint32_t step) const
+    {
+        return S(block, 0) + TALL * (S_SLOTS * wide + step % P_SLOTS * wide / 2);
+    }
+    __aicore__ inline uint64_t O(uint32_t block, uint32_t step) const
+    {
+        return P(block, 0) + TALL * (P_SLOTS * wide / 2 + step % O_SLOTS * pitch);
+    }
 };
 
-// The steps of a block, for both kinds of core the same. Tasks are dealt out in turn; with a causal mask the last rows, which
-// see the most keys, come first.
+// The steps of a block, for both kinds of core the same. Tasks are dealt out in turn; with a causal mask the last rows,
+// which see the most keys, come first.
 class Steps {
     const Attention& a;
     AscendC::GlobalTensor<int32_t> lengths;
@@ -40,7 +50,8 @@ public:
     uint32_t batch = 0, head = 0, row = 0, high = 0, key = 0, width = 0;
     bool first = false, last = true;
 
-    __aicore__ inline Steps(const Attention& a, GM_ADDR given, uint32_t block) : a(a), task(block), blocks(AscendC::GetBlockNum())
+    __aicore__ inline Steps(const Attention& a, GM_ADDR given, uint32_t block)
+            : a(a), task(block), blocks(AscendC::GetBlockNum())
     {
         lengths.SetGlobalBuffer((__gm__ int32_t*)given);
     }

@@ -15,29 +15,39 @@ constexpr int64_t FURTHEST = 65535;          // elements from row to row that a 
 
 inline uint8_t* bytes(const Tensor& t) { return static_cast<uint8_t*>(t.data_ptr()); }
 
-inline float scale_of(std::optional<double> given, int64_t dim) { return given ? *given : 1.0 / std::sqrt(double(dim)); }
+inline float scale_of(std::optional<double> given, int64_t dim)
+{
+    return given ? *given : 1.0 / std::sqrt(double(dim));
+}
 
 inline void check_type(const char* op, const Tensor& t, const char* name)
 {
-    TORCH_CHECK(t.scalar_type() == at::kHalf || t.scalar_type() == at::kBFloat16, op, ": ", name, " is ", t.scalar_type(), ", the kernel takes float16 and bfloat16");
+    TORCH_CHECK(t.scalar_type() == at::kHalf || t.scalar_type() == at::kBFloat16, op, ": ", name, " is ",
+                t.scalar_type(), ", the kernel takes float16 and bfloat16");
 }
 inline void check_pair(const char* op, const Tensor& t, const char* name, const Tensor& other, const char* other_name)
 {
-    TORCH_CHECK(other.scalar_type() == t.scalar_type(), op, ": ", name, " is ", t.scalar_type(), " but ", other_name, " is ", other.scalar_type(), "; convert one of them");
-    TORCH_CHECK(other.device() == t.device(), op, ": ", name, " is on ", t.device(), " but ", other_name, " is on ", other.device());
+    TORCH_CHECK(other.scalar_type() == t.scalar_type(), op, ": ", name, " is ", t.scalar_type(), " but ", other_name,
+                " is ", other.scalar_type(), "; convert one of them");
+    TORCH_CHECK(other.device() == t.device(), op, ": ", name, " is on ", t.device(), " but ", other_name, " is on ",
+                other.device());
 }
-inline void check_heads(const char* op, const c10::SymInt& heads, const c10::SymInt& kv_heads, const c10::SymInt& dim, const c10::SymInt& kv_dim, int64_t most)
+inline void check_heads(const char* op, const c10::SymInt& heads, const c10::SymInt& kv_heads, const c10::SymInt& dim,
+                        const c10::SymInt& kv_dim, int64_t most)
 {
     TORCH_CHECK(dim == kv_dim, op, ": the heads of q have ", dim, " numbers but those of the keys ", kv_dim);
-    TORCH_CHECK(dim % 16 == 0 && dim <= most && dim > 0, op, ": heads have ", dim, " numbers, the kernel takes multiples of 16 up to ", most);
-    TORCH_CHECK(kv_heads > 0 && heads % kv_heads == 0, op, ": ", heads, " heads of queries cannot share ", kv_heads, " heads of keys evenly");
+    TORCH_CHECK(dim % 16 == 0 && dim <= most && dim > 0, op, ": heads have ", dim,
+                " numbers, the kernel takes multiples of 16 up to ", most);
+    TORCH_CHECK(kv_heads > 0 && heads % kv_heads == 0, op, ": ", heads, " heads of queries cannot share ", kv_heads,
+                " heads of keys evenly");
 }
 
 // Inference only: a gradient that silently is none would be worse than an error.
 inline void refuse_gradients(const char* op, std::initializer_list<Tensor> given)
 {
     for (const Tensor& t : given) {
-        TORCH_CHECK(!(at::GradMode::is_enabled() && t.requires_grad()), op, " has no backward; call it under torch.no_grad(), or train with scaled_dot_product_attention");
+        TORCH_CHECK(!(at::GradMode::is_enabled() && t.requires_grad()), op,
+                    " has no backward; call it under torch.no_grad(), or train with scaled_dot_product_attention");
     }
 }
 

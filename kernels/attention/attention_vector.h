@@ -21,7 +21,11 @@ template <typename T> class AttentionVector {
 
 public:
     __aicore__ inline AttentionVector(GM_ADDR mask, GM_ADDR lengths, GM_ADDR out, GM_ADDR workspace, const Attention& a)
-        : a(a), lengths(lengths), slots{a.wide, CeilOf(a.dim, LANES) * LANES}, block(AscendC::GetBlockIdx() / AscendC::GetSubBlockNum()), side(AscendC::GetSubBlockIdx())
+            : a(a),
+              lengths(lengths),
+              slots{a.wide, CeilOf(a.dim, LANES) * LANES},
+              block(AscendC::GetBlockIdx() / AscendC::GetSubBlockNum()),
+              side(AscendC::GetSubBlockIdx())
     {
         using AscendC::TPosition;
         work.SetGlobalBuffer((__gm__ float*)workspace);
@@ -30,7 +34,9 @@ public:
         seenGm.SetGlobalBuffer((__gm__ uint8_t*)mask);
         addedGm.SetGlobalBuffer((__gm__ T*)mask);
         row = slots.pitch / 8;
-        Room room;  // 64 KB of scores, then what is made of them: an instruction that reads one bank of 64 KB and writes another is faster
+        // 64 KB of scores, then what is made of them: an instruction that reads one bank of 64 KB and writes another is
+        // faster
+        Room room;
         for (uint32_t i = 0; i < 2; i++) s[i] = room.Take<float>(TPosition::VECIN, BAND * WIDE);
         for (uint32_t i = 0; i < 2; i++) {
             p[i] = room.Take<T>(TPosition::VECOUT, BAND * WIDE);
@@ -80,11 +86,17 @@ public:
 
 private:
     // Rows [first, end) of the task are this core's; whole bands for the first of the two.
-    __aicore__ inline uint32_t First(const Steps& s) { return side == 0 ? 0 : LeastOf(s.high, CeilOf(s.high, 2 * BAND) * BAND); }
-    __aicore__ inline uint32_t End(const Steps& s) { return side == 0 ? LeastOf(s.high, CeilOf(s.high, 2 * BAND) * BAND) : s.high; }
+    __aicore__ inline uint32_t First(const Steps& s)
+    {
+        return side == 0 ? 0 : LeastOf(s.high, CeilOf(s.high, 2 * BAND) * BAND);
+    }
+    __aicore__ inline uint32_t End(const Steps& s)
+    {
+        return side == 0 ? LeastOf(s.high, CeilOf(s.high, 2 * BAND) * BAND) : s.high;
+    }
 
-    // stairs[r][x] = x > r + 48 ? UNSEEN : 0. Where the diagonal passes a column of 64 that begins d keys before the band's first
-    // row, it is what stands from 48 - d on.
+    // stairs[r][x] = x > r + 48 ? UNSEEN : 0. Where the diagonal passes a column of 64 that begins d keys before the
+    // band's first row, it is what stands from 48 - d on.
     __aicore__ inline void Build()
     {
         using namespace AscendC;
@@ -106,14 +118,16 @@ private:
         WaitFlag<HardEvent::V_MTE3>(0);
         WaitFlag<HardEvent::MTE3_V>(0);
         while (all.NextTask()) {
-            for (uint32_t r = First(all); all.Empty() && r < End(all); r += BAND) Store(all, r, LeastOf(BAND, End(all) - r), 0);
+            for (uint32_t r = First(all); all.Empty() && r < End(all); r += BAND)
+                Store(all, r, LeastOf(BAND, End(all) - r), 0);
         }
         SetFlag<HardEvent::MTE3_V>(0);
     }
 
     __aicore__ inline void Store(const Steps& step, uint32_t r, uint32_t high, uint32_t e)
     {
-        StoreRows(outGm[step.batch * a.out[0] + step.head * a.out[1] + (step.row + r) * a.out[2]], p[e], high, a.dim, static_cast<uint32_t>(a.out[2]), slots.pitch);
+        StoreRows(outGm[step.batch * a.out[0] + step.head * a.out[1] + (step.row + r) * a.out[2]], p[e], high, a.dim,
+                  static_cast<uint32_t>(a.out[2]), slots.pitch);
     }
 
     __aicore__ inline void Softmax(const Steps& step)
@@ -126,7 +140,8 @@ private:
             uint32_t e = bands++ % 2, high = LeastOf(BAND, end - r);
             WaitFlag<HardEvent::V_MTE2>(e);
             for (uint32_t c = 0; c < columns; c++) {
-                LoadRows(s[e][c * COLUMN], work[from + r * a.wide + c * LANES], high, LeastOf(LANES, step.width - c * LANES), a.wide, LANES);
+                LoadRows(s[e][c * COLUMN], work[from + r * a.wide + c * LANES], high,
+                         LeastOf(LANES, step.width - c * LANES), a.wide, LANES);
             }
             SetFlag<HardEvent::MTE2_V>(e);
             if (a.masked) LoadMask(step, r, high, columns);
@@ -141,7 +156,8 @@ private:
             SetFlag<HardEvent::V_MTE3>(e);
             WaitFlag<HardEvent::V_MTE3>(e);
             for (uint32_t c = 0; c < columns; c++) {
-                StoreRows(pGm[to + r * a.wide + c * LANES], p[e][c * COLUMN], high, LeastOf(LANES, step.width - c * LANES), a.wide, LANES);
+                StoreRows(pGm[to + r * a.wide + c * LANES], p[e][c * COLUMN], high,
+                          LeastOf(LANES, step.width - c * LANES), a.wide, LANES);
             }
             SetFlag<HardEvent::MTE3_V>(e);
         }
@@ -151,7 +167,8 @@ private:
     // ---- masks
 
     template <typename M>
-    __aicore__ inline void LoadMask(const AscendC::LocalTensor<M>& to, const AscendC::GlobalTensor<M>& gm, const Steps& step, uint32_t r, uint32_t high, uint32_t columns)
+    __aicore__ inline void LoadMask(const AscendC::LocalTensor<M>& to, const AscendC::GlobalTensor<M>& gm,
+                                    const Steps& step, uint32_t r, uint32_t high, uint32_t columns)
     {
         uint64_t from = step.batch * a.mask[0] + step.head * a.mask[1] + (step.row + r) * a.mask[2] + step.key;
         for (uint32_t c = 0; c < columns; c++) {
@@ -159,7 +176,8 @@ private:
             if (a.mask[2] >= wide) {
                 LoadRows(to[c * COLUMN], gm[from + c * LANES], high, wide, a.mask[2], LANES);
             } else {  // one row for all
-                for (uint32_t i = 0; i < high; i++) LoadRows(to[c * COLUMN + i * LANES], gm[from + i * a.mask[2] + c * LANES], 1, wide, wide, LANES);
+                for (uint32_t i = 0; i < high; i++)
+                    LoadRows(to[c * COLUMN + i * LANES], gm[from + i * a.mask[2] + c * LANES], 1, wide, wide, LANES);
             }
         }
     }
@@ -207,7 +225,8 @@ private:
                     break;
                 }
                 if (d < static_cast<int32_t>(LANES)) {
-                    Add(x[c * COLUMN], x[c * COLUMN], stairs[48 - d], static_cast<uint64_t>(LANES), BAND, Wide(1, 1, 1, 8, 8, 16));
+                    Add(x[c * COLUMN], x[c * COLUMN], stairs[48 - d], static_cast<uint64_t>(LANES), BAND,
+                        Wide(1, 1, 1, 8, 8, 16));
                 }
             }
         }
@@ -250,7 +269,8 @@ private:
     __aicore__ inline void Exponents(uint32_t e, uint32_t r, uint32_t number, bool first, uint32_t columns)
     {
         using namespace AscendC;
-        Local now = most[number % 2][r], total = sum[number % 2][r], factor = alpha[number % 2][r], before = most[(number + 1) % 2][r];
+        Local now = most[number % 2][r], total = sum[number % 2][r], factor = alpha[number % 2][r],
+              before = most[(number + 1) % 2][r];
         Reduce<true>(stat, s[e], columns);
         if (first) {
             Maxs(now, stat, FLOOR, static_cast<int32_t>(BAND));
@@ -291,7 +311,8 @@ private:
                 Adds(mine, o[i], 0.0f, static_cast<int32_t>(n));
             } else {
                 Brcb(blocks, alpha[which][r - first], BAND / 8, BrcbRepeatParams(1, 8));
-                for (uint32_t c = 0; c < slots.pitch; c += LANES) Mul(mine[c], mine[c], blocks, static_cast<uint64_t>(LANES), BAND, Wide(1, 1, 0, row, row, 1));
+                for (uint32_t c = 0; c < slots.pitch; c += LANES)
+                    Mul(mine[c], mine[c], blocks, static_cast<uint64_t>(LANES), BAND, Wide(1, 1, 0, row, row, 1));
                 Add(mine, mine, o[i], static_cast<int32_t>(n));
             }
             SetFlag<HardEvent::V_MTE2>(O_EVENT + i);
@@ -304,9 +325,11 @@ private:
         using namespace AscendC;
         uint32_t e = bands++ % 2;
         Local mine = acc[own * slots.pitch];
-        Maxs(sum[which][own], sum[which][own], 1e-30f, static_cast<int32_t>(BAND));  // a row that sees no key gives zeros
+        // a row that sees no key gives zeros
+        Maxs(sum[which][own], sum[which][own], 1e-30f, static_cast<int32_t>(BAND));
         Brcb(blocks, sum[which][own], BAND / 8, BrcbRepeatParams(1, 8));
-        for (uint32_t c = 0; c < slots.pitch; c += LANES) Div(mine[c], mine[c], blocks, static_cast<uint64_t>(LANES), BAND, Wide(1, 1, 0, row, row, 1));
+        for (uint32_t c = 0; c < slots.pitch; c += LANES)
+            Div(mine[c], mine[c], blocks, static_cast<uint64_t>(LANES), BAND, Wide(1, 1, 0, row, row, 1));
         WaitFlag<HardEvent::MTE3_V>(e);
         Cast(p[e], mine, RoundMode::CAST_RINT, static_cast<int32_t>(BAND * slots.pitch));
         SetFlag<HardEvent::V_MTE3>(e);

@@ -8,8 +8,8 @@ constexpr uint32_t MOST_BLOCKS = 4095;                  // of one copy
 
 // `positions` of x, `wide` * 16 of its channels, as they lie.
 template <typename T>
-__aicore__ inline void BringTile(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from, uint32_t positions,
-                                 uint32_t wide, uint32_t channels)
+__aicore__ inline void BringTile(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from,
+                                 uint32_t positions, uint32_t wide, uint32_t channels)
 {
     if (wide * C0 == channels) {
         AscendC::DataCopy(to, from, positions * channels);

@@ -1,18 +1,22 @@
-// The taps as the cube's kernel multiplies by them: for each 16 channels and each tap a matrix of 16 x 16 with the channels' numbers on
-// its diagonal, made on the cube's core itself, which reaches no single number in L1. Three of its instructions place numbers all the same:
+// The taps as the cube's kernel multiplies by them: for each 16 channels and each tap a matrix of 16 x 16 with the
+// channels' numbers on its diagonal, made on the cube's core itself, which reaches no single number in L1. Three of its
+// instructions place numbers all the same:
 //
 // 1. DataCopy with Nd2NzParams puts the taps of channel i into row i of the i-th of 16 squares that are zero otherwise.
-// 2. LoadData turns the squares: channel i's taps are now column i, so that row t is the i-th row of tap t's diagonal matrix. The 16
-//    squares, one below the other, times the unit matrix bring that to L0C, and Fixpipe to L1 (L0A has no way back).
+// 2. LoadData turns the squares: channel i's taps are now column i, so that row t is the i-th row of tap t's diagonal
+//    matrix. The 16 squares, one below the other, times the unit matrix bring that to L0C, and Fixpipe to L1 (L0A has no
+//    way back).
 // 3. LoadData 3D with a stride of 16 rows collects row t of every square: tap t's diagonal matrix.
 //
-// The unit matrix is made once: the squares with row i full of quarters, side by side, times the same turned; each sum has 16 sixteenths.
+// The unit matrix is made once: the squares with row i full of quarters, side by side, times the same turned; each sum
+// has 16 sixteenths.
 #pragma once
 #include "cube.h"
 
 constexpr uint32_t SQUARES = C0 * FRACTAL;       // of 16 channels and up to 16 taps
 constexpr uint32_t MOST_UNITS = 8;               // of SQUARES at a time
-constexpr uint32_t L1_MADE = 64 * 1024;          // SQUARES of 16 bits each: MOST_UNITS, two of results, and the biases' matrices
+// SQUARES of 16 bits each: MOST_UNITS, two of results, and the biases' matrices
+constexpr uint32_t L1_MADE = 64 * 1024;
 constexpr uint32_t L1_BIAS = 80 * 1024, L1_TAPS = 84 * 1024;
 constexpr uint32_t UNIT = 127;                   // where in L0B, fractals
 
@@ -57,8 +61,9 @@ public:
     __aicore__ inline void Fetch(uint32_t first, uint32_t wide)
     {
         AscendC::WaitFlag<AscendC::HardEvent::MTE1_MTE2>(2);
-        AscendC::DataCopy(squares, weightGm[static_cast<uint64_t>(first) * count],
-                          AscendC::Nd2NzParams(wide, C0, count, C0 * count, count, SQUARES / C0, C0 + 1, blocks * SQUARES));
+        AscendC::DataCopy(
+            squares, weightGm[static_cast<uint64_t>(first) * count],
+            AscendC::Nd2NzParams(wide, C0, count, C0 * count, count, SQUARES / C0, C0 + 1, blocks * SQUARES));
         if (bias) AscendC::DataCopy(biases, biasGm[first], AscendC::DataCopyParams(wide, 1, 0, C0 - 1));
         AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE1>(2);
     }
@@ -84,12 +89,14 @@ public:
         uint32_t units = wide * blocks;
         Order<AscendC::HardEvent::M_MTE1>(2);    // L0B is read no more
         AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE1>(2);
-        for (uint32_t u = 0; u <= units; u++) {  // the next unit's squares are multiplied while this one's rows are collected
+        // the next unit's squares are multiplied while this one's rows are collected
+        for (uint32_t u = 0; u <= units; u++) {
             if (u < units) Turn(u, turn);
             if (u > 0) Collect(u - 1);
         }
         for (uint32_t i = 0; bias && i < wide; i++) {  // ones times a matrix with the bias in row 0
-            AscendC::LoadData(taps2[(i * all + count) * FRACTAL], biases[i * FRACTAL], AscendC::LoadData2DParams(0, 1, 1, 0, 0, true, 0));
+            AscendC::LoadData(taps2[(i * all + count) * FRACTAL], biases[i * FRACTAL],
+                              AscendC::LoadData2DParams(0, 1, 1, 0, 0, true, 0));
         }
         AscendC::SetFlag<AscendC::HardEvent::MTE1_MTE2>(2);
         Order<AscendC::HardEvent::MTE1_M>(2);
@@ -128,12 +135,14 @@ private:
         AscendC::WaitFlag<AscendC::HardEvent::FIX_MTE1>(u % 2);
         for (uint32_t t = 0; t < C0 && first + t < count; t++) {
             AscendC::LoadData(At(u / blocks, flip ? count - 1 - first - t : first + t), made[u % 2 * SQUARES + t * C0],
-                              AscendC::LoadData3DParamsV2<T>(pads, 1, SQUARES / C0 - t, C0, C0, C0, 0, 0, C0, 1, 1, 1, 1, 1, false, false, static_cast<T>(0.0f)));
+                              AscendC::LoadData3DParamsV2<T>(pads, 1, SQUARES / C0 - t, C0, C0, C0, 0, 0, C0, 1, 1, 1,
+                                                             1, 1, false, false, static_cast<T>(0.0f)));
         }
         AscendC::SetFlag<AscendC::HardEvent::MTE1_FIX>(u % 2);
     }
 
-    __aicore__ inline void Multiply(const AscendC::LocalTensor<float>& sums, const AscendC::LocalTensor<T>& left, const AscendC::LocalTensor<T>& right, uint32_t rows, uint32_t deep,
+    __aicore__ inline void Multiply(const AscendC::LocalTensor<float>& sums, const AscendC::LocalTensor<T>& left,
+                                    const AscendC::LocalTensor<T>& right, uint32_t rows, uint32_t deep,
                                     const Turns& turn)
     {
         AscendC::MmadParams p;

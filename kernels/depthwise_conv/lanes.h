@@ -1,7 +1,9 @@
-// The vector kernels with channels on the lanes: x lies [batch, height, width, channels], as PyTorch's channels_last keeps it.
+// The vector kernels with channels on the lanes: x lies [batch, height, width, channels], as PyTorch's channels_last
+// keeps it.
 //
-// UB holds a tile of x with `lanes` channels a position, the rows `pitch` positions apart, zero where there is no image. A tap's
-// numbers are one repeat (64 float lanes) that is used for all positions; with 32 channels it holds them twice and serves two positions.
+// UB holds a tile of x with `lanes` channels a position, the rows `pitch` positions apart, zero where there is no
+// image. A tap's numbers are one repeat (64 float lanes) that is used for all positions; with 32 channels it holds them
+// twice and serves two positions.
 #pragma once
 #include "conv.h"
 
@@ -16,7 +18,8 @@ struct Tile {
     uint32_t groups, down, across, count;     // of channels; tiles of a plane; of all
 
     // bytes: in UB for a channel of a position of x, and of one of y. fixed: for everything else.
-    __aicore__ inline void Choose(const Conv& c, uint32_t bytesX, uint32_t bytesY, uint32_t fixed, bool rowByRow, uint32_t parts)
+    __aicore__ inline void Choose(const Conv& c, uint32_t bytesX, uint32_t bytesY, uint32_t fixed, bool rowByRow,
+                                  uint32_t parts)
     {
         lanes = LANES;
         while (lanes > FEWEST && lanes / 2 >= c.channels) lanes /= 2;
@@ -31,7 +34,8 @@ struct Tile {
                 if (most == 0) continue;
                 high = CeilOf(c.outHeight, CeilOf(c.outHeight, most));
                 Measure(c);
-                // cycles for each number of y: 19 instructions or so of 22 cycles and one for each repeat, and the reading of x
+                // cycles for each number of y: 19 instructions or so of 22 cycles and one for each repeat, and the
+                // reading of x
                 float cost = (18.0f * (22.0f * LANES / lanes + high * pitch) + 2.0f * deep * pitch) / (high * wide);
                 if (cost < least) {
                     least = cost;
@@ -47,7 +51,8 @@ struct Tile {
             }
         }
         groups = CeilOf(c.channels, lanes);
-        while (high > 1 && groups * c.batch * CeilOf(c.outHeight, high) * CeilOf(c.outWidth, wide) < parts) high = CeilOf(high, 2);
+        while (high > 1 && groups * c.batch * CeilOf(c.outHeight, high) * CeilOf(c.outWidth, wide) < parts)
+            high = CeilOf(high, 2);
         Measure(c);
         down = CeilOf(c.outHeight, high);
         across = CeilOf(c.outWidth, wide);
@@ -64,7 +69,10 @@ struct Tile {
     {
         high = rows;
         Measure(c);
-        return static_cast<uint64_t>(lanes) * (static_cast<uint64_t>(deep) * pitch * bytesX + static_cast<uint64_t>(high) * MostOf(pitch, wide) * bytesY) + fixed <= UB_BYTES;
+        return static_cast<uint64_t>(lanes) * (static_cast<uint64_t>(deep) * pitch * bytesX +
+                                               static_cast<uint64_t>(high) * MostOf(pitch, wide) * bytesY) +
+                   fixed <=
+               UB_BYTES;
     }
 };
 
@@ -85,39 +93,47 @@ struct Place {  // of a tile
     }
 };
 
-// dst = x * w for n numbers, w being one repeat that serves all. x lies 256 bytes behind a multiple of 512, or not, in turns, and w must lie
-// the other way, or both are asked of the same banks: so w is there twice, and every second repeat of x goes with each.
+// dst = x * w for n numbers, w being one repeat that serves all. x lies 256 bytes behind a multiple of 512, or not, in
+// turns, and w must lie the other way, or both are asked of the same banks: so w is there twice, and every second
+// repeat of x goes with each.
 // odd: whether x[0] lies behind.
-__aicore__ inline void MulEvery(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& x, const AscendC::LocalTensor<float>& w, uint32_t n, bool odd)
+__aicore__ inline void MulEvery(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& x,
+                                const AscendC::LocalTensor<float>& w, uint32_t n, bool odd)
 {
     uint32_t whole = n / LANES;
     for (uint32_t side = 0; side < 2; side++) {
         uint32_t repeats = (whole + 1 - side) / 2;
         for (uint32_t r = 0; r < repeats; r += REPEATS) {
             uint32_t at = (2 * r + side) * LANES;
-            AscendC::Mul(dst[at], x[at], w[odd == (side == 1) ? LANES : 0], static_cast<uint64_t>(LANES), static_cast<uint8_t>(LeastOf(REPEATS, repeats - r)),
+            AscendC::Mul(dst[at], x[at], w[odd == (side == 1) ? LANES : 0], static_cast<uint64_t>(LANES),
+                         static_cast<uint8_t>(LeastOf(REPEATS, repeats - r)),
                          AscendC::BinaryRepeatParams(1, 1, 1, 16, 16, 0));
         }
     }
     if (n > whole * LANES) {
-        AscendC::Mul(dst[whole * LANES], x[whole * LANES], w, static_cast<uint64_t>(n - whole * LANES), static_cast<uint8_t>(1), AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));
+        AscendC::Mul(dst[whole * LANES], x[whole * LANES], w, static_cast<uint64_t>(n - whole * LANES),
+                     static_cast<uint8_t>(1), AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));
     }
 }
-__aicore__ inline void AddEvery(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& x, const AscendC::LocalTensor<float>& w, uint32_t n)
+__aicore__ inline void AddEvery(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& x,
+                                const AscendC::LocalTensor<float>& w, uint32_t n)
 {
     uint32_t whole = n / LANES;
     for (uint32_t r = 0; r < whole; r += REPEATS) {
-        AscendC::Add(dst[r * LANES], x[r * LANES], w, static_cast<uint64_t>(LANES), static_cast<uint8_t>(LeastOf(REPEATS, whole - r)), AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));
+        AscendC::Add(dst[r * LANES], x[r * LANES], w, static_cast<uint64_t>(LANES),
+                     static_cast<uint8_t>(LeastOf(REPEATS, whole - r)), AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));
     }
     if (n > whole * LANES) {
-        AscendC::Add(dst[whole * LANES], x[whole * LANES], w, static_cast<uint64_t>(n - whole * LANES), static_cast<uint8_t>(1), AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));
+        AscendC::Add(dst[whole * LANES], x[whole * LANES], w, static_cast<uint64_t>(n - whole * LANES),
+                     static_cast<uint8_t>(1), AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 0));
     }
 }
 
-// Between GM, a position's channels c.channels apart, and UB, `lanes` apart: `count` positions of `wide` channels. Positions that lie without
-// gaps on both sides go as one piece.
+// Between GM, a position's channels c.channels apart, and UB, `lanes` apart: `count` positions of `wide` channels.
+// Positions that lie without gaps on both sides go as one piece.
 template <typename T>
-__aicore__ inline void BringPositions(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from, uint32_t rows, uint32_t count, uint32_t rowApart, uint32_t pitch,
+__aicore__ inline void BringPositions(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from,
+                                      uint32_t rows, uint32_t count, uint32_t rowApart, uint32_t pitch,
                                       uint32_t channels, uint32_t wide, uint32_t lanes)
 {
     if (wide == channels && wide == lanes) {
@@ -126,12 +142,15 @@ __aicore__ inline void BringPositions(const AscendC::LocalTensor<T>& to, const A
     }
     for (uint32_t r = 0; r < rows; r++) {
         for (uint32_t at = 0; at < count; at += MOST_ROWS) {
-            LoadRows(to[(r * pitch + at) * lanes], from[static_cast<uint64_t>(r) * rowApart + static_cast<uint64_t>(at) * channels], LeastOf(MOST_ROWS, count - at), wide, channels, lanes);
+            LoadRows(to[(r * pitch + at) * lanes],
+                     from[static_cast<uint64_t>(r) * rowApart + static_cast<uint64_t>(at) * channels],
+                     LeastOf(MOST_ROWS, count - at), wide, channels, lanes);
         }
     }
 }
 template <typename T>
-__aicore__ inline void SendPositions(const AscendC::GlobalTensor<T>& to, const AscendC::LocalTensor<T>& from, uint32_t rows, uint32_t count, uint32_t rowApart, uint32_t pitch,
+__aicore__ inline void SendPositions(const AscendC::GlobalTensor<T>& to, const AscendC::LocalTensor<T>& from,
+                                     uint32_t rows, uint32_t count, uint32_t rowApart, uint32_t pitch,
                                      uint32_t channels, uint32_t wide, uint32_t lanes)
 {
     if (wide == channels && wide == lanes) {
@@ -140,21 +159,25 @@ __aicore__ inline void SendPositions(const AscendC::GlobalTensor<T>& to, const A
     }
     for (uint32_t r = 0; r < rows; r++) {
         for (uint32_t at = 0; at < count; at += MOST_ROWS) {
-            StoreRows(to[static_cast<uint64_t>(r) * rowApart + static_cast<uint64_t>(at) * channels], from[(r * pitch + at) * lanes], LeastOf(MOST_ROWS, count - at), wide, channels, lanes);
+            StoreRows(to[static_cast<uint64_t>(r) * rowApart + static_cast<uint64_t>(at) * channels],
+                      from[(r * pitch + at) * lanes], LeastOf(MOST_ROWS, count - at), wide, channels, lanes);
         }
     }
 }
 
-// A tile of x into UB. Where there is no image, the buffer keeps the zeros it has; it is zeroed anew when the image lies otherwise in it.
+// A tile of x into UB. Where there is no image, the buffer keeps the zeros it has; it is zeroed anew when the image
+// lies otherwise in it.
 template <typename T> struct Window {
     AscendC::LocalTensor<T> at;
     Reach rows, columns;
     bool fresh = true;
 
     // The buffer is free: MTE2 has waited for V. slot: whose flag orders the zeros.
-    __aicore__ inline void Load(const AscendC::GlobalTensor<T>& x, const Conv& c, const Tile& t, const Place& p, int32_t slot)
+    __aicore__ inline void Load(const AscendC::GlobalTensor<T>& x, const Conv& c, const Tile& t, const Place& p,
+                                int32_t slot)
     {
-        Reach down(p.row, p.high, c.strideH, c.padH, c.kernelH, c.dilationH, c.upH, c.height), along(p.column, p.wide, c.strideW, c.padW, c.kernelW, c.dilationW, c.upW, c.width);
+        Reach down(p.row, p.high, c.strideH, c.padH, c.kernelH, c.dilationH, c.upH, c.height),
+            along(p.column, p.wide, c.strideW, c.padW, c.kernelW, c.dilationW, c.upW, c.width);
         uint32_t first = p.group * t.lanes, wide = LeastOf(t.lanes, c.channels - first);
         if (fresh || !(down == rows && along == columns)) {
             Zero(at, t.deep * t.pitch * t.lanes);
@@ -164,15 +187,18 @@ template <typename T> struct Window {
         rows = down;
         columns = along;
         if (down.end > down.begin && along.end > along.begin) {
-            BringPositions(at[((down.begin - down.origin) * t.pitch + (along.begin - along.origin)) * t.lanes],
-                           x[((static_cast<uint64_t>(p.image) * c.height + down.begin) * c.width + along.begin) * c.channels + first], down.end - down.begin,
-                           static_cast<uint32_t>(along.end - along.begin), c.width * c.channels, t.pitch, c.channels, wide, t.lanes);
+            BringPositions(
+                at[((down.begin - down.origin) * t.pitch + (along.begin - along.origin)) * t.lanes],
+                x[((static_cast<uint64_t>(p.image) * c.height + down.begin) * c.width + along.begin) * c.channels +
+                  first],
+                down.end - down.begin, static_cast<uint32_t>(along.end - along.begin), c.width * c.channels, t.pitch,
+                c.channels, wide, t.lanes);
         }
     }
 };
 
-// The taps of `lanes` channels, each as one repeat, twice, and the bias: brought as they lie and turned by Gather. `lanes` of them lie there, or,
-// where a repeat serves several positions, as often as fits.
+// The taps of `lanes` channels, each as one repeat, twice, and the bias: brought as they lie and turned by Gather.
+// `lanes` of them lie there, or, where a repeat serves several positions, as often as fits.
 template <typename T> class Taps {
     static constexpr bool WIDEN = sizeof(T) != sizeof(float);
     AscendC::GlobalTensor<T> weightGm, biasGm;
@@ -183,7 +209,10 @@ template <typename T> class Taps {
     bool flip, bias;
 
 public:
-    static __aicore__ inline uint32_t Bytes(const Conv& c) { return (c.kernelH * c.kernelW + 1) * LANES * (sizeof(T) + (WIDEN ? 12 : 8)) + 2 * LANES * sizeof(float) + 1024; }
+    static __aicore__ inline uint32_t Bytes(const Conv& c)
+    {
+        return (c.kernelH * c.kernelW + 1) * LANES * (sizeof(T) + (WIDEN ? 12 : 8)) + 2 * LANES * sizeof(float) + 1024;
+    }
 
     __aicore__ inline void Init(Room& room, GM_ADDR weight, GM_ADDR b, const Conv& c, uint32_t width)
     {
@@ -207,7 +236,10 @@ public:
         Order<AscendC::HardEvent::S_V>(2);
     }
 
-    __aicore__ inline AscendC::LocalTensor<float> At(uint32_t kh, uint32_t kw) { return taps[(flip ? count - 1 - kh * kernelW - kw : kh * kernelW + kw) * 2 * LANES]; }
+    __aicore__ inline AscendC::LocalTensor<float> At(uint32_t kh, uint32_t kw)
+    {
+        return taps[(flip ? count - 1 - kh * kernelW - kw : kh * kernelW + kw) * 2 * LANES];
+    }
     __aicore__ inline AscendC::LocalTensor<float> Bias() { return taps[count * 2 * LANES]; }
 
     // Flag 2 is this class's own.
@@ -220,7 +252,10 @@ public:
         if (bias) LoadRows(in[count * LANES], biasGm[first], 1, wide, wide, LANES);
         Order<AscendC::HardEvent::MTE2_V>(2);
         AscendC::LocalTensor<float> from = Widened(in, raw, static_cast<int32_t>((count + 1) * LANES));
-        for (uint32_t k = 0; k < 2 * count; k++) AscendC::Gather(taps[k * LANES], from, offsets, static_cast<uint32_t>(k / 2 * sizeof(float)), LANES);
-        for (uint32_t side = 0; bias && side < 2; side++) AscendC::Gather(taps[(2 * count + side) * LANES], from[count * LANES], offsets[LANES], static_cast<uint32_t>(0), LANES);
+        for (uint32_t k = 0; k < 2 * count; k++)
+            AscendC::Gather(taps[k * LANES], from, offsets, static_cast<uint32_t>(k / 2 * sizeof(float)), LANES);
+        for (uint32_t side = 0; bias && side < 2; side++)
+            AscendC::Gather(taps[(2 * count + side) * LANES], from[count * LANES], offsets[LANES],
+                            static_cast<uint32_t>(0), LANES);
     }
 };

@@ -4,10 +4,11 @@
     python kernels/depthwise_conv/times.py --write         # and brings the table up to date
     python kernels/depthwise_conv/times.py --readme        # only the committed table, as the README's
 
-The table is data/depthwise_conv.csv. A launch begins with an empty L2. `bound_us` is the memory bound: x once in and
-y once out (for dweight: x and dy in) at what HBM gives the chip, gm.hbm of labkit/twin/chips/910B1.toml. `share` is
-bound_us / us; it exceeds 1 where the results stay in the L2, which has 192 MB, and are written back to HBM after the
-launch. `vector_us` is what the vector units need at least in float, all 48 of them, every repeat of 64 lanes full: for
+The table is data/depthwise_conv.csv. It begins with an empty L2. `us` is all that a call launches, on tensors in
+channels_last (steps 0 and 1: as they lie in NCHW); of it `fold_us` is the second launch of dweight, which adds up what
+the cores of the first have left. `bound_us` is the memory bound: x once in and y once out (for dweight: x and dy in) at
+what HBM gives the chip, gm.hbm of labkit/twin/chips/910B1.toml. `share` is bound_us / us; it exceeds 1 where the results
+stay in the L2, which has 192 MB, and are written back to HBM after the launch. `vector_us` is what the vector units need at least in float, all 48 of them, every repeat of 64 lanes full: for
 each tap a product and a sum, and the casts of 16-bit types. All modelled; nothing was measured.
 """
 
@@ -32,7 +33,7 @@ SHAPES = ((1, 32, 224, 224), (16, 256, 56, 56), (32, 512, 28, 28), (64, 1024, 14
 TYPES = {"float16": "half", "bfloat16": "bfloat16_t", "float32": "float"}
 STEPS = ("0 direct", "1 rows in UB", "2 channels on the lanes", "3 many rows, two buffers", "4 cube")
 WAYS = (*STEPS, "dx", "dweight")  # dx: the gradient for x, by the best step that takes the type
-FIELDS = ("type", "shape", "way", "us", "bound_us", "share", "vector_us", "bound_by", "prepare_us")
+FIELDS = ("type", "shape", "way", "us", "bound_us", "share", "vector_us", "bound_by", "fold_us")
 TABLE = paths.data_dir() / "depthwise_conv.csv"
 _WORDS = {
     "hbm": "HBM",
@@ -75,17 +76,22 @@ def vector_us(shape, dtype: str, way: str, taps: int = 9) -> float:
 
 
 def launched(shape, dtype: str, way: str, **how):
-    """(record, the record of the launch that prepares it or None) of one way: 3 x 3, stride 1, padding 1."""
+    """(record, the record of the launch that follows or None) of one way: 3 x 3, stride 1, padding 1."""
     labkit.device.install()
-    how = {"timing_only": True, "l2": "cold", "timeout": 600} | how
+    labkit.clear_l2()
+    how = {"timing_only": True, "timeout": 600} | how
     n, c, _, _ = shape
     kind, count = getattr(torch, dtype), torch.Size(shape).numel()
     x, y = (torch.empty(count, dtype=kind, device="npu") for _ in range(2))
     weight, conv = torch.empty(c * 9, dtype=kind, device="npu"), golden.conv(shape, 3, padding=1)
     if way == "dweight":
-        splits = max(1, golden.VECTORS // -(-c // 64))
-        parts = torch.empty(splits * 9 * c, device="npu")
-        return kernel("depthwise_conv_weight", dtype, **how)[golden.VECTORS](y, x, parts, conv, splits), None
+        cube = dtype != "float32"
+        plan = golden.cube_plan(conv, gradient=True) if cube else (max(1, golden.VECTORS // -(-c // 64)),)
+        parts = torch.empty(plan[-1] * 9 * c * (16 if cube else 1), device="npu")
+        name, blocks = ("depthwise_conv_weight_cube", golden.CUBES) if cube else ("depthwise_conv_weight", golden.VECTORS)
+        first = kernel(name, dtype, **how)[blocks](y, x, parts, conv, *plan)
+        fold = kernel("depthwise_conv_weight_fold", dtype, **how)[min(golden.VECTORS, -(-c // 16) * 9)]
+        return first, fold(parts, weight, c, 9, plan[-1], int(cube))
     if way == "dx":
         conv = golden.conv_of_gradient(shape, 3, padding=1)
         way = STEPS[3] if dtype == "float32" else STEPS[4]
@@ -98,19 +104,19 @@ def launched(shape, dtype: str, way: str, **how):
 
 def measure(shape, dtype: str, way: str) -> dict:
     """One row of the table."""
-    record, first = launched(shape, dtype, way)
-    assert record.ok and not record.extrapolated, record
-    bound = bound_us(shape, dtype)
+    record, after = launched(shape, dtype, way)
+    assert all(r.ok and not r.extrapolated for r in (record, after) if r), (record, after)
+    bound, fold = bound_us(shape, dtype), after.time_us if after else 0.0
     return {
         "type": dtype,
         "shape": "x".join(map(str, shape)),
         "way": way,
-        "us": record.time_us,
+        "us": record.time_us + fold,
         "bound_us": bound,
-        "share": bound / record.time_us,
+        "share": bound / (record.time_us + fold),
         "vector_us": vector_us(shape, dtype, way),
         "bound_by": labkit.explain(record).bound.kind,
-        "prepare_us": first.time_us if first else 0.0,
+        "fold_us": fold,
     }
 
 

@@ -150,20 +150,21 @@ def launched(way: str, kernel, number: int, dtype, step=None):
     if way == "weight":
         splits = 1 + number % 3
         parts = torch.empty(splits, weight[0].numel(), x.shape[1], device="npu")
+        made = torch.empty(weight.shape, dtype=dtype, device="npu")
         record = kernel[blocks](by_channels(dy), by_channels(x), parts, conv, splits)
-        return record, parts.cpu().sum(0).t().reshape(weight.shape).to(dtype), wants[2], terms[2]
+        build("fold", dtype)[blocks](parts, made, x.shape[1], weight[0].numel(), splits, 0)
+        return record, made.cpu(), wants[2], terms[2]
     if way in ("weight on the cube", "fold"):
         plan = GOLD.cube_plan(conv | {"bias": 0}, gradient=True)
         if plan is None:
             return None
         pieces, splits = plan[0], min(1 + number % 3, conv["batch"] * conv["outHeight"])  # a part has a row
-        units = weight.numel() // 16
-        parts = torch.empty(splits, units, 256, device="npu")
+        parts = torch.empty(splits, weight.numel() * 16, device="npu")
         made = torch.empty(weight.shape, dtype=dtype, device="npu")
         other = build("fold" if way != "fold" else "weight on the cube", dtype)
         products, fold = (kernel, other) if way != "fold" else (other, kernel)
         record = products[2](by_channels(dy), by_channels(x), parts, conv | {"bias": 0}, pieces, high, splits)
-        after = fold[5](parts, made, units, weight[0].numel(), splits)
+        after = fold[5](parts, made, x.shape[1], weight[0].numel(), splits, 1)
         return record if way != "fold" else after, made.cpu(), wants[2], terms[2]
     if way == "gradient":
         made = torch.empty(by_channels(x).shape, dtype=dtype, device="npu")
