@@ -2,6 +2,7 @@
 
     python kernels/depthwise_conv/times.py                 # measures and prints, minutes
     python kernels/depthwise_conv/times.py --write         # and brings the table up to date
+    python kernels/depthwise_conv/times.py --write "4 cube" dx   # these ways only; the other rows stay
     python kernels/depthwise_conv/times.py --readme        # only the committed table, as the README's
 
 The table is data/depthwise_conv.csv. It begins with an empty L2. `us` is all that a call launches, on tensors in
@@ -120,13 +121,15 @@ def measure(shape, dtype: str, way: str) -> dict:
     }
 
 
-def rows():
-    """All rows; the cube takes no float32."""
+def rows(ways=WAYS):
+    """All rows, those of other ways as the table has them; the cube takes no float32."""
+    kept = {(r["type"], r["shape"], r["way"]): r for r in load()} if set(ways) != set(WAYS) else {}
     for dtype in TYPES:
         for shape in SHAPES:
             for way in WAYS:
-                if way != STEPS[4] or dtype != "float32":
-                    yield measure(shape, dtype, way)
+                if way == STEPS[4] and dtype == "float32":
+                    continue
+                yield measure(shape, dtype, way) if way in ways else kept[dtype, "x".join(map(str, shape)), way]
 
 
 def load() -> list[dict]:
@@ -156,8 +159,8 @@ def markdown(table: list[dict]) -> str:
 
 if __name__ == "__main__":
     if "--readme" not in sys.argv[1:]:
-        made = []
-        for row in rows():
+        made, asked = [], [way for way in sys.argv[1:] if not way.startswith("--")]
+        for row in rows(asked or WAYS):
             made.append(
                 {k: f"{v:.3g}" if k == "share" else f"{v:.2f}" if isinstance(v, float) else v for k, v in row.items()}
             )
