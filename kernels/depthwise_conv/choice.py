@@ -2,8 +2,8 @@
 
     python kernels/depthwise_conv/choice.py --write     # data/depthwise_conv_choice.csv, minutes
 
-The calls are golden.draw's for the seeds SEEDS, COUNT each, with float16 and float32, in NCHW and in channels_last, no
-bias. A time is the sum of what a call launches, each call beginning with an empty L2. `forward_on` and `backward_on` say
+The calls are golden.draw's for the seeds SEEDS, COUNT each, with float16 and float32, in NCHW and in channels_last,
+no bias. A time is the sum of what a call launches, each call beginning with an empty L2. `forward_on` and `backward_on` say
 whether our operator used the cube. The two sides are not modelled alike: ours is replayed instruction by instruction,
 the framework's operator has a price by a rule that no published depthwise convolution went into.
 """
@@ -46,7 +46,7 @@ def measure(case: dict, dtype, last: bool) -> list:
     x = torch.zeros(case["x"], dtype=dtype).npu()
     x = (x.to(memory_format=torch.channels_last) if last else x).requires_grad_()
     weight = torch.zeros(case["x"][1], 1, *case["kernel"], dtype=dtype).npu().requires_grad_()
-    how, times, on = [case[k] for k in ("stride", "padding", "dilation")], [], []
+    how, times = [case[k] for k in ("stride", "padding", "dilation")], []
     for forward in (
         lambda: torch.ops.lab.depthwise_conv2d(x, weight, None, *how),
         lambda: conv2d(x, weight, None, *how, groups=x.shape[1]),

@@ -88,7 +88,9 @@ def _drawn(r: random.Random) -> dict:
 
 
 CUBES, VECTORS = 24, 48  # cores of the chip
-L1_SLOT, L1_WEIGHT_SLOT = (size * 1024 - 256 for size in (212, 252))  # of the cube's kernels, less what a piece lies behind
+L1_SLOT, L1_WEIGHT_SLOT = (
+    size * 1024 - 256 for size in (212, 252)
+)  # of the cube's kernels, less what a piece lies behind
 
 
 def cube_plan(c: dict, gradient: bool = False) -> tuple[int, int] | tuple[int, int, int] | None:

@@ -6,11 +6,12 @@
     python kernels/depthwise_conv/times.py --readme        # only the committed table, as the README's
 
 The table is data/depthwise_conv.csv. It begins with an empty L2. `us` is all that a call launches, on tensors in
-channels_last (steps 0 and 1: as they lie in NCHW); of it `fold_us` is the second launch of dweight, which adds up what
-the cores of the first have left. `bound_us` is the memory bound: x once in and y once out (for dweight: x and dy in) at
-what HBM gives the chip, gm.hbm of labkit/twin/chips/910B1.toml. `share` is bound_us / us; it exceeds 1 where the results
-stay in the L2, which has 192 MB, and are written back to HBM after the launch. `vector_us` is what the vector units need at least in float, all 48 of them, every repeat of 64 lanes full: for
-each tap a product and a sum, and the casts of 16-bit types. All modelled; nothing was measured.
+channels_last (steps 0 and 1: as they lie in NCHW); of it `fold_us` is the second launch of dweight, which adds up
+what the cores of the first have left. `bound_us` is the memory bound: x once in and y once out (for dweight: x and dy
+in) at what HBM gives the chip, gm.hbm of labkit/twin/chips/910B1.toml. `share` is bound_us / us; it exceeds 1 where
+the results stay in the L2, which has 192 MB, and are written back to HBM after the launch. `vector_us` is what the
+vector units need at least in float, all 48 of them, every repeat of 64 lanes full: for each tap a product and a sum,
+and the casts of 16-bit types. All modelled; nothing was measured.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def launched(shape, dtype: str, way: str, **how):
         cube = dtype != "float32"
         plan = golden.cube_plan(conv, gradient=True) if cube else (max(1, golden.VECTORS // -(-c // 64)),)
         parts = torch.empty(plan[-1] * 9 * c * (16 if cube else 1), device="npu")
-        name, blocks = ("depthwise_conv_weight_cube", golden.CUBES) if cube else ("depthwise_conv_weight", golden.VECTORS)
+        name, blocks = (
+            ("depthwise_conv_weight_cube", golden.CUBES) if cube else ("depthwise_conv_weight", golden.VECTORS)
+        )
         first = kernel(name, dtype, **how)[blocks](y, x, parts, conv, *plan)
         fold = kernel("depthwise_conv_weight_fold", dtype, **how)[min(golden.VECTORS, -(-c // 16) * 9)]
         return first, fold(parts, weight, c, 9, plan[-1], int(cube))
