@@ -3,8 +3,8 @@
     python kernels/depthwise_conv/choice.py --write     # data/depthwise_conv_choice.csv, minutes
 
 The calls are golden.draw's for the seeds SEEDS, COUNT each, with float16 and float32, in NCHW and in channels_last,
-The calls are golden.draw's for the seeds SEEDS, COUNT each, with float16 and float32, in NCHW and in
-whether our operator used the cube. The two sides are not modelled alike: ours is replayed instruction by instruction,
+no bias. A time is the sum of what a call launches, each call beginning with an empty L2. `forward_on` and `backward_on`
+say whether our operator used the cube. The two sides are not modelled alike: ours is replayed instruction by instruction,
 the framework's operator has a price by a rule that no published depthwise convolution went into.
 """
 
