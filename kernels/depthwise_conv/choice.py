@@ -4,8 +4,8 @@
 
 The calls are golden.draw's for the seeds SEEDS, COUNT each, with float16 and float32, in NCHW and in channels_last,
 no bias. A time is the sum of what a call launches, each call beginning with an empty L2. `forward_on` and `backward_on`
-say whether our operator used the cube. The two sides are not modelled alike: ours is replayed instruction by instruction,
-the framework's operator has a price by a rule that no published depthwise convolution went into.
+say whether our operator used the cube. The two sides are not modelled alike: ours is replayed instruction by
+instruction, the framework's operator has a price by a rule that no published depthwise convolution went into.
 """
 
 from __future__ import annotations
