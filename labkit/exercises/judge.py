@@ -83,10 +83,10 @@ def forget(exercise_id: str) -> None:
 
 @dataclass
 class Runs:
-    """By a case's name: the launch's record, and what came out."""
+    """The launch's record by a case's name; what came out by a case's id (names may stand twice)."""
 
     records: dict[str, Any] = field(default_factory=dict)
-    results: dict[str, Any] = field(default_factory=dict)
+    results: dict[int, Any] = field(default_factory=dict)
 
 
 def check(exercise_id: str, source: str | None = None, *, first_line: int = 1) -> Result:
@@ -290,11 +290,11 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs) -> Failure | 
         except Exception as error:
             if is_ours(error, name):
                 raise
-            runs.results[case.name] = Raised(error)
+            runs.results[id(case)] = Raised(error)
             failure = of_exception(error, joined, name)
             failure.case = case
             return failure
-        runs.results[case.name] = got
+        runs.results[id(case)] = got
         found = compare_values(got, case.expected, case.tolerance)
         return Failure(case, found) if found else None
     if spec.kind == "program":
@@ -327,7 +327,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs) -> Failure | 
             "launch", {"message": getattr(error.record, "crashed", None) or str(error)}
         )
         return Failure(case, found, error.record, found.where(), fatal=True)
-    runs.records[case.name], runs.results[case.name] = record, [out.got for out in outputs]
+    runs.records[case.name], runs.results[id(case)] = record, [out.got for out in outputs]
     found = first_error(record) or _compare(case, spec, outputs)
     if found and found.finding is None and _copies_came_late(record):
         found = Diagnosis("late-copies", found.numbers, found.state, found.map)
@@ -369,8 +369,8 @@ def _name_mistake(spec: Spec, ours: Template, shown: Failure, failures: list[Fai
     """Give the diagnosis the sentence of a known mistake that has the same results."""
     if spec.kind not in ("python", "kernel") or shown.diagnosis.finding is not None or shown.fatal:
         return
-    wrong = [f.case for f in failures if f is not shown]
-    right = [c for c in cases if c is not shown.case and c not in wrong]
-    compared = [c for c in (shown.case, *wrong, *right) if c.name in runs.results]
-    if shown.case in compared and (say := sentence(spec, ours, compared, runs.results)):
+    wrong = {id(f.case) for f in failures}
+    order = [shown.case, *sorted((c for c in cases if c is not shown.case), key=lambda c: id(c) not in wrong)]
+    compared = [c for c in order if id(c) in runs.results]
+    if id(shown.case) in runs.results and (say := sentence(spec, ours, compared, runs.results)):
         shown.diagnosis = replace(shown.diagnosis, say=say)

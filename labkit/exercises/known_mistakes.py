@@ -25,18 +25,30 @@ class Raised:
         self.name = getattr(error, "kind", type(error).__name__)
 
 
-def sentence(spec: Spec, ours: Template, cases: list[Case], results: dict[str, Any]) -> str:
-    """Of the known-wrong solution that agrees with `results` (case's name -> what the learner's gave), else "".
+def sentence(spec: Spec, ours: Template, cases: list[Case], results: dict[int, Any]) -> str:
+    """Of the known-wrong solution that agrees with `results` (id of a case -> what the learner's gave), else "".
 
-    cases: those to compare, the most telling first, so that most candidates end at it.
+    cases: those to compare, the most telling first, so that most candidates end at it. None is named where several
+    agree, or where results are statements ("right": False), which many a mistake has in common.
     """
+    if any(_statements(case.expected) for case in cases):
+        return ""
+    found = set()
     for mutant in spec.mutants:
         if not mutant.say:
             continue
         made = _build(spec, ours.mutant(mutant.regions), ours)
-        if made is not None and all(_same(_result(spec, made, case), results[case.name]) for case in cases):
-            return pick(mutant.say)
-    return ""
+        if made is not None and all(_same(_result(spec, made, case), results[id(case)]) for case in cases):
+            found.add(pick(mutant.say))
+    return found.pop() if len(found) == 1 else ""
+
+
+def _statements(expected: Any) -> bool:
+    """A few words of golden's own about the result, in place of the result."""
+    if not isinstance(expected, dict):
+        return False
+    values = list(expected.values())
+    return any(isinstance(v, bool) for v in values) or len(values) < 6 and all(isinstance(v, str) for v in values)
 
 
 def _build(spec: Spec, cell: str, ours: Template):
