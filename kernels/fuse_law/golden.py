@@ -52,9 +52,9 @@ def fuse_cases(seed, quick):
 
 # ---- which to fuse
 
-# (head, moving, instructions) of each launch in us, as labkit.fusion.analyze gave them for the 910B1, rounded: softcap of
-# 400 MB in float, mish of 32 MB in half, linear(64) and silu on 4096 rows, linear(1024) and relu on 1 row, residual and
-# RMS norm on 4096 rows of 1024.
+# (head, moving, instructions) of each launch in us, as labkit.fusion.analyze gave them for the 910B1, rounded: softcap
+# of 400 MB in float, mish of 32 MB in half, linear(64) and silu on 4096 rows, linear(1024) and relu on 1 row, residual
+# and RMS norm on 4096 rows of 1024.
 GRAPHS = {
     "softcap": ([(5.0, 689, 57), (3.4, 689, 213), (5.0, 689, 57)], (5.0, 689, 327)),
     "mish": ([(3.9, 20, 155), (3.4, 20, 34), (5.0, 31, 9)], (5.0, 20, 198)),
