@@ -1,0 +1,90 @@
+"""Cases of notebook 04.01's exercises: the traffic of chains, a chain of three operators in one kernel, five graphs."""
+
+from __future__ import annotations
+
+import torch
+
+from labkit import messages
+from labkit.exercises import Case, Out
+
+MB = 10**6
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+# ---- traffic
+
+CAP = [(["x"], "a"), (["a"], "b"), (["b"], "y")]  # x / 30, tanh, * 30
+GATE = [(["g"], "s"), (["s", "u"], "y")]  # silu(g) * u
+NORM = [(["x", "r"], "h"), (["h"], "n"), (["n", "w"], "y")]  # x + r, divided by its root mean square, times w
+SQUARE = [(["x", "x"], "q"), (["q", "x"], "y")]  # x * x, + x
+
+
+def traffic_cases(seed, quick):
+    same = {name: 4 * MB for name in "abxygsuhnqr"}
+    row = same | {"w": 4000}
+    return [
+        Case("tanh(x / 30) * 30", (CAP, same, ["y"]), (24 * MB, 8 * MB)),
+        Case("silu(g) * u", (GATE, same, ["y"]), (20 * MB, 12 * MB)),
+        Case(say("norm(x + r) * w, x + r is kept", "norm(x + r) * w，保留 x + r"), (NORM, row, ["h", "y"]),
+             (28 * MB + 4000, 16 * MB + 4000)),
+        Case("x * x + x", (SQUARE, same, ["y"]), (20 * MB, 8 * MB)),
+    ]  # fmt: skip
+
+
+# ---- one kernel for relu(x * scale + r)
+
+
+def fuse_cases(seed, quick):
+    """(elements, blocks, scale): a part of a tile, whole tiles, whole tiles and a tail, an odd number."""
+    g = torch.Generator().manual_seed(seed)
+    sizes = ((2048, 1, 0.5), (2000, 1, -1.5), (20_000, 3, 2.0), (16_384, 4, 0.25), (777, 1, 1.0), (50_257, 6, -0.5))
+    made = []
+    for n, blocks, scale in sizes[:3] if quick else sizes:
+        x, r = (torch.randint(-64, 65, (n,), generator=g).half() / 16 for _ in range(2))
+        want = torch.relu(x.float() * scale + r.float()).half()
+        made.append(Case(f"n={n}", (x, r, Out(x.shape, x.dtype), n, scale), want, blocks=blocks, tile=2048,
+                         layout="interleaved", timed=n == 20_000))  # fmt: skip
+    return made
+
+
+# ---- which to fuse
+
+# (head, moving, instructions) of each launch in us, as labkit.fusion.analyze gave them for the 910B1, rounded: softcap
+# of 400 MB in float, mish of 32 MB in half, linear(64) and silu on 4096 rows, linear(1024) and relu on 1 row, residual
+# and RMS norm on 4096 rows of 1024.
+GRAPHS = {
+    "softcap": ([(5.0, 689, 57), (3.4, 689, 213), (5.0, 689, 57)], (5.0, 689, 327)),
+    "mish": ([(3.9, 20, 155), (3.4, 20, 34), (5.0, 31, 9)], (5.0, 20, 198)),
+    "gate": ([(4.3, 0.2, 0.5), (3.9, 0.3, 0.9)], (11.7, 0.3, 0.9)),
+    "decode": ([(4.3, 0.7, 1.0), (1.4, 0.0, 0.0)], (4.3, 0.7, 1.0)),
+    "norm": ([(5.0, 8, 2), (4.9, 5, 23)], (5.0, 8, 25)),
+}
+
+
+def worth(graphs) -> list[str]:
+    def time(launches):
+        return sum(head + max(moving, computing) for head, moving, computing in launches)
+
+    return sorted(name for name, (before, after) in graphs.items() if time(before) >= 1.2 * time([after]))
+
+
+def choose_cases(seed, quick):
+    drawn = torch.Generator().manual_seed(seed)
+
+    def draw():
+        h, m, i = (torch.randint(1, 200, (3,), generator=drawn) / 10).tolist()
+        return h, 8 * m, 8 * i
+
+    made = [Case(name, ({name: graph},), worth({name: graph})) for name, graph in GRAPHS.items()]
+    made.append(Case(say("all five", "全部五个"), (GRAPHS,), worth(GRAPHS)))
+    for k in range(2 if quick else 6):
+        graphs = {f"g{j}": ([draw() for _ in range(2 + j % 2)], draw()) for j in range(6)}
+        made.append(Case(say(f"drawn, {k + 1}", f"随机，{k + 1}"), (graphs,), worth(graphs)))
+    return made
+
+
+def run_choose(function, args, case):
+    return sorted(function(*args))
