@@ -38,21 +38,24 @@ def out_size(size: int, kernel: int, stride: int, padding: int) -> int:
 
 
 def conv(kernel_, x, out: int, kernel, stride=(1, 1), padding=(0, 0), last=True, relu=False, cores=CUBES, **other):
-    """The kernels' Conv, as it is cut; `other`: fields to set otherwise. None where it does not fit L1."""
+    """The kernels' Conv, as it is cut; last: x and y are channels_last; `other`: fields to set otherwise. None where it
+    does not fit L1."""
     n, c, h, w = x
-    c = kernel_.struct(
+    outs = [out_size(*sides) for sides in zip((h, w), kernel, stride, padding)]
+    made = kernel_.struct(
         "Conv",
-        **{"batch": n, "channels": c, "height": h, "width": w, "outChannels": out},
-        **{f"out{d}": out_size(s, k, st, p) for d, s, k, st, p in zip(("Height", "Width"), (h, w), kernel, stride, padding)},
-        **{"kernelH": kernel[0], "kernelW": kernel[1], "strideH": stride[0], "strideW": stride[1]},
-        **{"padH": padding[0], "padW": padding[1], "last": int(last), "relu": int(relu)},
-        **{k: 0 for k in ("foldH", "foldStride", "foldPad", "foldHeight", "rows", "cols", "tile", "group", "high")},
+        **{"batch": n, "channels": c, "height": h, "width": w, "outChannels": out, "outHeight": outs[0]},
+        **{"outWidth": outs[1], "kernelH": kernel[0], "kernelW": kernel[1], "strideH": stride[0]},
+        **{"strideW": stride[1], "padH": padding[0], "padW": padding[1], "relu": int(relu)},
+        **{"turnX": int(not last), "turnY": int(not last)},
+        **dict.fromkeys(("pixel", "line", "picture", "foldH", "foldStride", "foldPad", "foldHeight"), 0),
+        **dict.fromkeys(("rows", "cols", "tile", "group", "high", "sums"), 0),
     )
-    if not _choose()(ctypes.byref(c), ctypes.c_uint32(cores)):
+    if not _choose()(ctypes.byref(made), ctypes.c_uint32(cores)):
         return None
     for name, value in other.items():
-        setattr(c, name, value)
-    return c
+        setattr(made, name, value)
+    return made
 
 
 def units(c) -> int:
@@ -66,39 +69,51 @@ def kernel(entry: str, file: str = "conv_bn_act.asc", **how):
 
 @lru_cache(maxsize=None)
 def _choose():
-    return host_function(kernel("conv_bn_act<half, true>"), "choose_cut")
+    return host_function(kernel("conv_bn_act<half>"), "choose_cut")
 
 
-def pack(weight, folded: bool = False):
+def layout(x, kernel_size, stride, padding, last: bool) -> str:
+    """How the weights for x are packed: "plain", "rows" (the kernel's rows as channels) or "row" (the same, with a row
+    of channels_last as one channel): Fold() of conv.h."""
+    c, (kh, kw) = x[1], kernel_size
+    if last and (kh, kw, *padding) == (1, 1, 0, 0):
+        return "plain"
+    if c >= 16 or not 1 < kh <= 32:
+        return "plain"
+    if not last:
+        return "rows" if c * kh <= 32 else "plain"
+    fits = stride[1] * c <= 63 and kw * c <= 255 and padding[1] * c <= 255 and x[3] * c <= 16384
+    return "row" if c <= kh and fits else "plain"
+
+
+def pack(weight, layout: str = "plain"):
     """Weights [out, C, kh, kw] as L0B wants them: an identity of 16 x 16, then for each 16 channels and each tap
-    [out, 16], zeros where there is no channel. folded: the kernel's rows as channels."""
+    [out, 16], zeros where there is no channel."""
     out, c, kh, kw = weight.shape
-    if folded:
+    if layout == "rows":
         weight, c, kh = weight.reshape(out, c * kh, 1, kw), c * kh, 1
+    elif layout == "row":
+        weight, c, kh, kw = weight.permute(0, 2, 3, 1).reshape(out, kh, 1, kw * c), kh, 1, kw * c
     wide = pad(weight, (0, 0, 0, 0, 0, -c % 16, 0, -out % 16))
     parts = wide.reshape(wide.shape[0], -1, 16, kh * kw).permute(1, 3, 0, 2)  # [C / 16, tap, out, 16]
     one = torch.eye(16, dtype=weight.dtype, device=weight.device)
     return torch.cat([one.reshape(-1), parts.reshape(-1)])
 
 
-def folds(x, kernel_size, last: bool) -> bool:
-    """conv.h's Fold()."""
-    return not last and x[1] < 16 and kernel_size[0] > 1 and x[1] * kernel_size[0] <= 32
-
-
 def launch(x, weight, bias, stride=(1, 1), padding=(0, 0), activation="none", last=True, text=None, how=None, **other):
     """(record, y) of one launch; x [N, C, H, W] on the CPU, bias float32."""
     name = "conv_bn_silu" if activation == "silu" else "conv_bn_act"
-    entry = f"{name}<{CTYPE[x.dtype]}, {str(last).lower()}>"
+    entry = f"{name}<{CTYPE[x.dtype]}>"
     if text is None:
         k = kernel(entry, **(how or {}))
     else:
         k = labkit.kernel(text=text, filename=str(HERE / "conv_bn_act.asc"), entry=entry, timeout=60)
     c = conv(k, x.shape, weight.shape[0], weight.shape[2:], stride, padding, last, activation == "relu", **other)
+    form = layout(x.shape, weight.shape[2:], stride, padding, last)
     shape = x.shape[0], c.outChannels, c.outHeight, c.outWidth
     order = (0, 2, 3, 1) if last else (0, 1, 2, 3)
     y = torch.full([shape[d] for d in order], -1216.0, dtype=x.dtype).npu()
     given = x.permute(order).contiguous().npu()
     wide = pad(bias.float(), (0, -len(bias) % 16)).npu()
-    record = k[min(CUBES, units(c))](given, pack(weight, c.foldH > 0).npu(), wide, y, c)
+    record = k[min(CUBES, units(c))](given, pack(weight, form).npu(), wide, y, c)
     return record, y.cpu().permute(0, 3, 1, 2) if last else y.cpu()
