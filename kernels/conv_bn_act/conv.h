@@ -61,7 +61,7 @@ inline bool ChooseCut(Conv* c, uint32_t cores)
     auto up = [](uint64_t a, uint64_t unit) { return (a + unit - 1) / unit; };
     auto least = [](uint64_t a, uint64_t b) { return a < b ? a : b; };
     uint64_t positions = uint64_t(c->outHeight) * c->outWidth, taps = c->kernelH * c->kernelW, blocks = up(c->channels, 16);
-    uint64_t room = L1 - FIXED - (c->turnY ? OUT : 0), tallest = c->turnY ? 512 : 1024;
+    uint64_t room = L1 - FIXED - (c->turnY ? OUT : 0), tallest = c->turnY ? 512 : 752;
     bool turns = c->turnX || c->turnY;
     double cheapest = 0;
     c->rows = 0;
