@@ -8,10 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from torch.nn.functional import conv2d, pad
+from torch.nn.functional import conv2d
 
 import labkit
 from labkit.launch.host_function import host_function
+from labkit.operators.conv_bn_act.module import layout, pack, pack_bias
 
 HERE = Path(__file__).parent
 CUBES = 24  # cores of the chip
@@ -72,34 +73,6 @@ def _choose():
     return host_function(kernel("conv_bn_act<half>"), "choose_cut")
 
 
-def layout(x, kernel_size, stride, padding, last: bool) -> str:
-    """How the weights for x are packed: "plain", "rows" (the kernel's rows as channels) or "row" (the same, with a row
-    of channels_last as one channel): Fold() of conv.h."""
-    c, (kh, kw) = x[1], kernel_size
-    if last and (kh, kw, *padding) == (1, 1, 0, 0):
-        return "plain"
-    if c >= 16 or not 1 < kh <= 32:
-        return "plain"
-    if not last:
-        return "rows" if c * kh <= 32 else "plain"
-    fits = stride[1] * c <= 63 and kw * c <= 255 and padding[1] * c <= 255 and x[3] * c <= 16384
-    return "row" if c <= kh and fits else "plain"
-
-
-def pack(weight, layout: str = "plain"):
-    """Weights [out, C, kh, kw] as L0B wants them: an identity of 16 x 16, then for each 16 channels and each tap
-    [out, 16], zeros where there is no channel."""
-    out, c, kh, kw = weight.shape
-    if layout == "rows":
-        weight, c, kh = weight.reshape(out, c * kh, 1, kw), c * kh, 1
-    elif layout == "row":
-        weight, c, kh, kw = weight.permute(0, 2, 3, 1).reshape(out, kh, 1, kw * c), kh, 1, kw * c
-    wide = pad(weight, (0, 0, 0, 0, 0, -c % 16, 0, -out % 16))
-    parts = wide.reshape(wide.shape[0], -1, 16, kh * kw).permute(1, 3, 0, 2)  # [C / 16, tap, out, 16]
-    one = torch.eye(16, dtype=weight.dtype, device=weight.device)
-    return torch.cat([one.reshape(-1), parts.reshape(-1)])
-
-
 def launch(x, weight, bias, stride=(1, 1), padding=(0, 0), activation="none", last=True, text=None, how=None, **other):
     """(record, y) of one launch; x [N, C, H, W] on the CPU, bias float32."""
     name = "conv_bn_silu" if activation == "silu" else "conv_bn_act"
@@ -114,6 +87,5 @@ def launch(x, weight, bias, stride=(1, 1), padding=(0, 0), activation="none", la
     order = (0, 2, 3, 1) if last else (0, 1, 2, 3)
     y = torch.full([shape[d] for d in order], -1216.0, dtype=x.dtype).npu()
     given = x.permute(order).contiguous().npu()
-    wide = pad(bias.float(), (0, -len(bias) % 16)).npu()
-    record = k[min(CUBES, units(c))](given, pack(weight, form).npu(), wide, y, c)
+    record = k[min(CUBES, units(c))](given, pack(weight, form).npu(), pack_bias(bias).npu(), y, c)
     return record, y.cpu().permute(0, 3, 1, 2) if last else y.cpu()
