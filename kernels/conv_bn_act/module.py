@@ -30,7 +30,7 @@ TYPES = (torch.float16, torch.bfloat16)
 LARGEST = 255, 63, 4096  # a side of the kernel, a stride, channels of y
 # SiLU in the same launch begins later, because vector cores take part: below so many elements of y its own launch costs
 # less. data/conv_bn_act.csv has both.
-SILU_PAYS = 4_000_000
+SILU_PAYS = 3_200_000
 
 
 def load() -> None:
@@ -95,9 +95,10 @@ def why_not(x: torch.Tensor, weight, stride, padding, dilation, groups) -> str:
     return "" if within and small and all(p < k for p, k in zip(padding, kernel)) else "size"
 
 
-def apart(y_numel: int, activation: str) -> bool:
-    """Whether the activation is better a launch of its own: SiLU of a small y."""
-    return activation == "silu" and y_numel < SILU_PAYS
+def chosen(y_numel: int, activation: str) -> str:
+    """"fused": everything in one launch; "apart": the activation as a launch of its own behind the convolution with its
+    batch norm, where y is small and the activation needs the vector cores."""
+    return "apart" if activation == "silu" and y_numel < SILU_PAYS else "fused"
 
 
 def focus(conv: nn.Conv2d, norm: nn.BatchNorm2d | None = None):
@@ -158,7 +159,7 @@ class ConvBnAct(nn.Module):
             self._packed[form] = pack(self.weight, form), pack_bias(self.bias)
         y = torch.ops.lab.conv_bn_act
         sides = [(s + 2 * p - k) // t + 1 for s, p, k, t in zip(x.shape[2:], self.padding, kernel, self.stride)]
-        alone = apart(x.shape[0] * len(self.weight) * sides[0] * sides[1], self.activation)
+        alone = chosen(x.shape[0] * len(self.weight) * sides[0] * sides[1], self.activation) == "apart"
         y = y(x, *self._packed[form], len(self.weight), kernel, self.stride, self.padding, "none" if alone else self.activation, form)
         return F.silu(y, inplace=True) if alone else y
 
