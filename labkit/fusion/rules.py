@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import fx
 
+from labkit.fusion import convolution
 from labkit.fusion.passes import Rule, call, only_positional
 from labkit.fusion.spelling import aten, is_tensor, value
 from labkit.messages import text
@@ -319,6 +320,7 @@ _RULES = (
     Rule("add_layer_norm", lambda: _add_norm_patterns("layer_norm"), _why_not_add_norm, _add_norm, needs=("npu",)),
     Rule("rms_norm", _rms_norm_patterns, _why_not_rms_norm, _rms_norm, needs=("npu",)),
     Rule("bias_gelu", _bias_gelu_patterns, _why_not_bias_gelu, _bias_gelu, needs=("npu",)),
+    convolution.RULE,  # behind focus_conv, whose convolution it takes too
 )
 RULES = {rule.name: rule for rule in _RULES}
 # swiglu_linear is chosen by name: at few rows its later start costs what its fewer launches save (README, the table of

@@ -33,7 +33,7 @@ CASES = [
     {"x": (2, 40, 9, 11), "out": 52, "kernel": (3, 3), "padding": (1, 1), "activation": "relu", "cut": _SMALL},
     {"x": (1, 24, 12, 13), "out": 36, "kernel": (3, 2), "stride": (2, 2), "padding": (1, 1), "activation": "silu"},
     {"x": (2, 3, 18, 20), "out": 20, "kernel": (6, 6), "stride": (2, 2), "padding": (2, 2), "activation": "relu"},
-    {"x": (1, 33, 14, 40), "out": 24, "kernel": (1, 1), "cut": {"rows": 6, "cols": 1, "group": 3}},
+    {"x": (1, 33, 14, 40), "out": 24, "kernel": (1, 1), "blocks": 1, "cut": {"rows": 6, "cols": 1, "group": 3}},
     {"x": (1, 20, 7, 9), "out": 17, "kernel": (1, 1), "stride": (2, 3), "activation": "silu", "cut": _SMALL},
 ]
 
