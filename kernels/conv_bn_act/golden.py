@@ -8,11 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
+from labkit.operators.conv_bn_act.module import layout, pack, pack_bias
 from torch.nn.functional import conv2d
 
 import labkit
 from labkit.launch.host_function import host_function
-from labkit.operators.conv_bn_act.module import layout, pack, pack_bias
 
 HERE = Path(__file__).parent
 CUBES = 24  # cores of the chip
@@ -73,7 +73,19 @@ def _choose():
     return host_function(kernel("conv_bn_act<half>"), "choose_cut")
 
 
-def launch(x, weight, bias, stride=(1, 1), padding=(0, 0), activation="none", last=True, text=None, blocks=CUBES, how=None, **other):
+def launch(
+    x,
+    weight,
+    bias,
+    stride=(1, 1),
+    padding=(0, 0),
+    activation="none",
+    last=True,
+    text=None,
+    blocks=CUBES,
+    how=None,
+    **other,
+):
     """(record, y) of one launch; x [N, C, H, W] on the CPU, bias in float. text: stands in for what the kernel's file
     holds; other: fields of the cut, that may be made smaller."""
     entry = f"{'conv_bn_silu' if activation == 'silu' else 'conv_bn_act'}<{CTYPE[x.dtype]}>"

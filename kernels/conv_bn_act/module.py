@@ -81,22 +81,32 @@ def pack_bias(bias: torch.Tensor) -> torch.Tensor:
     return F.pad(bias.float(), (0, -len(bias) % 16))
 
 
+def _fits(x, kernel, stride, padding, last: bool) -> bool:
+    """Whether what two rows of y need of 16 channels of x and y fits L1, twice: conv.h's ChooseCut() finds a cut."""
+    (_, c, h, w), (kh, kw), form = x, kernel, layout(x, kernel, stride, padding, last)
+    if form == "row":
+        w, kw = w * c, kw * c
+    high, taps = (2, kw) if form != "plain" else (min(kh + stride[0], h), kh * kw)
+    turned = not last or form == "row"  # lies there as in GM too
+    image, room = -(-high * w // 16) * 512, (512 - 17 - (0 if last else 32)) * 1024
+    steps = max(high * w, c * stride[1] // 4) <= 16384 and taps <= 4095
+    return steps and 2 * ((2 if turned else 1) * image + taps * 512) <= room
+
+
 def why_not(x: torch.Tensor, weight, stride, padding, dilation, groups) -> str:
-    """Why the operator cannot take a convolution, in a word; "" where it can."""
+    """Why the operator cannot take a convolution, in a word: "type", "form" or "size"; "" where it can."""
     kernel = weight.shape[2:]
     if x.device.type != "npu" or x.dtype not in TYPES or weight.dtype != x.dtype:
         return "type"
     if x.dim() != 4 or groups != 1 or any(d != 1 for d in dilation):
         return "form"
     within = max(kernel) <= LARGEST[0] and max(stride) <= LARGEST[1] and weight.shape[0] <= LARGEST[2]
-    # rows of x that a row of y needs, twice in L1, once more where they are turned
-    rows = -(-x.shape[1] // 16) * 32 * kernel[0] * x.shape[3]
-    small = layout(x.shape, kernel, stride, padding, channels_last(x)) != "plain" or min(rows, 32 * 16 * x.shape[3] * kernel[0]) <= 65536
-    return "" if within and small and all(p < k for p, k in zip(padding, kernel)) else "size"
+    inside = all(p < k for p, k in zip(padding, kernel))
+    return "" if within and inside and _fits(x.shape, kernel, stride, padding, channels_last(x)) else "size"
 
 
 def chosen(y_numel: int, activation: str) -> str:
-    """"fused": everything in one launch; "apart": the activation as a launch of its own behind the convolution with its
+    """ "fused": everything in one launch; "apart": the activation as a launch of its own behind the convolution with its
     batch norm, where y is small and the activation needs the vector cores."""
     return "apart" if activation == "silu" and y_numel < SILU_PAYS else "fused"
 
@@ -106,8 +116,9 @@ def focus(conv: nn.Conv2d, norm: nn.BatchNorm2d | None = None):
     place of each side into the channels: cat(x[::2, ::2], x[1::2, ::2], x[::2, 1::2], x[1::2, 1::2]) and a k x k
     convolution are one of 2k x 2k with every second place. Gives (convolution, norm). Raises ValueError for a stride,
     dilation or groups other than 1."""
-    if tuple(conv.stride) != (1, 1) or tuple(conv.dilation) != (1, 1) or conv.groups != 1 or isinstance(conv.padding, str):
-        raise ValueError(f"focus() takes a convolution with stride 1, dilation 1, groups 1 and numbers as padding, not {conv}")
+    plain = tuple(conv.stride) == tuple(conv.dilation) == (1, 1) and conv.groups == 1
+    if not plain or isinstance(conv.padding, str):
+        raise ValueError(f"focus() takes stride 1, dilation 1, groups 1 and numbers as padding, not {conv}")
     out, c, kh, kw = conv.weight.shape
     whole = nn.Conv2d(c // 4, out, (2 * kh, 2 * kw), 2, tuple(2 * p for p in conv.padding), bias=conv.bias is not None)
     # [out, (column, row, c), kh, kw] becomes [out, c, (kh, row), (kw, column)]
@@ -125,7 +136,7 @@ class ConvBnAct(nn.Module):
     def __init__(self, conv: nn.Conv2d, norm: nn.BatchNorm2d | None = None, activation: str = "none"):
         super().__init__()
         if norm is not None and (norm.training or norm.running_mean is None):
-            raise ValueError("the batch norm uses the statistics of its batch; call eval() first, and it must keep running ones")
+            raise ValueError("the norm uses the statistics of its batch: call eval(); it must keep running ones")
         if activation not in ("none", "relu", "silu"):
             raise ValueError(f'activation is "{activation}"; there are "none", "relu" and "silu"')
         self.stride, self.padding, self.dilation, self.groups = conv.stride, conv.padding, conv.dilation, conv.groups
@@ -134,11 +145,12 @@ class ConvBnAct(nn.Module):
         weight, bias = conv.weight.detach(), None if conv.bias is None else conv.bias.detach()
         wide = None if bias is None else bias.float()
         if norm is not None:
-            given = (None if t is None else t.detach() for t in (norm.weight, norm.bias, norm.running_mean, norm.running_var))
-            weight, wide = fold(weight.float(), wide, *given, norm.eps)
+            given = norm.weight, norm.bias, norm.running_mean, norm.running_var
+            with torch.no_grad():
+                weight, wide = fold(weight.float(), wide, *given, norm.eps)
         self.register_buffer("weight", weight.to(conv.weight.dtype))
         self.register_buffer("bias", torch.zeros(len(weight), device=weight.device) if wide is None else wide)
-        self.activation, self._packed = activation, {}
+        self.activation, self._packed, self._versions = activation, {}, None
 
     def _apply(self, function):
         bias = self.bias
@@ -155,13 +167,16 @@ class ConvBnAct(nn.Module):
         load()
         kernel = tuple(self.weight.shape[2:])
         form = layout(x.shape, kernel, self.stride, self.padding, channels_last(x))
+        versions = [None if t.is_inference() else t._version for t in (self.weight, self.bias)]
+        if self._versions != versions:  # load_state_dict() stores into them
+            self._packed, self._versions = {}, versions
         if form not in self._packed:
             self._packed[form] = pack(self.weight, form), pack_bias(self.bias)
-        y = torch.ops.lab.conv_bn_act
         sides = [(s + 2 * p - k) // t + 1 for s, p, k, t in zip(x.shape[2:], self.padding, kernel, self.stride)]
-        alone = chosen(x.shape[0] * len(self.weight) * sides[0] * sides[1], self.activation) == "apart"
-        y = y(x, *self._packed[form], len(self.weight), kernel, self.stride, self.padding, "none" if alone else self.activation, form)
-        return F.silu(y, inplace=True) if alone else y
+        apart = chosen(x.shape[0] * len(self.weight) * sides[0] * sides[1], self.activation) == "apart"
+        how = len(self.weight), kernel, self.stride, self.padding, "none" if apart else self.activation, form
+        y = torch.ops.lab.conv_bn_act(x, *self._packed[form], *how)
+        return F.silu(y, inplace=True) if apart else y
 
     def extra_repr(self) -> str:
         return f"{tuple(self.weight.shape)}, stride={self.stride}, padding={self.padding}, {self.activation}"

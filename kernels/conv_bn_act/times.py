@@ -20,11 +20,11 @@ import csv
 import sys
 
 import torch
+from labkit.operators.conv_bn_act import golden, module
 from torch.nn import functional as F
 
 import labkit
 from labkit import chips, paths
-from labkit.operators.conv_bn_act import golden, module
 
 TABLE = paths.data_dir() / "conv_bn_act.csv"
 VECTORS = 48
@@ -62,7 +62,9 @@ def _launch(x, out, kernel, stride, padding, activation: str, last: bool):
     form = module.layout(x, (kernel,) * 2, (stride,) * 2, (padding,) * 2, last)
     weight = _empty(module.pack(torch.empty(out, x[1], kernel, kernel, device="meta"), form).numel())
     y = _empty(x[0] * out * c.outHeight * c.outWidth)
-    record = k[min(golden.CUBES, golden.units(c))](_empty(torch.Size(x).numel()), weight, _empty(-(-out // 16) * 16, torch.float32), y, c)
+    record = k[min(golden.CUBES, golden.units(c))](
+        _empty(torch.Size(x).numel()), weight, _empty(-(-out // 16) * 16, torch.float32), y, c
+    )
     return _right(record), y, c.outHeight * c.outWidth
 
 

@@ -1,8 +1,8 @@
 """The rules of this lab: parts of a graph for which there is one operator.
 
 lab::swiglu, lab::rms_norm, lab::bias_gelu, lab::swiglu_linear are kernels of this lab (kernels/), npu_add_rms_norm and
-npu_add_layer_norm are torch_npu's; each brings its own backward. Attention and Focus become other operators of PyTorch,
-on every device.
+npu_add_layer_norm are torch_npu's; each brings its own backward. lab::conv_bn_act has none: convolution.py. Attention
+and Focus become other operators of PyTorch, on every device.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import random
 
 import pytest
 
@@ -17,7 +18,8 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 import labkit  # noqa: E402
-from labkit import paths  # noqa: E402
+from labkit import fusion, paths  # noqa: E402
+from labkit.fusion import models  # noqa: E402
 from labkit.launch.record import LaunchError, expect  # noqa: E402
 
 pytestmark = simulated
@@ -55,7 +57,9 @@ def numbers(index: int, drawn: bool):
 def near(got, want, z, terms, silu: bool) -> None:
     """Rounded once, before SiLU once more (its slope is at most 1.1); a float sum loses a few last places of its terms."""
     kind = torch.finfo(got.dtype)
-    allowed = kind.eps / 2 * (1.02 * want.abs() + (1.13 * z.abs() if silu else 0)) + terms * 2**-20 + kind.tiny * kind.eps
+    allowed = (
+        kind.eps / 2 * (1.02 * want.abs() + (1.13 * z.abs() if silu else 0)) + terms * 2**-20 + kind.tiny * kind.eps
+    )
     off = (got.double() - want).abs() / allowed
     assert got.shape == want.shape and bool((off <= 1).all()), f"{off.max():.2f} times what is allowed"
 
@@ -65,10 +69,20 @@ def launched(index: int, last: bool, drawn=False, text=None, **how):
     case, tensors, want, z, terms = numbers(index, drawn)
     silu, cut = case["activation"] == "silu", {}
     if case["cut"]:
-        c = GOLD.conv(GOLD.kernel("conv_bn_act<half>"), case["x"], case["out"], case["kernel"], case["stride"], case["padding"], last)
+        c = GOLD.conv(
+            GOLD.kernel("conv_bn_act<half>"),
+            case["x"],
+            case["out"],
+            case["kernel"],
+            case["stride"],
+            case["padding"],
+            last,
+        )
         cut = GOLD.smaller(c, **case["cut"])
     blocks = case["blocks"] if case["cut"] else GOLD.CUBES
-    record, y = GOLD.launch(*tensors, case["stride"], case["padding"], case["activation"], last, text, blocks, how, **cut)
+    record, y = GOLD.launch(
+        *tensors, case["stride"], case["padding"], case["activation"], last, text, blocks, how, **cut
+    )
     near(y, want, z, terms, silu)
     return record.codes()
 
@@ -186,6 +200,40 @@ def test_focus_is_one_convolution(ops, kernel, padding, form):
     torch.testing.assert_close(got.cpu().float(), want, rtol=4e-3, atol=4e-3)
 
 
+def test_what_it_says_that_it_takes_is_cut(ops):
+    """why_not() is in Python, the cut in conv.h: of drawn shapes, most are taken, and each of these has a cut."""
+    draw, kernel, taken = random.Random("conv_bn_act sizes"), GOLD.kernel("conv_bn_act<half>"), 0
+    for _ in range(300):
+        sides = [draw.choice([1, 2, 3, 5, 7, 11, 40]) for _ in range(2)]
+        x = draw.choice([1, 32]), draw.choice([1, 3, 15, 64, 2048]), *(draw.choice([1, 7, 56, 640, 3000]) for _ in "hw")
+        padding, stride, last = (
+            [draw.randrange(k) for k in sides],
+            [draw.randint(1, 4) for _ in "hw"],
+            draw.random() < 0.5,
+        )
+        if all(s + 2 * p >= k for s, p, k in zip(x[2:], padding, sides)) and ops._fits(x, sides, stride, padding, last):
+            taken += 1
+            assert GOLD.conv(kernel, x, draw.choice([8, 64, 2048]), sides, stride, padding, last), (x, sides, last)
+    assert taken > 100
+
+
+def test_fuse_takes_it_for_what_infers():
+    """Focus, a convolution with ReLU and one of another kind, in both memory formats, and with the other one later."""
+    net = nn.Sequential(
+        models.Focus(3, 16, 3), *layer(16, 24, 3, 2, 1), nn.ReLU(), nn.Conv2d(24, 24, 3, groups=24)
+    ).eval()
+    x = values((2, 3, 24, 28), HALF, 1, 1.0)
+    want, net = net(x.float()), net.half().npu()
+    with torch.no_grad():
+        for form, other in ((torch.contiguous_format, LAST), (LAST, torch.contiguous_format)):
+            fast = fusion.fuse(net, x.npu().to(memory_format=form))
+            assert fast.outcome.replaced["conv_bn_act"] == 2 and any("groups 1" in why for why in fast.outcome.left)
+            for given in (form, other):
+                torch.testing.assert_close(
+                    fast(x.npu().to(memory_format=given)).cpu().float(), want, rtol=9e-3, atol=9e-3
+                )
+
+
 def test_focus_refuses(ops):
     for conv in (nn.Conv2d(12, 8, 3, 2), nn.Conv2d(12, 8, 3, dilation=2), nn.Conv2d(12, 8, 3, padding="same")):
         with pytest.raises(ValueError, match="stride 1, dilation 1, groups 1"):
@@ -197,7 +245,17 @@ def test_focus_refuses(ops):
 
 def arguments(ops, x, out=8, kernel=(3, 3), padding=(1, 1), form="plain", **_):
     weight = ops.pack(values((out, x.shape[1], *kernel), x.dtype, 1, 0.2), form).npu()
-    return x.npu(), weight, ops.pack_bias(torch.zeros(out)).npu(), out, list(kernel), [1, 1], list(padding), "none", form
+    return (
+        x.npu(),
+        weight,
+        ops.pack_bias(torch.zeros(out)).npu(),
+        out,
+        list(kernel),
+        [1, 1],
+        list(padding),
+        "none",
+        form,
+    )
 
 
 @pytest.mark.parametrize("form", [torch.contiguous_format, LAST])
@@ -243,7 +301,12 @@ TIMES = module("conv_bn_act_times", HOME / "times.py")
 
 @pytest.mark.parametrize(
     "case",
-    [(1, *TIMES.RESNET[0], "relu", False), (1, 256, 14, 256, 3, 1, 1, "relu", True), (8, 64, 56, 256, 1, 1, 0, "relu", False), (1, *TIMES.FOCUS, "silu", False)],
+    [
+        (1, *TIMES.RESNET[0], "relu", False),
+        (1, 256, 14, 256, 3, 1, 1, "relu", True),
+        (8, 64, 56, 256, 1, 1, 0, "relu", False),
+        (1, *TIMES.FOCUS, "silu", False),
+    ],
     ids=lambda c: "-".join(map(str, c)),
 )
 def test_what_is_chosen_beats_the_chain_and_the_device(case):
@@ -252,7 +315,9 @@ def test_what_is_chosen_beats_the_chain_and_the_device(case):
     assert row["chain_over_chosen"] > 1.1 and row["device_over_chosen"] > 1.1, row
     assert row["chosen_us"] <= 1.02 * min(row["fused_us"], row["apart_us"]), row
     (kept,) = (r for r in TIMES.load() if all(str(row[k]) == r[k] for k in TIMES.FIELDS[:9]))
-    assert float(kept["chosen_us"]) == pytest.approx(row["chosen_us"], rel=0.02), "run kernels/conv_bn_act/times.py --write"
+    assert float(kept["chosen_us"]) == pytest.approx(row["chosen_us"], rel=0.02), (
+        "run kernels/conv_bn_act/times.py --write"
+    )
 
 
 def test_the_table_holds_the_bar():
@@ -263,6 +328,7 @@ def test_the_table_holds_the_bar():
 
 # ------------------------------------------------------------- the chain
 
+
 @pytest.mark.parametrize("dtype", [HALF, BFLOAT])
 @pytest.mark.parametrize("shape", [(2, 48, 5, 7), (1, 16, 97, 93)])
 @pytest.mark.parametrize("last", [False, True])
@@ -272,12 +338,18 @@ def test_the_chain_is_right(dtype, shape, last):
     rows, width = (given.numel() // shape[1], shape[1]) if last else (shape[0] * shape[1], shape[2] * shape[3])
     made, done = torch.empty_like(given), torch.empty_like(given)
     entry = GOLD.CTYPE[dtype]
-    assert GOLD.kernel(f"batch_norm<{entry}>", "chain.asc")[5](given, scale.npu(), shift.npu(), made, rows, width, shape[1], int(last)).ok
+    assert GOLD.kernel(f"batch_norm<{entry}>", "chain.asc")[5](
+        given, scale.npu(), shift.npu(), made, rows, width, shape[1], int(last)
+    ).ok
     got = made.cpu().permute(0, 3, 1, 2) if last else made.cpu()
     by = (None, slice(None), None, None)
     want = x.double() * scale.double()[by] + shift.double()[by]
     near(got, want, want, x.double().abs() * scale.double().abs()[by] + shift.double().abs()[by], False)
     for name in ("relu", "silu"):
-        record = GOLD.kernel(f"activation<{entry}, {str(name == 'silu').lower()}>", "chain.asc")[3](made, done, made.numel())
-        near(done.cpu(), GOLD.activated(made.cpu().double(), name), made.cpu().double(), made.cpu().double().abs(), False)
+        record = GOLD.kernel(f"activation<{entry}, {str(name == 'silu').lower()}>", "chain.asc")[3](
+            made, done, made.numel()
+        )
+        near(
+            done.cpu(), GOLD.activated(made.cpu().double(), name), made.cpu().double(), made.cpu().double().abs(), False
+        )
         assert record.ok
