@@ -106,8 +106,8 @@ def why_not(x: torch.Tensor, weight, stride, padding, dilation, groups) -> str:
 
 
 def chosen(y_numel: int, activation: str) -> str:
-    """ "fused": everything in one launch; "apart": the activation as a launch of its own behind the convolution with its
-    batch norm, where y is small and the activation needs the vector cores."""
+    """ "fused": everything in one launch; "apart": the activation in another, where y is small and the activation needs
+    the vector cores."""
     return "apart" if activation == "silu" and y_numel < SILU_PAYS else "fused"
 
 

@@ -118,9 +118,12 @@ def test_no_luck_is_needed(last):
 
 
 def whole() -> str:
+    """The kernel with its headers, so that a change can be anywhere."""
     text = (HOME / "conv_bn_act.asc").read_text(encoding="utf-8")
-    part = (HOME / "conv.h").read_text(encoding="utf-8").replace("#pragma once\n", "")
-    return text.replace('#include "conv.h"\n', part)
+    for header in ("conv_cube.h", "conv.h"):
+        part = (HOME / header).read_text(encoding="utf-8").replace("#pragma once\n", "")
+        text = text.replace(f'#include "{header}"\n', part)
+    return text
 
 
 @pytest.mark.parametrize("name", MUTANTS)
