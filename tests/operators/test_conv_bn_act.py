@@ -126,7 +126,10 @@ def whole() -> str:
     return text
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+# each is compiled for itself: the suite takes every second one, the rest is marked slow
+@pytest.mark.parametrize(
+    "name", [n if i % 2 == 0 else pytest.param(n, marks=pytest.mark.slow) for i, n in enumerate(MUTANTS)]
+)
 def test_a_wrong_kernel_is_noticed(name):
     text, found = MUTANTS[name].text(whole()), []
     seen = expect("*")
