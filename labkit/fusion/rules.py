@@ -1,8 +1,8 @@
 """The rules of this lab: parts of a graph for which there is one operator.
 
 lab::swiglu, lab::rms_norm, lab::bias_gelu, lab::swiglu_linear are kernels of this lab (kernels/), npu_add_rms_norm and
-npu_add_layer_norm are torch_npu's; each brings its own backward. Attention and Focus become other operators of PyTorch,
-on every device.
+npu_add_layer_norm are torch_npu's; each brings its own backward. lab::conv_bn_act has none: convolution.py. Attention
+and Focus become other operators of PyTorch, on every device.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import fx
 
+from labkit.fusion import convolution
 from labkit.fusion.passes import Rule, call, only_positional
 from labkit.fusion.spelling import aten, is_tensor, value
 from labkit.messages import text
@@ -319,6 +320,7 @@ _RULES = (
     Rule("add_layer_norm", lambda: _add_norm_patterns("layer_norm"), _why_not_add_norm, _add_norm, needs=("npu",)),
     Rule("rms_norm", _rms_norm_patterns, _why_not_rms_norm, _rms_norm, needs=("npu",)),
     Rule("bias_gelu", _bias_gelu_patterns, _why_not_bias_gelu, _bias_gelu, needs=("npu",)),
+    convolution.RULE,  # behind focus_conv, whose convolution it takes too
 )
 RULES = {rule.name: rule for rule in _RULES}
 # swiglu_linear is chosen by name: at few rows its later start costs what its fewer launches save (README, the table of
