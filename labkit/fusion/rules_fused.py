@@ -55,4 +55,63 @@ def _softmax(match, x, mask=None, times=1.0, by=1.0) -> fx.Node:
     return call(match.output_node().graph, op, x, mask, float(times) / float(by))
 
 
-FUSED = (Rule("softmax_mask", _softmax_patterns, _why_not_softmax, _softmax, needs=("npu",)),)
+# ---- a linear layer and what is behind it
+
+ACTS = {"relu": aten.relu, "gelu": aten.gelu, "silu": aten.silu, "sigmoid": aten.sigmoid, "tanh": aten.tanh}
+# us behind the product for a million elements, what a launch takes, and what the one launch takes longer than its
+# product: pays() of kernels/linear_act/linear_act_torch.asc, from the modelled times in data/linear_act.csv
+BEHIND = {"none": 1.6, "relu": 1.6, "gelu": 3.6, "silu": 3.0, "sigmoid": 2.8, "tanh": 2.8}
+LAUNCH, MIXED = 2.0, 12.5
+
+
+def pays(m: int, i: int, act: str) -> bool:
+    """Whether the one launch is faster than the launches that it replaces, for a result of [m, i]."""
+    return m * i * 1e-6 * BEHIND[act] + LAUNCH > MIXED
+
+
+def _linear_patterns() -> list:
+    from torch._inductor.pattern_matcher import CallFunction, KeywordArg
+
+    linear = CallFunction(aten.linear.default, KeywordArg("x"), KeywordArg("weight"), KeywordArg("bias"))
+    found, residual = [], KeywordArg("residual")
+    sums = [CallFunction(aten.add.Tensor, *pair) for pair in ((linear, residual), (residual, linear))]
+    for z in (*sums, linear):
+        for act, op in ACTS.items():
+            how = {"approximate": "tanh"} if act == "gelu" else {}
+            found.append(CallFunction(op.default, z, **how))
+    return [*found, *sums]
+
+
+def _act_of(match) -> str:
+    return next((act for act, op in ACTS.items() if match.output_node().target is op.default), "none")
+
+
+def _why_not_linear(match, x, weight, bias, residual=None) -> str:
+    last, act = match.output_node(), _act_of(match)
+    tensors = tensors_of(*(n for n in (x, weight, bias, residual) if n is not None))
+    if tensors is None or any(n.kwargs for n in match.nodes if n.target is aten.add.Tensor):
+        return text("fusion.left.arguments", node=last.name)
+    if residual is not None and (tensors[-1].shape != value(last).shape or tensors[-1].dtype != value(last).dtype):
+        return text("fusion.left.broadcast", shapes=f"{tuple(tensors[-1].shape)}, {tuple(value(last).shape)}")
+    why = on_npu(*tensors)
+    if why:
+        return why
+    sizes = value(last).shape
+    if any(not isinstance(n, int) for n in sizes) or not pays(sizes.numel() // max(sizes[-1], 1), sizes[-1], act):
+        return text("fusion.left.small", node=last.name)
+    if act in ("gelu", "silu") and torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        return text("fusion.left.again", node=last.name)
+    if max(tensors[1].shape) > 65535:
+        return text("fusion.left.weights", longest=65535)
+    return missing("linear_act")
+
+
+def _linear(match, x, weight, bias, residual=None) -> fx.Node:
+    op = torch.ops.lab.linear_act.default
+    return call(match.output_node().graph, op, x, weight, bias, residual, _act_of(match))
+
+
+FUSED = (
+    Rule("softmax_mask", _softmax_patterns, _why_not_softmax, _softmax, needs=("npu",)),
+    Rule("linear_act", _linear_patterns, _why_not_linear, _linear, needs=("npu",)),
+)
