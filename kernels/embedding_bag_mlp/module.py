@@ -18,7 +18,7 @@ class Packed(nn.Module):
     """A recommender by one launch for all its bags; inference only, tables have no gradient here.
 
     model: with `bags`, nn.EmbeddingBag of one width, mode and padding_idx, and `mlp`, an nn.Sequential that begins with
-    Linear and ReLU. Its tables become views of one tensor: the model still works, and its state_dict has the same names.
+    Linear and ReLU. Its tables become views of one tensor: the model still works, with the same names in state_dict.
     check: an id out of range raises RuntimeError, for which the host waits; without it such an id counts as zeros.
     """
 
