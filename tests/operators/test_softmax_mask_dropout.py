@@ -220,6 +220,16 @@ def wrong(kernel, dtype=HALF, until="") -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def whole(mutant) -> str:
+    """The wrong text, with the headers beside it, so that a change can be in any of them."""
+    text = mutant.file.read_text(encoding="utf-8")
+    for name in ("softmax_wide.h", "scores.h"):
+        part = (HOME / name).read_text(encoding="utf-8").replace("#pragma once\n", "")
+        part = part.replace('#include "scores.h"\n', "")
+        text = text.replace(f'#include "{name}"\n', part)
+    return mutant.text(text)
+
+
 def builder(dtype=HALF, text=None, **how):
     path = HOME / "softmax_mask_dropout.asc"
     given = {"path": path} if text is None else {"text": text, "filename": str(path)}
@@ -234,7 +244,7 @@ def built():
     device.install()
     path = HOME / "softmax_mask_dropout.asc"
     plain = [{"path": path, "entry": f"{e}<{t}>"} for e in ENTRIES for t in TYPES.values()]
-    changed = [{"text": m.text(), "filename": str(path), "entry": f"{ENTRIES[0]}<half>"} for m in MUTANTS.values()]
+    changed = [{"text": whole(m), "filename": str(path), "entry": f"{ENTRIES[0]}<half>"} for m in MUTANTS.values()]
     build_all([*plain, *changed])
 
 
@@ -252,14 +262,14 @@ def test_a_wrong_kernel_is_noticed(name):
         x = torch.empty(shape, dtype=HALF, device="npu")
         before, after = (
             GOLD.launch(x, made=builder(text=t, timing_only=True)("softmax_mask_dropout"))[0].time_us
-            for t in (None, mutant.text())
+            for t in (None, whole(mutant))
         )
         assert after > 1.02 * before, (after, before)
         return
     seen = expect("*")
     expect._open.append(seen)  # so that its findings are not shown
     try:
-        found = wrong(builder(text=mutant.text(), timeout=5), until=mutant.noticed)
+        found = wrong(builder(text=whole(mutant), timeout=5), until=mutant.noticed)
     finally:
         expect._open.remove(seen)
     assert mutant.noticed in found, found
