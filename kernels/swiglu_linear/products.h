@@ -254,10 +254,11 @@ private:
     LocalTensor<float> sums;
 };
 
-// From L0C to rows of GM, `line` elements apart, rounded to O.
-template <typename O> __aicore__ inline void StoreRows(const GlobalTensor<O>& to, const LocalTensor<float>& sums, uint32_t rows, uint32_t cols, uint32_t line)
+// From L0C to rows of GM, `line` elements apart, rounded to O; relu: what is below 0 becomes 0.
+template <typename O> __aicore__ inline void StoreRows(const GlobalTensor<O>& to, const LocalTensor<float>& sums, uint32_t rows, uint32_t cols, uint32_t line, bool relu = false)
 {
     FixpipeParamsV220 fix;
+    fix.reluEn = relu;
     fix.nSize = cols;
     fix.mSize = rows;
     fix.srcStride = Up(rows, 16);

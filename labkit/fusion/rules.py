@@ -12,11 +12,12 @@ from torch import fx
 
 from labkit.fusion import convolution
 from labkit.fusion.passes import Rule, call, only_positional
-from labkit.fusion.spelling import aten, is_tensor, value
+from labkit.fusion.rule_parts import item, rows_of, tensors_of
+from labkit.fusion.rules_fused import FUSED
+from labkit.fusion.spelling import aten, value
 from labkit.messages import text
 from labkit.operators import availability, operator
 
-TYPES = (torch.float16, torch.bfloat16, torch.float32)
 SOURCES = {
     "rms_norm": "kernels/rms_norm/rms_norm_torch.asc",
     "bias_gelu": "kernels/bias_gelu/bias_gelu_torch.asc",
@@ -28,23 +29,6 @@ SOURCES = {
 def missing(op: str) -> str:
     """ "" when torch.ops.lab.<op> can be called on npu, which the first call builds; else why not, in a line."""
     return availability.missing(op, SOURCES[op])
-
-
-def rows_of(*tensors: torch.Tensor) -> str:
-    """Why a kernel on rows cannot take these tensors together; "" where it can."""
-    if {t.device.type for t in tensors} != {"npu"}:
-        return text("fusion.left.device", devices=", ".join(sorted({t.device.type for t in tensors})))
-    types = sorted({str(t.dtype).removeprefix("torch.") for t in tensors})
-    if len(types) > 1 or tensors[0].dtype not in TYPES:
-        return text("fusion.left.types", types=", ".join(types))
-    is_rows = operator("swiglu").is_rows
-    apart = [t for t in tensors if t.dim() and not is_rows(t)]
-    return text("fusion.left.rows", stride=apart[0].stride()) if apart else ""
-
-
-def _tensors(*nodes) -> list[torch.Tensor] | None:
-    """What is known of them, None where one is no tensor."""
-    return [value(n) for n in nodes] if all(is_tensor(n) for n in nodes) else None
 
 
 # ---- swiglu
@@ -88,7 +72,7 @@ def _swiglu_linear_patterns() -> list:
 
 
 def _why_not_swiglu_linear(match, x, w_gate, w_up) -> str:
-    tensors = _tensors(x, w_gate, w_up)
+    tensors = tensors_of(x, w_gate, w_up)
     if tensors is None:
         return text("swiglu.left.number")
     longest = operator("swiglu").LONGEST
@@ -124,7 +108,7 @@ def _rms_norm_patterns() -> list:
 
 
 def _why_not_rms_norm(match, x, weight, eps, shape=None) -> str:
-    tensors = _tensors(x, weight)
+    tensors = tensors_of(x, weight)
     if tensors is None:
         return text("fusion.left.no_weight")
     if any(n.kwargs for n in match.nodes if n.target is aten.mean.dim) or not isinstance(eps, (int, float, type(None))):
@@ -141,15 +125,7 @@ def _rms_norm(match, x, weight, eps, shape=None) -> fx.Node:
     graph, dtype = match.output_node().graph, value(x).dtype
     eps = torch.finfo(dtype).eps if eps is None else eps  # PyTorch's default
     both = call(graph, torch.ops.lab.rms_norm.default, x, weight, float(eps))
-    return _item(graph, both, 0)
-
-
-def _item(graph: fx.Graph, node: fx.Node, i: int) -> fx.Node:
-    import operator as functions
-
-    item = graph.call_function(functions.getitem, (node, i))
-    item.meta["val"] = value(node)[i]
-    return item
+    return item(graph, both, 0)
 
 
 # ---- a residual and the norm behind it, by torch_npu's operators
@@ -167,7 +143,7 @@ def _add_norm_patterns(kind: str) -> list:
 
 def _why_not_add_norm(match, x, residual, shape, weight, eps, bias=None) -> str:
     given = (x, residual, weight) if bias is None else (x, residual, weight, bias)
-    tensors = _tensors(*given)
+    tensors = tensors_of(*given)
     if tensors is None or (match.output_node().target is aten.layer_norm.default and bias is None):
         return text("fusion.left.no_weight")
     total = next(n for n in match.nodes if n.target is aten.add.Tensor)
@@ -190,11 +166,11 @@ def _add_norm(match, x, residual, shape, weight, eps, bias=None) -> fx.Node:
             _registered("npu_add_rms_norm")
             eps = torch.finfo(value(x).dtype).eps if eps is None else eps
             made = call(graph, torch.ops.npu.npu_add_rms_norm.default, x, residual, weight, float(eps))
-            normal, both = _item(graph, made, 0), _item(graph, made, 2)
+            normal, both = item(graph, made, 0), item(graph, made, 2)
         else:
             _registered("npu_add_layer_norm")
             made = call(graph, torch.ops.npu.npu_add_layer_norm.default, x, residual, weight, bias, float(eps), True)
-            normal, both = _item(graph, made, 0), _item(graph, made, 3)
+            normal, both = item(graph, made, 0), item(graph, made, 3)
     total.replace_all_uses_with(both)
     match.output_node().args = (both, *match.output_node().args[1:])
     return normal
@@ -217,7 +193,7 @@ def _bias_gelu_patterns() -> list:
 
 
 def _why_not_bias_gelu(match, x, bias) -> str:
-    tensors = _tensors(x, bias)
+    tensors = tensors_of(x, bias)
     if tensors is None or any(n.kwargs for n in match.nodes if n.target is aten.add.Tensor):
         return text("fusion.left.arguments", node=match.output_node().name)
     if tensors[1].dim() != 1 or not tensors[0].dim() or tensors[1].shape[0] != tensors[0].shape[-1]:
@@ -250,7 +226,7 @@ def _attention_patterns() -> list:
 
 
 def _why_not_attention(match, q, turned, v, times=1.0, by=1.0) -> str:
-    tensors = _tensors(q, turned, v)
+    tensors = tensors_of(q, turned, v)
     numbers = all(isinstance(n, (int, float)) for n in (times, by))
     if tensors is None or not numbers or by == 0 or {t.dim() for t in tensors} != {4}:
         return text("fusion.left.arguments", node=match.output_node().name)
@@ -288,7 +264,7 @@ def _focus_patterns() -> list:
 
 
 def _why_not_focus(match, x, weight, bias, stride, padding, dilation, groups) -> str:
-    tensors = _tensors(x, weight)
+    tensors = tensors_of(x, weight)
     if tensors is None or tensors[0].dim() != 4:
         return text("fusion.left.arguments", node=match.output_node().name)
     image = tensors[0].shape
@@ -321,6 +297,7 @@ _RULES = (
     Rule("rms_norm", _rms_norm_patterns, _why_not_rms_norm, _rms_norm, needs=("npu",)),
     Rule("bias_gelu", _bias_gelu_patterns, _why_not_bias_gelu, _bias_gelu, needs=("npu",)),
     convolution.RULE,  # behind focus_conv, whose convolution it takes too
+    *FUSED,
 )
 RULES = {rule.name: rule for rule in _RULES}
 # swiglu_linear is chosen by name: at few rows its later start costs what its fewer launches save (README, the table of

@@ -129,7 +129,8 @@ class Weighed(Attention):  # the shares are an output too
 
 BLOCKS = {
     SwiGLU: "swiglu", Shared: None, Changed: None, ChangedUp: None, Residual: "add_rms_norm", PostNorm: "add_layer_norm",
-    LlamaNorm: "rms_norm", Gelu: "bias_gelu", ExactGelu: None, ScaledGelu: None, Attention: "attention", Weighed: None,
+    LlamaNorm: "rms_norm", Gelu: "bias_gelu", ExactGelu: None, ScaledGelu: None, Attention: "attention",
+    Weighed: "softmax_mask",
 }  # fmt: skip
 
 
