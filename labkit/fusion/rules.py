@@ -315,8 +315,10 @@ _RULES = (
     Rule("attention", _attention_patterns, _why_not_attention, _attention),
     Rule("swiglu_linear", _swiglu_linear_patterns, _why_not_swiglu_linear, _swiglu_linear, needs=("npu",)),
     Rule("swiglu", _swiglu_patterns, _why_not_swiglu, _swiglu, needs=("npu",), explain=_left_silu),
-    Rule("add_rms_norm", lambda: _add_norm_patterns("rms_norm"), _why_not_add_norm, _add_norm, needs=("npu",)),
-    Rule("add_layer_norm", lambda: _add_norm_patterns("layer_norm"), _why_not_add_norm, _add_norm, needs=("npu",)),
+    Rule("add_rms_norm", lambda: _add_norm_patterns("rms_norm"), _why_not_add_norm, _add_norm, needs=("npu",),
+         can_be_wide=False),
+    Rule("add_layer_norm", lambda: _add_norm_patterns("layer_norm"), _why_not_add_norm, _add_norm, needs=("npu",),
+         can_be_wide=False),
     Rule("rms_norm", _rms_norm_patterns, _why_not_rms_norm, _rms_norm, needs=("npu",)),
     Rule("bias_gelu", _bias_gelu_patterns, _why_not_bias_gelu, _bias_gelu, needs=("npu",)),
 )

@@ -218,12 +218,12 @@ def test_the_same_call_on_both_devices():
 
 
 def test_plans(monkeypatch):
-    from labkit.fusion import compiled
+    from labkit.fusion import targets
 
     assert fusion.plan("cpu").inner == "inductor" and fusion.plan("npu").inner == "npu"
-    monkeypatch.setattr(compiled.shutil, "which", lambda name: None)
+    monkeypatch.setattr(targets.shutil, "which", lambda name: None)
     assert fusion.plan("cpu").inner == "aot_eager" and any("Inductor" in why for why in fusion.plan("cpu").cannot)
-    monkeypatch.setattr(compiled.npu, "install", lambda: "npu")
+    monkeypatch.setattr(targets.npu, "install", lambda: "npu")
     real = fusion.plan("npu")
     assert real.where == "npu" and any("has run on an NPU" in why for why in real.cannot)
     with pytest.raises(ValueError, match="cuda"):
