@@ -10,7 +10,6 @@ what it cannot do.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,7 +22,7 @@ from labkit.fusion.passes import Outcome, apply
 from labkit.fusion.precision import Judge, Precision, policy
 from labkit.fusion.rules import RULES
 from labkit.fusion.spelling import capture, name_of, normalized, sweep, value
-from labkit.fusion.targets import here, rules_by_name
+from labkit.fusion.targets import Plan, here, rules_by_name
 from labkit.messages import text
 
 # ---- torch.compile
@@ -54,8 +53,8 @@ class Backend:
         self.precision, self.target = policy(precision), target
         if target is not None:
             here(target, None, rules, inner)  # what is not to be had is refused at once
-        self.compiled: Counter = Counter()
-        self.outcome, self.graphs, self.plan = Outcome(), 0, None
+        self._made: dict[tuple, tuple[int, list[Outcome]]] = {}
+        self.plan: Plan | None = None
 
     def __call__(self, module: fx.GraphModule, example_inputs: Sequence, **options) -> Callable:
         kinds = {t.device.type for t in example_inputs if isinstance(t, torch.Tensor)} - {"meta"}
@@ -63,10 +62,7 @@ class Backend:
         self.plan = here(self.target, kind, self.rules, self.inner)
         module = _copied(module)
         folded = _Folded(module, list(example_inputs))
-        self.outcome += self.transform(module, folded)
-        self.graphs += 1
-        this = torch._guards.CompileContext.current_compile_id()
-        self.compiled[this.frame_id if this is not None else -self.graphs] += 1
+        self._count(self.transform(module, folded))
         inner = torch._dynamo.lookup_backend(self.plan.inner)
         compiled = inner(module, [*example_inputs, *folded.known], **options)
         return folded.around(compiled)
@@ -80,10 +76,32 @@ class Backend:
             judge = Judge(self.precision, module, _drawn(folded.inputs), folded.always, _folded_part)
         return apply(module, [bn, *rules], judge)  # batch norm first: behind it the others find what it leaves
 
+    def _count(self, outcome: Outcome) -> None:
+        """Dynamo may begin a graph anew (a number was no symbol after all): only the last attempt counts."""
+        this = torch._guards.CompileContext.current_trace_id()
+        if this is None:
+            self._made[-1, len(self._made)] = (0, [outcome])
+            return
+        key = (this.compile_id.frame_id, this.compile_id.frame_compile_id)
+        attempt, found = self._made.get(key, (this.attempt, []))
+        self._made[key] = (this.attempt, [*(found if attempt == this.attempt else []), outcome])
+
+    @property
+    def outcome(self) -> Outcome:
+        whole = Outcome()
+        for _, found in self._made.values():
+            for one in found:
+                whole += one
+        return whole
+
+    @property
+    def graphs(self) -> int:
+        return sum(len(found) for _, found in self._made.values())
+
     @property
     def recompiled(self) -> int:
         """How often Dynamo compiled a piece of the program again, because a guard no longer held."""
-        return sum(n - 1 for n in self.compiled.values())
+        return sum(n > 0 for frame, n in self._made if frame >= 0)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {name}" for name, n in sorted(self.outcome.replaced.items())) or "0"

@@ -18,6 +18,7 @@ have done, is the order of sums.
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -87,7 +88,7 @@ class Equivalence:
 
 def compare(before: Callable, after: Callable, *inputs, seed: int = 0) -> Equivalence:
     """before: a model, a function or a graph of PyTorch's own operators. after: the same fused, anything that can be
-    called; of a graph or an nn.Module it is also said where they part. inputs: tensors on the device where both run.
+    called; of what can be captured as a graph it is also said where they part. inputs: tensors on the device where both run.
     Raises RuntimeError where `before` cannot be captured or has operators that the CPU has not in double, ValueError
     where both do not give as many tensors of the same shapes.
     """
@@ -131,10 +132,12 @@ class Comparison:
         self._same_shapes()
         self.golden = self._golden(self.before)
         self._after_exact: dict[fx.Node, torch.Tensor] = {}
+        self._ours_exact: dict[fx.Node, torch.Tensor] = {}
         self.allowed = self._allowed() if tolerance else [torch.ones(()) for _ in self.was]
 
     def _graph_of_after(self, after: Callable) -> fx.GraphModule | None:
-        if not isinstance(after, torch.nn.Module) or hasattr(after, "_orig_mod"):
+        plain = isinstance(after, (torch.nn.Module, types.FunctionType)) and not hasattr(after, "_orig_mod")
+        if not plain or hasattr(after, "_torchdynamo_orig_callable"):
             return None
         try:
             return graph_of(after, self.inputs)
@@ -247,10 +250,16 @@ class Comparison:
         return ("order" if self._by_order() else "approximation"), [], []
 
     def _is_small(self, where: str = "") -> bool:
-        """Whether the difference is that of another approximation of a function: of the operator where they part, or of
-        any where that is not known."""
+        """Whether the difference is that of another approximation of a function: of the operator where they part, and
+        `after` has something near to its result; or of any where that is not known."""
         curved = [n for n in self.nodes if name_of(n) in CURVES and where in ("", n.name)]
-        return bool(curved) and self._relative() <= SMALL
+        if not curved or self._relative() > SMALL:
+            return False
+        if not where or curved[0] not in self._ours_exact:
+            return True
+        v = self._ours_exact[curved[0]]
+        most = SMALL * float(v.abs().nan_to_num(0.0, 0.0, 0.0).max())
+        return any(w.shape == v.shape and bool((_apart(v, w) <= most).all()) for w in self._after_exact.values())
 
     def _relative(self) -> float:
         """The largest difference as a share of the largest number of its result."""
@@ -381,8 +390,9 @@ class Comparison:
         """The first operator of `before` that has no counterpart in `after`: of those from whose result on nothing is
         found again, down to a result that differs. A counterpart has the same numbers, whatever its name."""
         ours, others, near = self.values, self.after_values, 0.0 if source in ("order", "rounding") else 8.0
-        if self._after_exact and not near == 0.0:  # they are other formulas: in double that shows without any rounding
-            ours, others, near = self._exact(self.before)[1], self._after_exact, 2.0**20
+        if self._after_exact and near:  # they are other formulas: in double that shows without any rounding
+            self._ours_exact = ours = self._exact(self.before)[1]
+            others, near = self._after_exact, 2.0**20
         theirs: dict[tuple, list[torch.Tensor]] = {}
         for v in others.values():
             theirs.setdefault(tuple(v.shape), []).append(v)

@@ -290,11 +290,19 @@ def _why_not_focus(match, x, weight, bias, stride, padding, dilation, groups) ->
     tensors = _tensors(x, weight)
     if tensors is None or tensors[0].dim() != 4:
         return text("fusion.left.arguments", node=match.output_node().name)
+    if list(stride) != [1, 1] or list(dilation) != [1, 1] or groups != 1:
+        return text("fusion.left.arguments", node=match.output_node().name)
     image = tensors[0].shape
-    if any(not isinstance(n, int) or n % 2 for n in image[-2:]):
-        return text("fusion.left.odd", shape=tuple(image))
-    plain = list(stride) == [1, 1] and list(dilation) == [1, 1] and groups == 1
-    return "" if plain else text("fusion.left.arguments", node=match.output_node().name)
+    return "" if all(map(_even, image[-2:])) else text("fusion.left.odd", shape=tuple(image))
+
+
+def _even(n: int | torch.SymInt) -> bool:
+    """Of a symbol too: where Dynamo listens, asking makes it a guard; in a finished graph it must be known."""
+    if isinstance(n, int):
+        return n % 2 == 0
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return bool(n % 2 == 0) if torch._guards.TracingContext.try_get() else statically_known_true(n % 2 == 0)
 
 
 def _focus(match, x, weight, bias, stride, padding, dilation, groups) -> fx.Node:

@@ -135,7 +135,7 @@ def test_as_a_backend(how, decision):
             y = torch.cat([x] * 3)[:batch]
             plain, fused = off(model, compiled, y)
             assert (fused > 8 * plain) == (how == "report")
-    assert [j.decision for j in backend.outcome.judged] == [decision] * backend.graphs
+    assert [j.decision for j in backend.outcome.judged] == [decision] * backend.graphs and backend.recompiled <= 1
 
 
 def test_a_backend_that_trains_under_a_policy():
