@@ -1,5 +1,5 @@
-"""Cases of notebook 04.05's exercises: how far off a result may be, which rounding a fusion left out, what a policy does,
-how a kernel cuts rows that nobody knew."""
+"""Cases of notebook 04.05's exercises: how far off a result may be, which rounding a fusion left out, what a policy
+does, how a kernel cuts rows that nobody knew."""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ class Equivalence:
 
 def compare(before: Callable, after: Callable, *inputs, seed: int = 0) -> Equivalence:
     """before: a model, a function or a graph of PyTorch's own operators. after: the same fused, anything that can be
-    called; of what can be captured as a graph it is also said where they part. inputs: tensors on the device where both run.
+    called; of what can be captured as a graph it is also said where they part. inputs: tensors on the device where both
+    run.
     Raises RuntimeError where `before` cannot be captured or has operators that the CPU has not in double, ValueError
     where both do not give as many tensors of the same shapes.
     """
@@ -205,7 +206,9 @@ class Comparison:
         return float(torch.cat(parts).square().mean().sqrt()) if parts else 0.0
 
     def share(self, got: Sequence[torch.Tensor]) -> float:
-        return max((float((off.nan_to_num(0.0, math.inf) / allowed).max()) for off, allowed in self.parts(got)), default=0.0)
+        return max(
+            (float((off.nan_to_num(0.0, math.inf) / allowed).max()) for off, allowed in self.parts(got)), default=0.0
+        )
 
     # ---- the source
 
@@ -281,12 +284,16 @@ class Comparison:
             return "unknown", []
         if any(a.shape != b.shape for a, b in zip(theirs, self.golden)):
             return "unknown", []
-        same = lambda allowed: all(  # noqa: E731
-            bool((_apart(a, b) <= s + 1e-300).all()) for a, b, s in zip(theirs, self.golden, allowed)
-        )
+
+        def same(allowed: Sequence[torch.Tensor]) -> bool:
+            return all(bool((_apart(a, b) <= s + 1e-300).all()) for a, b, s in zip(theirs, self.golden, allowed))
+
         # in double a place is 2^-53: what is drawn for the types at hand, smaller by as much, and room for functions
         least = min((place(value(n).dtype) for n in self.nodes if rounds(n)), default=2.0**-24)
-        tiny = [1e3 * MANY * s * (2.0**-53 / min(least, 2.0**-24)) + 1e-12 * g.abs() for s, g in zip(self.spread, self.golden)]
+        tiny = [
+            1e3 * MANY * s * (2.0**-53 / min(least, 2.0**-24)) + 1e-12 * g.abs()
+            for s, g in zip(self.spread, self.golden)
+        ]
         if same(tiny):
             return "same", []
         own = {n.target for n in self.before.graph.find_nodes(op="get_attr")}
@@ -304,7 +311,11 @@ class Comparison:
 
     def _exact(self, module: fx.GraphModule) -> tuple[list[torch.Tensor], dict[fx.Node, torch.Tensor]]:
         seen: dict[fx.Node, torch.Tensor] = {}
-        keep = lambda n, v: seen.update({n: v.clone()}) if isinstance(v, torch.Tensor) and n.op != "output" else None  # noqa: E731
+
+        def keep(node: fx.Node, made) -> None:
+            if isinstance(made, torch.Tensor) and node.op != "output":
+                seen[node] = made.clone()
+
         return Rounded(module, exact=True, watch=keep).go(self.inputs), seen
 
     def _roundings(self) -> tuple[list[fx.Node], list[fx.Node]]:
@@ -312,7 +323,9 @@ class Comparison:
         last = {n for out in self.before.graph.find_nodes(op="output") for n in out.all_input_nodes}
         types = {value(n).dtype for n in self.nodes if is_tensor(n)} & set(NARROW)
         tried = [(n, None) for n in narrow(self.nodes) if n not in last]
-        tried += [(n, t) for n in self.nodes if rounds(n) and value(n).dtype == torch.float32 for t in sorted(types, key=str)]
+        tried += [
+            (n, t) for n in self.nodes if rounds(n) and value(n).dtype == torch.float32 for t in sorted(types, key=str)
+        ]
         if not tried:
             return [], []
         with_none = self._model([])

@@ -81,12 +81,10 @@ class Judged:
 
 
 class Judge:
-    """Of the parts of one graph, by the numbers that it computes from `inputs`. constant: from a node to the tensor that
-    it always is, None where it may change. fold: from a graph of one part to the graph with its batch norm folded."""
+    """Of the parts of one graph, by the numbers that it computes from `inputs`. constant: from a node to the tensor
+    that it always is, None where it may change. fold: from a graph of one part to the graph with its batch norm folded."""
 
-    def __init__(
-        self, wanted: Precision, module: fx.GraphModule, inputs: Sequence, constant: Callable, fold: Callable
-    ):
+    def __init__(self, wanted: Precision, module: fx.GraphModule, inputs: Sequence, constant: Callable, fold: Callable):
         self.wanted, self.constant, self.fold = wanted, constant, fold
         self.values: dict[fx.Node, torch.Tensor] = {}
         with torch.no_grad():

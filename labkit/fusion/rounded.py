@@ -23,8 +23,9 @@ NORMS = ("layer_norm", "rms_norm", "group_norm", "softmax", "_softmax", "log_sof
 ATTENTION = "scaled_dot_product_attention"
 SUMS = (*PRODUCTS, *REDUCTIONS, *NORMS, ATTENTION)
 CURVES = (
-    "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal", "div", "pow", "sin", "cos", "tanh", "erf",
-    "sigmoid", "silu", "gelu", "mish", "softplus", "elu", "hardswish", "hardsigmoid", "log_sigmoid", "atan", *NORMS, ATTENTION,
+    "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal", "div", "pow", "sin", "cos",
+    "tanh", "erf", "sigmoid", "silu", "gelu", "mish", "softplus", "elu", "hardswish", "hardsigmoid", "log_sigmoid",
+    "atan", *NORMS, ATTENTION,
 )  # fmt: skip
 
 
@@ -37,7 +38,17 @@ def rounds(node: fx.Node) -> bool:
     """Whether the node makes new floating numbers, which are rounded to its type; a view or a choice makes none."""
     if node.op != "call_function" or not is_tensor(node) or not value(node).is_floating_point():
         return False
-    return not _is_view(node) and name_of(node) not in ("cat", "stack", "where", "masked_fill", "relu", "clone", "neg", "roll", "flip")
+    return not _is_view(node) and name_of(node) not in (
+        "cat",
+        "stack",
+        "where",
+        "masked_fill",
+        "relu",
+        "clone",
+        "neg",
+        "roll",
+        "flip",
+    )
 
 
 def _is_view(node: fx.Node) -> bool:
@@ -121,8 +132,13 @@ class Rounded(fx.Interpreter):
 
     def call_function(self, target, args, kwargs):
         wide = {torch.float16, torch.bfloat16, torch.float32}
-        put = lambda a: torch.float64 if a in wide else torch.device("cpu") if isinstance(a, torch.device) else a  # noqa: E731
-        args, kwargs = fx.node.map_aggregate(args, _hashable(put)), fx.node.map_aggregate(kwargs, _hashable(put))
+
+        def put(a):
+            if isinstance(a, torch.dtype):
+                return torch.float64 if a in wide else a
+            return torch.device("cpu") if isinstance(a, torch.device) else a
+
+        args, kwargs = fx.node.map_aggregate(args, put), fx.node.map_aggregate(kwargs, put)
         return super().call_function(target, args, kwargs)
 
     def _stored(self, node: fx.Node, made):
@@ -186,16 +202,6 @@ class Rounded(fx.Interpreter):
     @staticmethod
     def _attention(args, kwargs, v) -> torch.Tensor:
         return aten.scaled_dot_product_attention.default(*args[:2], v.abs(), *args[3:], **kwargs)
-
-
-def _hashable(f):
-    def g(a):
-        try:
-            return f(a)
-        except TypeError:
-            return a
-
-    return g
 
 
 def _double(t):

@@ -20,8 +20,8 @@ TARGETS = ("cpu", "npu", "simulated", "real")  # npu: the one that there is
 @dataclass(frozen=True)
 class Plan:
     """What fusion does on a device. where: CPU, SIMULATED or REAL; inner: the backend of torch.compile that gets the
-    graph afterwards; rules: those that can be applied there; cannot: what is not done there, a sentence each; available:
-    whether it can be run on this machine."""
+    graph afterwards; rules: those that can be applied there; cannot: what is not done there, a sentence each;
+    available: whether it can be run on this machine."""
 
     where: str
     inner: str
@@ -41,9 +41,9 @@ def plan(
     *,
     target: str | None = None,
 ) -> Plan:
-    """What backend() and fuse() do for tensors on this device, or for a target: "cpu", "simulated", "real", or "npu" for
-    the one of both that there is. A target that is not here can be asked for, not run. Raises ValueError for a device, a
-    target or a rule that they do not know."""
+    """What backend() and fuse() do for tensors on this device, or for a target: "cpu", "simulated", "real", or "npu"
+    for the one of both that there is. A target that is not here can be asked for, not run. Raises ValueError for a
+    device, a target or a rule that they do not know."""
     if target is not None and target not in TARGETS:
         raise ValueError(text("fusion.target", target=target, known=", ".join(TARGETS)))
     wanted = target or torch.device(device).type
