@@ -82,7 +82,8 @@ class Judged:
 
 class Judge:
     """Of the parts of one graph, by the numbers that it computes from `inputs`. constant: from a node to the tensor
-    that it always is, None where it may change. fold: from a graph of one part to the graph with its batch norm folded."""
+    that it always is, None where it may change. fold: from the graph of one part to that with its batch norm folded.
+    """
 
     def __init__(self, wanted: Precision, module: fx.GraphModule, inputs: Sequence, constant: Callable, fold: Callable):
         self.wanted, self.constant, self.fold = wanted, constant, fold
