@@ -4,10 +4,12 @@
     model = torch.compile(model, backend=labkit.fusion.backend())     # trains, takes any batch
     fast = labkit.fusion.fuse(model, x)                               # for inference: batch norm folded too
     labkit.fusion.kernel(function, example_inputs)                    # the Ascend C of a chain, written for it
+    labkit.fusion.compare(model, fast, x)                             # the same? where does a difference come from?
 
 Of kernel(): fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py makes the steps,
 chain.py is the same function unfused, operator.py registers it. Of the passes: spelling.py, passes.py, rules.py,
-convolution.py, batchnorm.py, compiled.py. Of the analysis: groups.py, traffic.py, opportunities.py, picture.py.
+rule_parts.py, rules_fused.py, convolution.py, batchnorm.py, compiled.py, targets.py. Of trust: rounded.py,
+equivalence.py, precision.py. Of the analysis: groups.py, traffic.py, opportunities.py, picture.py.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ _HOMES = {
     "capture": "spelling",
     "fold_batchnorm": "compiled",
     "fuse": "compiled",
-    "plan": "compiled",
+    "plan": "targets",
+    "compare": "equivalence",
+    "Equivalence": "equivalence",
+    "Precision": "precision",
     "analyze": "opportunities",
 }
 

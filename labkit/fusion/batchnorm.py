@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import fx
 
-from labkit.fusion.passes import Rule
+from labkit.fusion.passes import Rule, call
 from labkit.fusion.spelling import aten, is_tensor, name_of, value
 from labkit.messages import text
 
@@ -73,19 +73,32 @@ def rule(constants: Callable[[fx.Node], torch.Tensor | None], keep: Callable[...
                 return text("fusion.bn.overflows", node=norm.name, dtype=str(value(w).dtype).removeprefix("torch."))
         return ""
 
-    def build(match, x, w, b, gamma, beta, mean, var, training, eps, **rest) -> fx.Node:
+    def build(match, x, w, b, gamma, beta, mean, var, training, eps, wide: bool = False, **rest) -> fx.Node:
         norm = match.output_node()
         before = next(n for n in match.nodes if n is not norm)
-        shape = _how(before)
+        shape = (*_how(before), *([_in_float(w)] if wide else []))
         if live:
             weight, bias = _in_graph(norm.graph, (w, b, gamma, beta, mean, var), eps, *shape)
         else:
             weight, bias = keep(before, (w, b, gamma, beta, mean, var), eps, *shape)
+        if not wide:
+            made = norm.graph.call_function(before.target, (x, weight, bias, *before.args[3:]), dict(before.kwargs))
+            made.meta["val"] = value(norm)
+            return made
+        x = call(norm.graph, aten.to.dtype, x, torch.float32, False, False, None)
         made = norm.graph.call_function(before.target, (x, weight, bias, *before.args[3:]), dict(before.kwargs))
-        made.meta["val"] = value(norm)
-        return made
+        made.meta["val"] = value(norm).to(torch.float32)
+        return call(norm.graph, aten.to.dtype, made, value(norm).dtype, False, False, None)
 
-    return Rule("conv_bn", _patterns, why_not, build, trains=live, explain=_explain)
+    def wide(*args, **kwargs) -> fx.Node:
+        return build(*args, wide=True, **kwargs)
+
+    return Rule("conv_bn", _patterns, why_not, build, trains=live, explain=_explain, wide=wide)
+
+
+def _in_float(weight: fx.Node) -> torch.Tensor:
+    """Of the weight's shape, for fold(): the folded weight is kept in float."""
+    return torch.empty(value(weight).shape, dtype=torch.float32, device="meta")
 
 
 def _patterns() -> list:
@@ -131,12 +144,12 @@ def _finite(w, b, gamma, beta, mean, var, eps, before) -> bool:
     return all(bool(torch.isfinite(t).all()) for t in folded)
 
 
-def _in_graph(graph: fx.Graph, tensors: tuple, eps: float, transposed: bool, groups: int) -> tuple[fx.Node, fx.Node]:
+def _in_graph(graph: fx.Graph, tensors: tuple, eps: float, transposed: bool, groups: int, like=None) -> tuple:
     """fold() as nodes of the graph, with gradients for all its tensors."""
     inner = fx.Graph()
     tracer = fx.proxy.GraphAppendingTracer(inner)
     places = [t if t is None else inner.placeholder(f"t{i}") for i, t in enumerate(tensors)]
-    like = value(tensors[0])
+    like = value(tensors[0]) if like is None else like
     proxies = [p if p is None else fx.Proxy(p, tracer) for p in places]
     weight, bias = fold(*proxies, eps, transposed, groups, like)
     inner.output((weight.node, bias.node))

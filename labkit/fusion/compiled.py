@@ -10,71 +10,20 @@ what it cannot do.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import torch
 from torch import fx
+from torch.utils._pytree import tree_leaves
 
-from labkit import device as npu
 from labkit.fusion import batchnorm
-from labkit.fusion.passes import Outcome, Rule, apply
-from labkit.fusion.rules import DEFAULT, RULES
+from labkit.fusion.passes import Outcome, apply
+from labkit.fusion.precision import Judge, Precision, policy
+from labkit.fusion.rules import RULES
 from labkit.fusion.spelling import capture, name_of, normalized, sweep, value
+from labkit.fusion.targets import Plan, here, rules_by_name
 from labkit.messages import text
-
-CPU, SIMULATED, REAL = "cpu", "npu, simulated", "npu"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What fusion does on a device. where: CPU, SIMULATED or REAL; inner: the backend of torch.compile that gets the
-    graph afterwards; rules: those that can be applied there; cannot: what is not done there, a sentence each."""
-
-    where: str
-    inner: str
-    rules: tuple[str, ...]
-    cannot: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        said = text("fusion.plan", where=self.where, inner=self.inner, rules=", ".join(self.rules))
-        return "\n".join([said, *(f"- {c}" for c in self.cannot)])
-
-
-def plan(device: str | torch.device = "npu", rules: Sequence[str] | None = None, inner: str | None = None) -> Plan:
-    """What backend() and fuse() do for tensors on this device. Raises ValueError for a device or a rule that they do
-    not know."""
-    kind = torch.device(device).type
-    if kind not in ("cpu", "npu"):
-        raise ValueError(text("fusion.device", device=kind))
-    wanted = rules_by_name(rules)
-    usable = tuple(r.name for r in wanted if kind in r.needs)
-    others = [r.name for r in wanted if kind not in r.needs]
-    cannot = [text("fusion.cannot.rules", rules=", ".join(others))] if others else []
-    if kind == "cpu":
-        where = CPU
-        compiler = any(shutil.which(c) for c in ("g++", "clang++", "c++"))
-        cannot += [] if compiler or inner else [text("fusion.cannot.inductor")]
-        inner = inner or ("inductor" if compiler else "aot_eager")
-    elif npu.install() == "sim":
-        where, inner = SIMULATED, inner or "npu"
-        cannot += [text("fusion.cannot.generated"), text("fusion.cannot.measured")]
-    else:
-        where = REAL
-        inner = inner or ("npu" if "npu" in torch._dynamo.list_backends() else "aot_eager")
-        cannot += [text("fusion.cannot.untried")]
-    return Plan(where, inner, usable, tuple(cannot))
-
-
-def rules_by_name(names: Sequence[str] | None) -> list[Rule]:
-    """The rules in the order in which they are applied. Raises ValueError for a name that there is not."""
-    names = DEFAULT if names is None else tuple(names)
-    unknown = [n for n in names if n not in RULES]
-    if unknown:
-        raise ValueError(text("fusion.rule", rule=unknown[0], known=", ".join(RULES)))
-    return [rule for name, rule in RULES.items() if name in names]
-
 
 # ---- torch.compile
 
@@ -84,23 +33,36 @@ class Backend:
 
     rules: names of labkit.fusion.RULES. freeze: batch norms are folded where no gradient is asked for their parameters;
     should a parameter change later, the folded weights are made anew at the next call. live: they are folded in every
-    graph, by algebra that is part of it. outcome: of all graphs so far; graphs: how many there were; plan: of the last.
+    graph, by algebra that is part of it. precision: "fp32", "unfused", "report" or a labkit.fusion.Precision: what is
+    done with parts that lose digits, measured with the inputs of the first call. target: as plan() has it; None: where
+    the tensors are. outcome: of all graphs so far; graphs: how many there were; recompiled: of these, because shapes or
+    something else that was guarded had changed; plan: of the last.
     """
 
     def __init__(
-        self, rules: Sequence[str] | None = None, inner: str | None = None, freeze: bool = True, live: bool = False
+        self,
+        rules: Sequence[str] | None = None,
+        inner: str | None = None,
+        freeze: bool = True,
+        live: bool = False,
+        precision: str | Precision | None = None,
+        target: str | None = None,
     ):
         rules_by_name(rules)
         self.rules, self.inner, self.freeze, self.live = rules, inner, freeze, live
-        self.outcome, self.graphs, self.plan = Outcome(), 0, None
+        self.precision, self.target = policy(precision), target
+        if target is not None:
+            here(target, None, rules, inner)  # what is not to be had is refused at once
+        self._made: dict[tuple, tuple[int, list[Outcome]]] = {}
+        self.plan: Plan | None = None
 
     def __call__(self, module: fx.GraphModule, example_inputs: Sequence, **options) -> Callable:
         kinds = {t.device.type for t in example_inputs if isinstance(t, torch.Tensor)} - {"meta"}
-        self.plan = plan("npu" if "npu" in kinds else "cpu", self.rules, self.inner)
+        kind = "npu" if "npu" in kinds else "cpu"
+        self.plan = here(self.target, kind, self.rules, self.inner)
         module = _copied(module)
         folded = _Folded(module, list(example_inputs))
-        self.outcome += self.transform(module, folded)
-        self.graphs += 1
+        self._count(self.transform(module, folded))
         inner = torch._dynamo.lookup_backend(self.plan.inner)
         compiled = inner(module, [*example_inputs, *folded.known], **options)
         return folded.around(compiled)
@@ -108,7 +70,38 @@ class Backend:
     def transform(self, module: fx.GraphModule, folded: "_Folded") -> Outcome:
         rules = [RULES[name] for name in self.plan.rules]
         bn = batchnorm.rule(folded.constant if self.freeze else _never, folded.keep, self.live)
-        return apply(module, [bn, *rules])  # batch norm first: behind it the others find what it leaves
+        judge = None
+        if self.precision is not None:
+            normalized(module)
+            judge = Judge(self.precision, module, _drawn(folded.inputs), folded.always, _folded_part)
+        return apply(module, [bn, *rules], judge)  # batch norm first: behind it the others find what it leaves
+
+    def _count(self, outcome: Outcome) -> None:
+        """Dynamo may begin a graph anew (a number was no symbol after all): only the last attempt counts."""
+        this = torch._guards.CompileContext.current_trace_id()
+        if this is None:
+            self._made[-1, len(self._made)] = (0, [outcome])
+            return
+        key = (this.compile_id.frame_id, this.compile_id.frame_compile_id)
+        attempt, found = self._made.get(key, (this.attempt, []))
+        self._made[key] = (this.attempt, [*(found if attempt == this.attempt else []), outcome])
+
+    @property
+    def outcome(self) -> Outcome:
+        whole = Outcome()
+        for _, found in self._made.values():
+            for one in found:
+                whole += one
+        return whole
+
+    @property
+    def graphs(self) -> int:
+        return sum(len(found) for _, found in self._made.values())
+
+    @property
+    def recompiled(self) -> int:
+        """How often Dynamo compiled a piece of the program again, because a guard no longer held."""
+        return sum(n > 0 for frame, n in self._made if frame >= 0)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {name}" for name, n in sorted(self.outcome.replaced.items())) or "0"
@@ -118,6 +111,35 @@ class Backend:
 def backend(rules: Sequence[str] | None = None, inner: str | None = None, **options) -> Backend:
     """A new Backend; torch.compile(model, backend=labkit.fusion.backend())."""
     return Backend(rules, inner, **options)
+
+
+def _drawn(inputs: Sequence) -> list:
+    """What Dynamo gives for an example, to compute with: symbols are numbers as in the example, tensors without memory
+    are drawn, others copied."""
+    g, made = torch.Generator().manual_seed(0), []
+    for t in inputs:
+        if isinstance(t, torch.SymInt):
+            made.append(t.node.hint)
+        elif isinstance(t, torch._subclasses.FakeTensor):
+            shape = [n.node.hint if isinstance(n, torch.SymInt) else n for n in t.shape]
+            drawn = torch.randn(shape, generator=g).to(t.dtype) if t.is_floating_point() else torch.zeros(shape)
+            made.append(drawn.to(t.dtype).to(t.device))
+        else:
+            made.append(t.detach().clone() if isinstance(t, torch.Tensor) else t)
+    return made
+
+
+def _folded_part(part: fx.GraphModule, wide: bool) -> fx.GraphModule:
+    """A layer and its batch norm as a graph with constants, folded."""
+
+    def keep(before: fx.Node, tensors: tuple, *how) -> tuple:
+        given = [t if t is None else _attribute(t) for t in tensors]
+        parts = _make(given, tuple(None if t is None else i for i, t in enumerate(tensors)), how)
+        return _buffers(part, before, parts, parts)
+
+    bn = batchnorm.rule(_attribute, keep)
+    apply(part, [replace(bn, build=bn.wide) if wide else bn])
+    return part
 
 
 def _never(_node) -> None:
@@ -144,9 +166,17 @@ class _Folded:
         wanted = tensor.requires_grad and torch.is_grad_enabled()
         return None if wanted or _version(tensor) is None else tensor
 
-    def keep(self, before: fx.Node, tensors: tuple, eps: float, transposed: bool, groups: int) -> tuple:
+    def always(self, node: fx.Node) -> torch.Tensor | None:
+        """What a node gives now, for measuring a part: of a parameter that is asked for its gradient too."""
+        i = self.places.get(node)
+        tensor = self.inputs[i] if i is not None and i < len(self.inputs) else None
+        parameter = isinstance(tensor, torch.nn.Parameter) or "buffers" in node.name or "parameters" in node.name
+        fake = isinstance(tensor, torch._subclasses.FakeTensor)
+        return tensor if parameter and isinstance(tensor, torch.Tensor) and not fake else None
+
+    def keep(self, before: fx.Node, tensors: tuple, *how) -> tuple:
         sources = tuple(None if t is None else self.places[t] for t in tensors)
-        how, known = (eps, transposed, groups), [t if t is None else value(t) for t in tensors]
+        known = [t if t is None else value(t) for t in tensors]
         self.recipes.append((sources, how))
         self.results += _make(self.inputs, sources, how)
         self.state.append(_versions(self.inputs, sources))
@@ -226,35 +256,44 @@ def fuse(
     rules: Sequence[str] | None = None,
     dynamic_shapes=None,
     kwargs: dict | None = None,
+    precision: str | Precision | None = None,
+    target: str | None = None,
 ) -> fx.GraphModule:
     """The model as a graph with its batch norms folded into constants and the rules applied; `.outcome` says what was
     done and what was not, `.plan` why. Its parameters are those of the model, but for the folded ones: for training use
-    backend(). Raises RuntimeError where torch.export cannot capture the model.
+    backend(). precision: "fp32", "unfused", "report" or a labkit.fusion.Precision: parts that lose digits by being
+    fused are computed in float, left, or named; `.outcome.judged` has what was measured with the example's numbers.
+    target: as plan() has it; None: where the model is. Raises RuntimeError where torch.export cannot capture the model.
     """
     where = next((t.device for t in [*model.parameters(), *model.buffers(), *example] if hasattr(t, "device")), "cpu")
-    made = fold_batchnorm(capture(model, example, kwargs, dynamic_shapes))
-    made.plan = plan(where, rules, inner="eager")
-    made.outcome += apply(made, [RULES[name] for name in made.plan.rules])
+    made = capture(model, example, kwargs, dynamic_shapes)
+    made.plan = here(target, torch.device(where).type, rules, "eager")
+    judge, wanted = None, policy(precision)
+    if wanted is not None:
+        inputs = list(tree_leaves((example, kwargs or {})))
+        judge = Judge(wanted, made, _drawn(inputs), _attribute, _folded_part)
+    made = fold_batchnorm(made, judge=judge)
+    made.outcome += apply(made, [RULES[name] for name in made.plan.rules], judge)
     _lay_out_weights(made)
     _drop_unused(made)
     return made
 
 
-def fold_batchnorm(model: torch.nn.Module, *example, dynamic_shapes=None) -> fx.GraphModule:
+def fold_batchnorm(model: torch.nn.Module, *example, dynamic_shapes=None, judge: Judge | None = None) -> fx.GraphModule:
     """The model as a graph, with each batch norm folded into the convolution or linear layer before it where that gives
     the same numbers; `.outcome` says which were not, and why. A graph of capture() or torch.export is changed in place.
     """
     made = normalized(model) if isinstance(model, fx.GraphModule) else capture(model, example, None, dynamic_shapes)
 
-    def keep(before: fx.Node, tensors: tuple, eps: float, transposed: bool, groups: int) -> tuple:
-        how, given = (eps, transposed, groups), [t if t is None else _attribute(t) for t in tensors]
+    def keep(before: fx.Node, tensors: tuple, *how) -> tuple:
+        given = [t if t is None else _attribute(t) for t in tensors]
         parts = _make(given, tuple(None if t is None else i for i, t in enumerate(tensors)), how)
         known = batchnorm.fold(*(t if t is None else value(t) for t in tensors), *how)
         return _buffers(made, before, parts, known)
 
     for node in made.graph.find_nodes(op="get_attr"):  # torch.export leaves out what every reader can look up
         node.meta.setdefault("val", _attribute(node))
-    made.outcome = apply(made, [batchnorm.rule(_attribute, keep)])
+    made.outcome = apply(made, [batchnorm.rule(_attribute, keep)], judge)
     _drop_unused(made)
     return made
 

@@ -267,11 +267,19 @@ def _why_not_focus(match, x, weight, bias, stride, padding, dilation, groups) ->
     tensors = tensors_of(x, weight)
     if tensors is None or tensors[0].dim() != 4:
         return text("fusion.left.arguments", node=match.output_node().name)
+    if list(stride) != [1, 1] or list(dilation) != [1, 1] or groups != 1:
+        return text("fusion.left.arguments", node=match.output_node().name)
     image = tensors[0].shape
-    if any(not isinstance(n, int) or n % 2 for n in image[-2:]):
-        return text("fusion.left.odd", shape=tuple(image))
-    plain = list(stride) == [1, 1] and list(dilation) == [1, 1] and groups == 1
-    return "" if plain else text("fusion.left.arguments", node=match.output_node().name)
+    return "" if all(map(_even, image[-2:])) else text("fusion.left.odd", shape=tuple(image))
+
+
+def _even(n: int | torch.SymInt) -> bool:
+    """Of a symbol too: where Dynamo listens, asking makes it a guard; in a finished graph it must be known."""
+    if isinstance(n, int):
+        return n % 2 == 0
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return bool(n % 2 == 0) if torch._guards.TracingContext.try_get() else statically_known_true(n % 2 == 0)
 
 
 def _focus(match, x, weight, bias, stride, padding, dilation, groups) -> fx.Node:
@@ -292,8 +300,22 @@ _RULES = (
     Rule("attention", _attention_patterns, _why_not_attention, _attention),
     Rule("swiglu_linear", _swiglu_linear_patterns, _why_not_swiglu_linear, _swiglu_linear, needs=("npu",)),
     Rule("swiglu", _swiglu_patterns, _why_not_swiglu, _swiglu, needs=("npu",), explain=_left_silu),
-    Rule("add_rms_norm", lambda: _add_norm_patterns("rms_norm"), _why_not_add_norm, _add_norm, needs=("npu",)),
-    Rule("add_layer_norm", lambda: _add_norm_patterns("layer_norm"), _why_not_add_norm, _add_norm, needs=("npu",)),
+    Rule(
+        "add_rms_norm",
+        lambda: _add_norm_patterns("rms_norm"),
+        _why_not_add_norm,
+        _add_norm,
+        needs=("npu",),
+        can_be_wide=False,
+    ),
+    Rule(
+        "add_layer_norm",
+        lambda: _add_norm_patterns("layer_norm"),
+        _why_not_add_norm,
+        _add_norm,
+        needs=("npu",),
+        can_be_wide=False,
+    ),
     Rule("rms_norm", _rms_norm_patterns, _why_not_rms_norm, _rms_norm, needs=("npu",)),
     Rule("bias_gelu", _bias_gelu_patterns, _why_not_bias_gelu, _bias_gelu, needs=("npu",)),
     convolution.RULE,  # behind focus_conv, whose convolution it takes too

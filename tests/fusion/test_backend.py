@@ -218,12 +218,12 @@ def test_the_same_call_on_both_devices():
 
 
 def test_plans(monkeypatch):
-    from labkit.fusion import compiled
+    from labkit.fusion import targets
 
     assert fusion.plan("cpu").inner == "inductor" and fusion.plan("npu").inner == "npu"
-    monkeypatch.setattr(compiled.shutil, "which", lambda name: None)
+    monkeypatch.setattr(targets.shutil, "which", lambda name: None)
     assert fusion.plan("cpu").inner == "aot_eager" and any("Inductor" in why for why in fusion.plan("cpu").cannot)
-    monkeypatch.setattr(compiled.npu, "install", lambda: "npu")
+    monkeypatch.setattr(targets.npu, "install", lambda: "npu")
     real = fusion.plan("npu")
     assert real.where == "npu" and any("has run on an NPU" in why for why in real.cannot)
     with pytest.raises(ValueError, match="cuda"):
@@ -246,3 +246,24 @@ def test_fused_and_exported_again(tmp_path):
     y = torch.randn(5, 5, 32).npu()
     torch.testing.assert_close(again(y), model(y), **NEAR)
     assert "lab.swiglu.default" in {str(n.target) for n in again.graph.nodes}
+
+
+def test_targets(monkeypatch):
+    from labkit.fusion import targets
+
+    model, x = Block(), torch.ones(2, 5, 32)
+    assert fusion.fuse(model, x, target="cpu").plan.where == "cpu"
+    real = fusion.plan(target="real")
+    assert not real.available and real.inner == "npu" and "no NPU here" in real.cannot[-1]
+    for call in (lambda: fusion.fuse(model, x, target="real"), lambda: fusion.backend(target="real")):
+        with pytest.raises(RuntimeError, match="no NPU here"):
+            call()
+    with pytest.raises(RuntimeError, match="move the model"):
+        fusion.fuse(model, x, target="simulated")
+    with pytest.raises(ValueError, match="simulated.*tpu"):
+        fusion.plan(target="tpu")
+    monkeypatch.setattr(targets.npu, "install", lambda: "npu")
+    monkeypatch.setattr(targets.torch._dynamo, "list_backends", lambda: ["inductor"])
+    assert fusion.plan(target="real").inner == "aot_eager" and "torchair" in fusion.plan(target="real").cannot[-1]
+    monkeypatch.setattr(targets.torch._dynamo, "list_backends", lambda: ["npu"])
+    assert fusion.plan("npu").inner == "npu" and "it does not say" in fusion.plan("npu").cannot[-1]

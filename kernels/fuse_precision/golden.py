@@ -1,0 +1,95 @@
+"""Cases of notebook 04.05's exercises: how far off a result may be, which rounding a fusion left out, what a policy
+does, how a kernel cuts rows that nobody knew."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+from labkit.exercises import Case
+
+# ---- prec_places: (bits of the type, largest number, terms of the sum, sum of their sizes)
+
+PLACES = (
+    ("half, no sum", 11, 8.0, 1, 8.0),
+    ("half, 4,096 terms that cancel", 11, 0.5, 4096, 2048.0),
+    ("float, 4,096 terms", 24, 64.0, 4096, 2048.0),
+    ("bfloat16, 64 terms", 8, 16.0, 64, 64.0),
+)
+
+
+def places_cases(seed, quick):
+    return [
+        Case(name, (bits, size, n, terms), (size * 2.0**-bits + n**0.5 * 2.0**-24 * terms) * 2**20)
+        for name, bits, size, n, terms in PLACES
+    ]
+
+
+def run_places(function, args, case):
+    return float(function(*args)) * 2**20  # in numbers that can be read
+
+
+# ---- prec_which: silu(g) * u + g in half
+
+
+def steps(g, u, kept=()):
+    """The chain; results named in `kept` stay in float."""
+
+    def rounded(name, t):
+        return t if name in kept else t.half().float()
+
+    s = rounded("silu", F.silu(g))
+    m = rounded("mul", s * u)
+    return rounded("add", m + g).half().float()
+
+
+def exact(seed, rows=16):
+    g = torch.Generator().manual_seed(seed)
+    return [torch.randint(-32, 33, (rows, 40), generator=g).float() / 8 for _ in range(2)]
+
+
+def which_cases(seed, quick):
+    asked = (("nothing",), ("silu",), ("mul",), ("silu", "mul"))
+    return [Case(f"without the rounding of {' and '.join(k)}", (seed + i, k), sorted(k)) for i, k in enumerate(asked)]
+
+
+def run_which(function, args, case):
+    g, u = exact(args[0])
+    models = {k: steps(g, u, k) for k in (("nothing",), ("silu",), ("mul",), ("silu", "mul"))}
+    return sorted(function(models, steps(g, u, args[1])))
+
+
+# ---- prec_decide: errors of a part as it is, fused, fused in float
+
+ERRORS = (
+    ("the fused part is nearer", 3e-4, 2e-4, 2e-4, "fp32", "fused"),
+    ("a little farther, within the limit", 3e-4, 3.5e-4, 2e-4, "fp32", "fused"),
+    ("farther, float helps", 3e-4, 6e-2, 3e-4, "fp32", "fp32"),
+    ("farther, float does not help", 3e-4, 6e-2, 5e-2, "fp32", "unfused"),
+    ("farther, left by choice", 3e-4, 6e-2, 3e-4, "unfused", "unfused"),
+    ("farther, named by choice", 3e-4, 6e-2, 3e-4, "report", "report"),
+)
+
+
+def decide_cases(seed, quick):
+    return [Case(name, tuple(rest[:-1]), rest[-1]) for name, *rest in ERRORS]
+
+
+def run_decide(function, args, case):
+    return str(function(*args))
+
+
+# ---- prec_tiles: rows over blocks
+
+ROWS = ((0, 48), (1, 48), (47, 48), (48, 48), (97, 48), (1021, 40), (4096, 48))
+
+
+def tiles_cases(seed, quick):
+    return [Case(f"{rows} rows, {blocks} blocks", (rows, blocks), True) for rows, blocks in ROWS]
+
+
+def run_tiles(function, args, case):
+    rows, blocks = args
+    used, each = function(rows, blocks)
+    covered = [min(rows, (b + 1) * each) - min(rows, b * each) for b in range(used)]
+    return 0 <= used <= blocks and sum(covered) == rows and all(covered) and (rows == 0 or each == -(-rows // blocks))
