@@ -131,6 +131,7 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
             begin, cycles = at, took
     uneven = launch["uneven"] * cycles if cut.blocks > 1 else 0.0
     read = {t.name: _bytes(plan, geometry, t) for t in plan.program.inputs}
+    times = {t.name: _times(plan, t) for t in plan.program.inputs}
     written = sum(_bytes(plan, geometry, t) for t in plan.program.outputs)
     missed = sum(n for name, n in read.items() if name not in geometry.held)
     hbm = (missed + _pushed_out(c, missed, written)) / c.table["gm"]["hbm"]
@@ -139,7 +140,7 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
     parts = {name: value / c.hz * 1e6 for name, value in alone.items()}
     parts["hbm"] = hbm * 1e6
     parts["launch"] = (launch["head"] + begin + (scalar["start"] + before) / c.hz) * 1e6
-    return Prediction(us, parts, sum(read.values()), written, alone["vector"])
+    return Prediction(us, parts, sum(n * times[name] for name, n in read.items()), written, alone["vector"])
 
 
 def _pushed_out(c: _Chip, read: int, written: int) -> float:
@@ -241,6 +242,11 @@ def _follow(stages: list[tuple[_Stage, float, _Stage]]) -> float:
     if left:
         last += left * (last - half) / (len(followed) - len(followed) // 2 - 1)
     return last
+
+
+def _times(plan: Plan, t: Tensor) -> int:
+    """How often its elements come in: with each pass over a row that does not fit UB."""
+    return max(1, sum(load.tensor is t for s in plan.sections if s.kind == "pass" for load in s.loads()))
 
 
 def _bytes(plan: Plan, geometry, t: Tensor) -> int:

@@ -7,7 +7,8 @@
 
 Of kernel(): fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py makes the steps,
 chain.py is the same function unfused, operator.py registers it. Of the passes: spelling.py, passes.py, rules.py,
-batchnorm.py, compiled.py. Of the analysis: groups.py, traffic.py, opportunities.py, picture.py.
+batchnorm.py, compiled.py. Of the analysis: groups.py, traffic.py, generated.py,
+opportunities.py, picture.py.
 """
 
 from __future__ import annotations

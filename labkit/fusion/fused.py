@@ -80,6 +80,7 @@ class FusedKernel:
         made = getattr(function, "__name__", type(function).__name__)
         self.name = identifier(name or ("fused" if "<" in made else made).lower(), {})
         self.record: LaunchRecord | None = None
+        self.operators: object = None  # the model's own graph of it, where it is a group of a model
         self._edited: dict[str, str] = {}  # a source of ours -> what the user made of it
         self._prepared: dict[tuple, Prepared] = {}
         self.example = [*examples, *self.parameters]
@@ -207,7 +208,7 @@ class FusedKernel:
         """The same function as a launch for each operator; see labkit.fusion.chain."""
         from labkit.fusion.chain import Chain
 
-        return Chain(self)
+        return Chain(self, self.operators)
 
     # ---- for sizes
 
