@@ -87,7 +87,7 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
     c = _chip(chip)
     launch, scalar = c.table["launch"], c.table["scalar"]
     sections = {s.kind: s for s in plan.sections}
-    tile = Tile(cut.tall, min(cut.wide, geometry.width))
+    tile = _tile(plan, cut.tall, min(cut.wide, geometry.width))
     if plan.program.shape == WIDE:
         before = 0.0
         per_row, seen = [], {t.name for t in plan.program.inputs if t.kind in (ROW, ONE)}
@@ -161,6 +161,10 @@ def _chip(name: str) -> _Chip:
     return _CHIPS[name]
 
 
+def _tile(plan: Plan, tall: int, wide: int) -> Tile:
+    return Tile(tall, wide, plan.narrow, plan.tile // 32)
+
+
 def _vector(c: _Chip, steps: list[Step], tile: Tile) -> float:
     total = 0.0
     for s in steps:
@@ -208,12 +212,12 @@ def _wait(c: _Chip, plan: Plan, geometry, section: Section, tile: Tile, cut) -> 
 
 
 def _setup(c: _Chip, plan: Plan, geometry, setup: Section | None, tile: Tile, cut) -> float:
-    whole = Tile(cut.tall, cut.wide)
+    whole = _tile(plan, cut.tall, cut.wide)
     cycles = 0.0
     if cut.wide % LANES or geometry.width % LANES:  # zeros into the places of inputs
         for p in plan.places:
             if p.tensor is not None and p.name.endswith("_IN") and not p.column:
-                cycles += p.slots * (c.cost.startup + whole.tall * whole.pitch * SIZES[p.dtype] / c.cost.repeat)
+                cycles += p.slots * (c.cost.startup + whole.count(FULL) * SIZES[p.dtype] / c.cost.repeat)
     if setup is None:
         return cycles
     for s in setup.loads():

@@ -109,7 +109,7 @@ KEYWORDS = set(
     "struct switch template this true try typedef union unsigned using virtual void volatile while asm concept "
     "requires export module import columns tile slot at n high pitch piece p parts blocks wide tall row column inner "
     "outer tiling op left next tiles batch ahead "
-    "INFINITE TILE TALL COLUMN COLUMNS BLOCKS PARTS UB_END LANES".split()
+    "INFINITE TILE TALL COLUMN COLUMNS BLOCKS PARTS UB_END LANES PITCH".split()
 )
 
 

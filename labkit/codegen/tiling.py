@@ -52,7 +52,7 @@ class Cut:
 
 def fits(plan: Plan, geometry: Geometry) -> bool:
     """Whether the kernel can take rows of that width."""
-    return plan.program.shape != ROWS or up(geometry.width, LANES) <= plan.tile
+    return plan.program.shape != ROWS or (plan.narrow or up(geometry.width, LANES)) <= plan.tile
 
 
 def ways(plan: Plan, geometry: Geometry, chip: str = chips.DEFAULT) -> list[Cut]:
@@ -67,7 +67,7 @@ def ways(plan: Plan, geometry: Geometry, chip: str = chips.DEFAULT) -> list[Cut]
         across = math.ceil(width / wide)
         return [Cut(1, wide, rows, across, b, rows * batches) for b in _blocks(rows * batches, cores)]
     wide = width if plan.program.shape == ROWS else min(width, plan.tile)
-    most = max(1, min(plan.tile // up(wide, LANES), plan.tall, rows))
+    most = max(1, min(plan.tile // (plan.narrow or up(wide, LANES)), plan.tall, rows))
     found = {}
     for blocks in _counts(cores):
         for more in (1, 2, 3, 4):

@@ -11,6 +11,7 @@ from pathlib import Path
 from labkit import chips, codegen, device, messages
 from labkit.codegen import PIECES, ROWS, WIDE, Plan, Refused, clock, tiling
 from labkit.codegen.ir import identifier
+from labkit.codegen.places import narrow_pitch
 from labkit.fusion import lower as lowering
 from labkit.fusion.graph import Traced, names_of, refuse, trace
 from labkit.fusion.space import Space, space
@@ -235,7 +236,7 @@ class FusedKernel:
             program, named = self._program(traced, seen, shape)
             geometry = _geometry(seen, named)
             try:
-                plan = codegen.plan(program, self.chip)
+                plan = codegen.plan(program, self.chip, narrow_pitch(program, geometry.rows, geometry.width))
             except Refused:
                 if shape == shapes[-1]:
                     raise
