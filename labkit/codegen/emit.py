@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from labkit.codegen import helpers
-from labkit.codegen.ir import COLUMN, FULL, ONE, PIECES, ROW, ROWS, SIZES, WIDE, Program, Step, Tensor, Value
-from labkit.codegen.places import SLOTS, Place, Plan, Section
+from labkit.codegen.ir import COLUMN, DOWN, FULL, ONE, PIECES, ROW, ROWS, SIZES, WIDE, Program, Step, Tensor, Value
+from labkit.codegen.places import SLOTS, Place, Plan, Section, rows_reduced
 from labkit.codegen.steps import CTYPE, Text
 
 POSITION = {"IN": "VECIN", "OUT": "VECOUT"}
@@ -85,6 +85,7 @@ class Printer:
         p = self.program
         how = {
             ROWS: "A tile holds whole rows; cores take tiles in turn.",
+            DOWN: "A tile holds whole columns, as many side by side as fit; cores take tiles in turn.",
             PIECES: "A tile is a piece of the tensor, several rows or a part of one; cores take tiles in turn.",
             WIDE: "A row does not fit UB: it passes in pieces, once for each reduction that waits for another and once "
             "for the result. Cores take rows in turn.",
@@ -93,7 +94,8 @@ class Printer:
             f"{how} The next tile comes in while one is computed and the last one goes out: two places each, one flag "
             "for each. All is computed in float; 16-bit types are widened where they come in and rounded once, where "
             "they go out. "
-            f"In UB a row begins at a multiple of {self.narrow or 64} elements. Written by labkit.codegen; change it as you like."
+            f"In UB a row begins at a multiple of {self.narrow or 64} elements. Written by "
+            "labkit.codegen; change it as you like."
         )
 
     def _struct(self) -> list[str]:
@@ -139,7 +141,7 @@ class Printer:
             each = "TILE / 8" if p.dtype == "bits" else f"TILE * {int(SIZES[p.dtype])}" if p.dtype != "u8" else "TILE"
             what = "bits" if p.dtype == "bits" else CTYPE[p.dtype]
             put(p.name, f"{p.slots} * {each}" if p.slots > 1 else each, what + (", two of them" if p.slots > 1 else ""))
-        if self.program.reduces:
+        if rows_reduced(self.program):
             put("PARTS", "TILE", "what reductions need")
         if plan.blocks:
             put("BLOCKS", "(TALL + 7) / 8 * 256", "a column, each number eight times")
@@ -165,8 +167,9 @@ class Printer:
             f"    GlobalTensor<{CTYPE[t.dtype]}> {t.name}Gm;" for t in (*self.program.inputs, *self.program.outputs)
         ]
         lines.append(f"    {self.name}Tiling at;")
-        if self.plan.blocks or self.program.reduces:
-            names = [n for n, used in (("parts", self.program.reduces), ("blocks", self.plan.blocks)) if used]
+        reduces = rows_reduced(self.program)
+        if self.plan.blocks or reduces:
+            names = [n for n, used in (("parts", reduces), ("blocks", self.plan.blocks)) if used]
             lines.append(f"    LocalTensor<float> {', '.join(names)};")
         if self.members:
             lines.append("    // the same for all tiles")
@@ -180,7 +183,7 @@ class Printer:
         lines += [
             f"    {t.name}Gm.SetGlobalBuffer((__gm__ {CTYPE[t.dtype]}*){t.name});" for t in (*p.inputs, *p.outputs)
         ]
-        if p.reduces:
+        if rows_reduced(p):
             lines.append("    parts = LocalTensor<float>(TPosition::VECCALC, PARTS, TILE / 4);")
         if self.plan.blocks:
             lines.append("    blocks = LocalTensor<float>(TPosition::VECCALC, BLOCKS, (TALL + 7) / 8 * 64);")
@@ -270,7 +273,8 @@ class Printer:
         to = f"{t.name}Gm[{self.offset(t, f'{p}.row', f'{p}.column', p)}]"
         if t.kind == FULL:
             return f"StoreRows({to}, {source}, {p}.tall, {p}.wide, at.{t.name}Row, {self.pitch_of(f'{p}.wide')});"
-        return f"StoreRows({to}, {source}, 1, {p}.tall, {p}.tall, {p}.tall);"
+        count = f"{p}.wide" if t.kind == ROW else f"{p}.tall"
+        return f"StoreRows({to}, {source}, 1, {count}, {count}, {count});"
 
     def computed(self, section: Section, slot: str = "slot", known: tuple = ()) -> list[str]:
         """The section's steps in order, each group under what it stands for, and the flags of what is copied."""

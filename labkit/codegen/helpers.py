@@ -166,6 +166,21 @@ __aicore__ inline void {op}OfRows(const LocalTensor<float>& to, const LocalTenso
 }}
 """
 
+_REDUCE_DOWN = """\
+// {what} of each column: the lower half of the rows goes into the upper one until one is left; a middle row waits.
+template <typename T>
+__aicore__ inline void {op}OfColumns(const LocalTensor<T>& to, const LocalTensor<T>& x, uint32_t tall, uint32_t pitch)
+{{
+    uint32_t lower = tall / 2, upper = tall - lower;
+    if (lower > 0) {fold}(to, x, x[upper * pitch], static_cast<int32_t>(lower * pitch));
+    if (upper > lower) Adds(to[lower * pitch], x[lower * pitch], static_cast<T>(0), static_cast<int32_t>(pitch));
+    for (; upper > 1; upper -= lower) {{
+        lower = upper / 2;
+        {fold}(to, to, to[(upper - lower) * pitch], static_cast<int32_t>(lower * pitch));
+    }}
+}}
+"""
+
 # ---- of narrow rows: several in a repeat, eight at a time
 
 
@@ -187,8 +202,8 @@ __aicore__ inline void WidenColumn(const LocalTensor<T>& y, const LocalTensor<T>
 """
 
 _BESIDE_NARROW = """\
-// y = {formula}, where c has one number for each row, given as blocks: 8 columns of all rows in an instruction, 8 rows in
-// a repeat.
+// y = {formula}, where c has one number for each row, given as blocks: 8 columns of all rows in an instruction, 8 rows
+// in a repeat.
 __aicore__ inline void {name}(const LocalTensor<float>& y, const LocalTensor<float>& x, const LocalTensor<float>& c,
                               uint32_t tall, uint32_t pitch)
 {{
@@ -285,6 +300,10 @@ def text(name: str, narrow: int = 0) -> str:
             identity=IDENTITY[op.lower()],
             order="" if op == "Sum" else ", ReduceOrder::ORDER_ONLY_VALUE",
         )
+    if name.endswith("OfColumns"):
+        op = name.removesuffix("OfColumns")
+        what = {"Sum": "The sum", "Max": "The largest", "Min": "The smallest"}[op]
+        return _REDUCE_DOWN.format(op=op, what=what, fold="Add" if op == "Sum" else op)
     first = name.startswith("Column")
     op = name.removeprefix("Column").removesuffix("Column")
     if not narrow:

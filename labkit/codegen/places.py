@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from labkit import chips
-from labkit.codegen.ir import BINARY, COLUMN, FULL, ROW, SIZES, WIDE, Program, Step, Tensor, Value, refuse
+from labkit.codegen.ir import BINARY, COLUMN, DOWN, FULL, ROW, SIZES, WIDE, Program, Step, Tensor, Value, refuse
 
 SLOTS = 2
 LANES = 64  # elements to which rows are rounded up: a repeat of float
@@ -106,24 +106,33 @@ def plan(program: Program, chip: str = chips.DEFAULT, narrow: int = 0) -> Plan:
 def _rows_of(made: Plan, tile: int) -> int:
     if made.program.shape == WIDE:
         return 1
-    columns = made.blocks or made.program.reduces or any(p.column for p in made.places)
+    columns = made.blocks or rows_reduced(made.program) or any(p.column for p in made.places)
     if made.narrow:
         return min(tile // made.narrow, MOST_REPEATS * LANES // made.narrow if columns else MOST_ROWS // 8 * 8)
     return min(tile // LANES, MOST_REPEATS if columns else MOST_ROWS)
 
 
 def narrow_pitch(program: Program, rows: int, width: int) -> int:
-    """From row to row in UB, in elements, where many rows are so short that several share a repeat; else 0. A row of
-    every type begins at 32 bytes."""
-    if program.shape == WIDE or rows <= 8 or width > NARROW[-1]:
+    """From row to row in UB, in elements, where many rows are so short that several share a repeat; else 0."""
+    if program.shape in (WIDE, DOWN) or rows <= 8 or width > NARROW[-1]:
         return 0
+    return next(n for n in narrow_pitches(program) if n >= width)
+
+
+def narrow_pitches(program: Program) -> list[int]:
+    """Those at which a row of every type begins at 32 bytes."""
     ends = [t.dtype for t in (*program.inputs, *program.outputs) if t.kind == FULL]
-    return next(n for n in NARROW if n >= width and all(n * SIZES[d] >= 32 for d in ends))
+    return [n for n in NARROW if all(n * SIZES[d] >= 32 for d in ends)]
+
+
+def rows_reduced(program: Program) -> bool:
+    """Whether reductions need a place for parts of rows; those of columns work where their result is."""
+    return program.reduces and program.shape != DOWN
 
 
 def result_bytes(made: Plan) -> float:
     """UB bytes for each element of a tile."""
-    return sum(p.slots * p.each for p in made.places if not p.column) + (1 if made.program.reduces else 0)
+    return sum(p.slots * p.each for p in made.places if not p.column) + (1 if rows_reduced(made.program) else 0)
 
 
 def up(n: float, to: int) -> int:
@@ -135,7 +144,7 @@ def size(made: Plan) -> int:
     total += sum(p.slots * column_bytes(p, made.tall, made.narrow) for p in made.places if p.column)
     if made.blocks:
         total += up(made.tall, 8) * 32
-    if made.program.reduces:
+    if rows_reduced(made.program):
         total += made.tile
     return total + 2 * LINE
 

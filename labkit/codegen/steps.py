@@ -161,6 +161,10 @@ class Text:
         return [f"FillFrom({step.out.name}, {step.ins[0].name}, {blocks}, high);"]
 
     def _reduce(self, step: Step) -> list[str]:
+        if step.out.kind == ROW:
+            self.helpers.add(f"{step.mode.capitalize()}OfColumns")
+            x, out = step.ins[0].name, step.out.name
+            return [f"{step.mode.capitalize()}OfColumns({out}, {x}, {self.tall}, {self.pitch});"]
         helper = f"{step.mode.capitalize()}OfRows"
         self.helpers.add(helper)
         to = "parts[TILE / 4 - 64]" if self.folds else step.out.name
@@ -223,6 +227,9 @@ class Cost:
         return 1 + instructions, tile.tall * groups * each + math.ceil(tile.tall / 8) * self.of("Brcb")
 
     def _reduce(self, step: Step, tile: Tile) -> tuple[int, float]:
+        if step.out.kind == ROW:
+            halvings = max(1, math.ceil(math.log2(max(tile.tall, 1)))) + tile.tall % 2
+            return halvings, max(tile.tall - 1, 1) * tile.pitch / LANES
         if tile.narrow:
             return self._reduce_narrow(step.mode.capitalize(), tile)
         name, groups = step.mode.capitalize(), tile.pitch // LANES

@@ -5,10 +5,9 @@
     fast = labkit.fusion.fuse(model, x)                               # for inference: batch norm folded too
     labkit.fusion.kernel(function, example_inputs)                    # the Ascend C of a chain, written for it
 
-Of kernel(): fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py makes the steps,
-chain.py is the same function unfused, operator.py registers it. Of the passes: spelling.py, passes.py, rules.py,
-batchnorm.py, compiled.py. Of the analysis: groups.py, traffic.py, generated.py,
-opportunities.py, picture.py.
+Of kernel(): fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py and lower_rows.py
+make the steps, chain.py is the same function unfused, operator.py registers it. Of the passes: spelling.py, passes.py,
+rules.py, batchnorm.py, compiled.py. Of the analysis: groups.py, traffic.py, generated.py, opportunities.py, picture.py.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import chips, codegen, device, messages
-from labkit.codegen import PIECES, ROWS, WIDE, Plan, Refused, clock, tiling
+from labkit.codegen import DOWN, PIECES, ROWS, WIDE, Plan, Refused, clock, tiling
 from labkit.codegen.ir import identifier
-from labkit.codegen.places import narrow_pitch
+from labkit.codegen.places import narrow_pitch, narrow_pitches
 from labkit.fusion import lower as lowering
 from labkit.fusion.graph import Traced, names_of, refuse, trace
 from labkit.fusion.space import Space, space
@@ -229,9 +229,25 @@ class FusedKernel:
             function, own = _lifted(function, self.count)
             names = [*names, *own]
         traced = trace(function, tensors, names)
-        seen = space(traced, tensors)
-        reduces = traced.reduces
-        shapes = (ROWS, WIDE) if reduces else (ROWS, PIECES) if lowering.hoists(seen) else (PIECES,)
+        try:
+            seen = space(traced, tensors, traced.down)
+            plan, geometry, named = self._planned(traced, seen, (DOWN,) if traced.down else None)
+            cut = tiling.best(plan, geometry, self.chip)
+        except Refused as error:  # columns that do not fit: as rows of a copy
+            if not traced.down:
+                raise
+            try:
+                seen = space(traced, tensors)
+                plan, geometry, named = self._planned(traced, seen)
+                cut = tiling.best(plan, geometry, self.chip)
+            except Refused:
+                raise error from None
+        return Prepared(traced, seen, plan, codegen.source(plan), geometry, cut, {n: t.name for n, t in named.items()})
+
+    def _planned(self, traced: Traced, seen: Space, shapes: tuple[str, ...] | None = None):
+        """The first of these shapes that rows fit into."""
+        if shapes is None:
+            shapes = (ROWS, WIDE) if traced.reduces else (ROWS, PIECES) if lowering.hoists(seen) else (PIECES,)
         for shape in shapes:
             program, named = self._program(traced, seen, shape)
             geometry = _geometry(seen, named)
@@ -241,10 +257,13 @@ class FusedKernel:
                 if shape == shapes[-1]:
                     raise
                 continue
+            if shape == DOWN:  # longer columns in narrower strips
+                for pitch in reversed(narrow_pitches(program)):
+                    if not tiling.fits(plan, geometry):
+                        plan = codegen.plan(program, self.chip, pitch)
             if tiling.fits(plan, geometry):
                 break
-        cut = tiling.best(plan, geometry, self.chip)
-        return Prepared(traced, seen, plan, codegen.source(plan), geometry, cut, {n: t.name for n, t in named.items()})
+        return plan, geometry, named
 
     def _program(self, traced: Traced, seen: Space, shape: str):
         title = f"{self.name}: one kernel for a chain of PyTorch's operators"
@@ -271,14 +290,11 @@ class FusedKernel:
 
     def _arguments(self, p: Prepared, given: list) -> list:
         by_name = dict(zip(p.traced.names, given))
-        order = {a: i for i, a in enumerate(p.traced.order)}
         made = []
         for o in p.space.inputs:
             t = by_name[o.name]
             if o.copied:
-                t = _laid_out(
-                    t, p.traced.axes[p.traced.placeholders[p.traced.names.index(o.name)]], o.axes, p.traced, order
-                )
+                t = _laid_out(t, p.traced.axes[p.traced.placeholders[p.traced.names.index(o.name)]], o.axes, p.traced)
             made.append((p.names[o.name], _bytes(_span(t))))
         there = dict(made)
         return [there[t.name] for t in p.plan.program.inputs]
@@ -301,11 +317,11 @@ def _geometry(seen: Space, named: dict) -> tiling.Geometry:
     return tiling.Geometry(seen.rows, seen.width, seen.inner, seen.outer, strides)
 
 
-def _laid_out(t, axes: list, wanted: tuple[int, ...], traced: Traced, order: dict):
+def _laid_out(t, axes: list, wanted: tuple[int, ...], traced: Traced):
     """A copy over the wanted axes, in their order: for tensors that rows cannot be taken of as they lie."""
     own = [a for a in axes if a is not None]
     t = t.reshape([n for n in t.shape if n != 1])
-    t = t.permute(sorted(range(len(own)), key=lambda i: order[own[i]]))
+    t = t.permute(sorted(range(len(own)), key=lambda i: wanted.index(own[i])))
     for i, a in enumerate(wanted):
         if a not in own:
             t = t.unsqueeze(i)
@@ -356,7 +372,7 @@ def kernel(
     checks: bool = True,
 ) -> FusedKernel:
     """One Ascend C kernel for a function, nn.Module or GraphModule that is a chain of elementwise operators, broadcasts
-    and reductions of the last dimensions.
+    and reductions: of the last dimensions, or of others that lie side by side and whose columns fit UB.
 
         swiglu = labkit.fusion.kernel(lambda gate, up: F.silu(gate) * up, (gate, up), name="swiglu")
         y = swiglu(gate.npu(), up.npu())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import fx
 
-from labkit.codegen import WIDE, Refused
+from labkit.codegen import WIDE
 from labkit.codegen.clock import Prediction
 from labkit.codegen.places import result_bytes
 from labkit.fusion.fused import FusedKernel
