@@ -53,6 +53,7 @@ class Check:
 TOLERANCE = {"float32": 2e-6, "float16": 2**-11 * 1.01, "bfloat16": 2**-8 * 1.01, "int32": 0.0, "bool": 0.0}
 OF_LARGEST, FLOATS = 2e-6, 16
 
+TIMEOUT = 300  # seconds of a launch on the twin: a check of millions of elements beside other work
 MOST_KERNELS = 256  # that stay built in this process; chains have many operators in common
 _kernels: dict[tuple, Kernel] = {}
 
@@ -283,7 +284,7 @@ class FusedKernel:
                 chip=self.chip,
                 checks=self.checks,
                 timing_only=timing_only,
-                timeout=60,
+                timeout=TIMEOUT,
                 l2="warm" if timing_only else None,
             )
         return _kernels[key]
