@@ -4,10 +4,12 @@
     model = torch.compile(model, backend=labkit.fusion.backend())     # trains, takes any batch
     fast = labkit.fusion.fuse(model, x)                               # for inference: batch norm folded too
     labkit.fusion.kernel(function, example_inputs)                    # the Ascend C of a chain, written for it
+    labkit.fusion.why_slower(kernel)                                  # where it gains less than it should: why
 
 Of kernel(): fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py and lower_rows.py
 make the steps, chain.py is the same function unfused, operator.py registers it. Of the passes: spelling.py, passes.py,
 rules.py, batchnorm.py, compiled.py. Of the analysis: groups.py, traffic.py, generated.py, opportunities.py, picture.py.
+slower.py says why a kernel does not gain what it should, split.py cuts one in two.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ _HOMES = {
     "fuse": "compiled",
     "plan": "compiled",
     "analyze": "opportunities",
+    "why_slower": "slower",
 }
 
 

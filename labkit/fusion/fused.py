@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labkit import chips, codegen, device, messages
@@ -86,7 +86,7 @@ class FusedKernel:
         self._edited: dict[str, str] = {}  # a source of ours -> what the user made of it
         self._prepared: dict[tuple, Prepared] = {}
         self.example = [*examples, *self.parameters]
-        self._first = self.prepare(self.example)
+        self.prepare(self.example)
 
     # ---- what it is
 
@@ -94,6 +94,10 @@ class FusedKernel:
     def source(self) -> str:
         """The Ascend C for the example's sizes. The same text serves other sizes, as long as a row fits UB."""
         return self._text(self._first)
+
+    @property
+    def _first(self) -> Prepared:
+        return self.prepare(self.example)
 
     @property
     def plan(self) -> Plan:
@@ -214,9 +218,19 @@ class FusedKernel:
 
     # ---- for sizes
 
+    def variant(self, **changed) -> "FusedKernel":
+        """The same kernel for the example's sizes with a part of what was prepared for it replaced: plan, cut, source,
+        geometry. For trying what a choice costs."""
+        other = copy.copy(self)
+        made = replace(self._first, **changed)
+        if "plan" in changed and "source" not in changed:
+            made = replace(made, source=codegen.source(made.plan))
+        other._prepared, other._edited = {_key(self.example): made}, dict(self._edited)
+        return other
+
     def prepare(self, tensors: Sequence) -> Prepared:
         """For tensors of these sizes, strides and types. Raises Refused."""
-        key = tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors)
+        key = _key(tensors)
         if key not in self._prepared:
             if len(tensors) != self.count + len(self.parameters):
                 raise refuse("count", want=self.count, got=len(tensors) - len(self.parameters))
@@ -299,6 +313,10 @@ class FusedKernel:
             made.append((p.names[o.name], _bytes(_span(t))))
         there = dict(made)
         return [there[t.name] for t in p.plan.program.inputs]
+
+
+def _key(tensors: Sequence) -> tuple:
+    return tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors)
 
 
 def _lifted(module, count: int):

@@ -87,8 +87,9 @@ def space(traced: Traced, tensors: list, down: bool = False) -> Space:
         groups.append(())
     if len(groups) > 4:
         raise refuse("too_many_axes", count=len(groups))
-    if down and (len(groups) < 2 or groups[-2][-1] not in reduced):
-        raise refuse("no_columns", dims=", ".join(str(traced.order.index(a)) for a in reduced))
+    if down:  # rows are what is reduced; what lies between them and the columns are batches, whatever the strides
+        i = next(i for i, g in enumerate(groups) if g[-1] in reduced)
+        groups = [*groups[:i], *groups[i + 1 : -1], groups[i], groups[-1]]
     columns, rows, inner, outer = (*reversed(groups), (), (), (), ())[:4]
 
     def operand(name: str, own: dict[int, int]) -> Operand:
