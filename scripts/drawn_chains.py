@@ -1,6 +1,6 @@
 """Chains of PyTorch operators drawn by a seed, each fused into one kernel, run on the twin, compared and timed.
 
-    python scripts/drawn_chains.py --seed 3 --count 300 --csv data/drawn_chains.csv --resume
+    python scripts/drawn_chains.py --seed 3 --count 300 --csv data/drawn_chains_wider.csv --resume
     python scripts/drawn_chains.py --seed 3 --count 20 --save DIR       # the sources, for scripts/cann_headers.py
 
 A chain has 2 to 10 operators on tensors of 1 to 4 dimensions, with broadcasts, reductions of rows, lengths that do not
@@ -362,7 +362,7 @@ def summary(rows: list[dict]) -> str:
         predicted = [float(r["chain_predicted_us"]) / float(r["fused_predicted_us"]) for r in several]
         good = sum(abs(p / g - 1) <= 0.2 for g, p in zip(gains, predicted))
         lines.append(f"the gain: predicted within 20 % in {good} of {len(gains)}")
-    whole = [r for r in several if str(r["recommended"]) == "True"]
+    whole = [r for r in several if str(r["recommended"]) == "True" and r["gain"]]
     if whole:
         faster = sum(float(r["fused_us"]) < float(r["chain_us"]) for r in whole)
         near = sum(abs(float(r["gain"]) * float(r["fused_us"]) / float(r["chain_us"]) - 1) <= 0.2 for r in whole)
