@@ -1,11 +1,17 @@
 """Chains of PyTorch operators drawn by a seed, each fused into one kernel, run on the twin, compared and timed.
 
-    python scripts/drawn_chains.py --seed 1 --count 300 --csv data/drawn_chains.csv --resume
-    python scripts/drawn_chains.py --seed 1 --count 20 --save DIR       # the sources, for scripts/cann_headers.py
+    python scripts/drawn_chains.py --seed 3 --count 300 --csv data/drawn_chains_wider.csv --resume
+    python scripts/drawn_chains.py --seed 3 --count 20 --save DIR       # the sources, for scripts/cann_headers.py
 
 A chain has 2 to 10 operators on tensors of 1 to 4 dimensions, with broadcasts, reductions of rows, lengths that do not
-come out even, and mixed types. Its result is compared with the same function in double on the CPU. Times are modelled:
-the fused launch and the launches of a kernel for each operator, by the twin's clock and by the predictor.
+come out even, and mixed types. Seeds from 2 on draw wider: a fifth have many narrow rows (1 to 32 columns); of the
+others with two and more dimensions two fifths reduce another one than the last (of 2 to 300, whole columns must fit
+UB); reductions are a quarter of the steps, not 18 %, with logsumexp, and keep the dimension or not; integers are
+reduced, too, but not along the last dimension, where the vector unit has no instruction. Its result is compared with
+the same function in double on the CPU. Times are modelled:
+the fused launch and the launches of a kernel for each operator, by the twin's clock and by the predictor. `groups`,
+`recommended` and `gain` are what labkit.fusion.analyze says of the same function as a model: how many groups it makes
+of it, whether it recommends the one that is the whole chain, and what it predicts for that.
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ from pathlib import Path
 FLOATS = ("float32", "float16", "bfloat16")
 COLUMNS = (
     "seed number operators shapes types description kernel findings worst fused_us fused_predicted_us launches "
-    "chain_us chain_predicted_us ok why seconds"
+    "chain_us chain_predicted_us copied groups recommended gain ok why seconds"
 ).split()
 
 
@@ -34,12 +40,13 @@ class Drawn:
     outputs: list[int]
     seed: object = 0
     bounds: list[float] = field(default_factory=list)
+    dim: int = -1  # that is reduced
 
     def __call__(self, *tensors):
         values = list(tensors)
         for op, arguments in self.steps:
             given = [values[a] if isinstance(a, int) else int(a) if isinstance(a, Whole) else a for a in arguments]
-            values.append(apply(op, given))
+            values.append(apply(op, given, self.dim))
         made = [values[i] for i in self.outputs]
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -68,12 +75,11 @@ class Whole(float):
     """A whole number among the arguments, where a plain int is the index of a value."""
 
 
-def apply(op: str, a: list):
+def apply(op: str, a: list, last: int = -1):
     """An operator of a drawn chain on tensors."""
     import torch
     import torch.nn.functional as F
 
-    last = -1
     table = {
         "add": lambda: a[0] + a[1],
         "sub": lambda: a[0] - a[1],
@@ -115,6 +121,10 @@ def apply(op: str, a: list):
         "end_mean": lambda: a[0].mean(last, keepdim=True),
         "end_most": lambda: a[0].amax(last),
         "end_least": lambda: a[0].amin(last, keepdim=True),
+        "spread": lambda: a[0] - torch.logsumexp(a[0], last, keepdim=True),
+        "end_lse": lambda: torch.logsumexp(a[0], last),
+        "end_var": lambda: a[0].var(last, keepdim=True),
+        "end_total": lambda: a[0].sum(last, dtype=torch.int32),
         "float": lambda: a[0] * 0.5,
         "eq": lambda: torch.where(a[0] == a[1], a[0] + 1, a[0]),
         "less": lambda: torch.where(a[0] <= a[1], a[0], a[1] - 1),
@@ -127,6 +137,9 @@ UNARY = "neg abs relu leaky exp log sqrt rsqrt sigmoid silu tanh gelu gelu_tanh 
 BINARY = "add sub mul ratio maximum minimum".split()
 NUMBER = "muls adds from divs".split()
 ROWS = "sum norm most least softmax layer_norm var".split()
+ALONG = "sum norm most least softmax spread var".split()  # ROWS along any dimension
+WIDER_ENDS = "end_sum end_mean end_most end_least end_lse end_var".split()
+WHOLE_ENDS = "end_most end_least end_total".split()
 ENDS = "end_sum end_mean end_most end_least".split()
 SAFE = {"sigmoid": 1, "tanh": 1, "rsqrt": 2, "softmax": 1, "clamp": 1.5}
 
@@ -143,7 +156,9 @@ def bound(op: str, b: list[float], width: int) -> float:
         "exp": lambda: 2.718 ** min(x, 50), "square": lambda: x * x, "above": lambda: max(x, b[2]),
         "mask": lambda: max(x, b[2]), "masked": lambda: max(x, abs(b[2])), "both": lambda: max(x, b[2]),
         "sum": lambda: 2 * x, "most": lambda: 2 * x, "least": lambda: 2 * x, "norm": lambda: width**0.5,
-        "layer_norm": lambda: width**0.5, "var": lambda: 4 * x, "end_sum": lambda: x * width, "float": lambda: x,
+        "layer_norm": lambda: width**0.5, "var": lambda: 4 * x, "end_sum": lambda: x * width,
+        "end_total": lambda: x * width,
+        "spread": lambda: 2 * x + 6, "end_lse": lambda: x + 6, "end_var": lambda: 4 * x * x + 1, "float": lambda: x,
         "eq": lambda: x + 1, "less": lambda: max(x, b[1]) + 1,
     }.get(op, lambda: x)()  # fmt: skip
 
@@ -155,10 +170,23 @@ def draw(seed: int, number: int) -> Drawn:
     wide = rank <= 2 and r.random() < 0.06
     width = r.choice((9000, 20011, 33000)) if wide else r.choice(WIDTHS) + (r.randrange(5) if r.random() < 0.3 else 0)
     most = 4 if wide else 300 if rank == 2 else 24 if rank == 3 else 7
+    wider, narrow = seed > 1, False
+    if wider and rank > 1 and not wide and r.random() < 0.2:
+        narrow, width = True, r.randint(1, 32)
     shape = (*(r.choice((1, 2, 3, r.randint(2, most), most)) for _ in range(rank - 1)), width)
     while _count(shape) > 600_000:
         shape = (*(max(1, n // 2) for n in shape[:-1]), shape[-1])
-    if rank > 1 and not wide and r.random() < 0.15:  # millions of elements: HBM, the L2, many tiles on each core
+    dim = -1
+    if wider and rank > 1 and not wide and not narrow and r.random() < 0.4:
+        dim = r.randrange(rank - 1) - rank
+        size = r.choice((r.randint(2, 64), r.randint(2, 300)))
+        shape = tuple(size if i - rank == dim else n for i, n in enumerate(shape))
+        while _count(shape) > 600_000:
+            shape = tuple(n if i - rank == dim else max(1, n // 2) for i, n in enumerate(shape))
+    elif narrow:
+        rows = r.choice((300, 5_000, 60_000)) // (_count(shape[:-2]) or 1)
+        shape = (*shape[:-2], max(1, rows), width)
+    elif rank > 1 and not wide and r.random() < 0.15:  # millions of elements: HBM, the L2, many tiles on each core
         shape = (*shape[:-2], max(1, r.choice((1, 2, 4)) * 1_000_000 // (_count(shape[:-2]) * width)), width)
     whole = r.random() < 0.1  # of integers
     main = "int32" if whole else r.choice(FLOATS)
@@ -166,13 +194,14 @@ def draw(seed: int, number: int) -> Drawn:
     for _ in range(r.choice((0, 1, 1, 2, 3))):
         kind = "int32" if whole else r.choices((main, r.choice(FLOATS), "bool", "int32"), (6, 2, 2, 1))[0]
         inputs.append((_narrowed(r, shape), kind))
-    d = Drawn(inputs, [], [], f"{seed}/{number}")
+    d = Drawn(inputs, [], [], f"{seed}/{number}", dim=dim)
     d.bounds = [1.0 if k == "bool" else 9.0 if k == "int32" else 2.0 for _, k in inputs]
     value, waiting = 0, list(range(1, len(inputs)))
     wanted = max(r.randint(2, 10), len(waiting) + 1)
     while len(d.steps) < wanted:
-        op, arguments = _step(r, d, value, waiting, whole, len(d.steps) == wanted - 1)
-        limit = bound(op, [d.bounds[a] if isinstance(a, int) else a for a in arguments], width)
+        step = _wider_step if wider else _step
+        op, arguments = step(r, d, value, waiting, whole, len(d.steps) == wanted - 1)
+        limit = bound(op, [d.bounds[a] if isinstance(a, int) else a for a in arguments], shape[dim])
         if limit > 300:
             op, arguments = ("minimum", (value, 0)) if whole else ("tanh", (value,))
             limit = bound(op, [d.bounds[a] for a in arguments], width)
@@ -235,6 +264,37 @@ def _step(r: random.Random, d: Drawn, value: int, waiting: list[int], whole: boo
     return r.choice(UNARY), (value,)
 
 
+def _wider_step(r: random.Random, d: Drawn, value: int, waiting: list[int], whole: bool, last: bool) -> tuple:
+    """Seeds from 2 on: more reductions, along the chain's own dimension."""
+    if not waiting and not (whole and d.dim == -1):
+        if last and r.random() < 0.3:
+            return r.choice(WHOLE_ENDS if whole else WIDER_ENDS), (value,)
+        if r.random() < 0.25:
+            return r.choice(("most", "least") if whole else ALONG), (value,)
+    op, arguments = _step(r, d, value, waiting, whole, last)
+    while op in ROWS or op in ENDS:
+        op, arguments = _step(r, d, value, waiting, whole, last)
+    return op, arguments
+
+
+def analysed(d: Drawn) -> dict:
+    """What the analysis says of the chain as a model."""
+    import torch
+
+    from labkit import fusion
+
+    class Model(torch.nn.Module):
+        def forward(self, *tensors):
+            return d(*tensors)
+
+    report = fusion.analyze(Model(), *(torch.empty(s, dtype=getattr(torch, k)) for s, k in d.inputs))
+    made = {"groups": len(report.groups)}
+    if len(report.groups) == 1 and len(report.groups[0].operators) == len(report.before.pieces):
+        (g,) = report.groups
+        made |= {"recommended": g.recommended, "gain": f"{g.speedup:.3f}" if g.generated else ""}
+    return made
+
+
 def outcome(seed: int, number: int, unfused: bool = True, save: Path | None = None) -> dict:
     """Fuses, runs, compares and times one chain. Never raises for what the chain itself does wrong."""
     import torch
@@ -264,6 +324,7 @@ def outcome(seed: int, number: int, unfused: bool = True, save: Path | None = No
             "kernel": kernel.plan.program.shape,
             "findings": " ".join(check.record.codes()),
             "worst": f"{check.worst:.3f}",
+            "copied": " ".join(kernel.space.copied),
         }
         clear_l2()
         row |= {"fused_us": f"{kernel.modelled().time_us:.3f}", "fused_predicted_us": f"{kernel.predict().us:.3f}"}
@@ -274,6 +335,7 @@ def outcome(seed: int, number: int, unfused: bool = True, save: Path | None = No
                 "chain_predicted_us": f"{chain.predicted_us:.3f}",
                 "chain_us": f"{chain.modelled_us():.3f}",
             }
+            row |= analysed(d)
         row["ok"] = check.ok
         row["why"] = "" if check.ok else "finding" if check.record.findings else "numbers"
     except Exception as error:  # a row of the table, not the end of it
@@ -300,6 +362,14 @@ def summary(rows: list[dict]) -> str:
         predicted = [float(r["chain_predicted_us"]) / float(r["fused_predicted_us"]) for r in several]
         good = sum(abs(p / g - 1) <= 0.2 for g, p in zip(gains, predicted))
         lines.append(f"the gain: predicted within 20 % in {good} of {len(gains)}")
+    whole = [r for r in several if str(r["recommended"]) == "True" and r["gain"]]
+    if whole:
+        faster = sum(float(r["fused_us"]) < float(r["chain_us"]) for r in whole)
+        near = sum(abs(float(r["gain"]) * float(r["fused_us"]) / float(r["chain_us"]) - 1) <= 0.2 for r in whole)
+        lines.append(
+            f"analyze takes {sum(r['recommended'] != '' for r in several)} of {len(several)} as one group and "
+            f"recommends {len(whole)}: faster in {faster}, its gain within 20 % in {near}"
+        )
     return "\n".join(lines)
 
 

@@ -9,10 +9,10 @@ time.
 """
 
 from labkit.codegen.emit_wide import source
-from labkit.codegen.ir import COLUMN, FULL, ONE, PIECES, ROW, ROWS, WIDE, Builder, Program, Refused, Tensor
+from labkit.codegen.ir import COLUMN, DOWN, FULL, ONE, PIECES, ROW, ROWS, WIDE, Builder, Program, Refused, Tensor
 from labkit.codegen.places import Plan, plan
 
 __all__ = [
-    "COLUMN", "FULL", "ONE", "PIECES", "ROW", "ROWS", "WIDE",
+    "COLUMN", "DOWN", "FULL", "ONE", "PIECES", "ROW", "ROWS", "WIDE",
     "Builder", "Plan", "Program", "Refused", "Tensor", "plan", "source",
 ]  # fmt: skip

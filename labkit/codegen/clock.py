@@ -87,7 +87,7 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
     c = _chip(chip)
     launch, scalar = c.table["launch"], c.table["scalar"]
     sections = {s.kind: s for s in plan.sections}
-    tile = Tile(cut.tall, min(cut.wide, geometry.width))
+    tile = _tile(plan, cut.tall, min(cut.wide, geometry.width))
     if plan.program.shape == WIDE:
         before = 0.0
         per_row, seen = [], {t.name for t in plan.program.inputs if t.kind in (ROW, ONE)}
@@ -131,6 +131,7 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
             begin, cycles = at, took
     uneven = launch["uneven"] * cycles if cut.blocks > 1 else 0.0
     read = {t.name: _bytes(plan, geometry, t) for t in plan.program.inputs}
+    times = {t.name: _times(plan, t) for t in plan.program.inputs}
     written = sum(_bytes(plan, geometry, t) for t in plan.program.outputs)
     missed = sum(n for name, n in read.items() if name not in geometry.held)
     hbm = (missed + _pushed_out(c, missed, written)) / c.table["gm"]["hbm"]
@@ -139,7 +140,7 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
     parts = {name: value / c.hz * 1e6 for name, value in alone.items()}
     parts["hbm"] = hbm * 1e6
     parts["launch"] = (launch["head"] + begin + (scalar["start"] + before) / c.hz) * 1e6
-    return Prediction(us, parts, sum(read.values()), written, alone["vector"])
+    return Prediction(us, parts, sum(n * times[name] for name, n in read.items()), written, alone["vector"])
 
 
 def _pushed_out(c: _Chip, read: int, written: int) -> float:
@@ -158,6 +159,10 @@ def _chip(name: str) -> _Chip:
     if name not in _CHIPS or _CHIPS[name].table is not table:
         _CHIPS[name] = _Chip(name)
     return _CHIPS[name]
+
+
+def _tile(plan: Plan, tall: int, wide: int) -> Tile:
+    return Tile(tall, wide, plan.narrow, plan.tile // 32)
 
 
 def _vector(c: _Chip, steps: list[Step], tile: Tile) -> float:
@@ -207,12 +212,12 @@ def _wait(c: _Chip, plan: Plan, geometry, section: Section, tile: Tile, cut) -> 
 
 
 def _setup(c: _Chip, plan: Plan, geometry, setup: Section | None, tile: Tile, cut) -> float:
-    whole = Tile(cut.tall, cut.wide)
+    whole = _tile(plan, cut.tall, cut.wide)
     cycles = 0.0
     if cut.wide % LANES or geometry.width % LANES:  # zeros into the places of inputs
         for p in plan.places:
             if p.tensor is not None and p.name.endswith("_IN") and not p.column:
-                cycles += p.slots * (c.cost.startup + whole.tall * whole.pitch * SIZES[p.dtype] / c.cost.repeat)
+                cycles += p.slots * (c.cost.startup + whole.count(FULL) * SIZES[p.dtype] / c.cost.repeat)
     if setup is None:
         return cycles
     for s in setup.loads():
@@ -241,6 +246,11 @@ def _follow(stages: list[tuple[_Stage, float, _Stage]]) -> float:
     if left:
         last += left * (last - half) / (len(followed) - len(followed) // 2 - 1)
     return last
+
+
+def _times(plan: Plan, t: Tensor) -> int:
+    """How often its elements come in: with each pass over a row that does not fit UB."""
+    return max(1, sum(load.tensor is t for s in plan.sections if s.kind == "pass" for load in s.loads()))
 
 
 def _bytes(plan: Plan, geometry, t: Tensor) -> int:

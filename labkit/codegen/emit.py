@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from labkit.codegen import helpers
-from labkit.codegen.ir import COLUMN, FULL, ONE, PIECES, ROW, ROWS, SIZES, WIDE, Program, Step, Tensor, Value
-from labkit.codegen.places import SLOTS, Place, Plan, Section
+from labkit.codegen.ir import COLUMN, DOWN, FULL, ONE, PIECES, ROW, ROWS, SIZES, WIDE, Program, Step, Tensor, Value
+from labkit.codegen.places import SLOTS, Place, Plan, Section, rows_reduced
 from labkit.codegen.steps import CTYPE, Text
 
 POSITION = {"IN": "VECIN", "OUT": "VECOUT"}
@@ -42,7 +42,9 @@ class Printer:
     def __init__(self, plan: Plan):
         self.plan, self.program = plan, plan.program
         self.name = camel(self.program.name) + "Kernel"  # a bare Silu, or Softmax, is a name of AscendC's
-        self.text = Text()
+        self.narrow = plan.narrow
+        self.text = Text(bool(self.narrow))
+        self.bits = "COLUMN / 8" if self.narrow else "32"  # bytes of a column of bits
         self.members: list[str] = []  # tensors that live as long as the kernel
         self.body: list[str] = []
 
@@ -58,7 +60,7 @@ class Printer:
             '#include "kernel_operator.h"',
             "using namespace AscendC;",
             "",
-            *helpers.source(names).splitlines(),
+            *helpers.source(names, self.narrow).splitlines(),
             "",
             *self._struct(),
             "",
@@ -83,6 +85,7 @@ class Printer:
         p = self.program
         how = {
             ROWS: "A tile holds whole rows; cores take tiles in turn.",
+            DOWN: "A tile holds whole columns, as many side by side as fit; cores take tiles in turn.",
             PIECES: "A tile is a piece of the tensor, several rows or a part of one; cores take tiles in turn.",
             WIDE: "A row does not fit UB: it passes in pieces, once for each reduction that waits for another and once "
             "for the result. Cores take rows in turn.",
@@ -91,7 +94,8 @@ class Printer:
             f"{how} The next tile comes in while one is computed and the last one goes out: two places each, one flag "
             "for each. All is computed in float; 16-bit types are widened where they come in and rounded once, where "
             "they go out. "
-            "In UB a row begins at a multiple of 64 elements. Written by labkit.codegen; change it as you like."
+            f"In UB a row begins at a multiple of {self.narrow or 64} elements. Written by "
+            "labkit.codegen; change it as you like."
         )
 
     def _struct(self) -> list[str]:
@@ -120,7 +124,8 @@ class Printer:
 
         columns = [p for p in plan.places if p.column]
         if columns:
-            lines.append("constexpr uint32_t COLUMN = (TALL + 63) / 64 * 64;  // numbers, one for each row")
+            whole = "(TALL + 255) / 256 * 256" if self.narrow else "(TALL + 63) / 64 * 64"
+            lines.append(f"constexpr uint32_t COLUMN = {whole};  // numbers, one for each row")
         tiles = [p for p in plan.places if not p.column]
         for colour in (0, 1):
             group = [p for p in tiles if SIZES[p.dtype] == 4 and p.colour == colour]
@@ -136,14 +141,14 @@ class Printer:
             each = "TILE / 8" if p.dtype == "bits" else f"TILE * {int(SIZES[p.dtype])}" if p.dtype != "u8" else "TILE"
             what = "bits" if p.dtype == "bits" else CTYPE[p.dtype]
             put(p.name, f"{p.slots} * {each}" if p.slots > 1 else each, what + (", two of them" if p.slots > 1 else ""))
-        if self.program.reduces:
+        if rows_reduced(self.program):
             put("PARTS", "TILE", "what reductions need")
         if plan.blocks:
             put("BLOCKS", "(TALL + 7) / 8 * 256", "a column, each number eight times")
         for i, p in enumerate(columns):
             if i == 0:
                 put("COLUMNS", "0", "numbers for each row, from here on")
-            each = "32" if p.dtype == "bits" else f"COLUMN * {int(SIZES[p.dtype])}"
+            each = self.bits if p.dtype == "bits" else f"COLUMN * {int(SIZES[p.dtype])}"
             put(p.name, f"{p.slots} * {each}" if p.slots > 1 else each, "")
         lines.append(f"constexpr uint32_t UB_END = {at};")
         return lines
@@ -162,8 +167,9 @@ class Printer:
             f"    GlobalTensor<{CTYPE[t.dtype]}> {t.name}Gm;" for t in (*self.program.inputs, *self.program.outputs)
         ]
         lines.append(f"    {self.name}Tiling at;")
-        if self.plan.blocks or self.program.reduces:
-            names = [n for n, used in (("parts", self.program.reduces), ("blocks", self.plan.blocks)) if used]
+        reduces = rows_reduced(self.program)
+        if self.plan.blocks or reduces:
+            names = [n for n, used in (("parts", reduces), ("blocks", self.plan.blocks)) if used]
             lines.append(f"    LocalTensor<float> {', '.join(names)};")
         if self.members:
             lines.append("    // the same for all tiles")
@@ -177,7 +183,7 @@ class Printer:
         lines += [
             f"    {t.name}Gm.SetGlobalBuffer((__gm__ {CTYPE[t.dtype]}*){t.name});" for t in (*p.inputs, *p.outputs)
         ]
-        if p.reduces:
+        if rows_reduced(p):
             lines.append("    parts = LocalTensor<float>(TPosition::VECCALC, PARTS, TILE / 4);")
         if self.plan.blocks:
             lines.append("    blocks = LocalTensor<float>(TPosition::VECCALC, BLOCKS, (TALL + 7) / 8 * 64);")
@@ -201,14 +207,16 @@ class Printer:
     def local(self, v: Value, place: Place, slot: str = "slot") -> str:
         """The tensor of a value."""
         count = "TILE" if not place.column else "COLUMN"
-        count = f"{count} / 8" if v.dtype == "bits" and not place.column else "32" if v.dtype == "bits" else count
+        count = f"{count} / 8" if v.dtype == "bits" and not place.column else self.bits if v.dtype == "bits" else count
         position = next(
             (POSITION[e] for e in POSITION if place.tensor is not None and place.name.endswith(f"_{e}")), "VECCALC"
         )
         where = place.name
         if place.slots > 1 and slot != "0":
             each = (
-                "32" if place.dtype == "bits" else f"{'COLUMN' if place.column else 'TILE'} * {int(SIZES[place.dtype])}"
+                self.bits
+                if place.dtype == "bits"
+                else f"{'COLUMN' if place.column else 'TILE'} * {int(SIZES[place.dtype])}"
             )
             where = f"{place.name} + {slot} * {each}"
         return f"LocalTensor<{CTYPE[v.dtype]}>(TPosition::{position}, {where}, {count})"
@@ -234,6 +242,13 @@ class Printer:
             terms.append(column)
         return " + ".join(x for x in terms if x != "0") or "0"
 
+    def pitch_of(self, wide: str) -> str:
+        return "PITCH" if self.narrow else f"CeilTo({wide}, 64)"
+
+    def count_of(self, tall: str, wide: str) -> str:
+        """Elements of a tile that instructions work on."""
+        return f"CeilTo({tall}, 8) * PITCH" if self.narrow else f"{tall} * {wide}"
+
     def load(
         self,
         step: Step,
@@ -248,7 +263,7 @@ class Printer:
         source = f"{t.name}Gm[{self.offset(t, f'{p}.row', column or f'{p}.column', p)}]"
         wide = wide or f"{p}.wide"
         if t.kind == FULL:
-            return f"LoadRows({to}, {source}, {p}.tall, {wide}, at.{t.name}Row, CeilTo({wide}, 64));"
+            return f"LoadRows({to}, {source}, {p}.tall, {wide}, at.{t.name}Row, {self.pitch_of(wide)});"
         count = {ROW: wide, COLUMN: f"{p}.tall", ONE: "1"}[t.kind]
         return f"LoadRows({to}, {source}, 1, {count}, {count}, {count});"
 
@@ -257,8 +272,9 @@ class Printer:
         source = self.local(step.ins[0], place, slot)
         to = f"{t.name}Gm[{self.offset(t, f'{p}.row', f'{p}.column', p)}]"
         if t.kind == FULL:
-            return f"StoreRows({to}, {source}, {p}.tall, {p}.wide, at.{t.name}Row, CeilTo({p}.wide, 64));"
-        return f"StoreRows({to}, {source}, 1, {p}.tall, {p}.tall, {p}.tall);"
+            return f"StoreRows({to}, {source}, {p}.tall, {p}.wide, at.{t.name}Row, {self.pitch_of(f'{p}.wide')});"
+        count = f"{p}.wide" if t.kind == ROW else f"{p}.tall"
+        return f"StoreRows({to}, {source}, 1, {count}, {count}, {count});"
 
     def computed(self, section: Section, slot: str = "slot", known: tuple = ()) -> list[str]:
         """The section's steps in order, each group under what it stands for, and the flags of what is copied."""
@@ -329,12 +345,13 @@ class Printer:
             lines.append("Duplicate(columns, 0.0f, static_cast<int32_t>((UB_END - COLUMNS) / 4));")
         inputs = [p for p in self.plan.places if p.tensor is not None and p.name.endswith("_IN") and not p.column]
         if inputs:
-            lines.append("if (at.wide % 64 != 0 || at.width % 64 != 0) {  // then rows do not fill their places")
+            always = "{  // rows do not fill their places"
+            lines.append(always if self.narrow else f"if (at.wide % 64 != 0 || at.width % 64 != 0) {always}")
             for p in inputs:
                 ctype = CTYPE[p.dtype]
                 lines.append(f"    for (uint32_t slot = 0; slot < {SLOTS}; slot++) {{")
                 where = f"{p.name} + slot * TILE * {int(SIZES[p.dtype])}"
-                count = "at.tall * CeilTo(at.wide, 64)"
+                count = self.count_of("at.tall", "CeilTo(at.wide, 64)")
                 lines.append(f"        Zero(LocalTensor<{ctype}>(TPosition::VECIN, {where}, TILE), {count});")
                 lines.append("    }")
             lines.append("}")
@@ -401,12 +418,12 @@ class Printer:
 
     def _compute(self, tile: Section) -> list[str]:
         steps = self.computed(tile)
-        names = {"n": "piece.tall * pitch", "high": "CeilTo(piece.tall, 64)"}
+        names = {"n": self.count_of("piece.tall", "pitch"), "high": "CeilTo(piece.tall, 64)"}
         counts = [f"    int32_t {n} = {value};" for n, value in names.items() if any(uses(line, n) for line in steps)]
         return [
             "__aicore__ inline void Compute(const Piece& piece, uint32_t slot)",
             "{",
-            "    uint32_t pitch = CeilTo(piece.wide, 64);",
+            *([] if self.narrow else ["    uint32_t pitch = CeilTo(piece.wide, 64);"]),
             *counts,
             "    WaitFlag<HardEvent::MTE2_V>(slot);",
             *indented(steps, 1),
@@ -456,7 +473,11 @@ class Printer:
                 ]
             else:
                 lines += self.text.lines(step)
-        names = {"pitch": "CeilTo(at.width, 64)", "n": "at.tall * CeilTo(at.width, 64)", "high": "CeilTo(at.tall, 64)"}
+        names = {
+            "pitch": "CeilTo(at.width, 64)",
+            "n": self.count_of("at.tall", "CeilTo(at.width, 64)"),
+            "high": "CeilTo(at.tall, 64)",
+        }
         counts = [f"    int32_t {n} = {value};" for n, value in names.items() if any(uses(line, n) for line in lines)]
         return [
             "__aicore__ inline void Setup()  // what is the same for all tiles",

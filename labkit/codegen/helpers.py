@@ -166,6 +166,85 @@ __aicore__ inline void {op}OfRows(const LocalTensor<float>& to, const LocalTenso
 }}
 """
 
+_REDUCE_DOWN = """\
+// {what} of each column: the lower half of the rows goes into the upper one until one is left; a middle row waits.
+template <typename T>
+__aicore__ inline void {op}OfColumns(const LocalTensor<T>& to, const LocalTensor<T>& x, uint32_t tall, uint32_t pitch)
+{{
+    uint32_t lower = tall / 2, upper = tall - lower;
+    if (lower > 0) {fold}(to, x, x[upper * pitch], static_cast<int32_t>(lower * pitch));
+    if (upper > lower) Adds(to[lower * pitch], x[lower * pitch], static_cast<T>(0), static_cast<int32_t>(pitch));
+    for (; upper > 1; upper -= lower) {{
+        lower = upper / 2;
+        {fold}(to, to, to[(upper - lower) * pitch], static_cast<int32_t>(lower * pitch));
+    }}
+}}
+"""
+
+# ---- of narrow rows: several in a repeat, eight at a time
+
+
+_PITCH = """\
+constexpr uint32_t PITCH = {pitch};  // elements from row to row in UB: several rows share a repeat
+
+"""
+
+_WIDEN_NARROW = """\
+// A column, given as blocks, over all columns of a tile: 8 columns of all rows in an instruction, 8 rows in a repeat.
+template <typename T>
+__aicore__ inline void WidenColumn(const LocalTensor<T>& y, const LocalTensor<T>& blocks, uint32_t tall, uint32_t pitch)
+{
+    uint8_t eights = static_cast<uint8_t>(CeilTo(tall, 8) / 8);
+    for (uint32_t g = 0; g < pitch; g += 8) {
+        Adds(y[g], blocks, static_cast<T>(0), LANES, eights, UnaryRepeatParams(PITCH / 8, 1, PITCH, 8));
+    }
+}
+"""
+
+_BESIDE_NARROW = """\
+// y = {formula}, where c has one number for each row, given as blocks: 8 columns of all rows in an instruction, 8 rows
+// in a repeat.
+__aicore__ inline void {name}(const LocalTensor<float>& y, const LocalTensor<float>& x, const LocalTensor<float>& c,
+                              uint32_t tall, uint32_t pitch)
+{{
+    uint8_t eights = static_cast<uint8_t>(CeilTo(tall, 8) / 8);
+    for (uint32_t g = 0; g < pitch; g += 8) {{
+        {op}(y[g], {both}, LANES, eights, BinaryRepeatParams(PITCH / 8, {strides}));
+    }}
+}}
+"""
+
+_REDUCE_NARROW = """\
+// {what} of each row. Behind a row's end comes what changes nothing; the blocks of a row become one, and its eight
+// numbers one.
+__aicore__ inline void {op}OfRows(const LocalTensor<float>& to, const LocalTensor<float>& x,
+                                 const LocalTensor<float>& parts, uint32_t tall, uint32_t wide, uint32_t pitch)
+{{
+    uint32_t eights = CeilTo(tall, 8) / 8;
+    if (wide != PITCH) {{
+        uint64_t behind[2] = {{0, 0}};  // of the rows in a repeat
+        for (uint32_t row = 0; row < 64; row += PITCH) behind[0] |= ((1ull << (PITCH - wide)) - 1) << (row + wide);
+        Duplicate(x, {identity}, behind, static_cast<uint8_t>(eights * PITCH / 8), 1, 8);
+    }}
+    if (PITCH == 8) {{
+        BlockReduce{op}<float>(to, x, static_cast<int32_t>(eights), 64, 1, 1, 8);
+        return;
+    }}
+    uint32_t most = parts.GetSize() / 64;  // eights that have room there
+    for (uint32_t at = 0; at < eights; at += most) {{
+        uint32_t now = LeastOf(most, eights - at);
+        LocalTensor<float> first = x[at * 8 * PITCH];
+        {fold}(parts, first, first[8], LANES, static_cast<uint8_t>(now),
+            BinaryRepeatParams(1, PITCH / 8, PITCH / 8, 8, PITCH, PITCH));
+        for (uint32_t g = 16; g < PITCH; g += 8) {{
+            {fold}(parts, parts, first[g], LANES, static_cast<uint8_t>(now),
+                BinaryRepeatParams(1, 1, PITCH / 8, 8, 8, PITCH));
+        }}
+        BlockReduce{op}<float>(to[at * 8], parts, static_cast<int32_t>(now), 64, 1, 1, 8);
+    }}
+}}
+"""
+
 _FORMULA = {
     "Add": "x + c",
     "Sub": "x - c",
@@ -199,8 +278,8 @@ def _beside(op: str, column_first: bool) -> str:
     )
 
 
-def text(name: str) -> str:
-    """The source of one helper."""
+def text(name: str, narrow: int = 0) -> str:
+    """The source of one helper; narrow: for rows that begin at every so many elements."""
     fixed = {
         "Spread": SPREAD,
         "RepeatRow": REPEAT_ROW,
@@ -208,22 +287,39 @@ def text(name: str) -> str:
         "WidenColumn": WIDEN_COLUMN,
         "Zero": ZERO,
     }
+    if narrow:
+        fixed["WidenColumn"] = _WIDEN_NARROW
     if name in fixed:
         return fixed[name]
     if name.endswith("OfRows"):
         op = name.removesuffix("OfRows")
-        return _REDUCE.format(
+        return (_REDUCE_NARROW if narrow else _REDUCE).format(
             op=op,
+            fold="Add" if op == "Sum" else op,
             what={"Sum": "The sum", "Max": "The largest", "Min": "The smallest"}[op],
             identity=IDENTITY[op.lower()],
             order="" if op == "Sum" else ", ReduceOrder::ORDER_ONLY_VALUE",
         )
+    if name.endswith("OfColumns"):
+        op = name.removesuffix("OfColumns")
+        what = {"Sum": "The sum", "Max": "The largest", "Min": "The smallest"}[op]
+        return _REDUCE_DOWN.format(op=op, what=what, fold="Add" if op == "Sum" else op)
     first = name.startswith("Column")
-    return _beside(name.removeprefix("Column").removesuffix("Column"), first)
+    op = name.removeprefix("Column").removesuffix("Column")
+    if not narrow:
+        return _beside(op, first)
+    return _BESIDE_NARROW.format(
+        name=name,
+        op=op,
+        formula=_FORMULA[op][::-1] if first else _FORMULA[op],
+        both="c, x[g]" if first else "x[g], c",
+        strides="1, PITCH / 8, PITCH, 8, PITCH" if first else "PITCH / 8, 1, PITCH, PITCH, 8",
+    )
 
 
-def source(names: set[str]) -> str:
+def source(names: set[str], narrow: int = 0) -> str:
     """All of `names`, each behind those that it calls."""
-    used = [text(n) for n in sorted(names, key=lambda n: (n not in ("Spread", "Zero"), n))]
+    used = [text(n, narrow) for n in sorted(names, key=lambda n: (n not in ("Spread", "Zero"), n))]
     infinite = INFINITE + "\n" if any("INFINITE" in t for t in used) else ""
-    return infinite + "\n".join([ALWAYS, *used])
+    pitch = _PITCH.format(pitch=narrow) if narrow else ""
+    return infinite + pitch + "\n".join([ALWAYS, *used])

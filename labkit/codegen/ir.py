@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from labkit import messages
 
 FULL, ROW, COLUMN, ONE = "full", "row", "column", "one"
-ROWS, PIECES, WIDE = "rows", "pieces", "wide"  # the shapes that a kernel can have, see Builder
+ROWS, PIECES, WIDE, DOWN = "rows", "pieces", "wide", "down"  # the shapes that a kernel can have, see Builder
 SIZES = {"f32": 4, "i32": 4, "f16": 2, "bf16": 2, "u8": 1, "bits": 0.125}
 UNARY = ("exp", "ln", "sqrt", "abs", "relu")
 SCALAR = ("adds", "muls", "maxs", "mins")
@@ -109,7 +109,7 @@ KEYWORDS = set(
     "struct switch template this true try typedef union unsigned using virtual void volatile while asm concept "
     "requires export module import columns tile slot at n high pitch piece p parts blocks wide tall row column inner "
     "outer tiling op left next tiles batch ahead "
-    "INFINITE TILE TALL COLUMN COLUMNS BLOCKS PARTS UB_END LANES".split()
+    "INFINITE TILE TALL COLUMN COLUMNS BLOCKS PARTS UB_END LANES PITCH".split()
 )
 
 
@@ -127,8 +127,8 @@ class Builder:
 
     shape: ROWS keeps whole rows in UB, so that rows can be reduced and what is the same for all rows is fetched once.
     PIECES cuts rows wherever it likes and has no reductions. WIDE reduces rows that do not fit UB: each row goes
-    through UB in pieces, once for each reduction that another one waits for and once for what is stored. note: what
-    is being built, in the user's words.
+    through UB in pieces, once for each reduction that another one waits for and once for what is stored. DOWN keeps
+    whole columns in UB and reduces those: a reduction gives a ROW. note: what is being built, in the user's words.
     """
 
     def __init__(self, name: str, title: str = "", shape: str = ROWS):
@@ -165,7 +165,7 @@ class Builder:
             return self._loaded[tensor]
         self._declare(tensor)
         self._inputs.append(tensor)
-        if self.shape == PIECES and tensor.kind in (COLUMN, ONE):
+        if self.shape in (PIECES, DOWN) and tensor.kind in (COLUMN, ONE):
             kind = COLUMN
         elif self.shape == WIDE and tensor.kind == ROW:
             kind = FULL
@@ -191,7 +191,7 @@ class Builder:
         """Rounds to the tensor's type (to the nearest, ties to even) and stores."""
         self._declare(tensor)
         self._outputs.append(tensor)
-        kind = FULL if tensor.kind == FULL else COLUMN
+        kind = tensor.kind if tensor.kind in (FULL, ROW) else COLUMN
         value = self.widen(value, kind)
         if tensor.dtype in ("f16", "bf16"):
             value = self._step("cast", (value,), tensor.dtype, kind, f"{tensor.name}_out")
@@ -325,10 +325,13 @@ class Builder:
         return self._step("cast", (self._step("cast", (x,), dtype, x.kind, "narrow"),), "f32", x.kind, "rounded")
 
     def reduce(self, op: str, x: Value, hint: str = "") -> Value:
-        """A number for each row: sum, max or min of it."""
-        if x.dtype != "f32":
+        """A number for each row, of DOWN for each column: sum, max or min of it. Integers go DOWN only: the unit adds
+        and compares them lane by lane."""
+        if x.dtype != "f32" and not (x.dtype == "i32" and self.shape == DOWN):
             raise refuse("reduce_type", dtype=x.dtype)
         x = self.widen(x, FULL)
+        if self.shape == DOWN:
+            return self._step("reduce", (x,), x.dtype, ROW, hint or op, mode=op)
         if self.shape == ROWS and x.hoisted:
             x = self._copy(x, x.name)  # its tail is overwritten
         return self._step("reduce", (x,), "f32", COLUMN, hint or op, mode=op)
@@ -347,6 +350,7 @@ def _needed(steps: list[Step]) -> set[Step]:
     return wanted
 
 
-def share(correction: int = 0) -> str:
-    """One over the number of columns (less `correction`), known when the kernel is launched."""
-    return f"1.0f / static_cast<float>(at.width{f' - {correction}' if correction else ''})"
+def share(correction: int = 0, shape: str = ROWS) -> str:
+    """One over the number of columns, of DOWN of rows (less `correction`), known when the kernel is launched."""
+    count = f"at.{'rows' if shape == DOWN else 'width'}" + (f" - {correction}" if correction else "")
+    return f"1.0f / static_cast<float>({count})"

@@ -2,7 +2,8 @@
 
 One rule for all tiles: a row begins at a multiple of 64 elements (`pitch`), whatever its type. So a repeat of the
 vector unit never holds two rows, a row of every type begins at 32 bytes, and comparisons get the whole repeats that
-they ask for.
+they ask for. Of many rows of at most 32 elements that would waste most lanes: those begin at every 8, 16 or 32 elements
+(`narrow`), and a repeat holds several; tiles are then worked on in whole eights of rows.
 
 Values are given places in the order of the steps; a place is given out again after its value's last use, to the very
 step that uses it last where the instruction allows that. What is copied in and out has two places each, so that the
@@ -15,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from labkit import chips
-from labkit.codegen.ir import BINARY, COLUMN, FULL, ROW, SIZES, WIDE, Program, Step, Tensor, Value, refuse
+from labkit.codegen.ir import BINARY, COLUMN, DOWN, FULL, ROW, SIZES, WIDE, Program, Step, Tensor, Value, refuse
 
 SLOTS = 2
 LANES = 64  # elements to which rows are rounded up: a repeat of float
@@ -24,6 +25,7 @@ MOST_REPEATS = 248  # that one instruction takes for rows, rounded down to eight
 MOST_ROWS = 4095  # of one DataCopyPad
 LEAST_TILE = 512
 SPARE = 1024  # bytes for what aligns places
+NARROW = (8, 16, 32)  # elements
 STEP = 256  # tiles are multiples of it: then bits, too, begin at 32 bytes
 
 
@@ -63,7 +65,7 @@ class Section:
 @dataclass(eq=False)
 class Plan:
     """place: of each value. parts: bytes an element for what reductions need; blocks: whether columns are spread.
-    tile, tall: elements and rows that fit."""
+    tile, tall: elements and rows that fit. narrow: elements from row to row, 0 where those are whole repeats."""
 
     program: Program
     sections: list[Section]
@@ -73,16 +75,17 @@ class Plan:
     tall: int = 0
     blocks: bool = False
     used: int = 0
+    narrow: int = 0
 
     def section(self, kind: str) -> Section | None:
         return next((s for s in self.sections if s.kind == kind), None)
 
 
-def plan(program: Program, chip: str = chips.DEFAULT) -> Plan:
-    """Raises Refused where not even a small tile fits."""
+def plan(program: Program, chip: str = chips.DEFAULT, narrow: int = 0) -> Plan:
+    """narrow: as narrow_pitch() has it. Raises Refused where not even a small tile fits."""
     sections = sections_of(program)
     made = _Places(program, sections)
-    result = Plan(program, sections, made.place, made.all)
+    result = Plan(program, sections, made.place, made.all, narrow=narrow)
     result.blocks = any(spreads(s) for s in program.steps)
     memory = chips.load(chip)["memory"]
     selects = any(s.op == "select" for s in program.steps)  # Select works in the API's own area at the end of UB
@@ -103,13 +106,33 @@ def plan(program: Program, chip: str = chips.DEFAULT) -> Plan:
 def _rows_of(made: Plan, tile: int) -> int:
     if made.program.shape == WIDE:
         return 1
-    columns = made.blocks or made.program.reduces or any(p.column for p in made.places)
+    columns = made.blocks or rows_reduced(made.program) or any(p.column for p in made.places)
+    if made.narrow:
+        return min(tile // made.narrow, MOST_REPEATS * LANES // made.narrow if columns else MOST_ROWS // 8 * 8)
     return min(tile // LANES, MOST_REPEATS if columns else MOST_ROWS)
+
+
+def narrow_pitch(program: Program, rows: int, width: int) -> int:
+    """From row to row in UB, in elements, where many rows are so short that several share a repeat; else 0."""
+    if program.shape in (WIDE, DOWN) or rows <= 8 or width > NARROW[-1]:
+        return 0
+    return next(n for n in narrow_pitches(program) if n >= width)
+
+
+def narrow_pitches(program: Program) -> list[int]:
+    """Those at which a row of every type begins at 32 bytes."""
+    ends = [t.dtype for t in (*program.inputs, *program.outputs) if t.kind == FULL]
+    return [n for n in NARROW if all(n * SIZES[d] >= 32 for d in ends)]
+
+
+def rows_reduced(program: Program) -> bool:
+    """Whether reductions need a place for parts of rows; those of columns work where their result is."""
+    return program.reduces and program.shape != DOWN
 
 
 def result_bytes(made: Plan) -> float:
     """UB bytes for each element of a tile."""
-    return sum(p.slots * p.each for p in made.places if not p.column) + (1 if made.program.reduces else 0)
+    return sum(p.slots * p.each for p in made.places if not p.column) + (1 if rows_reduced(made.program) else 0)
 
 
 def up(n: float, to: int) -> int:
@@ -118,17 +141,17 @@ def up(n: float, to: int) -> int:
 
 def size(made: Plan) -> int:
     total = sum(up(p.slots * p.each * made.tile, 32) for p in made.places if not p.column)
-    total += sum(p.slots * column_bytes(p, made.tall) for p in made.places if p.column)
+    total += sum(p.slots * column_bytes(p, made.tall, made.narrow) for p in made.places if p.column)
     if made.blocks:
         total += up(made.tall, 8) * 32
-    if made.program.reduces:
+    if rows_reduced(made.program):
         total += made.tile
     return total + 2 * LINE
 
 
-def column_bytes(place: Place, tall: int) -> int:
-    """Of one slot: whole repeats."""
-    return up(place.each * up(tall, LANES), 32)
+def column_bytes(place: Place, tall: int, narrow: int = 0) -> int:
+    """Of one slot: whole repeats, and of more than 248 rows whole blocks of bits."""
+    return up(place.each * up(tall, 256 if narrow else LANES), 32)
 
 
 def spreads(step: Step) -> bool:

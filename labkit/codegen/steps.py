@@ -22,7 +22,6 @@ ROUND = {
     ("i32", "f32"): "CAST_RINT",
     ("f16", "u8"): "CAST_RINT",
 }
-COUNT = {FULL: "n", ROW: "pitch", COLUMN: "high"}
 
 
 @dataclass(frozen=True)
@@ -31,13 +30,16 @@ class Tile:
 
     tall: int
     wide: int
+    narrow: int = 0  # see places.py
+    fold: int = 0  # narrow: rows that are reduced together
 
     @property
     def pitch(self) -> int:
-        return up(self.wide, LANES)
+        return self.narrow or up(self.wide, LANES)
 
     def count(self, kind: str) -> int:
-        return {FULL: self.tall * self.pitch, ROW: self.pitch, COLUMN: up(self.tall, LANES)}[kind]
+        full = up(self.tall, 8) * self.narrow or self.tall * self.pitch
+        return {FULL: full, ROW: up(self.pitch, LANES), COLUMN: up(self.tall, LANES)}[kind]
 
 
 def number(value: float | int | str, dtype: str = "f32") -> str:
@@ -58,8 +60,9 @@ def number(value: float | int | str, dtype: str = "f32") -> str:
 class Text:
     """Writes the steps of one section. helpers: what of helpers.py they use; spread: the column that BLOCKS holds."""
 
-    def __init__(self, tall: str = "piece.tall", wide: str = "piece.wide"):
-        self.tall, self.wide = tall, wide
+    def __init__(self, narrow: bool = False, tall: str = "piece.tall", wide: str = "piece.wide"):
+        self.narrow, self.tall, self.wide, self.pitch = narrow, tall, wide, "PITCH" if narrow else "pitch"
+        self.counts = {FULL: "n", ROW: "64" if narrow else "pitch", COLUMN: "high"}
         self.helpers: set[str] = set()
         self.folds = False  # a row comes in pieces: what a piece gives is added to what is there
         self.spread: Value | None = None
@@ -80,14 +83,14 @@ class Text:
         return [f"Spread({blocks}, {column.name}, {self.tall});"]
 
     def _plain(self, step: Step) -> list[str]:
-        out, ins, n = step.out, step.ins, COUNT[step.out.kind]
+        out, ins, n = step.out, step.ins, self.counts[step.out.kind]
         name = INSTRUCTION[step.op]
         if spreads(step):
             first = ins[0].kind == COLUMN
             column, full = (ins[0], ins[1]) if first else (ins[1], ins[0])
             helper = f"Column{name}" if first and step.op in ("sub", "div") else f"{name}Column"
             self.helpers.add(helper)
-            return [*self._blocks(column), f"{helper}({out.name}, {full.name}, blocks, {self.tall}, pitch);"]
+            return [*self._blocks(column), f"{helper}({out.name}, {full.name}, blocks, {self.tall}, {self.pitch});"]
         operands = [v.name for v in ins]
         if step.op in SCALAR:
             operands.append(number(step.scalar, out.dtype))
@@ -95,15 +98,15 @@ class Text:
 
     def _bits(self, step: Step) -> list[str]:
         names = [f"{v.name}.ReinterpretCast<uint16_t>()" for v in (step.out, *step.ins)]
-        return [f"{INSTRUCTION[step.op]}({', '.join(names)}, {COUNT[step.out.kind]} / 16);"]
+        return [f"{INSTRUCTION[step.op]}({', '.join(names)}, {self.counts[step.out.kind]} / 16);"]
 
     _and = _or = _not = _bits
 
     def _fill(self, step: Step) -> list[str]:
-        return [f"Duplicate({step.out.name}, {number(step.scalar, step.out.dtype)}, {COUNT[step.out.kind]});"]
+        return [f"Duplicate({step.out.name}, {number(step.scalar, step.out.dtype)}, {self.counts[step.out.kind]});"]
 
     def _copy(self, step: Step) -> list[str]:
-        x, out, n = step.ins[0], step.out, COUNT[step.out.kind]
+        x, out, n = step.ins[0], step.out, self.counts[step.out.kind]
         if SIZES[x.dtype] == 4:
             return [f"Adds({out.name}, {x.name}, {number(0, x.dtype)}, {n});"]
         if SIZES[x.dtype] == 2:  # bits, so that bfloat16 goes the same way
@@ -119,17 +122,17 @@ class Text:
     def _cast(self, step: Step) -> list[str]:
         x, out = step.ins[0], step.out
         how = ROUND.get((x.dtype, out.dtype), "CAST_NONE")
-        return [f"Cast({out.name}, {x.name}, RoundMode::{how}, {COUNT[out.kind]});"]
+        return [f"Cast({out.name}, {x.name}, RoundMode::{how}, {self.counts[out.kind]});"]
 
     def _compare(self, step: Step) -> list[str]:
-        out, n = step.out, COUNT[step.out.kind]
+        out, n = step.out, self.counts[step.out.kind]
         mode = f"CMPMODE::{step.mode}"
         if step.scalar is not None:
             return [f"CompareScalar({out.name}, {step.ins[0].name}, {number(step.scalar)}, {mode}, {n});"]
         return [f"Compare({out.name}, {step.ins[0].name}, {step.ins[1].name}, {mode}, {n});"]
 
     def _select(self, step: Step) -> list[str]:
-        bits, a, out, n = step.ins[0], step.ins[1], step.out, COUNT[step.out.kind]
+        bits, a, out, n = step.ins[0], step.ins[1], step.out, self.counts[step.out.kind]
         if step.scalar is not None:
             return [
                 f"Select({out.name}, {bits.name}, {a.name}, {number(step.scalar)}, "
@@ -145,10 +148,11 @@ class Text:
         x, out = step.ins[0], step.out
         if x.kind == ROW:
             self.helpers.add("RepeatRow")
-            return [f"RepeatRow({out.name}, {x.name}, {self.tall}, pitch);"]
+            tall = f"CeilTo({self.tall}, 8)" if self.narrow else self.tall
+            return [f"RepeatRow({out.name}, {x.name}, {tall}, {self.pitch});"]
         self.helpers.add("WidenColumn")
         blocks = "blocks" if x.dtype == "f32" else "blocks.ReinterpretCast<int32_t>()"
-        return [*self._blocks(x), f"WidenColumn({out.name}, {blocks}, {self.tall}, pitch);"]
+        return [*self._blocks(x), f"WidenColumn({out.name}, {blocks}, {self.tall}, {self.pitch});"]
 
     def _expand_one(self, step: Step) -> list[str]:
         self.helpers.add("FillFrom")
@@ -157,10 +161,14 @@ class Text:
         return [f"FillFrom({step.out.name}, {step.ins[0].name}, {blocks}, high);"]
 
     def _reduce(self, step: Step) -> list[str]:
+        if step.out.kind == ROW:
+            self.helpers.add(f"{step.mode.capitalize()}OfColumns")
+            x, out = step.ins[0].name, step.out.name
+            return [f"{step.mode.capitalize()}OfColumns({out}, {x}, {self.tall}, {self.pitch});"]
         helper = f"{step.mode.capitalize()}OfRows"
         self.helpers.add(helper)
         to = "parts[TILE / 4 - 64]" if self.folds else step.out.name
-        lines = [f"{helper}({to}, {step.ins[0].name}, parts, {self.tall}, {self.wide}, pitch);"]
+        lines = [f"{helper}({to}, {step.ins[0].name}, parts, {self.tall}, {self.wide}, {self.pitch});"]
         if self.folds:
             fold = {"sum": "Add", "max": "Max", "min": "Min"}[step.mode]
             lines.append(f"{fold}({step.out.name}, {step.out.name}, {to}, 1);")
@@ -193,7 +201,7 @@ class Cost:
             return self._reduce(step, tile)
         if op == "expand" and step.ins[0].kind == ROW:
             doublings = max(1, math.ceil(math.log2(max(tile.tall, 1))) + 1)
-            return doublings, tile.tall * tile.pitch / LANES
+            return doublings, n / LANES
         if op == "expand_one":
             return 2, 2 * self.of("Brcb")
         if op == "expand" or spreads(step):
@@ -210,12 +218,20 @@ class Cost:
         return self.one(name, n, out.dtype if out.dtype in ("f16", "bf16", "u8") else "f32")
 
     def _column(self, tile: Tile, each: float) -> tuple[int, float]:
+        if tile.narrow:  # a block of all rows in an instruction
+            eights, blocks = math.ceil(tile.tall / 8), tile.narrow // 8
+            return 1 + blocks, eights * blocks * each + eights * self.of("Brcb")
         groups = tile.pitch // LANES
         by_columns = groups <= tile.tall and tile.pitch // 8 <= 255
         instructions = groups if by_columns else tile.tall * math.ceil(groups / 255)
         return 1 + instructions, tile.tall * groups * each + math.ceil(tile.tall / 8) * self.of("Brcb")
 
     def _reduce(self, step: Step, tile: Tile) -> tuple[int, float]:
+        if step.out.kind == ROW:
+            halvings = max(1, math.ceil(math.log2(max(tile.tall, 1)))) + tile.tall % 2
+            return halvings, max(tile.tall - 1, 1) * tile.pitch / LANES
+        if tile.narrow:
+            return self._reduce_narrow(step.mode.capitalize(), tile)
         name, groups = step.mode.capitalize(), tile.pitch // LANES
         count, cycles = 0, 0.0
         if tile.wide % LANES:
@@ -228,6 +244,12 @@ class Cost:
         if groups <= 8:
             return count + 1, cycles + tile.tall * self.of(f"WholeReduce{name}")
         return count + tile.tall, cycles + tile.tall * math.ceil(tile.pitch / 8 / LANES) * self.of(f"Reduce{name}")
+
+    def _reduce_narrow(self, name: str, tile: Tile) -> tuple[int, float]:
+        eights, blocks, fill = math.ceil(tile.tall / 8), tile.narrow // 8, tile.wide != tile.narrow
+        times = math.ceil(tile.tall / tile.fold) if blocks > 1 else 1
+        folds = self.of({"Sum": "Add"}.get(name, name)) * (blocks - 1)
+        return fill + times * blocks, eights * (fill * blocks + folds + self.of(f"BlockReduce{name}"))
 
 
 IDENTITY = {op: number(value) for op, value in REDUCE.items()}

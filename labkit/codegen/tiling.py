@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from labkit import chips
 from labkit.codegen import clock
-from labkit.codegen.ir import FULL, PIECES, ROWS, WIDE, refuse
+from labkit.codegen.ir import DOWN, FULL, PIECES, ROWS, WIDE, refuse
 from labkit.codegen.places import LANES, Plan, up
 
 LINE = 128  # elements: pieces of rows begin at whole lines of 512 bytes of float
@@ -51,8 +51,15 @@ class Cut:
 
 
 def fits(plan: Plan, geometry: Geometry) -> bool:
-    """Whether the kernel can take rows of that width."""
-    return plan.program.shape != ROWS or up(geometry.width, LANES) <= plan.tile
+    """Whether the kernel can take rows of that width, of DOWN that many rows."""
+    if plan.program.shape == DOWN:
+        return geometry.rows <= most_rows(plan)
+    return plan.program.shape != ROWS or (plan.narrow or up(geometry.width, LANES)) <= plan.tile
+
+
+def most_rows(plan: Plan) -> int:
+    """Of DOWN, with the narrowest strip of columns."""
+    return min(plan.tall, plan.tile // (plan.narrow or LANES))
 
 
 def ways(plan: Plan, geometry: Geometry, chip: str = chips.DEFAULT) -> list[Cut]:
@@ -60,20 +67,42 @@ def ways(plan: Plan, geometry: Geometry, chip: str = chips.DEFAULT) -> list[Cut]
     cores = chips.load(chip)["cores"]["aiv"]
     rows, width, batches = geometry.rows, geometry.width, geometry.batches
     if not fits(plan, geometry):
+        if plan.program.shape == DOWN:
+            raise refuse("column_too_long", name=plan.program.name, rows=rows, most=most_rows(plan))
         raise refuse("row_too_wide", name=plan.program.name, width=width, tile=plan.tile)
+    if plan.program.shape == DOWN:
+        return list(_strips(plan, geometry, cores))
     if plan.program.shape == WIDE:
         pieces = math.ceil(width / plan.tile)
         wide = min(up(math.ceil(width / pieces), LINE), plan.tile)
         across = math.ceil(width / wide)
         return [Cut(1, wide, rows, across, b, rows * batches) for b in _blocks(rows * batches, cores)]
     wide = width if plan.program.shape == ROWS else min(width, plan.tile)
-    most = max(1, min(plan.tile // up(wide, LANES), plan.tall, rows))
+    most = max(1, min(plan.tile // (plan.narrow or up(wide, LANES)), plan.tall, rows))
     found = {}
     for blocks in _counts(cores):
         for more in (1, 2, 3, 4):
             made = _even(plan, geometry, wide, most, blocks, more)
             found[made] = None
     return list(found)
+
+
+def _strips(plan: Plan, g: Geometry, cores: int) -> dict[Cut, None]:
+    """Whole columns, in strips: wide ones for long copies, narrow ones for many cores."""
+    if plan.narrow:
+        across = math.ceil(g.width / plan.narrow)
+        tiles = across * g.batches
+        return {Cut(g.rows, min(plan.narrow, g.width), 1, across, b, tiles): None for b in _blocks(tiles, cores)}
+    found: dict[Cut, None] = {}
+    most = min(up(g.width, LANES), plan.tile // g.rows // LANES * LANES)
+    for parts in range(1, 1 + most // LANES):
+        wide = up(math.ceil(most / parts), LANES)
+        across = math.ceil(g.width / wide)
+        wide = min(up(math.ceil(g.width / across), LANES), wide, g.width)
+        tiles = math.ceil(g.width / wide) * g.batches
+        for blocks in _blocks(tiles, cores):
+            found[Cut(g.rows, wide, 1, math.ceil(g.width / wide), blocks, tiles)] = None
+    return found
 
 
 def _counts(cores: int) -> list[int]:

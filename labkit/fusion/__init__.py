@@ -5,11 +5,13 @@
     fast = labkit.fusion.fuse(model, x)                               # for inference: batch norm folded too
     labkit.fusion.kernel(function, example_inputs)                    # the Ascend C of a chain, written for it
     labkit.fusion.compare(model, fast, x)                             # the same? where does a difference come from?
+    labkit.fusion.why_slower(kernel)                                  # where it gains less than it should: why
 
-Of kernel(): fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py makes the steps,
-chain.py is the same function unfused, operator.py registers it. Of the passes: spelling.py, passes.py, rules.py,
-rule_parts.py, rules_fused.py, convolution.py, batchnorm.py, compiled.py, targets.py. Of trust: rounded.py,
-equivalence.py, precision.py. Of the analysis: groups.py, traffic.py, opportunities.py, picture.py.
+Of kernel(): fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py and lower_rows.py
+make the steps, chain.py is the same function unfused, operator.py registers it. Of the passes: spelling.py, passes.py,
+rules.py, rule_parts.py, rules_fused.py, convolution.py, batchnorm.py, compiled.py, targets.py. Of trust: rounded.py,
+equivalence.py, precision.py. Of the analysis: groups.py, traffic.py, generated.py, opportunities.py, picture.py.
+slower.py says why a kernel does not gain what it should, split.py cuts one in two.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ _HOMES = {
     "Equivalence": "equivalence",
     "Precision": "precision",
     "analyze": "opportunities",
+    "why_slower": "slower",
 }
 
 

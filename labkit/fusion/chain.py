@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from labkit.codegen.clock import Prediction
 from labkit.fusion.graph import CONSTANTS, SAME, TURNED, VIEWS, name_of
 
 if TYPE_CHECKING:
     from labkit.fusion.fused import FusedKernel
 
 FREE = VIEWS | TURNED | CONSTANTS | {"expand", "getitem", "detach", "alias", "lift_fresh_copy", "lift_fresh"}
+KEPT = SAME | {"to"}  # nothing, where the type stays
 
 
 @dataclass(eq=False)
@@ -24,30 +26,38 @@ class Link:
 
     @property
     def predicted_us(self) -> float:
-        return self.kernel.predict(held=self.held).us
+        return self.prediction.us
+
+    @property
+    def prediction(self) -> Prediction:
+        return self.kernel.predict(held=self.held)
 
 
 class Chain:
-    """Of a FusedKernel. links: in the order of launches; predicted_us, modelled_us(): the sum of their times."""
+    """Of a FusedKernel. links: in the order of launches; predicted_us, modelled_us(): the sum of their times.
 
-    def __init__(self, whole: FusedKernel):
+    graph: the operators where they are not those of the kernel's own graph: in a model's group an operator may be one
+    piece (rms_norm) that the kernel's graph has in several.
+    """
+
+    def __init__(self, whole: FusedKernel, graph: object = None):
         import torch
 
         self.links: list[Link] = []
         traced = whole.prepare(whole.example).traced
         values: dict = {}
         seen: set = set()
-        for node in traced.graph.graph.nodes:
+        for node in (graph or traced.graph.graph).nodes:
             if node.op == "get_attr":
                 values[node] = getattr(traced.graph, node.target)
                 continue
-            made = node.meta.get("val")
+            made = node.meta.get("val", node.meta.get("example_value"))
             if isinstance(made, torch.Tensor):
                 values[node] = torch.empty_strided(made.shape, made.stride(), dtype=made.dtype, device="meta")
             if node.op != "call_function":
                 continue
             source = [n for n in node.all_input_nodes if n.op != "get_attr" and not _constant(n)]
-            free = name_of(node) in FREE or (name_of(node) in SAME and made.dtype == source[0].meta["val"].dtype)
+            free = name_of(node) in FREE or (name_of(node) in KEPT and made.dtype == source[0].meta["val"].dtype)
             if not free and source:
                 self.links.append(self._link(whole, node, source, values, seen))
                 seen |= {_origin(n) for n in (*source, node)}
@@ -78,13 +88,17 @@ class Chain:
         return len(self.links)
 
     @property
+    def predictions(self) -> list[Prediction]:
+        return [link.prediction for link in self.links]
+
+    @property
     def predicted_us(self) -> float:
-        return sum(link.predicted_us for link in self.links)
+        return sum(p.us for p in self.predictions)
 
     @property
     def traffic(self) -> int:
         """Bytes read and written by all launches together."""
-        return sum(p.read + p.written for p in (link.kernel.predict() for link in self.links))
+        return sum(p.read + p.written for p in self.predictions)
 
     def modelled_us(self) -> float:
         """By the twin's clock: one launch after the other on the same tensors, the L2 as they leave it."""

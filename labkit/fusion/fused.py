@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labkit import chips, codegen, device, messages
-from labkit.codegen import PIECES, ROWS, WIDE, Plan, Refused, clock, tiling
+from labkit.codegen import DOWN, PIECES, ROWS, WIDE, Plan, Refused, clock, tiling
 from labkit.codegen.ir import identifier
+from labkit.codegen.places import narrow_pitch, narrow_pitches
 from labkit.fusion import lower as lowering
 from labkit.fusion.graph import Traced, names_of, refuse, trace
 from labkit.fusion.space import Space, space
@@ -52,6 +53,7 @@ class Check:
 TOLERANCE = {"float32": 2e-6, "float16": 2**-11 * 1.01, "bfloat16": 2**-8 * 1.01, "int32": 0.0, "bool": 0.0}
 OF_LARGEST, FLOATS = 2e-6, 16
 
+TIMEOUT = 300  # seconds of a launch on the twin: a check of millions of elements beside other work
 MOST_KERNELS = 256  # that stay built in this process; chains have many operators in common
 _kernels: dict[tuple, Kernel] = {}
 
@@ -80,10 +82,11 @@ class FusedKernel:
         made = getattr(function, "__name__", type(function).__name__)
         self.name = identifier(name or ("fused" if "<" in made else made).lower(), {})
         self.record: LaunchRecord | None = None
+        self.operators: object = None  # the model's own graph of it, where it is a group of a model
         self._edited: dict[str, str] = {}  # a source of ours -> what the user made of it
         self._prepared: dict[tuple, Prepared] = {}
         self.example = [*examples, *self.parameters]
-        self._first = self.prepare(self.example)
+        self.prepare(self.example)
 
     # ---- what it is
 
@@ -91,6 +94,10 @@ class FusedKernel:
     def source(self) -> str:
         """The Ascend C for the example's sizes. The same text serves other sizes, as long as a row fits UB."""
         return self._text(self._first)
+
+    @property
+    def _first(self) -> Prepared:
+        return self.prepare(self.example)
 
     @property
     def plan(self) -> Plan:
@@ -207,13 +214,23 @@ class FusedKernel:
         """The same function as a launch for each operator; see labkit.fusion.chain."""
         from labkit.fusion.chain import Chain
 
-        return Chain(self)
+        return Chain(self, self.operators)
 
     # ---- for sizes
 
+    def variant(self, **changed) -> "FusedKernel":
+        """The same kernel for the example's sizes with a part of what was prepared for it replaced: plan, cut, source,
+        geometry. For trying what a choice costs."""
+        other = copy.copy(self)
+        made = replace(self._first, **changed)
+        if "plan" in changed and "source" not in changed:
+            made = replace(made, source=codegen.source(made.plan))
+        other._prepared, other._edited = {_key(self.example): made}, dict(self._edited)
+        return other
+
     def prepare(self, tensors: Sequence) -> Prepared:
         """For tensors of these sizes, strides and types. Raises Refused."""
-        key = tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors)
+        key = _key(tensors)
         if key not in self._prepared:
             if len(tensors) != self.count + len(self.parameters):
                 raise refuse("count", want=self.count, got=len(tensors) - len(self.parameters))
@@ -227,22 +244,41 @@ class FusedKernel:
             function, own = _lifted(function, self.count)
             names = [*names, *own]
         traced = trace(function, tensors, names)
-        seen = space(traced, tensors)
-        reduces = traced.reduces
-        shapes = (ROWS, WIDE) if reduces else (ROWS, PIECES) if lowering.hoists(seen) else (PIECES,)
+        try:
+            seen = space(traced, tensors, traced.down)
+            plan, geometry, named = self._planned(traced, seen, (DOWN,) if traced.down else None)
+            cut = tiling.best(plan, geometry, self.chip)
+        except Refused as error:  # columns that do not fit: as rows of a copy
+            if not traced.down:
+                raise
+            try:
+                seen = space(traced, tensors)
+                plan, geometry, named = self._planned(traced, seen)
+                cut = tiling.best(plan, geometry, self.chip)
+            except Refused:
+                raise error from None
+        return Prepared(traced, seen, plan, codegen.source(plan), geometry, cut, {n: t.name for n, t in named.items()})
+
+    def _planned(self, traced: Traced, seen: Space, shapes: tuple[str, ...] | None = None):
+        """The first of these shapes that rows fit into."""
+        if shapes is None:
+            shapes = (ROWS, WIDE) if traced.reduces else (ROWS, PIECES) if lowering.hoists(seen) else (PIECES,)
         for shape in shapes:
             program, named = self._program(traced, seen, shape)
             geometry = _geometry(seen, named)
             try:
-                plan = codegen.plan(program, self.chip)
+                plan = codegen.plan(program, self.chip, narrow_pitch(program, geometry.rows, geometry.width))
             except Refused:
                 if shape == shapes[-1]:
                     raise
                 continue
+            if shape == DOWN:  # longer columns in narrower strips
+                for pitch in reversed(narrow_pitches(program)):
+                    if not tiling.fits(plan, geometry):
+                        plan = codegen.plan(program, self.chip, pitch)
             if tiling.fits(plan, geometry):
                 break
-        cut = tiling.best(plan, geometry, self.chip)
-        return Prepared(traced, seen, plan, codegen.source(plan), geometry, cut, {n: t.name for n, t in named.items()})
+        return plan, geometry, named
 
     def _program(self, traced: Traced, seen: Space, shape: str):
         title = f"{self.name}: one kernel for a chain of PyTorch's operators"
@@ -262,24 +298,25 @@ class FusedKernel:
                 chip=self.chip,
                 checks=self.checks,
                 timing_only=timing_only,
-                timeout=60,
+                timeout=TIMEOUT,
                 l2="warm" if timing_only else None,
             )
         return _kernels[key]
 
     def _arguments(self, p: Prepared, given: list) -> list:
         by_name = dict(zip(p.traced.names, given))
-        order = {a: i for i, a in enumerate(p.traced.order)}
         made = []
         for o in p.space.inputs:
             t = by_name[o.name]
             if o.copied:
-                t = _laid_out(
-                    t, p.traced.axes[p.traced.placeholders[p.traced.names.index(o.name)]], o.axes, p.traced, order
-                )
+                t = _laid_out(t, p.traced.axes[p.traced.placeholders[p.traced.names.index(o.name)]], o.axes, p.traced)
             made.append((p.names[o.name], _bytes(_span(t))))
         there = dict(made)
         return [there[t.name] for t in p.plan.program.inputs]
+
+
+def _key(tensors: Sequence) -> tuple:
+    return tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors)
 
 
 def _lifted(module, count: int):
@@ -299,11 +336,11 @@ def _geometry(seen: Space, named: dict) -> tiling.Geometry:
     return tiling.Geometry(seen.rows, seen.width, seen.inner, seen.outer, strides)
 
 
-def _laid_out(t, axes: list, wanted: tuple[int, ...], traced: Traced, order: dict):
+def _laid_out(t, axes: list, wanted: tuple[int, ...], traced: Traced):
     """A copy over the wanted axes, in their order: for tensors that rows cannot be taken of as they lie."""
     own = [a for a in axes if a is not None]
     t = t.reshape([n for n in t.shape if n != 1])
-    t = t.permute(sorted(range(len(own)), key=lambda i: order[own[i]]))
+    t = t.permute(sorted(range(len(own)), key=lambda i: wanted.index(own[i])))
     for i, a in enumerate(wanted):
         if a not in own:
             t = t.unsqueeze(i)
@@ -354,7 +391,7 @@ def kernel(
     checks: bool = True,
 ) -> FusedKernel:
     """One Ascend C kernel for a function, nn.Module or GraphModule that is a chain of elementwise operators, broadcasts
-    and reductions of the last dimensions.
+    and reductions: of the last dimensions, or of others that lie side by side and whose columns fit UB.
 
         swiglu = labkit.fusion.kernel(lambda gate, up: F.silu(gate) * up, (gate, up), name="swiglu")
         y = swiglu(gate.npu(), up.npu())

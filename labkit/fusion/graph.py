@@ -39,6 +39,7 @@ class Traced:
     reduced: list[int] = field(default_factory=list)
     sizes: dict[int, int] = field(default_factory=dict)
     single: bool = True
+    down: bool = False  # what is reduced lies side by side, with other axes behind it
     reduces: bool = False  # also where what is reduced has one element
 
 
@@ -268,7 +269,7 @@ class _Axes:
         if not whole:
             raise refuse("no_common_shape", shapes=", ".join(str(shape_of(n)) for n in t.placeholders))
         t.order = whole[0]
-        if t.reduced and t.order[-len(t.reduced) :] != [a for a in t.order if a in t.reduced]:
-            raise refuse(
-                "reduced_axis", dims=", ".join(str(t.order.index(a)) for a in t.reduced), last=len(t.order) - 1
-            )
+        t.reduced.sort(key=t.order.index)
+        if t.reduced and t.order[-len(t.reduced) :] != t.reduced:
+            first = t.order.index(t.reduced[0])
+            t.down = t.order[first : first + len(t.reduced)] == t.reduced

@@ -108,6 +108,19 @@ def is_rows(node: fx.Node) -> bool:
     return dims in (-1, last, [-1], [last])
 
 
+def reduced_dims(node: fx.Node) -> tuple[int, ...] | None:
+    """The dimensions that the node reduces, counted from behind; None for one that reduces none."""
+    if name_of(node) not in ROWS or not is_tensor(node) or name_of(node) == "group_norm":
+        return None
+    rank = value(node.args[0]).dim()
+    if name_of(node) in NORMS:
+        return tuple(range(-len(node.args[1]), 0))
+    given = {a.name: v for a, v in zip(node.target._schema.arguments, node.args)} | dict(node.kwargs)
+    dims = given.get("dim")
+    dims = list(range(rank)) if dims is None or dims == [] else [dims] if isinstance(dims, int) else dims
+    return tuple(sorted(d % rank - rank for d in dims)) if rank else ()
+
+
 def groups(graph: fx.Graph) -> list[Group]:
     """All of them, none sharing a node with another: the larger patterns first, chains of what is left behind them."""
     place = {node: i for i, node in enumerate(graph.nodes)}
@@ -275,14 +288,19 @@ def _norms(graph, place, taken) -> Iterator[Group]:
 
 def _chains(graph, place, taken) -> Iterator[Group]:
     for node in graph.nodes:
-        if node not in taken and (is_pointwise(node) or is_rows(node)):
-            size = value(node).numel()
+        dims = reduced_dims(node)
+        if node not in taken and (is_pointwise(node) or dims is not None):
+            size, known = value(node).numel(), [] if dims is None else [dims]
 
-            def takes(n, size=size):
-                return (is_pointwise(n) or is_rows(n)) and value(n).numel() <= max(
-                    size, value(n.all_input_nodes[0]).numel()
-                )
+            def takes(n, size=size, known=known):
+                if value(n) is None or value(n).numel() > max(size, value(n.all_input_nodes[0]).numel()):
+                    return False
+                dims = reduced_dims(n)
+                if dims is not None and (not known or dims == known[0]):  # a kernel reduces along one way only
+                    known.append(dims)
+                    return True
+                return dims is None and is_pointwise(n)
 
             nodes = grow([node], takes, place, taken, backward=True)
-            rows = any(is_rows(n) for n in nodes)
+            rows = any(reduced_dims(n) is not None for n in nodes)
             yield Group("reduction chain" if rows else "elementwise chain", nodes)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from labkit.codegen import ROW, Builder, Program, Tensor
-from labkit.codegen.ir import COMPARE, FULL, Value, share
+from labkit.codegen import DOWN, ROW, Builder, Program, Tensor
+from labkit.codegen.ir import COMPARE, FULL, Value
 from labkit.fusion.graph import CONSTANTS, SAME, TURNED, VIEWS, Traced, name_of, refuse
+from labkit.fusion.lower_rows import Reductions, computed, dtype_of
 from labkit.fusion.space import Space, output_name
 
 # Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: erfc to 1.5e-7
@@ -14,20 +15,7 @@ ERF_P = 0.3275911
 ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
-def dtype_of(dtype) -> str:
-    """As labkit.codegen names it. Raises Refused."""
-    known = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "int32": "i32", "bool": "u8"}
-    name = str(dtype).removeprefix("torch.")
-    if name not in known:
-        raise refuse("dtype", dtype=name)
-    return known[name]
-
-
-def computed(dtype) -> str:
-    return {"f32": "f32", "f16": "f32", "bf16": "f32", "i32": "i32", "u8": "bits"}[dtype_of(dtype)]
-
-
-class Lowering:
+class Lowering(Reductions):
     """One program for one space. rounding: "once" rounds where a result is stored, "every" after each operator that
     gives a 16-bit type, as eager PyTorch does."""
 
@@ -54,10 +42,13 @@ class Lowering:
             value = self.value[node]
             if not isinstance(value, Value):
                 raise refuse("constant_output", name=output_name(self.traced, i))
-            tensor = Tensor(o.name, dtype_of(node.meta["val"].dtype), FULL if o.kind == FULL else "column", o.batched)
+            tensor = Tensor(o.name, dtype_of(node.meta["val"].dtype), self._stored(o.kind), o.batched)
             self.tensors[o.name] = tensor
             self.b.store(tensor, self._as(value, computed(node.meta["val"].dtype)))
         return self.b.done()
+
+    def _stored(self, kind: str) -> str:
+        return FULL if kind == FULL else ROW if self.b.shape == DOWN else "column"
 
     # ---- nodes
 
@@ -326,106 +317,6 @@ class Lowering:
     def op_masked_fill(self, node):
         x, bits, number = self.arg(node, 0), self._as(self.arg(node, 1), "bits"), self.arg(node, 2)
         return self.b.select(bits, number, x, computed(node.meta["val"].dtype), "masked")
-
-    # ---- rows
-
-    def _row(self, node) -> Value:
-        x = self.arg(node, 0)
-        if not isinstance(x, Value):
-            raise refuse("operator", name=f"aten.{name_of(node)} of a number", node=node.name)
-        if (
-            x.dtype == "i32"
-            or computed(node.meta["val"].dtype if hasattr(node.meta["val"], "dtype") else node.meta["val"][0].dtype)
-            != "f32"
-        ):
-            raise refuse("reduce_integers", node=node.name)
-        x = self._as(x, "f32")
-        return x
-
-    def _covers(self, node, dims=None) -> None:
-        """That the node's own axes are all the columns that there are."""
-        axes = self.traced.axes[node.args[0]]
-        own = {a for a in (axes if dims is None else [axes[d] for d in dims]) if a is not None}
-        if own & set(self.traced.reduced) != set(self.traced.reduced):
-            raise refuse("partly_reduced", node=node.name)
-
-    def op_sum(self, node):
-        x = self._row(node)
-        self._covers(node)
-        return self.b.reduce("sum", x, "sum")
-
-    def op_mean(self, node):
-        return self.b.scalar("muls", self.op_sum(node), share(), "mean")
-
-    def op_amax(self, node):
-        x = self._row(node)
-        self._covers(node)
-        return self.b.reduce("max", x, "most")
-
-    def op_amin(self, node):
-        x = self._row(node)
-        self._covers(node)
-        return self.b.reduce("min", x, "least")
-
-    def _variance(self, x: Value, correction: int):
-        mean = self.b.scalar("muls", self.b.reduce("sum", x), share(), "mean")
-        apart = self.b.binary("sub", x, mean, "apart")
-        squares = self.b.reduce("sum", self.b.binary("mul", apart, apart, "square"))
-        return self.b.scalar("muls", squares, share(correction), "var"), mean, apart
-
-    def op_var(self, node):
-        self._covers(node)
-        correction = node.kwargs.get("correction", 1)
-        return self._variance(self._row(node), int(1 if correction is None else correction))[0]
-
-    def op_var_mean(self, node):
-        self._covers(node)
-        correction = node.kwargs.get("correction", 1)
-        return self._variance(self._row(node), int(1 if correction is None else correction))[:2]
-
-    def _exponentials(self, node):
-        x = self._row(node)
-        self._covers(node)
-        apart = self.b.binary("sub", x, self.b.reduce("max", x, "most"), "apart")
-        e = self.b.unary("exp", apart)
-        return apart, e, self.b.reduce("sum", e)
-
-    def op_softmax(self, node):
-        _, e, total = self._exponentials(node)
-        return self.b.binary("div", e, total, "softmax")
-
-    def op_log_softmax(self, node):
-        apart, _, total = self._exponentials(node)
-        return self.b.binary("sub", apart, self.b.unary("ln", total, "log"), "log_softmax")
-
-    def _weighted(self, y: Value, *more):
-        for op, value in zip(("mul", "add"), more):
-            if value is not None:
-                y = self.b.binary(op, y, value)
-        return y
-
-    def op_native_layer_norm(self, node):
-        x = self._row(node)
-        self._covers(node)
-        var, mean, apart = self._variance(x, 0)
-        rstd = self.two("div", 1.0, self.b.unary("sqrt", self.b.scalar("adds", var, node.args[4])))
-        weight, bias = (None if node.args[i] is None else self._as(self.value[node.args[i]], "f32") for i in (2, 3))
-        return self._weighted(self.b.binary("mul", apart, rstd), weight, bias), mean, rstd
-
-    def op_fused_rms_norm(self, node):
-        import torch
-
-        x = self._row(node)
-        self._covers(node)
-        eps = (
-            node.args[3]
-            if len(node.args) > 3 and node.args[3] is not None
-            else torch.finfo(node.args[0].meta["val"].dtype).eps
-        )
-        mean = self.b.scalar("muls", self.b.reduce("sum", self.b.binary("mul", x, x, "square")), share(), "mean")
-        rstd = self.two("div", 1.0, self.b.unary("sqrt", self.b.scalar("adds", mean, eps)))
-        weight = None if node.args[2] is None else self._as(self.value[node.args[2]], "f32")
-        return self._weighted(self.b.binary("mul", x, rstd), weight), rstd
 
 
 def describe(node) -> str:

@@ -5,10 +5,16 @@
     report.groups[0].waterfall   # where the gain comes from
     report.picture(), report.bars(), report.timelines(), report.waterfall()
 
-All times are modelled. The chain's time is what the simulated device charges for the same operators; the fused one is
-charged by the same device for one launch (traffic.py). A group is recommended where at least `threshold` of its traffic
-would go away and the model says that it gets faster. The first half is the usual rule, and only a rule: traffic is not
-time. `against_rule` lists where the two disagree.
+    report.kernel(0).source                                           # the Ascend C that the generator writes for it
+
+All times are modelled. A group has two prices, before and after, and both come from one model. Where the generator can
+write the group as one kernel (elementwise operators, broadcasts, reductions), its predictor gives them: a launch for
+each operator, and one for all; nothing is compiled. Where it refuses, or a matrix product is in the group, the
+simulated device gives them: what it charges for PyTorch's operators, and for one launch that does their work
+(traffic.py). `eager` is always the device's charge, as for the whole model.
+
+A group is recommended where at least `threshold` of its traffic would go away and the model says that it gets faster.
+The first half is the usual rule, and only a rule: traffic is not time. `against_rule` lists where the two disagree.
 """
 
 from __future__ import annotations
@@ -20,15 +26,20 @@ from dataclasses import dataclass, field
 import torch
 
 from labkit import chips, device
+from labkit.codegen import Refused
+from labkit.codegen.clock import Prediction
 from labkit.device import Piece
 from labkit.figures.svg import Figure
 from labkit.figures.words import percent, size_text, time_text
 from labkit.fusion import traffic
+from labkit.fusion.fused import FusedKernel
+from labkit.fusion.generated import Generated, generated
 from labkit.fusion.groups import Group, groups, is_view
 from labkit.fusion.spelling import capture, value
 from labkit.messages import text
 
 RULE = 0.30  # of the traffic that goes away, at least: the rule of thumb of published fusion guides; a parameter
+MARGIN = 1.1  # what a predicted gain must be: the predictor is within a tenth nearly always (data/drawn_chains.csv)
 GAIN = ("launches", "computing", "moving")
 
 
@@ -69,7 +80,8 @@ class Cost:
 @dataclass
 class Opportunity:
     """A group, and what one kernel for it gives. ub_bytes: of UB that it needs for each element of a row; tile:
-    elements that have room; passes: how often its rows are read."""
+    elements that have room; passes: how often its rows are read. eager: PyTorch's operators as the device charges them;
+    generated: the generator's kernel, where it writes one; refused: else why not."""
 
     name: str
     kind: str
@@ -81,6 +93,9 @@ class Opportunity:
     tile: int
     passes: int
     group: Group = field(repr=False)
+    eager: Cost = field(repr=False)
+    generated: Generated | None = field(default=None, repr=False)
+    refused: str = ""
 
     @property
     def saved(self) -> float:
@@ -101,7 +116,10 @@ class Opportunity:
 
     @property
     def pays(self) -> bool:
-        return self.gain_us > 0
+        """Whether it gets faster; of a generated kernel by more than its predictor may be off, and than eager mode."""
+        if self.generated is None:
+            return self.gain_us > 0
+        return self.after.us * MARGIN < self.before.us and self.after.us < self.eager.us
 
     @property
     def recommended(self) -> bool:
@@ -147,6 +165,15 @@ class Report:
                 )
         return found
 
+    def kernel(self, group: int) -> FusedKernel:
+        """The generator's kernel for groups[group]: its source, to be run, checked, edited. Raises Refused with the
+        reason where the generator does not write it."""
+        found = self.groups[group]
+        if found.generated is None:
+            generated(found.group, self.chip)  # says why
+            raise Refused(found.name)
+        return found.generated.kernel
+
     def table(self):
         """A pandas frame, one row a group."""
         import pandas
@@ -164,6 +191,8 @@ class Report:
                 "before (us)": round(g.before.us, 3),
                 "after (us)": round(g.after.us, 3),
                 "gain": round(g.speedup, 3),
+                "eager (us)": round(g.eager.us, 3),
+                "priced by": "device" if g.generated is None else "generator",
                 "bound before": g.before.bound,
                 "bound after": g.after.bound,
                 "operations per byte before": round(g.before.intensity, 3),
@@ -206,7 +235,8 @@ class Report:
             launches=len(self.before.pieces),
             fewer=len(self.after.pieces),
         )
-        return "\n".join([*lines, whole, *(f"{g.name}: {why}" for g, why in self.against_rule)])
+        refused = [f"{g.name}: {text('fusion.not_generated', why=g.refused)}" for g in self.groups if g.refused]
+        return "\n".join([*lines, whole, *(f"{g.name}: {why}" for g, why in self.against_rule), *refused])
 
     @property
     def speedup(self) -> float:
@@ -258,7 +288,7 @@ def analyze(
         was = traffic.before(module, inputs)
         found = groups(module.graph)
         every = traffic.after(module, inputs, found, was, predict)
-        rows = [_opportunity(i, g, was, every, threshold) for i, g in enumerate(found)]
+        rows = [_opportunity(i, g, was, every, threshold, predict) for i, g in enumerate(found)]
         best = [row.group for row in rows if row.recommended]
         now = traffic.after(module, inputs, best, was, predict) if len(best) < len(found) else every
         parameters = [torch.empty_like(p, device="meta") for p in there.parameters()]
@@ -294,20 +324,48 @@ def _cost(pieces: Sequence[Piece], elements: float) -> Cost:
     )
 
 
-def _opportunity(i: int, group: Group, was: traffic.Run, now: traffic.Run, threshold: float) -> Opportunity:
+def _generated_cost(launches: Sequence[Prediction], elements: float) -> Cost:
+    us, starts = sum(p.us for p in launches), sum(min(p.parts["launch"], p.us) for p in launches)
+    return Cost(
+        us=us,
+        launch_us=starts,
+        compute_us=sum(min(p.parts["vector"], p.us - min(p.parts["launch"], p.us)) for p in launches),
+        launches=len(launches),
+        bytes=float(sum(p.read + p.written for p in launches)),
+        flops=0.0,
+        elements=elements,
+        host_us=chips.flat(device.chip())["host.dispatch"] * 1e6 * len(launches),
+    )
+
+
+def _opportunity(i: int, group: Group, was: traffic.Run, now: traffic.Run, threshold, predict) -> Opportunity:
     work = [n for n in group.nodes if not is_view(n)]
-    elements = sum(value(n).numel() for n in work if isinstance(value(n), torch.Tensor) and n is not group.product)
+    elements = float(
+        sum(value(n).numel() for n in work if isinstance(value(n), torch.Tensor) and n is not group.product)
+    )
+    eager = _cost([p for n in group.nodes for p in was.of.get(n, [])], elements)
+    common = dict(
+        name=f"{i + 1}. {group.kind}", kind=group.kind, operators=[n.name for n in work], threshold=threshold,
+        group=group, eager=eager,
+    )  # fmt: skip
+    why = ""
+    if predict is None or predict(group) is None:
+        try:
+            made = generated(group, device.chip())
+            return Opportunity(
+                before=_generated_cost(made.chain, elements), after=_generated_cost([made.fused], elements),
+                ub_bytes=made.ub_bytes, tile=made.kernel.plan.tile, passes=made.passes, generated=made, **common,
+            )  # fmt: skip
+        except Refused as error:
+            why = str(error)
     table = chips.flat(device.chip())
     each = traffic.ub_bytes(group)
     return Opportunity(
-        name=f"{i + 1}. {group.kind}",
-        kind=group.kind,
-        operators=[n.name for n in work],
-        before=_cost([p for n in group.nodes for p in was.of.get(n, [])], float(elements)),
-        after=_cost(now.of.get(i, []), float(elements)),
-        threshold=threshold,
+        before=eager,
+        after=_cost(now.of.get(i, []), elements),
         ub_bytes=each,
         tile=int((table["memory.ub"] - table["memory.ub_reserved"]) // each) if each else 0,
         passes=traffic.passes(group),
-        group=group,
+        refused=why if group.product is None and group.kind != "attention" else "",
+        **common,
     )

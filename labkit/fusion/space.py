@@ -54,9 +54,11 @@ def dense(axes: list[int], sizes: dict[int, int]) -> dict[int, int]:
     return made
 
 
-def space(traced: Traced, tensors: list) -> Space:
-    """Raises Refused for results that are no rows."""
-    order, sizes, reduced = traced.order, traced.sizes, traced.reduced
+def space(traced: Traced, tensors: list, down: bool = False) -> Space:
+    """down: what is reduced are the rows, the columns of one axis stay; else it is the columns, laid out anew where
+    that is not how the tensors lie. Raises Refused for results that are no rows."""
+    sizes, reduced = traced.sizes, traced.reduced
+    order = traced.order if down else [*(a for a in traced.order if a not in reduced), *reduced]
     used = [(n, p) for n, p in zip(traced.names, traced.placeholders) if p.users]
     of = dict(zip(traced.placeholders, tensors))
     inputs = {}
@@ -72,6 +74,8 @@ def space(traced: Traced, tensors: list) -> Space:
     for i, node in enumerate(traced.outputs):
         axes = [a for a in traced.axes[node] if a is not None]
         outputs[output_name(traced, i)] = dense(axes, sizes)
+        if [a for a in order if a in axes] != axes:
+            raise refuse("reduced_axis", dims=", ".join(str(traced.order.index(a)) for a in reduced), name=node.name)
     if reduced:  # all of them together are the columns
         for name, own in inputs.items():
             there = [a for a in order if a in own and a in reduced]
@@ -83,6 +87,9 @@ def space(traced: Traced, tensors: list) -> Space:
         groups.append(())
     if len(groups) > 4:
         raise refuse("too_many_axes", count=len(groups))
+    if down:  # rows are what is reduced; what lies between them and the columns are batches, whatever the strides
+        i = next(i for i, g in enumerate(groups) if g[-1] in reduced)
+        groups = [*groups[:i], *groups[i + 1 : -1], groups[i], groups[-1]]
     columns, rows, inner, outer = (*reversed(groups), (), (), (), ())[:4]
 
     def operand(name: str, own: dict[int, int]) -> Operand:
@@ -100,9 +107,10 @@ def space(traced: Traced, tensors: list) -> Space:
         tuple(operand(n, own) for n, own in inputs.items()), tuple(operand(n, own) for n, own in outputs.items()),
     )  # fmt: skip
     for o, node in zip(made.outputs, traced.outputs):
-        spans = [a for g in (outer, inner, rows) for a in g]
+        spans = [a for g in ((outer, inner) if down else (outer, inner, rows)) for a in g]
         own = outputs[o.name]
-        if any(a not in own for a in spans) or (o.kind not in (FULL, COLUMN) and (spans or o.kind == ROW)):
+        rows_of = o.kind in (FULL, ROW if down else COLUMN)
+        if any(a not in own for a in spans) or (not rows_of and (spans or o.kind == ROW)):
             raise refuse("narrow_output", name=o.name, shape=tuple(node.meta["val"].shape))
     return made
 
