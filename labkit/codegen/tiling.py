@@ -13,7 +13,7 @@ from functools import lru_cache
 from labkit import chips
 from labkit.codegen import clock
 from labkit.codegen.ir import FULL, PIECES, ROWS, WIDE, refuse
-from labkit.codegen.places import LANES, Plan, up
+from labkit.codegen.places import LANES, ORDERS, SLOTS, Plan, up
 
 LINE = 128  # elements: pieces of rows begin at whole lines of 512 bytes of float
 
@@ -50,6 +50,19 @@ class Cut:
     tiles: int = field(default=0)
 
 
+@dataclass(frozen=True)
+class Way:
+    """How somebody wants a launch cut; None: the planner chooses. shape: ROWS, PIECES or WIDE; slots, order: as
+    places.plan has them; tall x wide: of a tile, in elements; blocks: cores."""
+
+    shape: str | None = None
+    slots: int = SLOTS
+    order: str = ORDERS[0]
+    tall: int | None = None
+    wide: int | None = None
+    blocks: int | None = None
+
+
 def fits(plan: Plan, geometry: Geometry) -> bool:
     """Whether the kernel can take rows of that width."""
     return plan.program.shape != ROWS or up(geometry.width, LANES) <= plan.tile
@@ -74,6 +87,22 @@ def ways(plan: Plan, geometry: Geometry, chip: str = chips.DEFAULT) -> list[Cut]
             made = _even(plan, geometry, wide, most, blocks, more)
             found[made] = None
     return list(found)
+
+
+def cut(plan: Plan, geometry: Geometry, tall: int, wide: int, blocks: int) -> Cut:
+    """One that somebody chose. Raises Refused where such a tile does not fit UB, or is none of the program's."""
+    if plan.program.shape == WIDE:
+        tall = 1
+    elif plan.program.shape == ROWS:
+        wide = geometry.width
+    tall, wide = min(tall, geometry.rows), min(wide, geometry.width)
+    if min(tall, wide, blocks) < 1 or tall > plan.tall or tall * up(wide, LANES) > plan.tile:
+        raise refuse("cut", tall=tall, wide=wide, blocks=blocks, most=plan.tile, rows=plan.tall)
+    if wide < geometry.width and wide % LINE:
+        raise refuse("cut_line", wide=wide, line=LINE)
+    down, across = math.ceil(geometry.rows / tall), math.ceil(geometry.width / wide)
+    tiles = geometry.rows * geometry.batches if plan.program.shape == WIDE else down * across * geometry.batches
+    return Cut(tall, wide, geometry.rows if plan.program.shape == WIDE else down, across, min(blocks, tiles), tiles)
 
 
 def _counts(cores: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labkit import chips, codegen, device, messages
@@ -82,8 +82,10 @@ class FusedKernel:
         self.record: LaunchRecord | None = None
         self._edited: dict[str, str] = {}  # a source of ours -> what the user made of it
         self._prepared: dict[tuple, Prepared] = {}
+        self._seen: dict[tuple, tuple[Traced, Space]] = {}
+        self._plans: dict[tuple, tuple] = {}
         self.example = [*examples, *self.parameters]
-        self._first = self.prepare(self.example)
+        self.prepare(self.example)
 
     # ---- what it is
 
@@ -91,6 +93,10 @@ class FusedKernel:
     def source(self) -> str:
         """The Ascend C for the example's sizes. The same text serves other sizes, as long as a row fits UB."""
         return self._text(self._first)
+
+    @property
+    def _first(self) -> Prepared:
+        return self.prepare(self.example)
 
     @property
     def plan(self) -> Plan:
@@ -213,36 +219,66 @@ class FusedKernel:
 
     def prepare(self, tensors: Sequence) -> Prepared:
         """For tensors of these sizes, strides and types. Raises Refused."""
-        key = tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors)
+        key = _key(tensors)
         if key not in self._prepared:
             if len(tensors) != self.count + len(self.parameters):
                 raise refuse("count", want=self.count, got=len(tensors) - len(self.parameters))
             self._prepared[key] = self._prepare(list(tensors))
         return self._prepared[key]
 
-    def _prepare(self, tensors: list) -> Prepared:
-        names = names_of(self.function, self.count)
-        function = self.function
-        if self.parameters:
-            function, own = _lifted(function, self.count)
-            names = [*names, *own]
-        traced = trace(function, tensors, names)
-        seen = space(traced, tensors)
-        reduces = traced.reduces
-        shapes = (ROWS, WIDE) if reduces else (ROWS, PIECES) if lowering.hoists(seen) else (PIECES,)
+    def choose(self, way: tiling.Way | None, *tensors) -> "FusedKernel":
+        """From now on tensors of these sizes, the example's where none is given, are cut that way; None: as the planner
+        would. Raises Refused where that is not possible, and changes nothing then."""
+        given = [*tensors, *self.parameters] if tensors else self.example
+        self._prepared[_key(given)] = self._prepare(given, way)
+        return self
+
+    def shapes(self, *tensors) -> tuple[str, ...]:
+        """The programs that this function may become, in the order in which the planner tries them."""
+        traced, seen = self._trace([*tensors, *self.parameters] if tensors else self.example)
+        return (ROWS, WIDE) if traced.reduces else (ROWS, PIECES) if lowering.hoists(seen) else (PIECES,)
+
+    def _trace(self, tensors: list) -> tuple[Traced, Space]:
+        key = _key(tensors)
+        if key not in self._seen:
+            names = names_of(self.function, self.count)
+            function = self.function
+            if self.parameters:
+                function, own = _lifted(function, self.count)
+                names = [*names, *own]
+            traced = trace(function, tensors, names)
+            self._seen[key] = traced, space(traced, tensors)
+        return self._seen[key]
+
+    def planned(self, way: tiling.Way, *tensors) -> tuple[Plan, tiling.Geometry]:
+        """The program of way.shape with way.slots and way.order, and what it works on. Raises Refused."""
+        return self._planned([*tensors, *self.parameters] if tensors else self.example, way)[:2]
+
+    def _planned(self, tensors: list, way: tiling.Way) -> tuple:
+        key = (_key(tensors), way.shape, way.slots, way.order)
+        if key not in self._plans:
+            program, named = self._program(*self._trace(tensors), way.shape)
+            geometry = _geometry(self._trace(tensors)[1], named)
+            plan = codegen.plan(program, self.chip, way.slots, way.order)
+            self._plans[key] = plan, geometry, {n: t.name for n, t in named.items()}, codegen.source(plan)
+        return self._plans[key]
+
+    def _prepare(self, tensors: list, way: tiling.Way | None = None) -> Prepared:
+        traced, seen = self._trace(tensors)
+        way = way or tiling.Way()
+        shapes = (way.shape,) if way.shape else self.shapes(*tensors[: self.count])
         for shape in shapes:
-            program, named = self._program(traced, seen, shape)
-            geometry = _geometry(seen, named)
             try:
-                plan = codegen.plan(program, self.chip)
+                plan, geometry, names, text = self._planned(tensors, replace(way, shape=shape))
             except Refused:
                 if shape == shapes[-1]:
                     raise
                 continue
             if tiling.fits(plan, geometry):
                 break
-        cut = tiling.best(plan, geometry, self.chip)
-        return Prepared(traced, seen, plan, codegen.source(plan), geometry, cut, {n: t.name for n, t in named.items()})
+        chosen = (way.tall, way.wide, way.blocks)
+        cut = tiling.best(plan, geometry, self.chip) if None in chosen else tiling.cut(plan, geometry, *chosen)
+        return Prepared(traced, seen, plan, text, geometry, cut, names)
 
     def _program(self, traced: Traced, seen: Space, shape: str):
         title = f"{self.name}: one kernel for a chain of PyTorch's operators"
@@ -280,6 +316,10 @@ class FusedKernel:
             made.append((p.names[o.name], _bytes(_span(t))))
         there = dict(made)
         return [there[t.name] for t in p.plan.program.inputs]
+
+
+def _key(tensors: Sequence) -> tuple:
+    return tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors)
 
 
 def _lifted(module, count: int):
