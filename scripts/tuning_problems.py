@@ -108,8 +108,8 @@ def _axpy(n: int, chip: str):
     x, y = (torch.zeros(n, dtype=torch.float16, device="npu") for _ in range(2))
     space = {"tile": tuple(range(1024, 16385, 1024)), "blocks": _cores(chip)}
     return tuning.written(
-        "kernels/axpy/axpy.asc", space, lambda k, p: k[p["blocks"]](x, y, 2.0, n), entry="axpy<half, {tile}>", chip=chip,
-        name="axpy", about=[n],
+        "kernels/axpy/axpy.asc", space, lambda k, p: k[p["blocks"]](x, y, 2.0, n), entry="axpy<half, {tile}>",
+        chip=chip, name="axpy", about=[n],
     )  # fmt: skip
 
 
@@ -121,7 +121,8 @@ def _swiglu(rows: int, width: int, chip: str):
     device.install(chip)
     gate, up, y = (torch.zeros(rows, width, dtype=torch.float16, device="npu") for _ in range(3))
     return tuning.written(
-        "kernels/swiglu/swiglu.asc", {"step": (0, 1, 2, 3, 4), "blocks": tuple(range(4, _cores(chip)[-1] + 1, 4))},
+        "kernels/swiglu/swiglu.asc",
+        {"step": (0, 1, 2, 3, 4), "blocks": tuple(range(4, _cores(chip)[-1] + 1, 4))},
         lambda k, p: k[p["blocks"]](gate, up, y, rows, width, width, width), entry="swiglu<half, {step}>", chip=chip,
         name="swiglu_steps", about=[rows, width],
     )  # fmt: skip

@@ -33,7 +33,8 @@ OUT = HERE.parent / "data" / "tuning.csv"
 SEEDS = 10
 NEAR = 1.05
 COLUMNS = (
-    "problem kind chip candidates least_us untuned method seeds budget ratio_mean ratio_worst within evaluations_to_near"
+    "problem kind chip candidates least_us untuned method seeds budget ratio_mean ratio_worst within "
+    "evaluations_to_near"
 ).split()
 
 

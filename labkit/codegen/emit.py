@@ -88,13 +88,14 @@ class Printer:
             "for the result. Cores take rows in turn.",
         }[p.shape]
         beside = (
-            "The next tile comes in while one is computed and the last one goes out: two places each, one flag for each."
+            "The next tile comes in while one is computed and the last one goes out: two places each, one flag "
+            "for each."
             if self.plan.slots > 1
             else "One place each, so that a tile is as long as can be; nothing comes in while one is computed."
         )
         return (
-            f"{how} {beside} All is computed in float; 16-bit types are widened where they come in and rounded once, where "
-            "they go out. "
+            f"{how} {beside} All is computed in float; 16-bit types are widened where they come in and rounded once, "
+            "where they go out. "
             "In UB a row begins at a multiple of 64 elements. Written by labkit.codegen; change it as you like."
         )
 
@@ -346,6 +347,7 @@ class Printer:
 
     def _run(self, setup: bool) -> list[str]:
         total = "at.down * at.across" + (" * at.batches" if self.program.batched else "")
+        slots = self.plan.slots
         turn = [
             "uint32_t ahead = tile + GetBlockNum();  // it comes in while this one is computed",
             "if (ahead < tiles) Load(TileOf(ahead), 1 - slot);",
@@ -370,7 +372,7 @@ class Printer:
             "    for (uint32_t tile = GetBlockIdx(); tile < tiles; tile += GetBlockNum()) {",
             *indented(turn, 2),
             "    }",
-            f"    for (uint32_t left = 0; left < {self.plan.slots}; left++) {{  // leave no flag set for the next kernel",
+            f"    for (uint32_t left = 0; left < {slots}; left++) {{  // leave no flag set for the next kernel",
             "        WaitFlag<HardEvent::V_MTE2>(left);",
             "        WaitFlag<HardEvent::MTE3_V>(left);",
             "    }",

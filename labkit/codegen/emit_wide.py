@@ -13,6 +13,7 @@ class WidePrinter(Printer):
 
     def bodies(self) -> list[str]:
         self.text.tall, self.text.wide, self.text.folds = "1", "wide", True
+        slots = self.plan.slots
         total = "at.rows" + (" * at.batches" if self.program.batched else "")
         lines = [
             "__aicore__ inline void Run()",
@@ -23,7 +24,7 @@ class WidePrinter(Printer):
             "        SetFlag<HardEvent::MTE3_V>(slot);",
             "    }",
             f"    for (uint32_t row = GetBlockIdx(); row < {total}; row += GetBlockNum()) Row(PieceOf(row));",
-            f"    for (uint32_t left = 0; left < {self.plan.slots}; left++) {{  // leave no flag set for the next kernel",
+            f"    for (uint32_t left = 0; left < {slots}; left++) {{  // leave no flag set for the next kernel",
             "        WaitFlag<HardEvent::V_MTE2>(left);",
             "        WaitFlag<HardEvent::MTE3_V>(left);",
             "    }",

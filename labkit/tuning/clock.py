@@ -1,4 +1,4 @@
-"""What a candidate takes: on the twin the modelled time of one launch with an empty L2, on an NPU measured by events."""
+"""What a candidate takes: on the twin one launch's modelled time with an empty L2, on an NPU measured by events."""
 
 from __future__ import annotations
 

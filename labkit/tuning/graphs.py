@@ -84,22 +84,30 @@ class Graph:
 
     # ---- one kernel
 
-    def _sources(self, node) -> list:
-        """Tensors that a node reads: through views, those they look at."""
+    def _origins(self, node) -> list:
+        """Whose memory a node shows: itself, or through views what they look at; nothing of a constant."""
+        if node in self.unit_of or node.op == "placeholder":
+            return [node]
+        return [o for n in node.all_input_nodes for o in self._origins(n)]
+
+    def _reads(self, node, inside: set) -> list:
+        """What a node reads from outside; a view of an outer tensor is made outside, where it costs nothing."""
         found = []
         for n in node.all_input_nodes:
-            if n in self.unit_of or n.op == "placeholder":
+            origins = self._origins(n)
+            if origins and not inside & set(origins):
                 found.append(n)
-            else:
-                found += self._sources(n)
+            elif n not in self.unit_of:
+                found += self._reads(n, inside)
         return found
 
     def _interface(self, first: int, end: int) -> tuple[list, list]:
         """(what the units first..end read from outside, what others read of them)."""
         if (first, end) not in self.wanted:
             inside = {n for unit in self.units[first:end] for n in unit}
-            reads = dict.fromkeys(s for u in self.units[first:end] for s in self._sources(u[0]) if s not in inside)
-            later = [s for unit in self.units[end:] for s in self._sources(unit[0])] + self._sources(self.output)
+            reads = dict.fromkeys(r for unit in self.units[first:end] for r in self._reads(unit[0], inside))
+            readers = [*(unit[0] for unit in self.units[end:]), self.output]
+            later = {o for reader in readers for n in reader.all_input_nodes for o in self._origins(n)}
             gives = [n for unit in self.units[first:end] for n in unit if n in later]
             self.wanted[first, end] = list(reads), gives
         return self.wanted[first, end]
@@ -129,23 +137,21 @@ class Graph:
         def part(*given):
             there = dict(zip(reads, given))
 
-            def of(node):
-                if node not in there:
-                    there[node] = self._call(node, of)
-                return there[node]
-
-            made = [of(n) for n in gives]
+            made = [self._value(n, there) for n in gives]
             return made[0] if len(made) == 1 else tuple(made)
 
         examples = [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype) for v in (n.meta["val"] for n in reads)]
         name = "_".join(unit[0].name.strip("_") for unit in self.units[first:end])[:40]
         return FusedKernel(part, examples, name, "once", self.chip, False)
 
-    def _call(self, node, of: Callable):
-        if node.op == "get_attr":
-            return getattr(self.module, node.target)
-        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), of)
-        return node.target(*args, **kwargs)
+    def _value(self, node, there: dict):
+        """Of a node from those that are there; what it takes beyond them is computed by PyTorch."""
+        if node not in there:
+            if node.op == "get_attr":
+                return getattr(self.module, node.target)
+            args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda n: self._value(n, there))
+            there[node] = node.target(*args, **kwargs)
+        return there[node]
 
     # ---- a set
 
@@ -153,9 +159,9 @@ class Graph:
         total, seen = 0.0, set()
         for part in parts:
             reads, gives = self._interface(*part)
-            held = tuple(f"x{i}" for i, n in enumerate(reads) if n in seen)
+            held = tuple(f"x{i}" for i, n in enumerate(reads) if seen.issuperset(self._origins(n)))
             total += self.kernel(*part).predict(held=held).us
-            seen |= {*reads, *gives}
+            seen |= {*gives, *(o for n in reads for o in self._origins(n))}
         return total
 
     def time(self, parts: list[tuple[int, int]]) -> float:
@@ -172,7 +178,7 @@ class Graph:
         for part in parts:
             reads, gives = self._interface(*part)
             kernel = self.kernel(*part)
-            made = kernel.launch([there[n] for n in reads], timing_only=timing_only)
+            made = kernel.launch([self._value(n, there) for n in reads], timing_only=timing_only)
             there |= zip(gives, [made] if isinstance(made, torch.Tensor) else made)
             total += kernel.record.time_us
         return total
@@ -189,12 +195,7 @@ class Graph:
             there = dict(zip(self.inputs, tensors))
             self._launch(parts, there, False)
 
-            def of(node):
-                if node not in there:
-                    there[node] = self._call(node, of)
-                return there[node]
-
-            return torch.fx.map_arg(self.output.args[0], of)
+            return torch.fx.map_arg(self.output.args[0], lambda n: self._value(n, there))
 
         call.kernels = [self.kernel(*part) for part in parts]
         return call

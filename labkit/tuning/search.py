@@ -238,7 +238,7 @@ class _Run:
         self.study.enqueue_trial(
             {n: v.index(point[n]) if is_ordered(v) else point[n] for n, v in self.problem.parameters.items()}
         )
-        self._judge(self._ask())
+        self._judge(self._ask("random"))  # its values are given: no sampler needs to work
 
     def _start(self) -> Point | None:
         start = self.problem.start
@@ -268,7 +268,7 @@ class _Run:
 
     def _sampled(self) -> None:
         for _ in range(MOST_REPEATS):
-            trial = self._ask()
+            trial = self._ask(self.sampler)
             key = self._key_of(trial)
             if self.known(key):
                 self._tell(trial, "again", state="FAIL")
@@ -280,9 +280,9 @@ class _Run:
 
     # ---- a trial
 
-    def _ask(self):
+    def _ask(self, sampler: str):
         number = len(self.study.get_trials(deepcopy=False))
-        self.study.sampler = sampler_of(self.sampler, self.seed, number)
+        self.study.sampler = sampler_of(sampler, self.seed, number)
         return self.study.ask({n: distribution(v) for n, v in self.problem.parameters.items()})
 
     def _judge(self, trial) -> bool:
