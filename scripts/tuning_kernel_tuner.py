@@ -22,9 +22,15 @@ def asked(table: dict, strategy: str, budget: int, seed: int, folder: Path) -> l
     from constraint import FunctionConstraint
     from kernel_tuner import tune_kernel
 
-    names = list(table["parameters"])
-    rows = {tuple(r[:-1]): r[-1] for r in table["times"]}
-    failed = {tuple(r[:-1]) for r in table["failed"]}
+    values = list(table["parameters"].values())
+    names = [f"p{i}" for i in range(len(values))]  # it reads names as Python and values as numbers
+
+    def key_of(row: list) -> tuple:
+        return tuple(v.index(x) for v, x in zip(values, row))
+
+    rows = {key_of(r[:-1]): r[-1] for r in table["times"]}
+    failed = {key_of(r[:-1]) for r in table["failed"]}
+    space = {n: list(range(len(v))) for n, v in zip(names, values)}
     cache = {
         ",".join(map(str, key)): dict(
             zip(names, key), time=rows.get(key, "RuntimeFailedConfig"), times=[rows.get(key, 0.0)], compile_time=0,
@@ -34,7 +40,7 @@ def asked(table: dict, strategy: str, budget: int, seed: int, folder: Path) -> l
     }  # fmt: skip
     told = {
         "device_name": "twin", "kernel_name": table["name"], "problem_size": 1, "tune_params_keys": names,
-        "tune_params": table["parameters"], "objective": "time", "cache": cache,
+        "tune_params": space, "objective": "time", "cache": cache,
     }  # fmt: skip
     file = folder / f"{table['name']}.cache.json"
     file.write_text(json.dumps(told))
@@ -42,7 +48,7 @@ def asked(table: dict, strategy: str, budget: int, seed: int, folder: Path) -> l
     numpy.random.seed(seed)
     there = set(cache)
     made, _ = tune_kernel(
-        table["name"], "// simulated", 1, [], table["parameters"], strategy=strategy, simulation_mode=True,
+        table["name"], "// simulated", 1, [], space, strategy=strategy, simulation_mode=True,
         cache=str(file), lang="C", quiet=True, objective="time",
         restrictions=[FunctionConstraint(lambda *values: ",".join(map(str, values)) in there)],
         strategy_options={"max_fevals": budget},
