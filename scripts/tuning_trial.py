@@ -5,8 +5,8 @@
     python scripts/tuning_trial.py --tables run/tuning --write            # data/tuning.csv, and the test
 
 scripts/tuning_problems.py has the problems and the rule by which they are chosen. Each search has the same budget, 15 %
-of the candidates rounded down, and sees the table instead of the clock, 3 times, random search 200 times. `ratio` is the best time it found
-over the least one of all candidates. The test: for each problem the mean over the seeds of log ratio, ours less random
+of the candidates rounded down, and sees the table instead of the clock: 3 times, Kernel Tuner's strategies 10 times,
+random search 200 times. `ratio` is the best time it found over the least one of all candidates. The test: for each problem the mean over the seeds of log ratio, ours less random
 search's; Wilcoxon's signed-rank test over the problems, one-sided.
 """
 
