@@ -6,8 +6,9 @@
 
 scripts/tuning_problems.py has the problems and the rule by which they are chosen. Each search has the same budget, 15 %
 of the candidates rounded down, and sees the table instead of the clock: 3 times, Kernel Tuner's strategies 10 times,
-random search 200 times. `ratio` is the best time it found over the least one of all candidates. The test: for each problem the mean over the seeds of log ratio, ours less random
-search's; Wilcoxon's signed-rank test over the problems, one-sided.
+random search 200 times. `ratio` is the best time it found over the least one of all candidates. The test: for each
+problem log of the mean ratio over the seeds, ours less random search's; Wilcoxon's signed-rank test over the problems,
+one-sided.
 """
 
 from __future__ import annotations

@@ -71,6 +71,7 @@ PRUNE = (
     ("was a third too high once, far slower", 12.0, [(8.0, 6.0), (6.0, 6.0)], True),
     ("is always too low", 6.5, [(4.0, 6.0), (5.0, 7.0)], False),
     ("is always too low, far slower", 9.0, [(4.0, 6.0), (5.0, 7.0)], True),
+    ("slower than the best, faster than the slowest", 8.0, [(5.0, 5.0), (9.0, 9.0)], True),
     ("seems faster", 3.0, [(5.0, 5.0), (6.0, 6.0)], False),
 )
 
