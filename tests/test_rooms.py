@@ -16,7 +16,7 @@ import labkit
 TWIN = "base core lanes memory vector cube library matmul tiling clock launch host".split()
 LABKIT = (
     "paths chips messages source build device launch operators program figures analysis profiler trace bench codegen "
-    "fusion serving exercises notebook environment calibration cli"
+    "fusion tuning serving exercises notebook environment calibration cli"
 ).split()
 LATER = (
     "profiler/",
@@ -24,9 +24,11 @@ LATER = (
     "bench/",
     "codegen/",
     "fusion/",
+    "tuning/",
     "serving/",
     "messages/codegen",
     "messages/fusion",
+    "messages/tuning",
     "messages/serving",
     "messages/troubleshooting",
     "messages/profiler",

@@ -45,12 +45,12 @@ def _text(key: str, **fields) -> str:
     return messages.text(f"bench.plot.{key}", **fields)
 
 
-def _rounded(values) -> np.ndarray:
+def rounded(values) -> np.ndarray:
     """Four digits: the last bits differ from host to host."""
     return np.array([float(f"{v:.4g}") for v in np.asarray(values, dtype=float).ravel()])
 
 
-def _drawn(draw: Callable, title: str, finding: Sequence[str]) -> Figure:
+def drawn(draw: Callable, title: str, finding: Sequence[str]) -> Figure:
     """draw(axes) on an empty picture."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -87,7 +87,7 @@ def samples(m: Measurement) -> Figure:
 
     def draw(axes) -> None:
         step = -(-(len(m.warm) + len(m.samples)) // _MOST_POINTS)
-        every = _rounded([*m.warm, *m.samples])
+        every = rounded([*m.warm, *m.samples])
         x, start = np.arange(len(every)), len(m.warm)
         shown = (x % step == 0) | np.isin(x - start, far)  # an outlier is never left out
         axes.plot(
@@ -96,9 +96,9 @@ def samples(m: Measurement) -> Figure:
         axes.plot(x[shown & (x >= start)], every[shown & (x >= start)], "o", ms=2.5, color=COLOURS["blue"])
         if len(far):
             axes.plot(start + far, every[start + far], "x", ms=6, color=COLOURS["red"], label=_text("outliers"))
-        low, high = _rounded([median.low, median.high])
+        low, high = rounded([median.low, median.high])
         axes.axhspan(low, high, color=COLOURS["orange"], alpha=0.3, lw=0)
-        axes.axhline(_rounded([median.value])[0], color=COLOURS["orange"], lw=1, label=_text("median"))
+        axes.axhline(rounded([median.value])[0], color=COLOURS["orange"], lw=1, label=_text("median"))
         if start:
             axes.axvspan(-0.5, start - 0.5, color=COLOURS["grey"], alpha=0.12, lw=0)
         steady = every[start:] if len(m.samples) else every
@@ -108,7 +108,7 @@ def samples(m: Measurement) -> Figure:
         axes.set_ylabel(_us(m))
         axes.legend(loc="upper right", fontsize=8)
 
-    return _drawn(draw, _text("samples.title", name=m.name), said)
+    return drawn(draw, _text("samples.title", name=m.name), said)
 
 
 def distribution(m: Measurement, percentiles: Sequence[float] = (50, 90, 99)) -> Figure:
@@ -120,11 +120,11 @@ def distribution(m: Measurement, percentiles: Sequence[float] = (50, 90, 99)) ->
     ]
 
     def draw(axes) -> None:
-        values = np.sort(_rounded(m.samples))
+        values = np.sort(rounded(m.samples))
         share = 100 * (np.arange(len(values)) + 1) / len(values)
-        axes.step(values, _rounded(share), where="post", color=COLOURS["blue"], lw=1.5)
+        axes.step(values, rounded(share), where="post", color=COLOURS["blue"], lw=1.5)
         for (q, i), colour in zip(made.items(), ("orange", "green", "purple", "ochre", "red")):
-            value, low, high = _rounded([i.value, i.low, i.high])
+            value, low, high = rounded([i.value, i.low, i.high])
             axes.plot([low, high], [q, q], color=COLOURS[colour], lw=5, alpha=0.4, solid_capstyle="butt")
             axes.plot([value], [q], "o", ms=5, color=COLOURS[colour], label=f"P{q:g}  {number(i.value)} us")
         if values[-1] > 5 * np.median(values):
@@ -134,7 +134,7 @@ def distribution(m: Measurement, percentiles: Sequence[float] = (50, 90, 99)) ->
         axes.set_ylabel(_text("share"))
         axes.legend(loc="lower right", fontsize=8)
 
-    return _drawn(draw, _text("distribution.title", name=m.name), said)
+    return drawn(draw, _text("distribution.title", name=m.name), said)
 
 
 def sweep(s: Sweep) -> Figure:
@@ -142,9 +142,9 @@ def sweep(s: Sweep) -> Figure:
 
     def draw(axes) -> None:
         rates = s.rates
-        value, low, high = (_rounded([getattr(r, end) for r in rates]) for end in ("value", "low", "high"))
+        value, low, high = (rounded([getattr(r, end) for r in rates]) for end in ("value", "low", "high"))
         axes.errorbar(s.sizes, value, [value - low, high - value], fmt="o-", ms=4, capsize=3, color=COLOURS["blue"])
-        axes.axhline(_rounded([s.share * value.max()])[0], ls="--", lw=1, color=COLOURS["grey"])
+        axes.axhline(rounded([s.share * value.max()])[0], ls="--", lw=1, color=COLOURS["grey"])
         axes.set_xscale("log", base=2)
         axes.set_xticks(s.sizes, [str(size) for size in s.sizes])
         axes.minorticks_off()
@@ -154,7 +154,7 @@ def sweep(s: Sweep) -> Figure:
         other = axes.twinx()
         other.spines["right"].set_visible(True)
         other.grid(False)
-        tail = _rounded([m.percentile(99).value for m in s.measured])
+        tail = rounded([m.percentile(99).value for m in s.measured])
         other.plot(s.sizes, tail, "s:", ms=3, color=COLOURS["orange"])
         other.set_ylim(0, 1.1 * max(tail.max(), s.limit_us or 0))
         other.set_ylabel(f"P99, {_us(s.measured[0])}", color=COLOURS["orange"])
@@ -164,7 +164,7 @@ def sweep(s: Sweep) -> Figure:
             axes.axvline(spot, color=COLOURS["green"], lw=8, alpha=0.25, label=_text("spot", size=spot))
             axes.legend(loc="lower right", fontsize=8)
 
-    return _drawn(draw, _text("sweep.title", name=s.name), repr(s).split("\n"))
+    return drawn(draw, _text("sweep.title", name=s.name), repr(s).split("\n"))
 
 
 def scaling(s: Scaling, fit: bool = True) -> Figure:
@@ -173,12 +173,12 @@ def scaling(s: Scaling, fit: bool = True) -> Figure:
 
     def draw(axes) -> None:
         counts, first = np.array(s.counts, dtype=float), s.points[0]
-        low, high = (_rounded([getattr(p.rate, end) for p in s.points]) for end in ("low", "high"))
-        value = _rounded(s.rates)
+        low, high = (rounded([getattr(p.rate, end) for p in s.points]) for end in ("low", "high"))
+        value = rounded(s.rates)
         fine = np.linspace(counts[0], counts[-1], 60)
         axes.plot(fine, fine * first.rate.value / first.count, "--", lw=1, color=COLOURS["grey"], label=_text("ideal"))
         if law:
-            axes.plot(fine, _rounded(law.rate(fine)), "-", lw=1.2, color=COLOURS["orange"], label=_text("law"))
+            axes.plot(fine, rounded(law.rate(fine)), "-", lw=1.2, color=COLOURS["orange"], label=_text("law"))
         axes.errorbar(
             counts,
             value,
@@ -198,7 +198,7 @@ def scaling(s: Scaling, fit: bool = True) -> Figure:
     said = repr(s).split("\n")
     if law:
         said.append(_text("law.said", contention=f"{100 * law.contention:.1f}", coherence=f"{100 * law.coherence:.2f}"))
-    return _drawn(draw, _text("scaling.title", name=s.name), said)
+    return drawn(draw, _text("scaling.title", name=s.name), said)
 
 
 def comparison(*compared: Comparison) -> Figure:
@@ -210,7 +210,7 @@ def comparison(*compared: Comparison) -> Figure:
         colours = {"slower": "red", "faster": "green", "same": "grey"}
         marks = {"slower": ">", "faster": "<", "same": "o"}
         for i, c in enumerate(reversed(compared)):
-            value, low, high = _rounded([100 * (x - 1) for x in (c.ratio.value, c.ratio.low, c.ratio.high)])
+            value, low, high = rounded([100 * (x - 1) for x in (c.ratio.value, c.ratio.low, c.ratio.high)])
             axes.errorbar(
                 [value],
                 [i],
@@ -225,7 +225,7 @@ def comparison(*compared: Comparison) -> Figure:
         axes.set_ylim(-0.6, len(compared) - 0.4)
         axes.set_xlabel(_text("change"))
 
-    return _drawn(draw, _text("comparison.title"), [repr(c) for c in compared])
+    return drawn(draw, _text("comparison.title"), [repr(c) for c in compared])
 
 
 def _us(m: Measurement) -> str:

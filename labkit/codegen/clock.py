@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from labkit import chips
 from labkit.codegen.ir import COLUMN, FULL, ONE, ROW, SIZES, WIDE, Step, Tensor
-from labkit.codegen.places import LANES, Plan, Section
+from labkit.codegen.places import LANES, SLOTS, Plan, Section
 from labkit.codegen.steps import Cost, Tile
 
 WINDOW_OF_TILES = 400  # that are followed one by one; of more the last ones' pace goes on
@@ -97,8 +97,8 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
         row_columns = sum(_vector(c, s.steps, Tile(1, LANES)) for s in plan.sections if s.kind in ("row", "after"))
         extra = sum(_wait(c, plan, geometry, s, tile, cut) for s in plan.sections if s.kind in ("row", "end"))
         stages = [x for p in per_row for x in [p] * cut.across]
-        turn = _follow(stages * 3) - _follow(stages * 2) + row_columns + extra
-        first = _follow(stages) + row_columns + extra
+        turn = _follow(stages * 3, plan.slots) - _follow(stages * 2, plan.slots) + row_columns + extra
+        first = _follow(stages, plan.slots) + row_columns + extra
         rows = math.ceil(cut.tiles / cut.blocks)
 
         def work(count: int) -> float:
@@ -118,7 +118,7 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
         count = math.ceil(cut.tiles / cut.blocks)
 
         def work(count: int) -> float:
-            return _follow([stage] * count)
+            return _follow([stage] * count, plan.slots)
 
         alone = {"copies in": stage[0].busy * count, "vector": stage[1] * count, "copies out": stage[2].busy * count}
     # Cores begin one after the other; the first ones have a tile more where tiles do not come out even.
@@ -225,16 +225,16 @@ def _setup(c: _Chip, plan: Plan, geometry, setup: Section | None, tile: Tile, cu
     return cycles + _vector(c, setup.steps, whole)
 
 
-def _follow(stages: list[tuple[_Stage, float, _Stage]]) -> float:
-    """Cycles until the last tile is out."""
+def _follow(stages: list[tuple[_Stage, float, _Stage]], slots: int = SLOTS) -> float:
+    """Cycles until the last tile is out, of stages with so many places each."""
     come = vector = go = last = 0.0
     vectors, outs = [0.0, 0.0], [0.0, 0.0]
     followed = stages[:WINDOW_OF_TILES]
     half = 0.0
     for i, (coming, v, going) in enumerate(followed):
-        begin = max(come, vectors[-2] if coming.busy else 0.0)
+        begin = max(come, vectors[-slots] if coming.busy else 0.0)
         come = begin + coming.busy
-        vector = max(begin + coming.end, vector, outs[-2]) + v
+        vector = max(begin + coming.end, vector, outs[-slots]) + v
         vectors.append(vector)
         start = max(vector, go)
         go = start + going.busy

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from labkit.codegen import helpers
 from labkit.codegen.ir import COLUMN, DOWN, FULL, ONE, PIECES, ROW, ROWS, SIZES, WIDE, Program, Step, Tensor, Value
-from labkit.codegen.places import SLOTS, Place, Plan, Section, rows_reduced
+from labkit.codegen.lines import camel, comment, indented, uses
+from labkit.codegen.places import Place, Plan, Section, rows_reduced
 from labkit.codegen.steps import CTYPE, Text
 
 POSITION = {"IN": "VECIN", "OUT": "VECOUT"}
-
-
-def camel(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
-
-
-def uses(line: str, name: str) -> bool:
-    words = "".join(c if c.isalnum() or c in "_." else " " for c in line.partition("//")[0]).split()
-    return name in words
-
-
-def indented(lines: list[str], depth: int) -> list[str]:
-    return [("    " * depth + line) if line and line != "private:" else line for line in lines]
 
 
 def fields(program: Program) -> list[tuple[str, str]]:
@@ -56,7 +44,7 @@ class Printer:
         lines = [
             f"// {self.program.title or self.program.name}",
             "//",
-            *_comment(self._about()),
+            *comment(self._about()),
             '#include "kernel_operator.h"',
             "using namespace AscendC;",
             "",
@@ -90,11 +78,15 @@ class Printer:
             WIDE: "A row does not fit UB: it passes in pieces, once for each reduction that waits for another and once "
             "for the result. Cores take rows in turn.",
         }[p.shape]
+        beside = (
+            "The next tile comes in while one is computed and the last one goes out: two places each, one flag "
+            "for each."
+            if self.plan.slots > 1
+            else "One place each, so that a tile is as long as can be; nothing comes in while one is computed."
+        )
         return (
-            f"{how} The next tile comes in while one is computed and the last one goes out: two places each, one flag "
-            "for each. All is computed in float; 16-bit types are widened where they come in and rounded once, where "
-            "they go out. "
-            f"In UB a row begins at a multiple of {self.narrow or 64} elements. Written by "
+            f"{how} {beside} All is computed in float; 16-bit types are widened where they come in and rounded once, "
+            f"where they go out. In UB a row begins at a multiple of {self.narrow or 64} elements. Written by "
             "labkit.codegen; change it as you like."
         )
 
@@ -349,7 +341,7 @@ class Printer:
             lines.append(always if self.narrow else f"if (at.wide % 64 != 0 || at.width % 64 != 0) {always}")
             for p in inputs:
                 ctype = CTYPE[p.dtype]
-                lines.append(f"    for (uint32_t slot = 0; slot < {SLOTS}; slot++) {{")
+                lines.append(f"    for (uint32_t slot = 0; slot < {self.plan.slots}; slot++) {{")
                 where = f"{p.name} + slot * TILE * {int(SIZES[p.dtype])}"
                 count = self.count_of("at.tall", "CeilTo(at.wide, 64)")
                 lines.append(f"        Zero(LocalTensor<{ctype}>(TPosition::VECIN, {where}, TILE), {count});")
@@ -359,26 +351,32 @@ class Printer:
 
     def _run(self, setup: bool) -> list[str]:
         total = "at.down * at.across" + (" * at.batches" if self.program.batched else "")
+        slots = self.plan.slots
+        turn = [
+            "uint32_t ahead = tile + GetBlockNum();  // it comes in while this one is computed",
+            "if (ahead < tiles) Load(TileOf(ahead), 1 - slot);",
+            "Piece piece = TileOf(tile);",
+            "Compute(piece, slot);",
+            "Store(piece, slot);",
+            "slot = 1 - slot;",
+        ]
+        if self.plan.slots == 1:
+            turn = ["Piece piece = TileOf(tile);", "Load(piece, slot);", *turn[3:5]]
         return [
             "__aicore__ inline void Run()",
             "{",
             *indented(self.zeros(), 1),
             *(["    Setup();"] if setup else []),
-            f"    for (uint32_t slot = 0; slot < {SLOTS}; slot++) {{  // at the start all places are free",
+            f"    for (uint32_t slot = 0; slot < {self.plan.slots}; slot++) {{  // at the start all places are free",
             "        SetFlag<HardEvent::V_MTE2>(slot);",
             "        SetFlag<HardEvent::MTE3_V>(slot);",
             "    }",
             f"    uint32_t slot = 0, tiles = {total};",
-            "    if (GetBlockIdx() < tiles) Load(TileOf(GetBlockIdx()), 0);",
+            *(["    if (GetBlockIdx() < tiles) Load(TileOf(GetBlockIdx()), 0);"] if self.plan.slots > 1 else []),
             "    for (uint32_t tile = GetBlockIdx(); tile < tiles; tile += GetBlockNum()) {",
-            "        uint32_t ahead = tile + GetBlockNum();  // it comes in while this one is computed",
-            "        if (ahead < tiles) Load(TileOf(ahead), 1 - slot);",
-            "        Piece piece = TileOf(tile);",
-            "        Compute(piece, slot);",
-            "        Store(piece, slot);",
-            "        slot = 1 - slot;",
+            *indented(turn, 2),
             "    }",
-            f"    for (uint32_t left = 0; left < {SLOTS}; left++) {{  // leave no flag set for the next kernel",
+            f"    for (uint32_t left = 0; left < {slots}; left++) {{  // leave no flag set for the next kernel",
             "        WaitFlag<HardEvent::V_MTE2>(left);",
             "        WaitFlag<HardEvent::MTE3_V>(left);",
             "    }",
@@ -387,16 +385,19 @@ class Printer:
 
     def _tile_of(self) -> list[str]:
         batched = self.program.batched
+        column, row, inner, outer = "    p.column = {} * at.wide;", "    p.row = {} * at.tall;", "across", "down"
+        if self.plan.order == "down":
+            column, row, inner, outer = row, column, outer, inner
         lines = ["__aicore__ inline Piece TileOf(uint32_t tile)", "{", "    Piece p;"]
-        lines.append("    p.column = tile % at.across * at.wide;")
+        lines.append(column.format(f"tile % at.{inner}"))
         if batched:
             lines += [
-                "    uint32_t next = tile / at.across, batch = next / at.down;",
-                "    p.row = next % at.down * at.tall;",
+                f"    uint32_t next = tile / at.{inner}, batch = next / at.{outer};",
+                row.format(f"next % at.{outer}"),
             ]
             lines += ["    p.outer = batch / at.inner;", "    p.inner = batch % at.inner;"]
         else:
-            lines.append("    p.row = tile / at.across * at.tall;")
+            lines.append(row.format(f"tile / at.{inner}"))
         lines += [
             "    p.tall = LeastOf(at.tall, at.rows - p.row);",
             "    p.wide = LeastOf(at.wide, at.width - p.column);",
@@ -486,13 +487,3 @@ class Printer:
             *indented(lines, 1),
             "}",
         ]
-
-
-def _comment(text: str, most: int = 118) -> list[str]:
-    lines, line = [], "//"
-    for word in text.split():
-        if len(line) + len(word) + 1 > most:
-            lines.append(line)
-            line = "//"
-        line += " " + word
-    return [*lines, line]

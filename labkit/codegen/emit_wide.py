@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from labkit.codegen.emit import Printer, indented, uses
+from labkit.codegen.emit import Printer
 from labkit.codegen.ir import WIDE
-from labkit.codegen.places import SLOTS, Plan, Section
+from labkit.codegen.lines import indented, uses
+from labkit.codegen.places import Plan, Section
 from labkit.codegen.steps import IDENTITY
 
 
@@ -13,17 +14,18 @@ class WidePrinter(Printer):
 
     def bodies(self) -> list[str]:
         self.text.tall, self.text.wide, self.text.folds = "1", "wide", True
+        slots = self.plan.slots
         total = "at.rows" + (" * at.batches" if self.program.batched else "")
         lines = [
             "__aicore__ inline void Run()",
             "{",
             *indented(self.zeros(), 1),
-            f"    for (uint32_t slot = 0; slot < {SLOTS}; slot++) {{  // at the start all places are free",
+            f"    for (uint32_t slot = 0; slot < {self.plan.slots}; slot++) {{  // at the start all places are free",
             "        SetFlag<HardEvent::V_MTE2>(slot);",
             "        SetFlag<HardEvent::MTE3_V>(slot);",
             "    }",
             f"    for (uint32_t row = GetBlockIdx(); row < {total}; row += GetBlockNum()) Row(PieceOf(row));",
-            f"    for (uint32_t left = 0; left < {SLOTS}; left++) {{  // leave no flag set for the next kernel",
+            f"    for (uint32_t left = 0; left < {slots}; left++) {{  // leave no flag set for the next kernel",
             "        WaitFlag<HardEvent::V_MTE2>(left);",
             "        WaitFlag<HardEvent::MTE3_V>(left);",
             "    }",
@@ -113,19 +115,24 @@ class WidePrinter(Printer):
         counts = ["uint32_t wide = LeastOf(at.wide, at.width - column), pitch = CeilTo(wide, 64);"]
         if any(uses(line, "n") for line in body):
             counts.append("int32_t n = pitch;")
+        load, ahead = f"Load{section.number}(p, 0, slot);", [f"    Load{section.number}(p, column, slot);"]
+        if self.plan.slots > 1:
+            ahead = [
+                "    uint32_t ahead = column + at.wide;  // it comes while this piece is computed",
+                f"    if (ahead < at.width) Load{section.number}(p, ahead, 1 - slot);",
+            ]
         what = " and ".join(s.out.name for s in reductions) or "the result"
         return [
             "",
             f"// the row's way through UB for {what}",
             *head,
-            f"Load{section.number}(p, 0, slot);",
+            *([load] if self.plan.slots > 1 else []),
             "for (uint32_t column = 0; column < at.width; column += at.wide) {",
-            "    uint32_t ahead = column + at.wide;  // it comes while this piece is computed",
-            f"    if (ahead < at.width) Load{section.number}(p, ahead, 1 - slot);",
+            *ahead,
             *indented(counts, 1),
             "    WaitFlag<HardEvent::MTE2_V>(slot);",
             *indented(body, 1),
-            "    slot = 1 - slot;",
+            *(["    slot = 1 - slot;"] if self.plan.slots > 1 else []),
             "}",
         ]
 

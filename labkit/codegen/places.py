@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from labkit import chips
 from labkit.codegen.ir import BINARY, COLUMN, DOWN, FULL, ROW, SIZES, WIDE, Program, Step, Tensor, Value, refuse
 
-SLOTS = 2
+SLOTS = 2  # places for what is copied in and out, where nobody says otherwise
+ORDERS = ("across", "down")  # in which cores take tiles: one row of them after the other, or one column
 LANES = 64  # elements to which rows are rounded up: a repeat of float
 LINE = 512  # bytes after which the bank groups repeat
 MOST_REPEATS = 248  # that one instruction takes for rows, rounded down to eights: Brcb takes eight rows a repeat
@@ -65,7 +66,8 @@ class Section:
 @dataclass(eq=False)
 class Plan:
     """place: of each value. parts: bytes an element for what reductions need; blocks: whether columns are spread.
-    tile, tall: elements and rows that fit. narrow: elements from row to row, 0 where those are whole repeats."""
+    tile, tall: elements and rows that fit. narrow: elements from row to row, 0 where those are whole repeats.
+    slots: places of what is copied; order: one of ORDERS."""
 
     program: Program
     sections: list[Section]
@@ -76,16 +78,23 @@ class Plan:
     blocks: bool = False
     used: int = 0
     narrow: int = 0
+    slots: int = SLOTS
+    order: str = ORDERS[0]
 
     def section(self, kind: str) -> Section | None:
         return next((s for s in self.sections if s.kind == kind), None)
 
 
-def plan(program: Program, chip: str = chips.DEFAULT, narrow: int = 0) -> Plan:
-    """narrow: as narrow_pitch() has it. Raises Refused where not even a small tile fits."""
+def plan(
+    program: Program, chip: str = chips.DEFAULT, narrow: int = 0, slots: int = SLOTS, order: str = ORDERS[0]
+) -> Plan:
+    """narrow: as narrow_pitch() has it. slots: 2, or 1 for tiles twice as long that do not overlap.
+    Raises Refused where not even a small tile fits."""
+    if slots not in (1, SLOTS) or order not in ORDERS:
+        raise refuse("way", slots=slots, order=order)
     sections = sections_of(program)
-    made = _Places(program, sections)
-    result = Plan(program, sections, made.place, made.all, narrow=narrow)
+    made = _Places(program, sections, slots)
+    result = Plan(program, sections, made.place, made.all, narrow=narrow, slots=slots, order=order)
     result.blocks = any(spreads(s) for s in program.steps)
     memory = chips.load(chip)["memory"]
     selects = any(s.op == "select" for s in program.steps)  # Select works in the API's own area at the end of UB
@@ -110,6 +119,11 @@ def _rows_of(made: Plan, tile: int) -> int:
     if made.narrow:
         return min(tile // made.narrow, MOST_REPEATS * LANES // made.narrow if columns else MOST_ROWS // 8 * 8)
     return min(tile // LANES, MOST_REPEATS if columns else MOST_ROWS)
+
+
+def pitch(plan: Plan, wide: int) -> int:
+    """From row to row in UB, in elements, of a tile of that many columns."""
+    return plan.narrow or up(wide, LANES)
 
 
 def narrow_pitch(program: Program, rows: int, width: int) -> int:
@@ -235,8 +249,8 @@ IN_PLACE = {
 
 
 class _Places:
-    def __init__(self, program: Program, sections: list[Section]):
-        self.program = program
+    def __init__(self, program: Program, sections: list[Section], slots: int = SLOTS):
+        self.program, self.slots = program, slots
         self.made = {s.out: s for s in program.steps if s.out is not None}
         self.place: dict[Value, Place] = {}
         self.all: list[Place] = []
@@ -300,14 +314,14 @@ class _Places:
                 f"{tensor.name.upper()}_IN",
                 v.dtype,
                 v.kind == COLUMN,
-                SLOTS,
+                self.slots,
                 0 if SIZES[v.dtype] == 4 else None,
                 tensor,
             )
         return self.inputs[tensor]
 
     def _output(self, tensor: Tensor, v: Value) -> Place:
-        return self._new(f"{tensor.name.upper()}_OUT", v.dtype, v.kind == COLUMN, SLOTS, self._colour(v), tensor)
+        return self._new(f"{tensor.name.upper()}_OUT", v.dtype, v.kind == COLUMN, self.slots, self._colour(v), tensor)
 
     def _kept(self, section: Section, step: Step, last: dict, i: int) -> Place:
         v = step.out

@@ -13,7 +13,7 @@ from functools import lru_cache
 from labkit import chips
 from labkit.codegen import clock
 from labkit.codegen.ir import DOWN, FULL, PIECES, ROWS, WIDE, refuse
-from labkit.codegen.places import LANES, Plan, up
+from labkit.codegen.places import LANES, ORDERS, SLOTS, Plan, pitch, up
 
 LINE = 128  # elements: pieces of rows begin at whole lines of 512 bytes of float
 
@@ -50,11 +50,24 @@ class Cut:
     tiles: int = field(default=0)
 
 
+@dataclass(frozen=True)
+class Way:
+    """How somebody wants a launch cut; None: the planner chooses. shape: ROWS, PIECES or WIDE; slots, order: as
+    places.plan has them; tall x wide: of a tile, in elements; blocks: cores."""
+
+    shape: str | None = None
+    slots: int = SLOTS
+    order: str = ORDERS[0]
+    tall: int | None = None
+    wide: int | None = None
+    blocks: int | None = None
+
+
 def fits(plan: Plan, geometry: Geometry) -> bool:
     """Whether the kernel can take rows of that width, of DOWN that many rows."""
     if plan.program.shape == DOWN:
         return geometry.rows <= most_rows(plan)
-    return plan.program.shape != ROWS or (plan.narrow or up(geometry.width, LANES)) <= plan.tile
+    return plan.program.shape != ROWS or pitch(plan, geometry.width) <= plan.tile
 
 
 def most_rows(plan: Plan) -> int:
@@ -78,7 +91,7 @@ def ways(plan: Plan, geometry: Geometry, chip: str = chips.DEFAULT) -> list[Cut]
         across = math.ceil(width / wide)
         return [Cut(1, wide, rows, across, b, rows * batches) for b in _blocks(rows * batches, cores)]
     wide = width if plan.program.shape == ROWS else min(width, plan.tile)
-    most = max(1, min(plan.tile // (plan.narrow or up(wide, LANES)), plan.tall, rows))
+    most = max(1, min(plan.tile // pitch(plan, wide), plan.tall, rows))
     found = {}
     for blocks in _counts(cores):
         for more in (1, 2, 3, 4):
@@ -103,6 +116,26 @@ def _strips(plan: Plan, g: Geometry, cores: int) -> dict[Cut, None]:
         for blocks in _blocks(tiles, cores):
             found[Cut(g.rows, wide, 1, math.ceil(g.width / wide), blocks, tiles)] = None
     return found
+
+
+def cut(plan: Plan, geometry: Geometry, tall: int, wide: int, blocks: int) -> Cut:
+    """One that somebody chose. Raises Refused where such a tile does not fit UB, or is none of the program's."""
+    shape = plan.program.shape
+    if shape == WIDE:
+        tall = 1
+    elif shape == ROWS:
+        wide = geometry.width
+    elif shape == DOWN:
+        tall, wide = geometry.rows, plan.narrow or wide
+    tall, wide = min(tall, geometry.rows), min(wide, geometry.width)
+    if min(tall, wide, blocks) < 1 or tall > plan.tall or tall * pitch(plan, wide) > plan.tile:
+        raise refuse("cut", tall=tall, wide=wide, blocks=blocks, most=plan.tile, rows=plan.tall)
+    line = plan.narrow or (LANES if shape == DOWN else LINE)
+    if wide < geometry.width and wide % line:
+        raise refuse("cut_line", wide=wide, line=line)
+    down, across = math.ceil(geometry.rows / tall), math.ceil(geometry.width / wide)
+    tiles = geometry.rows * geometry.batches if shape == WIDE else down * across * geometry.batches
+    return Cut(tall, wide, geometry.rows if shape == WIDE else down, across, min(blocks, tiles), tiles)
 
 
 def _counts(cores: int) -> list[int]:

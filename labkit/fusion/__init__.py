@@ -6,6 +6,7 @@
     labkit.fusion.kernel(function, example_inputs)                    # the Ascend C of a chain, written for it
     labkit.fusion.compare(model, fast, x)                             # the same? where does a difference come from?
     labkit.fusion.why_slower(kernel)                                  # where it gains less than it should: why
+    labkit.fusion.tune(kernel)                                        # its fastest tile, cores, slots: labkit.tuning
 
 Of kernel(): fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py and lower_rows.py
 make the steps, chain.py is the same function unfused, operator.py registers it. Of the passes: spelling.py, passes.py,
@@ -39,13 +40,15 @@ _HOMES = {
     "Precision": "precision",
     "analyze": "opportunities",
     "why_slower": "slower",
+    "tune": "labkit.tuning.search",  # a later room, which this one does not import
 }
 
 
 def __getattr__(name: str) -> Any:  # torch's compiler is imported when somebody asks
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    home = _HOMES[name]
+    return getattr(importlib.import_module(home if "." in home else f"{__name__}.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -85,6 +85,9 @@ class FusedKernel:
         self.operators: object = None  # the model's own graph of it, where it is a group of a model
         self._edited: dict[str, str] = {}  # a source of ours -> what the user made of it
         self._prepared: dict[tuple, Prepared] = {}
+        self._graphs: dict[tuple, Traced] = {}
+        self._spaces: dict[tuple, Space] = {}
+        self._plans: dict[tuple, tuple] = {}
         self.example = [*examples, *self.parameters]
         self.prepare(self.example)
 
@@ -237,48 +240,84 @@ class FusedKernel:
             self._prepared[key] = self._prepare(list(tensors))
         return self._prepared[key]
 
-    def _prepare(self, tensors: list) -> Prepared:
-        names = names_of(self.function, self.count)
-        function = self.function
-        if self.parameters:
-            function, own = _lifted(function, self.count)
-            names = [*names, *own]
-        traced = trace(function, tensors, names)
-        try:
-            seen = space(traced, tensors, traced.down)
-            plan, geometry, named = self._planned(traced, seen, (DOWN,) if traced.down else None)
-            cut = tiling.best(plan, geometry, self.chip)
-        except Refused as error:  # columns that do not fit: as rows of a copy
-            if not traced.down:
-                raise
-            try:
-                seen = space(traced, tensors)
-                plan, geometry, named = self._planned(traced, seen)
-                cut = tiling.best(plan, geometry, self.chip)
-            except Refused:
-                raise error from None
-        return Prepared(traced, seen, plan, codegen.source(plan), geometry, cut, {n: t.name for n, t in named.items()})
+    def choose(self, way: tiling.Way | None, *tensors) -> "FusedKernel":
+        """From now on tensors of these sizes, the example's where none is given, are cut that way; None: as the planner
+        would. Raises Refused where that is not possible, and changes nothing then."""
+        given = [*tensors, *self.parameters] if tensors else self.example
+        self._prepared[_key(given)] = self._prepare(given, way)
+        return self
 
-    def _planned(self, traced: Traced, seen: Space, shapes: tuple[str, ...] | None = None):
-        """The first of these shapes that rows fit into."""
-        if shapes is None:
-            shapes = (ROWS, WIDE) if traced.reduces else (ROWS, PIECES) if lowering.hoists(seen) else (PIECES,)
-        for shape in shapes:
-            program, named = self._program(traced, seen, shape)
+    def shapes(self, *tensors) -> tuple[str, ...]:
+        """The programs that this function may become, in the order in which the planner tries them."""
+        return self._shapes([*tensors, *self.parameters] if tensors else self.example)
+
+    def planned(self, way: tiling.Way, *tensors) -> tuple[Plan, tiling.Geometry]:
+        """The program of way.shape with way.slots and way.order, and what it works on. Raises Refused."""
+        return self._planned([*tensors, *self.parameters] if tensors else self.example, way)[1:3]
+
+    def _shapes(self, tensors: list) -> tuple[str, ...]:
+        traced = self._traced(tensors)
+        if traced.down:  # columns that do not fit: as rows of a copy
+            return (DOWN, ROWS, WIDE)
+        if traced.reduces:
+            return (ROWS, WIDE)
+        return (ROWS, PIECES) if lowering.hoists(self._space(tensors, ROWS)) else (PIECES,)
+
+    def _traced(self, tensors: list) -> Traced:
+        key = _key(tensors)
+        if key not in self._graphs:
+            names = names_of(self.function, self.count)
+            function = self.function
+            if self.parameters:
+                function, own = _lifted(function, self.count)
+                names = [*names, *own]
+            self._graphs[key] = trace(function, tensors, names)
+        return self._graphs[key]
+
+    def _space(self, tensors: list, shape: str) -> Space:
+        key = (_key(tensors), shape == DOWN)
+        if key not in self._spaces:
+            traced = self._traced(tensors)
+            self._spaces[key] = space(traced, tensors, traced.down) if shape == DOWN else space(traced, tensors)
+        return self._spaces[key]
+
+    def _planned(self, tensors: list, way: tiling.Way) -> tuple[Space, Plan, tiling.Geometry, dict, str]:
+        key = (_key(tensors), way.shape, way.slots, way.order)
+        if key not in self._plans:
+            seen = self._space(tensors, way.shape)
+            program, named = self._program(self._traced(tensors), seen, way.shape)
             geometry = _geometry(seen, named)
-            try:
-                plan = codegen.plan(program, self.chip, narrow_pitch(program, geometry.rows, geometry.width))
-            except Refused:
-                if shape == shapes[-1]:
-                    raise
-                continue
-            if shape == DOWN:  # longer columns in narrower strips
+            narrow = narrow_pitch(program, geometry.rows, geometry.width)
+            plan = codegen.plan(program, self.chip, narrow, way.slots, way.order)
+            if way.shape == DOWN:  # longer columns in narrower strips
                 for pitch in reversed(narrow_pitches(program)):
                     if not tiling.fits(plan, geometry):
-                        plan = codegen.plan(program, self.chip, pitch)
-            if tiling.fits(plan, geometry):
-                break
-        return plan, geometry, named
+                        plan = codegen.plan(program, self.chip, pitch, way.slots, way.order)
+            names = {n: t.name for n, t in named.items()}
+            self._plans[key] = seen, plan, geometry, names, codegen.source(plan)
+        return self._plans[key]
+
+    def _prepare(self, tensors: list, way: tiling.Way | None = None) -> Prepared:
+        way = way or tiling.Way()
+        shapes = (way.shape,) if way.shape else self._shapes(tensors)
+        refused = None
+        for shape in shapes:
+            try:
+                seen, plan, geometry, names, text = self._planned(tensors, replace(way, shape=shape))
+                cut = tiling.best(plan, geometry, self.chip) if shape == shapes[-1] or shape == DOWN else None
+            except Refused as error:
+                # of columns that fit in no way, the first refusal says why; a copy is our own idea
+                refused = refused if refused and DOWN in shapes else error
+                continue
+            if shape != shapes[-1] and not tiling.fits(plan, geometry):
+                continue
+            chosen = (way.tall, way.wide, way.blocks)
+            if None not in chosen:
+                cut = tiling.cut(plan, geometry, *chosen)
+            return Prepared(
+                self._traced(tensors), seen, plan, text, geometry, cut or tiling.best(plan, geometry, self.chip), names
+            )
+        raise refused
 
     def _program(self, traced: Traced, seen: Space, shape: str):
         title = f"{self.name}: one kernel for a chain of PyTorch's operators"

@@ -85,7 +85,7 @@ def trace(function: Callable, tensors: list, names: list[str]) -> Traced:
             torch.func.functionalize(listed, remove="mutations"), tracing_mode="real", _allow_non_fake_inputs=True
         )(*fakes)
     for node in graph.graph.nodes:
-        _out_of_place(node)
+        out_of_place(node)
     graph.graph.eliminate_dead_code()
     placeholders = [n for n in graph.graph.nodes if n.op == "placeholder"]
     for node, name in zip(placeholders, names):
@@ -99,7 +99,7 @@ def trace(function: Callable, tensors: list, names: list[str]) -> Traced:
     return traced
 
 
-def _out_of_place(node) -> None:
+def out_of_place(node) -> None:
     """A composite operator of ATen works in place on what it made itself: the graph names its result anew anyhow."""
     import torch
 

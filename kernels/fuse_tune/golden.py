@@ -1,0 +1,114 @@
+"""Cases of notebook 04.06's exercises: small spaces whose times are known."""
+
+from __future__ import annotations
+
+import math
+
+from labkit.exercises import Case
+
+UB, RESERVED = 192 * 1024, 8 * 1024
+
+
+def _fits(tile, slots, tensors, size, floats) -> bool:
+    return slots * tensors * tile * size + floats * tile * 4 <= UB - RESERVED
+
+
+ROOM = (
+    ("six half tiles", 8192, 2, 3, 2, 1),
+    ("one slot makes room", 16384, 1, 3, 2, 1),
+    ("two slots do not", 16384, 2, 3, 2, 1),
+    ("the reserve is missing", 15360, 2, 3, 2, 0),
+    ("just below the reserve", 15616, 2, 3, 2, 0),
+    ("floats in between", 10240, 2, 2, 2, 3),
+    ("float tensors", 8192, 2, 3, 4, 0),
+    ("to the byte", 11776, 2, 2, 4, 0),
+)
+
+
+def room_cases(seed, quick):
+    return [Case(name, tuple(asked), _fits(*asked)) for name, *asked in ROOM]
+
+
+def run_room(function, args, case):
+    return bool(function(*args))
+
+
+LOOPS = (
+    ("the last one is best", [9.0, 8.0, 7.0, 6.0], 4),
+    ("the first one is best", [3.0, 8.0, 7.0, 6.0], 4),
+    ("a budget of two", [9.0, 8.0, 1.0, 6.0], 2),
+    ("one does not compile", [9.0, None, 4.0, 1.0], 3),
+    ("more budget than candidates", [5.0, 4.0], 9),
+    ("the best one in the middle", [9.0, 2.0, 7.0, 6.0], 4),
+)
+
+
+def loop_cases(seed, quick):
+    made = []
+    for name, times, budget in LOOPS:
+        tried = [t for t in times[:budget] if t is not None]
+        made.append(Case(name, (times, budget), (times.index(min(tried)), min(len(times), budget))))
+    return made
+
+
+def run_loop(function, args, case):
+    times, budget = args
+    launches = []
+
+    def clock(candidate):
+        launches.append(candidate)
+        if len(launches) > 50:
+            raise RuntimeError("more than 50 launches")
+        return math.inf if times[candidate] is None else times[candidate]
+
+    return function(list(range(len(times))), clock, budget), len(launches)
+
+
+PRUNE = (
+    ("exact, and slower", 8.0, [(5.0, 5.0), (6.0, 6.0)], True),
+    ("exact, and a little slower", 5.5, [(5.0, 5.0), (6.0, 6.0)], False),
+    ("was a third too high once", 8.0, [(8.0, 6.0), (6.0, 6.0)], False),
+    ("was a third too high once, far slower", 12.0, [(8.0, 6.0), (6.0, 6.0)], True),
+    ("is always too low", 6.5, [(4.0, 6.0), (5.0, 7.0)], False),
+    ("is always too low, far slower", 9.0, [(4.0, 6.0), (5.0, 7.0)], True),
+    ("slower than the best, faster than the slowest", 8.0, [(5.0, 5.0), (9.0, 9.0)], True),
+    ("seems faster", 3.0, [(5.0, 5.0), (6.0, 6.0)], False),
+)
+
+
+def prune_cases(seed, quick):
+    return [Case(name, (predicted, pairs), expected) for name, predicted, pairs, expected in PRUNE]
+
+
+def run_prune(function, args, case):
+    return bool(function(*args))
+
+
+LEARN = (
+    ("the fast one was drawn", [0.0, 0.0], [1.0, 3.0], 0),
+    ("the slow one was drawn", [0.0, 0.0], [1.0, 3.0], 1),
+    ("as the mean", [0.0, 0.0, 0.0], [1.0, 2.0, 3.0], 1),
+    ("not yet even", [1.0, 0.0, -1.0], [4.0, 2.0, 3.0], 0),
+    ("all alike", [0.5, 0.0], [2.0, 2.0], 0),
+)
+
+
+def _step(scores, times, drawn, rate=0.5):
+    e = [math.exp(s) for s in scores]
+    chances = [x / sum(e) for x in e]
+    mean = sum(c * t for c, t in zip(chances, times))
+    return [s + rate * (mean - times[drawn]) * ((i == drawn) - c) for i, (s, c) in enumerate(zip(scores, chances))]
+
+
+def learn_cases(seed, quick):
+    return [Case(name, (scores, times, drawn), _step(scores, times, drawn)) for name, scores, times, drawn in LEARN]
+
+
+def run_learn(function, args, case):
+    scores, times, drawn = args
+    e = [math.exp(s) for s in scores]
+    chances = [x / sum(e) for x in e]
+    mean = sum(c * t for c, t in zip(chances, times))
+    got = function(list(scores), chances, drawn, times[drawn], mean, 0.5)
+    near = len(got) == len(scores) and all(abs(a - b) < 1e-9 for a, b in zip(got, case.expected))
+    return case.expected if near else [round(x, 4) for x in got]
