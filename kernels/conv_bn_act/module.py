@@ -76,6 +76,24 @@ def pack(weight: torch.Tensor, layout: str = "plain") -> torch.Tensor:
     return torch.cat([one.reshape(-1), parts.reshape(-1)])
 
 
+def unpack(packed: torch.Tensor, out: int, kernel, channels: int, layout: str = "plain") -> torch.Tensor:
+    """What pack() was given: [out, channels, kh, kw]."""
+    kh, kw = kernel
+    c, taps = {"plain": (channels, kh * kw), "rows": (channels * kh, kw), "row": (kh, kw * channels)}[layout]
+    parts = packed[256:].reshape(-(-c // 16), taps, -1, 16).permute(2, 0, 3, 1)  # [out, C / 16, 16, tap]
+    weight = parts.reshape(parts.shape[0], -1, taps)[:out, :c]
+    if layout == "row":
+        return weight.reshape(out, kh, kw, channels).permute(0, 3, 1, 2)
+    return weight.reshape(out, channels, kh, kw)
+
+
+def reference(x, weight, bias, out: int, kernel, stride, padding, activation: str, layout: str) -> torch.Tensor:
+    """What torch.ops.lab.conv_bn_act computes, in PyTorch's own operators, in x's type."""
+    w = unpack(weight, out, kernel, x.shape[1], layout).to(x.dtype)
+    y = F.conv2d(x, w, bias[:out].to(x.dtype), list(stride), list(padding))
+    return {"none": lambda t: t, "relu": F.relu, "silu": F.silu}[activation](y)
+
+
 def pack_bias(bias: torch.Tensor) -> torch.Tensor:
     """The bias as the operator takes it: float32, zeros up to a multiple of 16."""
     return F.pad(bias.float(), (0, -len(bias) % 16))

@@ -17,6 +17,7 @@ VIEWS = {"view", "_unsafe_view", "reshape", "unsqueeze", "squeeze"}
 SAME = {"clone", "detach", "alias", "lift_fresh_copy", "lift_fresh", "contiguous", "_to_copy", "copy"}
 TURNED = {"permute", "transpose", "t"}
 CONSTANTS = {"full", "ones", "zeros", "scalar_tensor", "full_like", "ones_like", "zeros_like"}
+PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "mv", "dot", "convolution"}
 REDUCTIONS = {"sum", "mean", "amax", "amin", "var", "var_mean", "logsumexp"}
 ALONG = {"_softmax", "_log_softmax", "native_layer_norm", "_fused_rms_norm"}  # reduce and give the whole shape back
 
@@ -66,7 +67,7 @@ def names_of(function: Callable, count: int) -> list[str]:
 def trace(function: Callable, tensors: list, names: list[str]) -> Traced:
     """function on tensors of those shapes and types; nothing is computed. Raises Refused."""
     import torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
@@ -78,12 +79,17 @@ def trace(function: Callable, tensors: list, names: list[str]) -> Traced:
         nonlocal single
         made = function(*given)
         single = isinstance(made, torch.Tensor)
+        if not single and not (isinstance(made, (tuple, list)) and all(isinstance(t, torch.Tensor) for t in made)):
+            raise refuse("result", type=type(made).__name__)
         return [made] if single else list(made)
 
-    with torch.no_grad():
-        graph = make_fx(
-            torch.func.functionalize(listed, remove="mutations"), tracing_mode="real", _allow_non_fake_inputs=True
-        )(*fakes)
+    try:
+        with torch.no_grad():
+            graph = make_fx(
+                torch.func.functionalize(listed, remove="mutations"), tracing_mode="real", _allow_non_fake_inputs=True
+            )(*fakes)
+    except DataDependentOutputException as error:
+        raise refuse("values", name=error.func) from None
     for node in graph.graph.nodes:
         out_of_place(node)
     graph.graph.eliminate_dead_code()
@@ -203,6 +209,12 @@ class _Axes:
         self.of[node] = [None] * len(shape)
 
     def _elementwise(self, node, shape) -> None:
+        if (
+            name_of(node) in PRODUCTS
+            or shape is None
+            or any(len(self.of.get(n) or ()) > len(shape) for n in node.all_input_nodes)
+        ):
+            raise refuse("operator", name=name_of(node), node=node.name)
         axes: list[int | None] = [None] * len(shape)
         for argument in node.all_input_nodes:
             own = self.of[argument]
