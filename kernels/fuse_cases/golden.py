@@ -53,7 +53,8 @@ def rows_cases(seed, quick):
     ):  # fmt: skip
         ids = torch.randint(0, rows, (tables, batch, each), generator=g) ** 3 // rows**2  # most of them small
         distinct = sum(len(set(table.flatten().tolist())) for table in ids)
-        name = say(f"{tables} tables of {rows} rows, {batch} x {each} ids", f"{tables} 张 {rows} 行的表，{batch} x {each} 个 id")
+        asked = f"{batch} x {each}"
+        name = say(f"{tables} tables of {rows} rows, {asked} ids", f"{tables} 张 {rows} 行的表，{asked} 个 id")
         made.append(Case(name, (ids, width, size), (ids.numel() * width * size, distinct * width * size)))
     return made
 
@@ -86,16 +87,21 @@ SYSTEMS = {
     "a quick host": ((280, 60, 280, 9, 4), (96, 20, 84, 6, 4)),
     "a busy device": ((300, 60, 280, 9, 4), (110, 20, 95, 4, 4)),
 }
+ZH = {
+    "small tables": "小表",
+    "half the results": "结果减半",
+    "a slow host": "慢主机",
+    "a quick host": "快主机",
+    "a busy device": "忙设备",
+}
 WHAT = ("latency", "host", "device", "results", "tables")
 
 
 def judge_cases(seed, quick):
-    zh = {"batch 1": "batch 1", "batch 128": "batch 128", "batch 8192": "batch 8192", "small tables": "小表",
-          "half the results": "结果减半", "a slow host": "慢主机", "a quick host": "快主机", "a busy device": "忙设备"}  # fmt: skip
     made = []
     for name, pair in SYSTEMS.items():
         before, after = (dict(zip(WHAT, numbers)) for numbers in pair)
-        made.append(Case(say(name, zh[name]), (before, after), judged(before, after)))
+        made.append(Case(say(name, ZH.get(name, name)), (before, after), judged(before, after)))
     return made
 
 
@@ -116,7 +122,8 @@ def focus_cases(seed, quick):
     g, made = generator(seed), []
     for channels, out, kernel, side in ((3, 4, 3, 8), (1, 2, 1, 6), (2, 3, 5, 12)):
         x, weight = eighths(2, channels, side, side, g=g), eighths(out, 4 * channels, kernel, kernel, g=g)
-        by_place = weight.view(out, 2, 2, channels, kernel, kernel).permute(0, 3, 4, 2, 5, 1)  # column, row: their slices
+        # [out, column's slice, row's slice, channels, row, column], put in the order of the places
+        by_place = weight.view(out, 2, 2, channels, kernel, kernel).permute(0, 3, 4, 2, 5, 1)
         want, padding = by_place.reshape(out, channels, 2 * kernel, 2 * kernel), 2 * (kernel // 2)
         after = F.conv2d(x, want, stride=2, padding=padding)
         assert torch.equal(after, F.conv2d(focus(x), weight, padding=kernel // 2))
