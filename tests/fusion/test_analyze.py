@@ -165,6 +165,16 @@ def test_a_change_of_format_costs_the_same_before_and_after():
     assert [p.us for p in after] == pytest.approx([p.us for p in before], rel=0.05)
 
 
+class Mask(nn.Module):
+    def forward(self, x):
+        return (1.0 - torch.ones(x.shape, device=x.device)) * 8 + x
+
+
+def test_a_chain_may_begin_with_what_reads_nothing():
+    report = fusion.analyze(Mask(), torch.empty(64, 128))
+    assert [g.operators for g in report.groups] == [["rsub", "mul", "add"]]
+
+
 def test_the_rule_is_a_parameter_and_only_a_rule():
     x = torch.empty(16384, 4096, dtype=torch.half)
 
