@@ -293,7 +293,8 @@ def _chains(graph, place, taken) -> Iterator[Group]:
             size, known = value(node).numel(), [] if dims is None else [dims]
 
             def takes(n, size=size, known=known):
-                if value(n) is None or value(n).numel() > max(size, value(n.all_input_nodes[0]).numel()):
+                read = [value(i).numel() for i in n.all_input_nodes[:1]]  # ones() reads nothing
+                if value(n) is None or value(n).numel() > max([size, *read]):
                     return False
                 dims = reduced_dims(n)
                 if dims is not None and (not known or dims == known[0]):  # a kernel reduces along one way only

@@ -60,7 +60,7 @@ class Cost:
 
     @property
     def wait_us(self) -> float:
-        return self.us - self.launch_us - self.compute_us
+        return round(self.us - self.launch_us - self.compute_us, 10) + 0.0  # of what is nothing, no last places
 
     @property
     def intensity(self) -> float:

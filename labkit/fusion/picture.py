@@ -290,7 +290,7 @@ def waterfall(report, group: int | None = None) -> Figure:
         c.text(LEFT, y + 15, words)
         c.line(left + level * scale, y - 10, left + level * scale, y + 20, "l", ' stroke-dasharray="2 2"')
         c.rect(left + a * scale, y, max(0.8, (b - a) * scale), 20, "green" if v >= 0 else "red/diagonal", rx=2)
-        amount = f"{'-' if v >= 0 else '+'}{time_text(abs(v))} us"
+        amount = f"{'-' if v > 0 else '+' if v < 0 else ''}{time_text(abs(v))} us"
         c.text(left + b * scale + 6, y + 15, amount)
         said.append(f"{words}: {amount}")
     y += 30

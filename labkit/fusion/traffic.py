@@ -215,8 +215,9 @@ class _Fused:
             sum(value(n).numel() * value(n).element_size() for n in group.nodes if n is group.product) if mixed else 0
         )
         behind = max(0, len(converts) - 1)
+        factors = [self.env[n] for n in group.product.all_input_nodes if n in self.env]
         for piece in converts[:behind]:
-            _convert(piece, reads[0])
+            _convert(piece, _source(piece, factors if len(factors) > 1 else reads))
         launch(group.kind, cube, reads, outputs, vector=rest if mixed else [], crossing=crossing, mixed=mixed)
         for piece in converts[behind:]:
             _convert(piece, outputs[0])
@@ -254,6 +255,14 @@ def _counts(node: fx.Node) -> bool:
 
 def _like(t: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(tuple(t.shape), t.stride(), dtype=t.dtype, device="npu")
+
+
+def _source(piece: Piece, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Of a product's arguments the one that this change of format reads: the largest that is no more than half of its
+    bytes, for the result is at least as large. A weight is not charged for the picture's bytes, nor the other way."""
+    size = {i: t.numel() * t.element_size() for i, t in enumerate(tensors)}
+    fit = [i for i in size if 2 * size[i] <= piece.bytes]
+    return tensors[max(fit, key=size.get) if fit else min(size, key=size.get)]
 
 
 def _convert(piece: Piece, tensor: torch.Tensor) -> None:

@@ -156,6 +156,25 @@ def test_a_row_that_does_not_fit_is_read_for_each_reduction():
     assert g.before.bytes == pytest.approx(6 * tensor, rel=0.03)  # unfused the norm reads them as often
 
 
+def test_a_change_of_format_costs_the_same_before_and_after():
+    parts, x = (nn.Conv2d(64, 64, 1, bias=False), nn.BatchNorm2d(64), nn.SiLU()), torch.empty(32, 64, 56, 56)
+    report = fusion.analyze(nn.Sequential(*parts).half().eval(), x.half(), threshold=None)
+    before, after = ([p for p in run.pieces if p.name == "TransData"] for run in (report.before, report.after))
+    assert report.recommended and len(before) == 3
+    assert [p.bytes for p in after] == pytest.approx([p.bytes for p in before], abs=1)
+    assert [p.us for p in after] == pytest.approx([p.us for p in before], rel=0.05)
+
+
+class Mask(nn.Module):
+    def forward(self, x):
+        return (1.0 - torch.ones(x.shape, device=x.device)) * 8 + x
+
+
+def test_a_chain_may_begin_with_what_reads_nothing():
+    report = fusion.analyze(Mask(), torch.empty(64, 128))
+    assert [g.operators for g in report.groups] == [["rsub", "mul", "add"]]
+
+
 def test_the_rule_is_a_parameter_and_only_a_rule():
     x = torch.empty(16384, 4096, dtype=torch.half)
 

@@ -1,0 +1,17 @@
+"""A request's time, and the time of each of many."""
+
+
+def pace(launches, issue):
+    """The us from the first issue to the last result, and the us for each of many requests that follow one another.
+
+    launches: what each takes on the device, us; issue: what the host needs to issue one, us. The host begins at 0 and
+    issues one after the other; the device runs them in order, each as soon as it is issued and the one before is done.
+    """
+    # >>> exercise: `end`, when the last launch is done; `each`, what many requests take, divided by their number (4 lines) | `end`：最后一次启动完成的时间；`each`：许多请求所用时间除以请求数（4 行）
+    # stub: end = each = sum(launches)
+    end = 0.0
+    for k, us in enumerate(launches):
+        end = max(end, (k + 1) * issue) + us
+    each = max(sum(launches), len(launches) * issue)
+    # <<<
+    return end, each
