@@ -61,7 +61,8 @@ def test_training_takes_the_same_steps():
             loss.backward()
             optimizer.step()
             losses[-1].append(loss.item())
-    assert dict(backend.outcome.replaced) == FOUND and not backend.outcome.left, backend.outcome
+    left = [why for why in backend.outcome.left if "at this size" not in why]  # linear layers too small to pay
+    assert dict(backend.outcome.replaced) == FOUND and not left, backend.outcome
     assert losses[0] == pytest.approx(losses[1], rel=1e-4) and losses[0][0] != losses[0][-1]
     assert backend.plan.where == "npu, simulated" and "4 attention" not in repr(backend)
 

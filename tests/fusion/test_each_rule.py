@@ -16,14 +16,18 @@ from device_lab import simulated  # noqa: E402
 from families import FAMILIES, members  # noqa: E402
 from hypothesis import Phase, given, settings  # noqa: E402
 
-from labkit.fusion import passes, rules, spelling  # noqa: E402
+from labkit.fusion import passes, rules, rules_fused, spelling  # noqa: E402
 
 pytestmark = simulated
 EXAMPLES = 100
 
 
+# For inference only, of weights that are constants: tests/operators/test_conv_bn_act.py draws its models.
+OF_CONSTANTS = {"conv_bn_act"}
+
+
 def test_every_rule_has_a_family():
-    assert set(rules.RULES) == set(FAMILIES), "a rule without drawn models is not tried: tests/support/families.py"
+    assert set(rules.RULES) - OF_CONSTANTS == set(FAMILIES), "a rule without drawn models is not tried: tests/support/families.py"
 
 
 def near(got, plain, want, dtype, what) -> None:
@@ -63,7 +67,8 @@ def run(case, rule, must_find=True, gradients=True) -> None:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_each_rule(name):
+def test_each_rule(name, monkeypatch):
+    monkeypatch.setattr(rules_fused, "pays", lambda *size: True)  # models here are smaller than where it does
     rule, found = rules.RULES[name], []
     assert rule.trains
 

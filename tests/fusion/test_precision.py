@@ -54,7 +54,7 @@ def test_a_fold_that_loses(seed, dtype):
     for how, decision, replaced in (
         (None, None, 1), ("report", "report", 1), ("unfused", "unfused", 0), ("fp32", "fp32", 1)
     ):  # fmt: skip
-        made = fusion.fuse(model, x, precision=how)
+        made = fusion.fuse(model, x, precision=how, rules=[])  # the fold alone
         assert [j.decision for j in made.outcome.judged] == ([decision] if decision else [])
         assert made.outcome.count == replaced and bool(made.outcome.left) == (decision == "unfused")
         plain, fused = off(model, made, x)
@@ -68,7 +68,7 @@ def test_a_fold_that_does_not_lose_is_fused():
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)).eval()
     model[1].running_mean.normal_()
     x = torch.randn(2, 3, 9, 9).half().npu()
-    made = fusion.fuse(model.half().npu(), x, precision=fusion.Precision("unfused", loses=3.0))
+    made = fusion.fuse(model.half().npu(), x, precision=fusion.Precision("unfused", loses=3.0), rules=[])
     assert [j.decision for j in made.outcome.judged] == ["fused"] and made.outcome.replaced == {"conv_bn": 1}
 
 

@@ -90,9 +90,22 @@ class Focus(Around):
         return F.conv2d(torch.cat(parts, 1), self.kernel, bias, 1, self.how["size"] // 2)
 
 
+class SoftmaxMask(Around):
+    def part(self, x):
+        scores, mask = x * 0.4 if self.how["turned"] else x / 3.0, self.bias.detach()
+        return torch.softmax(scores + mask, -1)
+
+
+class LinearAct(Around):
+    def part(self, x):
+        made = F.linear(x, self.a, self.bias)
+        return torch.tanh(made + x) if self.how["turned"] else F.relu(made)
+
+
 FAMILIES = {
     "swiglu": SwiGLU, "swiglu_linear": SwiGLU, "rms_norm": RMSNorm, "add_rms_norm": AddRMSNorm,
     "add_layer_norm": AddLayerNorm, "bias_gelu": BiasGelu, "attention": Attention, "focus_conv": Focus,
+    "softmax_mask": SoftmaxMask, "linear_act": LinearAct,
 }  # fmt: skip
 
 
@@ -110,5 +123,6 @@ def members(draw, rule: str):
     before, behind = draw(st.sampled_from(sorted(AROUND))), draw(st.sampled_from(sorted(AROUND)))
     if rule == "focus_conv" and before == "every other":
         before = "tanh"
-    dtype = draw(st.sampled_from([torch.float32, torch.float16, torch.bfloat16]))
+    types = [torch.float32, torch.float16, torch.bfloat16]
+    dtype = draw(st.sampled_from(types[1:] if rule == "linear_act" else types))
     return FAMILIES[rule](width, before, behind, **how), torch.randn(shape), dtype
