@@ -15,4 +15,4 @@ def judge(before, after):
     whole = after["results"] + after["tables"], before["results"] + before["tables"]
     memory = 1 - whole[0] / whole[1] >= 0.45
     # <<<
-    return {"latency": latency, "throughput": throughput, "results": results, "memory": memory}
+    return latency, throughput, results, memory
