@@ -230,11 +230,9 @@ def whole(real=int):
 
 
 class Moment(datetime.datetime):
-    """datetime.now(): the difference of two is a region as well. No larger than a datetime: pandas refuses to be
-    imported where it is, so the readings are kept beside it, with the objects, whose ids then stay theirs."""
+    """datetime.now(): the difference of two is a region as well."""
 
-    __slots__ = ()
-    readings: dict = {}
+    reading: _Reading
 
     @classmethod
     def now(cls, tz=None):
@@ -242,13 +240,13 @@ class Moment(datetime.datetime):
             return datetime.datetime.now(tz)
         reading = NOTES.read("datetime.now")
         made = cls.fromtimestamp(_EPOCH_S + reading.at * 1e-9, tz)
-        cls.readings[id(made)] = made, reading
+        made.reading = reading
         return made
 
     def __sub__(self, other):
         value = super().__sub__(other)
-        if id(self) in self.readings and id(other) in self.readings:
-            NOTES.regions[NOTES.region(self.readings[id(other)][1], self.readings[id(self)][1])].kept = True
+        if isinstance(other, Moment) and hasattr(self, "reading") and hasattr(other, "reading"):
+            NOTES.regions[NOTES.region(other.reading, self.reading)].kept = True
         return value
 
 
