@@ -7,7 +7,6 @@ import ast
 import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,11 @@ from typer.testing import CliRunner
 from labkit import bench, messages
 from labkit.bench.lies import KINDS, judging, reading
 from labkit.cli import app
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 SETS = [Path(__file__).parent / f"scripts_{name}" for name in "abc"]
 
@@ -76,7 +80,9 @@ def keys(name: str) -> dict[str, str]:
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     key = keys(name)
     assert sorted(key) == sorted(p.stem for p in (Path(__file__).parent / f"scripts_{name}").glob("*.py"))
-    assert sum(map(bool, key.values())) == wrong and len(key) == wrong + right and set(key.values()) - {""} <= set(KINDS)
+    assert (
+        sum(map(bool, key.values())) == wrong and len(key) == wrong + right and set(key.values()) - {""} <= set(KINDS)
+    )
 
 
 @pytest.mark.parametrize("name", ["e08", "e02", "e16"])

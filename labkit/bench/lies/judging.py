@@ -21,7 +21,8 @@ _WAIT, _DRAIN, _COPY, _RANDOM, _FILLED, _QUANTUM, _PENDING, _CACHE = 0.05, 0.2, 
 _SWITCHES = 3  # a comparison in turn changes sides at least so often
 
 _COMPARES = (
-    r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|\bagainst\b|\bvs\b|versus|compar|winner|\bgain|improve|\bratio\b|\bbeats?\b|\d\s?[x×](?!\s*\w)"
+    r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|\bagainst\b"
+    r"|\bvs\b|versus|compar|winner|\bgain|improve|\bratio\b|\bbeats?\b|\d\s?[x×](?!\s*\w)"
     r"|加速|更快|对比|提升|倍"
 )
 _BANDWIDTH = r"bandwidth|\b[KMGT]i?B/s|\b[gt]bps\b|\bcold\b|\bHBM\b|\bDRAM\b|带宽|冷"
