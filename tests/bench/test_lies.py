@@ -17,6 +17,11 @@ from labkit import bench, messages
 from labkit.bench.lies import KINDS, judging, reading
 from labkit.cli import app
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 SETS = [Path(__file__).parent / f"scripts_{name}" for name in "abc"]
 
 
@@ -65,6 +70,26 @@ def test_a_wrong_script_is_named_with_line_and_evidence(name):
 def test_a_right_script_is_not_accused(name):
     verdict = bench.check(Path(__file__).parent / f"scripts_{name}.py")
     assert verdict.ok and verdict.regions and not verdict.notes, verdict
+
+
+def keys(name: str) -> dict[str, str]:
+    return tomllib.loads((Path(__file__).parent / f"scripts_{name}" / "expected.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name, wrong, right", [("e", 12, 8), ("f", 6, 4)])
+def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
+    key = keys(name)
+    assert sorted(key) == sorted(p.stem for p in (Path(__file__).parent / f"scripts_{name}").glob("*.py"))
+    assert (
+        sum(map(bool, key.values())) == wrong and len(key) == wrong + right and set(key.values()) - {""} <= set(KINDS)
+    )
+
+
+@pytest.mark.parametrize("name", ["e08", "e02", "e16"])
+def test_a_stranger_s_script_is_judged_as_its_key_says(name):
+    """Candidates behind one line and pandas; a filter behind a generator; a shape in an f-string that is no claim."""
+    said = keys(name[0])[name]
+    assert bench.check(Path(__file__).parent / f"scripts_{name[0]}" / f"{name}.py").kinds == ([said] if said else [])
 
 
 def test_a_script_that_fails_that_hangs_and_that_measures_nothing(tmp_path):

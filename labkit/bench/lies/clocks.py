@@ -36,6 +36,7 @@ class Region:
     via: tuple[tuple[str, int], ...]  # lines of the script's own files, innermost first, at the start
     end_via: tuple[tuple[str, int], ...]
     graphs: int = 0  # that torch.compile made within
+    again: int = 0  # of these, for a function that it had compiled before
     tool: bool = False  # read by torch.utils.benchmark, which chooses how often it runs
     kept: bool = False
 
@@ -47,6 +48,7 @@ class _Reading:
     at: float
     via: tuple[tuple[str, int], ...]
     graphs: int
+    again: int
     tool: bool
 
 
@@ -83,15 +85,16 @@ class Notes:
         at = library.lab_host_ns()
         library.lab_host_work(READING_NS / 2)
         self._readings += 1
-        return _Reading(self._readings, clock, at, self.via(), graphs(), _by_torch(sys._getframe(2)))
+        return _Reading(self._readings, clock, at, self.via(), *graphs(), _by_torch(sys._getframe(2)))
 
     def region(self, start: _Reading, end: _Reading, kind: str = "host", value_us: float | None = None) -> tuple:
         key = (kind, start.number, end.number)
         if key not in self.regions:
             value = (end.at - start.at) / 1e3 if value_us is None else value_us
             self.regions[key] = Region(
-                kind, start.clock, start.at, end.at, value, start.via, end.via, end.graphs - start.graphs, end.tool
-            )
+                kind, start.clock, start.at, end.at, value, start.via, end.via,
+                end.graphs - start.graphs, max(0, end.again - start.again), end.tool,
+            )  # fmt: skip
         return key
 
     def touch(self, *values) -> None:
@@ -111,10 +114,12 @@ def _by_torch(frame) -> bool:
     return frame.f_code.co_filename.endswith(_TIMERS[1])
 
 
-def graphs() -> int:
-    """Graphs that torch.compile has made so far."""
-    inside = sys.modules.get("torch._dynamo.utils")
-    return inside.counters["stats"].get("unique_graphs", 0) if inside else 0
+def graphs() -> tuple[int, int]:
+    """Graphs that torch.compile has made so far, and how often it compiled a function that it had compiled before."""
+    inside, frames = sys.modules.get("torch._dynamo.utils"), sys.modules.get("torch._dynamo.convert_frame")
+    made = inside.counters["stats"].get("unique_graphs", 0) if inside else 0
+    counts = getattr(frames, "FRAME_COMPILE_COUNTER", None) or {}
+    return made, sum(n - 1 for n in counts.values())
 
 
 def _number(plain):

@@ -82,7 +82,7 @@ class _Reader:
         self.masks: set[str] = set()  # a name that holds a comparison of times
 
     def run(self) -> None:
-        texts = [n.value for n in self.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        texts = self._texts()
         self.found.strings += "\n" + "\n".join(texts)
         for n in self.nodes:
             if isinstance(n, (ast.Name, ast.Attribute)):
@@ -95,6 +95,14 @@ class _Reader:
         self._statistics()
         self._drops()
         self._clocks()
+
+    def _texts(self) -> list[str]:
+        """The strings; of an f-string the whole, with 0 for what is filled in: f"64x{n}" is a shape, not "64 times"."""
+        whole = [n for n in self.nodes if isinstance(n, ast.JoinedStr)]
+        parts = {id(p) for n in whole for p in n.values}
+        plain = [n for n in self.nodes if isinstance(n, ast.Constant) and id(n) not in parts]
+        joined = ["".join(p.value if isinstance(p, ast.Constant) else " 0 " for p in n.values) for n in whole]
+        return [n.value for n in plain if isinstance(n.value, str)] + joined
 
     # ---- which names hold times
 
@@ -122,12 +130,11 @@ class _Reader:
                     if isinstance(n.func, ast.Attribute) and any(self._timed(a) for a in n.args):
                         self._hold(n.func.value)
                 elif isinstance(n, ast.Call) and _name(n) in makers:
-                    parameters = makers[_name(n)].args.args
-                    for parameter, given in zip(parameters, n.args):
+                    for parameter, given in _bound(makers[_name(n)].args.args, n):
                         if self._timed(given) and not isinstance(given, ast.Lambda):
-                            self.times.add(parameter.arg)
+                            self.times.add(parameter)
             for name, function in makers.items():
-                returned = [r.value for r in ast.walk(function) if isinstance(r, ast.Return) and r.value is not None]
+                returned = [r.value for r in ast.walk(function) if isinstance(r, _GIVES) and r.value is not None]
                 if any(self._timed(value) for value in returned):
                     self.times.add(name)
             if len(self.times) == before:
@@ -289,7 +296,16 @@ class _Reader:
 
 
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
 _TOOLS = {"timeit", "blocked_autorange", "adaptive_autorange", "autorange"}
+
+
+def _bound(parameters: list[ast.arg], call: ast.Call) -> list[tuple[str, ast.expr]]:
+    """(name of a parameter, what the call gives for it)"""
+    names = [p.arg for p in parameters]
+    if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
+        names = names[1:]
+    return [*zip(names, call.args), *((k.arg, k.value) for k in call.keywords if k.arg in names)]
 
 
 def _value(node) -> float | None:

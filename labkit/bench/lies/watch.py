@@ -12,6 +12,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import functools
+import importlib.util
 import inspect
 import itertools
 import json
@@ -25,6 +26,7 @@ from labkit.bench.lies import clocks
 from labkit.bench.lies.clocks import Region
 
 FIRST_LAUNCH_US = 20_000.0
+_BLOCK = 10
 _KIT = tuple(os.path.join("labkit", "bench", name) for name in ("timing.py", "duration.py"))
 _RANDOM = {"randn", "rand", "randint", "normal", "randn_like", "rand_like", "randint_like", "randperm", "bernoulli"}
 _RANDOM |= {"normal_", "uniform_", "random_"}
@@ -65,12 +67,15 @@ def main(arguments: list[str]) -> None:
         import torch_npu.contrib.transfer_to_npu  # noqa: F401
     labkit.device.noise(1, jitter=0.01, outliers=0.0, first_launch_us=FIRST_LAUNCH_US, hot_ms=1e9, slower=1.0)
     labkit.device.cold_l2("--cold" in flags)
+    for library in ("pandas", "pyarrow"):  # built against a datetime of its size: loaded before ours takes its place
+        if re.search(rf"\b{library}\b", text) and importlib.util.find_spec(library):
+            importlib.import_module(library)
     clocks.install(notes)
     clocks.watch_numpy(numpy, torch)
     _watch_device(notes, torch)
     sys.argv = [script, *given]
     sys.path.insert(0, os.path.dirname(script))
-    recorder, error = Recorder(shapes=True), ""
+    recorder, error = Recorder(shapes=True, stack=True), ""
     names = {"int": clocks.whole()} if re.search(r"int\(\s*(round\()?\s*(time\.|perf_counter|monotonic)", text) else {}
     recorder.start()
     try:
@@ -127,18 +132,24 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
     import torch.utils.benchmark
     import torch.utils.benchmark.utils.common as common
 
-    finished = common.Measurement.__post_init__
-
-    def kept(self):
-        for span in self.raw_times:
+    def times(self):  # whoever asks for a median or prints the measurement comes by here; a warm-up's nobody asks for
+        for span in self._times:
             notes.measurements |= getattr(span, "keys", frozenset())
-        finished(self)
+        return self._times
 
-    common.Measurement.__post_init__ = kept
+    common.Measurement.raw_times = property(times, lambda self, values: setattr(self, "_times", values))
     timer = torch.utils.benchmark.Timer  # what it does can be seen in a hundredth of its default time
+
+    def block(self, min_run_time):
+        """Calls in a block. Its own rule asks for a ten thousandth of overhead: here 10,000 calls and more."""
+        self._timeit(_BLOCK)
+        return _BLOCK
+
+    if hasattr(timer, "_estimate_block_size"):
+        timer._estimate_block_size = block
     for name, limits in (
-        ("blocked_autorange", {"min_run_time": 0.01}),
-        ("adaptive_autorange", {"min_run_time": 0.005, "max_run_time": 0.02}),
+        ("blocked_autorange", {"min_run_time": 0.005}),
+        ("adaptive_autorange", {"min_run_time": 0.002, "max_run_time": 0.01}),
         ("timeit", {"number": 200}),
     ):
         setattr(timer, name, _limited(getattr(timer, name), limits))
@@ -214,12 +225,15 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "dtypes": sorted({t.dtype for k in inside if k.kind == "kernel" for t in (*k.inputs, *k.outputs)}),
                 "first": sorted({t.name for t in inside if t.kind == "kernel" and first[t.name] == t.issued}),
                 "graphs": region.graphs,
+                "again": region.again,
+                "callers": sorted({place for r in tops for place in _caller(r, notes)}),
                 "tool": region.tool,
                 "pending_start_us": max(0.0, ends(region.start) - region.start) / 1e3,
                 "pending_end_us": max(0.0, ends(region.end) - region.end) / 1e3,
                 "waited_behind": any(c.end >= last for c in held),
                 "waits": len(explicit),
                 "waits_before_last": sum(w[0] < last for w in explicit),
+                "waits_by_reading": sum(w[1] != "synchronize" for w in explicit),
                 "wait_us": sum(c.end - c.start for c in held) / 1e3,
                 "wait_lines": _lines(explicit),
                 "waits_between": len(between),
@@ -249,9 +263,13 @@ def _measured(notes: clocks.Notes) -> list[Region]:
             by_start[key[:2]] = key
     keys = set(by_start.values())
     if notes.measurements:
-        inside_timer = {k for k in keys if k not in notes.measurements and _by_timer(notes, k)}
-        keys -= inside_timer
+        keys = {k for k in keys if k in notes.measurements or not notes.regions[k].tool}
     found = sorted((notes.regions[k] for k in keys), key=lambda r: (r.start, -r.end))
+    places = defaultdict(list)
+    for region in found:
+        places[region.via[:1]].append(region)
+    dropped = {id(r) for place in places.values() if any(r.kept for r in place) for r in place if not r.kept}
+    found = [r for r in found if id(r) not in dropped]
     inner = []
     begins = [r.start for r in found]
     for i, region in enumerate(found):
@@ -262,16 +280,16 @@ def _measured(notes: clocks.Notes) -> list[Region]:
         )
         if not holds:
             inner.append(region)
-    groups = defaultdict(list)
-    for region in inner:
-        groups[region.via[:1]].append(region)
-    dropped = {id(r) for group in groups.values() if any(r.kept for r in group) for r in group if not r.kept}
-    return [r for r in inner if id(r) not in dropped]
+    return inner
 
 
-def _by_timer(notes: clocks.Notes, key: tuple) -> bool:
-    lines = {notes.regions[k].via for k in notes.measurements}
-    return notes.regions[key].via in lines
+def _caller(operator, notes: clocks.Notes) -> list[tuple[str, int]]:
+    """The script's own line that called an operator."""
+    for frame in operator.stack:
+        name, _, rest = frame.rpartition("(")
+        if notes.watched(name):
+            return [(name, int(rest.partition(")")[0]))]
+    return []
 
 
 def _short(name: str) -> str:
