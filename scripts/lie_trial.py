@@ -3,12 +3,14 @@
     python scripts/lie_trial.py tests/bench/scripts_a ...
 
 `# right` or `# lies: kind, kind`: the first kind is the one that must be named, the others are wrong with it as well.
+A folder with an expected.toml says it there instead.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 from labkit import bench
@@ -16,6 +18,10 @@ from labkit import bench
 
 def expected(script: Path) -> list[str] | None:
     """The kinds that a script is said to have, [] for a right one, None for a helper."""
+    key = script.parent / "expected.toml"
+    if key.is_file():
+        said = tomllib.loads(key.read_text(encoding="utf-8")).get(script.stem)
+        return None if said is None else [said] if said else []
     first = script.read_text(encoding="utf-8").partition("\n")[0]
     if first.startswith("# right"):
         return []
