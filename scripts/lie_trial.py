@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import sys
 import time
-import tomllib
 from pathlib import Path
 
 from labkit import bench
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
 
 
 def expected(script: Path) -> list[str] | None:

@@ -27,7 +27,9 @@ OF_CONSTANTS = {"conv_bn_act"}
 
 
 def test_every_rule_has_a_family():
-    assert set(rules.RULES) - OF_CONSTANTS == set(FAMILIES), "a rule without drawn models is not tried: tests/support/families.py"
+    assert set(rules.RULES) - OF_CONSTANTS == set(FAMILIES), (
+        "a rule without drawn models is not tried: tests/support/families.py"
+    )
 
 
 def near(got, plain, want, dtype, what) -> None:
