@@ -98,6 +98,9 @@ def space(traced: Traced, tensors: list, down: bool = False) -> Space:
             kind = FULL if has_rows else ROW
         else:
             kind = COLUMN if rows and rows[-1] in own else ONE
+        if kind == COLUMN and own[rows[-1]] != 1:  # with batches between rows and columns: a column is one piece in GM
+            copied[name] = tuple(a for g in (outer, inner, rows) for a in g if a in own)
+            own = dense(list(copied[name]), sizes)
         step = [own.get(g[-1], 0) if g else 0 for g in (outer, inner, rows)]
         return Operand(name, kind, any(step[:2]), tuple(step), name in copied, copied.get(name, ()))
 

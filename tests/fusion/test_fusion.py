@@ -234,6 +234,15 @@ def test_registered():
         kernel.register("swiglu")
 
 
+@pytest.mark.parametrize("rows, batch, width", [(119, 3, 33), (40, 2, 8), (5, 4, 70), (1, 3, 5)])
+def test_a_column_with_batches_between_rows_and_columns(rows, batch, width):
+    """Of [rows, batch, 1] what one strip of columns takes does not lie side by side: it is copied first."""
+    x, y = values(rows, batch, width), values(rows, batch, 1)
+    for function in (lambda x, y: x * y - (x * y).mean(0), lambda x, y: (x + y).amax(0, keepdim=True) * x):
+        check = fusion.kernel(function, (x, y), name="between").check(x, y)
+        assert check.ok, check
+
+
 # ---- what it refuses
 
 
