@@ -45,6 +45,10 @@ for rows, cols in ((256, 1024), (1024, 512), (512, 2048)):
     low, high = bootstrap(us)
     centre = np.median(us)
     far = int((np.abs(us - centre) > 5 * np.median(np.abs(us - centre))).sum())
-    print(f"cumsum float32 ({rows}, {cols}), {len(sets)} inputs in turn, {len(sets) * rows * cols * 4 >> 20} MiB together")
-    print(f"    median {centre:.2f} us, 95 % interval {low:.2f} to {high:.2f}; P90 {np.percentile(us, 90):.2f}, P99 {np.percentile(us, 99):.2f}")
+    print(
+        f"cumsum float32 ({rows}, {cols}), {len(sets)} inputs in turn, {len(sets) * rows * cols * 4 >> 20} MiB together"
+    )
+    print(
+        f"    median {centre:.2f} us, 95 % interval {low:.2f} to {high:.2f}; P90 {np.percentile(us, 90):.2f}, P99 {np.percentile(us, 99):.2f}"
+    )
     print(f"    {len(us)} samples behind {warm} of warm-up; {far} lie far out and are counted in all figures")

@@ -35,4 +35,6 @@ for case in (Case(1 << 21), Case(1 << 22), Case(3 << 21)):
     seconds = case.samples()
     gbs = case.bytes_moved / seconds / 1e9
     p5, p50, p95 = np.percentile(gbs, [5, 50, 95])
-    print(f"  [{case.elements}] 三个张量共 {case.bytes_moved / 2**20:.0f} MiB: L2 带宽中位数 {p50:.0f} GB/s，P5 {p5:.0f}，P95 {p95:.0f}，n={len(gbs)}")
+    print(
+        f"  [{case.elements}] 三个张量共 {case.bytes_moved / 2**20:.0f} MiB: L2 带宽中位数 {p50:.0f} GB/s，P5 {p5:.0f}，P95 {p95:.0f}，n={len(gbs)}"
+    )

@@ -45,4 +45,6 @@ with torch.no_grad():
         serving.warm_up()
         us = np.fromiter(serving.steps(), float)
         print(f"compiled block, {serving.label}, weights warm in L2")
-        print(f"  {us.mean():.1f} +- {us.std(ddof=1):.1f} us a step; P50 {np.median(us):.1f}, P99 {np.percentile(us, 99):.1f}; {1e6 / us.mean():.0f} steps/s")
+        print(
+            f"  {us.mean():.1f} +- {us.std(ddof=1):.1f} us a step; P50 {np.median(us):.1f}, P99 {np.percentile(us, 99):.1f}; {1e6 / us.mean():.0f} steps/s"
+        )

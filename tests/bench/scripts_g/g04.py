@@ -42,7 +42,9 @@ def main():
         ratios.append(seconds[by_hand] / seconds[built_in])
         time.sleep(0.02)
     low, middle, high = statistics.quantiles(ratios, n=4)
-    print(f"F.layer_norm is {middle:.2f} times as fast as ours (quartiles {low:.2f} to {high:.2f}, {len(ratios)} pairs in turn).")
+    print(
+        f"F.layer_norm is {middle:.2f} times as fast as ours (quartiles {low:.2f} to {high:.2f}, {len(ratios)} pairs in turn)."
+    )
     print("Verdict: replace the hand-written one everywhere.")
 
 

@@ -29,4 +29,6 @@ for length, width in ((512, 128), (2048, 128), (8192, 64)):
     seconds = timeit.repeat(functools.partial(batch, length, width), number=1, repeat=30)
     us = [1e6 * s / CALLS for s in seconds]
     q1, q2, q3 = statistics.quantiles(us, n=4)
-    print(f"build cos/sin for length {length:5}, width {width:3}, fp32: median {q2:.2f} us a build (IQR {q1:.2f} to {q3:.2f}, n={len(us)})")
+    print(
+        f"build cos/sin for length {length:5}, width {width:3}, fp32: median {q2:.2f} us a build (IQR {q1:.2f} to {q3:.2f}, n={len(us)})"
+    )

@@ -29,4 +29,6 @@ for heads, length, width in ((8, 128, 64), (8, 256, 64), (16, 256, 128)):
     q = torch.rand(heads, length, width).half().npu()
     k = torch.rand(heads, length, width).half().npu()
     us = per_call_us(partial(scores, q, k, width**-0.5), REPEATS)
-    print(f"- attention scores, fp16, heads {heads}, length {length}, width {width}, same inputs again (warm L2): {us:.1f} us")
+    print(
+        f"- attention scores, fp16, heads {heads}, length {length}, width {width}, same inputs again (warm L2): {us:.1f} us"
+    )

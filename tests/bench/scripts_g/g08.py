@@ -24,7 +24,9 @@ for dtype in (torch.float32,):
         task.timeit(20)  # thrown away
         result = task.blocked_autorange(min_run_time=0.2)
         results.append(result)
-        print(f"{result.sub_label} {result.description}: median {result.median * 1e6:.1f} us, IQR {result.iqr * 1e6:.2f} us, "
-              f"{len(result.times)} blocks of {result.number_per_run}")
+        print(
+            f"{result.sub_label} {result.description}: median {result.median * 1e6:.1f} us, IQR {result.iqr * 1e6:.2f} us, "
+            f"{len(result.times)} blocks of {result.number_per_run}"
+        )
 
 benchmark.Compare(results).print()

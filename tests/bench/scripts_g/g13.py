@@ -42,4 +42,6 @@ def gelu(x):
 for rows, cols in ((512, 2048), (1024, 1024), (2048, 768)):
     us = gelu(torch.rand(rows, cols).npu())
     p50, p95, p99 = np.percentile(us, [50, 95, 99])
-    print(f"GELU float32 ({rows}, {cols}) 热 L2: P50 {p50:.2f}  P95 {p95:.2f}  P99 {p99:.2f}  最慢 {us.max():.2f}  标准差 {us.std():.2f} us")
+    print(
+        f"GELU float32 ({rows}, {cols}) 热 L2: P50 {p50:.2f}  P95 {p95:.2f}  P99 {p99:.2f}  最慢 {us.max():.2f}  标准差 {us.std():.2f} us"
+    )

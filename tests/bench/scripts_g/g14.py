@@ -6,11 +6,7 @@ import numpy as np
 import torch
 import torch_npu  # noqa: F401
 
-WAYS = {
-    "x * x": lambda x: x * x,
-    "torch.square(x)": torch.square,
-    "x.pow(2)": lambda x: x.pow(2),
-}
+WAYS = {"x * x": lambda x: x * x, "torch.square(x)": torch.square, "x.pow(2)": lambda x: x.pow(2)}
 
 
 def device_us(function, x, samples):

@@ -35,4 +35,6 @@ print("torch.add float32，输入常驻 L2，kernel 执行时间（us）")
 print(f"{'shape':>14} {'P50':>8} {'P90':>8} {'P99':>8} {'n':>5}")
 for shape in ((64, 128), (256, 256), (512, 384)):
     us = kernel_time(shape)
-    print(f"{str(shape):>14} {np.percentile(us, 50):8.2f} {np.percentile(us, 90):8.2f} {np.percentile(us, 99):8.2f} {len(us):5}")
+    print(
+        f"{str(shape):>14} {np.percentile(us, 50):8.2f} {np.percentile(us, 90):8.2f} {np.percentile(us, 99):8.2f} {len(us):5}"
+    )
