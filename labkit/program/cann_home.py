@@ -4,7 +4,7 @@
     cmake -B build && cmake --build build        # from here on the same lines as on a node
     ./build/demo
 
-bisheng compiles each .asc file by itself. What it links is the program `demo.twin` and the starter `demo`, which runs it
+bisheng compiles each .asc file by itself. It links the program `demo.twin` and the starter `demo`, which runs it
 on the twin and says what its launches took and what the checks found.
 """
 
