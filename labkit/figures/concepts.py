@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from labkit.figures.svg import WIDTH, Canvas, Figure
+from labkit.figures.svg import WIDTH, Canvas, Figure, number
 from labkit.figures.tiling import read_split
 from labkit.figures.timeline import FILLS
 from labkit.figures.words import size_text
@@ -71,17 +71,17 @@ def slicing(
     wide = (RIGHT - LEFT) / max(sum(1 if cut is None else cut[1] / tile for cut in shown), 1e-9)
     x, places = float(LEFT), []
     for i, cut in enumerate(shown):
-        number = i if len(cuts) <= MOST or i < MOST - 1 else len(cuts) - 1
+        which = i if len(cuts) <= MOST or i < MOST - 1 else len(cuts) - 1
         if cut is None:
             c.text(x + wide / 2, tiles_at + 19, text("fig_slice_more", n=len(cuts) - MOST + 1), "s m c")
             x += wide
             continue
-        part, fill = wide * cut[1] / tile, _SLOTS[number % slots]
-        c.rect(x, tiles_at, part, 30, fill, cls="d", title=text("fig_tile_tip", tile=number, length=f"{cut[1]:,}"))
-        c.inside(x, tiles_at, part, 30, text("fig_slice_tile", tile=number), fill, size=11) or c.inside(
-            x, tiles_at, part, 30, str(number), fill, size=11
+        part, fill = wide * cut[1] / tile, _SLOTS[which % slots]
+        c.rect(x, tiles_at, part, 30, fill, cls="d", title=text("fig_tile_tip", tile=which, length=f"{cut[1]:,}"))
+        c.inside(x, tiles_at, part, 30, text("fig_slice_tile", tile=which), fill, size=11) or c.inside(
+            x, tiles_at, part, 30, str(which), fill, size=11
         )
-        places.append((number, x + part / 2))
+        places.append((which, x + part / 2))
         x += part
 
     ub_at = tiles_at + 96
@@ -91,11 +91,11 @@ def slicing(
     begin = LEFT + (RIGHT - LEFT - room * slots) / 2
     rows = []
     for slot in range(slots):
-        mine = [number for number in range(len(cuts)) if number % slots == slot]
+        mine = [which for which in range(len(cuts)) if which % slots == slot]
         middle = begin + (slot + 0.5) * room
-        for number, at in places:
-            if number % slots == slot:
-                c.line(at, tiles_at + 30, middle, ub_at, "l" if number < slots else "g")
+        for which, at in places:
+            if which % slots == slot:
+                c.line(at, tiles_at + 30, middle, ub_at, "l" if which < slots else "g")
         c.rect(begin + slot * room, ub_at, room, 30, _SLOTS[slot], cls="d", rx=3)
         c.inside(begin + slot * room, ub_at, room, 30, text("fig_slice_slot", slot=slot), _SLOTS[slot], size=11)
         told = ", ".join(map(str, mine[:6])) + (", …" if len(mine) > 6 else "")
@@ -111,7 +111,7 @@ def slicing(
 
 @dataclass(frozen=True)
 class _Step:
-    """A bar: step `number` on `lane`, from `start` to `end`; odd ones are drawn with a pattern."""
+    """A bar: step `number` on `lane`, from `start` to `end`."""
 
     lane: str
     number: int
@@ -198,12 +198,14 @@ def _panels(title: str, finding: str, panels, lanes: dict[str, str], fills: dict
             mine = [step for step in steps if step.lane == lane]
             c.text(16, y + 15, label)
             c.rect(LEFT, y, RIGHT - LEFT, _BAR, cls="q", rx=2)
-            for step in mine:
-                fill = fills[lane] + ("/dots" if step.number % 2 else "")
-                x, wide = LEFT + step.start * scale, (step.end - step.start) * scale
+            c.add(f'<g transform="translate(0 {number(y)})"{c.fill(fills[lane])}>')
+            bars = [(LEFT + step.start * scale, (step.end - step.start) * scale, step) for step in mine]
+            for x, wide, step in bars:
                 tip = text("fig_step_tip", step=step.number, start=f"{step.start:.2f}", end=f"{step.end:.2f}")
-                c.rect(x, y, wide, _BAR, fill, cls="d" if wide > 3 else "", title=tip)
-                c.inside(x, y, wide, _BAR, str(step.number), fill, size=11)
+                c.bar(x, 0, wide, _BAR, tip, edge=wide > 3)
+            c.add("</g>")
+            for x, wide, step in bars:
+                c.inside(x, y, wide, _BAR, str(step.number), fills[lane], size=11)
             busy = sum(step.end - step.start for step in mine)
             rows.append(f"{label}: {busy / end:.0%}")
             y += _STEP
