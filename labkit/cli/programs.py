@@ -66,6 +66,14 @@ def run(
     raise typer.Exit(result.exit_code)
 
 
+@commands.command("cmake-dir")
+def cmake_dir() -> None:
+    """The folder that takes CANN's place for cmake: source its set_env.sh, then find_package(ASC) finds the twin."""
+    from labkit.program import cann_home
+
+    print(cann_home.folder())
+
+
 @commands.command()
 def kernels() -> None:
     """The operators of the lab and their Ascend C sources."""

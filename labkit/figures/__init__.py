@@ -2,12 +2,13 @@
 that say the same in words.
 
 `memory_ruler`, `pipe_timeline`, `compare_timelines`, `tiling_map`, `mismatch_map`, `core_on_one_page`, `curves`,
-`fractal_layout`, `ladder` and `stream_timeline` return a `Figure`; `memory_ruler_widget` and `pipes_widget` put sliders
-on two of them where ipywidgets is there.
+`fractal_layout`, `ladder`, `stream_timeline`, `slicing`, `buffering` and `cube_vector` return a `Figure`;
+`memory_ruler_widget` and `pipes_widget` put sliders on two of them where ipywidgets is there.
 """
 
 from __future__ import annotations
 
+from labkit.figures.concepts import buffering, cube_vector, slicing
 from labkit.figures.curve_plot import curves
 from labkit.figures.fractals import fractal_layout, layout_place
 from labkit.figures.ladder_plot import ladder
@@ -22,8 +23,10 @@ from labkit.figures.widgets import memory_ruler_widget, pipes_widget
 
 __all__ = [
     "Figure",
+    "buffering",
     "compare_timelines",
     "core_on_one_page",
+    "cube_vector",
     "curves",
     "find_period",
     "fractal_layout",
@@ -35,6 +38,7 @@ __all__ = [
     "mismatch_map",
     "pipe_timeline",
     "pipes_widget",
+    "slicing",
     "split_aligned",
     "split_even",
     "stream_timeline",

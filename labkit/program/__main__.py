@@ -1,4 +1,7 @@
-"""`python -m labkit.program cmake ...`: one of the lab's stand-ins; a sample's own commands call them."""
+"""`python -m labkit.program cmake ...`: one of the lab's stand-ins; a sample's own commands call them.
+
+`start demo.twin` runs a program that the lab's bisheng has linked (labkit.program.cann_home).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import sys
 from pathlib import Path
 
 from labkit.build.compiler import ToolError
-from labkit.program import standin
+from labkit.program import cann_home, standin
 from labkit.program.build import NoProgram
 from labkit.source.errors import CompileError
 
@@ -17,6 +20,12 @@ def main(name: str, words: list[str]) -> int:
     if name in ("make", "ninja"):
         folder = next((Path(words[i + 1]) for i, w in enumerate(words[:-1]) if w == "-C"), Path("."))
         return standin.make(folder, words)
+    if name == "start":
+        return cann_home.start(words)
+    if name == "bisheng" and "-c" in words:
+        return cann_home.compile_one(words)
+    if name == "bisheng" and any(w.endswith(".o") for w in words):
+        return cann_home.link(words)
     return standin.bisheng(words) if name == "bisheng" else standin.profiler(words)
 
 

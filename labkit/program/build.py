@@ -100,6 +100,26 @@ def build(program: Program, *, start: bool = True) -> Path:
     )
 
 
+def compiled(source: Source) -> tuple[Path, Path | None]:
+    """The object of one source by itself, and its object for the cube cores where it has work for them.
+
+    Raises CompileError, ToolError, SourceError.
+    """
+    text = sources.read(source.path, list(source.includes), source.definitions)
+    mixes = sources.core_mixes([text])
+    by_name = sources.launched_by_name([text.text])
+    generated = [str(_headers(by_name))] if by_name else []
+    lowered, plain = sources.lower(text, mixes, by_name), tuple(compiler.no_builtins(mixes))
+    own = _object(source, lowered, generated, plain)
+    cube = any(aic for aic, _ in mixes.values())
+    return own, _object(source, lowered, generated, ("-DTWIN_CUBE_CORE", *plain)) if cube else None
+
+
+def linked(name: str, own: list[Path], cube: list[Path], flags: Sequence[str]) -> Path:
+    """A program of objects: those of `compiled`, and what the machine's own compiler made of plain C++."""
+    return _linked(name, own, cube, (name, ""), True, flags)
+
+
 def _linked(
     name: str, own: list[Path], cube: list[Path], learner: tuple[str, str], start: bool, flags: Sequence[str] = ()
 ) -> Path:

@@ -96,21 +96,8 @@ class Project:
         import torch
 
         device.install()
-        inputs = (*inputs, *[None] * (len(self.definition["inputs"]) - len(inputs)))
-        groups = [list(i) if isinstance(i, (list, tuple)) else [] if i is None else [i] for i in inputs]
-        dynamic = [len(i) if isinstance(i, (list, tuple)) else 0 for i in inputs]
-        made = [
-            list(o) if isinstance(o, list) else [o]
-            for o in (outputs if outputs is not None else self._inferred(groups, attrs))
-        ]
-        self._in_place(made, groups)
-        answer = self._ask("tile", groups, [o for group in made for o in group], attrs)
-        if "tiling" not in answer:
-            raise ProjectError(f"{self.name} has no tiling function")
-        told = answer["tiling"]
-        if told["status"]:
-            raise ProjectError(f"the tiling function of {self.name} refused (status {told['status']:#x})")
-        tiling = Tiling(told["blocks"], told["key"], bytes.fromhex(told["data"]), told["workspaces"], told["arguments"])
+        groups, dynamic, made = self._call(inputs, outputs, attrs)
+        tiling = self._tiled(groups, made, attrs)
         zeroed = [o["zeroed"] for o in self.definition["outputs"]]
         results = [
             [(torch.zeros if z else torch.empty)(tuple(shape), dtype=dtype, device="npu") for shape, dtype in group]
@@ -139,6 +126,35 @@ class Project:
             record,
             tiling,
         )
+
+    def tile(self, *inputs, outputs=None, **attrs) -> Tiling:
+        """What the tiling function decides for such a call, on the host alone: the first half of a call.
+
+        Tensors may be empty ones on `meta`, unless the definition says that the host reads their values. Raises
+        ProjectError.
+        """
+        groups, _, made = self._call(inputs, outputs, attrs)
+        return self._tiled(groups, made, attrs)
+
+    def _call(self, inputs, outputs, attrs: dict) -> tuple[list, list[int], list]:
+        """The tensors of each input, how many of them are a list, and (shape, dtype) of each output."""
+        inputs = (*inputs, *[None] * (len(self.definition["inputs"]) - len(inputs)))
+        groups = [list(i) if isinstance(i, (list, tuple)) else [] if i is None else [i] for i in inputs]
+        made = [
+            list(o) if isinstance(o, list) else [o]
+            for o in (outputs if outputs is not None else self._inferred(groups, attrs))
+        ]
+        self._in_place(made, groups)
+        return groups, [len(i) if isinstance(i, (list, tuple)) else 0 for i in inputs], made
+
+    def _tiled(self, groups: list, made: list, attrs: dict) -> Tiling:
+        answer = self._ask("tile", groups, [o for group in made for o in group], attrs)
+        if "tiling" not in answer:
+            raise ProjectError(f"{self.name} has no tiling function")
+        told = answer["tiling"]
+        if told["status"]:
+            raise ProjectError(f"the tiling function of {self.name} refused (status {told['status']:#x})")
+        return Tiling(told["blocks"], told["key"], bytes.fromhex(told["data"]), told["workspaces"], told["arguments"])
 
     def _in_place(self, made: list, groups: list) -> None:
         """An output that an input is written over, and that the caller has not named, is like that input."""

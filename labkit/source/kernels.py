@@ -356,6 +356,8 @@ def _decide(word: str, rest: str, known: Mapping[str, str | None]) -> bool | Non
     text = re.sub(r"\b[A-Za-z_]\w*\b", value, text)
     text = text.replace("&&", " and ").replace("||", " or ")
     text = re.sub(r"!(?!=)", " not ", re.sub(r"(?<=\d)[uUlL]+\b", "", text)).strip()
+    if re.search(r"[\d?)]\s*\(", text):
+        return None  # a macro with arguments
     if "**" in text or not re.fullmatch(r"(?:\d+|0[xX][\da-fA-F]+|and|or|not|[-+*%()<>=!&|?\s])+", text):
         return None
     some = {0, 1, -1, 99991, *(int(n, 0) for n in re.findall(r"\b(?:[1-9]\d*|0[xX][\da-fA-F]+)\b", text) if len(n) < 9)}

@@ -1,0 +1,71 @@
+"""Cases of the exercises on a whole program: what it prints, and what its CMakeLists.txt makes."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from labkit import messages
+from labkit.exercises import Case
+
+SHARE = 256
+
+
+def program_cases(seed, quick):
+    return [Case(f"n={n}", (n,), [f"0 of {n} wrong"]) for n in ((700,) if quick else (256, 700, 5000))]
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+def facts() -> dict:
+    """What a right CMakeLists.txt comes to."""
+    return {
+        say("find_package(ASC)", "find_package(ASC)"): say("before project", "在 project 之前"),
+        say("languages", "语言"): "ASC CXX",
+        say("demo is built of", "demo 的源文件"): "main.cpp twice.asc",
+        say("demo is linked by", "demo 的链接者"): "ASC",
+    }
+
+
+def cmake_cases(seed, quick):
+    return [Case("CMakeLists.txt", (), facts())]
+
+
+def run_cmake(function, args, case):
+    """The facts of the learner's file, read as `labkit run` reads it."""
+    from labkit.program import cmakefile
+
+    lines = [line.split("#")[0].strip() for line in function().split("\n")]
+    text = "\n".join(lines)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("twice.asc", "main.cpp"):
+            (Path(folder) / name).write_text("")
+        (Path(folder) / "CMakeLists.txt").write_text(text + "\n")
+        try:
+            project = cmakefile.read(folder)
+        except cmakefile.CMakeError as error:
+            return {"CMakeLists.txt": str(error).replace(folder, "").lstrip("/")}
+        demo = project.targets.get("demo")
+        sources = (
+            " ".join(sorted(p.name for p in demo.sources)) if demo and demo.kind == "exe" else say("nothing", "无")
+        )
+    found, at = facts(), {word: text.lower().find(word) for word in ("find_package(asc", "project(")}
+    package, language, built, linked = found
+    if at["find_package(asc"] < 0:
+        found[package] = say("missing", "缺少")
+    elif at["find_package(asc"] > at["project("]:
+        found[package] = say(
+            "after project, which then does not know the language", "在 project 之后，project 不认识这种语言"
+        )
+    words = text[at["project("] :].partition(")")[0].split()
+    found[language] = " ".join(sorted(w for w in words if w in ("ASC", "CXX", "C")))
+    if "ASC" not in words:
+        found[language] += say(": CMake passes over .asc files", "：CMake 会略过 .asc 文件")
+    found[built] = sources
+    if sources == "main.cpp":
+        found[built] += say(", which calls launch_twice of another file", "，它调用另一个文件中的 launch_twice")
+    if "LINKER_LANGUAGE ASC" not in " ".join(text.split()):
+        found[linked] = say("CMake's own choice of two", "CMake 在两者中自行选择")
+    return found

@@ -1,0 +1,149 @@
+"""A folder that takes CANN's place for the machine's own cmake: find_package(ASC), the language ASC and a bisheng.
+
+    source "$(labkit cmake-dir)/set_env.sh"      # on a node: source /usr/local/Ascend/cann/set_env.sh
+    cmake -B build && cmake --build build        # from here on the same lines as on a node
+    ./build/demo
+
+bisheng compiles each .asc file by itself. It links the program `demo.twin` and the starter `demo`, which runs it
+on the twin and says what its launches took and what the checks found.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from labkit import messages
+from labkit.build.cache import keep, key
+from labkit.build.includes import reach
+from labkit.paths import twin_dir
+from labkit.program import build as room
+from labkit.program import results, supervise
+from labkit.program.cmakefile import program_words
+
+_OURS = Path(__file__).resolve().parent / "cmake"
+# Libraries of CANN that a program names; what the twin has of them is in its runtime.
+_CANN = set(
+    "ascendcl acl_rt ascendc_runtime runtime tiling_api register platform graph_base graph c_sec nnopbase profapi "
+    "unified_dlog mmpa ascend_dump error_manager ge_common_base ascendalog".split()
+)
+_TOGETHER = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+_STARTER = """#!/bin/sh
+# Runs {name}.twin on the lab's twin; under `labkit run` that is done already.
+[ -n "$LABKIT_TWIN_REPORT" ] && exec "$0.twin" "$@"
+PYTHONPATH="{repo}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{python}" -m labkit.program start "$0.twin" "$@"
+"""
+_ENVIRONMENT = """# For a shell (source it): cmake finds the lab's twin where CANN would be.
+export ASCEND_HOME_PATH="{home}"
+export CMAKE_PREFIX_PATH="{home}${{CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}}"
+export PATH="{home}/bin:$PATH"
+"""
+_BISHENG = """#!/bin/sh
+PYTHONPATH="{repo}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{python}" -m labkit.program bisheng "$@"
+"""
+
+
+def folder() -> Path:
+    """The folder, made once for each Python and state of the lab's cmake files."""
+    files = sorted(_OURS.iterdir())
+    words = dict(repo=_repo(), python=sys.executable)
+    digest = key(*words.values(), _ENVIRONMENT, _BISHENG, *(f.read_text(encoding="utf-8") for f in files))
+
+    def make(work: Path) -> None:
+        modules = work / "lib" / "cmake" / "asc"
+        modules.mkdir(parents=True)
+        for file in files:
+            shutil.copy(file, modules / file.name)
+        (work / "include").symlink_to(twin_dir() / "include")
+        (work / "bin").mkdir()
+        (work / "bin" / "bisheng").write_text(_BISHENG.format(**words))
+        (work / "bin" / "bisheng").chmod(0o755)
+        (work / "set_env.sh").write_text("")
+
+    home = keep("cann-home", digest, "", make)
+    (home / "set_env.sh").write_text(_ENVIRONMENT.format(home=home))
+    return home
+
+
+def environment() -> dict[str, str]:
+    """What sourcing its set_env.sh changes."""
+    home = folder()
+    before = os.environ.get("CMAKE_PREFIX_PATH", "")
+    return {
+        "ASCEND_HOME_PATH": str(home),
+        "CMAKE_PREFIX_PATH": f"{home}{':' + before if before else ''}",
+        "PATH": f"{home / 'bin'}:{os.environ.get('PATH', '')}",
+    }
+
+
+def _repo() -> str:
+    return str(Path(__file__).resolve().parents[2])
+
+
+def _value(words: list[str], flag: str) -> str:
+    return words[words.index(flag) + 1] if flag in words[:-1] else ""
+
+
+def compile_one(words: list[str]) -> int:
+    """`bisheng -c x.asc -o x.o`: the object, and x.o.cube beside it where there is work for cube cores."""
+    paths, output, definitions, includes = program_words([w for w in words if w != "-c"])
+    defined = tuple(f"{k}={v}" if v else k for k, v in definitions.items())
+    source = room.Source(Path(paths[0]).resolve(), defined, tuple(str(Path(d).resolve()) for d in includes))
+    made = room.compiled(source)
+    for place, file in zip((Path(output or "a.o"), Path(f"{output or 'a.o'}.cube")), made):
+        place.unlink(missing_ok=True)
+        if file is not None:
+            shutil.copy(file, place)
+    if depfile := _value(words, "-MF"):
+        read = reach([source.path], [], [str(source.path.parent), *source.includes])
+        own = " ".join(re.sub(r"([ #])", r"\\\1", f) for f in sorted({*read, str(source.path)}))
+        Path(depfile).write_text(f"{_value(words, '-MT') or output}: {own}\n")
+    return 0
+
+
+def link(words: list[str]) -> int:
+    """`bisheng x.o main.o -o demo`."""
+    if "-shared" in words or "-lib" in words:
+        sys.exit("labkit: " + messages.text("program.no_library"))
+    place = Path(_value(words, "-o") or "a.out")
+    own = [Path(w) for w in words if w.endswith(".o") and w != str(place)]
+    cube = [Path(f"{o}.cube") for o in own if Path(f"{o}.cube").exists()]
+    others = [w for w in words if w.endswith((".a", ".so")) or w[:2] in ("-l", "-L")]
+    made = room.linked(place.name, own, cube, [w for w in others if w.removeprefix("-l") not in _CANN])
+    program = place.with_name(place.name + ".twin")
+    for target, file in (program, made), (Path(f"{program}.cube.so"), Path(f"{made}.cube.so")):
+        target.unlink(missing_ok=True)
+        if file.exists():
+            shutil.copy(file, target)
+    place.unlink(missing_ok=True)
+    place.write_text(_STARTER.format(name=place.name, repo=_repo(), python=sys.executable))
+    place.chmod(0o755)
+    return 0
+
+
+def start(words: list[str]) -> int:
+    """Runs a linked program and says what its launches took and what the checks found."""
+    settings = supervise.Settings()
+    result = results.of(supervise.run([str(Path(words[0]).resolve()), *words[1:]], Path.cwd(), settings), settings)
+    print("\n".join(result.lines() + [messages.text("program.died")] * bool(result.died)))
+    return result.exit_code
+
+
+def shell(folder: str | os.PathLike, *lines: str) -> str:
+    """Runs the lines in a shell that has sourced set_env.sh, shows and returns what they print; stops at the first
+    that fails. For notebooks. Where cmake is missing it says how to get it.
+    """
+    if any(line.startswith("cmake") for line in lines) and not shutil.which("cmake"):
+        text = messages.text("program.no_cmake")
+    else:
+        script = "\n".join(["set -e", *(f"echo {shlex.quote('$ ' + line)}\n{line}" for line in lines)])
+        env = {**os.environ, **environment(), "CLICOLOR_FORCE": "0", "CLICOLOR": "0"}
+        text = subprocess.run(["bash", "-c", script], cwd=folder, env=env, text=True, **_TOGETHER).stdout
+        text = text.replace(str(folder), ".")
+    print(text.rstrip("\n"))
+    return text

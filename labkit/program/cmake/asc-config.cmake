@@ -1,0 +1,11 @@
+# find_package(ASC) for the lab's twin: afterwards `project(... LANGUAGES ASC CXX)` knows the language of .asc files.
+if(NOT EXISTS "$ENV{ASCEND_HOME_PATH}/bin/bisheng")
+    message(FATAL_ERROR "ASCEND_HOME_PATH does not lead to the lab's folder; source set_env.sh of `labkit cmake-dir`")
+endif()
+if(CMAKE_ASC_RUN_MODE AND NOT CMAKE_ASC_RUN_MODE STREQUAL "npu")
+    message(FATAL_ERROR "CMAKE_ASC_RUN_MODE=${CMAKE_ASC_RUN_MODE} is CANN's own twin or simulator; leave it out here")
+endif()
+if(DEFINED CMAKE_ASC_ARCHITECTURES AND NOT CMAKE_ASC_ARCHITECTURES STREQUAL "dav-2201")
+    message(FATAL_ERROR "CMAKE_ASC_ARCHITECTURES=${CMAKE_ASC_ARCHITECTURES}: the twin is an Atlas A2, dav-2201")
+endif()
+list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
