@@ -81,7 +81,7 @@ def exercise_cell(spec: Spec, variant: Variant = Variant()) -> str:
     if variant.kind == "unsolved":
         body = ours.stub(variant.lang)
     elif variant.kind == "mutant" and variant.exercise == spec.id:
-        body = ours.mutant(spec.mutants[variant.index].regions)
+        body = ours.mutant(spec.mutants[variant.index].regions, spec.mutants[variant.index].edit)
     else:
         body = ours.solution()
     return f"%%exercise {spec.id}\n{body}"

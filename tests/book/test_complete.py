@@ -72,7 +72,7 @@ def test_every_line_is_of_a_name_that_the_twin_has():
     assert len(ours) > 150 and len(names()) > 350
     for n in ours:
         assert n.name in _words(), f"{n.name}: the twin's headers have no such name"
-        assert n.name in n.use and n.says[0].endswith(".") and n.says[1].endswith("。"), n.name
+        assert n.name in n.use and n.says[0].endswith(".") and n.says[1].endswith(("。", "…")), n.name
         assert len(n.says[0]) <= 110, n.name
 
 
