@@ -1,7 +1,7 @@
 """Cases of the projects: whole kernels and operators, from a signature to a time.
 
-Every project takes float and half (`wide` says which), sizes that come out even and sizes that do not, fewer pieces than
-blocks; the last case is a large one, and its time counts.
+Kernels take float and half (`wide` says which), sizes that come out even and sizes that do not, fewer pieces than
+blocks; the last case is a large one, and its time counts. Operators are called through the dispatcher.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from labkit.exercises import Case, Out
+from labkit.exercises import Case, Out, Refuses
 
 FLOAT = (2e-5, 2e-6)  # a handful of float instructions and a sum
 HALF = (1.1e-3, 1e-4)  # one rounding to half, and the instructions before it
@@ -216,3 +216,80 @@ def group_norm_cases(seed, quick):
             )
         )
     return made
+
+
+# ---- 03: operators of PyTorch
+
+
+def op_leaky(x, slope):
+    return torch.where(x > 0, x, x * slope)
+
+
+def op_leaky_cases(seed, quick):
+    """Both types, tails, strides, nothing at all; what it cannot compute must be refused."""
+    made = []
+    for k, (shape, dtype, slope) in enumerate(
+        (((40,), torch.float32, 0.125), ((3, 5, 701), torch.half, 0.25), ((9, 1111), torch.float32, 2.0))
+    ):
+        x = _x(seed + k, *shape).to(dtype)
+        made.append(Case(f"shape={shape} {_name(dtype)} slope={slope}", (x, slope), op_leaky(x, slope)))
+    turned = _x(seed, 6, 50).T
+    whole = torch.arange(6, dtype=torch.int32)
+    return [
+        *made,
+        Case("transposed", (turned, 0.125), op_leaky(turned, 0.125).contiguous()),
+        Case("empty", (turned[:0].contiguous(), 0.125), turned[:0].contiguous()),
+        Case("int32", (whole, 0.125), Refuses(("float", "half", "dtype", "type", "类型"))),
+        Case("meta", (x, 0.125), x, probe="meta"),
+        Case("opcheck", (x, 0.125), None, probe="opcheck"),
+    ]
+
+
+def squared_relu(x):
+    return F.relu(x).square()
+
+
+def op_squared_relu_cases(seed, quick):
+    """Values; the gradient for an ordinary gradient and for that of sum(), which has strides of 0."""
+    made = []
+    for k, shape in enumerate(((7,), (4, 9), (3, 3001))):
+        x = _x(seed + k, *shape)
+        made.append(Case(f"shape={shape}", (x,), squared_relu(x)))
+    small = _x(seed + 9, 4, 9)
+    return [
+        *made,
+        Case("gradients", (small,), squared_relu, FLOAT, probe="grad"),
+        Case("gradients, a longer one", (_x(seed + 8, 5, 1003),), squared_relu, FLOAT, probe="grad"),
+        Case("opcheck", (small,), None, probe="opcheck"),
+    ]
+
+
+def rms_norm(x, weight, eps):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
+
+
+def op_rms_norm_cases(seed, quick):
+    """Rows of any width; both gradients, that of the weight is a sum over all rows."""
+    made = []
+    for k, (rows, width) in enumerate(((1, 8), (9, 7), (20, 1000))):
+        x, weight = _x(seed + k, rows, width), 1 + _x(seed + 50 + k, width, scale=0.3)
+        made.append(
+            Case(
+                f"{rows} rows of {width}",
+                (x, weight, EPS),
+                rms_norm(x.double(), weight.double(), EPS).float(),
+                (5e-5, 1e-5),
+            )
+        )
+    x, weight = _x(seed + 7, 13, 33), 1 + _x(seed + 57, 33, scale=0.3)
+    return [
+        *made,
+        Case(
+            "three dimensions",
+            (x.view(13, 3, 11), weight[:11], EPS),
+            rms_norm(x.view(13, 3, 11), weight[:11], EPS),
+            (5e-5, 1e-5),
+        ),
+        Case("gradients", (x, weight, EPS), rms_norm, (2e-4, 5e-5), probe="grad"),
+        Case("opcheck", (x, weight, EPS), None, probe="opcheck"),
+    ]
