@@ -16,7 +16,7 @@ import labkit
 TWIN = "base core lanes memory vector cube library matmul tiling clock launch host".split()
 LABKIT = (
     "paths chips messages source build device launch operators program figures analysis profiler trace bench codegen "
-    "fusion tuning serving exercises notebook environment calibration cli"
+    "fusion tuning serving exercises book notebook environment calibration cli"
 ).split()
 LATER = (
     "profiler/",
@@ -26,6 +26,7 @@ LATER = (
     "fusion/",
     "tuning/",
     "serving/",
+    "book/",
     "messages/codegen",
     "messages/fusion",
     "messages/tuning",
@@ -35,6 +36,7 @@ LATER = (
     "messages/trace",
     "messages/modules",
     "messages/bench",
+    "messages/book",
     "device/csrc/recorder",
 )  # what stage 05 and later ones have brought
 MOST_FILES, MOST_IN_A_FOLDER, MOST_LINES = 500, 30, 500  # 490, and what stage 15 added to exercises/

@@ -49,6 +49,50 @@ def notebooks(
     print(*lay_out(folder, lang or messages.language()).lines(folder), sep="\n")
 
 
+@commands.command()
+def glossary(
+    term: Annotated[str, typer.Argument(help="A word, its long form or its Chinese; all without one.")] = "",
+) -> None:
+    """What a word of the field means, in English and Chinese. Exit code 1 where the glossary does not have it."""
+    import labkit
+
+    found = labkit.glossary(term)
+    print(found)
+    raise typer.Exit(1 if found.missed else 0)
+
+
+@commands.command()
+def journey(out: Annotated[Optional[Path], typer.Argument(help="An SVG file for the picture.")] = None) -> None:
+    """Which notebook needs which, and where to go on if a stage is easy."""
+    import labkit
+
+    print(figure := labkit.journey())
+    if out:
+        print(figure.save(out))
+
+
+@commands.command()
+def board(stage: Annotated[str, typer.Argument(help="00 to 06; all without one.")] = "") -> None:
+    """Your notebooks and exercises: passed, tried, open."""
+    from labkit.book.board import snapshot
+
+    try:
+        print(snapshot(stage))
+    except ValueError as error:
+        sys.exit(f"labkit: {error}")
+
+
+@commands.command()
+def api(name: Annotated[str, typer.Argument(help="DataCopy, ReduceSum, ...")]) -> None:
+    """What a name of Ascend C does, and how it is written."""
+    import labkit
+
+    try:
+        print(labkit.api(name))
+    except KeyError as error:
+        sys.exit(f"labkit: {error.args[0]}")
+
+
 @commands.command(
     "run-notebooks",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},

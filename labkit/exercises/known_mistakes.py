@@ -37,7 +37,7 @@ def sentence(spec: Spec, ours: Template, cases: list[Case], results: dict[int, A
     for mutant in spec.mutants:
         if not mutant.say:
             continue
-        made = _build(spec, ours.mutant(mutant.regions), ours)
+        made = _build(spec, ours.mutant(mutant.regions, mutant.edit), ours)
         if made is not None and all(_same(_result(spec, made, case), results[id(case)]) for case in cases):
             found.add(pick(mutant.say))
     return found.pop() if len(found) == 1 else ""

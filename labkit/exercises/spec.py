@@ -45,12 +45,14 @@ class Mutant:
     """A known-wrong solution and the diagnosis that its check must give.
 
     regions: text of each region ("" = the solution's own); value: a wrong prediction, as an expression.
+    edit: (old, new) pairs that make our solution's only region the mutant, where it is long; each old stands once.
     say: the text for a learner who gives exactly this answer (predictions only).
     """
 
     name: str
     noticed: str
     regions: tuple[str, ...] = ()
+    edit: tuple[tuple[str, str], ...] = ()
     value: str = ""
     say: Text | None = None
 
@@ -250,6 +252,7 @@ def _mutant(data: dict) -> Mutant:
     if "region" in data:
         data["regions"] = (data.pop("region"),)
     data["regions"] = tuple(data.get("regions", ()))
+    data["edit"] = tuple((old, new) for old, new in data.get("edit", ()))
     data["value"] = str(data.get("value", ""))
     return Mutant(**data)
 
@@ -281,6 +284,6 @@ def problems(spec: Spec) -> list[str]:
     if spec.needs not in ("", "npu"):
         found.append(f'needs is {spec.needs!r}; it must be "npu" or absent')
     for mutant in spec.mutants:
-        if spec.kind == "predict" and not mutant.value or spec.kind != "predict" and not mutant.regions:
+        if spec.kind == "predict" and not mutant.value or spec.kind != "predict" and not (mutant.regions or mutant.edit):
             found.append(f"mutant {mutant.name!r} has no {'value' if spec.kind == 'predict' else 'region'}")
     return found

@@ -78,9 +78,15 @@ class Template:
     def solution(self) -> str:
         return self.cell(self.bodies())
 
-    def mutant(self, regions: tuple[str, ...]) -> str:
-        """The cell of a mutant: its regions, and the solution's where one is empty."""
+    def mutant(self, regions: tuple[str, ...], edit: tuple[tuple[str, str], ...] = ()) -> str:
+        """The cell of a mutant: its regions, and the solution's where one is empty; or the solution with its edits.
+        Raises SpecError: too many regions, an edit that does not stand exactly once.
+        """
         ours = self.bodies()
+        for old, new in edit:
+            if len(ours) > 1 or ours[0].count(old) != 1:
+                raise SpecError(f"a mutant's edit must stand once in the only region, not {ours[0].count(old)} times: {old!r}")
+            ours[0] = ours[0].replace(old, new)
         if len(regions) > len(ours):
             raise SpecError(f"a mutant has {len(regions)} regions, the solution {len(ours)}")
         given = [*regions, *[""] * (len(ours) - len(regions))]

@@ -10,6 +10,7 @@ import hashlib
 from dataclasses import dataclass
 
 from labkit import messages
+from labkit.book.chapters import opening_lines
 from labkit.exercises.handle import hint_text
 from labkit.exercises.question import answer, evaluate, question
 from labkit.exercises.spec import Spec, load, pick
@@ -80,7 +81,7 @@ def exercise_cell(spec: Spec, variant: Variant = Variant()) -> str:
     if variant.kind == "unsolved":
         body = ours.stub(variant.lang)
     elif variant.kind == "mutant" and variant.exercise == spec.id:
-        body = ours.mutant(spec.mutants[variant.index].regions)
+        body = ours.mutant(spec.mutants[variant.index].regions, spec.mutants[variant.index].edit)
     else:
         body = ours.solution()
     return f"%%exercise {spec.id}\n{body}"
@@ -130,7 +131,8 @@ class _Maker:
 
     def title(self) -> str:
         unit = "分钟" if self.lang == "zh" else "minutes"
-        return f"# {self.source.number} {self.source.title[self.lang]}\n\n*{self.source.minutes} {unit}*"
+        lines = [f"# {self.source.number} {self.source.title[self.lang]}", f"*{self.source.minutes} {unit}*"]
+        return "\n\n".join([*lines, *opening_lines(self.source.id, self.lang)])
 
     def id(self, kind: str, key: str) -> str:
         if not key:

@@ -324,7 +324,7 @@ def _regions(spec: Spec) -> Iterator[str]:
     if ours.is_stub(ours.solution()):
         yield f"{at}: the stub equals the solution; remove `{spec.comment} stub:` lines that solve it"
     for mutant in spec.mutants:
-        text = ours.mutant(mutant.regions)
+        text = ours.mutant(mutant.regions, mutant.edit)
         if ours.is_stub(text):
             yield f"{at}: mutant {mutant.name!r} equals the stub, which is TODO and never FAIL; change one of the two"
         if normalise(text, spec.comment) == solved:

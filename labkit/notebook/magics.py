@@ -9,6 +9,7 @@ import argparse
 import shlex
 
 from labkit import messages
+from labkit.book import complete
 from labkit.exercises.judge import check
 from labkit.launch.kernel import kernel
 from labkit.program.runnable import HostProgram
@@ -85,6 +86,7 @@ def load_ipython_extension(shell) -> None:
     """`%load_ext labkit.notebook.magics`."""
     shell.register_magic_function(ascendc, "cell", "ascendc")
     shell.register_magic_function(exercise, "cell", "exercise")
+    complete.register(shell)
 
 
 def register() -> bool:

@@ -117,7 +117,7 @@ def _code_steps(spec: Spec):
     # as in a cell, below its magic: what is built here is what the solved notebook needs
     yield ("solution", "PASS", lambda: examine(spec, ours.solution(), 2))
     for mutant in spec.mutants:
-        yield mutant.name, mutant.noticed, lambda m=mutant: _told(examine(spec, ours.mutant(m.regions)), m)
+        yield mutant.name, mutant.noticed, lambda m=mutant: _told(examine(spec, ours.mutant(m.regions, m.edit)), m)
 
 
 def _told(result, mutant):

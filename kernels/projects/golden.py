@@ -1,0 +1,295 @@
+"""Cases of the projects: whole kernels and operators, from a signature to a time.
+
+Kernels take float and half (`wide` says which), sizes that come out even and sizes that do not, fewer pieces than
+blocks; the last case is a large one, and its time counts. Operators are called through the dispatcher.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+from labkit.exercises import Case, Out, Refuses
+
+FLOAT = (2e-5, 2e-6)  # a handful of float instructions and a sum
+HALF = (1.1e-3, 1e-4)  # one rounding to half, and the instructions before it
+EPS = 1e-5
+
+
+def _x(seed, *shape, scale=1.0):
+    return scale * torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def _tolerance(x):
+    return FLOAT if x.dtype == torch.float32 else HALF
+
+
+def _wide(x):
+    return int(x.dtype == torch.float32)
+
+
+# ---- 01: kernels
+
+
+def leaky_cases(seed, quick):
+    """(n, type, slope, blocks); a slope above one and one below zero tell max(x, slope * x) from the operator."""
+    sizes = (
+        (1, torch.float32, 0.125, 1),
+        (4096, torch.half, 0.125, 2),
+        (1000, torch.half, 0.25, 8),
+        (33, torch.float32, 2.0, 4),
+        (100_003, torch.float32, 0.125, 8),
+        (40_009, torch.half, -0.5, 7),
+        (1 << 20, torch.half, 0.125, 8),
+    )
+    made = []
+    for k, (n, dtype, slope, blocks) in enumerate(sizes[1:5] if quick else sizes):
+        x = _x(seed + k, n).to(dtype)
+        made.append(
+            Case(
+                f"n={n} {_name(dtype)} slope={slope}",
+                (x, Out(x.shape, dtype), n, slope, _wide(x)),
+                torch.where(x > 0, x, x * slope),
+                blocks=blocks,
+            )
+        )
+    return made
+
+
+def _name(dtype):
+    return "float" if dtype == torch.float32 else "half"
+
+
+def log_softmax_cases(seed, quick):
+    """(rows, width, type, blocks); the values reach 100, where float's exp overflows."""
+    sizes = (
+        (1, 1, torch.float32, 1),
+        (9, 7, torch.half, 2),
+        (5, 64, torch.float32, 8),
+        (6, 1000, torch.half, 4),
+        (3, 4001, torch.float32, 2),
+        (512, 2048, torch.half, 8),
+    )
+    made = []
+    for k, (rows, width, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
+        x = _x(seed + k, rows, width, scale=30.0).to(dtype)
+        made.append(
+            Case(
+                f"{rows} rows of {width} {_name(dtype)}",
+                (x, Out(x.shape, dtype), rows, width, _wide(x)),
+                torch.log_softmax(x.double(), -1).to(dtype),
+                (1e-5, 2e-5) if _wide(x) else HALF,
+                blocks=blocks,
+                tile=width,
+                layout="interleaved",
+            )
+        )
+    return made
+
+
+def rope(x, cos, sin):
+    """x: tokens, heads, dim; the two halves of dim are turned against each other. In double, rounded once."""
+    first, second = x.double().chunk(2, -1)
+    c, s = cos.double()[:, None], sin.double()[:, None]
+    return torch.cat([first * c - second * s, first * s + second * c], -1).to(x.dtype)
+
+
+def rope_cases(seed, quick):
+    """(tokens, heads, dim, type, blocks); halves of a row that fill no block of 32 bytes, one head, one token."""
+    sizes = (
+        (1, 1, 32, torch.float32, 1),
+        (5, 3, 40, torch.half, 2),
+        (3, 2, 36, torch.float32, 8),
+        (7, 8, 128, torch.half, 4),
+        (9, 4, 200, torch.float32, 4),
+        (256, 32, 128, torch.half, 8),
+    )
+    made = []
+    for k, (tokens, heads, dim, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
+        x = _x(seed + k, tokens, heads, dim).to(dtype)
+        angle = _x(seed + 100 + k, tokens, dim // 2, scale=3.0).double()
+        cos, sin = angle.cos().float(), angle.sin().float()
+        made.append(
+            Case(
+                f"tokens={tokens} heads={heads} dim={dim} {_name(dtype)}",
+                (x, cos, sin, Out(x.shape, dtype), tokens, heads, dim, _wide(x)),
+                rope(x, cos, sin),
+                FLOAT if _wide(x) else HALF,
+                blocks=blocks,
+                tile=heads * dim,
+                layout="interleaved",
+            )
+        )
+    return made
+
+
+# ---- 04: fused kernels
+
+
+def leaky(x):
+    return torch.where(x > 0, x, 0.125 * x)
+
+
+def scale_leaky_cases(seed, quick):
+    """(rows, width, type, blocks); scale and bias are float, one number for each column."""
+    sizes = (
+        (1, 1, torch.float32, 1),
+        (9, 7, torch.half, 2),
+        (5, 64, torch.float32, 8),
+        (6, 1000, torch.half, 4),
+        (3, 4001, torch.float32, 2),
+        (512, 2048, torch.half, 8),
+    )
+    made = []
+    for k, (rows, width, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
+        x, scale, bias = _x(seed + k, rows, width).to(dtype), _x(seed + 50 + k, width), _x(seed + 90 + k, width)
+        want = leaky(x.double() * scale.double() + bias.double()).to(dtype)
+        made.append(
+            Case(
+                f"{rows} rows of {width} {_name(dtype)}",
+                (x, scale, bias, Out(x.shape, dtype), rows, width, _wide(x)),
+                want,
+                FLOAT if _wide(x) else HALF,
+                blocks=blocks,
+                tile=width,
+                layout="interleaved",
+            )
+        )
+    return made
+
+
+def cross_entropy_cases(seed, quick):
+    """(rows, classes, type, blocks); the targets are spread over all classes, the last one among them."""
+    sizes = (
+        (1, 1, torch.float32, 1),
+        (9, 7, torch.half, 2),
+        (5, 64, torch.float32, 8),
+        (77, 1000, torch.half, 4),
+        (3, 4001, torch.float32, 2),
+        (256, 2048, torch.half, 8),
+    )
+    made = []
+    for k, (rows, classes, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
+        x = _x(seed + k, rows, classes, scale=20.0).to(dtype)
+        target = (torch.arange(rows) * 37 + classes - 1) % classes
+        want = F.cross_entropy(x.double(), target, reduction="none").float()
+        made.append(
+            Case(
+                f"{rows} rows of {classes} {_name(dtype)}",
+                (x, target.int(), Out((rows,), torch.float32), rows, classes, _wide(x)),
+                want,
+                (2e-5, 1e-4),
+                blocks=blocks,
+            )
+        )
+    return made
+
+
+def group_norm_silu(x, weight, bias, groups):
+    """In double, rounded once."""
+    return F.silu(F.group_norm(x.double(), groups, weight.double(), bias.double(), EPS)).to(x.dtype)
+
+
+def group_norm_cases(seed, quick):
+    """(samples, groups, channels of a group, area, type, blocks); a mean far from 0 spoils E[x * x] - mean * mean."""
+    sizes = (
+        (1, 1, 1, 16, torch.float32, 1),
+        (2, 3, 4, 49, torch.half, 2),
+        (1, 2, 5, 33, torch.float32, 8),
+        (3, 4, 2, 196, torch.half, 4),
+        (2, 2, 8, 401, torch.float32, 4),
+        (8, 32, 4, 784, torch.half, 8),
+    )
+    made = []
+    for k, (samples, groups, channels, area, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
+        x = (_x(seed + k, samples, groups * channels, area) + (200 if k == 2 else 1)).to(dtype)
+        weight, bias = 1 + _x(seed + 50 + k, groups * channels, scale=0.3), _x(seed + 90 + k, groups * channels)
+        made.append(
+            Case(
+                f"samples={samples} groups={groups} channels={channels} area={area} {_name(dtype)}",
+                (x, weight, bias, Out(x.shape, dtype), samples, groups, channels, area, _wide(x)),
+                group_norm_silu(x, weight, bias, groups),
+                (2e-4, 2e-4) if _wide(x) else HALF,
+                blocks=blocks,
+                tile=channels * area,
+                layout="interleaved",
+            )
+        )
+    return made
+
+
+# ---- 03: operators of PyTorch
+
+
+def op_leaky(x, slope):
+    return torch.where(x > 0, x, x * slope)
+
+
+def op_leaky_cases(seed, quick):
+    """Both types, tails, strides, nothing at all; what it cannot compute must be refused."""
+    made = []
+    for k, (shape, dtype, slope) in enumerate(
+        (((40,), torch.float32, 0.125), ((3, 5, 701), torch.half, 0.25), ((9, 1111), torch.float32, 2.0))
+    ):
+        x = _x(seed + k, *shape).to(dtype)
+        made.append(Case(f"shape={shape} {_name(dtype)} slope={slope}", (x, slope), op_leaky(x, slope)))
+    turned = _x(seed, 6, 50).T
+    whole = torch.arange(6, dtype=torch.int32)
+    return [
+        *made,
+        Case("transposed", (turned, 0.125), op_leaky(turned, 0.125).contiguous()),
+        Case("empty", (turned[:0].contiguous(), 0.125), turned[:0].contiguous()),
+        Case("int32", (whole, 0.125), Refuses(("float", "half", "dtype", "type", "类型"))),
+        Case("meta", (x, 0.125), x, probe="meta"),
+        Case("opcheck", (x, 0.125), None, probe="opcheck"),
+    ]
+
+
+def squared_relu(x):
+    return F.relu(x).square()
+
+
+def op_squared_relu_cases(seed, quick):
+    """Values; the gradient for an ordinary gradient and for that of sum(), which has strides of 0."""
+    made = []
+    for k, shape in enumerate(((7,), (4, 9), (3, 3001))):
+        x = _x(seed + k, *shape)
+        made.append(Case(f"shape={shape}", (x,), squared_relu(x)))
+    small = _x(seed + 9, 4, 9)
+    return [
+        *made,
+        Case("gradients", (small,), squared_relu, FLOAT, probe="grad"),
+        Case("gradients, a longer one", (_x(seed + 8, 5, 1003),), squared_relu, FLOAT, probe="grad"),
+        Case("opcheck", (small,), None, probe="opcheck"),
+    ]
+
+
+def rms_norm(x, weight, eps):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
+
+
+def op_rms_norm_cases(seed, quick):
+    """Rows of any width; both gradients, that of the weight is a sum over all rows."""
+    made = []
+    for k, (rows, width) in enumerate(((1, 8), (9, 7), (20, 1000))):
+        x, weight = _x(seed + k, rows, width), 1 + _x(seed + 50 + k, width, scale=0.3)
+        made.append(
+            Case(
+                f"{rows} rows of {width}",
+                (x, weight, EPS),
+                rms_norm(x.double(), weight.double(), EPS).float(),
+                (5e-5, 1e-5),
+            )
+        )
+    x, weight = _x(seed + 7, 13, 33), 1 + _x(seed + 57, 33, scale=0.3)
+    return [
+        *made,
+        Case(
+            "three dimensions",
+            (x.view(13, 3, 11), weight[:11], EPS),
+            rms_norm(x.view(13, 3, 11), weight[:11], EPS),
+            (5e-5, 1e-5),
+        ),
+        Case("gradients", (x, weight, EPS), rms_norm, (2e-4, 5e-5), probe="grad"),
+        Case("opcheck", (x, weight, EPS), None, probe="opcheck"),
+    ]
