@@ -35,7 +35,7 @@ from labkit.exercises.failure import (
     tell_cases,
     to_show,
 )
-from labkit.exercises.known_mistakes import Raised, Reported, sentence, slow_sentence
+from labkit.exercises.known_mistakes import Raised, Reported, sentence, sentence_by_text, slow_sentence
 from labkit.exercises.order import following, notebook_of
 from labkit.exercises.progress_log import code_hash, ever_passed, last_hint, passed_ones
 from labkit.exercises.progress_log import record as log
@@ -205,7 +205,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
     made, failure = _build(spec, joined, name)
     if failure:
         find_bracket(failure, ours, source, spec, first_line)
-        _first_words(ours, failure, source, joined)
+        _first_words(spec, ours, failure, source, joined)
         return put(spec, result, failure, source, first_line)
     cases = spec.function(spec.cases)(session.seed, session.quick)
     failures: list[Failure] = []
@@ -220,7 +220,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
     if failures:
         shown = to_show(failures, in_order=spec.kind == "adapter")
         tell_cases(spec, result, shown, failures, cases, made)
-        if not _first_words(ours, shown, source, joined):
+        if not _first_words(spec, ours, shown, source, joined):
             _name_mistake(spec, ours, source, shown, failures, cases, runs)
         if not shown.diagnosis.say:
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))
@@ -231,7 +231,8 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         result.checked_on = _checked_on(result)
         if found:
             case = next(c for c in cases if c.name == result.case)
-            found = replace(found, say=slow_sentence(spec, ours, case, result.time_us))
+            say = sentence_by_text(spec, ours, source) or slow_sentence(spec, ours, case, result.time_us)
+            found = replace(found, say=say)
             put(spec, result, Failure(case, found, result.record), source, first_line)
 
 
@@ -369,9 +370,9 @@ def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:
     return None
 
 
-def _first_words(ours: Template, shown: Failure, source: str, joined: Joined) -> str:
+def _first_words(spec: Spec, ours: Template, shown: Failure, source: str, joined: Joined) -> str:
     """What the text of the learner's part shows, as the diagnosis' sentence; "" for nothing."""
-    key, say = shown.diagnosis.key, empty(ours, source)
+    key, say = shown.diagnosis.key, sentence_by_text(spec, ours, source) or empty(ours, source)
     if not say and key not in ("compile", "bracket-open", "bracket-closed", "exception"):
         mine, _, line = shown.where.rpartition(":")
         late = key == "took-too-long" and mine.startswith("exercise ") and line.isdigit()

@@ -4,6 +4,9 @@ more than a difference in numbers does. The known ones are the `[[mutant]]`s of 
 
 from __future__ import annotations
 
+import builtins
+import keyword
+import re
 from typing import Any
 
 import numpy as np
@@ -12,11 +15,39 @@ from labkit.exercises import launch, variations
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import Diagnosis, compare_values, first_error
 from labkit.exercises.spec import Spec, pick
-from labkit.exercises.stub import Template
+from labkit.exercises.stub import Template, normalise
 from labkit.exercises.time_limit import CPU_SECONDS, TookTooLong, time_limit
 from labkit.exercises.value_remarks import statements
 from labkit.launch.record import LaunchError
 from labkit.source.errors import CompileError
+
+
+# Words that are nobody's own name.
+_KEPT = {*keyword.kwlist, *dir(builtins), *"uint32_t int32_t uint64_t uint8_t auto const constexpr half float double".split()}
+_KEPT |= set("int bool void static inline template typename true false sizeof static_cast for if else while return".split())
+
+
+def sentence_by_text(spec: Spec, ours: Template, source: str) -> str:
+    """Of the known-wrong solution that reads like `source` but for layout, comments and names of its own."""
+    mine = _canonical(ours, source)
+    for mutant in spec.mutants:
+        if mutant.say and mine and _canonical(ours, ours.mutant(mutant.regions)) == mine:
+            return pick(mutant.say)
+    return ""
+
+
+def _canonical(ours: Template, source: str) -> list[str]:
+    """The words of the learner's regions, with names that nobody else uses numbered in the order in which they come."""
+    given, own, out = set(re.findall(r"\w+", "\n".join(ours.given()))), {}, []
+    for text, _ in ours.split(source):
+        for line in normalise(text, ours.comment).split("\n"):
+            words = re.findall(r'\w+|"[^"\n]*"|\'[^\'\n]*\'|\S', line)
+            for k, word in enumerate(words):
+                bound = re.match(r"[a-z]\w*$", word) and word not in given and (k == 0 or words[k - 1] != ".")
+                called = words[k + 1 : k + 2] == ["("] or word in _KEPT
+                out.append(f"#{own.setdefault(word, len(own))}" if bound and not called else word)
+        out.append("----")
+    return out
 
 
 class Raised:
@@ -71,6 +102,7 @@ def _agrees(spec: Spec, text: str, cases: list[Case], results: dict[int, Any]) -
 
 def slow_sentence(spec: Spec, ours: Template, case: Case, time_us: float) -> str:
     """Of the known-wrong solution that is right and takes exactly as long as the learner's, else ""."""
+    found = set()
     for mutant in spec.mutants:
         if mutant.say and mutant.noticed == "too-slow":
             made = _build(spec, ours.mutant(mutant.regions), ours)
@@ -79,8 +111,8 @@ def slow_sentence(spec: Spec, ours: Template, case: Case, time_us: float) -> str
             except LaunchError:
                 continue
             if record is not None and record.time_us == time_us:
-                return pick(mutant.say)
-    return ""
+                found.add(pick(mutant.say))
+    return found.pop() if len(found) == 1 else ""
 
 
 def _build(spec: Spec, cell: str, ours: Template):

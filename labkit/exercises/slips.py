@@ -37,6 +37,8 @@ def empty(ours: Template, source: str) -> str:
 
 def as_given(ours: Template, source: str) -> str:
     """A region that still is the stub, while others are not."""
+    if len(ours.regions) == 1:
+        return ""
     return _region(ours, source, "as-given", lambda text, r: text == normalise("\n".join(r.stub), ours.comment))
 
 
