@@ -231,7 +231,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         result.checked_on = _checked_on(result)
         if found:
             case = next(c for c in cases if c.name == result.case)
-            say = sentence_by_text(spec, ours, source) or slow_sentence(spec, ours, case, result.time_us)
+            say = sentence_by_text(spec, ours, source) or slow_sentence(spec, ours, source, case, result.time_us)
             found = replace(found, say=say)
             put(spec, result, Failure(case, found, result.record), source, first_line)
 

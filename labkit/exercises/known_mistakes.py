@@ -5,6 +5,7 @@ more than a difference in numbers does. The known ones are the `[[mutant]]`s of 
 from __future__ import annotations
 
 import builtins
+import difflib
 import keyword
 import re
 from typing import Any
@@ -14,13 +15,15 @@ import numpy as np
 from labkit.exercises import launch, variations
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import Diagnosis, compare_values, first_error
-from labkit.exercises.spec import Spec, pick
+from labkit.exercises.spec import Mutant, Spec, pick
 from labkit.exercises.stub import Template, normalise
 from labkit.exercises.time_limit import CPU_SECONDS, TookTooLong, time_limit
 from labkit.exercises.value_remarks import statements
 from labkit.launch.record import LaunchError
 from labkit.source.errors import CompileError
 
+
+ALIKE = 0.8  # share of the words in order
 
 # Words that are nobody's own name.
 _KEPT = {*keyword.kwlist, *dir(builtins), *"uint32_t int32_t uint64_t uint8_t auto const constexpr half float double".split()}
@@ -36,9 +39,19 @@ def sentence_by_text(spec: Spec, ours: Template, source: str) -> str:
     return ""
 
 
+def _reads_alike(ours: Template, source: str, mutant: Mutant) -> bool:
+    """Most of the words in common. A finding, a yes or no, or a time has more causes than one; then the text counts too."""
+    mine, theirs = (
+        [("#" if w.startswith("#") and w != "#" else w) for w in _canonical(ours, text) if re.match(r"[\w#\"']", w)]
+        for text in (source, ours.mutant(mutant.regions))
+    )
+    return difflib.SequenceMatcher(None, mine, theirs, autojunk=False).ratio() >= ALIKE
+
+
 def _canonical(ours: Template, source: str) -> list[str]:
     """The words of the learner's regions, with names that nobody else uses numbered in the order in which they come."""
-    given, own, out = set(re.findall(r"\w+", "\n".join(ours.given()))), {}, []
+    text = normalise(re.sub(r'""".*?"""|"[^"\n]*"', "", "\n".join(ours.given()), flags=re.S), ours.comment)
+    given, own, out = set(re.findall(r"\w+", text)), {}, []
     for text, _ in ours.split(source):
         for line in normalise(text, ours.comment).split("\n"):
             words = re.findall(r'\w+|"[^"\n]*"|\'[^\'\n]*\'|\S', line)
@@ -76,8 +89,9 @@ def sentence(spec: Spec, ours: Template, source: str, cases: list[Case], results
     if any(statements(case.expected) for case in cases):
         return ""
     found = set()
+    little = any(isinstance(results[id(c)], Reported) for c in cases) or _coarse(cases)
     for mutant in spec.mutants:
-        if not mutant.say:
+        if not mutant.say or little and not _reads_alike(ours, source, mutant):
             continue
         made = _build(spec, ours.mutant(mutant.regions), ours)
         if made is not None and all(_same(_result(spec, made, case), results[id(case)]) for case in cases):
@@ -100,11 +114,11 @@ def _agrees(spec: Spec, text: str, cases: list[Case], results: dict[int, Any]) -
         return False
 
 
-def slow_sentence(spec: Spec, ours: Template, case: Case, time_us: float) -> str:
+def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: float) -> str:
     """Of the known-wrong solution that is right and takes exactly as long as the learner's, else ""."""
     found = set()
     for mutant in spec.mutants:
-        if mutant.say and mutant.noticed == "too-slow":
+        if mutant.say and mutant.noticed == "too-slow" and _reads_alike(ours, source, mutant):
             made = _build(spec, ours.mutant(mutant.regions), ours)
             try:
                 record = launch.run_kernel(spec, made, case)[1] if made is not None else None

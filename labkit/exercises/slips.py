@@ -62,7 +62,7 @@ def _cpp(given: str, source: str) -> str:
             return messages.text(f"slip.{call[1].lower()}-early", name=name, call=used[1])
     for pattern, key in (
         (r"\bDataCopyExtParams\s*(?:\w+\s*)?[({][^,(){};]*,", "DataCopyExtParams"),
-        (r"\bInitBuffer\s*\(\s*\w+\s*,\s*\w+\s*,", "InitBuffer"),
+        (r"\bInitBuffer\s*\([^,;]+,[^,;]+,", "InitBuffer"),
     ):
         for call in re.finditer(pattern, code):
             length = re.match(r"(?:[^(),;]|\((?:[^()]|\([^()]*\))*\))*", code[call.end() :])[0].strip()
