@@ -64,7 +64,7 @@ def trial(answers: list[dict]):
                     continue
             break
         if said is None:
-            said = {"verdict": "HUNG" if worker.is_alive() else "ENDED", "diagnosis": "", "first_sentence": "", "rest": ""}
+            said = dict.fromkeys(COLUMNS[4:7], "") | {"verdict": "HUNG" if worker.is_alive() else "ENDED"}
             worker.kill()
             worker.join()
             worker = None
@@ -84,9 +84,9 @@ def main(source: Path, target: Path, only: set[str]) -> None:
         key = source.stem, row["id"]
         before = old.get(key, {})
         same = all(before.get(k) == row[k] for k in ("verdict", "first_sentence"))
-        old[key] = {"set": source.stem, "mistake": row.get("mistake") or row.get("manner"),
-                    "judged": before.get("judged", "") if same else "",
-                    **{k: row[k] for k in ("id", "exercise", "verdict", "diagnosis", "first_sentence", "rest")}}  # fmt: skip
+        judged = before.get("judged", "") if same else ""
+        mistake = row.get("mistake") or row.get("manner")
+        old[key] = {"set": source.stem, "mistake": mistake, "judged": judged, **{k: row[k] for k in COLUMNS[1:7]}}
         print(row["id"], row["exercise"], row["verdict"], row["first_sentence"], sep="  ", flush=True)
         with target.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")

@@ -42,9 +42,9 @@ from labkit.exercises.progress_log import record as log
 from labkit.exercises.question import filled
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
+from labkit.exercises.slips import as_given, empty, endless, in_text
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
-from labkit.exercises.slips import as_given, empty, endless, in_text
 from labkit.exercises.time_limit import TookTooLong, time_limit
 from labkit.exercises.timing import measure
 from labkit.launch.record import LaunchError, strict

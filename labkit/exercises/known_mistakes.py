@@ -22,12 +22,13 @@ from labkit.exercises.value_remarks import statements
 from labkit.launch.record import LaunchError
 from labkit.source.errors import CompileError
 
-
 ALIKE = 0.8  # share of the words in order
 
 # Words that are nobody's own name.
-_KEPT = {*keyword.kwlist, *dir(builtins), *"uint32_t int32_t uint64_t uint8_t auto const constexpr half float double".split()}
-_KEPT |= set("int bool void static inline template typename true false sizeof static_cast for if else while return".split())
+_KEPT = {*keyword.kwlist, *dir(builtins)} | set(
+    "uint32_t int32_t uint64_t uint8_t auto const constexpr half float double int bool void static inline template "
+    "typename true false sizeof static_cast for if else while return".split()
+)
 
 
 def sentence_by_text(spec: Spec, ours: Template, source: str) -> str:
@@ -40,7 +41,7 @@ def sentence_by_text(spec: Spec, ours: Template, source: str) -> str:
 
 
 def _reads_alike(ours: Template, source: str, mutant: Mutant) -> bool:
-    """Most of the words in common. A finding, a yes or no, or a time has more causes than one; then the text counts too."""
+    """Most of the words in common. A finding, a yes or no, a time have several causes: then the text counts as well."""
     mine, theirs = (
         [("#" if w.startswith("#") and w != "#" else w) for w in _canonical(ours, text) if re.match(r"[\w#\"']", w)]
         for text in (source, ours.mutant(mutant.regions))

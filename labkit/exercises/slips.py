@@ -16,8 +16,8 @@ from labkit.exercises.stub import CELL, Joined, Template, normalise
 
 # What gives a new value and changes nothing: a line that does only this throws it away.
 _NEW = set(
-    "replace strip lower upper join split format half float double to contiguous clone detach view reshape transpose permute "
-    "sum mean max min abs sort_values groupby round sorted reversed".split()
+    "replace strip lower upper join split format half float double to contiguous clone detach view reshape transpose "
+    "permute sum mean max min abs sort_values groupby round sorted reversed".split()
 )
 _IN_PLACE = {"sort", "append", "extend", "reverse", "update", "clear", "insert", "remove", "shuffle"}  # they give None
 _TAKES = {"map", "filter", "sorted", "max", "min", "reduce"}  # calls that take a function
@@ -45,7 +45,9 @@ def as_given(ours: Template, source: str) -> str:
 def _region(ours: Template, source: str, key: str, asked) -> str:
     for k, ((text, _), region) in enumerate(zip(ours.split(source), ours.regions), 1):
         if asked(normalise(text, ours.comment), region):
-            return messages.text(f"slip.{key}" + ("-one" if len(ours.regions) == 1 else ""), k=k, task=pick(region.todo))
+            return messages.text(
+                f"slip.{key}" + ("-one" if len(ours.regions) == 1 else ""), k=k, task=pick(region.todo)
+            )
     return ""
 
 
@@ -133,7 +135,8 @@ def endless(joined: Joined, line: int) -> str:
     loop = max(loops, key=lambda n: n.lineno)
     inside = [n for statement in loop.body for n in ast.walk(statement)]
     changed = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    changed |= {n.func.value.id for n in inside if isinstance(n, ast.Call) and isinstance(getattr(n.func, "value", 0), ast.Name)}  # fmt: skip
+    called = [n.func for n in inside if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    changed |= {f.value.id for f in called if isinstance(f.value, ast.Name)}
     asked = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)}
     if any(isinstance(n, (ast.Break, ast.Return)) for n in inside) or asked & changed:
         return ""
@@ -187,15 +190,21 @@ def _statement(name: str, line: int) -> ast.AST | None:
 
 
 def _divisors(tree: ast.AST | None) -> list[str]:
-    pairs = [n.right for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Div, ast.FloorDiv, ast.Mod))] if tree else []  # fmt: skip
-    return [n.id for n in pairs if isinstance(n, ast.Name)]
+    pairs = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp)] if tree else []
+    divisors = [n.right for n in pairs if isinstance(n.op, (ast.Div, ast.FloorDiv, ast.Mod))]
+    return [n.id for n in divisors if isinstance(n, ast.Name)]
 
 
 def _none(tree: ast.AST | None, known: dict[str, Any]) -> str:
     nodes = list(ast.walk(tree)) if tree else []
     kept = {id(n.value) for n in nodes if isinstance(n, ast.Expr)}
     for n in nodes:
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _IN_PLACE and id(n) not in kept:
+        if (
+            isinstance(n, ast.Call)
+            and isinstance(n.func, ast.Attribute)
+            and n.func.attr in _IN_PLACE
+            and id(n) not in kept
+        ):
             return messages.text("slip.in-place", code=_shown(n))
     none = [n.id for n in nodes if isinstance(n, ast.Name) and n.id in known and known[n.id] is None]
     return messages.text("slip.is-none", name=none[0]) if none else ""

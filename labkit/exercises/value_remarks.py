@@ -38,7 +38,9 @@ def remark(got: Any, expected: Any) -> str:
             return say("keys", missing=", ".join(missing) or "-", more=", ".join(more) or "-")
         wrong = [k for k in expected if not _equal(got[k], expected[k])]
         if statements(expected):
-            told = [say("statement", what=k, got=_word(got[k]), expected=_word(expected[k])) for k in wrong if k != "result"]
+            told = [
+                say("statement", what=k, got=_word(got[k]), expected=_word(expected[k])) for k in wrong if k != "result"
+            ]
             return " ".join(told[:3])
         inner = remark(got[wrong[0]], expected[wrong[0]]) if len(wrong) == 1 else ""
         return f"{wrong[0]}: {inner}" if inner else ""

@@ -20,8 +20,23 @@ _OPERATORS = {"Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//",
 _COMPARISONS = {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Eq": "==", "NotEq": "!="}
 _EDGE = {"Lt": ast.LtE, "LtE": ast.Lt, "Gt": ast.GtE, "GtE": ast.Gt}
 _TURNED = {"Lt": ast.Gt, "LtE": ast.GtE, "Gt": ast.Lt, "GtE": ast.LtE, "Eq": ast.NotEq, "NotEq": ast.Eq}
-_CALLS = {"max": "min", "any": "all", "sum": "mean", "argmax": "argmin", "idxmax": "idxmin", "ceil": "floor", "amax": "amin"}
+_CALLS = {
+    "max": "min",
+    "any": "all",
+    "sum": "mean",
+    "argmax": "argmin",
+    "idxmax": "idxmin",
+    "ceil": "floor",
+    "amax": "amin",
+}
 _CALLS |= {b: a for a, b in _CALLS.items()}
+_INSTEAD = {
+    "Add": (ast.Sub,),
+    "Sub": (ast.Add,),
+    "Mult": (ast.Div,),
+    "Div": (ast.Mult, ast.FloorDiv),
+    "FloorDiv": (ast.Div,),
+}
 _AXES = {"cat": (0, 1, -1), "stack": (0, 1, -1), "concat": (0, 1, -1), "mean": (0, -1), "sum": (0, -1)}
 
 Change = tuple[str, dict[str, str], Callable[[Any], Any]]
@@ -29,8 +44,8 @@ Change = tuple[str, dict[str, str], Callable[[Any], Any]]
 
 def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse: bool) -> str:
     """What is changed in the variation whose text `agrees` with the answer, "" for none.
-    source: the learner's text, which must not speak against it. coarse: the results say little (yes or no), so that only
-    a single sentence counts.
+    source: the learner's text, which must not speak against it. coarse: the results say little (yes or no), so that
+    only a single sentence counts.
     """
     tree = ast.parse("\n".join(ours.lines))
     end, found = time.process_time() + SECONDS, []
@@ -108,35 +123,16 @@ def _exchanged_words(tree, nodes, places) -> Iterator[tuple[str, dict[str, str],
 
 def _changes(node: ast.AST, given: str) -> Iterator[Change]:
     """(message's key, its names, what makes the changed node of a copy)"""
-
-    def part(n: ast.AST) -> str:
-        """The text of a part that is made of names which the learner has seen, else ""."""
-        names = {x.id for x in ast.walk(n) if isinstance(x, ast.Name)} | {x.attr for x in ast.walk(n) if isinstance(x, ast.Attribute)}  # fmt: skip
-        text = ast.unparse(n)
-        return text if names and len(text) < 40 and all(name in given for name in names) else ""
-
-    def without(side: str) -> Callable:
-        return lambda n: getattr(n, side)
-
     if isinstance(node, ast.BinOp) and type(node.op).__name__ in _OPERATORS:
-        yield from _of_operator(node, part, without)
+        yield from _of_operator(node, given)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)) and not _is_ceil(node):
         yield "sign" if isinstance(node.op, ast.USub) else "not", {}, lambda n: n.operand
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]).__name__ in _COMPARISONS:
-        kind = type(node.ops[0]).__name__
-        for key, table in ("edge", _EDGE), ("turned", _TURNED):
-            if kind in table:
-                names = {"old": _COMPARISONS[kind], "new": _COMPARISONS[table[kind].__name__]}
-                yield key, names, lambda n, op=table[kind]: ast.Compare(n.left, [op()], n.comparators)
+        yield from _of_comparison(type(node.ops[0]).__name__)
     elif isinstance(node, ast.BoolOp):
-        for k, value in enumerate(node.values):
-            left = node.values[:k] + node.values[k + 1 :]
-            text = part(value)
-            make = lambda n, k=k: ast.BoolOp(n.op, n.values[:k] + n.values[k + 1 :]) if len(n.values) > 2 else n.values[1 - k]  # noqa: E731  # fmt: skip
-            if left:
-                yield "condition" if text else "a-condition", {"part": text}, make
+        yield from _of_condition(node, given)
     elif isinstance(node, ast.Call):
-        yield from _of_call(node, part)
+        yield from _of_call(node)
     elif isinstance(node, ast.AugAssign):
         yield "unchanged", {"name": ast.unparse(node.target)}, lambda n: ast.Pass()
     elif isinstance(node, ast.Break):
@@ -152,53 +148,84 @@ def _changes(node: ast.AST, given: str) -> Iterator[Change]:
             yield "number", names, lambda n, step=step: ast.Constant(n.value + step)
 
 
+def _part(node: ast.AST, given: str) -> str:
+    """The text of a part that is made of names which the learner has seen, else ""."""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    text = ast.unparse(node)
+    return text if names and len(text) < 40 and all(name in given for name in names) else ""
+
+
 def _is_ceil(node: ast.AST) -> bool:
     """-(-a // b)"""
     inner = node.operand if isinstance(node, ast.UnaryOp) else None
     return isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.FloorDiv) and isinstance(inner.left, ast.UnaryOp)
 
 
-def _of_operator(node: ast.BinOp, part, without) -> Iterator[Change]:
+def _of_operator(node: ast.BinOp, given: str) -> Iterator[Change]:
     kind = type(node.op).__name__
     if kind == "FloorDiv" and isinstance(node.left, ast.UnaryOp):  # within -(-a // b)
-        def floor(n, more):
-            down = ast.BinOp(n.left.operand, ast.FloorDiv(), n.right)
-            return ast.UnaryOp(ast.USub(), ast.BinOp(down, ast.Add(), ast.Constant(1)) if more else down)
-
-        yield "rounds-down", {}, lambda n: floor(n, False)
-        yield "one-too-many", {}, lambda n: floor(n, True)
+        yield "rounds-down", {}, lambda n: ast.UnaryOp(ast.USub(), _floor(n))
+        yield "one-too-many", {}, lambda n: ast.UnaryOp(ast.USub(), ast.BinOp(_floor(n), ast.Add(), ast.Constant(1)))
         yield "not-rounded", {}, lambda n: ast.BinOp(n.left, ast.Div(), n.right)
         return
     if kind in ("Sub", "Div", "FloorDiv"):
-        yield "turned-" + ("difference" if kind == "Sub" else "quotient"), {}, lambda n: ast.BinOp(n.right, n.op, n.left)
-    for side, kept in ("right", "left"), ("left", "right"):
-        if side == "right" or kind in ("Add", "Mult"):
-            if text := part(getattr(node, side)):
-                yield "left-out", {"part": text}, without(kept)
-    for other in {"Add": (ast.Sub,), "Sub": (ast.Add,), "Mult": (ast.Div,), "Div": (ast.Mult, ast.FloorDiv), "FloorDiv": (ast.Div,)}.get(kind, ()):  # fmt: skip
+        key = "turned-difference" if kind == "Sub" else "turned-quotient"
+        yield key, {}, lambda n: ast.BinOp(n.right, n.op, n.left)
+    if text := _part(node.right, given):
+        yield "left-out", {"part": text}, lambda n: n.left
+    if kind in ("Add", "Mult") and (text := _part(node.left, given)):
+        yield "left-out", {"part": text}, lambda n: n.right
+    for other in _INSTEAD.get(kind, ()):
         names = {"old": _OPERATORS[kind], "new": _OPERATORS[other.__name__]}
         yield "instead", names, lambda n, other=other: ast.BinOp(n.left, other(), n.right)
 
 
-def _of_call(node: ast.Call, part) -> Iterator[Change]:
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    if name in _CALLS and (isinstance(node.func, ast.Attribute) or _CALLS[name] != "mean"):
-        def renamed(n):
-            func = copy.deepcopy(n.func)
-            setattr(func, "attr" if isinstance(func, ast.Attribute) else "id", _CALLS[name])
-            return ast.Call(func, n.args, n.keywords)
+def _floor(n: ast.BinOp) -> ast.BinOp:
+    """a // b of -a // b"""
+    return ast.BinOp(n.left.operand, ast.FloorDiv(), n.right)
 
-        yield "instead", {"old": name, "new": _CALLS[name]}, renamed
-    if name in ("max", "min") and isinstance(node.func, ast.Name) and len(node.args) == 2:
+
+def _of_comparison(kind: str) -> Iterator[Change]:
+    for key, table in ("edge", _EDGE), ("turned", _TURNED):
+        if new := table.get(kind):
+            names = {"old": _COMPARISONS[kind], "new": _COMPARISONS[new.__name__]}
+            yield key, names, lambda n, new=new: ast.Compare(n.left, [new()], n.comparators)
+
+
+def _of_condition(node: ast.BoolOp, given: str) -> Iterator[Change]:
+    def without(n: ast.BoolOp, k: int) -> ast.expr:
+        left = n.values[:k] + n.values[k + 1 :]
+        return ast.BoolOp(n.op, left) if len(left) > 1 else left[0]
+
+    for k, value in enumerate(node.values):
+        text = _part(value, given)
+        yield "condition" if text else "a-condition", {"part": text}, lambda n, k=k: without(n, k)
+
+
+def _of_call(node: ast.Call) -> Iterator[Change]:
+    method = isinstance(node.func, ast.Attribute)
+    name = node.func.attr if method else getattr(node.func, "id", "")
+    if name in _CALLS and (method or _CALLS[name] != "mean"):
+        yield "instead", {"old": name, "new": _CALLS[name]}, lambda n: _renamed(n, _CALLS[name])
+    if name in ("max", "min") and not method and len(node.args) == 2:
         for k in (0, 1):
             yield "without-call", {"name": name}, lambda n, k=k: n.args[k]
         yield "added", {"name": name}, lambda n: ast.BinOp(n.args[0], ast.Add(), n.args[1])
-    if name in _AXES:
-        axis = next((k for k, a in enumerate(node.args) if k and isinstance(a, ast.Constant)), None)
-        for value in _AXES[name]:
-            if axis is not None:
-                yield "axis", {}, lambda n, v=value: ast.Call(n.func, [*n.args[:axis], ast.Constant(v), *n.args[axis + 1 :]], n.keywords)  # fmt: skip
-            elif any(k.arg in ("dim", "axis") for k in node.keywords):
-                yield "axis", {}, lambda n, v=value: ast.Call(n.func, n.args, [ast.keyword(k.arg, ast.Constant(v)) if k.arg in ("dim", "axis") else k for k in n.keywords])  # fmt: skip
+    for value in _AXES.get(name, ()) if method else ():
+        yield "axis", {}, lambda n, value=value: _along(n, value)
     if len(node.args) == 2 and not node.keywords and name not in ("max", "min"):
         yield "arguments", {"name": name}, lambda n: ast.Call(n.func, n.args[::-1], [])
+
+
+def _renamed(call: ast.Call, name: str) -> ast.Call:
+    func = copy.deepcopy(call.func)
+    setattr(func, "attr" if isinstance(func, ast.Attribute) else "id", name)
+    return ast.Call(func, call.args, call.keywords)
+
+
+def _along(call: ast.Call, axis: int) -> ast.Call:
+    """The same with another axis, where one is given."""
+    args = [ast.Constant(axis) if k and isinstance(a, ast.Constant) else a for k, a in enumerate(call.args)]
+    words = [ast.keyword(k.arg, ast.Constant(axis)) if k.arg in ("dim", "axis") else k for k in call.keywords]
+    return ast.Call(call.func, args, words)

@@ -216,5 +216,3 @@ def test_a_number_may_be_typed_as_text_or_come_as_a_tensor():
 
     assert predict("fx_tiles", "16").passed and predict("fx_tiles", torch.tensor(16)).passed
     assert not predict("fx_tiles", "3").passed and predict("fx_tiles", "sixteen").diagnosis == "type"
-
-
