@@ -1,6 +1,6 @@
 """Our solution of a Python exercise with one thing changed: where a wrong answer gives exactly what such a variation
-gives, on every case, that one thing is what it does differently. A person writes the known mistakes of an exercise; this
-is what a person need not write.
+gives, on every case, that one thing is what it does differently. A person writes the known mistakes of an exercise;
+these are the ones that a person need not write.
 """
 
 from __future__ import annotations
@@ -53,17 +53,19 @@ def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse:
         if time.process_time() > end:
             break
         say = messages.text(f"variation.{key}", **names)
-        if say not in found and _plausible(key, names, source) and agrees(text):
+        if say not in found and _plausible(key, names, source, coarse) and agrees(text):
             found.append(say)
             if not coarse:
                 break
     return found[0] if len(found) == 1 else ""
 
 
-def _plausible(key: str, names: dict[str, str], source: str) -> bool:
+def _plausible(key: str, names: dict[str, str], source: str, coarse: bool) -> bool:
     """May the learner's text, on the face of it, have this mistake?"""
-    if key in ("edge", "turned", "number") or key == "instead" and not names["new"].isidentifier():
+    if key in ("edge", "turned", "number") or key == "instead" and (coarse or not names["new"].isidentifier()):
         return names["new"] in source
+    if key == "words":
+        return all(re.search(f"[\"']{re.escape(word)}[\"']", source) for word in names.values())
     if key in ("left-out", "condition"):
         return names["part"] not in source
     if key == "unchanged":
