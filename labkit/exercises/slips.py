@@ -95,6 +95,15 @@ def _python(ours: Template, joined: Joined) -> str:
             return messages.text("slip.thrown-away", code=_shown(node.value))
     inside = {n for r in ours.regions for n in range(r.first, r.last + 1)}
     theirs = [n for n in ast.walk(solution) if getattr(n, "lineno", 0) in inside]
+    adds = {ast.unparse(n.func.value) for n in theirs if isinstance(n, ast.Call) and _called(n) == "extend"}
+    adds |= {ast.unparse(n.target) for n in theirs if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)}
+    for node in mine:
+        if (
+            isinstance(node, ast.Call)
+            and _called(node) == "append"
+            and ast.unparse(node.func).split(".append")[0] in adds
+        ):
+            return messages.text("slip.append", code=_shown(node))
     always = {_called(n) for n in theirs if isinstance(n, ast.Call)} - _named(theirs)
     given = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     bare = (_named(mine) & always) - {_called(n) for n in mine if isinstance(n, ast.Call)} - given

@@ -80,6 +80,13 @@ def test_python(text, said):
     assert said in found and bool(said) == bool(found)
 
 
+def test_append_where_ours_extends():
+    one = ours(PYTHON.replace('edited = Kind() + source.replace("a", "b")', "things.extend(source)"), "#")
+    for text, said in (("things.append(source)", "as one element"), ("things += source", ""), ("source.append(1)", "")):
+        found = slips.in_text(one, text, one.join(text, "exercise x"))
+        assert said in found and bool(said) == bool(found)
+
+
 def test_an_empty_region_is_named_with_its_task():
     result = check("fx_share", "# nothing")
     assert result.state == "FAIL" and result.lines[0].startswith("Your part is empty. Its task: the edges"), str(result)
