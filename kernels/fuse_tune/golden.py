@@ -20,6 +20,7 @@ ROOM = (
     ("the reserve is missing", 15360, 2, 3, 2, 0),
     ("just below the reserve", 15616, 2, 3, 2, 0),
     ("floats in between", 10240, 2, 2, 2, 3),
+    ("two floats in between", 8192, 2, 3, 2, 2),
     ("float tensors", 8192, 2, 3, 4, 0),
     ("to the byte", 11776, 2, 2, 4, 0),
 )

@@ -217,6 +217,7 @@ def copy_cases(seed, quick):
         say("results", "结果"): [b.sum() for b in batches],
         say("us without a kernel", "没有 kernel 的时间 us"): at_most(60, 0),
         say("kernels that begin before their batch is there", "数据到达之前就开始的 kernel"): at_most(0, 0),
+        say("times that the host waits", "host 等待的次数"): at_most(1, 0),  # the trial's own, at its end
     }
     return [Case(f"{COPIES} batches of 4 MB", (batches, weight), expected, tolerance=(1e-5, 1e-3))]
 
@@ -230,8 +231,9 @@ def run_copy(function, args, case):
         return x.sum()
 
     results, session = seen(lambda: function(batches, work))
-    gap = early = None
+    gap = early = waits = None
     if session is not None:
+        waits = sum(c.name.startswith("aclrtSynchronize") for c in session.calls)
         ran = sorted((t.start, t.end) for t in session.tasks if t.kind == "kernel")
         busy, until = 0.0, ran[0][0]
         for start, end in ran:
@@ -244,6 +246,7 @@ def run_copy(function, args, case):
         say("results", "结果"): list(results),
         say("us without a kernel", "没有 kernel 的时间 us"): at_most(60, gap),
         say("kernels that begin before their batch is there", "数据到达之前就开始的 kernel"): at_most(0, early),
+        say("times that the host waits", "host 等待的次数"): at_most(1, waits),
     }
 
 

@@ -150,9 +150,16 @@ def backward_cases(seed, quick):
             say("gradient of gate", "gate 的梯度"): gate.grad,
             say("gradient of up", "up 的梯度"): up.grad,
             say("gradient of down", "down 的梯度"): down.grad,
+            **_kept(True),
         }
         made.append(Case(case.name, case.args, expected, tolerance=CLOSE))
     return made
+
+
+def _kept(same: bool) -> dict:
+    """What goes into a function is not the function's to change."""
+    told = say("as it was", "未改变") if same else say("changed in place", "被就地改变")
+    return {"`partial`": told}
 
 
 def _backward_in_rank(rank, function, x, gate, up, down):
@@ -166,24 +173,27 @@ def _backward_in_rank(rank, function, x, gate, up, down):
         for w in labkit.operator("swiglu_parallel").shards(rank, WORLD, gate, up, down)
     ]
     inside = enter.apply(x)
-    y = leave.apply(F.linear(torch.ops.lab.swiglu(F.linear(inside, own[0]), F.linear(inside, own[1])), own[2]))
+    partial = F.linear(torch.ops.lab.swiglu(F.linear(inside, own[0]), F.linear(inside, own[1])), own[2])
+    before = partial.detach().clone()
+    y = leave.apply(partial)
     if y is None:
         return None
     y.square().mean().backward()
-    return [t.detach() for t in (y, x.grad, *(w.grad for w in own))]
+    return [t.detach() for t in (y, x.grad, *(w.grad for w in own))] + [torch.equal(partial.detach(), before)]
 
 
 def run_backward(function, args, case):
     run = ranks(_backward_in_rank, function, *args)
     if None in run.results:
         return {"Leave.apply(y)": None}
-    (y, x, g0, u0, d0), (_, _, g1, u1, d1) = run
+    (y, x, g0, u0, d0, kept), (_, _, g1, u1, d1, too) = run
     return {
         "y": y,
         say("gradient of x", "x 的梯度"): x,
         say("gradient of gate", "gate 的梯度"): torch.cat([g0, g1]),
         say("gradient of up", "up 的梯度"): torch.cat([u0, u1]),
         say("gradient of down", "down 的梯度"): torch.cat([d0, d1], 1),
+        **_kept(kept and too),
     }
 
 

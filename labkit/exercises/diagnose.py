@@ -40,7 +40,8 @@ class Diagnosis:
     def lines(self, lang: str | None = None) -> list[str]:
         """[what, why, try], and a line on what the wrong elements hold; [the mistake, what was seen] where `say` is."""
         if self.finding is not None:
-            return list(self.finding.lines())
+            told = list(self.finding.lines())
+            return [self.say, told[0]] if self.say else told
         if self.key == "prediction-mutant" or self.key == "prediction-wrong-choice":
             return [messages.text(f"diagnosis.{self.key}", lang=lang, **self.numbers)]
         told = messages.lines(f"diagnosis.{self.key}", lang=lang, **self.numbers)
@@ -214,6 +215,7 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
                 Diagnosis(
                     "value",
                     {"got": _short({k: got[k] for k in wrong}), "expected": _short({k: expected[k] for k in wrong})},
+                    say=remark(got, expected),
                 )
                 if wrong
                 else None

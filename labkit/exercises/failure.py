@@ -12,6 +12,7 @@ from labkit.exercises.brackets import unbalanced
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import VAGUE, WHOLE, Diagnosis
 from labkit.exercises.result import Result
+from labkit.exercises.slips import of_error
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import CELL, Joined, Template, given_name, template
 from labkit.exercises.time_limit import TookTooLong
@@ -85,7 +86,11 @@ def of_exception(error: BaseException, joined: Joined, name: str) -> Failure:
     where = f"{name}:{mine[-1]}" if mine else f"{given_name(name)}:{places[-1][1]}" if places else name
     return Failure(
         None,
-        Diagnosis("exception", {"type": getattr(error, "kind", type(error).__name__), "message": str(error) or "-"}),
+        Diagnosis(
+            "exception",
+            {"type": getattr(error, "kind", type(error).__name__), "message": str(error) or "-"},
+            say=of_error(error, name),
+        ),
         where=where,
     )
 

@@ -35,13 +35,14 @@ from labkit.exercises.failure import (
     tell_cases,
     to_show,
 )
-from labkit.exercises.known_mistakes import Raised, sentence
+from labkit.exercises.known_mistakes import Raised, Reported, sentence, sentence_by_text, slow_sentence
 from labkit.exercises.order import following, notebook_of
 from labkit.exercises.progress_log import code_hash, ever_passed, last_hint, passed_ones
 from labkit.exercises.progress_log import record as log
 from labkit.exercises.question import filled
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
+from labkit.exercises.slips import as_given, empty, endless, in_text
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong, time_limit
@@ -204,6 +205,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
     made, failure = _build(spec, joined, name)
     if failure:
         find_bracket(failure, ours, source, spec, first_line)
+        _first_words(spec, ours, failure, source, joined)
         return put(spec, result, failure, source, first_line)
     cases = spec.function(spec.cases)(session.seed, session.quick)
     failures: list[Failure] = []
@@ -218,20 +220,20 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
     if failures:
         shown = to_show(failures, in_order=spec.kind == "adapter")
         tell_cases(spec, result, shown, failures, cases, made)
-        _name_mistake(spec, ours, shown, failures, cases, runs)
+        if not _first_words(spec, ours, shown, source, joined):
+            _name_mistake(spec, ours, source, shown, failures, cases, runs)
+        if not shown.diagnosis.say:
+            shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))
         return put(spec, result, shown, source, first_line)
     result.lines = [messages.text("exercise.pass" if len(cases) > 1 else "exercise.pass-one", cases=len(cases))]
     if spec.kind == "kernel":
         found = measure(spec, ours, cases, runs.records, result, source)
         result.checked_on = _checked_on(result)
         if found:
-            put(
-                spec,
-                result,
-                Failure(next(c for c in cases if c.name == result.case), found, result.record),
-                source,
-                first_line,
-            )
+            case = next(c for c in cases if c.name == result.case)
+            say = sentence_by_text(spec, ours, source) or slow_sentence(spec, ours, source, case, result.time_us)
+            found = replace(found, say=say)
+            put(spec, result, Failure(case, found, result.record), source, first_line)
 
 
 def _build(spec: Spec, joined: Joined, name: str):
@@ -323,12 +325,15 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs) -> Failure | 
     try:
         outputs, record = launch.run_kernel(spec, made, case)
     except LaunchError as error:
-        found = first_error(error.record) or Diagnosis(
-            "launch", {"message": getattr(error.record, "crashed", None) or str(error)}
-        )
+        found = first_error(error.record)
+        if found:
+            runs.results[id(case)] = Reported(found)
+        found = found or Diagnosis("launch", {"message": getattr(error.record, "crashed", None) or str(error)})
         return Failure(case, found, error.record, found.where(), fatal=True)
-    runs.records[case.name], runs.results[id(case)] = record, [out.got for out in outputs]
-    found = first_error(record) or _compare(case, spec, outputs)
+    found = first_error(record)
+    runs.records[case.name] = record
+    runs.results[id(case)] = Reported(found) if found else [out.got for out in outputs]
+    found = found or _compare(case, spec, outputs)
     if found and found.finding is None and _copies_came_late(record):
         found = Diagnosis("late-copies", found.numbers, found.state, found.map)
     return Failure(case, found, record, found.where()) if found else None
@@ -365,12 +370,26 @@ def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:
     return None
 
 
-def _name_mistake(spec: Spec, ours: Template, shown: Failure, failures: list[Failure], cases, runs: Runs) -> None:
+def _first_words(spec: Spec, ours: Template, shown: Failure, source: str, joined: Joined) -> str:
+    """What the text of the learner's part shows, as the diagnosis' sentence; "" for nothing."""
+    key, say = shown.diagnosis.key, sentence_by_text(spec, ours, source) or empty(ours, source)
+    if not say and key not in ("compile", "bracket-open", "bracket-closed", "exception"):
+        mine, _, line = shown.where.rpartition(":")
+        late = key == "took-too-long" and mine.startswith("exercise ") and line.isdigit()
+        say = endless(joined, int(line)) if late else in_text(ours, source, joined if ours.comment == "#" else None)
+    if say:
+        shown.diagnosis = replace(shown.diagnosis, say=say)
+    return say
+
+
+def _name_mistake(
+    spec: Spec, ours: Template, source: str, shown: Failure, failures: list[Failure], cases, runs: Runs
+) -> None:
     """Give the diagnosis the sentence of a known mistake that has the same results."""
-    if spec.kind not in ("python", "kernel") or shown.diagnosis.finding is not None or shown.fatal:
+    if spec.kind not in ("python", "kernel") or shown.diagnosis.say and shown.diagnosis.key != "value":
         return
     wrong = {id(f.case) for f in failures}
     order = [shown.case, *sorted((c for c in cases if c is not shown.case), key=lambda c: id(c) not in wrong)]
     compared = [c for c in order if id(c) in runs.results]
-    if id(shown.case) in runs.results and (say := sentence(spec, ours, compared, runs.results)):
+    if id(shown.case) in runs.results and (say := sentence(spec, ours, source, compared, runs.results)):
         shown.diagnosis = replace(shown.diagnosis, say=say)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from numbers import Number
 from typing import Any
@@ -35,7 +36,7 @@ def examine(spec: Spec, value: Any) -> Result:
     if value is Ellipsis:
         result.state, result.lines = "TODO", [messages.text("exercise.todo-predict")]
         return result
-    right = answer(spec)
+    right, value = answer(spec), _plain_value(spec, value)
     found = judge(spec, value, right)
     shown = show(spec, value)
     if found is None:
@@ -44,6 +45,16 @@ def examine(spec: Spec, value: Any) -> Result:
         result.state, result.diagnosis, result.numbers = "FAIL", found.key.removeprefix("prediction-"), found.numbers
         result.lines = found.lines()
     return result
+
+
+def _plain_value(spec: Spec, value: Any) -> Any:
+    """A tensor of one number, or a number that was typed as text, as the number."""
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    if spec.answer.type == "number" and isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            return float(value.replace(",", ""))
+    return value
 
 
 def unit(spec: Spec) -> str:
@@ -96,7 +107,9 @@ def judge(spec: Spec, value: Any, right: Any) -> Diagnosis | None:
         return Diagnosis("prediction-wrong-text", {"got": got})
     if wanted == "choice":
         return Diagnosis("prediction-wrong-choice", {"got": got})
-    return Diagnosis(_number_key(value, right), {"got": got, "factor": factor(value, right), "unit": unit(spec) or "-"})
+    side = messages.text("exercise.large" if abs(value) > abs(right) else "exercise.small")
+    numbers = {"got": got, "factor": factor(value, right), "side": side, "unit": unit(spec) or "-"}
+    return Diagnosis(_number_key(value, right), numbers)
 
 
 def _number_key(value: Any, right: Any) -> str:

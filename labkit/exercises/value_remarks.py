@@ -37,6 +37,11 @@ def remark(got: Any, expected: Any) -> str:
         if missing or more:
             return say("keys", missing=", ".join(missing) or "-", more=", ".join(more) or "-")
         wrong = [k for k in expected if not _equal(got[k], expected[k])]
+        if statements(expected):
+            told = [
+                say("statement", what=k, got=_word(got[k]), expected=_word(expected[k])) for k in wrong if k != "result"
+            ]
+            return " ".join(told[:3])
         inner = remark(got[wrong[0]], expected[wrong[0]]) if len(wrong) == 1 else ""
         return f"{wrong[0]}: {inner}" if inner else ""
     if isinstance(expected, (list, tuple)):
@@ -46,6 +51,23 @@ def remark(got: Any, expected: Any) -> str:
     if isinstance(expected, str) and got.strip().lower() == expected.strip().lower():
         return say("spelling")
     return ""
+
+
+def statements(expected: Any) -> bool:
+    """A few words of golden's own about the result, in place of the result."""
+    if not isinstance(expected, dict):
+        return False
+    values = list(expected.values())
+    return any(isinstance(v, bool) for v in values) or len(values) < 6 and all(isinstance(v, str) for v in values)
+
+
+def _word(value: Any) -> str:
+    return messages.text("value.yes" if value else "value.no") if isinstance(value, bool) else str(value)
+
+
+def _without(some, others) -> list:
+    left = list(others)
+    return [x for x in some if x not in left or left.remove(x)]
 
 
 def _of_numbers(got, expected, say) -> str:
@@ -63,11 +85,21 @@ def _of_numbers(got, expected, say) -> str:
 def _of_sequences(got, expected, say) -> str:
     if not isinstance(got, (list, tuple)):
         return say("type", got=type(got).__name__, expected=type(expected).__name__)
+    if len(got) != len(expected) and all(isinstance(x, str) for x in (*got, *expected)):
+        more, missing = _without(got, expected), _without(expected, got)
+        key = "other" if more and missing else "more" if more else "less"
+        return say(key, more=", ".join(map(repr, more)), missing=", ".join(map(repr, missing)))
     if len(got) != len(expected):
         return say("length", got=len(got), expected=len(expected))
     wrong = [k for k in range(len(expected)) if not _equal(got[k], expected[k])]
+    numbers = all(_number(x) for x in (*got, *expected))
+    if numbers and any(got) and all(_equal(a, -b) for a, b in zip(got, expected)):
+        return say("signs")
     if len(wrong) > 1 and all(any(_equal(x, y) for y in got) for x in expected):
         return say("order")
+    apart = {got[k] - expected[k] for k in wrong} if numbers else set()
+    if len(wrong) > 1 and apart in ({1}, {-1}):
+        return say("more-each" if apart == {1} else "less-each", count=len(wrong), n=len(expected))
     if len(wrong) == 1 and len(expected) > 1:
         k = wrong[0]
         inner = remark(got[k], expected[k])

@@ -1,0 +1,227 @@
+"""Slips that a learner's text shows, and exceptions in plain words: one sentence, "" where nothing is sure.
+
+They are asked for where a check has failed. Each sentence is true of the text, whatever else is wrong with it.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from typing import Any
+
+from labkit import messages
+from labkit.exercises.spec import pick
+from labkit.exercises.stub import CELL, Joined, Template, normalise
+
+# What gives a new value and changes nothing: a line that does only this throws it away.
+_NEW = set(
+    "replace strip lower upper join split format half float double to contiguous clone detach view reshape transpose "
+    "permute sum mean max min abs sort_values groupby round sorted reversed".split()
+)
+_IN_PLACE = {"sort", "append", "extend", "reverse", "update", "clear", "insert", "remove", "shuffle"}  # they give None
+_TAKES = {"map", "filter", "sorted", "max", "min", "reduce"}  # calls that take a function
+
+
+def in_text(ours: Template, source: str, joined: Joined | None) -> str:
+    """joined: the whole file with `source` in it, None where it is not Python."""
+    if ours.comment == "#" and joined is not None:
+        return _python(ours, joined)
+    return _cpp("\n".join(ours.given()), source) if ours.comment == "//" else ""
+
+
+def empty(ours: Template, source: str) -> str:
+    """A region without code."""
+    return _region(ours, source, "empty", lambda text, region: text in ("", "pass", "..."))
+
+
+def as_given(ours: Template, source: str) -> str:
+    """A region that still is the stub, while others are not."""
+    if len(ours.regions) == 1:
+        return ""
+    return _region(ours, source, "as-given", lambda text, r: text == normalise("\n".join(r.stub), ours.comment))
+
+
+def _region(ours: Template, source: str, key: str, asked) -> str:
+    for k, ((text, _), region) in enumerate(zip(ours.split(source), ours.regions), 1):
+        if asked(normalise(text, ours.comment), region):
+            return messages.text(
+                f"slip.{key}" + ("-one" if len(ours.regions) == 1 else ""), k=k, task=pick(region.todo)
+            )
+    return ""
+
+
+# ---- C++
+
+
+def _cpp(given: str, source: str) -> str:
+    code = re.sub(r"//[^\n]*", "", source)
+    for call in re.finditer(r"\.(EnQue|FreeTensor)\s*(?:<[^<>]*>)?\(\s*(\w+)\s*\)", code):
+        name, behind = call[2], code[call.end() :]
+        again = re.search(rf"\b{name}\s*=[^=]|\}}", behind)  # taken anew, or the end of a block
+        used = re.search(rf"\b([A-Z]\w*)\s*\((?:[^()]*,)?\s*{name}\b", behind[: again.start() if again else None])
+        if used and used[1] not in ("EnQue", "FreeTensor"):
+            return messages.text(f"slip.{call[1].lower()}-early", name=name, call=used[1])
+    for pattern, key in (
+        (r"\bDataCopyExtParams\s*(?:\w+\s*)?[({][^,(){};]*,", "DataCopyExtParams"),
+        (r"\bInitBuffer\s*\([^,;]+,[^,;]+,", "InitBuffer"),
+    ):
+        for call in re.finditer(pattern, code):
+            length = re.match(r"(?:[^(),;]|\((?:[^()]|\([^()]*\))*\))*", code[call.end() :])[0].strip()
+            if _no_bytes(length, given + code):
+                return messages.text("slip.bytes", call=key, length=length)
+    return ""
+
+
+def _no_bytes(length: str, text: str) -> bool:
+    """Is it a name, or a product of names, that no `sizeof` went into?"""
+    names = re.findall(r"[A-Za-z_]\w*", length)
+    if not names or re.search(r"sizeof|[Bb]yte|BYTE|[Ss]ize|\b(2|4|8|16|32|64)\b", length):
+        return False
+    return not any(re.search(rf"\b{n}\s*[=({{][^;]*(sizeof|[Bb]yte|BYTE)", text) for n in names)
+
+
+# ---- Python
+
+
+def _python(ours: Template, joined: Joined) -> str:
+    try:
+        tree, solution = ast.parse(joined.text), ast.parse("\n".join(ours.lines))
+    except SyntaxError:
+        return ""
+    mine = [n for n in ast.walk(tree) if hasattr(n, "lineno") and joined.place(n.lineno)[0] == CELL]
+    for node in mine:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _called(node.value) in _NEW:
+            return messages.text("slip.thrown-away", code=_shown(node.value))
+    inside = {n for r in ours.regions for n in range(r.first, r.last + 1)}
+    theirs = [n for n in ast.walk(solution) if getattr(n, "lineno", 0) in inside]
+    adds = {ast.unparse(n.func.value) for n in theirs if isinstance(n, ast.Call) and _called(n) == "extend"}
+    adds |= {ast.unparse(n.target) for n in theirs if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)}
+    for node in mine:
+        if (
+            isinstance(node, ast.Call)
+            and _called(node) == "append"
+            and ast.unparse(node.func).split(".append")[0] in adds
+        ):
+            return messages.text("slip.append", code=_shown(node))
+    always = {_called(n) for n in theirs if isinstance(n, ast.Call)} - _named(theirs)
+    given = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    bare = (_named(mine) & always) - {_called(n) for n in mine if isinstance(n, ast.Call)} - given
+    return messages.text("slip.not-called", name=min(bare)) if bare else ""
+
+
+def _called(call: ast.Call) -> str:
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def _named(nodes: list[ast.AST]) -> set[str]:
+    """Names that stand without brackets behind them, and are handed to no function."""
+    handed = {id(child) for n in nodes if isinstance(n, ast.Call) for child in (n.func, *n.args)}
+    handed |= {id(k.value) for n in nodes if isinstance(n, ast.Call) for k in n.keywords}
+    handed |= {id(n.value) for n in nodes if isinstance(n, ast.Attribute)}
+    return {
+        getattr(n, "attr", getattr(n, "id", ""))
+        for n in nodes
+        if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load) and id(n) not in handed
+    }
+
+
+def _shown(node: ast.AST, most: int = 40) -> str:
+    text = ast.unparse(node)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def endless(joined: Joined, line: int) -> str:
+    """What the loop around `line` of the cell does not change."""
+    try:
+        tree = ast.parse(joined.text)
+    except SyntaxError:
+        return ""
+    at = next((n for n, place in enumerate(joined.origin, 1) if place == (CELL, line)), 0)
+    loops = [n for n in ast.walk(tree) if isinstance(n, ast.While) and n.lineno <= at <= n.end_lineno]
+    if not loops:
+        return ""
+    loop = max(loops, key=lambda n: n.lineno)
+    inside = [n for statement in loop.body for n in ast.walk(statement)]
+    changed = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    called = [n.func for n in inside if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    changed |= {f.value.id for f in called if isinstance(f.value, ast.Name)}
+    asked = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)}
+    if any(isinstance(n, (ast.Break, ast.Return)) for n in inside) or asked & changed:
+        return ""
+    names = ", ".join(f"`{n}`" for n in sorted(asked - {"len", "min", "max", "abs", "sum"}))
+    return messages.text("slip.endless" if names else "slip.endless-true", names=names)
+
+
+# ---- exceptions
+
+
+def of_error(error: BaseException, name: str) -> str:
+    """An exception that Python code of the file `name` raised."""
+    frame, traceback = None, error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == name:
+            frame, line = traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+    if frame is None:
+        return ""
+    tree = _statement(name, line)
+    known = {**frame.f_globals, **frame.f_locals}
+    text = str(error)
+    if isinstance(error, ZeroDivisionError):
+        zero = [n for n in _divisors(tree) if known.get(n) == 0]
+        return messages.text("slip.zero", name=zero[0]) if zero else ""
+    if isinstance(error, UnboundLocalError):
+        return messages.text("slip.unbound", name=(re.findall(r"'(\w+)'", text) or ["?"])[0])
+    if isinstance(error, NameError):
+        return _unknown(getattr(error, "name", "") or "", [n for n in known if not n.startswith("__")], "")
+    if isinstance(error, RecursionError):
+        return messages.text("slip.recursion")
+    if "NoneType" in text and isinstance(error, (TypeError, AttributeError)):
+        return _none(tree, known)
+    if isinstance(error, AttributeError):
+        thing = getattr(error, "obj", None)
+        return _unknown(getattr(error, "name", "") or "", dir(thing), type(thing).__name__) if thing is not None else ""
+    if isinstance(error, TypeError) and "float" in text and re.search(r"integer|\bint\b|'int'", text):
+        return messages.text("slip.float")
+    return ""
+
+
+def _statement(name: str, line: int) -> ast.AST | None:
+    import linecache
+
+    try:
+        tree = ast.parse("".join(linecache.getlines(name)))
+    except SyntaxError:
+        return None
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno <= line <= n.end_lineno]
+    return max(found, key=lambda n: n.lineno, default=None)
+
+
+def _divisors(tree: ast.AST | None) -> list[str]:
+    pairs = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp)] if tree else []
+    divisors = [n.right for n in pairs if isinstance(n.op, (ast.Div, ast.FloorDiv, ast.Mod))]
+    return [n.id for n in divisors if isinstance(n, ast.Name)]
+
+
+def _none(tree: ast.AST | None, known: dict[str, Any]) -> str:
+    nodes = list(ast.walk(tree)) if tree else []
+    kept = {id(n.value) for n in nodes if isinstance(n, ast.Expr)}
+    for n in nodes:
+        if (
+            isinstance(n, ast.Call)
+            and isinstance(n.func, ast.Attribute)
+            and n.func.attr in _IN_PLACE
+            and id(n) not in kept
+        ):
+            return messages.text("slip.in-place", code=_shown(n))
+    none = [n.id for n in nodes if isinstance(n, ast.Name) and n.id in known and known[n.id] is None]
+    return messages.text("slip.is-none", name=none[0]) if none else ""
+
+
+def _unknown(name: str, there: list[str], kind: str) -> str:
+    if not name:
+        return ""
+    close = next(iter(difflib.get_close_matches(name, there, 1, 0.7)), "")
+    key = ("attribute" if kind else "name") + ("-close" if close else "")
+    return messages.text(f"slip.{key}", name=name, close=close, kind=kind)

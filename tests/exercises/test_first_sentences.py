@@ -1,0 +1,225 @@
+"""The first sentence of a failed check: what the text, an exception or a variation of our solution shows."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from places import FIXTURES
+
+from labkit.exercises import check, known_mistakes, predict, session, slips, variations
+from labkit.exercises.spec import load
+from labkit.exercises.stub import parse, template
+from labkit.exercises.value_remarks import remark
+
+
+@pytest.fixture(autouse=True)
+def room(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABKIT_KERNELS", str(FIXTURES / "kernels"))
+    monkeypatch.setenv("LABKIT_PROGRESS", str(tmp_path / "progress.jsonl"))
+    monkeypatch.setattr(session, "_current", None)
+
+
+# ---- the text
+
+
+def ours(text: str, comment: str = "//"):
+    return parse(text, comment)
+
+
+GIVEN = "void f(uint32_t count)\n{\n    // >>> exercise: all of it | 全部\n    a();\n    // <<<\n}"
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("queueZ.EnQue(z);\nAdd(z, x, y, n);", "before Add works on it"),
+        ("queueZ.EnQue<half>(z);\nMuls(z, z, 2, n);", "EnQue"),
+        ("queueX.FreeTensor(x);\nAdd(z, x, y, n);", "given back by FreeTensor before Add"),
+        ("queueX.FreeTensor(x);\nx = queueX.AllocTensor<half>();\nAdd(z, x, y, n);", ""),
+        ("for (;;) {\n  queue.EnQue(z);\n}\nAdd(z, x, y, n);", ""),
+        ("Add(z, x, y, n);\nqueueZ.EnQue(z);\nqueueX.FreeTensor(x);", ""),
+        ("DataCopyPad(x, g, DataCopyExtParams(1, count, 0, 0, 0));", "`count` has no sizeof"),
+        ("DataCopyExtParams p{1, count * rows, 0, 0, 0};", "count * rows"),
+        ("DataCopyExtParams p(1, count * sizeof(half), 0, 0, 0);", ""),
+        ("uint32_t length = n * sizeof(half);\nDataCopyExtParams p(1, length, 0, 0, 0);", ""),
+        ("pipe.InitBuffer(queue, 2 * 1, count);", "InitBuffer wants a length in bytes"),
+        ("pipe.InitBuffer(queue, 2, 512);", ""),
+        ("// queueZ.EnQue(z);\nAdd(z, x, y, n);", ""),
+    ],
+)
+def test_c_plus_plus(text, said):
+    found = slips.in_text(ours(GIVEN), text, None)
+    assert said in found and bool(said) == bool(found)
+
+
+PYTHON = '''def f(source, things):
+    """The given part."""
+    # >>> exercise: all of it | 全部
+    # stub: edited = source
+    edited = Kind() + source.replace("a", "b")
+    # <<<
+    return edited
+'''
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ('source.replace("a", "b")\nedited = source', "throws it away"),
+        ('edited = source.replace("a", "b")', ""),
+        ("things.sort()\nedited = things", ""),
+        ("edited = Kind", "`Kind` stands without ()"),
+        ("edited = Kind() + source", ""),
+        ("edited = map(Kind, things)", ""),
+    ],
+)
+def test_python(text, said):
+    one = ours(PYTHON, "#")
+    found = slips.in_text(one, text, one.join(text, "exercise x"))
+    assert said in found and bool(said) == bool(found)
+
+
+def test_append_where_ours_extends():
+    one = ours(PYTHON.replace('edited = Kind() + source.replace("a", "b")', "things.extend(source)"), "#")
+    for text, said in (("things.append(source)", "as one element"), ("things += source", ""), ("source.append(1)", "")):
+        found = slips.in_text(one, text, one.join(text, "exercise x"))
+        assert said in found and bool(said) == bool(found)
+
+
+def test_an_empty_region_is_named_with_its_task():
+    result = check("fx_share", "# nothing")
+    assert result.state == "FAIL" and result.lines[0].startswith("Your part is empty. Its task: the edges"), str(result)
+
+
+@pytest.mark.parametrize(
+    "loop, said",
+    [
+        ("while k < n:\n    total += k", "nothing in it changes `k`, `n`"),
+        ("while k < n:\n    total += k\n    k += 1", ""),
+        ("while things:\n    things.pop()", ""),
+        ("while True:\n    k += 1", "always true"),
+        ("while True:\n    break", ""),
+    ],
+)
+def test_endless_loops(loop, said):
+    one = ours(PYTHON, "#")
+    found = slips.endless(one.join(loop, "exercise x"), 1)
+    assert said in found and bool(said) == bool(found)
+
+
+# ---- exceptions
+
+
+@pytest.mark.parametrize(
+    "cell, said",
+    [
+        ("edges = sorted([3, 1]).sort()[0]", "works in place and gives None"),
+        ("each = n - n\nedges = [n // each]", "`each` is 0 in this case"),
+        ("edges = [blocs]", "did you mean `blocks`"),
+        ("edges = [nowhere_near]", "`nowhere_near` is not known"),
+        ("edges += [1]", "used before anything is assigned"),
+        ("import math\nedges = math.cel(n / 2)", "did you mean `ceil`"),
+        ("edges = list(range(n / 2))", "a float is given"),
+        ("edges = shares(n, blocks)", "calls itself without end"),
+        ("nothing = None\nedges = nothing + [1]", "`nothing` is None here"),
+    ],
+)
+def test_exceptions_in_plain_words(cell, said):
+    result = check("fx_share", cell)
+    assert result.diagnosis == "exception" and said in result.lines[0], str(result)
+    assert ": " in result.lines[1]  # Python's own words stay
+
+
+# ---- variations
+
+
+SOLUTION = '''def f(a, b, page):
+    """a, b, page"""
+    # >>> exercise: x | 甲
+    need = -(-(a + b) // page)
+    if need > b or need >= a:
+        need = max(need, b) - a
+    # <<<
+    return need
+'''
+CASES = [(a, b, page) for a in range(1, 9) for b in range(4) for page in (1, 2, 3)]
+
+
+def results(text: str) -> list:
+    names: dict = {}
+    exec(text, names)
+    return [names["f"](*case) for case in CASES]
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("-(-(a + b) // page)", "(a + b) // page", "rounds down"),
+        ("-(-(a + b) // page)", "(a + b) // page + 1", "one too many where it comes out even"),
+        ("need >= a", "need > a", "look at the case of equality"),
+        ("max(need, b)", "min(need, b)", "`min` gives where `max` belongs"),
+        ("max(need, b) - a", "a - max(need, b)", "taken the other way round"),
+        ("max(need, b)", "need", "without `max`"),
+        ("need > b or ", "", "is not asked for"),
+        ("- a\n", "\n", "`a` is left out"),
+        ("max(need, b) - a", "need * need + 7", ""),
+    ],
+)
+def test_variations(old, new, said):
+    wrong = SOLUTION.replace(old, new)
+    assert wrong != SOLUTION and results(wrong) != results(SOLUTION)
+    mine = results(wrong)
+    found = variations.sentence(ours(SOLUTION, "#"), "- + min >", lambda text: results(text) == mine, False)
+    assert said in found and bool(said) == bool(found), found
+
+
+def test_every_variation_is_python_and_another_text():
+    one = ours(SOLUTION, "#")
+    plain = ast.unparse(ast.parse(SOLUTION))
+    texts = [text for _, _, text in variations._texts(ast.parse(SOLUTION), one)]
+    assert len(texts) > 20 and all(ast.parse(text) and text != plain for text in texts)
+
+
+# ---- known mistakes
+
+
+def test_a_known_mistake_in_other_names_and_layout():
+    spec = load("fx_share")
+    same = "each = n//blocks   # my own name\nedges = [ min(i*each, n) for i in range(blocks + 1) ]"
+    assert "rounded down" in known_mistakes.sentence_by_text(spec, template(spec), same)
+    assert not known_mistakes.sentence_by_text(spec, template(spec), same.replace("blocks + 1", "blocks"))
+
+
+def test_a_finding_names_a_mistake_only_where_the_text_is_alike():
+    spec = load("look_repair")
+    other = "pipe->InitBuffer(queueZ, BUFFER_NUM + BUFFER_NUM + 2, tileLength / 4);"
+    result = check("look_repair", other)
+    assert result.lines[0] not in {m.say.get("en") for m in spec.mutants}, str(result)
+
+
+# ---- values and predictions
+
+
+@pytest.mark.parametrize(
+    "got, expected, said",
+    [
+        ({"waits": "8", "right": True}, {"waits": "at most 1", "right": True}, "waits: 8, where at most 1 is right."),
+        ({"a number": False}, {"a number": True}, "a number: no, where yes is right."),
+        ({"result": False}, {"result": True}, ""),
+        (["a", "b"], ["a"], "Too much in it: 'b'"),
+        (["a"], ["a", "b"], "Missing in it: 'b'"),
+        (["a"], ["b", "c"], "Missing in it: 'b', 'c'; too much: 'a'"),
+        ([-0.5, 0.5], [0.5, -0.5], "All signs"),
+        ([9, 4, 3], [8, 4, 2], "2 of 3 elements are one too many"),
+    ],
+)
+def test_remarks(got, expected, said):
+    assert said in remark(got, expected) and bool(said) == bool(remark(got, expected))
+
+
+def test_a_number_may_be_typed_as_text_or_come_as_a_tensor():
+    import torch
+
+    assert predict("fx_tiles", "16").passed and predict("fx_tiles", torch.tensor(16)).passed
+    assert not predict("fx_tiles", "3").passed and predict("fx_tiles", "sixteen").diagnosis == "type"
