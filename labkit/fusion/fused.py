@@ -125,13 +125,12 @@ class FusedKernel:
         self._kernel(self._first)
         return self
 
-    def predict(self, *tensors, held: Sequence[str] = ()) -> clock.Prediction:
-        """Its time by the predictor (modelled, nothing runs), for the example or for other tensors.
-        held: names of inputs that the L2 has."""
+    def predict(self, *tensors, held: Sequence[str] = (), pushed: float = 0.0) -> clock.Prediction:
+        """Its time by the predictor (modelled, nothing runs), for the example or for other tensors. held: names of
+        inputs that the L2 has; pushed: bytes that have to leave the L2 for HBM meanwhile."""
         p = self.prepare([*tensors, *self.parameters]) if tensors else self._first
-        geometry = tiling.Geometry(
-            **{**p.geometry.__dict__, "held": frozenset(p.names[n] for n in held if n in p.names)}
-        )
+        names = frozenset(p.names[n] for n in held if n in p.names)
+        geometry = replace(p.geometry, held=names, pushed=pushed)
         return clock.predict(p.plan, geometry, p.cut, self.chip)
 
     def __repr__(self) -> str:

@@ -35,7 +35,12 @@ class Reductions:
         x = self.arg(node, 0)
         if not isinstance(x, Value):
             raise refuse("operator", name=f"aten.{name_of(node)} of a number", node=node.name)
-        if whole and (self.b.shape == DOWN or not self.traced.reduced) and x.dtype == "i32" and computed(node.meta["val"].dtype) == "i32":
+        if (
+            whole
+            and (self.b.shape == DOWN or not self.traced.reduced)
+            and x.dtype == "i32"
+            and computed(node.meta["val"].dtype) == "i32"
+        ):
             return x
         if (
             x.dtype == "i32"

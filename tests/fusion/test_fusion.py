@@ -50,6 +50,14 @@ def test_unfused_it_takes_longer(number):
     assert float(row["chain_predicted_us"]) == pytest.approx(float(row["chain_us"]), rel=0.2)
 
 
+@pytest.mark.parametrize("megabytes", [8, 128])
+def test_what_does_not_fit_the_l2_comes_from_hbm_again(megabytes):
+    """Of 128 MB each launch finds less than what the one before it wrote, and the L2 gives back what it holds."""
+    x = torch.empty(megabytes * 512, 1024, dtype=torch.float16, device="meta")
+    chain = fusion.kernel(lambda x, y: torch.sigmoid(x * y) + x, (x, x), checks=False).chain()
+    assert chain.predicted_us == pytest.approx(chain.modelled_us(), rel=0.05)
+
+
 # ---- against kernels by hand; the shapes of their own tests
 
 
