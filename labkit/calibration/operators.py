@@ -4,6 +4,7 @@ from. Times are asked of the device's own cost function (lab_operator_ns), from 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import ctypes
 import math
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
-from labkit import chips, paths
+from labkit import chips, messages, paths
 from labkit.calibration.accuracy import quantile
 from labkit.calibration.fit import write as write_constants
 from labkit.device import library, rates
@@ -107,7 +108,10 @@ class Row:
 
 
 def row(operator: str, inputs: str, outputs: str, how: str = "", state: str = "warm", **more) -> Row:
-    """inputs, outputs: tensors as "half[4096x128];float[128]"."""
+    """inputs, outputs: tensors as "half[4096x128];float[128]". Raises ValueError for an operator that the device is
+    never charged for, because PyTorch takes it apart before."""
+    if composite(operator):
+        raise ValueError(messages.text("device.composite", name=operator))
     tensors = []
     for text, written in ((inputs, False), (outputs, True)):
         for i, (dtype, size) in enumerate(re.findall(r"(\w+)\[([^\]]*)\]", text)):
@@ -134,6 +138,30 @@ def row(operator: str, inputs: str, outputs: str, how: str = "", state: str = "w
         causal="causal" in how,
         **({"id": "", "source": "", "chip": chips.DEFAULT, "launches": 1, "us": 0.0} | more),
     )
+
+
+@lru_cache
+def composite(operator: str) -> bool:
+    """Whether PyTorch makes it of other operators (aten::linear: addmm or mm), which the device then is charged for."""
+    import torch
+
+    from labkit import device
+
+    device.install()
+    space, _, name = operator.partition("::")
+    packet = getattr(getattr(torch.ops, space), name, None)
+    if packet is None:
+        return False
+
+    def has(key: str) -> list[bool]:
+        found = []
+        for overload in (o for o in packet.overloads() if "out" not in o):
+            with contextlib.suppress(RuntimeError):  # one of TorchScript's own, which nothing dispatches
+                full = operator if overload == "default" else f"{operator}.{overload}"
+                found.append(torch._C._dispatch_has_kernel_for_dispatch_key(full, key))
+        return found
+
+    return all(has("CompositeImplicitAutograd")) and not any(has("PrivateUse1"))
 
 
 def published() -> list[Row]:

@@ -41,6 +41,7 @@ class Printer:
     def source(self) -> str:
         bodies = self.bodies()
         names = set(self.text.helpers) | {"Zero"}
+        infinite = any("INFINITE" in line for line in bodies)
         lines = [
             f"// {self.program.title or self.program.name}",
             "//",
@@ -48,7 +49,7 @@ class Printer:
             '#include "kernel_operator.h"',
             "using namespace AscendC;",
             "",
-            *helpers.source(names, self.narrow).splitlines(),
+            *helpers.source(names, self.narrow, infinite).splitlines(),
             "",
             *self._struct(),
             "",

@@ -317,9 +317,9 @@ def text(name: str, narrow: int = 0) -> str:
     )
 
 
-def source(names: set[str], narrow: int = 0) -> str:
-    """All of `names`, each behind those that it calls."""
+def source(names: set[str], narrow: int = 0, infinite: bool = False) -> str:
+    """All of `names`, each behind those that it calls. infinite: the kernel's own lines name INFINITE."""
     used = [text(n, narrow) for n in sorted(names, key=lambda n: (n not in ("Spread", "Zero"), n))]
-    infinite = INFINITE + "\n" if any("INFINITE" in t for t in used) else ""
+    first = INFINITE + "\n" if infinite or any("INFINITE" in t for t in used) else ""
     pitch = _PITCH.format(pitch=narrow) if narrow else ""
-    return infinite + pitch + "\n".join([ALWAYS, *used])
+    return first + pitch + "\n".join([ALWAYS, *used])

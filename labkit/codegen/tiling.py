@@ -21,7 +21,8 @@ LINE = 128  # elements: pieces of rows begin at whole lines of 512 bytes of floa
 @dataclass(frozen=True)
 class Geometry:
     """What a launch works on: outer * inner batches of rows x width. strides: of each tensor by name, in elements
-    (outer, inner, row). held: names of inputs that the L2 has."""
+    (outer, inner, row). held: names of inputs that the L2 has; pushed: bytes of earlier launches that have to leave it
+    for HBM meanwhile."""
 
     rows: int
     width: int
@@ -29,6 +30,7 @@ class Geometry:
     outer: int = 1
     strides: tuple[tuple[str, tuple[int, int, int]], ...] = ()
     held: frozenset = frozenset()
+    pushed: float = 0.0
 
     @property
     def batches(self) -> int:

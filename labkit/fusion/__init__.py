@@ -9,7 +9,8 @@
     labkit.fusion.tune(kernel)                                        # its fastest tile, cores, slots: labkit.tuning
 
 Of kernel(): fused.py is the object, graph.py and space.py find rows and columns in a graph, lower.py and lower_rows.py
-make the steps, chain.py is the same function unfused, operator.py registers it. Of the passes: spelling.py, passes.py,
+make the steps, formulas.py says how far they are off, chain.py is the same function unfused, l2.py
+what its launches find in the L2, operator.py registers it. Of the passes: spelling.py, passes.py,
 rules.py, rule_parts.py, rules_fused.py, convolution.py, batchnorm.py, compiled.py, targets.py. Of trust: rounded.py,
 equivalence.py, precision.py. Of the analysis: groups.py, traffic.py, generated.py, opportunities.py, picture.py.
 slower.py says why a kernel does not gain what it should, split.py cuts one in two.

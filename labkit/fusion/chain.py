@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from labkit.codegen.clock import Prediction
 from labkit.fusion.graph import CONSTANTS, SAME, TURNED, VIEWS, name_of
+from labkit.fusion.l2 import L2, bytes_of
 
 if TYPE_CHECKING:
     from labkit.fusion.fused import FusedKernel
@@ -17,20 +18,16 @@ KEPT = SAME | {"to"}  # nothing, where the type stays
 
 @dataclass(eq=False)
 class Link:
-    """One operator: its kernel, and which of its inputs an earlier launch has left in the L2."""
+    """One operator: its kernel, and its launch where those before it have been."""
 
     node: object
     kernel: FusedKernel
     tensors: list = field(repr=False)
-    held: tuple[str, ...] = ()
+    prediction: Prediction
 
     @property
     def predicted_us(self) -> float:
         return self.prediction.us
-
-    @property
-    def prediction(self) -> Prediction:
-        return self.kernel.predict(held=self.held)
 
 
 class Chain:
@@ -46,7 +43,7 @@ class Chain:
         self.links: list[Link] = []
         traced = whole.prepare(whole.example).traced
         values: dict = {}
-        seen: set = set()
+        l2 = L2(whole.chip)
         for node in (graph or traced.graph.graph).nodes:
             if node.op == "get_attr":
                 values[node] = getattr(traced.graph, node.target)
@@ -59,13 +56,12 @@ class Chain:
             source = [n for n in node.all_input_nodes if n.op != "get_attr" and not _constant(n)]
             free = name_of(node) in FREE or (name_of(node) in KEPT and made.dtype == source[0].meta["val"].dtype)
             if not free and source:
-                self.links.append(self._link(whole, node, source, values, seen))
-                seen |= {_origin(n) for n in (*source, node)}
+                self.links.append(self._link(whole, node, source, values, l2))
             elif source and free:
                 node.meta["view_of"] = source[0]
 
     @staticmethod
-    def _link(whole, node, source: list, values: dict, seen: set) -> Link:
+    def _link(whole, node, source: list, values: dict, l2: L2) -> Link:
         import torch
 
         tensors = [values[n] for n in source]
@@ -80,8 +76,9 @@ class Chain:
             return made[0] if isinstance(made, (tuple, list)) else made
 
         kernel = type(whole)(one, tensors, f"{name_of(node).strip('_')}_alone", "once", whole.chip, False)
-        held = tuple(f"x{i}" for i, n in enumerate(source) if _origin(n) in seen)
-        return Link(node, kernel, tensors, held)
+        reads = {f"x{i}": (_origin(n), bytes_of(t)) for i, (n, t) in enumerate(zip(source, tensors))}
+        made = {node: sum(bytes_of(n.meta["val"]) for n in kernel.prepare(kernel.example).traced.outputs)}
+        return Link(node, kernel, tensors, l2.launch(kernel, reads, made))
 
     @property
     def launches(self) -> int:

@@ -41,7 +41,6 @@ class Traced:
     sizes: dict[int, int] = field(default_factory=dict)
     single: bool = True
     down: bool = False  # what is reduced lies side by side, with other axes behind it
-    reduces: bool = False  # also where what is reduced has one element
 
 
 def name_of(node) -> str:
@@ -248,14 +247,14 @@ class _Axes:
             self.of[node] = turned
 
     def _reduction(self, node, shape) -> None:
-        own, self.traced.reduces = self.of[node.args[0]], True
+        own = self.of[node.args[0]]
         dims, keep = dims_of(node)
         self.reduced |= {own[d] for d in dims if own[d] is not None}
         left = [None if i in dims else a for i, a in enumerate(own) if keep or i not in dims]
         self.of[node] = (left, left) if name_of(node) == "var_mean" else left
 
     def _along(self, node, shape) -> None:
-        name, own, self.traced.reduces = name_of(node), list(self.of[node.args[0]]), True
+        name, own = name_of(node), list(self.of[node.args[0]])
         if name in ("_softmax", "_log_softmax"):
             dims = [node.args[1] % max(len(own), 1)] if own else []
         else:

@@ -1,4 +1,4 @@
-"""PyTorch's operators as steps of a tile program."""
+"""PyTorch's operators as steps of a tile program. How far its formulas are off: labkit.fusion.formulas."""
 
 from __future__ import annotations
 

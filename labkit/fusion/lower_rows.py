@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from labkit.codegen import DOWN
 from labkit.codegen.ir import Value, share
 from labkit.fusion.graph import name_of, refuse
@@ -21,14 +23,24 @@ def computed(dtype) -> str:
 
 
 class Reductions:
-    """The part of Lowering that reduces."""
+    """The part of Lowering that reduces. What has one element along all that is reduced is its own sum and maximum:
+    then nothing is left to reduce."""
+
+    def _reduce(self, op: str, x: Value, hint: str = "") -> Value:
+        return self.b.reduce(op, x, hint) if self.traced.reduced else x
 
     def _row(self, node, whole: bool = False) -> Value:
-        """What is reduced, in float. whole: int32 stays, where the unit can: down columns."""
+        """What is reduced, in float. whole: int32 stays, where the unit can: down columns, or
+        where there is nothing to do."""
         x = self.arg(node, 0)
         if not isinstance(x, Value):
             raise refuse("operator", name=f"aten.{name_of(node)} of a number", node=node.name)
-        if whole and self.b.shape == DOWN and x.dtype == "i32" and computed(node.meta["val"].dtype) == "i32":
+        if (
+            whole
+            and (self.b.shape == DOWN or not self.traced.reduced)
+            and x.dtype == "i32"
+            and computed(node.meta["val"].dtype) == "i32"
+        ):
             return x
         if (
             x.dtype == "i32"
@@ -49,9 +61,11 @@ class Reductions:
     def op_sum(self, node):
         x = self._row(node, whole=True)
         self._covers(node)
-        return self.b.reduce("sum", x, "sum")
+        return self._reduce("sum", x, "sum")
 
-    def _share(self, correction: int = 0) -> str:
+    def _share(self, correction: int = 0) -> str | float:
+        if not self.traced.reduced:
+            return 1.0 if correction <= 0 else math.inf  # 0 times that: PyTorch's NaN
         return share(correction, self.b.shape)
 
     def op_mean(self, node):
@@ -60,17 +74,17 @@ class Reductions:
     def op_amax(self, node):
         x = self._row(node, whole=True)
         self._covers(node)
-        return self.b.reduce("max", x, "most")
+        return self._reduce("max", x, "most")
 
     def op_amin(self, node):
         x = self._row(node, whole=True)
         self._covers(node)
-        return self.b.reduce("min", x, "least")
+        return self._reduce("min", x, "least")
 
     def _variance(self, x: Value, correction: int):
-        mean = self.b.scalar("muls", self.b.reduce("sum", x), self._share(), "mean")
+        mean = self.b.scalar("muls", self._reduce("sum", x), self._share(), "mean")
         apart = self.b.binary("sub", x, mean, "apart")
-        squares = self.b.reduce("sum", self.b.binary("mul", apart, apart, "square"))
+        squares = self._reduce("sum", self.b.binary("mul", apart, apart, "square"))
         return self.b.scalar("muls", squares, self._share(correction), "var"), mean, apart
 
     def op_var(self, node):
@@ -86,15 +100,15 @@ class Reductions:
     def _exponentials(self, node):
         x = self._row(node)
         self._covers(node)
-        apart = self.b.binary("sub", x, self.b.reduce("max", x, "most"), "apart")
+        apart = self.b.binary("sub", x, self._reduce("max", x, "most"), "apart")
         e = self.b.unary("exp", apart)
-        return apart, e, self.b.reduce("sum", e)
+        return apart, e, self._reduce("sum", e)
 
     def op_logsumexp(self, node):
         x = self._row(node)
         self._covers(node)
-        most = self.b.reduce("max", x, "most")
-        total = self.b.reduce("sum", self.b.unary("exp", self.b.binary("sub", x, most, "apart")))
+        most = self._reduce("max", x, "most")
+        total = self._reduce("sum", self.b.unary("exp", self.b.binary("sub", x, most, "apart")))
         return self.b.binary("add", self.b.unary("ln", total, "log"), most, "logsumexp")
 
     def op_softmax(self, node):
@@ -129,7 +143,7 @@ class Reductions:
             if len(node.args) > 3 and node.args[3] is not None
             else torch.finfo(node.args[0].meta["val"].dtype).eps
         )
-        mean = self.b.scalar("muls", self.b.reduce("sum", self.b.binary("mul", x, x, "square")), self._share(), "mean")
+        mean = self.b.scalar("muls", self._reduce("sum", self.b.binary("mul", x, x, "square")), self._share(), "mean")
         rstd = self.two("div", 1.0, self.b.unary("sqrt", self.b.scalar("adds", mean, eps)))
         weight = None if node.args[2] is None else self._as(self.value[node.args[2]], "f32")
         return self._weighted(self.b.binary("mul", x, rstd), weight), rstd

@@ -83,8 +83,6 @@ def space(traced: Traced, tensors: list, down: bool = False) -> Space:
                 copied[name] = tuple(a for a in order if a in own or a in reduced)
                 inputs[name] = dense(list(copied[name]), sizes)
     groups = _groups(order, sizes, reduced, [*inputs.values(), *outputs.values()])
-    if traced.reduces and not reduced:  # rows of one element
-        groups.append(())
     if len(groups) > 4:
         raise refuse("too_many_axes", count=len(groups))
     if down:  # rows are what is reduced; what lies between them and the columns are batches, whatever the strides

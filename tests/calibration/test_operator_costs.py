@@ -154,6 +154,13 @@ def test_what_an_operator_does_decides_its_class():
     assert kind("npu::npu_swiglu", wide, x) == "activation"
 
 
+@pytest.mark.parametrize("name", ["aten::linear", "aten::matmul", "aten::softmax", "aten::conv2d", "aten::layer_norm"])
+def test_what_pytorch_takes_apart_has_no_price(name):
+    """It was priced as elementwise work on the largest tensor: 962 us for a linear layer of 32 x 768 x 768."""
+    with pytest.raises(ValueError, match="makes it of other operators"):
+        operators.row(name, "half[32x768];half[768x768]", "half[32x768]")
+
+
 def test_a_piece_that_is_appended_costs_a_piece():
     """A cache of keys that grows by one token: the old ones are copied in long runs."""
     old, new = "half[1x32x2048x128]", "half[1x32x1x128]"

@@ -50,6 +50,14 @@ def test_unfused_it_takes_longer(number):
     assert float(row["chain_predicted_us"]) == pytest.approx(float(row["chain_us"]), rel=0.2)
 
 
+@pytest.mark.parametrize("megabytes", [8, 128])
+def test_what_does_not_fit_the_l2_comes_from_hbm_again(megabytes):
+    """Of 128 MB each launch finds less than what the one before it wrote, and the L2 gives back what it holds."""
+    x = torch.empty(megabytes * 512, 1024, dtype=torch.float16, device="meta")
+    chain = fusion.kernel(lambda x, y: torch.sigmoid(x * y) + x, (x, x), checks=False).chain()
+    assert chain.predicted_us == pytest.approx(chain.modelled_us(), rel=0.05)
+
+
 # ---- against kernels by hand; the shapes of their own tests
 
 
@@ -111,6 +119,15 @@ CHAINS = {
         (values(20, 130, dtype=torch.bfloat16),),
     ),
     "rows of one element": (lambda x, y: torch.softmax(x * y, -1) + x.sum(-1, True), (values(5, 1), values(1, seed=1))),
+    "one element of each is reduced": (
+        lambda x, y: (x.var(-1, correction=0) + torch.logsumexp(x, -1) * y, x.amax(-1) - x.mean(-1) * y),
+        (values(5, 70, 1), values(70, seed=1)),
+    ),
+    "one integer of each is reduced": (
+        lambda x: (x.sum(-1, dtype=torch.int32), x.amax(-1)),
+        (values(50, 1).mul(9).int(),),
+    ),
+    "an infinite number": (lambda x, m: x.masked_fill(m, float("-inf")), (values(5, 70), values(5, 70, seed=1) > 0)),
     "columns": (lambda x, w: torch.softmax(x * w, 0), (values(40, 130).half(), values(130, seed=1))),
     "a dimension in the middle": (
         lambda x, b: (x - x.amax(1, keepdim=True) + b, torch.logsumexp(x, 1)),
@@ -148,10 +165,11 @@ def test_chains(name):
 def test_other_sizes_use_the_same_text():
     kernel = fusion.kernel(softmax, (values(8, 100),))
     text = kernel.source
-    for shape in ((3, 17), (1, 1), (200, 640), (2, 3, 70)):
+    for shape in ((3, 17), (1, 2), (200, 640), (2, 3, 70)):
         x = values(*shape)
         assert kernel.check(x).ok
         assert kernel.prepare([x]).source == text
+    assert kernel.check(values(1, 1)).ok
     wide = values(2, 30000)
     assert kernel.check(wide).ok and kernel.prepare([wide]).plan.program.shape == "wide"
 
@@ -164,6 +182,15 @@ def test_narrow_rows_share_a_repeat():
     assert kernel.modelled().time_us < wide.modelled().time_us / 2
     assert kernel.modelled().time_us < 0.9 * kernel.chain().modelled_us() or kernel.chain().launches == 1
     assert fusion.kernel(softmax, (values(20000, 33),)).plan.narrow == 0
+
+
+def test_what_has_one_element_needs_no_rows():
+    """Rows of one element would take 16 or 32 lanes each."""
+    x, m = torch.empty(200_000, 1, dtype=torch.bfloat16), torch.empty(200_000, 1, dtype=torch.bool)
+    kernel = fusion.kernel(lambda x, m: x.masked_fill(m, 1.0) * 2 - x.amax(-1, True), (x, m))
+    flat = fusion.kernel(lambda x, m: x.masked_fill(m, 1.0) * 2 - x, (x.view(-1), m.view(-1)))
+    assert kernel.plan.program.shape == "pieces"
+    assert kernel.modelled().time_us <= flat.modelled().time_us
 
 
 def test_how_tensors_lie():
