@@ -6,9 +6,12 @@ region is so what the script itself takes for one, however its timer is built: a
 
 from __future__ import annotations
 
+import asyncio
 import builtins
+import dataclasses
 import datetime
 import functools
+import gc
 import os
 import statistics
 import sys
@@ -39,6 +42,8 @@ class Region:
     again: int = 0  # of these, for a function that it had compiled before
     tool: bool = False  # read by torch.utils.benchmark, which chooses how often it runs
     kept: bool = False
+    shown: float | None = None  # the difference as the script sees it, in the unit of its clock
+    parts: set[int] = dataclasses.field(default_factory=set)  # whole numbers by which the script divides it
 
 
 @dataclass
@@ -59,6 +64,8 @@ class Notes:
         self.root, self.lines = root, lines
         self.regions: dict[tuple, Region] = {}
         self.waits: list[tuple[float, str, tuple]] = []  # (host ns at entry, name, via)
+        self.captures = 0  # of graphs
+        self.beside: list[tuple[float, str]] = []  # (host ns, what): calls that are no work of the device
         self.measurements: set[tuple] = set()  # regions of torch.utils.benchmark that it reports
         self._readings = 0
 
@@ -85,15 +92,21 @@ class Notes:
         at = library.lab_host_ns()
         library.lab_host_work(READING_NS / 2)
         self._readings += 1
-        return _Reading(self._readings, clock, at, self.via(), *graphs(), _by_torch(sys._getframe(2)))
+        made, again = graphs()
+        return _Reading(
+            self._readings, clock, at, self.via(), made + self.captures, again, _by_torch(sys._getframe(2))
+        )  # fmt: skip
 
-    def region(self, start: _Reading, end: _Reading, kind: str = "host", value_us: float | None = None) -> tuple:
+    def region(
+        self, start: _Reading, end: _Reading, kind: str = "host", value_us: float | None = None,
+        shown: float | None = None,
+    ) -> tuple:  # fmt: skip
         key = (kind, start.number, end.number)
         if key not in self.regions:
             value = (end.at - start.at) / 1e3 if value_us is None else value_us
             self.regions[key] = Region(
                 kind, start.clock, start.at, end.at, value, start.via, end.via,
-                end.graphs - start.graphs, max(0, end.again - start.again), end.tool,
+                end.graphs - start.graphs, max(0, end.again - start.again), end.tool, shown=shown,
             )  # fmt: skip
         return key
 
@@ -135,6 +148,8 @@ def _number(plain):
             if value is NotImplemented:
                 return value
             keys = self.keys
+            if name in ("__truediv__", "__floordiv__") and len(keys) == 1 and type(others[0]) is int:
+                NOTES.regions[next(iter(keys))].parts.add(others[0])
             for other in others:
                 keys = keys | getattr(other, "keys", frozenset())
             return Span(value, keys)
@@ -177,7 +192,8 @@ def _tick(plain, span):
 
     def minus(self, other):
         if isinstance(other, (Tick, NsTick)):
-            return span(plain(self) - plain(other), frozenset([NOTES.region(other.reading, self.reading)]))
+            value = plain(self) - plain(other)
+            return span(value, frozenset([NOTES.region(other.reading, self.reading, shown=float(value))]))
         return plain(self) - other
 
     def scaled(name: str):
@@ -189,7 +205,8 @@ def _tick(plain, span):
 
         return made
 
-    names = ("__mul__", "__rmul__", "__truediv__", "__floordiv__", "__round__")
+    names = ["__mul__", "__rmul__", "__truediv__", "__floordiv__", "__round__"]
+    names += [name for name in ("__floor__", "__ceil__", "__trunc__") if hasattr(plain, name)]
     return {"__new__": new, "__sub__": minus, "__hash__": plain.__hash__} | {name: scaled(name) for name in names}
 
 
@@ -199,10 +216,10 @@ NsTick = type("NsTick", (int,), _tick(int, NsSpan))
 
 def _clock(name: str, real, base_s: float, nanoseconds: bool):
     @functools.wraps(real)
-    def read():
+    def read(*which):
         if NOTES is None or not NOTES.watched(sys._getframe(1).f_code.co_filename):
-            return real()
-        reading = NOTES.read(name)
+            return real(*which)
+        reading = NOTES.read("process_time" if which and which[0] in _CPU else name)
         if nanoseconds:
             return NsTick(round(reading.at) + int(base_s) * 10**9, reading)
         return Tick(base_s + reading.at * 1e-9, reading)
@@ -229,6 +246,9 @@ def whole(real=int):
     return made
 
 
+_CPU = [getattr(time, f"CLOCK_{name}_CPUTIME_ID", None) for name in ("PROCESS", "THREAD")]
+
+
 class Moment(datetime.datetime):
     """datetime.now(): the difference of two is a region as well."""
 
@@ -243,10 +263,25 @@ class Moment(datetime.datetime):
         made.reading = reading
         return made
 
+    @classmethod
+    def utcnow(cls):
+        return cls.now(datetime.timezone.utc).replace(tzinfo=None)
+
+    def replace(self, *arguments, **named):
+        made = super().replace(*arguments, **named)
+        if hasattr(self, "reading"):
+            made.reading = self.reading
+        return made
+
+    def timestamp(self):
+        value = super().timestamp()
+        return Tick(value, self.reading) if hasattr(self, "reading") else value
+
     def __sub__(self, other):
         value = super().__sub__(other)
         if isinstance(other, Moment) and hasattr(self, "reading") and hasattr(other, "reading"):
-            NOTES.regions[NOTES.region(other.reading, self.reading)].kept = True
+            key = NOTES.region(other.reading, self.reading, shown=value.total_seconds())
+            NOTES.regions[key].kept = True
         return value
 
 
@@ -262,16 +297,31 @@ def install(notes: Notes) -> None:
         base = _EPOCH_S if name == "time" else 100
         setattr(time, name, _clock(name, getattr(time, name), base, False))
         setattr(time, f"{name}_ns", _clock(name, getattr(time, f"{name}_ns"), base, True))
+    for name, nanoseconds in (("clock_gettime", False), ("clock_gettime_ns", True)):
+        setattr(time, name, _clock("perf_counter", getattr(time, name), 100, nanoseconds))
+    asyncio.BaseEventLoop.time = _clock("monotonic", asyncio.BaseEventLoop.time, 100, False)
     timeit.default_timer = time.perf_counter
     for function in (timeit.Timer.__init__, timeit.timeit, timeit.repeat):
         function.__defaults__ = tuple(time.perf_counter if d is before else d for d in function.__defaults__)
     slept = time.sleep
     time.sleep = lambda seconds: lib().lab_host_work(float(seconds) * 1e9) if seconds < 3600 else slept(seconds)
+    for where, name in ((time, "sleep"), (builtins, "print"), (gc, "collect")):
+        setattr(where, name, _beside(getattr(where, name), name))
     datetime.datetime = Moment
     for name in ("sum", "min", "max", "sorted"):
         setattr(builtins, name, _touching(getattr(builtins, name)))
     for name in ("mean", "fmean", "median", "stdev", "pstdev", "variance", "quantiles", "geometric_mean"):
         setattr(statistics, name, _touching(getattr(statistics, name)))
+
+
+def _beside(function, name: str):
+    @functools.wraps(function)
+    def made(*arguments, **named):
+        if NOTES is not None and NOTES.watched(sys._getframe(1).f_code.co_filename):
+            NOTES.beside.append((lib().lab_host_ns(), name))
+        return function(*arguments, **named)
+
+    return made
 
 
 def watch_numpy(numpy, torch) -> None:

@@ -9,19 +9,28 @@ from dataclasses import dataclass, field
 CLOCKS = {
     "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "thread_time",
     "process_time_ns", "thread_time_ns", "default_timer", "now", "utcnow", "elapsed_time", "timeit", "repeat",
-    "blocked_autorange", "adaptive_autorange", "autorange",
+    "blocked_autorange", "adaptive_autorange", "autorange", "clock_gettime", "clock_gettime_ns",
 }  # fmt: skip
 CPU_CLOCKS = {"process_time", "thread_time", "process_time_ns", "thread_time_ns"}
 _SPREAD = {
     "percentile", "nanpercentile", "quantile", "nanquantile", "quantiles", "std", "nanstd", "stdev", "pstdev", "var",
     "variance", "pvariance", "iqr", "ptp", "sem", "mad", "median_abs_deviation", "describe", "boxplot", "hist", "ppf",
-    "histogram", "violinplot", "interval", "bootstrap", "median", "median_high", "median_low", "nanmedian", "to_csv",
-    "dump", "dumps", "writerow", "writerows", "Compare", "savetxt", "save", "fill_between", "errorbar", "kthvalue",
-    "std_mean", "var_mean", "aminmax", "topk", "do_bench", "measure",
+    "histogram", "violinplot", "interval", "bootstrap", "median", "median_high", "median_low", "nanmedian",
+    "Compare", "fill_between", "errorbar", "kthvalue", "std_mean", "var_mean", "aminmax", "topk", "do_bench", "measure",
 }  # fmt: skip
+_TABLES = {"agg", "aggregate", "pivot_table", "apply"}
+_SINKS = {"to_csv", "to_json", "to_parquet", "dump", "dumps", "writerow", "writerows", "savetxt", "save", "savez"}
 _MEAN = {"mean", "fmean", "average", "nanmean"}
 _TRIMS = {"trim_mean", "trimmed_mean", "trimboth", "trim1", "winsorize", "sigmaclip", "sigma_clip", "tmean"}
-_SAID = r"drop|discard|outlier|trim|exclud|reject|filter(ed)? out|remov|thrown|skipp|interquartile mean|丢弃|离群|剔除"
+_CAPS = {"clip", "clamp", "minimum", "fmin", "delete", "masked_greater", "masked_where", "masked_outside", "between"}
+_PASSING = {"filter", "filterfalse", "compress"}
+_INDEX = r"^(round|lap|i|k|iter\w*|step|sample|run|rep\w*|index|idx|n|size|batch|rows|warm\w*|phase|epoch|shape)$"
+_TIME = r"^(us|ms|ns|s|t|sec\w*|time\w*|lat\w*|dur\w*|micro\w*|milli\w*|elapsed\w*|value)$"
+_SAID = (
+    r"\bdrop(s|ped|ping)?\b(?!.?out)|discard|outlier|trim|exclud|reject|filter(ed)? out|remov|thrown|skipp|clipp"
+    r"|winsor|\bkept\b|left out|\d+ of \d+|interquartile mean|丢弃|离群|剔除"
+)
+_OF_WARMING = r"warm.?up|warming|first (\d+|few|call|lap|run|sample)|预热"
 
 
 @dataclass
@@ -35,8 +44,9 @@ class Text:
     """What was read. quantum_us: the steps of the clock as the script reads it, and where."""
 
     strings: str = ""
+    docs: str = ""  # those of the strings that are docstrings
     words: set[str] = field(default_factory=set)
-    spread: bool = False
+    spreads: list[tuple[str, int]] = field(default_factory=list)  # (file, line) of what shows a spread
     mean_line: int = 0
     how: str = "mean"
     drops: list[Drop] = field(default_factory=list)
@@ -44,12 +54,16 @@ class Text:
     quantum: tuple[float, int] | None = None
     cpu_clock: tuple[str, int] | None = None
 
+    @property
+    def spread(self) -> bool:
+        return bool(self.spreads)
+
 
 def read(sources: dict[str, str]) -> Text:
     """sources: path -> text of each of the script's own files, the script first. Raises SyntaxError."""
     found = Text()
-    for text in sources.values():
-        _Reader(ast.parse(text), found).run()
+    for file, text in sources.items():
+        _Reader(ast.parse(text), found, file).run()
     return found
 
 
@@ -61,8 +75,9 @@ def says(pattern: str, *texts: str) -> str | None:
     return None
 
 
-def names_outliers(*texts: str) -> bool:
-    return says(_SAID, *texts) is not None
+def names_outliers(text: str) -> bool:
+    """Does a line say that samples are left out, and not only those of a warm-up?"""
+    return any(says(_SAID, line) and not says(_OF_WARMING, line) for line in text.split("\n"))
 
 
 def _name(node) -> str:
@@ -73,8 +88,8 @@ def _name(node) -> str:
 
 
 class _Reader:
-    def __init__(self, tree: ast.AST, found: Text):
-        self.tree, self.found = tree, found
+    def __init__(self, tree: ast.AST, found: Text, file: str = ""):
+        self.tree, self.found, self.file = tree, found, file
         self.nodes = list(ast.walk(tree))
         self.constants: dict[str, object] = {}
         self.times: set[str] = set()  # names that hold times, or lists of them
@@ -84,6 +99,9 @@ class _Reader:
     def run(self) -> None:
         texts = self._texts()
         self.found.strings += "\n" + "\n".join(texts)
+        made = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        said = [ast.get_docstring(n, clean=False) for n in self.nodes if isinstance(n, made)]
+        self.found.docs += "\n" + "\n".join(filter(None, said))
         for n in self.nodes:
             if isinstance(n, (ast.Name, ast.Attribute)):
                 self.found.words.add(n.id if isinstance(n, ast.Name) else n.attr)
@@ -158,9 +176,14 @@ class _Reader:
                 self.times.add(n.id)
 
     def _sorts(self, node) -> bool:
-        return isinstance(node, ast.Call) and _name(node) in ("sorted", "sort") and self._timed(node)
+        return isinstance(node, ast.Call) and _name(node) in _SORTING and self._timed(node)
 
     def _masks(self, node) -> bool:
+        words = {_name(n) for n in ast.walk(node) if isinstance(n, ast.Attribute)} | set(_plain(node))
+        if any(says(_INDEX, w) for w in words) and not any(says(_TIME, w) for w in words):
+            return False  # a table's rows by their number
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], _ORDERS) and self._timed(node):
+            return True
         compares = [n for n in ast.walk(node) if isinstance(n, ast.Compare) and isinstance(n.ops[0], _ORDERS)]
         plain = not any(isinstance(n, (ast.IfExp, ast.Lambda, ast.comprehension)) for n in ast.walk(node))
         return plain and any(self._timed(c) for c in compares)
@@ -168,41 +191,63 @@ class _Reader:
     # ---- statistics
 
     def _statistics(self) -> None:
-        least = most = False
+        least = most = 0
         places: dict[str, set[str]] = {}
+        sums = {_name(n.target) for n in self.nodes if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)}
+        sinks = []
+
+        def shown(n) -> None:
+            self.found.spreads.append((self.file, n.lineno))
+
         for n in self.nodes:
             name = _name(n) if isinstance(n, ast.Call) else ""
             if name in _SPREAD or (name in ("stdev", "std") and n.args):
-                self.found.spread = True
+                shown(n)
+            elif name in _TABLES and self._timed(n) and any(t in _SPREAD for t in _plain(n)):
+                shown(n)
+            elif name in _SINKS:
+                sinks.append(n)
             elif isinstance(n, ast.Attribute) and n.attr in ("iqr", "median", "raw_times", "times", "p99", "p90"):
-                self.found.spread |= isinstance(n.ctx, ast.Load) and self._timed(n.value)
+                if isinstance(n.ctx, ast.Load) and self._timed(n.value):
+                    shown(n)
             elif name in _MEAN and self._timed(n):
                 self.found.mean_line = self.found.mean_line or n.lineno
             elif name in ("min", "amin") and self._timed(n):
-                least = True
+                least = n.lineno
                 if not self.found.mean_line:
                     self.found.mean_line, self.found.how = n.lineno, "min"
             elif name in ("max", "amax") and self._timed(n):
-                most = True
+                most = n.lineno
             elif isinstance(n, ast.Subscript) and not isinstance(n.slice, ast.Slice) and _name(n.value) in self.orders:
                 picked = places.setdefault(_name(n.value), set())
                 picked.add(ast.unparse(n.slice))
-                self.found.spread |= len(picked) > 1 or any(
-                    isinstance(x, (ast.BinOp, ast.Call)) for x in ast.walk(n.slice)
-                )
+                if len(picked) > 1 or any(isinstance(x, (ast.BinOp, ast.Call)) for x in ast.walk(n.slice)):
+                    shown(n)
             elif (
                 isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow) and _value(n.right) == 2 and self._timed(n.left)
             ):
-                self.found.spread = True  # a sum of squares
+                shown(n)  # a sum of squares
             elif name == "print" and any(
                 isinstance(a, ast.Name) and self._is_list(a.id) or isinstance(a, ast.Call) and _name(a) in _TOOLS
                 for a in n.args
             ):
-                self.found.spread = True
+                shown(n)
             elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and self._timed(n.left):
-                if isinstance(n.left, ast.Call) and _name(n.left) == "sum":
-                    self.found.mean_line = n.lineno
-        self.found.spread |= least and most
+                if _name(n.left) in ("sum", *sums):
+                    self.found.mean_line = self.found.mean_line or n.lineno
+        if least and most:
+            self.found.spreads.append((self.file, most))
+        for n in sinks:  # a file of all samples shows their spread, a file of means does not
+            if not self.found.mean_line or self._raw(n):
+                shown(n)
+
+    def _raw(self, node) -> bool:
+        """Is a list of all samples in it, and not only its mean or its length?"""
+        if isinstance(node, ast.Call) and _name(node) in _MEAN | {"sum", "min", "max", "len"}:
+            return False
+        if isinstance(node, ast.Name) and self._is_list(node.id):
+            return True
+        return any(self._raw(child) for child in ast.iter_child_nodes(node))
 
     def _is_list(self, name: str) -> bool:
         """A name that holds all samples, or what torch.utils.benchmark reports of them."""
@@ -221,22 +266,50 @@ class _Reader:
 
     def _drops(self) -> None:
         drop = self.found.drops.append
+        counted = {
+            id(a) for n in self.nodes if isinstance(n, ast.Call) and _name(n) in ("len", "any", "all") for a in n.args
+        }
         for n in self.nodes:
             if isinstance(n, (ast.ListComp, ast.GeneratorExp)) and len(n.generators) == 1:
                 part = n.generators[0]
+                if id(n) in counted or isinstance(n.elt, ast.Constant):
+                    continue  # how many, or which: nothing is left out
                 if part.ifs and self._timed(part.iter) and any(self._bounds(t, part.target) for t in part.ifs):
                     drop(Drop(n.lineno, "filter"))
             elif isinstance(n, ast.Call):
                 name = _name(n)
                 if name in _TRIMS and n.args and self._timed(n):
                     drop(Drop(n.lineno, name))
-                elif name == "filter" and len(n.args) == 2 and self._timed(n.args[1]):
-                    drop(Drop(n.lineno, "filter"))
+                elif name in _PASSING and len(n.args) == 2 and any(map(self._timed, n.args)):
+                    drop(Drop(n.lineno, name))
+                elif name == "nsmallest" and self._timed(n) and not (n.args and _value(n.args[0]) == 1):
+                    drop(Drop(n.lineno, name))
+                elif (
+                    name in _CAPS and self._timed(n) or name == "where" and len(n.args) == 3 and self._masks(n.args[0])
+                ):
+                    drop(Drop(n.lineno, name))
+                elif (
+                    name == "query"
+                    and self._timed(n)
+                    and any(says(_TIME, word) for t in _plain(n) for word in re.findall(r"(\w+)\s*[<>]", t))
+                ):
+                    drop(Drop(n.lineno, name))
+                elif name == "head" and isinstance(n.func, ast.Attribute) and self._sorts(n.func.value):
+                    drop(Drop(n.lineno, name))
                 elif name in ("remove", "discard") and n.args and self._timed(n):
                     if any(_name(c) in ("max", "min") for c in ast.walk(n.args[0]) if isinstance(c, ast.Call)):
                         drop(Drop(n.lineno, "remove"))
-                elif name == "pop" and isinstance(n.func, ast.Attribute) and _name(n.func.value) in self.orders:
+                elif (
+                    name == "pop"
+                    and isinstance(n.func, ast.Attribute)
+                    and (_name(n.func.value) in self.orders or any(map(self._extreme, n.args)))
+                ):
                     drop(Drop(n.lineno, "pop"))
+            elif isinstance(n, ast.Delete):
+                if any(isinstance(t, ast.Subscript) and self._extreme(t.slice) for t in n.targets):
+                    drop(Drop(n.lineno, "del"))
+            elif isinstance(n, ast.While):
+                self._retry(n)
             elif isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load):
                 if isinstance(n.slice, ast.Slice):
                     self._slice(n)
@@ -244,6 +317,26 @@ class _Reader:
                     drop(Drop(n.lineno, "mask"))
             elif isinstance(n, ast.If) and self._masks(n.test) and not n.orelse:
                 self._guard(n)
+
+    def _extreme(self, node) -> bool:
+        """The place of the largest or least sample: times.index(max(times)), np.argmax(times)."""
+        calls = {_name(c) for c in ast.walk(node) if isinstance(c, ast.Call)}
+        return bool(calls & {"max", "min", "argmax", "argmin"}) and self._timed(node)
+
+    def _retry(self, n: ast.While) -> None:
+        """A sample that is taken again until it is short: while t > limit: t = lap(), or a return under a limit."""
+        inner = [x for part in n.body for x in ast.walk(part)]
+        for x in inner:
+            if isinstance(x, ast.If) and self._masks(x.test) and isinstance(x.test, ast.Compare):
+                given = {_name(r.value) for r in x.body if isinstance(r, ast.Return) and r.value is not None}
+                if given and _name(x.test.left) in given and isinstance(x.test.ops[0], (ast.Lt, ast.LtE)):
+                    self.found.drops.append(Drop(x.lineno, "retry"))
+        if isinstance(n.test, ast.Compare) and isinstance(n.test.ops[0], (ast.Gt, ast.GtE)) and self._timed(n.test):
+            name = _name(n.test.left)
+            again = [x for x in inner if isinstance(x, ast.Assign) and any(_name(t) == name for t in x.targets)]
+            kept = [x for x in inner if _name(x) in ("append", "extend") or isinstance(x, ast.AugAssign)]
+            if name and not kept and any(self._timed(x.value) for x in again):
+                self.found.drops.append(Drop(n.lineno, "retry"))
 
     def _bounds(self, test, target) -> bool:
         """Does the test hold the sample against a limit?"""
@@ -275,13 +368,21 @@ class _Reader:
     # ---- the clock
 
     def _clocks(self) -> None:
+        shows = [
+            n for n in self.nodes if isinstance(n, ast.JoinedStr) or isinstance(n, ast.Call) and _name(n) == "print"
+        ]
+        printed = {id(part) for n in shows for part in ast.walk(n)}
         for n in self.nodes:
             quantum = None
             if isinstance(n, ast.Call) and _name(n) in CPU_CLOCKS:
                 self.found.cpu_clock = self.found.cpu_clock or (_name(n), n.lineno)
             elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("int", "round") and n.args:
                 if any(isinstance(c, ast.Call) and _name(c) in CLOCKS for c in ast.walk(n.args[0])):
+                    if id(n) in printed:
+                        continue
                     quantum = _scale(n.args[0])
+                    if any(_name(c) == "elapsed_time" for c in ast.walk(n.args[0]) if isinstance(c, ast.Call)):
+                        quantum /= 1e3
                     if n.func.id == "round" and len(n.args) > 1 and isinstance(n.args[1], ast.Constant):
                         quantum *= 10.0 ** -n.args[1].value
             elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv):
@@ -296,8 +397,13 @@ class _Reader:
 
 
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SORTING = {"sorted", "sort", "partition", "sort_values", "msort"}
 _GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
 _TOOLS = {"timeit", "blocked_autorange", "adaptive_autorange", "autorange"}
+
+
+def _plain(node) -> list[str]:
+    return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
 def _bound(parameters: list[ast.arg], call: ast.Call) -> list[tuple[str, ast.expr]]:

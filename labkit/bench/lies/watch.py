@@ -28,23 +28,12 @@ from labkit.bench.lies.clocks import Region
 FIRST_LAUNCH_US = 20_000.0
 _BLOCK = 10
 _KIT = tuple(os.path.join("labkit", "bench", name) for name in ("timing.py", "duration.py"))
+_CPU = ("process_time", "thread_time")
 _RANDOM = {"randn", "rand", "randint", "normal", "randn_like", "rand_like", "randint_like", "randperm", "bernoulli"}
 _RANDOM |= {"normal_", "uniform_", "random_"}
 _FILLED = {"zeros", "ones", "full", "arange", "eye", "linspace", "zeros_like", "ones_like", "full_like", "tril", "triu"}
-_LOOKS = {
-    "empty",
-    "empty_like",
-    "empty_strided",
-    "to",
-    "item",
-    "_to_copy",
-    "copy_",
-    "detach",
-    "view",
-    "select",
-    "slice",
-}
-_LOOKS |= {"lift_fresh", "as_strided", "resolve_conj", "resolve_neg", "set_", "numpy_T", "is_pinned", "alias", "t"}
+_LOOKS = {"empty", "empty_like", "empty_strided", "item", "_to_copy", "copy_", "set_", "is_pinned", "lift_fresh"}
+_LOOKS |= {"resolve_conj", "resolve_neg", "numpy_T", "empty_permuted", "new_empty", "_local_scalar_dense"}
 
 
 def main(arguments: list[str]) -> None:
@@ -125,6 +114,13 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
 
         setattr(where, name, waited)
 
+    begin = torch.npu.NPUGraph.capture_begin
+
+    def captured(self, *arguments, **named):
+        notes.captures += 1
+        return begin(self, *arguments, **named)
+
+    torch.npu.NPUGraph.capture_begin = captured
     for where in (torch.npu, torch.accelerator, torch.cuda, event, streams.Stream):
         waiting(where, "synchronize")
     for name in ("item", "cpu", "tolist", "numpy"):
@@ -172,10 +168,15 @@ def _limited(function, limits: dict[str, float]):
 
 
 def _facts(notes: clocks.Notes, session) -> list[dict]:
-    regions = _measured(notes)
-    roots = _roots(session.ranges)
     tasks = [t for t in session.tasks if not t.kind.startswith("event")]
     issued = [t.issued for t in tasks]
+
+    def works(r: Region) -> set:
+        inside = tasks[bisect.bisect_left(issued, r.start) : bisect.bisect_right(issued, r.end)]
+        return {(t.name, *(o.shape for o in (*t.inputs, *t.outputs))) for t in inside}
+
+    regions, thrown = _measured(notes, works)
+    roots = _roots(session.ranges)
     ranges = [(r.start, i) for i, r in enumerate(session.ranges) if r.kind in ("op", "backward")]
     starts = [s for s, _ in ranges]
     working = {t.range for t in tasks}
@@ -200,9 +201,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
         spans = ranges[bisect.bisect_left(starts, region.start) : bisect.bisect_right(starts, region.end)]
         tops = [session.ranges[i] for _, i in spans if session.ranges[i].parent < 0 or roots[i] == i]
         on_host = [
-            session.ranges[i]
-            for _, i in spans
-            if i not in working and roots[i] == i and _short(session.ranges[i].name) not in _LOOKS
+            session.ranges[i] for _, i in spans if i not in working and roots[i] == i and not _looks(session.ranges[i])
         ]
         before = previous.get(region.via, region.start)
         explicit = [w for w in said if region.start <= w[0] <= region.end]
@@ -228,6 +227,13 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "again": region.again,
                 "callers": sorted({place for r in tops for place in _caller(r, notes)}),
                 "tool": region.tool,
+                "shown": region.shown,
+                "parts": sorted(region.parts),
+                "thrown_us": thrown.get(id(region)),
+                "calls_of": dict(Counter(t.name for t in inside if t.kind == "kernel")),
+                "takes": sorted({a.shape for t in inside[:1] for a in t.inputs}),
+                "backward": any("ackward" in session.ranges[i].name for _, i in spans),
+                "beside": dict(Counter(name for at, name in notes.beside if region.start <= at <= region.end)),
                 "pending_start_us": max(0.0, ends(region.start) - region.start) / 1e3,
                 "pending_end_us": max(0.0, ends(region.end) - region.end) / 1e3,
                 "waited_behind": any(c.end >= last for c in held),
@@ -253,9 +259,12 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
     return made
 
 
-def _measured(notes: clocks.Notes) -> list[Region]:
-    """The regions that are measurements: not the whole program, not a loop's look at the clock, not what
-    torch.utils.benchmark takes to find its block size, not samples that the script throws away at once."""
+def _measured(notes: clocks.Notes, works) -> tuple[list[Region], dict[int, float]]:
+    """(regions, thrown). The regions that are measurements: not the whole program, not a loop's look at the clock, not
+    what torch.utils.benchmark takes to find its block size, not samples that the script throws away at once. thrown: by
+    id of the first region that is kept, the least of the samples thrown away right behind one that is kept and did the
+    same work, where all of these are longer than all that are kept: they were chosen by their value. works(region): the
+    work in it."""
     by_start: dict[tuple, tuple] = {}
     for key, region in notes.regions.items():
         other = by_start.get(key[:2])
@@ -264,11 +273,22 @@ def _measured(notes: clocks.Notes) -> list[Region]:
     keys = set(by_start.values())
     if notes.measurements:
         keys = {k for k in keys if k in notes.measurements or not notes.regions[k].tool}
+    wall = [notes.regions[k] for k in keys if not notes.regions[k].clock.startswith(_CPU)]
+    keys = {  # the program's CPU time, given beside what went by
+        k for k in keys if not notes.regions[k].clock.startswith(_CPU)
+        or not any(r.start < notes.regions[k].end and notes.regions[k].start < r.end for r in wall)
+    }  # fmt: skip
     found = sorted((notes.regions[k] for k in keys), key=lambda r: (r.start, -r.end))
     places = defaultdict(list)
     for region in found:
         places[region.via[:1]].append(region)
     dropped = {id(r) for place in places.values() if any(r.kept for r in place) for r in place if not r.kept}
+    thrown: dict[int, float] = {}
+    for place in places.values():
+        kept = [r for r in place if r.kept]
+        again = [b for a, b in zip(place, place[1:]) if a.kept and not b.kept and works(a) == works(b)]
+        if again and min(r.value_us for r in again) > max(r.value_us for r in kept):
+            thrown[id(kept[0])] = min(r.value_us for r in again)
     found = [r for r in found if id(r) not in dropped]
     inner = []
     begins = [r.start for r in found]
@@ -280,7 +300,7 @@ def _measured(notes: clocks.Notes) -> list[Region]:
         )
         if not holds:
             inner.append(region)
-    return inner
+    return inner, thrown
 
 
 def _caller(operator, notes: clocks.Notes) -> list[tuple[str, int]]:
@@ -290,6 +310,24 @@ def _caller(operator, notes: clocks.Notes) -> list[tuple[str, int]]:
         if notes.watched(name):
             return [(name, int(rest.partition(")")[0]))]
     return []
+
+
+def _looks(operator) -> bool:
+    """Is the operator no work: a view, a new tensor without contents, or one that takes tensors of no elements?"""
+    name = _short(operator.name)
+    given = [a for a in operator.inputs or () if hasattr(a, "shape")]
+    return name in _LOOKS or _is_view(name) or bool(given) and all(0 in a.shape for a in given[:1])
+
+
+@functools.lru_cache(maxsize=None)
+def _is_view(name: str) -> bool:
+    import torch
+
+    packet = getattr(torch.ops.aten, name, None)
+    if not isinstance(packet, torch._ops.OpOverloadPacket):
+        return False
+    returns = [r for o in packet.overloads() for r in getattr(packet, o)._schema.returns]
+    return any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
 
 
 def _short(name: str) -> str:

@@ -1,0 +1,136 @@
+"""What the rules look at: a run as it was seen, its text, and what belongs together in it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+
+from labkit import messages
+from labkit.bench.lies import words
+from labkit.bench.lies.reading import Text, says
+
+KINDS = (
+    "warmup", "compile", "recompile", "no_sync", "sync_loop", "no_work", "mismatch", "inside", "hot_cache", "timer",
+    "spread", "dropped", "one_shape", "order",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finding:
+    """kind: one of KINDS. line: in `file`. numbers: the evidence."""
+
+    kind: str
+    file: str
+    line: int
+    variant: str = ""
+    numbers: dict = field(default_factory=dict, hash=False, compare=False)
+
+    def lines(self, lang: str | None = None) -> list[str]:
+        """[what was seen, why it matters, what to do]."""
+        key = f"lies.{self.kind}.{self.variant}" if self.variant else f"lies.{self.kind}"
+        return messages.lines(key, lang=lang, **self.numbers)
+
+    def __str__(self) -> str:
+        what, why, mend = self.lines()
+        return f"{self.file}:{self.line}: {self.kind}: {what}\n    {why}\n    {mend}"
+
+
+@dataclass
+class Observed:
+    """One run of the script: the regions of watch.py, what it printed, and the same regions with an L2 that each kernel
+    finds empty (None: not run)."""
+
+    regions: list[dict]
+    output: str
+    cold: list[dict] | None = None
+
+
+class Case:
+    """What the rules look at."""
+
+    def __init__(self, text: Text, seen: Observed, script: str):
+        self.text, self.seen, self.script = text, seen, script
+        regions = seen.regions
+        if text.first_dropped:
+            count: dict = defaultdict(int)
+            kept = []
+            for r in regions:
+                count[place_of(r)] += 1
+                if count[place_of(r)] > text.first_dropped:
+                    kept.append(r)
+            regions = kept or regions
+        self.claims = f"{seen.output}\n{text.strings}"
+        if says(words.ONCE, self.claims):  # what a compilation or a first call takes, given on its own
+            single = [g for g in by_place(regions).values() if all(r["graphs"] or r["first"] for r in g)]
+            once = {id(r) for g in single if len(g) <= len({signature(r) for r in g}) for r in g}
+            regions = [r for r in regions if id(r) not in once] or regions
+        self.regions = regions
+        said = "\n".join(line for line in self.claims.split("\n") if not says(words.NO_COMPARISON, line))
+        self.compares = bool(says(words.COMPARES, said))
+        self.operators = {tuple(place) for r in regions for place in r["callers"]}  # these lines sum up no samples
+        places = [place not in self.operators for place in text.spreads]
+        self.spread = any(places) or not places and bool(says(words.PERCENTILES, seen.output))
+        self.claims = f"{seen.output}\n{text.strings}"
+        self.groups: dict[tuple, list[dict]] = defaultdict(list)
+        for r in regions:
+            self.groups[place_of(r), signature(r)].append(r)
+
+    def find(self, kind: str, place, variant: str = "", **numbers) -> Finding:
+        file, line = (place[0], place[1]) if place else (self.script, 1)
+        return Finding(kind, file.rpartition("/")[2], line, variant, {k: shown(v) for k, v in numbers.items()})
+
+
+def place_of(r: dict) -> tuple:
+    return tuple(map(tuple, r["via"]))
+
+
+def signature(r: dict) -> tuple:
+    return tuple(r["names"]), tuple(map(tuple, r["shapes"])), tuple(r["dtypes"]), tuple(r["on_host"])
+
+
+def shown(value):
+    if isinstance(value, float):
+        return f"{value:.3g}" if value < 10 else f"{value:,.0f}"
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple, set)) else value
+
+
+def names_of(names, most: int = 3) -> str:
+    names = sorted({n.rpartition("::")[2] for n in names})
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def by_place(regions: list[dict]) -> dict[tuple, list[dict]]:
+    groups: dict[tuple, list[dict]] = defaultdict(list)
+    for r in regions:
+        groups[place_of(r)].append(r)
+    return groups
+
+
+def largest_of(shapes) -> tuple:
+    return max(shapes, key=lambda s: (prod(s), s), default=())
+
+
+def sides_of(c: Case) -> dict[tuple, list[dict]]:
+    """The candidates of comparisons: regions by what runs, where it is called from, and the shapes."""
+    sides: dict[tuple, list[dict]] = defaultdict(list)
+    for r in c.regions:
+        if r["kernels"] or r["on_host"]:
+            callers = tuple(map(tuple, r["callers"]))
+            what = tuple(r["names"]), tuple(r["dtypes"]), place_of(r), tuple(sorted(r["on_host"])), callers
+            sides[what, shapes_of(r)].append(r)
+    return sides
+
+
+def shapes_of(r: dict) -> tuple:
+    return tuple(sorted(map(tuple, r["shapes"] or r["host_shapes"])))
+
+
+def pairs_of(sides: dict[tuple, list[dict]]) -> Iterator[tuple[list[dict], list[dict]]]:
+    """Two that do different things to tensors of the same size."""
+    keys = list(sides)
+    for i, (what, shapes) in enumerate(keys):
+        for other, its in keys[i + 1 :]:
+            if what != other and shapes and its and largest_of(shapes) in its and largest_of(its) in shapes:
+                yield sides[what, shapes], sides[other, its]

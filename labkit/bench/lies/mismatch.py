@@ -1,0 +1,111 @@
+"""Mismatch: what was timed is not what the report says, or two that are compared differ in more than is meant."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from math import gcd, prod
+from statistics import median
+
+from labkit.bench.lies import words
+from labkit.bench.lies.case import Case, Finding, largest_of, names_of, pairs_of, shapes_of, sides_of
+from labkit.bench.lies.reading import says
+
+_SWITCHES = 6  # two that change sides at least so often are measured in turn
+
+
+def mismatched(c: Case) -> Iterator[Finding]:
+    on_host = [r for r in c.regions if r["on_host"] and not r["kernels"] and not r["copies"]]
+    about_device = says(words.DEVICE, c.claims) or c.text.words & {"npu", "cuda", "torch_npu"}
+    if on_host and about_device and not says(r"\bcpu\b", c.claims):
+        r = on_host[-1]
+        yield c.find("mismatch", r["line"], "host", names=names_of(r["on_host"]), calls=r["calls"])
+    timed = [r for r in c.regions if r["kernels"]]
+    if timed and not any(r["backward"] for r in timed):
+        if says(words.TRAINING, c.seen.output) and not says(words.ONLY, c.claims):
+            yield c.find("mismatch", timed[-1]["line"], "forward", said=says(words.TRAINING, c.seen.output))
+    floats = {d for r in timed for d in r["dtypes"] if d in words.DTYPES}
+    claimed = {d for d, pattern in words.DTYPES.items() if says(pattern, c.seen.output)}
+    if not claimed:
+        claimed = {d for d, pattern in words.DTYPES.items() if says(pattern, c.text.strings)}
+    if timed and floats and claimed - floats:
+        yield c.find("mismatch", timed[-1]["line"], "dtype", claimed=sorted(claimed - floats), seen=sorted(floats))
+    if timed and (shape := _unseen(c, timed)):
+        seen = str(list(largest_of(shapes_of(timed[-1]))))
+        yield c.find("mismatch", timed[-1]["line"], "shape", claimed=shape, seen=seen)
+    sides = sides_of(c)
+    yield from _sizes(c, sides)
+    for one, other in pairs_of(sides):
+        mine, its = ({d for r in side for d in r["dtypes"] if d in words.DTYPES} for side in (one, other))
+        if mine and its and mine != its and not claimed and c.compares:
+            yield c.find("mismatch", other[0]["line"], "sides", one=sorted(mine), other=sorted(its))
+        elif one[0]["backward"] != other[0]["backward"] and c.compares:
+            yield c.find("mismatch", other[0]["line"], "backward")
+        elif (part := _shared(one, other)) and c.compares:
+            yield c.find("mismatch", other[0]["line"], "calls", by=part, one=_times(one), other=_times(other))
+        elif bool(one[0]["kernels"]) != bool(other[0]["kernels"]) and not says(r"\bcpu\b", c.claims):
+            host = one if one[0]["on_host"] and not one[0]["kernels"] else other
+            if host[0]["on_host"]:
+                yield c.find(
+                    "mismatch", host[0]["line"], "host", names=names_of(host[0]["on_host"]), calls=host[0]["calls"]
+                )
+
+
+def _times(side: list[dict]) -> int:
+    """How often a sample does the same: the greatest common divisor of its kernels' numbers."""
+    return gcd(*side[-1]["calls_of"].values()) if side[-1]["calls_of"] else 0
+
+
+def _shared(one: list[dict], other: list[dict]) -> int:
+    """The number by which both sides divide a sample, where one does so many calls in it and the other fewer; or 0."""
+    for part in set(one[-1]["parts"]) & set(other[-1]["parts"]) - {1, 60, 1000, 10**6, 10**9}:
+        times = _times(one), _times(other)
+        whole = [n > 0 and n % part == 0 for n in times]
+        if part > 1 and whole[0] != whole[1] and 0 < max(times[whole[0]], 0) < part:
+            return part
+    return 0
+
+
+def _unseen(c: Case, timed: list[dict]) -> str:
+    """The first shape that the script printed, like 4096x4096 or (64, 512), of which no number was anywhere: not a
+    dimension of a tensor that was timed, nor a product or a quotient of some."""
+    shapes = {tuple(shape) for r in timed for shape in (*r["shapes"], *r["host_shapes"])}
+    dims = {n for shape in shapes for n in shape}
+    seen = {a * b for shape in shapes for a in shape for b in shape} | dims | {prod(shape) for shape in shapes}
+    counts = {n for r in timed for n in (*r["calls_of"].values(), r["calls"])} | {len(c.regions)}
+    for pattern, known in ((words.SHAPE, set()), (words.EXTENT, counts)):
+        for match in re.finditer(pattern, c.seen.output, re.I):
+            text = match[match.lastindex]
+            numbers = {int(n) for n in re.findall(r"\d+", text)}
+            if not any(n in seen | known or any(d % n == 0 for d in dims) for n in numbers):
+                return text
+    return ""
+
+
+def _sizes(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[Finding]:
+    """Two that are measured in turn, or said to be compared, and never on tensors of the same size."""
+    whole: dict[tuple, list[dict]] = defaultdict(list)
+    for (what, _), group in sides.items():
+        whole[what] += group
+    kinds = list(whole)
+    compares = len(kinds) == 2 and c.compares
+    for i, what in enumerate(kinds):
+        for other in kinds[i + 1 :]:
+            one, two = whole[what], whole[other]
+            both = sorted([(r["start"], 0) for r in one] + [(r["start"], 1) for r in two])
+            if not compares and sum(a[1] != b[1] for a, b in zip(both, both[1:])) < _SWITCHES:
+                continue
+            if not one[0]["kernels"] or not two[0]["kernels"] or not c.compares:
+                continue
+            mine, its = ({largest_of(shapes_of(r)) for r in side} for side in (one, two))
+            takes = [{tuple(s) for r in side for s in r["takes"] if prod(s) > 1} for side in (one, two)]
+            work = [median(map(_elements, side)) for side in (one, two)]
+            if not mine & its and all(takes) and not takes[0] & takes[1] and max(work) > 1.1 * min(work):
+                shown = [str(list(max(side, key=prod))) for side in (mine, its)]
+                yield c.find("mismatch", two[0]["line"], "sizes", one=shown[0], other=shown[1])
+                return
+
+
+def _elements(r: dict) -> float:
+    return prod(largest_of(shapes_of(r))) * r["kernels"] / len(r["names"])

@@ -1,0 +1,66 @@
+"""What a report says, as patterns: that it compares, speaks of memory, of requests, of the host. Case does not matter;
+English and Chinese."""
+
+COMPARES = (
+    r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|\bagainst\b"
+    r"|\bvs\b(?!\.? (batch|size|n\b|width|rows|length|shape|load|number))|versus|compar|winner|\bgain|improve"
+    r"|\bratio\b|\bbeats?\b|\d\s?[x×](?!\s*\w)|\bwins\b|\bsav(es|ing) \d"
+    r"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{1,400}\bnew\b|\bbefore\b[\s\S]{1,400}\bafter\b|\bcosts?\b.{0,20}[+-]\d"
+    r"|加速|更快|对比|提升|倍|基线"
+)
+NO_COMPARISON = r"no comparison|not compar|nothing is compared|not a comparison|held against|no(t| one) .{0,30}against"
+BANDWIDTH = (
+    r"bandwidth|\b[KMGT]i?B ?/ ?s|\b[KMGT]i?B (per|a) s|bytes (per|a|/) ?s|\b[gt]bps\b"
+    r"|\bcold\b(?! (start|call|run|boot|launch))|\bHBM\b|\bDRAM\b"
+    r"|roofline|memory.bound|memory throughput|main memory|off.chip|(fresh|different|new) (input|data|tensor)"
+    r"|(clear|flush|empt)\w* (the )?(l2|cache)|带宽|冷|访存"
+)
+WARM = (
+    r"\bwarm (cache|l2)|\bhot\b|l2.resident|in (the )?l2|cached|from (the )?l2|l2 bandwidth"
+    r"|\bl2( cache)?( is| stays)?:? (warm|hot)|cache( is| stays)? (warm|hot)|热"
+)
+HOST = (
+    r"\bhost.?(time|side|cost|overhead)"
+    r"|(dispatch|launch|issue|issuing|enqueue|submi\w+)\W(\w+\W)?(cost|time|overhead|laten)"
+    r"|(cost|time|overhead) (of|to) (a |the )?(dispatch|launch|issu|enqueu|submi)"
+    r"|issu(e|ing) (an? |the )?(op|call|launch)|下发"
+)
+TRANSFER = (
+    r"transfer|\bcop(y|ies|ying)\b|end.to.end|\be2e\b|\bh2d\b|\bd2h\b|upload|download|host.to.|拷贝|搬运|传输|端到端"
+)
+ASKED = r"end.to.end|\be2e\b|request|response|round.?trip|\bclient|\busers?\b|请求|响应|端到端"
+REQUEST = rf"{ASKED}|latenc|时延|延迟"
+WAITED = r"(includ\w*|with|plus) (the |a |its )?(\w+ )?(sync|wait)|synchronous|one (call|launch) at a time|含同步"
+PACED = r"open.loop|arriv|poisson|\bpace|\brest(s|ing)?\b|cool"
+TRAINING = r"backward|training step|train step|fwd ?\+ ?bwd|反向|训练步"
+ONLY = r"(no|not|without|only|w/o|except).{0,20}(backward|forward)|forward only"
+ONCE = (
+    r"compil\w* (time|cost|once|takes?|took)|(time|cost) (to|of) compil|with compil"
+    r"|(first|cold) (call|start|run|launch)"
+    r"|warm.?up (time|cost|took|takes)"
+    r"|captur\w* (time|cost|takes?|took)|(time|cost) (to|of) captur|编译(时间|耗时)|首次"
+)
+PERCENTILES = (
+    r"\bp ?(50|75|90|95|99)\b|median|percentile|quartile|quantile|\bstd|\bsd\b|stdev|deviation|\biqr\b"
+    r"|\bmad\b|±|\+-|\+/-"
+    r"|interval|中位|分位|标准差"
+)
+EMPTY = r"overhead|\bempty\b|baseline cost|\bnull\b|空"
+DEVICE = r"\bnpu\b|ascend|\b910|\bgpu\b|\bcuda\b|昇腾"
+# What follows a number that is no size.
+UNIT = (
+    r"\s*(%|(us|µs|ns|ms|s|sec\w*|micro\w*|milli\w*|samples?"
+    r"|calls?|runs?|laps?|rounds?|iter\w*|rep\w*|blocks?|times)\b)"
+)
+SHAPE = (
+    rf"(?<![\d.x×,])(\d{{2,9}}(?:\s?[x×]\s?\d{{2,9}})+)(?![\d.x×]|{UNIT})"
+    r"|(?:shape|size|dims)\W{1,3}(\d{2,9}(?:, ?\d{2,9})+)"
+)
+EXTENT = rf"\b(?:batch(?: size)?|rows|cols|columns|hidden|seq_?len|tokens)[ =:]{{1,3}}(\d{{2,9}})(?![\d.]|{UNIT})"
+DTYPES = {
+    "float16": r"\bfp16\b|\bfloat16\b|\bf16\b|half.precision",
+    "bfloat16": r"\bbf16\b|\bbfloat16\b",
+    "float32": r"\bfp32\b|\bfloat32\b|\bf32\b",
+    "float64": r"\bfp64\b|\bfloat64\b",
+    "int8": r"\bint8\b",
+}
