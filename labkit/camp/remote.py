@@ -18,6 +18,7 @@ import struct
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -76,6 +77,7 @@ def public_files() -> list[Path]:
             for f in sorted(folder.iterdir()) if f.name not in _SECRET and f.name != "__pycache__"]  # fmt: skip
 
 
+@lru_cache(maxsize=1)
 def prepared() -> list[Path]:
     """The cache's entries that belong to the lab and not to a kernel; the twin's runtime and device are built first."""
     from labkit import device
@@ -89,8 +91,10 @@ def prepared() -> list[Path]:
 class Worker:
     """A confined worker, started and warm before it knows what it will be given. One submission's exercise each."""
 
-    def __init__(self, budget: Budget = Budget(), limits: confine.Limits | None = None, env: dict | None = None):
-        self.budget, self.offers = budget, confine.offers()
+    def __init__(
+        self, device: bool = True, budget: Budget = Budget(), limits: confine.Limits | None = None, env: dict | None = None
+    ):
+        self.device, self.budget, self.offers = device, budget, confine.offers()
         limits = limits or confine.Limits(wall_s=600, cpu_s=60)
         requests, answers = os.pipe(), os.pipe()
         self.cached = prepared()
@@ -106,7 +110,8 @@ class Worker:
             os.close(requests[0])
             os.close(answers[1])
         self._to, self._from, self._died, self._warm, self.errors = requests[1], answers[0], "", False, ""
-        self._send({"do": "warm", "cache": [str(p) for p in self.cached], "strict": self.offers.seccomp})
+        self._send({"do": "warm", "cache": [str(p) for p in self.cached], "strict": self.offers.seccomp,
+                    "device": device})
 
     def _send(self, request: dict, functions: list | None = None) -> None:
         self._token = secrets.token_hex(8)
@@ -382,7 +387,7 @@ class Remote(Here):
     def run_operator(self, spec: Spec, made: "_Replayed", case: Case):
         w = self.worker
         if case.probe == "guard":  # a worker with a second card
-            w = Worker(w.budget, env={"LABKIT_NPUS": "2"})
+            w = Worker(budget=w.budget, env={"LABKIT_NPUS": "2"})
             self.others.append(w)
             w.name, w.text = self.worker.name, self.worker.text
             w.ask("register", wall=120.0, **self.source)
@@ -468,6 +473,11 @@ def _replay(answer: dict, args: tuple):
 # ---- which way an exercise goes
 
 _ways: dict[str, str] = {}
+
+
+def on_device(spec: Spec) -> bool:
+    """Does a worker for this exercise need the simulated device?"""
+    return spec.on_device or spec.kind == "kernel" or way(spec) == "helper"
 
 
 def way(spec: Spec) -> str:

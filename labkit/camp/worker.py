@@ -49,6 +49,7 @@ class Worker:
         def call(*args, **named):
             self.say({"callback": number, "args": args, "named": named})
             answer = wire.decode(wire.receive(self.requests), function=self._callback, device=True)
+            self.token = answer.pop("token")
             if "raised" in answer:
                 raise RuntimeError(str(answer["raised"]))
             return answer["value"]
@@ -79,16 +80,19 @@ class Worker:
 
     # ---- requests
 
-    def do_warm(self, cache: list[str], strict: bool) -> dict:
-        """Before anything of a learner's is here: what every exercise needs."""
+    def do_warm(self, cache: list[str], strict: bool, device: bool) -> dict:
+        """Before anything of a learner's is here: what every exercise needs, and the simulated device where it is used.
+        Importing PyTorch is most of a worker's start, and half of the exercises do without.
+        """
         _adopt(cache)
-        import torch  # noqa: F401
+        from labkit.exercises import launch  # noqa: F401
 
-        from labkit import device
-        from labkit.exercises import launch, operators  # noqa: F401
+        if device:
+            from labkit import device as npu
+            from labkit.exercises import operators  # noqa: F401
 
+            npu.install()
         lockdown.hide_memory()
-        device.install()
         if strict:
             lockdown.deny(("memfd_create",))
         return {"value": os.getpid()}
