@@ -111,6 +111,7 @@ class Worker:
             os.close(answers[1])
         self._to, self._from, self._died, self._warm, self.errors = requests[1], answers[0], "", False, ""
         self._send({"do": "warm", "cache": [str(p) for p in self.cached], "strict": self.offers.seccomp,
+                    "built": [str(runtime.library()), str(runtime.runner())],
                     "device": device})
 
     def _send(self, request: dict, functions: list | None = None) -> None:
@@ -213,9 +214,9 @@ class Worker:
     name, text = "", ""
 
     def settle(self) -> None:
-        """Before a kernel or program is built: the operators' own files and the data are out of reach too."""
+        """Before a kernel or program is built: the operators' own files are out of reach too."""
         if self.offers.landlock:
-            read = [str(p) for p in confine.readable([*self.cached])]
+            read = [str(p) for p in confine.readable([paths.data_dir(), *self.cached])]
             home = self.confined.home / "scratch"
             self.ask("settle", read=[*read, "/proc"], write=[str(home), "/dev/shm"], devices=list(confine.DEVICES),
                      names=[str(paths.repo_root())])  # fmt: skip
