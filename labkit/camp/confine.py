@@ -12,7 +12,7 @@ What is promised, by level (`offers().level`, which every grade carries):
                 was started in a session of its own, which the watch ends as long as its parent lives.
     none        limits of time and memory, nothing else. The grader refuses this level unless told otherwise.
 
-On every level: memory and number of all its processes together, watched every 30 ms; processor time and open files of
+On every level: memory and number of all its processes together, watched every 50 ms; processor time and open files of
 each; size of a file; wall time; no core files; an environment without the caller's variables. The kernel itself holds
 the number of processes too where the grader is not root, or is and a user id of its own can start this Python. Not promised: that a submission cannot find a hole in the kernel; that
 it cannot measure the machine; that two submissions do not slow each other.
@@ -43,7 +43,7 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cach
 _PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/self", "/proc/filesystems", "/proc/sys/kernel",
          "/proc/sys/vm")  # fmt: skip
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_WATCH_S = 0.03
+_WATCH_S = 0.05
 _USER = 1_910_000_000  # of a root's confined commands; one for each, so that the kernel counts their processes apart
 
 
@@ -98,6 +98,7 @@ class Confined:
     errors: object
     ended: str = ""
     peak_bytes: int = 0
+    cpu_s: float = 0.0
     _watch: threading.Thread | None = None
 
     def kill(self, why: str = "") -> None:
@@ -129,6 +130,7 @@ class Confined:
         while self.process.poll() is None:
             family = _family(self.process.pid)
             used = sum(map(_memory, (self.process.pid, *family)))
+            self.cpu_s = max(self.cpu_s, sum(map(_cpu, (self.process.pid, *family))))
             self.peak_bytes = max(self.peak_bytes, used)
             if used > self.limits.memory_bytes:
                 return self.kill("memory")
@@ -190,6 +192,15 @@ def _memory(pid: int) -> int:
             return 1024 * sum(int(line.split()[1]) for line in file if line.startswith(("RssAnon:", "RssShmem:")))
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of processor time of a process and of those of its children that have ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _python_folders() -> list[str]:

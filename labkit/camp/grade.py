@@ -29,7 +29,7 @@ STATES = ("PASS", "FAIL", "TODO", "SKIP", "MISSING", "ERROR")
 class Grade:
     """One exercise of one submission. state: the check's own, or MISSING (not handed in), or ERROR (the grader itself
     could not; a person must look). way: how far learner's code was kept from the verdict (labkit.camp.remote);
-    isolation: of the run (labkit.camp.confine).
+    isolation: of the run (labkit.camp.confine). cpu_seconds: of the worker and what it started.
     """
 
     student: str
@@ -40,6 +40,7 @@ class Grade:
     points: float = 0.0
     max_points: float = 1.0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
     way: str = ""
     isolation: str = ""
     lines: list[str] = field(default_factory=list)
@@ -86,7 +87,7 @@ class _Job:
         """Starts the worker, so that it gets ready while another submission is judged."""
         if self.worker is None and self.answer is not None and self.answer.source is not None:
             if self.exercise in folders() and load(self.exercise).kind != "predict":
-                self.worker = remote.Worker(remote.on_device(load(self.exercise)), budget)
+                self.worker = remote.Worker(remote.start_of(load(self.exercise)), budget)
 
 
 def _all(found: list[Submission], isolation: str, budget: remote.Budget) -> Iterable[Grade]:
@@ -134,6 +135,7 @@ def _graded(job: _Job, isolation: str) -> Grade:
             made.state, made.diagnosis, made.lines = "ERROR", "", [f"{type(error).__name__}: {error}"[:500]]
     if job.worker is not None:
         job.worker.close()
+        made.cpu_seconds = round(job.worker.confined.cpu_s, 2)
     made.points = made.max_points if made.state == "PASS" else 0.0
     made.seconds = round(time.perf_counter() - began, 2)
     return made
@@ -180,7 +182,7 @@ def write(grades: list[Grade], folder: str | Path) -> list[Path]:
     data = {"isolation": confine.promises(confine.offers()), "grades": [asdict(g) for g in grades]}
     files = [folder / name for name in ("grades.json", "grades.csv", "nbgrader.csv")]
     files[0].write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    names = ["student", "assignment", "exercise", "state", "diagnosis", "points", "max_points", "seconds", "way", "isolation"]
+    names = ["student", "assignment", "exercise", "state", "diagnosis", "points", "max_points", "seconds", "cpu_seconds", "way", "isolation"]
     with open(files[1], "w", newline="", encoding="utf-8") as file:
         rows = csv.DictWriter(file, names, extrasaction="ignore", lineterminator="\n")
         rows.writeheader()

@@ -47,10 +47,13 @@ START_S = 120.0  # a worker's own start on a machine that is busy
 
 @dataclass(frozen=True)
 class Budget:
-    """Seconds for one request: of processor time in Python code, of wall time; of a launch on the twin."""
+    """Seconds for one request: of processor time in Python code; of wall time, and where models, devices or several
+    processes are at work; of a launch on the twin.
+    """
 
     cpu_s: float = 5.0
-    wall_s: float = 30.0
+    wall_s: float = 8.0
+    device_wall_s: float = 60.0
     launch_s: float = 5.0
 
 
@@ -92,9 +95,9 @@ class Worker:
     """A confined worker, started and warm before it knows what it will be given. One submission's exercise each."""
 
     def __init__(
-        self, device: bool = True, budget: Budget = Budget(), limits: confine.Limits | None = None, env: dict | None = None
+        self, start: str = "device", budget: Budget = Budget(), limits: confine.Limits | None = None, env: dict | None = None
     ):
-        self.device, self.budget, self.offers = device, budget, confine.offers()
+        self.device, self.budget, self.offers = start == "device", budget, confine.offers()
         limits = limits or confine.Limits(wall_s=600, cpu_s=60)
         requests, answers = os.pipe(), os.pipe()
         self.cached = prepared()
@@ -112,7 +115,7 @@ class Worker:
         self._to, self._from, self._died, self._warm, self.errors = requests[1], answers[0], "", False, ""
         self._send({"do": "warm", "cache": [str(p) for p in self.cached], "strict": self.offers.seccomp,
                     "built": [str(runtime.library()), str(runtime.runner())],
-                    "device": device})
+                    "start": start})
 
     def _send(self, request: dict, functions: list | None = None) -> None:
         self._token = secrets.token_hex(8)
@@ -134,7 +137,7 @@ class Worker:
         """One request's answer. Raises TookTooLong, CompileError, SyntaxError, LaunchError, RemoteError."""
         self.warm()
         functions = [] if functions is None else functions
-        wall = wall or self.budget.wall_s
+        wall = wall or (self.budget.device_wall_s if self.device else self.budget.wall_s)
         self._send({"do": do, "cpu": self.budget.cpu_s, "wall": wall, **fields}, functions)
         return self._told(self._answer(wall + 5, functions))
 
@@ -187,7 +190,7 @@ class Worker:
         self.confined.process.wait(timeout=30)
         ended = self.confined.ended
         if ended == "time":
-            raise TookTooLong(self.budget.wall_s)
+            raise TookTooLong(self.budget.device_wall_s if self.device else self.budget.wall_s)
         raise _exception("Ended", messages.text(f"camp.ended-{ended or 'itself'}", why=why), [])
 
     def _told(self, answer: dict) -> dict:
@@ -259,7 +262,7 @@ def _record(told: dict) -> LaunchRecord:
     made = LaunchRecord(**words, output=str(told["output"]), finished=bool(told["finished"]), crashed=told["crashed"])
     made.findings = [_finding(f) for f in told["findings"]]
     made.again = SimpleNamespace(request=SimpleNamespace(schedule=told["schedule"]))
-    if made.target != "twin" or not isinstance(made.time_us, float) or not made.time_us >= 0:
+    if made.target != "twin" or type(made.time_us) not in (int, float) or not made.time_us >= 0:
         raise wire.Broken("no record of the twin")
     return made
 
@@ -476,9 +479,15 @@ def _replay(answer: dict, args: tuple):
 _ways: dict[str, str] = {}
 
 
-def on_device(spec: Spec) -> bool:
-    """Does a worker for this exercise need the simulated device?"""
-    return spec.on_device or spec.kind == "kernel" or way(spec) == "helper"
+def start_of(spec: Spec) -> str:
+    """What a worker for this exercise needs from the beginning: "device", "torch", or "" for neither."""
+    if spec.on_device or spec.kind == "kernel" or way(spec) == "helper":
+        return "device"
+    if spec.kind != "python":
+        return ""
+    golden = spec.golden_path.read_text(encoding="utf-8")
+    reached = helper.alone(golden, spec.cases, *([spec.run] if spec.run else []))
+    return "torch" if "torch." in reached + spec.solution_path.read_text(encoding="utf-8") else ""
 
 
 def way(spec: Spec) -> str:

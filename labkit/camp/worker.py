@@ -80,7 +80,7 @@ class Worker:
 
     # ---- requests
 
-    def do_warm(self, cache: list[str], built: list[str], strict: bool, device: bool) -> dict:
+    def do_warm(self, cache: list[str], built: list[str], strict: bool, start: str) -> dict:
         """Before anything of a learner's is here: what every exercise needs, and the simulated device where it is used.
         Importing PyTorch is most of a worker's start, and half of the exercises do without.
         """
@@ -91,7 +91,9 @@ class Worker:
         runtime.library, runtime.runner = lambda: library, lambda: runner
         from labkit.exercises import launch  # noqa: F401
 
-        if device:
+        if start == "torch":
+            import torch  # noqa: F401
+        if start == "device":
             from labkit import device as npu
             from labkit.exercises import operators  # noqa: F401
 
