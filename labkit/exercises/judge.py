@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit import chips, messages, paths
-from labkit.exercises import launch, operators
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
     Diagnosis,
@@ -37,6 +36,7 @@ from labkit.exercises.failure import (
 )
 from labkit.exercises.known_mistakes import Raised, Reported, sentence, sentence_by_text, slow_sentence
 from labkit.exercises.order import following, notebook_of
+from labkit.exercises.place import HERE, Here
 from labkit.exercises.progress_log import code_hash, ever_passed, last_hint, passed_ones
 from labkit.exercises.progress_log import record as log
 from labkit.exercises.question import filled
@@ -45,7 +45,7 @@ from labkit.exercises.session import current
 from labkit.exercises.slips import as_given, empty, endless, in_text
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
-from labkit.exercises.time_limit import TookTooLong, time_limit
+from labkit.exercises.time_limit import TookTooLong
 from labkit.exercises.timing import measure
 from labkit.launch.record import LaunchError, strict
 from labkit.source.errors import CompileError, SourceError
@@ -150,9 +150,9 @@ def _what_follows(exercise_id: str) -> list[str]:
     ]
 
 
-def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = False) -> Result:
+def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = False, at: Here = HERE) -> Result:
     """The verdict alone: no log, no strictness, no memory of earlier checks.
-    even_stub: judge our stub like any other code.
+    even_stub: judge our stub like any other code. at: where the submission is built and run.
     """
     session = current()
     # `labkit run` is the twin's, also on a node
@@ -174,7 +174,7 @@ def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = F
             (chips.DEFAULT, "modelled") if spec.kind == "program" else (session.chip, session.time_kind)
         )
         result.checked_on = _checked_on(result)
-    _judge(spec, ours, source, first_line, session, result)
+    _judge(spec, ours, source, first_line, session, result, at)
     return result
 
 
@@ -195,14 +195,14 @@ def _checked_on(result: Result) -> str:
     )
 
 
-def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, result: Result) -> None:
+def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, result: Result, at: Here) -> None:
     name = f"exercise {spec.id}"
     try:
         joined = ours.join(source, name, first_line)
     except RegionError as error:
         found = Diagnosis("regions", {"message": str(error), "id": spec.id})
         return put(spec, result, Failure(None, found), source, first_line)
-    made, failure = _build(spec, joined, name)
+    made, failure = _build(spec, joined, name, at)
     if failure:
         find_bracket(failure, ours, source, spec, first_line)
         _first_words(spec, ours, failure, source, joined)
@@ -211,7 +211,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
     failures: list[Failure] = []
     runs = Runs()
     for case in cases:
-        failure = _run(spec, made, case, joined, runs)
+        failure = _run(spec, made, case, joined, runs, at)
         if failure:
             failures.append(failure)
             if failure.fatal:
@@ -236,55 +236,43 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             put(spec, result, Failure(case, found, result.record), source, first_line)
 
 
-def _build(spec: Spec, joined: Joined, name: str):
+def _build(spec: Spec, joined: Joined, name: str, at: Here):
     """(kernel, program, operator or function, None) or (None, Failure)."""
-    if not spec.in_python:
-        try:
-            if spec.kind == "adapter":
-                return _registered(operators.build(joined.text, name, spec))
-            return (
-                launch.program(joined.text, spec.id)
-                if spec.kind == "program"
-                else launch.build(joined.text, name, spec.entry)
-            ), None
-        except CompileError as error:
-            first = (error.problems or [{}])[0]
-            where = f"{paths.display_path(first['file'])}:{first.get('line', 0)}" if first.get("file") else ""
-            if isinstance(error, SourceError):  # found in the text before the compiler applied #line
-                where = place_of(joined, name, error.line)
-            numbers = {
-                "message": first.get("message") or str(error),
-                "hint": first.get("hint") or messages.text("exercise.compile-hint"),
-            }
-            return None, Failure(None, Diagnosis("compile", numbers), where=where)
     try:
-        if spec.kind == "adapter":
-            return _registered(operators.build(joined.text, name, spec))
-        with time_limit():
-            return launch.function(joined.text, name, spec.entry), None
-    except SyntaxError as error:
-        where = place_of(joined, name, error.lineno or 0)
-        return None, Failure(
-            None,
-            Diagnosis("compile", {"message": error.msg, "hint": messages.text("exercise.compile-hint")}),
-            where=where,
-        )
-    except TookTooLong as error:
-        return None, of_time_limit(error, joined, name)
+        made = at.build(spec, joined, name)
+        return (None, Failure(None, made)) if isinstance(made, Diagnosis) else (made, None)
     except Exception as error:
-        return None, of_exception(error, joined, name)
+        if not spec.in_python and not isinstance(error, CompileError):
+            raise
+        return None, _not_built(spec, joined, name, error)
+    except TookTooLong as error:
+        if not spec.in_python:
+            raise
+        return None, of_time_limit(error, joined, name)
 
 
-def _registered(made):
-    return (None, Failure(None, made)) if isinstance(made, Diagnosis) else (made, None)
+def _not_built(spec: Spec, joined: Joined, name: str, error: Exception) -> Failure:
+    if not spec.in_python:
+        first = (error.problems or [{}])[0]
+        where = f"{paths.display_path(first['file'])}:{first.get('line', 0)}" if first.get("file") else ""
+        if isinstance(error, SourceError):  # found in the text before the compiler applied #line
+            where = place_of(joined, name, error.line)
+        numbers = {
+            "message": first.get("message") or str(error),
+            "hint": first.get("hint") or messages.text("exercise.compile-hint"),
+        }
+        return Failure(None, Diagnosis("compile", numbers), where=where)
+    if isinstance(error, SyntaxError):
+        numbers = {"message": error.msg, "hint": messages.text("exercise.compile-hint")}
+        return Failure(None, Diagnosis("compile", numbers), where=place_of(joined, name, error.lineno or 0))
+    return of_exception(error, joined, name)
 
 
-def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs) -> Failure | None:
+def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> Failure | None:
     name = f"exercise {spec.id}"
     if spec.kind == "python":
         try:
-            with time_limit():
-                got = launch.run_function(spec, made, case)
+            got = at.run_function(spec, made, case)
         except TookTooLong as error:
             failure = of_time_limit(error, joined, name)
             failure.case = case
@@ -300,7 +288,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs) -> Failure | 
         found = compare_values(got, case.expected, case.tolerance)
         return Failure(case, found) if found else None
     if spec.kind == "program":
-        got, ended = launch.run_program(spec, made, case)
+        got, ended = at.run_program(spec, made, case)
         found = (
             of_program(ended)
             or not_launched(ended, "\n".join(template(spec).lines))
@@ -309,8 +297,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs) -> Failure | 
         return Failure(case, found, ended, found.where()) if found else None
     if spec.kind == "adapter":
         try:
-            with time_limit():
-                found, record, error = operators.judge(spec, made, case)
+            found, record, error = at.run_operator(spec, made, case)
         except TookTooLong as late:
             failure = of_time_limit(late, joined, name)
             failure.case = case
@@ -323,7 +310,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs) -> Failure | 
             case, found, record, where if where != name else "", fatal=record is not None and not record.finished
         )
     try:
-        outputs, record = launch.run_kernel(spec, made, case)
+        outputs, record = at.run_kernel(spec, made, case)
     except LaunchError as error:
         found = first_error(error.record)
         if found:

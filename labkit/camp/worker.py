@@ -1,0 +1,269 @@
+"""The confined child in which learners' code runs: python -m labkit.camp.worker <read fd> <write fd> <entries>.
+
+It answers one request at a time and holds nothing that a submission might want: no spec, no golden, no solution, no
+expected value. What it says is believed of nobody: the parent compares. Each request carries a token, and the answer
+must have it, so that an answer cannot be written in advance.
+
+A kernel's own code never runs in this process but in the twin's runner, which has neither of the pipes and cannot
+read this process's memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from labkit.camp import lockdown, wire
+
+DATA = (str, int, float, bool, type(None))
+
+
+class Worker:
+    """Serves until its pipe ends. made: what the last build gave."""
+
+    def __init__(self, requests: int, answers: int) -> None:
+        self.requests, self.answers, self.made = requests, answers, None
+
+    def serve(self) -> None:
+        while True:
+            try:
+                message = wire.receive(self.requests)
+            except EOFError:
+                return
+            request = wire.decode(message, function=self._callback, device=True)
+            self.token = request.pop("token")
+            self.say(self._done(request))
+
+    def say(self, answer: dict) -> None:
+        wire.send(self.answers, wire.encode({"token": self.token, **answer}, result=True))
+
+    def _callback(self, number: int):
+        """A function of the parent's: called there, by value."""
+
+        def call(*args, **named):
+            self.say({"callback": number, "args": args, "named": named})
+            answer = wire.decode(wire.receive(self.requests), function=self._callback, device=True)
+            self.token = answer.pop("token")
+            if "raised" in answer:
+                raise RuntimeError(str(answer["raised"]))
+            return answer["value"]
+
+        return call
+
+    def _done(self, request: dict) -> dict:
+        from labkit.exercises.time_limit import TookTooLong, time_limit
+        from labkit.launch.record import LaunchError
+        from labkit.source.errors import CompileError
+
+        do, cpu, wall = request.pop("do"), request.pop("cpu", 30.0), request.pop("wall", 120.0)
+        try:
+            if do in ("kernel", "program"):  # a compiler runs, nothing of the learner's does
+                return getattr(self, f"do_{do}")(**request)
+            with time_limit(cpu, wall):
+                return getattr(self, f"do_{do}")(**request)
+        except TookTooLong as late:
+            return {"late": late.seconds} | raised(late)
+        except CompileError as error:
+            return {"compile": {"problems": error.problems, "text": str(error), "line": getattr(error, "line", 0)}}
+        except LaunchError as error:
+            return {"launch": record(error.record)}
+        except SyntaxError as error:
+            return {"syntax": {"message": str(error.msg), "line": error.lineno or 0}}
+        except BaseException as error:
+            return raised(error)
+
+    # ---- requests
+
+    def do_warm(self, cache: list[str], built: list[str], strict: bool, start: str) -> dict:
+        """Before anything of a learner's is here: what every exercise needs, and the simulated device where it is used.
+        Importing PyTorch is most of a worker's start, and half of the exercises do without.
+        """
+        _adopt(cache)
+        from labkit.build import runtime
+
+        library, runner = map(Path, built)  # their keys hold the place of the cache, which is another here
+        runtime.library, runtime.runner = lambda: library, lambda: runner
+        from labkit.exercises import launch  # noqa: F401
+
+        if start == "torch":
+            import torch  # noqa: F401
+        if start == "device":
+            from labkit import device as npu
+            from labkit.exercises import operators  # noqa: F401
+
+            npu.install()
+            lockdown.limit({"FSIZE": 64 << 20})  # its memory was a file of gigabytes; files in memory are counted nowhere
+        elif strict:
+            lockdown.deny(("memfd_create",))
+        lockdown.hide_memory()
+        return {"value": os.getpid()}
+
+    def do_settle(self, read: list[str], write: list[str], devices: list[str], names: list[str]) -> dict:
+        """Fewer files for what comes now."""
+        lockdown.landlock(read, write, devices=devices, list_=names)
+        return {"value": True}
+
+    def do_kernel(self, text: str, filename: str, entry: str, timeout: float) -> dict:
+        from labkit.camp import imports
+        from labkit.exercises import launch
+
+        self.made = launch.build(text, filename, entry)
+        self.made.timeout = timeout
+        foreign = imports.foreign([str(p) for p in self.made.build().values()])
+        return {"foreign": foreign, "value": {"target": self.made.target, "entry": self.made.entry}}
+
+    def do_launch(self, blocks: int, args: tuple, schedule: str) -> dict:
+        from dataclasses import replace
+
+        from labkit.exercises import launch
+
+        kernel = self.made if schedule == "program" else replace(self.made, schedule=schedule)
+        placed = [a.to(launch.DEVICE) if hasattr(a, "data_ptr") else a for a in args]
+        with launch.quietly():
+            made = kernel[blocks](*placed)
+            after = {k: a.cpu() for k, a in enumerate(placed) if hasattr(a, "data_ptr")}
+        return {"value": record(made), "after": after}
+
+    def do_helped_launch(self, slice_: str, run: str, case: dict, blocks: int) -> dict:
+        """A launch by golden.py's own `run`, which needs the kernel itself."""
+        from labkit.exercises import launch
+
+        outputs, made = launch.run_kernel(_spec(slice_, run, blocks=blocks), self.made, _case(case))
+        return {"value": record(made), "outputs": [(o.got, o.initial, o.dtype) for o in outputs]}
+
+    def do_program(self, text: str, name: str) -> dict:
+        from labkit.camp import imports
+        from labkit.exercises import launch
+
+        self.made = launch.program(text, name)
+        return {"foreign": imports.foreign([str(self.made.path)], program=True), "value": True}
+
+    def do_run(self, args: tuple) -> dict:
+        made = self.made(*args)
+        return {
+            "value": {
+                "status": made.status,
+                "output": made.output[:200_000],
+                "findings": [finding(f) for f in made.findings],
+                "launches": [(l.kernel, l.blocks, l.file, l.line, l.us, l.finished) for l in made.launches],
+                "chip": made.chip,
+                "late": made.late,
+                "died": made.died,
+            }
+        }
+
+    def do_function(self, text: str, filename: str, entry: str) -> dict:
+        from labkit.exercises import launch
+
+        self.made = launch.function(text, filename, entry)
+        try:
+            return {"value": list(inspect.signature(self.made).parameters)}
+        except (TypeError, ValueError):
+            return {"value": None}
+
+    def do_call(self, args: tuple, named: dict) -> dict:
+        return {"value": self.made(*args, **named)}
+
+    def do_case(self, case: dict, device: bool, slice_: str = "", run: str = "") -> dict:
+        """One case, by golden.py's `run` where there is one."""
+        from labkit.exercises import launch
+
+        return {"value": launch.run_function(_spec(slice_, run, device=device), self.made, _case(case))}
+
+    def do_register(self, text: str, filename: str, entry: str, folder: str, python: bool) -> dict:
+        from labkit.exercises import operators
+        from labkit.exercises.diagnose import Diagnosis
+
+        spec = SimpleNamespace(folder=Path(folder), entry=entry, in_python=python)
+        made = operators.build(text, filename, spec)
+        if isinstance(made, Diagnosis):
+            return {"diagnosis": (made.key, plain(made.numbers))}
+        self.made = made
+        return {"value": {"keys": made.keys(), "arguments": made.arguments}}
+
+    def do_probe(self, case: dict, slice_: str = "", run: str = "") -> dict:
+        """What an operator gives for a case; nothing is compared here."""
+        from labkit.camp import probes
+        from labkit.exercises.cases import Case
+
+        made: Case = _case(case, run=_spec(slice_, run).function(run) if run else None)
+        return probes.observe(self.made, made)
+
+
+def _spec(slice_: str, run: str, *, device: bool = False, blocks: int = 1):
+    """What run_function and run_kernel ask of a spec."""
+    namespace: dict[str, Any] = {"__name__": "golden", "__file__": "golden.py"}
+    exec(compile(slice_, "golden.py", "exec"), namespace)
+    return SimpleNamespace(run=run, on_device=device, blocks=blocks, function=namespace.__getitem__)
+
+
+def _case(fields: dict, **more):
+    """fields: those of Case by name; arguments as (kind, value)."""
+    from labkit.exercises.cases import Case, InOut, OnHost, Out
+
+    kinds = {"in-out": InOut, "on-host": OnHost, "plain": lambda v: v, "out": lambda v: Out(*v)}
+    args = tuple(kinds[kind](value) for kind, value in fields.pop("args"))
+    return Case(args=args, expected=None, **fields, **more)
+
+
+def raised(error: BaseException) -> dict:
+    """An exception by its name, words and places."""
+    frames = getattr(error, "frames", None) or [
+        (f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)
+    ]
+    return {
+        "raised": str(getattr(error, "kind", type(error).__name__))[:200],
+        "message": str(error)[:4000],
+        "frames": [(str(f)[:200], int(n)) for f, n in list(frames)[-50:]],
+    }
+
+
+def plain(numbers: dict) -> dict:
+    return {str(k): v if isinstance(v, DATA) else str(v)[:500] for k, v in numbers.items()}
+
+
+def finding(f) -> dict:
+    return {"code": f.code, "severity": f.severity, "block": f.block, "file": f.file, "line": f.line,
+            "numbers": plain(f.numbers), "count": f.count}  # fmt: skip
+
+
+def record(made) -> dict | None:
+    """What a judge looks at of a launch's record."""
+    if made is None:
+        return None
+    again = getattr(getattr(made.again, "request", None), "schedule", "")
+    names = ("target", "kernel", "blocks", "time_us", "time_kind", "chip", "ub_used", "ub_size", "finished", "crashed")
+    return {n: getattr(made, n) for n in names} | {
+        "output": made.output[:20_000],
+        "schedule": again,
+        "findings": [finding(f) for f in made.findings[:200]],
+    }
+
+
+def _adopt(entries: list[str]) -> None:
+    """The built things of the lab itself, from a folder that cannot be written, as entries of this process's cache."""
+    mine = Path(os.environ["LABKIT_CACHE"])
+    (mine / "build").mkdir(parents=True, exist_ok=True)
+    for entry in entries:
+        (mine / "build" / os.path.basename(entry)).symlink_to(entry)
+    (mine / "build" / ".pruned").touch()
+
+
+def main() -> None:
+    requests, answers = int(sys.argv[1]), int(sys.argv[2])
+    for fd in (requests, answers):
+        os.set_inheritable(fd, False)
+    lockdown.hide_memory()
+    ctypes.CDLL(None).setsid()
+    Worker(requests, answers).serve()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""The grader on synthetic submissions: right ones, known-wrong ones, and attacks, each with the verdict it must get.
+
+The rule, which stood before the first run: seed 16; 60 right and 60 known-wrong submissions of exercises drawn from
+all of the workbook (predictions too); 20 from each of nine families of attack drawn from all exercises whose cell is
+Python or C++ as the family says. An attack is put in front of the first region. Families that try to gain a PASS have
+a known-wrong body and must not get PASS; families that try to do harm or to read have the right body, swallow their
+own errors and must get PASS, so that a grader that simply fails everything does not look well. All are counted.
+
+    python scripts/camp_trial.py [--count 300] [--seed 16] [--write]
+
+Beside the verdicts it looks whether anything is left: files written outside, folders, processes, a secret in a grade.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ["LABKIT_PROGRESS"] = "off"
+REPO = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPO))
+
+from labkit.camp import confine, grade  # noqa: E402
+from labkit.exercises import spec as specs  # noqa: E402
+from labkit.exercises.stub import template  # noqa: E402
+
+SECRET = "LABKIT_CAMP_TRIAL_SECRET"
+
+# Python. {repo}, {bait}: folders of this machine; body: "wrong" or "right".
+PYTHON = {
+    "crashing": ("wrong", ["import os; os.abort()", "import os; os._exit(0)", "import os, signal; os.kill(os.getpid(), 9)",
+                           "import ctypes; ctypes.string_at(0)", "raise SystemExit(0)"]),
+    "looping": ("wrong", ["while True: pass", "import time; time.sleep(1e6)",
+                          "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+                          "x = [bytearray(b'x' * (1 << 26)) for _ in range(4096)]"]),
+    "forking": ("wrong", ["import os\ntry:\n    while True: os.fork()\nexcept OSError: pass",
+                          "import os\nif os.fork() == 0:\n    os.setsid()\n    import time; time.sleep(1e6)",
+                          "import threading, time\nfor _ in range(99999): threading.Thread(target=time.sleep, args=(1e6,)).start()"]),
+    "deleting": ("right", ["import shutil; [shutil.rmtree(p, ignore_errors=True) for p in ({repo!r} + '/kernels', {bait!r}, '/work', '/root')]",
+                           "import os\nfor p in ({bait!r} + '/keep', {repo!r} + '/README.md', '/etc/hosts'):\n    try: os.remove(p)\n    except OSError: pass",
+                           "for p in ({bait!r} + '/new', '/tmp/labkit-trial-new', '/dev/shm/labkit-trial-new', {repo!r} + '/labkit/new.py'):\n"
+                           "    try: open(p, 'w').write('x')\n    except OSError: pass"]),
+    "reading": ("right", ["import glob, os\nfor p in [{repo!r} + '/kernels/{op}/golden.py', {repo!r} + '/kernels/{op}/exercises/{id}/solution.py', {bait!r} + '/keep']:\n"
+                          "    try: open(p).read()\n    except OSError: continue\n    raise RuntimeError('read ' + p)",
+                          "import os\nfor n in os.listdir('/proc') if os.access('/proc', os.R_OK) else []:\n"
+                          "    try: leak = n.isdigit() and b'{secret}' in open('/proc/' + n + '/environ', 'rb').read()\n"
+                          "    except OSError: continue\n    if leak: raise RuntimeError('environment of ' + n)",
+                          "import os\nif '{secret}' in os.environ or any('{id}' in str(v) and 'solution' in str(v) for v in os.environ.values()): raise RuntimeError('environment')",
+                          "import socket\ntry:\n    socket.create_connection(('1.1.1.1', 53), 2)\n    raise RuntimeError('network')\nexcept OSError: pass",
+                          "import gc\nif any(type(o).__name__ in ('Spec', 'Mutant', 'Region') for o in gc.get_objects()): raise RuntimeError('a spec')"]),
+    "printing": ("wrong", ["print('✓ PASS  {id}')", "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'\\x10' + bytes(7) + b'PASS' * 4)\n    except OSError: pass",
+                           "import json, os\nfor fd in range(1, 64):\n    try: os.write(fd, json.dumps({{'exercise': '{id}', 'state': 'PASS'}}).encode())\n    except OSError: pass"]),
+    "patching": ("wrong", ["import labkit.exercises.diagnose as d, labkit.exercises.judge as j\nd.compare_values = j.compare_values = d.diagnose = j.diagnose = lambda *a, **k: None",
+                           "import builtins, numpy as np\nnp.array_equal = np.allclose = lambda *a, **k: True\nbuiltins.all = lambda *a: True",
+                           "import torch\ntorch.equal = torch.allclose = lambda *a, **k: True",
+                           "import gc\nfor o in gc.get_objects():\n    if type(o).__name__ == 'Worker' and hasattr(o, 'say'): o.say({{'value': None, 'state': 'PASS'}})"]),
+    "forging": ("wrong", ["import os, json\nline = json.dumps(dict(time=1, event='check', id='{id}', state='PASS')) + '\\n'\n"
+                          "for p in (os.path.expanduser('~/.labkit/progress.jsonl'), {repo!r} + '/.labkit/progress.jsonl', 'progress.jsonl'):\n"
+                          "    try:\n        os.makedirs(os.path.dirname(p) or '.', exist_ok=True); open(p, 'a').write(line)\n    except OSError: pass",
+                          "from labkit.exercises import progress_log\nprogress_log.record('check', '{id}', state='PASS')"]),
+}  # fmt: skip
+CPP = {
+    "crashing": ("wrong", ["*(volatile int*)8 = 1;", "__builtin_trap();", "{ volatile char big[1 << 28]; big[0] = big[(1 << 28) - 1] = 1; }"]),
+    "looping": ("wrong", ["for (volatile int i = 0;; i = i + 1) {}", "while (true) { PipeBarrier<PIPE_ALL>(); }"]),
+    "forking": ("wrong", ['int labkit_f() __asm__("fork"); while (true) labkit_f();',
+                          'int labkit_f() __asm__("fork"); if (labkit_f() == 0) while (true) {}']),
+    "deleting": ("wrong", ['int labkit_r(const char*) __asm__("remove"); labkit_r("{bait}/keep");',
+                           'asm volatile("syscall" :: "a"(87L), "D"("{bait}/keep") : "rcx", "r11", "memory");']),
+    "reading": ("wrong", ['#include "{repo}/kernels/{op}/exercises/{id}/solution.asc"\n', '#include "/etc/passwd"\n', '#include "/dev/zero"\n']),
+    "printing": ("wrong", ['__builtin_printf("PASS {id}\\n");', 'int labkit_p(const char*) __asm__("puts"); labkit_p("PASS");']),
+    "patching": ("wrong", ['void* labkit_d(void*, const char*) __asm__("dlsym"); labkit_d(nullptr, "answer");',
+                           'void labkit_q(int) __asm__("quick_exit"); labkit_q(0);', 'void labkit_e(int) __asm__("_exit"); labkit_e(0);']),
+    "forging": ("wrong", ['long labkit_w(int, const void*, unsigned long) __asm__("write"); for (int f = 3; f < 64; f++) labkit_w(f, "{{\\"finished\\":true}}", 17);',
+                          'void* labkit_o(const char*, const char*) __asm__("fopen"); labkit_o("{repo}/.labkit/progress.jsonl", "a");']),
+}  # fmt: skip
+PREDICTIONS = ['__import__("os").system("touch {bait}/new")', "open('{repo}/README.md').read()", "answer", "(lambda: 1)()",
+               "10 ** 10 ** 10", "[x for x in range(9)]", "type('N', (float,), {{'__eq__': lambda *a: True}})()",
+               "float('nan')", "f'{{1}}'", "exec('1')"]  # fmt: skip
+
+
+@dataclass
+class Drawn:
+    """must: the states that are right."""
+
+    family: str
+    exercise: str
+    text: str
+    must: tuple[str, ...]
+    state: str = ""
+
+
+def draw(count: int, seed: int, bait: str) -> list[Drawn]:
+    """`count` submissions by the rule above (of other counts the same shares)."""
+    rng = random.Random(seed)
+    every = [s for s in specs.load_all() if s.needs != "npu"]
+    made = []
+    for k in range(count * 2 // 10):
+        made.append(_plain("right", every[rng.randrange(len(every))], "", ("PASS",)))
+        spec = rng.choice([s for s in every if s.mutants])
+        made.append(_plain("wrong", spec, rng.choice(spec.mutants), ("FAIL",)))
+    families = [*PYTHON, "value"]
+    for k in range(count - len(made)):
+        family = families[k % len(families)]
+        if family == "value":
+            spec = rng.choice([s for s in every if s.kind == "predict"])
+            text = _filled(rng.choice(PREDICTIONS), {"bait": bait, "repo": str(REPO)})
+            made.append(Drawn(family, spec.id, f"labkit.predict({spec.id!r}, {text})", ("FAIL",)))
+        else:
+            spec = rng.choice([s for s in every if s.kind != "predict" and s.mutants])
+            made.append(_attack(family, spec, rng, bait))
+    rng.shuffle(made)
+    return made
+
+
+def _plain(family: str, spec, mutant, must) -> Drawn:
+    if spec.kind == "predict":
+        from labkit.exercises.question import answer, evaluate
+
+        value = evaluate(spec, mutant.value) if mutant else answer(spec)
+        value = value[0] if isinstance(value, (list, tuple)) else value
+        return Drawn(family, spec.id, f"labkit.predict({spec.id!r}, {value!r})", must)
+    ours = template(spec)
+    body = ours.mutant(mutant.regions) if mutant else ours.solution()
+    return Drawn(family, spec.id, f"%%exercise {spec.id}\n{body}", must)
+
+
+def _attack(family: str, spec, rng: random.Random, bait: str) -> Drawn:
+    body, attacks = (PYTHON if spec.in_python else CPP)[family]
+    attack = rng.choice(attacks)
+    words = {"repo": str(REPO), "bait": bait, "op": spec.op, "id": spec.id, "secret": SECRET}
+    ours = template(spec)
+    cell = ours.solution() if body == "right" else ours.mutant(rng.choice(spec.mutants).regions)
+    return Drawn(family, spec.id, f"%%exercise {spec.id}\n{_filled(attack, words)}\n{cell}",
+                 ("PASS",) if body == "right" else ("FAIL",))  # fmt: skip
+
+
+def _filled(text: str, words: dict[str, str]) -> str:
+    for name, word in words.items():
+        text = text.replace(f"{{{name}!r}}", repr(word)).replace(f"{{{name}}}", word)
+    return text.replace("{{", "{").replace("}}", "}")
+
+
+def notebooks(drawn: list[Drawn], folder: Path) -> None:
+    """A learner for each, in nbgrader's layout."""
+    for k, d in enumerate(drawn):
+        path = folder / "submitted" / f"s{k:03}" / d.family / "drawn.ipynb"
+        path.parent.mkdir(parents=True)
+        cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": d.text}
+        path.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+
+
+def snapshot(*folders: Path) -> dict[str, tuple]:
+    """Every file below the folders: size, time of change, mode."""
+    found = {}
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if "__pycache__" not in path.parts and path.is_file():
+                s = path.stat()
+                found[str(path)] = (s.st_size, s.st_mtime_ns, s.st_mode)
+    return found
+
+
+def left_behind() -> list[str]:
+    """What should not be there afterwards: folders of workers, files that attacks write, processes of workers."""
+    found = [str(p) for folder in ("/tmp", "/dev/shm") for p in Path(folder).glob("labkit-trial-*")]
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                words = Path(f"/proc/{name}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"labkit.camp." in words and b'"parent": %d,' % os.getpid() in words:
+                found.append(f"process {name}")
+    return found + [f for f in os.listdir(tempfile.gettempdir()) if f.startswith("labkit-camp-") and f in OURS]
+
+
+OURS: set[str] = set()
+
+
+def trial(count: int, seed: int, say=lambda line: None) -> tuple[list[Drawn], list[grade.Grade], list[str]]:
+    """(what was drawn, its grades, what was wrong beside the verdicts)."""
+    home = Path(tempfile.mkdtemp(prefix="camp-trial-"))
+    os.environ[SECRET] = secret = "k7-" + os.urandom(6).hex()
+    started = confine.start
+
+    def start(*args, **settings):
+        made = started(*args, **settings)
+        OURS.add(made.home.name)
+        return made
+
+    confine.start = start
+    try:
+        bait = home / "bait"
+        bait.mkdir()
+        (bait / "keep").write_text(secret)
+        os.chmod(bait, 0o777)
+        drawn = draw(count, seed, str(bait))
+        notebooks(drawn, home)
+        kept = (bait, home / "submitted", REPO / "labkit", REPO / "kernels", REPO / "notebooks", REPO / "data", REPO / ".labkit")
+        before = snapshot(*kept)
+        seen = iter(drawn)
+
+        def tell(g: grade.Grade) -> None:
+            d = next(seen)
+            d.state = g.state
+            say(f"{g.student} {d.family:9} {g.exercise:20} {g.way:7} {g.state:6}{'' if g.state in d.must else '  WRONG'} "
+                f"{g.diagnosis} {g.seconds} s, {g.cpu_seconds} CPU s  {g.lines[:1] if g.state not in d.must else ''}")  # fmt: skip
+
+        grades = grade.grade(home, seed=seed, tell=tell)
+        after = snapshot(*kept)
+        wrong = [f"changed: {p}" for p in sorted(before.keys() | after.keys()) if before.get(p) != after.get(p)]
+        wrong += [f"left: {what}" for what in left_behind()]
+        wrong += [f"leaked to {g.student}" for g in grades if secret in json.dumps(g.lines)]
+        return drawn, grades, wrong
+    finally:
+        confine.start = started
+        shutil.rmtree(home, ignore_errors=True)
+        os.environ.pop(SECRET, None)
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    words.add_argument("--count", type=int, default=300)
+    words.add_argument("--seed", type=int, default=16)
+    words.add_argument("--write", action="store_true", help="data/camp_trial.csv")
+    asked = words.parse_args()
+    began = time.time()
+    drawn, grades, wrong = trial(asked.count, asked.seed, lambda line: print(line, flush=True))
+    right = [g.state in d.must for d, g in zip(drawn, grades, strict=True)]
+    seconds = sorted(g.seconds for g in grades)
+    print(f"{sum(right)} of {len(right)} as they must be; {confine.offers()}; in all {time.time() - began:.0f} s; "
+          f"the longest {seconds[-1]} s, median {seconds[len(seconds) // 2]} s, over 10 s: {sum(s > 10 for s in seconds)}")  # fmt: skip
+    print("\n".join(wrong) or "nothing written outside, nothing left behind, nothing leaked")
+    if asked.write:
+        with open(REPO / "data" / "camp_trial.csv", "w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(["family", "exercise", "way", "must", "state", "right", "diagnosis", "seconds", "cpu_seconds", "isolation"])
+            for d, g, ok in zip(drawn, grades, right):
+                table.writerow([d.family, d.exercise, g.way, d.must[0], g.state, "yes" if ok else "no", g.diagnosis,
+                                g.seconds, g.cpu_seconds, g.isolation])  # fmt: skip
+    sys.exit(0 if all(right) and not wrong else 1)
+
+
+if __name__ == "__main__":
+    main()
