@@ -56,8 +56,9 @@ def execute(
     skip: tuple[str, ...] = SKIPPED,
     claims: tuple[Claim, ...] = (),
     source: str = "",
+    lang: str = "en",
 ) -> dict:
-    """`nb` (plain dicts) with the outputs of its code cells, run in `folder`. Raises DemoFailed.
+    """`nb` (plain dicts) with the outputs of its code cells in language `lang`, run in `folder`. Raises DemoFailed.
 
     claims: those of its cells tagged "claim", which are taken out again. All are tried; the error names each that does
     not hold, at its line of `source`.
@@ -65,6 +66,8 @@ def execute(
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    from labkit.device import build as device
 
     by_line, untrue = {claim.line: claim for claim in claims}, []
 
@@ -81,7 +84,8 @@ def execute(
                     return cell
             return await super().async_execute_cell(cell, cell_index, *args, **kwargs)
 
-    runtime.runner()  # built here, where its announcement is not an output of the notebook
+    runtime.runner()  # both are built here, where their announcements are not an output of the notebook
+    device.library()
     node = nbformat.from_dict(nb)
     folder.mkdir(parents=True, exist_ok=True)
     client = Client(
@@ -95,7 +99,7 @@ def execute(
         resources={"metadata": {"path": str(folder)}},
     )
     try:
-        client.execute(env=environment())
+        client.execute(env=environment(LABKIT_LANG=lang))
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise DemoFailed(f"{name}: {plain(str(error)).strip()}") from None
     if untrue:
@@ -122,6 +126,8 @@ def tidy(node, metadata: dict) -> dict:
             cell["execution_count"] = count
         kept = []
         for output in cell["outputs"]:
+            if len(output.get("data", ())) > 2:  # beside a picture and its words: a view needs the kernel that made it
+                output["data"].pop("application/vnd.jupyter.widget-view+json", None)
             if output["output_type"] == "execute_result":
                 output["execution_count"] = cell["execution_count"]
             if (
