@@ -1,9 +1,9 @@
 """Sliders on the memory ruler and on the way of a tile: a thin layer of ipywidgets over the same pure functions.
 
 Contract. Every state of a widget is one call of a pure function (`plan`, `ruler_state`, `core_on_one_page`), so a test
-needs no browser. Beside the view stands the first picture, for pages that no kernel is behind. The picture is the `value` of an HTML widget, set by an observer: no Output contexts, no clear_output,
-nothing that nbval trips over. Without ipywidgets, or under LABKIT_PLAIN=1, the static figure comes back instead. `repr`
-is short and always the same.
+needs no browser. The picture is the `value` of an HTML widget, set by an observer: no Output contexts, no clear_output,
+nothing that nbval trips over. Beside the view stands the first picture, for pages with no kernel behind them. Without
+ipywidgets, or under LABKIT_PLAIN=1, the static figure comes back instead. `repr` is short and always the same.
 """
 
 from __future__ import annotations

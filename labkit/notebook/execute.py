@@ -28,13 +28,14 @@ class DemoFailed(RuntimeError):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """For a notebook's kernel: the checkout importable, a fixed language,
-    no log of the author's progress, no strictness.
+    """For a notebook's kernel: the checkout importable, a fixed language, no log of the author's progress, no
+    strictness, and no word of what is compiled for the first time, which would be an output on one machine only.
     """
     env = {
         **os.environ,
         "LABKIT_LANG": "en",
         "LABKIT_PROGRESS": "off",
+        "LABKIT_ANNOUNCE": "off",
         "LABKIT_STRICT": "0",
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     }
@@ -67,8 +68,6 @@ def execute(
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    from labkit.device import build as device
-
     by_line, untrue = {claim.line: claim for claim in claims}, []
 
     class Client(NotebookClient):
@@ -84,8 +83,7 @@ def execute(
                     return cell
             return await super().async_execute_cell(cell, cell_index, *args, **kwargs)
 
-    runtime.runner()  # both are built here, where their announcements are not an output of the notebook
-    device.library()
+    runtime.runner()  # built here, where its announcement is not an output of the notebook
     node = nbformat.from_dict(nb)
     folder.mkdir(parents=True, exist_ok=True)
     client = Client(

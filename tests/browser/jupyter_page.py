@@ -146,7 +146,7 @@ class Page:
     def __init__(self, browser, server: Server, notebook: str):
         self.browser, self.file = browser, server.root / notebook
         browser.set_window_size(1280, 1000)
-        browser.get(f"{server.url}lab/tree/{notebook}?token={server.token}")
+        browser.get(f"{server.url}lab/tree/{notebook}?token={server.token}&reset")  # and no tab of a page before
         wait_for("the notebook", lambda: self.all(".jp-NotebookPanel .jp-Cell"), START_S)
         wait_for("an idle kernel", self.rested, START_S)
 

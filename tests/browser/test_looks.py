@@ -25,8 +25,10 @@ TROUBLE = """
 const [least] = arguments, found = [];
 const panel = document.querySelector('.jp-NotebookPanel-notebook');
 const name = e => `${e.tagName.toLowerCase()} "${e.textContent.trim().slice(0, 40)}"`;
+const scrolls = e => e.matches('pre, table') || e.closest('.jp-OutputArea-output') &&
+  /auto|scroll/.test(getComputedStyle(e.parentElement).overflowX + getComputedStyle(e).overflowX);
 for (const e of panel.querySelectorAll('.jp-RenderedMarkdown > *, .jp-OutputArea-output > *'))
-  if (e.getClientRects().length && !/auto|scroll/.test(getComputedStyle(e.parentElement).overflowX + getComputedStyle(e).overflowX)
+  if (e.getClientRects().length && !scrolls(e)
       && e.scrollWidth > e.clientWidth + 2 && e.clientWidth) found.push(`wider than its place: ${name(e)}`);
 for (const e of panel.querySelectorAll('.jp-OutputArea-output img, .jp-OutputArea-output svg')) {
   const box = e.getBoundingClientRect(), place = e.closest('.jp-OutputArea').getBoundingClientRect();
@@ -39,7 +41,8 @@ const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .03928 ? v / 12.
 const texts = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT);
 while (texts.nextNode()) {
   const e = texts.currentNode.parentElement;
-  if (!texts.currentNode.data.trim() || !e.getClientRects().length || e.closest('svg, style, .jp-Toolbar, .jp-cell-toolbar')) continue;
+  if (!texts.currentNode.data.trim() || !e.getClientRects().length || e.closest('svg, style')) continue;
+  if (!e.closest('.jp-RenderedMarkdown, .jp-OutputArea-output') || e.closest('.jp-RenderedMarkdown pre')) continue;  // JupyterLab's own
   let back = [255, 255, 255], layers = [], opacity = 1;
   for (let at = e; at; at = at.parentElement) {
     const style = getComputedStyle(at); opacity *= Number(style.opacity);
@@ -52,6 +55,9 @@ while (texts.nextNode()) {
 }
 return [...new Set(found)];
 """
+
+
+WRONG = "<p style='white-space:nowrap;color:#eee'>" + "as white as the page, and wider " * 20 + "</p>"
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -75,3 +81,6 @@ def test_it_runs_and_looks_right(lesson, browser, server, repo):
     finally:
         page.theme(VIEWS[0][2])
     assert not any(trouble.values()), json.dumps(trouble, indent=1, ensure_ascii=False)
+    page.script(f"document.querySelector('.jp-RenderedMarkdown').insertAdjacentHTML('beforeend', {json.dumps(WRONG)})")
+    told = "\n".join(page.script(TROUBLE, LEAST_CONTRAST))
+    assert "wider than its place" in told and "contrast 1." in told and "does not load" not in told, "it finds nothing"

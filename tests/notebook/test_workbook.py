@@ -104,7 +104,7 @@ def test_a_broken_source_says_file_and_line(tmp_path, old, new, what):
 def test_a_translation_goes_stale_with_its_english(tmp_path):
     path = tmp_path / f"{NAME}.md"
     shutil.copy(the_source(FIXTURES / "notebooks"), path)
-    assert source.stamp(path) == 1 and source.stamp(path) == 0
+    assert source.stamp(path) == 3 and source.stamp(path) == 0
     edit(path, "is its share; what", "is  its share;\nwhat")
     assert not source.read(path).blocks[0].stale, "spacing is no change"
     edit(path, "is a tile.", "is one tile.")
@@ -190,8 +190,10 @@ def test_changed_text_is_rewritten_without_running_changed_code_is_run(home, mon
     edit(the_source(home), "rarely whole", "seldom whole")
     assert build.main(home=home) == 0 and not ran and "seldom whole" in json.dumps(the_notebook(home))
     edit(the_source(home), "range(4)", "range(5)")
-    assert build.main(home=home) == 0 and ran
-    assert build.main(["00.01"], home=home) == 0 and len(ran) == 2, "a notebook that is named is run again"
+    assert build.main(home=home) == 0 and len(ran) == 2, "in both languages"
+    assert build.main(["00.01"], home=home, langs=["en"]) == 0 and len(ran) == 3, (
+        "a notebook that is named is run again"
+    )
     with pytest.raises(SystemExit, match="no notebook 09.09"):
         build.main(["09.09"], home=home)
 
@@ -252,6 +254,42 @@ def test_the_gate_finds(home, old, new, what):
 def test_the_gate_finds_an_edited_notebook(home, old, new, what):
     edit(home / "00_fixture" / f"{NAME}.ipynb", old, new)
     assert what in told(home)
+
+
+CHINESE = f"zh/00_fixture/{NAME}.ipynb"
+
+
+@pytest.mark.parametrize(
+    "file, old, new, what",
+    [
+        (
+            f"source/{NAME}.md",
+            "## Count before you run\n",
+            "Said in English only.\n\n```python\n1\n```\n",
+            "no translation",
+        ),
+        (CHINESE, "有几块", "几块", "differs from its source"),
+        (CHINESE, '"[0, 3, 6, 9]\\n"', '"[0, 3, 6, 8]\\n"', "shows other numbers (8 instead of 9)"),
+    ],
+)
+def test_the_gate_finds_a_stale_translation(home, file, old, new, what):
+    edit(home / file, old, new)
+    assert what in told(home)
+
+
+def test_the_gate_finds_outputs_of_another_kind_and_a_missing_language(home, monkeypatch):
+    nb = build.load_notebook(home / CHINESE)
+    next(c for c in nb["cells"] if c["source"].startswith("values"))["outputs"] = []
+    build.write(home / CHINESE, nb)
+    assert "outputs of other kinds" in told(home)
+    (home / CHINESE).unlink()
+    assert f"{CHINESE}: missing; run labkit build 00.01" in told(home)
+    kernels = home.parent / "kernels"
+    shutil.copytree(FIXTURES / "kernels", kernels)
+    monkeypatch.setenv("LABKIT_KERNELS", str(kernels))
+    spec = kernels / "fx/exercises/fx_tail/spec.toml"
+    edit(spec, ', zh = "在 `offset` 处还剩多少个元素？"', "")
+    assert "spec.toml: hint 1 has no zh text" in told(home)
 
 
 def test_the_gate_finds_stray_missing_run_and_failed(home):
