@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None, home: Path | None = None) -> int:
         return 2
     for src, file in work:
         name = src.id if file is None else _name_of(file, outcomes)
-        print(f"{name} ...", end=" ", flush=True)
+        print(f"{len(outcomes) + 1} of {len(work)}{_left(outcomes, len(work))}: {name} ...", end=" ", flush=True)
         outcomes.append(
             one(src, out, parameters, timeout=asked.timeout, solved=asked.solved, home=home, file=file, name=name)
         )
@@ -226,6 +226,14 @@ def _state(cell: dict) -> dict:
     return {"state": "not run", "diagnosis": "", "target": ""}
 
 
+def _left(outcomes: list[Outcome], of: int) -> str:
+    """How long the rest will take when it takes as long as what has run."""
+    if not outcomes:
+        return ""
+    seconds = sum(o.seconds for o in outcomes) / len(outcomes) * (of - len(outcomes))
+    return f", about {seconds:.0f} s left" if seconds < 120 else f", about {seconds / 60:.0f} min left"
+
+
 def _line(outcome: Outcome) -> str:
     states = ", ".join(f"{e['id']} {e['state']}" for e in outcome.exercises)
     return (
@@ -250,11 +258,17 @@ def _to_html(path: Path) -> None:
 
 
 def _without_kernel(nb):
-    """For a page: of a widget its picture, not the view that its kernel would fill; C++ in the colours of C++."""
-    for cell in nb["cells"]:
+    """For a page: of a widget its picture, not the view that its kernel would fill; figures with the words that a screen
+    reader says, which an <img> would hide; C++ in the colours of C++.
+    """
+    nb["metadata"].pop("widgets", None)
+    for cell in tidy(nb, nb["metadata"])["cells"]:
         if cell["cell_type"] == "code" and is_cpp(cell["source"]):
             cell["metadata"]["magics_language"] = "cpp"
-    return tidy(nb, nb["metadata"])
+        for output in cell.get("outputs", ()):
+            if figure := output.get("data", {}).pop("image/svg+xml", None):
+                output["data"]["text/html"] = figure
+    return nb
 
 
 _STYLE = """:root{color-scheme:light dark}

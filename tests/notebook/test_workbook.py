@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from places import FIXTURES
 
-from labkit import messages
+from labkit import messages, paths
 from labkit.notebook import build, gate, run, source, verify
 from labkit.notebook.cells import Variant, notebook
 from labkit.notebook.execute import DemoFailed, execute
@@ -371,6 +371,33 @@ def test_a_solved_run_passes_and_strict_counts(home, tmp_path):
     assert json.loads((tmp_path / "b" / "result.json").read_text())[0]["exercises"][0]["state"] == "TODO"
 
 
+def test_a_report_has_the_picture_of_a_widget_and_says_how_long_the_rest_takes(home, tmp_path, capsys):
+    pytest.importorskip("ipywidgets")
+    for number in (1, 2):
+        (home / "source" / f"00.0{number + 1}_widget.md").write_text(
+            "---\ntitle: W\ntitle_zh: 控件\nminutes: 1\nstage: 00_fixture\n---\nText.\n\n```python\n"
+            "labkit.figures.pipes_widget()\n```\n\n```python\nshown = 1\n```\n",
+            encoding="utf-8",
+        )
+    assert build.main(["00.02", "00.03"], home=home, langs=["en"]) == 0
+    made = build.load_notebook(home / "00_fixture" / "00.02_widget.ipynb")
+    (shown,) = (o["data"] for c in made["cells"] for o in c.get("outputs", ()) if "image/svg+xml" in o.get("data", {}))
+    assert set(shown) == {"text/plain", "image/svg+xml"}, "a view needs the kernel that made it"
+    out = tmp_path / "run"
+    assert run.main(["00.02", "00.03", "--out", str(out)], home=home) == 0
+    page = (out / "00.02_widget.html").read_text(encoding="utf-8")
+    assert "An AI Core on one page" in page and "widgets-output" not in page and "unpkg.com/@jupyter" not in page
+    told = capsys.readouterr().out
+    assert "1 of 2: 00.02_widget ..." in told and re.search(r"2 of 2, about \d+ s left: 00.03_widget \.\.\.", told)
+
+
+def test_a_run_in_chinese_takes_the_chinese_notebook(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("LABKIT_LANG", "zh")
+    assert run.main(["--out", str(tmp_path / "run"), "--no-html"], home=home) == 0
+    assert json.loads((tmp_path / "run" / "result.json").read_text())[0]["title"] == "测试用的 notebook"
+    assert "一个核处理" in (tmp_path / "run" / f"{NAME}.ipynb").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("bad", [["STRICTLY", "True"], ["TARGET", "gpu"], ["SEED", "many"]])
 def test_wrong_parameters_stop_before_anything_runs(home, tmp_path, bad, capsys):
     assert run.main(["--out", str(tmp_path / "run"), "-p", *bad], home=home) == 2
@@ -409,6 +436,20 @@ def test_every_message_is_there_in_both_languages():
 def test_the_real_workbook_passes_the_gate(monkeypatch):
     monkeypatch.delenv("LABKIT_KERNELS", raising=False)
     assert list(gate.complaints()) == []
+
+
+def test_no_output_needs_a_widget_or_a_script():
+    """What VS Code, GitHub and a printed page can show stands in every output: words, and a picture where there is one."""
+    files = [
+        source.read(path).target(paths.notebooks_dir(), lang) for path in source.sources() for lang in ("en", "zh")
+    ]
+    outputs = [(f, o) for f in files for c in build.load_notebook(f)["cells"] for o in c.get("outputs", ())]
+    assert outputs
+    for file, output in outputs:
+        data = output.get("data", {"text/plain": output.get("text")})
+        assert data.get("text/plain"), (file, sorted(data))
+        assert set(data) <= {"text/plain", "text/html", "image/svg+xml", "image/png"}, (file, sorted(data))
+        assert "<script" not in str(data.get("text/html", "")), file
 
 
 @pytest.mark.parametrize("name, what", [] if os.environ.get("LABKIT_KERNELS") else verify.plan())
