@@ -258,8 +258,8 @@ def _to_html(path: Path) -> None:
 
 
 def _without_kernel(nb):
-    """For a page: of a widget its picture, not the view that its kernel would fill; figures with the words that a screen
-    reader says, which an <img> would hide; C++ in the colours of C++.
+    """For a page: of a widget its picture, not the view that its kernel would fill; figures with the words that a
+    screen reader says, which an <img> would hide; C++ in the colours of C++.
     """
     nb["metadata"].pop("widgets", None)
     for cell in tidy(nb, nb["metadata"])["cells"]:
