@@ -311,10 +311,17 @@ def build_ahead(python, program):
 def jupyter_arguments():
     # The checkout is the root, so that kernels/ and data/ can be opened beside the notebooks.
     arguments = ["--ServerApp.root_dir=%s" % ROOT, "--LabApp.default_url=/lab/tree/workbook/%s" % language()]
+    arguments.append("--LabApp.extra_labextensions_path=%s" % (ROOT / "labkit" / "notebook" / "labextensions"))
     if os.geteuid() == 0:
         say("root")
         arguments.append("--allow-root")
     return arguments
+
+
+def jupyter_environment():
+    """JupyterLab itself in Chinese where the language is, by the setting's default: a person's own choice is kept."""
+    path = [str(ROOT / "scripts" / "jupyter_zh"), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    return {"JUPYTER_CONFIG_PATH": os.pathsep.join(p for p in path if p)} if language() == "zh" else {}
 
 
 def start(python, *arguments):
@@ -322,9 +329,7 @@ def start(python, *arguments):
     environment = dict(os.environ, PATH="%s%s%s" % (python.parent, os.pathsep, os.environ.get("PATH", "")))
     if not glob.glob("/dev/davinci[0-9]*"):  # so that a notebook may import torch before labkit, whatever is installed
         environment.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
-    if language() == "zh":  # JupyterLab itself in Chinese, by the setting's default: a person's own choice is kept
-        path = [str(ROOT / "scripts" / "jupyter_zh"), environment.get("JUPYTER_CONFIG_PATH", "")]
-        environment["JUPYTER_CONFIG_PATH"] = os.pathsep.join(p for p in path if p)
+    environment.update(jupyter_environment())
     os.chdir(str(ROOT))
     sys.stdout.flush()
     os.execve(str(python), [str(python)] + list(arguments), environment)

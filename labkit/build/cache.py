@@ -38,7 +38,7 @@ def keep(
     """Path of `file` in the entry `<name>-<digest>`; made by make(folder) when it is not there yet.
 
     make fills an empty folder, which becomes the entry when make returns; when it raises, nothing is kept.
-    announce() is called once before, and only when something is really made.
+    announce() is called once before, and only when something is really made; not under LABKIT_ANNOUNCE=off.
     """
     home = _home()
     entry = home / f"{name}-{digest}"
@@ -48,7 +48,7 @@ def keep(
     with _locked(entry):
         if _touch(result, entry):  # another process made it while this one waited
             return result
-        if announce is not None:
+        if announce is not None and os.environ.get("LABKIT_ANNOUNCE") != "off":
             announce()
         work = Path(tempfile.mkdtemp(prefix=".tmp-", dir=home))
         try:

@@ -57,13 +57,15 @@ def _say(text: str) -> None:
 
 
 class Progress:
-    """Shows on standard error how far a build is: progress(done, all).
+    """Shows on standard error how far a build, or another long work, is: progress(done, all).
+    words: the beginning of its messages' keys.
 
     On a terminal one line that is written over; else a line at each quarter, for a log. In a notebook's kernel nothing:
     what is on standard error there becomes part of the notebook, and would be another text at every run.
     """
 
-    def __init__(self, stream=None, clock=time.monotonic) -> None:
+    def __init__(self, stream=None, clock=time.monotonic, words: str = "runtime") -> None:
+        self._words = words
         self._stream, self._clock, self._began, self._quarter = stream or sys.stderr, clock, clock(), 0
         self._terminal = bool(getattr(self._stream, "isatty", lambda: False)())
         self._silent = "ipykernel" in type(self._stream).__module__
@@ -82,10 +84,10 @@ class Progress:
     def _text(self, done: int, of: int) -> str:
         took = self._clock() - self._began
         if done == of:
-            return messages.text("runtime.built", of=of, seconds=f"{took:.0f}")
+            return messages.text(f"{self._words}.built", of=of, seconds=f"{took:.0f}")
         if 10 * done < of:  # too early to tell: files differ by a factor of ten
-            return messages.text("runtime.files", done=done, of=of)
-        return messages.text("runtime.files_left", done=done, of=of, seconds=f"{took / done * (of - done):.0f}")
+            return messages.text(f"{self._words}.files", done=done, of=of)
+        return messages.text(f"{self._words}.files_left", done=done, of=of, seconds=f"{took / done * (of - done):.0f}")
 
 
 def _jobs() -> int:

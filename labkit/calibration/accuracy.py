@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -122,16 +122,21 @@ def quantile(ordered: list[float], q: float) -> float:
     return float(np.quantile(ordered, q)) if ordered else float("nan")
 
 
-def accuracy(only: Iterable[str] = (), tables: Mapping[str, str] | None = None, models: bool = True) -> Accuracy:
+def accuracy(
+    only: Iterable[str] = (),
+    tables: Mapping[str, str] | None = None,
+    models: bool = True,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Accuracy:
     """Runs the cases whose names begin with one of `only` (default: all).
-    tables: chip -> the table that stands for it (a fit's trial).
+    tables: chip -> the table that stands for it (a fit's trial). progress(done, all) follows each case.
     """
     tables = tables or {}
     began, rows, facts = time.perf_counter(), [], published()
     chosen = [c for c in cases() if c.name in facts and (not list(only) or c.name.startswith(tuple(only)))]
     benches = {c.chip: Bench(tables.get(c.chip, c.chip)) for c in chosen}
     others = {name: _model(name) for name in MODELS[1:]} if models else {}
-    for c in chosen:
+    for done, c in enumerate(chosen, 1):
         bench = benches[c.chip]
         record = c.launch(bench)
         modelled = {"task": record.time_us} | record.busy | _by_kind(record)
@@ -143,6 +148,7 @@ def accuracy(only: Iterable[str] = (), tables: Mapping[str, str] | None = None, 
             Row(c.name, c.group, metric, c.fitted, us, modelled[metric], said if metric == "task" else {})
             for metric, us in facts[c.name].items()
         ]
+        progress(done, len(chosen))
     return Accuracy(rows, time.perf_counter() - began)
 
 

@@ -213,7 +213,10 @@ def _fit(
         return last["slopes"]
 
     at = np.zeros(len(names)) if begin is None else np.clip(np.array(begin), low, high)
-    for move in (d * sign for d in np.eye(len(names)) * math.log(2) for sign in (1, -1) if begin is None):
+    for k, move in enumerate(d * sign for d in np.eye(len(names)) * math.log(2) for sign in (1, -1) if begin is None):
+        if k % 2 == 0:
+            done = f"{k // 2 + 1} of {len(names)} constants, {len(trials.known)} runs"
+            say(f"{names[k // 2]} at twice and half its value: {done}")
         while (low <= at + move).all() and (at + move <= high).all() and cost(at + move) < cost(at) * 0.99:
             at = at + move
     found = least_squares(

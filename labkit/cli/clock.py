@@ -26,10 +26,11 @@ def accuracy(
     ] = False,
 ) -> None:
     """Predicted against measured, for every published case: task time and each pipe."""
+    from labkit.build.runtime import Progress
     from labkit.calibration import report
     from labkit.calibration.accuracy import accuracy as run
 
-    result = run(only or [], models=models)
+    result = run(only or [], models=models, progress=Progress(words="clock"))
     if as_json:
         print(result.json())
     else:

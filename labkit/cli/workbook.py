@@ -23,14 +23,17 @@ def build(
     execute: Annotated[
         bool, typer.Option("--execute/--no-execute", help="Run the demo cells and keep their outputs.")
     ] = True,
+    lang: Annotated[str, typer.Option(help="Only the notebooks in this language, en or zh.", show_default=False)] = "",
 ) -> None:
-    """Write the notebooks from their sources."""
+    """Write the notebooks from their sources, in both languages."""
+    from labkit import messages
     from labkit.notebook import build as workbook
     from labkit.notebook import gate
 
     if check:
         raise typer.Exit(gate.main(notebooks or []))
-    raise typer.Exit(workbook.main(notebooks or [], stamp=stamp, execute=execute))
+    langs = (_language(lang),) if lang else messages.LANGUAGES
+    raise typer.Exit(workbook.main(notebooks or [], stamp=stamp, execute=execute, langs=langs))
 
 
 @commands.command()
@@ -44,9 +47,15 @@ def notebooks(
     from labkit import messages
     from labkit.notebook.work_copy import lay_out
 
-    if lang and lang not in messages.LANGUAGES:
-        sys.exit(f"labkit: --lang is {lang!r}; it must be one of {', '.join(messages.LANGUAGES)}")
-    print(*lay_out(folder, lang or messages.language()).lines(folder), sep="\n")
+    print(*lay_out(folder, _language(lang) if lang else messages.language()).lines(folder), sep="\n")
+
+
+def _language(named: str) -> str:
+    from labkit import messages
+
+    if named not in messages.LANGUAGES:
+        sys.exit(f"labkit: --lang is {named!r}; it must be one of {', '.join(messages.LANGUAGES)}")
+    return named
 
 
 @commands.command()

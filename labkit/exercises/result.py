@@ -74,12 +74,10 @@ class Result:
         key = f"  [{self.diagnosis}]" if self.diagnosis and self.diagnosis != "mutant" else ""
         return f"{_SIGN[self.state]} {word}  {self.exercise}" + (f": {self.title}" if self.title else "") + key
 
-    def _labelled(self) -> list[str]:
-        if self.state == "FAIL" and len(self.lines) == 3:
-            return [f"{messages.text(f'exercise.{part}')} {line}" for part, line in zip(messages.PARTS, self.lines)]
-        if self.state == "FAIL" and len(self.lines) == 2:
-            return [f"{messages.text(f'exercise.{part}')} {line}" for part, line in zip(("what", "seen"), self.lines)]
-        return list(self.lines)
+    def _labelled(self) -> list[tuple[str, str]]:
+        """(label's key or "", line) of each line."""
+        parts = {3: messages.PARTS, 2: ("what", "seen")}.get(len(self.lines)) if self.state == "FAIL" else None
+        return list(zip([f"exercise.{part}" for part in parts] if parts else [""] * len(self.lines), self.lines))
 
     def __str__(self) -> str:
         out = [self._head()]
@@ -87,10 +85,10 @@ class Result:
             out.append(f"  {self.checked_on}")
         if self.where:
             out.append(f"  {self.where}" + (f"  {self.source_line.strip()}" if self.source_line.strip() else ""))
-        out += [f"  {line}" for line in self._labelled()]
+        out += ["  " + (messages.after(label, line) if label else line) for label, line in self._labelled()]
         if self.map is not None:
             out += ["  " + messages.text("exercise.map-legend"), *(f"  {row}" for row in self.map.text())]
-        why = [f"{messages.text('exercise.why-title')} {self.why}"] if self.why else []
+        why = [messages.after("exercise.why-title", self.why)] if self.why else []
         return "\n".join(out + [f"  {line}" for line in (*why, *self.notes, *self.next)])
 
     __repr__ = __str__
@@ -107,11 +105,9 @@ class Result:
                 f"<pre style='margin:.3em 0;{CODE}'>{html.escape(self.where)}  "
                 f"{html.escape(self.source_line.strip())}</pre>"
             )
-        for line in self._labelled():
-            label, _, rest = (
-                line.partition(" ") if self.state == "FAIL" and len(self.lines) in (2, 3) else ("", "", line)
-            )
-            parts.append(f"<div>{f'<b>{html.escape(label)}</b> ' if label else ''}{html.escape(rest)}</div>")
+        for label, line in self._labelled():
+            bold = f"<b>{html.escape(messages.text(label))}</b> " if label else ""
+            parts.append(f"<div>{bold}{html.escape(line)}</div>")
         if self.map is not None:
             parts.append(_map_html(self.map))
         if self.why:

@@ -284,6 +284,11 @@ def problems(spec: Spec) -> list[str]:
     if spec.needs not in ("", "npu"):
         found.append(f'needs is {spec.needs!r}; it must be "npu" or absent')
     for mutant in spec.mutants:
-        if spec.kind == "predict" and not mutant.value or spec.kind != "predict" and not (mutant.regions or mutant.edit):
+        if (
+            spec.kind == "predict"
+            and not mutant.value
+            or spec.kind != "predict"
+            and not (mutant.regions or mutant.edit)
+        ):
             found.append(f"mutant {mutant.name!r} has no {'value' if spec.kind == 'predict' else 'region'}")
     return found

@@ -85,7 +85,9 @@ class Template:
         ours = self.bodies()
         for old, new in edit:
             if len(ours) > 1 or ours[0].count(old) != 1:
-                raise SpecError(f"a mutant's edit must stand once in the only region, not {ours[0].count(old)} times: {old!r}")
+                raise SpecError(
+                    f"a mutant's edit must stand once in the only region, not {ours[0].count(old)} times: {old!r}"
+                )
             ours[0] = ours[0].replace(old, new)
         if len(regions) > len(ours):
             raise SpecError(f"a mutant has {len(regions)} regions, the solution {len(ours)}")

@@ -2,8 +2,8 @@
 
 Contract. Every state of a widget is one call of a pure function (`plan`, `ruler_state`, `core_on_one_page`), so a test
 needs no browser. The picture is the `value` of an HTML widget, set by an observer: no Output contexts, no clear_output,
-nothing that nbval trips over. Without ipywidgets, or under LABKIT_PLAIN=1, the static figure comes back instead. `repr`
-is short and always the same.
+nothing that nbval trips over. Beside the view stands the first picture, for pages with no kernel behind them. Without
+ipywidgets, or under LABKIT_PLAIN=1, the static figure comes back instead. `repr` is short and always the same.
 """
 
 from __future__ import annotations
@@ -76,10 +76,13 @@ def _panel():
         return None
 
     class Panel(ipywidgets.VBox):
-        words = ""
+        words, still = "", None
 
         def __repr__(self) -> str:
             return self.words
+
+        def _repr_mimebundle_(self, **options) -> dict:
+            return {**super()._repr_mimebundle_(**options), "image/svg+xml": self.still.svg}
 
     return Panel
 
@@ -98,6 +101,7 @@ def _build(words: str, controls: dict, show):
     update()
     panel = _panel()([*controls.values(), picture])
     panel.words, panel.controls, panel.picture = words, controls, picture
+    panel.still = show(**{name: control.value for name, control in controls.items()})[0]
     return panel
 
 

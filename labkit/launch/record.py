@@ -75,8 +75,8 @@ class Finding:
         block = f" (block {self.block})" if self.block >= 0 else ""  # below 0: the host's own code
         return (
             f"{self.severity} [{self.code}] {self.place}{block}{times}\n"
-            f"  {messages.text('record.what')} {what}\n  {messages.text('record.why')} {why}\n"
-            f"  {messages.text('record.try')} {hint}"
+            f"  {messages.after('record.what', what)}\n  {messages.after('record.why', why)}\n"
+            f"  {messages.after('record.try', hint)}"
         )
 
 

@@ -84,5 +84,11 @@ def say(key: str, /, **numbers) -> tuple[str | None, str | None]:
     return tuple(_format(entry[part], **numbers) if part in entry else None for part in ("what", "try"))
 
 
+def after(key: str, rest: str) -> str:
+    """The label `key` and what follows it; a full-width colon needs no space."""
+    label = text(key)
+    return f"{label}{rest}" if label.endswith("：") else f"{label} {rest}"
+
+
 def has(key: str) -> bool:
     return key in tables()

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from labkit import paths
+from labkit import messages, paths
 from labkit.exercises.spec import SpecError
 from labkit.notebook import source as reader
 from labkit.notebook.cells import Variant, notebook
@@ -57,11 +57,16 @@ def chosen(only: Iterable[str] | None, home: Path | None = None) -> list[reader.
     return [s for s in every if s.id in wanted or s.number in wanted]
 
 
-def build(src: reader.Source, home: Path | None = None, *, run: bool = True, fresh: bool = False) -> bool:
-    """Build the committed, unsolved notebook of one source; whether its file changed. Raises DemoFailed."""
+def build(
+    src: reader.Source, home: Path | None = None, *, run: bool = True, fresh: bool = False, lang: str = "en"
+) -> bool:
+    """Build the committed, unsolved notebook of one source; whether its file changed. Raises DemoFailed.
+
+    Its sentences are held to its cells in English; the gate holds the numbers of the translation's outputs to those.
+    """
     home = home or paths.notebooks_dir()
-    target = src.target(home)
-    nb = notebook(src)
+    target = src.target(home, lang)
+    nb = notebook(src, Variant(lang=lang))
     if len({c["id"] for c in nb["cells"]}) < len(nb["cells"]):  # nbformat would give one of them a random id
         raise reader.SourceFormatError(
             f"{paths.display_path(src.path)}: two cells share an id; an exercise stands twice, or a key="
@@ -70,11 +75,12 @@ def build(src: reader.Source, home: Path | None = None, *, run: bool = True, fre
     before, now = ((one or nb)["metadata"].get("labkit", {}).get("claims") for one in (old, nb))
     if run and (not carry(nb, old) or fresh or before != now):
         nb = execute(
-            notebook(src, with_claims=True),
+            notebook(src, Variant(lang=lang), with_claims=lang == "en"),
             target.parent,
             paths.display_path(target),
             claims=tuple(src.claims),
             source=paths.display_path(src.path),
+            lang=lang,
         )
     else:
         import nbformat
@@ -88,14 +94,18 @@ def build_variant(src: reader.Source, out: Path, variant: Variant, home: Path | 
     import nbformat
 
     nb = notebook(src, variant, with_claims=variant.kind == "solved")
-    if variant.lang == "en":
-        carry(nb, load_notebook(src.target(home or paths.notebooks_dir())))
+    carry(nb, load_notebook(src.target(home or paths.notebooks_dir(), variant.lang)))
     write(src.target(out), tidy(nbformat.from_dict(nb), nb["metadata"]))
     return src.target(out)
 
 
 def main(
-    only: Iterable[str] | None = None, *, stamp: bool = False, execute: bool = True, home: Path | None = None
+    only: Iterable[str] | None = None,
+    *,
+    stamp: bool = False,
+    execute: bool = True,
+    home: Path | None = None,
+    langs: Iterable[str] = messages.LANGUAGES,
 ) -> int:
     """The command. Exit code 1 when a demo cell fails."""
     try:
@@ -103,18 +113,19 @@ def main(
             for path in reader.sources(home):
                 if changed := reader.stamp(path):
                     print(f"{paths.display_path(path)}: {changed} translations stamped")
-        return _build_all(chosen(only, home), home, execute, bool(list(only or ())))
+        return _build_all(chosen(only, home), home, execute, bool(list(only or ())), tuple(langs))
     except (reader.SourceFormatError, SpecError) as error:
         print(error, file=sys.stderr)
         return 1
 
 
-def _build_all(every: list[reader.Source], home: Path | None, execute: bool, fresh: bool) -> int:
+def _build_all(every: list[reader.Source], home: Path | None, execute: bool, fresh: bool, langs: tuple) -> int:
     failed = 0
-    for src in every:
+    for src, lang in ((src, lang) for src in every for lang in langs):
         try:
-            changed = build(src, home, run=execute, fresh=fresh)
-            print(f"{src.stage}/{src.id}.ipynb: {'written' if changed else 'unchanged'}", flush=True)
+            changed = build(src, home, run=execute, fresh=fresh, lang=lang)
+            name = src.target(Path(), lang).as_posix()
+            print(f"{name}: {'written' if changed else 'unchanged'}", flush=True)
         except DemoFailed as error:
             failed += 1
             print(

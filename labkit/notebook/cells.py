@@ -7,6 +7,7 @@ and a moved exercise keeps its id.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 from labkit import messages
@@ -41,6 +42,16 @@ import labkit
 labkit.setup(TARGET, DEVICE, SEED, STRICT, QUICK)"""
 
 
+_CPP = re.compile(r"%%ascendc\b|%%exercise\b(?s:.*?)(?m:^\s*//|;[ \t]*(?://.*)?$)")
+
+
+def is_cpp(text: str) -> bool:
+    """Whether a cell holds C++: an exercise's does where a line is a comment of C++ or ends with a semicolon. The same
+    expression is in labextensions/labkit-cpp-cells, which colours these cells in JupyterLab.
+    """
+    return bool(_CPP.match(text))
+
+
 @dataclass(frozen=True)
 class Variant:
     """kind: "unsolved", "solved" or "mutant" (solved but for mutant `index` of `exercise`)."""
@@ -54,7 +65,7 @@ class Variant:
 def notebook(source: Source, variant: Variant = Variant(), *, with_claims: bool = False) -> dict:
     """The whole notebook, un-run. with_claims: with a cell for each claim, which raises where it does not hold."""
     maker = _Maker(source, variant, with_claims)
-    checked = {"claims": source.claims_hash} if source.claims else {}
+    checked = {"claims": source.claims_hash} if source.claims and variant.lang == "en" else {}
     return {
         "cells": maker.run(),
         "metadata": {
@@ -122,11 +133,11 @@ class _Maker:
                     tags = (claims.TAG, "nbval-ignore-output")
                     self.code(claims.cell(block), tags, f"claim {block.line}", labkit={"claim": block.line})
             else:
-                self.code(PARAMETERS_CELL, ("parameters",), "parameters")
-                # The target differs from machine to machine, so its line is not compared.
-                self.code(
-                    _SETUP_CELL_ZH if self.lang == "zh" else _SETUP_CELL, ("setup", "nbval-ignore-output"), "setup"
-                )
+                # Folded: nothing of it is needed for the first idea. The target differs from machine to machine, so its
+                # line is not compared.
+                begin = _SETUP_CELL_ZH if self.lang == "zh" else _SETUP_CELL
+                self.code(PARAMETERS_CELL, ("parameters",), "parameters", jupyter={"source_hidden": True})
+                self.code(begin, ("setup", "nbval-ignore-output"), "setup", jupyter={"source_hidden": True})
         return self.cells
 
     def title(self) -> str:
@@ -192,7 +203,10 @@ class _Maker:
             todos = [r.todo[self.lang] for r in template(spec).regions]
             todo = todos[0] if len(todos) == 1 else "".join(f"\n{k}. {t}" for k, t in enumerate(todos, 1))
             task = say("exercise.task", lang=self.lang, todo=todo)
-        return f"### {say('exercise.header', lang=self.lang)}: {pick(spec.title, self.lang)}\n\n*{badge}*\n\n{task}"
+        colon = "：" if self.lang == "zh" else ": "
+        return (
+            f"### {say('exercise.header', lang=self.lang)}{colon}{pick(spec.title, self.lang)}\n\n*{badge}*\n\n{task}"
+        )
 
     def hints(self, spec: Spec) -> str:
         parts = []

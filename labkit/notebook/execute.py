@@ -28,13 +28,14 @@ class DemoFailed(RuntimeError):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """For a notebook's kernel: the checkout importable, a fixed language,
-    no log of the author's progress, no strictness.
+    """For a notebook's kernel: the checkout importable, a fixed language, no log of the author's progress, no
+    strictness, and no word of what is compiled for the first time, which would be an output on one machine only.
     """
     env = {
         **os.environ,
         "LABKIT_LANG": "en",
         "LABKIT_PROGRESS": "off",
+        "LABKIT_ANNOUNCE": "off",
         "LABKIT_STRICT": "0",
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     }
@@ -56,8 +57,9 @@ def execute(
     skip: tuple[str, ...] = SKIPPED,
     claims: tuple[Claim, ...] = (),
     source: str = "",
+    lang: str = "en",
 ) -> dict:
-    """`nb` (plain dicts) with the outputs of its code cells, run in `folder`. Raises DemoFailed.
+    """`nb` (plain dicts) with the outputs of its code cells in language `lang`, run in `folder`. Raises DemoFailed.
 
     claims: those of its cells tagged "claim", which are taken out again. All are tried; the error names each that does
     not hold, at its line of `source`.
@@ -95,7 +97,7 @@ def execute(
         resources={"metadata": {"path": str(folder)}},
     )
     try:
-        client.execute(env=environment())
+        client.execute(env=environment(LABKIT_LANG=lang))
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise DemoFailed(f"{name}: {plain(str(error)).strip()}") from None
     if untrue:
@@ -122,6 +124,8 @@ def tidy(node, metadata: dict) -> dict:
             cell["execution_count"] = count
         kept = []
         for output in cell["outputs"]:
+            if len(output.get("data", ())) > 2:  # beside a picture and its words: a view needs the kernel that made it
+                output["data"].pop("application/vnd.jupyter.widget-view+json", None)
             if output["output_type"] == "execute_result":
                 output["execution_count"] = cell["execution_count"]
             if (

@@ -19,10 +19,10 @@ from labkit.exercises.handle import hint_text
 from labkit.exercises.question import answer, filled, question
 from labkit.exercises.spec import Spec, SpecError, folders, load, pick
 from labkit.exercises.stub import normalise, template
-from labkit.notebook import claims
+from labkit.notebook import claims, translations
 from labkit.notebook import source as reader
 from labkit.notebook.build import chosen, load_notebook
-from labkit.notebook.cells import KERNELSPEC, notebook
+from labkit.notebook.cells import KERNELSPEC, Variant, notebook
 from labkit.notebook.source import Code, Markdown
 
 MAX_PROSE = 9
@@ -55,7 +55,9 @@ def complaints(only: Iterable[str] | None = None, home: Path | None = None) -> I
         return
     for src in every:
         yield from _source(src)
-        yield from _notebook(src, home)
+        for lang in messages.LANGUAGES:
+            yield from _notebook(src, home, lang)
+        yield from translations.complaints(src, home)
     if not list(only or ()):
         yield from _workbook(every, home)
         for name in folders():
@@ -75,7 +77,9 @@ def _source(src: reader.Source) -> Iterator[str]:
     for block in src.blocks:
         if isinstance(block, Markdown):
             prose += reader.prose_lines(block.en)
-            if block.stale:
+            if not block.mark:
+                yield f"{_at(src.path, block.line)}: no translation; add <!-- zh --> ... <!-- /zh --> behind the text"
+            elif block.stale:
                 word = (
                     "has no hash yet"
                     if not block.stamp
@@ -131,15 +135,15 @@ def _code(src: reader.Source, block: Code) -> Iterator[str]:
 # ---- one notebook
 
 
-def _notebook(src: reader.Source, home: Path) -> Iterator[str]:
-    path = src.target(home)
+def _notebook(src: reader.Source, home: Path, lang: str) -> Iterator[str]:
+    path = src.target(home, lang)
     at = _at(path)
     made = load_notebook(path)
     if made is None:
         yield f"{at}: missing; run labkit build {src.number}"
         return
     try:
-        wanted = notebook(src)
+        wanted = notebook(src, Variant(lang=lang))
     except SpecError as error:
         yield str(error)
         return
@@ -295,8 +299,8 @@ def _workbook(every: list[reader.Source], home: Path) -> Iterator[str]:
     for title, count in Counter(src.number for src in every).items():
         if count > 1:
             yield f"{_at(home / 'source')}: number {title} stands {count} times; give each notebook its own"
-    wanted = {src.target(home) for src in every}
-    for path in sorted(home.glob("*/*.ipynb")):
+    wanted = {src.target(home, lang) for src in every for lang in messages.LANGUAGES}
+    for path in sorted((*home.glob("*/*.ipynb"), *home.glob("*/*/*.ipynb"))):
         if path not in wanted:
             yield f"{_at(path)}: no source makes this notebook; delete it, or add notebooks/source/{path.stem}.md"
 

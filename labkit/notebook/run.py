@@ -19,12 +19,12 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from labkit import paths
+from labkit import messages, paths
 from labkit.exercises.result import MIME
 from labkit.exercises.session import validate
 from labkit.notebook.build import build_variant, chosen, load_notebook
-from labkit.notebook.cells import Variant
-from labkit.notebook.execute import KERNEL_ARGUMENTS, environment, plain
+from labkit.notebook.cells import Variant, is_cpp
+from labkit.notebook.execute import KERNEL_ARGUMENTS, environment, plain, tidy
 from labkit.notebook.source import Source
 
 TIMEOUT_S = 600
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None, home: Path | None = None) -> int:
         return 2
     for src, file in work:
         name = src.id if file is None else _name_of(file, outcomes)
-        print(f"{name} ...", end=" ", flush=True)
+        print(f"{len(outcomes) + 1} of {len(work)}{_left(outcomes, len(work))}: {name} ...", end=" ", flush=True)
         outcomes.append(
             one(src, out, parameters, timeout=asked.timeout, solved=asked.solved, home=home, file=file, name=name)
         )
@@ -109,7 +109,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def _work(names: list[str], home: Path | None):
     """(source, None) for each notebook of the workbook, (its source or None, file) for each file that is not one."""
-    own = {src.target(home or paths.notebooks_dir()).resolve() for src in chosen(None, home)}
+    home = home or paths.notebooks_dir()
+    own = {src.target(home, lang).resolve() for src in chosen(None, home) for lang in messages.LANGUAGES}
     files = {name for name in names if name.endswith(".ipynb") and Path(name).resolve() not in own}
     for name in names or [None]:
         if name not in files:
@@ -150,18 +151,19 @@ def one(
     file: Path | None = None,
     name: str = "",
 ) -> Outcome:
-    """Run one notebook into `out`; what its cells do never raises here.
+    """Run one notebook into `out`, in the language in force; what its cells do never raises here.
     file: run this one, whatever the workbook has; src then tells title and minutes, where it is known.
     """
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
     home = home or paths.notebooks_dir()
-    name = name or (src.id if src else file.stem)
-    notebook = (
-        file or build_variant(src, out / "solved", Variant("solved"), home) if solved or file else src.target(home)
-    )
-    result = Outcome(name, src.title["en"] if src else "", f"{name}.ipynb", src.minutes if src else 0)
+    name, lang = name or (src.id if src else file.stem), messages.language()
+    if file or not solved:
+        notebook = file or _translated(src, home, lang)
+    else:
+        notebook = build_variant(src, out / "solved", Variant("solved", lang=lang), home)
+    result = Outcome(name, src.title[lang] if src else "", f"{name}.ipynb", src.minutes if src else 0)
     started = time.perf_counter()
     before = dict(os.environ)
     os.environ.update({k: v for k, v in environment().items() if k not in _KEPT})
@@ -170,7 +172,7 @@ def one(
             str(notebook),
             str(out / result.file),
             parameters,
-            cwd=str((file or src.target(home)).resolve().parent),
+            cwd=str((file or _translated(src, home, lang)).resolve().parent),
             kernel_name="python3",
             progress_bar=False,
             execution_timeout=timeout,
@@ -187,6 +189,12 @@ def one(
     result.seconds = round(time.perf_counter() - started, 2)
     _read(out / result.file, result)
     return result
+
+
+def _translated(src: Source, home: Path, lang: str) -> Path:
+    """The notebook in a language, the English one where there is no such."""
+    path = src.target(home, lang)
+    return path if path.is_file() else src.target(home)
 
 
 def _read(path: Path, result: Outcome) -> None:
@@ -218,6 +226,14 @@ def _state(cell: dict) -> dict:
     return {"state": "not run", "diagnosis": "", "target": ""}
 
 
+def _left(outcomes: list[Outcome], of: int) -> str:
+    """How long the rest will take when it takes as long as what has run."""
+    if not outcomes:
+        return ""
+    seconds = sum(o.seconds for o in outcomes) / len(outcomes) * (of - len(outcomes))
+    return f", about {seconds:.0f} s left" if seconds < 120 else f", about {seconds / 60:.0f} min left"
+
+
 def _line(outcome: Outcome) -> str:
     states = ", ".join(f"{e['id']} {e['state']}" for e in outcome.exercises)
     return (
@@ -233,10 +249,26 @@ def _to_html(path: Path) -> None:
     if not path.is_file():
         return
     try:
-        page, _ = HTMLExporter(template_name="lab").from_filename(str(path))
+        page, _ = HTMLExporter(template_name="lab").from_notebook_node(
+            _without_kernel(load_notebook(path)), {"metadata": {"name": path.stem}}
+        )
         path.with_suffix(".html").write_text(page, encoding="utf-8")
     except Exception as error:  # the report is extra: its failure is shown, and changes no result
         print(f"{path.name}: no HTML page ({type(error).__name__}: {error})", file=sys.stderr)
+
+
+def _without_kernel(nb):
+    """For a page: of a widget its picture, not the view that its kernel would fill; figures with the words that a
+    screen reader says, which an <img> would hide; C++ in the colours of C++.
+    """
+    nb["metadata"].pop("widgets", None)
+    for cell in tidy(nb, nb["metadata"])["cells"]:
+        if cell["cell_type"] == "code" and is_cpp(cell["source"]):
+            cell["metadata"]["magics_language"] = "cpp"
+        for output in cell.get("outputs", ()):
+            if figure := output.get("data", {}).pop("image/svg+xml", None):
+                output["data"]["text/html"] = figure
+    return nb
 
 
 _STYLE = """:root{color-scheme:light dark}

@@ -93,9 +93,9 @@ class Source:
     def number(self) -> str:
         return self.id.split("_")[0]
 
-    def target(self, home: Path) -> Path:
-        """Where the notebook stands below `home` (notebooks/ or another root)."""
-        return home / self.stage / f"{self.id}.ipynb"
+    def target(self, home: Path, lang: str = "en") -> Path:
+        """Where the notebook stands below `home` (notebooks/ or another root); a translation in a folder of its own."""
+        return (home if lang == "en" else home / lang) / self.stage / f"{self.id}.ipynb"
 
     @property
     def claims(self) -> list[Claim]:

@@ -38,7 +38,7 @@ class Laid:
 
 
 def lay_out(folder: Path, lang: str = "en", home: Path | None = None) -> Laid:
-    """Write every notebook into `folder`. In English with the outputs of the demo cells; in Chinese as yet un-run."""
+    """Write every notebook into `folder`. With the outputs of the demo cells where they are there."""
     folder.mkdir(parents=True, exist_ok=True)
     record = _read(folder / RECORD)
     laid = Laid()
@@ -62,8 +62,8 @@ def lay_out(folder: Path, lang: str = "en", home: Path | None = None) -> Laid:
 def _text(src: reader.Source, lang: str, home: Path | None) -> str:
     import nbformat
 
-    committed = src.target(home or paths.notebooks_dir())
-    if lang == "en" and committed.is_file():
+    committed = src.target(home or paths.notebooks_dir(), lang)
+    if committed.is_file():
         return to_text(load_notebook(committed))
     made = notebook(src, Variant(lang=lang))
     return to_text(tidy(nbformat.from_dict(made), made["metadata"]))

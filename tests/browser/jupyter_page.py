@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import bootstrap
+
 START_S, IDLE_S = 90, 300
 # As root and in a closed network: no sandbox, nothing that looks up Google's hosts by itself.
 CHROMIUM = (
@@ -52,7 +54,7 @@ def wait_for(what: str, condition: Callable, seconds: float, every: float = 0.2)
 
 
 class Server:
-    """`jupyter lab` on a free port, with a token, serving `work/root`."""
+    """`jupyter lab` on a free port, with a token, serving `work/root`; as `make lab` starts it in the language in force."""
 
     def __init__(self, work: Path):
         self.root, self._log = work / "root", work / "jupyter.log"
@@ -63,6 +65,7 @@ class Server:
             file.write_text(json.dumps(value))
         environment = {
             **os.environ,
+            **bootstrap.jupyter_environment(),
             "JUPYTER_CONFIG_DIR": str(work / "config"),
             "JUPYTER_DATA_DIR": str(work / "data"),
             "JUPYTER_RUNTIME_DIR": str(work / "runtime"),
@@ -77,6 +80,8 @@ class Server:
             "--ServerApp.ip=127.0.0.1",
             f"--ServerApp.root_dir={self.root}",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            "--LabApp.expose_app_in_browser=True",
+            *(word for word in bootstrap.jupyter_arguments() if "labextensions" in word),
         ]
         if os.geteuid() == 0:
             arguments.append("--allow-root")
@@ -110,6 +115,8 @@ class Server:
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     def close(self) -> None:
+        if self._process.poll() is not None:
+            return
         self._process.terminate()
         try:
             self._process.wait(20)
@@ -138,7 +145,8 @@ class Page:
 
     def __init__(self, browser, server: Server, notebook: str):
         self.browser, self.file = browser, server.root / notebook
-        browser.get(f"{server.url}lab/tree/{notebook}?token={server.token}")
+        browser.set_window_size(1280, 1000)
+        browser.get(f"{server.url}lab/tree/{notebook}?token={server.token}&reset")  # and no tab of a page before
         wait_for("the notebook", lambda: self.all(".jp-NotebookPanel .jp-Cell"), START_S)
         wait_for("an idle kernel", self.rested, START_S)
 
@@ -149,6 +157,52 @@ class Page:
 
     def script(self, text: str, *arguments):
         return self.browser.execute_script(text, *arguments)
+
+    def cell_with(self, text: str) -> int:
+        """The place of the first cell whose source holds `text`."""
+        cells = json.loads(self.file.read_text(encoding="utf-8"))["cells"]
+        return next(place for place, cell in enumerate(cells) if text in "".join(cell["source"]))
+
+    def run_through(self, last: int) -> None:
+        """Shift+Enter from the first cell on, as often as it takes to have run the cell at place `last`."""
+        from selenium.webdriver import ActionChains
+        from selenium.webdriver.common.keys import Keys
+
+        self.all(".jp-NotebookPanel .jp-Cell .jp-InputPrompt")[0].click()
+        for _ in range(last + 1):
+            ActionChains(self.browser).key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
+            time.sleep(0.1)
+        wait_for("the cells", self.rested, IDLE_S)
+
+    def type_over(self, place: int, line: int, text: str) -> int:
+        """Replace a line of a cell by typing, run the cell, and wait; how many keys that took."""
+        from selenium.webdriver import ActionChains
+        from selenium.webdriver.common.by import By
+        from selenium.webdriver.common.keys import Keys
+
+        cell = self.all(".jp-NotebookPanel .jp-Cell")[place]
+        self.script("arguments[0].scrollIntoView({block: 'center'})", cell)
+        cell.find_elements(By.CSS_SELECTOR, ".cm-line")[line].click()
+        keys = ActionChains(self.browser).send_keys(Keys.HOME)
+        keys.key_down(Keys.SHIFT).send_keys(Keys.END).key_up(Keys.SHIFT).send_keys(text)
+        keys.key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
+        time.sleep(0.5)
+        wait_for("an answer", self.rested, IDLE_S)
+        return 5 + len(text)
+
+    def output(self, place: int) -> str:
+        """What a cell shows below it, as text."""
+        return self.script(
+            "return [...document.querySelectorAll('.jp-NotebookPanel .jp-Cell')[arguments[0]]"
+            ".querySelectorAll('.jp-OutputArea-output')].map(e => e.textContent).join('\\n')",
+            place,
+        )
+
+    def theme(self, name: str) -> None:
+        """Settings > Theme."""
+        self.script("return jupyterapp.commands.execute('apputils:change-theme', {theme: arguments[0]})", name)
+        wait_for("the theme", lambda: self.script("return document.body.dataset.jpThemeName") == name, 30)
+        time.sleep(1.0)
 
     def idle(self) -> bool:
         return bool(self.all('.jp-Notebook-ExecutionIndicator[data-status="idle"]'))
@@ -239,14 +293,14 @@ class Page:
 
         self.browser.find_element(By.TAG_NAME, "body").send_keys(Keys.CONTROL, "b")
 
-    def screenshot(self, file: Path, tallest: int = 16000) -> None:
+    def screenshot(self, file: Path, tallest: int = 16000, width: int = 1280) -> None:
         """The whole notebook in one picture: the window is made as tall as its content for it."""
         file.parent.mkdir(parents=True, exist_ok=True)
         height = self.script("""
             const panel = document.querySelector('.jp-NotebookPanel-notebook .jp-WindowedPanel-outer')
                        ?? document.querySelector('.jp-NotebookPanel-notebook');
             return panel.scrollHeight + window.innerHeight - panel.clientHeight;""")
-        self.browser.set_window_size(1280, min(int(height) + 40, tallest))
+        self.browser.set_window_size(width, min(int(height) + 40, tallest))
         time.sleep(1.0)
         self.script(
             "for (const e of document.querySelectorAll('.jp-NotebookPanel, .jp-NotebookPanel *')) if (e.scrollTop) "

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from places import FIXTURES
 
-from labkit import messages
+from labkit import messages, paths
 from labkit.notebook import build, gate, run, source, verify
 from labkit.notebook.cells import Variant, notebook
 from labkit.notebook.execute import DemoFailed, execute
@@ -104,7 +104,7 @@ def test_a_broken_source_says_file_and_line(tmp_path, old, new, what):
 def test_a_translation_goes_stale_with_its_english(tmp_path):
     path = tmp_path / f"{NAME}.md"
     shutil.copy(the_source(FIXTURES / "notebooks"), path)
-    assert source.stamp(path) == 1 and source.stamp(path) == 0
+    assert source.stamp(path) == 3 and source.stamp(path) == 0
     edit(path, "is its share; what", "is  its share;\nwhat")
     assert not source.read(path).blocks[0].stale, "spacing is no change"
     edit(path, "is a tile.", "is one tile.")
@@ -190,8 +190,10 @@ def test_changed_text_is_rewritten_without_running_changed_code_is_run(home, mon
     edit(the_source(home), "rarely whole", "seldom whole")
     assert build.main(home=home) == 0 and not ran and "seldom whole" in json.dumps(the_notebook(home))
     edit(the_source(home), "range(4)", "range(5)")
-    assert build.main(home=home) == 0 and ran
-    assert build.main(["00.01"], home=home) == 0 and len(ran) == 2, "a notebook that is named is run again"
+    assert build.main(home=home) == 0 and len(ran) == 2, "in both languages"
+    assert build.main(["00.01"], home=home, langs=["en"]) == 0 and len(ran) == 3, (
+        "a notebook that is named is run again"
+    )
     with pytest.raises(SystemExit, match="no notebook 09.09"):
         build.main(["09.09"], home=home)
 
@@ -252,6 +254,42 @@ def test_the_gate_finds(home, old, new, what):
 def test_the_gate_finds_an_edited_notebook(home, old, new, what):
     edit(home / "00_fixture" / f"{NAME}.ipynb", old, new)
     assert what in told(home)
+
+
+CHINESE = f"zh/00_fixture/{NAME}.ipynb"
+
+
+@pytest.mark.parametrize(
+    "file, old, new, what",
+    [
+        (
+            f"source/{NAME}.md",
+            "## Count before you run\n",
+            "Said in English only.\n\n```python\n1\n```\n",
+            "no translation",
+        ),
+        (CHINESE, "有几块", "几块", "differs from its source"),
+        (CHINESE, '"[0, 3, 6, 9]\\n"', '"[0, 3, 6, 8]\\n"', "shows other numbers (8 instead of 9)"),
+    ],
+)
+def test_the_gate_finds_a_stale_translation(home, file, old, new, what):
+    edit(home / file, old, new)
+    assert what in told(home)
+
+
+def test_the_gate_finds_outputs_of_another_kind_and_a_missing_language(home, monkeypatch):
+    nb = build.load_notebook(home / CHINESE)
+    next(c for c in nb["cells"] if c["source"].startswith("values"))["outputs"] = []
+    build.write(home / CHINESE, nb)
+    assert "outputs of other kinds" in told(home)
+    (home / CHINESE).unlink()
+    assert f"{CHINESE}: missing; run labkit build 00.01" in told(home)
+    kernels = home.parent / "kernels"
+    shutil.copytree(FIXTURES / "kernels", kernels)
+    monkeypatch.setenv("LABKIT_KERNELS", str(kernels))
+    spec = kernels / "fx/exercises/fx_tail/spec.toml"
+    edit(spec, ', zh = "在 `offset` 处还剩多少个元素？"', "")
+    assert "spec.toml: hint 1 has no zh text" in told(home)
 
 
 def test_the_gate_finds_stray_missing_run_and_failed(home):
@@ -333,6 +371,33 @@ def test_a_solved_run_passes_and_strict_counts(home, tmp_path):
     assert json.loads((tmp_path / "b" / "result.json").read_text())[0]["exercises"][0]["state"] == "TODO"
 
 
+def test_a_report_has_the_picture_of_a_widget_and_says_how_long_the_rest_takes(home, tmp_path, capsys):
+    pytest.importorskip("ipywidgets")
+    for number in (1, 2):
+        (home / "source" / f"00.0{number + 1}_widget.md").write_text(
+            "---\ntitle: W\ntitle_zh: 控件\nminutes: 1\nstage: 00_fixture\n---\nText.\n\n```python\n"
+            "labkit.figures.pipes_widget()\n```\n\n```python\nshown = 1\n```\n",
+            encoding="utf-8",
+        )
+    assert build.main(["00.02", "00.03"], home=home, langs=["en"]) == 0
+    made = build.load_notebook(home / "00_fixture" / "00.02_widget.ipynb")
+    (shown,) = (o["data"] for c in made["cells"] for o in c.get("outputs", ()) if "image/svg+xml" in o.get("data", {}))
+    assert set(shown) == {"text/plain", "image/svg+xml"}, "a view needs the kernel that made it"
+    out = tmp_path / "run"
+    assert run.main(["00.02", "00.03", "--out", str(out)], home=home) == 0
+    page = (out / "00.02_widget.html").read_text(encoding="utf-8")
+    assert "An AI Core on one page" in page and "widgets-output" not in page and "unpkg.com/@jupyter" not in page
+    told = capsys.readouterr().out
+    assert "1 of 2: 00.02_widget ..." in told and re.search(r"2 of 2, about \d+ s left: 00.03_widget \.\.\.", told)
+
+
+def test_a_run_in_chinese_takes_the_chinese_notebook(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("LABKIT_LANG", "zh")
+    assert run.main(["--out", str(tmp_path / "run"), "--no-html"], home=home) == 0
+    assert json.loads((tmp_path / "run" / "result.json").read_text())[0]["title"] == "测试用的 notebook"
+    assert "一个核处理" in (tmp_path / "run" / f"{NAME}.ipynb").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("bad", [["STRICTLY", "True"], ["TARGET", "gpu"], ["SEED", "many"]])
 def test_wrong_parameters_stop_before_anything_runs(home, tmp_path, bad, capsys):
     assert run.main(["--out", str(tmp_path / "run"), "-p", *bad], home=home) == 2
@@ -371,6 +436,20 @@ def test_every_message_is_there_in_both_languages():
 def test_the_real_workbook_passes_the_gate(monkeypatch):
     monkeypatch.delenv("LABKIT_KERNELS", raising=False)
     assert list(gate.complaints()) == []
+
+
+def test_no_output_needs_a_widget_or_a_script():
+    """What VS Code, GitHub and a printed page can show stands in every output: words, and a picture where there is one."""
+    files = [
+        source.read(path).target(paths.notebooks_dir(), lang) for path in source.sources() for lang in ("en", "zh")
+    ]
+    outputs = [(f, o) for f in files for c in build.load_notebook(f)["cells"] for o in c.get("outputs", ())]
+    assert outputs
+    for file, output in outputs:
+        data = output.get("data", {"text/plain": output.get("text")})
+        assert data.get("text/plain"), (file, sorted(data))
+        assert set(data) <= {"text/plain", "text/html", "image/svg+xml", "image/png"}, (file, sorted(data))
+        assert "<script" not in str(data.get("text/html", "")), file
 
 
 @pytest.mark.parametrize("name, what", [] if os.environ.get("LABKIT_KERNELS") else verify.plan())
