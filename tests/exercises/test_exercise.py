@@ -525,7 +525,7 @@ def test_many_writers_do_not_tear_the_log():
         (14, "too-small"),
         (18, "too-big"),
         (0, "too-small"),
-        ("16", "type"),
+        ("sixteen", "type"),
         (True, "type"),
         (None, "type"),
     ],
