@@ -26,7 +26,62 @@ from labkit.program import build as room
 from labkit.program import results, supervise
 from labkit.program.cmakefile import program_words
 
-_OURS = Path(__file__).resolve().parent / "cmake"
+# What cmake reads: the package, and the four files that make a language.
+_MODULES = {
+    "asc-config.cmake": """\
+# find_package(ASC) for the lab's twin: afterwards `project(... LANGUAGES ASC CXX)` knows the language of .asc files.
+if(NOT EXISTS "$ENV{ASCEND_HOME_PATH}/bin/bisheng")
+    message(FATAL_ERROR "ASCEND_HOME_PATH does not lead to the lab's folder; source set_env.sh of `labkit cmake-dir`")
+endif()
+if(CMAKE_ASC_RUN_MODE AND NOT CMAKE_ASC_RUN_MODE STREQUAL "npu")
+    message(FATAL_ERROR "CMAKE_ASC_RUN_MODE=${CMAKE_ASC_RUN_MODE} is CANN's own twin or simulator; leave it out here")
+endif()
+if(DEFINED CMAKE_ASC_ARCHITECTURES AND NOT CMAKE_ASC_ARCHITECTURES STREQUAL "dav-2201")
+    message(FATAL_ERROR "CMAKE_ASC_ARCHITECTURES=${CMAKE_ASC_ARCHITECTURES}: the twin is an Atlas A2, dav-2201")
+endif()
+list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
+""",
+    "CMakeDetermineASCCompiler.cmake": """\
+# Which program compiles .asc files: the lab's bisheng.
+find_program(CMAKE_ASC_COMPILER NAMES bisheng PATHS "$ENV{ASCEND_HOME_PATH}/bin" NO_DEFAULT_PATH)
+if(NOT CMAKE_ASC_COMPILER)
+    message(FATAL_ERROR "no bisheng in $ENV{ASCEND_HOME_PATH}/bin; source set_env.sh of `labkit cmake-dir`")
+endif()
+message(STATUS "The ASC compiler is the lab's, for its twin")
+set(CMAKE_ASC_COMPILER_ENV_VAR "ASC")
+mark_as_advanced(CMAKE_ASC_COMPILER)
+configure_file("${CMAKE_CURRENT_LIST_DIR}/CMakeASCCompiler.cmake.in"
+    "${CMAKE_PLATFORM_INFO_DIR}/CMakeASCCompiler.cmake" @ONLY)
+""",
+    "CMakeASCCompiler.cmake.in": """\
+set(CMAKE_ASC_COMPILER "@CMAKE_ASC_COMPILER@")
+set(CMAKE_ASC_COMPILER_LOADED 1)
+set(CMAKE_ASC_COMPILER_ENV_VAR "ASC")
+set(CMAKE_ASC_SOURCE_FILE_EXTENSIONS asc)
+set(CMAKE_ASC_OUTPUT_EXTENSION .o)
+""",
+    "CMakeTestASCCompiler.cmake": """\
+set(CMAKE_ASC_COMPILER_WORKS 1 CACHE INTERNAL "")
+""",
+    "CMakeASCInformation.cmake": """\
+# How .asc files are compiled, and programs with them linked.
+include(CMakeCommonLanguageInclude)
+set(CMAKE_INCLUDE_FLAG_ASC "-I")
+set(CMAKE_ASC_OUTPUT_EXTENSION .o)
+cmake_initialize_per_config_variable(CMAKE_ASC_FLAGS "Flags used by the ASC compiler")
+set(CMAKE_DEPFILE_FLAGS_ASC "-MD -MT <DEP_TARGET> -MF <DEP_FILE>")
+set(CMAKE_ASC_DEPFILE_FORMAT gcc)
+set(CMAKE_ASC_DEPENDS_USE_COMPILER TRUE)
+set(CMAKE_ASC_COMPILE_OBJECT "<CMAKE_ASC_COMPILER> <DEFINES> <INCLUDES> <FLAGS> -o <OBJECT> -c <SOURCE>")
+set(CMAKE_ASC_LINK_EXECUTABLE
+    "<CMAKE_ASC_COMPILER> <FLAGS> <CMAKE_ASC_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
+set(CMAKE_ASC_CREATE_SHARED_LIBRARY
+    "<CMAKE_ASC_COMPILER> -shared <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
+set(CMAKE_ASC_ARCHIVE_CREATE "<CMAKE_ASC_COMPILER> -lib <OBJECTS> -o <TARGET>")
+set(CMAKE_ASC_ARCHIVE_FINISH "")
+set(CMAKE_ASC_INFORMATION_LOADED 1)
+""",
+}
 # Libraries of CANN that a program names; what the twin has of them is in its runtime.
 _CANN = set(
     "ascendcl acl_rt ascendc_runtime runtime tiling_api register platform graph_base graph c_sec nnopbase profapi "
@@ -50,15 +105,14 @@ PYTHONPATH="{repo}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{python}" -m labkit.progr
 
 def folder() -> Path:
     """The folder, made once for each Python and state of the lab's cmake files."""
-    files = sorted(_OURS.iterdir())
     words = dict(repo=_repo(), python=sys.executable)
-    digest = key(*words.values(), _ENVIRONMENT, _BISHENG, *(f.read_text(encoding="utf-8") for f in files))
+    digest = key(*words.values(), _ENVIRONMENT, _BISHENG, *_MODULES, *_MODULES.values())
 
     def make(work: Path) -> None:
         modules = work / "lib" / "cmake" / "asc"
         modules.mkdir(parents=True)
-        for file in files:
-            shutil.copy(file, modules / file.name)
+        for name, text in _MODULES.items():
+            (modules / name).write_text(text)
         (work / "include").symlink_to(twin_dir() / "include")
         (work / "bin").mkdir()
         (work / "bin" / "bisheng").write_text(_BISHENG.format(**words))
