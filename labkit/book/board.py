@@ -79,7 +79,12 @@ class Board:
                 counts = self.counts(c)
                 signs = " ".join(self._sign(n) for n in c.exercises if n in self.rows)
                 spent = messages.text("book.spent", spent=f"{self.spent(c):.0f}", minutes=c.minutes)
-                cells = (f"{c.number} {esc(c.name)}", signs, *(str(counts[n]) for n in SIGNS), esc(spent))
+                cells = (
+                    f"{c.number} {esc(c.name)}",
+                    signs,
+                    *(str(counts[n]) for n in SIGNS),
+                    esc(spent).replace(" ", "&nbsp;"),
+                )
                 body.append("<tr>" + "".join(f"<td {left}>{cell}</td>" for cell in cells) + "</tr>")
         head = "".join(f"<th {left}>{esc(messages.text(f'book.{name}'))}</th>" for name in heads)
         legend = ", ".join(f"{sign} {messages.text(f'book.{name}')}" for name, sign in SIGNS.items())

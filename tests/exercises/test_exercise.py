@@ -124,6 +124,16 @@ def test_stub_solution_and_line_numbers():
     assert t.mutant(("", "int b = 0;")) == "int a = 1;\n// ---- region 2 of 2 ----\nint b = 0;"
 
 
+def test_a_mutant_as_an_edit_of_the_solution():
+    t = parse("// >>> exercise: it | 它\nint a = 1;\nint b = a;\n// <<<", "//")
+    assert t.mutant((), (("a = 1", "a = 2"), ("= a;", "= 7;"))) == "int a = 2;\nint b = 7;"
+    for edit in (("c", "d"), ("int", "long")):
+        with pytest.raises(SpecError, match="must stand once"):
+            t.mutant((), (edit,))
+    with pytest.raises(SpecError, match="only region"):
+        parse(TWO, "//").mutant((), (("a = 1", "a = 2"),))
+
+
 def test_only_our_stub_is_a_stub():
     t = parse(TWO, "//")
     assert (
