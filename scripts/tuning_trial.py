@@ -34,8 +34,8 @@ from pathlib import Path
 
 from tuning_problems import problems
 
-from labkit.tuning import Policy, Table, lesson
-from labkit.tuning.policy import Lesson
+from labkit.tuning import Policy, Table
+from labkit.tuning.policy import Lesson, places
 from labkit.tuning.search import BUDGET, evaluations, tune
 
 HERE = Path(__file__).parent
@@ -104,7 +104,8 @@ SEARCHES = {
 
 
 def by_policy(table: Table, budget: int, seed: int) -> list[float]:
-    return Policy(seed).search(lesson(table), budget)
+    keys = [*table.times, *table.failed]
+    return Policy(seed).search(Lesson(table, [places(table.problem, table.problem.point(k)) for k in keys], keys), budget)
 
 
 def row(name: str, kind: str, table: Table, method: str, runs: list, budget: int, learning: float = 0) -> dict:
