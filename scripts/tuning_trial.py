@@ -105,7 +105,9 @@ SEARCHES = {
 
 def by_policy(table: Table, budget: int, seed: int) -> list[float]:
     keys = [*table.times, *table.failed]
-    return Policy(seed).search(Lesson(table, [places(table.problem, table.problem.point(k)) for k in keys], keys), budget)
+    return Policy(seed).search(
+        Lesson(table, [places(table.problem, table.problem.point(k)) for k in keys], keys), budget
+    )
 
 
 def row(name: str, kind: str, table: Table, method: str, runs: list, budget: int, learning: float = 0) -> dict:
