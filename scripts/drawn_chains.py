@@ -163,14 +163,14 @@ def bound(op: str, b: list[float], width: int) -> float:
     }.get(op, lambda: x)()  # fmt: skip
 
 
-def draw(seed: int, number: int) -> Drawn:
-    """The chain `number` of a seed."""
+def draw(seed: int, number: int, wider: bool | None = None) -> Drawn:
+    """The chain `number` of a seed. wider: the wider rule; None: that of the seed."""
     r = random.Random(f"{seed}/{number}")
     rank = r.choice((1, 2, 2, 2, 3, 3, 4))
     wide = rank <= 2 and r.random() < 0.06
     width = r.choice((9000, 20011, 33000)) if wide else r.choice(WIDTHS) + (r.randrange(5) if r.random() < 0.3 else 0)
     most = 4 if wide else 300 if rank == 2 else 24 if rank == 3 else 7
-    wider, narrow = seed > 1, False
+    wider, narrow = seed > 1 if wider is None else wider, False
     if wider and rank > 1 and not wide and r.random() < 0.2:
         narrow, width = True, r.randint(1, 32)
     shape = (*(r.choice((1, 2, 3, r.randint(2, most), most)) for _ in range(rank - 1)), width)

@@ -3,12 +3,20 @@
     python scripts/tuning_trial.py --tables run/tuning                    # times all candidates, once
     python scripts/tuning_trial.py --tables run/tuning --kernel-tuner PY  # PY: a Python that has kernel-tuner 1.5.0
     python scripts/tuning_trial.py --tables run/tuning --write            # data/tuning.csv, and the test
+    python scripts/tuning_trial.py --tables run/tuning --policy --write   # the rows of the policy alone, anew
 
 scripts/tuning_problems.py has the problems and the rule by which they are chosen. Each search has the same budget, 15 %
 of the candidates rounded down, and sees the table instead of the clock: 3 times, Kernel Tuner's strategies 10 times,
 random search 200 times. `ratio` is the best time it found over the least one of all candidates. The test: for each
 problem log of the mean ratio over the seeds, ours less random search's; Wilcoxon's signed-rank test over the problems,
 one-sided.
+
+The policy (labkit.tuning.Policy: REINFORCE, torch alone) searches in two ways. "REINFORCE": it begins anew with each
+problem, and every candidate that it draws is one of the budget. "REINFORCE learnt": the eight problems of the generator
+have features in common, so it learns on seven of them, with as many launches as a search would have there (15 % of
+their candidates) or with LONG rounds, and then has the budget for the eighth, whose candidates it takes in the order of
+its scores. `learning` counts the launches before that; other methods have none. The five other problems have no such
+features: there nothing can be learnt on others.
 """
 
 from __future__ import annotations
@@ -26,7 +34,8 @@ from pathlib import Path
 
 from tuning_problems import problems
 
-from labkit.tuning import Table
+from labkit.tuning import Policy, Table
+from labkit.tuning.policy import Lesson, places
 from labkit.tuning.search import BUDGET, evaluations, tune
 
 HERE = Path(__file__).parent
@@ -35,8 +44,9 @@ SEEDS, CHANCES = 3, 200  # of a search; of random search, which costs nothing he
 NEAR = 1.05
 COLUMNS = (
     "problem kind chip candidates least_us untuned method seeds budget ratio_mean ratio_worst within "
-    "evaluations_to_near"
+    "evaluations_to_near learning"
 ).split()
+LONG = 150  # rounds of eight draws of each problem
 
 
 def tables(folder: Path) -> dict[str, tuple[str, Table]]:
@@ -93,7 +103,14 @@ SEARCHES = {
 }
 
 
-def row(name: str, kind: str, table: Table, method: str, runs: list[list[float]], budget: int) -> dict:
+def by_policy(table: Table, budget: int, seed: int) -> list[float]:
+    keys = [*table.times, *table.failed]
+    return Policy(seed).search(
+        Lesson(table, [places(table.problem, table.problem.point(k)) for k in keys], keys), budget
+    )
+
+
+def row(name: str, kind: str, table: Table, method: str, runs: list, budget: int, learning: float = 0) -> dict:
     best = [table.ratio(min(r)) for r in runs]
     near = [next((i + 1 for i, us in enumerate(r) if table.ratio(us) <= NEAR), math.inf) for r in runs]
     middle = statistics.median(near)
@@ -113,6 +130,7 @@ def row(name: str, kind: str, table: Table, method: str, runs: list[list[float]]
         "ratio_worst": f"{max(best):.4f}",
         "within": f"{sum(b <= NEAR for b in best) / len(best):.2f}",
         "evaluations_to_near": f"{middle:.0f}" if math.isfinite(middle) else "",
+        "learning": f"{learning:.0f}",
     }
 
 
@@ -140,6 +158,67 @@ def foreign(name: str, kind: str, table: Table, others: dict) -> list[dict]:
     return made
 
 
+# ---- the policy
+
+
+def lessons(found: dict, folder: Path) -> dict[str, Lesson]:
+    """Of the problems that have features; those are computed once, and kept beside the tables."""
+    made = {}
+    for name, (kind, make) in problems().items():
+        if not kind.startswith("generated"):
+            continue
+        file, table = folder / f"{name}.features", found[name][1]
+        keys = [*table.times, *table.failed]
+        if not file.exists():
+            problem = make()
+            file.write_text(json.dumps([problem.features(problem.point(k)) for k in keys]))
+        made[name] = Lesson(table, json.loads(file.read_text()), keys)
+    return made
+
+
+def learnt(known: dict[str, Lesson], name: str, seed: int, long: bool) -> Policy:
+    """A policy that has seen all problems but one."""
+    others = [one for other, one in known.items() if other != name]
+    room = sum(evaluations(one.table.replay(), BUDGET) for one in others)
+    policy = Policy(seed)
+    for _ in range(LONG):
+        if not long and policy.spent >= room:
+            break
+        policy.learn(others, 1)
+    return policy
+
+
+def policies(found: dict, folder: Path) -> list[dict]:
+    made, known = [], lessons(found, folder)
+    for name, (kind, table) in found.items():
+        budget = evaluations(table.replay(), BUDGET)
+        made.append(row(name, kind, table, "REINFORCE", [by_policy(table, budget, s) for s in range(SEEDS)], budget))
+        for long in (False, True) if name in known else ():
+            taught = [learnt(known, name, seed, long) for seed in range(SEEDS)]
+            runs = [[table.times.get(k, math.inf) for k in p.order(known[name])[:budget]] for p in taught]
+            method = "REINFORCE learnt, long" if long else "REINFORCE learnt"
+            made.append(row(name, kind, table, method, runs, budget, statistics.fmean(p.spent for p in taught)))
+        print(*list(made[-1].values())[6:], name, flush=True)
+    return made
+
+
+def in_order(rows: list[dict]) -> list[dict]:
+    """By problem, the small ones first, and by method."""
+    methods = list(dict.fromkeys(r["method"] for r in rows))
+    return sorted(rows, key=lambda r: (int(r["candidates"]), r["problem"], methods.index(r["method"])))
+
+
+def kept(found: dict) -> list[dict]:
+    """The rows of the other methods, where the table still has the problem as it is."""
+    rows = [r for r in csv.DictReader(OUT.open(encoding="utf-8")) if not r["method"].startswith("REINFORCE")]
+    for r in rows:
+        r.setdefault("learning", "0")
+        table = found[r["problem"]][1]
+        if (int(r["candidates"]), r["least_us"]) != (table.evaluations, f"{table.least:.3f}"):
+            raise SystemExit(f"{r['problem']} is another problem now: run the trial without --policy")
+    return rows
+
+
 def tested(rows: list[dict], method: str, other: str = "random") -> str:
     """Wilcoxon's signed-rank test over the problems that both have."""
     from scipy.stats import wilcoxon
@@ -155,25 +234,35 @@ def tested(rows: list[dict], method: str, other: str = "random") -> str:
     )
 
 
-def main() -> None:
-    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--tables", type=Path, default=HERE.parent / "run" / "tuning", help="Where the tables are kept.")
-    ask.add_argument("--kernel-tuner", metavar="PYTHON", help="Its strategies on the same tables, kept beside them.")
-    ask.add_argument("--write", action="store_true", help="Write data/tuning.csv.")
-    given = ask.parse_args()
-    found = tables(given.tables)
-    kept = given.tables / "kernel_tuner" / "found.json"
+def searched(found: dict, given) -> list[dict]:
+    """The rows of all methods but the policy."""
+    others = given.tables / "kernel_tuner" / "found.json"
     if given.kernel_tuner:
         budgets = {name: evaluations(table.replay(), BUDGET) for name, (_, table) in found.items()}
         asked = json.dumps({"budgets": budgets, "seeds": 10})
         subprocess.run([given.kernel_tuner, HERE / "tuning_kernel_tuner.py", given.tables, asked], check=True)
-    others = json.loads(kept.read_text()) if kept.exists() else {}
+    theirs = json.loads(others.read_text()) if others.exists() else {}
     rows = []
-    for name, (kind, table) in sorted(found.items(), key=lambda item: item[1][1].evaluations):
+    for name, (kind, table) in found.items():
         file = given.tables / f"{name}.judged.json"  # a trial that was interrupted goes on
         if not file.exists():
             file.write_text(json.dumps(judged(name, kind, table)))
-        rows += json.loads(file.read_text()) + foreign(name, kind, table, others)
+        rows += json.loads(file.read_text()) + foreign(name, kind, table, theirs)
+    return rows
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("--tables", type=Path, default=HERE.parent / "run" / "tuning", help="Where the tables are kept.")
+    ask.add_argument("--kernel-tuner", metavar="PYTHON", help="Its strategies on the same tables, kept beside them.")
+    ask.add_argument("--policy", action="store_true", help="The policy alone; what the table has of others stays.")
+    ask.add_argument("--write", action="store_true", help="Write data/tuning.csv.")
+    given = ask.parse_args()
+    found = tables(given.tables)
+    if given.policy:
+        rows = in_order(kept(found) + policies(found, given.tables))
+    else:
+        rows = in_order(searched(found, given) + policies(found, given.tables))
     if given.write:
         with open(OUT, "w", newline="", encoding="utf-8") as file:
             made = csv.DictWriter(file, COLUMNS, lineterminator="\n")

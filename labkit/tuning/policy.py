@@ -3,7 +3,7 @@
 Each candidate of a problem has features: of the graph (sizes, tensors, steps, reductions, the chip's cores) and of the
 cut. A small network gives it a score; the policy draws a candidate by the softmax of the scores of all. Learning draws
 candidates of known problems and makes those more likely that were faster than the draws' average. What it draws costs
-launches: `spent` counts them, each candidate once.
+launches: `spent` counts them, each candidate once. Of a table it uses nothing but the times of what it drew.
 
 All is computed in double and drawn with Python's generator, so that a seed gives the same candidates on every host.
 """
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import torch
 
 from labkit import messages
+from labkit.tuning.problem import Point, Problem, is_ordered
 from labkit.tuning.table import Table
 
 WORST = math.log(8.0)  # of a reward: slower than eight times the best draw counts as that
@@ -25,17 +26,32 @@ WORST = math.log(8.0)  # of a reward: slower than eight times the best draw coun
 
 @dataclass
 class Lesson:
-    """A problem to learn from: its table, and the features of each candidate, in the order of `keys`."""
+    """A problem to learn from: its table, and the features of each candidate, in the order of `keys`. What cannot be
+    launched counts as WORST."""
 
     table: Table
     features: list[list[float]] = field(repr=False)
     keys: list[tuple] = field(repr=False)
 
+    def us(self, i: int) -> float:
+        return self.table.times.get(self.keys[i], math.inf)
+
 
 def lesson(table: Table) -> Lesson:
-    """Of a table whose problem gives features (labkit.tuning.generated)."""
-    keys = list(table.times)
-    return Lesson(table, [table.problem.features(table.problem.point(k)) for k in keys], keys)
+    """Of a table whose problem gives features (labkit.tuning.generated); of another by the places of the values among
+    those of their parameter, which serve this problem alone."""
+    keys, problem = [*table.times, *table.failed], table.problem
+    features = problem.features or (lambda point: places(problem, point))
+    return Lesson(table, [features(problem.point(k)) for k in keys], keys)
+
+
+def places(problem: Problem, point: Point) -> list[float]:
+    """Of a number where it stands between the least (0) and the most (1); of anything else which value it is."""
+    made: list[float] = []
+    for name, values in problem.parameters.items():
+        i = values.index(point[name])
+        made += [i / max(1, len(values) - 1)] if is_ordered(values) else [float(i == j) for j in range(len(values))]
+    return made
 
 
 class Policy:
@@ -44,7 +60,7 @@ class Policy:
     def __init__(self, seed: int = 0, hidden: int = 32):
         self.seed, self.hidden = seed, hidden
         self.net: torch.nn.Module | None = None
-        self.seen: set[tuple] = set()
+        self.seen: dict[tuple[int, int], float] = {}  # (lesson, candidate), in the order in which they were drawn -> us
 
     @property
     def spent(self) -> int:
@@ -55,24 +71,34 @@ class Policy:
         log(time / least time) after each round."""
         if self.net is None:
             self._begin(lessons)
-        optimizer = torch.optim.Adam(self.net.parameters(), lr=rate)
-        r, told = random.Random(f"learn/{self.seed}"), []
-        inputs = [self._input(one.features) for one in lessons]
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        told, inputs = [], [self._input(one.features) for one in lessons]
         for _ in range(rounds):
             loss, gaps = torch.zeros((), dtype=torch.float64), []
             for number, (one, x) in enumerate(zip(lessons, inputs)):
                 logs = torch.log_softmax(self.net(x).squeeze(-1), 0)
-                drawn = r.choices(range(len(one.keys)), logs.exp().tolist(), k=draws)
-                self.seen |= {(number, i) for i in drawn}
-                gap = [min(WORST, math.log(one.table.ratio(one.table.times[one.keys[i]]))) for i in drawn]
+                drawn = self.random.choices(range(len(one.keys)), logs.exp().tolist(), k=draws)
+                self.seen |= {(number, i): one.us(i) for i in drawn}
+                best = min(us for (n, _), us in self.seen.items() if n == number)
+                gap = [min(WORST, math.log(one.us(i) / best)) if math.isfinite(best) else WORST for i in drawn]
                 mean = sum(gap) / draws  # the baseline
                 loss = loss + sum(logs[i] * (g - mean) for i, g in zip(drawn, gap)) / draws
-                gaps.append(mean)
-            optimizer.zero_grad()
+                gaps.append(sum(min(WORST, math.log(one.table.ratio(one.us(i)))) for i in drawn) / draws)
+            self.optimizer.zero_grad()
             loss.backward()
-            optimizer.step()
+            self.optimizer.step()
             told.append(sum(gaps) / len(gaps))
         return told
+
+    def search(self, one: Lesson, budget: int, rounds: int = 500, draws: int = 4) -> list[float]:
+        """Learns on this problem alone until it has spent the budget, or its draws are known ones. Gives the times in
+        the order in which they were first drawn."""
+        for _ in range(rounds):
+            if self.spent >= budget:
+                break
+            self.learn([one], 1, draws)
+        return list(self.seen.values())[:budget]
 
     def order(self, one: Lesson) -> list[tuple]:
         """The candidates of a problem that it has not seen, the most likely first. Nothing is launched."""
@@ -84,7 +110,7 @@ class Policy:
 
     def best(self, one: Lesson, count: int) -> float:
         """The least time among the first `count` of its order."""
-        return min(one.table.times[k] for k in self.order(one)[:count])
+        return min(one.table.times.get(k, math.inf) for k in self.order(one)[:count])
 
     def _begin(self, lessons: Sequence[Lesson]) -> None:
         rows = torch.tensor([f for one in lessons for f in one.features], dtype=torch.float64)
@@ -98,6 +124,8 @@ class Policy:
                 layer.weight.copy_(torch.tensor(values, dtype=torch.float64).view_as(layer.weight))
                 layer.bias.zero_()
         self.net = torch.nn.Sequential(layers[0], torch.nn.Tanh(), layers[1])
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        self.random = random.Random(f"learn/{self.seed}")
 
     def _input(self, features: list[list[float]]) -> torch.Tensor:
         x = torch.tensor(features, dtype=torch.float64)
