@@ -14,7 +14,9 @@ What is promised, by level (`offers().level`, which every grade carries):
 
 On every level: memory and number of all its processes together, watched every 50 ms; processor time and open files of
 each; size of a file; wall time; no core files; an environment without the caller's variables. The kernel itself holds
-the number of processes too where the grader is not root, or is and a user id of its own can start this Python. Not promised: that a submission cannot find a hole in the kernel; that
+the number of processes too where the grader is not root, or is and a user id of its own can start this Python.
+
+Not promised: that a submission cannot find a hole in the kernel; that
 it cannot measure the machine; that two submissions do not slow each other.
 """
 
@@ -38,7 +40,8 @@ from labkit import paths
 from labkit.camp import lockdown
 
 LEVELS = ("bubblewrap", "namespaces", "landlock", "none")
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime",
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives",
+           "/etc/localtime",
            "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/sys/devices/system/cpu")  # fmt: skip
 _PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/self", "/proc/filesystems", "/proc/sys/kernel",
          "/proc/sys/vm")  # fmt: skip
@@ -90,7 +93,9 @@ class Refused(RuntimeError):
 
 @dataclass
 class Confined:
-    """A running command. ended: "" or why the watch ended it: "time", "memory", "processes"; peak_bytes: of all its processes."""
+    """A running command. ended: "" or why the watch ended it: "time", "memory", "processes". peak_bytes,
+    cpu_s: of all its processes together, as the watch saw them.
+    """
 
     process: subprocess.Popen
     limits: Limits
@@ -221,7 +226,8 @@ def _others_can_start() -> bool:
 def environment(scratch: Path, more: dict[str, str] | None = None) -> dict[str, str]:
     """All variables that a confined command has."""
     folders = dict.fromkeys([os.path.dirname(sys.executable), "/usr/local/bin", "/usr/bin", "/bin"])
-    words = {"PATH": os.pathsep.join(folders), "HOME": str(scratch), "TMPDIR": str(scratch), "LANG": "C.UTF-8", "LABKIT_CACHE": str(scratch / "cache"),
+    words = {"PATH": os.pathsep.join(folders), "HOME": str(scratch), "TMPDIR": str(scratch), "LANG": "C.UTF-8",
+             "LABKIT_CACHE": str(scratch / "cache"),
              "PYTHONPATH": str(paths.repo_root()), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
              "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # fmt: skip
     words |= {name: os.environ[name] for name in ("CXX", "LD_LIBRARY_PATH") if name in os.environ}

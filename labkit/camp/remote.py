@@ -1,9 +1,9 @@
 """The judge's end of a worker: builds and runs a submission there, and hands the judge plain values.
 
-    value    arguments go over, results come back by value, and are compared here with values that the worker never had
-    proxy    golden.py's `run` stays here and calls the learner's function over the wire
-    helper   `run` needs models, streams or devices: it runs beside the learner's code, from a copy of that function
-             alone; what it says about the submission is compared here, but the submission could make it say so
+value    arguments go over, results come back by value, and are compared here with values that the worker never had
+proxy    golden.py's `run` stays here and calls the learner's function over the wire
+helper   `run` needs models, streams or devices: it runs beside the learner's code, from a copy of that function
+         alone; what it says about the submission is compared here, but the submission could make it say so
 """
 
 from __future__ import annotations
@@ -95,7 +95,11 @@ class Worker:
     """A confined worker, started and warm before it knows what it will be given. One submission's exercise each."""
 
     def __init__(
-        self, start: str = "device", budget: Budget = Budget(), limits: confine.Limits | None = None, env: dict | None = None
+        self,
+        start: str = "device",
+        budget: Budget = Budget(),
+        limits: confine.Limits | None = None,
+        env: dict | None = None,
     ):
         self.device, self.budget, self.offers = start == "device", budget, confine.offers()
         limits = limits or confine.Limits(wall_s=600, cpu_s=60)
@@ -113,9 +117,15 @@ class Worker:
             os.close(requests[0])
             os.close(answers[1])
         self._to, self._from, self._died, self._warm, self.errors = requests[1], answers[0], "", False, ""
-        self._send({"do": "warm", "cache": [str(p) for p in self.cached], "strict": self.offers.seccomp,
-                    "built": [str(runtime.library()), str(runtime.runner())],
-                    "start": start})
+        self._send(
+            {
+                "do": "warm",
+                "cache": [str(p) for p in self.cached],
+                "strict": self.offers.seccomp,
+                "built": [str(runtime.library()), str(runtime.runner())],
+                "start": start,
+            }
+        )
 
     def _send(self, request: dict, functions: list | None = None) -> None:
         self._token = secrets.token_hex(8)
@@ -242,9 +252,14 @@ def _compile_error(told: dict, name: str, text: str) -> CompileError:
     problems = []
     for p in list(told.get("problems") or [])[:40]:
         file = str(p.get("file") or "")
-        near = file if file == name or file.startswith(("given part of ", "exercise ")) else f"{Path(file).name or '?'} ..."
+        near = (
+            file
+            if file == name or file.startswith(("given part of ", "exercise "))
+            else f"{Path(file).name or '?'} ..."
+        )
         problems.append({"file": near, "line": int(p.get("line") or 0), "column": int(p.get("column") or 0),
-                         "message": str(p.get("message") or "")[:2000], "hint": p.get("hint") and str(p["hint"])[:2000]})  # fmt: skip
+                         "message": str(p.get("message") or "")[:2000],
+                         "hint": p.get("hint") and str(p["hint"])[:2000]})  # fmt: skip
     made = SourceError.__new__(SourceError) if told.get("line") else CompileError.__new__(CompileError)
     CompileError.__init__(made, problems, stderr=str(told.get("text", ""))[:4000], text=text, filename=name)
     if told.get("line"):
@@ -325,6 +340,15 @@ def _fields(case: Case) -> dict:
     return {"args": args, **{n: getattr(case, n) for n in names}}
 
 
+def statements(case: Case) -> dict | None:
+    """Of what a case expects, the words that golden.py's `run` uses for a submission that is right: "as it must be".
+    A number, tensor or list among them stays here.
+    """
+    if not isinstance(case.expected, dict):
+        return None
+    return {k: v if isinstance(v, (str, bool)) else None for k, v in case.expected.items()}
+
+
 @dataclass
 class Remote(Here):
     """One exercise of one submission. how: value, proxy or helper, once it is built; seconds are the worker's."""
@@ -333,6 +357,11 @@ class Remote(Here):
     worker: Worker | None = None
     how: str = ""
     others: list[Worker] = field(default_factory=list)
+
+    @property
+    def names_mistakes(self) -> bool:
+        """Not where a run takes models, devices or several processes: there it would cost more than the check."""
+        return self.how != "helper"
 
     def build(self, spec: Spec, joined: Joined, name: str):
         w = self.worker = self.take()
@@ -345,7 +374,9 @@ class Remote(Here):
             return w
         if spec.kind == "kernel":
             w.settle()
-            said = w.ask("kernel", text=joined.text, filename=name, entry=spec.entry, timeout=w.budget.launch_s, wall=60.0)
+            said = w.ask(
+                "kernel", text=joined.text, filename=name, entry=spec.entry, timeout=w.budget.launch_s, wall=60.0
+            )
             return RemoteKernel(w, str(said["value"]["entry"]))
         told = w.ask("function", text=joined.text, filename=name, entry=spec.entry)
         return RemoteFunction(w, [str(p) for p in told["value"] or ()][:50])
@@ -356,7 +387,8 @@ class Remote(Here):
             if self.how == "proxy":
                 return launch.run_function(spec, made, case)
             more = _slice(spec, spec.run) if spec.run else {}
-            return self.worker.ask("case", case=_fields(case), device=spec.on_device, **more)["value"]
+            words = {"expected": statements(case)} if "case.expected" in more.get("slice_", "") else {}
+            return self.worker.ask("case", case=_fields(case) | words, device=spec.on_device, **more)["value"]
         except RemoteError as error:  # golden.py's own are not among these: what the worker says is the submission's
             if not any(file == name for file, _ in error.frames):
                 error.frames = [*error.frames, (name, 1)]
@@ -366,7 +398,10 @@ class Remote(Here):
 
     def run_program(self, spec: Spec, made, case: Case):
         told = self.worker.ask("run", args=case.args)["value"]
-        launches = [Launch(str(a), int(b), str(c), int(d), [float(u) for u in e], bool(f)) for a, b, c, d, e, f in told["launches"]]  # fmt: skip
+        launches = [
+            Launch(str(kernel), int(blocks), str(file), int(line), [float(u) for u in us], bool(finished))
+            for kernel, blocks, file, line, us, finished in told["launches"]
+        ]
         result = Result(int(told["status"]), [_finding(f) for f in told["findings"]], launches, str(told["output"]),
                         chip=str(told["chip"]), late=bool(told["late"]), died=int(told["died"]))  # fmt: skip
         return spec.function(spec.run)(result, case) if spec.run else result.output.split("\n")[:-1], result
@@ -503,7 +538,11 @@ def _find_way(spec: Spec) -> str:
     if not spec.run or spec.kind in ("adapter", "predict", "program"):
         return "value"
     if spec.kind == "kernel":
-        return "proxy" if "case.expected" in helper.alone(spec.golden_path.read_text(encoding="utf-8"), spec.run) else "helper"
+        return (
+            "proxy"
+            if "case.expected" in helper.alone(spec.golden_path.read_text(encoding="utf-8"), spec.run)
+            else "helper"
+        )
     if spec.on_device:
         return "helper"
     ours, name = template(spec), f"way of {spec.id}"
@@ -520,7 +559,9 @@ def _find_way(spec: Spec) -> str:
     try:
         with launch.quietly():
             cases = spec.function(spec.cases)(0, True)
-            right = all(compare_values(launch.run_function(spec, by_value, c), c.expected, c.tolerance) is None for c in cases)
+            right = all(
+                compare_values(launch.run_function(spec, by_value, c), c.expected, c.tolerance) is None for c in cases
+            )
     except Exception:
         return "helper"
     return "proxy" if right else "helper"
