@@ -47,6 +47,7 @@ _PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/self", "/proc/fi
          "/proc/sys/vm")  # fmt: skip
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _WATCH_S = 0.05
+_LEAST_FREE = 256 << 20  # bytes of the machine's memory below which a command is ended whatever it holds itself
 _USER = 1_910_000_000  # of a root's confined commands; one for each, so that the kernel counts their processes apart
 
 
@@ -137,7 +138,7 @@ class Confined:
             used = sum(map(_memory, (self.process.pid, *family)))
             self.cpu_s = max(self.cpu_s, sum(map(_cpu, (self.process.pid, *family))))
             self.peak_bytes = max(self.peak_bytes, used)
-            if used > self.limits.memory_bytes:
+            if used > self.limits.memory_bytes or _free() < _LEAST_FREE:
                 return self.kill("memory")
             if len(family) > self.limits.processes:
                 return self.kill("processes")
@@ -197,6 +198,15 @@ def _memory(pid: int) -> int:
             return 1024 * sum(int(line.split()[1]) for line in file if line.startswith(("RssAnon:", "RssShmem:")))
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _free() -> int:
+    """Bytes that the machine has left; files in memory that no process has mapped show in nothing else."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            return next(1024 * int(line.split()[1]) for line in file if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        return 1 << 62
 
 
 def _cpu(pid: int) -> float:

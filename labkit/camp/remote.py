@@ -76,8 +76,9 @@ def _exception(kind: str, message: str, frames: list) -> RemoteError:
 
 def public_files() -> list[Path]:
     """Of kernels/ what a worker may read: all but goldens, known-wrong kernels and exercises."""
-    return [f for folder in sorted(paths.kernels_dir().iterdir()) if folder.is_dir()
-            for f in sorted(folder.iterdir()) if f.name not in _SECRET and f.name != "__pycache__"]  # fmt: skip
+    every = sorted(paths.kernels_dir().iterdir())
+    inside = [f for folder in every if folder.is_dir() for f in sorted(folder.iterdir())]
+    return [f for f in every if f.is_file()] + [f for f in inside if f.name not in (*_SECRET, "__pycache__")]
 
 
 @lru_cache(maxsize=1)

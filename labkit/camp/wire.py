@@ -1,8 +1,8 @@
 """Plain data as bytes and back: what crosses between the judge and a worker in which a learner's code runs.
 
 Numbers, text, bytes, lists, tuples, dicts, sets, arrays of numbers, tensors, dtypes, tables; and a function, of which
-only a number crosses (a call of it goes back to its owner). Nothing else: what arrives is built here, member by member, and
-no class, module or code is ever named by it, as a pickle would.
+only a number crosses (a call of it goes back to its owner). Nothing else: what arrives is built here, member by
+member, and
 """
 
 from __future__ import annotations
