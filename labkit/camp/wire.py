@@ -2,7 +2,7 @@
 
 Numbers, text, bytes, lists, tuples, dicts, sets, arrays of numbers, tensors, dtypes, tables; and a function, of which
 only a number crosses (a call of it goes back to its owner). Nothing else: what arrives is built here, member by
-member, and
+member, and no class, module or code is ever named by it, as a pickle would.
 """
 
 from __future__ import annotations
