@@ -75,6 +75,15 @@ def test_a_golden_in_the_callers_memory_is_compared_here():
     assert verdict(spec, cell)[0].state == "FAIL"
 
 
+def test_a_submission_never_runs_in_the_judges_process():
+    """Nor does naming its mistake run it: only our own solutions and variations of them are run there."""
+    spec = load("scale_law")
+    wrong = template(spec).mutant(spec.mutants[0].regions)
+    marked = "import sys\nsys.modules['labkit_ran_here'] = sys\n"
+    assert verdict(spec, marked + wrong)[0].state == "FAIL"
+    assert "labkit_ran_here" not in sys.modules
+
+
 def test_a_folder_of_submissions(tmp_path):
     cells = {
         "ann": [
