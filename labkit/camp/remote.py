@@ -8,7 +8,6 @@ helper   `run` needs models, streams or devices: it runs beside the learner's co
 
 from __future__ import annotations
 
-import builtins
 import inspect
 import keyword
 import os
@@ -28,17 +27,19 @@ import numpy as np
 from labkit import messages, paths
 from labkit.build import runtime
 from labkit.camp import confine, helper, wire
+from labkit.camp.asked import fields_of, statements
+from labkit.camp.heard import RemoteError, compile_error_of, exception_of, finding_of, frames_of, record_of
 from labkit.exercises import launch, operators
-from labkit.exercises.cases import Case, InOut, OnHost, Out
+from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import Diagnosis, compare_values
 from labkit.exercises.launch import Output
 from labkit.exercises.place import Here
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import Joined, template
 from labkit.exercises.time_limit import TookTooLong
-from labkit.launch.record import Finding, LaunchError, LaunchRecord, expect
+from labkit.launch.record import LaunchError, expect
 from labkit.program.results import Launch, Result
-from labkit.source.errors import CompileError, SourceError
+from labkit.source.errors import CompileError
 
 _CACHED = ("libtwin", "twin-runner", "labdevice", "headers", "kernel-headers", "adapter-headers", "program_start")
 _SECRET = ("golden.py", "mutants.toml", "exercises")
@@ -55,23 +56,6 @@ class Budget:
     wall_s: float = 8.0
     device_wall_s: float = 60.0
     launch_s: float = 5.0
-
-
-class RemoteError(Exception):
-    """An exception that the submission raised. kind: its type's name; frames: (file, line) from the outside in."""
-
-    kind, frames = "", []
-
-
-def _exception(kind: str, message: str, frames: list) -> RemoteError:
-    """Also of Python's own type of that name, which golden.py's `run` may expect."""
-    known = getattr(builtins, kind, None) if kind.isidentifier() else None
-    bases = (RemoteError,)
-    if isinstance(known, type) and issubclass(known, Exception) and known.__init__ is not UnicodeDecodeError.__init__:
-        bases = (RemoteError, known)
-    error = type(kind if kind.isidentifier() else "RemoteError", bases, {})(message)
-    error.kind, error.frames = kind, frames
-    return error
 
 
 def public_files() -> list[Path]:
@@ -202,23 +186,23 @@ class Worker:
         ended = self.confined.ended
         if ended == "time":
             raise TookTooLong(self.budget.device_wall_s if self.device else self.budget.wall_s)
-        raise _exception("Ended", messages.text(f"camp.ended-{ended or 'itself'}", why=why), [])
+        raise exception_of("Ended", messages.text(f"camp.ended-{ended or 'itself'}", why=why), [])
 
     def _told(self, answer: dict) -> dict:
         if "late" in answer:
             late = TookTooLong(float(answer["late"]))
-            late.frames = _frames(answer)
+            late.frames = frames_of(answer)
             raise late
         if "compile" in answer:
-            raise _compile_error(answer["compile"], self.name, self.text)
+            raise compile_error_of(answer["compile"], self.name, self.text)
         if "syntax" in answer:
             error = SyntaxError(str(answer["syntax"]["message"]))
             error.lineno = int(answer["syntax"]["line"])
             raise error
         if "launch" in answer:
-            raise LaunchError(_record(answer["launch"]))
+            raise LaunchError(record_of(answer["launch"]))
         if "raised" in answer:
-            raise _exception(str(answer["raised"]), str(answer.get("message", ""))[:4000], _frames(answer))
+            raise exception_of(str(answer["raised"]), str(answer.get("message", ""))[:4000], frames_of(answer))
         if answer.get("foreign"):
             names = ", ".join(map(str, answer["foreign"][:6]))
             what, _, hint = messages.lines("camp.foreign", names=names)
@@ -244,45 +228,6 @@ class Worker:
             self.errors = self.confined.close()
 
 
-def _frames(answer: dict) -> list[tuple[str, int]]:
-    return [(str(file), int(line)) for file, line in answer.get("frames", [])]
-
-
-def _compile_error(told: dict, name: str, text: str) -> CompileError:
-    """Built of what the worker says. No file is looked into for it: which one, the submission could choose."""
-    problems = []
-    for p in list(told.get("problems") or [])[:40]:
-        file = str(p.get("file") or "")
-        near = (
-            file
-            if file == name or file.startswith(("given part of ", "exercise "))
-            else f"{Path(file).name or '?'} ..."
-        )
-        problems.append({"file": near, "line": int(p.get("line") or 0), "column": int(p.get("column") or 0),
-                         "message": str(p.get("message") or "")[:2000],
-                         "hint": p.get("hint") and str(p["hint"])[:2000]})  # fmt: skip
-    made = SourceError.__new__(SourceError) if told.get("line") else CompileError.__new__(CompileError)
-    CompileError.__init__(made, problems, stderr=str(told.get("text", ""))[:4000], text=text, filename=name)
-    if told.get("line"):
-        made.line, made.key = int(told["line"]), ""
-    return made
-
-
-def _finding(f: dict) -> Finding:
-    return Finding(str(f["code"]), str(f["severity"]), int(f["block"]), str(f["file"]), int(f["line"]),
-                   dict(f["numbers"]), int(f["count"]))  # fmt: skip
-
-
-def _record(told: dict) -> LaunchRecord:
-    words = {n: told[n] for n in ("target", "kernel", "blocks", "time_us", "time_kind", "chip", "ub_used", "ub_size")}
-    made = LaunchRecord(**words, output=str(told["output"]), finished=bool(told["finished"]), crashed=told["crashed"])
-    made.findings = [_finding(f) for f in told["findings"]]
-    made.again = SimpleNamespace(request=SimpleNamespace(schedule=told["schedule"]))
-    if made.target != "twin" or type(made.time_us) not in (int, float) or not made.time_us >= 0:
-        raise wire.Broken("no record of the twin")
-    return made
-
-
 @dataclass
 class RemoteKernel:
     """The kernel of the worker, for golden.py's `run`: launched by value, the arrays written come back."""
@@ -299,7 +244,7 @@ class RemoteKernel:
                 if tuple(after.shape) != tuple(args[place].shape) or after.dtype != args[place].dtype:
                     raise wire.Broken("an array of another shape")
                 args[place].copy_(after)
-            record = _record(answer["value"])
+            record = record_of(answer["value"])
             if expect._open:
                 expect._open[-1].records.append(record)
             return record
@@ -327,27 +272,6 @@ class RemoteFunction:
         functions: list = []
         wire.encode([args, named], functions=functions)
         return self.worker.ask("call", args=args, named=named)["value"]
-
-
-def _fields(case: Case) -> dict:
-    """A case without what is expected."""
-    kinds = {InOut: "in-out", OnHost: "on-host"}
-    args = [
-        ("out", (tuple(a.shape) if not isinstance(a.shape, int) else a.shape, a.dtype)) if isinstance(a, Out)
-        else (kinds[type(a)], a.tensor) if type(a) in kinds else ("plain", a)
-        for a in case.args
-    ]  # fmt: skip
-    names = ("name", "blocks", "tile", "layout", "timed", "poison", "probe")
-    return {"args": args, **{n: getattr(case, n) for n in names}}
-
-
-def statements(case: Case) -> dict | None:
-    """Of what a case expects, the words that golden.py's `run` uses for a submission that is right: "as it must be".
-    A number, tensor or list among them stays here.
-    """
-    if not isinstance(case.expected, dict):
-        return None
-    return {k: v if isinstance(v, (str, bool)) else None for k, v in case.expected.items()}
 
 
 @dataclass
@@ -389,13 +313,13 @@ class Remote(Here):
                 return launch.run_function(spec, made, case)
             more = _slice(spec, spec.run) if spec.run else {}
             words = {"expected": statements(case)} if "case.expected" in more.get("slice_", "") else {}
-            return self.worker.ask("case", case=_fields(case) | words, device=spec.on_device, **more)["value"]
+            return self.worker.ask("case", case=fields_of(case) | words, device=spec.on_device, **more)["value"]
         except RemoteError as error:  # golden.py's own are not among these: what the worker says is the submission's
             if not any(file == name for file, _ in error.frames):
                 error.frames = [*error.frames, (name, 1)]
             raise
         except wire.Broken as error:
-            raise _exception("Broken", str(error), [(name, 1)]) from None
+            raise exception_of("Broken", str(error), [(name, 1)]) from None
 
     def run_program(self, spec: Spec, made, case: Case):
         told = self.worker.ask("run", args=case.args)["value"]
@@ -403,16 +327,16 @@ class Remote(Here):
             Launch(str(kernel), int(blocks), str(file), int(line), [float(u) for u in us], bool(finished))
             for kernel, blocks, file, line, us, finished in told["launches"]
         ]
-        result = Result(int(told["status"]), [_finding(f) for f in told["findings"]], launches, str(told["output"]),
+        result = Result(int(told["status"]), [finding_of(f) for f in told["findings"]], launches, str(told["output"]),
                         chip=str(told["chip"]), late=bool(told["late"]), died=int(told["died"]))  # fmt: skip
         return spec.function(spec.run)(result, case) if spec.run else result.output.split("\n")[:-1], result
 
     def run_kernel(self, spec: Spec, made: RemoteKernel, case: Case):
         if not spec.run or self.how == "proxy":
             return launch.run_kernel(spec, made, case, place="cpu")
-        answer = self.worker.ask("helped_launch", case=_fields(case), blocks=spec.blocks, **_slice(spec, spec.run))
+        answer = self.worker.ask("helped_launch", case=fields_of(case), blocks=spec.blocks, **_slice(spec, spec.run))
         outputs = [Output(np.asarray(g), np.asarray(i), str(d)) for g, i, d in answer["outputs"]]
-        return outputs, None if answer["value"] is None else _record(answer["value"])
+        return outputs, None if answer["value"] is None else record_of(answer["value"])
 
     # ---- operators
 
@@ -432,7 +356,7 @@ class Remote(Here):
             w.name, w.text = self.worker.name, self.worker.text
             w.ask("register", wall=120.0, **self.source)
         run = getattr(case.run, "__name__", "") if case.run else ""
-        answer = w.ask("probe", wall=60.0, case=_fields(case), **(_slice(spec, run) if run else {}))["value"]
+        answer = w.ask("probe", wall=60.0, case=fields_of(case), **(_slice(spec, run) if run else {}))["value"]
         made.answer, made.turn = answer, 0
         if answer.get("found"):
             return Diagnosis(str(answer["found"][0]), dict(answer["found"][1])), None, None
@@ -470,14 +394,14 @@ class _Replayed:
 
     def _records(self) -> None:
         for told in self.answer.get("records", []):
-            expect._open[-1].records.append(_record(told))
+            expect._open[-1].records.append(record_of(told))
 
     def __call__(self, *args):
         a = self.answer
         if "meta" not in a:
             self._records()
         if "raised" in a and "got" not in a:
-            raise _exception(str(a["raised"]), str(a.get("message", ""))[:4000], _frames(a))
+            raise exception_of(str(a["raised"]), str(a.get("message", ""))[:4000], frames_of(a))
         if "meta" in a:
             made = [SimpleNamespace(shape=s, dtype=d, device=SimpleNamespace(type=p), stride=lambda t=t: t)
                     for s, d, p, t in a["meta"]]  # fmt: skip
@@ -503,7 +427,7 @@ def _replay(answer: dict, args: tuple):
         def backward(ctx, grad):
             got = next(turn, None)
             if got is None:
-                raise _exception(str(answer.get("raised", "RuntimeError")), str(answer.get("message", "")), [])
+                raise exception_of(str(answer.get("raised", "RuntimeError")), str(answer.get("message", "")), [])
             return tuple(None if g is None else g.to(launch.DEVICE) for g in got)
 
     Recorded.__name__ = str(answer["grad_fn"])
