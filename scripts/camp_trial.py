@@ -1,3 +1,4 @@
+# ruff: noqa: E501  an attack stands on one line
 """The grader on synthetic submissions: right ones, known-wrong ones, and attacks, each with the verdict it must get.
 
 The rule, which stood before the first run: seed 16; 60 right and 60 known-wrong submissions of exercises drawn from
@@ -21,6 +22,7 @@ import random
 import shutil
 import sys
 import tempfile
+import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,9 +140,14 @@ def _attack(family: str, spec, rng: random.Random, bait: str) -> Drawn:
     attack = rng.choice(attacks)
     words = {"repo": str(REPO), "bait": bait, "op": spec.op, "id": spec.id, "secret": SECRET}
     ours = template(spec)
-    cell = ours.solution() if body == "right" else ours.mutant(rng.choice(spec.mutants).regions)
+    cell = ours.solution() if body == "right" else ours.mutant(_dedented(rng.choice(spec.mutants)))
     return Drawn(family, spec.id, f"%%exercise {spec.id}\n{_filled(attack, words)}\n{cell}",
                  ("PASS",) if body == "right" else ("FAIL",))  # fmt: skip
+
+
+def _dedented(mutant) -> tuple[str, ...]:
+    """Its regions without an indentation of the whole, so that an attack can stand above."""
+    return tuple(textwrap.dedent(region.strip("\n")) for region in mutant.regions)
 
 
 def _filled(text: str, words: dict[str, str]) -> str:
@@ -205,7 +212,15 @@ def trial(count: int, seed: int, say=lambda line: None) -> tuple[list[Drawn], li
         os.chmod(bait, 0o777)
         drawn = draw(count, seed, str(bait))
         notebooks(drawn, home)
-        kept = (bait, home / "submitted", REPO / "labkit", REPO / "kernels", REPO / "notebooks", REPO / "data", REPO / ".labkit")
+        kept = (
+            bait,
+            home / "submitted",
+            REPO / "labkit",
+            REPO / "kernels",
+            REPO / "notebooks",
+            REPO / "data",
+            REPO / ".labkit",
+        )
         before = snapshot(*kept)
         seen = iter(drawn)
 
@@ -243,7 +258,20 @@ def main() -> None:
     if asked.write:
         with open(REPO / "data" / "camp_trial.csv", "w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
-            table.writerow(["family", "exercise", "way", "must", "state", "right", "diagnosis", "seconds", "cpu_seconds", "isolation"])
+            table.writerow(
+                [
+                    "family",
+                    "exercise",
+                    "way",
+                    "must",
+                    "state",
+                    "right",
+                    "diagnosis",
+                    "seconds",
+                    "cpu_seconds",
+                    "isolation",
+                ]
+            )
             for d, g, ok in zip(drawn, grades, right):
                 table.writerow([d.family, d.exercise, g.way, d.must[0], g.state, "yes" if ok else "no", g.diagnosis,
                                 g.seconds, g.cpu_seconds, g.isolation])  # fmt: skip

@@ -16,7 +16,7 @@ import labkit
 TWIN = "base core lanes memory vector cube library matmul tiling clock launch host".split()
 LABKIT = (
     "paths chips messages source build device launch operators program figures analysis profiler trace bench codegen "
-    "fusion tuning serving exercises book notebook environment calibration cli"
+    "fusion tuning serving exercises book notebook camp environment calibration cli"
 ).split()
 LATER = (
     "profiler/",
@@ -25,6 +25,7 @@ LATER = (
     "codegen/",
     "fusion/",
     "tuning/",
+    "camp/",
     "serving/",
     "book/",
     "messages/codegen",
@@ -39,7 +40,7 @@ LATER = (
     "messages/book",
     "device/csrc/recorder",
 )  # what stage 05 and later ones have brought
-MOST_FILES, MOST_IN_A_FOLDER, MOST_LINES = 500, 30, 500  # 490, and what stage 15 added to exercises/
+MOST_FILES, MOST_IN_A_FOLDER, MOST_LINES = 513, 30, 500  # 490, what stage 15 added to exercises/, camp's three
 
 
 def includes(folder: Path, prefix: str) -> Iterator[tuple[Path, str, str]]:

@@ -14,7 +14,9 @@ What is promised, by level (`offers().level`, which every grade carries):
 
 On every level: memory and number of all its processes together, watched every 50 ms; processor time and open files of
 each; size of a file; wall time; no core files; an environment without the caller's variables. The kernel itself holds
-the number of processes too where the grader is not root, or is and a user id of its own can start this Python. Not promised: that a submission cannot find a hole in the kernel; that
+the number of processes too where the grader is not root, or is and a user id of its own can start this Python.
+
+Not promised: that a submission cannot find a hole in the kernel; that
 it cannot measure the machine; that two submissions do not slow each other.
 """
 
@@ -38,12 +40,14 @@ from labkit import paths
 from labkit.camp import lockdown
 
 LEVELS = ("bubblewrap", "namespaces", "landlock", "none")
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime",
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives",
+           "/etc/localtime",
            "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/sys/devices/system/cpu")  # fmt: skip
 _PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/self", "/proc/filesystems", "/proc/sys/kernel",
          "/proc/sys/vm")  # fmt: skip
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _WATCH_S = 0.05
+_LEAST_FREE = 256 << 20  # bytes of the machine's memory below which a command is ended whatever it holds itself
 _USER = 1_910_000_000  # of a root's confined commands; one for each, so that the kernel counts their processes apart
 
 
@@ -90,7 +94,9 @@ class Refused(RuntimeError):
 
 @dataclass
 class Confined:
-    """A running command. ended: "" or why the watch ended it: "time", "memory", "processes"; peak_bytes: of all its processes."""
+    """A running command. ended: "" or why the watch ended it: "time", "memory", "processes". peak_bytes,
+    cpu_s: of all its processes together, as the watch saw them.
+    """
 
     process: subprocess.Popen
     limits: Limits
@@ -132,7 +138,7 @@ class Confined:
             used = sum(map(_memory, (self.process.pid, *family)))
             self.cpu_s = max(self.cpu_s, sum(map(_cpu, (self.process.pid, *family))))
             self.peak_bytes = max(self.peak_bytes, used)
-            if used > self.limits.memory_bytes:
+            if used > self.limits.memory_bytes or _free() < _LEAST_FREE:
                 return self.kill("memory")
             if len(family) > self.limits.processes:
                 return self.kill("processes")
@@ -194,6 +200,15 @@ def _memory(pid: int) -> int:
         return 0
 
 
+def _free() -> int:
+    """Bytes that the machine has left; files in memory that no process has mapped show in nothing else."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            return next(1024 * int(line.split()[1]) for line in file if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        return 1 << 62
+
+
 def _cpu(pid: int) -> float:
     """Seconds of processor time of a process and of those of its children that have ended."""
     try:
@@ -221,7 +236,8 @@ def _others_can_start() -> bool:
 def environment(scratch: Path, more: dict[str, str] | None = None) -> dict[str, str]:
     """All variables that a confined command has."""
     folders = dict.fromkeys([os.path.dirname(sys.executable), "/usr/local/bin", "/usr/bin", "/bin"])
-    words = {"PATH": os.pathsep.join(folders), "HOME": str(scratch), "TMPDIR": str(scratch), "LANG": "C.UTF-8", "LABKIT_CACHE": str(scratch / "cache"),
+    words = {"PATH": os.pathsep.join(folders), "HOME": str(scratch), "TMPDIR": str(scratch), "LANG": "C.UTF-8",
+             "LABKIT_CACHE": str(scratch / "cache"),
              "PYTHONPATH": str(paths.repo_root()), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
              "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # fmt: skip
     words |= {name: os.environ[name] for name in ("CXX", "LD_LIBRARY_PATH") if name in os.environ}

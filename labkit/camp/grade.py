@@ -182,7 +182,19 @@ def write(grades: list[Grade], folder: str | Path) -> list[Path]:
     data = {"isolation": confine.promises(confine.offers()), "grades": [asdict(g) for g in grades]}
     files = [folder / name for name in ("grades.json", "grades.csv", "nbgrader.csv")]
     files[0].write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    names = ["student", "assignment", "exercise", "state", "diagnosis", "points", "max_points", "seconds", "cpu_seconds", "way", "isolation"]
+    names = [
+        "student",
+        "assignment",
+        "exercise",
+        "state",
+        "diagnosis",
+        "points",
+        "max_points",
+        "seconds",
+        "cpu_seconds",
+        "way",
+        "isolation",
+    ]
     with open(files[1], "w", newline="", encoding="utf-8") as file:
         rows = csv.DictWriter(file, names, extrasaction="ignore", lineterminator="\n")
         rows.writeheader()

@@ -9,8 +9,9 @@ import subprocess
 
 from labkit.build.process import c_locale
 
-_MATHS = r"(?:a?(?:sin|cos|tan)h?|atan2|exp2?|expm1|log(?:2|10|1p)?|pow|sqrt|cbrt|erfc?|[lt]gamma|fmod|remainder|hypot|" \
-         r"floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|ldexp|frexp|modf|fma|fmax|fmin|fdim|fabs|isnan|isinf)[fl]?"  # fmt: skip
+_MATHS = r"(?:a?(?:sin|cos|tan)h?|atan2|exp2?|expm1|log(?:2|10|1p)?|pow|sqrt|cbrt|erfc?|[lt]gamma|fmod|remainder|" \
+         r"hypot|floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|ldexp|frexp|modf|fma|fmax|fmin|fdim|" \
+         r"fabs|isnan|isinf)[fl]?"  # fmt: skip
 # C++'s own library reaches files, threads and processes: of it only what the compiler itself puts in
 _ALWAYS = re.compile(
     rf"_Z(?!N?K?S[tsoid]).*|_ZSt9terminatev|_ZSt\d+__throw_\w+|_ZNK?St(?:9exception|\d+(?:bad|runtime|logic|length|out)_\w+?)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from labkit.camp import worker
+from labkit.camp import told
 from labkit.exercises import launch, operators
 
 
@@ -19,8 +19,8 @@ def observe(made, case) -> dict:
         try:
             _DO.get(case.probe, _call)(made, case, answer)
         except Exception as error:
-            answer |= worker.raised(error)
-    answer["records"] = [worker.record(r) for r in seen.records]
+            answer |= told.raised(error)
+    answer["records"] = [told.record(r) for r in seen.records]
     return {"value": answer}
 
 
@@ -44,7 +44,7 @@ def _stream(made, case, answer: dict) -> None:
         found = operators._stream(None, made, case)
     finally:
         operators._compared = before
-    answer |= {"got": kept[0] if kept else None, "found": found and (found.key, worker.plain(found.numbers))}
+    answer |= {"got": kept[0] if kept else None, "found": found and (found.key, told.plain(found.numbers))}
 
 
 def _meta(made, case, answer: dict) -> None:
@@ -59,7 +59,7 @@ def _schema(made, case, answer: dict) -> None:
 
 def _opcheck(made, case, answer: dict) -> None:
     found = operators._opcheck(None, made, case)
-    answer["found"] = found and (found.key, worker.plain(found.numbers))
+    answer["found"] = found and (found.key, told.plain(found.numbers))
 
 
 def _grad(made, case, answer: dict) -> None:

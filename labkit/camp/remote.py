@@ -1,14 +1,13 @@
 """The judge's end of a worker: builds and runs a submission there, and hands the judge plain values.
 
-    value    arguments go over, results come back by value, and are compared here with values that the worker never had
-    proxy    golden.py's `run` stays here and calls the learner's function over the wire
-    helper   `run` needs models, streams or devices: it runs beside the learner's code, from a copy of that function
-             alone; what it says about the submission is compared here, but the submission could make it say so
+value    arguments go over, results come back by value, and are compared here with values that the worker never had
+proxy    golden.py's `run` stays here and calls the learner's function over the wire
+helper   `run` needs models, streams or devices: it runs beside the learner's code, from a copy of that function
+         alone; what it says about the submission is compared here, but the submission could make it say so
 """
 
 from __future__ import annotations
 
-import builtins
 import inspect
 import keyword
 import os
@@ -28,17 +27,19 @@ import numpy as np
 from labkit import messages, paths
 from labkit.build import runtime
 from labkit.camp import confine, helper, wire
+from labkit.camp.asked import fields_of, statements
+from labkit.camp.heard import RemoteError, compile_error_of, exception_of, finding_of, frames_of, record_of
 from labkit.exercises import launch, operators
-from labkit.exercises.cases import Case, InOut, OnHost, Out
+from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import Diagnosis, compare_values
 from labkit.exercises.launch import Output
 from labkit.exercises.place import Here
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import Joined, template
 from labkit.exercises.time_limit import TookTooLong
-from labkit.launch.record import Finding, LaunchError, LaunchRecord, expect
+from labkit.launch.record import LaunchError, expect
 from labkit.program.results import Launch, Result
-from labkit.source.errors import CompileError, SourceError
+from labkit.source.errors import CompileError
 
 _CACHED = ("libtwin", "twin-runner", "labdevice", "headers", "kernel-headers", "adapter-headers", "program_start")
 _SECRET = ("golden.py", "mutants.toml", "exercises")
@@ -57,27 +58,11 @@ class Budget:
     launch_s: float = 5.0
 
 
-class RemoteError(Exception):
-    """An exception that the submission raised. kind: its type's name; frames: (file, line) from the outside in."""
-
-    kind, frames = "", []
-
-
-def _exception(kind: str, message: str, frames: list) -> RemoteError:
-    """Also of Python's own type of that name, which golden.py's `run` may expect."""
-    known = getattr(builtins, kind, None) if kind.isidentifier() else None
-    bases = (RemoteError,)
-    if isinstance(known, type) and issubclass(known, Exception) and known.__init__ is not UnicodeDecodeError.__init__:
-        bases = (RemoteError, known)
-    error = type(kind if kind.isidentifier() else "RemoteError", bases, {})(message)
-    error.kind, error.frames = kind, frames
-    return error
-
-
 def public_files() -> list[Path]:
     """Of kernels/ what a worker may read: all but goldens, known-wrong kernels and exercises."""
-    return [f for folder in sorted(paths.kernels_dir().iterdir()) if folder.is_dir()
-            for f in sorted(folder.iterdir()) if f.name not in _SECRET and f.name != "__pycache__"]  # fmt: skip
+    every = sorted(paths.kernels_dir().iterdir())
+    inside = [f for folder in every if folder.is_dir() for f in sorted(folder.iterdir())]
+    return [f for f in every if f.is_file()] + [f for f in inside if f.name not in (*_SECRET, "__pycache__")]
 
 
 @lru_cache(maxsize=1)
@@ -95,7 +80,11 @@ class Worker:
     """A confined worker, started and warm before it knows what it will be given. One submission's exercise each."""
 
     def __init__(
-        self, start: str = "device", budget: Budget = Budget(), limits: confine.Limits | None = None, env: dict | None = None
+        self,
+        start: str = "device",
+        budget: Budget = Budget(),
+        limits: confine.Limits | None = None,
+        env: dict | None = None,
     ):
         self.device, self.budget, self.offers = start == "device", budget, confine.offers()
         limits = limits or confine.Limits(wall_s=600, cpu_s=60)
@@ -113,9 +102,15 @@ class Worker:
             os.close(requests[0])
             os.close(answers[1])
         self._to, self._from, self._died, self._warm, self.errors = requests[1], answers[0], "", False, ""
-        self._send({"do": "warm", "cache": [str(p) for p in self.cached], "strict": self.offers.seccomp,
-                    "built": [str(runtime.library()), str(runtime.runner())],
-                    "start": start})
+        self._send(
+            {
+                "do": "warm",
+                "cache": [str(p) for p in self.cached],
+                "strict": self.offers.seccomp,
+                "built": [str(runtime.library()), str(runtime.runner())],
+                "start": start,
+            }
+        )
 
     def _send(self, request: dict, functions: list | None = None) -> None:
         self._token = secrets.token_hex(8)
@@ -191,23 +186,23 @@ class Worker:
         ended = self.confined.ended
         if ended == "time":
             raise TookTooLong(self.budget.device_wall_s if self.device else self.budget.wall_s)
-        raise _exception("Ended", messages.text(f"camp.ended-{ended or 'itself'}", why=why), [])
+        raise exception_of("Ended", messages.text(f"camp.ended-{ended or 'itself'}", why=why), [])
 
     def _told(self, answer: dict) -> dict:
         if "late" in answer:
             late = TookTooLong(float(answer["late"]))
-            late.frames = _frames(answer)
+            late.frames = frames_of(answer)
             raise late
         if "compile" in answer:
-            raise _compile_error(answer["compile"], self.name, self.text)
+            raise compile_error_of(answer["compile"], self.name, self.text)
         if "syntax" in answer:
             error = SyntaxError(str(answer["syntax"]["message"]))
             error.lineno = int(answer["syntax"]["line"])
             raise error
         if "launch" in answer:
-            raise LaunchError(_record(answer["launch"]))
+            raise LaunchError(record_of(answer["launch"]))
         if "raised" in answer:
-            raise _exception(str(answer["raised"]), str(answer.get("message", ""))[:4000], _frames(answer))
+            raise exception_of(str(answer["raised"]), str(answer.get("message", ""))[:4000], frames_of(answer))
         if answer.get("foreign"):
             names = ", ".join(map(str, answer["foreign"][:6]))
             what, _, hint = messages.lines("camp.foreign", names=names)
@@ -233,40 +228,6 @@ class Worker:
             self.errors = self.confined.close()
 
 
-def _frames(answer: dict) -> list[tuple[str, int]]:
-    return [(str(file), int(line)) for file, line in answer.get("frames", [])]
-
-
-def _compile_error(told: dict, name: str, text: str) -> CompileError:
-    """Built of what the worker says. No file is looked into for it: which one, the submission could choose."""
-    problems = []
-    for p in list(told.get("problems") or [])[:40]:
-        file = str(p.get("file") or "")
-        near = file if file == name or file.startswith(("given part of ", "exercise ")) else f"{Path(file).name or '?'} ..."
-        problems.append({"file": near, "line": int(p.get("line") or 0), "column": int(p.get("column") or 0),
-                         "message": str(p.get("message") or "")[:2000], "hint": p.get("hint") and str(p["hint"])[:2000]})  # fmt: skip
-    made = SourceError.__new__(SourceError) if told.get("line") else CompileError.__new__(CompileError)
-    CompileError.__init__(made, problems, stderr=str(told.get("text", ""))[:4000], text=text, filename=name)
-    if told.get("line"):
-        made.line, made.key = int(told["line"]), ""
-    return made
-
-
-def _finding(f: dict) -> Finding:
-    return Finding(str(f["code"]), str(f["severity"]), int(f["block"]), str(f["file"]), int(f["line"]),
-                   dict(f["numbers"]), int(f["count"]))  # fmt: skip
-
-
-def _record(told: dict) -> LaunchRecord:
-    words = {n: told[n] for n in ("target", "kernel", "blocks", "time_us", "time_kind", "chip", "ub_used", "ub_size")}
-    made = LaunchRecord(**words, output=str(told["output"]), finished=bool(told["finished"]), crashed=told["crashed"])
-    made.findings = [_finding(f) for f in told["findings"]]
-    made.again = SimpleNamespace(request=SimpleNamespace(schedule=told["schedule"]))
-    if made.target != "twin" or type(made.time_us) not in (int, float) or not made.time_us >= 0:
-        raise wire.Broken("no record of the twin")
-    return made
-
-
 @dataclass
 class RemoteKernel:
     """The kernel of the worker, for golden.py's `run`: launched by value, the arrays written come back."""
@@ -283,7 +244,7 @@ class RemoteKernel:
                 if tuple(after.shape) != tuple(args[place].shape) or after.dtype != args[place].dtype:
                     raise wire.Broken("an array of another shape")
                 args[place].copy_(after)
-            record = _record(answer["value"])
+            record = record_of(answer["value"])
             if expect._open:
                 expect._open[-1].records.append(record)
             return record
@@ -313,18 +274,6 @@ class RemoteFunction:
         return self.worker.ask("call", args=args, named=named)["value"]
 
 
-def _fields(case: Case) -> dict:
-    """A case without what is expected."""
-    kinds = {InOut: "in-out", OnHost: "on-host"}
-    args = [
-        ("out", (tuple(a.shape) if not isinstance(a.shape, int) else a.shape, a.dtype)) if isinstance(a, Out)
-        else (kinds[type(a)], a.tensor) if type(a) in kinds else ("plain", a)
-        for a in case.args
-    ]  # fmt: skip
-    names = ("name", "blocks", "tile", "layout", "timed", "poison", "probe")
-    return {"args": args, **{n: getattr(case, n) for n in names}}
-
-
 @dataclass
 class Remote(Here):
     """One exercise of one submission. how: value, proxy or helper, once it is built; seconds are the worker's."""
@@ -333,6 +282,11 @@ class Remote(Here):
     worker: Worker | None = None
     how: str = ""
     others: list[Worker] = field(default_factory=list)
+
+    @property
+    def names_mistakes(self) -> bool:
+        """Not where a run takes models, devices or several processes: there it would cost more than the check."""
+        return self.how != "helper"
 
     def build(self, spec: Spec, joined: Joined, name: str):
         w = self.worker = self.take()
@@ -345,7 +299,9 @@ class Remote(Here):
             return w
         if spec.kind == "kernel":
             w.settle()
-            said = w.ask("kernel", text=joined.text, filename=name, entry=spec.entry, timeout=w.budget.launch_s, wall=60.0)
+            said = w.ask(
+                "kernel", text=joined.text, filename=name, entry=spec.entry, timeout=w.budget.launch_s, wall=60.0
+            )
             return RemoteKernel(w, str(said["value"]["entry"]))
         told = w.ask("function", text=joined.text, filename=name, entry=spec.entry)
         return RemoteFunction(w, [str(p) for p in told["value"] or ()][:50])
@@ -356,27 +312,31 @@ class Remote(Here):
             if self.how == "proxy":
                 return launch.run_function(spec, made, case)
             more = _slice(spec, spec.run) if spec.run else {}
-            return self.worker.ask("case", case=_fields(case), device=spec.on_device, **more)["value"]
+            words = {"expected": statements(case)} if "case.expected" in more.get("slice_", "") else {}
+            return self.worker.ask("case", case=fields_of(case) | words, device=spec.on_device, **more)["value"]
         except RemoteError as error:  # golden.py's own are not among these: what the worker says is the submission's
             if not any(file == name for file, _ in error.frames):
                 error.frames = [*error.frames, (name, 1)]
             raise
         except wire.Broken as error:
-            raise _exception("Broken", str(error), [(name, 1)]) from None
+            raise exception_of("Broken", str(error), [(name, 1)]) from None
 
     def run_program(self, spec: Spec, made, case: Case):
         told = self.worker.ask("run", args=case.args)["value"]
-        launches = [Launch(str(a), int(b), str(c), int(d), [float(u) for u in e], bool(f)) for a, b, c, d, e, f in told["launches"]]  # fmt: skip
-        result = Result(int(told["status"]), [_finding(f) for f in told["findings"]], launches, str(told["output"]),
+        launches = [
+            Launch(str(kernel), int(blocks), str(file), int(line), [float(u) for u in us], bool(finished))
+            for kernel, blocks, file, line, us, finished in told["launches"]
+        ]
+        result = Result(int(told["status"]), [finding_of(f) for f in told["findings"]], launches, str(told["output"]),
                         chip=str(told["chip"]), late=bool(told["late"]), died=int(told["died"]))  # fmt: skip
         return spec.function(spec.run)(result, case) if spec.run else result.output.split("\n")[:-1], result
 
     def run_kernel(self, spec: Spec, made: RemoteKernel, case: Case):
         if not spec.run or self.how == "proxy":
             return launch.run_kernel(spec, made, case, place="cpu")
-        answer = self.worker.ask("helped_launch", case=_fields(case), blocks=spec.blocks, **_slice(spec, spec.run))
+        answer = self.worker.ask("helped_launch", case=fields_of(case), blocks=spec.blocks, **_slice(spec, spec.run))
         outputs = [Output(np.asarray(g), np.asarray(i), str(d)) for g, i, d in answer["outputs"]]
-        return outputs, None if answer["value"] is None else _record(answer["value"])
+        return outputs, None if answer["value"] is None else record_of(answer["value"])
 
     # ---- operators
 
@@ -396,7 +356,7 @@ class Remote(Here):
             w.name, w.text = self.worker.name, self.worker.text
             w.ask("register", wall=120.0, **self.source)
         run = getattr(case.run, "__name__", "") if case.run else ""
-        answer = w.ask("probe", wall=60.0, case=_fields(case), **(_slice(spec, run) if run else {}))["value"]
+        answer = w.ask("probe", wall=60.0, case=fields_of(case), **(_slice(spec, run) if run else {}))["value"]
         made.answer, made.turn = answer, 0
         if answer.get("found"):
             return Diagnosis(str(answer["found"][0]), dict(answer["found"][1])), None, None
@@ -434,14 +394,14 @@ class _Replayed:
 
     def _records(self) -> None:
         for told in self.answer.get("records", []):
-            expect._open[-1].records.append(_record(told))
+            expect._open[-1].records.append(record_of(told))
 
     def __call__(self, *args):
         a = self.answer
         if "meta" not in a:
             self._records()
         if "raised" in a and "got" not in a:
-            raise _exception(str(a["raised"]), str(a.get("message", ""))[:4000], _frames(a))
+            raise exception_of(str(a["raised"]), str(a.get("message", ""))[:4000], frames_of(a))
         if "meta" in a:
             made = [SimpleNamespace(shape=s, dtype=d, device=SimpleNamespace(type=p), stride=lambda t=t: t)
                     for s, d, p, t in a["meta"]]  # fmt: skip
@@ -467,7 +427,7 @@ def _replay(answer: dict, args: tuple):
         def backward(ctx, grad):
             got = next(turn, None)
             if got is None:
-                raise _exception(str(answer.get("raised", "RuntimeError")), str(answer.get("message", "")), [])
+                raise exception_of(str(answer.get("raised", "RuntimeError")), str(answer.get("message", "")), [])
             return tuple(None if g is None else g.to(launch.DEVICE) for g in got)
 
     Recorded.__name__ = str(answer["grad_fn"])
@@ -503,7 +463,11 @@ def _find_way(spec: Spec) -> str:
     if not spec.run or spec.kind in ("adapter", "predict", "program"):
         return "value"
     if spec.kind == "kernel":
-        return "proxy" if "case.expected" in helper.alone(spec.golden_path.read_text(encoding="utf-8"), spec.run) else "helper"
+        return (
+            "proxy"
+            if "case.expected" in helper.alone(spec.golden_path.read_text(encoding="utf-8"), spec.run)
+            else "helper"
+        )
     if spec.on_device:
         return "helper"
     ours, name = template(spec), f"way of {spec.id}"
@@ -520,7 +484,9 @@ def _find_way(spec: Spec) -> str:
     try:
         with launch.quietly():
             cases = spec.function(spec.cases)(0, True)
-            right = all(compare_values(launch.run_function(spec, by_value, c), c.expected, c.tolerance) is None for c in cases)
+            right = all(
+                compare_values(launch.run_function(spec, by_value, c), c.expected, c.tolerance) is None for c in cases
+            )
     except Exception:
         return "helper"
     return "proxy" if right else "helper"

@@ -17,7 +17,8 @@ from typing import Any
 LARGEST = 64 << 20  # bytes of a notebook
 _MAGIC = re.compile(r"^%%exercise[ \t]+(\w+)[ \t]*$")
 _DO = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-       ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.UAdd: operator.pos, ast.USub: operator.neg}  # fmt: skip
+       ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.UAdd: operator.pos,
+       ast.USub: operator.neg}  # fmt: skip
 
 
 class Unreadable(ValueError):

@@ -1,23 +1,27 @@
 """Plain data as bytes and back: what crosses between the judge and a worker in which a learner's code runs.
 
-Numbers, text, bytes, lists, tuples, dicts, sets, arrays of numbers, tensors, dtypes, tables; and a function, of which only a
-number crosses (a call of it goes back to its owner). Nothing else: what arrives is built here, member by member, and
-no class, module or code is ever named by it, as a pickle would.
+Numbers, text, bytes, lists, tuples, dicts, sets, arrays of numbers, tensors, dtypes, tables; and a function, of which
+only a number crosses (a call of it goes back to its owner). Nothing else: what arrives is built here, member by
+member, and no class, module or code is ever named by it, as a pickle would.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import struct
+import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-LONGEST = 512 << 20  # bytes of one message
+LONGEST = 256 << 20  # bytes of one message
 _SCALARS = (bool, int, float, str)
 _ARRAYS = "biufcSU"
+# not all that can be called: a module of PyTorch can, and has more than that
+_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 
 
 class NotPlain(TypeError):
@@ -84,7 +88,7 @@ def _pack(v: Any, blobs: list[bytes], functions: list | None, result: bool) -> A
     if kind.__module__.startswith("pandas") and kind.__name__ == "DataFrame":
         columns = {name: v[name].tolist() for name in v.columns}
         return {"frame": _pack([list(v.index), columns], blobs, functions, result)}
-    if functions is not None and callable(v):
+    if functions is not None and isinstance(v, _FUNCTIONS):
         functions.append(v)
         return {"function": len(functions) - 1}
     if result:
@@ -164,7 +168,7 @@ def _unpack(v: Any, blobs: list[bytes], function: Callable | None, device: bool)
         return Ellipsis
     if kind in ("array", "scalar"):
         dtype = np.dtype(of[0])
-        if dtype.kind not in _ARRAYS or dtype.hasobject:
+        if dtype.kind not in _ARRAYS or dtype.hasobject or min(of[1], default=0) < 0:
             raise Broken(f"an array of {of[0]!r}")
         array = np.frombuffer(blobs[of[2]], dtype).reshape(of[1])
         return array.copy() if kind == "array" else array.reshape(())[()]

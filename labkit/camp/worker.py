@@ -14,14 +14,12 @@ import ctypes
 import inspect
 import os
 import sys
-import traceback
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from labkit.camp import lockdown, wire
-
-DATA = (str, int, float, bool, type(None))
+from labkit.camp.told import finding, plain, raised, record
 
 
 class Worker:
@@ -98,7 +96,6 @@ class Worker:
             from labkit.exercises import operators  # noqa: F401
 
             npu.install()
-            lockdown.limit({"FSIZE": 64 << 20})  # its memory was a file of gigabytes; files in memory are counted nowhere
         elif strict:
             lockdown.deny(("memfd_create",))
         lockdown.hide_memory()
@@ -151,7 +148,7 @@ class Worker:
                 "status": made.status,
                 "output": made.output[:200_000],
                 "findings": [finding(f) for f in made.findings],
-                "launches": [(l.kernel, l.blocks, l.file, l.line, l.us, l.finished) for l in made.launches],
+                "launches": [(x.kernel, x.blocks, x.file, x.line, x.us, x.finished) for x in made.launches],
                 "chip": made.chip,
                 "late": made.late,
                 "died": made.died,
@@ -209,41 +206,7 @@ def _case(fields: dict, **more):
 
     kinds = {"in-out": InOut, "on-host": OnHost, "plain": lambda v: v, "out": lambda v: Out(*v)}
     args = tuple(kinds[kind](value) for kind, value in fields.pop("args"))
-    return Case(args=args, expected=None, **fields, **more)
-
-
-def raised(error: BaseException) -> dict:
-    """An exception by its name, words and places."""
-    frames = getattr(error, "frames", None) or [
-        (f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)
-    ]
-    return {
-        "raised": str(getattr(error, "kind", type(error).__name__))[:200],
-        "message": str(error)[:4000],
-        "frames": [(str(f)[:200], int(n)) for f, n in list(frames)[-50:]],
-    }
-
-
-def plain(numbers: dict) -> dict:
-    return {str(k): v if isinstance(v, DATA) else str(v)[:500] for k, v in numbers.items()}
-
-
-def finding(f) -> dict:
-    return {"code": f.code, "severity": f.severity, "block": f.block, "file": f.file, "line": f.line,
-            "numbers": plain(f.numbers), "count": f.count}  # fmt: skip
-
-
-def record(made) -> dict | None:
-    """What a judge looks at of a launch's record."""
-    if made is None:
-        return None
-    again = getattr(getattr(made.again, "request", None), "schedule", "")
-    names = ("target", "kernel", "blocks", "time_us", "time_kind", "chip", "ub_used", "ub_size", "finished", "crashed")
-    return {n: getattr(made, n) for n in names} | {
-        "output": made.output[:20_000],
-        "schedule": again,
-        "findings": [finding(f) for f in made.findings[:200]],
-    }
+    return Case(args=args, expected=fields.pop("expected", None), **fields, **more)
 
 
 def _adopt(entries: list[str]) -> None:

@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from labkit.cli import bench, clock, exercises, machine, programs, traces, workbook
+from labkit.cli import bench, camp, clock, exercises, machine, programs, traces, workbook
 
 app = typer.Typer(
     name="labkit",
@@ -21,7 +21,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="The Ascend C lab: kernels, exercises and notebooks, with or without an NPU.",
 )
-for unnamed in (machine, programs, exercises, workbook):
+for unnamed in (machine, programs, exercises, workbook, camp):
     app.add_typer(unnamed.commands)
 app.add_typer(clock.commands, name="clock")
 app.add_typer(traces.commands, name="trace")

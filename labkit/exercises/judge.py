@@ -220,7 +220,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
     if failures:
         shown = to_show(failures, in_order=spec.kind == "adapter")
         tell_cases(spec, result, shown, failures, cases, made)
-        if not _first_words(spec, ours, shown, source, joined):
+        if not _first_words(spec, ours, shown, source, joined) and at.names_mistakes:
             _name_mistake(spec, ours, source, shown, failures, cases, runs)
         if not shown.diagnosis.say:
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))

@@ -17,6 +17,8 @@ class Here:
     what labkit.exercises.launch and operators say.
     """
 
+    names_mistakes = True  # by running the known-wrong solutions, to see which one gives the same
+
     def build(self, spec: Spec, joined: Joined, name: str):
         """The kernel, program, function or operator of the text; of an operator also a Diagnosis."""
         if spec.kind == "adapter":

@@ -1,0 +1,58 @@
+"""How far each exercise keeps a submission from its own verdict: data/camp_promises.csv.
+
+    python scripts/camp_promises.py [--write]
+
+`way` is what labkit.camp.remote finds by our own solution. `rests_on`: what a submission would have to forge.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import Counter
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPO))
+
+from labkit.camp import helper, remote  # noqa: E402
+from labkit.exercises.spec import load_all  # noqa: E402
+
+RESTS = {
+    "predict": "nothing: a value is read and compared here",
+    "kernel": "values are compared here; findings and times come from the process that runs the kernel's own code",
+    "program": "what it prints is compared here; findings and launches come from the program's own process",
+    "adapter": "results and gradients are compared here; streams, opcheck and launches are seen beside its code",
+    "value": "nothing: results are compared here",
+    "proxy": "nothing: golden.py's run stays here and calls the function by value",
+    "helper": "golden.py's run stands beside its code, and could be made to say what it expects",
+}
+
+
+def rows() -> list[dict]:
+    made = []
+    for spec in load_all():
+        way = "value" if spec.kind == "predict" else remote.way(spec)
+        reached = []
+        if way == "helper":
+            reached = helper.carried(spec.golden_path.read_text(encoding="utf-8"), spec.run)
+        kind = way if spec.kind == "python" else spec.kind
+        made.append(
+            {"exercise": spec.id, "kind": spec.kind, "way": way, "carried": " ".join(reached), "rests_on": RESTS[kind]}
+        )
+    return made
+
+
+def main() -> None:
+    made = rows()
+    for (kind, way), count in sorted(Counter((r["kind"], r["way"]) for r in made).items()):
+        print(f"{kind:8} {way:7} {count}")
+    if "--write" in sys.argv[1:]:
+        with open(REPO / "data" / "camp_promises.csv", "w", newline="", encoding="utf-8") as file:
+            table = csv.DictWriter(file, list(made[0]), lineterminator="\n")
+            table.writeheader()
+            table.writerows(made)
+
+
+if __name__ == "__main__":
+    main()

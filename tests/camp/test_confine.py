@@ -1,0 +1,150 @@
+"""A confined command sees what it is given, writes in its folder, and ends; at each level that this machine has."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from labkit.camp import confine, lockdown
+
+LEVELS = [level for level in confine.LEVELS[:-1] if level != "bubblewrap" or shutil.which("bwrap")]
+
+
+@pytest.fixture(params=LEVELS)
+def level(request, monkeypatch):
+    monkeypatch.setenv("LABKIT_CONFINE", request.param)
+    confine.offers.cache_clear()
+    if confine.offers().level != request.param:
+        pytest.skip(f"{request.param}: {confine.offers().missing}")
+    yield request.param
+    confine.offers.cache_clear()
+
+
+def python(text: str, **settings) -> tuple[int, str, str, str]:
+    return confine.run([sys.executable, "-s", "-c", text], **settings)
+
+
+def test_it_runs_and_says_what_it_printed(level):
+    assert python("print(6 * 7)")[:2] == (0, "42\n")
+    assert python("raise SystemExit(5)")[0] == 5
+
+
+def test_files_elsewhere_are_out_of_reach(level, tmp_path):
+    os.chmod(tmp_path, 0o777)
+    (tmp_path / "secret").write_text("secret")
+    given = tmp_path / "given"
+    given.write_text("given")
+    text = (
+        "import os, sys\n"
+        "def can(path, mode):\n"
+        "    try:\n        open(path, mode).close()\n        return True\n"
+        "    except OSError:\n        return False\n"
+        f"print([can({str(tmp_path / 'secret')!r}, 'r'), can({str(tmp_path / 'new')!r}, 'w'), can({str(given)!r}, 'r'),\n"
+        f"       can({str(given)!r}, 'a'), can('mine', 'w'), can(os.environ['HOME'] + '/mine', 'w'), can('/etc/shadow', 'r')])"
+    )
+    assert python(text, read=[given])[1] == "[False, False, True, False, True, True, False]\n"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["given", "secret"] and given.read_text() == "given"
+
+
+def test_a_compiler_in_there_cannot_include_what_lies_outside(level, tmp_path):
+    (tmp_path / "solution.asc").write_text("int secret;")
+    text = (
+        "import subprocess\n"
+        f"open('a.cpp', 'w').write('#include \"{tmp_path}/solution.asc\"\\nint main() {{}}')\n"
+        "print(subprocess.run(['g++', '-c', 'a.cpp'], capture_output=True, text=True).stderr.split(':')[-1])"
+    )
+    assert "No such file" in (said := python(text)[1]) or "Permission denied" in said
+
+
+def test_the_callers_variables_do_not_go_along(level, monkeypatch):
+    monkeypatch.setenv("LABKIT_TEST_SECRET", "x")
+    assert "LABKIT_TEST_SECRET" not in python("import os; print(dict(os.environ))")[1]
+
+
+def test_no_network(level):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        where = server.getsockname()
+        text = f"import socket\ntry:\n    socket.create_connection({where!r}, 2)\n    print('there')\nexcept OSError as e: print('no')"
+        assert python(text)[1] == "no\n"
+        assert socket.create_connection(where, 2).close() is None, "without confinement it is there"
+
+
+def test_memory_time_and_processes_end(level):
+    small = confine.Limits(memory_bytes=200 << 20, wall_s=30)
+    assert python("x = [b'x' * (1 << 24) for _ in range(400)]", limits=small)[3] == "memory"
+    assert python("import time; time.sleep(600)", limits=confine.Limits(wall_s=1))[3] == "time"
+    began = time.monotonic()
+    forks = "import os, time\nwhile True:\n    try: os.fork()\n    except OSError: time.sleep(600)"
+    assert python(forks, limits=confine.Limits(processes=20, wall_s=20))[3] in ("processes", "time")
+    assert time.monotonic() - began < 60
+    assert python("while True: pass", limits=confine.Limits(cpu_s=1, wall_s=60))[0] != 0
+
+
+def test_nothing_is_left(level, tmp_path):
+    made = confine.start(
+        [sys.executable, "-s", "-c", "import os, time\nif os.fork() == 0: os.setsid()\ntime.sleep(600)"]
+    )
+    time.sleep(1.5)
+    family = confine._family(made.process.pid)
+    assert len(family) >= 1
+    made.close()
+    assert not made.home.exists()
+    deadline = time.monotonic() + 5
+    while any(map(runs, family)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(runs, family))
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_it_ends_with_the_process_that_started_it(level):
+    text = (
+        "import os, sys\nfrom labkit.camp import confine\n"
+        "made = confine.start([sys.executable, '-s', '-c', 'import time; time.sleep(600)'])\n"
+        "import time; time.sleep(1.5)\nprint(*[made.process.pid, *confine._family(made.process.pid)], flush=True)\nos._exit(0)"
+    )
+    said = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout
+    pids = list(map(int, said.split()))
+    deadline = time.monotonic() + 5
+    while any(map(runs, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert pids and not any(map(runs, pids))
+
+
+def test_no_namespaces_and_no_tracing_in_there(level):
+    text = (
+        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        "print(libc.unshare(0x10000000), ctypes.get_errno(), libc.ptrace(0, 0, 0, 0), ctypes.get_errno())"
+    )
+    if not confine.offers().seccomp:
+        pytest.skip("no seccomp here")
+    assert python(text)[1] == "-1 1 -1 1\n"
+
+
+def test_another_name_for_the_level_is_refused(monkeypatch):
+    monkeypatch.setenv("LABKIT_CONFINE", "jail")
+    confine.offers.cache_clear()
+    with pytest.raises(ValueError, match="bubblewrap, namespaces, landlock, none"):
+        confine.offers()
+    confine.offers.cache_clear()
+
+
+def test_limits_only_ever_fall():
+    said = "from labkit.camp import lockdown\nimport resource\nlockdown.limit({'NOFILE': 64})\nlockdown.limit({'NOFILE': 128})\n"
+    out = subprocess.run(
+        [sys.executable, "-c", said + "print(resource.getrlimit(resource.RLIMIT_NOFILE))"],
+        capture_output=True,
+        text=True,
+    )
+    assert out.stdout == "(64, 64)\n"
+    assert lockdown.landlock_version() >= 0

@@ -1,0 +1,145 @@
+"""Grades of real submissions: confined, and the same verdicts as in a notebook."""
+
+import csv
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from labkit.camp import confine, grade, helper, remote
+from labkit.exercises import judge, session
+from labkit.exercises.spec import load
+from labkit.exercises.stub import template
+
+REPO = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.skipif(
+    confine.offers().level == "none", reason=f"nothing here confines: {confine.offers().missing}"
+)
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch):
+    monkeypatch.setenv("LABKIT_PROGRESS", "off")
+    kept = session._current
+    yield
+    session._current = kept
+
+
+def verdict(spec, cell):
+    there = remote.Remote(lambda: remote.Worker(remote.start_of(spec)))
+    try:
+        return judge.examine(spec, cell, at=there), there.how
+    finally:
+        there.close()
+
+
+# one of each way: arguments by value; run here by proxy; run there; a kernel; a program; an operator in Python
+@pytest.mark.parametrize(
+    "name, way",
+    [("scale_law", "value"), ("rank_slow", "proxy"), ("bn_may", "helper"), ("tail_split", "value"), ("mix_halves", "proxy"),
+     ("launch_tiling", "value"), ("reg_meta", "value")],
+)  # fmt: skip
+def test_the_verdict_is_the_notebooks_own(name, way):
+    spec = load(name)
+    ours = template(spec)
+    got, how = verdict(spec, ours.solution())
+    assert (got.state, how) == ("PASS", way), got
+    wrong = ours.mutant(spec.mutants[0].regions)
+    assert str(verdict(spec, wrong)[0]) == str(judge.examine(spec, wrong))
+
+
+def test_what_stays_out_of_the_worker():
+    names = {f.name for f in remote.public_files()}
+    assert not names & {"golden.py", "mutants.toml", "exercises"} and {"add.asc", "rows_torch.h"} <= names
+    golden = load("bn_may").golden_path.read_text(encoding="utf-8")
+    alone = helper.alone(golden, load("bn_may").run)
+    assert "expected" not in alone and len(alone) < len(golden) / 2 and "def run_may" in alone
+    assert "run_may" not in helper.carried(golden, "run_may")
+
+
+def test_a_kernel_that_asks_for_the_host_is_not_built():
+    spec = load("tail_split")
+    cell = 'int labkit_q(int) __asm__("quick_exit"); labkit_q(0);\n' + template(spec).solution()
+    result, _ = verdict(spec, cell)
+    assert result.state == "FAIL" and "quick_exit" in str(result)
+
+
+def test_a_golden_in_the_callers_memory_is_compared_here():
+    """A submission that says that everything is equal is not believed."""
+    spec = load("scale_law")
+    cell = "import labkit.exercises.diagnose as d\nd.compare_values = lambda *a, **k: None\nreturn 0"
+    assert verdict(spec, cell)[0].state == "FAIL"
+
+
+def test_a_submission_never_runs_in_the_judges_process():
+    """Nor does naming its mistake run it: only our own solutions and variations of them are run there."""
+    spec = load("scale_law")
+    wrong = template(spec).mutant(spec.mutants[0].regions)
+    marked = "import sys\nsys.modules['labkit_ran_here'] = sys\n"
+    assert verdict(spec, marked + wrong)[0].state == "FAIL"
+    assert "labkit_ran_here" not in sys.modules
+
+
+def test_a_folder_of_submissions(tmp_path):
+    cells = {
+        "ann": [
+            "%%exercise scale_law\n" + template(load("scale_law")).solution(),
+            "labkit.predict('scale_case', 'pageable')",
+        ],
+        "bob": [
+            "%%exercise scale_law\nimport os; os._exit(0)",
+            "labkit.predict('scale_case', open('x'))",
+            "%%exercise none\n1",
+        ],
+        "=cmd": ["labkit.predict('scale_law', 1)", "%%exercise scale_case\n1"],
+    }
+    for student, sources in cells.items():
+        path = tmp_path / "submitted" / student / "ps1" / "drawn.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": s} for s in sources]}))
+    grades = grade.grade(tmp_path, seed=3)
+    assert {(g.student, g.exercise): (g.state, g.points) for g in grades} == {
+        ("ann", "scale_law"): ("PASS", 1.0), ("ann", "scale_case"): ("PASS", 1.0), ("bob", "scale_law"): ("FAIL", 0.0),
+        ("bob", "scale_case"): ("FAIL", 0.0), ("bob", "none"): ("FAIL", 0.0), ("=cmd", "scale_law"): ("FAIL", 0.0),
+        ("=cmd", "scale_case"): ("FAIL", 0.0),
+    }  # fmt: skip
+    assert all(g.isolation == str(confine.offers()) for g in grades)
+    files = grade.write(grades, tmp_path / "out")
+    assert [f.name for f in files] == ["grades.json", "grades.csv", "nbgrader.csv"]
+    rows = {r["student_id"]: (r["assignment"], r["score"], r["max_score"]) for r in csv.DictReader(open(files[2]))}
+    assert rows == {"ann": ("ps1", "2.0", "2.0"), "bob": ("ps1", "0.0", "3.0"), "'=cmd": ("ps1", "0.0", "2.0")}
+
+
+def test_what_was_not_handed_in_is_missing(tmp_path):
+    (tmp_path / "06.05_scaling.ipynb").write_text('{"cells": []}')
+    grades = grade.grade(tmp_path)
+    assert {g.state for g in grades} == {"MISSING"} and "scale_law" in {g.exercise for g in grades}
+
+
+def test_it_refuses_where_nothing_confines(tmp_path, monkeypatch):
+    monkeypatch.setattr(confine, "offers", lambda: confine.Offers("none", missing=("no kernel for it",)))
+    with pytest.raises(grade.NotIsolated, match="no kernel for it"):
+        grade.grade(tmp_path)
+
+
+def test_a_drawn_part_of_the_trial():
+    """Attacks of every family that needs no device; scripts/camp_trial.py makes all 300."""
+    spec = importlib.util.spec_from_file_location("camp_trial", REPO / "scripts" / "camp_trial.py")
+    trial = importlib.util.module_from_spec(spec)
+    sys.modules["camp_trial"] = trial
+    spec.loader.exec_module(trial)
+    every = [
+        s for s in trial.specs.load_all() if s.kind == "predict" or s.kind == "python" and not s.run and not s.on_device
+    ]
+    original, trial.specs.load_all = trial.specs.load_all, lambda: every
+    try:
+        drawn, grades, wrong = trial.trial(25, 7)
+    finally:
+        trial.specs.load_all = original
+    assert {d.family for d in drawn} == {"right", "wrong", "value", *trial.PYTHON}
+    assert [(d.family, d.exercise, g.state, g.lines) for d, g in zip(drawn, grades) if g.state not in d.must] == []
+    assert wrong == [] and "LABKIT_CAMP_TRIAL_SECRET" not in os.environ

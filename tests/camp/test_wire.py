@@ -1,0 +1,119 @@
+"""Plain data crosses unchanged; nothing else does, and bytes that a submission made up build nothing."""
+
+import json
+import random
+import struct
+
+import numpy as np
+import pytest
+import torch
+
+from labkit.camp import wire
+
+PLAIN = [
+    None, True, 3, -(2**70), 1.5, float("inf"), "文", b"\0x", [1, [2]], (1, (2,)), {"a": 1, (1, 2): [3]}, {1, 2},
+    frozenset({3}), 1 + 2j, ..., torch.Size([2, 3]), torch.bfloat16,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", PLAIN, ids=repr)
+def test_it_comes_back(value):
+    back = wire.decode(wire.encode(value))
+    assert back == value and type(back) is type(value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.half, torch.bfloat16, torch.int8, torch.bool, torch.int64])
+def test_tensors(dtype):
+    for tensor in (
+        torch.arange(12).to(dtype).reshape(3, 4),
+        torch.arange(12).to(dtype).reshape(3, 4).T,
+        torch.zeros(0, 5).to(dtype),
+    ):
+        back = wire.decode(wire.encode(tensor))
+        assert back.dtype == tensor.dtype and back.shape == tensor.shape and torch.equal(back, tensor)
+
+
+def test_arrays_and_tables():
+    array = np.arange(6, dtype=np.float16).reshape(2, 3)
+    back = wire.decode(wire.encode([array, array[0, 1], np.array(["ab", "c"])]))
+    assert np.array_equal(back[0], array) and back[0].flags.writeable and back[1] == 1 and list(back[2]) == ["ab", "c"]
+    assert type(back[1]) is np.float16
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1, 2], "b": ["x", None]}, index=[5, 6])
+    assert wire.decode(wire.encode(frame)).equals(frame)
+
+
+def test_functions_cross_as_numbers():
+    functions = []
+    message = wire.encode([len, 3], functions=functions)
+    assert functions == [len]
+    assert wire.decode(message, function=lambda k: functions[k])[0]([1, 2]) == 2
+    with pytest.raises(wire.Broken):
+        wire.decode(message)
+
+
+class Odd:
+    def __repr__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), Odd(), len, torch.nn.Linear(1, 1), torch.ones(1, requires_grad=True)],
+    ids=lambda v: type(v).__name__,
+)
+def test_what_is_not_plain_is_refused_as_an_argument(value):
+    with pytest.raises(wire.NotPlain):
+        wire.encode([value])
+
+
+def test_and_is_opaque_as_a_result():
+    back = wire.decode(wire.encode([Odd(), object()], result=True))
+    assert all(isinstance(x, wire.Opaque) for x in back) and back[0] != back[0]
+
+
+class Sly(float):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = float.__hash__
+
+
+def test_a_result_that_equals_everything_becomes_a_plain_number():
+    back = wire.decode(wire.encode(Sly(3), result=True))
+    assert type(back) is float and back == 3 and back != 4
+
+
+def message(tree, *blobs: bytes) -> bytes:
+    text = json.dumps(tree).encode()
+    return struct.pack(f"<{len(blobs) + 2}Q", len(blobs), len(text), *map(len, blobs)) + text + b"".join(blobs)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"array": ["|O", [1], 0]}, {"array": ["<f4", [10**12], 0]}, {"array": ["<f4", [-5], 0]}, {"tensor": ["load", [1], "cpu", 0]},
+        {"tensor": ["float32", [99], "cpu", 0]}, {"dtype": "__class__"}, {"pickle": 0}, {"bytes": 7}, {"dict": [1]}, {"set": [{"list": []}]},
+        {"list": 5}, {"a": 1, "b": 2}, {"frame": 0}, [1], {"complex": ["x", "y"]}, {"function": 0},
+    ],
+    ids=json.dumps,
+)  # fmt: skip
+def test_what_a_submission_makes_up_is_broken(tree):
+    with pytest.raises(wire.Broken):
+        wire.decode(message(tree, b"\0" * 8))
+
+
+def test_noise_is_broken():
+    rng = random.Random(1)
+    good = bytearray(wire.encode({"a": [torch.ones(4), (1, "x")]}))
+    for _ in range(400):
+        bad = bytearray(good)
+        for _ in range(rng.randrange(1, 6)):
+            bad[rng.randrange(len(bad))] = rng.randrange(256)
+        try:
+            wire.decode(bytes(bad))
+        except wire.Broken:
+            pass
+    for cut in range(0, len(good), 7):
+        with pytest.raises(wire.Broken):
+            wire.decode(bytes(good[:cut]))
