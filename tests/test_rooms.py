@@ -16,7 +16,7 @@ import labkit
 TWIN = "base core lanes memory vector cube library matmul tiling clock launch host".split()
 LABKIT = (
     "paths chips messages source build device launch operators program figures analysis profiler trace bench codegen "
-    "fusion tuning serving exercises book notebook environment calibration cli"
+    "fusion tuning serving migrate exercises book notebook environment calibration cli"
 ).split()
 LATER = (
     "profiler/",
@@ -25,11 +25,13 @@ LATER = (
     "codegen/",
     "fusion/",
     "tuning/",
+    "migrate/",
     "serving/",
     "book/",
     "messages/codegen",
     "messages/fusion",
     "messages/tuning",
+    "messages/migrate",
     "messages/serving",
     "messages/troubleshooting",
     "messages/profiler",
