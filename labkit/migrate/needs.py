@@ -13,8 +13,8 @@ from labkit.migrate.recording import Recorded
 @dataclass
 class Needs:
     """In bytes: weights and buffers, their gradients, the optimizer's state (0 for inference), what autograd keeps.
-    hbm_bytes: of the chip. flops: of products in a step; cube_us: those at the cube's full rate in half precision, which
-    no program is faster than. device_us, host_us: modelled time of the step, of the device and of the host."""
+    hbm_bytes: of the chip. flops: of products in a step; cube_us: those at the cube's full rate in half precision: no
+    program is faster. device_us, host_us: modelled time of the step, of the device and of the host."""
 
     weights: int
     gradients: int

@@ -8,15 +8,16 @@ the step is run again, computed.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
-from torch.utils.module_tracker import ModuleTracker
+from torch.utils.flop_counter import flop_registry
 
 from labkit import device
 from labkit.messages import text
@@ -30,7 +31,8 @@ PHASES = ("forward", "backward", "optimizer")
 class Call:
     """One call of an operator. name: "aten::addmm", overload: "default". kernels: pieces of device work by the names
     that a trace shows, us: their modelled time together. view: nothing but another look at the same memory. waits: the
-    host needs a value from the device. module: the innermost module that runs, as its name in the model."""
+    host needs a value from the device. module: the innermost one that runs, as its
+    name in the model; "" in the backward pass."""
 
     name: str
     overload: str
@@ -48,10 +50,11 @@ class Call:
 
 @dataclass
 class Recorded:
-    """One step. computed: values had to be computed. activation_bytes: what autograd keeps for the backward pass,
+    """One step. kernels: the names of all device work, as a trace shows them. computed: values had to be computed. activation_bytes: what autograd keeps for the backward pass,
     parameters left out; flops: of products, forward and backward, as torch.utils.flop_counter counts them."""
 
     calls: list[Call]
+    kernels: list[str]
     computed: bool
     activation_bytes: int
     flops: int
@@ -62,10 +65,11 @@ class Recorded:
 class _Noting(TorchDispatchMode):
     """Notes what reaches the npu; what the host computes on tensors of its own is left out."""
 
-    def __init__(self, tracker: ModuleTracker):
+    def __init__(self, running: _Running):
         super().__init__()
         self.calls: list[Call] = []
-        self.phase, self._tracker = PHASES[0], tracker
+        self.flops = 0
+        self.phase, self._running = PHASES[0], running
 
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -73,6 +77,9 @@ class _Noting(TorchDispatchMode):
         out = operator(*args, **kwargs)
         given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
         made = [t for t in tree_leaves(out) if isinstance(t, torch.Tensor)]
+        # not FlopCounterMode: it takes operators apart (silu_backward) that the device has as one
+        count = flop_registry.get(operator.overloadpacket)
+        self.flops += count(*args, **kwargs, out_val=out) if count else 0
         if operator.namespace != "profiler" and any(t.device.type == "npu" for t in given + made):
             self._note(operator, given, made, device.pieces(before))
         return out
@@ -86,7 +93,7 @@ class _Noting(TorchDispatchMode):
                 name,
                 operator._overloadname,
                 self.phase,
-                _innermost(self._tracker.parents),
+                self._running.stack[-1] if self._running.stack else "",
                 tuple(t.dtype for t in shown),
                 tuple(tuple(t.shape) for t in shown),
                 tuple(p.name for p in pieces),
@@ -102,10 +109,30 @@ class _Noting(TorchDispatchMode):
         )
 
 
-def _innermost(parents: set[str]) -> str:
-    """ModuleTracker gives all modules that run now, outer ones too; their names share a beginning."""
-    names = [p for p in parents if p != "Global"]
-    return max(names, key=lambda n: (n.count("."), n)).partition(".")[2] if names else ""
+def _on_host(made: list[torch.Tensor]) -> bool:
+    return bool(made) and made[0].device.type == "cpu"
+
+
+class _Running:
+    """The modules that are at work, outermost first; forward only. torch.utils.module_tracker knows the backward pass
+    too, but it holds gradients meanwhile, for which autograd then makes copies of its own."""
+
+    def __init__(self, model: torch.nn.Module):
+        self.names = {id(module): name for name, module in model.named_modules()}
+        self.stack: list[str] = []
+
+    @contextmanager
+    def hooks(self) -> Iterator[None]:
+        begin = register_module_forward_pre_hook(lambda m, _: self.stack.append(self.names.get(id(m), "")))
+        end = register_module_forward_hook(lambda m, _, __: self._leave(), always_call=True)
+        try:
+            yield
+        finally:
+            begin.remove()
+            end.remove()
+
+    def _leave(self) -> None:
+        self.stack.pop()
 
 
 def record(
@@ -127,25 +154,23 @@ def record(
 
 
 def _needs_values(error: BaseException) -> bool:
-    return "shapes_only" in str(error)
+    """Both are raised where shapes alone do not do: a value is read, or a result's shape is one (nonzero)."""
+    return "shapes_only" in str(error) or isinstance(error, NotImplementedError)
 
 
 def _step(model, example, options, loss, optimizer, how) -> Recorded:
     ours = copy.deepcopy(model)
-    tracker = ModuleTracker()
-    noting = _Noting(tracker)
+    running = _Running(ours)
+    noting = _Noting(running)
     computed = isinstance(how, nullcontext)
     kept = _Kept()
-    from torch.utils.flop_counter import FlopCounterMode
-
-    counter = FlopCounterMode(display=False)
     with how:
         ours = ours.npu()
         there = tree_map_only(torch.Tensor, lambda t: t.npu(), (example, options))
         steps = optimizer(ours.parameters()) if optimizer else None
         kept.known = {p.untyped_storage().data_ptr() for p in ours.parameters()}
         device.reset_clock()
-        with tracker, counter, noting, kept.hooks(), torch.set_grad_enabled(steps is not None):
+        with running.hooks(), noting, kept.hooks(), torch.set_grad_enabled(steps is not None):
             out = ours(*there[0], **there[1])
             if steps is not None:
                 value = loss(out)
@@ -155,7 +180,8 @@ def _step(model, example, options, loss, optimizer, how) -> Recorded:
                 steps.step()
                 steps.zero_grad()
         clock = device.clock()
-    return Recorded(noting.calls, computed, kept.bytes, counter.get_total_flops(), clock.host_us, clock.device_us)
+        kernels = sorted({p.name for p in device.pieces()})
+    return Recorded(noting.calls, kernels, computed, kept.bytes, noting.flops, clock.host_us, clock.device_us)
 
 
 class _Kept:

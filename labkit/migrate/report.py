@@ -140,6 +140,8 @@ def assess(
     Raises what the model raises, ValueError where no scalar can be made of its output, KeyError for another chip.
     """
     chip = chip or chips.DEFAULT
+    if optimizer and not any(p.requires_grad for p in model.parameters()):
+        optimizer = None  # nothing to learn
     arguments = (example,) if isinstance(example, torch.Tensor) or not isinstance(example, Sequence) else tuple(example)
     done = record(model, arguments, dict(options or {}), loss or _scalar, optimizer)
     table: dict[tuple[str, str], list[Call]] = {}
@@ -153,7 +155,7 @@ def assess(
         chip,
         optimizer is not None,
         rows,
-        sorted({k for call in done.calls for k in call.kernels}),
+        done.kernels,
         needs(model, done, chip, states_each if optimizer else 0),
         risks(done.calls),
         done.computed,

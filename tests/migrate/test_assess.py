@@ -94,9 +94,9 @@ def test_each_risk_is_named_where_it_is_and_only_there(kind):
 def test_what_stays_on_the_card_is_counted_from_the_rows():
     report = migrate.assess(Faults("cpu"), torch.ones(4, 8))
     gone = {o.name: o.calls for o in report.operators if o.kernel == "cpu"}
-    assert gone == {"aten::lgamma": 1}
+    assert gone == {"aten::lgamma": 1, "aten::digamma": 1}
     kept, every = report.supported
-    assert (kept, every) == (len(report.operators) - 1, len(report.operators))
+    assert (kept, every) == (len(report.operators) - 2, len(report.operators))
 
 
 def test_memory_is_the_sum_of_what_the_model_holds():
@@ -110,17 +110,6 @@ def test_memory_is_the_sum_of_what_the_model_holds():
     assert inference.needs.total == sizes and not any(o.backward or o.optimizer for o in inference.operators)
 
 
-def test_a_model_larger_than_the_chip_is_assessed_and_does_not_fit():
-    with torch.device("meta"):
-        model = nn.Linear(1 << 17, 1 << 17, bias=False)
-    n = migrate.assess(model, torch.empty(1, 1 << 17, device="meta"), optimizer=None).needs
-    assert (
-        n.weights == 4 << 34
-        and n.total > 0
-        and not migrate.assess(model, torch.empty(1, 1 << 17, device="meta")).needs.fits
-    )
-
-
 def test_the_report_reads_in_both_languages_and_as_json(monkeypatch):
     model, x = nn.Linear(8, 4), torch.ones(2, 8)
     report = migrate.assess(model, x)
@@ -132,12 +121,12 @@ def test_the_report_reads_in_both_languages_and_as_json(monkeypatch):
 
 
 def test_an_output_without_a_scalar_is_an_error_that_says_what_to_give():
-    class Indices(nn.Module):
+    class Indices(nn.Linear):
         def forward(self, x):
-            return x.argmax()
+            return super().forward(x).argmax()
 
     with pytest.raises(ValueError, match="loss="):
-        migrate.assess(Indices(), torch.ones(3))
+        migrate.assess(Indices(3, 3), torch.ones(3))
 
 
 @pytest.mark.parametrize(

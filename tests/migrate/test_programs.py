@@ -38,7 +38,6 @@ def test_each_line_with_what_becomes_of_it(tmp_path):
         (11, "torch.backends.cudnn.benchmark", True),
         (12, ".cuda", True),
         (13, "torch.jit.script", False),
-        (14, "torch.utils.cpp_extension.load", False),
         (15, '"nccl"', True),
     }
 
