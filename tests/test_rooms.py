@@ -16,7 +16,7 @@ import labkit
 TWIN = "base core lanes memory vector cube library matmul tiling clock launch host".split()
 LABKIT = (
     "paths chips messages source build device launch operators program figures analysis profiler trace bench codegen "
-    "fusion tuning serving exercises book notebook camp environment calibration cli"
+    "fusion tuning serving migrate exercises book notebook camp environment calibration cli"
 ).split()
 LATER = (
     "profiler/",
@@ -26,11 +26,13 @@ LATER = (
     "fusion/",
     "tuning/",
     "camp/",
+    "migrate/",
     "serving/",
     "book/",
     "messages/codegen",
     "messages/fusion",
     "messages/tuning",
+    "messages/migrate",
     "messages/serving",
     "messages/troubleshooting",
     "messages/profiler",

@@ -38,7 +38,7 @@ def install() -> None:
     if not any(line.startswith("AutogradPrivateUse1:") and "[backend fallback]" in line for line in table):  # torch 2.6
         lib.lab_autograd_fallthrough()
 
-    from labkit.device import attention, compiling, devices, distributed, graphs, import_hook, npu, random
+    from labkit.device import attention, compiling, devices, distributed, graphs, import_hook, npu, random, wider_types
 
     torch.utils.rename_privateuse1_backend("npu")
     torch._register_device_module("npu", npu)
@@ -48,6 +48,7 @@ def install() -> None:
     random.adopt_default_generators()
     npu.default_generators = random.default_generators
     attention.register()
+    wider_types.register()
     distributed.register()
     compiling.register()
     graphs.serve()

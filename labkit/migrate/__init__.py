@@ -1,0 +1,27 @@
+"""labkit.migrate: what stands between a model that runs on the CPU and one that trains on an NPU.
+
+    report = labkit.migrate.assess(model, example)       # operators, types, shapes, waits, memory, arithmetic, risks
+    report.json()                                        # the same for a machine
+    labkit.migrate.scan("train.py")                      # what transfer_to_npu will mend in a program, and what not
+
+recording.py runs the model on the npu without computing and notes each operator, support.py says who runs it on a card,
+needs.py what it takes, risks.py what may go wrong, programs.py reads source text, report.py puts all of it together.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["Assessment", "assess", "scan"]
+_HOMES = {"assess": "report", "Assessment": "report", "scan": "programs"}
+
+
+def __getattr__(name: str) -> Any:  # torch is imported when somebody asks
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])
