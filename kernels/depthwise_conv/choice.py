@@ -1,6 +1,7 @@
 """Drawn calls of lab::depthwise_conv2d beside the framework's operator, forward and backward, on the modelled clock.
 
-    python kernels/depthwise_conv/choice.py --write     # data/depthwise_conv_choice.csv, minutes
+    python kernels/depthwise_conv/choice.py --write         # data/depthwise_conv_choice.csv, minutes
+    python kernels/depthwise_conv/choice.py --check 60      # measures its first rows anew for 60 seconds
 
 The calls are golden.draw's for the seeds SEEDS, COUNT each, with float16 and float32, in NCHW and in channels_last,
 no bias. A time is the sum of what a call launches, each call beginning with an empty L2. `forward_on` and `backward_on`
@@ -13,6 +14,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -63,21 +65,39 @@ def measure(case: dict, dtype, last: bool) -> list:
     return [*case["x"], *case["kernel"], *case["stride"], *y.shape[2:], kind, int(last), *on, *us]
 
 
+def rows():
+    """All rows of the table, one after the other."""
+    for seed in SEEDS:
+        for case in golden.draw(seed, COUNT):
+            for dtype in (torch.float16, torch.float32):
+                for last in (False, True):
+                    yield measure(case, dtype, last)
+
+
+def differs(seconds: float) -> tuple[int, list[int]]:
+    """(rows that were measured anew within the seconds, the numbers of those that are not as in the table)."""
+    with open(TABLE, encoding="utf-8", newline="") as text:
+        table = list(csv.reader(text))[1:]
+    end, count, other = time.monotonic() + seconds, 0, []
+    for count, (was, now) in enumerate(zip(table, rows()), 1):
+        other += [count] * (was != [str(v) for v in now])
+        if time.monotonic() > end:
+            break
+    return count, other
+
+
 if __name__ == "__main__":
     labkit.register(Path(__file__).with_name("depthwise_conv_torch.asc"))
-    rows = [
-        measure(case, dtype, last)
-        for seed in SEEDS
-        for case in golden.draw(seed, COUNT)
-        for dtype in (torch.float16, torch.float32)
-        for last in (False, True)
-    ]
+    if "--check" in sys.argv[1:]:
+        count, other = differs(float(sys.argv[-1]))
+        print(f"{count} rows measured anew, {len(other)} of them not as in the table", *other)
+        sys.exit(bool(other))
+    made = list(rows())
     if "--write" in sys.argv[1:]:
         with open(TABLE, "w", encoding="utf-8", newline="") as out:
-            writer = csv.writer(out, lineterminator="\n")
-            writer.writerows([FIELDS, *rows])
+            csv.writer(out, lineterminator="\n").writerows([FIELDS, *made])
     for where in ("forward", "backward"):
         ours, theirs, on = (FIELDS.index(f) for f in (f"{where}_us", f"framework_{where}_us", f"{where}_on"))
         for core in ("cube", "vector"):
-            mine = [r for r in rows if r[on] == core]
+            mine = [r for r in made if r[on] == core]
             print(where, core, len(mine), "calls,", sum(float(r[ours]) > float(r[theirs]) for r in mine), "slower")

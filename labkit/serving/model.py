@@ -28,14 +28,15 @@ class Step:
     values: list[torch.Tensor]
     slots: torch.Tensor  # [rows * width]: where each token's key goes
     positions: torch.Tensor  # [rows, width]: its place in its request
-    how: str  # "own" (the step's own keys are all there are), "view", "gather", "fused"
+    how: str  # "own" (the step's own keys are all there are), "view", "gather", "fused" (decode: pages in place)
     span: int  # keys that are looked at
     first: int = 0  # "view": the page where the rows' memory begins
     reserved: int = 0  # "view": tokens of memory of each row
     table: torch.Tensor | None = None  # [rows, span / page]: the pages of each row
     lengths: torch.Tensor | None = None  # [rows]: keys of each, this step's included
-    mask: torch.Tensor | None = None  # True where a query does not see a key; made once for all layers
+    mask: torch.Tensor | None = None  # made once for all layers: where a query does not (fused: does) see a key
     order: torch.Tensor | None = None  # 0, 1, 2, ...
+    fused: bool = False  # "own" and "gather" by lab::attention, not by the chain
 
 
 def chain(query, key, value, scale: float, hidden):
@@ -68,6 +69,17 @@ def fused_attention(query, keys, values, step: Step, scale: float):
     return out.unsqueeze(2)
 
 
+def fused_prompt(query, key, value, step: Step, scale: float):
+    """A piece of a prompt by lab::attention: [rows, heads, width, depth]. Rows are padded behind their last token, so
+    that what a query may see of its own step is what stands before it; of keys from the cache a mask says it."""
+    labkit.operator("attention").load("attention")
+    if step.how == "own":
+        return torch.ops.lab.attention(query, key, value, None, True, scale)
+    if step.mask is None:
+        step.mask = step.order[: key.shape[2]] <= step.positions[:, None, :, None]
+    return torch.ops.lab.attention(query, key, value, step.mask, False, scale)
+
+
 def _attention(module, query, key, value, mask, scaling=None, dropout=0.0, *, step: Step, **_):
     keys, values = step.keys[module.layer_idx], step.values[module.layer_idx]
     for pool, new in ((keys, key), (values, value)):
@@ -77,9 +89,12 @@ def _attention(module, query, key, value, mask, scaling=None, dropout=0.0, *, st
     else:
         if step.how != "own":
             key, value = gathered(keys, step), gathered(values, step)
-        if step.mask is None:
-            step.mask = step.order[: key.shape[2]] > step.positions[:, None, :, None]
-        out = chain(query, key, value, scaling, step.mask)
+        if step.fused:
+            out = fused_prompt(query, key, value, step, scaling)
+        else:
+            if step.mask is None:
+                step.mask = step.order[: key.shape[2]] > step.positions[:, None, :, None]
+            out = chain(query, key, value, scaling, step.mask)
     return out.transpose(1, 2).contiguous(), None
 
 

@@ -177,6 +177,7 @@ class Runner:
             self.keys, self.values, moved["slots"].view(-1), moved["positions"], how, most,
             first=rows[0].pages[0] if how == "view" and rows[0].pages else 1,
             reserved=self.settings.max_length, table=moved.get("table"), lengths=moved.get("lengths"),
+            fused=self.settings.fused,
         )  # fmt: skip
         with torch.no_grad():
             return self.decoder.next_tokens(moved["ids"], moved["positions"], moved.get("last"), step, inserts)

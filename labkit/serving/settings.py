@@ -25,8 +25,9 @@ class Settings:
     pinned: inputs lie in pinned memory and go to the device in one copy a step; the features of requests that wait go
     ahead on a second stream. input_cache: features that were used lately stay on the device. paged: a request gets the
     pages of the KV cache that it needs, not the longest length that one may have. continuous: requests join and leave
-    between steps, not in batches. fused: attention is one kernel that reads the pages where they lie. graph: a decode
-    step is recorded once and replayed.
+    between steps, not in batches. fused: attention is one kernel of ours, lab::attention for prompts and
+    lab::paged_attention, which reads the pages where they lie, for decode. graph: a decode step is recorded once and
+    replayed.
     """
 
     pinned: bool = False

@@ -54,8 +54,8 @@ class StepTimes:
     def prefill(self, s: Settings, rows: int, width: int, span: int) -> Cost:
         """The cost of reading `rows` pieces of at most `width` tokens."""
         if width == span:
-            return self._at(("prefill", "own", s.pinned, 0), rows, width, width)
-        return self._at(("piece", "gather", s.pinned, 0), rows, width, span)
+            return self._at(("prefill", "fused" if s.fused else "own", s.pinned, 0), rows, width, width)
+        return self._at(("piece", "fused" if s.fused else "gather", s.pinned, 0), rows, width, span)
 
     def decode(self, s: Settings, rows: int, span: int) -> Cost:
         """The same of making one token for each of `rows` requests, the longest of which has `span` of them."""
@@ -118,7 +118,7 @@ class StepTimes:
 
 
 def measured() -> list[dict]:
-    """The grid, on the device as it is; rows by COLUMNS. Two ways that no ladder needs are left out."""
+    """The grid, on the device as it is; rows by COLUMNS. Three ways that no ladder needs are left out."""
     from labkit.serving.model import Decoder
 
     decoder, found = Decoder(), []
@@ -129,7 +129,9 @@ def measured() -> list[dict]:
             settings = NAIVE.with_(pinned=pinned, **change)
             if how == "view":
                 found += _grid("prefill", "own", settings, read, decoder)
-            if how == "gather":
+            if how == "fused":
+                found += _grid("prefill", how, settings, read, decoder)
+            if how == "gather" or (how, pinned) == ("fused", True):
                 found += _grid("piece", how, settings, pieces, decoder)
             for graph in (False, True):
                 if (how, pinned, graph) in (("view", True, True), ("gather", False, True)):

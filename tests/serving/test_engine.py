@@ -76,6 +76,25 @@ def test_attention_over_pages_is_that_over_all_keys():
     assert torch.allclose(got[1:], cut, atol=1e-5)
 
 
+def test_fused_prompts_are_the_chain_s(decoder):
+    """Padded rows, and a piece behind keys of the cache: the last token of each row sees the same."""
+    from labkit.serving.model import Step, fused_prompt
+
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(2, heads, 20, 64).half().npu() for heads in (4, 2, 2))
+    order = torch.arange(64, dtype=torch.int32).npu()
+    for begin, how in ((0, "own"), (8, "gather")):
+        positions = torch.zeros(2, 20 - begin, dtype=torch.int32)
+        positions[0], positions[1, :5] = torch.arange(begin, 20), torch.arange(begin, begin + 5)  # the second is padded
+        positions = positions.npu()
+        step = Step([], [], None, positions, how, 20, order=order, fused=True)
+        asked = query[:, :, begin:]
+        hidden = order[:20] > positions[:, None, :, None]
+        got, want = fused_prompt(asked, key, value, step, 0.125).cpu(), chain(asked, key, value, 0.125, hidden).cpu()
+        for row, last in ((0, 19 - begin), (1, 4)):
+            assert torch.allclose(got[row, :, last], want[row, :, last], atol=5e-3), how
+
+
 def drawn(work: str, count: int, seed: int):
     rng = random.Random(seed)
     for _ in range(count):
@@ -83,7 +102,7 @@ def drawn(work: str, count: int, seed: int):
         if work == "prefill":
             width = rng.choice([rng.randint(16, 128), rng.randint(128, 512)])
             rows = rng.randint(1, min(32, 2048 // width))
-            yield NAIVE.with_(pinned=pinned), rows, width, width
+            yield NAIVE.with_(pinned=pinned, fused=rng.random() < 0.5), rows, width, width
         else:
             change = rng.choice([{}, {"paged": True}, {"paged": True, "fused": True}, {"graph": True}, None])
             settings = EVERY if change is None else NAIVE.with_(pinned=pinned and "graph" not in change, **change)
