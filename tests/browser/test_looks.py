@@ -29,7 +29,7 @@ for (const e of panel.querySelectorAll('.jp-RenderedMarkdown > *, .jp-OutputArea
 for (const e of panel.querySelectorAll('.jp-OutputArea-output img, .jp-OutputArea-output svg')) {
   const box = e.getBoundingClientRect(), place = e.closest('.jp-OutputArea').getBoundingClientRect();
   if (e.tagName === 'IMG' && !e.naturalWidth) found.push('a figure that does not load');
-  if (box.right > place.right + 2 || box.width < 40) found.push(`a figure of ${box.width} in a place of ${place.width}`);
+  if (box.right > place.right + 2 && !scrolls(e) || box.width < 40) found.push(`a figure of ${box.width} in a place of ${place.width}`);
 }
 const parse = text => { const n = text.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
 const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3]));
