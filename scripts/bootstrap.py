@@ -311,7 +311,7 @@ def build_ahead(python, program):
 def jupyter_arguments():
     # The checkout is the root, so that kernels/ and data/ can be opened beside the notebooks.
     arguments = ["--ServerApp.root_dir=%s" % ROOT, "--LabApp.default_url=/lab/tree/workbook/%s" % language()]
-    arguments.append("--LabApp.extra_labextensions_path=%s" % (ROOT / "labkit" / "notebook" / "labextensions"))
+    arguments.append("--LabApp.extra_labextensions_path=%s" % (ROOT / "scripts" / "labextensions"))
     if os.geteuid() == 0:
         say("root")
         arguments.append("--allow-root")

@@ -47,7 +47,7 @@ _CPP = re.compile(r"%%ascendc\b|%%exercise\b(?s:.*?)(?m:^\s*//|;[ \t]*(?://.*)?$
 
 def is_cpp(text: str) -> bool:
     """Whether a cell holds C++: an exercise's does where a line is a comment of C++ or ends with a semicolon. The same
-    expression is in labextensions/labkit-cpp-cells, which colours these cells in JupyterLab.
+    expression is in scripts/labextensions, which colours these cells in JupyterLab.
     """
     return bool(_CPP.match(text))
 

@@ -249,10 +249,13 @@ class Page:
         return ""
 
     def prompts(self) -> list[str]:
-        """ "[*]:", "[3]:" or "[ ]:" of every code cell; a folded cell shows its number beside the output only."""
+        """ "[*]:", "[3]:" or "[ ]:" of every code cell; a folded cell shows its number beside the output, if it has one,
+        and else only its model knows."""
         return self.script("""
-            return [...document.querySelectorAll('.jp-NotebookPanel .jp-CodeCell')].map(cell =>
-                (cell.querySelector('.jp-InputPrompt')?.textContent || cell.querySelector('.jp-OutputPrompt')?.textContent || '').trim())""")
+            const models = [...jupyterapp.shell.currentWidget.content.model.cells].filter(model => model.type === 'code');
+            return [...document.querySelectorAll('.jp-NotebookPanel .jp-CodeCell')].map((cell, place) =>
+                (cell.querySelector('.jp-InputPrompt')?.textContent || cell.querySelector('.jp-OutputPrompt')?.textContent
+                 || `[${models[place]?.executionCount ?? ' '}]:`).trim())""")
 
     def started(self) -> bool:
         return any(prompt not in ("", "[ ]:") for prompt in self.prompts())

@@ -17,6 +17,7 @@ from labkit.notebook.cells import Variant, notebook
 WORDS, CHARACTERS, LINES = 200, 300, 20  # a minute
 SHORTEST, LONGEST, LEFT = 20, 45, 1 / 3
 
+PROJECTS = ".98"  # a page from which one project is chosen; the projects say their own minutes
 # To be split: their exercises alone take longer than two thirds of 45 minutes.
 TOO_LONG = set(
     """
@@ -49,6 +50,8 @@ def test_a_third_of_its_minutes_is_left_for_reading(src):
         assert exercises(src) > LONGEST * (1 - LEFT), "it fits by now: take it off the list"
         pytest.xfail(f"{exercises(src)} minutes of exercises: to be split")
     assert SHORTEST <= src.minutes <= LONGEST
+    if src.number.endswith(PROJECTS):
+        return
     assert exercises(src) <= src.minutes * (1 - LEFT) + 1e-9, (exercises(src), src.minutes)
     for lang in ("en", "zh"):
         needed = exercises(src) + reading(notebook(src, Variant(lang=lang))["cells"])
