@@ -1,7 +1,7 @@
 """labkit.migrate.scan(path): the lines of a program that speak of CUDA, and what becomes of them on an npu.
 
-transfer_to_npu changes PyTorch in the running process, so a call of torch.cuda works; it cannot compile .cu files, bring
-packages that are built for CUDA, or change text that goes elsewhere than to PyTorch.
+transfer_to_npu changes PyTorch in the running process, so a call of torch.cuda works; it cannot compile .cu files,
+bring packages that are built for CUDA, or change text that goes elsewhere than to PyTorch.
 """
 
 from __future__ import annotations

@@ -50,8 +50,9 @@ class Call:
 
 @dataclass
 class Recorded:
-    """One step. kernels: the names of all device work, as a trace shows them. computed: values had to be computed. activation_bytes: what autograd keeps for the backward pass,
-    parameters left out; flops: of products, forward and backward, as torch.utils.flop_counter counts them."""
+    """One step. kernels: the names of all device work, as a trace shows them. computed: values had to be computed.
+    activation_bytes: what autograd keeps for the backward pass, parameters left out; flops: of
+    products, forward and backward, as torch.utils.flop_counter counts them."""
 
     calls: list[Call]
     kernels: list[str]

@@ -1,7 +1,7 @@
 """labkit.migrate.assess(model, example): what a card would do with a model, before anybody has one.
 
-Counts are of one step on the simulated npu, times are modelled. A share is always given with its two numbers: so many of
-so many calls.
+Counts are of one step on the simulated npu, times are modelled. A share is always given with its two numbers: so many
+of so many calls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from labkit.migrate.support import support
 
 @dataclass(frozen=True)
 class Operator:
-    """One row. kernel: who runs it on a card (support.py). forward, backward, optimizer: calls. us: modelled, of all."""
+    """One row. kernel: who runs it on a card (support.py). forward, backward, optimizer: calls. us: modelled."""
 
     name: str
     kernel: str
@@ -74,27 +74,25 @@ class Assessment:
 
     def _facts(self) -> list[str]:
         n, (kept, every), (runs, calls) = self.needs, self.supported, self.supported_calls
+        memory = {"weights": n.weights, "gradients": n.gradients, "states": n.states, "activations": n.activations}
+        sizes = {name: size_text(value) for name, value in (memory | {"total": n.total, "hbm": n.hbm_bytes}).items()}
+        fits = text("migrate.fits" if n.fits else "migrate.fits-not")
+        times = {"device": f"{n.device_us:,.0f} us", "host": f"{n.host_us:,.0f} us", "cube": f"{n.cube_us:,.2g} us"}
         lines = [
             text("migrate.supported", kept=kept, all=every, calls=runs, every=calls),
-            text("migrate.memory", total=size_text(n.total), weights=size_text(n.weights), gradients=size_text(n.gradients),
-                 states=size_text(n.states), activations=size_text(n.activations), hbm=size_text(n.hbm_bytes),
-                 chip=self.chip, fits=text("migrate.fits" if n.fits else "migrate.fits-not")),
-            text("migrate.time", device=f"{n.device_us:,.0f} us", host=f"{n.host_us:,.0f} us", flops=f"{n.flops:.3g}",
-                 cube=f"{n.cube_us:,.2g} us", chip=self.chip),
-        ]  # fmt: skip
+            text("migrate.memory", chip=self.chip, fits=fits, **sizes),
+            text("migrate.time", chip=self.chip, flops=f"{n.flops:.3g}", **times),
+        ]
         return lines + [text("migrate.computed")] * self.computed
 
     def _rows(self) -> list[list[str]]:
         total = sum(o.us for o in self.operators) or 1.0
-        head = [
-            text(f"migrate.head-{k}")
-            for k in ("operator", "kernel", "types", "forward", "backward", "optimizer", "share")
-        ]
-        return [head] + [
-            [o.name, text(f"migrate.by-{o.kernel}"), " ".join(o.types), str(o.forward), str(o.backward), str(o.optimizer),
-             percent(o.us / total)]
-            for o in self.operators
-        ]  # fmt: skip
+        names = ("operator", "kernel", "types", "forward", "backward", "optimizer", "share")
+        rows = [[text(f"migrate.head-{name}") for name in names]]
+        for o in self.operators:
+            counts = [str(o.forward), str(o.backward), str(o.optimizer)]
+            rows.append([o.name, text(f"migrate.by-{o.kernel}"), " ".join(o.types), *counts, percent(o.us / total)])
+        return rows
 
     def _risk_lines(self) -> list[str]:
         return [

@@ -59,7 +59,7 @@ def support(operator: Any) -> str:
     if _has(full, "CompositeImplicitAutograd"):
         return MADE_OF_OTHERS
     if any(_has(full, f"Composite{kind}") for kind in _COMPOSITE):
-        # The form with out= is made of this one, or (linalg_lstsq) this one of it; then a kernel is what that one needs.
+        # The form with out= is made of this one, or (linalg_lstsq) this one of it: then that one needs a kernel.
         outs = _outs(name, overload)
         return MADE_OF_OTHERS if not outs or any(_has(o, "CompositeExplicitAutograd") for o in outs) else CPU
     return CPU
