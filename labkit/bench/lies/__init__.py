@@ -74,7 +74,8 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
     """What is wrong with the benchmark script at `path`, which is run with `arguments`.
 
     It runs in a process of its own, with the simulated device and clocks that show virtual time; a second time with an
-    L2 that each kernel finds empty where it speaks of bandwidth. `timeout`: seconds that each run may take; a script
+    L2 that each kernel finds empty where it speaks of bandwidth, another time with longer first launches where readings
+    with one were put away: what a warm-up that reads the clock does. `timeout`: seconds that each run may take; a script
     that does not end is judged by its text alone. Raises FileNotFoundError, SyntaxError.
     """
     script = Path(path).resolve()
@@ -85,7 +86,9 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
     text = reading.read({str(script): source} | {f: Path(f).read_text(encoding="utf-8") for f in files})
     seen = judging.Observed(document["regions"], output)
     if seen.regions and judging.about_memory(text, output):
-        seen.cold = _run(script, arguments, timeout, cold=True)[0]["regions"]
+        seen.cold = _run(script, arguments, timeout, "--cold")[0]["regions"]
+    if any(r["first"] and r["put_away"] for r in seen.regions):
+        seen.steady = judging.same_report(output, _run(script, arguments, timeout, "--slow-first")[1])
     notes = []
     if document["error"]:
         notes.append(messages.text("lies.failed", error=document["error"]))
@@ -94,11 +97,10 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
     return Verdict(str(path), judging.judge(text, seen, str(script)), notes, output, seen.regions)
 
 
-def _run(script: Path, arguments: tuple[str, ...], timeout: float, cold: bool = False) -> tuple[dict, str]:
+def _run(script: Path, arguments: tuple[str, ...], timeout: float, *flags: str) -> tuple[dict, str]:
     """(what watch.py saw, what the script printed). At first nothing is computed, which makes large shapes quick; a
     script that looks at a value cannot go on then, and is run once more with values.
     """
-    flags = ["--cold"] if cold else []
     document, output = _watched([*flags, "--shapes"], script, arguments, timeout)
     return _watched(flags, script, arguments, timeout) if document["error"] else (document, output)
 

@@ -40,11 +40,12 @@ class Finding:
 @dataclass
 class Observed:
     """One run of the script: the regions of watch.py, what it printed, and the same regions with an L2 that each kernel
-    finds empty (None: not run)."""
+    finds empty (None: not run). steady: the report stays the same where first launches take longer."""
 
     regions: list[dict]
     output: str
     cold: list[dict] | None = None
+    steady: bool = False
 
 
 class Case:

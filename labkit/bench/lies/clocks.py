@@ -17,6 +17,7 @@ import statistics
 import sys
 import time
 import timeit
+from collections import Counter
 from dataclasses import dataclass
 
 from labkit.device.library import lib
@@ -44,6 +45,9 @@ class Region:
     kept: bool = False
     shown: float | None = None  # the difference as the script sees it, in the unit of its clock
     parts: set[int] = dataclasses.field(default_factory=set)  # whole numbers by which the script divides it
+    numbers: tuple[int, int] = (0, 0)  # of the readings at its start, and the last one when the difference was made
+    touched: int = 0  # the last reading before a statistic or the output took it
+    gone: int | None = None  # the last reading before nothing held its value any more
 
 
 @dataclass
@@ -66,8 +70,9 @@ class Notes:
         self.waits: list[tuple[float, str, tuple]] = []  # (host ns at entry, name, via)
         self.captures = 0  # of graphs
         self.beside: list[tuple[float, str]] = []  # (host ns, what): calls that are no work of the device
+        self.holders: Counter[tuple] = Counter()  # by key of a region: the numbers that stand for it
         self.measurements: set[tuple] = set()  # regions of torch.utils.benchmark that it reports
-        self._readings = 0
+        self.readings = 0
 
     def via(self) -> tuple[tuple[str, int], ...]:
         """The script's own frames, innermost first."""
@@ -91,10 +96,10 @@ class Notes:
         library.lab_host_work(READING_NS / 2)  # and half behind: nothing else happens at the time of a reading
         at = library.lab_host_ns()
         library.lab_host_work(READING_NS / 2)
-        self._readings += 1
+        self.readings += 1
         made, again = graphs()
         return _Reading(
-            self._readings, clock, at, self.via(), made + self.captures, again, _by_torch(sys._getframe(2))
+            self.readings, clock, at, self.via(), made + self.captures, again, _by_torch(sys._getframe(2))
         )  # fmt: skip
 
     def region(
@@ -107,6 +112,7 @@ class Notes:
             self.regions[key] = Region(
                 kind, start.clock, start.at, end.at, value, start.via, end.via,
                 end.graphs - start.graphs, max(0, end.again - start.again), end.tool, shown=shown,
+                numbers=(start.number, self.readings),
             )  # fmt: skip
         return key
 
@@ -115,7 +121,7 @@ class Notes:
         for value in values:
             if isinstance(value, (Span, NsSpan)):
                 for key in value.keys:
-                    self.regions[key].kept = True
+                    self.regions[key].kept, self.regions[key].touched = True, self.readings
             elif isinstance(value, (list, tuple)) and value and isinstance(value[0], (Span, NsSpan, list, tuple)):
                 self.touch(*value)
 
@@ -175,13 +181,26 @@ def _new(plain):
     def new(cls, value, keys=frozenset()):
         made = plain.__new__(cls, value)
         made.keys = keys
+        NOTES.holders.update(keys)
         return made
 
     return new
 
 
-Span = type("Span", (float,), {"__new__": _new(float), "__hash__": float.__hash__, **_number(float), **_shown(float)})
-NsSpan = type("NsSpan", (int,), {"__new__": _new(int), "__hash__": int.__hash__, **_number(int), **_shown(int)})
+def _gone(self) -> None:
+    """Nothing holds this number any more: where it was the last of its region, the script has put the reading away."""
+    for key in self.keys:
+        NOTES.holders[key] -= 1
+        if not NOTES.holders[key]:
+            NOTES.regions[key].gone = NOTES.readings
+
+
+def _span(plain) -> dict:
+    return {"__new__": _new(plain), "__del__": _gone, "__hash__": plain.__hash__, **_number(plain), **_shown(plain)}
+
+
+Span = type("Span", (float,), _span(float))
+NsSpan = type("NsSpan", (int,), _span(int))
 
 
 def _tick(plain, span):

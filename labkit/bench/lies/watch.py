@@ -1,10 +1,11 @@
 """Runs a benchmark script on the simulated device and writes down what lay between its readings of the clock.
 
-    python -m labkit.bench.lies.watch OUT.json [--cold] [--shapes] SCRIPT ARGUMENTS...
+    python -m labkit.bench.lies.watch OUT.json [--cold] [--shapes] [--slow-first] SCRIPT ARGUMENTS...
 
 In a process of its own: the clocks are replaced for good. The device is a little noisy, an operator's first launch
 costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen. --shapes: operators are charged and not
 computed (labkit.device.shapes_only); a script that reads a value then ends with an error.
+--slow-first: a first launch costs a second, so that whatever it enters moves.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from collections import Counter, defaultdict
 from labkit.bench.lies import clocks
 from labkit.bench.lies.clocks import Region
 
-FIRST_LAUNCH_US = 20_000.0
+FIRST_LAUNCH_US, SLOW_FIRST_US = 20_000.0, 1_000_000.0
 _BLOCK = 10
 _KIT = tuple(os.path.join("labkit", "bench", name) for name in ("timing.py", "duration.py"))
 _CPU = ("process_time", "thread_time")
@@ -38,7 +39,7 @@ _LOOKS |= {"resolve_conj", "resolve_neg", "numpy_T", "empty_permuted", "new_empt
 
 def main(arguments: list[str]) -> None:
     out, *rest = arguments
-    flags = set(itertools.takewhile(lambda word: word in ("--cold", "--shapes"), rest))
+    flags = set(itertools.takewhile(lambda word: word in ("--cold", "--shapes", "--slow-first"), rest))
     script, *given = rest[len(flags) :]
     script = os.path.abspath(script)
     notes = clocks.Notes(os.path.dirname(script), {script})
@@ -54,7 +55,8 @@ def main(arguments: list[str]) -> None:
         text = file.read()
     if "cuda" in text and not re.search(r"torch_npu|\bnpu\b", text):
         import torch_npu.contrib.transfer_to_npu  # noqa: F401
-    labkit.device.noise(1, jitter=0.01, outliers=0.0, first_launch_us=FIRST_LAUNCH_US, hot_ms=1e9, slower=1.0)
+    first = SLOW_FIRST_US if "--slow-first" in flags else FIRST_LAUNCH_US
+    labkit.device.noise(1, jitter=0.01, outliers=0.0, first_launch_us=first, hot_ms=1e9, slower=1.0)
     labkit.device.cold_l2("--cold" in flags)
     for library in ("pandas", "pyarrow"):  # built against a datetime of its size: loaded before ours takes its place
         if re.search(rf"\b{library}\b", text) and importlib.util.find_spec(library):
@@ -223,6 +225,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "shapes": sorted({t.shape for k in inside for t in (*k.inputs, *k.outputs) if k.kind == "kernel"}),
                 "dtypes": sorted({t.dtype for k in inside if k.kind == "kernel" for t in (*k.inputs, *k.outputs)}),
                 "first": sorted({t.name for t in inside if t.kind == "kernel" and first[t.name] == t.issued}),
+                "put_away": _put_away(region, inside, regions, works),
                 "graphs": region.graphs,
                 "again": region.again,
                 "callers": sorted({place for r in tops for place in _caller(r, notes)}),
@@ -282,7 +285,7 @@ def _measured(notes: clocks.Notes, works) -> tuple[list[Region], dict[int, float
     places = defaultdict(list)
     for region in found:
         places[region.via[:1]].append(region)
-    dropped = {id(r) for place in places.values() if any(r.kept for r in place) for r in place if not r.kept}
+    dropped = {id(r) for place in places.values() for r in _unused(place)}
     thrown: dict[int, float] = {}
     for place in places.values():
         kept = [r for r in place if r.kept]
@@ -301,6 +304,28 @@ def _measured(notes: clocks.Notes, works) -> tuple[list[Region], dict[int, float
         if not holds:
             inner.append(region)
     return inner, thrown
+
+
+def _unused(place: list[Region]) -> list[Region]:
+    """Of the readings at one place those that came to nothing: that reached no statistic where others did; and where
+    none was seen to, as with pandas, those whose number was gone before two more were taken, where others are held."""
+    if any(r.kept for r in place):
+        return [r for r in place if not r.kept]
+    held = []
+    for r, after in zip(place, [*place[2:], *place[-1:] * 2]):
+        if r.gone is None or r.gone > max(r.numbers[1], after.numbers[0]):
+            held.append(r)
+    return [r for r in place if r not in held] if len(held) >= 3 else []
+
+
+def _put_away(region: Region, inside: list, regions: list[Region], works) -> bool:
+    """Was the reading done with before the same work was timed by the same line again, as in a warm-up that reads the
+    clock? A number that was printed is put away as well: only a run with another first launch tells (check)."""
+    used = region.touched if region.kept else region.gone
+    if not inside or not used:
+        return False
+    later = (r for r in regions if r.numbers[0] > used and r.via[:1] == region.via[:1])
+    return any(works(r) == works(region) for r in later)
 
 
 def _caller(operator, notes: clocks.Notes) -> list[tuple[str, int]]:
