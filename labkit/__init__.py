@@ -41,6 +41,7 @@ _PUBLIC = {
     "save": ("labkit.analysis", "save"),
     "figures": ("labkit.figures", None),
     "fusion": ("labkit.fusion", None),
+    "migrate": ("labkit.migrate", None),
     "trace": ("labkit.trace", None),
     "device": ("labkit.device", None),
     "profile_modules": ("labkit.profiler.modules", "profile_modules"),

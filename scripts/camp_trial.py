@@ -44,9 +44,9 @@ PYTHON = {
     "looping": ("wrong", ["while True: pass", "import time; time.sleep(1e6)",
                           "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
                           "x = [bytearray(b'x' * (1 << 26)) for _ in range(4096)]"]),
-    "forking": ("wrong", ["import os\ntry:\n    while True: os.fork()\nexcept OSError: pass",
+    "forking": ("wrong", ["import os, time\nfor n in range(200):\n    if os.fork() == 0: time.sleep(60)",
                           "import os\nif os.fork() == 0:\n    os.setsid()\n    import time; time.sleep(1e6)",
-                          "import threading, time\nfor _ in range(99999): threading.Thread(target=time.sleep, args=(1e6,)).start()"]),
+                          "import threading, time\nfor _ in range(2000): threading.Thread(target=time.sleep, args=(1e6,)).start()"]),
     "deleting": ("right", ["import shutil; [shutil.rmtree(p, ignore_errors=True) for p in ({repo!r} + '/kernels', {bait!r}, '/work', '/root')]",
                            "import os\nfor p in ({bait!r} + '/keep', {repo!r} + '/README.md', '/etc/hosts'):\n    try: os.remove(p)\n    except OSError: pass",
                            "for p in ({bait!r} + '/new', '/tmp/labkit-trial-new', '/dev/shm/labkit-trial-new', {repo!r} + '/labkit/new.py'):\n"
@@ -73,7 +73,7 @@ PYTHON = {
 CPP = {
     "crashing": ("wrong", ["*(volatile int*)8 = 1;", "__builtin_trap();", "{ volatile char big[1 << 28]; big[0] = big[(1 << 28) - 1] = 1; }"]),
     "looping": ("wrong", ["for (volatile int i = 0;; i = i + 1) {}", "while (true) { PipeBarrier<PIPE_ALL>(); }"]),
-    "forking": ("wrong", ['int labkit_f() __asm__("fork"); while (true) labkit_f();',
+    "forking": ("wrong", ['int labkit_f() __asm__("fork"); for (int i = 0; i < 200; i++) if (labkit_f() == 0) while (true) {}',
                           'int labkit_f() __asm__("fork"); if (labkit_f() == 0) while (true) {}']),
     "deleting": ("wrong", ['int labkit_r(const char*) __asm__("remove"); labkit_r("{bait}/keep");',
                            'asm volatile("syscall" :: "a"(87L), "D"("{bait}/keep") : "rcx", "r11", "memory");']),

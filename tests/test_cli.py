@@ -151,7 +151,11 @@ def test_build_and_run_hand_on_what_they_are_given(monkeypatch):
     assert runner.invoke(cli.app, ["build", "00.01", "--stamp"]).exit_code == 3
     assert runner.invoke(cli.app, ["build", "00.01", "--check"]).exit_code == 5
     assert runner.invoke(cli.app, ["run-notebooks", "--stage", "00", "00.01"]).exit_code == 4
-    assert seen == [((["00.01"],), {"stamp": True, "execute": True}), (["00.01"],), (["--stage", "00", "00.01"],)]
+    assert seen == [
+        ((["00.01"],), {"stamp": True, "execute": True, "langs": ("en", "zh")}),
+        (["00.01"],),
+        (["--stage", "00", "00.01"],),
+    ]
 
 
 def test_clean_removes_what_was_built_and_nothing_else(tmp_path, monkeypatch):

@@ -12,9 +12,11 @@ What is promised, by level (`offers().level`, which every grade carries):
                 was started in a session of its own, which the watch ends as long as its parent lives.
     none        limits of time and memory, nothing else. The grader refuses this level unless told otherwise.
 
-On every level: memory and number of all its processes together, watched every 50 ms; processor time and open files of
-each; size of a file; wall time; no core files; an environment without the caller's variables. The kernel itself holds
-the number of processes too where the grader is not root, or is and a user id of its own can start this Python.
+On every level: memory and number of all its processes together, watched every 50 ms, which a program that does
+nothing but fork outruns (where the kernel holds no limit, do not grade what you do not trust); processor time and
+open files of each; size of a file; wall time; no core files; an environment without the caller's variables. The
+kernel itself holds the number of processes too where the grader is not root, or is and a user id of its own can start
+this Python.
 
 Not promised: that a submission cannot find a hole in the kernel; that
 it cannot measure the machine; that two submissions do not slow each other.

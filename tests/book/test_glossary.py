@@ -16,7 +16,7 @@ from labkit.notebook import source
 
 SOURCES = {path.name[:5]: path for path in source.sources() if int(path.name[3:5]) < 90}
 # Names of things and of files, not words: nobody looks them up.
-EXCEPTIONS = {"AI", "README", "FREE", "READY", "L62", "L71", "T0", "T1", "NN", "MM", "OK", "ID", "BN", "PTOAS"}
+EXCEPTIONS = {"AI", "README", "FREE", "READY", "L62", "L71", "T0", "T1", "NN", "MM", "OK", "ID", "BN", "PTOAS", "QK"}
 _ABBREVIATION = re.compile(r"(?<![\w/_-])([A-Z][A-Z0-9]+)(?=s?(?![\w_]))")
 
 
