@@ -313,13 +313,20 @@ def _stated(shape, text: str, widths: set[int]) -> bool:
 # ---- comparisons
 
 
+def _balanced(sides: list[int]) -> bool:
+    """There and back, a b b a: what changes steadily meanwhile counts for both sides alike."""
+    places = [[i for i, side in enumerate(sides) if side == one] for one in (0, 1)]
+    first, second = (sum(p) / len(p) for p in places)
+    return abs(first - second) <= 0.05 * len(sides)
+
+
 def _ordered(c: Case) -> Iterator[Finding]:
     if not c.compares and not c.text.words & {"Compare", "speedup", "speed_up"}:
         return
     for one, other in pairs_of(sides_of(c)):
         both = sorted([(r["start"], 0) for r in one] + [(r["start"], 1) for r in other])
         switches = sum(a[1] != b[1] for a, b in zip(both, both[1:]))
-        if switches < min(_SWITCHES, 2 * min(len(one), len(other)) + 1):
+        if switches < min(_SWITCHES, 2 * min(len(one), len(other)) + 1) and not _balanced([side for _, side in both]):
             yield c.find("order", other[0]["line"], one=len(one), other=len(other), switches=switches)
             return
 

@@ -319,13 +319,12 @@ def _unused(place: list[Region]) -> list[Region]:
 
 
 def _put_away(region: Region, inside: list, regions: list[Region], works) -> bool:
-    """Was the reading done with before the same work was timed by the same line again, as in a warm-up that reads the
+    """Was the reading done with before the same work was timed again, as in a warm-up that reads the
     clock? A number that was printed is put away as well: only a run with another first launch tells (check)."""
     used = region.touched if region.kept else region.gone
     if not inside or not used:
         return False
-    later = (r for r in regions if r.numbers[0] > used and r.via[:1] == region.via[:1])
-    return any(works(r) == works(region) for r in later)
+    return any(works(r) == works(region) for r in regions if r.numbers[0] > used)
 
 
 def _caller(operator, notes: clocks.Notes) -> list[tuple[str, int]]:
