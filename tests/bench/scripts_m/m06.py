@@ -11,6 +11,7 @@ def score(q, k):
 
 def decode(first, steps, width=64):
     """One key more with each token, as in generation: seconds of each step."""
+    torch._dynamo.reset()  # a new conversation, an empty compiler
     q = torch.ones(1, width, device="npu")
     cache = torch.ones(first + steps, width, device="npu")
     keys = [cache[: first + i].clone() for i in range(steps)]
