@@ -32,6 +32,7 @@ from labkit.bench.lies.reading import Text, names_outliers, says
 # From which share of the reported time on something is a finding: what a careful reader would call the result wrong.
 _WAIT, _DRAIN, _COPY, _RANDOM, _FILLED, _QUANTUM, _PENDING, _CACHE = 0.05, 0.2, 0.05, 0.10, 0.25, 0.02, 0.05, 1.08
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
+_BATCH = 8  # calls of an operator for each wait, from which on the wait is the end of a batch
 _SWITCHES = 3  # a comparison in turn changes sides at least so often
 
 
@@ -143,7 +144,9 @@ def _lost(r: dict) -> Iterator[tuple[dict, float, float, list]]:
     without a wait, which takes what the device works or what the host issues, whichever is longer."""
     if r["kind"] == "host" and r["waits"] and r["waited_behind"]:
         # A wait at the end alone is the drain that a sample needs; it only hurts where the sample is one call.
-        least = _WAIT if r["waits_before_last"] else _DRAIN
+        many = max(r["calls_of"].values(), default=0)  # of the same operator: a batch has one wait, a step has its own
+        each = r["waits_before_last"] and many < _BATCH * r["waits"]
+        least = _WAIT if each else _DRAIN
         yield r, r["value_us"] - max(r["busy_us"], r["value_us"] - r["wait_us"]), least, r["wait_lines"]
     elif r["kind"] == "event" and r["waits"] and r["waited_behind"]:
         yield r, r["value_us"] - max(r["busy_us"], r["host_us"] - r["wait_us"]), _WAIT, r["wait_lines"]
