@@ -124,6 +124,10 @@ def _panel():
         def __repr__(self) -> str:
             return repr(self.shown)
 
+        def _repr_mimebundle_(self, **asked) -> dict:
+            """The table beside the view, for what shows a page without the kernel that made it."""
+            return super()._repr_mimebundle_(**asked) | {"text/html": self.shown.html()}
+
     return Panel
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from labkit.build import includes
 
 OTHER_CHIPS = {"arch35", "arch38", "arch10", "ascend310p", "ascend950"}  # folders of sources that are not for A2/A3
-_SKIPPED = {"tests", "test", "build", "build_out", "docs", ".git"}
+_SKIPPED = {"tests", "test", "build", "build_out", "docs", "node_modules", "site-packages"}
 _MOST_FILES = 100_000
 _HEADERS, _SOURCES = (".h", ".hpp", ".inc"), (".cpp", ".cc")
 
@@ -138,11 +138,14 @@ def _same_stem(root: Path, header: Path) -> list[Path]:
 
 @lru_cache(maxsize=8)
 def _index(root: Path) -> dict[str, list[str]]:
-    """file name -> paths of the repository's headers and sources."""
+    """file name -> paths of the repository's headers and sources; hidden folders and what was installed stay out."""
     found: dict[str, list[str]] = {}
     count = 0
     for at, folders, names in os.walk(root):
-        folders[:] = [f for f in folders if f not in _SKIPPED]
+        if "pyvenv.cfg" in names:  # a virtual environment in a clone: PyTorch's headers hold a time.h
+            folders.clear()
+            continue
+        folders[:] = [f for f in folders if f not in _SKIPPED and not f.startswith(".")]
         for name in names:
             if name.endswith(_HEADERS + _SOURCES):
                 found.setdefault(name, []).append(os.path.join(at, name))

@@ -6,7 +6,7 @@ import pytest
 from places import PROGRAMS
 from same import equal  # noqa: E402
 
-from labkit.program import operator_project, tiling_structs
+from labkit.program import operator_project, operator_repo, tiling_structs
 
 FOLDER = PROGRAMS / "op_project"
 torch = pytest.importorskip("torch")
@@ -76,3 +76,18 @@ def test_an_operator_in_a_repository_with_lists_of_tensors():
     assert result.record.ok and not result.record.findings, result.record.report()
     for x, y in zip(xs, result.outputs):
         assert torch.allclose(y, torch.tanh(1.5 * x) * 1.5 * x, atol=1e-5)
+
+
+def test_what_is_installed_in_a_clone_is_no_header_of_its_own(tmp_path):
+    """A virtual environment below the repository holds a time.h; <ctime> must not find it."""
+    (tmp_path / ".git").mkdir()
+    for place, marker in (("run/venv/lib/include", "run/venv/pyvenv.cfg"), (".venv/include", ""), ("common", "")):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "time.h").write_text("")
+        if marker:
+            (tmp_path / marker).write_text("")
+    host = tmp_path / "op" / "op_host" / "a.cpp"
+    host.parent.mkdir(parents=True)
+    host.write_text("#include <time.h>\n")
+    found, _ = operator_repo.beyond([host], [], host.parents[1])
+    assert found == [str(tmp_path / "common")]

@@ -134,7 +134,10 @@ def test_the_simulation_queues_as_the_engine_does(settings, rate, decoder):
     assert not any(engine.held().values()) and (engine.inputs.hits > 0) == settings.input_cache
     real = [(r.done_us - r.arrival_us) / 1e3 for r in played]
     assert sum(real) / len(real) == pytest.approx(simulated.mean_ms, rel=0.03)
-    assert all(abs(a / b - 1) < 0.15 for a, b in zip(real, simulated.latencies_ms))
+    pairs = list(zip(real, simulated.latencies_ms))
+    # a request that comes just as a step begins may go with it or wait for the next one: then it is off by a step
+    off = [(a, b) for a, b in pairs if abs(a / b - 1) > 0.06]
+    assert len(off) <= 2 and all(abs(a - b) < max(simulated.gaps_ms) for a, b in off), off
 
 
 def test_nothing_is_leaked_by_requests_that_come_and_go(decoder):
