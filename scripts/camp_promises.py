@@ -15,7 +15,8 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPO))
 
-from labkit.camp import helper, remote  # noqa: E402
+from labkit.camp import helper
+from labkit.camp import way as ways  # noqa: E402
 from labkit.exercises.spec import load_all  # noqa: E402
 
 RESTS = {
@@ -32,7 +33,7 @@ RESTS = {
 def rows() -> list[dict]:
     made = []
     for spec in load_all():
-        way = "value" if spec.kind == "predict" else remote.way(spec)
+        way = "value" if spec.kind == "predict" else ways.way(spec)
         reached = []
         if way == "helper":
             reached = helper.carried(spec.golden_path.read_text(encoding="utf-8"), spec.run)

@@ -2,10 +2,13 @@
 
 confine.py    starts a command confined by what this machine offers without root, and says what that promises
 inside.py     the first program in there: namespaces, limits, Landlock, seccomp, then the command
+group.py      the kernel's limit on the number of processes, where a control group can be made
+pace.py       how long a learner's part may take on a busy machine
 lockdown.py   the kernel's calls for it, by ctypes
 wire.py       plain data as bytes, and back: nothing that a submission sends is ever unpickled or executed
 worker.py     the child in which learners' code runs; it has no solution, no golden, no expected value
 remote.py     the judge's other end of it
+way.py        which way an exercise goes, and what a verdict rests on
 helper.py     the one function of golden.py that must run beside learner's code, without the rest
 submission.py what is taken out of a notebook, by reading it
 grade.py      a folder of submissions to grades

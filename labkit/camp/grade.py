@@ -9,19 +9,21 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from labkit import messages
-from labkit.camp import confine, remote
+from labkit.camp import confine, remote, way
 from labkit.camp.submission import Answer, Submission, Unreadable, answers, submissions
 from labkit.camp.wire import Broken
-from labkit.exercises import judge, order, prediction, session
+from labkit.exercises import judge, order, prediction, question, session
 from labkit.exercises.result import Result
 from labkit.exercises.spec import Spec, SpecError, folders, load
+from labkit.exercises.stub import template
 from labkit.exercises.time_limit import TookTooLong, time_limit
 from labkit.launch.record import LaunchError
 
-JUDGE_S = 240.0  # of wall time for one exercise in all, the judge's own work too
+JUDGE_CPU_S, JUDGE_WALL_S = 120.0, 1800.0  # of the judge's own work for one exercise; wall time tells of the machine
 STATES = ("PASS", "FAIL", "TODO", "SKIP", "MISSING", "ERROR")
 
 
@@ -87,7 +89,7 @@ class _Job:
         """Starts the worker, so that it gets ready while another submission is judged."""
         if self.worker is None and self.answer is not None and self.answer.source is not None:
             if self.exercise in folders() and load(self.exercise).kind != "predict":
-                self.worker = remote.Worker(remote.start_of(load(self.exercise)), budget)
+                self.worker = remote.Worker(way.start_of(load(self.exercise)), budget)
 
 
 def _all(found: list[Submission], isolation: str, budget: remote.Budget) -> Iterable[Grade]:
@@ -122,7 +124,7 @@ def _graded(job: _Job, isolation: str) -> Grade:
         made.state, made.diagnosis, made.lines = "FAIL", "unreadable", [job.problem]
     elif job.answer is not None:
         try:
-            with time_limit(JUDGE_S, JUDGE_S):
+            with time_limit(JUDGE_CPU_S, JUDGE_WALL_S):
                 _judge(job, made)
         except TookTooLong as late:
             made.state, made.diagnosis = "FAIL", "took-too-long"
@@ -131,14 +133,35 @@ def _graded(job: _Job, isolation: str) -> Grade:
             made.state, made.diagnosis, made.lines = "FAIL", "unknown", [str(error)]
         except (Broken, remote.RemoteError, LaunchError) as error:
             made.state, made.diagnosis, made.lines = "FAIL", "ended", [str(error)[:500]]
-        except Exception as error:  # of the judge or a golden, on values that a submission gave, or our own fault
+        except Exception as error:  # of the judge or a golden: on values that a submission gave, or our own fault
             made.state, made.diagnosis, made.lines = "ERROR", "", [f"{type(error).__name__}: {error}"[:500]]
+            if _ours_passes(job.exercise, session.current().seed):
+                made.state, made.diagnosis = "FAIL", "odd-value"
+                made.lines = messages.lines("camp.odd-value", error=made.lines[0])
     if job.worker is not None:
         job.worker.close()
         made.cpu_seconds = round(job.worker.confined.cpu_s, 2)
     made.points = made.max_points if made.state == "PASS" else 0.0
     made.seconds = round(time.perf_counter() - began, 2)
     return made
+
+
+@lru_cache(maxsize=None)
+def _ours_passes(exercise: str, seed: int) -> bool:
+    """Is our own solution judged without an error here and now? Then what went wrong came from the submission."""
+    worker = None
+    try:
+        spec = load(exercise)
+        if spec.kind == "predict":
+            return prediction.examine(spec, question.answer(spec)).state == "PASS"
+        worker = remote.Worker(way.start_of(spec))
+        there = remote.Remote(lambda: worker)
+        return judge.examine(spec, template(spec).solution(), first_line=2, at=there).state == "PASS"
+    except Exception:
+        return False
+    finally:
+        if worker is not None:
+            worker.close()
 
 
 def _judge(job: _Job, made: Grade) -> None:
@@ -153,7 +176,7 @@ def _judge(job: _Job, made: Grade) -> None:
         result = judge.examine(spec, answer.source, first_line=2, at=there)
         _take(made, result)
     finally:
-        made.way = there.how or remote.way(spec)
+        made.way = there.how or way.way(spec)
         there.close()
 
 

@@ -45,8 +45,10 @@ class Worker:
         """A function of the parent's: called there, by value."""
 
         def call(*args, **named):
+            self.pace.pause = True
             self.say({"callback": number, "args": args, "named": named})
             answer = wire.decode(wire.receive(self.requests), function=self._callback, device=True)
+            self.pace.pause = False
             self.token = answer.pop("token")
             if "raised" in answer:
                 raise RuntimeError(str(answer["raised"]))
@@ -55,15 +57,16 @@ class Worker:
         return call
 
     def _done(self, request: dict) -> dict:
-        from labkit.exercises.time_limit import TookTooLong, time_limit
+        from labkit.camp.pace import Pace
+        from labkit.exercises.time_limit import TookTooLong
         from labkit.launch.record import LaunchError
         from labkit.source.errors import CompileError
 
-        do, cpu, wall = request.pop("do"), request.pop("cpu", 30.0), request.pop("wall", 120.0)
+        do, self.pace = request.pop("do"), Pace(*request.pop("pace", (60.0, 600.0, 120.0)))
         try:
-            if do in ("kernel", "program"):  # a compiler runs, nothing of the learner's does
+            if do in ("warm", "settle", "kernel", "program"):  # a compiler may run, nothing of the learner's does
                 return getattr(self, f"do_{do}")(**request)
-            with time_limit(cpu, wall):
+            with self.pace.held():
                 return getattr(self, f"do_{do}")(**request)
         except TookTooLong as late:
             return {"late": late.seconds} | raised(late)
