@@ -15,7 +15,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPO))
 
-from labkit.camp import helper
+from labkit.camp import helper  # noqa: E402
 from labkit.camp import way as ways  # noqa: E402
 from labkit.exercises.spec import load_all  # noqa: E402
 

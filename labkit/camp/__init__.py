@@ -4,6 +4,7 @@ confine.py    starts a command confined by what this machine offers without root
 inside.py     the first program in there: namespaces, limits, Landlock, seccomp, then the command
 group.py      the kernel's limit on the number of processes, where a control group can be made
 pace.py       how long a learner's part may take on a busy machine
+nursery.py    forks workers that have PyTorch already
 lockdown.py   the kernel's calls for it, by ctypes
 wire.py       plain data as bytes, and back: nothing that a submission sends is ever unpickled or executed
 worker.py     the child in which learners' code runs; it has no solution, no golden, no expected value

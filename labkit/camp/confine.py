@@ -41,7 +41,7 @@ from pathlib import Path
 
 from labkit import paths
 from labkit.build.process import processor_time, wants_processor
-from labkit.camp import group, lockdown
+from labkit.camp import group, lockdown, nursery
 
 LEVELS = ("bubblewrap", "namespaces", "landlock", "none")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives",
@@ -112,6 +112,7 @@ class Confined:
     peak_bytes: int = 0
     cpu_s: float = 0.0
     idle_s: float = 0.0
+    inherited: int = 0
     group: group.Group | None = None
     _watch: threading.Thread | None = None
 
@@ -147,7 +148,7 @@ class Confined:
         until = time.monotonic() + self.limits.wall_s
         while self.process.poll() is None:
             family = _family(self.process.pid)
-            used = sum(map(_memory, (self.process.pid, *family)))
+            used = max(sum(map(_memory, (self.process.pid, *family))) - self.inherited, 0)
             self.cpu_s = max(self.cpu_s, sum(map(processor_time, (self.process.pid, *family))))
             if not any(map(wants_processor, (self.process.pid, *family))):
                 self.idle_s += _WATCH_S
@@ -261,9 +262,12 @@ def start(
     pass_fds: Sequence[int] = (),
     stdout=subprocess.DEVNULL,
     offers_: Offers | None = None,
+    forked: bool = False,
 ) -> Confined:
     """Starts `command` (words, the first an absolute path). It reads the system, Python, the package labkit and
-    `read`; it writes in the folder that HOME, TMPDIR and its working folder name. Raises OSError, Refused.
+    `read`; it writes in the folder that HOME, TMPDIR and its working folder name. forked: the command is
+    labkit.camp.worker with the two pass_fds, and where the level allows it comes out of the nursery, which has imported
+    what it needs. Raises OSError, Refused.
     """
     have = offers_ or offers()
     home = Path(tempfile.mkdtemp(prefix="labkit-camp-"))
@@ -283,16 +287,22 @@ def start(
         "write": [str(scratch), "/dev/shm"] if have.level != "landlock" else [str(scratch)], "devices": DEVICES,
         "list": [str(paths.repo_root())],
     }  # fmt: skip
+    forked = forked and have.level != "bubblewrap"
     words = [sys.executable, "-s", "-m", "labkit.camp.inside", json.dumps(plan), *command]
     if have.level == "bubblewrap":
         words = _bubblewrap(have.bubblewrap, reading, scratch, limits) + words
     errors = tempfile.TemporaryFile(prefix="labkit-camp-")
     within = group.make(2 * limits.processes)  # threads count there
     try:
-        process = subprocess.Popen(
-            words, env=environment(scratch, env), stdin=subprocess.DEVNULL, stdout=stdout, stderr=errors,
-            pass_fds=pass_fds, start_new_session=True, cwd="/", preexec_fn=within and within.join, **user,
-        )  # fmt: skip
+        if forked:
+            request = {"plan": plan, "env": environment(scratch, env), "user": user.get("user", 0),
+                       "group": str(within.folder / "cgroup.procs") if within else ""}  # fmt: skip
+            process = nursery.fork(request, [errors.fileno(), *pass_fds], environment(Path("/tmp"), env))
+        else:
+            process = subprocess.Popen(
+                words, env=environment(scratch, env), stdin=subprocess.DEVNULL, stdout=stdout, stderr=errors,
+                pass_fds=pass_fds, start_new_session=True, cwd="/", preexec_fn=within and within.join, **user,
+            )  # fmt: skip
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)
         errors.close()
@@ -300,6 +310,8 @@ def start(
             within.end()
         raise
     made = Confined(process, limits, home, errors, group=within)
+    if forked:  # its memory is the nursery's until it writes; each process up to the worker counts it
+        made.inherited = _memory(process.pid) * (3 if have.level == "namespaces" else 1)
     made._watch = threading.Thread(target=made._look, daemon=True)
     made._watch.start()
     return made

@@ -97,7 +97,7 @@ class Worker:
             self.confined = confine.start(
                 [sys.executable, "-s", "-m", "labkit.camp.worker", str(requests[0]), str(answers[1])],
                 limits=limits, read=[*public_files(), paths.data_dir(), *self.cached], env=words,
-                pass_fds=(requests[0], answers[1]), offers_=self.offers,
+                pass_fds=(requests[0], answers[1]), offers_=self.offers, forked=True,
             )  # fmt: skip
         finally:
             os.close(requests[0])

@@ -92,8 +92,12 @@ class Worker:
         runtime.library, runtime.runner = lambda: library, lambda: runner
         from labkit.exercises import launch  # noqa: F401
 
-        if start == "torch":
+        if start:
             import torch  # noqa: F401
+
+            from labkit.device import import_hook
+
+            import_hook.watch()  # a forked worker has PyTorch already, without the device
         if start == "device":
             from labkit import device as npu
             from labkit.exercises import operators  # noqa: F401
@@ -221,8 +225,8 @@ def _adopt(entries: list[str]) -> None:
     (mine / "build" / ".pruned").touch()
 
 
-def main() -> None:
-    requests, answers = int(sys.argv[1]), int(sys.argv[2])
+def serve(requests: int, answers: int) -> None:
+    """Until the pipe ends; then the process does."""
     for fd in (requests, answers):
         os.set_inheritable(fd, False)
     lockdown.hide_memory()
@@ -232,4 +236,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(int(sys.argv[1]), int(sys.argv[2]))
