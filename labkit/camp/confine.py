@@ -46,7 +46,9 @@ from labkit.camp import group, lockdown, nursery
 LEVELS = ("bubblewrap", "namespaces", "landlock", "none")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives",
            "/etc/localtime",
-           "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/sys/devices/system/cpu")  # fmt: skip
+           "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/sys/devices/system/cpu",
+           "/sys/bus/pci/devices", "/sys/class/net")  # gloo lists these  # fmt: skip
+_SYSTEM += tuple(sorted({"/".join(str(p.resolve()).split("/")[:4]) for p in Path("/sys/bus/pci/devices").glob("*")}))
 _PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/self", "/proc/filesystems", "/proc/sys/kernel",
          "/proc/sys/vm")  # fmt: skip
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")

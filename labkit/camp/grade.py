@@ -31,7 +31,7 @@ STATES = ("PASS", "FAIL", "TODO", "SKIP", "MISSING", "ERROR")
 class Grade:
     """One exercise of one submission. state: the check's own, or MISSING (not handed in), or ERROR (the grader itself
     could not; a person must look). way: how far learner's code was kept from the verdict (labkit.camp.remote);
-    isolation: of the run (labkit.camp.confine). cpu_seconds: of the worker and what it started.
+    isolation: of the run (labkit.camp.confine). cpu_seconds: of the worker, of what it started, and of the judge.
     """
 
     student: str
@@ -118,7 +118,7 @@ def _jobs(submission: Submission) -> list[_Job]:
 
 
 def _graded(job: _Job, isolation: str) -> Grade:
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), time.process_time()
     made = Grade(job.submission.student, job.submission.assignment, job.exercise, "MISSING", isolation=isolation)
     if job.problem:
         made.state, made.diagnosis, made.lines = "FAIL", "unreadable", [job.problem]
@@ -140,7 +140,8 @@ def _graded(job: _Job, isolation: str) -> Grade:
                 made.lines = messages.lines("camp.odd-value", error=made.lines[0])
     if job.worker is not None:
         job.worker.close()
-        made.cpu_seconds = round(job.worker.confined.cpu_s, 2)
+        spent -= job.worker.confined.cpu_s
+    made.cpu_seconds = round(time.process_time() - spent, 2)
     made.points = made.max_points if made.state == "PASS" else 0.0
     made.seconds = round(time.perf_counter() - began, 2)
     return made
