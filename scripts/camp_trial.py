@@ -51,15 +51,15 @@ PYTHON = {
     "forking": ("wrong", ["import os, time\nfor n in range(200):\n    if os.fork() == 0: time.sleep(60)",
                           "import os\nif os.fork() == 0:\n    os.setsid()\n    import time; time.sleep(1e6)",
                           "import threading, time\nfor _ in range(2000): threading.Thread(target=time.sleep, args=(1e6,)).start()"]),
-    "deleting": ("right", ["import shutil; [shutil.rmtree(p, ignore_errors=True) for p in ({repo!r} + '/kernels', {bait!r}, '/work', '/root')]",
-                           "import os\nfor p in ({bait!r} + '/keep', {repo!r} + '/README.md', '/etc/hosts'):\n    try: os.remove(p)\n    except OSError: pass",
-                           "for p in ({bait!r} + '/new', '/tmp/labkit-trial-new', '/dev/shm/labkit-trial-new', {repo!r} + '/labkit/new.py'):\n"
-                           "    try: open(p, 'w').write('x')\n    except OSError: pass"]),
-    "reading": ("right", ["import glob, os\nfor p in [{repo!r} + '/kernels/{op}/golden.py', {repo!r} + '/kernels/{op}/exercises/{id}/solution.py', {bait!r} + '/keep']:\n"
-                          "    try: open(p).read()\n    except OSError: continue\n    raise RuntimeError('read ' + p)",
-                          "import os\nfor n in os.listdir('/proc') if os.access('/proc', os.R_OK) else []:\n"
-                          "    try: leak = n.isdigit() and b'{secret}' in open('/proc/' + n + '/environ', 'rb').read()\n"
-                          "    except OSError: continue\n    if leak: raise RuntimeError('environment of ' + n)",
+    "deleting": ("right", ["import shutil; [shutil.rmtree(path_, ignore_errors=True) for path_ in ({repo!r} + '/kernels', {bait!r}, '/work', '/root')]",
+                           "import os\nfor path_ in ({bait!r} + '/keep', {repo!r} + '/README.md', '/etc/hosts'):\n    try: os.remove(path_)\n    except OSError: pass",
+                           "for path_ in ({bait!r} + '/new', '/tmp/labkit-trial-new', '/dev/shm/labkit-trial-new', {repo!r} + '/labkit/new.py'):\n"
+                           "    try: open(path_, 'w').write('x')\n    except OSError: pass"]),
+    "reading": ("right", ["import glob, os\nfor path_ in [{repo!r} + '/kernels/{op}/golden.py', {repo!r} + '/kernels/{op}/exercises/{id}/solution.py', {bait!r} + '/keep']:\n"
+                          "    try: open(path_).read()\n    except OSError: continue\n    raise RuntimeError('read ' + path_)",
+                          "import os\nfor pid_ in os.listdir('/proc') if os.access('/proc', os.R_OK) else []:\n"
+                          "    try: leak_ = pid_.isdigit() and b'{secret}' in open('/proc/' + pid_ + '/environ', 'rb').read()\n"
+                          "    except OSError: continue\n    if leak_: raise RuntimeError('environment of ' + pid_)",
                           "import os\nif '{secret}' in os.environ or any('{id}' in str(v) and 'solution' in str(v) for v in os.environ.values()): raise RuntimeError('environment')",
                           "import socket\ntry:\n    socket.create_connection(('1.1.1.1', 53), 2)\n    raise RuntimeError('network')\nexcept OSError: pass",
                           "import gc\nif any(type(o).__name__ in ('Spec', 'Mutant', 'Region') for o in gc.get_objects()): raise RuntimeError('a spec')"]),
@@ -135,7 +135,7 @@ def _plain(family: str, spec, mutant, must) -> Drawn:
         value = value[0] if isinstance(value, (list, tuple)) else value
         return Drawn(family, spec.id, f"labkit.predict({spec.id!r}, {value!r})", must)
     ours = template(spec)
-    body = ours.mutant(mutant.regions) if mutant else ours.solution()
+    body = ours.mutant(mutant.regions, mutant.edit) if mutant else ours.solution()
     return Drawn(family, spec.id, f"%%exercise {spec.id}\n{body}", must)
 
 
@@ -144,7 +144,8 @@ def _attack(family: str, spec, rng: random.Random, bait: str) -> Drawn:
     attack = rng.choice(attacks)
     words = {"repo": str(REPO), "bait": bait, "op": spec.op, "id": spec.id, "secret": SECRET}
     ours = template(spec)
-    cell = ours.solution() if body == "right" else ours.mutant(_dedented(rng.choice(spec.mutants)))
+    mutant = rng.choice(spec.mutants) if body == "wrong" else None
+    cell = ours.mutant(_dedented(mutant), mutant.edit) if mutant else ours.solution()
     return Drawn(family, spec.id, f"%%exercise {spec.id}\n{_filled(attack, words)}\n{cell}",
                  ("PASS",) if body == "right" else ("FAIL",))  # fmt: skip
 

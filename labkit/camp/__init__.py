@@ -12,5 +12,11 @@ remote.py     the judge's other end of it
 way.py        which way an exercise goes, and what a verdict rests on
 helper.py     the one function of golden.py that must run beside learner's code, without the rest
 submission.py what is taken out of a notebook, by reading it
+hidden.py     more cases than a learner was shown, for exercises whose cases do not follow a seed
 grade.py      a folder of submissions to grades
+release.py    what a class is given: notebooks, and a copy of the lab without solutions
+collect.py    what came back, in nbgrader's layout
+report.py     where a class stands
+guide.py      a symptom, and the question to ask; guide.toml
+syllabi.py    which notebooks and exercises fit into how much time; syllabi.toml
 """

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from labkit import messages
-from labkit.camp import confine, remote, way
+from labkit.camp import confine, hidden, release, remote, way
 from labkit.camp.submission import Answer, Submission, Unreadable, answers, submissions
 from labkit.camp.wire import Broken
 from labkit.exercises import judge, order, prediction, question, session
@@ -56,11 +56,13 @@ def grade(
     folder: str | Path,
     *,
     seed: int = 0,
+    of_class: int | None = None,
     even_unconfined: bool = False,
     tell: Callable[[Grade], None] = lambda grade: None,
     budget: remote.Budget = remote.Budget(),
 ) -> list[Grade]:
-    """Grades every notebook below `folder`. seed: the cases are drawn with it; tell: called with each grade.
+    """Grades every notebook below `folder`. seed: the cases are drawn with it; of_class: a class seed, from which each
+    assignment's seed follows. tell: called with each grade.
     Raises NotIsolated where nothing confines the submissions, unless even_unconfined; FileNotFoundError.
     """
     folder = Path(folder)
@@ -69,11 +71,13 @@ def grade(
     offers = confine.offers()
     if offers.level == "none" and not even_unconfined:
         raise NotIsolated(messages.text("camp.not-isolated", missing="; ".join(offers.missing)))
-    session.begin(TARGET="twin", SEED=seed, STRICT=False)
-    made = []
-    for grade in _all(submissions(folder), str(offers), budget):
-        made.append(grade)
-        tell(grade)
+    made, found = [], submissions(folder)
+    for assignment in dict.fromkeys(s.assignment for s in found):
+        drawn = seed if of_class is None else release.seed_of(of_class, assignment)
+        session.begin(TARGET="twin", SEED=drawn, STRICT=False)
+        for grade in _all([s for s in found if s.assignment == assignment], str(offers), budget):
+            made.append(grade)
+            tell(grade)
     return made
 
 
@@ -176,6 +180,13 @@ def _judge(job: _Job, made: Grade) -> None:
     try:
         result = judge.examine(spec, answer.source, first_line=2, at=there)
         _take(made, result)
+        if made.state == "PASS":
+            bad, count = hidden.wrong(
+                spec.id, session.current().seed, lambda case: there.run_function(spec, None, case)
+            )
+            if 2 * bad > count:
+                made.state, made.diagnosis = "FAIL", "hard-coded"
+                made.lines = messages.lines("camp.hard-coded", wrong=bad, count=count)
     finally:
         made.way = there.how or way.way(spec)
         there.close()

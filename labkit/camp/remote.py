@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import os
+import re
 import secrets
 import select
 import struct
@@ -46,12 +47,14 @@ START_S = 120.0  # of processor time: a worker's own start
 @dataclass(frozen=True)
 class Budget:
     """Seconds for one request, none of which a busy machine uses up. cpu_s: of processor time while the learner's code
-    is on the stack; all_s: with the lab's own work; idle_s: while nothing wants a processor; launch_s: of a launch on
+    is on the stack; all_s: with the lab's own work, which where a device is at work may be ranks that each import
+    PyTorch; idle_s: while nothing wants a processor; launch_s: of a launch on
     the twin; build_s: of processor time of compilers. wall_s: after which a machine is called too slow.
     """
 
     cpu_s: float = 6.0
     all_s: float = 20.0
+    device_all_s: float = 120.0
     idle_s: float = 6.0
     device_idle_s: float = 15.0
     launch_s: float = 5.0
@@ -137,7 +140,8 @@ class Worker:
         functions = [] if functions is None else functions
         b = self.budget
         # a device waits for its runner and for other processes; whether these want a processor is seen from here
-        idle, all_ = (b.wall_s if self.device else b.idle_s), (b.build_s if building else b.all_s)
+        idle, all_ = (b.wall_s if self.device else b.idle_s), (b.device_all_s if self.device else b.all_s)
+        all_ = max(all_, b.build_s if building else 0.0)
         self._send({"do": do, "pace": [b.cpu_s, idle, all_], **fields}, functions)
         return self._told(self._answer(b.wall_s, functions, all_, b.device_idle_s))
 
@@ -232,10 +236,14 @@ class Worker:
 
     name, text, _limit = "", "", 0.0
 
-    def settle(self) -> None:
-        """Before a kernel or program is built: the operators' own files are out of reach too."""
+    def settle(self, golden: str = "") -> None:
+        """Before a kernel or program is built: the operators' own files are out of reach too, but those that golden.py's
+        `run` names.
+        """
         if self.offers.landlock:
-            read = [str(p) for p in confine.readable([paths.data_dir(), *self.cached])]
+            named = {paths.repo_root() / name for name in re.findall(r"kernels/[\w/]+\.\w+", golden)}
+            named &= set(public_files())
+            read = [str(p) for p in confine.readable([paths.data_dir(), *sorted(named), *self.cached])]
             home = self.confined.home / "scratch"
             self.ask("settle", read=[*read, "/proc"], write=[str(home), "/dev/shm"], devices=list(confine.DEVICES),
                      names=[str(paths.repo_root())])  # fmt: skip
@@ -319,7 +327,7 @@ class Remote(Here):
             w.ask("program", text=joined.text, name=spec.id, building=True)
             return w
         if spec.kind == "kernel":
-            w.settle()
+            w.settle(_slice(spec, spec.run)["slice_"] if self.how == "helper" else "")
             said = w.ask(
                 "kernel", text=joined.text, filename=name, entry=spec.entry, timeout=w.budget.launch_s, building=True
             )

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from labkit.camp import lockdown, wire
+from labkit.camp import asked, lockdown, wire
 from labkit.camp.told import finding, plain, raised, record
 
 
@@ -138,7 +138,7 @@ class Worker:
         """A launch by golden.py's own `run`, which needs the kernel itself."""
         from labkit.exercises import launch
 
-        outputs, made = launch.run_kernel(_spec(slice_, run, blocks=blocks), self.made, _case(case))
+        outputs, made = launch.run_kernel(_spec(slice_, run, blocks=blocks), self.made, asked.case_of(case))
         return {"value": record(made), "outputs": [(o.got, o.initial, o.dtype) for o in outputs]}
 
     def do_program(self, text: str, name: str) -> dict:
@@ -178,7 +178,7 @@ class Worker:
         """One case, by golden.py's `run` where there is one."""
         from labkit.exercises import launch
 
-        return {"value": launch.run_function(_spec(slice_, run, device=device), self.made, _case(case))}
+        return {"value": launch.run_function(_spec(slice_, run, device=device), self.made, asked.case_of(case))}
 
     def do_register(self, text: str, filename: str, entry: str, folder: str, python: bool) -> dict:
         from labkit.exercises import operators
@@ -196,7 +196,7 @@ class Worker:
         from labkit.camp import probes
         from labkit.exercises.cases import Case
 
-        made: Case = _case(case, run=_spec(slice_, run).function(run) if run else None)
+        made: Case = asked.case_of(case, run=_spec(slice_, run).function(run) if run else None)
         return probes.observe(self.made, made)
 
 
@@ -205,15 +205,6 @@ def _spec(slice_: str, run: str, *, device: bool = False, blocks: int = 1):
     namespace: dict[str, Any] = {"__name__": "golden", "__file__": "golden.py"}
     exec(compile(slice_, "golden.py", "exec"), namespace)
     return SimpleNamespace(run=run, on_device=device, blocks=blocks, function=namespace.__getitem__)
-
-
-def _case(fields: dict, **more):
-    """fields: those of Case by name; arguments as (kind, value)."""
-    from labkit.exercises.cases import Case, InOut, OnHost, Out
-
-    kinds = {"in-out": InOut, "on-host": OnHost, "plain": lambda v: v, "out": lambda v: Out(*v)}
-    args = tuple(kinds[kind](value) for kind, value in fields.pop("args"))
-    return Case(args=args, expected=fields.pop("expected", None), **fields, **more)
 
 
 def _adopt(entries: list[str]) -> None:
