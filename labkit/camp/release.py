@@ -28,10 +28,19 @@ from labkit.exercises.spec import Spec, folders, load, tomllib
 from labkit.exercises.stub import normalise, template
 from labkit.notebook import source as reader
 
-_COPIED = ("labkit", "kernels", "data", "notebooks/source", "scripts", "pyproject.toml", "README.md", "LICENSE", "Makefile",
-           "environment.yml", "environment.npu.yml")  # fmt: skip
+_COPIED = ("labkit", "kernels", "data", "notebooks/source", "scripts", "pyproject.toml", "README.md", "LICENSE",
+           "Makefile", "environment.yml", "environment.npu.yml")  # fmt: skip
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".labkit", "answers_trial*", "camp_*")
 _OF_KERNELS = shutil.ignore_patterns("__pycache__", "exercises", "golden.py", "mutants.toml")
+_SHOWN = """
+
+def {name}(seed, quick):
+    from pathlib import Path
+
+    from labkit.camp.asked import frozen
+
+    return frozen(Path(__file__).parent / "shown" / ("{name}.quick" if quick else "{name}.full"))
+"""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -180,8 +189,7 @@ def _operator(to: Path, folder: Path, specs: list[Spec], shown: set[str], with_c
     for name, (full, quick) in sorted(stored.items()):
         (to / "shown" / f"{name}.full").write_bytes(full)
         (to / "shown" / f"{name}.quick").write_bytes(quick)
-        text += (f"\n\ndef {name}(seed, quick):\n    from pathlib import Path\n\n    from labkit.camp.asked import frozen\n\n"
-                 f"    return frozen(Path(__file__).parent / 'shown' / ({name!r} + ('.quick' if quick else '.full')))\n")  # fmt: skip
+        text += _SHOWN.format(name=name)
     if stored or kept:
         (to / "golden.py").write_text(text, encoding="utf-8")
 

@@ -237,8 +237,8 @@ class Worker:
     name, text, _limit = "", "", 0.0
 
     def settle(self, golden: str = "") -> None:
-        """Before a kernel or program is built: the operators' own files are out of reach too, but those that golden.py's
-        `run` names.
+        """Before a kernel or program is built: the operators' own files are out of reach too, but those that
+        golden.py's `run` names.
         """
         if self.offers.landlock:
             named = {paths.repo_root() / name for name in re.findall(r"kernels/[\w/]+\.\w+", golden)}

@@ -20,7 +20,8 @@ from labkit.exercises.progress_log import Row, _count, _minutes, events
 
 # symbol, background, text: contrast of each pair is 7 or more; the word stands beside the symbol for who asks for it
 LOOK = {"PASS": ("✓", "#d7f0dd", "#0b3d1c"), "FAIL": ("✗", "#f8d3d0", "#5c0f0a"), "TODO": ("○", "#eeeeee", "#333333"),
-        "SKIP": ("–", "#e3e3f5", "#26264d"), "MISSING": ("·", "#ffffff", "#444444"), "ERROR": ("!", "#fff0c2", "#4d3800")}  # fmt: skip
+        "SKIP": ("–", "#e3e3f5", "#26264d"), "MISSING": ("·", "#ffffff", "#444444"),
+        "ERROR": ("!", "#fff0c2", "#4d3800")}  # fmt: skip
 STUCK_ATTEMPTS, STUCK_HINTS = 3, 3
 
 
@@ -118,12 +119,12 @@ def page(made: list[Line]) -> str:
     parts.append(f"<h2>{html.escape(say('camp.report-stuck'))}</h2>" + _table(
         [say(f"camp.col-{n}") for n in heads],
         [[x.student, x.exercise, x.diagnosis or "-", _number(x.attempts), _number(x.hints), x.ask] for x in stuck[:200]]))  # fmt: skip
-    style = ("body{font:15px/1.45 sans-serif;margin:2em;color:#222;background:#fff}table{border-collapse:collapse;margin:1em 0}"
-             "td,th{padding:.25em .6em;border:1px solid #bbb;text-align:left}td.c{text-align:center;min-width:1.6em}"
+    style = ("body{font:15px/1.45 sans-serif;margin:2em;color:#222;background:#fff}"
+             "table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em .6em;border:1px solid #bbb;text-align:left}td.c{text-align:center;min-width:1.6em}"
              "th.r{writing-mode:vertical-rl}div{overflow-x:auto}")  # fmt: skip
     lang = messages.language()
-    return (f'<!doctype html>\n<html lang="{lang}"><head><meta charset="utf-8"><title>{title}</title><style>{style}</style></head>'
-            f"<body>{''.join(parts)}</body></html>\n")  # fmt: skip
+    return (f'<!doctype html>\n<html lang="{lang}"><head><meta charset="utf-8"><title>{title}</title>'
+            f"<style>{style}</style></head><body>{''.join(parts)}</body></html>\n")  # fmt: skip
 
 
 def _summary(made: list[Line]) -> str:
@@ -151,7 +152,8 @@ def _heat(made: list[Line]) -> str:
         rows += f'<tr><th scope="row">{html.escape(name)}</th>{row}</tr>'
     legend = ", ".join(f"{symbol} {state}" for state, (symbol, _, _) in LOOK.items())
     caption = html.escape(f"{messages.text('camp.report-heat')}: {legend}")
-    return f"<div><table><caption>{caption}</caption><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    head = f"<thead><tr><td></td>{head}</tr></thead>"
+    return f"<div><table><caption>{caption}</caption>{head}<tbody>{rows}</tbody></table></div>"
 
 
 def _counted(key: str, counts: Counter, most: int) -> str:
