@@ -37,7 +37,7 @@ from labkit.exercises import spec as specs  # noqa: E402
 from labkit.exercises.stub import template  # noqa: E402
 
 TABLE = REPO / "data" / "camp_trial.csv"
-COLUMNS = ["number", "seed", "count", "family", "exercise", "way", "must", "state", "right", "diagnosis", "seconds",
+COLUMNS = ["number", "seed", "count", "family", "exercise", "way", "must", "first", "state", "right", "diagnosis", "seconds",
            "cpu_seconds", "isolation", "beside"]  # fmt: skip
 SECRET = "LABKIT_CAMP_TRIAL_SECRET"
 
@@ -185,9 +185,17 @@ def left_behind() -> list[str]:
     """What should not be there afterwards: folders of workers, files that attacks write, processes of workers."""
     found = [str(p) for folder in ("/tmp", "/dev/shm") for p in Path(folder).glob("labkit-trial-*")]
     kept = {m.process.pid for m in nursery._made}
-    found += [f"process {pid}" for pid in confine._family(os.getpid()) if pid not in kept]
+    found += [f"process {pid}" for pid in confine._family(os.getpid()) if pid not in kept and _of_camp(pid)]
     found += [f"group {folder}" for folder in GROUPS if folder.exists()]
     return found + [f for f in os.listdir(tempfile.gettempdir()) if f.startswith("labkit-camp-") and f in OURS]
+
+
+def _of_camp(pid: int) -> bool:
+    """A worker; the judge has processes of its own, such as the twin's runner."""
+    try:
+        return b"labkit.camp." in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 OURS: set[str] = set()
@@ -249,9 +257,11 @@ def trial(
 def write(part: slice, count: int, seed: int, drawn: list[Drawn], grades: list[grade.Grade], said: list[str]) -> None:
     """Adds a part's rows to those of the other parts of this draw."""
     rows = [r for r in done(count, seed) if not part.start <= int(r["number"]) < part.stop]
+    first = {int(r["number"]): r["first"] or r["state"] for r in done(count, seed)}
     for k, (d, g) in enumerate(zip(drawn, grades, strict=True)):
         rows.append({"number": part.start + k, "seed": seed, "count": count, "family": d.family, "exercise": d.exercise,
-                     "way": g.way, "must": d.must[0], "state": g.state, "right": "yes" if g.state in d.must else "no",
+                     "way": g.way, "must": d.must[0],
+                     "first": first.get(part.start + k, g.state), "state": g.state, "right": "yes" if g.state in d.must else "no",
                      "diagnosis": g.diagnosis, "seconds": g.seconds, "cpu_seconds": g.cpu_seconds,
                      "isolation": g.isolation, "beside": "; ".join(said)})  # fmt: skip
     with open(TABLE, "w", newline="", encoding="utf-8") as file:
@@ -275,6 +285,8 @@ def main() -> None:
     words.add_argument("--seed", type=int, default=16)
     words.add_argument("--piece", type=int, default=25, help="graded together, then looked whether anything is left")
     words.add_argument("--write", action="store_true", help="data/camp_trial.csv; pieces that are there are not redone")
+    words.add_argument("--again", action="store_true", help="grade the pieces again in which something was wrong; the "
+                       "state of the first run stays in its column")  # fmt: skip
     asked = words.parse_args()
     if held := group.make(1500):  # should a limit fail, the machine survives
         held.join()
@@ -282,7 +294,9 @@ def main() -> None:
     for start in range(0, asked.count, asked.piece):
         part = slice(start, min(start + asked.piece, asked.count))
         there = [r for r in done(asked.count, asked.seed) if part.start <= int(r["number"]) < part.stop]
-        if not (asked.write and len(there) == part.stop - part.start):
+        whole = len(there) == part.stop - part.start
+        redo = asked.again and any(r["right"] != "yes" for r in there)
+        if not (asked.write and whole) or redo:
             drawn, grades, wrong = trial(asked.count, asked.seed, lambda line: print(line, flush=True), part)
             there = [{"right": "yes" if g.state in d.must else "no", "seconds": g.seconds, "cpu_seconds": g.cpu_seconds}
                      for d, g in zip(drawn, grades, strict=True)]  # fmt: skip
