@@ -120,7 +120,8 @@ def page(made: list[Line]) -> str:
         [say(f"camp.col-{n}") for n in heads],
         [[x.student, x.exercise, x.diagnosis or "-", _number(x.attempts), _number(x.hints), x.ask] for x in stuck[:200]]))  # fmt: skip
     style = ("body{font:15px/1.45 sans-serif;margin:2em;color:#222;background:#fff}"
-             "table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em .6em;border:1px solid #bbb;text-align:left}td.c{text-align:center;min-width:1.6em}"
+             "table{border-collapse:collapse;margin:1em 0}td.c{text-align:center;min-width:1.6em}"
+             "td,th{padding:.25em .6em;border:1px solid #bbb;text-align:left}"
              "th.r{writing-mode:vertical-rl}div{overflow-x:auto}")  # fmt: skip
     lang = messages.language()
     return (f'<!doctype html>\n<html lang="{lang}"><head><meta charset="utf-8"><title>{title}</title>'

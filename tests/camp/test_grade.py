@@ -60,6 +60,10 @@ def test_what_stays_out_of_the_worker():
     alone = helper.alone(golden, load("bn_may").run)
     assert "expected" not in alone and len(alone) < len(golden) / 2 and "def run_may" in alone
     assert "run_may" not in helper.carried(golden, "run_may")
+    by_name = (
+        "def a(): return 1\n\ndef b(): return 2\n\ndef run(f): return globals()[f]()\n\ndef cases(): return ['a']\n"
+    )
+    assert helper.carried(by_name, "run") == ["a"], "what a run looks up by the name that a case gives it"
 
 
 def test_a_kernel_that_asks_for_the_host_is_not_built():
