@@ -203,7 +203,7 @@ GROUPS: set[Path] = set()
 
 
 def trial(
-    count: int, seed: int, say=lambda line: None, part: slice = slice(None)
+    count: int, seed: int, say=lambda line: None, part: list[int] | None = None
 ) -> tuple[list[Drawn], list[grade.Grade], list[str]]:
     """(what was drawn, its grades, what was wrong beside the verdicts) of a part of a draw."""
     home = Path(tempfile.mkdtemp(prefix="camp-trial-"))
@@ -222,7 +222,8 @@ def trial(
         bait.mkdir()
         (bait / "keep").write_text(secret)
         os.chmod(bait, 0o777)
-        drawn = draw(count, seed, str(bait))[part]
+        everything = draw(count, seed, str(bait))
+        drawn = everything if part is None else [everything[k] for k in part]
         notebooks(drawn, home)
         kept = (
             bait,
@@ -254,14 +255,16 @@ def trial(
         os.environ.pop(SECRET, None)
 
 
-def write(part: slice, count: int, seed: int, drawn: list[Drawn], grades: list[grade.Grade], said: list[str]) -> None:
+def write(
+    part: list[int], count: int, seed: int, drawn: list[Drawn], grades: list[grade.Grade], said: list[str]
+) -> None:
     """Adds a part's rows to those of the other parts of this draw."""
-    rows = [r for r in done(count, seed) if not part.start <= int(r["number"]) < part.stop]
+    rows = [r for r in done(count, seed) if int(r["number"]) not in part]
     first = {int(r["number"]): r["first"] or r["state"] for r in done(count, seed)}
-    for k, (d, g) in enumerate(zip(drawn, grades, strict=True)):
-        rows.append({"number": part.start + k, "seed": seed, "count": count, "family": d.family, "exercise": d.exercise,
+    for k, d, g in zip(part, drawn, grades, strict=True):
+        rows.append({"number": k, "seed": seed, "count": count, "family": d.family, "exercise": d.exercise,
                      "way": g.way, "must": d.must[0],
-                     "first": first.get(part.start + k, g.state), "state": g.state, "right": "yes" if g.state in d.must else "no",
+                     "first": first.get(k, g.state), "state": g.state, "right": "yes" if g.state in d.must else "no",
                      "diagnosis": g.diagnosis, "seconds": g.seconds, "cpu_seconds": g.cpu_seconds,
                      "isolation": g.isolation, "beside": "; ".join(said)})  # fmt: skip
     with open(TABLE, "w", newline="", encoding="utf-8") as file:
@@ -285,21 +288,22 @@ def main() -> None:
     words.add_argument("--seed", type=int, default=16)
     words.add_argument("--piece", type=int, default=25, help="graded together, then looked whether anything is left")
     words.add_argument("--write", action="store_true", help="data/camp_trial.csv; pieces that are there are not redone")
-    words.add_argument("--again", action="store_true", help="grade the pieces again in which something was wrong; the "
-                       "state of the first run stays in its column")  # fmt: skip
+    words.add_argument("--again", action="store_true", help="grade those again that were not as they must be; "
+                       "the state of the first run stays in its column")  # fmt: skip
     asked = words.parse_args()
     if held := group.make(1500):  # should a limit fail, the machine survives
         held.join()
     everything, beside = [], []
     for start in range(0, asked.count, asked.piece):
-        part = slice(start, min(start + asked.piece, asked.count))
-        there = [r for r in done(asked.count, asked.seed) if part.start <= int(r["number"]) < part.stop]
-        whole = len(there) == part.stop - part.start
-        redo = asked.again and any(r["right"] != "yes" for r in there)
-        if not (asked.write and whole) or redo:
+        part = list(range(start, min(start + asked.piece, asked.count)))
+        there = [r for r in done(asked.count, asked.seed) if asked.write and int(r["number"]) in part]
+        kept = [r for r in there if r["right"] == "yes" or not asked.again]
+        part = [k for k in part if k not in {int(r["number"]) for r in kept}]
+        there = kept
+        if part:
             drawn, grades, wrong = trial(asked.count, asked.seed, lambda line: print(line, flush=True), part)
-            there = [{"right": "yes" if g.state in d.must else "no", "seconds": g.seconds, "cpu_seconds": g.cpu_seconds}
-                     for d, g in zip(drawn, grades, strict=True)]  # fmt: skip
+            there += [{"right": "yes" if g.state in d.must else "no", "seconds": g.seconds, "cpu_seconds": g.cpu_seconds}
+                      for d, g in zip(drawn, grades, strict=True)]  # fmt: skip
             beside += wrong
             if asked.write:
                 write(part, asked.count, asked.seed, drawn, grades, wrong)

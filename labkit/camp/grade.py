@@ -8,7 +8,7 @@ import csv
 import json
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -72,12 +72,10 @@ def grade(
     if offers.level == "none" and not even_unconfined:
         raise NotIsolated(messages.text("camp.not-isolated", missing="; ".join(offers.missing)))
     made, found = [], submissions(folder)
-    for assignment in dict.fromkeys(s.assignment for s in found):
-        drawn = seed if of_class is None else release.seed_of(of_class, assignment)
-        session.begin(TARGET="twin", SEED=drawn, STRICT=False)
-        for grade in _all([s for s in found if s.assignment == assignment], str(offers), budget):
-            made.append(grade)
-            tell(grade)
+    seeds = [seed if of_class is None else release.seed_of(of_class, s.assignment) for s in found]
+    for grade in _all(found, seeds, str(offers), budget):
+        made.append(grade)
+        tell(grade)
     return made
 
 
@@ -87,6 +85,7 @@ class _Job:
     exercise: str
     answer: Answer | None
     problem: str = ""
+    seed: int = 0
     worker: remote.Worker | None = None
 
     def prepare(self, budget: remote.Budget) -> None:
@@ -96,12 +95,14 @@ class _Job:
                 self.worker = remote.Worker(way.start_of(load(self.exercise)), budget)
 
 
-def _all(found: list[Submission], isolation: str, budget: remote.Budget) -> Iterable[Grade]:
-    jobs = [job for submission in found for job in _jobs(submission)]
+def _all(found: list[Submission], seeds: list[int], isolation: str, budget: remote.Budget) -> Iterable[Grade]:
+    jobs = [replace(job, seed=seed) for submission, seed in zip(found, seeds) for job in _jobs(submission)]
     try:
         for k, job in enumerate(jobs):
             for soon in jobs[k : k + 2]:
                 soon.prepare(budget)
+            if k == 0 or job.seed != jobs[k - 1].seed:
+                session.begin(TARGET="twin", SEED=job.seed, STRICT=False)
             yield _graded(job, isolation)
     finally:
         for job in jobs:

@@ -116,9 +116,11 @@ def page(made: list[Line]) -> str:
     parts.append(_counted("camp.report-diagnoses", found, len(made)))
     stuck = sorted((x for x in made if x.stuck), key=lambda x: (-x.attempts, -x.hints, x.student))
     heads = ("student", "exercise", "diagnosis", "attempts", "hints", "ask")
-    parts.append(f"<h2>{html.escape(say('camp.report-stuck'))}</h2>" + _table(
-        [say(f"camp.col-{n}") for n in heads],
-        [[x.student, x.exercise, x.diagnosis or "-", _number(x.attempts), _number(x.hints), x.ask] for x in stuck[:200]]))  # fmt: skip
+    body = [
+        [x.student, x.exercise, x.diagnosis or "-", _number(x.attempts), _number(x.hints), x.ask] for x in stuck[:200]
+    ]
+    title_of = html.escape(say("camp.report-stuck"))
+    parts.append(f"<h2>{title_of}</h2>" + _table([say(f"camp.col-{n}") for n in heads], body))
     style = ("body{font:15px/1.45 sans-serif;margin:2em;color:#222;background:#fff}"
              "table{border-collapse:collapse;margin:1em 0}td.c{text-align:center;min-width:1.6em}"
              "td,th{padding:.25em .6em;border:1px solid #bbb;text-align:left}"
