@@ -7,7 +7,9 @@ Python or C++ as the family says. An attack is put in front of the first region.
 a known-wrong body and must not get PASS; families that try to do harm or to read have the right body, swallow their
 own errors and must get PASS, so that a grader that simply fails everything does not look well. All are counted.
 
-    python scripts/camp_trial.py [--count 300] [--seed 16] [--write]
+    python scripts/camp_trial.py [--count 300] [--seed 16] [--piece 25] [--write]
+
+With --write a run that was stopped goes on where it stopped: a piece is in data/camp_trial.csv or is graded.
 
 Beside the verdicts it looks whether anything is left: files written outside, folders, processes, a secret in a grade.
 """
@@ -23,7 +25,6 @@ import shutil
 import sys
 import tempfile
 import textwrap
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,10 +32,13 @@ os.environ["LABKIT_PROGRESS"] = "off"
 REPO = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPO))
 
-from labkit.camp import confine, grade  # noqa: E402
+from labkit.camp import confine, grade, group, nursery  # noqa: E402
 from labkit.exercises import spec as specs  # noqa: E402
 from labkit.exercises.stub import template  # noqa: E402
 
+TABLE = REPO / "data" / "camp_trial.csv"
+COLUMNS = ["number", "seed", "count", "family", "exercise", "way", "must", "first", "state", "right", "diagnosis", "seconds",
+           "cpu_seconds", "isolation", "beside"]  # fmt: skip
 SECRET = "LABKIT_CAMP_TRIAL_SECRET"
 
 # Python. {repo}, {bait}: folders of this machine; body: "wrong" or "right".
@@ -47,15 +51,15 @@ PYTHON = {
     "forking": ("wrong", ["import os, time\nfor n in range(200):\n    if os.fork() == 0: time.sleep(60)",
                           "import os\nif os.fork() == 0:\n    os.setsid()\n    import time; time.sleep(1e6)",
                           "import threading, time\nfor _ in range(2000): threading.Thread(target=time.sleep, args=(1e6,)).start()"]),
-    "deleting": ("right", ["import shutil; [shutil.rmtree(p, ignore_errors=True) for p in ({repo!r} + '/kernels', {bait!r}, '/work', '/root')]",
-                           "import os\nfor p in ({bait!r} + '/keep', {repo!r} + '/README.md', '/etc/hosts'):\n    try: os.remove(p)\n    except OSError: pass",
-                           "for p in ({bait!r} + '/new', '/tmp/labkit-trial-new', '/dev/shm/labkit-trial-new', {repo!r} + '/labkit/new.py'):\n"
-                           "    try: open(p, 'w').write('x')\n    except OSError: pass"]),
-    "reading": ("right", ["import glob, os\nfor p in [{repo!r} + '/kernels/{op}/golden.py', {repo!r} + '/kernels/{op}/exercises/{id}/solution.py', {bait!r} + '/keep']:\n"
-                          "    try: open(p).read()\n    except OSError: continue\n    raise RuntimeError('read ' + p)",
-                          "import os\nfor n in os.listdir('/proc') if os.access('/proc', os.R_OK) else []:\n"
-                          "    try: leak = n.isdigit() and b'{secret}' in open('/proc/' + n + '/environ', 'rb').read()\n"
-                          "    except OSError: continue\n    if leak: raise RuntimeError('environment of ' + n)",
+    "deleting": ("right", ["import shutil; [shutil.rmtree(path_, ignore_errors=True) for path_ in ({repo!r} + '/kernels', {bait!r}, '/work', '/root')]",
+                           "import os\nfor path_ in ({bait!r} + '/keep', {repo!r} + '/README.md', '/etc/hosts'):\n    try: os.remove(path_)\n    except OSError: pass",
+                           "for path_ in ({bait!r} + '/new', '/tmp/labkit-trial-new', '/dev/shm/labkit-trial-new', {repo!r} + '/labkit/new.py'):\n"
+                           "    try: open(path_, 'w').write('x')\n    except OSError: pass"]),
+    "reading": ("right", ["import glob, os\nfor path_ in [{repo!r} + '/kernels/{op}/golden.py', {repo!r} + '/kernels/{op}/exercises/{id}/solution.py', {bait!r} + '/keep']:\n"
+                          "    try: open(path_).read()\n    except OSError: continue\n    raise RuntimeError('read ' + path_)",
+                          "import os\nfor pid_ in os.listdir('/proc') if os.access('/proc', os.R_OK) else []:\n"
+                          "    try: leak_ = pid_.isdigit() and b'{secret}' in open('/proc/' + pid_ + '/environ', 'rb').read()\n"
+                          "    except OSError: continue\n    if leak_: raise RuntimeError('environment of ' + pid_)",
                           "import os\nif '{secret}' in os.environ or any('{id}' in str(v) and 'solution' in str(v) for v in os.environ.values()): raise RuntimeError('environment')",
                           "import socket\ntry:\n    socket.create_connection(('1.1.1.1', 53), 2)\n    raise RuntimeError('network')\nexcept OSError: pass",
                           "import gc\nif any(type(o).__name__ in ('Spec', 'Mutant', 'Region') for o in gc.get_objects()): raise RuntimeError('a spec')"]),
@@ -131,7 +135,7 @@ def _plain(family: str, spec, mutant, must) -> Drawn:
         value = value[0] if isinstance(value, (list, tuple)) else value
         return Drawn(family, spec.id, f"labkit.predict({spec.id!r}, {value!r})", must)
     ours = template(spec)
-    body = ours.mutant(mutant.regions) if mutant else ours.solution()
+    body = ours.mutant(mutant.regions, mutant.edit) if mutant else ours.solution()
     return Drawn(family, spec.id, f"%%exercise {spec.id}\n{body}", must)
 
 
@@ -140,7 +144,8 @@ def _attack(family: str, spec, rng: random.Random, bait: str) -> Drawn:
     attack = rng.choice(attacks)
     words = {"repo": str(REPO), "bait": bait, "op": spec.op, "id": spec.id, "secret": SECRET}
     ours = template(spec)
-    cell = ours.solution() if body == "right" else ours.mutant(_dedented(rng.choice(spec.mutants)))
+    mutant = rng.choice(spec.mutants) if body == "wrong" else None
+    cell = ours.mutant(_dedented(mutant), mutant.edit) if mutant else ours.solution()
     return Drawn(family, spec.id, f"%%exercise {spec.id}\n{_filled(attack, words)}\n{cell}",
                  ("PASS",) if body == "right" else ("FAIL",))  # fmt: skip
 
@@ -179,22 +184,28 @@ def snapshot(*folders: Path) -> dict[str, tuple]:
 def left_behind() -> list[str]:
     """What should not be there afterwards: folders of workers, files that attacks write, processes of workers."""
     found = [str(p) for folder in ("/tmp", "/dev/shm") for p in Path(folder).glob("labkit-trial-*")]
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                words = Path(f"/proc/{name}/cmdline").read_bytes()
-            except OSError:
-                continue
-            if b"labkit.camp." in words and b'"parent": %d,' % os.getpid() in words:
-                found.append(f"process {name}")
+    kept = {m.process.pid for m in nursery._made}
+    found += [f"process {pid}" for pid in confine._family(os.getpid()) if pid not in kept and _of_camp(pid)]
+    found += [f"group {folder}" for folder in GROUPS if folder.exists()]
     return found + [f for f in os.listdir(tempfile.gettempdir()) if f.startswith("labkit-camp-") and f in OURS]
 
 
+def _of_camp(pid: int) -> bool:
+    """A worker; the judge has processes of its own, such as the twin's runner."""
+    try:
+        return b"labkit.camp." in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 OURS: set[str] = set()
+GROUPS: set[Path] = set()
 
 
-def trial(count: int, seed: int, say=lambda line: None) -> tuple[list[Drawn], list[grade.Grade], list[str]]:
-    """(what was drawn, its grades, what was wrong beside the verdicts)."""
+def trial(
+    count: int, seed: int, say=lambda line: None, part: list[int] | None = None
+) -> tuple[list[Drawn], list[grade.Grade], list[str]]:
+    """(what was drawn, its grades, what was wrong beside the verdicts) of a part of a draw."""
     home = Path(tempfile.mkdtemp(prefix="camp-trial-"))
     os.environ[SECRET] = secret = "k7-" + os.urandom(6).hex()
     started = confine.start
@@ -202,6 +213,7 @@ def trial(count: int, seed: int, say=lambda line: None) -> tuple[list[Drawn], li
     def start(*args, **settings):
         made = started(*args, **settings)
         OURS.add(made.home.name)
+        GROUPS.update([made.group.folder] if made.group else [])
         return made
 
     confine.start = start
@@ -210,7 +222,8 @@ def trial(count: int, seed: int, say=lambda line: None) -> tuple[list[Drawn], li
         bait.mkdir()
         (bait / "keep").write_text(secret)
         os.chmod(bait, 0o777)
-        drawn = draw(count, seed, str(bait))
+        everything = draw(count, seed, str(bait))
+        drawn = everything if part is None else [everything[k] for k in part]
         notebooks(drawn, home)
         kept = (
             bait,
@@ -242,40 +255,66 @@ def trial(count: int, seed: int, say=lambda line: None) -> tuple[list[Drawn], li
         os.environ.pop(SECRET, None)
 
 
+def write(
+    part: list[int], count: int, seed: int, drawn: list[Drawn], grades: list[grade.Grade], said: list[str]
+) -> None:
+    """Adds a part's rows to those of the other parts of this draw."""
+    rows = [r for r in done(count, seed) if int(r["number"]) not in part]
+    first = {int(r["number"]): r["first"] or r["state"] for r in done(count, seed)}
+    for k, d, g in zip(part, drawn, grades, strict=True):
+        rows.append({"number": k, "seed": seed, "count": count, "family": d.family, "exercise": d.exercise,
+                     "way": g.way, "must": d.must[0],
+                     "first": first.get(k, g.state), "state": g.state, "right": "yes" if g.state in d.must else "no",
+                     "diagnosis": g.diagnosis, "seconds": g.seconds, "cpu_seconds": g.cpu_seconds,
+                     "isolation": g.isolation, "beside": "; ".join(said)})  # fmt: skip
+    with open(TABLE, "w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(sorted(rows, key=lambda r: int(r["number"])))
+
+
+def done(count: int, seed: int) -> list[dict]:
+    """The rows of this draw that are there already."""
+    if not TABLE.exists():
+        return []
+    with open(TABLE, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return [r for r in rows if (r.get("seed"), r.get("count")) == (str(seed), str(count))]
+
+
 def main() -> None:
     words = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     words.add_argument("--count", type=int, default=300)
     words.add_argument("--seed", type=int, default=16)
-    words.add_argument("--write", action="store_true", help="data/camp_trial.csv")
+    words.add_argument("--piece", type=int, default=25, help="graded together, then looked whether anything is left")
+    words.add_argument("--write", action="store_true", help="data/camp_trial.csv; pieces that are there are not redone")
+    words.add_argument("--again", action="store_true", help="grade those again that were not as they must be; "
+                       "the state of the first run stays in its column")  # fmt: skip
     asked = words.parse_args()
-    began = time.time()
-    drawn, grades, wrong = trial(asked.count, asked.seed, lambda line: print(line, flush=True))
-    right = [g.state in d.must for d, g in zip(drawn, grades, strict=True)]
-    seconds = sorted(g.seconds for g in grades)
-    print(f"{sum(right)} of {len(right)} as they must be; {confine.offers()}; in all {time.time() - began:.0f} s; "
-          f"the longest {seconds[-1]} s, median {seconds[len(seconds) // 2]} s, over 10 s: {sum(s > 10 for s in seconds)}")  # fmt: skip
-    print("\n".join(wrong) or "nothing written outside, nothing left behind, nothing leaked")
-    if asked.write:
-        with open(REPO / "data" / "camp_trial.csv", "w", newline="", encoding="utf-8") as file:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(
-                [
-                    "family",
-                    "exercise",
-                    "way",
-                    "must",
-                    "state",
-                    "right",
-                    "diagnosis",
-                    "seconds",
-                    "cpu_seconds",
-                    "isolation",
-                ]
-            )
-            for d, g, ok in zip(drawn, grades, right):
-                table.writerow([d.family, d.exercise, g.way, d.must[0], g.state, "yes" if ok else "no", g.diagnosis,
-                                g.seconds, g.cpu_seconds, g.isolation])  # fmt: skip
-    sys.exit(0 if all(right) and not wrong else 1)
+    if held := group.make(1500):  # should a limit fail, the machine survives
+        held.join()
+    everything, beside = [], []
+    for start in range(0, asked.count, asked.piece):
+        part = list(range(start, min(start + asked.piece, asked.count)))
+        there = [r for r in done(asked.count, asked.seed) if asked.write and int(r["number"]) in part]
+        kept = [r for r in there if r["right"] == "yes" or not asked.again]
+        part = [k for k in part if k not in {int(r["number"]) for r in kept}]
+        there = kept
+        if part:
+            drawn, grades, wrong = trial(asked.count, asked.seed, lambda line: print(line, flush=True), part)
+            there += [{"right": "yes" if g.state in d.must else "no", "seconds": g.seconds, "cpu_seconds": g.cpu_seconds}
+                      for d, g in zip(drawn, grades, strict=True)]  # fmt: skip
+            beside += wrong
+            if asked.write:
+                write(part, asked.count, asked.seed, drawn, grades, wrong)
+        everything += there
+    right = sum(r["right"] == "yes" for r in everything)
+    print(f"{right} of {len(everything)} as they must be; {confine.offers()}")
+    for name in ("seconds", "cpu_seconds"):
+        had = sorted(float(r[name]) for r in everything)
+        print(f"{name}: median {had[len(had) // 2]}, longest {had[-1]}, over 10: {sum(s > 10 for s in had)}")
+    print("\n".join(beside) or "nothing written outside, nothing left behind, nothing leaked")
+    sys.exit(0 if right == len(everything) and not beside else 1)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ def golden(gate, up):
 
 def backward(dy, gate, up):
     """(dgate, dup) by autograd, in double."""
-    wide = [t.double().requires_grad_() for t in (gate, up)]
+    wide = [t.detach().double().requires_grad_() for t in (gate, up)]  # double() of a double is the argument itself
     return tuple(g.to(gate.dtype) for g in torch.autograd.grad(F.silu(wide[0]) * wide[1], wide, dy.double()))
 
 

@@ -1,4 +1,6 @@
-"""Compilers as child processes: their stderr collected, and none left behind when one fails or the user interrupts."""
+"""Compilers as child processes: their stderr collected, and none left behind when one fails or the user interrupts.
+And how much of the machine a process has had: a limit of wall time alone would end what is right on a busy machine.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +22,27 @@ class TooSlow(RuntimeError):
 def c_locale() -> dict[str, str]:
     """The environment with messages in English and plain quotes, which labkit.build.diagnostics reads."""
     return {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
+
+
+def processor_time(pid: int) -> float:
+    """Seconds of processor time of a process and of those of its children that have ended; 0 where it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return 0.0
+
+
+def wants_processor(pid: int) -> bool:
+    """Does one of its threads run, or wait for a processor or a disk? What sleeps or waits for another does not."""
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/stat", "rb") as file:
+                if file.read().rpartition(b")")[2].split()[0] in (b"R", b"D"):
+                    return True
+    except (OSError, IndexError):
+        pass
+    return False
 
 
 class Workers:

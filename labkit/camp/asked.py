@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from labkit.camp import wire
 from labkit.exercises.cases import Case, InOut, OnHost, Out
 
 
@@ -24,3 +27,28 @@ def statements(case: Case) -> dict | None:
     if not isinstance(case.expected, dict):
         return None
     return {k: v if isinstance(v, (str, bool)) else None for k, v in case.expected.items()}
+
+
+def case_of(fields: dict, **more) -> Case:
+    """fields: those of Case by name; arguments as (kind, value)."""
+    kinds = {"in-out": InOut, "on-host": OnHost, "plain": lambda v: v, "out": lambda v: Out(*v)}
+    fields = dict(fields)
+    args = tuple(kinds[kind](value) for kind, value in fields.pop("args"))
+    return Case(args=args, expected=fields.pop("expected", None), **fields, **more)
+
+
+# ---- the shown cases of a student's copy: what they are and what comes out, without what makes them
+
+
+def freeze(cases: list[Case]) -> bytes:
+    """Raises wire.NotPlain where a case needs code: a function to run, an error that it must raise."""
+    for case in cases:
+        if case.run is not None:
+            raise wire.NotPlain(f"{case.name}: a function of golden.py")
+    names = ("tolerance", "split", "expected")
+    return wire.encode([fields_of(c) | {n: getattr(c, n) for n in names} for c in cases])
+
+
+def frozen(file: str | Path) -> list[Case]:
+    """What freeze() made."""
+    return [case_of(fields) for fields in wire.decode(Path(file).read_bytes())]

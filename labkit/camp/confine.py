@@ -15,8 +15,9 @@ What is promised, by level (`offers().level`, which every grade carries):
 On every level: memory and number of all its processes together, watched every 50 ms, which a program that does
 nothing but fork outruns (where the kernel holds no limit, do not grade what you do not trust); processor time and
 open files of each; size of a file; wall time; no core files; an environment without the caller's variables. The
-kernel itself holds the number of processes too where the grader is not root, or is and a user id of its own can start
-this Python.
+kernel itself holds the number of processes too where a control group can be made (labkit.camp.group), where the grader
+is not root, or is and a user id of its own can start this Python. With a control group, everything that a command
+started ends with it on every level.
 
 Not promised: that a submission cannot find a hole in the kernel; that
 it cannot measure the machine; that two submissions do not slow each other.
@@ -39,12 +40,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from labkit import paths
-from labkit.camp import lockdown
+from labkit.build.process import processor_time, wants_processor
+from labkit.camp import group, lockdown, nursery
 
 LEVELS = ("bubblewrap", "namespaces", "landlock", "none")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives",
            "/etc/localtime",
-           "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/sys/devices/system/cpu")  # fmt: skip
+           "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/sys/devices/system/cpu",
+           "/sys/bus/pci/devices", "/sys/class/net")  # gloo lists these  # fmt: skip
+_SYSTEM += tuple(sorted({"/".join(str(p.resolve()).split("/")[:4]) for p in Path("/sys/bus/pci/devices").glob("*")}))
 _PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/self", "/proc/filesystems", "/proc/sys/kernel",
          "/proc/sys/vm")  # fmt: skip
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -81,12 +85,14 @@ class Offers:
     landlock: int = 0
     seccomp: bool = False
     process_limit: bool = False
+    group: bool = False
     missing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = [self.level, f"Landlock {self.landlock}" if self.landlock else "no Landlock"]
         parts += ["seccomp" if self.seccomp else "no seccomp"]
-        parts += [] if self.process_limit else ["processes limited by the watch"]
+        how = "a control group" if self.group else "the kernel" if self.process_limit else "the watch"
+        parts += [f"processes limited by {how}"]
         return ", ".join(parts)
 
 
@@ -97,7 +103,7 @@ class Refused(RuntimeError):
 @dataclass
 class Confined:
     """A running command. ended: "" or why the watch ended it: "time", "memory", "processes". peak_bytes,
-    cpu_s: of all its processes together, as the watch saw them.
+    cpu_s: of all its processes together, as the watch saw them; idle_s: for which none of them wanted a processor.
     """
 
     process: subprocess.Popen
@@ -107,6 +113,9 @@ class Confined:
     ended: str = ""
     peak_bytes: int = 0
     cpu_s: float = 0.0
+    idle_s: float = 0.0
+    inherited: int = 0
+    group: group.Group | None = None
     _watch: threading.Thread | None = None
 
     def kill(self, why: str = "") -> None:
@@ -121,6 +130,10 @@ class Confined:
                     break
             _end(self.process.pid)
         self.process.wait()
+        if self.group is not None:
+            if self.ended == "" and self.group.peak_reached():
+                self.ended = "processes"
+            self.group.end()
 
     def close(self) -> str:
         """Ends it, removes its folder, and gives the end of what it wrote on standard error."""
@@ -137,8 +150,10 @@ class Confined:
         until = time.monotonic() + self.limits.wall_s
         while self.process.poll() is None:
             family = _family(self.process.pid)
-            used = sum(map(_memory, (self.process.pid, *family)))
-            self.cpu_s = max(self.cpu_s, sum(map(_cpu, (self.process.pid, *family))))
+            used = max(sum(map(_memory, (self.process.pid, *family))) - self.inherited, 0)
+            self.cpu_s = max(self.cpu_s, sum(map(processor_time, (self.process.pid, *family))))
+            if not any(map(wants_processor, (self.process.pid, *family))):
+                self.idle_s += _WATCH_S
             self.peak_bytes = max(self.peak_bytes, used)
             if used > self.limits.memory_bytes or _free() < _LEAST_FREE:
                 return self.kill("memory")
@@ -211,15 +226,6 @@ def _free() -> int:
         return 1 << 62
 
 
-def _cpu(pid: int) -> float:
-    """Seconds of processor time of a process and of those of its children that have ended."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError):
-        return 0.0
-
-
 def _python_folders() -> list[str]:
     """What Python and the compiler need beside the system's folders."""
     named = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.realpath(sys.executable))]
@@ -258,9 +264,12 @@ def start(
     pass_fds: Sequence[int] = (),
     stdout=subprocess.DEVNULL,
     offers_: Offers | None = None,
+    forked: bool = False,
 ) -> Confined:
     """Starts `command` (words, the first an absolute path). It reads the system, Python, the package labkit and
-    `read`; it writes in the folder that HOME, TMPDIR and its working folder name. Raises OSError, Refused.
+    `read`; it writes in the folder that HOME, TMPDIR and its working folder name. forked: the command is
+    labkit.camp.worker with the two pass_fds, and where the level allows it comes out of the nursery, which has imported
+    what it needs. Raises OSError, Refused.
     """
     have = offers_ or offers()
     home = Path(tempfile.mkdtemp(prefix="labkit-camp-"))
@@ -280,20 +289,31 @@ def start(
         "write": [str(scratch), "/dev/shm"] if have.level != "landlock" else [str(scratch)], "devices": DEVICES,
         "list": [str(paths.repo_root())],
     }  # fmt: skip
+    forked = forked and have.level != "bubblewrap"
     words = [sys.executable, "-s", "-m", "labkit.camp.inside", json.dumps(plan), *command]
     if have.level == "bubblewrap":
         words = _bubblewrap(have.bubblewrap, reading, scratch, limits) + words
     errors = tempfile.TemporaryFile(prefix="labkit-camp-")
+    within = group.make(2 * limits.processes)  # threads count there
     try:
-        process = subprocess.Popen(
-            words, env=environment(scratch, env), stdin=subprocess.DEVNULL, stdout=stdout, stderr=errors,
-            pass_fds=pass_fds, start_new_session=True, cwd="/", **user,
-        )  # fmt: skip
+        if forked:
+            request = {"plan": plan, "env": environment(scratch, env), "user": user.get("user", 0),
+                       "group": str(within.folder / "cgroup.procs") if within else ""}  # fmt: skip
+            process = nursery.fork(request, [errors.fileno(), *pass_fds], environment(Path("/tmp"), env))
+        else:
+            process = subprocess.Popen(
+                words, env=environment(scratch, env), stdin=subprocess.DEVNULL, stdout=stdout, stderr=errors,
+                pass_fds=pass_fds, start_new_session=True, cwd="/", preexec_fn=within and within.join, **user,
+            )  # fmt: skip
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)
         errors.close()
+        if within is not None:
+            within.end()
         raise
-    made = Confined(process, limits, home, errors)
+    made = Confined(process, limits, home, errors, group=within)
+    if forked:  # its memory is the nursery's until it writes; each process up to the worker counts it
+        made.inherited = _memory(process.pid) * (3 if have.level == "namespaces" else 1)
     made._watch = threading.Thread(target=made._look, daemon=True)
     made._watch.start()
     return made
@@ -355,8 +375,10 @@ def offers() -> Offers:
         if not why:
             enough = _holds_processes(made)
             if not enough:
-                missing.append("number of processes: the kernel holds no limit for root; the watch alone does")
-            return replace(made, process_limit=enough, missing=tuple(missing))
+                missing.append("number of processes: no control group can be made and the kernel holds no limit for "
+                               "root; the watch alone does, which a program that only forks outruns")  # fmt: skip
+            grouped = group._above() is not None
+            return replace(made, process_limit=enough, group=grouped, missing=tuple(missing))
         missing.append(f"{level}: {why}")
     raise Refused("; ".join(missing))
 
@@ -369,7 +391,7 @@ def _try(have: Offers) -> str:
     return (said.strip().split("\n") or [""])[-1][:200] or f"status {status}"
 
 
-_FORKS = "import os\nfor n in range(24):\n    if os.fork() == 0:\n        os.kill(os.getpid(), 19)\nprint('all')"
+_FORKS = "import os\nfor n in range(40):\n    if os.fork() == 0:\n        os.kill(os.getpid(), 19)\nprint('all')"
 
 
 def _holds_processes(have: Offers) -> bool:

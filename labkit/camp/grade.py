@@ -8,20 +8,22 @@ import csv
 import json
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from labkit import messages
-from labkit.camp import confine, remote
+from labkit.camp import confine, hidden, release, remote, way
 from labkit.camp.submission import Answer, Submission, Unreadable, answers, submissions
 from labkit.camp.wire import Broken
-from labkit.exercises import judge, order, prediction, session
+from labkit.exercises import judge, order, prediction, question, session
 from labkit.exercises.result import Result
 from labkit.exercises.spec import Spec, SpecError, folders, load
+from labkit.exercises.stub import template
 from labkit.exercises.time_limit import TookTooLong, time_limit
 from labkit.launch.record import LaunchError
 
-JUDGE_S = 240.0  # of wall time for one exercise in all, the judge's own work too
+JUDGE_CPU_S, JUDGE_WALL_S = 120.0, 1800.0  # of the judge's own work for one exercise; wall time tells of the machine
 STATES = ("PASS", "FAIL", "TODO", "SKIP", "MISSING", "ERROR")
 
 
@@ -29,7 +31,7 @@ STATES = ("PASS", "FAIL", "TODO", "SKIP", "MISSING", "ERROR")
 class Grade:
     """One exercise of one submission. state: the check's own, or MISSING (not handed in), or ERROR (the grader itself
     could not; a person must look). way: how far learner's code was kept from the verdict (labkit.camp.remote);
-    isolation: of the run (labkit.camp.confine). cpu_seconds: of the worker and what it started.
+    isolation: of the run (labkit.camp.confine). cpu_seconds: of the worker, of what it started, and of the judge.
     """
 
     student: str
@@ -54,11 +56,13 @@ def grade(
     folder: str | Path,
     *,
     seed: int = 0,
+    of_class: int | None = None,
     even_unconfined: bool = False,
     tell: Callable[[Grade], None] = lambda grade: None,
     budget: remote.Budget = remote.Budget(),
 ) -> list[Grade]:
-    """Grades every notebook below `folder`. seed: the cases are drawn with it; tell: called with each grade.
+    """Grades every notebook below `folder`. seed: the cases are drawn with it; of_class: a class seed, from which each
+    assignment's seed follows. tell: called with each grade.
     Raises NotIsolated where nothing confines the submissions, unless even_unconfined; FileNotFoundError.
     """
     folder = Path(folder)
@@ -67,9 +71,9 @@ def grade(
     offers = confine.offers()
     if offers.level == "none" and not even_unconfined:
         raise NotIsolated(messages.text("camp.not-isolated", missing="; ".join(offers.missing)))
-    session.begin(TARGET="twin", SEED=seed, STRICT=False)
-    made = []
-    for grade in _all(submissions(folder), str(offers), budget):
+    made, found = [], submissions(folder)
+    seeds = [seed if of_class is None else release.seed_of(of_class, s.assignment) for s in found]
+    for grade in _all(found, seeds, str(offers), budget):
         made.append(grade)
         tell(grade)
     return made
@@ -81,21 +85,24 @@ class _Job:
     exercise: str
     answer: Answer | None
     problem: str = ""
+    seed: int = 0
     worker: remote.Worker | None = None
 
     def prepare(self, budget: remote.Budget) -> None:
         """Starts the worker, so that it gets ready while another submission is judged."""
         if self.worker is None and self.answer is not None and self.answer.source is not None:
             if self.exercise in folders() and load(self.exercise).kind != "predict":
-                self.worker = remote.Worker(remote.start_of(load(self.exercise)), budget)
+                self.worker = remote.Worker(way.start_of(load(self.exercise)), budget)
 
 
-def _all(found: list[Submission], isolation: str, budget: remote.Budget) -> Iterable[Grade]:
-    jobs = [job for submission in found for job in _jobs(submission)]
+def _all(found: list[Submission], seeds: list[int], isolation: str, budget: remote.Budget) -> Iterable[Grade]:
+    jobs = [replace(job, seed=seed) for submission, seed in zip(found, seeds) for job in _jobs(submission)]
     try:
         for k, job in enumerate(jobs):
             for soon in jobs[k : k + 2]:
                 soon.prepare(budget)
+            if k == 0 or job.seed != jobs[k - 1].seed:
+                session.begin(TARGET="twin", SEED=job.seed, STRICT=False)
             yield _graded(job, isolation)
     finally:
         for job in jobs:
@@ -116,13 +123,13 @@ def _jobs(submission: Submission) -> list[_Job]:
 
 
 def _graded(job: _Job, isolation: str) -> Grade:
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), time.process_time()
     made = Grade(job.submission.student, job.submission.assignment, job.exercise, "MISSING", isolation=isolation)
     if job.problem:
         made.state, made.diagnosis, made.lines = "FAIL", "unreadable", [job.problem]
     elif job.answer is not None:
         try:
-            with time_limit(JUDGE_S, JUDGE_S):
+            with time_limit(JUDGE_CPU_S, JUDGE_WALL_S):
                 _judge(job, made)
         except TookTooLong as late:
             made.state, made.diagnosis = "FAIL", "took-too-long"
@@ -131,14 +138,36 @@ def _graded(job: _Job, isolation: str) -> Grade:
             made.state, made.diagnosis, made.lines = "FAIL", "unknown", [str(error)]
         except (Broken, remote.RemoteError, LaunchError) as error:
             made.state, made.diagnosis, made.lines = "FAIL", "ended", [str(error)[:500]]
-        except Exception as error:  # of the judge or a golden, on values that a submission gave, or our own fault
+        except Exception as error:  # of the judge or a golden: on values that a submission gave, or our own fault
             made.state, made.diagnosis, made.lines = "ERROR", "", [f"{type(error).__name__}: {error}"[:500]]
+            if _ours_passes(job.exercise, session.current().seed):
+                made.state, made.diagnosis = "FAIL", "odd-value"
+                made.lines = messages.lines("camp.odd-value", error=made.lines[0])
     if job.worker is not None:
         job.worker.close()
-        made.cpu_seconds = round(job.worker.confined.cpu_s, 2)
+        spent -= job.worker.confined.cpu_s
+    made.cpu_seconds = round(time.process_time() - spent, 2)
     made.points = made.max_points if made.state == "PASS" else 0.0
     made.seconds = round(time.perf_counter() - began, 2)
     return made
+
+
+@lru_cache(maxsize=None)
+def _ours_passes(exercise: str, seed: int) -> bool:
+    """Is our own solution judged without an error here and now? Then what went wrong came from the submission."""
+    worker = None
+    try:
+        spec = load(exercise)
+        if spec.kind == "predict":
+            return prediction.examine(spec, question.answer(spec)).state == "PASS"
+        worker = remote.Worker(way.start_of(spec))
+        there = remote.Remote(lambda: worker)
+        return judge.examine(spec, template(spec).solution(), first_line=2, at=there).state == "PASS"
+    except Exception:
+        return False
+    finally:
+        if worker is not None:
+            worker.close()
 
 
 def _judge(job: _Job, made: Grade) -> None:
@@ -152,8 +181,15 @@ def _judge(job: _Job, made: Grade) -> None:
     try:
         result = judge.examine(spec, answer.source, first_line=2, at=there)
         _take(made, result)
+        if made.state == "PASS":
+            bad, count = hidden.wrong(
+                spec.id, session.current().seed, lambda case: there.run_function(spec, None, case)
+            )
+            if 2 * bad > count:
+                made.state, made.diagnosis = "FAIL", "hard-coded"
+                made.lines = messages.lines("camp.hard-coded", wrong=bad, count=count)
     finally:
-        made.way = there.how or remote.way(spec)
+        made.way = there.how or way.way(spec)
         there.close()
 
 

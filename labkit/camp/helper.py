@@ -24,7 +24,9 @@ def _uses(node: ast.stmt) -> set[str]:
 
 
 def _reached(text: str, names: set[str]) -> list[ast.stmt]:
-    body = ast.parse(text).body
+    tree = ast.parse(text)
+    body = tree.body
+    texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     wanted, kept, grew = set(names), set(), True
     while grew:
         grew = False
@@ -33,6 +35,8 @@ def _reached(text: str, names: set[str]) -> list[ast.stmt]:
             if k not in kept and (future or _defines(node) & wanted):
                 kept.add(k)
                 wanted |= _uses(node)
+                if "globals" in _uses(node):  # it finds them by their names, which stand in its cases
+                    wanted |= texts
                 grew = True
     return [body[k] for k in sorted(kept)]
 

@@ -17,7 +17,8 @@ _ALWAYS = re.compile(
     rf"_Z(?!N?K?S[tsoid]).*|_ZSt9terminatev|_ZSt\d+__throw_\w+|_ZNK?St(?:9exception|\d+(?:bad|runtime|logic|length|out)_\w+?)"
     rf"[CDE]\w*|{_MATHS}|mem(?:cpy|set|move|cmp)|strlen|abort|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|"
     r"__stack_chk_fail|__assert_fail|_GLOBAL_OFFSET_TABLE_|__tls_get_addr|__mem\w+_chk|_ITM_\w+|__gmon_start__|"
-    r"__(?:trunc|extend)\w+|__dso_handle"
+    r"__(?:trunc|extend)\w+|__dso_handle|"
+    r"_ZNSt8ios_base4Init[CD]\dEv"  # a header's, whether it is used or not
 )  # fmt: skip
 _PROGRAM = re.compile(
     r"acl\w+|rt\w+|f?printf|puts|putchar|fputs|fputc|fwrite|fflush|stdout|stderr|[mc]alloc|realloc|free|aligned_alloc|exit|"

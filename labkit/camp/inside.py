@@ -73,8 +73,8 @@ def _leave(status: int) -> None:
     os._exit(code if code >= 0 else 128 - code)
 
 
-def main() -> None:
-    plan, command = json.loads(sys.argv[1]), sys.argv[2:]
+def give_up(plan: dict) -> None:
+    """All that the plan names, of the calling process, for good. It goes on in a child where that has namespaces."""
     if not plan["made"]:
         lockdown.die_with_parent(plan["parent"])
     lockdown.limit(plan["limits"])
@@ -94,6 +94,11 @@ def main() -> None:
         # sockets of UNIX reach by their path what is outside, and VSOCK the host of a virtual machine
         inside = (INET, INET6, NETLINK, UNIX) if plan["made"] else (INET, INET6, NETLINK) if own_network else ()
         lockdown.deny(lockdown.NEVER, families=inside)
+
+
+def main() -> None:
+    plan, command = json.loads(sys.argv[1]), sys.argv[2:]
+    give_up(plan)
     os.execv(command[0], command)
 
 

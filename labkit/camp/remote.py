@@ -1,9 +1,5 @@
-"""The judge's end of a worker: builds and runs a submission there, and hands the judge plain values.
-
-value    arguments go over, results come back by value, and are compared here with values that the worker never had
-proxy    golden.py's `run` stays here and calls the learner's function over the wire
-helper   `run` needs models, streams or devices: it runs beside the learner's code, from a copy of that function
-         alone; what it says about the submission is compared here, but the submission could make it say so
+"""The judge's end of a worker: builds and runs a submission there, and hands the judge plain values (which ones and
+by what way: labkit.camp.way).
 """
 
 from __future__ import annotations
@@ -11,6 +7,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import os
+import re
 import secrets
 import select
 import struct
@@ -29,13 +26,14 @@ from labkit.build import runtime
 from labkit.camp import confine, helper, wire
 from labkit.camp.asked import fields_of, statements
 from labkit.camp.heard import RemoteError, compile_error_of, exception_of, finding_of, frames_of, record_of
+from labkit.camp.way import way
 from labkit.exercises import launch, operators
 from labkit.exercises.cases import Case
-from labkit.exercises.diagnose import Diagnosis, compare_values
+from labkit.exercises.diagnose import Diagnosis
 from labkit.exercises.launch import Output
 from labkit.exercises.place import Here
 from labkit.exercises.spec import Spec
-from labkit.exercises.stub import Joined, template
+from labkit.exercises.stub import Joined
 from labkit.exercises.time_limit import TookTooLong
 from labkit.launch.record import LaunchError, expect
 from labkit.program.results import Launch, Result
@@ -43,19 +41,25 @@ from labkit.source.errors import CompileError
 
 _CACHED = ("libtwin", "twin-runner", "labdevice", "headers", "kernel-headers", "adapter-headers", "program_start")
 _SECRET = ("golden.py", "mutants.toml", "exercises")
-START_S = 120.0  # a worker's own start on a machine that is busy
+START_S = 120.0  # of processor time: a worker's own start
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Seconds for one request: of processor time in Python code; of wall time, and where models, devices or several
-    processes are at work; of a launch on the twin.
+    """Seconds for one request, none of which a busy machine uses up. cpu_s: of processor time while the learner's code
+    is on the stack; all_s: with the lab's own work, which where a device is at work may be ranks that each import
+    PyTorch; idle_s: while nothing wants a processor; launch_s: of a launch on
+    the twin; build_s: of processor time of compilers. wall_s: after which a machine is called too slow.
     """
 
-    cpu_s: float = 5.0
-    wall_s: float = 8.0
-    device_wall_s: float = 60.0
+    cpu_s: float = 6.0
+    all_s: float = 20.0
+    device_all_s: float = 120.0
+    idle_s: float = 6.0
+    device_idle_s: float = 15.0
     launch_s: float = 5.0
+    build_s: float = 120.0
+    wall_s: float = 600.0
 
 
 def public_files() -> list[Path]:
@@ -87,7 +91,7 @@ class Worker:
         env: dict | None = None,
     ):
         self.device, self.budget, self.offers = start == "device", budget, confine.offers()
-        limits = limits or confine.Limits(wall_s=600, cpu_s=60)
+        limits = limits or confine.Limits(wall_s=1800, cpu_s=150)
         requests, answers = os.pipe(), os.pipe()
         self.cached = prepared()
         words = {"LABKIT_PROGRESS": "off", "LABKIT_TARGET": "twin", "LABKIT_DEVICE": "sim", "LABKIT_ARENA_GB": "4",
@@ -96,7 +100,7 @@ class Worker:
             self.confined = confine.start(
                 [sys.executable, "-s", "-m", "labkit.camp.worker", str(requests[0]), str(answers[1])],
                 limits=limits, read=[*public_files(), paths.data_dir(), *self.cached], env=words,
-                pass_fds=(requests[0], answers[1]), offers_=self.offers,
+                pass_fds=(requests[0], answers[1]), offers_=self.offers, forked=True,
             )  # fmt: skip
         finally:
             os.close(requests[0])
@@ -122,25 +126,34 @@ class Worker:
     def warm(self) -> None:
         """Waits until it is ready. Raises RuntimeError with its last words when it does not get there."""
         if not self._warm:
-            answer = self._answer(START_S, [])
+            answer = self._answer(5 * START_S, [])
             if "value" not in answer:
                 self.close()
                 raise RuntimeError(f"the worker did not start: {answer} {self.errors[-1500:]}")
             self._warm = True
 
-    def ask(self, do: str, *, functions: list | None = None, wall: float | None = None, **fields) -> dict:
-        """One request's answer. Raises TookTooLong, CompileError, SyntaxError, LaunchError, RemoteError."""
+    def ask(self, do: str, *, functions: list | None = None, building: bool = False, **fields) -> dict:
+        """One request's answer. building: compilers run. Raises TookTooLong, CompileError, SyntaxError, LaunchError,
+        RemoteError.
+        """
         self.warm()
         functions = [] if functions is None else functions
-        wall = wall or (self.budget.device_wall_s if self.device else self.budget.wall_s)
-        self._send({"do": do, "cpu": self.budget.cpu_s, "wall": wall, **fields}, functions)
-        return self._told(self._answer(wall + 5, functions))
+        b = self.budget
+        # a device waits for its runner and for other processes; whether these want a processor is seen from here
+        idle, all_ = (b.wall_s if self.device else b.idle_s), (b.device_all_s if self.device else b.all_s)
+        all_ = max(all_, b.build_s if building else 0.0)
+        self._send({"do": do, "pace": [b.cpu_s, idle, all_], **fields}, functions)
+        return self._told(self._answer(b.wall_s, functions, all_, b.device_idle_s))
 
-    def _answer(self, seconds: float, functions: list) -> dict:
-        until = time.monotonic() + seconds
+    def _answer(self, seconds: float, functions: list, cpu_s: float = START_S, idle_s: float = START_S) -> dict:
+        """Ends the worker after `seconds` of wall time, and where it has not ended itself before: after cpu_s (+ 3)
+        of all its processes, and idle_s in which none of them wanted a processor.
+        """
+        self._until, c = time.monotonic() + seconds, self.confined
+        self._most = (c.cpu_s + cpu_s + 3.0, cpu_s, c.idle_s + idle_s, idle_s)
         while True:
             try:
-                answer = wire.decode(self._receive(until))
+                answer = wire.decode(self._receive())
                 if not isinstance(answer, dict) or answer.get("token") != self._token:
                     raise wire.Broken("no answer to what was asked")
             except (EOFError, OSError):
@@ -150,7 +163,10 @@ class Worker:
                 self._lost(str(error))
             if "callback" not in answer:
                 return answer
-            self._send(self._called(answer, functions), functions)
+            waited = self.confined.idle_s
+            reply = self._called(answer, functions)
+            self._most = (*self._most[:2], self._most[2] + self.confined.idle_s - waited, self._most[3])
+            self._send(reply, functions)
 
     def _called(self, answer: dict, functions: list) -> dict:
         try:
@@ -161,19 +177,18 @@ class Worker:
         except Exception as error:
             return {"raised": f"{type(error).__name__}: {error}"[:500]}
 
-    def _receive(self, until: float) -> bytes:
-        size = struct.unpack("<Q", self._read(8, until))[0]
+    def _receive(self) -> bytes:
+        size = struct.unpack("<Q", self._read(8))[0]
         if size > wire.LONGEST:
             raise wire.Broken(f"a message of {size} bytes")
-        return self._read(size, until)
+        return self._read(size)
 
-    def _read(self, size: int, until: float) -> bytes:
+    def _read(self, size: int) -> bytes:
         parts = []
         while size:
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([self._from], [], [], left)[0]:
-                self.confined.kill("time")
-                self._lost()
+            if not select.select([self._from], [], [], 0.2)[0]:
+                self._look()
+                continue
             part = os.read(self._from, min(size, 1 << 20))
             if not part:
                 raise EOFError
@@ -181,11 +196,21 @@ class Worker:
             size -= len(part)
         return b"".join(parts)
 
+    def _look(self) -> None:
+        """Ends a worker that has had its time."""
+        cpu, cpu_s, idle, idle_s = self._most
+        for over, limit in ((self.confined.cpu_s > cpu, cpu_s), (self.confined.idle_s > idle, idle_s),
+                            (time.monotonic() > self._until, self.budget.wall_s)):  # fmt: skip
+            if over:
+                self._limit = limit
+                self.confined.kill("time")
+                self._lost()
+
     def _lost(self, why: str = "") -> None:
         self.confined.process.wait(timeout=30)
         ended = self.confined.ended
         if ended == "time":
-            raise TookTooLong(self.budget.device_wall_s if self.device else self.budget.wall_s)
+            raise TookTooLong(self._limit or self.budget.wall_s)
         raise exception_of("Ended", messages.text(f"camp.ended-{ended or 'itself'}", why=why), [])
 
     def _told(self, answer: dict) -> dict:
@@ -209,12 +234,16 @@ class Worker:
             raise CompileError([{"file": "", "line": 0, "column": 0, "message": what, "hint": hint}])
         return answer
 
-    name, text = "", ""
+    name, text, _limit = "", "", 0.0
 
-    def settle(self) -> None:
-        """Before a kernel or program is built: the operators' own files are out of reach too."""
+    def settle(self, golden: str = "") -> None:
+        """Before a kernel or program is built: the operators' own files are out of reach too, but those that
+        golden.py's `run` names.
+        """
         if self.offers.landlock:
-            read = [str(p) for p in confine.readable([paths.data_dir(), *self.cached])]
+            named = {paths.repo_root() / name for name in re.findall(r"kernels/[\w/]+\.\w+", golden)}
+            named &= set(public_files())
+            read = [str(p) for p in confine.readable([paths.data_dir(), *sorted(named), *self.cached])]
             home = self.confined.home / "scratch"
             self.ask("settle", read=[*read, "/proc"], write=[str(home), "/dev/shm"], devices=list(confine.DEVICES),
                      names=[str(paths.repo_root())])  # fmt: skip
@@ -295,12 +324,12 @@ class Remote(Here):
             return self._register(w, spec, joined, name)
         if spec.kind == "program":
             w.settle()
-            w.ask("program", text=joined.text, name=spec.id, wall=60.0)
+            w.ask("program", text=joined.text, name=spec.id, building=True)
             return w
         if spec.kind == "kernel":
-            w.settle()
+            w.settle(_slice(spec, spec.run)["slice_"] if self.how == "helper" else "")
             said = w.ask(
-                "kernel", text=joined.text, filename=name, entry=spec.entry, timeout=w.budget.launch_s, wall=60.0
+                "kernel", text=joined.text, filename=name, entry=spec.entry, timeout=w.budget.launch_s, building=True
             )
             return RemoteKernel(w, str(said["value"]["entry"]))
         told = w.ask("function", text=joined.text, filename=name, entry=spec.entry)
@@ -343,7 +372,7 @@ class Remote(Here):
     def _register(self, w: Worker, spec: Spec, joined: Joined, name: str):
         self.source = dict(text=joined.text, filename=name, entry=spec.entry, folder=str(spec.folder.parents[1]),
                            python=spec.in_python)  # fmt: skip
-        answer = w.ask("register", wall=120.0, **self.source)
+        answer = w.ask("register", building=not spec.in_python, **self.source)
         if "diagnosis" in answer:
             return Diagnosis(str(answer["diagnosis"][0]), dict(answer["diagnosis"][1]))
         return _Replayed(spec.entry, answer["value"])
@@ -354,9 +383,9 @@ class Remote(Here):
             w = Worker(budget=w.budget, env={"LABKIT_NPUS": "2"})
             self.others.append(w)
             w.name, w.text = self.worker.name, self.worker.text
-            w.ask("register", wall=120.0, **self.source)
+            w.ask("register", building=not spec.in_python, **self.source)
         run = getattr(case.run, "__name__", "") if case.run else ""
-        answer = w.ask("probe", wall=60.0, case=fields_of(case), **(_slice(spec, run) if run else {}))["value"]
+        answer = w.ask("probe", case=fields_of(case), **(_slice(spec, run) if run else {}))["value"]
         made.answer, made.turn = answer, 0
         if answer.get("found"):
             return Diagnosis(str(answer["found"][0]), dict(answer["found"][1])), None, None
@@ -432,61 +461,3 @@ def _replay(answer: dict, args: tuple):
 
     Recorded.__name__ = str(answer["grad_fn"])
     return Recorded.apply(*inputs)
-
-
-# ---- which way an exercise goes
-
-_ways: dict[str, str] = {}
-
-
-def start_of(spec: Spec) -> str:
-    """What a worker for this exercise needs from the beginning: "device", "torch", or "" for neither."""
-    if spec.on_device or spec.kind == "kernel" or way(spec) == "helper":
-        return "device"
-    if spec.kind != "python":
-        return ""
-    golden = spec.golden_path.read_text(encoding="utf-8")
-    reached = helper.alone(golden, spec.cases, *([spec.run] if spec.run else []))
-    return "torch" if "torch." in reached + spec.solution_path.read_text(encoding="utf-8") else ""
-
-
-def way(spec: Spec) -> str:
-    """value, proxy or helper: found by our own solution, whose arguments and results are sent through the wire and
-    back here. Where they cannot, or where its check then fails, `run` must stand beside the learner's code.
-    """
-    if spec.id not in _ways:
-        _ways[spec.id] = _find_way(spec)
-    return _ways[spec.id]
-
-
-def _find_way(spec: Spec) -> str:
-    if not spec.run or spec.kind in ("adapter", "predict", "program"):
-        return "value"
-    if spec.kind == "kernel":
-        return (
-            "proxy"
-            if "case.expected" in helper.alone(spec.golden_path.read_text(encoding="utf-8"), spec.run)
-            else "helper"
-        )
-    if spec.on_device:
-        return "helper"
-    ours, name = template(spec), f"way of {spec.id}"
-    made = launch.function(ours.join(ours.solution(), name).text, name, spec.entry)
-    functions: list = []
-
-    def over(value: Any) -> Any:
-        return wire.decode(wire.encode(value, functions=functions), function=lambda k: functions[k])
-
-    def by_value(*args, **named):
-        args, named = over([args, named])
-        return wire.decode(wire.encode(made(*args, **named)))
-
-    try:
-        with launch.quietly():
-            cases = spec.function(spec.cases)(0, True)
-            right = all(
-                compare_values(launch.run_function(spec, by_value, c), c.expected, c.tolerance) is None for c in cases
-            )
-    except Exception:
-        return "helper"
-    return "proxy" if right else "helper"

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from labkit.camp import lockdown, wire
+from labkit.camp import asked, lockdown, wire
 from labkit.camp.told import finding, plain, raised, record
 
 
@@ -45,8 +45,10 @@ class Worker:
         """A function of the parent's: called there, by value."""
 
         def call(*args, **named):
+            self.pace.pause = True
             self.say({"callback": number, "args": args, "named": named})
             answer = wire.decode(wire.receive(self.requests), function=self._callback, device=True)
+            self.pace.pause = False
             self.token = answer.pop("token")
             if "raised" in answer:
                 raise RuntimeError(str(answer["raised"]))
@@ -55,15 +57,16 @@ class Worker:
         return call
 
     def _done(self, request: dict) -> dict:
-        from labkit.exercises.time_limit import TookTooLong, time_limit
+        from labkit.camp.pace import Pace
+        from labkit.exercises.time_limit import TookTooLong
         from labkit.launch.record import LaunchError
         from labkit.source.errors import CompileError
 
-        do, cpu, wall = request.pop("do"), request.pop("cpu", 30.0), request.pop("wall", 120.0)
+        do, self.pace = request.pop("do"), Pace(*request.pop("pace", (60.0, 600.0, 120.0)))
         try:
-            if do in ("kernel", "program"):  # a compiler runs, nothing of the learner's does
+            if do in ("warm", "settle", "kernel", "program"):  # a compiler may run, nothing of the learner's does
                 return getattr(self, f"do_{do}")(**request)
-            with time_limit(cpu, wall):
+            with self.pace.held():
                 return getattr(self, f"do_{do}")(**request)
         except TookTooLong as late:
             return {"late": late.seconds} | raised(late)
@@ -89,8 +92,12 @@ class Worker:
         runtime.library, runtime.runner = lambda: library, lambda: runner
         from labkit.exercises import launch  # noqa: F401
 
-        if start == "torch":
+        if start:
             import torch  # noqa: F401
+
+            from labkit.device import import_hook
+
+            import_hook.watch()  # a forked worker has PyTorch already, without the device
         if start == "device":
             from labkit import device as npu
             from labkit.exercises import operators  # noqa: F401
@@ -131,7 +138,7 @@ class Worker:
         """A launch by golden.py's own `run`, which needs the kernel itself."""
         from labkit.exercises import launch
 
-        outputs, made = launch.run_kernel(_spec(slice_, run, blocks=blocks), self.made, _case(case))
+        outputs, made = launch.run_kernel(_spec(slice_, run, blocks=blocks), self.made, asked.case_of(case))
         return {"value": record(made), "outputs": [(o.got, o.initial, o.dtype) for o in outputs]}
 
     def do_program(self, text: str, name: str) -> dict:
@@ -171,7 +178,7 @@ class Worker:
         """One case, by golden.py's `run` where there is one."""
         from labkit.exercises import launch
 
-        return {"value": launch.run_function(_spec(slice_, run, device=device), self.made, _case(case))}
+        return {"value": launch.run_function(_spec(slice_, run, device=device), self.made, asked.case_of(case))}
 
     def do_register(self, text: str, filename: str, entry: str, folder: str, python: bool) -> dict:
         from labkit.exercises import operators
@@ -189,7 +196,7 @@ class Worker:
         from labkit.camp import probes
         from labkit.exercises.cases import Case
 
-        made: Case = _case(case, run=_spec(slice_, run).function(run) if run else None)
+        made: Case = asked.case_of(case, run=_spec(slice_, run).function(run) if run else None)
         return probes.observe(self.made, made)
 
 
@@ -198,15 +205,6 @@ def _spec(slice_: str, run: str, *, device: bool = False, blocks: int = 1):
     namespace: dict[str, Any] = {"__name__": "golden", "__file__": "golden.py"}
     exec(compile(slice_, "golden.py", "exec"), namespace)
     return SimpleNamespace(run=run, on_device=device, blocks=blocks, function=namespace.__getitem__)
-
-
-def _case(fields: dict, **more):
-    """fields: those of Case by name; arguments as (kind, value)."""
-    from labkit.exercises.cases import Case, InOut, OnHost, Out
-
-    kinds = {"in-out": InOut, "on-host": OnHost, "plain": lambda v: v, "out": lambda v: Out(*v)}
-    args = tuple(kinds[kind](value) for kind, value in fields.pop("args"))
-    return Case(args=args, expected=fields.pop("expected", None), **fields, **more)
 
 
 def _adopt(entries: list[str]) -> None:
@@ -218,8 +216,8 @@ def _adopt(entries: list[str]) -> None:
     (mine / "build" / ".pruned").touch()
 
 
-def main() -> None:
-    requests, answers = int(sys.argv[1]), int(sys.argv[2])
+def serve(requests: int, answers: int) -> None:
+    """Until the pipe ends; then the process does."""
     for fd in (requests, answers):
         os.set_inheritable(fd, False)
     lockdown.hide_memory()
@@ -229,4 +227,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(int(sys.argv[1]), int(sys.argv[2]))

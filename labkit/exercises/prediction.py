@@ -36,6 +36,9 @@ def examine(spec: Spec, value: Any) -> Result:
     if value is Ellipsis:
         result.state, result.lines = "TODO", [messages.text("exercise.todo-predict")]
         return result
+    if spec.answer.withheld:
+        result.state, result.lines = "SKIP", [messages.text("exercise.withheld")]
+        return result
     right, value = answer(spec), _plain_value(spec, value)
     found = judge(spec, value, right)
     shown = show(spec, value)

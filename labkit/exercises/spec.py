@@ -68,7 +68,7 @@ class Budget:
 @dataclass(frozen=True)
 class Answer:
     """How a prediction is judged. `value` is an expression over `given`, chip[...] and math;
-    `callable` a name in golden.py.
+    `callable` a name in golden.py. withheld: a student's copy has neither; the class is graded elsewhere.
     """
 
     type: str
@@ -78,6 +78,7 @@ class Answer:
     rtol: float | None = None
     atol: float = 0.0
     choices: tuple[dict, ...] = ()
+    withheld: bool = False
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ def problems(spec: Spec) -> list[str]:
         texts["question"] = spec.question
         if spec.answer.type not in ANSWERS:
             found.append(f"answer.type is {spec.answer.type!r}; it must be one of {', '.join(ANSWERS)}")
-        if bool(spec.answer.value) == bool(spec.answer.callable):
+        if bool(spec.answer.value) + bool(spec.answer.callable) != (0 if spec.answer.withheld else 1):
             found.append("answer needs exactly one of `value` (an expression) and `callable` (a name in golden.py)")
         texts.update({f"choice {c.get('key')}": c for c in spec.answer.choices})
     elif not spec.entry and spec.kind != "program":

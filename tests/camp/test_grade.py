@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from labkit.camp import confine, grade, helper, remote
+from labkit.camp import way as ways
 from labkit.exercises import judge, session
 from labkit.exercises.spec import load
 from labkit.exercises.stub import template
@@ -30,7 +31,7 @@ def as_before(monkeypatch):
 
 
 def verdict(spec, cell):
-    there = remote.Remote(lambda: remote.Worker(remote.start_of(spec)))
+    there = remote.Remote(lambda: remote.Worker(ways.start_of(spec)))
     try:
         return judge.examine(spec, cell, at=there), there.how
     finally:
@@ -59,6 +60,10 @@ def test_what_stays_out_of_the_worker():
     alone = helper.alone(golden, load("bn_may").run)
     assert "expected" not in alone and len(alone) < len(golden) / 2 and "def run_may" in alone
     assert "run_may" not in helper.carried(golden, "run_may")
+    by_name = (
+        "def a(): return 1\n\ndef b(): return 2\n\ndef run(f): return globals()[f]()\n\ndef cases(): return ['a']\n"
+    )
+    assert helper.carried(by_name, "run") == ["a"], "what a run looks up by the name that a case gives it"
 
 
 def test_a_kernel_that_asks_for_the_host_is_not_built():
@@ -124,6 +129,29 @@ def test_it_refuses_where_nothing_confines(tmp_path, monkeypatch):
     monkeypatch.setattr(confine, "offers", lambda: confine.Offers("none", missing=("no kernel for it",)))
     with pytest.raises(grade.NotIsolated, match="no kernel for it"):
         grade.grade(tmp_path)
+
+
+def test_an_exception_here_is_the_submissions_where_our_own_solution_has_none(tmp_path, monkeypatch):
+    """ERROR, "a person must look", is for faults of ours: a submission must not be able to make one."""
+    spec = load("scale_law")
+    wrong = template(spec).mutant(spec.mutants[0].regions)
+    path = tmp_path / "ann.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": "%%exercise scale_law\n" + wrong}]}))
+    examine = judge.examine
+
+    def only_theirs(spec, source, *rest, **named):
+        if source == wrong:
+            raise TypeError("unhashable")
+        return examine(spec, source, *rest, **named)
+
+    monkeypatch.setattr(judge, "examine", only_theirs)
+    grade._ours_passes.cache_clear()
+    made = grade.grade(tmp_path)[0]
+    assert (made.state, made.diagnosis) == ("FAIL", "odd-value") and "unhashable" in made.lines[0]
+    monkeypatch.setattr(judge, "examine", lambda *a, **k: 1 / 0)
+    grade._ours_passes.cache_clear()
+    assert grade.grade(tmp_path)[0].state == "ERROR"
+    grade._ours_passes.cache_clear()
 
 
 def test_a_drawn_part_of_the_trial():

@@ -1,0 +1,207 @@
+"""A class: release, collect, grade with hidden cases, report. What a student's copy must not hold is looked for in it."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from datetime import datetime, timezone
+
+import pytest
+
+from labkit.camp import collect, confine, grade, guide, hidden, release, report
+from labkit.exercises.spec import load
+from labkit.exercises.stub import normalise, parse, template
+
+NOTEBOOK = "scaling"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    to = tmp_path_factory.mktemp("course")
+    return to, release.release(to, "ps1", [NOTEBOOK], seed=5, langs=("en", "zh"))
+
+
+def test_a_student_copy_has_no_solution(course):
+    to, made = course
+    assert {"scale_law", "scale_case"} <= set(made.exercises)
+    text = {
+        p: p.read_text(errors="replace")
+        for p in (to / "student").rglob("*")
+        if p.is_file() and p.stat().st_size < 1 << 20
+    }
+    for name in made.exercises:
+        spec = load(name)
+        copied = to / "student" / "kernels" / spec.op / "exercises" / name
+        assert "mutant" not in (copied / "spec.toml").read_text()
+        if spec.kind == "predict":
+            assert "value" not in release.tomllib.loads((copied / "spec.toml").read_text())["answer"]
+            continue
+        ours, theirs = template(spec), parse((copied / spec.solution_path.name).read_text(), spec.comment)
+        assert theirs.given() == ours.given() and theirs.stub() == ours.stub()
+        for region, body in zip(theirs.regions, ours.regions):
+            assert [x.strip() for x in region.body] == [x.strip() for x in body.stub]
+            solution = normalise("\n".join(body.body), spec.comment)
+            held = [p for p, t in text.items() if len(solution) > 30 and solution in normalise(t, spec.comment)]
+            # where a cell of the notebook itself shows our way, golden.py has it by the notebook's wish
+            assert [p for p in held if p.name != "golden.py"] == [], name
+    every = {p.name for p in (to / "student").rglob("*")}
+    assert not every & {"mutants.toml", "answers_trial.csv", "tests"}
+    assert {p.parent.name for p in (to / "student" / "kernels").glob("*/exercises/*/spec.toml")} == set(made.exercises)
+
+
+def test_a_student_checks_the_shown_cases_with_it(course):
+    to, _ = course
+    right = template(load("scale_law")).solution()
+    wrong = template(load("scale_law")).mutant(load("scale_law").mutants[0].regions)
+    code = (
+        "import sys, labkit\nfrom labkit.exercises import judge, prediction\nfrom labkit.exercises.spec import load, load_all\n"
+        "from labkit.exercises.question import question\nload_all()\n"
+        f"print(judge.examine(load('scale_law'), {right!r}).state, judge.examine(load('scale_law'), {wrong!r}).state)\n"
+        "print(prediction.examine(load('scale_case'), 'pageable').state, bool(question(load('scale_case'))), labkit.__file__)"
+    )
+    env = os.environ | {"PYTHONPATH": str(to / "student"), "LABKIT_PROGRESS": "off"}
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, cwd=to)
+    assert out.stdout.split()[:4] == ["PASS", "FAIL", "SKIP", "True"], out.stderr[-800:]
+    assert str(to) in out.stdout
+
+
+def test_nbgraders_layout_and_words(course):
+    import nbformat
+
+    to, made = course
+    assert sorted(p.name for p in (to / "release").iterdir()) == ["ps1", "ps1-zh"]
+    (file,) = (to / "release" / "ps1").iterdir()
+    book = nbformat.read(file, as_version=4)
+    nbformat.validate(book)
+    cells = [c.metadata.nbgrader for c in book.cells if "nbgrader" in c.metadata]
+    assert [c.grade_id for c in cells] == made.exercises and all(c.points == 1 and c.schema_version == 3 for c in cells)
+    assert oct((to / "class.toml").stat().st_mode & 0o777) == "0o600"
+    assert not any(p.name == "class.toml" for p in (to / "student").rglob("*"))
+    with pytest.raises(ValueError, match="class.toml"):
+        release.release(to, "ps2", [NOTEBOOK], seed=6)
+    with pytest.raises(ValueError, match="nowhere"):
+        release.release(to, "ps2", ["nowhere"])
+    with pytest.raises(ValueError, match="\\.\\."):
+        release.release(to, "../ps2", [NOTEBOOK])
+
+
+def test_seeds_follow_from_the_class():
+    assert release.seed_of(5, "ps1") == release.seed_of(5, "ps1-zh") != release.seed_of(5, "ps2")
+    assert release.seed_of(5, "ps1") not in (0, release.seed_of(6, "ps1"))
+
+
+def book(*sources, name="06.05_scaling") -> bytes:
+    cells = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": s} for s in sources
+    ]
+    return json.dumps(
+        {"cells": cells, "metadata": {"labkit": {"id": name}}, "nbformat": 4, "nbformat_minor": 5}
+    ).encode()
+
+
+def test_what_comes_back(tmp_path):
+    to, source = tmp_path / "course", tmp_path / "in"
+    (source / "ann").mkdir(parents=True)
+    (source / "ann" / "my work.ipynb").write_bytes(book("1"))
+    os.utime(source / "ann" / "my work.ipynb", (2e9, 2e9))
+    (source / "ann" / "other.ipynb").write_bytes(book("1", name="01.01_first"))
+    with zipfile.ZipFile(source / "Bob Li_771_assignsubmission_file_.zip", "w") as z:
+        z.writestr("../../../up.ipynb", book("old"))
+        z.writestr(zipfile.ZipInfo("06.05_scaling.ipynb", (2026, 11, 2, 0, 0, 0)), book("new"))
+        z.writestr("run.sh", "touch /tmp/x")
+        z.writestr(".labkit/progress.jsonl", "{}")
+        link = zipfile.ZipInfo("06.05_scaling-link.ipynb")
+        link.external_attr = 0o120777 << 16
+        z.writestr(link, "/etc/passwd")
+    (source / "cai.zip").write_bytes(b"PK no zip")
+    os.symlink("/etc/passwd", source / "dan.ipynb")
+    made = collect.collect(
+        source, to, "ps1", expected=["06.05_scaling"], due=datetime(2026, 12, 1, tzinfo=timezone.utc)
+    )
+    assert made.students == {"ann", "Bob Li"}
+    kinds = sorted((kind, student) for kind, student, _ in made.told)
+    assert kinds == [
+        ("late", "ann"),
+        ("name", "ann"),
+        ("renamed", "Bob Li"),
+        ("renamed", "ann"),
+        ("twice", "Bob Li"),
+        ("unreadable", "cai"),
+    ]
+    files = sorted(str(p.relative_to(to)) for p in to.rglob("*") if p.is_file())
+    assert files == [f"submitted/{s}/ps1/{f}" for s, fs in (("Bob Li", ["06.05_scaling.ipynb", "progress.jsonl", "timestamp.txt"]),
+                     ("ann", ["06.05_scaling.ipynb", "timestamp.txt"])) for f in fs]  # fmt: skip
+    again = collect.collect(to, tmp_path / "again", "ps1", expected=["06.05_scaling"])  # nbgrader's own layout
+    assert again.files == 3 and [k for k, _, _ in again.told] == []
+
+
+def test_hidden_cases_find_written_in_results():
+    """Ours passes them all; one that looks the shown cases up does not; known-wrong ones that pass nothing are no use."""
+    spec = load("scale_law")
+    cases = hidden.derived("scale_law", 77)
+    assert len(cases) >= hidden.FEWEST
+    shown = spec.function(spec.cases)(0, False)
+    looked_up = {repr(c.args): c.expected for c in shown}
+    assert hidden.wrong("scale_law", 77, lambda c: looked_up.get(repr(c.args)))[0] == len(cases)
+    from labkit.exercises import launch
+
+    ours = launch.function(template(spec).join(template(spec).solution(), "ours").text, "ours", spec.entry)
+    assert hidden.wrong("scale_law", 77, lambda c: ours(*c.args))[0] == 0
+    assert hidden.derived("scale_law", 78) != cases and hidden.derived("scale_case", 77) == ()
+
+
+@pytest.mark.skipif(confine.offers().level == "none", reason="nothing here confines")
+def test_a_class_from_end_to_end(tmp_path):
+    spec = load("scale_law")
+    shown = spec.function(spec.cases)(0, False)
+    table = {repr(c.args): c.expected for c in shown}
+    names = spec.solution_path.read_text().split("def " + spec.entry + "(")[1].split(")")[0]
+    args = ", ".join(a.split("=")[0].split(":")[0].strip() for a in names.split(","))
+    cells = {"ann": template(spec).solution(), "bob": f"return {table!r}[repr(({args}))]"}
+    for student, cell in cells.items():
+        folder = tmp_path / "submitted" / student / "ps1"
+        folder.mkdir(parents=True)
+        (folder / "06.05_scaling.ipynb").write_bytes(book("%%exercise scale_law\n" + cell))
+    log = [
+        {"time": 10.0 * k, "event": "check", "id": "scale_law", "state": "FAIL", "diagnosis": "value"} for k in range(4)
+    ]
+    log += [
+        {"time": 50.0, "event": "hint", "id": "scale_law", "hint_level": 2},
+        {"event": "hint", "id": 3},
+        {"time": 51, "event": "hint", "id": "scale_law", "hint_level": "x"},
+    ]
+    (folder / "progress.jsonl").write_text("\n".join(map(json.dumps, log)))
+    assert all(load("scale_law").function(spec.cases)(0, False)[0].args == c.args for c in shown[:1])
+    grades = grade.grade(tmp_path, of_class=5)
+    states = {g.student: (g.state, g.diagnosis) for g in grades if g.exercise == "scale_law"}
+    assert states == {"ann": ("PASS", ""), "bob": ("FAIL", "hard-coded")}
+    grade.write(grades, tmp_path / "grades")
+    made = report.lines(tmp_path / "grades", tmp_path)
+    (bob,) = [x for x in made if x.student == "bob" and x.exercise == "scale_law"]
+    assert (bob.attempts, bob.hints, bob.stuck) == (4, 2, True) and bob.ask == guide.question("hard-coded")
+    files = report.write(made, tmp_path / "report")
+    page = files[1].read_text()
+    assert "<script" not in page and "http" not in page and "✗" in page and "bob scale_law FAIL hard-coded" in page
+
+
+def test_a_report_of_odd_names(tmp_path):
+    """What a submission chose is text on the page, and no formula in the table."""
+    made = [
+        report.Line("<b>eve", "ps1", "x", "FAIL", "<i>", 5, 3, 2.0, True, "?"),
+        report.Line("=cmd", "ps1", "x", "PASS"),
+    ]
+    files = report.write(made, tmp_path)
+    assert "<b>" not in files[1].read_text() and "\n'=cmd," in files[0].read_text()
+
+
+def test_the_guide_asks_in_both_languages():
+    from labkit.exercises.spec import load_all
+
+    assert guide.question("only-tail") != guide.question("no such diagnosis")
+    for s in guide.symptoms():
+        assert set(s.seen) == set(s.ask) == {"en", "zh"}
+    keys = [k for s in guide.symptoms() for k in s.diagnosis]
+    assert len(keys) == len(set(keys))
+    counted = {m.noticed for s in load_all() for m in s.mutants}
+    assert len(counted & set(keys)) > len(counted) / 2, "most diagnoses of known mistakes have a question of their own"
