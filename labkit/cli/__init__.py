@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from labkit.cli import bench, camp, clock, exercises, machine, programs, traces, workbook
+from labkit.cli import batch, bench, camp, clock, exercises, machine, programs, traces, workbook
 
 app = typer.Typer(
     name="labkit",
@@ -21,7 +21,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="The Ascend C lab: kernels, exercises and notebooks, with or without an NPU.",
 )
-for unnamed in (machine, programs, exercises, workbook, camp):
+for unnamed in (machine, programs, exercises, workbook, batch, camp):
     app.add_typer(unnamed.commands)
 app.add_typer(clock.commands, name="clock")
 app.add_typer(traces.commands, name="trace")
@@ -44,6 +44,13 @@ def _mendable(error: Exception) -> bool:
     return isinstance(error, tuple(kind for kind in loaded if kind is not None))
 
 
+def _wanted(package: str) -> str:
+    from labkit import paths
+
+    extra = "batch" if package in ("dask", "distributed") else "lab"
+    return f"-e '.[{extra}]'" if (paths.repo_root() / "pyproject.toml").is_file() else f"'labkit[{extra}]'"
+
+
 def main() -> None:
     """The console script."""
     for stream in (sys.stdout, sys.stderr):
@@ -56,7 +63,7 @@ def main() -> None:
             raise
         sys.exit(
             f"labkit: the Python package {error.name} is missing. Try: {shlex.quote(sys.executable)} -m pip "
-            "install -e '.[lab]'"
+            f"install {_wanted(error.name)}"
         )
     except Exception as error:
         if not _mendable(error):
