@@ -34,7 +34,8 @@ def run(
 ) -> int:
     """Exit code: 0 when all ran through, 1 when one did not, 2 for a call that cannot be done (nothing has run then).
 
-    given: parameters as texts. again: "failed" or "all" notebooks are run although they are done. scheduling: more words for schedule.run.
+    given: parameters as texts. again: "failed" or "all" notebooks are run although they are done.
+    scheduling: more words for schedule.run.
     """
     state = State(out)
     with state.alone(), tempfile.TemporaryDirectory(prefix="labkit-batch-solved-") as scratch:
@@ -61,7 +62,7 @@ def _rest(
     place: schedule.Place,
     timeout: float,
     cell_timeout: int,
-    started,
+    scheduling: dict,
 ) -> dict[str, dict]:
     """Runs them; adds to `done` what has a result. Returns those that no worker could end: tried again next time."""
     lost = {}
