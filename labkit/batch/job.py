@@ -47,7 +47,11 @@ def run(job: dict, devices: list[int] | None, timeout: float, cell_timeout: int)
         (folder / "job.json").write_text(
             json.dumps({"job": job, "devices": devices, "timeout": timeout, "cell_timeout": cell_timeout})
         )
-        words = {**os.environ, **job["environment"], "PYTHONPATH": os.pathsep.join([str(paths.repo_root()), *_path()])}
+        words = {
+            **os.environ,
+            **job["environment"],
+            "PYTHONPATH": os.pathsep.join([str(paths.import_root()), *_path()]),
+        }
         child = subprocess.Popen(
             [sys.executable, "-m", "labkit.batch.job", str(folder)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

@@ -146,7 +146,9 @@ def show(rows: list[Row]) -> str:
 
 def _ask(target: str, only: Iterable[str], chip: str) -> dict:
     words = {**os.environ, "LABKIT_TARGET": target, "LABKIT_CHIP": chip, "LABKIT_ANNOUNCE": "off"}
-    words["PYTHONPATH"] = os.pathsep.join([str(paths.repo_root()), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    words["PYTHONPATH"] = os.pathsep.join([str(paths.import_root()), os.environ.get("PYTHONPATH", "")]).rstrip(
+        os.pathsep
+    )
     if target == "twin":
         words["LABKIT_DEVICE"] = "sim"
     else:

@@ -109,8 +109,10 @@ def lab_digest() -> str:
     """Of this version of the lab: every file of labkit/ and kernels/."""
     parts: list[str | bytes] = []
     for home in (paths.twin_dir().parent, paths.kernels_dir()):
-        for file in sorted(p for p in home.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
-            parts += [file.relative_to(home).as_posix(), file.read_bytes()]
+        for file in sorted(p for p in home.rglob("*") if p.is_file()):
+            name = file.relative_to(home)
+            if "__pycache__" not in name.parts and name.parts[0] not in ("share", "shipped"):  # of a wheel
+                parts += [name.as_posix(), file.read_bytes()]
     return key(*parts)
 
 

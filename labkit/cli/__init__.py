@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from typing import Annotated
 
 import typer
 
@@ -26,6 +27,23 @@ for unnamed in (machine, programs, exercises, workbook, batch, camp):
 app.add_typer(clock.commands, name="clock")
 app.add_typer(traces.commands, name="trace")
 app.add_typer(bench.commands, name="bench")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import labkit
+
+        print(f"labkit {labkit.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
 
 
 def _mendable(error: Exception) -> bool:
