@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -155,6 +156,10 @@ class Runner:
             self._socket.close()
             self._socket = None
         if self._process is not None:
+            try:  # with what a kernel may have forked
+                os.killpg(self._process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
             self._process.kill()
             self._process.wait()
             self._process = None
