@@ -32,7 +32,9 @@ class BuildWithShare(build_py):
         if PLATFORM:
             words = dict(os.environ, PYTHONPATH=str(ROOT))
             subprocess.run(
-                [sys.executable, "-m", "labkit.build.shipped", str(package / "shipped")], env=words, check=True
+                [sys.executable, str(ROOT / "scripts/build_shipped.py"), str(package / "shipped")],
+                env=words,
+                check=True,
             )
 
 

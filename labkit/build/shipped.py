@@ -1,8 +1,9 @@
 """What a platform wheel brings built: the twin's library and runner, the simulated device, so that a first launch
 compiles the kernel and nothing else.
 
-    LABKIT_CACHE=... python -m labkit.build.shipped FOLDER     makes it (scripts/platform_wheel.py, setup.py)
-    twin("libtwin.so"), device(version)                        where it is; None where it must be built here
+    twin("libtwin.so"), device(version)     where it is; None where it must be built here
+
+scripts/build_shipped.py makes it, called by setup.py for scripts/platform_wheel.py.
 
 The twin is there for a new processor and for any (LEVELS); the first that this machine's can run is taken. It counts
 only while the sources beside it are those that it was made of, the device only for the very torch that it was made for.
@@ -13,9 +14,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
-import subprocess
-import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -29,7 +27,7 @@ LEVELS = {
 }
 _PACKAGE = twin_dir().parent
 HOME = _PACKAGE / "shipped"
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
 
 
 def sources(part: str) -> str:
@@ -45,7 +43,7 @@ def sources(part: str) -> str:
 @lru_cache(maxsize=1)
 def _manifest() -> dict:
     try:
-        held = json.loads((HOME / _MANIFEST).read_text(encoding="utf-8"))
+        held = json.loads((HOME / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return held if held.get("machine") == platform.machine() else {}
@@ -79,35 +77,3 @@ def device(torch_version: str) -> Path | None:
     """Path of the simulated device's library for this torch, its local part ("+cpu") included."""
     path = HOME / "labdevice.so"
     return path if _manifest().get("torch") == torch_version and _fresh("device") and path.is_file() else None
-
-
-# ---- making it
-
-
-def make(folder: Path) -> None:
-    """Fill `folder`. Raises CompileError, ToolError, CalledProcessError; without torch the device is left out."""
-    from labkit.device import build as device_build
-
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    facts = {"machine": platform.machine(), "twin": sources("twin"), "device": sources("device"), "torch": ""}
-    for name in LEVELS[platform.machine()]:
-        code = (
-            "import sys, shutil; from labkit.build import runtime\n"
-            "for made in (runtime.library(), runtime.link_runner('$ORIGIN')): shutil.copy2(made, sys.argv[1])"
-        )
-        (folder / name).mkdir()
-        words = {**os.environ, "LABKIT_MARCH": name, "PYTHONPATH": str(_PACKAGE.parent)}
-        subprocess.run([sys.executable, "-c", code, str(folder / name)], env=words, check=True)
-    try:
-        version = device_build.torch_home()[1]
-    except RuntimeError as error:
-        print(f"without the simulated device: {error}", file=sys.stderr)
-    else:
-        shutil.copy2(device_build.library(), folder / "labdevice.so")
-        facts["torch"] = version
-    (folder / _MANIFEST).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    make(Path(sys.argv[1]))
