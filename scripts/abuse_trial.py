@@ -179,7 +179,7 @@ CACHE = ("cut library", "empty library", "library of zeros", "cut kernel", "cut 
 PLACE = ("space", "quote", "chinese", "newline", "dash", "percent", "deep", "gone", "no home", "no path", "no tmp", "read-only cwd",
          "locale C", "closed streams", "few descriptors", "umask", "file for a cache", "no environment")  # fmt: skip
 # Errors that are meant for people: the sentence says what to do.
-MEANT = ("CompileError", "LaunchError", "ToolError", "ArgumentError", "ValueError", "FileNotFoundError", "UnicodeDecodeError",
+MEANT = ("CompileError", "SourceError", "LaunchError", "ToolError", "ArgumentError", "ValueError", "FileNotFoundError", "UnicodeDecodeError",
          "PermissionError", "NotADirectoryError", "IsADirectoryError", "FileExistsError", "OSError")  # fmt: skip
 FIELDS = ("number", "family", "body", "place", "fatal", "got", "healthy", "left", "verdict", "seconds")
 
@@ -214,7 +214,7 @@ def draw(seed: int, count: int) -> list[dict]:
 
 def descendants(root: int) -> list[int]:
     sys.path.insert(0, str(ROOT))
-    from labkit.batch.job import descendants as below
+    from labkit.build.process import descendants as below
 
     return below(root)
 

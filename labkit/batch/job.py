@@ -26,6 +26,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from labkit import messages, paths
+from labkit.build.process import descendants
 
 _PR_SET_CHILD_SUBREAPER = 36
 _GRACE_S = 30.0  # for the process in the middle to end what it started
@@ -155,23 +156,6 @@ def end_all_below() -> None:
         except ChildProcessError:
             return
         time.sleep(0.02)
-
-
-def descendants(root: int) -> list[int]:
-    """Processes below `root` that have not ended, by /proc."""
-    parent: dict[int, int] = {}
-    for entry in glob.glob("/proc/[0-9]*/stat"):
-        try:
-            with open(entry, encoding="utf-8", errors="replace") as lines:
-                before, _, after = lines.read().rpartition(")")
-        except OSError:
-            continue
-        if after.split()[0] != "Z":
-            parent[int(before.split()[0])] = int(after.split()[1])
-    found, edge = [], {root}
-    while edge := {pid for pid, above in parent.items() if above in edge}:
-        found += sorted(edge)
-    return found
 
 
 # ---- one notebook a device

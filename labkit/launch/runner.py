@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import signal
 import socket
 import struct
 import subprocess
@@ -20,6 +19,7 @@ import numpy as np
 
 from labkit import chips, device
 from labkit.build import runtime
+from labkit.build.process import end_below
 
 EVENT = np.dtype(
     {
@@ -156,10 +156,7 @@ class Runner:
             self._socket.close()
             self._socket = None
         if self._process is not None:
-            try:  # with what a kernel may have forked
-                os.killpg(self._process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            end_below(self._process.pid)  # what a kernel may have forked; orphans come to the runner
             self._process.kill()
             self._process.wait()
             self._process = None
