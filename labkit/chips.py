@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from functools import lru_cache
 
@@ -18,6 +19,11 @@ DEFAULT = "910B1"
 def names() -> list[str]:
     """The chips that have a table."""
     return sorted(p.stem for p in (twin_dir() / "chips").glob("*.toml"))
+
+
+def chosen() -> str:
+    """The chip that kernels and the simulated device have where nothing else is said: LABKIT_CHIP, else 910B1."""
+    return os.environ.get("LABKIT_CHIP", "").strip() or DEFAULT
 
 
 _VARIANTS: dict[str, dict] = {}

@@ -6,10 +6,21 @@ import os
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
+_SHARE = _PACKAGE / "share"  # of an installed package: what setup.py put there
+
+
+def installed() -> bool:
+    """Whether this is a package that brought its notebooks along, rather than a checkout."""
+    return _SHARE.is_dir()
 
 
 def repo_root() -> Path:
-    """The checkout: the folder that holds notebooks/, kernels/ and data/."""
+    """The folder that holds notebooks/, kernels/ and data/: the checkout, or their place in an installed package."""
+    return _SHARE if installed() else _PACKAGE.parent
+
+
+def import_root() -> Path:
+    """What PYTHONPATH must hold for this labkit to be imported."""
     return _PACKAGE.parent
 
 

@@ -16,7 +16,7 @@ import labkit
 TWIN = "base core lanes memory vector cube library matmul tiling clock launch host".split()
 LABKIT = (
     "paths chips messages source build device launch operators program figures analysis profiler trace bench codegen "
-    "fusion tuning serving migrate exercises book notebook camp environment calibration cli"
+    "fusion tuning serving migrate exercises book notebook camp environment calibration batch cli"
 ).split()
 LATER = (
     "profiler/",
@@ -26,6 +26,8 @@ LATER = (
     "fusion/",
     "tuning/",
     "camp/",
+    "batch/",
+    "messages/batch",
     "migrate/",
     "serving/",
     "book/",

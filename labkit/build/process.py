@@ -1,13 +1,16 @@
-"""Compilers as child processes: their stderr collected, and none left behind when one fails or the user interrupts.
+"""Child processes: compilers with their stderr collected; none is left when one fails or the user interrupts.
+
 And how much of the machine a process has had: a limit of wall time alone would end what is right on a busy machine.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
 
 
@@ -98,3 +101,32 @@ def _kill(process: subprocess.Popen) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def descendants(root: int) -> list[int]:
+    """Processes below `root` that have not ended, by /proc."""
+    parent: dict[int, int] = {}
+    for entry in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(entry, encoding="utf-8", errors="replace") as lines:
+                before, _, after = lines.read().rpartition(")")
+        except OSError:
+            continue
+        if after.split()[0] != "Z":
+            parent[int(before.split()[0])] = int(after.split()[1])
+    found, edge = [], {root}
+    while edge := {pid for pid, above in parent.items() if above in edge}:
+        found += sorted(edge)
+    return found
+
+
+def end_below(root: int, within: float = 2.0) -> None:
+    """SIGKILL for every descendant of `root` until there is none, for at most so many seconds."""
+    until = time.monotonic() + within
+    while (below := descendants(root)) and time.monotonic() < until:
+        for pid in below:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.002)

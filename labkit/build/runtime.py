@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from labkit import messages
-from labkit.build import compiler, headers
+from labkit.build import compiler, headers, shipped
 from labkit.paths import twin_dir
 
 # The instruction set that the runtime is compiled for: the host's own, unless a test asks for an older one
@@ -98,6 +98,8 @@ def _jobs() -> int:
 @lru_cache(maxsize=1)
 def library() -> Path:
     """Path of libtwin. Raises CompileError, ToolError."""
+    if brought := shipped.twin("libtwin.so"):
+        return brought
     programs = (_SRC / "launch" / "runner.cpp", program_start())  # have a main of their own
     sources = sorted(p for p in _SRC.glob("*/*.cpp") if p not in programs)
     return compiler.build(
@@ -115,6 +117,11 @@ def library() -> Path:
 @lru_cache(maxsize=1)
 def runner() -> Path:
     """Path of the runner program, which finds libtwin by its absolute path."""
+    return shipped.twin("twin-runner") or link_runner(str(library().parent))
+
+
+def link_runner(finds: str) -> Path:
+    """The runner that finds libtwin in the folder `finds`."""
     lib = library()
     return compiler.build(
         [_SRC / "launch" / "runner.cpp"],
@@ -122,7 +129,7 @@ def runner() -> Path:
         name="twin-runner",
         deps=[lib],
         flags=[*FLAGS, *_COLD, *_INCLUDES],
-        libs=[str(lib), f"-Wl,-rpath,{lib.parent}", "-ldl"],
+        libs=[str(lib), f"-Wl,-rpath,{finds}", "-ldl"],
     )
 
 

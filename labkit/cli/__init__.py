@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import shlex
 import sys
+from typing import Annotated
 
 import typer
 
-from labkit.cli import bench, camp, clock, exercises, machine, programs, traces, workbook
+from labkit.cli import batch, bench, camp, clock, exercises, machine, programs, traces, workbook
 
 app = typer.Typer(
     name="labkit",
@@ -21,11 +22,28 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="The Ascend C lab: kernels, exercises and notebooks, with or without an NPU.",
 )
-for unnamed in (machine, programs, exercises, workbook, camp):
+for unnamed in (machine, programs, exercises, workbook, batch, camp):
     app.add_typer(unnamed.commands)
 app.add_typer(clock.commands, name="clock")
 app.add_typer(traces.commands, name="trace")
 app.add_typer(bench.commands, name="bench")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import labkit
+
+        print(f"labkit {labkit.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
 
 
 def _mendable(error: Exception) -> bool:
@@ -44,6 +62,13 @@ def _mendable(error: Exception) -> bool:
     return isinstance(error, tuple(kind for kind in loaded if kind is not None))
 
 
+def _wanted(package: str) -> str:
+    from labkit import paths
+
+    extra = "batch" if package in ("dask", "distributed") else "lab"
+    return f"-e '.[{extra}]'" if (paths.repo_root() / "pyproject.toml").is_file() else f"'labkit[{extra}]'"
+
+
 def main() -> None:
     """The console script."""
     for stream in (sys.stdout, sys.stderr):
@@ -56,7 +81,7 @@ def main() -> None:
             raise
         sys.exit(
             f"labkit: the Python package {error.name} is missing. Try: {shlex.quote(sys.executable)} -m pip "
-            "install -e '.[lab]'"
+            f"install {_wanted(error.name)}"
         )
     except Exception as error:
         if not _mendable(error):

@@ -88,3 +88,21 @@ def operators(
 
     device.install()
     costs.judge(fit, cross, write)
+
+
+@commands.command()
+def measured(
+    files: Annotated[
+        Optional[list[str]], typer.Argument(help="Tables of `labkit batch --target npu`; default: data/measured/.")
+    ] = None,
+) -> None:
+    """Modelled beside measured, as nodes have given it back."""
+    from pathlib import Path
+
+    from labkit.batch import measured as tables
+
+    try:
+        rows = [row for name in files or [None] for row in tables.read(Path(name) if name else None)]
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"labkit: {error}") from None
+    print(tables.show(rows))

@@ -50,6 +50,18 @@ def notebooks(
     print(*lay_out(folder, _language(lang) if lang else messages.language()).lines(folder), sep="\n")
 
 
+@commands.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="Where to; made if missing.")] = Path("workbook"),
+    lang: Annotated[str, typer.Option(help="en or zh; LABKIT_LANG if not given.", show_default=False)] = "",
+) -> None:
+    """Lay a workbook out in a folder and say how to open it. Again, after an update: what you changed is kept."""
+    import shlex
+
+    notebooks(folder, lang)
+    print(f"jupyter lab {shlex.quote(str(folder))}")
+
+
 def _language(named: str) -> str:
     from labkit import messages
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from labkit import messages
-from labkit.build import compiler
+from labkit.build import compiler, shipped
 
 OLDEST_TORCH = (2, 6)
 _CPP20_FROM = (2, 14)
@@ -61,6 +61,8 @@ def torch_libs() -> list[str]:
 def library() -> Path:
     """Path of the built library. Raises ToolError (no torch, no compiler, torch too old), CompileError."""
     version = torch_home()[1]
+    if brought := shipped.device(version):
+        return brought
 
     def announce(_: str) -> None:
         print(messages.text("device.building", torch=version), file=sys.stderr, flush=True)

@@ -29,7 +29,7 @@ def log_path() -> Path | None:
     if named:
         return Path(named).expanduser()
     home = paths.repo_root()
-    base = home if os.access(home, os.W_OK) else paths.cache_dir()
+    base = home if os.access(home, os.W_OK) and not paths.installed() else paths.cache_dir()
     return base / ".labkit" / "progress.jsonl"
 
 

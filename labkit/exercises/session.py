@@ -135,7 +135,7 @@ def npu() -> tuple[bool, str]:
 def _chip(target: str, reason: str, device: int) -> str:
     """The name of the card on a node; the modelled chip otherwise."""
     if target != "npu" or reason:
-        return chips.DEFAULT
+        return chips.chosen()
     import torch
 
     return torch.npu.get_device_name(device)

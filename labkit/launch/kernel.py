@@ -39,7 +39,7 @@ def kernel(
     text: str | None = None,
     filename: str | None = None,
     entry: str | None = None,
-    chip: str = chips.DEFAULT,
+    chip: str | None = None,
     timeout: float = 10.0,
     checks: bool = True,
     timing_only: bool = False,
@@ -51,8 +51,9 @@ def kernel(
 ) -> "Kernel":
     """The kernel in an Ascend C file, or in `text`. A path that does not exist from here is taken from the checkout.
 
-    entry: which kernel, where the source has several, or an instantiation such as "add<half>". timeout: seconds of host
-    time a launch may take on the twin. checks=False skips the race and initialisation checks (for measuring).
+    entry: which kernel, where the source has several, or an instantiation such as "add<half>". chip: LABKIT_CHIP, else
+    910B1. timeout: seconds of host time a launch may take on the twin. checks=False skips the race and initialisation
+    checks (for measuring).
     timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul
     is timed in seconds; a kernel whose control flow depends on its data takes wrong branches.
     schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
@@ -72,7 +73,7 @@ def kernel(
         text,
         filename or "kernel.asc",
         entry=entry,
-        chip=chip,
+        chip=chip or chips.chosen(),
         timeout=timeout,
         checks=checks,
         timing_only=timing_only,
@@ -95,7 +96,7 @@ class Kernel:
     text: str
     filename: str
     entry: str | None = None
-    chip: str = chips.DEFAULT
+    chip: str = field(default_factory=chips.chosen)
     timeout: float = 10.0
     checks: bool = True
     timing_only: bool = False

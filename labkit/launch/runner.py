@@ -19,6 +19,7 @@ import numpy as np
 
 from labkit import chips, device
 from labkit.build import runtime
+from labkit.build.process import end_below
 
 EVENT = np.dtype(
     {
@@ -155,6 +156,7 @@ class Runner:
             self._socket.close()
             self._socket = None
         if self._process is not None:
+            end_below(self._process.pid)  # what a kernel may have forked; orphans come to the runner
             self._process.kill()
             self._process.wait()
             self._process = None

@@ -44,7 +44,7 @@ def environment(**more: str) -> dict[str, str]:
         env["LABKIT_KERNELS"] = os.pathsep.join(
             str(Path(p).resolve()) for p in env["LABKIT_KERNELS"].split(os.pathsep) if p
         )
-    env["PYTHONPATH"] = os.pathsep.join(p for p in (str(paths.repo_root()), os.environ.get("PYTHONPATH", "")) if p)
+    env["PYTHONPATH"] = os.pathsep.join(p for p in (str(paths.import_root()), os.environ.get("PYTHONPATH", "")) if p)
     return env | more
 
 

@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None, home: Path | None = None) -> int:
     """The command; 0 when every notebook ran through."""
     asked = _parse(arguments)
     try:
-        parameters = validate({name: _typed(value) for name, value in asked.p}) if asked.p else {}
+        parameters = validate({name: typed(value) for name, value in asked.p}) if asked.p else {}
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -61,20 +61,20 @@ def main(arguments: list[str] | None = None, home: Path | None = None) -> int:
     out.mkdir(parents=True, exist_ok=True)
     outcomes = []
     try:
-        work = list(_work(asked.notebooks, home))
+        todo = list(work(asked.notebooks, home))
     except (FileNotFoundError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
-    for src, file in work:
-        name = src.id if file is None else _name_of(file, outcomes)
-        print(f"{len(outcomes) + 1} of {len(work)}{_left(outcomes, len(work))}: {name} ...", end=" ", flush=True)
+    for src, file in todo:
+        name = src.id if file is None else name_of(file, {o.id for o in outcomes})
+        print(f"{len(outcomes) + 1} of {len(todo)}{_left(outcomes, len(todo))}: {name} ...", end=" ", flush=True)
         outcomes.append(
             one(src, out, parameters, timeout=asked.timeout, solved=asked.solved, home=home, file=file, name=name)
         )
         print(_line(outcomes[-1]), flush=True)
     if not asked.no_html:
         for outcome in outcomes:
-            _to_html(out / outcome.file)
+            to_html(out / outcome.file)
     (out / "result.json").write_text(
         json.dumps([asdict(o) for o in outcomes], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
@@ -107,7 +107,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _work(names: list[str], home: Path | None):
+def work(names: list[str], home: Path | None = None):
     """(source, None) for each notebook of the workbook, (its source or None, file) for each file that is not one."""
     home = home or paths.notebooks_dir()
     own = {src.target(home, lang).resolve() for src in chosen(None, home) for lang in messages.LANGUAGES}
@@ -125,15 +125,14 @@ def _work(names: list[str], home: Path | None):
         yield next((s for s in chosen(None, home) if s.id == told), None), Path(name)
 
 
-def _name_of(file: Path, outcomes: list[Outcome]) -> str:
+def name_of(file: Path, taken: set[str]) -> str:
     """The file's name; that of its folder before it where another one has the same."""
-    taken = {o.id for o in outcomes}
     names = [file.stem, f"{file.resolve().parent.name}-{file.stem}"]
-    names += [f"{names[1]}-{k}" for k in range(2, len(outcomes) + 3)]
+    names += [f"{names[1]}-{k}" for k in range(2, len(taken) + 3)]
     return next(n for n in names if n not in taken)
 
 
-def _typed(value: str):
+def typed(value: str):
     """ "True", "3", "twin" as Python values, like papermill -p."""
     if value in ("True", "False", "true", "false"):
         return value.lower() == "true"
@@ -150,9 +149,11 @@ def one(
     home: Path | None = None,
     file: Path | None = None,
     name: str = "",
+    cwd: Path | None = None,
 ) -> Outcome:
     """Run one notebook into `out`, in the language in force; what its cells do never raises here.
     file: run this one, whatever the workbook has; src then tells title and minutes, where it is known.
+    cwd: its working folder; the one that it lies in where not given.
     """
     import papermill
     from papermill.exceptions import PapermillExecutionError
@@ -160,7 +161,7 @@ def one(
     home = home or paths.notebooks_dir()
     name, lang = name or (src.id if src else file.stem), messages.language()
     if file or not solved:
-        notebook = file or _translated(src, home, lang)
+        notebook = file or translated(src, home, lang)
     else:
         notebook = build_variant(src, out / "solved", Variant("solved", lang=lang), home)
     result = Outcome(name, src.title[lang] if src else "", f"{name}.ipynb", src.minutes if src else 0)
@@ -172,7 +173,7 @@ def one(
             str(notebook),
             str(out / result.file),
             parameters,
-            cwd=str((file or _translated(src, home, lang)).resolve().parent),
+            cwd=str(cwd or (file or translated(src, home, lang)).resolve().parent),
             kernel_name="python3",
             progress_bar=False,
             execution_timeout=timeout,
@@ -191,7 +192,7 @@ def one(
     return result
 
 
-def _translated(src: Source, home: Path, lang: str) -> Path:
+def translated(src: Source, home: Path, lang: str) -> Path:
     """The notebook in a language, the English one where there is no such."""
     path = src.target(home, lang)
     return path if path.is_file() else src.target(home)
@@ -243,7 +244,7 @@ def _line(outcome: Outcome) -> str:
     )
 
 
-def _to_html(path: Path) -> None:
+def to_html(path: Path) -> None:
     from nbconvert import HTMLExporter
 
     if not path.is_file():

@@ -5,19 +5,23 @@
 // Protocol on the control socket, one launch at a time. In: lines of key=value, ended by "end". Out: 8 bytes of JSON
 // length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). If a kernel crashes or runs out
 // of time, an answer is sent as well; the process then ends and the parent starts another.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -29,6 +33,24 @@
 using namespace twin;
 
 namespace {
+
+// What a kernel forked, whatever session it has moved to, ends with this process: orphans come here (main), and their
+// numbers stand under the thread that they belong to.
+void end_children() {
+    for (int turn = 0; turn < 200; turn++) {
+        bool any = false;
+        DIR* threads = opendir("/proc/self/task");
+        if (!threads) return;
+        while (dirent* thread = readdir(threads)) {
+            std::ifstream list(std::string("/proc/self/task/") + thread->d_name + "/children");
+            for (pid_t child; list >> child; any = true) kill(child, SIGKILL);
+        }
+        closedir(threads);
+        if (!any) return;
+        while (waitpid(-1, nullptr, WNOHANG) > 0) {}
+        usleep(1000);
+    }
+}
 
 int g_control = -1;
 int g_stdout = -1;  // the kernel's output through the C library goes to this memfd
@@ -322,6 +344,7 @@ void serve(const Request& q) {
         none.cores.push_back(std::move(b));
     }
     answer(none, fault_json(kind));
+    end_children();
     _exit(3);
 }
 
@@ -347,6 +370,7 @@ int main(int argc, char** argv) {
         }
     }
     g_memory = limit;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
     rlimit printed{1 << 20, 1 << 20};  // a loop that prints must not fill the host's memory
@@ -364,5 +388,6 @@ int main(int argc, char** argv) {
     catch_faults();
     Request q;
     while (read_request(q)) serve(q);
+    end_children();
     return 0;
 }
