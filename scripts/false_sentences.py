@@ -1,7 +1,7 @@
 """Does a build name every sentence that another constant made false?
 
     python scripts/false_sentences.py --seed 1 --count 5
-    python scripts/false_sentences.py --constant dma.to_ub.slow --only 01.03
+    python scripts/false_sentences.py --constant dma.to_ub.slow --only 01.05
     python scripts/false_sentences.py --seed 1 --count 5 --list
 
 Constants of the twin's clock are drawn by seed and changed by a tenth, one at a time, in a copy of the checkout
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--constant", action="append", help="this one instead of drawn ones")
     parser.add_argument("--factor", type=float, default=1.1)
-    parser.add_argument("--only", action="append", help="this notebook, as 01.03")
+    parser.add_argument("--only", action="append", help="this notebook, as 01.05")
     parser.add_argument("--work", type=Path, default=Path("/tmp/labkit-sentences"))
     parser.add_argument("--list", action="store_true", help="say which constants, and stop")
     parser.add_argument("--built", help=argparse.SUPPRESS)

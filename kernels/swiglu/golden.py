@@ -25,5 +25,5 @@ def terms(grad, gate, up):
     return (d * u / (1 + torch.exp(-g))).abs() * (1 + g.abs())
 
 
-# ---- notebook 03.03: SwiGLU in LLaMA
+# ---- notebook 03.07: SwiGLU in LLaMA
 from labkit.operators.swiglu.lesson import audit_cases, pass_cases, replace_cases, run_pass, run_replace  # noqa: E402, F401

@@ -1,4 +1,4 @@
-"""Cases of notebook 03.03's exercises: models to change, graphs to rewrite, times to judge."""
+"""Cases of the exercises of notebooks 03.07 and 03.08: models to change, graphs to rewrite, times to judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of the exercises that register swiglu_small with PyTorch (03.01) and give it a backward (03.02)."""
+"""Cases of the exercises that register swiglu_small with PyTorch (03.01 to 03.03) and give it a backward (03.04 to 03.06)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _call(name, gate, up, **more):
     return Case(name, (gate, up), golden(gate, up), TOLERANCE, **more)
 
 
-# ---- 03.01
+# ---- 03.01 to 03.03
 
 
 def bind_cases(seed, quick):
@@ -104,7 +104,7 @@ def stream_cases(seed, quick):
     ]
 
 
-# ---- 03.02
+# ---- 03.04 to 03.06
 
 
 def formula_cases(seed, quick):

@@ -10,13 +10,14 @@ from labkit.figures.svg import WIDTH, Canvas, Figure, number
 from labkit.figures.words import join, shorten, wrap
 
 LEFT, TOP_GAP, BOX, PITCH = 16, 24, 72, 122
+MOST, NEXT = 7, 102  # boxes in a line, and from a line of a stage to its next
 FILLS = ("grey", "blue", "teal", "violet", "green", "ochre", "purple")
 
 
 def journey(of: Iterable[Chapter] | None = None, parts: Iterable[Stage] | None = None) -> Figure:
-    """The map of the notebooks: one row a stage, an arrow from a notebook to each that needs it.
+    """The map of the notebooks: one row a stage, of as many lines as it needs, an arrow to each that needs a notebook.
 
-    An arrow that follows from two others is left out, and one over a whole row is written into the notebook's box; the
+    An arrow that follows from two others is left out, and one over a whole line is written into the notebook's box; the
     figure's text has every need.
     Raises ValueError where a notebook needs one that is not there.
     """
@@ -37,20 +38,23 @@ def journey(of: Iterable[Chapter] | None = None, parts: Iterable[Stage] | None =
     canvas = Canvas()
     y = canvas.heading(title, finding) + 8
     place: dict[str, tuple[float, float, float]] = {}  # number -> left, top, width
-    behind, drawn, before = canvas.mark(), reduced(graph), ""
+    behind, drawn = canvas.mark(), reduced(graph)
+    line_of: dict[str, int] = {}  # number -> how many lines of boxes stand above it
+    line = 0
     for row, (stage, told) in enumerate(rows.items()):
-        inside = [c for c in way if c.stage == stage]
-        top = y + row * PITCH + TOP_GAP
-        canvas.text(LEFT, top - 8, f"{stage} {told.title[lang]}: {told.able[lang]}", "b s")
-        wide = min(130.0, (WIDTH - 2 * LEFT + 14) / max(len(inside), 1) - 14)
-        for at, chapter in enumerate(inside):
-            place[chapter.number] = (LEFT + at * (wide + 14), top, wide)
-            far = [n for n in drawn[chapter.number] if n[:2] not in (stage, before)]
-            _box(canvas, chapter, place[chapter.number], FILLS[row % len(FILLS)], far)
-        before = stage
+        canvas.text(LEFT, y + TOP_GAP - 8, f"{stage} {told.title[lang]}: {told.able[lang]}", "b s")
+        for inside in _in_lines([c for c in way if c.stage == stage]):
+            wide = min(130.0, (WIDTH - 2 * LEFT + 14) / max(len(inside), 1) - 14)
+            for at, chapter in enumerate(inside):
+                place[chapter.number] = (LEFT + at * (wide + 14), y + TOP_GAP, wide)
+                line_of[chapter.number] = line
+                far = [n for n in drawn[chapter.number] if line - line_of[n] > 1]
+                _box(canvas, chapter, place[chapter.number], FILLS[row % len(FILLS)], far)
+            line, y = line + 1, y + NEXT
+        y += PITCH - NEXT
     for name, wanted in drawn.items():
         for other in wanted:
-            if place[name][1] - place[other][1] <= PITCH:
+            if line_of[name] - line_of[other] <= 1:
                 _arrow(canvas, place[other], place[name], behind)
     lines = [finding]
     for stage, told in rows.items():
@@ -63,7 +67,14 @@ def journey(of: Iterable[Chapter] | None = None, parts: Iterable[Stage] | None =
         to = next((c for c in every if c.number == told.to), None)
         if to:
             lines.append("  " + messages.text("book.skip", easy=told.easy[lang], to=f"{to.number} {to.name}"))
-    return canvas.figure(title, "\n".join(lines), y + len(rows) * PITCH + 6)
+    return canvas.figure(title, "\n".join(lines), y + 6)
+
+
+def _in_lines(inside: list[Chapter]) -> list[list[Chapter]]:
+    """Lines of at most MOST, as even as can be; one empty line where a stage has no notebook."""
+    lines = max(1, -(-len(inside) // MOST))
+    long = -(-len(inside) // lines)
+    return [inside[at * long : (at + 1) * long] for at in range(lines)]
 
 
 def _box(canvas: Canvas, chapter: Chapter, where: tuple[float, float, float], fill: str, far: list[str]) -> None:

@@ -70,6 +70,19 @@ def test_arrows():
         labkit.journey([*every[:3], chapter("02.01", "09.09")], part)
 
 
+def test_a_long_stage_has_lines_of_at_most_seven():
+    part = [Stage("01", {"en": "01", "zh": "01"}, {"en": "x", "zh": "x"}, {"en": "x", "zh": "x"}, "")]
+    names = [f"01.{at:02}" for at in range(1, 17)]
+    every = [chapter(name, *names[max(0, at - 1) : at]) for at, name in enumerate(names)]
+    every.append(chapter("01.17", "01.05"))
+    svg = labkit.journey(every, part).svg
+    boxes = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="72"', svg)
+    lines = [[float(x) + float(w) for x, y, w in boxes if y == top] for top in dict.fromkeys(y for _, y, _ in boxes)]
+    assert [len(line) for line in lines] == [6, 6, 5] and max(map(max, lines)) <= 760 - 16
+    assert svg.count('z" fill="currentColor"') == 15, "each to the next, and over a line's end too"
+    assert "← 01.05" in svg, "two lines above: written into the box"
+
+
 def test_each_stage_says_what_it_is_for_and_where_to_go_on():
     numbers = [c.number for c in WAY]
     assert [s.number for s in stages()] == sorted({c.stage for c in chapters()})

@@ -13,7 +13,7 @@ from jupyter_page import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-LESSONS = ("02_compile_and_launch/02.01_compile", "04_fuse/04.02_conv_bn_relu", "zh/01_kernels/01.03_pipes_and_hazards")
+LESSONS = ("02_compile_and_launch/02.01_compile", "04_fuse/04.02_conv_bn_relu", "zh/01_kernels/01.05_bounds_and_races")
 VIEWS = (("light", 1280, "JupyterLab Light"), ("dark", 1280, "JupyterLab Dark"), ("narrow", 700, "JupyterLab Dark"))
 LEAST_CONTRAST = 3.0  # WCAG's bound for large text and for what is set back on purpose
 

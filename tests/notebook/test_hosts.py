@@ -64,7 +64,7 @@ HOSTS = {
 # The unsolved notebooks as they are committed; the solved ones, where an exercise that does not pass is an error too.
 # Each notebook is compared once, in one reading on one host, which take turns over the notebooks;
 # LABKIT_HOSTS=two, which CI sets, compares each solved on the oldest host, and unsolved on this one or one with AVX2 in
-# turn; LABKIT_HOSTS=all compares every notebook on every host (24 notebooks: about 15 minutes on two cores).
+# turn; LABKIT_HOSTS=all compares every notebook on every host.
 TURNS = (("unsolved", "this"), ("solved", "oldest"), ("unsolved", "oldest"), ("solved", "this"))
 EVERY = (("unsolved", "this"), ("solved", "oldest"), ("unsolved", "avx2"))
 # The committed Chinese notebooks run the same cells, and the gate holds their outputs' numbers to the English ones. So

@@ -1,4 +1,4 @@
-"""Copies that lessons 01.04 to 01.06 need, held together: kernels and their exercises,
+"""Copies that lessons 01.07 to 01.14 need, held together: kernels and their exercises,
 the cases in the notebooks and their repairs.
 """
 
@@ -13,9 +13,9 @@ from labkit.exercises.spec import load
 from labkit.exercises.stub import template
 
 CASES = {
-    "01.04_reductions_and_softmax": "row_case_repair",
-    "01.05_cube": "cube_case_repair",
-    "01.06_mixed_kernels": "mix_case_repair",
+    "01.07_row_softmax": "row_case_repair",
+    "01.10_one_product": "cube_case_repair",
+    "01.14_ring_between_cores": "mix_case_repair",
 }
 LEAKY = REPO / "kernels" / "matmul_leaky"
 
