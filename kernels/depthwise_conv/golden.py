@@ -130,7 +130,7 @@ def cube_plan(c: dict, gradient: bool = False) -> tuple[int, int] | tuple[int, i
     return (pieces, high, splits) if gradient else (pieces, high)
 
 
-# ---- the exercises of notebook 06.02
+# ---- the exercises of notebooks 06.03 and 06.04
 
 
 def say(en: str, zh: str) -> str:

@@ -1,4 +1,4 @@
-"""Cases of notebook 04.07's exercises: launches behind a host, rows of tables, a claim, a Focus, an LSTM cell."""
+"""Cases of notebooks 04.09 and 04.10: launches behind a host, rows of tables, a claim, a Focus, an LSTM cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of notebook 04.01's exercises: the traffic of chains, a chain of three operators in one kernel, five graphs."""
+"""Cases of notebooks 04.01 and 04.03: the traffic of chains, a chain of three operators in one kernel, five graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of notebook 04.04's exercises: small graphs in which a part may or may not be replaced."""
+"""Cases of notebook 04.05's exercises: small graphs in which a part may or may not be replaced."""
 
 from __future__ import annotations
 

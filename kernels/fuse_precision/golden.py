@@ -1,4 +1,4 @@
-"""Cases of notebook 04.05's exercises: how far off a result may be, which rounding a fusion left out, what a policy
+"""Cases of notebooks 04.06 and 04.07: how far off a result may be, which rounding a fusion left out, what a policy
 does, how a kernel cuts rows that nobody knew."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""labkit.operator("fuse_precision"): the fused softmax of notebook 04.05's detective case."""
+"""labkit.operator("fuse_precision"): the fused softmax of notebook 04.07's detective case."""
 
 import torch
 

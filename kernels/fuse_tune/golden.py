@@ -1,4 +1,4 @@
-"""Cases of notebook 04.06's exercises: small spaces whose times are known."""
+"""Cases of notebook 04.08's exercises: small spaces whose times are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of notebook 04.03's exercises: residual and RMS norm by hand, an edit of a generated kernel, a case."""
+"""Cases of notebooks 04.03 and 04.04: residual and RMS norm by hand, an edit of a generated kernel, a case."""
 
 from __future__ import annotations
 

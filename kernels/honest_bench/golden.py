@@ -83,7 +83,7 @@ def run_report(function, args, case):
     return {key: float(value) if key != "samples" else int(value) for key, value in function(args[0].copy()).items()}
 
 
-# ---- 06.01: a check in small. What was seen of a script, in order: ("clock", us), ("launch", name), ("wait", us).
+# ---- 06.02: a check in small. What was seen of a script, in order: ("clock", us), ("launch", name), ("wait", us).
 
 _WARM = [("launch", "relu"), ("wait", 4.0)]
 
@@ -112,7 +112,7 @@ def run_detector(function, args, case):
     return sorted(function(list(args[0])))
 
 
-# ---- 06.04
+# ---- 06.07 and 06.08
 
 
 def verdict_cases(seed, quick):

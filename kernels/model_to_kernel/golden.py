@@ -1,4 +1,4 @@
-"""Cases of notebook 05.03's exercises: a launch planned for its kernel, a step's gain, a launch without copies."""
+"""Cases of notebook 05.04's exercises: a launch planned for its kernel, a step's gain, a launch without copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of notebook 05.04's exercises: who waits for whom, what is hidden, a step of two ranks that hides its sums.
+"""Cases of notebooks 05.05 and 05.06: who waits for whom, what is hidden, a step of two ranks that hides its sums.
 
 The functions that run in the ranks stand at the top level: labkit.ranks sends them, and the learner's with them, by
 their code.

@@ -1,4 +1,4 @@
-"""Cases of notebook 06.05's exercises: the law of scaling, the sweet spot of a sweep, copies that do not wait."""
+"""Cases of notebook 06.09's exercises: the law of scaling, the sweet spot of a sweep, copies that do not wait."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def serve(
     queue: Annotated[int, typer.Option(help="Requests that may wait; one more gets a 429.")] = 64,
     seed: Annotated[int, typer.Option(help="Of the model's random weights.")] = 0,
 ) -> None:
-    """Serve a small decoder with random weights, OpenAI-style, on this machine alone: notebook 06.03."""
+    """Serve a small decoder with random weights, OpenAI-style, on this machine alone: notebooks 06.05 and 06.06."""
     from labkit import device, messages
     from labkit.serving import endpoint
     from labkit.serving.settings import NAIVE, ladder

@@ -120,7 +120,7 @@ def test_a_folder_of_submissions(tmp_path):
 
 
 def test_what_was_not_handed_in_is_missing(tmp_path):
-    (tmp_path / "06.05_scaling.ipynb").write_text('{"cells": []}')
+    (tmp_path / "06.09_scaling.ipynb").write_text('{"cells": []}')
     grades = grade.grade(tmp_path)
     assert {g.state for g in grades} == {"MISSING"} and "scale_law" in {g.exercise for g in grades}
 
