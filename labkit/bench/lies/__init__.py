@@ -74,8 +74,8 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
     """What is wrong with the benchmark script at `path`, which is run with `arguments`.
 
     It runs in a process of its own, with the simulated device and clocks that show virtual time; a second time with an
-    L2 that each kernel finds empty where it speaks of bandwidth, another time with longer first launches where readings
-    with one were put away: what a warm-up that reads the clock does. `timeout`: seconds that each run may take; a
+    L2 that each kernel finds empty where it speaks of bandwidth or compares in turns, another time with longer first
+    launches and compilations where a reading holds one: no figure of the report may move then. `timeout`: seconds that each run may take; a
     script that does not end is judged by its text alone. Raises FileNotFoundError, SyntaxError.
     """
     script = Path(path).resolve()
@@ -84,11 +84,13 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
     document, output = _run(script, arguments, timeout)
     files = [f for f in document["files"] if f != str(script) and f.endswith(".py") and os.path.isfile(f)]
     text = reading.read({str(script): source} | {f: Path(f).read_text(encoding="utf-8") for f in files})
-    seen = judging.Observed(document["regions"], output)
-    if seen.regions and judging.about_memory(text, output):
+    seen = judging.Observed(document["regions"], output, failed=bool(document["error"]))
+    seen.memory = judging.about_memory(text, output)
+    if seen.regions and (seen.memory or judging.takes_turns(text, seen, str(script))):
         seen.cold = _run(script, arguments, timeout, "--cold")[0]["regions"]
-    if any(r["first"] and r["put_away"] for r in seen.regions):
-        seen.steady = judging.same_report(output, _run(script, arguments, timeout, "--slow-first")[1])
+    if any(r["first"] or r["graphs"] for r in seen.regions):
+        late, said = _run(script, arguments, timeout, "--slow-first")
+        seen.slow = judging.Observed(late["regions"], said)
     notes = []
     if document["error"]:
         notes.append(messages.text("lies.failed", error=document["error"]))

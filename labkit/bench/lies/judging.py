@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from math import log10, prod
-from statistics import median
+from statistics import mean, median
 
 from labkit import messages
 from labkit.bench.lies import words
@@ -26,6 +26,7 @@ from labkit.bench.lies.case import (
     sides_of,
     signature,
 )  # fmt: skip
+from labkit.bench.lies.clocks import decimals
 from labkit.bench.lies.mismatch import mismatched
 from labkit.bench.lies.reading import Text, names_outliers, says
 
@@ -33,6 +34,8 @@ from labkit.bench.lies.reading import Text, names_outliers, says
 _WAIT, _DRAIN, _COPY, _RANDOM, _FILLED, _QUANTUM, _PENDING, _CACHE = 0.05, 0.2, 0.05, 0.10, 0.25, 0.02, 0.05, 1.08
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
 _BATCH = 8  # calls of an operator for each wait, from which on the wait is the end of a batch
+_EVEN = 1.03  # the first of two in turn gains nothing from the L2
+_MOVED = 1.5  # a figure with a first launch in it grows many times where that takes 50 times as long; noise does less
 _SWITCHES = 3  # a comparison in turn changes sides at least so often
 
 
@@ -46,19 +49,37 @@ def judge(text: Text, seen: Observed, script: str) -> list[Finding]:
     return sorted(only.values(), key=lambda f: KINDS.index(f.kind))
 
 
-def same_report(one: str, other: str) -> bool:
-    """Do two outputs say the same? Whole numbers may differ: a warm-up until steady counts its rounds."""
-    first, second = (re.findall(r"\d+\.\d+(?:e[+-]?\d+)?", text) for text in (one, other))
-    return len(first) == len(second) > 0 and all(
-        abs(float(a) - float(b)) <= 0.1 * abs(float(a)) + 0.01 for a, b in zip(first, second)
-    )
+def moves(one: Observed, other: Observed) -> bool | None:
+    """Does the report change where first launches and compilations take longer? A figure moved if the other report has
+    none near it. What stands for a first run alone, given beside the others, may move. None: there are no figures."""
+    left, right = _report(one), _report(other)
+    if not left or not right:
+        return None
+    return any(all(not _near(a, b) for a in left) for b in right)
+
+
+def _near(a: float, b: float) -> bool:
+    return abs(a - b) <= 0.01 or a * b > 0 and max(a / b, b / a) < _MOVED
+
+
+def _report(seen: Observed) -> list[float]:
+    """The decimal figures of a report, without those of a first run that is given on its own. Whole numbers are left
+    out: a warm-up until steady counts its rounds."""
+    later = {signature(r) for r in seen.regions if not r["first"] and not r["graphs"]}
+    alone = [n for r in seen.regions if (r["first"] or r["graphs"]) and signature(r) in later for n in r["alone"]]
+    lines = [line for line in seen.output.split("\n") if not says(words.ONCE, line)]
+    return [n for n in decimals("\n".join(lines)) if n not in alone]
 
 
 # ---- the first runs
 
 
 def _first_runs(c: Case) -> Iterator[Finding]:
-    compiled = [r for r in c.regions if r["graphs"]]
+    moved = moves(c.seen, c.seen.slow) if c.seen.slow else None
+    if moved is False or c.seen.failed and not decimals(c.seen.output):
+        return  # whatever was read, no figure has it in it
+    regions = [r for r in c.regions if moved or not r["put_away"]]
+    compiled = [r for r in regions if r["graphs"]]
     for group in by_place(compiled).values():
         again = sum(r["again"] for r in group)  # a new torch.compile() in each round is no recompilation
         if again and (again == sum(r["graphs"] for r in group) or again >= 2):
@@ -78,8 +99,8 @@ def _first_runs(c: Case) -> Iterator[Finding]:
             )  # fmt: skip
     for r in compiled:
         yield c.find("compile", r["line"], graphs=r["graphs"], us=r["value_us"], others=_others(c, r))
-    for r in c.regions:
-        if r["first"] and place_of(r) not in places and not (r["put_away"] and c.seen.steady):
+    for r in regions:
+        if r["first"] and place_of(r) not in places:
             cost = max(r["value_us"], r["host_us"])
             yield c.find("warmup", r["line"], names=names_of(r["first"]), us=cost, others=_others(c, r))
 
@@ -201,7 +222,7 @@ def _other_work(r: dict) -> bool:
 
 
 def _cached(c: Case) -> Iterator[Finding]:
-    if c.seen.cold is None:
+    if c.seen.cold is None or not c.seen.memory:
         return
     cold = defaultdict(list)
     for r in c.seen.cold:
@@ -334,7 +355,41 @@ def _ordered(c: Case) -> Iterator[Finding]:
             return
 
 
+def takes_turns(text: Text, seen: Observed, script: str) -> bool:
+    """Are two measured in turn, one always right behind the other, as things that do the same?"""
+    return any(True for _ in _turns(Case(text, seen, script)))
+
+
+def _turns(c: Case) -> Iterator[tuple[list[dict], list[dict]]]:
+    """(those that come first, those that come right behind): a b a b, each from its own readings, never b before a."""
+    if not c.compares and not c.text.words & {"equal", "allclose", "assert_close", "array_equal", "assert_allclose"}:
+        return
+    for one, other in pairs_of(sides_of(c)):
+        both = sorted([(r["start"], 0) for r in one] + [(r["start"], 1) for r in other])
+        sides = [side for _, side in both]
+        if len(one) == len(other) >= _SWITCHES and sides == sides[:2] * len(one) and sides[0] != sides[1]:
+            yield (one, other) if not sides[0] else (other, one)
+
+
+def _behind(c: Case) -> Iterator[Finding]:
+    """In turn, and always in the same order: does the one find in the L2 what the other has just brought there? Its
+    first kernel does then with a full L2 what the other's does with an empty one."""
+    if c.seen.cold is None:
+        return
+    for one, other in _turns(c):
+        gains = []
+        for side in (one, other):
+            keys = {(place_of(r), signature(r)) for r in side}
+            cold = [r["head_us"] for r in c.seen.cold if (place_of(r), signature(r)) in keys]
+            gains.append((mean(r["head_us"] for r in side), mean(cold) if cold else 0.0))
+        (warm, empty), (warm2, empty2) = gains
+        usual = median(r["value_us"] for r in other)
+        if warm and warm2 and empty <= _EVEN * warm and empty2 > _CACHE * warm2 and empty2 - warm2 > _WAIT * usual:
+            yield c.find("order", other[0]["line"], "behind", warm=warm2, cold=empty2, us=usual)
+            return
+
+
 _RULES = (
     _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, _cached, _coarse, _spread, _dropped,
-    _one_shape, _ordered,
+    _one_shape, _ordered, _behind,
 )  # fmt: skip

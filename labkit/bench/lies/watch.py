@@ -5,7 +5,7 @@
 In a process of its own: the clocks are replaced for good. The device is a little noisy, an operator's first launch
 costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen. --shapes: operators are charged and not
 computed (labkit.device.shapes_only); a script that reads a value then ends with an error.
---slow-first: a first launch costs a second, so that whatever it enters moves.
+--slow-first: a first launch, a compilation and a capture cost a second, so that whatever they enter moves.
 """
 
 from __future__ import annotations
@@ -64,6 +64,10 @@ def main(arguments: list[str]) -> None:
     clocks.install(notes)
     clocks.watch_numpy(numpy, torch)
     _watch_device(notes, torch)
+    clocks.COMPILED.slow_us = SLOW_FIRST_US if "--slow-first" in flags else 0.0
+    clocks.COMPILED.watch(torch)
+    if re.search(r"\b_dynamo\b|compile\b", text):
+        clocks.COMPILED.hook()
     sys.argv = [script, *given]
     sys.path.insert(0, os.path.dirname(script))
     recorder, error = Recorder(shapes=True, stack=True), ""
@@ -120,6 +124,7 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
 
     def captured(self, *arguments, **named):
         notes.captures += 1
+        clocks.lib().lab_host_work(clocks.COMPILED.slow_us * 1e3)
         return begin(self, *arguments, **named)
 
     torch.npu.NPUGraph.capture_begin = captured
@@ -228,6 +233,8 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "put_away": _put_away(region, inside, regions, works),
                 "graphs": region.graphs,
                 "again": region.again,
+                "alone": region.alone,
+                "head_us": (_took(inside[0]) if inside else 0.0) / 1e3,
                 "callers": sorted({place for r in tops for place in _caller(r, notes)}),
                 "tool": region.tool,
                 "shown": region.shown,
