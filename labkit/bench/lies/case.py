@@ -49,6 +49,7 @@ class Observed:
     memory: bool = False
     slow: Observed | None = None
     failed: bool = False
+    compared: list = field(default_factory=list)
 
 
 class Case:
@@ -68,10 +69,10 @@ class Case:
         self.operators = {tuple(place) for r in regions for place in r["callers"]}  # these lines sum up no samples
         places = [place not in self.operators for place in text.spreads]
         self.spread = any(places) or not places and bool(says(words.PERCENTILES, seen.output))
-        self.claims = f"{seen.output}\n{text.strings}"
         self.groups: dict[tuple, list[dict]] = defaultdict(list)
         for r in regions:
             self.groups[place_of(r), signature(r)].append(r)
+        self.spread |= any(sum(bool(r["alone"]) for r in g) >= 2 for g in self.groups.values())  # least and most, or all
 
     def find(self, kind: str, place, variant: str = "", **numbers) -> Finding:
         file, line = (place[0], place[1]) if place else (self.script, 1)

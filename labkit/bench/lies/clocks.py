@@ -75,6 +75,7 @@ class Notes:
         self.holders: Counter[tuple] = Counter()  # by key of a region: the numbers that stand for it
         self.measurements: set[tuple] = set()  # regions of torch.utils.benchmark that it reports
         self.readings = 0
+        self.compared: dict[tuple, set] = {}  # (file, line): regions whose values were held against something there
 
     def via(self) -> tuple[tuple[str, int], ...]:
         """The script's own frames, innermost first."""
@@ -117,6 +118,11 @@ class Notes:
                 numbers=(start.number, self.readings),
             )  # fmt: skip
         return key
+
+    def compares(self, keys) -> None:
+        """Regions, or none for a plain reading of the clock, are compared by the line that is running."""
+        frame = sys._getframe(2)
+        self.compared.setdefault((frame.f_code.co_filename, frame.f_lineno), set()).update(keys)
 
     def touch(self, *values) -> None:
         """These values reach a statistic or the output."""
@@ -197,7 +203,7 @@ COMPILED = _Compiled()
 
 def decimals(text: str) -> list[float]:
     """The decimal numbers of a text."""
-    return [float(n) for n in re.findall(r"\d+\.\d+(?:e[+-]?\d+)?", text.replace(",", ""))]
+    return [float(n) for n in re.findall(r"\d+\.\d+(?:e[+-]?\d+)?", re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text))]
 
 
 def _number(plain):
@@ -239,6 +245,17 @@ def _shown(plain):
     return {f"__{name}__": shown(f"__{name}__") for name in ("format", "repr", "str")}
 
 
+def _compared(plain):
+    def compare(name: str):
+        def made(self, other):
+            NOTES.compares(getattr(self, "keys", ()))
+            return getattr(plain, name)(self, other)
+
+        return made
+
+    return {f"__{name}__": compare(f"__{name}__") for name in ("lt", "le", "gt", "ge")}
+
+
 def _new(plain):
     def new(cls, value, keys=frozenset()):
         made = plain.__new__(cls, value)
@@ -258,7 +275,9 @@ def _gone(self) -> None:
 
 
 def _span(plain) -> dict:
-    return {"__new__": _new(plain), "__del__": _gone, "__hash__": plain.__hash__, **_number(plain), **_shown(plain)}
+    return {"__new__": _new(plain), "__del__": _gone, "__hash__": plain.__hash__, **_number(plain), **_shown(plain)} | (
+        _compared(plain)
+    )
 
 
 Span = type("Span", (float,), _span(float))
@@ -288,7 +307,8 @@ def _tick(plain, span):
 
     names = ["__mul__", "__rmul__", "__truediv__", "__floordiv__", "__round__"]
     names += [name for name in ("__floor__", "__ceil__", "__trunc__") if hasattr(plain, name)]
-    return {"__new__": new, "__sub__": minus, "__hash__": plain.__hash__} | {name: scaled(name) for name in names}
+    own = {"__new__": new, "__sub__": minus, "__hash__": plain.__hash__}
+    return own | {name: scaled(name) for name in names} | _compared(plain)
 
 
 Tick = type("Tick", (float,), _tick(float, Span))

@@ -294,11 +294,18 @@ def _spread(c: Case) -> Iterator[Finding]:
 
 def _dropped(c: Case) -> Iterator[Finding]:
     report = "\n".join(line for line in c.claims.split("\n") if line not in c.text.docs)
-    if c.text.drops and c.regions and not names_outliers(report):
-        yield c.find("dropped", (c.script, c.text.drops[0].line), samples=len(c.regions))
+    drops = [d for d in c.text.drops if not _elsewhere(c, d)]
+    if drops and c.regions and not names_outliers(report):
+        yield c.find("dropped", (c.script, drops[0].line), samples=len(c.regions))
     for r in c.regions:
         if r["thrown_us"] and not names_outliers(report):
             yield c.find("dropped", r["line"], samples=len(c.regions))
+
+
+def _elsewhere(c: Case, drop) -> bool:
+    """Is it seen that what was compared there is no sample, but a deadline or the time of a whole loop?"""
+    seen = [sample for file, line, sample in c.seen.compared if drop.line <= line <= drop.end]
+    return bool(seen) and not any(seen)
 
 
 def _one_shape(c: Case) -> Iterator[Finding]:
@@ -322,7 +329,7 @@ def _stated(shape, text: str, widths: set[int]) -> bool:
     """Does the text name the shape: a dimension, the number of elements or of bytes, also as 4M or 4 Mi?"""
     numbers = {n for n in (*shape, prod(shape)) if n > 1} or {1}
     numbers |= {prod(shape) * width for width in widths}
-    digits = text.replace(",", "").replace("_", "")
+    digits = f"{text}\n{re.sub(r'(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))', '', text)}"  # 4,096 is one number, 64,512 may be two
     for n in numbers:
         if re.search(rf"(?<![\d.a-wyz]){n}(?![\d]|\.\s*[\d\]]|{words.UNIT})", digits, re.I):
             return True
@@ -347,7 +354,8 @@ def _balanced(sides: list[int]) -> bool:
 def _ordered(c: Case) -> Iterator[Finding]:
     if not c.compares and not c.text.words & {"Compare", "speedup", "speed_up"}:
         return
-    for one, other in pairs_of(sides_of(c)):
+    sides = {key: [r for r in side if not r["first"] and not r["graphs"]] for key, side in sides_of(c).items()}
+    for one, other in pairs_of({key: side for key, side in sides.items() if side}):
         both = sorted([(r["start"], 0) for r in one] + [(r["start"], 1) for r in other])
         switches = sum(a[1] != b[1] for a, b in zip(both, both[1:]))
         if switches < min(_SWITCHES, 2 * min(len(one), len(other)) + 1) and not _balanced([side for _, side in both]):

@@ -37,6 +37,7 @@ _OF_WARMING = r"warm.?up|warming|first (\d+|few|call|lap|run|sample)|预热"
 class Drop:
     line: int
     how: str
+    end: int = 0  # its last line, where it is a comparison that can be seen when it runs
 
 
 @dataclass
@@ -125,7 +126,7 @@ class _Reader:
     # ---- which names hold times
 
     def _timed(self, node) -> bool:
-        for n in ast.walk(node):
+        for n in _values(node):
             if isinstance(n, ast.Call) and _name(n) in CLOCKS:
                 return True
             if isinstance(n, (ast.Name, ast.Attribute)) and _name(n) in self.times and isinstance(n.ctx, ast.Load):
@@ -275,7 +276,7 @@ class _Reader:
                 if id(n) in counted or isinstance(n.elt, ast.Constant):
                     continue  # how many, or which: nothing is left out
                 if part.ifs and self._timed(part.iter) and any(self._bounds(t, part.target) for t in part.ifs):
-                    drop(Drop(n.lineno, "filter"))
+                    drop(Drop(n.lineno, "filter", n.end_lineno))
             elif isinstance(n, ast.Call):
                 name = _name(n)
                 if name in _TRIMS and n.args and self._timed(n):
@@ -330,13 +331,13 @@ class _Reader:
             if isinstance(x, ast.If) and self._masks(x.test) and isinstance(x.test, ast.Compare):
                 given = {_name(r.value) for r in x.body if isinstance(r, ast.Return) and r.value is not None}
                 if given and _name(x.test.left) in given and isinstance(x.test.ops[0], (ast.Lt, ast.LtE)):
-                    self.found.drops.append(Drop(x.lineno, "retry"))
+                    self.found.drops.append(Drop(x.lineno, "retry", x.test.end_lineno))
         if isinstance(n.test, ast.Compare) and isinstance(n.test.ops[0], (ast.Gt, ast.GtE)) and self._timed(n.test):
             name = _name(n.test.left)
             again = [x for x in inner if isinstance(x, ast.Assign) and any(_name(t) == name for t in x.targets)]
             kept = [x for x in inner if _name(x) in ("append", "extend") or isinstance(x, ast.AugAssign)]
             if name and not kept and any(self._timed(x.value) for x in again):
-                self.found.drops.append(Drop(n.lineno, "retry"))
+                self.found.drops.append(Drop(n.lineno, "retry", n.test.end_lineno))
 
     def _bounds(self, test, target) -> bool:
         """Does the test hold the sample against a limit?"""
@@ -360,10 +361,10 @@ class _Reader:
             return
         for inner in n.body:
             if isinstance(inner, ast.Continue):
-                self.found.drops.append(Drop(n.lineno, "continue"))
+                self.found.drops.append(Drop(n.lineno, "continue", n.test.end_lineno))
             elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call) and _name(inner.value) == "append":
                 if any(self._timed(a) for a in inner.value.args) and len(n.body) == 1:
-                    self.found.drops.append(Drop(n.lineno, "append"))
+                    self.found.drops.append(Drop(n.lineno, "append", n.test.end_lineno))
 
     # ---- the clock
 
@@ -398,8 +399,20 @@ class _Reader:
 
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SORTING = {"sorted", "sort", "partition", "sort_values", "msort"}
+_COUNTS = {"len", "shape", "numel", "size", "count", "qsize"}
 _GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
 _TOOLS = {"timeit", "blocked_autorange", "adaptive_autorange", "autorange"}
+
+
+def _values(node):
+    """The nodes of an expression, without what is only counted: len(times), times.shape."""
+    todo = [node]
+    while todo:
+        n = todo.pop()
+        if isinstance(n, ast.Call) and _name(n) in _COUNTS or isinstance(n, ast.Attribute) and n.attr in _COUNTS:
+            continue
+        yield n
+        todo += ast.iter_child_nodes(n)
 
 
 def _plain(node) -> list[str]:

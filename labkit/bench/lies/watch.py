@@ -28,6 +28,7 @@ from labkit.bench.lies.clocks import Region
 
 FIRST_LAUNCH_US, SLOW_FIRST_US = 20_000.0, 1_000_000.0
 _BLOCK = 10
+_REPORTS, _LONGEST = (".csv", ".json", ".jsonl", ".log", ".md", ".tsv", ".txt", ".yaml", ".html"), 200_000
 _KIT = tuple(os.path.join("labkit", "bench", name) for name in ("timing.py", "duration.py"))
 _CPU = ("process_time", "thread_time")
 _RANDOM = {"randn", "rand", "randint", "normal", "randn_like", "rand_like", "randint_like", "randperm", "bernoulli"}
@@ -72,6 +73,7 @@ def main(arguments: list[str]) -> None:
     sys.path.insert(0, os.path.dirname(script))
     recorder, error = Recorder(shapes=True, stack=True), ""
     names = {"int": clocks.whole()} if re.search(r"int\(\s*(round\()?\s*(time\.|perf_counter|monotonic)", text) else {}
+    written = _written(out)
     recorder.start()
     try:
         with labkit.device.shapes_only() if "--shapes" in flags else contextlib.nullcontext():
@@ -84,10 +86,34 @@ def main(arguments: list[str]) -> None:
     loaded = [getattr(m, "__file__", None) for m in list(sys.modules.values())]
     own = sorted({script, *(f for f in loaded if f and notes._own(f))})
     document = {"error": error, "files": own, "regions": _facts(notes, session)}
+    document["compared"] = [[*place, _samples(notes, keys)] for place, keys in notes.compared.items()]
+    document["written"] = [text for text in map(_report, dict.fromkeys(written)) if text]
     with open(out, "w", encoding="utf-8") as file:
         json.dump(document, file)
     sys.stdout.flush()
     os._exit(0)  # threads of the script must not keep the process
+
+
+def _written(out: str) -> list[str]:
+    """The list of files that are opened for writing from now on."""
+    found: list[str] = []
+
+    def opened(event: str, arguments: tuple) -> None:
+        if event == "open" and isinstance(arguments[0], str) and set("wax+") & set(arguments[1] or ""):
+            if arguments[0] != out and arguments[0].endswith(_REPORTS):
+                found.append(os.path.abspath(arguments[0]))
+
+    sys.addaudithook(opened)
+    return found
+
+
+def _report(name: str) -> str:
+    """What a script wrote into a text file, where it is no longer than a report."""
+    try:
+        with open(name, encoding="utf-8") as file:
+            return file.read(_LONGEST)
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _watch_device(notes: clocks.Notes, torch) -> None:
@@ -311,6 +337,16 @@ def _measured(notes: clocks.Notes, works) -> tuple[list[Region], dict[int, float
         if not holds:
             inner.append(region)
     return inner, thrown
+
+
+def _samples(notes: clocks.Notes, keys: set) -> bool:
+    """Is one of these regions a sample, and no stretch of the program in which others were taken?"""
+    every = sorted((r.start, r.end) for r in notes.regions.values())
+    for region in (notes.regions[k] for k in keys):
+        i, j = bisect.bisect_left(every, (region.start,)), bisect.bisect_right(every, (region.end,))
+        if not any(end <= region.end and (start, end) != (region.start, region.end) for start, end in every[i:j]):
+            return True
+    return False
 
 
 def _unused(place: list[Region]) -> list[Region]:

@@ -4,7 +4,7 @@ English and Chinese."""
 COMPARES = (
     r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|\bagainst\b"
     r"|\bvs\b(?!\.? (batch|size|n\b|width|rows|length|shape|load|number))|versus|compar|winner|\bgain|improve"
-    r"|\bratio\b|\bbeats?\b|\d\s?[x×](?![ \t]*\w)|\bwins\b|\bsav(es|ing) \d"
+    r"|\bratio\b|\bbeats?\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bwins\b|\bsav(es|ing) \d"
     r"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{1,400}\bnew\b|\bbefore\b[\s\S]{1,400}\bafter\b|\bcosts?\b.{0,20}[+-]\d"
     r"|加速|更快|对比|提升|倍|基线"
 )
