@@ -33,6 +33,7 @@ from labkit.bench.lies.reading import Text, names_outliers, says
 # From which share of the reported time on something is a finding: what a careful reader would call the result wrong.
 _WAIT, _DRAIN, _COPY, _RANDOM, _FILLED, _QUANTUM, _PENDING, _CACHE = 0.05, 0.2, 0.05, 0.10, 0.25, 0.02, 0.05, 1.08
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
+_VALUE = 16  # bytes of a value that is read, like a loss
 _BATCH = 8  # calls of an operator for each wait, from which on the wait is the end of a batch
 _EVEN = 1.03  # the first of two in turn gains nothing from the L2
 _MOVED = 1.5  # a figure with a first launch in it grows many times where that takes 50 times as long; noise does less
@@ -197,7 +198,8 @@ def _inside(c: Case) -> Iterator[Finding]:
         if not r["value_us"] or r["first"]:
             continue
         asked = says(words.TRANSFER, c.claims) or says(words.ASKED, c.claims)
-        if r["copies"] and r["kernels"] and r["copy_us"] > _COPY * r["value_us"] and not asked:
+        moved = r["copy_bytes"] > _VALUE * r["copies"]  # a value that is read is a wait
+        if moved and r["kernels"] and r["copy_us"] > _COPY * r["value_us"] and not asked:
             yield c.find(
                 "inside", r["line"], "copy", count=r["copies"], us=r["copy_us"], of=r["value_us"],
                 share=100 * r["copy_us"] / r["value_us"], bytes=float(r["copy_bytes"]),
@@ -248,11 +250,14 @@ def _coarse(c: Case) -> Iterator[Finding]:
         if all(r["clock"].startswith(("process_time", "thread_time")) for r in c.regions):
             name, line = c.text.cpu_clock or ("CPUTIME", r["line"][1])
             yield c.find("timer", (c.script, line), "cpu", name=name)
-    for group in by_place(c.regions).values():
+    places = by_place(c.regions).values()
+    for group in places:
         if (step := _step(group)) and step > _QUANTUM * (usual := median(r["host_us"] for r in group)):
             yield c.find("timer", group[0]["line"], step=step, us=usual, share=100 * step / usual)
     if c.text.quantum and c.regions:
-        quantum, line = c.text.quantum
+        quantum, line, plain = c.text.quantum
+        if plain and any(sum(r["kind"] == "host" for r in group) >= 3 for group in places):
+            return  # a clock as a whole number, and the samples were seen above: it is a date, a name, a seed
         usual = median(r["value_us"] for r in c.regions)
         if usual and quantum > _QUANTUM * usual:
             yield c.find("timer", (c.script, line), step=float(quantum), us=usual, share=100 * quantum / usual)

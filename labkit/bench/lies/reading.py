@@ -42,7 +42,8 @@ class Drop:
 
 @dataclass
 class Text:
-    """What was read. quantum_us: the steps of the clock as the script reads it, and where."""
+    """What was read. quantum: the steps of the clock in us as the script reads it, where, and whether it is the clock
+    itself that is rounded and no difference."""
 
     strings: str = ""
     docs: str = ""  # those of the strings that are docstrings
@@ -51,8 +52,7 @@ class Text:
     mean_line: int = 0
     how: str = "mean"
     drops: list[Drop] = field(default_factory=list)
-    first_dropped: int = 0
-    quantum: tuple[float, int] | None = None
+    quantum: tuple[float, int, bool] | None = None
     cpu_clock: tuple[str, int] | None = None
 
     @property
@@ -92,7 +92,6 @@ class _Reader:
     def __init__(self, tree: ast.AST, found: Text, file: str = ""):
         self.tree, self.found, self.file = tree, found, file
         self.nodes = list(ast.walk(tree))
-        self.constants: dict[str, object] = {}
         self.times: set[str] = set()  # names that hold times, or lists of them
         self.orders: dict[str, int] = {}  # a name that was sorted, and from which line on
         self.masks: set[str] = set()  # a name that holds a comparison of times
@@ -160,8 +159,6 @@ class _Reader:
                 break
         for n in self.nodes:
             if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name):
-                if isinstance(n.value, ast.Constant):
-                    self.constants[n.targets[0].id] = n.value.value
                 if self._sorts(n.value):
                     self.orders[n.targets[0].id] = n.lineno
                 if self._masks(n.value):
@@ -350,10 +347,6 @@ class _Reader:
         in_order = self._sorts(n.value) or 0 < self.orders.get(_name(n.value), 0) <= n.lineno and self._timed(n.value)
         if in_order and (lower is not None or upper is not None):
             self.found.drops.append(Drop(n.lineno, "sorted"))
-        elif self._timed(n.value) and lower is not None and upper is None:
-            value = lower.value if isinstance(lower, ast.Constant) else self.constants.get(_name(lower), 1)
-            if isinstance(value, int) and value > 0:
-                self.found.first_dropped = max(self.found.first_dropped, value)
 
     def _guard(self, n: ast.If) -> None:
         """if t > limit: continue, or: if t < limit: times.append(t)"""
@@ -394,7 +387,9 @@ class _Reader:
             elif isinstance(n, ast.Attribute) and n.attr == "seconds" and self._timed(n.value):
                 quantum = 1e6
             if quantum and quantum >= 1 and (self.found.quantum is None or quantum > self.found.quantum[0]):
-                self.found.quantum = quantum, n.lineno
+                parts = list(ast.walk(n))
+                plain = not any(isinstance(p, ast.Sub) or _name(p) in ("elapsed_time", "seconds") for p in parts)
+                self.found.quantum = quantum, n.lineno, plain
 
 
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)

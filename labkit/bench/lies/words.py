@@ -46,6 +46,7 @@ PERCENTILES = (
     r"|interval|中位|分位|标准差"
 )
 EMPTY = r"overhead|\bempty\b|baseline cost|\bnull\b|空"
+CPU = r"\bcpu\b|\bnumpy\b|on the host\b"
 DEVICE = r"\bnpu\b|ascend|\b910|\bgpu\b|\bcuda\b|昇腾"
 # What follows a number that is no size.
 UNIT = (
