@@ -156,9 +156,8 @@ def _waits(c: Case) -> Iterator[Finding]:
 
 def _answers(c: Case, r: dict) -> bool:
     """The latency of a request: its wait is that for the answer, which the host reads within the sample."""
-    return r["kind"] == "host" and r["copies"] > 0 and r["waits_by_reading"] == r["waits"] and bool(
-        says(words.REQUEST, c.claims)
-    )  # fmt: skip
+    said = says(words.REQUEST, c.claims) or says(words.TRANSFER, c.claims)
+    return r["kind"] == "host" and r["copies"] > 0 and r["waits_by_reading"] == r["waits"] and bool(said)
 
 
 def _lost(r: dict) -> Iterator[tuple[dict, float, float, list]]:
@@ -167,8 +166,9 @@ def _lost(r: dict) -> Iterator[tuple[dict, float, float, list]]:
     if r["kind"] == "host" and r["waits"] and r["waited_behind"]:
         # A wait at the end alone is the drain that a sample needs; it only hurts where the sample is one call.
         many = max(r["calls_of"].values(), default=0)  # of the same operator: a batch has one wait, a step has its own
-        each = r["waits_before_last"] and many < _BATCH * r["waits"]
-        least = _WAIT if each else _DRAIN
+        if many >= _BATCH * r["waits"]:
+            return
+        least = _WAIT if r["waits_before_last"] else _DRAIN
         yield r, r["value_us"] - max(r["busy_us"], r["value_us"] - r["wait_us"]), least, r["wait_lines"]
     elif r["kind"] == "event" and r["waits"] and r["waited_behind"]:
         yield r, r["value_us"] - max(r["busy_us"], r["host_us"] - r["wait_us"]), _WAIT, r["wait_lines"]

@@ -37,8 +37,8 @@ def mismatched(c: Case) -> Iterator[Finding]:
     sides = sides_of(c)
     yield from _sizes(c, sides)
     for one, other in pairs_of(sides):
-        mine, its = ({d for r in side for d in r["dtypes"] if d in words.DTYPES} for side in (one, other))
-        if mine and its and mine != its and not claimed and c.compares:
+        mine, its = ({d for r in side for d in r["takes_of"] if d in words.DTYPES} for side in (one, other))
+        if mine and its and not mine & its and not mine | its <= claimed and c.compares:
             yield c.find("mismatch", other[0]["line"], "sides", one=sorted(mine), other=sorted(its))
         elif one[0]["backward"] != other[0]["backward"] and c.compares:
             yield c.find("mismatch", other[0]["line"], "backward")

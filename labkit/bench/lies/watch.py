@@ -268,6 +268,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "thrown_us": thrown.get(id(region)),
                 "calls_of": dict(Counter(t.name for t in inside if t.kind == "kernel")),
                 "takes": sorted({a.shape for t in inside[:1] for a in t.inputs}),
+                "takes_of": sorted({a.dtype for t in inside[:1] for a in t.inputs}),
                 "backward": any("ackward" in session.ranges[i].name for _, i in spans),
                 "beside": dict(Counter(name for at, name in notes.beside if region.start <= at <= region.end)),
                 "pending_start_us": max(0.0, ends(region.start) - region.start) / 1e3,
@@ -325,16 +326,15 @@ def _measured(notes: clocks.Notes, works) -> tuple[list[Region], dict[int, float
         again = [b for a, b in zip(place, place[1:]) if a.kept and not b.kept and works(a) == works(b)]
         if again and min(r.value_us for r in again) > max(r.value_us for r in kept):
             thrown[id(kept[0])] = min(r.value_us for r in again)
-    found = [r for r in found if id(r) not in dropped]
-    inner = []
     begins = [r.start for r in found]
-    for i, region in enumerate(found):
+    inner = []
+    for region in found:  # what a warm-up took holds readings, if only such as came to nothing
         j = bisect.bisect_left(begins, region.start)
         holds = any(
             other is not region and other.end <= region.end and (other.start, other.end) != (region.start, region.end)
             for other in found[j : bisect.bisect_right(begins, region.end)]
         )
-        if not holds:
+        if not holds and id(region) not in dropped:
             inner.append(region)
     return inner, thrown
 
