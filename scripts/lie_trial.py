@@ -40,7 +40,7 @@ def trial(folder: Path) -> tuple[int, int, int, int, int]:
         if kinds is None:
             continue
         begin = time.monotonic()
-        verdict = bench.check(script)
+        verdict = bench.check(script, timeout=900)  # a busy machine is no finding
         seconds = time.monotonic() - begin
         false = [k for k in verdict.kinds if k not in kinds]
         if kinds:

@@ -9,8 +9,12 @@ up and what is claimed. Times are modelled; the questions are the same on a node
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,7 +33,7 @@ TIMEOUT_S = 120.0
 @dataclass
 class Verdict:
     """findings: what is wrong, each with its line and evidence. notes: what the reader must know. output: what the
-    script printed. regions: what was seen, a dict for each measurement."""
+    script printed, logged and wrote into text files. regions: what was seen, a dict for each measurement."""
 
     script: str
     findings: list[Finding]
@@ -74,21 +78,28 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
     """What is wrong with the benchmark script at `path`, which is run with `arguments`.
 
     It runs in a process of its own, with the simulated device and clocks that show virtual time; a second time with an
-    L2 that each kernel finds empty where it speaks of bandwidth, another time with longer first launches where readings
-    with one were put away: what a warm-up that reads the clock does. `timeout`: seconds that each run may take; a
+    L2 that each kernel finds empty where it speaks of bandwidth or compares in turns, another time with longer first
+    launches and compilations where a reading holds one: no figure of the report may move then. `timeout`: seconds that each run may take; a
     script that does not end is judged by its text alone. Raises FileNotFoundError, SyntaxError.
     """
     script = Path(path).resolve()
     source = script.read_text(encoding="utf-8")
     compile(source, str(script), "exec")
-    document, output = _run(script, arguments, timeout)
+    with _Runs(script, arguments, timeout) as runs:
+        return _judged(path, source, script, runs)
+
+
+def _judged(path, source: str, script: Path, runs: _Runs) -> Verdict:
+    document, output = runs.run()
     files = [f for f in document["files"] if f != str(script) and f.endswith(".py") and os.path.isfile(f)]
     text = reading.read({str(script): source} | {f: Path(f).read_text(encoding="utf-8") for f in files})
-    seen = judging.Observed(document["regions"], output)
-    if seen.regions and judging.about_memory(text, output):
-        seen.cold = _run(script, arguments, timeout, "--cold")[0]["regions"]
-    if any(r["first"] and r["put_away"] for r in seen.regions):
-        seen.steady = judging.same_report(output, _run(script, arguments, timeout, "--slow-first")[1])
+    seen = judging.Observed(document["regions"], output, failed=bool(document["error"]), compared=document["compared"])
+    seen.memory = judging.about_memory(text, output)
+    if seen.regions and (seen.memory or judging.takes_turns(text, seen, str(script))):
+        seen.cold = runs.run("--cold")[0]["regions"]
+    if any(r["first"] or r["graphs"] for r in seen.regions):
+        late, said = runs.run("--slow-first")
+        seen.slow = judging.Observed(late["regions"], said)
     notes = []
     if document["error"]:
         notes.append(messages.text("lies.failed", error=document["error"]))
@@ -97,30 +108,64 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
     return Verdict(str(path), judging.judge(text, seen, str(script)), notes, output, seen.regions)
 
 
-def _run(script: Path, arguments: tuple[str, ...], timeout: float, *flags: str) -> tuple[dict, str]:
-    """(what watch.py saw, what the script printed). At first nothing is computed, which makes large shapes quick; a
-    script that looks at a value cannot go on then, and is run once more with values.
-    """
-    document, output = _watched([*flags, "--shapes"], script, arguments, timeout)
-    return _watched(flags, script, arguments, timeout) if document["error"] else (document, output)
+class _Runs:
+    """The runs of one script, by a process that has imported torch once and forks for each of them."""
 
+    def __init__(self, script: Path, arguments: tuple[str, ...], timeout: float):
+        self.script, self.arguments, self.timeout = script, arguments, timeout
+        self.server: subprocess.Popen | None = None
 
-def _watched(flags: list[str], script: Path, arguments: tuple[str, ...], timeout: float) -> tuple[dict, str]:
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, "seen.json")
-        command = [sys.executable, "-m", "labkit.bench.lies.watch", str(out), *flags]
-        environment = dict(os.environ, LABKIT_DEVICE="sim", MPLBACKEND="Agg", PYTHONDONTWRITEBYTECODE="1")
-        root = str(paths.repo_root())
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environment.get("PYTHONPATH", "")]))
-        try:
-            said = subprocess.run(
-                [*command, str(script), *arguments], capture_output=True, text=True, timeout=timeout, env=environment,
-                cwd=folder, stdin=subprocess.DEVNULL,
+    def __enter__(self) -> _Runs:
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.server:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.server.pid, signal.SIGKILL)
+            self.server.communicate()
+            self.server = None
+
+    def run(self, *flags: str) -> tuple[dict, str]:
+        """(what watch.py saw, what the script reported). At first nothing is computed, which makes large shapes quick;
+        a script that looks at a value cannot go on then, and is run once more with values."""
+        document, output = self._watched("--shapes", *flags)
+        return self._watched(*flags) if document["error"] else (document, output)
+
+    def _watched(self, *flags: str) -> tuple[dict, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            out, said, logged = (Path(folder, name) for name in ("seen.json.out", "said", "logged"))
+            request = {"folder": folder, "arguments": [str(out), *flags, str(self.script), *self.arguments]}
+            ended = self._ask(request)
+            text, log = (p.read_text(encoding="utf-8", errors="replace") if p.is_file() else "" for p in (said, logged))
+            if not ended:
+                return _unseen(messages.text("lies.timeout", seconds=self.timeout)), text
+            if not out.is_file():
+                return _unseen(" ".join((log or text).strip().splitlines()[-1:]) or "?"), text
+            document = json.loads(out.read_text(encoding="utf-8"))
+            logged = [line for line in log.splitlines() if not re.search(r"Warning\b|^\s", line)]
+            return document, "\n".join(filter(None, [text, *logged, *document["written"]]))
+
+    def _ask(self, request: dict) -> bool:
+        """Does the run end in time?"""
+        if self.server is None:
+            environment = dict(os.environ, LABKIT_DEVICE="sim", MPLBACKEND="Agg", PYTHONDONTWRITEBYTECODE="1")
+            root = str(paths.repo_root())
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environment.get("PYTHONPATH", "")]))
+            self.server = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("serve.py"))], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
             )  # fmt: skip
-        except subprocess.TimeoutExpired as late:
-            output = (late.stdout or b"").decode(errors="replace")
-            return {"error": messages.text("lies.timeout", seconds=timeout), "files": [], "regions": []}, output
-        if not out.is_file():
-            tail = (said.stderr or said.stdout).strip().splitlines()[-1:]
-            return {"error": " ".join(tail) or str(said.returncode), "files": [], "regions": []}, said.stdout
-        return json.loads(out.read_text(encoding="utf-8")), said.stdout
+            self.server.stdout.readline()  # it is up: the limit is for the script
+        with contextlib.suppress(BrokenPipeError):
+            self.server.stdin.write(f"{json.dumps(request)}\n".encode())
+            self.server.stdin.flush()
+        if not select.select([self.server.stdout], [], [], self.timeout)[0]:
+            self.__exit__()
+            return False
+        if not self.server.stdout.readline():  # it has gone, with what the script did
+            self.__exit__()
+        return True
+
+
+def _unseen(error: str) -> dict:
+    return {"error": error, "files": [], "regions": [], "compared": [], "written": []}

@@ -40,12 +40,16 @@ class Finding:
 @dataclass
 class Observed:
     """One run of the script: the regions of watch.py, what it printed, and the same regions with an L2 that each kernel
-    finds empty (None: not run). steady: the report stays the same where first launches take longer."""
+    finds empty (None: not run). memory: the script speaks of what comes from memory. slow: the run where first launches
+    and compilations take longer (None: not run). failed: the script ended early."""
 
     regions: list[dict]
     output: str
     cold: list[dict] | None = None
-    steady: bool = False
+    memory: bool = False
+    slow: Observed | None = None
+    failed: bool = False
+    compared: list = field(default_factory=list)
 
 
 class Case:
@@ -54,14 +58,6 @@ class Case:
     def __init__(self, text: Text, seen: Observed, script: str):
         self.text, self.seen, self.script = text, seen, script
         regions = seen.regions
-        if text.first_dropped:
-            count: dict = defaultdict(int)
-            kept = []
-            for r in regions:
-                count[place_of(r)] += 1
-                if count[place_of(r)] > text.first_dropped:
-                    kept.append(r)
-            regions = kept or regions
         self.claims = f"{seen.output}\n{text.strings}"
         if says(words.ONCE, self.claims):  # what a compilation or a first call takes, given on its own
             single = [g for g in by_place(regions).values() if all(r["graphs"] or r["first"] for r in g)]
@@ -73,10 +69,10 @@ class Case:
         self.operators = {tuple(place) for r in regions for place in r["callers"]}  # these lines sum up no samples
         places = [place not in self.operators for place in text.spreads]
         self.spread = any(places) or not places and bool(says(words.PERCENTILES, seen.output))
-        self.claims = f"{seen.output}\n{text.strings}"
         self.groups: dict[tuple, list[dict]] = defaultdict(list)
         for r in regions:
             self.groups[place_of(r), signature(r)].append(r)
+        self.spread |= any(sum(bool(r["alone"]) for r in g) >= 2 for g in self.groups.values())  # least and most, or all
 
     def find(self, kind: str, place, variant: str = "", **numbers) -> Finding:
         file, line = (place[0], place[1]) if place else (self.script, 1)

@@ -13,6 +13,7 @@ import datetime
 import functools
 import gc
 import os
+import re
 import statistics
 import sys
 import time
@@ -48,6 +49,7 @@ class Region:
     numbers: tuple[int, int] = (0, 0)  # of the readings at its start, and the last one when the difference was made
     touched: int = 0  # the last reading before a statistic or the output took it
     gone: int | None = None  # the last reading before nothing held its value any more
+    alone: list[float] = dataclasses.field(default_factory=list)  # as which numbers the script wrote it out by itself
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Notes:
         self.holders: Counter[tuple] = Counter()  # by key of a region: the numbers that stand for it
         self.measurements: set[tuple] = set()  # regions of torch.utils.benchmark that it reports
         self.readings = 0
+        self.compared: dict[tuple, set] = {}  # (file, line): regions whose values were held against something there
 
     def via(self) -> tuple[tuple[str, int], ...]:
         """The script's own frames, innermost first."""
@@ -116,6 +119,11 @@ class Notes:
             )  # fmt: skip
         return key
 
+    def compares(self, keys) -> None:
+        """Regions, or none for a plain reading of the clock, are compared by the line that is running."""
+        frame = sys._getframe(2)
+        self.compared.setdefault((frame.f_code.co_filename, frame.f_lineno), set()).update(keys)
+
     def touch(self, *values) -> None:
         """These values reach a statistic or the output."""
         for value in values:
@@ -134,11 +142,68 @@ def _by_torch(frame) -> bool:
 
 
 def graphs() -> tuple[int, int]:
-    """Graphs that torch.compile has made so far, and how often it compiled a function that it had compiled before."""
-    inside, frames = sys.modules.get("torch._dynamo.utils"), sys.modules.get("torch._dynamo.convert_frame")
-    made = inside.counters["stats"].get("unique_graphs", 0) if inside else 0
-    counts = getattr(frames, "FRAME_COMPILE_COUNTER", None) or {}
-    return made, sum(n - 1 for n in counts.values())
+    """Graphs that torch.compile has made so far, and how often it compiled again what it had compiled before."""
+    inside = sys.modules.get("torch._dynamo.utils")
+    return inside.counters["stats"].get("unique_graphs", 0) if inside else 0, COMPILED.again
+
+
+class _Compiled:
+    """How often a function's code was compiled again. Each torch.compile() of it may compile it once, and once more
+    after torch._dynamo.reset(): that is a first compilation, whenever it comes. slow_us: what a compilation costs more
+    than it does."""
+
+    def __init__(self):
+        self.objects: Counter = Counter()  # torch.compile() calls for a code
+        self.free: dict = {}  # first compilations that are still to come
+        self.again, self.slow_us, self._hooked = 0, 0.0, False
+
+    def watch(self, torch) -> None:
+        real = torch.compile
+
+        @functools.wraps(real)
+        def compile(model=None, *arguments, **named):
+            self.hook()
+            function = getattr(getattr(model, "__self__", model), "forward", getattr(model, "func", model))
+            code = getattr(getattr(function, "__func__", function), "__code__", None)
+            if code is not None:
+                self.objects[code] += 1
+                self.free[code] = self.free.get(code, 0) + 1
+            return real(model, *arguments, **named)
+
+        torch.compile = compile  # the name that its own decorator form and Module.compile() call, too
+
+    def hook(self) -> None:
+        """Importing dynamo takes a second: for a script that compiles."""
+        if self._hooked:
+            return
+        self._hooked = True
+        from torch import _dynamo as dynamo
+        from torch._dynamo import convert_frame as frames
+
+        compile_frame, reset = frames._compile, dynamo.reset
+
+        @functools.wraps(compile_frame)
+        def compiles(code, *arguments, **named):
+            if not self.free.get(code, 1):
+                self.again += 1
+            self.free[code] = max(0, self.free.get(code, 1) - 1)
+            lib().lab_host_work(self.slow_us * 1e3)
+            return compile_frame(code, *arguments, **named)
+
+        @functools.wraps(reset)
+        def resets():
+            self.free = {code: max(1, self.objects[code]) for code in {*self.free, *self.objects}}
+            return reset()
+
+        frames._compile, dynamo.reset = compiles, resets
+
+
+COMPILED = _Compiled()
+
+
+def decimals(text: str) -> list[float]:
+    """The decimal numbers of a text."""
+    return [float(n) for n in re.findall(r"\d+\.\d+(?:e[+-]?\d+)?", re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text))]
 
 
 def _number(plain):
@@ -170,11 +235,25 @@ def _shown(plain):
     def shown(name: str):
         def made(self, *rest):
             NOTES.touch(self)
-            return getattr(plain, name)(plain(self), *rest)
+            text = getattr(plain, name)(plain(self), *rest)
+            if len(self.keys) == 1:
+                NOTES.regions[next(iter(self.keys))].alone += decimals(text)
+            return text
 
         return made
 
     return {f"__{name}__": shown(f"__{name}__") for name in ("format", "repr", "str")}
+
+
+def _compared(plain):
+    def compare(name: str):
+        def made(self, other):
+            NOTES.compares(getattr(self, "keys", ()))
+            return getattr(plain, name)(self, other)
+
+        return made
+
+    return {f"__{name}__": compare(f"__{name}__") for name in ("lt", "le", "gt", "ge")}
 
 
 def _new(plain):
@@ -196,7 +275,9 @@ def _gone(self) -> None:
 
 
 def _span(plain) -> dict:
-    return {"__new__": _new(plain), "__del__": _gone, "__hash__": plain.__hash__, **_number(plain), **_shown(plain)}
+    return {"__new__": _new(plain), "__del__": _gone, "__hash__": plain.__hash__, **_number(plain), **_shown(plain)} | (
+        _compared(plain)
+    )
 
 
 Span = type("Span", (float,), _span(float))
@@ -226,7 +307,8 @@ def _tick(plain, span):
 
     names = ["__mul__", "__rmul__", "__truediv__", "__floordiv__", "__round__"]
     names += [name for name in ("__floor__", "__ceil__", "__trunc__") if hasattr(plain, name)]
-    return {"__new__": new, "__sub__": minus, "__hash__": plain.__hash__} | {name: scaled(name) for name in names}
+    own = {"__new__": new, "__sub__": minus, "__hash__": plain.__hash__}
+    return own | {name: scaled(name) for name in names} | _compared(plain)
 
 
 Tick = type("Tick", (float,), _tick(float, Span))

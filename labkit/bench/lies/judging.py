@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from math import log10, prod
-from statistics import median
+from statistics import mean, median
 
 from labkit import messages
 from labkit.bench.lies import words
@@ -26,13 +26,17 @@ from labkit.bench.lies.case import (
     sides_of,
     signature,
 )  # fmt: skip
+from labkit.bench.lies.clocks import decimals
 from labkit.bench.lies.mismatch import mismatched
 from labkit.bench.lies.reading import Text, names_outliers, says
 
 # From which share of the reported time on something is a finding: what a careful reader would call the result wrong.
 _WAIT, _DRAIN, _COPY, _RANDOM, _FILLED, _QUANTUM, _PENDING, _CACHE = 0.05, 0.2, 0.05, 0.10, 0.25, 0.02, 0.05, 1.08
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
+_VALUE = 16  # bytes of a value that is read, like a loss
 _BATCH = 8  # calls of an operator for each wait, from which on the wait is the end of a batch
+_EVEN = 1.03  # the first of two in turn gains nothing from the L2
+_MOVED = 1.5  # a figure with a first launch in it grows many times where that takes 50 times as long; noise does less
 _SWITCHES = 3  # a comparison in turn changes sides at least so often
 
 
@@ -46,19 +50,37 @@ def judge(text: Text, seen: Observed, script: str) -> list[Finding]:
     return sorted(only.values(), key=lambda f: KINDS.index(f.kind))
 
 
-def same_report(one: str, other: str) -> bool:
-    """Do two outputs say the same? Whole numbers may differ: a warm-up until steady counts its rounds."""
-    first, second = (re.findall(r"\d+\.\d+(?:e[+-]?\d+)?", text) for text in (one, other))
-    return len(first) == len(second) > 0 and all(
-        abs(float(a) - float(b)) <= 0.1 * abs(float(a)) + 0.01 for a, b in zip(first, second)
-    )
+def moves(one: Observed, other: Observed) -> bool | None:
+    """Does the report change where first launches and compilations take longer? A figure moved if the other report has
+    none near it. What stands for a first run alone, given beside the others, may move. None: there are no figures."""
+    left, right = _report(one), _report(other)
+    if not left or not right:
+        return None
+    return any(all(not _near(a, b) for a in left) for b in right)
+
+
+def _near(a: float, b: float) -> bool:
+    return abs(a - b) <= 0.01 or a * b > 0 and max(a / b, b / a) < _MOVED
+
+
+def _report(seen: Observed) -> list[float]:
+    """The decimal figures of a report, without those of a first run that is given on its own. Whole numbers are left
+    out: a warm-up until steady counts its rounds."""
+    later = {signature(r) for r in seen.regions if not r["first"] and not r["graphs"]}
+    alone = [n for r in seen.regions if (r["first"] or r["graphs"]) and signature(r) in later for n in r["alone"]]
+    lines = [line for line in seen.output.split("\n") if not says(words.ONCE, line)]
+    return [n for n in decimals("\n".join(lines)) if n not in alone]
 
 
 # ---- the first runs
 
 
 def _first_runs(c: Case) -> Iterator[Finding]:
-    compiled = [r for r in c.regions if r["graphs"]]
+    moved = moves(c.seen, c.seen.slow) if c.seen.slow else None
+    if moved is False or c.seen.failed and not decimals(c.seen.output):
+        return  # whatever was read, no figure has it in it
+    regions = [r for r in c.regions if moved or not r["put_away"]]
+    compiled = [r for r in regions if r["graphs"]]
     for group in by_place(compiled).values():
         again = sum(r["again"] for r in group)  # a new torch.compile() in each round is no recompilation
         if again and (again == sum(r["graphs"] for r in group) or again >= 2):
@@ -78,8 +100,8 @@ def _first_runs(c: Case) -> Iterator[Finding]:
             )  # fmt: skip
     for r in compiled:
         yield c.find("compile", r["line"], graphs=r["graphs"], us=r["value_us"], others=_others(c, r))
-    for r in c.regions:
-        if r["first"] and place_of(r) not in places and not (r["put_away"] and c.seen.steady):
+    for r in regions:
+        if r["first"] and place_of(r) not in places:
             cost = max(r["value_us"], r["host_us"])
             yield c.find("warmup", r["line"], names=names_of(r["first"]), us=cost, others=_others(c, r))
 
@@ -134,9 +156,8 @@ def _waits(c: Case) -> Iterator[Finding]:
 
 def _answers(c: Case, r: dict) -> bool:
     """The latency of a request: its wait is that for the answer, which the host reads within the sample."""
-    return r["kind"] == "host" and r["copies"] > 0 and r["waits_by_reading"] == r["waits"] and bool(
-        says(words.REQUEST, c.claims)
-    )  # fmt: skip
+    said = says(words.REQUEST, c.claims) or says(words.TRANSFER, c.claims)
+    return r["kind"] == "host" and r["copies"] > 0 and r["waits_by_reading"] == r["waits"] and bool(said)
 
 
 def _lost(r: dict) -> Iterator[tuple[dict, float, float, list]]:
@@ -145,8 +166,9 @@ def _lost(r: dict) -> Iterator[tuple[dict, float, float, list]]:
     if r["kind"] == "host" and r["waits"] and r["waited_behind"]:
         # A wait at the end alone is the drain that a sample needs; it only hurts where the sample is one call.
         many = max(r["calls_of"].values(), default=0)  # of the same operator: a batch has one wait, a step has its own
-        each = r["waits_before_last"] and many < _BATCH * r["waits"]
-        least = _WAIT if each else _DRAIN
+        if many >= _BATCH * r["waits"]:
+            return
+        least = _WAIT if r["waits_before_last"] else _DRAIN
         yield r, r["value_us"] - max(r["busy_us"], r["value_us"] - r["wait_us"]), least, r["wait_lines"]
     elif r["kind"] == "event" and r["waits"] and r["waited_behind"]:
         yield r, r["value_us"] - max(r["busy_us"], r["host_us"] - r["wait_us"]), _WAIT, r["wait_lines"]
@@ -176,7 +198,8 @@ def _inside(c: Case) -> Iterator[Finding]:
         if not r["value_us"] or r["first"]:
             continue
         asked = says(words.TRANSFER, c.claims) or says(words.ASKED, c.claims)
-        if r["copies"] and r["kernels"] and r["copy_us"] > _COPY * r["value_us"] and not asked:
+        moved = r["copy_bytes"] > _VALUE * r["copies"]  # a value that is read is a wait
+        if moved and r["kernels"] and r["copy_us"] > _COPY * r["value_us"] and not asked:
             yield c.find(
                 "inside", r["line"], "copy", count=r["copies"], us=r["copy_us"], of=r["value_us"],
                 share=100 * r["copy_us"] / r["value_us"], bytes=float(r["copy_bytes"]),
@@ -201,7 +224,7 @@ def _other_work(r: dict) -> bool:
 
 
 def _cached(c: Case) -> Iterator[Finding]:
-    if c.seen.cold is None:
+    if c.seen.cold is None or not c.seen.memory:
         return
     cold = defaultdict(list)
     for r in c.seen.cold:
@@ -227,11 +250,14 @@ def _coarse(c: Case) -> Iterator[Finding]:
         if all(r["clock"].startswith(("process_time", "thread_time")) for r in c.regions):
             name, line = c.text.cpu_clock or ("CPUTIME", r["line"][1])
             yield c.find("timer", (c.script, line), "cpu", name=name)
-    for group in by_place(c.regions).values():
+    places = by_place(c.regions).values()
+    for group in places:
         if (step := _step(group)) and step > _QUANTUM * (usual := median(r["host_us"] for r in group)):
             yield c.find("timer", group[0]["line"], step=step, us=usual, share=100 * step / usual)
     if c.text.quantum and c.regions:
-        quantum, line = c.text.quantum
+        quantum, line, plain = c.text.quantum
+        if plain and any(sum(r["kind"] == "host" for r in group) >= 3 for group in places):
+            return  # a clock as a whole number, and the samples were seen above: it is a date, a name, a seed
         usual = median(r["value_us"] for r in c.regions)
         if usual and quantum > _QUANTUM * usual:
             yield c.find("timer", (c.script, line), step=float(quantum), us=usual, share=100 * quantum / usual)
@@ -273,11 +299,18 @@ def _spread(c: Case) -> Iterator[Finding]:
 
 def _dropped(c: Case) -> Iterator[Finding]:
     report = "\n".join(line for line in c.claims.split("\n") if line not in c.text.docs)
-    if c.text.drops and c.regions and not names_outliers(report):
-        yield c.find("dropped", (c.script, c.text.drops[0].line), samples=len(c.regions))
+    drops = [d for d in c.text.drops if not _elsewhere(c, d)]
+    if drops and c.regions and not names_outliers(report):
+        yield c.find("dropped", (c.script, drops[0].line), samples=len(c.regions))
     for r in c.regions:
         if r["thrown_us"] and not names_outliers(report):
             yield c.find("dropped", r["line"], samples=len(c.regions))
+
+
+def _elsewhere(c: Case, drop) -> bool:
+    """Is it seen that what was compared there is no sample, but a deadline or the time of a whole loop?"""
+    seen = [sample for file, line, sample in c.seen.compared if drop.line <= line <= drop.end]
+    return bool(seen) and not any(seen)
 
 
 def _one_shape(c: Case) -> Iterator[Finding]:
@@ -301,7 +334,7 @@ def _stated(shape, text: str, widths: set[int]) -> bool:
     """Does the text name the shape: a dimension, the number of elements or of bytes, also as 4M or 4 Mi?"""
     numbers = {n for n in (*shape, prod(shape)) if n > 1} or {1}
     numbers |= {prod(shape) * width for width in widths}
-    digits = text.replace(",", "").replace("_", "")
+    digits = f"{text}\n{re.sub(r'(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))', '', text)}"  # 4,096 is one number, 64,512 may be two
     for n in numbers:
         if re.search(rf"(?<![\d.a-wyz]){n}(?![\d]|\.\s*[\d\]]|{words.UNIT})", digits, re.I):
             return True
@@ -326,7 +359,8 @@ def _balanced(sides: list[int]) -> bool:
 def _ordered(c: Case) -> Iterator[Finding]:
     if not c.compares and not c.text.words & {"Compare", "speedup", "speed_up"}:
         return
-    for one, other in pairs_of(sides_of(c)):
+    sides = {key: [r for r in side if not r["first"] and not r["graphs"]] for key, side in sides_of(c).items()}
+    for one, other in pairs_of({key: side for key, side in sides.items() if side}):
         both = sorted([(r["start"], 0) for r in one] + [(r["start"], 1) for r in other])
         switches = sum(a[1] != b[1] for a, b in zip(both, both[1:]))
         if switches < min(_SWITCHES, 2 * min(len(one), len(other)) + 1) and not _balanced([side for _, side in both]):
@@ -334,7 +368,41 @@ def _ordered(c: Case) -> Iterator[Finding]:
             return
 
 
+def takes_turns(text: Text, seen: Observed, script: str) -> bool:
+    """Are two measured in turn, one always right behind the other, as things that do the same?"""
+    return any(True for _ in _turns(Case(text, seen, script)))
+
+
+def _turns(c: Case) -> Iterator[tuple[list[dict], list[dict]]]:
+    """(those that come first, those that come right behind): a b a b, each from its own readings, never b before a."""
+    if not c.compares and not c.text.words & {"equal", "allclose", "assert_close", "array_equal", "assert_allclose"}:
+        return
+    for one, other in pairs_of(sides_of(c)):
+        both = sorted([(r["start"], 0) for r in one] + [(r["start"], 1) for r in other])
+        sides = [side for _, side in both]
+        if len(one) == len(other) >= _SWITCHES and sides == sides[:2] * len(one) and sides[0] != sides[1]:
+            yield (one, other) if not sides[0] else (other, one)
+
+
+def _behind(c: Case) -> Iterator[Finding]:
+    """In turn, and always in the same order: does the one find in the L2 what the other has just brought there? Its
+    first kernel does then with a full L2 what the other's does with an empty one."""
+    if c.seen.cold is None:
+        return
+    for one, other in _turns(c):
+        gains = []
+        for side in (one, other):
+            keys = {(place_of(r), signature(r)) for r in side}
+            cold = [r["head_us"] for r in c.seen.cold if (place_of(r), signature(r)) in keys]
+            gains.append((mean(r["head_us"] for r in side), mean(cold) if cold else 0.0))
+        (warm, empty), (warm2, empty2) = gains
+        usual = median(r["value_us"] for r in other)
+        if warm and warm2 and empty <= _EVEN * warm and empty2 > _CACHE * warm2 and empty2 - warm2 > _WAIT * usual:
+            yield c.find("order", other[0]["line"], "behind", warm=warm2, cold=empty2, us=usual)
+            return
+
+
 _RULES = (
     _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, _cached, _coarse, _spread, _dropped,
-    _one_shape, _ordered,
+    _one_shape, _ordered, _behind,
 )  # fmt: skip

@@ -37,11 +37,13 @@ _OF_WARMING = r"warm.?up|warming|first (\d+|few|call|lap|run|sample)|预热"
 class Drop:
     line: int
     how: str
+    end: int = 0  # its last line, where it is a comparison that can be seen when it runs
 
 
 @dataclass
 class Text:
-    """What was read. quantum_us: the steps of the clock as the script reads it, and where."""
+    """What was read. quantum: the steps of the clock in us as the script reads it, where, and whether it is the clock
+    itself that is rounded and no difference."""
 
     strings: str = ""
     docs: str = ""  # those of the strings that are docstrings
@@ -50,8 +52,7 @@ class Text:
     mean_line: int = 0
     how: str = "mean"
     drops: list[Drop] = field(default_factory=list)
-    first_dropped: int = 0
-    quantum: tuple[float, int] | None = None
+    quantum: tuple[float, int, bool] | None = None
     cpu_clock: tuple[str, int] | None = None
 
     @property
@@ -91,7 +92,6 @@ class _Reader:
     def __init__(self, tree: ast.AST, found: Text, file: str = ""):
         self.tree, self.found, self.file = tree, found, file
         self.nodes = list(ast.walk(tree))
-        self.constants: dict[str, object] = {}
         self.times: set[str] = set()  # names that hold times, or lists of them
         self.orders: dict[str, int] = {}  # a name that was sorted, and from which line on
         self.masks: set[str] = set()  # a name that holds a comparison of times
@@ -125,7 +125,7 @@ class _Reader:
     # ---- which names hold times
 
     def _timed(self, node) -> bool:
-        for n in ast.walk(node):
+        for n in _values(node):
             if isinstance(n, ast.Call) and _name(n) in CLOCKS:
                 return True
             if isinstance(n, (ast.Name, ast.Attribute)) and _name(n) in self.times and isinstance(n.ctx, ast.Load):
@@ -159,8 +159,6 @@ class _Reader:
                 break
         for n in self.nodes:
             if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name):
-                if isinstance(n.value, ast.Constant):
-                    self.constants[n.targets[0].id] = n.value.value
                 if self._sorts(n.value):
                     self.orders[n.targets[0].id] = n.lineno
                 if self._masks(n.value):
@@ -275,7 +273,7 @@ class _Reader:
                 if id(n) in counted or isinstance(n.elt, ast.Constant):
                     continue  # how many, or which: nothing is left out
                 if part.ifs and self._timed(part.iter) and any(self._bounds(t, part.target) for t in part.ifs):
-                    drop(Drop(n.lineno, "filter"))
+                    drop(Drop(n.lineno, "filter", n.end_lineno))
             elif isinstance(n, ast.Call):
                 name = _name(n)
                 if name in _TRIMS and n.args and self._timed(n):
@@ -330,13 +328,13 @@ class _Reader:
             if isinstance(x, ast.If) and self._masks(x.test) and isinstance(x.test, ast.Compare):
                 given = {_name(r.value) for r in x.body if isinstance(r, ast.Return) and r.value is not None}
                 if given and _name(x.test.left) in given and isinstance(x.test.ops[0], (ast.Lt, ast.LtE)):
-                    self.found.drops.append(Drop(x.lineno, "retry"))
+                    self.found.drops.append(Drop(x.lineno, "retry", x.test.end_lineno))
         if isinstance(n.test, ast.Compare) and isinstance(n.test.ops[0], (ast.Gt, ast.GtE)) and self._timed(n.test):
             name = _name(n.test.left)
             again = [x for x in inner if isinstance(x, ast.Assign) and any(_name(t) == name for t in x.targets)]
             kept = [x for x in inner if _name(x) in ("append", "extend") or isinstance(x, ast.AugAssign)]
             if name and not kept and any(self._timed(x.value) for x in again):
-                self.found.drops.append(Drop(n.lineno, "retry"))
+                self.found.drops.append(Drop(n.lineno, "retry", n.test.end_lineno))
 
     def _bounds(self, test, target) -> bool:
         """Does the test hold the sample against a limit?"""
@@ -349,10 +347,6 @@ class _Reader:
         in_order = self._sorts(n.value) or 0 < self.orders.get(_name(n.value), 0) <= n.lineno and self._timed(n.value)
         if in_order and (lower is not None or upper is not None):
             self.found.drops.append(Drop(n.lineno, "sorted"))
-        elif self._timed(n.value) and lower is not None and upper is None:
-            value = lower.value if isinstance(lower, ast.Constant) else self.constants.get(_name(lower), 1)
-            if isinstance(value, int) and value > 0:
-                self.found.first_dropped = max(self.found.first_dropped, value)
 
     def _guard(self, n: ast.If) -> None:
         """if t > limit: continue, or: if t < limit: times.append(t)"""
@@ -360,10 +354,10 @@ class _Reader:
             return
         for inner in n.body:
             if isinstance(inner, ast.Continue):
-                self.found.drops.append(Drop(n.lineno, "continue"))
+                self.found.drops.append(Drop(n.lineno, "continue", n.test.end_lineno))
             elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call) and _name(inner.value) == "append":
                 if any(self._timed(a) for a in inner.value.args) and len(n.body) == 1:
-                    self.found.drops.append(Drop(n.lineno, "append"))
+                    self.found.drops.append(Drop(n.lineno, "append", n.test.end_lineno))
 
     # ---- the clock
 
@@ -393,13 +387,27 @@ class _Reader:
             elif isinstance(n, ast.Attribute) and n.attr == "seconds" and self._timed(n.value):
                 quantum = 1e6
             if quantum and quantum >= 1 and (self.found.quantum is None or quantum > self.found.quantum[0]):
-                self.found.quantum = quantum, n.lineno
+                parts = list(ast.walk(n))
+                plain = not any(isinstance(p, ast.Sub) or _name(p) in ("elapsed_time", "seconds") for p in parts)
+                self.found.quantum = quantum, n.lineno, plain
 
 
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SORTING = {"sorted", "sort", "partition", "sort_values", "msort"}
+_COUNTS = {"len", "shape", "numel", "size", "count", "qsize"}
 _GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
 _TOOLS = {"timeit", "blocked_autorange", "adaptive_autorange", "autorange"}
+
+
+def _values(node):
+    """The nodes of an expression, without what is only counted: len(times), times.shape."""
+    todo = [node]
+    while todo:
+        n = todo.pop()
+        if isinstance(n, ast.Call) and _name(n) in _COUNTS or isinstance(n, ast.Attribute) and n.attr in _COUNTS:
+            continue
+        yield n
+        todo += ast.iter_child_nodes(n)
 
 
 def _plain(node) -> list[str]:

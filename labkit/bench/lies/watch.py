@@ -5,7 +5,7 @@
 In a process of its own: the clocks are replaced for good. The device is a little noisy, an operator's first launch
 costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen. --shapes: operators are charged and not
 computed (labkit.device.shapes_only); a script that reads a value then ends with an error.
---slow-first: a first launch costs a second, so that whatever it enters moves.
+--slow-first: a first launch, a compilation and a capture cost a second, so that whatever they enter moves.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from labkit.bench.lies.clocks import Region
 
 FIRST_LAUNCH_US, SLOW_FIRST_US = 20_000.0, 1_000_000.0
 _BLOCK = 10
+_REPORTS, _LONGEST = (".csv", ".json", ".jsonl", ".log", ".md", ".tsv", ".txt", ".yaml", ".html"), 200_000
 _KIT = tuple(os.path.join("labkit", "bench", name) for name in ("timing.py", "duration.py"))
 _CPU = ("process_time", "thread_time")
 _RANDOM = {"randn", "rand", "randint", "normal", "randn_like", "rand_like", "randint_like", "randperm", "bernoulli"}
@@ -64,10 +65,15 @@ def main(arguments: list[str]) -> None:
     clocks.install(notes)
     clocks.watch_numpy(numpy, torch)
     _watch_device(notes, torch)
+    clocks.COMPILED.slow_us = SLOW_FIRST_US if "--slow-first" in flags else 0.0
+    clocks.COMPILED.watch(torch)
+    if re.search(r"\b_dynamo\b|compile\b", text):
+        clocks.COMPILED.hook()
     sys.argv = [script, *given]
     sys.path.insert(0, os.path.dirname(script))
     recorder, error = Recorder(shapes=True, stack=True), ""
     names = {"int": clocks.whole()} if re.search(r"int\(\s*(round\()?\s*(time\.|perf_counter|monotonic)", text) else {}
+    written = _written(out)
     recorder.start()
     try:
         with labkit.device.shapes_only() if "--shapes" in flags else contextlib.nullcontext():
@@ -80,10 +86,34 @@ def main(arguments: list[str]) -> None:
     loaded = [getattr(m, "__file__", None) for m in list(sys.modules.values())]
     own = sorted({script, *(f for f in loaded if f and notes._own(f))})
     document = {"error": error, "files": own, "regions": _facts(notes, session)}
+    document["compared"] = [[*place, _samples(notes, keys)] for place, keys in notes.compared.items()]
+    document["written"] = [text for text in map(_report, dict.fromkeys(written)) if text]
     with open(out, "w", encoding="utf-8") as file:
         json.dump(document, file)
     sys.stdout.flush()
     os._exit(0)  # threads of the script must not keep the process
+
+
+def _written(out: str) -> list[str]:
+    """The list of files that are opened for writing from now on."""
+    found: list[str] = []
+
+    def opened(event: str, arguments: tuple) -> None:
+        if event == "open" and isinstance(arguments[0], str) and set("wax+") & set(arguments[1] or ""):
+            if arguments[0] != out and arguments[0].endswith(_REPORTS):
+                found.append(os.path.abspath(arguments[0]))
+
+    sys.addaudithook(opened)
+    return found
+
+
+def _report(name: str) -> str:
+    """What a script wrote into a text file, where it is no longer than a report."""
+    try:
+        with open(name, encoding="utf-8") as file:
+            return file.read(_LONGEST)
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _watch_device(notes: clocks.Notes, torch) -> None:
@@ -120,6 +150,7 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
 
     def captured(self, *arguments, **named):
         notes.captures += 1
+        clocks.lib().lab_host_work(clocks.COMPILED.slow_us * 1e3)
         return begin(self, *arguments, **named)
 
     torch.npu.NPUGraph.capture_begin = captured
@@ -228,6 +259,8 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "put_away": _put_away(region, inside, regions, works),
                 "graphs": region.graphs,
                 "again": region.again,
+                "alone": region.alone,
+                "head_us": (_took(inside[0]) if inside else 0.0) / 1e3,
                 "callers": sorted({place for r in tops for place in _caller(r, notes)}),
                 "tool": region.tool,
                 "shown": region.shown,
@@ -235,6 +268,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "thrown_us": thrown.get(id(region)),
                 "calls_of": dict(Counter(t.name for t in inside if t.kind == "kernel")),
                 "takes": sorted({a.shape for t in inside[:1] for a in t.inputs}),
+                "takes_of": sorted({a.dtype for t in inside[:1] for a in t.inputs}),
                 "backward": any("ackward" in session.ranges[i].name for _, i in spans),
                 "beside": dict(Counter(name for at, name in notes.beside if region.start <= at <= region.end)),
                 "pending_start_us": max(0.0, ends(region.start) - region.start) / 1e3,
@@ -292,18 +326,27 @@ def _measured(notes: clocks.Notes, works) -> tuple[list[Region], dict[int, float
         again = [b for a, b in zip(place, place[1:]) if a.kept and not b.kept and works(a) == works(b)]
         if again and min(r.value_us for r in again) > max(r.value_us for r in kept):
             thrown[id(kept[0])] = min(r.value_us for r in again)
-    found = [r for r in found if id(r) not in dropped]
-    inner = []
     begins = [r.start for r in found]
-    for i, region in enumerate(found):
+    inner = []
+    for region in found:  # what a warm-up took holds readings, if only such as came to nothing
         j = bisect.bisect_left(begins, region.start)
         holds = any(
             other is not region and other.end <= region.end and (other.start, other.end) != (region.start, region.end)
             for other in found[j : bisect.bisect_right(begins, region.end)]
         )
-        if not holds:
+        if not holds and id(region) not in dropped:
             inner.append(region)
     return inner, thrown
+
+
+def _samples(notes: clocks.Notes, keys: set) -> bool:
+    """Is one of these regions a sample, and no stretch of the program in which others were taken?"""
+    every = sorted((r.start, r.end) for r in notes.regions.values())
+    for region in (notes.regions[k] for k in keys):
+        i, j = bisect.bisect_left(every, (region.start,)), bisect.bisect_right(every, (region.end,))
+        if not any(end <= region.end and (start, end) != (region.start, region.end) for start, end in every[i:j]):
+            return True
+    return False
 
 
 def _unused(place: list[Region]) -> list[Region]:

@@ -4,7 +4,7 @@ English and Chinese."""
 COMPARES = (
     r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|\bagainst\b"
     r"|\bvs\b(?!\.? (batch|size|n\b|width|rows|length|shape|load|number))|versus|compar|winner|\bgain|improve"
-    r"|\bratio\b|\bbeats?\b|\d\s?[x×](?![ \t]*\w)|\bwins\b|\bsav(es|ing) \d"
+    r"|\bratio\b|\bbeats?\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bwins\b|\bsav(es|ing) \d"
     r"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{1,400}\bnew\b|\bbefore\b[\s\S]{1,400}\bafter\b|\bcosts?\b.{0,20}[+-]\d"
     r"|加速|更快|对比|提升|倍|基线"
 )
@@ -30,7 +30,7 @@ TRANSFER = (
 )
 ASKED = r"end.to.end|\be2e\b|request|response|round.?trip|\bclient|\busers?\b|请求|响应|端到端"
 REQUEST = rf"{ASKED}|latenc|时延|延迟"
-WAITED = r"(includ\w*|with|plus) (the |a |its )?(\w+ )?(sync|wait)|synchronous|one (call|launch) at a time|含同步"
+WAITED = r"latenc\w* (of|for|per) (a|an|one|each|every|a single)\b.{0,20}(call|launch|op)|(includ\w*|with|plus) (the |a |its )?(\w+ )?(sync|wait)|synchronous|one (call|launch) at a time|含同步"
 PACED = r"open.loop|arriv|poisson|\bpace|\brest(s|ing)?\b|cool"
 TRAINING = r"backward|training step|train step|fwd ?\+ ?bwd|反向|训练步"
 ONLY = r"(no|not|without|only|w/o|except).{0,20}(backward|forward)|forward only"
@@ -46,6 +46,7 @@ PERCENTILES = (
     r"|interval|中位|分位|标准差"
 )
 EMPTY = r"overhead|\bempty\b|baseline cost|\bnull\b|空"
+CPU = r"\bcpu\b|\bnumpy\b|on the host\b"
 DEVICE = r"\bnpu\b|ascend|\b910|\bgpu\b|\bcuda\b|昇腾"
 # What follows a number that is no size.
 UNIT = (
