@@ -197,14 +197,14 @@ class _Targets(Reader):
 
 _KNOWN = set(  # cmake's own commands that make no target of a name that we cannot see
     "project cmake_minimum_required cmake_policy find_package add_executable add_library add_custom_target set unset "
-    "set_target_properties set_property get_property set_source_files_properties get_target_property option list string "
-    "file math message include include_directories link_directories link_libraries add_compile_definitions "
-    "add_compile_options add_link_options add_definitions target_sources target_link_libraries enable_language return "
-    "target_include_directories target_compile_definitions target_compile_options target_compile_features install "
-    "target_link_options target_link_directories aux_source_directory get_filename_component add_dependencies break "
-    "add_test enable_testing configure_file add_custom_command execute_process find_library find_path find_program "
-    "find_file if elseif else endif foreach endforeach while endwhile function endfunction macro endmacro continue "
-    "mark_as_advanced include_guard cmake_parse_arguments source_group".split()
+    "set_target_properties set_property get_property set_source_files_properties get_target_property option list "
+    "string file math message include include_directories link_directories link_libraries add_compile_definitions "
+    "add_compile_options add_link_options add_definitions target_sources target_link_libraries enable_language "
+    "return target_include_directories target_compile_definitions target_compile_options target_compile_features "
+    "install target_link_options target_link_directories aux_source_directory get_filename_component add_dependencies "
+    "break add_test enable_testing configure_file add_custom_command execute_process find_library find_path "
+    "find_program find_file if elseif else endif foreach endforeach while endwhile function endfunction macro endmacro "
+    "continue mark_as_advanced include_guard cmake_parse_arguments source_group".split()
 )
 _SCOPES = {"PRIVATE", "PUBLIC", "INTERFACE", "SYSTEM", "BEFORE", "AFTER"}
 

@@ -17,7 +17,7 @@ set_target_properties(nothing PROPERTIES A B)
 set_property(TARGET t A B)
 set_property(t PROPERTY A B)
 target_link_libraries(nothing x)
-target_link_libraries(t x INTERFACE y)
+target_link_libraries(t x PRIVATE y)
 target_include_directories(t include)
 target_compile_definitions(t)
 target_compile_options(t -O2)
@@ -81,7 +81,7 @@ def test_what_a_package_may_set_or_make_is_not_refused(tmp_path, line):
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
 def test_cmake_says_the_same(tmp_path):
-    for lines in (REFUSED[::6], ACCEPTED[::4]):
+    for lines in (REFUSED[:6:2], ACCEPTED[::4]):
         for line in lines:
             said = refusal(tmp_path, line)
             run = subprocess.run(
