@@ -22,6 +22,7 @@ def say(en: str, zh: str) -> str:
 def facts() -> dict:
     """What a right CMakeLists.txt comes to."""
     return {
+        "cmake": say("accepts every line", "接受每一行"),
         say("find_package(ASC)", "find_package(ASC)"): say("before project", "在 project 之前"),
         say("languages", "语言"): "ASC CXX",
         say("demo is built of", "demo 的源文件"): "main.cpp twice.asc",
@@ -46,13 +47,13 @@ def run_cmake(function, args, case):
         try:
             project = cmakefile.read(folder)
         except cmakefile.CMakeError as error:
-            return {"CMakeLists.txt": str(error).replace(folder, "").lstrip("/")}
+            return {**facts(), "cmake": str(error).replace(folder, "").lstrip("/")}
         demo = project.targets.get("demo")
         sources = (
             " ".join(sorted(p.name for p in demo.sources)) if demo and demo.kind == "exe" else say("nothing", "无")
         )
     found, at = facts(), {word: text.lower().find(word) for word in ("find_package(asc", "project(")}
-    package, language, built, linked = found
+    _, package, language, built, linked = found
     if at["find_package(asc"] < 0:
         found[package] = say("missing", "缺少")
     elif at["find_package(asc"] > at["project("]:

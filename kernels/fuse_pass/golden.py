@@ -67,6 +67,8 @@ def take_cases(seed, quick):
         ("both half on npu", "npu", "npu", half, half, (4, 8), (4, 8), True),
         ("both float on npu", "npu", "npu", single, single, (4, 8), (4, 8), True),
         ("on the CPU", "cpu", "cpu", half, half, (4, 8), (4, 8), False),
+        ("gate alone on npu", "npu", "cpu", half, half, (4, 8), (4, 8), False),
+        ("up alone on npu", "cpu", "npu", half, half, (4, 8), (4, 8), False),
         ("two types", "npu", "npu", half, single, (4, 8), (4, 8), False),
         ("a row against many", "npu", "npu", half, half, (4, 8), (8,), False),
         ("double", "npu", "npu", torch.float64, torch.float64, (4, 8), (4, 8), False),

@@ -5,6 +5,7 @@ recording on the device's clock.
 from __future__ import annotations
 
 import tempfile
+import weakref
 from pathlib import Path
 
 import pandas
@@ -169,6 +170,19 @@ def _model(seed, width=32):
     return nn.Sequential(nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, 4))
 
 
+class _Mark:
+    """Hangs on a node of a graph, and lives as long."""
+
+    def __call__(self, *gradients):
+        return None
+
+
+def _mark(out):
+    mark = _Mark()
+    out.grad_fn.register_hook(mark)
+    return weakref.ref(mark)
+
+
 def sync_cases(seed, quick):
     made = []
     for count in (3,) if quick else (8, 1):
@@ -187,6 +201,7 @@ def sync_cases(seed, quick):
             say("mean loss", "平均损失"): total / count,
             say("a Python number", "Python 数值"): True,
             say("times that the host waits", "host 等待的次数"): at_most(1, 0),
+            say("graphs that stay alive", "一直保留的计算图"): say("none", "无"),
         }
         made.append(Case(f"{count} batches", (seed, batches), expected, tolerance=(1e-4, 1e-5)))
     return made
@@ -197,12 +212,20 @@ def run_sync(function, args, case):
     model = _model(seed).npu()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     batches = [(x.npu(), y.npu()) for x, y in batches]
+    alive = []  # of each step, when the next one begins
+    graphs = []
+    model.register_forward_pre_hook(lambda *_: alive.append(sum(mark() is not None for mark in graphs)))
+    model.register_forward_hook(lambda module, given, out: graphs.append(_mark(out)))
     result, session = seen(lambda: function(model, optimizer, batches))
+    most = max(alive, default=0)
     waits = None if session is None else sum(c.name.startswith("aclrtSynchronizeStream") for c in session.calls)
     return {
         say("mean loss", "平均损失"): float(result),
         say("a Python number", "Python 数值"): isinstance(result, float),
         say("times that the host waits", "host 等待的次数"): at_most(1, waits),
+        say("graphs that stay alive", "一直保留的计算图"): say("none", "无")
+        if max(alive, default=0) < 2
+        else str(max(alive)),
     }
 
 

@@ -215,7 +215,7 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
                 Diagnosis(
                     "value",
                     {"got": _short({k: got[k] for k in wrong}), "expected": _short({k: expected[k] for k in wrong})},
-                    say=remark(got, expected),
+                    say=remark(got, expected, list(wrong)),
                 )
                 if wrong
                 else None

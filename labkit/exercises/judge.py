@@ -7,6 +7,8 @@ a Result.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -42,7 +44,7 @@ from labkit.exercises.progress_log import record as log
 from labkit.exercises.question import filled
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
-from labkit.exercises.slips import as_given, empty, endless, in_text
+from labkit.exercises.slips import as_given, empty, endless, in_text, no_return
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
@@ -220,7 +222,10 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
     if failures:
         shown = to_show(failures, in_order=spec.kind == "adapter")
         tell_cases(spec, result, shown, failures, cases, made)
-        if not _first_words(spec, ours, shown, source, joined) and at.names_mistakes:
+        said = _first_words(spec, ours, shown, source, joined)
+        if not said and spec.kind == "python":
+            said = _no_return(spec, ours, joined, made, shown, at)
+        if not said and at.names_mistakes:
             _name_mistake(spec, ours, source, shown, failures, cases, runs)
         if not shown.diagnosis.say:
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))
@@ -364,6 +369,27 @@ def _first_words(spec: Spec, ours: Template, shown: Failure, source: str, joined
         mine, _, line = shown.where.rpartition(":")
         late = key == "took-too-long" and mine.startswith("exercise ") and line.isdigit()
         say = endless(joined, int(line)) if late else in_text(ours, source, joined if ours.comment == "#" else None)
+    if say:
+        shown.diagnosis = replace(shown.diagnosis, say=say)
+    return say
+
+
+def _no_return(spec: Spec, ours: Template, joined: Joined, made, shown: Failure, at: Here) -> str:
+    """That the function gives None for want of a `return`, as the diagnosis' sentence: golden's `run` may have made
+    something else of the None. Where only some ways through it end without one, the case is run again."""
+    say, sure = no_return(ours, joined)
+    if say and not sure:
+        gave: list[bool] = []
+
+        @functools.wraps(made)
+        def noted(*args, **kwargs):
+            result = made(*args, **kwargs)
+            gave.append(result is None)
+            return result
+
+        with contextlib.suppress(Exception, TookTooLong):
+            at.run_function(spec, noted, shown.case)
+        say = say if any(gave) else ""
     if say:
         shown.diagnosis = replace(shown.diagnosis, say=say)
     return say

@@ -4,71 +4,38 @@ more than a difference in numbers does. The known ones are the `[[mutant]]`s of 
 
 from __future__ import annotations
 
-import builtins
-import difflib
-import keyword
 import re
 from typing import Any
 
 import numpy as np
 
 from labkit.exercises import launch, variations
+from labkit.exercises.alike import bears, words
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import Diagnosis, compare_values, first_error
-from labkit.exercises.spec import Mutant, Spec, pick
-from labkit.exercises.stub import Template, normalise
+from labkit.exercises.spec import Spec, pick
+from labkit.exercises.stub import Template
 from labkit.exercises.time_limit import CPU_SECONDS, TookTooLong, time_limit
 from labkit.exercises.value_remarks import statements
 from labkit.launch.record import LaunchError
 from labkit.source.errors import CompileError
 
-ALIKE = 0.8  # share of the words in order
-
-# Words that are nobody's own name.
-_KEPT = {*keyword.kwlist, *dir(builtins)} | set(
-    "uint32_t int32_t uint64_t uint8_t auto const constexpr half float double int bool void static inline template "
-    "typename true false sizeof static_cast for if else while return".split()
-)
-
 
 def sentence_by_text(spec: Spec, ours: Template, source: str) -> str:
     """Of the known-wrong solution that reads like `source` but for layout, comments and names of its own."""
-    mine = _canonical(ours, source)
+    mine = words(ours, source)
     for mutant in spec.mutants:
-        if mutant.say and mine and _canonical(ours, ours.mutant(mutant.regions)) == mine:
+        if mutant.say and mine and words(ours, ours.mutant(mutant.regions)) == mine:
             return pick(mutant.say)
     return ""
 
 
-def _reads_alike(ours: Template, source: str, mutant: Mutant) -> bool:
-    """Most of the words in common. A finding, a yes or no, a time have several causes: then the text counts as well."""
-    mine, theirs = (
-        [("#" if w.startswith("#") and w != "#" else w) for w in _canonical(ours, text) if re.match(r"[\w#\"']", w)]
-        for text in (source, ours.mutant(mutant.regions))
-    )
-    return difflib.SequenceMatcher(None, mine, theirs, autojunk=False).ratio() >= ALIKE
-
-
-def _canonical(ours: Template, source: str) -> list[str]:
-    """The words of the learner's regions, with names that nobody else uses numbered in the order in which they come."""
-    text = normalise(re.sub(r'""".*?"""|"[^"\n]*"', "", "\n".join(ours.given()), flags=re.S), ours.comment)
-    given, own, out = set(re.findall(r"\w+", text)), {}, []
-    for text, _ in ours.split(source):
-        for line in normalise(text, ours.comment).split("\n"):
-            words = re.findall(r'\w+|"[^"\n]*"|\'[^\'\n]*\'|\S', line)
-            for k, word in enumerate(words):
-                bound = re.match(r"[a-z]\w*$", word) and word not in given and (k == 0 or words[k - 1] != ".")
-                called = words[k + 1 : k + 2] == ["("] or word in _KEPT
-                out.append(f"#{own.setdefault(word, len(own))}" if bound and not called else word)
-        out.append("----")
-    return out
-
-
 class Raised:
-    """In place of a result: the function raised this."""
+    """In place of a result: the function raised this. Two of them are the same where type and text are."""
 
     def __init__(self, error: BaseException):
-        self.name = getattr(error, "kind", type(error).__name__)
+        text = re.sub(r"0x[0-9a-fA-F]+|line \d+", "", str(error))
+        self.name = (getattr(error, "kind", type(error).__name__), text)
 
 
 class Reported:
@@ -82,28 +49,51 @@ class Reported:
 
 
 def sentence(spec: Spec, ours: Template, source: str, cases: list[Case], results: dict[int, Any]) -> str:
-    """Of the known-wrong solution that agrees with `results` (id of a case -> what the learner's gave), else "".
+    """Of the known-wrong solution that agrees with `results` (id of a case -> what the learner's gave), else of a
+    variation of ours, else "".
 
-    cases: those to compare, the most telling first, so that most candidates end at it. None is named where several
-    agree, or where results are statements ("right": False), which many a mistake has in common.
+    cases: those to compare, the most telling first, so that most candidates end at it. Results that many a mistake has
+    in common (a yes or no, statements, an exception, a finding) name one only if the text has its marks as well; none
+    is named where several agree and the text does not decide between them.
     """
-    if any(statements(case.expected) for case in cases):
-        return ""
-    found = set()
-    little = any(isinstance(results[id(c)], Reported) for c in cases) or _coarse(cases)
+    little, found = _say_little(cases, results), {}
     for mutant in spec.mutants:
-        if not mutant.say or little and not _reads_alike(ours, source, mutant):
+        cell = ours.mutant(mutant.regions, mutant.edit)
+        marked = bool(mutant.say) and bears(ours, source, cell, lenient=little == "bool")
+        if not mutant.say or little and not marked:
             continue
-        made = _build(spec, ours.mutant(mutant.regions, mutant.edit), ours)
+        made = _build(spec, cell, ours)
         if made is not None and all(_same(_result(spec, made, case), results[id(case)]) for case in cases):
-            found.add(pick(mutant.say))
-    if not found and spec.kind == "python" and not any(isinstance(r, Raised) for r in results.values()):
-        return variations.sentence(ours, source, lambda text: _agrees(spec, text, cases, results), _coarse(cases))
-    return found.pop() if len(found) == 1 else ""
+            say = pick(mutant.say)
+            found[say] = found.get(say, False) or marked
+    if len(found) > 1:
+        found = {say: marked for say, marked in found.items() if marked}
+    if not found and spec.kind == "python":
+        return variations.sentence(ours, source, lambda text: _agrees(spec, text, cases, results), bool(little))
+    return next(iter(found)) if len(found) == 1 else ""
 
 
-def _coarse(cases: list[Case]) -> bool:
-    return all(isinstance(case.expected, bool) for case in cases)
+def _say_little(cases: list[Case], results: dict[int, Any]) -> str:
+    """Why results like these have many possible causes: "bool" for nothing but a yes or no for each case, "one" for a
+    single thing said, "" where they are worth something."""
+    given = [results[id(c)] for c in cases]
+    if any(isinstance(r, (Raised, Reported)) for r in given) or any(statements(c.expected) for c in cases):
+        return "one"
+    if all(isinstance(c.expected, bool) for c in cases):
+        return "bool"
+    return "" if len({repr(leaf) for r in given for leaf in _leaves(r)}) > 1 else "one"
+
+
+def _leaves(value: Any):
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if isinstance(value, (list, tuple, set)):
+        for one in list(value)[:50]:
+            yield from _leaves(one)
+    elif hasattr(value, "flatten") and not isinstance(value, np.generic):
+        yield from (float(x) for x in value.flatten()[:50])
+    else:
+        yield value
 
 
 def _agrees(spec: Spec, text: str, cases: list[Case], results: dict[int, Any]) -> bool:
@@ -119,7 +109,7 @@ def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: 
     """Of the known-wrong solution that is right and takes exactly as long as the learner's, else ""."""
     found = set()
     for mutant in spec.mutants:
-        if mutant.say and mutant.noticed == "too-slow" and _reads_alike(ours, source, mutant):
+        if mutant.say and mutant.noticed == "too-slow" and bears(ours, source, ours.mutant(mutant.regions)):
             made = _build(spec, ours.mutant(mutant.regions), ours)
             try:
                 record = launch.run_kernel(spec, made, case)[1] if made is not None else None

@@ -110,6 +110,63 @@ def _python(ours: Template, joined: Joined) -> str:
     return messages.text("slip.not-called", name=min(bare)) if bare else ""
 
 
+def no_return(ours: Template, joined: Joined) -> tuple[str, bool]:
+    """(sentence, is it sure) of a function that ours leaves by `return` alone: the learner's never does, or may come
+    to its end without; which of the two ways a case takes only a run can tell."""
+    try:
+        tree, solution = ast.parse(joined.text), ast.parse("\n".join(ours.lines))
+    except SyntaxError:
+        return "", False
+    theirs = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    for right in (n for n in solution.body if isinstance(n, ast.FunctionDef)):
+        mine = theirs.get(right.name)
+        if mine is None or not _gives(right) or _ends(right.body) or any(map(_yields, (mine, right))):
+            continue
+        if not _gives(mine):
+            return messages.text("slip.no-return"), True
+        if _ends(mine.body):
+            return messages.text("slip.no-return-here"), False
+    return "", False
+
+
+def _own(function: ast.FunctionDef) -> list[ast.AST]:
+    """Its nodes without those of functions inside it."""
+    out, todo = [], list(function.body)
+    while todo:
+        node = todo.pop()
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Lambda)):
+            out.append(node)
+            todo += ast.iter_child_nodes(node)
+    return out
+
+
+def _gives(function: ast.FunctionDef) -> bool:
+    return any(isinstance(n, ast.Return) and n.value is not None for n in _own(function))
+
+
+def _yields(function: ast.FunctionDef) -> bool:
+    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _own(function))
+
+
+def _ends(body: list[ast.stmt]) -> bool:
+    """May its end be reached?"""
+    for one in body:
+        if isinstance(one, (ast.Return, ast.Raise)):
+            return False
+        if isinstance(one, ast.If) and one.orelse and not _ends(one.body) and not _ends(one.orelse):
+            return False
+        if isinstance(one, ast.With) and not _ends(one.body):
+            return False
+        if isinstance(one, ast.While) and getattr(one.test, "value", 0) is True:
+            if not any(isinstance(n, ast.Break) for n in ast.walk(one)):
+                return False
+        if isinstance(one, ast.Try) and not _ends(one.body) and not any(_ends(h.body) for h in one.handlers):
+            return False
+        if isinstance(one, (ast.Match)) and not any(_ends(c.body) for c in one.cases):
+            return False
+    return True
+
+
 def _called(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
 

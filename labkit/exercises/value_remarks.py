@@ -19,8 +19,8 @@ def factor(a: Any, b: Any) -> int:
     return next((f for f in UNITS if abs(ratio - f) <= 1e-3 * f), 0)
 
 
-def remark(got: Any, expected: Any) -> str:
-    """In the language in force."""
+def remark(got: Any, expected: Any, wrong: list | None = None) -> str:
+    """In the language in force. wrong: of two dicts the keys that differ by more than their tolerance."""
 
     def say(key: str, **numbers) -> str:
         return messages.text(f"value.{key}", **numbers)
@@ -36,7 +36,7 @@ def remark(got: Any, expected: Any) -> str:
         more = [str(k) for k in got if k not in expected]
         if missing or more:
             return say("keys", missing=", ".join(missing) or "-", more=", ".join(more) or "-")
-        wrong = [k for k in expected if not _equal(got[k], expected[k])]
+        wrong = wrong or [k for k in expected if not _equal(got[k], expected[k])]
         if statements(expected):
             told = [
                 say("statement", what=k, got=_word(got[k]), expected=_word(expected[k])) for k in wrong if k != "result"

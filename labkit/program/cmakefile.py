@@ -88,6 +88,8 @@ class _Targets(Reader):
         super().__init__(root, definitions)
         self.project = Project()
         self.common = Target("", "interface", root)  # add_definitions, include_directories
+        self.named: set[str] = set()  # all targets, imported ones and aliases too
+        self.foreign = False
 
     def has_target(self, name: str) -> bool:
         return name in self.project.targets
@@ -97,7 +99,28 @@ class _Targets(Reader):
             self.project.targets[name] = Target(name, kind, self.here)
         return self.project.targets[name]
 
+    def all_targets(self) -> set[str] | None:
+        return None if self.foreign else self.named
+
+    def run(self, commands) -> None:
+        # a command of a package's own, or an included file that is not there, may make targets
+        known = {
+            *_KNOWN,
+            *self.functions,
+            *(c.words[0][0].lower() for c in commands if c.name in ("function", "macro")),
+        }
+        self.foreign |= any(c.name not in known for c in commands)
+        super().run(commands)
+
+    def do_include(self, w: list[str]) -> None:
+        self.foreign |= bool(w) and not self.path(w[0]).is_file()
+        super().do_include(w)
+
+    def do_add_custom_target(self, w: list[str]) -> None:
+        self.named.add(w[0])
+
     def _add(self, w: list[str], kind: str) -> None:
+        self.named |= set(w[:1])
         if not w or "IMPORTED" in w or "ALIAS" in w:
             return
         made = self.target(w[0], kind)
@@ -172,6 +195,17 @@ class _Targets(Reader):
 
 # ---- words
 
+_KNOWN = set(  # cmake's own commands that make no target of a name that we cannot see
+    "project cmake_minimum_required cmake_policy find_package add_executable add_library add_custom_target set unset "
+    "set_target_properties set_property get_property set_source_files_properties get_target_property option list "
+    "string file math message include include_directories link_directories link_libraries add_compile_definitions "
+    "add_compile_options add_link_options add_definitions target_sources target_link_libraries enable_language "
+    "return target_include_directories target_compile_definitions target_compile_options target_compile_features "
+    "install target_link_options target_link_directories aux_source_directory get_filename_component add_dependencies "
+    "break add_test enable_testing configure_file add_custom_command execute_process find_library find_path "
+    "find_program find_file if elseif else endif foreach endforeach while endwhile function endfunction macro endmacro "
+    "continue mark_as_advanced include_guard cmake_parse_arguments source_group".split()
+)
 _SCOPES = {"PRIVATE", "PUBLIC", "INTERFACE", "SYSTEM", "BEFORE", "AFTER"}
 
 

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from labkit.program.cmakerules import refusal
+
 _TOKEN = re.compile(
     r'#\[(=*)\[.*?\]\1\]|#[^\n]*|\[(=*)\[\n?(?P<bracket>.*?)\]\2\]|"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<paren>[()])|(?P<bare>(?:\\.|\$<(?:[^<>\s]|<[^<>]*>)*>|[^\s()#"\\])(?:\\.|\$<(?:[^<>\s]|<[^<>]*>)*>|[^\s()#"\\]|"(?:\\.|[^"\\])*")*)',
     re.S,
@@ -20,7 +22,7 @@ _VARIABLE = re.compile(r"\$(?P<env>ENV)?\{(?P<name>[^${}]*)\}")
 
 
 class CMakeError(Exception):
-    """The file itself refuses: message(FATAL_ERROR ...). The text is its message."""
+    """The file itself refuses, by message(FATAL_ERROR ...), or cmake would. The text is the message."""
 
 
 @dataclass
@@ -46,6 +48,8 @@ def _commands(text: str) -> list[_Command]:
                 name, words, depth = None, [], 0
             else:
                 depth = 0
+        elif depth == 0 and name is not None and (m["quoted"] is not None or m["bare"] is not None):
+            raise CMakeError(f'Parse error. Expected "(", got "{m["quoted"] or m["bare"]}" behind {name}.')
         elif m["quoted"] is not None:
             words.append((re.sub(r"\\\n", "", m["quoted"]), True))
         elif m["bracket"] is not None:
@@ -55,6 +59,8 @@ def _commands(text: str) -> list[_Command]:
                 words.append((m["bare"], False))
             else:
                 name = m["bare"]
+    if depth > 0 and name is not None:
+        raise CMakeError(f'Parse error. Function missing ending ")": {name}')
     return out
 
 
@@ -142,6 +148,12 @@ class Reader:
         i = 0
         while i < len(commands):
             c = commands[i]
+            if (
+                c.name in _BLOCK_WORDS
+                or c.name in _BLOCKS
+                and (not c.words or _block_end(commands, i) == len(commands))
+            ):
+                raise CMakeError(f"Flow control statements are not properly nested. ({c.name})")
             if c.name in _BLOCKS:
                 end = _block_end(commands, i)
                 getattr(self, f"_{c.name}")(c, commands[i + 1 : end])
@@ -151,9 +163,22 @@ class Reader:
                 raise _Return
             if c.name in self.functions:
                 self._call(c)
-            elif handler := getattr(self, f"do_{c.name}", None):
-                handler(self.words(c))
+            else:
+                self._refuse(c)
+                if handler := getattr(self, f"do_{c.name}", None):
+                    handler(self.words(c))
             i += 1
+
+    def _refuse(self, c: _Command) -> None:
+        """Raises CMakeError where cmake does; not where a variable is asked for that something outside may set."""
+        asked = [m["name"] for text, quoted in c.words if not quoted for m in _VARIABLE.finditer(text) if not m["env"]]
+        if all(name in self.variables or name in self.cached for name in asked):
+            if said := refusal(c.name, self.words(c), self.all_targets()):
+                raise CMakeError(said)
+
+    def all_targets(self) -> set[str] | None:
+        """Their names so far, None where others may exist."""
+        return None
 
     def _if(self, c: _Command, body: list[_Command]) -> None:
         branches: list[tuple[_Command | None, list[_Command]]] = [(c, [])]
@@ -394,6 +419,7 @@ class Reader:
 # ---- blocks, comparisons
 
 _BLOCKS = {"if": "endif", "foreach": "endforeach", "while": "endwhile", "function": "endfunction", "macro": "endmacro"}
+_BLOCK_WORDS = {"else", "elseif", *_BLOCKS.values()}  # behind their block's beginning alone
 
 
 def _block_end(commands: list[_Command], start: int) -> int:

@@ -177,7 +177,7 @@ def test_variations(old, new, said):
 def test_every_variation_is_python_and_another_text():
     one = ours(SOLUTION, "#")
     plain = ast.unparse(ast.parse(SOLUTION))
-    texts = [text for _, _, text in variations._texts(ast.parse(SOLUTION), one)]
+    texts = [text for _, _, text, _ in variations._texts(ast.parse(SOLUTION), one)]
     assert len(texts) > 20 and all(ast.parse(text) and text != plain for text in texts)
 
 

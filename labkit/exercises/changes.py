@@ -1,0 +1,206 @@
+"""The single changes that variations of a solution are made of: of one node of its syntax tree each."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_OPERATORS = {"Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%"}
+_COMPARISONS = {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Eq": "==", "NotEq": "!="}
+_EDGE = {"Lt": ast.LtE, "LtE": ast.Lt, "Gt": ast.GtE, "GtE": ast.Gt}
+_TURNED = {"Lt": ast.Gt, "LtE": ast.GtE, "Gt": ast.Lt, "GtE": ast.LtE, "Eq": ast.NotEq, "NotEq": ast.Eq}
+_CALLS = {
+    "max": "min",
+    "any": "all",
+    "sum": "mean",
+    "argmax": "argmin",
+    "idxmax": "idxmin",
+    "ceil": "floor",
+    "amax": "amin",
+}
+_CALLS |= {b: a for a, b in _CALLS.items()}
+_INSTEAD = {
+    "Add": (ast.Sub,),
+    "Sub": (ast.Add,),
+    "Mult": (ast.Div,),
+    "Div": (ast.Mult, ast.FloorDiv),
+    "FloorDiv": (ast.Div,),
+}
+_THOUSANDS = {1000: 1024, 1024: 1000, 10**6: 1024**2, 1024**2: 10**6, 10**9: 1024**3, 1024**3: 10**9}
+_AROUND = {"abs", "set", "float", "int", "sorted", "round", "bool", "list", "tuple"}
+_AFTER = set(
+    "square sqrt rsqrt abs exp log neg sigmoid relu detach item float half double long contiguous clone cpu t strip "
+    "lower upper sum mean".split()
+)
+_AXES = {"cat": (0, 1, -1), "stack": (0, 1, -1), "concat": (0, 1, -1), "mean": (0, -1), "sum": (0, -1)}
+
+Change = tuple[str, dict[str, str], Callable[[Any], Any]]
+
+
+def changes(node: ast.AST, given: str) -> Iterator[Change]:
+    """(message's key, its names, what makes the changed node of a copy)"""
+    if isinstance(node, ast.BinOp) and type(node.op).__name__ in (*_OPERATORS, "Pow", "MatMult"):
+        yield from _of_operator(node, given)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)) and not _is_ceil(node):
+        yield "sign" if isinstance(node.op, ast.USub) else "not", {}, lambda n: n.operand
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]).__name__ in _COMPARISONS:
+        yield from _of_comparison(type(node.ops[0]).__name__)
+    elif isinstance(node, ast.BoolOp):
+        yield from _of_condition(node, given)
+    elif isinstance(node, ast.Call):
+        yield from _of_call(node)
+    elif isinstance(node, ast.AugAssign):
+        yield "unchanged", {"name": ast.unparse(node.target)}, lambda n: ast.Pass()
+    elif isinstance(node, ast.Break):
+        yield "goes-on", {}, lambda n: ast.Pass()
+        yield "goes-on", {}, lambda n: ast.Continue()
+    elif isinstance(node, ast.Tuple) and len(node.elts) == 2 and isinstance(node.ctx, ast.Load):
+        yield "pair", {}, lambda n: ast.Tuple(n.elts[::-1], n.ctx)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        func = node.value.func
+        name = getattr(func, "attr", getattr(func, "id", ""))
+        yield "no-statement", {"name": name}, lambda n: ast.Pass()
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        name = node.targets[0].id
+        if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.value)):
+            yield "unchanged", {"name": name}, lambda n: ast.Pass()
+    elif isinstance(node, ast.SetComp):
+        yield "several", {}, lambda n: ast.ListComp(n.elt, n.generators)
+    elif isinstance(node, ast.Set):
+        yield "several", {}, lambda n: ast.List(n.elts, ast.Load())
+    elif isinstance(node, ast.IfExp):
+        yield "branches", {}, lambda n: ast.IfExp(n.test, n.orelse, n.body)
+    elif isinstance(node, ast.If) and (text := _part(node.test, given)):
+        yield "case", {"part": text}, lambda n: ast.If(ast.Constant(False), n.body, n.orelse)
+    elif isinstance(node, ast.Attribute) and node.attr == "T":
+        yield "no-transpose", {}, lambda n: n.value
+    elif isinstance(node, ast.Slice) and (node.lower is not None or node.upper is not None):
+        yield "slice", {}, lambda n: ast.Slice()
+    elif isinstance(node, ast.Constant) and type(node.value) is int:
+        if node.value in _THOUSANDS:
+            new = _THOUSANDS[node.value]
+            yield "number", {"old": str(node.value), "new": str(new)}, lambda n, new=new: ast.Constant(new)
+        for step in (1, -1):
+            names = {"old": str(node.value), "new": str(node.value + step)}
+            yield "number", names, lambda n, step=step: ast.Constant(n.value + step)
+
+
+def _part(node: ast.AST, given: str) -> str:
+    """The text of a part that is made of names which the learner has seen, else ""."""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    text = ast.unparse(node)
+    return text if names and len(text) < 40 and all(name in given for name in names) else ""
+
+
+def _is_ceil(node: ast.AST) -> bool:
+    """-(-a // b)"""
+    inner = node.operand if isinstance(node, ast.UnaryOp) else None
+    return isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.FloorDiv) and isinstance(inner.left, ast.UnaryOp)
+
+
+def _of_operator(node: ast.BinOp, given: str) -> Iterator[Change]:
+    kind = type(node.op).__name__
+    if kind == "Pow":
+        if getattr(node.right, "value", 0) == 2:
+            yield "not-squared", {}, lambda n: n.left
+        return
+    if kind == "MatMult":
+        yield "turned-product", {}, lambda n: ast.BinOp(n.right, n.op, n.left)
+        return
+    if kind in ("Mult", "Div", "FloorDiv"):
+        for side, other in ("right", "left"), ("left", "right"):
+            value = getattr(getattr(node, side), "value", None)
+            if isinstance(value, (int, float)) and (side == "right" or kind == "Mult"):
+                yield "no-factor", {"number": str(value)}, lambda n, other=other: getattr(n, other)
+    if kind == "FloorDiv" and isinstance(node.left, ast.UnaryOp):  # within -(-a // b)
+        yield "rounds-down", {}, lambda n: ast.UnaryOp(ast.USub(), _floor(n))
+        yield "one-too-many", {}, lambda n: ast.UnaryOp(ast.USub(), ast.BinOp(_floor(n), ast.Add(), ast.Constant(1)))
+        yield "not-rounded", {}, lambda n: ast.BinOp(n.left, ast.Div(), n.right)
+        return
+    if kind in ("Sub", "Div", "FloorDiv"):
+        key = "turned-difference" if kind == "Sub" else "turned-quotient"
+        yield key, {}, lambda n: ast.BinOp(n.right, n.op, n.left)
+    if text := _part(node.right, given):
+        yield "left-out", {"part": text}, lambda n: n.left
+    if kind in ("Add", "Mult") and (text := _part(node.left, given)):
+        yield "left-out", {"part": text}, lambda n: n.right
+    for other in _INSTEAD.get(kind, ()):
+        names = {"old": _OPERATORS[kind], "new": _OPERATORS[other.__name__]}
+        yield "instead", names, lambda n, other=other: ast.BinOp(n.left, other(), n.right)
+
+
+def _floor(n: ast.BinOp) -> ast.BinOp:
+    """a // b of -a // b"""
+    return ast.BinOp(n.left.operand, ast.FloorDiv(), n.right)
+
+
+def _of_comparison(kind: str) -> Iterator[Change]:
+    for key, table in ("edge", _EDGE), ("turned", _TURNED):
+        if new := table.get(kind):
+            names = {"old": _COMPARISONS[kind], "new": _COMPARISONS[new.__name__]}
+            yield key, names, lambda n, new=new: ast.Compare(n.left, [new()], n.comparators)
+
+
+def _of_condition(node: ast.BoolOp, given: str) -> Iterator[Change]:
+    def without(n: ast.BoolOp, k: int) -> ast.expr:
+        left = n.values[:k] + n.values[k + 1 :]
+        return ast.BoolOp(n.op, left) if len(left) > 1 else left[0]
+
+    for k, value in enumerate(node.values):
+        text = _part(value, given)
+        yield "condition" if text else "a-condition", {"part": text}, lambda n, k=k: without(n, k)
+
+
+def _of_call(node: ast.Call) -> Iterator[Change]:
+    method = isinstance(node.func, ast.Attribute)
+    name = node.func.attr if method else getattr(node.func, "id", "")
+    if name in _CALLS and (method or _CALLS[name] != "mean"):
+        yield "instead", {"old": name, "new": _CALLS[name]}, lambda n: _renamed(n, _CALLS[name])
+    if name == "square" and method:
+        yield "not-squared", {}, lambda n: n.args[0] if n.args else n.func.value
+    elif name in _AROUND and not method and len(node.args) == 1 and not node.keywords:
+        yield "without-call", {"name": name}, lambda n: n.args[0]
+    elif name in _AFTER and method and not node.args and not node.keywords:
+        yield "without-call", {"name": name}, lambda n: n.func.value
+    elif name in _AFTER and method and getattr(node.func.value, "id", "") == "torch" and len(node.args) == 1:
+        yield "without-call", {"name": name}, lambda n: n.args[0]
+    if name in ("reshape", "view"):
+        at = next((k for k, a in enumerate(node.args) if ast.unparse(a) == "-1"), None)
+        if at is not None and all(ast.unparse(a) in ("1", "-1") for a in node.args):
+            for k in range(len(node.args)):
+                if k != at:
+                    yield "axis", {}, lambda n, k=k: ast.Call(n.func, _with_rest_at(len(n.args), k), [])
+    for k, word in enumerate(node.keywords):
+        if word.arg:
+            names = {"word": word.arg, "name": name}
+            yield "no-keyword", names, lambda n, k=k: ast.Call(n.func, n.args, n.keywords[:k] + n.keywords[k + 1 :])
+    if len(node.args) == 1 and not node.keywords and method:
+        yield "no-argument", {"name": name}, lambda n: ast.Call(n.func, [], [])
+    if name in ("max", "min") and not method and len(node.args) == 2:
+        for k in (0, 1):
+            yield "without-call", {"name": name}, lambda n, k=k: n.args[k]
+        yield "added", {"name": name}, lambda n: ast.BinOp(n.args[0], ast.Add(), n.args[1])
+    for value in _AXES.get(name, ()) if method else ():
+        yield "axis", {}, lambda n, value=value: _along(n, value)
+    if len(node.args) == 2 and not node.keywords and name not in ("max", "min"):
+        yield "arguments", {"name": name}, lambda n: ast.Call(n.func, n.args[::-1], [])
+
+
+def _with_rest_at(count: int, at: int) -> list[ast.expr]:
+    return [ast.UnaryOp(ast.USub(), ast.Constant(1)) if k == at else ast.Constant(1) for k in range(count)]
+
+
+def _renamed(call: ast.Call, name: str) -> ast.Call:
+    func = copy.deepcopy(call.func)
+    setattr(func, "attr" if isinstance(func, ast.Attribute) else "id", name)
+    return ast.Call(func, call.args, call.keywords)
+
+
+def _along(call: ast.Call, axis: int) -> ast.Call:
+    """The same with another axis, where one is given."""
+    args = [ast.Constant(axis) if k and isinstance(a, ast.Constant) else a for k, a in enumerate(call.args)]
+    words = [ast.keyword(k.arg, ast.Constant(axis)) if k.arg in ("dim", "axis") else k for k in call.keywords]
+    return ast.Call(call.func, args, words)
