@@ -1,4 +1,5 @@
-"""Each rule on 100 drawn models that it must find (families.py): outputs and, where it claims to train, gradients.
+"""Each rule on 100 drawn models (25 unless LABKIT_DRAWN=all) that it must find (families.py): outputs and, where it
+claims to train, gradients.
 
 How near: labkit.fusion's own tolerance is not used here. Both ways are compared with the model in double; the fused one
 may be off three times as far as PyTorch's own operators are, plus some places of the largest number.
@@ -13,13 +14,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from device_lab import simulated  # noqa: E402
+from drawn import examples  # noqa: E402
 from families import FAMILIES, members  # noqa: E402
 from hypothesis import Phase, given, settings  # noqa: E402
 
 from labkit.fusion import passes, rules, rules_fused, spelling  # noqa: E402
 
 pytestmark = simulated
-EXAMPLES = 100
+EXAMPLES = examples(100)
 
 
 # For inference only, of weights that are constants: tests/operators/test_conv_bn_act.py draws its models.

@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from device_lab import simulated  # noqa: E402
+from drawn import examples  # noqa: E402
 from hypothesis import Phase, given, settings  # noqa: E402
 from hypothesis import strategies as st
 from torch import nn  # noqa: E402
@@ -182,7 +183,7 @@ def compare(case, gradients=False, how=None) -> None:
         near(trio[2], trio[1], trio[0], dtype, "gradient")
 
 
-@settings(max_examples=100, phases=[Phase.generate])
+@settings(max_examples=examples(100), phases=[Phase.generate])
 @given(models())
 def test_any_model(case):
     compare(case)

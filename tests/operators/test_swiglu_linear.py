@@ -13,6 +13,7 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
 from device_lab import simulated  # noqa: E402
+from drawn import examples  # noqa: E402
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st
 from ops_lab import ALLOWED, TYPES, close, golden  # noqa: E402
@@ -71,7 +72,7 @@ def right(y, x, w_gate, w_up):
     close(y.reshape(-1, y.shape[-1]), GOLD.golden(rows, w_gate, w_up)[0].to(x.dtype), ULPS[x.dtype], scale)
 
 
-@settings(max_examples=220)
+@settings(max_examples=examples(220))
 @given(
     lead=st.lists(st.integers(0, 9), max_size=2),
     rows=st.integers(0, 80),

@@ -16,6 +16,7 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
 from device_lab import simulated  # noqa: E402
+from drawn import examples  # noqa: E402
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st
 from torch import nn  # noqa: E402
@@ -91,7 +92,7 @@ def laid_out(t, layout):
 LAYOUTS = ("dense", "misaligned", "rows apart", "turned", "one row")
 
 
-@settings(max_examples=220)
+@settings(max_examples=examples(220))
 @given(
     shape=st.lists(st.one_of(st.integers(0, 9), st.sampled_from([16, 31, 32, 33, 130])), max_size=3),
     seed=st.integers(0, 99),
