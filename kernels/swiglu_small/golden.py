@@ -1,4 +1,4 @@
-"""Cases of the exercises that register swiglu_small with PyTorch (03.01 to 03.03) and give it a backward (03.04 to 03.06)."""
+"""Cases of the exercises of 03.01 to 03.06: swiglu_small registered with PyTorch, and its backward."""
 
 from __future__ import annotations
 
