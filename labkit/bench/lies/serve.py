@@ -1,8 +1,8 @@
 """Runs watch.py again and again: torch is imported once, and each run is a fork of this process.
 
-A program that is run by its path: labkit is imported by the forks alone, since its device refuses to work in a fork of a
-process that has it. For each line of stdin, {"folder", "arguments"}, a run of watch.main(arguments) whose output lies in
-the folder; a line of stdout says that it has ended.
+A program that is run by its path: labkit is imported by the forks alone, since its device refuses to work in a fork of
+a process that has it. For each line of stdin, {"folder", "arguments"}, a run of watch.main(arguments) whose output lies
+in the folder; a line of stdout says that it has ended.
 """
 
 import json
