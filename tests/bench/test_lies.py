@@ -14,7 +14,7 @@ from places import REPO
 from typer.testing import CliRunner
 
 from labkit import bench, messages
-from labkit.bench.lies import KINDS, judging, reading
+from labkit.bench.lies import KINDS, judging, mismatch, reading, words
 from labkit.cli import app
 
 if sys.version_info >= (3, 11):
@@ -76,7 +76,9 @@ def keys(name: str) -> dict[str, str]:
     return tomllib.loads((Path(__file__).parent / f"scripts_{name}" / "expected.toml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name, wrong, right", [("e", 12, 8), ("f", 6, 4), ("h", 21, 6), ("i", 21, 6)])
+@pytest.mark.parametrize(
+    "name, wrong, right", [("e", 12, 8), ("f", 6, 4), ("h", 21, 6), ("i", 21, 6), ("n", 12, 8), ("p", 12, 24)]
+)
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     key = keys(name)
     assert sorted(key) == sorted(p.stem for p in (Path(__file__).parent / f"scripts_{name}").glob("*.py"))
@@ -85,11 +87,11 @@ def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     )
 
 
-@pytest.mark.parametrize("name", ["e08", "e02", "e16", "f04", "h11", "h26", "i15"])
+@pytest.mark.parametrize("name", ["e08", "e02", "e16", "f04", "h11", "h26", "i15", "k10", "n15"])
 def test_a_script_is_judged_as_its_key_says(name):
     """Candidates behind one line and pandas; a filter behind a generator; a shape in an f-string that is no claim; two
     sides of different sizes; events beside the stream that works; a compilation given on its own; samples taken again
-    until they are short."""
+    until they are short; warm-up readings in the report, though its loop looks at the last ten; a round trip that waits."""
     said = keys(name[0])[name]
     assert bench.check(Path(__file__).parent / f"scripts_{name[0]}" / f"{name}.py").kinds == ([said] if said else [])
 
@@ -210,6 +212,7 @@ def test_what_is_reported(tail, spread):
         ("slow = len([t for t in ts if t > 5])", False),
         ("def again():\n    while True:\n        d = time.time() - t\n        if d < 5:\n            return d", True),
         ("while d > 5:\n    d = time.time() - t", True),
+        ("for d in ts:\n    if len(ts) < 20:\n        continue", False),
     ],
 )
 def test_what_is_dropped(tail, dropped):
@@ -260,6 +263,37 @@ def test_the_steps_of_a_clock_as_they_show(shown, step):
     """Samples of 12.3, 12.7 and 12.5 ms, by clocks of seconds, of milliseconds, and one that never moves."""
     group = [{"shown": value, "host_us": us, "kind": "host"} for value, us in zip(shown, (12_300, 12_700, 12_500))]
     assert judging._step(group) == pytest.approx(step)
+
+
+@pytest.mark.parametrize(
+    "before, after, moves",
+    [
+        ("mean 400.2 us", "mean 19600.1 us", True),
+        ("p50 6.21 us, sd 0.031", "p50 6.22 us, sd 0.044", False),
+        ("12 rounds, 6.21 us", "3 rounds, 6.21 us", False),
+        ("first call 20.10 ms\n6.21 us", "first call 1000.10 ms\n6.21 us", False),
+        ("1200.5 GB/s", "24.1 GB/s", True),
+        ("12 us", "500 us", None),
+    ],
+)
+def test_a_report_moves_where_a_first_launch_is_in_a_figure(before, after, moves):
+    assert judging.moves(judging.Observed([], before), judging.Observed([], after)) is moves
+
+
+@pytest.mark.parametrize(
+    "report, held", [("fp16 in, fp32 sums: 3 us", False), ("fp16: 3 us", True), ("np.float64(3.5)", False)]
+)
+def test_a_type_that_is_claimed(report, held):
+    """Where float32 was timed."""
+    claimed = {d for d, pattern in words.DTYPES.items() if reading.says(pattern, report)}
+    assert bool(claimed - {"float32"} and mismatch._said_alone(report, {"float32"})) is held
+
+
+def test_what_a_script_writes_into_a_file_is_its_report(tmp_path):
+    script = tmp_path / "writes.py"
+    script.write_text("open('times.csv', 'w').write('elements,us\\n589824,3.5\\n')\n")
+    assert "589824,3.5" in bench.check(script).output
+    assert judging._stated((768, 768), "mul,589824,3,1.5", {4})
 
 
 def test_only_plain_numbers_are_evaluated():

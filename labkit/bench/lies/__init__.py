@@ -79,8 +79,8 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
 
     It runs in a process of its own, with the simulated device and clocks that show virtual time; a second time with an
     L2 that each kernel finds empty where it speaks of bandwidth or compares in turns, another time with longer first
-    launches and compilations where a reading holds one: no figure of the report may move then. `timeout`: seconds that each run may take; a
-    script that does not end is judged by its text alone. Raises FileNotFoundError, SyntaxError.
+    launches and compilations where a reading holds one: no figure of the report may move then. `timeout`: seconds that
+    each run may take; a script that does not end is judged by its text alone. Raises FileNotFoundError, SyntaxError.
     """
     script = Path(path).resolve()
     source = script.read_text(encoding="utf-8")

@@ -72,7 +72,8 @@ class Case:
         self.groups: dict[tuple, list[dict]] = defaultdict(list)
         for r in regions:
             self.groups[place_of(r), signature(r)].append(r)
-        self.spread |= any(sum(bool(r["alone"]) for r in g) >= 2 for g in self.groups.values())  # least and most, or all
+        shown = [sum(bool(r["alone"]) for r in group) for group in self.groups.values()]
+        self.spread |= max(shown, default=0) >= 2  # the least and the most, or all
 
     def find(self, kind: str, place, variant: str = "", **numbers) -> Finding:
         file, line = (place[0], place[1]) if place else (self.script, 1)

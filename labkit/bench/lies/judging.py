@@ -334,7 +334,8 @@ def _stated(shape, text: str, widths: set[int]) -> bool:
     """Does the text name the shape: a dimension, the number of elements or of bytes, also as 4M or 4 Mi?"""
     numbers = {n for n in (*shape, prod(shape)) if n > 1} or {1}
     numbers |= {prod(shape) * width for width in widths}
-    digits = f"{text}\n{re.sub(r'(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))', '', text)}"  # 4,096 is one number, 64,512 may be two
+    joined = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", text)
+    digits = f"{text}\n{joined}"  # 4,096 is one number, 64,512 may be two
     for n in numbers:
         if re.search(rf"(?<![\d.a-wyz]){n}(?![\d]|\.\s*[\d\]]|{words.UNIT})", digits, re.I):
             return True

@@ -106,7 +106,7 @@ def _sizes(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[Finding]:
             if not one[0]["kernels"] or not two[0]["kernels"] or not c.compares:
                 continue
             mine, its = ({largest_of(shapes_of(r)) for r in side} for side in (one, two))
-            takes = [{tuple(s) for r in side for s in r["takes"] if prod(s) > 1} for side in (one, two)]
+            takes = [{prod(s) for r in side for s in r["takes"] if prod(s) > 1} for side in (one, two)]  # views count
             work = [median(map(_elements, side)) for side in (one, two)]
             if not mine & its and all(takes) and not takes[0] & takes[1] and max(work) > 1.1 * min(work):
                 shown = [str(list(max(side, key=prod))) for side in (mine, its)]

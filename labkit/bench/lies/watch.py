@@ -164,6 +164,7 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
     def times(self):  # whoever asks for a median or prints the measurement comes by here; a warm-up's nobody asks for
         for span in self._times:
             notes.measurements |= getattr(span, "keys", frozenset())
+            notes.touch(span)
         return self._times
 
     common.Measurement.raw_times = property(times, lambda self, values: setattr(self, "_times", values))

@@ -30,7 +30,12 @@ TRANSFER = (
 )
 ASKED = r"end.to.end|\be2e\b|request|response|round.?trip|\bclient|\busers?\b|请求|响应|端到端"
 REQUEST = rf"{ASKED}|latenc|时延|延迟"
-WAITED = r"latenc\w* (of|for|per) (a|an|one|each|every|a single)\b.{0,20}(call|launch|op)|(includ\w*|with|plus) (the |a |its )?(\w+ )?(sync|wait)|synchronous|one (call|launch) at a time|含同步"
+WAITED = (
+    r"latenc\w* (of|for|per) (a|an|one|each|every|a single)\b.{0,20}(call|launch|op)"
+    r"|(includ\w*|with|plus) (the |a |its )?(\w+ )?(sync|wait)|synchronous|one (call|launch) at a time|round.?trip"
+    r"|not (the )?(time of the )?(kernel|device)|wait(s|ed|ing)? for (the|its|each) (result|answer)|to completion"
+    r"|含同步"
+)
 PACED = r"open.loop|arriv|poisson|\bpace|\brest(s|ing)?\b|cool"
 TRAINING = r"backward|training step|train step|fwd ?\+ ?bwd|反向|训练步"
 ONLY = r"(no|not|without|only|w/o|except).{0,20}(backward|forward)|forward only"
@@ -58,10 +63,10 @@ SHAPE = (
     r"|(?:shape|size|dims)\W{1,3}(\d{2,9}(?:, ?\d{2,9})+)"
 )
 EXTENT = rf"\b(?:batch(?: size)?|rows|cols|columns|hidden|seq_?len|tokens)[ =:]{{1,3}}(\d{{2,9}})(?![\d.]|{UNIT})"
-DTYPES = {
-    "float16": r"\bfp16\b|\bfloat16\b|\bf16\b|half.precision",
+DTYPES = {  # np.float64(1.5) is how a number is printed
+    "float16": r"\bfp16\b|(?<!np\.)\bfloat16\b|\bf16\b|half.precision",
     "bfloat16": r"\bbf16\b|\bbfloat16\b",
-    "float32": r"\bfp32\b|\bfloat32\b|\bf32\b",
-    "float64": r"\bfp64\b|\bfloat64\b",
+    "float32": r"\bfp32\b|(?<!np\.)\bfloat32\b|\bf32\b",
+    "float64": r"\bfp64\b|(?<!np\.)\bfloat64\b",
     "int8": r"\bint8\b",
 }

@@ -19,6 +19,7 @@ def worker(x):
 
 
 for n in (2000, 50_000):
+    inbox = queue.Queue()
     x = torch.arange(n, 0, -1, device="npu", dtype=torch.float32)
     for _ in range(5):
         torch.sort(x)
