@@ -91,12 +91,23 @@ def _above() -> Path | None:
             continue
         try:
             subprocess.run(["/bin/true"], preexec_fn=group.join, check=True, timeout=20)
+            _sweep(place)
             return place
         except (OSError, subprocess.SubprocessError):
             pass
         finally:
             group.end()
     return None
+
+
+def _sweep(above: Path) -> None:
+    """Removes the empty groups of graders that were ended."""
+    for folder in above.glob("labkit-camp-*-*"):
+        if not os.path.exists(f"/proc/{folder.name.split('-')[2]}"):
+            try:
+                folder.rmdir()
+            except OSError:  # something still runs in it
+                pass
 
 
 def _places() -> Iterator[Path]:
