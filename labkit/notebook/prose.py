@@ -40,7 +40,8 @@ def complaints(sources: list[Path], pages: list[Path]) -> Iterator[str]:
         seen = code + _outputs(src)
         for block in src.blocks:
             if isinstance(block, Markdown):
-                yield from numbers_from_nowhere(block.en, f"{path.name}:{block.line}", seen)
+                if src.target(paths.notebooks_dir()).is_file():  # else its cells have shown nothing yet
+                    yield from numbers_from_nowhere(block.en, f"{path.name}:{block.line}", seen)
                 for text in filter(None, (block.en, block.zh)):
                     at = f"{path.name}:{block.line}"
                     yield from links(text, at, src.target(paths.notebooks_dir()).parent, text)
