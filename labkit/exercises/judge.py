@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit import chips, messages, paths
+from labkit.exercises.address import of_finding
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
     Diagnosis,
@@ -29,6 +30,7 @@ from labkit.exercises.failure import (
     Failure,
     find_bracket,
     is_ours,
+    line_at,
     of_exception,
     of_time_limit,
     place_of,
@@ -227,6 +229,11 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             said = _no_return(spec, ours, joined, made, shown, at)
         if not said and at.names_mistakes:
             _name_mistake(spec, ours, source, shown, failures, cases, runs)
+        if not shown.diagnosis.say and spec.kind == "kernel" and not spec.run:
+            say = of_finding(
+                shown.diagnosis, shown.case, line_at(spec, shown.where, source, first_line), joined.text, spec.entry
+            )
+            shown.diagnosis = replace(shown.diagnosis, say=say)
         if not shown.diagnosis.say:
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))
         return put(spec, result, shown, source, first_line)

@@ -62,6 +62,8 @@ def _cpp(given: str, source: str) -> str:
         used = re.search(rf"\b([A-Z]\w*)\s*\((?:[^()]*,)?\s*{name}\b", behind[: again.start() if again else None])
         if used and used[1] not in ("EnQue", "FreeTensor"):
             return messages.text(f"slip.{call[1].lower()}-early", name=name, call=used[1])
+    if guard := re.search(r"(?m)^\s*((?:\w+::)*\w*(?:Guard|lock_guard|AutoDispatch\w+))\s*[({][^;]*[)}]\s*;", code):
+        return messages.text("slip.guard", code=guard[1], type=guard[1])
     for pattern, key in (
         (r"\bDataCopyExtParams\s*(?:\w+\s*)?[({][^,(){};]*,", "DataCopyExtParams"),
         (r"\bInitBuffer\s*\([^,;]+,[^,;]+,", "InitBuffer"),
