@@ -215,7 +215,7 @@ ROWS = [([3, 1, 4, 1], 5), ([2, 7, 2], 3), ([-6], 9)]
         ("{r for r in rows}", "[r for r in rows]", "counted several times"),
         (", reverse=True", "", "not given `reverse=`"),
         ("total = total + ready", "total = ready", "left out"),
-        ("row * 2 - scale", "scale * 2 - row", "`row` and `scale` are exchanged"),
+        ("row * 2 - scale", "scale * 2 - row", "`scale` and `row` are exchanged"),
     ],
 )
 def test_variations_of_statements_and_calls(old, new, said):
