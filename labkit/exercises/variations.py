@@ -28,13 +28,16 @@ def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse:
     against it. coarse: the results say little (yes or no, an exception), so that only a single sentence counts.
     """
     tree, theirs = ast.parse("\n".join(ours.lines)), _parsed(source)
+    same = ast.unparse(tree)
     end, right = time.process_time() + SECONDS, ours.solution()
     found: dict[str, tuple[int, str]] = {}  # sentence -> the line, the varied text
     for key, names, text, line in _texts(tree, ours):
         if time.process_time() > end:
             break
         say = messages.text(f"variation.{key}", **names)
-        if say not in found and _plausible(key, names, source, coarse, theirs, right) and agrees(text):
+        if say in found or text == same or not _plausible(key, names, source, coarse, theirs, right):
+            continue
+        if agrees(text):
             found[say] = line, text
             if coarse and len(found) > 1:
                 return ""

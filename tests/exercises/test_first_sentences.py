@@ -8,7 +8,7 @@ import pytest
 from places import FIXTURES
 
 from labkit.exercises import Case, address, alike, check, known_mistakes, predict, session, slips, variations
-from labkit.exercises.diagnose import Diagnosis
+from labkit.exercises.diagnose import Diagnosis, compare_values
 from labkit.exercises.spec import load
 from labkit.exercises.stub import parse, template
 from labkit.exercises.value_remarks import remark
@@ -247,11 +247,7 @@ MARKED = PYTHON.replace(
 @pytest.mark.parametrize(
     "answer, wrong, same",
     [
-        (
-            "edited = (source * scale.view(1, -1, 1)).sum(0)",
-            "edited = (scale.reshape(1, -1, 1) * source).sum(0)",
-            True,
-        ),
+        ("edited = (source * scale.view(1, -1, 1)).sum(0)", "edited = (scale.reshape(1, -1, 1) * source).sum(0)", True),
         (
             "mine = scale.view(1, -1, 1) * source\nedited = mine.sum(0)",
             "edited = (scale.reshape(1, -1, 1) * source).sum(0)",
@@ -361,6 +357,12 @@ def test_a_finding_names_a_mistake_only_where_the_text_is_alike():
 )
 def test_remarks(got, expected, said):
     assert said in remark(got, expected) and bool(said) == bool(remark(got, expected))
+
+
+def test_a_number_within_its_tolerance_is_not_called_wrong():
+    expected = {"mean": 1.40133001, "a number": True}
+    found = compare_values({"mean": 1.40133002, "a number": False}, expected, (1e-4, 1e-5))
+    assert found.say == "a number: no, where yes is right."
 
 
 def test_a_number_may_be_typed_as_text_or_come_as_a_tensor():
