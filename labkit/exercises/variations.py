@@ -23,27 +23,25 @@ _MOST = 8  # names that are exchanged for each other
 
 
 def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse: bool) -> str:
-    """What is changed in the variation whose text `agrees` with the answer; "" for none, and where several agree that
-    change different lines and are as near to the answer's text. source: the learner's text, which must not speak
+    """What is changed in the variation whose text `agrees` with the answer; "" for none, and where several agree
+    that are equally near to the answer's text. source: the learner's text, which must not speak
     against it. coarse: the results say little (yes or no, an exception), so that only a single sentence counts.
     """
     tree, theirs = ast.parse("\n".join(ours.lines)), _parsed(source)
     same = ast.unparse(tree)
     end, right = time.process_time() + SECONDS, ours.solution()
-    found: dict[str, tuple[int, str]] = {}  # sentence -> the line, the varied text
-    for key, names, text, line in _texts(tree, ours):
+    found: dict[str, str] = {}  # sentence -> the varied text
+    for key, names, text, _ in _texts(tree, ours):
         if time.process_time() > end:
             break
         say = messages.text(f"variation.{key}", **names)
         if say in found or text == same or not _plausible(key, names, source, coarse, theirs, right):
             continue
         if agrees(text):
-            found[say] = line, text
+            found[say] = text
             if coarse and len(found) > 1:
                 return ""
-    if len({line for line, _ in found.values()}) > 1:
-        return _nearest(ours, source, {say: text for say, (_, text) in found.items()})
-    return next(iter(found), "")
+    return _nearest(ours, source, found) if len(found) > 1 else next(iter(found), "")
 
 
 def _nearest(ours: Template, source: str, texts: dict[str, str]) -> str:
@@ -94,7 +92,8 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
     if key == "exchanged":
         return all(re.search(rf"\b{names[k]}\b", source) for k in "ab")
     if key == "other-name":  # more often than ours
-        return len(re.findall(rf"\b{names['a']}\b", source)) > int(names["count"])
+        more = len(re.findall(rf"\b{names['a']}\b", source)) > int(names["count"])
+        return more and any(ast.unparse(n) == names["within"] for n in ast.walk(theirs) if isinstance(n, ast.expr))
     if key == "no-transpose":
         return fewer(r"\.T\b|\.t\(|transpose|permute")
     if key == "goes-on":
@@ -188,9 +187,11 @@ def _names(tree, nodes, places, given: str) -> Iterator[tuple[str, dict[str, str
         for new in names:
             if new != nodes[k].id:
                 other = copy.deepcopy(tree)
-                list(ast.walk(other))[k].id = new
+                those = list(ast.walk(other))
+                those[k].id = new
+                around = next((n for n in those if those[k] in ast.iter_child_nodes(n)), those[k])
                 count = sum(nodes[j].id == new for j in loads)
-                told = {"a": new, "old": nodes[k].id, "count": str(count)}
+                told = {"a": new, "old": nodes[k].id, "count": str(count), "within": ast.unparse(around)}
                 yield "other-name", told, ast.unparse(other), nodes[k].lineno
 
 
