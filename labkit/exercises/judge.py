@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit import chips, messages, paths
-from labkit.exercises.address import of_finding
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
     Diagnosis,
@@ -46,7 +45,7 @@ from labkit.exercises.progress_log import record as log
 from labkit.exercises.question import filled
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
-from labkit.exercises.slips import as_given, empty, endless, in_text, no_return
+from labkit.exercises.slips import as_given, empty, endless, in_text, no_return, row_length
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
@@ -230,7 +229,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         if not said and at.names_mistakes:
             _name_mistake(spec, ours, source, shown, failures, cases, runs)
         if not shown.diagnosis.say and spec.kind == "kernel" and not spec.run:
-            say = of_finding(
+            say = row_length(
                 shown.diagnosis, shown.case, line_at(spec, shown.where, source, first_line), joined.text, spec.entry
             )
             shown.diagnosis = replace(shown.diagnosis, say=say)
