@@ -87,6 +87,8 @@ SYSTEMS = {
     "half the results": ((300, 290, 150, 10, 0.5), (80, 78, 60, 5, 0.5)),
     "a slow host": ((180, 186, 60, 8, 100), (60, 58, 50, 5, 100)),
     "a quick host": ((280, 60, 280, 9, 4), (96, 20, 84, 6, 4)),
+    "the device decides": ((420, 100, 400, 9, 4), (150, 90, 100, 6, 4)),
+    "another one decides": ((420, 400, 100, 9, 4), (140, 90, 130, 6, 4)),
     "a busy device": ((300, 60, 280, 9, 4), (110, 20, 95, 4, 4)),
 }
 ZH = {
@@ -94,6 +96,8 @@ ZH = {
     "half the results": "结果减半",
     "a slow host": "慢主机",
     "a quick host": "快主机",
+    "the device decides": "由设备决定",
+    "another one decides": "之后由另一方决定",
     "a busy device": "忙设备",
 }
 WHAT = ("latency", "host", "device", "results", "tables")

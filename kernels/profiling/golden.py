@@ -223,9 +223,7 @@ def run_sync(function, args, case):
         say("mean loss", "平均损失"): float(result),
         say("a Python number", "Python 数值"): isinstance(result, float),
         say("times that the host waits", "host 等待的次数"): at_most(1, waits),
-        say("graphs that stay alive", "一直保留的计算图"): say("none", "无")
-        if max(alive, default=0) < 2
-        else str(max(alive)),
+        say("graphs that stay alive", "一直保留的计算图"): str(most) if most > 1 else say("none", "无"),
     }
 
 

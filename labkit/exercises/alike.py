@@ -58,10 +58,14 @@ def bears(ours: Template, source: str, wrong: str, lenient: bool = False) -> boo
 
 def _by_names(ours: Template, source: str, wrong: str) -> bool:
     """Are the attributes and calls that were put in all there, and those that were taken out all gone?"""
-    mine, theirs, right = (
-        set(re.findall(r"[A-Za-z_]\w*(?:\.\w+)+|[A-Za-z_]\w*(?=\()", normalise(text, ours.comment)))
-        for text in (source, wrong, ours.solution())
-    )
+    given = set(re.findall(r"\w+", "\n".join(ours.given())))
+
+    def named(text: str) -> set[str]:
+        text = normalise(text, ours.comment)
+        chains = re.findall(r"(?<![\w.])[A-Za-z_]\w*(?:\.\w+)+", text)
+        return {c for c in chains if c.split(".")[0] in given} | set(re.findall(r"\w+(?=\()", text))
+
+    mine, theirs, right = map(named, (source, wrong, ours.solution()))
     return bool(theirs ^ right) and theirs - right <= mine and not (right - theirs) & mine
 
 

@@ -138,16 +138,16 @@ def put(spec: Spec, result: Result, failure: Failure, source: str, first_line: i
     result.state, result.diagnosis, result.numbers = "FAIL", found.key, found.numbers
     result.lines, result.where, result.map, result.record = found.lines(), failure.where, found.map, failure.record
     result.case = failure.case.name if failure.case else ""
-    result.source_line = _line_at(spec, result, source, first_line)
+    result.source_line = line_at(spec, result.where, source, first_line)
     printed = getattr(failure.record, "output", "") or ""
     if printed:
         result.notes += [messages.text("exercise.printed"), *printed.splitlines()[:20]]
 
 
-def _line_at(spec: Spec, result: Result, source: str, first_line: int) -> str:
+def line_at(spec: Spec, where: str, source: str, first_line: int) -> str:
     """The line of code that `where` names, in the cell or in the given part."""
-    name, _, line = result.where.rpartition(":")
-    mine = f"exercise {result.exercise}"
+    name, _, line = where.rpartition(":")
+    mine = f"exercise {spec.id}"
     if not line.isdigit() or name not in (mine, given_name(mine)):
         return ""
     text = source.split("\n") if name == mine else template(spec).lines

@@ -29,6 +29,7 @@ from labkit.exercises.failure import (
     Failure,
     find_bracket,
     is_ours,
+    line_at,
     of_exception,
     of_time_limit,
     place_of,
@@ -44,7 +45,7 @@ from labkit.exercises.progress_log import record as log
 from labkit.exercises.question import filled
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
-from labkit.exercises.slips import as_given, empty, endless, in_text, no_return
+from labkit.exercises.slips import as_given, empty, endless, in_text, no_return, row_length
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
@@ -227,6 +228,11 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             said = _no_return(spec, ours, joined, made, shown, at)
         if not said and at.names_mistakes:
             _name_mistake(spec, ours, source, shown, failures, cases, runs)
+        if not shown.diagnosis.say and spec.kind == "kernel" and not spec.run:
+            say = row_length(
+                shown.diagnosis, shown.case, line_at(spec, shown.where, source, first_line), joined.text, spec.entry
+            )
+            shown.diagnosis = replace(shown.diagnosis, say=say)
         if not shown.diagnosis.say:
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))
         return put(spec, result, shown, source, first_line)

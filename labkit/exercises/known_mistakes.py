@@ -59,7 +59,7 @@ def sentence(spec: Spec, ours: Template, source: str, cases: list[Case], results
     little, found = _say_little(cases, results), {}
     for mutant in spec.mutants:
         cell = ours.mutant(mutant.regions, mutant.edit)
-        marked = bool(mutant.say) and bears(ours, source, cell, lenient=little == "bool")
+        marked = bool(mutant.say) and bears(ours, source, cell, lenient=little in ("bool", "finding"))
         if not mutant.say or little and not marked:
             continue
         made = _build(spec, cell, ours)
@@ -74,10 +74,12 @@ def sentence(spec: Spec, ours: Template, source: str, cases: list[Case], results
 
 
 def _say_little(cases: list[Case], results: dict[int, Any]) -> str:
-    """Why results like these have many possible causes: "bool" for nothing but a yes or no for each case, "one" for a
-    single thing said, "" where they are worth something."""
+    """Why results like these have many possible causes: "bool" for nothing but a yes or no for each case, "finding"
+    of the twin, "one" for a single thing said, "" where they are worth something."""
     given = [results[id(c)] for c in cases]
-    if any(isinstance(r, (Raised, Reported)) for r in given) or any(statements(c.expected) for c in cases):
+    if any(isinstance(r, Reported) for r in given):
+        return "finding"
+    if any(isinstance(r, Raised) for r in given) or any(statements(c.expected) for c in cases):
         return "one"
     if all(isinstance(c.expected, bool) for c in cases):
         return "bool"

@@ -11,6 +11,8 @@ import re
 from typing import Any
 
 from labkit import messages
+from labkit.exercises.cases import Case, InOut, Out
+from labkit.exercises.diagnose import Diagnosis
 from labkit.exercises.spec import pick
 from labkit.exercises.stub import CELL, Joined, Template, normalise
 
@@ -62,6 +64,8 @@ def _cpp(given: str, source: str) -> str:
         used = re.search(rf"\b([A-Z]\w*)\s*\((?:[^()]*,)?\s*{name}\b", behind[: again.start() if again else None])
         if used and used[1] not in ("EnQue", "FreeTensor"):
             return messages.text(f"slip.{call[1].lower()}-early", name=name, call=used[1])
+    if guard := re.search(r"(?m)^\s*((?:\w+::)*\w*(?:Guard|lock_guard|AutoDispatch\w+))\s*[({][^;]*[)}]\s*;", code):
+        return messages.text("slip.guard", code=guard[1], type=guard[1])
     for pattern, key in (
         (r"\bDataCopyExtParams\s*(?:\w+\s*)?[({][^,(){};]*,", "DataCopyExtParams"),
         (r"\bInitBuffer\s*\([^,;]+,[^,;]+,", "InitBuffer"),
@@ -282,3 +286,58 @@ def _unknown(name: str, there: list[str], kind: str) -> str:
     close = next(iter(difflib.get_close_matches(name, there, 1, 0.7)), "")
     key = ("attribute" if kind else "name") + ("-close" if close else "")
     return messages.text(f"slip.{key}", name=name, close=close, kind=kind)
+
+
+# ---- an address
+
+
+def row_length(found: Diagnosis, case: Case, line: str, text: str, entry: str) -> str:
+    """Of an access behind a tensor's end (gm-bounds): which name in the index is longer than a row of the tensor, ""
+    where the numbers do not show it exactly.
+
+    line: the line of code; text: the file with the kernel `entry`, whose scalar arguments give names their values.
+    A row of the tensor has `width` elements; the index is some row times a longer name, and the offset is just that.
+    """
+    if found.key != "gm-bounds" or not isinstance(argument := found.numbers.get("argument"), int):
+        return ""
+    shape, size = _shape(case.args[argument]) if argument < len(case.args) else ((), 0)
+    indices = re.findall(r"\w+\[\s*(\w+)\s*\*\s*(\w+)\s*\]", line)
+    if len(shape) < 2 or len(indices) != 1:
+        return ""
+    width, offset = shape[-1], found.numbers.get("offset", -1)
+    rows = found.numbers.get("size", 0) // (width * size or 1)
+    values = _scalars(case, text, entry)
+    for name, other in (indices[0], indices[0][::-1]):
+        length = values.get(name, 0)
+        fits = offset > 0 and length > width and offset % (length * size) == 0 and offset // (length * size) < rows
+        if fits and other not in values:
+            index = re.search(r"\w+\[[^\]]*\]", line)[0]
+            return messages.text(
+                "slip.row-length",
+                index=index,
+                tensor=found.numbers.get("tensor", "?"),
+                width=width,
+                name=name,
+                length=length,
+            )
+    return ""
+
+
+def _shape(argument) -> tuple[tuple[int, ...], int]:
+    """(shape, bytes of an element)"""
+    if isinstance(argument, Out):
+        import torch
+
+        dtype = getattr(torch, argument.dtype) if isinstance(argument.dtype, str) else argument.dtype
+        shape = (argument.shape,) if isinstance(argument.shape, int) else tuple(argument.shape)
+        return shape, dtype.itemsize
+    tensor = argument.tensor if isinstance(argument, InOut) else argument
+    return (tuple(tensor.shape), tensor.dtype.itemsize) if hasattr(tensor, "shape") else ((), 0)
+
+
+def _scalars(case: Case, text: str, entry: str) -> dict[str, int]:
+    found = re.search(rf"__global__[^;{{]*?\b{re.escape(entry)}\s*\(([^)]*)\)", text)
+    names = [part.split()[-1].lstrip("*&") for part in found[1].split(",") if part.split()] if found else []
+    if len(names) != len(case.args):
+        return {}
+    return {name: arg for name, arg in zip(names, case.args) if isinstance(arg, int)}

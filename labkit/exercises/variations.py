@@ -10,6 +10,7 @@ import copy
 import re
 import time
 from collections.abc import Callable, Iterator
+from difflib import SequenceMatcher
 from typing import Any
 
 from labkit import messages
@@ -18,26 +19,40 @@ from labkit.exercises.stub import Template
 
 SECONDS = 3.0  # of processor time for all variations of a check
 _LOOPS = (ast.For, ast.While)
-_MOST = 6  # names that are exchanged for each other
+_MOST = 8  # names that are exchanged for each other
 
 
 def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse: bool) -> str:
-    """What is changed in the variation whose text `agrees` with the answer; "" for none, and where several agree that
-    change different lines. source: the learner's text, which must not speak against it. coarse: the results say little
-    (yes or no, an exception), so that only a single sentence counts.
+    """What is changed in the variation whose text `agrees` with the answer; "" for none, and where several agree
+    that are equally near to the answer's text. source: the learner's text, which must not speak
+    against it. coarse: the results say little (yes or no, an exception), so that only a single sentence counts.
     """
-    tree = ast.parse("\n".join(ours.lines))
-    end, found = time.process_time() + SECONDS, {}
-    theirs = _parsed(source)
-    for key, names, text, line in _texts(tree, ours):
+    tree, theirs = ast.parse("\n".join(ours.lines)), _parsed(source)
+    same = ast.unparse(tree)
+    end, right = time.process_time() + SECONDS, ours.solution()
+    found: dict[str, str] = {}  # sentence -> the varied text
+    for key, names, text, _ in _texts(tree, ours):
         if time.process_time() > end:
             break
         say = messages.text(f"variation.{key}", **names)
-        if say not in found and _plausible(key, names, source, coarse, theirs) and agrees(text):
-            found[say] = line
-            if len(set(found.values())) > 1 or coarse and len(found) > 1:
+        if say in found or text == same or not _plausible(key, names, source, coarse, theirs, right):
+            continue
+        if agrees(text):
+            found[say] = text
+            if coarse and len(found) > 1:
                 return ""
-    return next(iter(found), "")
+    return _nearest(ours, source, found) if len(found) > 1 else next(iter(found), "")
+
+
+def _nearest(ours: Template, source: str, texts: dict[str, str]) -> str:
+    """The sentence of the variation whose text is nearest to the learner's, "" where two are equally near."""
+    try:
+        mine = ast.unparse(ast.parse(ours.join(source, "exercise").text))
+    except SyntaxError:
+        return ""
+    near = {say: SequenceMatcher(None, mine, text, autojunk=False).ratio() for say, text in texts.items()}
+    best = [say for say in near if near[say] == max(near.values())]
+    return best[0] if len(best) == 1 else ""
 
 
 def _parsed(source: str) -> ast.Module:
@@ -47,24 +62,29 @@ def _parsed(source: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, theirs: ast.Module) -> bool:
-    """May the learner's text, on the face of it, have this mistake?"""
+def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, theirs: ast.Module, right: str) -> bool:
+    """May the learner's text, on the face of it, have this mistake? right: the text of our regions."""
+
+    def fewer(pattern: str) -> bool:
+        mine = len(re.findall(pattern, source))
+        return not mine or mine < len(re.findall(pattern, right))
+
     if key in ("edge", "turned", "number") or key == "instead" and (coarse or not names["new"].isidentifier()):
         return names["new"] in source
     if key == "words":
         return all(re.search(f"[\"']{re.escape(word)}[\"']", source) for word in names.values())
     if key in ("left-out", "condition", "case"):
-        return names["part"] not in source
+        return fewer(re.escape(names["part"]))
     if key == "unchanged":
         return not re.search(rf"\b{re.escape(names['name'])}\s*[-+*/]?=[^=]", source)
     if key in ("without-call", "no-statement"):
-        return not re.search(rf"\b{re.escape(names['name'])}\(", source)
+        return fewer(rf"\b{re.escape(names['name'])}\(")
     if key == "not-squared":
-        return not re.search(r"\*\* ?2|square|pow\(", source)
+        return fewer(r"\*\* ?2|square|pow\(")
     if key == "no-factor":
-        return not re.search(rf"(?<![\w.]){re.escape(names['number'])}(?![\w.])", source)
+        return fewer(rf"(?<![\w.]){re.escape(names['number'])}(?![\w.])")
     if key == "no-keyword":
-        return not re.search(rf"\b{names['word']}\s*=", source) and f"{names['name']}(" in source
+        return fewer(rf"\b{names['word']}\s*=") and f"{names['name']}(" in source
     if key == "no-argument":
         return any(_name(n) == names["name"] and not n.args and not n.keywords for n in _calls(theirs))
     if key in ("behind-loop", "before-loop", "into-loop"):
@@ -72,12 +92,12 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
     if key == "exchanged":
         return all(re.search(rf"\b{names[k]}\b", source) for k in "ab")
     if key == "other-name":  # more often than ours
-        return len(re.findall(rf"\b{names['a']}\b", source)) > int(names["count"])
+        more = len(re.findall(rf"\b{names['a']}\b", source)) > int(names["count"])
+        return more and any(ast.unparse(n) == names["within"] for n in ast.walk(theirs) if isinstance(n, ast.expr))
     if key == "no-transpose":
-        return not re.search(r"\.T\b|\.t\(|transpose|permute", source)
-    word = {"goes-on": "break"}.get(key)
-    if word:
-        return word not in source
+        return fewer(r"\.T\b|\.t\(|transpose|permute")
+    if key == "goes-on":
+        return "break" not in source
     word = {"turned-difference": "-", "turned-quotient": "/", "added": "+", "arguments": names.get("name")}.get(key)
     return word is None or word in source
 
@@ -124,10 +144,11 @@ def _texts(tree: ast.Module, ours: Template) -> Iterator[tuple[str, dict[str, st
 
 def _moved(tree: ast.Module, nodes: list[ast.AST], places: list[int]) -> Iterator[tuple[str, dict[str, str], str, int]]:
     """Statements that leave their loop, or come into the one before them."""
-    for k in places:
+    inside = {id(nodes[k]) for k in places}
+    for k in range(len(nodes)):
         for name in ("body", "orelse", "finalbody"):
             for at, loop in enumerate(_block(nodes[k], name)):
-                if not isinstance(loop, _LOOPS):
+                if not isinstance(loop, _LOOPS) or id(loop) not in inside:
                     continue
                 for number, one in enumerate(loop.body):
                     if len(loop.body) > 1 and isinstance(one, (ast.Expr, ast.Assign, ast.AugAssign)):
@@ -166,9 +187,11 @@ def _names(tree, nodes, places, given: str) -> Iterator[tuple[str, dict[str, str
         for new in names:
             if new != nodes[k].id:
                 other = copy.deepcopy(tree)
-                list(ast.walk(other))[k].id = new
+                those = list(ast.walk(other))
+                those[k].id = new
+                around = next((n for n in those if those[k] in ast.iter_child_nodes(n)), those[k])
                 count = sum(nodes[j].id == new for j in loads)
-                told = {"a": new, "old": nodes[k].id, "count": str(count)}
+                told = {"a": new, "old": nodes[k].id, "count": str(count), "within": ast.unparse(around)}
                 yield "other-name", told, ast.unparse(other), nodes[k].lineno
 
 

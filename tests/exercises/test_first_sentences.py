@@ -7,7 +7,8 @@ import ast
 import pytest
 from places import FIXTURES
 
-from labkit.exercises import check, known_mistakes, predict, session, slips, variations
+from labkit.exercises import Case, alike, check, known_mistakes, predict, session, slips, variations
+from labkit.exercises.diagnose import Diagnosis, compare_values
 from labkit.exercises.spec import load
 from labkit.exercises.stub import parse, template
 from labkit.exercises.value_remarks import remark
@@ -46,6 +47,8 @@ GIVEN = "void f(uint32_t count)\n{\n    // >>> exercise: all of it | 全部\n   
         ("pipe.InitBuffer(queue, 2 * 1, count);", "InitBuffer wants a length in bytes"),
         ("pipe.InitBuffer(queue, 2, 512);", ""),
         ("// queueZ.EnQue(z);\nAdd(z, x, y, n);", ""),
+        ("c10::OptionalDeviceGuard(at::device_of(x));\nrun();", "`c10::OptionalDeviceGuard` has no name"),
+        ("c10::OptionalDeviceGuard guard(at::device_of(x));\nrun();", ""),
     ],
 )
 def test_c_plus_plus(text, said):
@@ -181,6 +184,144 @@ def test_every_variation_is_python_and_another_text():
     assert len(texts) > 20 and all(ast.parse(text) and text != plain for text in texts)
 
 
+LOOP = '''def f(rows, scale):
+    """rows, row, scale, mean, ready, log"""
+    # >>> exercise: x | 甲
+    mean = sorted({r for r in rows}, reverse=True)
+    total, log = 0, []
+    for row in rows:
+        ready = abs(row * 2 - scale) ** 2
+        log.append(ready)
+        total = total + ready
+    log.append(total)
+    # <<<
+    return total, mean, log
+'''
+ROWS = [([3, 1, 4, 1], 5), ([2, 7, 2], 3), ([-6], 9)]
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        (" ** 2", "", "not squared"),
+        ("abs(row * 2 - scale)", "(row * 2 - scale) * 1.5", ""),
+        ("row * 2 - scale", "row - scale", "without the factor 2"),
+        (
+            "    log.append(ready)\n        total = total + ready",
+            "    total = total + ready\n    log.append(ready)",
+            "behind",
+        ),
+        ("    log.append(total)", "        log.append(total)", "stands inside the loop"),
+        ("{r for r in rows}", "[r for r in rows]", "counted several times"),
+        (", reverse=True", "", "not given `reverse=`"),
+        ("total = total + ready", "total = ready", "left out"),
+        ("row * 2 - scale", "scale * 2 - row", "`scale` and `row` are exchanged"),
+    ],
+)
+def test_variations_of_statements_and_calls(old, new, said):
+    wrong = LOOP.replace(old, new)
+    assert wrong != LOOP
+
+    def results(text):
+        names: dict = {}
+        exec(text, names)
+        try:
+            return [names["f"](*case) for case in ROWS]
+        except Exception as error:
+            return str(error)
+
+    mine, one = results(wrong), ours(LOOP, "#")
+    region = parse(wrong, "#").bodies()[0]
+    found = variations.sentence(one, region, lambda text: results(text) == mine, False)
+    assert mine != results(LOOP) and said in found and bool(said) == bool(found), found
+
+
+# ---- the text's marks
+
+
+MARKED = PYTHON.replace(
+    'edited = Kind() + source.replace("a", "b")', "share = scale.reshape(-1, 1, 1) * source\n    edited = share.sum(0)"
+)
+
+
+@pytest.mark.parametrize(
+    "answer, wrong, same",
+    [
+        ("edited = (source * scale.view(1, -1, 1)).sum(0)", "edited = (scale.reshape(1, -1, 1) * source).sum(0)", True),
+        (
+            "mine = scale.view(1, -1, 1) * source\nedited = mine.sum(0)",
+            "edited = (scale.reshape(1, -1, 1) * source).sum(0)",
+            True,
+        ),
+        ("edited = (source * scale).sum(0)", "edited = (scale.cpu().reshape(-1, 1, 1) * source).sum(0)", False),
+        ("edited = (scale * source).sum(0)", "edited = scale.reshape(-1, 1, 1) * source", False),
+    ],
+)
+def test_marks_of_a_known_wrong_solution(answer, wrong, same):
+    assert alike.bears(ours(MARKED, "#"), answer, wrong) == same
+
+
+def test_an_exception_of_another_text_is_another_exception():
+    same, other = (known_mistakes.Raised(ValueError(text)) for text in ("sizes 3 and 8", "sizes 4 and 8"))
+    assert known_mistakes._same(same, known_mistakes.Raised(ValueError("sizes 3 and 8")))
+    assert not known_mistakes._same(same, other)
+
+
+# ---- None
+
+
+RETURNS = """def f(a, b):
+    # >>> exercise: x | 甲
+    if a > b:
+        return a
+    return b
+    # <<<
+"""
+
+
+@pytest.mark.parametrize(
+    "cell, said, sure",
+    [
+        ("a if a > b else b", "a `return` is missing", True),
+        ("if a > b:\n    return a", "on the way", False),
+        ("if a > b:\n    return a\nelse:\n    return b", "", False),
+        ("while True:\n    return max(a, b)", "", False),
+        ("def g():\n    return 1\nmax(a, b)", "a `return` is missing", True),
+        ("yield a", "", False),
+    ],
+)
+def test_a_missing_return(cell, said, sure):
+    one = ours(RETURNS, "#")
+    found = slips.no_return(one, one.join(cell, "exercise x"))
+    assert said in found[0] and bool(said) == bool(found[0]) and found[1] == sure
+
+
+def test_a_missing_return_behind_a_run_that_makes_something_of_it():
+    result = check("pass_region", 'not any(n.endswith("_") for n in operators[match[0] : match[-1]])')
+    assert result.lines[0] == "The function returned None: a `return` is missing.", str(result)
+
+
+# ---- an address
+
+
+def test_a_row_of_another_length():
+    import torch
+
+    text = 'extern "C" __global__ __vector__ void k(GM_ADDR x, uint32_t rows, uint32_t dim)\n{\n}'
+    case = Case("x", (torch.zeros(5, 20), 5, 40), None)
+
+    def said(line, offset=640, dim=40):
+        found = Diagnosis("gm-bounds", {"argument": 0, "size": 400, "offset": offset, "tensor": "x"})
+        return slips.row_length(found, Case("x", (torch.zeros(5, 20), 5, dim), None), line, text, "k")
+
+    assert "a row of x has 20 elements, and `dim` is 40" in said("DataCopy(a, xGm[row * dim], n);")
+    assert "`dim` is 40" in said("DataCopy(a, xGm[dim * row], n);")
+    assert not said("DataCopy(a, xGm[row * dim], n);", offset=644) and not said(
+        "DataCopy(a, xGm[row * dim], n);", dim=20
+    )
+    assert not said("DataCopy(a, xGm[at], n);") and case.args[2] == 40
+
+
 # ---- known mistakes
 
 
@@ -216,6 +357,12 @@ def test_a_finding_names_a_mistake_only_where_the_text_is_alike():
 )
 def test_remarks(got, expected, said):
     assert said in remark(got, expected) and bool(said) == bool(remark(got, expected))
+
+
+def test_a_number_within_its_tolerance_is_not_called_wrong():
+    expected = {"mean": 1.40133001, "a number": True}
+    found = compare_values({"mean": 1.40133002, "a number": False}, expected, (1e-4, 1e-5))
+    assert found.say == "a number: no, where yes is right."
 
 
 def test_a_number_may_be_typed_as_text_or_come_as_a_tensor():
