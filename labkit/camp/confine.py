@@ -15,9 +15,8 @@ What is promised, by level (`offers().level`, which every grade carries):
 On every level: memory and number of all its processes together, watched every 50 ms, which a program that does
 nothing but fork outruns (where the kernel holds no limit, do not grade what you do not trust); processor time and
 open files of each; size of a file; wall time; no core files; an environment without the caller's variables. The
-kernel itself holds the number of processes too where a control group can be made (labkit.camp.group), where the grader
-is not root, or is and a user id of its own can start this Python. With a control group, everything that a command
-started ends with it on every level.
+kernel itself holds the number of processes too where a control group can be made (labkit.camp.group), or where
+the grader is not root. With a control group, everything that a command started ends with it on every level.
 
 Not promised: that a submission cannot find a hole in the kernel; that
 it cannot measure the machine; that two submissions do not slow each other.
@@ -54,7 +53,6 @@ _PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/self", "/proc/fi
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _WATCH_S = 0.05
 _LEAST_FREE = 256 << 20  # bytes of the machine's memory below which a command is ended whatever it holds itself
-_USER = 1_910_000_000  # of a root's confined commands; one for each, so that the kernel counts their processes apart
 
 
 @dataclass(frozen=True)
@@ -234,13 +232,6 @@ def _python_folders() -> list[str]:
     return [p for p in dict.fromkeys(named) if p not in ("/", "/usr")]
 
 
-def _others_can_start() -> bool:
-    """May a user who owns nothing start this Python and read the package? Not where they lie in root's home."""
-    needed = (os.path.realpath(sys.executable), sys.prefix, sys.base_prefix, str(paths.repo_root() / "labkit"))
-    folders = {str(above) for path in needed for above in (Path(path), *Path(path).parents)}
-    return all(os.stat(folder).st_mode & 0o005 == 0o005 for folder in folders)
-
-
 def environment(scratch: Path, more: dict[str, str] | None = None) -> dict[str, str]:
     """All variables that a confined command has."""
     folders = dict.fromkeys([os.path.dirname(sys.executable), "/usr/local/bin", "/usr/bin", "/bin"])
@@ -250,9 +241,6 @@ def environment(scratch: Path, more: dict[str, str] | None = None) -> dict[str, 
              "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # fmt: skip
     words |= {name: os.environ[name] for name in ("CXX", "LD_LIBRARY_PATH") if name in os.environ}
     return words | (more or {})
-
-
-_counter = iter(range(1 << 30))
 
 
 def start(
@@ -275,12 +263,6 @@ def start(
     home = Path(tempfile.mkdtemp(prefix="labkit-camp-"))
     scratch = home / "scratch"
     scratch.mkdir(mode=0o700)
-    user = {}
-    if os.geteuid() == 0 and _others_can_start():
-        number = _USER + (os.getpid() * 64 + next(_counter)) % 10_000_000
-        user = dict(user=number, group=number, extra_groups=[])
-        os.chmod(home, 0o755)
-        os.chown(scratch, number, number)
     reading = readable(read)
     plan = {
         "level": have.level, "made": have.level == "bubblewrap", "parent": os.getpid(), "scratch": str(scratch),
@@ -297,13 +279,13 @@ def start(
     within = group.make(2 * limits.processes)  # threads count there
     try:
         if forked:
-            request = {"plan": plan, "env": environment(scratch, env), "user": user.get("user", 0),
+            request = {"plan": plan, "env": environment(scratch, env),
                        "group": str(within.folder / "cgroup.procs") if within else ""}  # fmt: skip
             process = nursery.fork(request, [errors.fileno(), *pass_fds], environment(Path("/tmp"), env))
         else:
             process = subprocess.Popen(
                 words, env=environment(scratch, env), stdin=subprocess.DEVNULL, stdout=stdout, stderr=errors,
-                pass_fds=pass_fds, start_new_session=True, cwd="/", preexec_fn=within and within.join, **user,
+                pass_fds=pass_fds, start_new_session=True, cwd="/", preexec_fn=within and within.join,
             )  # fmt: skip
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)

@@ -165,7 +165,7 @@ def _import() -> None:
 
 
 def _child(request: dict, fds: list[int], parent: int) -> None:
-    """Becomes what confine.start would have started: session, group, user, variables, then inside.py's steps."""
+    """Becomes what confine.start would have started: session, group, variables, then inside.py's steps."""
     from labkit.camp import worker
 
     os.setsid()
@@ -174,10 +174,6 @@ def _child(request: dict, fds: list[int], parent: int) -> None:
     if request["group"]:
         with open(request["group"], "w", encoding="ascii") as file:
             file.write("0")
-    if request["user"]:
-        os.setgroups([])
-        os.setgid(request["user"])
-        os.setuid(request["user"])
     nothing = os.open("/dev/null", os.O_RDWR)
     for place, fd in enumerate((nothing, nothing, fds[0])):
         os.dup2(fd, place)
