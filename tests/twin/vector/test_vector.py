@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import twin_vector_golden as golden
+import vector_golden as golden
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from twin_golden import COMPARES, F16, F32, NP, REPEAT
