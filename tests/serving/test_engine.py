@@ -153,9 +153,9 @@ def test_nothing_is_leaked_by_requests_that_come_and_go(decoder):
         while not engine.idle:
             engine.step()
         assert not any(engine.held().values())
-        gc.collect()  # what other tests have left in cycles goes at any time
+        gc.collect()
         counts.append(torch.npu.memory_allocated())
-    assert counts[1] == counts[2]
+    assert counts[2] <= counts[1]  # what other tests have left may go at any time; a leak of ours only grows
 
 
 def test_rows_written_in_place_cost_what_they_are():
