@@ -10,7 +10,7 @@ import torch
 import labkit
 
 HERE = Path(__file__).parent
-VECTORS, FOUND, LEAST_SHARE = 48, 8, 8
+VECTORS, FOUND, LEAST_SHARE, CHUNK = 48, 8, 8, 2048
 CTYPE = {torch.float16: "half", torch.bfloat16: "bfloat16_t", torch.float32: "float"}
 ITYPE = {torch.int32: "int32_t", torch.int64: "int64_t"}
 
@@ -40,7 +40,8 @@ def shares(count: int, blocks: int) -> tuple[int, int]:
 def launch(way: str, grad, ids, rows: int, padding: int = -1, blocks: int = VECTORS, made=None, **how):
     """(record, table, what each core wrote down); grad, ids and the result on the device. way: "scatter", "segments".
     The time is that of the launch: neither the zeros before it nor the sort are in it."""
-    kern = made or kernel(f"{way}<{CTYPE[grad.dtype]}, {ITYPE[ids.dtype]}>", **how)
+    types = [CTYPE[grad.dtype], ITYPE[ids.dtype]] + [ITYPE[ids.dtype]] * (way == "segments")
+    kern = made or kernel(f"{way}<{', '.join(types)}>", **how)
     count, width = grad.shape
     look = kern.struct("Lookup", count=count, width=width, rows=rows, padding=padding)
     if way == "scatter":
@@ -52,8 +53,17 @@ def launch(way: str, grad, ids, rows: int, padding: int = -1, blocks: int = VECT
     out = torch.zeros(rows, width, dtype=grad.dtype).npu()
     places = torch.sort(ids.cpu(), stable=True)
     partial = torch.empty(2 * blocks, width).npu()
-    record = kern[blocks](grad, places.values.npu(), places.indices.npu(), out, partial, wrong, look)
+    record = kern[blocks](grad, places.values.npu(), places.indices.to(ids.dtype).npu(), out, partial, wrong, look)
     return record, out, wrong
+
+
+def sort(ids, **how):
+    """(record, the ids in order, the place of each): a launch of sort_ids.asc, up to 8192 ids."""
+    kern = labkit.kernel(HERE / "sort_ids.asc", entry=f"sort_ids<{ITYPE[ids.dtype]}>", **how)
+    cores = -(-len(ids) // CHUNK)
+    records = torch.empty(2 * CHUNK * cores).npu()
+    made = [torch.empty(len(ids), dtype=torch.int32).npu() for _ in range(2)]
+    return kern[cores](ids, records, *made, len(ids)), *made
 
 
 def draw(kind: str, count: int, rows: int, seed: int = 0):
