@@ -37,33 +37,33 @@ def shares(count: int, blocks: int) -> tuple[int, int]:
     return share, -(-count // share)
 
 
-def launch(way: str, grad, ids, rows: int, padding: int = -1, blocks: int = VECTORS, made=None, **how):
+def launch(way: str, grad, ids, rows: int, padding: int = -1, blocks: int = VECTORS, made=None, empty=False, **how):
     """(record, table, what each core wrote down); grad, ids and the result on the device. way: "scatter", "segments".
-    The time is that of the launch: neither the zeros before it nor the sort are in it."""
+    The time is that of the launch: neither the zeros before it nor the sort are in it. empty: no zeros, for the time alone."""
     types = [CTYPE[grad.dtype], ITYPE[ids.dtype]] + [ITYPE[ids.dtype]] * (way == "segments")
     kern = made or kernel(f"{way}<{', '.join(types)}>", **how)
     count, width = grad.shape
     look = kern.struct("Lookup", count=count, width=width, rows=rows, padding=padding)
     if way == "scatter":
         wrong = torch.zeros(blocks, FOUND, dtype=torch.int32).npu()
-        out = torch.zeros(rows, width).npu()
+        out = (torch.empty if empty else torch.zeros)(rows, width, device="npu")
         return kern[blocks](grad, ids, out, wrong, look), out, wrong
     look.share, blocks = shares(count, blocks)
     wrong = torch.zeros(blocks, FOUND, dtype=torch.int32).npu()
-    out = torch.zeros(rows, width, dtype=grad.dtype).npu()
+    out = (torch.empty if empty else torch.zeros)(rows, width, dtype=grad.dtype, device="npu")
     places = torch.sort(ids.cpu(), stable=True)
     partial = torch.empty(2 * blocks, width).npu()
     record = kern[blocks](grad, places.values.npu(), places.indices.to(ids.dtype).npu(), out, partial, wrong, look)
     return record, out, wrong
 
 
-def sort(ids, **how):
+def sort(ids, made=None, **how):
     """(record, the ids in order, the place of each): a launch of sort_ids.asc, up to 8192 ids."""
-    kern = labkit.kernel(HERE / "sort_ids.asc", entry=f"sort_ids<{ITYPE[ids.dtype]}>", **how)
+    kern = made or labkit.kernel(HERE / "sort_ids.asc", entry=f"sort_ids<{ITYPE[ids.dtype]}>", **how)
     cores = -(-len(ids) // CHUNK)
-    records = torch.empty(2 * CHUNK * cores).npu()
-    made = [torch.empty(len(ids), dtype=torch.int32).npu() for _ in range(2)]
-    return kern[cores](ids, records, *made, len(ids)), *made
+    records = torch.empty(2 * CHUNK * cores, device="npu")
+    found, order = (torch.empty(len(ids), dtype=torch.int32, device="npu") for _ in range(2))
+    return kern[cores](ids, records, found, order, len(ids)), found, order
 
 
 def draw(kind: str, count: int, rows: int, seed: int = 0):
