@@ -51,7 +51,7 @@ def eighths(shape, dtype, seed):
     return (torch.randint(-16, 17, shape, generator=torch.Generator().manual_seed(seed)) / 8).to(dtype)
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=200 if examples(200) == 200 else 25)
 @given(
     count=st.integers(1, 600),
     many=st.integers(0, 5),
@@ -169,7 +169,7 @@ def test_an_embedding(grad_of, way):
 
 CASES = (  # kind, ids, rows, columns, padding, cores
     ("runs", 90, 12, 40, None, 5),
-    ("one", 200, 12, 24, None, 4),
+    ("one", 600, 12, 24, None, 4),  # large sums, over several tiles
     ("zipf", 300, 30, 72, 0, 3),
     ("uniform", 40, 7, 33, None, 2),
 )
@@ -179,7 +179,7 @@ def wrong(way, kernel, dtype=HALF, until="") -> list[str]:
     """What is noticed of a kernel: findings, and "numbers". One id is out of range in each case."""
     codes = []
     for kind, count, rows, width, padding, blocks in CASES:
-        grad, ids = eighths((count, width), dtype, count) * 1.125, GOLD.draw(kind, count, rows, count).int()
+        grad, ids = eighths((count, width), dtype, count).abs() * 1.125, GOLD.draw(kind, count, rows, count).int()
         ids[5], ids[7] = rows, rows - 1
         pad = -1 if padding is None else int(ids[padding])
         try:
