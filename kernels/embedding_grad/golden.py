@@ -39,7 +39,8 @@ def shares(count: int, blocks: int) -> tuple[int, int]:
 
 def launch(way: str, grad, ids, rows: int, padding: int = -1, blocks: int = VECTORS, made=None, empty=False, **how):
     """(record, table, what each core wrote down); grad, ids and the result on the device. way: "scatter", "segments".
-    The time is that of the launch: neither the zeros before it nor the sort are in it. empty: no zeros, for the time alone."""
+    The time is that of the launch: neither the zeros before it nor the sort are in it.
+    empty: no zeros, for the time alone."""
     types = [CTYPE[grad.dtype], ITYPE[ids.dtype]] + [ITYPE[ids.dtype]] * (way == "segments")
     kern = made or kernel(f"{way}<{', '.join(types)}>", **how)
     count, width = grad.shape
@@ -67,8 +68,8 @@ def sort(ids, made=None, **how):
 
 
 def draw(kind: str, count: int, rows: int, seed: int = 0):
-    """ids [count], int64. kind: "uniform"; "zipf": the k-th most popular of `rows` with a share of 1 / k, which is popular
-    drawn too; "one": all the same; "runs": a few ids."""
+    """ids [count], int64. kind: "uniform"; "zipf": the k-th most popular of `rows` with a share of 1 / k, which is
+    popular drawn too; "one": all the same; "runs": a few ids."""
     made = torch.Generator().manual_seed(seed)
     if kind == "uniform":
         return torch.randint(0, rows, (count,), generator=made)

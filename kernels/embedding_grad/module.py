@@ -47,14 +47,14 @@ class Embedding(nn.Embedding):
     """nn.Embedding; on npu its weight's gradient comes from lab::embedding_dense_grad.
 
     way: "auto", "scatter" or "segments"; look: for "auto", the host looks at the ids in every look-th backward how
-    frequent the most frequent one is, and waits for that; 0: never, and 5 % is assumed. Elsewhere than on npu, and where
-    the operator cannot be built, it is nn.Embedding. sparse=True and max_norm raise ValueError.
+    frequent the most frequent one is, and waits for that; 0: never, and 5 % is assumed. Elsewhere than on npu, and
+    where the operator cannot be built, it is nn.Embedding. sparse=True and max_norm raise ValueError.
     """
 
     def __init__(self, *args, way: str = "auto", look: int = LOOK, **how):
         super().__init__(*args, **how)
         if self.sparse or self.max_norm is not None:
-            raise ValueError("sparse=True and max_norm are nn.Embedding's own; this gradient is dense, of a plain lookup")
+            raise ValueError("sparse=True and max_norm are nn.Embedding's own; this gradient is of a plain lookup")
         self.way, self.look, self._seen, self._top = way, look, 0, -1.0
 
     def why_not(self) -> str:

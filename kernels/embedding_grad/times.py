@@ -11,9 +11,9 @@ begins with an empty L2. sorted_us = sort_us + segments_us.
 
 zeros_us: the table of zeros that either way begins with, in the gradient's type. For a 16-bit type scatter adds up in a
 table of float: more_us, what its zeros cost beyond those and the cast at the end. slow_over_fast: of
-scatter_us + more_us and sorted_us; with_zeros: with zeros_us on both sides. chosen: what way="auto" takes where it knows
-the share; unknown: where it does not. device_us: aten::embedding_dense_backward as the simulated device charges it,
-which knows neither atomics nor the ids.
+scatter_us + more_us and sorted_us; with_zeros: with zeros_us on both sides. chosen: what way="auto" takes where it
+knows the share; unknown: where it does not. device_us: aten::embedding_dense_backward as the simulated device charges
+it, which knows neither atomics nor the ids.
 
 What an atomic store keeps others of its line waiting is an assumption, [gm] atomic of labkit/twin/chips/910B1.toml: a
 measurement on another architecture. All times are modelled.
@@ -30,7 +30,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "data" / "embedding_grad.csv"
 FIELDS = (
     *("count", "width", "dtype", "kind", "share", "scatter_us", "scatter_bound", "more_us", "sort_us", "segments_us"),
-    *("segments_bound", "sorted_us", "zeros_us", "faster", "slow_over_fast", "slow_over_fast_with_zeros", "chosen", "unknown", "device_us"),
+    *("segments_bound", "sorted_us", "zeros_us", "faster", "slow_over_fast", "slow_over_fast_with_zeros"),
+    *("chosen", "unknown", "device_us"),
 )
 ROWS = 151_674
 KINDS = ("uniform", "zipf", "one")
@@ -87,9 +88,7 @@ def line(count: int, width: int, dtype: str, kind: str) -> dict:
     ways = {"scatter": scatter.time_us + more, "segments": sort + segments.time_us}
     faster = min(ways, key=ways.get)
     slow, fast, zero = max(ways.values()), min(ways.values()), zeros(name)
-    chosen = [
-        torch.ops.lab.embedding_dense_grad_way(count, width, ROWS, getattr(torch, dtype), t) for t in (top, -1.0)
-    ]
+    chosen = [torch.ops.lab.embedding_dense_grad_way(count, width, ROWS, getattr(torch, dtype), t) for t in (top, -1.0)]
     found = (count, width, dtype, kind, top, scatter.time_us, labkit.explain(scatter).bound.kind, more, sort,
              segments.time_us, labkit.explain(segments).bound.kind, ways["segments"], zero, faster, slow / fast,
              (slow + zero) / (fast + zero), *chosen, device)  # fmt: skip

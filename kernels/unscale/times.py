@@ -5,8 +5,9 @@
 Nothing is computed: the clocks alone take part. The chain is the device's own operators for each tensor: isfinite, all,
 logical_or of the flag, and mul in place; device_us is the device's one foreach operator,
 _amp_foreach_non_finite_check_and_unscale_. Each way begins with an empty L2; in the chain mul finds what isfinite left
-there. The device's operators are costed with their own constants, fitted on other measurements than the twin's. least_us:
-every byte read once at HBM's rate (what is written stays in the L2, as long as it fits); share: least_us / fused_us.
+there. The device's operators are costed with their own constants, fitted on other measurements than the twin's.
+least_us: every byte read once at HBM's rate (what is written stays in the L2, as long as it fits); share: least_us /
+fused_us.
 
 The lists: a LLaMA-like block (7 matrices, 2 norms), 8 small vision-language blocks (attention and MLP of width 512 with
 their biases), one large table, 128 vectors. All times are modelled.

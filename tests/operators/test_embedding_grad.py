@@ -212,7 +212,11 @@ def wrong_sort(kernel, until="") -> list[str]:
     return list(dict.fromkeys(codes))
 
 
-ENTRIES = {"scatter": "scatter<{}, int32_t>", "segments": "segments<{}, int32_t, int32_t>", "sort_ids": "sort_ids<int32_t>"}
+ENTRIES = {
+    "scatter": "scatter<{}, int32_t>",
+    "segments": "segments<{}, int32_t, int32_t>",
+    "sort_ids": "sort_ids<int32_t>",
+}
 
 
 def told(name: str, dtype=HALF) -> dict:
@@ -250,7 +254,11 @@ def test_a_wrong_kernel_is_noticed(name):
     seen = expect("*")
     expect._open.append(seen)  # so that its findings are not shown
     try:
-        found = wrong_sort(kernel, mutant.noticed) if mutant.entry == "sort_ids" else wrong(mutant.entry, kernel, until=mutant.noticed)
+        found = (
+            wrong_sort(kernel, mutant.noticed)
+            if mutant.entry == "sort_ids"
+            else wrong(mutant.entry, kernel, until=mutant.noticed)
+        )
     finally:
         expect._open.remove(seen)
     assert mutant.noticed in found, found

@@ -71,7 +71,7 @@ private:
     std::deque<Written> written_;  // oldest first
     std::unordered_map<uint64_t, std::unique_ptr<Block[]>> pages_;
     std::unordered_map<uint64_t, double> atomic_free_;  // line that atomic stores change: when the last one is done
-    std::pair<uint64_t, Block*> near_[8];  // cache of recently used pages: 1 + number, blocks
+    std::pair<uint64_t, Block*> near_[8];               // cache of recently used pages: 1 + number, blocks
 };
 
 }  // namespace twin
