@@ -23,8 +23,8 @@ def unscale_(grads: list[torch.Tensor], inv_scale: torch.Tensor, found_inf: torc
 
     grads: any number of float16, bfloat16 or float32 tensors of one device, of any shapes; inv_scale, found_inf:
     float32 of one element there. found_inf is never set to 0. Raises RuntimeError for other types and for tensors of
-    two devices. Where the kernel cannot be built, and on other devices, it is torch._amp_foreach_non_finite_check_and_unscale_ for
-    each type.
+    two devices. Where the kernel cannot be built, and on other devices, it is
+    torch._amp_foreach_non_finite_check_and_unscale_ for each type.
     """
     if inv_scale.device.type == "npu" and not load():
         torch.ops.lab.unscale_(grads, inv_scale, found_inf)
