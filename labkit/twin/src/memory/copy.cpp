@@ -149,6 +149,13 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     if (!plausible(d, here)) return;
     if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
     if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad)) return;
+    if (d.src_stride < d.len + 32u) core->want_filled(src, extent(d, d.src_stride, d.len), 32, here, "src");
+    else
+        for (uint32_t b = 0; b < d.blocks; b++) {
+            Loc row = src;
+            row.addr += uint32_t(b * d.src_stride), row.bytes = d.len;
+            core->want_filled(row, d.len, 32, here, "src");
+        }
     AtomicMode atomic = core->registers.atomic;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
