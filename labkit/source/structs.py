@@ -47,6 +47,7 @@ SCALARS: dict[str, type] = {
     "bfloat16_t": ctypes.c_uint16,
     "uintptr_t": ctypes.c_uint64,
     "intptr_t": ctypes.c_int64,
+    "*": ctypes.c_uint64,  # a field that is a pointer to global memory: GM_ADDR, T*, __gm__ T*
 }
 
 
@@ -210,19 +211,23 @@ def _fields(outline: Outline, block: Block, constants, names, table) -> list[tup
 _DECLARATION = re.compile(
     r"((?:const\s+|unsigned\s+|signed\s+|long\s+|short\s+|struct\s+)*(?:[A-Za-z_][\w:]*))\s+(.+)", re.S
 )
+_POINTER = re.compile(r"(?:GM_ADDR\b|(?:const\s+)?[A-Za-z_][\w:]*\s*\*)(.+)", re.S)
 _DECLARATOR = re.compile(r"\s*(\w+)\s*((?:\[[^\]]*\]\s*)*)(?:[={].*)?$", re.S)
 
 
 def _declared(statement: str, constants, names, table) -> list[tuple[str, str, int | None]] | None:
     if "alignas" in statement or "__attribute__" in statement:
         return None  # a field with its own alignment: ctypes cannot say that
-    m = _DECLARATION.fullmatch(statement)
-    ctype = resolve(m[1], names) if m else ""
+    statement = re.sub(r"\b__gm__\s+", "", statement)
+    pointer = _POINTER.fullmatch(statement)
+    m = pointer or _DECLARATION.fullmatch(statement)
+    ctype = "*" if pointer else resolve(m[1], names) if m else ""
     if ctype not in SCALARS and (ctype not in table or table[ctype].align):
         return None
     fields = []
-    for start, end in split(m[2], 0, len(m[2])):
-        d = _DECLARATOR.match(m[2][start:end])
+    declared = m[m.lastindex]
+    for start, end in split(declared, 0, len(declared)):
+        d = _DECLARATOR.match(declared[start:end].replace("*", " ") if pointer else declared[start:end])
         if d is None:
             return None
         length = None
@@ -314,12 +319,26 @@ def _fill(made: ctypes.Structure, spec: Struct, field: str, item, table) -> None
         getattr(made, field)[i] = _plain(encode(ctype, one, table))
 
 
+def addresses(made: ctypes.Structure, name: str, table: Mapping[str, Struct]) -> list[int]:
+    """The addresses that its fields hold, those of nested structs too; 0 is left out."""
+    found: list[int] = []
+    for ctype, field, length in table.get(name, ()):
+        if ctype != "*" and ctype in SCALARS:
+            continue
+        held = getattr(made, field)
+        for one in [held] if length is None else held:
+            found += [one] if ctype == "*" else addresses(one, ctype, table)
+    return [a for a in found if a]
+
+
 def _plain(value):
     return value.value if isinstance(value, ctypes._SimpleCData) else value
 
 
 def _scalar(ctype: str, value) -> ctypes._SimpleCData:
     make = SCALARS[ctype]
+    if ctype == "*":
+        value = value.data_ptr() if hasattr(value, "data_ptr") else value or 0
     if hasattr(value, "item") and not isinstance(value, (int, float)):
         value = value.item()  # a numpy scalar or a tensor of one element
     if ctype in ("half", "float16_t"):

@@ -41,6 +41,8 @@ __aicore__ inline void scale(GM_ADDR x, GM_ADDR y, uint32_t length, float factor
 }
 extern "C" __global__ __aicore__ void by_scalar(GM_ADDR x, GM_ADDR y, uint32_t length, float factor) { scale(x, y, length, factor); }
 extern "C" __global__ __aicore__ void by_struct(GM_ADDR x, GM_ADDR y, Tiling t) { scale(x, y, t.length, t.factor); }
+struct Args { GM_ADDR x; float* y; Tiling t; };
+extern "C" __global__ __aicore__ void by_addresses(Args a) { scale(a.x, (GM_ADDR)a.y, a.t.length, a.t.factor); }
 extern "C" __global__ __aicore__ void by_gm(GM_ADDR x, GM_ADDR y, GM_ADDR tiling) {
     GET_TILING_DATA_WITH_STRUCT(Tiling, t, tiling);
     scale(x, y, t.length, t.factor);
@@ -75,6 +77,16 @@ def test_arguments_by_scalar_struct_and_gm(pair):
     y.zero_()
     assert k[1](x, y, k.struct("Tiling", length=256, factor=2.0)).ok
     assert equal(y.cpu(), x.cpu() * 2)
+
+
+def test_a_struct_may_hold_tensors_and_addresses(pair):
+    x, y = pair
+    k, tiling = made("by_addresses"), {"length": 256, "factor": 1.5}
+    for fields in ({"x": x, "y": y, "t": tiling}, {"x": x.data_ptr(), "y": y.data_ptr(), "t": tiling}):
+        y.zero_()
+        assert k[1](k.struct("Args", **fields)).ok and equal(y.cpu(), x.cpu() * 1.5)
+    short = torch.zeros(128).npu()
+    assert "gm-bounds" in k[1]({"x": x, "y": short, "t": tiling}).codes()
 
 
 def test_record_has_what_the_lessons_draw(pair):
