@@ -320,6 +320,7 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
 
 void Core::refuse(Loc dst, uint64_t bytes) {
     if (!has(id.kind, dst.mem)) return;
+    unseen_writes = true;
     if (dst.buf) buffers[dst.buf].filled = true;
     uint64_t lo = dst.addr, hi = std::min<uint64_t>(lo + bytes, chip.size[int(dst.mem)]);
     if (lo >= hi) return;

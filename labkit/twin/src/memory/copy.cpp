@@ -143,19 +143,24 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
                      src.l2_bypass});
 }
 
+// Blocks of 32 bytes in which nobody stored anything would be copied to GM.
+static void check_filled(Loc src, const Dma& d, Here here) {
+    if (core->unseen_writes) return;
+    if (d.src_stride < d.len + 32u) return core->want_filled(src, extent(d, d.src_stride, d.len), 32, here, "src");
+    for (uint32_t b = 0; b < d.blocks; b++) {
+        Loc row = src;
+        row.addr += uint32_t(b * d.src_stride), row.bytes = d.len;
+        core->want_filled(row, d.len, 32, here, "src");
+    }
+}
+
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
     if (!plausible(d, here)) return;
     if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
     if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad)) return;
-    if (d.src_stride < d.len + 32u) core->want_filled(src, extent(d, d.src_stride, d.len), 32, here, "src");
-    else
-        for (uint32_t b = 0; b < d.blocks; b++) {
-            Loc row = src;
-            row.addr += uint32_t(b * d.src_stride), row.bytes = d.len;
-            core->want_filled(row, d.len, 32, here, "src");
-        }
+    check_filled(src, d, here);
     AtomicMode atomic = core->registers.atomic;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);

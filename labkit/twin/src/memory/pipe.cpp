@@ -316,6 +316,7 @@ Loc rest_of(uint8_t pos, Here here) {
 uint8_t* address(Loc l) {
     if (l.buf && l.buf < core->buffers.size())
         core->buffers[l.buf].by_scalar = true;  // accesses through the pointer are not observed
+    core->unseen_writes = true;
     return core->at(l);
 }
 
