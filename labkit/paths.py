@@ -52,7 +52,7 @@ def cache_dir() -> Path:
     except (FileExistsError, NotADirectoryError) as error:
         part = next(p for p in (base, *base.parents) if p.exists() and not p.is_dir())
         raise NotADirectoryError(
-            f"the lab keeps what it builds in {base}, but {part} is a file: move it away, or set LABKIT_CACHE to a folder"
+            f"the lab keeps what it builds in {base}, but {part} is a file: move it, or set LABKIT_CACHE to a folder"
         ) from error
     return base
 
