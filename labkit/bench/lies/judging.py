@@ -119,7 +119,7 @@ def _others(c: Case, region: dict) -> str:
 
 def _unsynchronised(c: Case) -> Iterator[Finding]:
     for r in c.regions:
-        if not r["kernels"]:
+        if not r["kernels"] and not r["copies"]:
             continue
         if r["kind"] != "host":  # events of one stream know nothing of another: the work ran beside them
             if r["busy_us"] > 1.25 * r["value_us"]:

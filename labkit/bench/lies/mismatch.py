@@ -36,8 +36,11 @@ def mismatched(c: Case) -> Iterator[Finding]:
         yield c.find("mismatch", timed[-1]["line"], "shape", claimed=shape, seen=seen)
     for pair in c.seen.apart:
         line = pair["line"][0] if pair["line"] else None
-        yield c.find("mismatch", line, "results", one=names_of(pair["one"]), other=names_of(pair["other"]),
-                     shape=str(pair["shape"]), share=100 * pair["apart"])  # fmt: skip
+        names = {"one": names_of(pair["one"]), "other": names_of(pair["other"])}
+        if "apart" in pair:
+            yield c.find("mismatch", line, "results", shape=str(pair["shape"]), share=100 * pair["apart"], **names)
+        elif not says(words.FEWER, c.claims):
+            yield c.find("mismatch", line, "fewer", mine=pair["fewer"][0], its=pair["fewer"][1], **names)
     sides = sides_of(c)
     yield from _sizes(c, sides)
     for one, other in pairs_of(sides):
@@ -61,7 +64,7 @@ def alternatives(c: Case) -> bool:
     told = f"{c.claims}\n{' '.join(c.text.words).replace('_', ' ')}"
     if not c.compares or c.seen.failed or c.text.words & _CHECKS or says(words.LESS, c.claims):
         return False
-    kinds = {tuple(r["names"]) for r in c.regions if r["kernels"]}
+    kinds = {what for what, _ in sides_of(c)}
     return len(kinds) > 1 and bool(says(words.SAME, told)) and not says(words.CONTRAST, c.claims)
 
 

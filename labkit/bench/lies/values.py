@@ -6,31 +6,49 @@ A run of its own (watch.py --values): reading values back takes time on the virt
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
+from math import prod
 
 import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-_SECONDS, _MOST_BYTES, _SAMPLE = 40.0, 1 << 28, 1 << 14  # of reading values back; a tensor; elements that are compared
+_SECONDS, _KEPT = 20.0, 1 << 27  # of reading values back; bytes of them that are kept: then no more is looked at
+_MOST_BYTES, _SAMPLE = 1 << 28, 1 << 12  # a tensor; elements that are compared
 _DRAWN = ("rand", "dropout", "bernoulli", "normal_", "uniform_", "multinomial", "exponential")
 _REGIONS = 3  # of each candidate on the same inputs
+_SOURCES = 64
 _APART = {torch.float16: 0.05, torch.bfloat16: 0.1}  # of the largest value; no order of roundings makes so much
 _APART_FLOAT = 0.02
+_FEWER = 0.8  # of the other's results
 
 
 @dataclass
 class _Step:
-    """An operator. number: of the last reading before it. reads, gives: (address, contents); None: not known."""
+    """An operator. number: of the last reading before it. reads: (address, where its contents come from: digests of
+    tensors that no operator made; None: not known). gives: (address, contents). changes: addresses that it reads and
+    writes."""
 
     number: int
     name: str
-    reads: list[tuple[int, bytes | None]]
+    reads: list[tuple[int, frozenset | None]]
     gives: list[tuple[int, tuple]] = field(default_factory=list)
-    changes: list[int] = field(default_factory=list)  # addresses that it reads and writes
+    changes: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Seen:
+    """A region: the tensors it takes, its operators, all that they give, and of that what no operator in it reads."""
+
+    takes: frozenset
+    names: tuple
+    outs: list[tuple]
+    ends: list[tuple]
+    region: object
 
 
 class Values(TorchDispatchMode):
@@ -38,26 +56,37 @@ class Values(TorchDispatchMode):
 
     def __init__(self, notes):
         super().__init__()
-        self.notes, self.steps, self.spent, self.until = notes, [], 0.0, None
+        self.notes, self.steps, self.spent, self.kept, self.until = notes, [], 0.0, 0, None
         self._fresh: set[int] = set()  # addresses written since the last reading: no region has them as an input
+        self._made_of: dict[int, frozenset] = {}  # address -> the tensors that its contents were computed from
         self._number = -1
 
+    def in_threads(self) -> None:
+        """Also in the threads that the script starts from now on."""
+        real, values = threading.Thread.run, self
+
+        class Beside(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                return values.__torch_dispatch__(function, types, args, kwargs)
+
+        def run(thread):
+            with Beside():
+                real(thread)
+
+        threading.Thread.run = run
+
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
+        kwargs, step = kwargs or {}, None
         if self.until is None:
             begin = time.thread_time_ns()
             step = self._step(function, args, kwargs)
             self.spent += (time.thread_time_ns() - begin) * 1e-9
         made = function(*args, **kwargs)
-        if self.until is None:
+        if step is not None:
             begin = time.thread_time_ns()
-            for tensor in _tensors(made):
-                address = tensor.untyped_storage().data_ptr()
-                self._fresh.add(address)
-                step.gives.append((address, _contents(tensor)))
-            self.steps.append(step)
+            self._gives(step, _tensors(made))
             self.spent += (time.thread_time_ns() - begin) * 1e-9
-            if self.spent > _SECONDS:
+            if self.until is None and (self.spent > _SECONDS or self.kept > _KEPT):
                 self.until = self.notes.readings
         return made
 
@@ -75,36 +104,53 @@ class Values(TorchDispatchMode):
                 address = tensor.untyped_storage().data_ptr()
                 if written and not argument.kwarg_only:
                     step.changes.append(address)
-                if not (written and argument.kwarg_only) and tensor.numel() > 1:  # out= is not read
-                    step.reads.append((address, None if address in self._fresh else _digest(tensor)))
+                if written and (argument.kwarg_only or step.name == "aten::copy_"):  # out= is not read
+                    continue
+                made_of = self._made_of.get(address)
+                if made_of is None and address not in self._fresh:
+                    digest = _digest(tensor)
+                    made_of = None if digest is None else frozenset([digest])
+                step.reads.append((address, made_of))
         return step
 
+    def _gives(self, step: _Step, tensors: list[torch.Tensor]) -> None:
+        known = [made_of for _, made_of in step.reads]
+        whole = frozenset().union(*known) if known and None not in known else frozenset()
+        drawn = any(word in step.name for word in _DRAWN)
+        for tensor in tensors:
+            address = tensor.untyped_storage().data_ptr()
+            if step.reads:  # else it comes from the host, or is filled
+                self._fresh.add(address)
+            self._made_of.pop(address, None)
+            if whole and len(whole) <= _SOURCES and not drawn:
+                self._made_of[address] = whole
+            step.gives.append((address, contents := _contents(tensor)))
+            self.kept += 400 + (0 if contents[2] is None else contents[2].nbytes)
+        self.steps.append(step)
+
     def differences(self, regions) -> list[dict]:
-        """Pairs of candidates that took the same tensors and gave tensors of one shape with different values: {"line":
-        of the one that came second, "shape", "one", "other": its operators, "apart": of the largest value}."""
-        seen: dict[frozenset, dict[tuple, list]] = {}
+        """Pairs of candidates, {"line": of the one that came second, "one", "other": its operators} and either "apart",
+        of the largest value: of the same tensors they compute different ones; or "fewer": (how many elements, the
+        other's), on a tensor that both take."""
+        seen: dict[tuple, dict[frozenset, list[_Seen]]] = {}
         for region in regions:
             begin, end = region.between
             if self.until is not None and end > self.until:
                 continue
-            made = _candidate([s for s in self.steps if begin <= s.number < end])
+            made = _seen([s for s in self.steps if begin <= s.number < end], region)
             if made:
-                leaves, names, outs = made
-                same = seen.setdefault(leaves, {}).setdefault(names, [])
+                same = seen.setdefault(tuple(sorted(made.names)), {}).setdefault(made.takes, [])
                 if len(same) < _REGIONS:
-                    same.append((outs, region))
+                    same.append(made)
         found = []
-        for leaves, candidates in seen.items():
-            for (one, first), (other, second) in combinations(candidates.items(), 2):
-                if _deliberate(one, other) or not all(_steady(side) for side in (first, second)):
-                    continue
-                a, b = first[0][0], second[0][0]
-                if a[-1][0] != b[-1][0]:
-                    continue
-                apart = min(_nearest(a[-1], b), _nearest(b[-1], a))
-                if apart > _APART.get(a[-1][1], _APART_FLOAT):
-                    found.append({"line": second[0][1].via[:1], "shape": list(a[-1][0]), "one": one[-3:],
-                                  "other": other[-3:], "apart": apart})  # fmt: skip
+        for (one, mine), (other, its) in combinations(seen.items(), 2):
+            if _deliberate(one, other):
+                continue
+            for a, b in product(mine.values(), its.values()):
+                if pair := _compared(a, b):
+                    last = {"one": a[0].names[-3:], "other": b[0].names[-3:]}
+                    found.append({"line": b[0].region.via[:1], **last, **pair})
+                    break
         return found
 
 
@@ -126,28 +172,53 @@ def _contents(tensor: torch.Tensor) -> tuple:
         return tuple(tensor.shape), tensor.dtype, None
     flat = tensor.detach().to("cpu").flatten()
     flat = flat[:: max(1, flat.numel() // _SAMPLE)]
-    return tuple(tensor.shape), tensor.dtype, np.nan_to_num(np.asarray(flat.double()), posinf=0.0, neginf=0.0)
+    return tuple(tensor.shape), tensor.dtype, np.nan_to_num(np.asarray(flat.float()), posinf=0.0, neginf=0.0)
 
 
-def _candidate(steps: list[_Step]) -> tuple[frozenset, tuple, list] | None:
-    """(what the region takes, its operators, what they give); None where it draws numbers or changes what it takes."""
+def _seen(steps: list[_Step], region) -> _Seen | None:
+    """None where the region draws numbers or changes what it takes."""
     produced: set[int] = set()
-    leaves, outs = set(), []
-    for step in steps:
+    takes, outs, read_at = set(), [], {}
+    for i, step in enumerate(steps):
         if any(word in step.name for word in _DRAWN):
             return None
-        for address, digest in step.reads:
+        for address, made_of in step.reads:
+            read_at[address] = i
             if address not in produced:
-                if digest is None:
+                if made_of is None:
                     return None
-                leaves.add(digest)
+                takes |= made_of
         if any(address not in produced for address in step.changes):
             return None
         for address, contents in step.gives:
             produced.add(address)
-            outs.append(contents)
-    outs = [o for o in outs if o[2] is not None and o[2].size > 1]
-    return (frozenset(leaves), tuple(s.name for s in steps), outs) if leaves and outs else None
+            outs.append((i, address, contents))
+    outs = [o for o in outs if o[2][2] is not None and o[2][2].size > 1]
+    ends = [contents for i, address, contents in outs if read_at.get(address, -1) <= i]
+    if not takes or not ends:
+        return None
+    return _Seen(frozenset(takes), tuple(s.name for s in steps), [o[2] for o in outs], ends, region)
+
+
+def _compared(a: list[_Seen], b: list[_Seen]) -> dict | None:
+    one, other = a[0], b[0]
+    if not all(_apart(s.ends, side[0].outs) <= 1e-3 for side in (a, b) for s in side):
+        return None  # not the same each time
+    if one.takes == other.takes:
+        apart = min(_apart(one.ends, other.outs), _apart(other.ends, one.outs))
+        if apart > max(_APART.get(end[1], _APART_FLOAT) for s in (one, other) for end in s.ends) and apart != np.inf:
+            return {"apart": apart, "shape": list(one.ends[-1][0])}
+    if one.takes & other.takes and one.region.via[:1] == other.region.via[:1]:
+        counts = [sum(prod(end[0]) for end in s.ends) for s in (one, other)]
+        if min(counts) < _FEWER * max(counts):
+            return {"fewer": counts}
+    return None
+
+
+def _apart(ends: list[tuple], outs: list[tuple]) -> float:
+    """How far that of `ends` is which is farthest from the nearest of `outs`; inf where none of them has its shape."""
+    near = [_nearest(end, outs) for end in ends]
+    return max((n for n in near if n != np.inf), default=np.inf)
 
 
 def _deliberate(one: tuple, other: tuple) -> bool:
@@ -157,11 +228,6 @@ def _deliberate(one: tuple, other: tuple) -> bool:
         return False
     (a,), (b,) = short
     return a not in b and b not in a
-
-
-def _steady(side: list) -> bool:
-    """Does a candidate give the same each time?"""
-    return all(_nearest(outs[-1], side[0][0]) <= 1e-3 for outs, _ in side)
 
 
 def _nearest(value: tuple, others: list[tuple]) -> float:

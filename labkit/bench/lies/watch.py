@@ -79,6 +79,7 @@ def main(arguments: list[str]) -> None:
         from labkit.bench.lies.values import Values
 
         values = Values(notes)
+        values.in_threads()
     recorder.start()
     try:
         mode = values or (labkit.device.shapes_only() if "--shapes" in flags else contextlib.nullcontext())

@@ -66,8 +66,10 @@ LESS = (
 SAME = (
     r"\b(eager|compiled?|fused|fusion|unfused|naive|reference|optimi[sz]ed|custom|hand.?(written|made)|composed|manual"
     r"|original|looped|rewritten|one.pass|two.pass|implementations?|versions?|same (result|answer|output|value|thing)s?"
-    r"|equivalent|old|new|drop.in|baseline|candidates?)\b|融合|等价|版本|实现"
+    r"|equivalent|old|new|drop.in|baseline|candidates?|merg(ed|ing)|separate|in advance|dedup\w*|ways?)\b"
+    r"|融合|等价|版本|实现"
 )
+FEWER = r"\btop.?k\b|\bk largest|\bselect|\breduc|\bsort|\bmask|前 ?k|排序"  # results of which one needs fewer
 CONTRAST = r"\bwith (and|or|vs\.?|versus) without\b|\bcost of (the )?(bias|mask|dropout|affine|scale)|causal (and|vs)"
 # What follows a number that is no size.
 UNIT = (
