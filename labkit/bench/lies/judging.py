@@ -144,7 +144,7 @@ def _waits(c: Case) -> Iterator[Finding]:
         losses = [x for r in group if not r["tool"] and r["kernels"] and not r["first"] for x in _lost(r, kernel)]
         if losses and 2 * len(losses) <= ending[str(losses[0][0]["end_line"]), signature(losses[0][0])]:
             continue
-        losses = [loss for loss in losses if not _answers(c, loss[0])]
+        losses = [loss for loss in losses if not _answers(c, loss[0]) and not _beside(c, loss[0])]
         if says(words.WAITED, c.seen.output):  # a call and its wait, and the report says so
             losses = [loss for loss in losses if loss[0]["waits_before_last"]]
         several = len(losses) >= 3 or any(r["waits"] >= 3 for r, *_ in losses)
@@ -163,6 +163,15 @@ def _answers(c: Case, r: dict) -> bool:
     """The latency of a request: its wait is that for the answer, which the host reads within the sample."""
     said = says(words.REQUEST, c.claims) or says(words.TRANSFER, c.claims)
     return r["kind"] == "host" and r["copies"] > 0 and r["waits_by_reading"] == r["waits"] and bool(said)
+
+
+def _beside(c: Case, r: dict) -> bool:
+    """Does the script measure the same work back to back as well? Then the wait is what it wants to show."""
+    return any(
+        signature(o) == signature(r) and place_of(o) != place_of(r) and o["waits"] == r["waits"]
+        and max(o["calls_of"].values(), default=0) >= _BATCH * max(1, *r["calls_of"].values())
+        for o in c.regions
+    )  # fmt: skip
 
 
 def _lost(r: dict, kernel: bool = False) -> Iterator[tuple[dict, float, float, list]]:
