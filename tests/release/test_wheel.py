@@ -84,6 +84,23 @@ def test_init_lays_a_workbook_out(package, tmp_path):
     assert len(list((tmp_path / "my book").rglob("*.ipynb"))) == len(list((REPO / "notebooks/source").glob("*.md")))
 
 
+def test_a_grader_that_was_installed_keeps_the_solutions_out_of_reach(package, tmp_path):
+    """And the copy that it gives to students has the package, without what it brought along."""
+    code = """
+from pathlib import Path
+from labkit import paths
+from labkit.camp import confine, release
+share, root = str(paths.repo_root()), str(paths.import_root())
+given = confine.readable()
+print([p for p in given if share == p or share.startswith(p.rstrip("/") + "/") or p.startswith(share + "/")])
+print(f"{root}/labkit/camp" in given, f"{root}/labkit/paths.py" in given, confine.environment(Path("x"))["PYTHONPATH"] == root)
+release.student_copy(Path("student"), [], "")
+print(*(Path("student", p).exists() for p in ("labkit/paths.py", "pyproject.toml", "scripts", "labkit/share")))
+"""
+    said = run(package, code, tmp_path).splitlines()
+    assert said == ["[]", "True True True", "True True True False"]
+
+
 def test_one_version():
     said = CliRunner().invoke(cli.app, ["--version"]).output
     assert said == f"labkit {labkit.__version__}\n" and re.fullmatch(r"0\.\d+\.\d+", labkit.__version__)
