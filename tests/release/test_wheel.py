@@ -206,3 +206,10 @@ def labkit_extras() -> set[str]:
 
 def test_paths_of_a_checkout():
     assert not paths.installed() and paths.repo_root() == paths.import_root() == REPO
+
+
+def test_the_runner_finds_its_library_by_name():
+    """A path of the machine that built the wheel is not there on another."""
+    said = subprocess.run(["readelf", "-d", str(runtime.runner())], capture_output=True, text=True, check=True).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", said)
+    assert "libtwin.so" in needed and not [name for name in needed if "/" in name]
