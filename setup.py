@@ -1,5 +1,6 @@
-"""What pyproject.toml cannot say: notebooks/, kernels/ and data/ go into the package as labkit/share, and a platform
-wheel (LABKIT_PLATFORM_WHEEL=1, see scripts/platform_wheel.py) brings the built runtime as labkit/shipped.
+"""What pyproject.toml cannot say: notebooks/, kernels/ and data/ go into the package as labkit/share, with the files
+that a student's copy needs (labkit release), and a platform wheel (LABKIT_PLATFORM_WHEEL=1, see
+scripts/platform_wheel.py) brings the built runtime as labkit/shipped.
 """
 
 import os
@@ -14,7 +15,8 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-SHARED = ("notebooks", "kernels", "data")
+SHARED = ("notebooks", "kernels", "data", "scripts")
+FILES = ("pyproject.toml", "README.md", "LICENSE", "Makefile", "environment.yml", "environment.npu.yml")
 PLATFORM = os.environ.get("LABKIT_PLATFORM_WHEEL") == "1"
 
 
@@ -28,6 +30,8 @@ class BuildWithShare(build_py):
             shutil.rmtree(package / "share" / name, ignore_errors=True)
             ignored = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", ".labkit")
             shutil.copytree(ROOT / name, package / "share" / name, ignore=ignored)
+        for name in filter(os.path.isfile, (ROOT / name for name in FILES)):
+            shutil.copy2(name, package / "share")
         shutil.rmtree(package / "shipped", ignore_errors=True)
         if PLATFORM:
             words = dict(os.environ, PYTHONPATH=str(ROOT))

@@ -43,11 +43,17 @@ def data_dir() -> Path:
 
 def cache_dir() -> Path:
     """Where everything built is kept: LABKIT_CACHE, else XDG_CACHE_HOME/labkit,
-    else ~/.cache/labkit. Made if missing.
+    else ~/.cache/labkit. Made if missing. Raises OSError with what to do where it cannot be.
     """
     named = os.environ.get("LABKIT_CACHE")
     base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labkit"
-    base.mkdir(parents=True, exist_ok=True)
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        part = next(p for p in (base, *base.parents) if p.exists() and not p.is_dir())
+        raise NotADirectoryError(
+            f"the lab keeps what it builds in {base}, but {part} is a file: move it, or set LABKIT_CACHE to a folder"
+        ) from error
     return base
 
 

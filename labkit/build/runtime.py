@@ -121,7 +121,8 @@ def runner() -> Path:
 
 
 def link_runner(finds: str) -> Path:
-    """The runner that finds libtwin in the folder `finds`."""
+    """The runner that finds libtwin in the folder `finds`, by its name alone: the path at which it was linked is not
+    there on the machine that a wheel goes to."""
     lib = library()
     return compiler.build(
         [_SRC / "launch" / "runner.cpp"],
@@ -129,7 +130,7 @@ def link_runner(finds: str) -> Path:
         name="twin-runner",
         deps=[lib],
         flags=[*FLAGS, *_COLD, *_INCLUDES],
-        libs=[str(lib), f"-Wl,-rpath,{finds}", "-ldl"],
+        libs=[f"-L{lib.parent}", f"-l:{lib.name}", f"-Wl,-rpath,{finds}", "-ldl"],
     )
 
 

@@ -237,7 +237,7 @@ def environment(scratch: Path, more: dict[str, str] | None = None) -> dict[str, 
     folders = dict.fromkeys([os.path.dirname(sys.executable), "/usr/local/bin", "/usr/bin", "/bin"])
     words = {"PATH": os.pathsep.join(folders), "HOME": str(scratch), "TMPDIR": str(scratch), "LANG": "C.UTF-8",
              "LABKIT_CACHE": str(scratch / "cache"),
-             "PYTHONPATH": str(paths.repo_root()), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
+             "PYTHONPATH": str(paths.import_root()), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
              "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # fmt: skip
     words |= {name: os.environ[name] for name in ("CXX", "LD_LIBRARY_PATH") if name in os.environ}
     return words | (more or {})
@@ -269,7 +269,7 @@ def start(
         "scratch_bytes": limits.scratch_bytes, "limits": limits.words(), "landlock": have.landlock > 0,
         "seccomp": have.seccomp, "read": reading + list(_PROC if have.level == "landlock" else ("/proc",)),
         "write": [str(scratch), "/dev/shm"] if have.level != "landlock" else [str(scratch)], "devices": DEVICES,
-        "list": [str(paths.repo_root())],
+        "list": [str(paths.import_root())],
     }  # fmt: skip
     forked = forked and have.level != "bubblewrap"
     words = [sys.executable, "-s", "-m", "labkit.camp.inside", json.dumps(plan), *command]
@@ -302,9 +302,24 @@ def start(
 
 
 def readable(more: Sequence[str | Path] = ()) -> list[str]:
-    """What every confined command may read, and `more`."""
-    every = [str(p) for p in (*_SYSTEM, *_python_folders(), paths.repo_root() / "labkit", *more)]
-    return [p for p in dict.fromkeys(every) if os.path.exists(p)]
+    """What every confined command may read, and `more`. An installed package has the solutions below its own folder:
+    of the folders above them everything else is named.
+    """
+    every = [str(p) for p in (*_SYSTEM, *_python_folders(), paths.import_root() / "labkit")]
+    if paths.installed():
+        every = [p for folder in every for p in _beside(folder, str(paths.repo_root().resolve()))]
+    return [p for p in dict.fromkeys([*every, *map(str, more)]) if os.path.exists(p)]
+
+
+@lru_cache(maxsize=256)
+def _beside(folder: str, hidden: str) -> tuple[str, ...]:
+    """The folder; where `hidden` lies in it, what it holds but that, without links that lead there."""
+    real = os.path.realpath(folder)
+    if real != hidden and not hidden.startswith(real.rstrip("/") + "/"):
+        return () if real.startswith(hidden + "/") else (folder,)
+    if real == hidden or os.path.islink(folder):
+        return ()
+    return tuple(p for name in sorted(os.listdir(folder)) for p in _beside(os.path.join(folder, name), hidden))
 
 
 def _bubblewrap(program: str, reading: list[str], scratch: Path, limits: Limits) -> list[str]:

@@ -31,6 +31,7 @@ from labkit.notebook import source as reader
 _COPIED = ("labkit", "kernels", "data", "notebooks/source", "scripts", "pyproject.toml", "README.md", "LICENSE",
            "Makefile", "environment.yml", "environment.npu.yml")  # fmt: skip
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".labkit", "answers_trial*", "camp_*")
+_OF_PACKAGE = shutil.ignore_patterns("__pycache__", "*.pyc", "share", "shipped")  # of an installed one
 _OF_KERNELS = shutil.ignore_patterns("__pycache__", "exercises", "golden.py", "mutants.toml")
 _SHOWN = """
 
@@ -143,9 +144,10 @@ def student_copy(to: Path, exercises: list[str], text: str) -> dict[str, list[st
     """Writes the copy; what Released.with_code says. text: of the notebooks, whose cells may name parts of a golden."""
     shutil.rmtree(to, ignore_errors=True)
     for name in _COPIED:
-        source = paths.repo_root() / name
+        source = (paths.import_root() if name == "labkit" else paths.repo_root()) / name
         if source.is_dir():
-            shutil.copytree(source, to / name, ignore=_OF_KERNELS if name == "kernels" else _LEFT_OUT, symlinks=True)
+            ignored = {"kernels": _OF_KERNELS, "labkit": _OF_PACKAGE}.get(name, _LEFT_OUT)
+            shutil.copytree(source, to / name, ignore=ignored, symlinks=True)
         elif source.is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, to / name)

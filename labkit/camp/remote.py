@@ -246,7 +246,7 @@ class Worker:
             read = [str(p) for p in confine.readable([paths.data_dir(), *sorted(named), *self.cached])]
             home = self.confined.home / "scratch"
             self.ask("settle", read=[*read, "/proc"], write=[str(home), "/dev/shm"], devices=list(confine.DEVICES),
-                     names=[str(paths.repo_root())])  # fmt: skip
+                     names=[str(paths.import_root())])  # fmt: skip
 
     def close(self) -> None:
         """Ends it and all that it started; `errors` has its last words."""

@@ -66,7 +66,7 @@ def _wanted(package: str) -> str:
     from labkit import paths
 
     extra = "batch" if package in ("dask", "distributed") else "lab"
-    return f"-e '.[{extra}]'" if (paths.repo_root() / "pyproject.toml").is_file() else f"'labkit[{extra}]'"
+    return f"-e '.[{extra}]'" if not paths.installed() else f"'labkit[{extra}]'"
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # see detect.py: torch_npu is not to load by itself
 
 from labkit.chips import DEFAULT  # noqa: E402
-from labkit.device import rates  # noqa: E402
+from labkit.device import import_hook, rates  # noqa: E402
 from labkit.device.detect import usable_npu  # noqa: E402
 from labkit.device.library import ENGINES, lib, records  # noqa: E402
 from labkit.device.planning import Piece, launch_fused, only_shapes, pieces, shapes_only  # noqa: E402
@@ -68,6 +68,7 @@ def install(chip: str | None = None) -> str:
     global _mode
     with _lock:
         if _mode is None:
+            import_hook.withdraw()
             if usable_npu():
                 import torch_npu  # noqa: F401
 

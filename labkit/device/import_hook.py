@@ -60,11 +60,38 @@ def after_import(name: str, step: Callable) -> None:
         sys.meta_path.insert(0, _Finder(name, step))
 
 
-def _install(_torch) -> None:
+def _install(torch) -> None:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        warnings.warn("labkit: the current folder has been deleted, and PyTorch's MKL ends a process that computes "
+                      "there: change to another folder first", stacklevel=2)  # fmt: skip
     try:
         importlib.import_module("labkit.device").install()
     except Exception as error:
-        warnings.warn(f"labkit: the npu device is not there: {error} (labkit doctor tells more)", stacklevel=2)
+        text = f"labkit: the npu device is not there: {error} (labkit doctor tells more)"
+        warnings.warn(text, stacklevel=2)
+        _refuse(torch, text)
+
+
+def _refuse(torch, text: str) -> None:
+    """x.npu() and module.npu() say why there is no device: the warning at the import is long gone by then."""
+
+    def npu(self, *arguments, **named):
+        raise RuntimeError(text)
+
+    npu.refuses = True
+    for kind in (torch.Tensor, torch.nn.Module):
+        if not hasattr(kind, "npu"):
+            kind.npu = npu
+
+
+def withdraw() -> None:
+    """Before another try: PyTorch takes no name that is there."""
+    if torch := sys.modules.get("torch"):
+        for kind in (torch.Tensor, torch.nn.Module):
+            if getattr(kind.__dict__.get("npu"), "refuses", False):
+                del kind.npu
 
 
 def watch() -> None:

@@ -27,8 +27,11 @@ from pathlib import Path
 from socket import socketpair
 
 from labkit import messages
+from labkit.build.process import processor_time, wants_processor
 
 _GRACE_S = 0.5  # for the other ranks, once one has raised
+_BUSY = 10  # times as long may a call take on a machine that is busy otherwise
+_LOOK_S = 0.1
 _START_S = 120.0  # importing torch on a busy machine
 
 
@@ -75,8 +78,9 @@ class Run:
 
 
 def ranks(count: int, function: Callable, *arguments, timeout: float = 60.0) -> Run:
-    """function(rank, *arguments) in `count` processes at once. timeout: seconds of real time.
-    Raises RankError, ValueError.
+    """function(rank, *arguments) in `count` processes at once. timeout: seconds of processor time for each, or in
+    which none of them wants a processor, as in a wait that nothing ends; and ten times as much real time, so that a
+    busy machine is no time-out. Raises RankError, ValueError.
     """
     if not isinstance(count, int) or not 1 <= count <= 16:
         raise ValueError(messages.text("device.rank_count", count=count))
@@ -146,7 +150,7 @@ class _Pool:
                     )
                 )
             self.pipes.append(Connection(ours.detach()))
-        self._collect(time.monotonic() + _START_S)
+        self._collect()
 
     def _log(self, rank: int) -> Path:
         return Path(self.folder.name) / f"rank{rank}.log"
@@ -170,27 +174,35 @@ class _Pool:
         work = packed((function, arguments, torch.initial_seed()))
         for pipe in self.pipes:
             pipe.send_bytes(work)
-        answers = [unpacked(answer) for answer in self._collect(time.monotonic() + timeout, timeout)]
+        answers = [unpacked(answer) for answer in self._collect(timeout)]
         return Run(
             [a["result"] for a in answers],
             {f"rank {i}": a["spans"] for i, a in enumerate(answers)},
             [a["output"] for a in answers],
         )
 
-    def _collect(self, until: float, seconds: float = _START_S) -> list[bytes]:
+    def _collect(self, seconds: float = _START_S) -> list[bytes]:
         """An answer of each rank. Raises RankError for the first that raised;
-        else for one that died or did not come back.
+        else for one that died or did not come back in `seconds` as ranks() counts them.
         """
         answers: dict[int, bytes] = {}
+        began = [processor_time(p.pid) for p in self.processes]
+        until, then, idle = time.monotonic() + _BUSY * seconds, time.monotonic(), 0.0
         failed: RankError | None = None
         raised: list[tuple] = []
         while len(answers) < len(self.pipes):
+            missing = [i for i in range(len(self.pipes)) if i not in answers]
             left = until - time.monotonic()
-            ready = wait([p for i, p in enumerate(self.pipes) if i not in answers], max(0.0, left))
+            ready = wait([self.pipes[i] for i in missing], min(_LOOK_S, max(0.0, left)))
+            now, pids = time.monotonic(), [self.processes[i].pid for i in missing]
             if not ready:
-                if failed:
+                if failed and now >= until:
                     raise failed
-                raise self._late([i for i in range(len(self.pipes)) if i not in answers], seconds)
+                idle += 0.0 if any(map(wants_processor, pids)) else now - then
+                most = max(processor_time(self.processes[i].pid) - began[i] for i in missing)
+                if not failed and (max(idle, most) > seconds or now >= until):
+                    raise self._late(missing, seconds)
+            then = now
             for pipe in ready:
                 rank = self.pipes.index(pipe)
                 try:

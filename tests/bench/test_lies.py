@@ -77,7 +77,8 @@ def keys(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name, wrong, right", [("e", 12, 8), ("f", 6, 4), ("h", 21, 6), ("i", 21, 6), ("n", 12, 8), ("p", 12, 24)]
+    "name, wrong, right",
+    [("e", 12, 8), ("f", 6, 4), ("h", 21, 6), ("i", 21, 6), ("n", 12, 8), ("p", 12, 24), ("q", 12, 8)],
 )
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     key = keys(name)
@@ -87,13 +88,52 @@ def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     )
 
 
-@pytest.mark.parametrize("name", ["e08", "e02", "e16", "f04", "h11", "h26", "i15", "k10", "n15"])
+@pytest.mark.parametrize(
+    "name", ["e08", "e02", "e16", "f04", "h11", "h26", "i15", "k10", "n15", "n11", "n14", "q01", "q04"]
+)
 def test_a_script_is_judged_as_its_key_says(name):
     """Candidates behind one line and pandas; a filter behind a generator; a shape in an f-string that is no claim; two
     sides of different sizes; events beside the stream that works; a compilation given on its own; samples taken again
-    until they are short; warm-up readings in the report, though its loop looks at the last ten; a round trip that waits."""
+    until they are short; warm-up readings in the report, though its loop looks at the last ten; a round trip that waits;
+    samples that labkit.bench takes; a kernel's time with the issuing in it; a side that gives less; copies beside."""
     said = keys(name[0])[name]
     assert bench.check(Path(__file__).parent / f"scripts_{name[0]}" / f"{name}.py").kinds == ([said] if said else [])
+
+
+TWO_WAYS = """
+import random, numpy as np, torch, torch_npu
+
+def naive(x):
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / ((centred * centred).mean(-1, keepdim=True) + 1e-5).sqrt()
+
+def fused(x):
+    {fused}
+
+x = torch.arange(4096.0).reshape(16, 256).npu() / 64
+us = {{naive: [], fused: []}}
+for f in (naive, fused): f({given})
+for f in random.Random(1).sample([naive, fused] * 20, 40):
+    a, b = (torch.npu.Event(enable_timing=True) for _ in range(2))
+    a.record(); f({given}); b.record(); torch.npu.synchronize()
+    us[f].append(1e3 * a.elapsed_time(b))
+print("16 x 256: naive", np.percentile(us[naive], [50, 90]), "fused", np.percentile(us[fused], [50, 90]), "us, speedup")
+"""
+RIGHT, HALF = "return torch.nn.functional.layer_norm(x, (256,))", "return x * (x.pow(2).mean(-1, keepdim=True)).rsqrt()"
+
+
+@pytest.mark.parametrize(
+    "fused, given, found",
+    [
+        (RIGHT, "x", []),
+        (HALF, "x", ["mismatch"]),
+        (HALF, "torch.randn(16, 256).npu()", []),  # not on the same tensors: nothing can be said
+    ],
+)
+def test_two_that_are_compared_give_the_same(tmp_path, fused, given, found):
+    script = tmp_path / "bench.py"
+    script.write_text(TWO_WAYS.format(fused=fused, given=given))
+    assert [k for k in bench.check(script).kinds if k == "mismatch"] == found
 
 
 def test_a_script_that_fails_that_hangs_and_that_measures_nothing(tmp_path):

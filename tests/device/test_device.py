@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import os
 import pickle
 import subprocess
 import sys
@@ -392,3 +393,32 @@ def test_transfer_by_the_environment():
     ran = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TORCH_TRANSFER_TO_NPU": "1"},
                          capture_output=True, text=True)  # fmt: skip
     assert ran.stdout.strip() == "npu:0", ran.stderr
+
+
+# ---- where there is no device
+
+
+@pytest.mark.parametrize(
+    "words, said", [("LABKIT_CACHE=FILE/in", "FILE is a file"), ("CXX=no-such-g++", "no-such-g++")]
+)
+def test_why_there_is_none_is_said_where_it_is_asked_for_and_a_second_try_works(tmp_path, words, said):
+    (tmp_path / "file").touch()
+    name, _, value = words.replace("FILE", str(tmp_path / "file")).partition("=")
+    code = f"""
+import os, torch, labkit.device
+for x in torch.ones(2), torch.nn.Linear(2, 2):
+    try:
+        x.npu()
+    except RuntimeError as error:
+        print(error)
+del os.environ[{name!r}]
+os.environ["LABKIT_CACHE"] = {str(paths.cache_dir())!r}
+labkit.device.install()
+print(torch.ones(2).npu().device)
+"""
+    words = {k: v for k, v in os.environ.items() if k != "CXX"} | {"PYTHONPATH": str(paths.import_root())}
+    words |= {"LABKIT_DEVICE": "sim", "LABKIT_CACHE": str(tmp_path / "new"), name: value}
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=words, capture_output=True, text=True)
+    *why, last = run.stdout.splitlines()
+    assert last == "npu:0" and len(why) == 2, run.stderr
+    assert all(said.replace("FILE", str(tmp_path / "file")) in line and "labkit doctor" in line for line in why)

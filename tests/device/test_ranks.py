@@ -179,14 +179,24 @@ def dies(rank):
         os._exit(5)
     dist.barrier()
 """)
-    began = time.perf_counter()
     with pytest.raises(labkit.RankError, match="same collectives in the same order") as late:
         labkit.ranks(2, cell["waits"], timeout=1.5)
-    assert "Rank 0 is at cell 1:5" in str(late.value) and time.perf_counter() - began < 8
+    assert "Rank 0 is at cell 1:5" in str(late.value)
     with pytest.raises(labkit.RankError, match="status 5"):
         labkit.ranks(2, cell["dies"], timeout=20)
     with pytest.raises(ValueError, match="1 to 16"):
         labkit.ranks(0, cell["dies"])
+
+
+def test_a_busy_machine_is_no_time_out_and_a_loop_is(monkeypatch):
+    cell = notebook("import time\ndef sleeps(rank):\n    time.sleep(1)\ndef loops(rank):\n    while rank: pass\n")
+    with pytest.raises(labkit.RankError, match="no answer within 0.3 s"):
+        labkit.ranks(2, cell["sleeps"], timeout=0.3)
+    with monkeypatch.context() as slow:  # as of a rank that waits for a processor
+        slow.setattr("labkit.device.ranks.wants_processor", lambda pid: True)
+        assert len(labkit.ranks(2, cell["sleeps"], timeout=0.3)) == 2
+    with pytest.raises(labkit.RankError, match="Rank 1 stopped at cell 1:5"):
+        labkit.ranks(2, cell["loops"], timeout=0.5)
 
 
 def test_ranks_end_with_their_parent(tmp_path):

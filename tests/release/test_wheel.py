@@ -84,6 +84,23 @@ def test_init_lays_a_workbook_out(package, tmp_path):
     assert len(list((tmp_path / "my book").rglob("*.ipynb"))) == len(list((REPO / "notebooks/source").glob("*.md")))
 
 
+def test_a_grader_that_was_installed_keeps_the_solutions_out_of_reach(package, tmp_path):
+    """And the copy that it gives to students has the package, without what it brought along."""
+    code = """
+from pathlib import Path
+from labkit import paths
+from labkit.camp import confine, release
+share, root = str(paths.repo_root()), str(paths.import_root())
+given = confine.readable()
+print([p for p in given if share == p or share.startswith(p.rstrip("/") + "/") or p.startswith(share + "/")])
+print(f"{root}/labkit/camp" in given, f"{root}/labkit/paths.py" in given, confine.environment(Path("x"))["PYTHONPATH"] == root)
+release.student_copy(Path("student"), [], "")
+print(*(Path("student", p).exists() for p in ("labkit/paths.py", "pyproject.toml", "scripts", "labkit/share")))
+"""
+    said = run(package, code, tmp_path).splitlines()
+    assert said == ["[]", "True True True", "True True True False"]
+
+
 def test_one_version():
     said = CliRunner().invoke(cli.app, ["--version"]).output
     assert said == f"labkit {labkit.__version__}\n" and re.fullmatch(r"0\.\d+\.\d+", labkit.__version__)
@@ -189,3 +206,10 @@ def labkit_extras() -> set[str]:
 
 def test_paths_of_a_checkout():
     assert not paths.installed() and paths.repo_root() == paths.import_root() == REPO
+
+
+def test_the_runner_finds_its_library_by_name():
+    """A path of the machine that built the wheel is not there on another."""
+    said = subprocess.run(["readelf", "-d", str(runtime.runner())], capture_output=True, text=True, check=True).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", said)
+    assert "libtwin.so" in needed and not [name for name in needed if "/" in name]

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import messages, paths
-from labkit.bench.lies import judging, reading
+from labkit.bench.lies import judging, mismatch, reading
 from labkit.bench.lies.judging import KINDS, Finding
 
 __all__ = ["KINDS", "Finding", "Verdict", "check"]
@@ -100,6 +100,8 @@ def _judged(path, source: str, script: Path, runs: _Runs) -> Verdict:
     if any(r["first"] or r["graphs"] for r in seen.regions):
         late, said = runs.run("--slow-first")
         seen.slow = judging.Observed(late["regions"], said)
+    if mismatch.alternatives(judging.Case(text, seen, str(script))):
+        seen.apart = runs.run("--values")[0]["apart"]
     notes = []
     if document["error"]:
         notes.append(messages.text("lies.failed", error=document["error"]))
@@ -127,9 +129,14 @@ class _Runs:
 
     def run(self, *flags: str) -> tuple[dict, str]:
         """(what watch.py saw, what the script reported). At first nothing is computed, which makes large shapes quick;
-        a script that looks at a value cannot go on then, and is run once more with values."""
+        a script that looks at a value cannot go on then, and is run once more with values; so is one that swallowed
+        that error, as a test runner does."""
+        if "--values" in flags:
+            return self._watched(*flags)
         document, output = self._watched("--shapes", *flags)
-        return self._watched(*flags) if document["error"] else (document, output)
+        refused = any(messages.text("device.shapes_only", lang=lang) in output for lang in messages.LANGUAGES)
+        stopped = document["error"] or not document["regions"] or document["asked"] or refused
+        return self._watched(*flags) if stopped else (document, output)
 
     def _watched(self, *flags: str) -> tuple[dict, str]:
         with tempfile.TemporaryDirectory() as folder:
@@ -168,4 +175,4 @@ class _Runs:
 
 
 def _unseen(error: str) -> dict:
-    return {"error": error, "files": [], "regions": [], "compared": [], "written": []}
+    return {"error": error, "files": [], "regions": [], "compared": [], "written": [], "asked": False, "apart": []}

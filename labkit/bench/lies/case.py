@@ -41,7 +41,8 @@ class Finding:
 class Observed:
     """One run of the script: the regions of watch.py, what it printed, and the same regions with an L2 that each kernel
     finds empty (None: not run). memory: the script speaks of what comes from memory. slow: the run where first launches
-    and compilations take longer (None: not run). failed: the script ended early."""
+    and compilations take longer (None: not run). failed: the script ended early. apart: candidates that
+    give different results of the same tensors (values.py)."""
 
     regions: list[dict]
     output: str
@@ -50,6 +51,7 @@ class Observed:
     slow: Observed | None = None
     failed: bool = False
     compared: list = field(default_factory=list)
+    apart: list[dict] = field(default_factory=list)
 
 
 class Case:
@@ -69,6 +71,8 @@ class Case:
         self.operators = {tuple(place) for r in regions for place in r["callers"]}  # these lines sum up no samples
         places = [place not in self.operators for place in text.spreads]
         self.spread = any(places) or not places and bool(says(words.PERCENTILES, seen.output))
+        kit = any(r["kit"] for r in regions)  # its reports have intervals, but for who takes the mean alone
+        self.spread |= kit and ("mean" not in text.words or bool(text.words & {"median", "percentile", "std", "row"}))
         self.groups: dict[tuple, list[dict]] = defaultdict(list)
         for r in regions:
             self.groups[place_of(r), signature(r)].append(r)

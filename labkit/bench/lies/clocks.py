@@ -43,10 +43,12 @@ class Region:
     graphs: int = 0  # that torch.compile made within
     again: int = 0  # of these, for a function that it had compiled before
     tool: bool = False  # read by torch.utils.benchmark, which chooses how often it runs
+    kit: bool = False  # taken by labkit.bench, which draws orders and gives intervals
     kept: bool = False
     shown: float | None = None  # the difference as the script sees it, in the unit of its clock
     parts: set[int] = dataclasses.field(default_factory=set)  # whole numbers by which the script divides it
     numbers: tuple[int, int] = (0, 0)  # of the readings at its start, and the last one when the difference was made
+    between: tuple[int, int] = (0, 0)  # the numbers of its two readings
     touched: int = 0  # the last reading before a statistic or the output took it
     gone: int | None = None  # the last reading before nothing held its value any more
     alone: list[float] = dataclasses.field(default_factory=list)  # as which numbers the script wrote it out by itself
@@ -71,6 +73,7 @@ class Notes:
         self.regions: dict[tuple, Region] = {}
         self.waits: list[tuple[float, str, tuple]] = []  # (host ns at entry, name, via)
         self.captures = 0  # of graphs
+        self.asked = False  # for a value, where nothing is computed
         self.beside: list[tuple[float, str]] = []  # (host ns, what): calls that are no work of the device
         self.holders: Counter[tuple] = Counter()  # by key of a region: the numbers that stand for it
         self.measurements: set[tuple] = set()  # regions of torch.utils.benchmark that it reports
@@ -115,7 +118,7 @@ class Notes:
             self.regions[key] = Region(
                 kind, start.clock, start.at, end.at, value, start.via, end.via,
                 end.graphs - start.graphs, max(0, end.again - start.again), end.tool, shown=shown,
-                numbers=(start.number, self.readings),
+                numbers=(start.number, self.readings), between=(start.number, end.number),
             )  # fmt: skip
         return key
 
@@ -358,7 +361,7 @@ class Moment(datetime.datetime):
     @classmethod
     def now(cls, tz=None):
         if NOTES is None or not NOTES.watched(sys._getframe(1).f_code.co_filename):
-            return datetime.datetime.now(tz)
+            return super().now(tz)
         reading = NOTES.read("datetime.now")
         made = cls.fromtimestamp(_EPOCH_S + reading.at * 1e-9, tz)
         made.reading = reading

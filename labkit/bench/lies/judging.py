@@ -32,6 +32,7 @@ from labkit.bench.lies.reading import Text, names_outliers, says
 
 # From which share of the reported time on something is a finding: what a careful reader would call the result wrong.
 _WAIT, _DRAIN, _COPY, _RANDOM, _FILLED, _QUANTUM, _PENDING, _CACHE = 0.05, 0.2, 0.05, 0.10, 0.25, 0.02, 0.05, 1.08
+_ISSUED = 0.3  # of what is called the kernel's time, in which the device waits for the host
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
 _VALUE = 16  # bytes of a value that is read, like a loss
 _BATCH = 8  # calls of an operator for each wait, from which on the wait is the end of a batch
@@ -118,7 +119,7 @@ def _others(c: Case, region: dict) -> str:
 
 def _unsynchronised(c: Case) -> Iterator[Finding]:
     for r in c.regions:
-        if not r["kernels"]:
+        if not r["kernels"] and not r["copies"]:
             continue
         if r["kind"] != "host":  # events of one stream know nothing of another: the work ran beside them
             if r["busy_us"] > 1.25 * r["value_us"]:
@@ -139,10 +140,11 @@ def _waits(c: Case) -> Iterator[Finding]:
     for r in c.regions:  # nine lose nothing
         ending[str(r["end_line"]), signature(r)] += 1
     for group in c.groups.values():
-        losses = [loss for r in group if not r["tool"] and r["kernels"] and not r["first"] for loss in _lost(r)]
+        kernel = bool(says(words.KERNEL, c.claims)) and not says(words.HOST, c.claims)
+        losses = [x for r in group if not r["tool"] and r["kernels"] and not r["first"] for x in _lost(r, kernel)]
         if losses and 2 * len(losses) <= ending[str(losses[0][0]["end_line"]), signature(losses[0][0])]:
             continue
-        losses = [loss for loss in losses if not _answers(c, loss[0])]
+        losses = [loss for loss in losses if not _answers(c, loss[0]) and not _beside(c, loss[0])]
         if says(words.WAITED, c.seen.output):  # a call and its wait, and the report says so
             losses = [loss for loss in losses if loss[0]["waits_before_last"]]
         several = len(losses) >= 3 or any(r["waits"] >= 3 for r, *_ in losses)
@@ -151,7 +153,10 @@ def _waits(c: Case) -> Iterator[Finding]:
             share = lost / r["value_us"]
             if share > least:
                 place = lines[0] if lines else r["line"]
-                yield c.find("sync_loop", place, us=r["value_us"], lost=lost, share=100 * share, kernels=r["kernels"])
+                idle = "idle" if r["kind"] == "event" and not r["waits"] and r["busy_us"] <= r["host_us"] else ""
+                yield c.find(
+                    "sync_loop", place, idle, us=r["value_us"], lost=lost, share=100 * share, kernels=r["kernels"]
+                )
 
 
 def _answers(c: Case, r: dict) -> bool:
@@ -160,9 +165,19 @@ def _answers(c: Case, r: dict) -> bool:
     return r["kind"] == "host" and r["copies"] > 0 and r["waits_by_reading"] == r["waits"] and bool(said)
 
 
-def _lost(r: dict) -> Iterator[tuple[dict, float, float, list]]:
+def _beside(c: Case, r: dict) -> bool:
+    """Does the script measure the same work back to back as well? Then the wait is what it wants to show."""
+    return any(
+        signature(o) == signature(r) and place_of(o) != place_of(r) and o["waits"] == r["waits"]
+        and max(o["calls_of"].values(), default=0) >= _BATCH * max(1, *r["calls_of"].values())
+        for o in c.regions
+    )  # fmt: skip
+
+
+def _lost(r: dict, kernel: bool = False) -> Iterator[tuple[dict, float, float, list]]:
     """(region, us that its waits cost, the share from which on that is a finding, lines): against the same work issued
-    without a wait, which takes what the device works or what the host issues, whichever is longer."""
+    without a wait, which takes what the device works or what the host issues, whichever is longer. kernel: the report
+    calls it the kernel's own time, which holds no issuing: with a wait before each sample the device always waits."""
     if r["kind"] == "host" and r["waits"] and r["waited_behind"]:
         # A wait at the end alone is the drain that a sample needs; it only hurts where the sample is one call.
         many = max(r["calls_of"].values(), default=0)  # of the same operator: a batch has one wait, a step has its own
@@ -174,6 +189,8 @@ def _lost(r: dict) -> Iterator[tuple[dict, float, float, list]]:
         yield r, r["value_us"] - max(r["busy_us"], r["host_us"] - r["wait_us"]), _WAIT, r["wait_lines"]
     elif r["kind"] == "event" and r["waits_between"] and r["busy_us"] > r["host_us"]:
         yield r, r["value_us"] - r["busy_us"], _WAIT, r["between_lines"]
+    elif r["kind"] == "event" and r["waits_between"] and kernel and not r["waits"]:
+        yield r, r["value_us"] - r["busy_us"], _ISSUED, r["between_lines"]
 
 
 # ---- what was timed
@@ -357,14 +374,39 @@ def _balanced(sides: list[int]) -> bool:
     return abs(first - second) <= 0.05 * len(sides)
 
 
+def _order(one: list[dict], other: list[dict]) -> list[int]:
+    """Which side was measured, 0 or 1, one after the other."""
+    return [side for _, side in sorted([(r["start"], 0) for r in one] + [(r["start"], 1) for r in other])]
+
+
+def _changes(order: list[int]) -> int:
+    return sum(a != b for a, b in zip(order, order[1:]))
+
+
+def _in_turn(sides: list[list[dict]]) -> set[int]:
+    """The sides, by id of their first sample, that are measured in turn with another one from the same readings."""
+    found = set()
+    for i, one in enumerate(sides):
+        for other in sides[i + 1 :]:
+            if one[0]["line"] == other[0]["line"] and _changes(_order(one, other)) >= _SWITCHES:
+                found |= {id(one[0]), id(other[0])}
+    return found
+
+
 def _ordered(c: Case) -> Iterator[Finding]:
     if not c.compares and not c.text.words & {"Compare", "speedup", "speed_up"}:
         return
     sides = {key: [r for r in side if not r["first"] and not r["graphs"]] for key, side in sides_of(c).items()}
-    for one, other in pairs_of({key: side for key, side in sides.items() if side}):
-        both = sorted([(r["start"], 0) for r in one] + [(r["start"], 1) for r in other])
-        switches = sum(a[1] != b[1] for a, b in zip(both, both[1:]))
-        if switches < min(_SWITCHES, 2 * min(len(one), len(other)) + 1) and not _balanced([side for _, side in both]):
+    sides = {key: side for key, side in sides.items() if side}
+    blocks, partners = [], _in_turn(list(sides.values()))
+    for one, other in pairs_of(sides):
+        order = _order(one, other)
+        switches = _changes(order)
+        if switches < min(_SWITCHES, 2 * min(len(one), len(other)) + 1) and not _balanced(order):
+            blocks.append((one, other, switches))
+    for one, other, switches in blocks:  # two that have a partner each, with whom they are taken in turn: two cases
+        kit = one[0]["kit"] and other[0]["kit"]  # waits until each is steady, and says where its samples drift
+        if not kit and not {id(one[0]), id(other[0])} <= partners:
             yield c.find("order", other[0]["line"], one=len(one), other=len(other), switches=switches)
             return
 
@@ -379,8 +421,7 @@ def _turns(c: Case) -> Iterator[tuple[list[dict], list[dict]]]:
     if not c.compares and not c.text.words & {"equal", "allclose", "assert_close", "array_equal", "assert_allclose"}:
         return
     for one, other in pairs_of(sides_of(c)):
-        both = sorted([(r["start"], 0) for r in one] + [(r["start"], 1) for r in other])
-        sides = [side for _, side in both]
+        sides = _order(one, other)
         if len(one) == len(other) >= _SWITCHES and sides == sides[:2] * len(one) and sides[0] != sides[1]:
             yield (one, other) if not sides[0] else (other, one)
 

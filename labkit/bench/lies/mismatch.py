@@ -34,6 +34,13 @@ def mismatched(c: Case) -> Iterator[Finding]:
     if timed and (shape := _unseen(c, timed)):
         seen = str(list(largest_of(shapes_of(timed[-1]))))
         yield c.find("mismatch", timed[-1]["line"], "shape", claimed=shape, seen=seen)
+    for pair in c.seen.apart:
+        line = pair["line"][0] if pair["line"] else None
+        names = {"one": names_of(pair["one"]), "other": names_of(pair["other"])}
+        if "apart" in pair:
+            yield c.find("mismatch", line, "results", shape=str(pair["shape"]), share=100 * pair["apart"], **names)
+        elif not says(words.FEWER, c.claims):
+            yield c.find("mismatch", line, "fewer", mine=pair["fewer"][0], its=pair["fewer"][1], **names)
     sides = sides_of(c)
     yield from _sizes(c, sides)
     for one, other in pairs_of(sides):
@@ -50,6 +57,21 @@ def mismatched(c: Case) -> Iterator[Finding]:
                 yield c.find(
                     "mismatch", host[0]["line"], "host", names=names_of(host[0]["on_host"]), calls=host[0]["calls"]
                 )
+
+
+def alternatives(c: Case) -> bool:
+    """Does the script compare ways to the same result, and not look at the results itself?"""
+    told = f"{c.claims}\n{' '.join(c.text.words).replace('_', ' ')}"
+    if not c.compares or c.seen.failed or c.text.words & _CHECKS or says(words.LESS, c.claims):
+        return False
+    kinds = {what for what, _ in sides_of(c)}
+    return len(kinds) > 1 and bool(says(words.SAME, told)) and not says(words.CONTRAST, c.claims)
+
+
+_CHECKS = {
+    "allclose", "equal", "assert_close", "array_equal", "assert_allclose", "isclose", "assert_array_equal",
+    "assert_array_almost_equal", "assert_almost_equal", "assertTrue",
+}  # fmt: skip
 
 
 def _said_alone(output: str, floats: set[str]) -> bool:
@@ -105,14 +127,31 @@ def _sizes(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[Finding]:
                 continue
             if not one[0]["kernels"] or not two[0]["kernels"] or not c.compares:
                 continue
-            mine, its = ({largest_of(shapes_of(r)) for r in side} for side in (one, two))
-            takes = [{prod(s) for r in side for s in r["takes"] if prod(s) > 1} for side in (one, two)]  # views count
-            work = [median(map(_elements, side)) for side in (one, two)]
+            common = _common(c, one, two)
+            mine, its = ({largest_of(s for s in shapes_of(r) if s not in common) for r in side} for side in (one, two))
+            takes = [
+                {prod(s) for r in side for s in map(tuple, r["takes"]) if prod(s) > 1 and s not in common}
+                for side in (one, two)
+            ]  # views count
+            work = [median(_elements(r, common) for r in side) for side in (one, two)]
             if not mine & its and all(takes) and not takes[0] & takes[1] and max(work) > 1.1 * min(work):
                 shown = [str(list(max(side, key=prod))) for side in (mine, its)]
                 yield c.find("mismatch", two[0]["line"], "sizes", one=shown[0], other=shown[1])
                 return
 
 
-def _elements(r: dict) -> float:
-    return prod(largest_of(shapes_of(r))) * r["kernels"] / len(r["names"])
+def _common(c: Case, one: list[dict], two: list[dict]) -> set[tuple]:
+    """What both take that says nothing about how much is done: a table, weights, where one of the two gives fewer of
+    the same rows, and the report does not say that it is meant to."""
+    if says(words.LESS, c.claims):
+        return set()
+    for a, b in zip(one, two):
+        mine, its = (largest_of(map(tuple, r["gives"])) for r in (a, b))
+        if len(mine) != len(its) or mine == its or not mine or mine[1:] != its[1:] or 1 in (mine[0], its[0]):
+            return set()
+    shapes = [{s for r in side for s in shapes_of(r)} for side in (one, two)]
+    return shapes[0] & shapes[1]
+
+
+def _elements(r: dict, common: set[tuple] = frozenset()) -> float:
+    return prod(largest_of(s for s in shapes_of(r) if s not in common)) * r["kernels"] / len(r["names"])

@@ -1,6 +1,6 @@
 """Runs a benchmark script on the simulated device and writes down what lay between its readings of the clock.
 
-    python -m labkit.bench.lies.watch OUT.json [--cold] [--shapes] [--slow-first] SCRIPT ARGUMENTS...
+    python -m labkit.bench.lies.watch OUT.json [--cold] [--shapes] [--slow-first] [--values] SCRIPT ARGUMENTS...
 
 In a process of its own: the clocks are replaced for good. The device is a little noisy, an operator's first launch
 costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen. --shapes: operators are charged and not
@@ -26,6 +26,7 @@ from collections import Counter, defaultdict
 from labkit.bench.lies import clocks
 from labkit.bench.lies.clocks import Region
 
+_FLAGS = ("--cold", "--shapes", "--slow-first", "--values")
 FIRST_LAUNCH_US, SLOW_FIRST_US = 20_000.0, 1_000_000.0
 _BLOCK = 10
 _REPORTS, _LONGEST = (".csv", ".json", ".jsonl", ".log", ".md", ".tsv", ".txt", ".yaml", ".html"), 200_000
@@ -40,7 +41,7 @@ _LOOKS |= {"resolve_conj", "resolve_neg", "numpy_T", "empty_permuted", "new_empt
 
 def main(arguments: list[str]) -> None:
     out, *rest = arguments
-    flags = set(itertools.takewhile(lambda word: word in ("--cold", "--shapes", "--slow-first"), rest))
+    flags = set(itertools.takewhile(lambda word: word in _FLAGS, rest))
     script, *given = rest[len(flags) :]
     script = os.path.abspath(script)
     notes = clocks.Notes(os.path.dirname(script), {script})
@@ -60,7 +61,7 @@ def main(arguments: list[str]) -> None:
     labkit.device.noise(1, jitter=0.01, outliers=0.0, first_launch_us=first, hot_ms=1e9, slower=1.0)
     labkit.device.cold_l2("--cold" in flags)
     for library in ("pandas", "pyarrow"):  # built against a datetime of its size: loaded before ours takes its place
-        if re.search(rf"\b{library}\b", text) and importlib.util.find_spec(library):
+        if re.search(rf"\b({library}|labkit)\b", text) and importlib.util.find_spec(library):
             importlib.import_module(library)
     clocks.install(notes)
     clocks.watch_numpy(numpy, torch)
@@ -73,10 +74,16 @@ def main(arguments: list[str]) -> None:
     sys.path.insert(0, os.path.dirname(script))
     recorder, error = Recorder(shapes=True, stack=True), ""
     names = {"int": clocks.whole()} if re.search(r"int\(\s*(round\()?\s*(time\.|perf_counter|monotonic)", text) else {}
-    written = _written(out)
+    written, values = _written(out), None
+    if "--values" in flags:
+        from labkit.bench.lies.values import Values
+
+        values = Values(notes)
+        values.in_threads()
     recorder.start()
     try:
-        with labkit.device.shapes_only() if "--shapes" in flags else contextlib.nullcontext():
+        mode = values or (labkit.device.shapes_only() if "--shapes" in flags else contextlib.nullcontext())
+        with mode:
             runpy.run_path(script, names, run_name="__main__")
     except SystemExit as end:
         error = "" if end.code in (None, 0) else f"SystemExit: {end.code}"
@@ -86,6 +93,8 @@ def main(arguments: list[str]) -> None:
     loaded = [getattr(m, "__file__", None) for m in list(sys.modules.values())]
     own = sorted({script, *(f for f in loaded if f and notes._own(f))})
     document = {"error": error, "files": own, "regions": _facts(notes, session)}
+    document["apart"] = values.differences([r for r in notes.regions.values() if r.kept]) if values else []
+    document["asked"] = notes.asked
     document["compared"] = [[*place, _samples(notes, keys)] for place, keys in notes.compared.items()]
     document["written"] = [text for text in map(_report, dict.fromkeys(written)) if text]
     with open(out, "w", encoding="utf-8") as file:
@@ -118,6 +127,7 @@ def _report(name: str) -> str:
 
 def _watch_device(notes: clocks.Notes, torch) -> None:
     """Events and waits, by the names by which a script reaches them."""
+    import labkit.device
     from labkit.device import streams
 
     event = streams.Event
@@ -129,9 +139,10 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
 
     def between(self, end):
         value = elapsed(self, end)
-        if sys._getframe(1).f_code.co_filename.endswith(_KIT):  # labkit.bench.measure warms up by itself
+        if sys._getframe(1).f_code.co_filename.endswith(_KIT) and not _samples_of_kit(sys._getframe(1)):
             return value
         key = notes.region(self._reading, end._reading, "event", value * 1e3)
+        notes.regions[key].kit = sys._getframe(1).f_code.co_filename.endswith(_KIT)
         return clocks.Span(value, frozenset([key]))
 
     event.record, event.elapsed_time = recorded, between
@@ -142,7 +153,11 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
         @functools.wraps(real)
         def waited(*arguments, **named):
             notes.waits.append((clocks.lib().lab_host_ns(), name, notes.via()))
-            return real(*arguments, **named)
+            try:
+                return real(*arguments, **named)
+            except RuntimeError:
+                notes.asked |= labkit.device.only_shapes()  # the script may swallow it
+                raise
 
         setattr(where, name, waited)
 
@@ -183,6 +198,16 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
         ("timeit", {"number": 200}),
     ):
         setattr(timer, name, _limited(getattr(timer, name), limits))
+
+
+def _samples_of_kit(frame) -> bool:
+    """Is this a sample that labkit.bench will report, and none of its warm-up, nor a window of a throughput, whose
+    events lie in each other?"""
+    while frame is not None and frame.f_code.co_filename.endswith(_KIT):
+        if frame.f_code.co_name in ("warm_up", "_windows"):
+            return False
+        frame = frame.f_back
+    return True
 
 
 def _limited(function, limits: dict[str, float]):
@@ -231,6 +256,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
     for region in regions:
         inside = tasks[bisect.bisect_left(issued, region.start) : bisect.bisect_right(issued, region.end)]
         held = waits[bisect.bisect_left(wait_starts, region.start) : bisect.bisect_right(wait_starts, region.end)]
+        kernels = [t for t in inside if t.kind == "kernel"]
         last = max((t.issued for t in inside), default=region.start)
         spans = ranges[bisect.bisect_left(starts, region.start) : bisect.bisect_right(starts, region.end)]
         tops = [session.ranges[i] for _, i in spans if session.ranges[i].parent < 0 or roots[i] == i]
@@ -264,11 +290,13 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "head_us": (_took(inside[0]) if inside else 0.0) / 1e3,
                 "callers": sorted({place for r in tops for place in _caller(r, notes)}),
                 "tool": region.tool,
+                "kit": region.kit,
                 "shown": region.shown,
                 "parts": sorted(region.parts),
                 "thrown_us": thrown.get(id(region)),
                 "calls_of": dict(Counter(t.name for t in inside if t.kind == "kernel")),
                 "takes": sorted({a.shape for t in inside[:1] for a in t.inputs}),
+                "gives": sorted({o.shape for t in kernels[-1:] for o in t.outputs}),
                 "takes_of": sorted({a.dtype for t in inside[:1] for a in t.inputs}),
                 "backward": any("ackward" in session.ranges[i].name for _, i in spans),
                 "beside": dict(Counter(name for at, name in notes.beside if region.start <= at <= region.end)),

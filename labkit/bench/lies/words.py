@@ -25,6 +25,10 @@ HOST = (
     r"|(cost|time|overhead) (of|to) (a |the )?(dispatch|launch|issu|enqueu|submi)"
     r"|issu(e|ing) (an? |the )?(op|call|launch)|下发"
 )
+KERNEL = (
+    r"time of (the|a|each) (\w+ )?kernel|kernel.?s? (device )?(time|duration)|\bdevice.?(time|duration)"
+    r"|time (spent )?on the (device|npu|card)|kernel (only|alone)|设备时间|kernel ?(耗时|时间)"
+)
 TRANSFER = (
     r"transfer|\bcop(y|ies|ying)\b|end.to.end|\be2e\b|\bh2d\b|\bd2h\b|upload|download|host.to.|拷贝|搬运|传输|端到端"
 )
@@ -33,6 +37,7 @@ REQUEST = rf"{ASKED}|latenc|时延|延迟"
 WAITED = (
     r"latenc\w* (of|for|per) (a|an|one|each|every|a single)\b.{0,20}(call|launch|op)"
     r"|(includ\w*|with|plus) (the |a |its )?(\w+ )?(sync|wait)|synchronous|one (call|launch) at a time|round.?trip"
+    r"|\bwait (in|per|for|behind|after) (each|every)"
     r"|not (the )?(time of the )?(kernel|device)|wait(s|ed|ing)? for (the|its|each) (result|answer)|to completion"
     r"|含同步"
 )
@@ -53,6 +58,20 @@ PERCENTILES = (
 EMPTY = r"overhead|\bempty\b|baseline cost|\bnull\b|空"
 CPU = r"\bcpu\b|\bnumpy\b|on the host\b"
 DEVICE = r"\bnpu\b|ascend|\b910|\bgpu\b|\bcuda\b|昇腾"
+# Two that are compared and need not be as large: one of them is meant to do less.
+LESS = (
+    r"\bpad|bucket|prun|spars|cach|sampl(ed|ing) (soft|tok|neg)|approx|distil|crop|truncat|quanti[sz]|decode|prefill"
+    r"|increment|low.?rank|subset|skip|packed|varlen|ragged|smaller (model|layer|batch|input)|填充|稀疏|剪枝|缓存"
+)
+# Two ways to one result; and two that differ on purpose.
+SAME = (
+    r"\b(eager|compiled?|fused|fusion|unfused|naive|reference|optimi[sz]ed|custom|hand.?(written|made)|composed|manual"
+    r"|original|looped|rewritten|one.pass|two.pass|implementations?|versions?|same (result|answer|output|value|thing)s?"
+    r"|equivalent|old|new|drop.in|baseline|candidates?|merg(ed|ing)|separate|in advance|dedup\w*|ways?)\b"
+    r"|融合|等价|版本|实现"
+)
+FEWER = r"\btop.?k\b|\bk largest|\bselect|\breduc|\bsort|\bmask|前 ?k|排序"  # results of which one needs fewer
+CONTRAST = r"\bwith (and|or|vs\.?|versus) without\b|\bcost of (the )?(bias|mask|dropout|affine|scale)|causal (and|vs)"
 # What follows a number that is no size.
 UNIT = (
     r"\s*(%|(us|µs|ns|ms|s|sec\w*|micro\w*|milli\w*|samples?"

@@ -1,0 +1,237 @@
+"""Do two that are compared give the same? What each operator between two readings took and gave, by its values.
+
+A run of its own (watch.py --values): reading values back takes time on the virtual clock, so nothing is timed in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from math import prod
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+_SECONDS, _KEPT = 20.0, 1 << 27  # of reading values back; bytes of them that are kept: then no more is looked at
+_MOST_BYTES, _SAMPLE = 1 << 28, 1 << 12  # a tensor; elements that are compared
+_DRAWN = ("rand", "dropout", "bernoulli", "normal_", "uniform_", "multinomial", "exponential")
+_REGIONS = 3  # of each candidate on the same inputs
+_SOURCES = 64
+_APART = {torch.float16: 0.05, torch.bfloat16: 0.1}  # of the largest value; no order of roundings makes so much
+_APART_FLOAT = 0.02
+_FEWER = 0.8  # of the other's results
+
+
+@dataclass
+class _Step:
+    """An operator. number: of the last reading before it. reads: (address, where its contents come from: digests of
+    tensors that no operator made; None: not known). gives: (address, contents). changes: addresses that it reads and
+    writes."""
+
+    number: int
+    name: str
+    reads: list[tuple[int, frozenset | None]]
+    gives: list[tuple[int, tuple]] = field(default_factory=list)
+    changes: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Seen:
+    """A region: the tensors it takes, its operators, all that they give, and of that what no operator in it reads."""
+
+    takes: frozenset
+    names: tuple
+    outs: list[tuple]
+    ends: list[tuple]
+    region: object
+
+
+class Values(TorchDispatchMode):
+    """notes: clocks.Notes, for the number of the last reading."""
+
+    def __init__(self, notes):
+        super().__init__()
+        self.notes, self.steps, self.spent, self.kept, self.until = notes, [], 0.0, 0, None
+        self._fresh: set[int] = set()  # addresses written since the last reading: no region has them as an input
+        self._made_of: dict[int, frozenset] = {}  # address -> the tensors that its contents were computed from
+        self._number = -1
+
+    def in_threads(self) -> None:
+        """Also in the threads that the script starts from now on."""
+        real, values = threading.Thread.run, self
+
+        class Beside(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                return values.__torch_dispatch__(function, types, args, kwargs)
+
+        def run(thread):
+            with Beside():
+                real(thread)
+
+        threading.Thread.run = run
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs, step = kwargs or {}, None
+        if self.until is None:
+            begin = time.thread_time_ns()
+            step = self._step(function, args, kwargs)
+            self.spent += (time.thread_time_ns() - begin) * 1e-9
+        made = function(*args, **kwargs)
+        if step is not None:
+            begin = time.thread_time_ns()
+            self._gives(step, _tensors(made))
+            self.spent += (time.thread_time_ns() - begin) * 1e-9
+            if self.until is None and (self.spent > _SECONDS or self.kept > _KEPT):
+                self.until = self.notes.readings
+        return made
+
+    def _step(self, function, args, kwargs) -> _Step:
+        if self._number != self.notes.readings:
+            self._number = self.notes.readings
+            self._fresh.clear()
+        step = _Step(self._number, function._schema.name, [])
+        given = list(zip(function._schema.arguments, args)) + [
+            (a, kwargs[a.name]) for a in function._schema.arguments if a.name in kwargs
+        ]
+        for argument, value in given:
+            written = argument.alias_info is not None and argument.alias_info.is_write
+            for tensor in _tensors(value):
+                address = tensor.untyped_storage().data_ptr()
+                if written and not argument.kwarg_only:
+                    step.changes.append(address)
+                if written and (argument.kwarg_only or step.name == "aten::copy_"):  # out= is not read
+                    continue
+                made_of = self._made_of.get(address)
+                if made_of is None and address not in self._fresh:
+                    digest = _digest(tensor)
+                    made_of = None if digest is None else frozenset([digest])
+                step.reads.append((address, made_of))
+        return step
+
+    def _gives(self, step: _Step, tensors: list[torch.Tensor]) -> None:
+        known = [made_of for _, made_of in step.reads]
+        whole = frozenset().union(*known) if known and None not in known else frozenset()
+        drawn = any(word in step.name for word in _DRAWN)
+        for tensor in tensors:
+            address = tensor.untyped_storage().data_ptr()
+            if step.reads:  # else it comes from the host, or is filled
+                self._fresh.add(address)
+            self._made_of.pop(address, None)
+            if whole and len(whole) <= _SOURCES and not drawn:
+                self._made_of[address] = whole
+            step.gives.append((address, contents := _contents(tensor)))
+            self.kept += 400 + (0 if contents[2] is None else contents[2].nbytes)
+        self.steps.append(step)
+
+    def differences(self, regions) -> list[dict]:
+        """Pairs of candidates, {"line": of the one that came second, "one", "other": its operators} and either "apart",
+        of the largest value: of the same tensors they compute different ones; or "fewer": (how many elements, the
+        other's), on a tensor that both take."""
+        seen: dict[tuple, dict[frozenset, list[_Seen]]] = {}
+        for region in regions:
+            begin, end = region.between
+            if self.until is not None and end > self.until:
+                continue
+            made = _seen([s for s in self.steps if begin <= s.number < end], region)
+            if made:
+                same = seen.setdefault(tuple(sorted(made.names)), {}).setdefault(made.takes, [])
+                if len(same) < _REGIONS:
+                    same.append(made)
+        found = []
+        for (one, mine), (other, its) in combinations(seen.items(), 2):
+            if _deliberate(one, other):
+                continue
+            for a, b in product(mine.values(), its.values()):
+                if pair := _compared(a, b):
+                    last = {"one": a[0].names[-3:], "other": b[0].names[-3:]}
+                    found.append({"line": b[0].region.via[:1], **last, **pair})
+                    break
+        return found
+
+
+def _tensors(value) -> list[torch.Tensor]:
+    return [t for t in tree_leaves(value) if isinstance(t, torch.Tensor) and t.device.type == "npu"]
+
+
+def _digest(tensor: torch.Tensor) -> bytes | None:
+    """What stands in it, whatever its type's name; None where it is too large to look at."""
+    if tensor.numel() * tensor.element_size() > _MOST_BYTES:
+        return None
+    raw = np.asarray(tensor.detach().to("cpu").contiguous().flatten().view(torch.uint8))
+    return hashlib.blake2b(raw.tobytes(), digest_size=16, key=str(tuple(tensor.shape)).encode()[:64]).digest()
+
+
+def _contents(tensor: torch.Tensor) -> tuple:
+    """(shape, dtype, some of its values)"""
+    if not tensor.dtype.is_floating_point or tensor.numel() * tensor.element_size() > _MOST_BYTES:
+        return tuple(tensor.shape), tensor.dtype, None
+    flat = tensor.detach().to("cpu").flatten()
+    flat = flat[:: max(1, flat.numel() // _SAMPLE)]
+    return tuple(tensor.shape), tensor.dtype, np.nan_to_num(np.asarray(flat.float()), posinf=0.0, neginf=0.0)
+
+
+def _seen(steps: list[_Step], region) -> _Seen | None:
+    """None where the region draws numbers or changes what it takes."""
+    produced: set[int] = set()
+    takes, outs, read_at = set(), [], {}
+    for i, step in enumerate(steps):
+        if any(word in step.name for word in _DRAWN):
+            return None
+        for address, made_of in step.reads:
+            read_at[address] = i
+            if address not in produced:
+                if made_of is None:
+                    return None
+                takes |= made_of
+        if any(address not in produced for address in step.changes):
+            return None
+        for address, contents in step.gives:
+            produced.add(address)
+            outs.append((i, address, contents))
+    outs = [o for o in outs if o[2][2] is not None and o[2][2].size > 1]
+    ends = [contents for i, address, contents in outs if read_at.get(address, -1) <= i]
+    if not takes or not ends:
+        return None
+    return _Seen(frozenset(takes), tuple(s.name for s in steps), [o[2] for o in outs], ends, region)
+
+
+def _compared(a: list[_Seen], b: list[_Seen]) -> dict | None:
+    one, other = a[0], b[0]
+    if not all(_apart(s.ends, side[0].outs) <= 1e-3 for side in (a, b) for s in side):
+        return None  # not the same each time
+    if one.takes == other.takes:
+        apart = min(_apart(one.ends, other.outs), _apart(other.ends, one.outs))
+        if apart > max(_APART.get(end[1], _APART_FLOAT) for s in (one, other) for end in s.ends) and apart != np.inf:
+            return {"apart": apart, "shape": list(one.ends[-1][0])}
+    if one.takes & other.takes and one.region.via[:1] == other.region.via[:1]:
+        counts = [sum(prod(end[0]) for end in s.ends) for s in (one, other)]
+        if min(counts) < _FEWER * max(counts):
+            return {"fewer": counts}
+    return None
+
+
+def _apart(ends: list[tuple], outs: list[tuple]) -> float:
+    """How far that of `ends` is which is farthest from the nearest of `outs`; inf where none of them has its shape."""
+    near = [_nearest(end, outs) for end in ends]
+    return max((n for n in near if n != np.inf), default=np.inf)
+
+
+def _deliberate(one: tuple, other: tuple) -> bool:
+    """Two single operators of different names: relu beside gelu."""
+    short = [{name.rpartition("::")[2].strip("_") for name in names} for names in (one, other)]
+    if any(len(s) != 1 for s in short):
+        return False
+    (a,), (b,) = short
+    return a not in b and b not in a
+
+
+def _nearest(value: tuple, others: list[tuple]) -> float:
+    """How far the nearest of the others of its shape is, as a share of the largest value."""
+    largest = float(np.abs(value[2]).max()) or 1.0
+    like = [o[2] for o in others if o[0] == value[0] and o[2].shape == value[2].shape]
+    return min((float(np.abs(o - value[2]).max()) / largest for o in like), default=np.inf)
