@@ -87,6 +87,51 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
             yield "number", names, lambda n, step=step: ast.Constant(n.value + step)
 
 
+def mends(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """(message's key where there is one, change) that may make a wrong expression right: what is usually forgotten."""
+    if isinstance(node, ast.ListComp):
+        yield "several", lambda n: ast.SetComp(n.elt, n.generators)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+        yield (
+            "rounds-down",
+            lambda n: ast.UnaryOp(ast.USub(), ast.BinOp(ast.UnaryOp(ast.USub(), n.left), n.op, n.right)),
+        )
+    if (
+        isinstance(node, ast.Dict)
+        or not isinstance(node, ast.expr)
+        or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+    ):
+        return
+    if isinstance(node, ast.Compare):
+        yield "", lambda n: ast.UnaryOp(ast.Not(), n)
+        return
+    if isinstance(node, ast.Constant) and not isinstance(node.value, (int, float)) or isinstance(node, ast.Slice):
+        return
+    for op, value in _MENDS:
+        yield "", lambda n, op=op, value=value: ast.BinOp(n, op(), ast.Constant(value))
+    yield "", lambda n: ast.UnaryOp(ast.USub(), n)
+    if isinstance(node, ast.Constant):
+        return
+    for name in ("set", "abs", "sorted", "len", "round", "int"):
+        yield "", lambda n, name=name: _call(name, n)
+    for name in _METHODS:
+        yield "", lambda n, name=name: ast.parse(f"({ast.unparse(n)}).{name}", mode="eval").body
+    for index in (":, None", "None", "-1", "1:", ":-1", "::-1"):
+        yield "", lambda n, index=index: ast.parse(f"({ast.unparse(n)})[{index}]", mode="eval").body
+    yield "", lambda n: ast.BinOp(ast.Constant(1), ast.Div(), n)
+    yield "", lambda n: ast.BinOp(ast.Constant(1), ast.Sub(), n)
+
+
+_METHODS = "T abs() mean() sum() sqrt() square() float() contiguous() detach() item()".split()
+_MENDS = [(ast.Add, 1), (ast.Sub, 1)]
+_MENDS += [(op, value) for value in (2, 1000, 8, 4, 100, 1024, 10**6, 3, 16, 32) for op in (ast.Mult, ast.Div)]
+_MENDS += [(ast.Pow, 2), (ast.Pow, 0.5)]
+
+
+def _call(name: str, argument: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), [argument], [])
+
+
 def _part(node: ast.AST, given: str) -> str:
     """The text of a part that is made of names which the learner has seen, else ""."""
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

@@ -37,7 +37,15 @@ from labkit.exercises.failure import (
     tell_cases,
     to_show,
 )
-from labkit.exercises.known_mistakes import Raised, Reported, sentence, sentence_by_text, slow_sentence
+from labkit.exercises.known_mistakes import (
+    NOT_ENDED,
+    Raised,
+    Reported,
+    of_run,
+    sentence,
+    sentence_by_text,
+    slow_sentence,
+)
 from labkit.exercises.order import following, notebook_of
 from labkit.exercises.place import HERE, Here
 from labkit.exercises.progress_log import code_hash, ever_passed, last_hint, passed_ones
@@ -300,6 +308,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
         return Failure(case, found) if found else None
     if spec.kind == "program":
         got, ended = at.run_program(spec, made, case)
+        runs.results[id(case)] = of_run(spec, got, ended)
         found = (
             of_program(ended)
             or not_launched(ended, "\n".join(template(spec).lines))
@@ -324,8 +333,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
         outputs, record = at.run_kernel(spec, made, case)
     except LaunchError as error:
         found = first_error(error.record)
-        if found:
-            runs.results[id(case)] = Reported(found)
+        runs.results[id(case)] = Reported(found or NOT_ENDED, last=True)
         found = found or Diagnosis("launch", {"message": getattr(error.record, "crashed", None) or str(error)})
         return Failure(case, found, error.record, found.where(), fatal=True)
     found = first_error(record)
@@ -405,10 +413,10 @@ def _name_mistake(
     spec: Spec, ours: Template, source: str, shown: Failure, failures: list[Failure], cases, runs: Runs
 ) -> None:
     """Give the diagnosis the sentence of a known mistake that has the same results."""
-    if spec.kind not in ("python", "kernel") or shown.diagnosis.say and shown.diagnosis.key != "value":
+    if spec.kind not in ("python", "kernel", "program") or shown.diagnosis.say and shown.diagnosis.key != "value":
         return
     wrong = {id(f.case) for f in failures}
     order = [shown.case, *sorted((c for c in cases if c is not shown.case), key=lambda c: id(c) not in wrong)]
     compared = [c for c in order if id(c) in runs.results]
-    if id(shown.case) in runs.results and (say := sentence(spec, ours, source, compared, runs.results)):
+    if id(shown.case) in runs.results and (say := sentence(spec, ours, source, compared, runs.results, cases)):
         shown.diagnosis = replace(shown.diagnosis, say=say)
