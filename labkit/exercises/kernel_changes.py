@@ -36,7 +36,7 @@ _TYPES = {"LocalTensor": "local", "GlobalTensor": "global", "TQue": "queue", "TB
 
 @dataclass(frozen=True)
 class Variation:
-    """key, told: of the message; cell: the text of the exercise cell; body: of the region that is changed, and where."""
+    """key, told: of the message; cell: the text of the exercise cell; body, place: what is changed."""
 
     key: str
     told: dict[str, str]
