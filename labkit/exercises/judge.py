@@ -16,6 +16,7 @@ from typing import Any
 from labkit import chips, messages, paths
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
+    VAGUE,
     Diagnosis,
     compare_values,
     diagnose,
@@ -58,6 +59,7 @@ from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
 from labkit.exercises.timing import measure
+from labkit.exercises.value_remarks import of_rows
 from labkit.launch.record import LaunchError, strict
 from labkit.source.errors import CompileError, SourceError
 
@@ -240,7 +242,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             say = row_length(
                 shown.diagnosis, shown.case, line_at(spec, shown.where, source, first_line), joined.text, spec.entry
             )
-            shown.diagnosis = replace(shown.diagnosis, say=say)
+            shown.diagnosis = replace(shown.diagnosis, say=say or _rows(failures, runs))
         if not shown.diagnosis.say:
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))
         return put(spec, result, shown, source, first_line)
@@ -386,6 +388,17 @@ def _first_words(spec: Spec, ours: Template, shown: Failure, source: str, joined
     if say:
         shown.diagnosis = replace(shown.diagnosis, say=say)
     return say
+
+
+def _rows(failures: list[Failure], runs: Runs) -> str:
+    """What the rows of the first result that is wrong everywhere, and has rows, are off by."""
+    for failure in failures:
+        got, expected = runs.results.get(id(failure.case)), failure.case.expected
+        if failure.diagnosis.key in VAGUE and isinstance(got, list) and len(got) == 1 and hasattr(expected, "detach"):
+            inputs = [tensor_to_numpy(a)[0] for a in failure.case.args if hasattr(a, "detach")]
+            if say := of_rows(got[0], tensor_to_numpy(expected)[0], inputs):
+                return say
+    return ""
 
 
 def _no_return(spec: Spec, ours: Template, joined: Joined, made, shown: Failure, at: Here) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from numbers import Number
 from typing import Any
 
+import numpy as np
+
 from labkit import messages
 
 # A wrong unit: bytes for elements (2, 4, 8), bits for bytes, a repeat or a unit (16, 32), KB, and thousands.
@@ -116,3 +118,52 @@ def _equal(a: Any, b: Any) -> bool:
         return bool(a == b)
     except Exception:  # tensors of several elements
         return False
+
+
+# ---- rows of a kernel's result
+
+
+def of_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
+    """That each row is off by one number, or one factor, of its own, and which number of the row that is; "" otherwise.
+    got, expected: arrays of two or more dimensions, 4 elements a row or more; inputs: arrays, those of the same shape
+    are asked for their maximum, mean and so on."""
+    if got.shape != expected.shape or got.ndim < 2 or got.shape[-1] < 4 or got.size == got.shape[-1]:
+        return ""
+    width = got.shape[-1]
+    a, b = (x.astype(np.float64).reshape(-1, width) for x in (got, expected))
+    with np.errstate(all="ignore"):
+        sure = np.abs(b) > 1e-2 * np.abs(b).max()
+        for key, values, valid in (("offset", a - b, np.ones_like(sure)), ("factor", a / b, sure)):
+            values = np.where(valid, values, np.nan)
+            middle = np.nanmedian(values, -1)
+            apart = np.nanmax(np.abs(values - middle[:, None]), -1)
+            room = 1e-2 * np.abs(middle) + (1e-2 if key == "offset" else 0)
+            if (
+                not np.isfinite(middle).all()
+                or not (apart <= room).all()
+                or np.ptp(middle) < 0.05 * np.abs(middle).max()
+            ):
+                continue
+            for name, of in _OF_ROW.items():
+                for x in (x.astype(np.float64).reshape(-1, width) for x in inputs if x.shape == got.shape):
+                    for sign, one in (("", of(x)), ("-", -of(x)), ("1 / ", 1 / of(x))):
+                        if np.allclose(middle, one, rtol=2e-2, atol=1e-2):
+                            return messages.text(
+                                f"value.row-{key}-is", what=sign + messages.text(f"value.of-row-{name}")
+                            )
+            return messages.text(f"value.row-{key}")
+    return ""
+
+
+_OF_ROW = {
+    "max": lambda x: x.max(-1),
+    "min": lambda x: x.min(-1),
+    "mean": lambda x: x.mean(-1),
+    "sum": lambda x: x.sum(-1),
+    "deviation": lambda x: x.std(-1),
+    "variance": lambda x: x.var(-1),
+    "root": lambda x: np.sqrt((x * x).mean(-1)),
+    "exp": lambda x: np.exp(x).sum(-1),
+    "log": lambda x: np.log(np.exp(x).sum(-1)),
+    "shifted": lambda x: np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1)),
+}
