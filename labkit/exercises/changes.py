@@ -57,7 +57,9 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
         yield "goes-on", {}, lambda n: ast.Pass()
         yield "goes-on", {}, lambda n: ast.Continue()
     elif isinstance(node, ast.Tuple) and len(node.elts) == 2 and isinstance(node.ctx, ast.Load):
-        yield "pair", {}, lambda n: ast.Tuple(n.elts[::-1], n.ctx)
+        a, b = (_part(one, given) for one in node.elts)
+        names = {"a": a, "b": b} if a and b else {}
+        yield "exchanged" if names else "pair", names, lambda n: ast.Tuple(n.elts[::-1], n.ctx)
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         func = node.value.func
         name = getattr(func, "attr", getattr(func, "id", ""))
@@ -89,6 +91,8 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
 
 def mends(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], Any]]]:
     """(message's key where there is one, change) that may make a wrong expression right: what is usually forgotten."""
+    if _grouped(node) is not None:
+        yield "grouping", _grouped
     if isinstance(node, ast.ListComp):
         yield "several", lambda n: ast.SetComp(n.elt, n.generators)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
@@ -122,9 +126,23 @@ def mends(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], Any]]]:
     yield "", lambda n: ast.BinOp(ast.Constant(1), ast.Sub(), n)
 
 
+def _grouped(node: ast.AST) -> ast.BinOp | None:
+    """x / (a + b + ...) for x / a + b + ..."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Add, ast.Sub)):
+        return None
+    if isinstance(node.left, ast.BinOp) and isinstance(node.left.op, (ast.Div, ast.FloorDiv, ast.Mult)):
+        inner = node.left
+        return ast.BinOp(inner.left, inner.op, ast.BinOp(inner.right, node.op, node.right))
+    below = _grouped(node.left)
+    return below and ast.BinOp(below.left, below.op, ast.BinOp(below.right, node.op, node.right))
+
+
 _METHODS = "T abs() mean() sum() sqrt() square() float() contiguous() detach() item()".split()
 _MENDS = [(ast.Add, 1), (ast.Sub, 1)]
-_MENDS += [(op, value) for value in (2, 1000, 8, 4, 100, 1024, 10**6, 3, 16, 32) for op in (ast.Mult, ast.Div)]
+# floats: a list times a million would be a list of millions
+_MENDS += [
+    (op, value) for value in (2.0, 1e3, 8.0, 4.0, 100.0, 1024.0, 1e6, 3.0, 16.0, 32.0) for op in (ast.Mult, ast.Div)
+]
 _MENDS += [(ast.Pow, 2), (ast.Pow, 0.5)]
 
 

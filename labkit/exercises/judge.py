@@ -42,6 +42,7 @@ from labkit.exercises.known_mistakes import (
     NOT_ENDED,
     Raised,
     Reported,
+    adapter_sentence,
     of_run,
     sentence,
     sentence_by_text,
@@ -238,6 +239,8 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             said = _no_return(spec, ours, joined, made, shown, at)
         if not said and at.names_mistakes:
             _name_mistake(spec, ours, source, shown, failures, cases, runs)
+        if not shown.diagnosis.say and spec.kind == "adapter" and at.names_mistakes and not failures[-1].fatal:
+            shown.diagnosis = replace(shown.diagnosis, say=adapter_sentence(spec, ours, source, cases))
         if not shown.diagnosis.say and spec.kind == "kernel" and not spec.run:
             say = row_length(
                 shown.diagnosis, shown.case, line_at(spec, shown.where, source, first_line), joined.text, spec.entry

@@ -178,29 +178,69 @@ class Difference:
 
 
 def differences(ours: Template, source: str) -> list[Difference]:
-    """Word by word, then, where words alone would make no sense, statement by statement."""
+    """Word by word where the words make sense alone, then statement by statement, then what opens a bracket together
+    with what closes it, then all other words."""
     pairs = [(Code(mine), Code(body)) for (mine, _), body in zip(ours.split(source), ours.bodies())]
     own = _own_names(ours, pairs)
     pairs = [(Code(_renamed(mine.text, own)), body) for mine, body in pairs]
+    turned = {new: old for old, new in own.items()}
+    texts = [[pair[k].text for pair in pairs] for k in (0, 1)]
+
+    def made(r: int, hunks: list[tuple[int, int, int, int]]) -> Difference:
+        mine, body = pairs[r]
+        back, there = mine.text, body.text
+        for a, b, c, d in reversed(hunks):
+            x, y = _span(mine, a, b), _span(body, c, d)
+            back = _put(back, x, body.text[slice(*y)])
+            there = _put(there, y, mine.text[slice(*x)])
+        new, old = (
+            " ... ".join(dict.fromkeys(filter(None, parts)))
+            for parts in ([mine.between(*h[:2]) for h in hunks], [body.between(*h[2:]) for h in hunks])
+        )
+        a, b = hunks[0][:2]
+        x = _span(mine, a, b)
+        near = around(mine.text, x[0], x[1] - x[0]) if a < b and len(hunks) == 1 else ""
+        cells = [ours.cell([*those[:r], text, *those[r + 1 :]]) for those, text in zip(texts, (back, there))]
+        return Difference(_renamed(new, turned), _renamed(old, turned), *cells, _renamed(near, turned))
+
+    single, open_, same = [], [], []
+    for r, (mine, body) in enumerate(pairs):
+        hunks = _hunks(mine, body, False)
+        single += [made(r, [one]) for one in hunks]
+        alike: dict[tuple[str, str], list] = {}
+        for one in hunks:
+            alike.setdefault((mine.between(*one[:2]), body.between(*one[2:])), []).append(one)
+        same += [made(r, those) for those in alike.values() if len(those) > 1]
+        torn = [h for h in hunks if not (_balanced(mine, *h[:2]) and _balanced(body, *h[2:]))]
+        open_ += [made(r, torn)] if 1 < len(torn) <= 4 else []
+    whole = [made(r, [one]) for r, pair in enumerate(pairs) for one in _hunks(*pair, True)]
+    clean = [d for d in single if _clean(d.new) and _clean(d.old)]
     out: dict[tuple[str, str], Difference] = {}
-    for whole in (False, True):
-        for r, (mine, body) in enumerate(pairs):
-            for a, b, c, d in _hunks(mine, body, whole):
-                mine_at, body_at = _span(mine, a, b), _span(body, c, d)
-                back = mine.text[: mine_at[0]] + _spaced(body.text[slice(*body_at)]) + mine.text[mine_at[1] :]
-                there = body.text[: body_at[0]] + _spaced(mine.text[slice(*mine_at)]) + body.text[body_at[1] :]
-                texts = [[p[k].text for p in pairs] for k in (0, 1)]
-                texts[0][r], texts[1][r] = back, there
-                turned = {new: old for old, new in own.items()}
-                new, old = (_renamed(code.between(x, y), turned) for code, x, y in ((mine, a, b), (body, c, d)))
-                near = _renamed(around(mine.text, mine_at[0], mine_at[1] - mine_at[0]), turned) if a < b else ""
-                cells = [ours.cell(one) for one in texts]
-                out.setdefault((cells[0], cells[1]), Difference(new, old, *cells, near))
+    for one in (*clean, *same, *whole, *open_, *single):
+        out.setdefault((one.back, one.there), one)
     return list(out.values())
 
 
-def _spaced(text: str) -> str:
-    return f" {text} " if text else " "
+def _balanced(code: Code, a: int, b: int) -> bool:
+    return all(a <= code.pair.get(k, k) < b for k in range(a, b)) and not any(
+        code.word[k] in "(){}[]" and k not in code.pair for k in range(a, b)
+    )
+
+
+def _clean(text: str) -> bool:
+    """Does it neither begin nor end within an expression, but for one operator in front?"""
+    return not re.search(r"[?:,=]$|^[?:,=)\]}]|[-+*/%(\[{]$", text) and all(
+        text.count(o) == text.count(c) for o, c in ("()", "[]", "{}")
+    )
+
+
+def _put(text: str, at: tuple[int, int], new: str) -> str:
+    """`new` in place of a part of a text, with a blank where two words would become one."""
+    before, after = text[: at[0]], text[at[1] :]
+    for one in (new, after):
+        glued = re.search(r"\w$", before) and re.match(r"\w", one)
+        before += (" " if glued else "") + one
+    return before
 
 
 def _span(code: Code, a: int, b: int) -> tuple[int, int]:

@@ -125,12 +125,15 @@ def _equal(a: Any, b: Any) -> bool:
 
 def of_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
     """That each row is off by one number, or one factor, of its own, and which number of the row that is; "" otherwise.
-    got, expected: arrays of two or more dimensions, 4 elements a row or more; inputs: arrays, those of the same shape
+    got, expected: arrays of rows of 4 elements or more, or of one number a row; inputs: arrays, those with as many rows
     are asked for their maximum, mean and so on."""
-    if got.shape != expected.shape or got.ndim < 2 or got.shape[-1] < 4 or got.size == got.shape[-1]:
+    several = got.ndim > 1 and got.shape[-1] >= 4
+    width = got.shape[-1] if several else 1
+    if got.shape != expected.shape or got.size < 2 * width:
         return ""
-    width = got.shape[-1]
     a, b = (x.astype(np.float64).reshape(-1, width) for x in (got, expected))
+    rows = [x.astype(np.float64).reshape(len(a), -1) for x in inputs if x.size and x.size % len(a) == 0]
+    rows = [x for x in rows if x.shape[1] == width or not several and x.shape[1] > 3]
     with np.errstate(all="ignore"):
         sure = np.abs(b) > 1e-2 * np.abs(b).max()
         for key, values, valid in (("offset", a - b, np.ones_like(sure)), ("factor", a / b, sure)):
@@ -138,20 +141,22 @@ def of_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
             middle = np.nanmedian(values, -1)
             apart = np.nanmax(np.abs(values - middle[:, None]), -1)
             room = 1e-2 * np.abs(middle) + (1e-2 if key == "offset" else 0)
-            if (
-                not np.isfinite(middle).all()
-                or not (apart <= room).all()
-                or np.ptp(middle) < 0.05 * np.abs(middle).max()
-            ):
+            most = np.abs(middle).max()
+            if not np.isfinite(most) or not (apart <= room).all() or np.ptp(middle) <= 0.05 * most:
                 continue
-            for name, of in _OF_ROW.items():
-                for x in (x.astype(np.float64).reshape(-1, width) for x in inputs if x.shape == got.shape):
-                    for sign, one in (("", of(x)), ("-", -of(x)), ("1 / ", 1 / of(x))):
-                        if np.allclose(middle, one, rtol=2e-2, atol=1e-2):
-                            return messages.text(
-                                f"value.row-{key}-is", what=sign + messages.text(f"value.of-row-{name}")
-                            )
-            return messages.text(f"value.row-{key}")
+            if name := _of_row(middle, rows):
+                return messages.text(f"value.row-{key}-is", what=name)
+            if several:
+                return messages.text(f"value.row-{key}")
+    return ""
+
+
+def _of_row(numbers: np.ndarray, rows: list[np.ndarray]) -> str:
+    for name, of in _OF_ROW.items():
+        for x in rows:
+            for sign, one in (("", of(x)), ("-", -of(x)), ("1 / ", 1 / of(x))):
+                if np.allclose(numbers, one, rtol=2e-2, atol=1e-2):
+                    return sign + messages.text(f"value.of-row-{name}")
     return ""
 
 

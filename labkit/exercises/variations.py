@@ -64,14 +64,25 @@ def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse:
 SAMPLES, MOST_BUILT, LONGEST = 64, 6, 120
 
 
-def digest(spec: Spec, ours: Template) -> str:
-    """Of all that the marks of an exercise depend on here: its solution, its cases, and the variations made of them."""
-    whole = hashlib.sha256()
-    for text in ("\n".join(ours.lines), spec.golden_path.read_text(encoding="utf-8")):
-        whole.update(text.encode())
+def digest(ours: Template, cases: list[Case]) -> str:
+    """Of all that the marks of an exercise depend on here: its solution, the sizes of its cases (their numbers may
+    differ between hosts), and the variations."""
+    whole = hashlib.sha256("\n".join(ours.lines).encode())
+    whole.update(repr([(case.name, case.blocks, [_size(arg) for arg in case.args]) for case in cases]).encode())
     for one in kernel_changes.variations(ours):
         whole.update(one.cell.encode())
     return whole.hexdigest()[:16]
+
+
+def _size(arg: Any) -> Any:
+    if isinstance(arg, (list, tuple)):
+        return [_size(one) for one in arg]
+    arg = getattr(arg, "tensor", arg)
+    return (
+        [list(arg.shape) if not isinstance(arg.shape, int) else arg.shape, str(arg.dtype)]
+        if hasattr(arg, "shape")
+        else arg
+    )
 
 
 def mark(case: Case, result: Any) -> str:
@@ -126,7 +137,7 @@ def kernel_sentence(
     marks = {k: mark(case, results[id(case)]) for k, case in enumerate(cases) if id(case) in results}
     alike = [
         those[n]
-        for n, theirs in (rows if rows and kept == digest(spec, ours) else ())
+        for n, theirs in (rows if rows and kept == digest(ours, cases) else ())
         if all(k < len(theirs) and theirs[k] == m for k, m in marks.items())
     ]
     mine = words(ours, source)
@@ -157,21 +168,24 @@ def kernel_sentence(
 
 
 def difference_sentence(
-    ours: Template, source: str, is_right: Callable[[str], bool], agrees: Callable[[str], bool]
+    ours: Template,
+    source: str,
+    is_right: Callable[[str], bool],
+    agrees: Callable[[str], bool] | None,
+    most: int = 2 * MOST_BUILT,
 ) -> str:
     """The one difference between the answer's text and ours without which the answer is right, else the one that gives
-    our solution what the answer gave."""
+    our solution what the answer gave. most: differences; of a text with more of them nothing is tried."""
     try:
         those = [d for d in differences(ours, source) if len(d.new) <= LONGEST and len(d.old) <= LONGEST]
     except (IndexError, KeyError):  # brackets that do not match
         return ""
-    if not those or len(those) > 2 * MOST_BUILT:
+    if not those or len(those) > most:
         return ""
-    one = next((d for d in those if is_right(d.back)), None)
-    if one is not None:
-        return put_right(one.old, one.new, one.code)
-    one = next((d for d in those[:MOST_BUILT] if agrees(d.there)), None)
-    return put_right(one.old, one.new, one.code, "same") if one is not None else ""
+    one, how = next((d for d in those if is_right(d.back)), None), "right"
+    if one is None and agrees is not None:
+        one, how = next((d for d in those[:MOST_BUILT] if agrees(d.there)), None), "same"
+    return put_right(one.old, one.new, one.code, how) if one is not None else ""
 
 
 def put_right(old: str, new: str, code: str, how: str = "right") -> str:

@@ -15,6 +15,7 @@ from labkit.exercises.cases import Case
 from labkit.exercises.judge import examine
 from labkit.exercises.spec import load, load_all
 from labkit.exercises.stub import parse, template
+from labkit.exercises.value_remarks import of_rows
 
 
 @pytest.fixture(autouse=True)
@@ -23,10 +24,14 @@ def room(tmp_path, monkeypatch):
     monkeypatch.setattr(session, "_current", None)
 
 
+def digest(spec, ours=None) -> str:
+    return variations.digest(ours or template(spec), spec.function(spec.cases)(0, False))
+
+
 def test_no_row_is_stale():
     table = variations._table()
     specs = {s.id: s for s in load_all() if s.kind in ("kernel", "program")}
-    today = {name: variations.digest(spec, template(spec)) for name, spec in specs.items() if name in table}
+    today = {name: digest(spec) for name, spec in specs.items() if name in table}
     stale = [name for name in table if today.get(name) != table[name][0]]
     assert not stale, f"python scripts/kernel_variations.py {' '.join(stale)}"
     assert len(table) >= ROWS, sorted(set(specs) - set(table))
@@ -39,7 +44,7 @@ def test_a_digest_changes_with_the_solution():
     spec = load("tail_length")
     ours = template(spec)
     other = parse("\n".join(ours.lines).replace("tile", "tiles"), "//")
-    assert variations.digest(spec, ours) != variations.digest(spec, other)
+    assert digest(spec) != digest(spec, other)
 
 
 def test_drawn_rows_are_what_their_variations_give():
@@ -139,11 +144,37 @@ def test_marks_alone_name_nothing(monkeypatch):
     ours = template(spec)
     number = next(k for k, v in enumerate(kernel_changes.variations(ours)) if v.key == "instead-code")
     rows = [(number, [""] * 9)]
-    monkeypatch.setattr(variations, "_table", lambda: {spec.id: (variations.digest(spec, ours), rows)})
+    monkeypatch.setattr(variations, "_table", lambda: {spec.id: (digest(spec), rows)})
     monkeypatch.setattr(variations, "mark", lambda case, result: "")
     monkeypatch.setattr(variations, "difference_sentence", lambda *rest: "")
     wrong = ours.solution().replace("mine", "n")
     assert "Your results" not in examine(spec, wrong).lines[0]
+
+
+# ---- rows
+
+
+@pytest.mark.parametrize(
+    "of, said",
+    [
+        (
+            lambda x: x - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)),
+            "number of its own: the largest",
+        ),
+        (lambda x: x - np.log(np.exp(x).sum(-1, keepdims=True)), ""),
+        (lambda x: 0 * x, ""),
+        (lambda x: 3 + x - np.log(np.exp(x).sum(-1, keepdims=True)), ""),
+        (
+            lambda x: (x - np.log(np.exp(x).sum(-1, keepdims=True))) * (1 + np.arange(5)[:, None]),
+            "one factor of its own",
+        ),
+    ],
+)
+def test_rows_that_are_off_by_one_number(of, said):
+    x = np.random.default_rng(1).normal(2, 3, (5, 40))
+    right = x - np.log(np.exp(x).sum(-1, keepdims=True))
+    found = of_rows(of(x), right, [x])
+    assert said in found and bool(said) == bool(found)
 
 
 # ---- Python: the answer's own text
