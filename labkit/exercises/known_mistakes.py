@@ -95,8 +95,8 @@ def sentence(
             given = outcome(spec, ours, cell, every) or [None]
             return len(given) == len(every) and {variations.mark(c, r) for c, r in zip(every, given)} == {"="}
 
-        say = variations.kernel_sentence(spec, ours, source, every, results, gives_the_same, bool(little))
-        return say or variations.difference_sentence(ours, source, is_right, gives_the_same)
+        say, sure = variations.kernel_sentence(spec, ours, source, every, results, gives_the_same, bool(little))
+        return say if sure else variations.difference_sentence(ours, source, is_right, gives_the_same) or say
     return next(iter(found)) if len(found) == 1 else ""
 
 

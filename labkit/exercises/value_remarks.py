@@ -154,9 +154,10 @@ def of_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
 def _of_row(numbers: np.ndarray, rows: list[np.ndarray]) -> str:
     for name, of in _OF_ROW.items():
         for x in rows:
-            for sign, one in (("", of(x)), ("-", -of(x)), ("1 / ", 1 / of(x))):
+            for sign, one in (("", of(x)), ("minus", -of(x)), ("inverse", 1 / of(x))):
                 if np.allclose(numbers, one, rtol=2e-2, atol=1e-2):
-                    return sign + messages.text(f"value.of-row-{name}")
+                    what = messages.text(f"value.of-row-{name}")
+                    return messages.text(f"value.of-row-{sign}", what=what) if sign else what
     return ""
 
 

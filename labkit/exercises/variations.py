@@ -129,9 +129,10 @@ def kernel_sentence(
     results: dict[int, Any],
     agrees: Callable[[str], bool],
     little: bool,
-) -> str:
-    """As `sentence`, of a C++ exercise. cases: all, in their order; agrees: is what this cell gives what `results` are?
-    Where no marks are the answer's (another seed, another target), the variations nearest to its text are built."""
+) -> tuple[str, bool]:
+    """(as `sentence`, of a C++ exercise; does the answer's text have what the sentence quotes?)
+    cases: all, in their order; agrees: is what this cell gives what `results` are? Where no marks are the answer's
+    (another seed, another target), the variations nearest to its text are built, if it has what they have."""
     those = kernel_changes.variations(ours)
     kept, rows = _table().get(spec.id, ("", []))
     marks = {k: mark(case, results[id(case)]) for k, case in enumerate(cases) if id(case) in results}
@@ -151,7 +152,7 @@ def kernel_sentence(
     ]
     borne = sorted(borne, key=near, reverse=True)[:MOST_BUILT]
     if little or by_text:
-        borne = [one for one in borne if bears(ours, source, one.cell)]
+        borne = [one for one in borne if bears(ours, source, one.cell) and _quoted(one, source)]
     found: dict[str, kernel_changes.Variation] = {}
     for one in borne:
         say = messages.text(f"variation.{one.key}", **one.names)
@@ -160,11 +161,18 @@ def kernel_sentence(
     if len(found) > 1:
         marked = {say: one for say, one in found.items() if bears(ours, source, one.cell)}
         found = marked or found
-    if len(found) < 2:
-        return next(iter(found), "")
-    ratios = {say: near(one) for say, one in found.items()}
-    best = [say for say in ratios if ratios[say] == max(ratios.values())]
-    return best[0] if len(best) == 1 else ""
+    if len(found) > 1:
+        ratios = {say: near(one) for say, one in found.items()}
+        found = {say: one for say, one in found.items() if ratios[say] == max(ratios.values())}
+    if len(found) != 1:
+        return "", False
+    say, one = next(iter(found.items()))
+    return say, _quoted(one, source)
+
+
+def _quoted(one: kernel_changes.Variation, source: str) -> bool:
+    """Does the answer hold what a sentence would quote of the changed text?"""
+    return "code" in one.told or _count(one.names["code"], source) > 0
 
 
 def difference_sentence(
