@@ -229,7 +229,7 @@ def _balanced(code: Code, a: int, b: int) -> bool:
 
 def _clean(text: str) -> bool:
     """Does it neither begin nor end within an expression, but for one operator in front?"""
-    return not re.search(r"[?:,=]$|^[?:,=)\]}]|[-+*/%(\[{]$", text) and all(
+    return not re.search(r"[?:,=]$|^[?:,=.;)\]}]|[-+*/%(\[{.]$|;.", text) and all(
         text.count(o) == text.count(c) for o, c in ("()", "[]", "{}")
     )
 
