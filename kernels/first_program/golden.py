@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -67,6 +68,9 @@ def run_cmake(function, args, case):
     found[built] = sources
     if sources == "main.cpp":
         found[built] += say(", which calls launch_twice of another file", "，它调用另一个文件中的 launch_twice")
-    if "LINKER_LANGUAGE ASC" not in " ".join(text.split()):
+    given = re.findall(r"\bLINKER_LANGUAGE\s+\"?(\w+)", text)
+    if given and given[-1] != "ASC":
+        found[linked] = given[-1]
+    elif not given:
         found[linked] = say("CMake's own choice of two", "CMake 在两者中自行选择")
     return found

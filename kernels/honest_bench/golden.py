@@ -54,7 +54,8 @@ def run_wait(function, args, case):
         samples = [float(v) for v in function(work, 12)]
     finally:
         torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time = real
-    good = len(samples) == len(calls) and np.allclose(samples, calls, rtol=0.05, atol=0.5)
+    room = (0.05, 0.5) if device.mode() == "npu" else (0.01, 0.1)  # simulated samples are exact: 1024 for 1000 shows
+    good = len(samples) == len(calls) and np.allclose(samples, calls, *room)
     return {
         say("samples", "样本数"): len(samples),
         say("calls", "调用次数"): len(calls),

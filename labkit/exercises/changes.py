@@ -57,7 +57,9 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
         yield "goes-on", {}, lambda n: ast.Pass()
         yield "goes-on", {}, lambda n: ast.Continue()
     elif isinstance(node, ast.Tuple) and len(node.elts) == 2 and isinstance(node.ctx, ast.Load):
-        yield "pair", {}, lambda n: ast.Tuple(n.elts[::-1], n.ctx)
+        a, b = (_part(one, given) for one in node.elts)
+        names = {"a": a, "b": b} if a and b else {}
+        yield "exchanged" if names else "pair", names, lambda n: ast.Tuple(n.elts[::-1], n.ctx)
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         func = node.value.func
         name = getattr(func, "attr", getattr(func, "id", ""))
@@ -85,6 +87,67 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
         for step in (1, -1):
             names = {"old": str(node.value), "new": str(node.value + step)}
             yield "number", names, lambda n, step=step: ast.Constant(n.value + step)
+
+
+def mends(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """(message's key where there is one, change) that may make a wrong expression right: what is usually forgotten."""
+    if _grouped(node) is not None:
+        yield "grouping", _grouped
+    if isinstance(node, ast.ListComp):
+        yield "several", lambda n: ast.SetComp(n.elt, n.generators)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+        yield (
+            "rounds-down",
+            lambda n: ast.UnaryOp(ast.USub(), ast.BinOp(ast.UnaryOp(ast.USub(), n.left), n.op, n.right)),
+        )
+    if (
+        isinstance(node, ast.Dict)
+        or not isinstance(node, ast.expr)
+        or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+    ):
+        return
+    if isinstance(node, ast.Compare):
+        yield "", lambda n: ast.UnaryOp(ast.Not(), n)
+        return
+    if isinstance(node, ast.Constant) and not isinstance(node.value, (int, float)) or isinstance(node, ast.Slice):
+        return
+    for op, value in _MENDS:
+        yield "", lambda n, op=op, value=value: ast.BinOp(n, op(), ast.Constant(value))
+    yield "", lambda n: ast.UnaryOp(ast.USub(), n)
+    if isinstance(node, ast.Constant):
+        return
+    for name in ("set", "abs", "sorted", "len", "round", "int"):
+        yield "", lambda n, name=name: _call(name, n)
+    for name in _METHODS:
+        yield "", lambda n, name=name: ast.parse(f"({ast.unparse(n)}).{name}", mode="eval").body
+    for index in (":, None", "None", "-1", "1:", ":-1", "::-1"):
+        yield "", lambda n, index=index: ast.parse(f"({ast.unparse(n)})[{index}]", mode="eval").body
+    yield "", lambda n: ast.BinOp(ast.Constant(1), ast.Div(), n)
+    yield "", lambda n: ast.BinOp(ast.Constant(1), ast.Sub(), n)
+
+
+def _grouped(node: ast.AST) -> ast.BinOp | None:
+    """x / (a + b + ...) for x / a + b + ..."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Add, ast.Sub)):
+        return None
+    if isinstance(node.left, ast.BinOp) and isinstance(node.left.op, (ast.Div, ast.FloorDiv, ast.Mult)):
+        inner = node.left
+        return ast.BinOp(inner.left, inner.op, ast.BinOp(inner.right, node.op, node.right))
+    below = _grouped(node.left)
+    return below and ast.BinOp(below.left, below.op, ast.BinOp(below.right, node.op, node.right))
+
+
+_METHODS = "T abs() mean() sum() sqrt() square() float() contiguous() detach() item()".split()
+_MENDS = [(ast.Add, 1), (ast.Sub, 1)]
+# floats: a list times a million would be a list of millions
+_MENDS += [
+    (op, value) for value in (2.0, 1e3, 8.0, 4.0, 100.0, 1024.0, 1e6, 3.0, 16.0, 32.0) for op in (ast.Mult, ast.Div)
+]
+_MENDS += [(ast.Pow, 2), (ast.Pow, 0.5)]
+
+
+def _call(name: str, argument: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), [argument], [])
 
 
 def _part(node: ast.AST, given: str) -> str:

@@ -8,11 +8,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from labkit import messages
-from labkit.exercises.brackets import unbalanced
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import VAGUE, WHOLE, Diagnosis
 from labkit.exercises.result import Result
-from labkit.exercises.slips import of_error
+from labkit.exercises.slips import of_error, unbalanced
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import CELL, Joined, Template, given_name, template
 from labkit.exercises.time_limit import TookTooLong

@@ -16,6 +16,7 @@ from typing import Any
 from labkit import chips, messages, paths
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
+    VAGUE,
     Diagnosis,
     compare_values,
     diagnose,
@@ -37,7 +38,16 @@ from labkit.exercises.failure import (
     tell_cases,
     to_show,
 )
-from labkit.exercises.known_mistakes import Raised, Reported, sentence, sentence_by_text, slow_sentence
+from labkit.exercises.known_mistakes import (
+    NOT_ENDED,
+    Raised,
+    Reported,
+    adapter_sentence,
+    of_run,
+    sentence,
+    sentence_by_text,
+    slow_sentence,
+)
 from labkit.exercises.order import following, notebook_of
 from labkit.exercises.place import HERE, Here
 from labkit.exercises.progress_log import code_hash, ever_passed, last_hint, passed_ones
@@ -50,6 +60,7 @@ from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
 from labkit.exercises.timing import measure
+from labkit.exercises.value_remarks import of_rows
 from labkit.launch.record import LaunchError, strict
 from labkit.source.errors import CompileError, SourceError
 
@@ -228,11 +239,13 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             said = _no_return(spec, ours, joined, made, shown, at)
         if not said and at.names_mistakes:
             _name_mistake(spec, ours, source, shown, failures, cases, runs)
+        if not shown.diagnosis.say and spec.kind == "adapter" and at.names_mistakes and not failures[-1].fatal:
+            shown.diagnosis = replace(shown.diagnosis, say=adapter_sentence(spec, ours, source, cases))
         if not shown.diagnosis.say and spec.kind == "kernel" and not spec.run:
             say = row_length(
                 shown.diagnosis, shown.case, line_at(spec, shown.where, source, first_line), joined.text, spec.entry
             )
-            shown.diagnosis = replace(shown.diagnosis, say=say)
+            shown.diagnosis = replace(shown.diagnosis, say=say or _rows(failures, runs))
         if not shown.diagnosis.say:
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))
         return put(spec, result, shown, source, first_line)
@@ -300,6 +313,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
         return Failure(case, found) if found else None
     if spec.kind == "program":
         got, ended = at.run_program(spec, made, case)
+        runs.results[id(case)] = of_run(spec, got, ended)
         found = (
             of_program(ended)
             or not_launched(ended, "\n".join(template(spec).lines))
@@ -324,8 +338,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
         outputs, record = at.run_kernel(spec, made, case)
     except LaunchError as error:
         found = first_error(error.record)
-        if found:
-            runs.results[id(case)] = Reported(found)
+        runs.results[id(case)] = Reported(found or NOT_ENDED, last=True)
         found = found or Diagnosis("launch", {"message": getattr(error.record, "crashed", None) or str(error)})
         return Failure(case, found, error.record, found.where(), fatal=True)
     found = first_error(record)
@@ -380,6 +393,17 @@ def _first_words(spec: Spec, ours: Template, shown: Failure, source: str, joined
     return say
 
 
+def _rows(failures: list[Failure], runs: Runs) -> str:
+    """What the rows of the first result that is wrong everywhere, and has rows, are off by."""
+    for failure in failures:
+        got, expected = runs.results.get(id(failure.case)), failure.case.expected
+        if failure.diagnosis.key in VAGUE and isinstance(got, list) and len(got) == 1 and hasattr(expected, "detach"):
+            inputs = [tensor_to_numpy(a)[0] for a in failure.case.args if hasattr(a, "detach")]
+            if say := of_rows(got[0], tensor_to_numpy(expected)[0], inputs):
+                return say
+    return ""
+
+
 def _no_return(spec: Spec, ours: Template, joined: Joined, made, shown: Failure, at: Here) -> str:
     """That the function gives None for want of a `return`, as the diagnosis' sentence: golden's `run` may have made
     something else of the None. Where only some ways through it end without one, the case is run again."""
@@ -405,10 +429,10 @@ def _name_mistake(
     spec: Spec, ours: Template, source: str, shown: Failure, failures: list[Failure], cases, runs: Runs
 ) -> None:
     """Give the diagnosis the sentence of a known mistake that has the same results."""
-    if spec.kind not in ("python", "kernel") or shown.diagnosis.say and shown.diagnosis.key != "value":
+    if spec.kind not in ("python", "kernel", "program") or shown.diagnosis.say and shown.diagnosis.key != "value":
         return
     wrong = {id(f.case) for f in failures}
     order = [shown.case, *sorted((c for c in cases if c is not shown.case), key=lambda c: id(c) not in wrong)]
     compared = [c for c in order if id(c) in runs.results]
-    if id(shown.case) in runs.results and (say := sentence(spec, ours, source, compared, runs.results)):
+    if id(shown.case) in runs.results and (say := sentence(spec, ours, source, compared, runs.results, cases)):
         shown.diagnosis = replace(shown.diagnosis, say=say)

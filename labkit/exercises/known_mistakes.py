@@ -4,18 +4,20 @@ more than a difference in numbers does. The known ones are the `[[mutant]]`s of 
 
 from __future__ import annotations
 
+import contextlib
 import re
+import warnings
 from typing import Any
 
 import numpy as np
 
-from labkit.exercises import launch, variations
+from labkit.exercises import launch, operators, variations
 from labkit.exercises.alike import bears, words
 from labkit.exercises.cases import Case
-from labkit.exercises.diagnose import Diagnosis, compare_values, first_error
+from labkit.exercises.diagnose import Diagnosis, compare_values, first_error, not_launched, of_program
 from labkit.exercises.spec import Spec, pick
-from labkit.exercises.stub import Template
-from labkit.exercises.time_limit import CPU_SECONDS, TookTooLong, time_limit
+from labkit.exercises.stub import Template, template
+from labkit.exercises.time_limit import CPU_SECONDS, TookTooLong, memory_limit, time_limit
 from labkit.exercises.value_remarks import statements
 from labkit.launch.record import LaunchError
 from labkit.source.errors import CompileError
@@ -41,20 +43,32 @@ class Raised:
 class Reported:
     """In place of a result: what the twin found in the launch: sizes, addresses, and the line if it is a given one."""
 
-    def __init__(self, found: Diagnosis):
+    def __init__(self, found: Diagnosis, last: bool = False):
+        self.last = last  # the launch did not end: no case is run behind it
         sizes = {k: v for k, v in found.numbers.items() if "line" not in k and "file" not in k}
         given = found.finding is not None and found.finding.file.startswith("given part")
         place = found.finding.line if given else 0
         self.name = (found.key, place, tuple(sorted((k, str(v)) for k, v in sizes.items())))
 
 
-def sentence(spec: Spec, ours: Template, source: str, cases: list[Case], results: dict[int, Any]) -> str:
+NOT_ENDED = Diagnosis("launch")
+
+
+def of_run(spec: Spec, got: Any, ended) -> Any:
+    """What counts of a program's run: a finding, its status, a kernel that it does not launch, else what it gave."""
+    found = of_program(ended) or not_launched(ended, "\n".join(template(spec).lines))
+    return Reported(found) if found else got
+
+
+def sentence(
+    spec: Spec, ours: Template, source: str, cases: list[Case], results: dict[int, Any], every: list[Case]
+) -> str:
     """Of the known-wrong solution that agrees with `results` (id of a case -> what the learner's gave), else of a
     variation of ours, else "".
 
     cases: those to compare, the most telling first, so that most candidates end at it. Results that many a mistake has
     in common (a yes or no, statements, an exception, a finding) name one only if the text has its marks as well; none
-    is named where several agree and the text does not decide between them.
+    is named where several agree and the text does not decide between them. every: all cases in their own order.
     """
     little, found = _say_little(cases, results), {}
     for mutant in spec.mutants:
@@ -69,8 +83,32 @@ def sentence(spec: Spec, ours: Template, source: str, cases: list[Case], results
     if len(found) > 1:
         found = {say: marked for say, marked in found.items() if marked}
     if not found and spec.kind == "python":
-        return variations.sentence(ours, source, lambda text: _agrees(spec, text, cases, results), bool(little))
+        say = variations.sentence(ours, source, lambda text: _agrees(spec, text, cases, results), bool(little))
+        return say or variations.repaired(ours, source, lambda text: _passes(spec, text, cases), bool(little))
+    if not found and not spec.in_python:
+
+        def gives_the_same(cell: str) -> bool:
+            made = _build(spec, cell, ours)
+            return made is not None and all(_same(_result(spec, made, case), results[id(case)]) for case in cases)
+
+        def is_right(cell: str) -> bool:
+            given = outcome(spec, ours, cell, every) or [None]
+            return len(given) == len(every) and {variations.mark(c, r) for c, r in zip(every, given)} == {"="}
+
+        say, sure = variations.kernel_sentence(spec, ours, source, every, results, gives_the_same, bool(little))
+        return say if sure else variations.difference_sentence(ours, source, is_right, gives_the_same) or say
     return next(iter(found)) if len(found) == 1 else ""
+
+
+def outcome(spec: Spec, ours: Template, cell: str, cases: list[Case]) -> list[Any] | None:
+    """What a cell gives on the cases, up to one whose launch does not end; None where it does not compile."""
+    made = _build(spec, cell, ours)
+    out: list[Any] = []
+    for case in cases if made is not None else ():
+        out.append(_result(spec, made, case))
+        if getattr(out[-1], "last", False):
+            break
+    return out if made is not None else None
 
 
 def _say_little(cases: list[Case], results: dict[int, Any]) -> str:
@@ -100,11 +138,47 @@ def _leaves(value: Any):
 
 def _agrees(spec: Spec, text: str, cases: list[Case], results: dict[int, Any]) -> bool:
     try:
-        with time_limit(2.0, 10.0):
+        with time_limit(2.0, 10.0), memory_limit():
             made = launch.function(text, f"exercise {spec.id}, a variation", spec.entry)
             return all(_same(_result(spec, made, case, 2.0), results[id(case)]) for case in cases)
     except (Exception, TookTooLong):
         return False
+
+
+def _passes(spec: Spec, text: str, cases: list[Case]) -> bool:
+    try:
+        with time_limit(2.0, 10.0), memory_limit(), launch.quietly(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = launch.function(text, f"exercise {spec.id}, a variation", spec.entry)
+            return all(
+                compare_values(launch.run_function(spec, made, case), case.expected, case.tolerance) is None
+                for case in cases
+            )
+    except (Exception, TookTooLong):
+        return False
+
+
+def adapter_sentence(spec: Spec, ours: Template, source: str, cases: list[Case]) -> str:
+    """The one difference from our text without which an operator is right. Of one in C++, which takes seconds to build,
+    few are tried. The answer's own operator is registered again behind it."""
+    name = f"exercise {spec.id}"
+
+    def is_right(cell: str) -> bool:
+        try:
+            made = operators.build(ours.join(cell, name).text, name, spec)
+            with launch.quietly(), time_limit(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return not isinstance(made, Diagnosis) and all(
+                    operators.judge(spec, made, case)[0] is None for case in cases
+                )
+        except (Exception, TookTooLong):
+            return False
+
+    try:
+        return variations.difference_sentence(ours, source, is_right, None, 12 if spec.in_python else 3)
+    finally:
+        with contextlib.suppress(Exception):
+            operators.build(ours.join(source, name).text, name, spec)
 
 
 def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: float) -> str:
@@ -127,11 +201,10 @@ def _build(spec: Spec, cell: str, ours: Template):
     text = ours.join(cell, name).text
     try:
         with time_limit():
-            return (
-                launch.build(text, name, spec.entry)
-                if spec.kind == "kernel"
-                else launch.function(text, name, spec.entry)
-            )
+            if spec.kind == "program":
+                return launch.program(text, spec.id)
+            make = launch.build if spec.kind == "kernel" else launch.function
+            return make(text, name, spec.entry)
     except (CompileError, Exception, TookTooLong):
         return None
 
@@ -142,11 +215,13 @@ def _result(spec: Spec, made, case: Case, seconds: float = CPU_SECONDS) -> Any:
             outputs, record = launch.run_kernel(spec, made, case)
             found = first_error(record)
             return Reported(found) if found else [out.got for out in outputs]
+        if spec.kind == "program":
+            got, ended = launch.run_program(spec, made, case)
+            return of_run(spec, got, ended)
         with launch.quietly(), time_limit(seconds):
             return launch.run_function(spec, made, case)
     except LaunchError as error:
-        found = first_error(error.record)
-        return Reported(found) if found else Raised(error)
+        return Reported(first_error(error.record) or NOT_ENDED, last=True)
     except (Exception, TookTooLong) as error:
         return Raised(error)
 

@@ -265,7 +265,9 @@ def row_tail(e: Evidence):
 
 
 def whole_blocks(e: Evidence):
-    """block-k, or half-range when the last blocks did nothing."""
+    """block-k, or half-range when the last blocks did nothing, or nobody all that follows."""
+    if e.layouts[0].starts is None and (rest := half_range(e)):  # tiles in turn: no block has the end for itself
+        return "half-range", rest
     for at in e.layouts:
         if at.blocks < 2:
             continue

@@ -341,3 +341,29 @@ def _scalars(case: Case, text: str, entry: str) -> dict[str, int]:
     if len(names) != len(case.args):
         return {}
     return {name: arg for name, arg in zip(names, case.args) if isinstance(arg, int)}
+
+
+# ---- brackets
+
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+# What is no code: comments, strings, characters. Each line of it stays a line.
+_C = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+_PYTHON = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
+
+
+def unbalanced(text: str, comment: str = "//") -> tuple[int, str, bool] | None:
+    """What a region leaves open, or closes once too often, where the compiler names a line far below:
+    (line from 1, bracket, is it open) of the first bracket without a partner; None where all have one."""
+    code = (_C if comment == "//" else _PYTHON).sub(lambda m: "\n" * m[0].count("\n") or " ", text)
+    opened: list[tuple[int, str]] = []
+    for number, line in enumerate(code.split("\n"), 1):
+        for c in line:
+            if c in "([{":
+                opened.append((number, c))
+            elif c in _PAIRS:
+                if not opened:
+                    return number, c, False
+                at, o = opened.pop()
+                if o != _PAIRS[c]:
+                    return at, o, True
+    return (*opened[-1], True) if opened else None

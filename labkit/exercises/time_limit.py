@@ -46,3 +46,23 @@ def time_limit(cpu: float = CPU_SECONDS, wall: float = WALL_SECONDS):
             signal.signal(number, handler)
             if left:  # somebody else's timer goes on, later by what the block took
                 signal.setitimer(timer, left, interval)
+
+
+@contextlib.contextmanager
+def memory_limit(more: int = 2 << 30):
+    """Inside the block this process may take `more` bytes of address space beyond what it has: an allocation that is
+    larger raises MemoryError, or what the library makes of it. For code of ours that nobody has run before."""
+    try:
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as file:
+            now = int(file.read().split()[0]) * resource.getpagesize()
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (now + more, before[1]))
+    except (ImportError, OSError, ValueError):  # not Linux, or the limit that is there is lower
+        yield
+        return
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

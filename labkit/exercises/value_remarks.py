@@ -5,6 +5,8 @@ from __future__ import annotations
 from numbers import Number
 from typing import Any
 
+import numpy as np
+
 from labkit import messages
 
 # A wrong unit: bytes for elements (2, 4, 8), bits for bytes, a repeat or a unit (16, 32), KB, and thousands.
@@ -116,3 +118,58 @@ def _equal(a: Any, b: Any) -> bool:
         return bool(a == b)
     except Exception:  # tensors of several elements
         return False
+
+
+# ---- rows of a kernel's result
+
+
+def of_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
+    """That each row is off by one number, or one factor, of its own, and which number of the row that is; "" otherwise.
+    got, expected: arrays of rows of 4 elements or more, or of one number a row; inputs: arrays, those with as many rows
+    are asked for their maximum, mean and so on."""
+    several = got.ndim > 1 and got.shape[-1] >= 4
+    width = got.shape[-1] if several else 1
+    if got.shape != expected.shape or got.size < 2 * width:
+        return ""
+    a, b = (x.astype(np.float64).reshape(-1, width) for x in (got, expected))
+    rows = [x.astype(np.float64).reshape(len(a), -1) for x in inputs if x.size and x.size % len(a) == 0]
+    rows = [x for x in rows if x.shape[1] == width or not several and x.shape[1] > 3]
+    with np.errstate(all="ignore"):
+        sure = np.abs(b) > 1e-2 * np.abs(b).max()
+        for key, values, valid in (("offset", a - b, np.ones_like(sure)), ("factor", a / b, sure)):
+            values = np.where(valid, values, np.nan)
+            middle = np.nanmedian(values, -1)
+            apart = np.nanmax(np.abs(values - middle[:, None]), -1)
+            room = 1e-2 * np.abs(middle) + (1e-2 if key == "offset" else 0)
+            most = np.abs(middle).max()
+            if not np.isfinite(most) or not (apart <= room).all() or np.ptp(middle) <= 0.05 * most:
+                continue
+            if name := _of_row(middle, rows):
+                return messages.text(f"value.row-{key}-is", what=name)
+            if several:
+                return messages.text(f"value.row-{key}")
+    return ""
+
+
+def _of_row(numbers: np.ndarray, rows: list[np.ndarray]) -> str:
+    for name, of in _OF_ROW.items():
+        for x in rows:
+            for sign, one in (("", of(x)), ("minus", -of(x)), ("inverse", 1 / of(x))):
+                if np.allclose(numbers, one, rtol=2e-2, atol=1e-2):
+                    what = messages.text(f"value.of-row-{name}")
+                    return messages.text(f"value.of-row-{sign}", what=what) if sign else what
+    return ""
+
+
+_OF_ROW = {
+    "max": lambda x: x.max(-1),
+    "min": lambda x: x.min(-1),
+    "mean": lambda x: x.mean(-1),
+    "sum": lambda x: x.sum(-1),
+    "deviation": lambda x: x.std(-1),
+    "variance": lambda x: x.var(-1),
+    "root": lambda x: np.sqrt((x * x).mean(-1)),
+    "exp": lambda x: np.exp(x).sum(-1),
+    "log": lambda x: np.log(np.exp(x).sum(-1)),
+    "shifted": lambda x: np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1)),
+}

@@ -1,21 +1,36 @@
-"""Our solution of a Python exercise with one thing changed: where a wrong answer gives exactly what such a variation
-gives, on every case, that one thing is what it does differently. A person writes the known mistakes of an exercise;
-these are the ones that a person need not write.
+"""Our solution of an exercise with one thing changed: where a wrong answer gives exactly what such a variation gives,
+on every case, that one thing is what it does differently. A person writes the known mistakes of an exercise; these are
+the ones that a person need not write.
+
+Those of a Python exercise are made and run at the check. Those of a C++ one (kernel_changes.py) take too long for that:
+data/kernel_variations.csv has a mark of what each of them gives (scripts/kernel_variations.py), and only those with the
+marks of the answer are built and compared.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
+import csv
+import functools
+import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
 from typing import Any
 
-from labkit import messages
-from labkit.exercises.changes import changes
-from labkit.exercises.stub import Template
+import numpy as np
+
+from labkit import messages, paths
+from labkit.exercises import kernel_changes
+from labkit.exercises.alike import bears, words
+from labkit.exercises.cases import Case, tolerance_of
+from labkit.exercises.changes import changes, mends
+from labkit.exercises.diagnose import mismatches, tensor_to_numpy
+from labkit.exercises.kernel_text import differences
+from labkit.exercises.spec import Spec
+from labkit.exercises.stub import CELL, Region, Template, normalise
 
 SECONDS = 3.0  # of processor time for all variations of a check
 _LOOPS = (ast.For, ast.While)
@@ -42,6 +57,181 @@ def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse:
             if coarse and len(found) > 1:
                 return ""
     return _nearest(ours, source, found) if len(found) > 1 else next(iter(found), "")
+
+
+# ---- C++
+
+SAMPLES, MOST_BUILT, LONGEST = 64, 6, 120
+
+
+def digest(ours: Template, cases: list[Case]) -> str:
+    """Of all that the marks of an exercise depend on here: its solution, the sizes of its cases (their numbers may
+    differ between hosts), and the variations."""
+    whole = hashlib.sha256("\n".join(ours.lines).encode())
+    whole.update(repr([(case.name, case.blocks, [_size(arg) for arg in case.args]) for case in cases]).encode())
+    for one in kernel_changes.variations(ours):
+        whole.update(one.cell.encode())
+    return whole.hexdigest()[:16]
+
+
+def _size(arg: Any) -> Any:
+    if isinstance(arg, (list, tuple)):
+        return [_size(one) for one in arg]
+    arg = getattr(arg, "tensor", arg)
+    return (
+        [list(arg.shape) if not isinstance(arg.shape, int) else arg.shape, str(arg.dtype)]
+        if hasattr(arg, "shape")
+        else arg
+    )
+
+
+def mark(case: Case, result: Any) -> str:
+    """Four letters of what a case gave, "=" where it is right. It is of which elements are wrong and of three digits of
+    some of them, so that it is the same on every host. result: arrays, or something that has a `name`."""
+    if hasattr(result, "name"):
+        return hashlib.sha256(repr(result.name).encode()).hexdigest()[:4]
+    if not (isinstance(result, list) and all(isinstance(a, np.ndarray) for a in result)):
+        right = result == case.expected
+        return "=" if right else hashlib.sha256(repr(result).encode()).hexdigest()[:4]
+    wanted = case.expected if isinstance(case.expected, (tuple, list)) else (case.expected,)
+    said, right = hashlib.sha256(), True
+    for got, want in zip(result, wanted):
+        array, dtype = tensor_to_numpy(want) if hasattr(want, "detach") else (np.asarray(want), str(want.dtype))
+        if got.shape != array.shape:
+            said.update(repr(got.shape).encode())
+            right = False
+            continue
+        wrong = mismatches(got, array, *tolerance_of(dtype, case.tolerance))
+        right &= not wrong.any()
+        flat = got.reshape(-1).astype(np.float64)
+        some = flat[np.arange(SAMPLES) * len(flat) // SAMPLES] if len(flat) else flat
+        said.update(np.packbits(wrong.reshape(-1)).tobytes() + " ".join(f"{x + 0.0:.2e}" for x in some).encode())
+    return "=" if right else said.hexdigest()[:4]
+
+
+@functools.lru_cache(maxsize=1)
+def _table() -> dict[str, tuple[str, list[tuple[int, list[str]]]]]:
+    """Exercise -> (digest, [(number of a variation, marks of its cases)])"""
+    file, out = paths.repo_root() / "data" / "kernel_variations.csv", {}
+    if file.is_file():
+        with file.open(encoding="utf-8", newline="") as rows:
+            for row in csv.DictReader(rows):
+                those = [one.partition(":") for one in row["marks"].split(";") if one]
+                out[row["exercise"]] = row["digest"], [(int(k), marks.split()) for k, _, marks in those]
+    return out
+
+
+def kernel_sentence(
+    spec: Spec,
+    ours: Template,
+    source: str,
+    cases: list[Case],
+    results: dict[int, Any],
+    agrees: Callable[[str], bool],
+    little: bool,
+) -> tuple[str, bool]:
+    """(as `sentence`, of a C++ exercise; does the answer's text have what the sentence quotes?)
+    cases: all, in their order; agrees: is what this cell gives what `results` are? Where no marks are the answer's
+    (another seed, another target), the variations nearest to its text are built, if it has what they have."""
+    those = kernel_changes.variations(ours)
+    kept, rows = _table().get(spec.id, ("", []))
+    marks = {k: mark(case, results[id(case)]) for k, case in enumerate(cases) if id(case) in results}
+    alike = [
+        those[n]
+        for n, theirs in (rows if rows and kept == digest(ours, cases) else ())
+        if all(k < len(theirs) and theirs[k] == m for k, m in marks.items())
+    ]
+    mine = words(ours, source)
+
+    def near(one: kernel_changes.Variation) -> float:
+        return SequenceMatcher(None, mine, words(ours, one.cell), autojunk=False).ratio()
+
+    by_text = not alike
+    borne = [
+        one for one in alike or those if not _contradicts(one, ours, source) and (not by_text or _has(one, source))
+    ]
+    borne = sorted(borne, key=near, reverse=True)[:MOST_BUILT]
+    if little or by_text:
+        borne = [one for one in borne if bears(ours, source, one.cell) and _quoted(one, source)]
+    found: dict[str, kernel_changes.Variation] = {}
+    for one in borne:
+        say = messages.text(f"variation.{one.key}", **one.names)
+        if say not in found and agrees(one.cell):
+            found[say] = one
+    if len(found) > 1:
+        marked = {say: one for say, one in found.items() if bears(ours, source, one.cell)}
+        found = marked or found
+    if len(found) > 1:
+        ratios = {say: near(one) for say, one in found.items()}
+        found = {say: one for say, one in found.items() if ratios[say] == max(ratios.values())}
+    if len(found) != 1:
+        return "", False
+    say, one = next(iter(found.items()))
+    return say, _quoted(one, source)
+
+
+def _quoted(one: kernel_changes.Variation, source: str) -> bool:
+    """Does the answer hold what a sentence would quote of the changed text?"""
+    return "code" in one.told or _count(one.names["code"], source) > 0
+
+
+def difference_sentence(
+    ours: Template,
+    source: str,
+    is_right: Callable[[str], bool],
+    agrees: Callable[[str], bool] | None,
+    most: int = 2 * MOST_BUILT,
+) -> str:
+    """The one difference between the answer's text and ours without which the answer is right, else the one that gives
+    our solution what the answer gave. most: differences; of a text with more of them nothing is tried."""
+    try:
+        those = [d for d in differences(ours, source) if len(d.new) <= LONGEST and len(d.old) <= LONGEST]
+    except (IndexError, KeyError):  # brackets that do not match
+        return ""
+    if not those or len(those) > most:
+        return ""
+    one, how = next((d for d in those if is_right(d.back)), None), "right"
+    if one is None and agrees is not None:
+        one, how = next((d for d in those[:MOST_BUILT] if agrees(d.there)), None), "same"
+    return put_right(one.old, one.new, one.code, how) if one is not None else ""
+
+
+def put_right(old: str, new: str, code: str, how: str = "right") -> str:
+    """old: what belongs there; new: what the answer has."""
+    kind = "instead" if old and new else "missing" if old else "too-much"
+    bare = kind == "instead" and code in (new, "")
+    return messages.text(f"repair.{how}-{kind}" + ("-bare" if bare else ""), old=old, new=new, code=code)
+
+
+def _count(part: str, text: str) -> int:
+    return _plain(text).count(_plain(part)) if part else 0
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\W", lambda m: f" {m[0]} " if m[0].strip() else " ", normalise(text, "//")).replace("  ", " ")
+
+
+def _has(one: kernel_changes.Variation, source: str) -> bool:
+    """Does the answer's text hold what was put in?"""
+    new = one.told.get("new", "")
+    return not new or _count(new, source) > 0
+
+
+def _contradicts(one: kernel_changes.Variation, ours: Template, source: str) -> bool:
+    """Does the answer's text have, as often as ours, what this variation has not?"""
+    right = ours.solution()
+    names = one.told
+    if one.key == "no-code":
+        return _count(names["code"], source) >= _count(names["code"], right)
+    if one.key in ("instead-code", "everywhere"):
+        kept = _count(names["old"], source) >= _count(names["old"], right)
+        return kept and _count(names["new"], source) <= _count(names["new"], right)
+    if one.key == "left-out-code":
+        return _count(names["part"], source) >= _count(names["part"], right) > 0
+    return False
+
+
+# ---- Python
 
 
 def _nearest(ours: Template, source: str, texts: dict[str, str]) -> str:
@@ -229,3 +419,68 @@ def _exchanged_words(tree, nodes, places) -> Iterator[tuple[str, dict[str, str],
             ast.unparse(other),
             next(nodes[k].lineno for k in places if getattr(nodes[k], "value", None) == a),
         )
+
+
+# ---- the answer's own text with one thing changed
+
+
+def repaired(ours: Template, source: str, is_right: Callable[[str], bool], coarse: bool) -> str:
+    """The single change that makes a Python answer right, "" for none. is_right: is the whole file with it?
+    coarse: the results say so little that a change must be the only one."""
+    joined = ours.join(source, "exercise")
+    try:
+        tree = ast.parse(joined.text)
+    except SyntaxError:
+        return ""
+    mine = [n for n, (kind, _) in enumerate(joined.origin, 1) if kind == CELL]
+    regions = tuple(Region({}, (), (), "", n, n) for n in mine)
+    theirs = Template(tuple(joined.text.split("\n")), regions, ours.comment)
+    end, before, found = time.process_time() + SECONDS, ast.unparse(tree), set()
+    for key, text in _mended(tree, theirs):
+        if time.process_time() > end:
+            break
+        if text != before and is_right(text):
+            new, old, code = _apart(before, text)
+            found.add(messages.text(f"variation.{key}") if key else put_right(old, new, code))
+            if not coarse or len(found) > 1:
+                break
+    return found.pop() if len(found) == 1 else ""
+
+
+def _mended(tree: ast.Module, theirs: Template) -> Iterator[tuple[str, str]]:
+    """(message's key where there is one, the changed file)"""
+    for _, _, text, _ in _texts(tree, theirs):
+        yield "", text
+    inside = {r.first for r in theirs.regions}
+    for k, node in enumerate(ast.walk(tree)):
+        if getattr(node, "lineno", 0) in inside:
+            for key, make in mends(node):
+                other = copy.deepcopy(tree)
+                there = list(ast.walk(other))[k]
+                _Put(there, make(there)).visit(other)
+                yield key, ast.unparse(ast.fix_missing_locations(other))
+
+
+def _apart(before: str, after: str) -> tuple[str, str, str]:
+    """(what differs in `before`, the same in `after`, the line of `before` around it)"""
+    a, b = before.split("\n"), after.split("\n")
+    first = next((k for k in range(min(len(a), len(b))) if a[k] != b[k]), min(len(a), len(b)) - 1)
+    last = next((k for k in range(1, min(len(a), len(b)) - first + 1) if a[-k] != b[-k]), 1)
+    one, other = ["\n".join(t[first : len(t) - last + 1]) for t in (a, b)]
+    x, y = (re.findall(r"\w+|\s+|\S", t) for t in (one, other))
+    head = next((k for k in range(min(len(x), len(y))) if x[k] != y[k]), min(len(x), len(y)))
+    tail = next((k for k in range(min(len(x), len(y)) - head) if x[-1 - k] != y[-1 - k]), min(len(x), len(y)) - head)
+    while head and not (x[head : len(x) - tail] and y[head : len(y) - tail] and _whole_words(x, y, head, tail)):
+        head -= 1
+        if not x[head].strip() and _whole_words(x, y, head + 1, tail):
+            head += 1
+            break
+    parts = [" ".join("".join(t[head : len(t) - tail]).split()) for t in (x, y)]
+    line = " ".join(one.split())
+    return parts[0], parts[1], line if len(line) <= LONGEST else ""
+
+
+def _whole_words(x: list[str], y: list[str], head: int, tail: int) -> bool:
+    """Are both parts closed in brackets, and not both without a word?"""
+    parts = ["".join(t[head : len(t) - tail]) for t in (x, y)]
+    return all(p.count(o) == p.count(c) for p in parts for o, c in ("()", "[]", "{}"))

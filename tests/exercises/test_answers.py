@@ -10,8 +10,8 @@ import pytest
 from places import FIXTURES
 
 from labkit.exercises import check, order, predict, session
-from labkit.exercises.brackets import unbalanced
 from labkit.exercises.judge import forget
+from labkit.exercises.slips import unbalanced
 from labkit.exercises.spec import load
 from labkit.exercises.stub import template
 from labkit.exercises.time_limit import TookTooLong, time_limit

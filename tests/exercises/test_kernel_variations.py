@@ -1,0 +1,208 @@
+"""The table of variations of our C++ solutions is that of today's solutions, and a mistake is found by it, or by the
+text; known-wrong versions of the look-up name nothing."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import numpy as np
+import pytest
+from places import REPO
+
+from labkit.exercises import kernel_changes, kernel_text, known_mistakes, session, variations
+from labkit.exercises.cases import Case
+from labkit.exercises.judge import examine
+from labkit.exercises.spec import load, load_all
+from labkit.exercises.stub import parse, template
+from labkit.exercises.value_remarks import of_rows
+
+
+@pytest.fixture(autouse=True)
+def room(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABKIT_PROGRESS", str(tmp_path / "progress.jsonl"))
+    monkeypatch.setattr(session, "_current", None)
+
+
+def digest(spec, ours=None) -> str:
+    return variations.digest(ours or template(spec), spec.function(spec.cases)(0, False))
+
+
+def test_no_row_is_stale():
+    table = variations._table()
+    specs = {s.id: s for s in load_all() if s.kind in ("kernel", "program")}
+    today = {name: digest(spec) for name, spec in specs.items() if name in table}
+    stale = [name for name in table if today.get(name) != table[name][0]]
+    assert not stale, f"python scripts/kernel_variations.py {' '.join(stale)}"
+    assert len(table) >= ROWS, sorted(set(specs) - set(table))
+
+
+ROWS = 29
+
+
+def test_a_digest_changes_with_the_solution():
+    spec = load("tail_length")
+    ours = template(spec)
+    other = parse("\n".join(ours.lines).replace("tile", "tiles"), "//")
+    assert digest(spec) != digest(spec, other)
+
+
+def test_drawn_rows_are_what_their_variations_give():
+    draw = random.Random(15)
+    names = sorted(n for n in variations._table() if load(n).kind == "kernel" and not load(n).run)
+    for name in draw.sample(names, 2):
+        spec = load(name)
+        ours, cases = template(spec), spec.function(spec.cases)(0, False)
+        those, rows = kernel_changes.variations(ours), variations._table()[name][1]
+        for number, marks in draw.sample(rows, 2):
+            results = known_mistakes.outcome(spec, ours, those[number].cell, cases)
+            assert [variations.mark(c, r) for c, r in zip(cases, results)] == marks, (name, those[number])
+
+
+# ---- words and changes
+
+
+GIVEN = """void f(uint32_t n, uint32_t width, uint32_t pitch)
+{
+    LocalTensor<half> a(0), b(0);
+    // >>> exercise: all of it | 全部
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0) {
+            Add(a[i * pitch], a, b[(i - 1) * width], width);
+        }
+        SetFlag<HardEvent::V_MTE2>(i);
+    }
+    // <<<
+}"""
+
+
+def made(key: str) -> list[tuple[dict, str]]:
+    return [(v.names, v.cell) for v in kernel_changes.variations(parse(GIVEN, "//")) if v.key == key]
+
+
+@pytest.mark.parametrize(
+    "key, names, text",
+    [
+        ("instead-code", {"old": "pitch", "new": "width"}, "Add(a[i * width], a, b[(i - 1) * width], width);"),
+        ("left-out-code", {"part": "* pitch"}, "Add(a[i], a, b[(i - 1) * width], width);"),
+        ("left-out-code", {"part": "(i - 1) *"}, "b[width]"),
+        ("exchanged-in", {"a": "a", "b": "b[(i - 1) * width]"}, "Add(a[i * pitch], b[(i - 1) * width], a, width);"),
+        ("instead-code", {"old": "V_MTE2", "new": "MTE2_V"}, "SetFlag<HardEvent::MTE2_V>(i);"),
+        ("instead-code", {"old": "<", "new": "<="}, "i <= n"),
+        ("always", {"code": "i > 0"}, "if (true)"),
+        ("instead-code", {"old": "Add", "new": "Sub"}, "Sub(a["),
+    ],
+)
+def test_a_variation(key, names, text):
+    assert any(names.items() <= told.items() and text in cell for told, cell in made(key)), made(key)
+
+
+def test_statements_go_and_move():
+    assert {n["code"] for n, _ in made("no-code")} >= {"SetFlag<HardEvent::V_MTE2>(i)"}
+    assert any(cell.index("SetFlag") > cell.rindex("}") for _, cell in made("behind-loop"))
+    assert any(cell.index("SetFlag") < cell.index("}") for _, cell in made("into-if"))
+
+
+def test_an_answer_beside_ours():
+    ours = parse(GIVEN, "//")
+    theirs = re.sub(r"\bi\b", "row", ours.solution())
+    assert not kernel_text.differences(ours, theirs), "only a name is another"
+    found = kernel_text.differences(ours, theirs.replace("* width", "* pitch"))
+    assert [(d.new, d.old) for d in found][:1] == [("pitch", "width")] and found[0].back.count("pitch") == 1
+
+
+def test_a_mark_is_of_what_is_wrong_and_of_the_values():
+    right = np.arange(8, dtype=np.float32)
+    case = Case("x", (), right)
+    assert variations.mark(case, [right]) == variations.mark(case, [right + 1e-8]) == "="
+    one, other = right.copy(), right.copy()
+    one[3], other[4] = 9, 9
+    assert len({variations.mark(case, [a]) for a in (one, other, right + 1, right + 2)}) == 4
+
+
+# ---- whole checks
+
+
+def test_a_wrong_kernel_is_named_by_its_results():
+    ours = template(load("card_repair")).solution()
+    wrong = ours.replace("mine", "n")
+    assert "`n` everywhere where `mine` belongs" in examine(load("card_repair"), wrong).lines[0]
+
+
+def test_by_its_text_where_the_table_is_of_no_use(monkeypatch):
+    monkeypatch.setattr(variations, "_table", dict)
+    spec = load("cube_right")
+    wrong = template(spec).solution().replace("b2[i * across", "b2[i * deep")
+    assert "`deep` stands there where `across` belongs" in examine(spec, wrong).lines[0]
+    monkeypatch.setattr(kernel_changes, "variations", lambda ours: [])
+    assert "with `across` in place of `deep` your answer is right" in examine(spec, wrong).lines[0]
+
+
+def test_marks_alone_name_nothing(monkeypatch):
+    """A table that says the wrong thing: the variation is built, and its results are others."""
+    spec = load("card_repair")
+    ours = template(spec)
+    number = next(k for k, v in enumerate(kernel_changes.variations(ours)) if v.key == "instead-code")
+    rows = [(number, [""] * 9)]
+    monkeypatch.setattr(variations, "_table", lambda: {spec.id: (digest(spec), rows)})
+    monkeypatch.setattr(variations, "mark", lambda case, result: "")
+    monkeypatch.setattr(variations, "difference_sentence", lambda *rest: "")
+    wrong = ours.solution().replace("mine", "n")
+    assert "Your results" not in examine(spec, wrong).lines[0]
+
+
+# ---- rows
+
+
+@pytest.mark.parametrize(
+    "of, said",
+    [
+        (
+            lambda x: x - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)),
+            "number of its own: the largest",
+        ),
+        (lambda x: x - np.log(np.exp(x).sum(-1, keepdims=True)), ""),
+        (lambda x: 0 * x, ""),
+        (lambda x: 3 + x - np.log(np.exp(x).sum(-1, keepdims=True)), ""),
+        (
+            lambda x: (x - np.log(np.exp(x).sum(-1, keepdims=True))) * (1 + np.arange(5)[:, None]),
+            "one factor of its own",
+        ),
+    ],
+)
+def test_rows_that_are_off_by_one_number(of, said):
+    x = np.random.default_rng(1).normal(2, 3, (5, 40))
+    right = x - np.log(np.exp(x).sum(-1, keepdims=True))
+    found = of_rows(of(x), right, [x])
+    assert said in found and bool(said) == bool(found)
+
+
+# ---- Python: the answer's own text
+
+
+PYTHON = "def f(xs, n):\n    # >>> exercise: all of it | 全部\n    total = sum(xs) // n\n    # <<<\n    return total\n"
+
+
+@pytest.mark.parametrize(
+    "cell, said",
+    [
+        ("total = sum(set(xs)) // n", "With `xs` in place of `set(xs)`"),
+        ("total = sum(xs) / n / 1000", ""),
+        ("total = sum(xs) // n // 2", "`// 2` is too much"),
+        ("total = sum(xs) // (n + 1)", "`+ 1`"),
+    ],
+)
+def test_one_change_makes_it_right(cell, said):
+    ours = parse(PYTHON, "#")
+
+    def is_right(text):
+        names: dict = {}
+        try:
+            exec(text, names)
+            return all(names["f"](xs, n) == sum(xs) // n for xs, n in (([3, 3, 9, 8], 2), ([1, 2, 2], 3), ([7], 1)))
+        except Exception:
+            return False
+
+    found = variations.repaired(ours, cell, is_right, coarse=False)
+    assert said in found or "in place of" in found if said else not found, found
+    assert (REPO / "data" / "kernel_variations.csv").is_file()
