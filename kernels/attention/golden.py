@@ -79,26 +79,28 @@ WIDE, TALL = 512, 128  # as in attention.asc
 
 
 def workspace_floats(blocks: int, wide: int, dim: int) -> int:
-    return blocks * TALL * (4 * wide + 2 * -(-dim // LANES) * LANES)
+    return blocks * TALL * (3 * wide + 3 * (wide // 2) + 3 * -(-dim // LANES) * LANES)
 
 
-def launch_attention(q, k, v, mask=None, causal=False, scale=None, blocks=None, wide=None, made=None, **how):
+def launch_attention(
+    q, k, v, mask=None, causal=False, scale=None, blocks=None, wide=None, made=None, lse=None, **how
+):
     """(record, out) of the kernel alone, on the device's tensors."""
     (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
     kern = made or kernel("attention.asc", f"attention<{CTYPE[q.dtype]}>", **how)
-    wide = wide or min(WIDE, -(-keys // LANES) * LANES)
+    wide = min(wide or WIDE, WIDE if mask is None else WIDE // 2, -(-keys // LANES) * LANES)
     blocks = blocks or min(CUBES, batch * heads * -(-rows // TALL))
     out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
     full = None if mask is None else mask.expand(batch, heads, rows, keys)
     a = kern.struct(
         "Attention", batch=batch, heads=heads, kvHeads=kv_heads, rows=rows, keys=keys, dim=dim, wide=wide,
         causal=int(causal), masked=0 if mask is None else 1 if mask.dtype == torch.bool else 2,
-        scale=dim**-0.5 if scale is None else scale)  # fmt: skip
+        scale=dim**-0.5 if scale is None else scale, keepsLse=int(lse is not None))  # fmt: skip
     for name, t in (("q", q), ("k", k), ("v", v), ("out", out), ("mask", full)):
         for i in range(3):
             getattr(a, name)[i] = 0 if t is None else t.stride(i)
     space = torch.empty(workspace_floats(blocks, wide, dim), dtype=torch.float32).npu()
-    return kern[blocks](q, k, v, mask, out, space, a), out
+    return kern[blocks](q, k, v, mask, out, lse, space, a), out
 
 
 def launch_grouped(
