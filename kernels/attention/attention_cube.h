@@ -9,6 +9,7 @@ template <typename T, bool PAGED> class AttentionCube {
     static constexpr uint32_t RING = 4, BYTES = TALL * CHUNK * sizeof(T);
     // slots in L1: K and V from 0 on, two of Q, two of P, which hold a whole step
     static constexpr uint32_t QUERY = RING, PROBABILITY = QUERY + 2, MANY = WIDE / CHUNK;
+    static constexpr uint32_t EARLY = 2 * CHUNK;  // values that are brought before P is there
     static constexpr uint16_t P_EVENT = 4, Q_EVENT = 6;                    // K and V have the events from 0 on
     const Attention& a;
     Slots slots;
@@ -178,7 +179,9 @@ private:
         using namespace AscendC;
         uint32_t to = results++ % 2;
         uint64_t from = slots.P(block, s.Number()) * (sizeof(float) / sizeof(T));
-        for (uint32_t at = 0; at < s.width; at += CHUNK) BringNext(vGm, a.v, s, at, LeastOf(CHUNK, s.width - at));
+        uint32_t asked = 0;
+        for (; asked < LeastOf(s.width, EARLY); asked += CHUNK)
+            BringNext(vGm, a.v, s, asked, LeastOf(CHUNK, s.width - asked));
         CrossCoreWaitFlag(P_READY);
         // P lies in fractals: [a quarter of 64 keys][64 keys][row][16]
         uint32_t columns = CeilOf(s.width, LANES), tall = CeilOf(s.high, LINE) * LINE, p = probabilities++ % 2;
@@ -186,6 +189,7 @@ private:
         WaitFlag<HardEvent::MTE1_MTE2>(P_EVENT + p);
         DataCopy(shares, pGm[from], DataCopyParams(columns * (LANES / LINE), tall, TALL - tall, 0));
         SetFlag<HardEvent::MTE2_MTE1>(P_EVENT + p);
+        for (; asked < s.width; asked += CHUNK) BringNext(vGm, a.v, s, asked, LeastOf(CHUNK, s.width - asked));
         WaitFlag<HardEvent::MTE2_MTE1>(P_EVENT + p);
         WaitFlag<HardEvent::FIX_M>(to);
         for (uint32_t at = 0; at < s.width; at += CHUNK) {

@@ -7,23 +7,23 @@
 // instruction costs 22 cycles more than its repeats, so a band is as tall as its buffer allows: 64 rows of 128 keys, 16
 // of 512. What is one number a row (maximum, sum, factor) is done for all rows of the step at once.
 template <typename T> class AttentionVector {
-    static constexpr uint32_t HALF = TALL / 2, LAG = 2, TURNS = LAG + 1, O_EVENT = 2, MASK_EVENT = 3;
+    static constexpr uint32_t HALF = TALL / 2, LAG = 2, TURNS = LAG + 1, O_EVENT = 2, MASK_EVENT = 4;
     static constexpr uint32_t TOP = 32;  // rows of O that are added at a time
-    // Blocks of one number a row lie nine apart and begin behind eight: those of even rows are in other bank groups than
-    // even rows are, and so with odd ones.
-    static constexpr uint32_t APART = 9, BLOCK = 8;
+    // Blocks of one number a row lie eight apart and begin behind eight: the row that is read with one is in the other
+    // eight groups of banks.
+    static constexpr uint32_t APART = 8, BLOCK = 8;
     using Local = AscendC::LocalTensor<float>;
     using Wide = AscendC::BinaryRepeatParams;
     const Attention& a;
     Slots slots;
-    uint32_t block, side, room, bands = 0;
+    uint32_t block, side, room, bands = 0, sums = 0;
     AscendC::GlobalTensor<float> work, lseGm;
     AscendC::GlobalTensor<T> pGm, outGm, addedGm;
     AscendC::GlobalTensor<uint8_t> seenGm;
     GM_ADDR lengths;
     AscendC::LocalTensor<T> p[2], added;
     AscendC::LocalTensor<uint8_t> seen;
-    Local s[2], o, t, acc, most[TURNS], sum[TURNS], alpha[TURNS], stat, fresh, blocks, stairs, wide;
+    Local s[2], o[2], t, acc, most[TURNS], sum[TURNS], alpha[TURNS], stat, fresh, blocks, stairs, wide;
 
 public:
     __aicore__ inline AttentionVector(GM_ADDR mask, GM_ADDR lengths, GM_ADDR out, GM_ADDR lse, GM_ADDR workspace,
@@ -46,7 +46,7 @@ public:
         for (uint32_t i = 0; i < 2; i++) s[i] = at.Take<float>(TPosition::VECIN, room * LANES);
         acc = at.Take<float>(TPosition::VECCALC, HALF * slots.pitch);
         for (uint32_t i = 0; i < 2; i++) p[i] = at.Take<T>(TPosition::VECOUT, room * LANES);
-        o = at.Take<float>(TPosition::VECIN, TOP * slots.pitch);
+        for (uint32_t i = 0; i < 2; i++) o[i] = i && a.causal ? o[0] : at.Take<float>(TPosition::VECIN, TOP * slots.pitch);
         t = at.Take<float>(TPosition::VECCALC, room * BLOCK);
         for (uint32_t i = 0; i < TURNS; i++) {
             most[i] = at.Take<float>(TPosition::VECCALC, HALF);
@@ -70,7 +70,7 @@ public:
         using namespace AscendC;
         // rows and columns that nobody brings are computed with, and thrown away
         for (uint32_t i = 0; i < 2; i++) Zero(s[i], room * LANES);
-        Zero(o, TOP * slots.pitch);
+        for (uint32_t i = 0; i < 2; i++) Zero(o[i], TOP * slots.pitch);
         Duplicate(stat, 0.0f, HALF);
         Duplicate(fresh, 0.0f, HALF);
         for (uint32_t i = 0; i < TURNS; i++) Duplicate(most[i], FLOOR, HALF);
@@ -331,27 +331,28 @@ private:
         uint64_t from = slots.O(block, number);
         CrossCoreWaitFlag(O_READY);
         for (uint32_t r = first; r < end; r += TOP) {
-            uint32_t high = LeastOf(TOP, end - r), tall = CeilOf(high, BAND) * BAND;
+            // the stairs of a causal mask leave room for one buffer
+            uint32_t i = a.causal ? 0 : sums++ % 2, high = LeastOf(TOP, end - r), tall = CeilOf(high, BAND) * BAND;
             int32_t n = static_cast<int32_t>(tall * LANES);
-            WaitFlag<HardEvent::V_MTE2>(O_EVENT);
+            WaitFlag<HardEvent::V_MTE2>(O_EVENT + i);
             for (uint32_t c = 0; c < a.dim; c += LANES) {
-                LoadRows(o[c * TOP], work[from + r * slots.pitch + c], high, LeastOf(LANES, a.dim - c), slots.pitch,
+                LoadRows(o[i][c * TOP], work[from + r * slots.pitch + c], high, LeastOf(LANES, a.dim - c), slots.pitch,
                          LANES);
             }
-            SetFlag<HardEvent::MTE2_V>(O_EVENT);
-            WaitFlag<HardEvent::MTE2_V>(O_EVENT);
+            SetFlag<HardEvent::MTE2_V>(O_EVENT + i);
+            WaitFlag<HardEvent::MTE2_V>(O_EVENT + i);
             if (!step.first) Spread(alpha[which][r - first], tall);
             for (uint32_t c = 0; c < a.dim; c += LANES) {
                 Local mine = acc[c * HALF + (r - first) * LANES];
                 if (step.first) {
-                    Adds(mine, o[c * TOP], 0.0f, n);
+                    Adds(mine, o[i][c * TOP], 0.0f, n);
                 } else {
                     Mul(mine, mine, blocks, static_cast<uint64_t>(LANES), static_cast<uint8_t>(tall),
                         Wide(1, 1, 0, 8, 8, APART));
-                    Add(mine, mine, o[c * TOP], n);
+                    Add(mine, mine, o[i][c * TOP], n);
                 }
             }
-            SetFlag<HardEvent::V_MTE2>(O_EVENT);
+            SetFlag<HardEvent::V_MTE2>(O_EVENT + i);
         }
         if (step.last && first < end) Finish(step, first, end - first, which);
     }
