@@ -217,9 +217,8 @@ def install() -> None:
         library.impl(
             name, functools.partial(ours, own), "PrivateUse1", with_keyset=True, allow_override=True
         )
-    own = device.npu_fusion_attention
-    _installed.update(library=library, own=own)
-    device.npu_fusion_attention = functools.wraps(own)(functools.partial(_fusion_attention, own))
+    _installed["library"] = library
+    device.instead = _fusion_attention
 
 
 def uninstall() -> None:
@@ -227,6 +226,6 @@ def uninstall() -> None:
     from labkit.device import attention as device
 
     if _installed:
-        device.npu_fusion_attention = _installed["own"]
+        device.instead = None
         _installed.pop("library")._destroy()
         _installed.clear()
