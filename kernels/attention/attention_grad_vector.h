@@ -328,6 +328,7 @@ private:
         SetFlag<HardEvent::V_MTE2>(MASK_EVENT);
         Add(s[e], s[e], wide, n);
     }
+    // Keys behind a query, where the mask is causal. Lanes behind the last one need nothing: the products leave them out.
     __aicore__ inline void Hide(const Local& x, const GradSteps<KEYS>& step, uint32_t r, uint32_t columns, uint32_t tall)
     {
         using namespace AscendC;
@@ -343,10 +344,6 @@ private:
                         Wide(1, 1, 1, 8, 8, 16));
                 }
             }
-        }
-        if (step.width % LANES > 0) {
-            uint64_t lanes[2] = {~((uint64_t(1) << step.width % LANES) - 1), 0};
-            Duplicate(x[(columns - 1) * tall * LANES], UNSEEN, lanes, tall, 1, 8);
         }
     }
 
