@@ -172,8 +172,6 @@ def test_refused(ops):
         if "cpu" not in said:  # Meta says the same
             with pytest.raises(RuntimeError, match=said):
                 ops.attention(*(t.to("meta") if isinstance(t, torch.Tensor) else t for t in args))
-    with pytest.raises(RuntimeError, match="has no backward"):
-        ops.attention(q.clone().requires_grad_(), k, k)
     with torch.no_grad():
         ops.attention(q.clone().requires_grad_(), k, k)
 
