@@ -122,7 +122,8 @@ private:
         uint32_t slot = MINE + tasks % 2 * 2, event = MINE_EVENT + tasks % 2;
         if (s.first) {
             WaitFlag<HardEvent::MTE1_MTE2>(event);
-            Bring(L1(slot), mine[0][s.batch * a.mine1[0] + s.head * a.mine1[1] + s.row * a.mine1[2]], s.high, a.mine1[2]);
+            Bring(L1(slot), mine[0][s.batch * a.mine1[0] + s.head * a.mine1[1] + s.row * a.mine1[2]], s.high,
+                  a.mine1[2]);
             Bring(L1(slot + 1), mine[1][s.batch * a.mine2[0] + s.head * a.mine2[1] + s.row * a.mine2[2]], s.high,
                   a.mine2[2]);
             SetFlag<HardEvent::MTE2_MTE1>(event);
@@ -155,7 +156,7 @@ private:
         }
     }
 
-    // The gradient of the scores times theirs1; of keys also the shares times theirs2. Both are added up over the steps.
+    // The gradient of the scores times theirs1; of keys also the shares times theirs2. Both are summed over the steps.
     __aicore__ inline void Sums(const GradSteps<KEYS>& s)
     {
         using namespace AscendC;

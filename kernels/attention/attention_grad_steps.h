@@ -2,12 +2,12 @@
 #pragma once
 #include "attention_steps.h"
 
-// A task is TALL rows of "mine" against all of "theirs": queries against keys for the gradient of q, keys against queries
-// for those of k and v. mine1 and theirs1 are q and k, mine2 and theirs2 the gradient of the result and v, or the other
+// A task is TALL rows of "mine" against all of "theirs": queries against keys for the gradient of q, keys against
+// queries for those of k and v. mine1 and theirs1 are q and k, mine2 and theirs2 the gradient of the result and v, or the other
 // way round.
 struct AttentionGrad {
     uint32_t batch, heads, rows;      // of mine
-    uint32_t others, loops, divide;   // their length; heads of theirs for one of mine: loops, from head * loops / divide on
+    uint32_t others, loops, divide;   // their length; their heads for one of mine: loops, from head * loops / divide on
     uint32_t dim, wide;               // numbers of a head; theirs of a step
     uint32_t causal, masked;          // masked: as in Attention
     uint64_t mine1[3], mine2[3], theirs1[3], theirs2[3], out[3], to1[3], to2[3];  // elements: batch, head, row

@@ -328,7 +328,7 @@ private:
         SetFlag<HardEvent::V_MTE2>(MASK_EVENT);
         Add(s[e], s[e], wide, n);
     }
-    // Keys behind a query, where the mask is causal. Lanes behind the last one need nothing: the products leave them out.
+    // Keys behind a query, where the mask is causal. Lanes behind the last need nothing: the products leave them out.
     __aicore__ inline void Hide(const Local& x, const GradSteps<KEYS>& step, uint32_t r, uint32_t columns, uint32_t tall)
     {
         using namespace AscendC;

@@ -44,7 +44,8 @@ inline void check_heads(const char* op, const c10::SymInt& heads, const c10::Sym
 
 // What does not depend on the device: Meta asks the same, so that a program for fake tensors fails where the real one
 // does.
-inline void check_prompt(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, bool causal)
+inline void check_prompt(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
+                         const std::optional<Tensor>& mask, bool causal)
 {
     check_type(op, q, "q");
     TORCH_CHECK(q.dim() == 4 && k.dim() == 4 && k.sym_sizes() == v.sym_sizes(), op, ": q has the shape ", q.sym_sizes(),

@@ -82,9 +82,7 @@ def workspace_floats(blocks: int, wide: int, dim: int) -> int:
     return blocks * TALL * (3 * wide + 3 * (wide // 2) + 3 * -(-dim // LANES) * LANES)
 
 
-def launch_attention(
-    q, k, v, mask=None, causal=False, scale=None, blocks=None, wide=None, made=None, lse=None, **how
-):
+def launch_attention(q, k, v, mask=None, causal=False, scale=None, blocks=None, wide=None, made=None, lse=None, **how):
     """(record, out) of the kernel alone, on the device's tensors."""
     (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
     kern = made or kernel("attention.asc", f"attention<{CTYPE[q.dtype]}>", **how)

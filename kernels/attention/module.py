@@ -214,9 +214,7 @@ def install() -> None:
     library = torch.library.Library("aten", "IMPL")
     for name, ours in ((FUSED, _sdpa), (f"{FUSED}_backward", _sdpa_backward)):
         own = torch.library.get_kernel(name, "PrivateUse1")
-        library.impl(
-            name, functools.partial(ours, own), "PrivateUse1", with_keyset=True, allow_override=True
-        )
+        library.impl(name, functools.partial(ours, own), "PrivateUse1", with_keyset=True, allow_override=True)
     _installed["library"] = library
     device.instead = _fusion_attention
 

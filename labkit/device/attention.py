@@ -68,7 +68,9 @@ instead = None
 
 def npu_fusion_attention(*args, **kwargs):
     """The operator of that name, or what stands in its place."""
-    return _own_fusion_attention(*args, **kwargs) if instead is None else instead(_own_fusion_attention, *args, **kwargs)
+    if instead is not None:
+        return instead(_own_fusion_attention, *args, **kwargs)
+    return _own_fusion_attention(*args, **kwargs)
 
 
 def _own_fusion_attention(query, key, value, head_num, input_layout, *args, **kwargs):

@@ -140,11 +140,7 @@ def ways(heads, dim):
     def apart(q, k, v, mask):
         return torch_npu.npu_fusion_attention(q, k, v, heads, "BNSD", atten_mask=~mask, scale=dim**-0.5)[0]
 
-    return {
-        "sdpa": lambda q, k, v, mask: F.scaled_dot_product_attention(q, k, v, mask),
-        "BNSD": apart,
-        "BSH": packed,
-    }
+    return {"sdpa": lambda q, k, v, mask: F.scaled_dot_product_attention(q, k, v, mask), "BNSD": apart, "BSH": packed}
 
 
 @pytest.mark.parametrize("way", ["sdpa", "BNSD", "BSH"])
