@@ -7,10 +7,9 @@
 template <typename T, bool PAGED> class AttentionCube {
     // slots of K and V in L1: what is multiplied at a time
     static constexpr uint32_t RING = 4, BYTES = TALL * CHUNK * sizeof(T);
-    // keys of a slot of P: its rows are longer, and rows cost time
-    static constexpr uint32_t BROAD = 2 * CHUNK;
-    // slots in L1: K and V from 0 on, two of Q, two of P, twice as large
-    static constexpr uint32_t QUERY = RING, PROBABILITY = QUERY + 2;
+    // slots in L1: K and V from 0 on, two of Q, two of P, which hold a whole step
+    static constexpr uint32_t QUERY = RING, PROBABILITY = QUERY + 2, MANY = WIDE / CHUNK;
+    static constexpr uint32_t EARLY = 2 * CHUNK;  // values that are brought before P is there
     static constexpr uint16_t P_EVENT = 4, Q_EVENT = 6;                    // K and V have the events from 0 on
     const Attention& a;
     Slots slots;
@@ -180,33 +179,37 @@ private:
         using namespace AscendC;
         uint32_t to = results++ % 2;
         uint64_t from = slots.P(block, s.Number()) * (sizeof(float) / sizeof(T));
-        for (uint32_t at = 0; at < s.width; at += CHUNK) BringNext(vGm, a.v, s, at, LeastOf(CHUNK, s.width - at));
+        uint32_t asked = 0;
+        for (; asked < LeastOf(s.width, EARLY); asked += CHUNK)
+            BringNext(vGm, a.v, s, asked, LeastOf(CHUNK, s.width - asked));
         CrossCoreWaitFlag(P_READY);
+        // P lies in fractals: [a quarter of 64 keys][64 keys][row][16]
+        uint32_t columns = CeilOf(s.width, LANES), tall = CeilOf(s.high, LINE) * LINE, p = probabilities++ % 2;
+        LocalTensor<T> shares = L1(PROBABILITY + MANY * p, MANY * BYTES);
+        WaitFlag<HardEvent::MTE1_MTE2>(P_EVENT + p);
+        DataCopy(shares, pGm[from], DataCopyParams(columns * (LANES / LINE), tall, TALL - tall, 0));
+        SetFlag<HardEvent::MTE2_MTE1>(P_EVENT + p);
+        for (; asked < s.width; asked += CHUNK) BringNext(vGm, a.v, s, asked, LeastOf(CHUNK, s.width - asked));
+        WaitFlag<HardEvent::MTE2_MTE1>(P_EVENT + p);
         WaitFlag<HardEvent::FIX_M>(to);
         for (uint32_t at = 0; at < s.width; at += CHUNK) {
             uint32_t here = LeastOf(CHUNK, s.width - at), e = pieces++ % 2, v = used++ % RING,
                      deep = CeilOf(here, LINE);
-            uint32_t p = probabilities % 2, inside = at % BROAD / LINE * CeilOf(s.high, LINE) * FRACTAL;
-            if (at % BROAD == 0) {
-                WaitFlag<HardEvent::MTE1_MTE2>(P_EVENT + p);
-                Bring(L1(PROBABILITY + 2 * p, 2 * BYTES), pGm[from + at], s.high, LeastOf(BROAD, s.width - at), a.wide);
-                SetFlag<HardEvent::MTE2_MTE1>(P_EVENT + p);
-                WaitFlag<HardEvent::MTE2_MTE1>(P_EVENT + p);
-            }
             WaitFlag<HardEvent::MTE2_MTE1>(v);
             WaitFlag<HardEvent::M_MTE1>(e);
-            ToA(A2(e), L1(PROBABILITY + 2 * p, 2 * BYTES)[inside], s.high, here);
+            for (uint32_t i = 0; i < deep; i++) {  // rows of fractals
+                uint32_t key = at / LINE + i, column = key % 4 * columns + key / 4;
+                LoadData(A2(e)[i * FRACTAL], shares[column * tall * LINE],
+                         LoadData2DParams(0, tall / LINE, 1, 0, deep - 1, false, 0));
+            }
             for (uint32_t i = 0; i < deep; i++) {  // the sum runs down V: fractals are turned
                 LoadData(B2(e)[i * (a.dim / LINE) * FRACTAL], L1(v)[i * FRACTAL],
                          LoadData2DParams(0, a.dim / LINE, deep, 0, 0, true, 0));
             }
             SetFlag<HardEvent::MTE1_MTE2>(v);
-            if (at % BROAD > 0 || at + CHUNK >= s.width) {
-                SetFlag<HardEvent::MTE1_MTE2>(P_EVENT + p);
-                probabilities++;
-            }
             Multiply(Sums(to), e, s.high, a.dim, here, at == 0);
         }
+        SetFlag<HardEvent::MTE1_MTE2>(P_EVENT + p);
         Store(slots.O(block, s.Number()), to, s.high, a.dim, slots.pitch);
         CrossCoreSetFlag<0x2, PIPE_FIX>(O_READY);
     }

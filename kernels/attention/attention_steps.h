@@ -11,30 +11,32 @@ struct Attention {
     // of a cache [pages, pageSize, kvHeads, dim] and its table [batch, maxPages]
     uint32_t pageSize, maxPages;
     float scale;
+    uint32_t keepsLse;  // whether the log-sum-exp of each row is wanted too
 };
 
 constexpr uint32_t TALL = 128, WIDE = 512;      // of a step: queries, keys
 constexpr uint32_t CHUNK = 128;                 // keys that are multiplied at a time
 constexpr uint32_t LINE = 16, FRACTAL = 256;    // 16-bit types: 16 x 16 numbers
-constexpr uint32_t BAND = 16;                   // rows that a vector core works on at a time
-constexpr uint32_t S_SLOTS = 3, P_SLOTS = 2, O_SLOTS = 2;
+constexpr uint32_t BAND = 16;                   // rows come in whole fractals
+constexpr uint32_t PLAIN = 128, MASKED = 64;    // 64 scores each: how many a vector core works on at a time
+constexpr uint32_t S_SLOTS = 3, P_SLOTS = 3, O_SLOTS = 3;
 constexpr uint16_t S_READY = 1, P_READY = 2, O_READY = 3;
 
 // Where the slots of a block are, in floats from the workspace's begin.
 struct Slots {
     uint32_t wide, pitch;
-    __aicore__ inline uint64_t Block() const { return TALL * (S_SLOTS * wide + P_SLOTS * wide / 2 + O_SLOTS * pitch); }
+    __aicore__ inline uint64_t Block() const { return TALL * (S_SLOTS * wide + P_SLOTS * (wide / 2) + O_SLOTS * pitch); }
     __aicore__ inline uint64_t S(uint32_t block, uint32_t step) const
     {
         return block * Block() + static_cast<uint64_t>(step % S_SLOTS) * TALL * wide;
     }
     __aicore__ inline uint64_t P(uint32_t block, uint32_t step) const
     {
-        return S(block, 0) + TALL * (S_SLOTS * wide + step % P_SLOTS * wide / 2);
+        return S(block, 0) + TALL * (S_SLOTS * wide + step % P_SLOTS * (wide / 2));
     }
     __aicore__ inline uint64_t O(uint32_t block, uint32_t step) const
     {
-        return P(block, 0) + TALL * (P_SLOTS * wide / 2 + step % O_SLOTS * pitch);
+        return P(block, 0) + TALL * (P_SLOTS * (wide / 2) + step % O_SLOTS * pitch);
     }
 };
 

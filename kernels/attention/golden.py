@@ -79,26 +79,26 @@ WIDE, TALL = 512, 128  # as in attention.asc
 
 
 def workspace_floats(blocks: int, wide: int, dim: int) -> int:
-    return blocks * TALL * (4 * wide + 2 * -(-dim // LANES) * LANES)
+    return blocks * TALL * (3 * wide + 3 * (wide // 2) + 3 * -(-dim // LANES) * LANES)
 
 
-def launch_attention(q, k, v, mask=None, causal=False, scale=None, blocks=None, wide=None, made=None, **how):
+def launch_attention(q, k, v, mask=None, causal=False, scale=None, blocks=None, wide=None, made=None, lse=None, **how):
     """(record, out) of the kernel alone, on the device's tensors."""
     (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
     kern = made or kernel("attention.asc", f"attention<{CTYPE[q.dtype]}>", **how)
-    wide = wide or min(WIDE, -(-keys // LANES) * LANES)
+    wide = min(wide or WIDE, WIDE if mask is None else WIDE // 2, -(-keys // LANES) * LANES)
     blocks = blocks or min(CUBES, batch * heads * -(-rows // TALL))
     out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
     full = None if mask is None else mask.expand(batch, heads, rows, keys)
     a = kern.struct(
         "Attention", batch=batch, heads=heads, kvHeads=kv_heads, rows=rows, keys=keys, dim=dim, wide=wide,
         causal=int(causal), masked=0 if mask is None else 1 if mask.dtype == torch.bool else 2,
-        scale=dim**-0.5 if scale is None else scale)  # fmt: skip
+        scale=dim**-0.5 if scale is None else scale, keepsLse=int(lse is not None))  # fmt: skip
     for name, t in (("q", q), ("k", k), ("v", v), ("out", out), ("mask", full)):
         for i in range(3):
             getattr(a, name)[i] = 0 if t is None else t.stride(i)
     space = torch.empty(workspace_floats(blocks, wide, dim), dtype=torch.float32).npu()
-    return kern[blocks](q, k, v, mask, out, space, a), out
+    return kern[blocks](q, k, v, mask, out, lse, space, a), out
 
 
 def launch_grouped(
@@ -119,3 +119,77 @@ def launch_grouped(
     a.q[2] = a.out[2] = dim
     space = torch.empty(workspace_floats(blocks, wide, dim), dtype=torch.float32).npu()
     return kern[blocks](q, key_cache, value_cache, block_table, lengths, out, space, a), out
+
+
+# ---- backward
+
+GRAD_WIDE = 256  # as in attention_grad_steps.h
+
+
+def log_sums(q, k, mask=None, causal=False, scale=None):
+    """[batch, heads, rows]: log(sum(exp(score))) in double; for a row that sees no key what the kernel says."""
+    groups, (rows, keys) = q.shape[1] // k.shape[1], (q.shape[2], k.shape[2])
+    scores = q.double() @ k.double().repeat_interleave(groups, 1).transpose(-1, -2)
+    scores = scores * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if causal:
+        scores = scores.masked_fill(torch.ones(rows, keys, dtype=torch.bool).triu(1), -torch.inf)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask.double()
+    return torch.logsumexp(scores, -1).clamp_min(-1e30)
+
+
+def gradients(grad, q, k, v, mask=None, causal=False, scale=None):
+    """(dq, dk, dv) by autograd in double."""
+    given = [t.double().requires_grad_() for t in (q, k, v)]
+    attention(*given, mask, causal, scale).backward(grad.double())
+    return tuple(t.grad for t in given)
+
+
+def gradient_terms(grad, q, k, v, mask=None, causal=False, scale=None):
+    """For each element of dq, dk, dv how large the terms of its sum are, with those that cancel in dS."""
+    groups, by = q.shape[1] // k.shape[1], q.shape[-1] ** -0.5 if scale is None else scale
+    g, q, k, v = grad.double(), q.double(), *(t.double().repeat_interleave(groups, 1) for t in (k, v))
+    shares = attention(q, k, torch.eye(k.shape[2], dtype=torch.float64).expand(*k.shape[:2], -1, -1), mask, causal, by)
+    # of a score: how far its exponent may be off, and what D and g v are made of
+    made = shares * (g.abs() @ v.abs().transpose(-1, -2) + (g.abs() * (shares @ v.abs())).sum(-1, keepdim=True))
+    dq = made @ k.abs() * abs(by)
+    dk, dv = made.transpose(-1, -2) @ q.abs() * abs(by), shares.transpose(-1, -2) @ g.abs()
+    return dq, *(t.unflatten(1, (-1, groups)).sum(2) for t in (dk, dv))
+
+
+def _fill(a, **tensors):
+    for name, t in tensors.items():
+        for i in range(3):
+            getattr(a, name)[i] = 0 if t is None else t.stride(i)
+
+
+def launch_backward(grad, q, k, v, out, lse, mask=None, causal=False, scale=None, blocks=None, wide=None, ahead=2,
+                    made=(None, None), **how):  # fmt: skip
+    """((record, record), (dq, dk, dv)) of the two kernels, on the device's tensors."""
+    (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
+    names = [f"attention_grad_{side}<{CTYPE[q.dtype]}, {ahead}>" for side in ("queries", "keys")]
+    kernels = [m or kernel("attention_grad.asc", name, **how) for m, name in zip(made, names)]
+    results = [torch.full(t.shape, -1216.0, dtype=q.dtype).npu() for t in (q, k, v)]
+    delta = torch.empty(batch, heads, rows, dtype=torch.float32).npu()
+    full = None if mask is None else mask.expand(batch, heads, rows, keys)
+    turned = None if mask is None else full.transpose(2, 3).contiguous()
+    masked, by = 0 if mask is None else 1 if mask.dtype == torch.bool else 2, dim**-0.5 if scale is None else scale
+    records = []
+    for side, kern in enumerate(kernels):
+        mine, others, n = (keys, rows, kv_heads) if side else (rows, keys, heads)
+        w = min(wide or GRAD_WIDE, -(-others // LANES) * LANES)
+        groups = heads // kv_heads
+        a = kern.struct(
+            "AttentionGrad", batch=batch, heads=n, rows=mine, others=others, loops=groups if side else 1,
+            divide=1 if side else groups, dim=dim, wide=w, causal=int(causal), masked=masked, scale=by)  # fmt: skip
+        tensors = (k, v, q, grad) if side else (q, grad, k, v)
+        _fill(a, **dict(zip(("mine1", "mine2", "theirs1", "theirs2"), tensors)), out=out, mask=turned if side else full)
+        _fill(a, to1=results[side], to2=results[2])
+        used = blocks or min(CUBES, batch * n * -(-mine // TALL))
+        pitch = -(-dim // LANES) * LANES
+        space = torch.empty(used * 6 * TALL * (w + w // 2 + pitch), dtype=torch.float32).npu()
+        if side:
+            records.append(kern[used](q, k, v, grad, lse, delta, turned, *results[1:], space, a))
+        else:
+            records.append(kern[used](q, k, v, grad, out, lse, mask, results[0], delta, space, a))
+    return tuple(records), tuple(results)

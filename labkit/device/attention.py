@@ -61,8 +61,20 @@ def _fusion_attention(
     return out.to(query.dtype).contiguous(), top, total, query.new_empty(0), seed, offset, numbers
 
 
-def npu_fusion_attention(query, key, value, head_num, input_layout, *args, **kwargs):
-    """The operator of that name; its dropout continues the device's random numbers."""
+# What computes npu_fusion_attention in the place of the operator below, which it gets as its first argument: a kernel
+# of one's own, labkit.operator("attention").install().
+instead = None
+
+
+def npu_fusion_attention(*args, **kwargs):
+    """The operator of that name, or what stands in its place."""
+    if instead is not None:
+        return instead(_own_fusion_attention, *args, **kwargs)
+    return _own_fusion_attention(*args, **kwargs)
+
+
+def _own_fusion_attention(query, key, value, head_num, input_layout, *args, **kwargs):
+    """Its dropout continues the device's random numbers."""
     if kwargs.get("keep_prob", args[4] if len(args) > 4 else 1.0) < 1 and not kwargs.get("seed"):
         generator = torch.npu.default_generators[query.get_device()]
         kwargs["seed"], kwargs["offset"] = generator.initial_seed() % 2**63, generator.get_offset()

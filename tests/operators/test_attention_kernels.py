@@ -11,7 +11,7 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from attention_cases import BF16, FILES, GOLD, HALF, HOME, PAGED, PROMPTS, WAYS, build, paged, wrong  # noqa: E402
+from attention_cases import BACKWARD, BF16, FILES, GOLD, HALF, HOME, PAGED, PROMPTS, WAYS, build, entries, paged, wrong  # noqa: E402
 from device_lab import simulated  # noqa: E402
 from faults import Fault, load  # noqa: E402
 from ops_lab import module  # noqa: E402
@@ -33,7 +33,8 @@ def way_of(mutant: Fault) -> str:
 def mutated(mutant: Fault) -> str:
     """The kernel's wrong text, with what it includes from kernels/, so that a change can be anywhere."""
     text = mutant.file.read_text(encoding="utf-8")
-    for name in ("attention_cube.h", "attention_vector.h", "attention_steps.h", "attention.h", "../rows.h"):
+    grad = ("attention_grad_cube.h", "attention_grad_vector.h", "attention_grad_steps.h")
+    for name in (*grad, "attention_cube.h", "attention_vector.h", "attention_steps.h", "attention.h", "../rows.h"):
         part = (HOME / name).read_text(encoding="utf-8").replace("#pragma once\n", "")
         text = text.replace(f'#include "{name}"\n', part, 1).replace(f'#include "{name}"\n', "")
     return mutant.text(text)
@@ -42,10 +43,10 @@ def mutated(mutant: Fault) -> str:
 @pytest.fixture(scope="module", autouse=True)
 def built():
     device.install()
-    plain = [{"path": FILES[way], "entry": f"{way}<{GOLD.CTYPE[t]}>"} for way in WAYS for t in (HALF, BF16)]
+    plain = [{"path": FILES[way], "entry": e} for way in WAYS for t in (HALF, BF16) for e in entries(way, t)]
     changed = [
-        {"text": mutated(m), "filename": str(m.file), "entry": f"{way_of(m)}<half>"}
-        for m in MUTANTS.values()
+        {"text": mutated(m), "filename": str(m.file), "entry": e}
+        for m in MUTANTS.values() for e in entries(way_of(m))
     ]  # fmt: skip
     build_all([*plain, *changed])
 
@@ -91,10 +92,10 @@ def test_a_wrong_kernel_is_noticed(name):
 
 
 def test_each_has_known_wrong_kernels():
-    for way in ("paged_attention", "attention"):
+    for way in ("paged_attention", "attention", "attention_grad"):
         kinds = [m.noticed for m in MUTANTS.values() if way_of(m) == way]
         assert len(kinds) >= 10 and {"numbers", "time"} <= set(kinds) and len(set(kinds)) >= 3, (way, kinds)
-    assert len(PAGED) >= 4 and len(PROMPTS) >= 5
+    assert len(PAGED) >= 4 and len(PROMPTS) >= 5 and len(BACKWARD) >= 5
 
 
 # ---- the clock
@@ -105,6 +106,8 @@ def modelled(way: str, text: str | None = None, **shape) -> float:
     kernel = build(way, text=text, timing_only=True, timeout=120)
     if way == "attention":
         return prompt_us(made=kernel, **shape)
+    if way == "attention_grad":
+        return backward_us(made=kernel, **shape)
     return decode_us(made=kernel, **shape)
 
 
@@ -123,6 +126,14 @@ def prompt_us(heads=12, rows=1024, dim=64, causal=False, **how) -> float:
     record, _ = GOLD.launch_attention(q, k, v, causal=causal, **how)
     assert record.finished and not record.findings, record
     return record.time_us
+
+
+def backward_us(heads=12, rows=1024, dim=64, **how) -> float:
+    q, k = (torch.empty(2, heads, rows, dim, dtype=HALF, device="npu") for _ in range(2))
+    sums = torch.empty(2, heads, rows, device="npu")
+    records, _ = GOLD.launch_backward(q, q, k, k, q, sums, **how)
+    assert all(record.finished and not record.findings for record in records), records
+    return sum(record.time_us for record in records)
 
 
 def test_decoding_is_bound_by_memory():
@@ -153,12 +164,17 @@ def test_the_table():
     with open(TIMES.TABLE, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     chosen = [r for r in rows if r["chosen"] == "1"]
-    assert len(rows) == 28 and len(chosen) == 16 and all(float(r["chain_over_fused"]) > 1 for r in chosen)
-    shape = TIMES.FIELDS[1:8]
-    for row in chosen:
+    decoding = [r for r in chosen if r["queries"] == "1"]
+    assert len(rows) == 48 and len(decoding) == 12
+    assert all(float(r["chain_over_fused"]) > 1 for r in chosen if r["way"] != "attention_backward")
+    shape = TIMES.FIELDS[1:9]
+    for row in decoding:
         best = min(float(r["fused_us"]) for r in rows if all(r[name] == row[name] for name in shape))
         assert float(row["fused_us"]) < 1.1 * best, row
-    found = [*TIMES.rows([], [(1, 32, 32, 512, 128)])]
+    prompts = [r for r in rows if r["way"] == "attention" and r["keys"] == "2048" and r["causal"] == "0"]
+    assert float(prompts[0]["least_us"]) > 0.5 * float(prompts[0]["fused_us"])  # half of the cube's peak
+    assert all(float(r["sdpa_over_fused"]) > 1 for r in chosen if r["head_dim"] == "80")
+    found = [*TIMES.rows([], [(1, 32, 32, 512, 128)], [])]
     assert [TIMES.written(row) for row in found] == [
-        {k: int(v) if v.isdigit() else v for k, v in row.items()} for row in rows[4:6]
+        {k: int(v) if v.isdigit() else v for k, v in row.items()} for row in rows[-24:-22]
     ]

@@ -94,21 +94,70 @@ def run_prompt(case, dtype, kernel=None, **how):
     yield out, GOLD.attention(q, k, v, mask, causal).to(dtype), GOLD.terms(q, k, v, mask, causal)
 
 
+class Both:
+    """Two launches as one record."""
+
+    def __init__(self, records):
+        self.records = records
+
+    def codes(self):
+        return [code for record in self.records for code in record.codes()]
+
+
+def backward_of(q, k, v, mask, causal, dtype, scale=None, seed=5):
+    """(grad, result, log-sum-exp) as the forward pass leaves them, rounded once; then what dq, dk, dv must be and the
+    size of their terms. In 16 bits the least share is 2^-24: below that the sizes are not followed."""
+    grad = values(q.shape, dtype, seed, 1.0)
+    out, sums = GOLD.attention(q, k, v, mask, causal, scale).to(dtype), GOLD.log_sums(q, k, mask, causal, scale).float()
+    wanted = [t.to(dtype) for t in GOLD.gradients(grad, q, k, v, mask, causal, scale)]
+    terms = GOLD.gradient_terms(grad, q, k, v, mask, causal, scale)
+    return (grad, out, sums), wanted, [t.mul(n).clamp_min(2**-6) for t, n in zip(terms, (0.25, 0.25, 1.0))]
+
+
+def run_backward(case, dtype, kernel=None, **how):
+    *shape, wide, blocks = case
+    q, k, v, mask, causal = prompt(*shape, dtype)
+    (grad, out, sums), wanted, sizes = backward_of(q, k, v, mask, causal, dtype)
+    on = [None if t is None else t.npu() for t in (grad, q, k, v, out, sums, mask)]
+    kernels = {} if kernel is None else {"made": kernel}
+    records, found = GOLD.launch_backward(*on, causal=causal, blocks=blocks, wide=wide, **kernels, **how)
+    yield Both(records)
+    yield from zip(found, wanted, sizes)
+
+
+# as PROMPTS, with blocks of keys, and of queries, of at most 256. In turn also: keys that no query sees, heads that share
+# one; several tasks a core with a mask
+BACKWARD = (
+    (1, 4, 2, 140, 140, 64, "causal", 128, 1),
+    (2, 2, 2, 99, 77, 80, "bool", 64, 1),
+    (1, 1, 1, 130, 300, 128, "added", 256, 1),
+    (1, 2, 1, 40, 260, 32, "causal", 64, 2),
+    (1, 1, 1, 1, 1, 16, None, 64, 1),
+)
 # as PAGED; in the last, two of three cores find no key at all
 GROUPED = ((4, 8, 2, 64, 16, (5, 133, 0, 300), 2), (2, 3, 3, 80, 7, (150, 65), 1), (3, 20, 1, 32, 32, (0, 0, 40), 3))
 WAYS = {
     "paged_attention": (run_paged, PAGED),
     "attention": (run_prompt, PROMPTS),
     "grouped_attention": (run_grouped, GROUPED),
+    "attention_grad": (run_backward, BACKWARD),
 }
 FILES = {way: HOME / f"{way.replace('grouped', '').strip('_')}.asc" for way in WAYS}
 
 
+def entries(way: str, dtype=HALF) -> list[str]:
+    """The kernels of a way."""
+    if way == "attention_grad":
+        return [f"attention_grad_{side}<{GOLD.CTYPE[dtype]}, 2>" for side in ("queries", "keys")]
+    return [f"{way}<{GOLD.CTYPE[dtype]}>"]
+
+
 def build(way: str, dtype=HALF, text: str | None = None, **how):
-    """The kernel, or what `text` makes of it."""
+    """The kernel, or what `text` makes of it; of the backward both."""
     path = FILES[way]
     given = {"path": path} if text is None else {"text": text, "filename": str(path)}
-    return labkit.kernel(**given, entry=f"{way}<{GOLD.CTYPE[dtype]}>", **how)
+    made = [labkit.kernel(**given, entry=entry, **how) for entry in entries(way, dtype)]
+    return made if len(made) > 1 else made[0]
 
 
 def wrong(way: str, kernel, dtype=HALF, until: str = "") -> list[str]:
