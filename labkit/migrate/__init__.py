@@ -6,6 +6,11 @@
 
 recording.py runs the model on the npu without computing and notes each operator, support.py says who runs it on a card,
 needs.py what it takes, risks.py what may go wrong, programs.py reads source text, report.py puts all of it together.
+
+    labkit.migrate.bisect(model, reference, example)     # the first module that is wrong on the npu, by itself
+    with labkit.migrate.faulty("aten::gelu", "tanh"): ...  # an operator of the simulated device made wrong, to find it
+
+bisecting.py compares with a reference module by module, faults.py plants the fault.
 """
 
 from __future__ import annotations
@@ -13,8 +18,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Assessment", "assess", "scan"]
-_HOMES = {"assess": "report", "Assessment": "report", "scan": "programs"}
+__all__ = ["Assessment", "Difference", "assess", "bisect", "differences", "faulty", "scan"]
+_HOMES = {
+    "assess": "report", "Assessment": "report", "scan": "programs",
+    "bisect": "bisecting", "differences": "bisecting", "Difference": "bisecting", "faulty": "faults",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:  # torch is imported when somebody asks
