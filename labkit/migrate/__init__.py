@@ -11,6 +11,12 @@ needs.py what it takes, risks.py what may go wrong, programs.py reads source tex
     with labkit.migrate.faulty("aten::gelu", "tanh"): ...  # an operator of the simulated device made wrong, to find it
 
 bisecting.py compares with a reference module by module, faults.py plants the fault.
+
+    model = labkit.migrate.model.small(seed=0)           # InternVL's classes, random weights, 180 thousand of them
+    labkit.migrate.scenes.batch(labkit.migrate.scenes.draw(32, seed=0))
+
+model.py makes the vision-language model that stage 08 brings to the npu, scenes.py what it learns from: images with
+captions, questions and answers by a seed.
 """
 
 from __future__ import annotations
@@ -18,7 +24,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Assessment", "Difference", "assess", "bisect", "differences", "faulty", "scan"]
+__all__ = ["Assessment", "Difference", "assess", "bisect", "differences", "faulty", "model", "scan", "scenes"]
+_MODULES = ("model", "scenes")
 _HOMES = {
     "assess": "report", "Assessment": "report", "scan": "programs",
     "bisect": "bisecting", "differences": "bisecting", "Difference": "bisecting", "faulty": "faults",
@@ -26,10 +33,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:  # torch is imported when somebody asks
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted({*globals(), *_HOMES, *_MODULES})
