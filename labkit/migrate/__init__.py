@@ -25,7 +25,7 @@ import importlib
 from typing import Any
 
 __all__ = ["Assessment", "Difference", "assess", "bisect", "differences", "faulty", "model", "scan", "scenes"]
-_MODULES = ("model", "scenes")
+_MODULES = ("model", "scenes", "support")
 _HOMES = {
     "assess": "report", "Assessment": "report", "scan": "programs",
     "bisect": "bisecting", "differences": "bisecting", "Difference": "bisecting", "faulty": "faults",
