@@ -18,6 +18,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional as F
 
+from labkit import chips, device
 from labkit.messages import text
 from labkit.migrate import model as models
 from labkit.migrate import scenes
@@ -29,11 +30,13 @@ ROWS = 16
 @dataclass(frozen=True)
 class Step:
     """One step on one rank. loss: of the whole batch, NaN where a rank does not know it. gradients: of the weights that
-    this rank holds, on the CPU. peak: bytes, the most that were allocated on the device at one time."""
+    this rank holds, on the CPU. peak: bytes, the most that were allocated on the device at one time. actions: of a
+    pipeline's stage, in order: ("F" or "B", part of the batch, modelled us)."""
 
     loss: float
     gradients: dict[str, torch.Tensor]
     peak: int
+    actions: tuple[tuple[str, int, float], ...] = ()
 
 
 def the_model(seed: int = 0) -> nn.Module:
@@ -179,6 +182,7 @@ def pipeline(rank: int, rows: int = ROWS, micro: int = 4, schedule: str = "1F1B"
     kind = {"1F1B": pipelining.Schedule1F1B, "GPipe": pipelining.ScheduleGPipe}[schedule]
     plan = kind(made, micro, loss_fn=lambda out, y: summed_loss(out, y) / count, scale_grads=False)
     losses: list[torch.Tensor] = []
+    actions = _timed(made)
     torch.npu.reset_peak_memory_stats()
     if rank == 0:
         first = plan.step(batch["input_ids"].npu(), batch["pixel_values"].npu(),
@@ -189,7 +193,58 @@ def pipeline(rank: int, rows: int = ROWS, micro: int = 4, schedule: str = "1F1B"
         first = plan.step()
     del first
     done = _step(sum(loss.item() for loss in losses) if losses else float("nan"), stage)
-    return Step(done.loss, {stage.whole_name(n): g for n, g in done.gradients.items()}, done.peak)
+    return Step(done.loss, {stage.whole_name(n): g for n, g in done.gradients.items()}, done.peak, tuple(actions))
+
+
+def _timed(stage) -> list[tuple[str, int, float]]:
+    """Notes each forward and backward pass of the stage with its time on the rank's own virtual clock."""
+    noted: list[tuple[str, int, float]] = []
+    if device.mode() != "sim":
+        return noted
+
+    def timed(inner, kind):
+        def run(chunk, *args, **kwargs):
+            torch.npu.synchronize()
+            begin = device.clock().host_us
+            out = inner(chunk, *args, **kwargs)
+            torch.npu.synchronize()
+            noted.append((kind, chunk, device.clock().host_us - begin))
+            return out
+
+        return run
+
+    stage.forward_one_chunk = timed(stage.forward_one_chunk, "F")
+    stage.backward_one_chunk = timed(stage.backward_one_chunk, "B")
+    return noted
+
+
+def makespan(stages: list[Step], transfer_us: float | None = None) -> tuple[float, list[float]]:
+    """(modelled us from the first action to the last, share of it in which each stage has nothing to do).
+
+    The simulated ranks' clocks do not meet in send and recv; so the step is put together here: an action begins when its
+    stage is free and what it needs has arrived, `transfer_us` after its neighbour made it (default: the link's latency
+    and a part of the batch at the link's rate).
+    """
+    if transfer_us is None:
+        flat = chips.flat(chips.DEFAULT)
+        transfer_us = 1e6 * (flat["links.latency"] + ROWS // 4 * scenes.LENGTH * 64 * 4 / flat["links.peer"])
+    last, ends, at = len(stages) - 1, {}, [0] * len(stages)
+    free = [0.0] * len(stages)
+    while any(i < len(stage.actions) for i, stage in zip(at, stages)):
+        moved = False
+        for s, stage in enumerate(stages):
+            while at[s] < len(stage.actions):
+                kind, chunk, us = stage.actions[at[s]]
+                needs = (kind, s - 1 if kind == "F" else s + 1, chunk) if s != (0 if kind == "F" else last) else None
+                if needs and needs not in ends:
+                    break
+                free[s] = max(free[s], ends[needs] + transfer_us if needs else 0.0) + us
+                ends[kind, s, chunk] = free[s]
+                at[s], moved = at[s] + 1, True
+        if not moved:
+            raise ValueError(text("migrate.stuck"))
+    whole = max(free)
+    return whole, [1 - sum(us for *_, us in stage.actions) / whole for stage in stages]
 
 
 # ---- experts apart
@@ -216,6 +271,7 @@ class Experts(nn.Module):
         self.up, self.down = nn.Parameter(up[mine].clone()), nn.Parameter(down[mine].clone())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """What the chosen experts make of x; rows keep their order."""
         chance, chosen = (x @ self.router).softmax(-1).max(-1)
         order = chosen.argsort(stable=True)
         sent = torch.bincount(chosen, minlength=self.count)  # rows for each expert, all of them
@@ -286,8 +342,6 @@ def main() -> None:
     """torchrun's ranks: one step, one line each."""
     if len(sys.argv) != 2 or sys.argv[1] not in WAYS:
         raise SystemExit(f"python -m torch.distributed.run --nproc-per-node 2 -m labkit.migrate.parallel {'|'.join(WAYS)}")
-    from labkit import device
-
     rank = int(os.environ["RANK"])
     if device.install() == "npu":
         torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
