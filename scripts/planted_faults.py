@@ -51,9 +51,7 @@ def prepared(name: str):
 def triples(model, options) -> list[tuple[str, str, str]]:
     report = migrate.assess(model, (), options, optimizer=None)
     calls = {(c.module, c.name, c.overload): c.operator for c in report.calls if c.kernels and c.types}
-    return sorted(
-        {(m, name, fault) for (m, name, _), op in calls.items() for fault in FAULTS if applies(op, fault)}
-    )
+    return sorted({(m, name, fault) for (m, name, _), op in calls.items() for fault in FAULTS if applies(op, fault)})
 
 
 def outputs(model, options) -> list[torch.Tensor]:

@@ -10,7 +10,8 @@ needs.py what it takes, risks.py what may go wrong, programs.py reads source tex
     labkit.migrate.bisect(model, reference, example)     # the first module that is wrong on the npu, by itself
     with labkit.migrate.faulty("aten::gelu", "tanh"): ...  # an operator of the simulated device made wrong, to find it
 
-bisecting.py compares with a reference module by module, faults.py plants the fault.
+bisecting.py compares with a reference module by module, faults.py plants the fault, probing.py does it by msprobe.
+parallel.py is one step on several cards: the batch in parts, layers in a row, experts apart; it starts by torchrun too.
 
     model = labkit.migrate.model.small(seed=0)           # InternVL's classes, random weights, 180 thousand of them
     labkit.migrate.scenes.batch(labkit.migrate.scenes.draw(32, seed=0))
@@ -24,8 +25,19 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Assessment", "Difference", "assess", "bisect", "differences", "faulty", "model", "scan", "scenes"]
-_MODULES = ("model", "scenes", "support")
+__all__ = [
+    "Assessment",
+    "Difference",
+    "assess",
+    "bisect",
+    "differences",
+    "faulty",
+    "model",
+    "parallel",
+    "scan",
+    "scenes",
+]
+_MODULES = ("model", "parallel", "scenes", "support")
 _HOMES = {
     "assess": "report", "Assessment": "report", "scan": "programs",
     "bisect": "bisecting", "differences": "bisecting", "Difference": "bisecting", "faulty": "faults",

@@ -1,9 +1,9 @@
 """labkit.migrate.bisect(model, reference, example): which module is wrong, without any tool.
 
-The reference runs on the CPU, and everything that goes into a module or comes out of one is kept. Then the model runs on
-the npu. At each module's door its values are compared and replaced by the reference's: so an error does not travel on,
-each module is judged by itself, and rounding does not add up over the layers. What is wrong on the way into a module was
-made by the code of the module around it.
+The reference runs on the CPU, and everything that goes into a module or comes out of one is kept. Then the model runs
+on the npu. At each module's door its values are compared and replaced by the reference's: so an error does not travel
+on, each module is judged by itself, and rounding does not add up over the layers. What is wrong on the way into a
+module was made by the code of the module around it.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def differences(
     order of the run; [] where there is none.
 
     Both take `(*example, **options)`, given on the CPU, and have the same modules and weights (ValueError otherwise).
-    loss: a scalar of the output; with it the backward pass is compared too, at modules without others inside. tolerance:
+    loss: a scalar of the output; with it the backward pass is compared, at modules without others inside. tolerance:
     instead of TOLERANCE for floating-point values. Dropout must be off: it draws other numbers on each device.
     """
     names, own = dict(reference.named_modules()), dict(model.named_modules())
@@ -165,7 +165,9 @@ def differences(
 def _run(model, doors, example, options, loss) -> None:
     model.zero_grad()
     with doors.open(loss is not None), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Full backward hook is firing")  # a model's first module has no gradient to give
+        warnings.filterwarnings(
+            "ignore", "Full backward hook is firing"
+        )  # a model's first module has no gradient to give
         out = model(*example, **options)
         if loss is not None:
             loss(out).backward()

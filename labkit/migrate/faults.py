@@ -53,7 +53,9 @@ def _row(out: torch.Tensor) -> torch.Tensor:
 
 
 def _named(name: str, change: Callable) -> Callable:
-    return lambda operator, args, kwargs: (lambda a, k: operator(*a, **k))(*_argument(operator, args, kwargs, name, change))
+    return lambda operator, args, kwargs: (lambda a, k: operator(*a, **k))(
+        *_argument(operator, args, kwargs, name, change)
+    )
 
 
 def _scaled(operator: Any, args: tuple, kwargs: dict) -> Any:
@@ -66,7 +68,7 @@ def _no_bias(operator: Any, args: tuple, kwargs: dict) -> Any:
     return _named(name, lambda bias: None if bias is None else torch.zeros_like(bias))(operator, args, kwargs)
 
 
-# fault -> (a sentence, the argument that an operator must have, what is computed instead). "" as argument: any operator.
+# fault -> (a sentence, the argument that an operator must have, what is computed instead). "": any operator.
 FAULTS: dict[str, tuple[str, str, Callable]] = {
     "eps": ("epsilon is 1e-3, whatever is asked for", "eps", _named("eps", lambda _: 1e-3)),
     "tanh": (

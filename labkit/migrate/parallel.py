@@ -127,7 +127,9 @@ class Stage(nn.Module):
         language = whole.model.language_model
         each = len(language.layers) // stages
         self.index, self.last, self.begin = index, index == stages - 1, index * each
-        self.layers = nn.ModuleList(language.layers[self.begin : len(language.layers) if self.last else self.begin + each])
+        self.layers = nn.ModuleList(
+            language.layers[self.begin : len(language.layers) if self.last else self.begin + each]
+        )
         self.rotary = language.rotary_emb
         self.before = whole.model if index == 0 else None
         self.norm, self.head = (language.norm, whole.lm_head) if self.last else (None, None)
@@ -221,7 +223,7 @@ def _timed(stage) -> list[tuple[str, int, float]]:
 def makespan(stages: list[Step], transfer_us: float | None = None) -> tuple[float, list[float]]:
     """(modelled us from the first action to the last, share of it in which each stage has nothing to do).
 
-    The simulated ranks' clocks do not meet in send and recv; so the step is put together here: an action begins when its
+    The simulated ranks' clocks do not meet in send and recv; so the step is assembled here: an action begins when its
     stage is free and what it needs has arrived, `transfer_us` after its neighbour made it (default: the link's latency
     and a part of the batch at the link's rate).
     """
@@ -284,7 +286,9 @@ class Experts(nn.Module):
             here, there = coming.sum(1).tolist(), sent.view(self.ranks, -1).sum(1).tolist()  # the host waits for both
             arrived = _Exchange.apply(x[order], here, there)
             # by expert, not by sender: rows of one expert lie together
-            expert = torch.arange(coming.shape[1], device=x.device).repeat(self.ranks).repeat_interleave(coming.flatten())
+            expert = (
+                torch.arange(coming.shape[1], device=x.device).repeat(self.ranks).repeat_interleave(coming.flatten())
+            )
             group = expert.argsort(stable=True)
             done = self._compute(arrived[group], coming.sum(0))
             out = _Exchange.apply(done[group.argsort()], there, here)
@@ -341,7 +345,9 @@ WAYS = {"data": data, "pipeline": pipeline, "experts": experts}
 def main() -> None:
     """torchrun's ranks: one step, one line each."""
     if len(sys.argv) != 2 or sys.argv[1] not in WAYS:
-        raise SystemExit(f"python -m torch.distributed.run --nproc-per-node 2 -m labkit.migrate.parallel {'|'.join(WAYS)}")
+        raise SystemExit(
+            f"python -m torch.distributed.run --nproc-per-node 2 -m labkit.migrate.parallel {'|'.join(WAYS)}"
+        )
     rank = int(os.environ["RANK"])
     if device.install() == "npu":
         torch.npu.set_device(int(os.environ["LOCAL_RANK"]))

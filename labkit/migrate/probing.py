@@ -115,7 +115,7 @@ def _error(row: dict[str, str]) -> float:
 
 
 def _module(name: str, around: dict) -> str:
-    """"Module.model.layers.0.mlp.Linear.forward.0" is model.layers.0.mlp: the class and the call stand behind it."""
+    """ "Module.model.layers.0.mlp.Linear.forward.0" is model.layers.0.mlp: the class and the call stand behind it."""
     call = name
     while call and call not in around:
         call = call.rpartition(".")[0]

@@ -91,6 +91,16 @@ def test_what_counts_as_more_than_rounding(value, wanted, above):
     assert (excess(torch.tensor(value), torch.tensor(wanted)) > 1) is above
 
 
+def test_a_tensor_in_a_file_of_torch_npu_is_rebuilt():
+    """The function that such a file names, and that msprobe allows torch.load to call."""
+    from torch_npu.utils.storage import _rebuild_npu_tensor
+
+    source = torch.arange(6.0)
+    made = _rebuild_npu_tensor(torch.storage.TypedStorage(wrap_storage=source.untyped_storage(), dtype=source.dtype),
+                               1, (2, 2), (2, 1), False, {}, True)  # fmt: skip
+    assert made.device.type == "npu" and made.cpu().tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
 def test_what_cannot_be_compared_says_why():
     model, npu, x = small()
     with pytest.raises(ValueError, match="different modules"):
@@ -123,6 +133,11 @@ PROBE = """
 def test_msprobe_finds_it_in_its_tables(tmp_path):
     """Unchanged msprobe, in a process of its own: it replaces PyTorch's functions for good."""
     code = textwrap.dedent(PROBE).format(tests=str(REPO / "tests" / "migrate"))
-    asked = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(REPO / 'tests' / 'support')!r})\n{code}", str(tmp_path)]
+    asked = [
+        sys.executable,
+        "-c",
+        f"import sys; sys.path.insert(0, {str(REPO / 'tests' / 'support')!r})\n{code}",
+        str(tmp_path),
+    ]
     done = subprocess.run(asked, capture_output=True, text=True, timeout=240, cwd=REPO)
     assert "found None Functional.gelu.1.forward.output.0 1.act True" in done.stdout, done.stderr[-2000:]

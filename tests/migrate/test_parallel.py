@@ -16,7 +16,9 @@ from labkit.migrate.parallel import Step, makespan
 
 
 def close(found: dict, wanted: dict) -> bool:
-    return found.keys() <= wanted.keys() and all(torch.allclose(g, wanted[n], atol=2e-6, rtol=1e-4) for n, g in found.items())
+    return found.keys() <= wanted.keys() and all(
+        torch.allclose(g, wanted[n], atol=2e-6, rtol=1e-4) for n, g in found.items()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,9 @@ def test_two_ranks_give_the_gradients_of_one_process(one):
     for name in ("up", "down"):
         mine = torch.cat([step.gradients[name] for step in experts])
         assert torch.allclose(mine, alone.gradients[name], atol=1e-6) and mine.abs().sum(dim=(1, 2)).min() > 0
-    assert close({"router": experts[0].gradients["router"]}, alone.gradients) and abs(experts[0].loss - alone.loss) < 1e-5
+    assert (
+        close({"router": experts[0].gradients["router"]}, alone.gradients) and abs(experts[0].loss - alone.loss) < 1e-5
+    )
 
 
 def test_parts_and_checkpoints_take_less_memory_and_give_the_same(one):
