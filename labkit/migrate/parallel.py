@@ -9,6 +9,7 @@ One step's loss and gradients are those of one process, up to the order of sums.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from dataclasses import dataclass
@@ -47,6 +48,13 @@ def the_model(seed: int = 0) -> nn.Module:
     return made
 
 
+def _fresh() -> int:
+    """Nothing of an earlier step is left on the device; bytes that others hold there. The peak counts from here."""
+    gc.collect()
+    torch.npu.reset_peak_memory_stats()
+    return torch.npu.memory_allocated()
+
+
 def the_batch(rows: int = ROWS, seed: int = 0) -> dict[str, torch.Tensor]:
     return scenes.batch(scenes.draw(rows, seed=seed))
 
@@ -69,12 +77,12 @@ def single(rows: int = ROWS, micro: int = 1, checkpoint: bool = False) -> Step:
     if micro < 1 or rows % micro:
         raise ValueError(text("migrate.parts", rows=rows, parts=micro))
     batch = the_batch(rows)
+    before = _fresh()
     ours = the_model().npu()
     if checkpoint:
         enable = getattr(ours, "activation_checkpointing_enable", None) or ours.gradient_checkpointing_enable
         enable()
     count, total = words(batch["labels"]), 0.0
-    torch.npu.reset_peak_memory_stats()
     for at in range(0, rows, rows // micro):
         part = {k: v[at : at + rows // micro].npu() for k, v in batch.items()}
         labels = part.pop("labels")
@@ -82,12 +90,12 @@ def single(rows: int = ROWS, micro: int = 1, checkpoint: bool = False) -> Step:
         loss.backward()
         total += loss.item()
         del loss, labels, part
-    return _step(total, ours)
+    return _step(total, before, ours)
 
 
-def _step(loss: float, *parts: nn.Module) -> Step:
+def _step(loss: float, before: int, *parts: nn.Module) -> Step:
     gradients = {n: p.grad.cpu() for part in parts for n, p in part.named_parameters() if p.grad is not None}
-    return Step(loss, gradients, torch.npu.max_memory_allocated())
+    return Step(loss, gradients, torch.npu.max_memory_allocated() - before)
 
 
 # ---- the batch in parts
@@ -102,16 +110,16 @@ def data(rank: int, rows: int = ROWS) -> Step:
         raise ValueError(text("migrate.parts", rows=rows, parts=ranks))
     batch = the_batch(rows)
     count = words(batch["labels"])
+    before = _fresh()
     mine = {k: v[rank * rows // ranks : (rank + 1) * rows // ranks].npu() for k, v in batch.items()}
     labels = mine.pop("labels")
     ours = the_model().npu()
     joined = DistributedDataParallel(ours)
-    torch.npu.reset_peak_memory_stats()
     loss = summed_loss(joined(**mine).logits, labels) * ranks / count  # DDP takes the mean over ranks
     loss.backward()
     whole = loss.detach() / ranks
     dist.all_reduce(whole)
-    return _step(whole.item(), ours)
+    return _step(whole.item(), before, ours)
 
 
 # ---- layers in a row
@@ -173,6 +181,7 @@ def pipeline(rank: int, rows: int = ROWS, micro: int = 4, schedule: str = "1F1B"
     batch = the_batch(rows)
     count = words(batch["labels"])
     part = {k: v[: rows // micro] for k, v in batch.items()}
+    before = _fresh()
     whole = the_model()
     width = whole.config.text_config.hidden_size
     stage = Stage(whole, rank, ranks).npu()
@@ -185,7 +194,6 @@ def pipeline(rank: int, rows: int = ROWS, micro: int = 4, schedule: str = "1F1B"
     plan = kind(made, micro, loss_fn=lambda out, y: summed_loss(out, y) / count, scale_grads=False)
     losses: list[torch.Tensor] = []
     actions = _timed(made)
-    torch.npu.reset_peak_memory_stats()
     if rank == 0:
         first = plan.step(batch["input_ids"].npu(), batch["pixel_values"].npu(),
                           **({"target": batch["labels"].npu(), "losses": losses} if stage.last else {}))  # fmt: skip
@@ -194,7 +202,7 @@ def pipeline(rank: int, rows: int = ROWS, micro: int = 4, schedule: str = "1F1B"
     else:
         first = plan.step()
     del first
-    done = _step(sum(loss.item() for loss in losses) if losses else float("nan"), stage)
+    done = _step(sum(loss.item() for loss in losses) if losses else float("nan"), before, stage)
     return Step(done.loss, {stage.whole_name(n): g for n, g in done.gradients.items()}, done.peak, tuple(actions))
 
 
@@ -220,32 +228,44 @@ def _timed(stage) -> list[tuple[str, int, float]]:
     return noted
 
 
-def makespan(stages: list[Step], transfer_us: float | None = None) -> tuple[float, list[float]]:
-    """(modelled us from the first action to the last, share of it in which each stage has nothing to do).
+def timeline(stages: list[Step], transfer_us: float | None = None) -> dict[str, list[device.Span]]:
+    """"stage 0" and so on -> its actions ("F0", "B0", ...) as spans in modelled us, for labkit.figures.stream_timeline.
 
     The simulated ranks' clocks do not meet in send and recv; so the step is assembled here: an action begins when its
     stage is free and what it needs has arrived, `transfer_us` after its neighbour made it (default: the link's latency
-    and a part of the batch at the link's rate).
+    and a part of the batch at the link's rate). Raises ValueError for actions that wait for each other.
     """
     if transfer_us is None:
         flat = chips.flat(chips.DEFAULT)
         transfer_us = 1e6 * (flat["links.latency"] + ROWS // 4 * scenes.LENGTH * 64 * 4 / flat["links.peer"])
     last, ends, at = len(stages) - 1, {}, [0] * len(stages)
     free = [0.0] * len(stages)
+    lanes: dict[str, list[device.Span]] = {f"stage {s}": [] for s in range(len(stages))}
     while any(i < len(stage.actions) for i, stage in zip(at, stages)):
         moved = False
         for s, stage in enumerate(stages):
             while at[s] < len(stage.actions):
-                kind, chunk, us = stage.actions[at[s]]
-                needs = (kind, s - 1 if kind == "F" else s + 1, chunk) if s != (0 if kind == "F" else last) else None
+                kind, part, us = stage.actions[at[s]]
+                needs = (kind, s - 1 if kind == "F" else s + 1, part) if s != (0 if kind == "F" else last) else None
                 if needs and needs not in ends:
                     break
-                free[s] = max(free[s], ends[needs] + transfer_us if needs else 0.0) + us
-                ends[kind, s, chunk] = free[s]
+                begin = max(free[s], ends[needs] + transfer_us if needs else 0.0)
+                free[s] = ends[kind, s, part] = begin + us
+                lanes[f"stage {s}"].append(_span(f"{kind}{part}", begin, free[s]))
                 at[s], moved = at[s] + 1, True
         if not moved:
             raise ValueError(text("migrate.stuck"))
-    whole = max(free)
+    return lanes
+
+
+def _span(name: str, begin: float, end: float) -> device.Span:
+    return device.Span(name, 0, 0, begin, end, begin, "cube" if name[0] == "F" else "vector", 0.0, 0.0)
+
+
+def makespan(stages: list[Step], transfer_us: float | None = None) -> tuple[float, list[float]]:
+    """(modelled us from the first action to the last, share of it in which each stage has nothing to do)."""
+    lanes = timeline(stages, transfer_us)
+    whole = max(span.end_us for lane in lanes.values() for span in lane)
     return whole, [1 - sum(us for *_, us in stage.actions) / whole for stage in stages]
 
 
@@ -326,17 +346,17 @@ def experts(rank: int, rows: int = 256, count: int = 4) -> Step:
     ranks = dist.get_world_size() if apart else 1
     if rows % ranks:
         raise ValueError(text("migrate.parts", rows=rows, parts=ranks))
+    before = _fresh()
     layer = Experts(count=count, apart=apart).npu()
     mine = slice(max(rank, 0) * rows // ranks, (max(rank, 0) + 1) * rows // ranks)
     x, wanted = (t[mine].npu() for t in expert_rows(rows))
-    torch.npu.reset_peak_memory_stats()
     loss = (layer(x) - wanted).square().sum() / wanted.shape[1] / rows
     loss.backward()
     whole = loss.detach().clone()
     if apart:  # the router is on every rank, its gradient the sum over the rows of all; an expert has seen all its rows
         dist.all_reduce(whole)
         dist.all_reduce(layer.router.grad)
-    return _step(whole.item(), layer)
+    return _step(whole.item(), before, layer)
 
 
 WAYS = {"data": data, "pipeline": pipeline, "experts": experts}
