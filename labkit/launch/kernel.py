@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -323,6 +324,7 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
             home = device.block(pointer)
             runner.runner_for(k.chip, device.arena()).l2.meet(tensor)
             ranges.append((i, pointer, tensor.numel() * tensor.element_size(), home is None or home[2]))
+        ranges += [] if v.tensor is not None else pointed_to(i, v.data)
     record = run_on_twin(k, blocks, [v.data for v in values], ranges)
     record.again.tiling = [v.tensor for v in values if v.ours]
     device.launch(k.signature.name, record.time_us, float(sum(r[2] for r in ranges)))
@@ -330,6 +332,15 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
         device.touch_l2(pointer, size)
     record.wall_s = time.perf_counter() - began
     return record
+
+
+def pointed_to(index: int, value: bytes) -> list[tuple[int, int, int, bool]]:
+    """Ranges of GM whose addresses stand in a struct that is passed by value (a list of tensors): of each word of 8
+    bytes that is the address of device memory, from there to the end of the allocation."""
+    _, base, size = device.arena()
+    words = struct.unpack(f"<{len(value) // 8}Q", value[: len(value) // 8 * 8]) if len(value) > 8 else ()
+    homes = [(p, device.block(p)) for p in words if base <= p < base + size]
+    return [(index, p, home[0] + home[1] - p, home[2]) for p, home in homes if home]
 
 
 def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[int, int, int, bool]]) -> LaunchRecord:

@@ -8,7 +8,7 @@ from ctypes import c_char_p, c_int, c_uint32, c_void_p
 
 from labkit import device, messages
 from labkit.device.library import lib
-from labkit.launch.kernel import Kernel, run_on_twin
+from labkit.launch.kernel import Kernel, pointed_to, run_on_twin
 from labkit.launch.record import Finding, announce
 
 _TYPE = ctypes.CFUNCTYPE(
@@ -58,6 +58,7 @@ def _run(adapter, name: str, blocks: int, stream: int, queued: bool, file: str, 
     ranges, elsewhere = [], []
     for i, (param, value) in enumerate(zip(kernel.signature.params, values)):
         if param.kind != "gm":
+            ranges += pointed_to(i, value)
             continue
         pointer = int.from_bytes(value, "little")
         if not pointer:

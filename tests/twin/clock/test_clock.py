@@ -6,6 +6,7 @@ Every constant comes from the chip's table; nothing here holds a number of the h
 from __future__ import annotations
 
 import pytest
+import torch
 from faults import load
 from places import CORRECT, REPO, TESTS
 from same import equal  # noqa: E402
@@ -452,3 +453,33 @@ def test_more_instructions_than_a_tape_holds_are_taken_in_proportion():
     some, many = kernel[1](x, 1_000_000), kernel[1](x, 20_000_000)
     assert not some.extrapolated and many.extrapolated
     assert many.core_us == pytest.approx(20 * some.core_us, rel=0.03)
+
+
+ATOMICS = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void adds(GM_ADDR z, uint32_t apart, uint32_t step, uint32_t atomic) {
+    InitSocState();
+    LocalTensor<float> a(TPosition::VECOUT, 0, 16);
+    GlobalTensor<float> gz;
+    gz.SetGlobalBuffer((__gm__ float*)z + GetBlockIdx() * apart);
+    Duplicate(a, 1.0f, 16);
+    SetFlag<HardEvent::V_MTE3>(0);
+    WaitFlag<HardEvent::V_MTE3>(0);
+    if (atomic) SetAtomicAdd<float>();
+    for (uint32_t i = 0; i < 64; i++) DataCopy(gz[i * step], a, 16);
+    SetAtomicNone();
+}
+"""
+
+
+def test_atomic_stores_to_one_line_go_one_after_the_other():
+    """48 cores that add to the same bytes take as long as all their stores in a row; on lines of their own as long as
+    plain stores do. Half a line apart is the same line."""
+    kernel = labkit.kernel(text=ATOMICS, filename="adds.asc", checks=False)  # plain stores of two cores may meet
+    z, line, hold = torch.zeros(48 * 64 * 64).npu(), int(CHIP["gm"]["atomic_line"]) // 4, CHIP["gm"]["atomic"] * 1e6
+    assert kernel[48](z, 64 * line, line, 1).time_us == kernel[48](z, 64 * line, line, 0).time_us
+    shared, plain = kernel[48](z, 0, 0, 1).time_us, kernel[48](z, 0, 0, 0).time_us
+    assert shared == pytest.approx(48 * 64 * hold + plain, rel=0.02)
+    halves, whole = kernel[2](z, line // 2, 0, 1).time_us, kernel[2](z, line, 0, 1).time_us
+    assert halves - whole == pytest.approx(64 * hold, rel=0.05)

@@ -55,11 +55,17 @@ void Chip::ready() {
                   part("hit"),   part("row"),     part("row_missed"),  part("window")};
     }
     hbm_rate = get("gm.hbm") / hz;
-    l2 = {get("gm.l2") / hz,        get("gm.l2_write") / hz,
-          get("gm.give_back"),      get("gm.split"),
-          get("gm.split_row"),      get("gm.same_window"),
-          get("gm.same_cost"),      uint32_t(get("memory.l2") * get("gm.l2_share") / 512),
-          uint32_t(get("gm.piece"))};
+    l2 = {get("gm.l2") / hz,
+          get("gm.l2_write") / hz,
+          get("gm.give_back"),
+          get("gm.split"),
+          get("gm.split_row"),
+          get("gm.same_window"),
+          get("gm.same_cost"),
+          get("gm.atomic") * hz,
+          uint32_t(get("memory.l2") * get("gm.l2_share") / 512),
+          uint32_t(get("gm.piece")),
+          uint32_t(get("gm.atomic_line"))};
     queue = uint32_t(get("scalar.queue"));
     startup_when_idle = get("vector.startup_when_idle") != 0;
     mmad_idle = get("cube.mmad_idle");

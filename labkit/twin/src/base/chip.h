@@ -30,8 +30,8 @@ public:
     } dma[int(Route::Count)] = {};
     double hbm_rate = 0;  // bytes/cycle, all cores together
     struct L2 {
-        double rate, write, give_back, split, split_row, same_window, same_cost;
-        uint32_t sectors, piece;  // piece: bytes of GM that travel together
+        double rate, write, give_back, split, split_row, same_window, same_cost, atomic;
+        uint32_t sectors, piece, atomic_line;  // piece: bytes of GM that travel together
     } l2 = {};
     uint32_t queue = 32;             // capacity of a pipe's instruction queue
     bool startup_when_idle = false;  // only the first of back-to-back vector instructions pays the start-up

@@ -68,6 +68,23 @@ void Traffic::access_sectors(Sum& t, Block& b, uint32_t sector, uint64_t bytes) 
     s.last = float(t.start);
 }
 
+// The L2 reads, changes and writes a line of an atomic store as one step: stores to the same line do so one after the
+// other, whichever cores they come from, in the order in which they were asked for. Returns how long this one waits.
+double Traffic::wait_for_atomics(const Move& m, double start) {
+    if (!m.atomic || !m.at || !m.row || chip.l2.atomic <= 0) return 0;
+    const uint64_t line = chip.l2.atomic_line;
+    double wait = 0;
+    for (uint32_t r = 0; r < m.rows; r++) {
+        uint64_t lo = m.at + r * m.stride;
+        for (uint64_t n = lo / line; n * line < lo + m.row; n++) {
+            double& free = atomic_free_[n];
+            wait = std::max(wait, free - start);
+            free = std::max(free, start) + chip.l2.atomic;
+        }
+    }
+    return wait;
+}
+
 Served Traffic::serve(const Move& m, double start, uint32_t core) {
     const auto& d = chip.dma[int(m.route)];
     uint64_t bytes = uint64_t(m.row) * m.rows, miss = 0;
@@ -112,14 +129,14 @@ Served Traffic::serve(const Move& m, double start, uint32_t core) {
         double more = double(pieces * piece) / useful;
         own *= more, burst *= more, hbm *= more, load *= more;
     }
-    double queue = start;
+    double queue = start, begin = start + wait_for_atomics(m, start);
     if (hbm > 0) queue = hbm_free_ = std::max(hbm_free_, start) + hbm / chip.hbm_rate;
     if (m.out) queue = std::max(queue, write_free_ = std::max(write_free_, start) + load / chip.l2.write);
     queue = std::max(queue, l2_free_ = std::max(l2_free_, start) + load / chip.l2.rate);
     // While bytes are missed, up to `window` of them, few of the next transfer's can be asked for.
     double held_up = (latency + burst) * (d.window > 0 ? std::min(1.0, double(miss) / d.window) : 1);
-    return {std::max({start + std::max(own, burst), start + held_up, queue}),
-            std::max({start + latency + burst, start + own, queue}), hit, miss};
+    return {std::max({begin + std::max(own, burst), begin + held_up, queue}),
+            std::max({begin + latency + burst, begin + own, queue}), hit, miss};
 }
 
 // ---- between two launches

@@ -62,6 +62,7 @@ private:
     void access_sectors(Sum&, Block&, uint32_t sector, uint64_t bytes);
     void take_in(uint64_t sectors);
     bool held(const Sector& s) const;
+    double wait_for_atomics(const Move&, double start);
 
     double hbm_free_ = 0, l2_free_ = 0, write_free_ = 0;
     double crowd_ = 0;             // running mean of how many cores read the same bytes at the same time
@@ -69,7 +70,8 @@ private:
     double back_ = 0;              // bytes being written back from the L2 to HBM
     std::deque<Written> written_;  // oldest first
     std::unordered_map<uint64_t, std::unique_ptr<Block[]>> pages_;
-    std::pair<uint64_t, Block*> near_[8];  // cache of recently used pages: 1 + number, blocks
+    std::unordered_map<uint64_t, double> atomic_free_;  // line that atomic stores change: when the last one is done
+    std::pair<uint64_t, Block*> near_[8];               // cache of recently used pages: 1 + number, blocks
 };
 
 }  // namespace twin

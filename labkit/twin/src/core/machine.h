@@ -91,7 +91,8 @@ public:
         trace.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes,
                    t.access.pipe == Pipe::V ? chip.vector_startup : 0);
     }
-    void retire(const Ticket& t, const Move& m) {
+    void retire(const Ticket& t, Move m) {
+        m.atomic = m.out && registers.atomic;
         trace.move(t.access.pipe, t.op, t.access.here.line, m);
     }  // a transfer from or to GM
     void book(const Ticket&, Loc, uint32_t bytes, bool write);

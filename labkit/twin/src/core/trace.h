@@ -48,6 +48,7 @@ struct Move {
     uint32_t row, rows;   // bytes, count
     Route route;
     bool out, bypass;
+    bool atomic = false;  // reads, changes and writes GM
 };
 
 class Trace {
