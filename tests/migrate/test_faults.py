@@ -96,7 +96,7 @@ def test_a_tensor_in_a_file_of_torch_npu_is_rebuilt():
     from torch_npu.utils.storage import _rebuild_npu_tensor
 
     source = torch.arange(6.0)
-    made = _rebuild_npu_tensor(torch.storage.TypedStorage(wrap_storage=source.untyped_storage(), dtype=source.dtype),
+    made = _rebuild_npu_tensor(torch.storage.TypedStorage(wrap_storage=source.untyped_storage(), dtype=source.dtype, _internal=True),
                                1, (2, 2), (2, 1), False, {}, True)  # fmt: skip
     assert made.device.type == "npu" and made.cpu().tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
