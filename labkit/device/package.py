@@ -24,6 +24,7 @@ from labkit.device.distributed import (  # noqa: F401  (names of torch_npu.distr
 )
 from labkit.device.import_hook import PROVIDERS
 from labkit.device.names import use
+from labkit.device.parcel import _rebuild_npu_tensor  # noqa: F401  (a name of torch_npu.utils.storage)
 from labkit.device.switches import (  # noqa: F401  (names of torch_npu.utils)
     FlopsCounter,
     accepted,
@@ -442,6 +443,7 @@ _MORE: dict[str, object] = {
 TREE = {
     "utils": """npu_combine_tensors get_part_combined_tensor is_combined_tensor_valid FlopsCounter save_async
         get_cann_version set_thread_affinity reset_thread_affinity set_asd_loss_scale register_asd_hook""",
+    "utils.storage": "_rebuild_npu_tensor",
     "optim": _OPTIM,
     "contrib": f"{_MODULE} {_FUNCTION}",
     "contrib.module": f"{_MODULE} FastBatchNorm1d FastBatchNorm2d FastBatchNorm3d FastSyncBatchNorm",

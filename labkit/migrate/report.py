@@ -21,7 +21,7 @@ from labkit.messages import text
 from labkit.migrate.needs import Needs, needs
 from labkit.migrate.recording import Call, record
 from labkit.migrate.risks import Risk, risks
-from labkit.migrate.support import support
+from labkit.migrate.support import VERSION, support
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class Assessment:
     def json(self, **options: Any) -> str:
         """All of it but single calls, as JSON text; options are json.dumps'."""
         data = {name: value for name, value in asdict(self).items() if name != "calls"}
+        data["table"] = VERSION
         data["needs"] |= {"total": self.needs.total, "fits": self.needs.fits}
         return json.dumps(data, ensure_ascii=False, **options)
 
@@ -83,7 +84,7 @@ class Assessment:
             text("migrate.memory", chip=self.chip, fits=fits, **sizes),
             text("migrate.time", chip=self.chip, flops=f"{n.flops:.3g}", **times),
         ]
-        return lines + [text("migrate.computed")] * self.computed
+        return [*lines, *[text("migrate.computed")] * self.computed, text("migrate.source", version=VERSION)]
 
     def _rows(self) -> list[list[str]]:
         total = sum(o.us for o in self.operators) or 1.0

@@ -14,6 +14,7 @@ import torch
 
 from labkit import paths
 
+VERSION = "torch_npu 9e73e708a, op-plugin 517f2e7d (August 2026), PyTorch 2.13"
 ACLNN, ACLOP, NPU, VIEW, MADE_OF_OTHERS, CPU = "aclnn", "aclop", "torch_npu", "view", "others", "cpu"
 # The simulated device hands attention to PyTorch's operator for backends that bring their own; torch_npu takes the call
 # one step earlier, under its public name.

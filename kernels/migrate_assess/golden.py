@@ -1,0 +1,82 @@
+"""Cases of notebook 08.01's exercises: what leaves the card, how much fits it, a wait that need not be."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import torch
+from torch import nn
+
+from labkit import messages
+from labkit.exercises import Case
+
+GB = 1 << 30
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+def rows(*given):
+    """(name, kernel, forward, backward) -> rows of a report."""
+    return [
+        SimpleNamespace(name=f"aten::{n}", kernel=k, forward=f, backward=b, optimizer=0, calls=f + b, us=float(f))
+        for n, k, f, b in given
+    ]
+
+
+def leaves_cases(seed, quick):
+    plain = rows(("mm", "aclnn", 3, 6), ("zeros_like", "others", 0, 9), ("t", "view", 4, 0))
+    one = [*plain, *rows(("lgamma", "cpu", 2, 0))]
+    more = [*rows(("lgamma", "cpu", 3, 0), ("clone", "torch_npu", 2, 2)), *plain, *rows(("digamma", "cpu", 0, 5))]
+    return [
+        Case(say("nothing leaves", "没有离开"), (plain,), []),
+        Case(say("one operator", "一个算子"), (one,), ["aten::lgamma"]),
+        Case(say("two, one of them backward", "两个，其中一个在反向"), (more,), ["aten::digamma", "aten::lgamma"]),
+    ]
+
+
+def run_leaves(function, args, case):
+    return list(function(*args))
+
+
+def batch_cases(seed, quick):
+    asked = [(1, 1, 2, 4, 4, 64), (2, 2, 4, 8, 16, 64), (7, 7, 14, 12, 3, 64), (10, 10, 20, 1, 8, 32)]
+    return [
+        Case(
+            f"{w}+{g}+{s} GB, {a} GB / {b}",
+            (SimpleNamespace(weights=w * GB, gradients=g * GB, states=s * GB, activations=a * GB, hbm_bytes=h * GB), b),
+            (h - w - g - s) * b // a,
+        )
+        for w, g, s, a, b, h in asked
+    ]
+
+
+class _Held(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def wait_cases(seed, quick):
+    expected = {say("values", "数值"): say("right", "正确"), say("waits", "等待"): 0}
+    inputs = {"small": [0.5, -0.25, 0.0], "large": [0.5, -4.0, 2.0], "just one": [1.0, -1.0, 0.5]}
+    return [Case(name, (torch.tensor(values),), expected) for name, values in inputs.items()]
+
+
+def run_wait(function, args, case):
+    from labkit import migrate
+
+    x = args[0].cpu()
+    wanted = x / max(1.0, float(x.abs().max()))
+    got = function(x.npu())
+    close = got.shape == wanted.shape and torch.allclose(got.cpu(), wanted, atol=1e-6)
+    report = migrate.assess(_Held(function), x, optimizer=None)
+    waits = sum(risk.calls for risk in report.risks if risk.kind in ("waits", "shapes"))
+    return {
+        say("values", "数值"): say("right", "正确") if close else say("others", "不同"),
+        say("waits", "等待"): waits,
+    }

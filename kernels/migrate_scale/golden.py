@@ -1,0 +1,46 @@
+"""Cases of notebook 08.06's exercises: gradients of parts, where to cut a pipeline."""
+
+from __future__ import annotations
+
+from labkit import messages
+from labkit.exercises import Case
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+def mean_cases(seed, quick):
+    asked = [
+        (say("equal parts", "各部分相等"), [8.0, 12.0], [4, 4], 2.5),
+        (say("a short caption in one", "其中一部分的描述很短"), [12.0, 2.0], [6, 2], 1.75),
+        (say("three parts", "三个部分"), [10.0, 9.0, 1.0], [5, 3, 2], 2.0),
+        (say("a part without a word", "一个部分没有词"), [6.0, 0.0], [3, 0], 2.0),
+    ]
+    return [Case(name, (sums, counts), expected, tolerance=(1e-9, 1e-9)) for name, sums, counts, expected in asked]
+
+
+def slower(times, cut) -> float:
+    return max(sum(times[:cut]), sum(times[cut:]))
+
+
+def cut_cases(seed, quick):
+    asked = [
+        (say("equal layers", "各层相等"), [1, 1, 1, 1]),
+        (say("a tower in front", "前面有视觉塔"), [7, 2, 2, 2]),
+        (say("a large head", "输出层很大"), [1, 1, 1, 5]),
+        (say("a long second layer", "第二层很长"), [3, 9, 1, 1]),
+        (say("falling", "递减"), [6, 4, 3, 2, 1]),
+    ]
+    return [
+        Case(name, (times,), min(range(1, len(times)), key=lambda cut: slower(times, cut))) for name, times in asked
+    ]
+
+
+def run_cut(function, args, case):
+    """The cut is right if its slower stage is as fast as can be: of equal cuts any will do."""
+    (times,) = args
+    cut = function(list(times))
+    if not isinstance(cut, int) or not 0 < cut < len(times):
+        return cut
+    return case.expected if slower(times, cut) == slower(times, case.expected) else cut
