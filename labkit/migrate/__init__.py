@@ -6,6 +6,12 @@
 
 recording.py runs the model on the npu without computing and notes each operator, support.py says who runs it on a card,
 needs.py what it takes, risks.py what may go wrong, programs.py reads source text, report.py puts all of it together.
+
+    model = labkit.migrate.model.small(seed=0)           # InternVL's classes, random weights, 180 thousand of them
+    labkit.migrate.scenes.batch(labkit.migrate.scenes.draw(32, seed=0))
+
+model.py makes the vision-language model that stage 08 brings to the npu, scenes.py what it learns from: images with
+captions, questions and answers by a seed.
 """
 
 from __future__ import annotations
@@ -13,15 +19,18 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Assessment", "assess", "scan"]
+__all__ = ["Assessment", "assess", "model", "scan", "scenes"]
+_MODULES = ("model", "scenes")
 _HOMES = {"assess": "report", "Assessment": "report", "scan": "programs"}
 
 
 def __getattr__(name: str) -> Any:  # torch is imported when somebody asks
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted({*globals(), *_HOMES, *_MODULES})
