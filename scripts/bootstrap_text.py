@@ -67,9 +67,9 @@ TEXTS = {
         "  请尝试：在该环境中 pip install '{requirement}'，或退出该环境后重新 make，将创建 ./.venv",
     ),
     "packages": (
-        "download: JupyterLab, matplotlib, pandas, transformers, pytest and what they need, about 175 MB (extras "
+        "download: JupyterLab, matplotlib, pandas, transformers, pytest and what they need, about 280 MB (extras "
         "lab and test)",
-        "下载：JupyterLab、matplotlib、pandas、transformers、pytest 及其依赖，约 175 MB（extras lab 和 test）",
+        "下载：JupyterLab、matplotlib、pandas、transformers、pytest 及其依赖，约 280 MB（extras lab 和 test）",
     ),
     "twin": (
         "build: the twin is compiled meanwhile, about a minute of two cores",
