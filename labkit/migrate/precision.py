@@ -52,7 +52,8 @@ class Policy:
 
 class Masters:
     """A model in half precision and its weights in fp32. parameters: those, for an optimizer; a weight that stays fp32
-    in the model is its own master. policy=None leaves the whole model as it is: the same loop then trains in fp32.
+    in the model is its own master. pairs: (of the model, its master) of the others. policy=None leaves the whole model
+    as it is: the same loop then trains in fp32.
 
     The model is changed in place, before an optimizer is made. Raises ValueError for a model that is not fp32, or a
     weight that a kept module shares with one that is not kept.
@@ -71,7 +72,7 @@ class Masters:
         ]
         if shared:
             raise ValueError(f"{shared[0]} also belongs to a module that stays fp32: keep both, or neither.")
-        self._pairs: list[tuple[torch.nn.Parameter, torch.Tensor]] = []  # (of the model, its fp32 master)
+        self.pairs: list[tuple[torch.nn.Parameter, torch.Tensor]] = []
         self.parameters: list[torch.Tensor] = []
         with torch.no_grad():
             for p in model.parameters():
@@ -80,7 +81,7 @@ class Masters:
                 else:
                     master = p.detach().clone().requires_grad_(p.requires_grad)
                     p.data = p.data.to(policy.half)
-                    self._pairs.append((p, master))
+                    self.pairs.append((p, master))
                 if p.requires_grad:
                     self.parameters.append(master)
         for name in kept if policy else []:
@@ -88,7 +89,7 @@ class Masters:
 
     def gather(self) -> list[torch.Tensor]:
         """Moves the model's gradients to the masters, as fp32; all of the masters' gradients."""
-        moved = [(p, m) for p, m in self._pairs if p.grad is not None]
+        moved = [(p, m) for p, m in self.pairs if p.grad is not None]
         for p, m in moved:
             m.grad = torch.empty_like(m) if m.grad is None else m.grad
         if moved:
@@ -100,14 +101,14 @@ class Masters:
     @torch.no_grad()
     def publish(self) -> None:
         """Rounds the masters into the model, after a step."""
-        if self._pairs:
-            torch._foreach_copy_([p for p, _ in self._pairs], [m for _, m in self._pairs])
+        if self.pairs:
+            torch._foreach_copy_([p for p, _ in self.pairs], [m for _, m in self.pairs])
 
     @torch.no_grad()
     def raise_precision(self, name: str) -> None:
         """From now on the module of this name computes in fp32. The optimizer notices nothing: masters stay."""
         module = self.model.get_submodule(name)
-        masters = {id(p): m for p, m in self._pairs}
+        masters = {id(p): m for p, m in self.pairs}
         half = [p for p in module.parameters() if p.dtype != torch.float32]
         inside = {id(p) for p in half}
         users = [n for n, p in self.model.named_parameters(remove_duplicate=False) if id(p) in inside]

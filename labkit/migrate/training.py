@@ -10,11 +10,12 @@ Learning rate: straight up over the first steps, then half a cosine down. Every 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from labkit import device
 from labkit.migrate import scenes as scenes_
@@ -25,8 +26,8 @@ WARM = 20  # steps until the learning rate is at its peak
 
 @dataclass(frozen=True)
 class Step:
-    """norm: of the gradients, before clipping. scale: with which they were made. skipped: no update. us: modelled time
-    (NaN where there is no virtual clock). noted: what a monitor read."""
+    """norm: of the gradients, before clipping. scale: with which they were made. skipped: no update. us: modelled time,
+    NaN on the CPU."""
 
     number: int
     loss: float
@@ -34,7 +35,6 @@ class Step:
     scale: float
     skipped: bool
     us: float
-    noted: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -78,14 +78,16 @@ def train(
     seed: int = 0,
     monitor: Any = None,
     before_step: Callable[[int, Masters], None] | None = None,
+    after_step: Callable[[int], None] | None = None,
     batches: Iterable[dict[str, torch.Tensor]] | None = None,
 ) -> Run:
     """Trains the model where it is, in place, by AdamW.
 
     policy: types for mixed precision, None for fp32. scale: default a LossScale for fp16, none for others. clip: the
     largest norm of all gradients together, None for any. The seed decides which scenes make a batch. batches: instead
-    of drawn ones. monitor: as labkit.migrate.monitor.Monitor. before_step(number, masters): called when gradients are
-    there and unscaled (for a fault that a test plants).
+    of drawn ones. monitor: a labkit.migrate.monitor.Monitor. In a process group gradients are averaged over the ranks,
+    each with a seed of its own. before_step(number, masters): called when gradients are
+    there and unscaled; after_step(number): at its end.
     Raises ValueError for no scenes, fewer than one step, or a step in which nothing has a gradient.
     """
     if steps < 1 or not images:
@@ -95,52 +97,72 @@ def train(
     if scale is None:
         scale = LossScale(place, enabled=policy is not None and policy.half == torch.float16)
     optimizer = torch.optim.AdamW(masters.parameters, lr=rate, weight_decay=0.01, betas=(0.9, 0.95), foreach=True)
-    drawn = iter(batches) if batches is not None else _drawn(images, batch, seed)
+    coming = iter(batches) if batches is not None else drawn(images, batch, seed)
     done: list[Step] = []
     tokens = 0
     model.train()
     if monitor is not None:
-        monitor.attach(masters, scale, optimizer)
+        monitor.attach(masters, scale)
     try:
         for number in range(steps):
             for group in optimizer.param_groups:
                 group["lr"] = rate * _schedule(number, steps)
-            given = next(drawn)
+            given = next(coming)
             tokens = given["input_ids"].numel()
             began = device.clock().host_us if place.type == "npu" else math.nan
-            loss = model(**{k: v.to(place) for k, v in given.items()}).loss
-            scale.of(loss).backward()
-            gradients = masters.gather()
-            if not gradients:
-                raise ValueError("No weight has a gradient: is there a label in the batch, and a weight to train?")
-            found = scale.unscale(gradients)
+            if monitor is not None:
+                monitor.look(given)
+            moved = {k: v.to(place) for k, v in given.items()}
+            loss = model(**moved).loss
+            found = _backward(loss, masters, scale)
             if before_step:
                 before_step(number, masters)
             used = scale.value
             # with clip=None the norm is still wanted; no number is larger than inf
             norm = torch.nn.utils.clip_grad_norm_(masters.parameters, math.inf if clip is None else clip, foreach=True)
-            watched = monitor.observe(number) if monitor is not None else {}
-            read = torch.stack([loss.detach().float(), norm, found[0], *watched.values()]).tolist()
-            noted = dict(zip(watched, read[3:]))
+            watched = monitor.observe(number, loss) if monitor is not None else {}
+            read = torch.cat([torch.stack([loss.detach().float(), norm, found[0]]), *watched.values()]).tolist()
             skip = scale.update(read[2])
             if monitor is not None:
-                skip = monitor.judge(number, read[0], read[1], bool(read[2]), noted, used) or skip
+                noted = dict(zip(watched, torch.tensor(read[3:]).split([len(t) for t in watched.values()])))
+                noted = {key: values.tolist() for key, values in noted.items()}
+                skip = monitor.judge(number, *read[:2], bool(read[2]), noted, used) or skip
             if not skip:
                 optimizer.step()
                 masters.publish()
             optimizer.zero_grad()
-            done.append(Step(number, read[0], read[1], used, skip, device.clock().host_us - began, noted))
+            if monitor is not None and monitor.curvature_every and number % monitor.curvature_every == 0:
+                monitor.bend(lambda: _backward(model(**moved).loss, masters, scale))
+            done.append(Step(number, *read[:2], used, skip, device.clock().host_us - began))
+            if after_step:
+                after_step(number)
+            if monitor is not None and monitor.stopped:
+                break
     finally:
         if monitor is not None:
             monitor.detach()
     return Run(done, tokens, masters)
 
 
+def _backward(loss: torch.Tensor, masters: Masters, scale: LossScale) -> torch.Tensor:
+    """Gradients in the masters, averaged over the ranks, unscaled; whether one overflowed, on the device."""
+    scale.of(loss).backward()
+    gradients = masters.gather()
+    if not gradients:
+        raise ValueError("No weight has a gradient: is there a label in the batch, and a weight to train?")
+    if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+        whole = torch.cat([g.flatten() for g in gradients]) / dist.get_world_size()
+        dist.all_reduce(whole)
+        parts = whole.split([g.numel() for g in gradients])
+        torch._foreach_copy_(gradients, [part.view_as(g) for part, g in zip(parts, gradients)])
+    return scale.unscale(gradients)
+
+
 def _schedule(number: int, steps: int) -> float:
     return min((number + 1) / WARM, 1.0) * 0.5 * (1 + math.cos(math.pi * number / steps))
 
 
-def _drawn(images: list[scenes_.Scene], batch: int, seed: int) -> Iterable[dict[str, torch.Tensor]]:
+def drawn(images: list[scenes_.Scene], batch: int, seed: int) -> Iterator[dict[str, torch.Tensor]]:
     """Batches of scenes in a new order each time round."""
     generator = torch.Generator().manual_seed(seed)
     rest: list[int] = []

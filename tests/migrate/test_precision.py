@@ -77,7 +77,7 @@ def test_a_training_runs_scales_are_gradscalers():
         masters = Masters(model.small(0).npu(), Policy())
         optimizer = torch.optim.AdamW(masters.parameters, lr=1, weight_decay=0.01, betas=(0.9, 0.95), foreach=True)
         scaler = torch.amp.GradScaler("npu", init_scale=2.0**18, growth_interval=2)
-        drawn, scales, losses = training._drawn(images, 8, 0), [], []
+        drawn, scales, losses = training.drawn(images, 8, 0), [], []
         for number in range(steps):
             optimizer.param_groups[0]["lr"] = 3e-3 * training._schedule(number, steps)
             loss = masters.model(**{k: v.npu() for k, v in next(drawn).items()}).loss
@@ -207,8 +207,8 @@ def test_a_module_can_become_fp32_in_the_middle_of_a_run():
     run = training.train(net, scenes.draw(16, seed=0), 4, policy=Policy(), batch=4, before_step=mend)
     assert {p.dtype for p in net.get_submodule(name).parameters()} == {torch.float32}
     assert all(np.isfinite(run.losses))
-    half = {id(p) for p, _ in run.masters._pairs}
-    assert all(torch.equal(p, m) for p, m in run.masters._pairs if p.dtype == torch.float32) and half
+    half = {id(p) for p, _ in run.masters.pairs}
+    assert all(torch.equal(p, m) for p, m in run.masters.pairs if p.dtype == torch.float32) and half
     with pytest.raises(ValueError, match="shares"):
         run.masters.raise_precision("lm_head")
 
