@@ -143,10 +143,11 @@ def run(name: str = "", step: int = 24, steps: int = 40, seed: int = 0, rank: in
     scale = LossScale("npu", interval=50, least=2.0**-24)
     alike = failure.ranks and failure.network is None
     images = scenes.draw(1000, seed=seed)
-    drawn = training.drawn(images, 16, seed + (0 if alike else 1000 * rank))
+    own, first = (training.drawn(images, 16, seed + 1000 * r) for r in (rank, 0))
 
     def batches():
-        for number, batch in zip(itertools.count(), drawn):
+        for number in itertools.count():
+            batch = next(first if alike and number >= step else own)
             if failure.batch and (number == step or failure.lasting and number > step):
                 failure.batch(batch)
             yield batch
