@@ -11,7 +11,8 @@ needs.py what it takes, risks.py what may go wrong, programs.py reads source tex
     labkit.migrate.scenes.batch(labkit.migrate.scenes.draw(32, seed=0))
 
 model.py makes the vision-language model that stage 08 brings to the npu, scenes.py what it learns from: images with
-captions, questions and answers by a seed.
+captions, questions and answers by a seed. training.py is the loop, precision.py its types, loss scale and master
+weights, evaluation.py says how good the result is, monitor.py watches a run, failures.py plants what it should see.
 """
 
 from __future__ import annotations
@@ -19,8 +20,19 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Assessment", "assess", "model", "scan", "scenes"]
-_MODULES = ("model", "scenes")
+__all__ = [
+    "Assessment",
+    "assess",
+    "evaluation",
+    "failures",
+    "model",
+    "monitor",
+    "precision",
+    "scan",
+    "scenes",
+    "training",
+]
+_MODULES = ("evaluation", "failures", "model", "monitor", "precision", "scenes", "training")
 _HOMES = {"assess": "report", "Assessment": "report", "scan": "programs"}
 
 
