@@ -17,7 +17,8 @@ parallel.py is one step on several cards: the batch in parts, layers in a row, e
     labkit.migrate.scenes.batch(labkit.migrate.scenes.draw(32, seed=0))
 
 model.py makes the vision-language model that stage 08 brings to the npu, scenes.py what it learns from: images with
-captions, questions and answers by a seed.
+captions, questions and answers by a seed. training.py is the loop, precision.py its types, loss scale and master
+weights, evaluation.py says how good the result is, monitor.py watches a run, failures.py plants what it should see.
 """
 
 from __future__ import annotations
@@ -31,13 +32,18 @@ __all__ = [
     "assess",
     "bisect",
     "differences",
+    "evaluation",
+    "failures",
     "faulty",
     "model",
+    "monitor",
     "parallel",
+    "precision",
     "scan",
     "scenes",
+    "training",
 ]
-_MODULES = ("model", "parallel", "scenes", "support")
+_MODULES = ("evaluation", "failures", "model", "monitor", "parallel", "precision", "scenes", "support", "training")
 _HOMES = {
     "assess": "report", "Assessment": "report", "scan": "programs",
     "bisect": "bisecting", "differences": "bisecting", "Difference": "bisecting", "faulty": "faults",
