@@ -229,7 +229,7 @@ def _timed(stage) -> list[tuple[str, int, float]]:
 
 
 def timeline(stages: list[Step], transfer_us: float | None = None) -> dict[str, list[device.Span]]:
-    """ "stage 0" and so on -> its actions ("F0", "B0", ...) as spans in modelled us, for labkit.figures.stream_timeline.
+    """ "stage 0" and so on -> its actions ("F0", "B0", ...) as modelled spans, for labkit.figures.stream_timeline.
 
     The simulated ranks' clocks do not meet in send and recv; so the step is assembled here: an action begins when its
     stage is free and what it needs has arrived, `transfer_us` after its neighbour made it (default: the link's latency
