@@ -1,0 +1,11 @@
+"""The factor that clips all gradients together."""
+
+
+def factor(norms, largest):
+    """By what every gradient is multiplied, so that all of them together have a norm of at most `largest`. norms: of
+    each weight's gradient."""
+    # >>> exercise: the norm of all, and what is left of it (2 lines) | 全部的范数，以及应保留的比例（2 行）
+    # stub: return 1.0
+    total = sum(norm * norm for norm in norms) ** 0.5
+    return min(1.0, largest / total) if total else 1.0
+    # <<<

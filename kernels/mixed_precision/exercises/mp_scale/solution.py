@@ -1,0 +1,14 @@
+"""The loss scale of the next step."""
+
+
+def next_scale(scale, good, overflowed, growth, backoff, interval):
+    """(scale, good, skip) for the next step. good: steps in a row without overflow; skip: leave this update out. The
+    scale is multiplied by backoff after an overflow, and by growth after `interval` good steps in a row."""
+    # >>> exercise: an overflow, a good step, the last good step of an interval (5 lines) | 溢出、正常的一步、一个周期的最后一步（5 行）
+    # stub: return scale, good, overflowed
+    if overflowed:
+        return scale * backoff, 0, True
+    if good + 1 == interval:
+        return scale * growth, 0, False
+    return scale, good + 1, False
+    # <<<
