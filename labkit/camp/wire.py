@@ -1,8 +1,8 @@
 """Plain data as bytes and back: what crosses between the judge and a worker in which a learner's code runs.
 
-Numbers, text, bytes, lists, tuples, dicts, sets, arrays of numbers, tensors, dtypes, tables; and a function, of which
-only a number crosses (a call of it goes back to its owner). Nothing else: what arrives is built here, member by
-member, and no class, module or code is ever named by it, as a pickle would.
+Numbers, text, bytes, lists, tuples, dicts, sets, namespaces, arrays of numbers, tensors, dtypes, tables; and a
+function, of which only a number crosses (a call of it goes back to its owner). Nothing else: what arrives is built
+here, member by member, and no class, module or code is ever named by it, as a pickle would.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ def _pack(v: Any, blobs: list[bytes], functions: list | None, result: bool) -> A
         return {"opaque": [v.kind, v.text]}
     if kind is dict:
         return {"dict": many([x for pair in v.items() for x in pair])}
+    if kind is types.SimpleNamespace:
+        return {"namespace": _pack(vars(v), blobs, functions, result)}
     if kind is bytes:
         return {"bytes": blob(v)}
     if kind is complex:
@@ -164,6 +166,8 @@ def _unpack(v: Any, blobs: list[bytes], function: Callable | None, device: bool)
         if kind == "dict":
             return dict(zip(parts[::2], parts[1::2], strict=True))
         return {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}[kind](parts)
+    if kind == "namespace":
+        return types.SimpleNamespace(**_unpack(of, blobs, function, device))
     if kind == "bytes":
         return blobs[of]
     if kind == "complex":

@@ -24,9 +24,9 @@ from labkit.device.distributed import (  # noqa: F401  (names of torch_npu.distr
 )
 from labkit.device.import_hook import PROVIDERS
 from labkit.device.names import use
-from labkit.device.parcel import _rebuild_npu_tensor  # noqa: F401  (a name of torch_npu.utils.storage)
 from labkit.device.switches import (  # noqa: F401  (names of torch_npu.utils)
     FlopsCounter,
+    _rebuild_npu_tensor,
     accepted,
     get_cann_version,
     get_part_combined_tensor,

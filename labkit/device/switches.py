@@ -372,3 +372,14 @@ def _is_gte_cann_version(version: str, module: str = "CANN") -> bool:
 
 def accepted(*_, **__) -> None:
     """Accepted, without effect on the simulated device."""
+
+
+def _rebuild_npu_tensor(storage, storage_offset, size, stride, requires_grad, backward_hooks, npu_storage_info):
+    """torch_npu.utils.storage's: what a file of torch_npu names for a tensor of the npu. npu_storage_info: True, or the
+    format that it had there."""
+    tensor = torch._utils._rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks).npu()
+    if isinstance(npu_storage_info, bool):
+        return tensor
+    from labkit.device.fused import npu_format_cast
+
+    return npu_format_cast(tensor, npu_storage_info)

@@ -101,7 +101,7 @@ def mends(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], Any]]]:
             lambda n: ast.UnaryOp(ast.USub(), ast.BinOp(ast.UnaryOp(ast.USub(), n.left), n.op, n.right)),
         )
     if (
-        isinstance(node, ast.Dict)
+        isinstance(node, (ast.Dict, ast.JoinedStr, ast.FormattedValue))  # an f-string's parts are no expressions
         or not isinstance(node, ast.expr)
         or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
     ):

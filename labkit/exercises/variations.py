@@ -10,6 +10,7 @@ marks of the answer are built and compared.
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import csv
 import functools
@@ -458,7 +459,8 @@ def _mended(tree: ast.Module, theirs: Template) -> Iterator[tuple[str, str]]:
                 other = copy.deepcopy(tree)
                 there = list(ast.walk(other))[k]
                 _Put(there, make(there)).visit(other)
-                yield key, ast.unparse(ast.fix_missing_locations(other))
+                with contextlib.suppress(ValueError):  # before Python 3.12 an f-string cannot hold every expression
+                    yield key, ast.unparse(ast.fix_missing_locations(other))
 
 
 def _apart(before: str, after: str) -> tuple[str, str, str]:

@@ -3,6 +3,7 @@
 import json
 import random
 import struct
+import types
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from labkit.exercises import spec as specs
 
 PLAIN = [
     None, True, 3, -(2**70), 1.5, float("inf"), "文", b"\0x", [1, [2]], (1, (2,)), {"a": 1, (1, 2): [3]}, {1, 2},
-    frozenset({3}), 1 + 2j, ..., torch.Size([2, 3]), torch.bfloat16,
+    frozenset({3}), 1 + 2j, ..., torch.Size([2, 3]), torch.bfloat16, types.SimpleNamespace(a=[1]),
 ]  # fmt: skip
 
 

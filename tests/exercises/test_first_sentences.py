@@ -10,7 +10,7 @@ from places import FIXTURES
 from labkit.exercises import Case, alike, check, known_mistakes, predict, session, slips, variations
 from labkit.exercises.diagnose import Diagnosis, compare_values
 from labkit.exercises.spec import load
-from labkit.exercises.stub import parse, template
+from labkit.exercises.stub import Region, Template, parse, template
 from labkit.exercises.value_remarks import remark
 
 
@@ -370,3 +370,11 @@ def test_a_number_may_be_typed_as_text_or_come_as_a_tensor():
 
     assert predict("fx_tiles", "16").passed and predict("fx_tiles", torch.tensor(16)).passed
     assert not predict("fx_tiles", "3").passed and predict("fx_tiles", "sixteen").diagnosis == "type"
+
+
+def test_every_change_of_an_answer_is_python_again():
+    """An f-string's parts look like expressions and are none; it stands in answers that name what they chose."""
+    code = '''x = f"axpy<{n + 1:>{w}},{t[0]!r}>"; y = [f"{'a' if k else k / 2}" for k in range(int(n)) if k <= 3]'''
+    theirs = Template(("",), (Region({}, (), (), "", 1, 1),), "#")
+    texts = [text for _, text in variations._mended(ast.parse(code), theirs)]
+    assert len(texts) > 200 and all(ast.parse(text) for text in texts)

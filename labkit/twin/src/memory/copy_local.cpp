@@ -55,6 +55,7 @@ bool known_route(Loc dst, Loc src, LocalRoute& r, Here here) {
     if (core->id.mixed && !has(core->id.kind, src.mem)) return false;  // the other kind of core does it
     if (route_of(dst.mem, src.mem, r)) return true;
     core->report("copy-route", true, here, Numbers().add("from", name_of(src.mem)).add("to", name_of(dst.mem)));
+    core->unseen_writes = true;  // what it would have filled is not to be reported again
     return false;
 }
 
@@ -75,6 +76,7 @@ void copy_refused(Loc dst, Loc src, Here here) {
     core->last = here;
     if (core->id.mixed && !has(core->id.kind, src.mem)) return;
     core->report("copy-route", true, here, Numbers().add("from", name_of(src.mem)).add("to", name_of(dst.mem)));
+    core->unseen_writes = true;
 }
 
 void copy_count(Loc dst, Loc src, uint64_t bytes, Here here) {
