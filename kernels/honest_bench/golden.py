@@ -48,14 +48,18 @@ def run_wait(function, args, case):
 
         return made
 
+    simulated = device.mode() != "npu"
     torch.npu._sleep(round(200e-6 * hertz))  # the device is busy at first, so that it never waits for the host
+    before = len(device.timeline()) if simulated else 0
     torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time = map(counted, real)
     try:
         samples = [float(v) for v in function(work, 12)]
     finally:
         torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time = real
-    room = (0.05, 0.5) if device.mode() == "npu" else (0.01, 0.1)  # simulated samples are exact: 1024 for 1000 shows
-    good = len(samples) == len(calls) and np.allclose(samples, calls, *room)
+    took, room = calls, (0.05, 0.5)
+    if simulated:  # where the notebook has put noise on the clock, too, its record has what each call took
+        took, room = [span.end_us - span.start_us for span in device.timeline()[before:]], (0.01, 0.1)  # not 1024 for 1000
+    good = len(samples) == len(took) == len(calls) and np.allclose(samples, took, *room)
     return {
         say("samples", "样本数"): len(samples),
         say("calls", "调用次数"): len(calls),
