@@ -311,6 +311,7 @@ class Remote(Here):
     worker: Worker | None = None
     how: str = ""
     others: list[Worker] = field(default_factory=list)
+    mends_answers = False  # a submission with one change is still a submission, and the judge's process is not confined
 
     @property
     def names_mistakes(self) -> bool:

@@ -238,8 +238,8 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         if not said and spec.kind == "python":
             said = _no_return(spec, ours, joined, made, shown, at)
         if not said and at.names_mistakes:
-            _name_mistake(spec, ours, source, shown, failures, cases, runs)
-        if not shown.diagnosis.say and spec.kind == "adapter" and at.names_mistakes and not failures[-1].fatal:
+            _name_mistake(spec, ours, source, shown, failures, cases, runs, at.mends_answers)
+        if not shown.diagnosis.say and spec.kind == "adapter" and at.mends_answers and not failures[-1].fatal:
             shown.diagnosis = replace(shown.diagnosis, say=adapter_sentence(spec, ours, source, cases))
         if not shown.diagnosis.say and spec.kind == "kernel" and not spec.run:
             say = row_length(
@@ -426,7 +426,7 @@ def _no_return(spec: Spec, ours: Template, joined: Joined, made, shown: Failure,
 
 
 def _name_mistake(
-    spec: Spec, ours: Template, source: str, shown: Failure, failures: list[Failure], cases, runs: Runs
+    spec: Spec, ours: Template, source: str, shown: Failure, failures: list[Failure], cases, runs: Runs, mends: bool
 ) -> None:
     """Give the diagnosis the sentence of a known mistake that has the same results."""
     if spec.kind not in ("python", "kernel", "program") or shown.diagnosis.say and shown.diagnosis.key != "value":
@@ -434,5 +434,5 @@ def _name_mistake(
     wrong = {id(f.case) for f in failures}
     order = [shown.case, *sorted((c for c in cases if c is not shown.case), key=lambda c: id(c) not in wrong)]
     compared = [c for c in order if id(c) in runs.results]
-    if id(shown.case) in runs.results and (say := sentence(spec, ours, source, compared, runs.results, cases)):
+    if id(shown.case) in runs.results and (say := sentence(spec, ours, source, compared, runs.results, cases, mends)):
         shown.diagnosis = replace(shown.diagnosis, say=say)

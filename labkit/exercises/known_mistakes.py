@@ -61,7 +61,13 @@ def of_run(spec: Spec, got: Any, ended) -> Any:
 
 
 def sentence(
-    spec: Spec, ours: Template, source: str, cases: list[Case], results: dict[int, Any], every: list[Case]
+    spec: Spec,
+    ours: Template,
+    source: str,
+    cases: list[Case],
+    results: dict[int, Any],
+    every: list[Case],
+    mends: bool = True,
 ) -> str:
     """Of the known-wrong solution that agrees with `results` (id of a case -> what the learner's gave), else of a
     variation of ours, else "".
@@ -69,6 +75,7 @@ def sentence(
     cases: those to compare, the most telling first, so that most candidates end at it. Results that many a mistake has
     in common (a yes or no, statements, an exception, a finding) name one only if the text has its marks as well; none
     is named where several agree and the text does not decide between them. every: all cases in their own order.
+    mends: may the answer's own text, with one change, run in this process? Not that of a submission.
     """
     little, found = _say_little(cases, results), {}
     for mutant in spec.mutants:
@@ -84,7 +91,7 @@ def sentence(
         found = {say: marked for say, marked in found.items() if marked}
     if not found and spec.kind == "python":
         say = variations.sentence(ours, source, lambda text: _agrees(spec, text, cases, results), bool(little))
-        return say or variations.repaired(ours, source, lambda text: _passes(spec, text, cases), bool(little))
+        return say or mends and variations.repaired(ours, source, lambda text: _passes(spec, text, cases), bool(little))
     if not found and not spec.in_python:
 
         def gives_the_same(cell: str) -> bool:
@@ -96,7 +103,9 @@ def sentence(
             return len(given) == len(every) and {variations.mark(c, r) for c, r in zip(every, given)} == {"="}
 
         say, sure = variations.kernel_sentence(spec, ours, source, every, results, gives_the_same, bool(little))
-        return say if sure else variations.difference_sentence(ours, source, is_right, gives_the_same) or say
+        if sure or not mends:
+            return say
+        return variations.difference_sentence(ours, source, is_right, gives_the_same) or say
     return next(iter(found)) if len(found) == 1 else ""
 
 

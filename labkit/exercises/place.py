@@ -18,6 +18,7 @@ class Here:
     """
 
     names_mistakes = True  # by running the known-wrong solutions, to see which one gives the same
+    mends_answers = True  # by running changed copies of the answer in this process, to see which one is right
 
     def build(self, spec: Spec, joined: Joined, name: str):
         """The kernel, program, function or operator of the text; of an operator also a Diagnosis."""
