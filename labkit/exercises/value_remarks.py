@@ -138,6 +138,8 @@ def of_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
         sure = np.abs(b) > 1e-2 * np.abs(b).max()
         for key, values, valid in (("offset", a - b, np.ones_like(sure)), ("factor", a / b, sure)):
             values = np.where(valid, values, np.nan)
+            if np.isnan(values).all(-1).any():
+                continue
             middle = np.nanmedian(values, -1)
             apart = np.nanmax(np.abs(values - middle[:, None]), -1)
             room = 1e-2 * np.abs(middle) + (1e-2 if key == "offset" else 0)
