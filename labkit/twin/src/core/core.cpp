@@ -38,6 +38,8 @@ void Core::start(const CoreId& which, Schedule schedule) {
     gm.clear();
     gm_writes.clear();
     gm_reads.clear();
+    gm_steps.clear();
+    ordered_unseen = false;
     may_poll = false;
     registers = Registers{};
     cache.clear();
@@ -66,6 +68,8 @@ CoreResult Core::finish() {
     r.counters = counters;
     r.writes = std::move(gm_writes);
     r.reads = gm_reads.take();
+    r.steps = std::move(gm_steps);
+    r.ordered_unseen = ordered_unseen;
     r.phases = phase;
     r.may_poll = may_poll;
     r.buffers = std::move(views);
@@ -90,6 +94,12 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     known[i].seen[i] = n;
     if (delayed.on && !DelayedTransfers::delays(p)) delayed.settle(known[i]);
     return {{n, p, here}, op};
+}
+
+GmClock Core::gm_clock(Pipe p) const {
+    VectorClock all = known[int(p)];
+    all.join(known[int(Pipe::S)]);
+    return twin::gm_clock(all, slot());
 }
 
 void Core::join_all() {
@@ -155,13 +165,14 @@ void Core::note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows
                    here.line, here.file, exact, scalar});
 }
 
-void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from) {
+void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from, bool step) {
     if (!bytes) return;
     uint64_t lo = uint64_t(p), hi = lo + bytes;
     Here here = t.access.here;
     if (write) note_gm_write(lo, hi, here, bool(registers.atomic), from);
     if (!checks) return;
     const VectorClock& now = known[int(t.access.pipe)];
+    if (id.mixed && step) gm_steps.note(t.access, now, lo, bytes, bytes, 1, write, bool(registers.atomic));
     Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);
     // Writes to the same GM bytes from one pipe stay in order; only reading back what may not have arrived is a hazard.
     if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);

@@ -39,4 +39,59 @@ void SharedReads::note(const GmRead& r) {
     entries_.push_back(r);
 }
 
+GmClock gm_clock(const VectorClock& c, int self) {
+    GmClock all;
+    for (int p = 0; p < 4; p++) {
+        all.seen[self][p] = c.seen[int(kGmPipes[p])];
+        for (int k = 0; k < 2; k++) all.seen[other_core(self, k)][p] = c.far[k * 4 + p];
+    }
+    return all;
+}
+
+void learn(VectorClock& c, int self, const GmClock& told) {
+    for (int k = 0; k < 2; k++)
+        for (int p = 0; p < 4; p++)
+            c.far[k * 4 + p] = std::max(c.far[k * 4 + p], told.seen[other_core(self, k)][p]);
+}
+
+void GmSteps::clear() {
+    steps.clear();
+    heard.clear();
+}
+
+void GmSteps::note(const Access& a, const VectorClock& now, uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows,
+                   bool write, bool atomic) {
+    uint8_t pipe = 0;
+    while (pipe < 4 && kGmPipes[pipe] != a.pipe) pipe++;
+    if (pipe == 4 || !row || !rows || steps.size() == kMost) return;
+    if (rows == 1 || apart <= row) apart = row = (rows - 1) * apart + row, rows = 1;
+    uint64_t hi = lo + (rows - 1) * apart + row;
+    // the next row of the same instruction
+    if (!steps.empty() && steps.back().number == a.number && steps.back().pipe == pipe && rows == 1) {
+        GmRead& p = steps.back().place;
+        if (p.row == row && lo > p.lo && (p.row == p.apart ? p.hi - p.lo == row : lo == p.hi - row + p.apart)) {
+            if (p.row == p.apart) p.apart = lo - p.lo;
+            p.hi = hi;
+            return;
+        }
+    }
+    if (heard.empty() || !std::equal(now.far, now.far + 8, heard.back().begin())) {
+        heard.emplace_back();
+        std::copy(now.far, now.far + 8, heard.back().begin());
+    }
+    uint32_t last = uint32_t(heard.size() - 1);
+    uint32_t& recent = recent_[(lo >> 5 ^ uint64_t(a.here.line) ^ uint64_t(write)) % recent_.size()];
+    if (recent < steps.size() && rows == 1) {
+        GmStep& s = steps[recent];
+        const GmRead& p = s.place;
+        if (p.lo == lo && p.hi == hi && p.row == p.apart && p.line == a.here.line && s.heard == last &&
+            s.pipe == pipe && s.write == write && s.atomic == atomic) {
+            s.number = a.number;
+            return;
+        }
+    }
+    recent = uint32_t(steps.size());
+    steps.push_back({{lo, hi, row, apart, 0, a.here.line, a.here.file, write, false}, a.number, last, pipe, write, atomic});
+}
+
 }  // namespace twin

@@ -1,11 +1,13 @@
 // GM bytes that a core read before any other core's flag had reached it: if another core stores to them, nothing orders
 // the two.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
 
 #include "core/gm_writes.h"
+#include "core/hazard.h"
 #include "twin/base/abi.h"
 
 namespace twin {
@@ -31,6 +33,46 @@ private:
     static constexpr size_t kMost = 1 << 15;  // bounds the memory for a core that reads at random
     std::vector<GmRead> entries_;
     std::array<uint32_t, 64> recent_{};  // indices of entries, hashed by place and line
+};
+
+// What the cores of one block (0 and 1 the AIVs, 2 the AIC) know of each other's instructions that reach GM.
+constexpr Pipe kGmPipes[] = {Pipe::S, Pipe::MTE2, Pipe::MTE3, Pipe::FIX};
+constexpr int kBlockCores = 3;
+
+struct GmClock {
+    uint32_t seen[kBlockCores][4] = {};
+    void join(const GmClock& o) {
+        for (int c = 0; c < kBlockCores; c++)
+            for (int p = 0; p < 4; p++) seen[c][p] = std::max(seen[c][p], o.seen[c][p]);
+    }
+};
+
+// The first and the second of the other two cores.
+constexpr int other_core(int self, int which) { return which < self ? which : which + 1; }
+GmClock gm_clock(const VectorClock&, int self);
+void learn(VectorClock&, int self, const GmClock&);
+
+// The accesses to GM of one core of a mixed block, each with what the core had heard from the others by then. An access
+// that is made again while nothing new was heard is one entry, with the number of the last: who is ordered against the
+// last is ordered against all.
+struct GmStep {
+    GmRead place;
+    uint32_t number, heard;  // on its pipe; index into GmSteps::heard
+    uint8_t pipe;            // of kGmPipes
+    bool write, atomic;
+};
+
+class GmSteps {
+public:
+    std::vector<GmStep> steps;
+    std::vector<std::array<uint32_t, 8>> heard;
+    void clear();
+    void note(const Access&, const VectorClock& now, uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows,
+              bool write, bool atomic);
+
+private:
+    static constexpr size_t kMost = 1 << 15;  // later ones are not compared
+    std::array<uint32_t, 64> recent_{};
 };
 
 }  // namespace twin

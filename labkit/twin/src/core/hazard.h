@@ -19,8 +19,10 @@ constexpr int kPipes = int(Pipe::Count);
 
 struct VectorClock {  // for each pipe: how many of its instructions are known to be done
     uint32_t seen[8] = {};
+    uint32_t far[8] = {};  // the same of the other two cores of a block, four pipes of each: see GmClock
     void join(const VectorClock& o) {
         for (int i = 0; i < 8; i++) seen[i] = std::max(seen[i], o.seen[i]);
+        for (int i = 0; i < 8; i++) far[i] = std::max(far[i], o.far[i]);
     }
 };
 

@@ -56,6 +56,8 @@ struct CoreResult {
     std::vector<TimelineEvent> events;
     std::vector<GmWrite> writes;
     std::vector<GmRead> reads;
+    GmSteps steps;
+    bool ordered_unseen = false;  // by a wait whose sender is not followed
     uint32_t phases = 0;    // how many barriers of all cores it has passed
     bool may_poll = false;  // has read past its data cache, or cleaned it
     std::vector<BufferView> buffers;
@@ -100,7 +102,10 @@ public:
     // rows of `row` bytes, `apart` bytes from start to start, that other cores may store to
     void note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here, bool exact, bool scalar = false);
     void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write,
-                 const uint8_t* from = nullptr);  // from: the values, where available
+                 const uint8_t* from = nullptr, bool step = true);  // from: the values, where available
+    // What an instruction behind a flag that this pipe sets may rely on, for the other cores of the block.
+    GmClock gm_clock(Pipe) const;
+    void learn(const GmClock& told) { twin::learn(known[int(Pipe::S)], slot(), told); }
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, bool write, Here here) {
         instructions++;
@@ -197,6 +202,8 @@ public:
     DelayedTransfers delayed;
     std::vector<GmWrite> gm_writes;
     SharedReads gm_reads;
+    GmSteps gm_steps;
+    bool ordered_unseen = false;
     bool may_poll = false;
     std::array<uint32_t, 64> recent_writes{};  // indices into gm_writes, hashed by place and line
     std::string output;

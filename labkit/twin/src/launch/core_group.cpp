@@ -20,14 +20,18 @@ void CoreGroup::complete(int mode, int id, uint32_t group, const std::vector<siz
                          const std::vector<size_t>& to) {
     size_t& through = completed_[{group, mode, id}];
     std::vector<Stamp> all;
+    Here here{nullptr, 0};
     for (size_t core : from) {
         auto& set = set_[{core, mode, id}];
         if (set.size() <= through) return;
-        all.push_back(set[through]);
+        all.push_back(set[through].at);
+        here = set[through].here;
     }
-    through++;
     Stamp last = max_of(std::move(all));
-    for (size_t core : to) inbox_[{core, id}].push_back(last);
+    std::map<size_t, GmClock> told;  // in each block
+    for (size_t core : from) told[core / (aic + aiv)].join(set_[{core, mode, id}][through].told);
+    through++;
+    for (size_t core : to) inbox_[{core, id}].push_back({last, told[core / (aic + aiv)], here});
     bump();
 }
 
@@ -37,11 +41,11 @@ Stamp CoreGroup::max_of(std::vector<Stamp> all) {
     return kMaxOf | (maxima.size() - 1);
 }
 
-void CoreGroup::set(const Core& c, int mode, int id, Stamp at) {
+void CoreGroup::set(const Core& c, int mode, int id, Signal signal) {
     std::lock_guard<std::mutex> hold(lock_);
     const CoreId& s = c.id;
     bool cube = s.kind == Kind::AIC;
-    set_[{index_of(s.block, s.kind, s.sub), mode, id}].push_back(at);
+    set_[{index_of(s.block, s.kind, s.sub), mode, id}].push_back(signal);
     auto peers = mode == 0 ? cores(s.kind, 0, blocks) : cores(s.kind, s.block, s.block + 1);
     auto others = cores(cube ? Kind::AIV : Kind::AIC, s.block, s.block + 1);
     uint32_t group = (mode == 0 ? 0 : s.block + 1) * 2 + cube;
@@ -53,19 +57,30 @@ bool CoreGroup::received(const Core& c, int id) {
     return !inbox_[{index_of(c.id.block, c.id.kind, c.id.sub), id}].empty();
 }
 
-Stamp CoreGroup::take(const Core& c, int id) {
+CoreGroup::Signal CoreGroup::take(const Core& c, int id) {
     std::lock_guard<std::mutex> hold(lock_);
     auto& box = inbox_[{index_of(c.id.block, c.id.kind, c.id.sub), id}];
-    Stamp at = box.front();
+    Signal signal = box.front();
     box.pop_front();
-    return at;
+    return signal;
 }
 
-CoreGroup::Arrival CoreGroup::arrive(int barrier, uint32_t cores, Stamp at) {
+std::vector<CoreGroup::Left> CoreGroup::left() const {
+    std::vector<Left> all;
+    for (const auto& [to, signals] : inbox_)
+        if (!signals.empty()) {
+            size_t core = to.first;
+            all.push_back({uint32_t(core / (aic + aiv)), core % (aic + aiv) >= aiv, to.second, signals.size(), signals.front().here});
+        }
+    return all;
+}
+
+CoreGroup::Arrival CoreGroup::arrive(const Core& c, int barrier, uint32_t cores, Signal signal) {
     std::lock_guard<std::mutex> hold(lock_);
     Barrier& b = barriers_[barrier];
     Arrival mine{barrier, b.turns.size()};
-    b.at.push_back(at);
+    b.at.push_back(signal.at);
+    b.told[{mine.turn, c.id.block}].join(signal.told);
     if (++b.arrived >= cores) {
         b.turns.push_back(max_of(std::move(b.at)));
         b.arrived = 0;
@@ -78,9 +93,10 @@ bool CoreGroup::met(const Arrival& a) {
     std::lock_guard<std::mutex> hold(lock_);
     return barriers_[a.barrier].turns.size() > a.turn;
 }
-Stamp CoreGroup::met_at(const Arrival& a) {
+CoreGroup::Signal CoreGroup::met_at(const Core& c, const Arrival& a) {
     std::lock_guard<std::mutex> hold(lock_);
-    return barriers_[a.barrier].turns[a.turn];
+    Barrier& b = barriers_[a.barrier];
+    return {b.turns[a.turn], b.told[{a.turn, c.id.block}]};
 }
 
 bool CoreGroup::posted(uint64_t key) {

@@ -22,18 +22,31 @@ public:
     const uint32_t blocks, aic, aiv;
 
     // Flags between cores. mode 0: all cores of one kind; 1: the AIVs of a block; 2: the AIC and the AIVs of a block.
-    void set(const Core&, int mode, int id, Stamp at);
+    struct Signal {
+        Stamp at;
+        GmClock told;  // by cores of the receiver's block
+        Here here{nullptr, 0};
+    };
+    struct Left {  // a flag that nobody waited for
+        uint32_t block;
+        bool to_cube;
+        int id;
+        size_t times;
+        Here here;
+    };
+    std::vector<Left> left() const;
+    void set(const Core&, int mode, int id, Signal);
     bool received(const Core&, int id);
-    Stamp take(const Core&, int id);
+    Signal take(const Core&, int id);
 
     // Barriers: one for each set of cores that synchronises.
     struct Arrival {
         int barrier;
         uint64_t turn;
     };
-    Arrival arrive(int barrier, uint32_t cores, Stamp at);
+    Arrival arrive(const Core&, int barrier, uint32_t cores, Signal);
     bool met(const Arrival&);
-    Stamp met_at(const Arrival&);
+    Signal met_at(const Core&, const Arrival&);
 
     // Flags that cores keep in GM: IBSet and IBWait, and the turn that NotifyNextBlock passes on.
     bool posted(uint64_t key);
@@ -59,12 +72,13 @@ private:
 
     std::mutex lock_;
     std::atomic<uint64_t> epoch_{0};
-    std::map<std::tuple<size_t, int, int>, std::vector<Stamp>> set_;  // (core, mode, id) -> stamps
+    std::map<std::tuple<size_t, int, int>, std::vector<Signal>> set_;  // (core, mode, id) -> signals
     std::map<std::tuple<uint32_t, int, int>, size_t> completed_;      // (group, mode, id) -> how many have come through
-    std::map<std::pair<size_t, int>, std::deque<Stamp>> inbox_;       // (core, id) -> stamps
+    std::map<std::pair<size_t, int>, std::deque<Signal>> inbox_;      // (core, id) -> signals
     struct Barrier {
         uint32_t arrived = 0;
         std::vector<Stamp> at, turns;
+        std::map<std::pair<uint64_t, uint32_t>, GmClock> told;  // (turn, block): by those of its cores that have come
     };
     std::map<int, Barrier> barriers_;
     std::map<uint64_t, Stamp> posts_;

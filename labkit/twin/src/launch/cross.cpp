@@ -17,9 +17,12 @@ Stamp everything_done() {
 
 void meet(const char* call, int barrier, uint32_t cores, Here here) {
     core->last = here;
-    auto mine = core->group->arrive(barrier, cores, everything_done());
+    Stamp at = everything_done();
+    auto mine = core->group->arrive(*core, barrier, cores, {at, core->gm_clock(Pipe::S)});
     wait_until(call, here, [=, group = core->group] { return group->met(mine); });
-    go_on(core->group->met_at(mine), chip.sync_all);
+    auto all = core->group->met_at(*core, mine);
+    go_on(all.at, chip.sync_all);
+    core->learn(all.told);
     core->phase++;
 }
 
@@ -38,14 +41,16 @@ void cross_set(int mode, Pipe pipe, int id, Here here) {
     if (core->delayed.on) core->delayed.settle(core->known[p]);
     core->trace.spend(chip.scalar_issue);
     core->sent.join(core->known[p]);
-    core->group->set(*core, mode, id & 15, core->trace.mark(pipe));
+    core->group->set(*core, mode, id & 15, {core->trace.mark(pipe), core->gm_clock(pipe), here});
 }
 
 void cross_wait(int id, Here here) {
     core->last = here;
     id &= 15;
     wait_until("CrossCoreWaitFlag", here, [=, c = core] { return c->group->received(*c, id); });
-    go_on(core->group->take(*core, id), chip.cross_flag);
+    auto signal = core->group->take(*core, id);
+    go_on(signal.at, chip.cross_flag);
+    core->learn(signal.told);
     // the core that sent the flag had received this core's own flag, so everything before that flag is done
     core->known[int(Pipe::S)].join(core->sent);
     core->ordered = true;
@@ -87,7 +92,7 @@ void block_wait(int32_t block, int32_t event, Here here) {
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBWait", here, [=, group = core->group] { return group->posted(k); });
     go_on(core->group->collect(k), chip.cross_flag);
-    core->ordered = true;
+    core->ordered = core->ordered_unseen = true;
 }
 
 // The members' posts are kept for the round: any number of cores may wait for them.
@@ -113,7 +118,7 @@ void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed
         return true;
     });
     for (uint32_t m = 0; m < members; m++) go_on(core->group->posted_at(group_key(gm, m, round)), chip.cross_flag);
-    core->ordered = true;
+    core->ordered = core->ordered_unseen = true;
 }
 
 // Runs the blocks one after the other: block 0 may proceed at once, and each block passes the turn to the next.
@@ -122,7 +127,7 @@ constexpr uint32_t kTurn = 0xffff;
 void turn_wait(Here here) {
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
-    core->ordered = true;
+    core->ordered = core->ordered_unseen = true;
     everything_done();  // the device reads its flag by MTE2 and waits for that, so earlier work on that pipe is done as
                         // well
     uint64_t k = key(uint32_t(block_idx()), kTurn);

@@ -58,6 +58,7 @@ LaunchResult run(const Launch& l, int threads) {
         find_overlaps(result, stores);
         find_unordered_reads(result, stores);
     }
+    if (l.checks && l.effects && l.mix.aic && l.mix.aiv) find_unordered_in_blocks(result, l.mix.aic + l.mix.aiv);
     schedule_trace(l, result);
     if (!l.what_ifs.empty()) result.what_ifs = what_if(l, result);
     for (auto& c : result.cores) c.trace.end();

@@ -58,6 +58,9 @@ void when_leaving(void (*)(void* caller));
 // Adds to result.across the reads of GM bytes that another core stores without any order between the two. The stores
 // are sorted by lo.
 void find_unordered_reads(LaunchResult&, const std::vector<GmWrite>& stores);
+// The same of the accesses of a mixed block's cores to the bytes that another of them stores.
+void find_unordered_in_blocks(LaunchResult&, uint32_t cores_of_a_block);
+void add_across(LaunchResult&, const Finding&);
 
 // For a watchdog: what each running core did last. Safe to read while they run.
 struct RunningCore {

@@ -58,7 +58,11 @@ public:
         keep_ = std::max<size_t>(64, l.keep_events / result_.cores.size());
     }
     void work();
-    void finish() { result_.maxima = std::move(group_.maxima); }
+    void finish() {
+        result_.maxima = std::move(group_.maxima);
+        if (launch_.checks && launch_.effects) report_left();
+    }
+    void report_left();
 
 private:
     bool open_block(std::vector<Block>& mine);
@@ -112,6 +116,19 @@ void Scheduler::begin(Worker& p, const CoreId& id) {
     p.ready = nullptr;
     p.hopeless = p.finished = false;
     p.fiber.begin([this, &p] { perform_kernel(p, launch_); });
+}
+
+// The counters of the flags stay in the hardware: the next kernel's first wait would go through at once.
+void Scheduler::report_left() {
+    for (const auto& c : result_.cores)
+        if (!c.finished) return;
+    for (const CoreGroup::Left& l : group_.left()) {
+        Findings one;
+        one.clear(l.block);
+        one.add("cross-left", false, l.here,
+                Numbers().add("id", l.id).add("core", l.to_cube ? "AIC" : "AIV").add("times", l.times));
+        add_across(result_, one.list().front());
+    }
 }
 
 bool Scheduler::open_block(std::vector<Block>& mine) {

@@ -1,6 +1,8 @@
 #include "launch/launch.h"
 
 #include <algorithm>
+#include <string>
+#include <tuple>
 
 namespace twin {
 
@@ -58,13 +60,113 @@ void find_unordered_reads(LaunchResult& result, const std::vector<GmWrite>& stor
             if (known == found.end()) found.push_back(one.list().front());
             else known->count++;
         }
-        for (Finding& f : found) {
-            auto known = std::find_if(result.across.begin(), result.across.end(),
-                                      [&](const Finding& o) { return o.line == f.line && o.code == f.code; });
-            if (known == result.across.end()) result.across.push_back(f);
-            else known->count += f.count;
+        for (Finding& f : found) add_across(result, f);
+    }
+}
+
+// ---------------------------------------------------------------- the cores of one block
+
+namespace {
+
+using Place = std::vector<const GmStep*>;  // one core's stores to the same bytes by one pipe, in their order
+
+struct Stores {
+    std::vector<Place> places;    // sorted by where they begin
+    std::vector<uint64_t> reach;  // the highest end of all up to each one
+
+    explicit Stores(const CoreResult& c) {
+        auto key = [](const GmStep& s) {
+            return std::make_tuple(s.place.lo, s.place.hi, s.place.row, s.place.apart, s.pipe);
+        };
+        std::vector<const GmStep*> all;
+        for (const GmStep& s : c.steps.steps)
+            if (s.write) all.push_back(&s);
+        std::sort(all.begin(), all.end(), [&](const GmStep* a, const GmStep* b) {
+            return key(*a) != key(*b) ? key(*a) < key(*b) : a->number < b->number;
+        });
+        for (const GmStep* s : all) {
+            if (places.empty() || key(*places.back().front()) != key(*s)) {
+                places.emplace_back();
+                reach.push_back(std::max(reach.empty() ? 0 : reach.back(), s->place.hi));
+            }
+            places.back().push_back(s);
         }
     }
+};
+
+// How many instructions of a pipe of `other` were over for this step, as far as its core had heard.
+uint32_t heard_of(const CoreResult& mine, const GmStep& s, const CoreResult& other, uint8_t pipe) {
+    int which = other_core(mine.core, 0) == other.core ? 0 : 1;
+    return mine.steps.heard[s.heard][size_t(which * 4 + pipe)];
+}
+
+uint64_t common_bytes(const GmRead& a, const GmRead& b) {
+    uint64_t at = b.lo;
+    if (b.row < b.apart && a.lo > at) at += (a.lo - at) / b.apart * b.apart;
+    for (; at < b.hi && at < a.hi; at += b.apart)
+        if (uint64_t both = a.of(at, std::min(at + b.row, b.hi))) return both;
+    return 0;
+}
+
+// The first store of `other` that neither is over when `s` begins nor begins when `s` is over. What a core hears only
+// grows, so of the stores to one place it is enough to look at the first of which `s` has not heard.
+const GmStep* unordered(const CoreResult& mine, const GmStep& s, const CoreResult& other, const Stores& stores) {
+    auto past = std::lower_bound(stores.places.begin(), stores.places.end(), s.place.hi,
+                                 [](const Place& p, uint64_t at) { return p.front()->place.lo < at; });
+    for (size_t i = size_t(past - stores.places.begin()); i-- > 0 && stores.reach[i] > s.place.lo;) {
+        const Place& p = stores.places[i];
+        if (p.front()->place.hi <= s.place.lo) continue;
+        uint32_t over = heard_of(mine, s, other, p.front()->pipe);
+        auto w = std::upper_bound(p.begin(), p.end(), over,
+                                  [](uint32_t n, const GmStep* step) { return n < step->number; });
+        if (w == p.end() || heard_of(other, **w, mine, s.pipe) >= s.number) continue;
+        if (s.write && s.atomic && (*w)->atomic) continue;
+        if (common_bytes(s.place, (*w)->place)) return *w;
+    }
+    return nullptr;
+}
+
+std::string called(const CoreResult& c) { return c.core == 2 ? "AIC" : "AIV " + std::to_string(c.core); }
+
+}  // namespace
+
+void find_unordered_in_blocks(LaunchResult& result, uint32_t per_block) {
+    for (size_t first = 0; first + per_block <= result.cores.size(); first += per_block) {
+        const CoreResult* block = &result.cores[first];
+        bool followed = std::all_of(block, block + per_block,
+                                    [](const CoreResult& c) { return !c.may_poll && !c.ordered_unseen; });
+        if (!followed) continue;
+        for (const CoreResult* other = block; other < block + per_block; other++) {
+            Stores stores(*other);
+            if (stores.places.empty()) continue;
+            for (const CoreResult* mine = block; mine < block + per_block; mine++) {
+                if (mine == other) continue;
+                for (const GmStep& s : mine->steps.steps) {
+                    // two vector cores that store the same are no fault, and their values are not at hand
+                    if (s.write && (mine->core > other->core || (mine->core != 2 && other->core != 2))) continue;
+                    const GmStep* w = unordered(*mine, s, *other, stores);
+                    if (!w) continue;
+                    Findings one;
+                    one.clear(mine->block);
+                    one.add("gm-order", true, {s.place.file, s.place.line},
+                            Numbers()
+                                .add("core", called(*mine))
+                                .add("other", called(*other))
+                                .add("verb", s.write ? "write" : "read")
+                                .add("bytes", common_bytes(s.place, w->place))
+                                .add("other_line", w->place.line));
+                    add_across(result, one.list().front());
+                }
+            }
+        }
+    }
+}
+
+void add_across(LaunchResult& result, const Finding& f) {
+    auto known = std::find_if(result.across.begin(), result.across.end(),
+                              [&](const Finding& o) { return o.line == f.line && o.code == f.code; });
+    if (known == result.across.end()) result.across.push_back(f);
+    else known->count += f.count;
 }
 
 }  // namespace twin

@@ -44,8 +44,13 @@ void book_reads(const Ready& r, const MatmulCores& cores, Here here) {
     for (const Placed* p : {&r.a, &r.b}) {
         if (!p->bytes) continue;
         auto t = cores.cube->issue(p->in_gm ? Pipe::MTE2 : Pipe::MTE1, Op::Matmul, here);
-        if (p->in_gm) cores.cube->book_gm(t, p->gm.ptr, uint64_t(p->bytes), false);
-        else cores.cube->book(t, p->loc, uint32_t(p->bytes), false);
+        if (p->in_gm) {
+            Core& c = *cores.cube;
+            c.book_gm(t, p->gm.ptr, uint64_t(p->bytes), false, nullptr, false);
+            if (c.checks && c.id.mixed)
+                c.gm_steps.note(t.access, c.known[int(Pipe::MTE2)], uint64_t(p->gm.ptr), uint64_t(p->row),
+                                uint64_t(p->apart), uint64_t(p->rows), false, false);
+        } else cores.cube->book(t, p->loc, uint32_t(p->bytes), false);
     }
 }
 
