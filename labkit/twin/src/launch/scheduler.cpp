@@ -125,7 +125,7 @@ void Scheduler::report_left() {
     for (const CoreGroup::Left& l : group_.left()) {
         Findings one;
         one.clear(l.block);
-        one.add("cross-left", false, l.here,
+        one.add("cross-left", true, l.here,
                 Numbers().add("id", l.id).add("core", l.to_cube ? "AIC" : "AIV").add("times", l.times));
         add_across(result_, one.list().front());
     }
