@@ -59,6 +59,10 @@ LaunchResult run(const Launch& l, int threads) {
         find_unordered_reads(result, stores);
     }
     if (l.checks && l.effects && l.mix.aic && l.mix.aiv) find_unordered_in_blocks(result, l.mix.aic + l.mix.aiv);
+    bool found = !result.across.empty();
+    for (auto& c : result.cores) found = found || !c.findings.empty();
+    if (!found)  // behind another fault it is mostly a consequence
+        for (const Finding& f : result.left) add_across(result, f);
     schedule_trace(l, result);
     if (!l.what_ifs.empty()) result.what_ifs = what_if(l, result);
     for (auto& c : result.cores) c.trace.end();

@@ -41,6 +41,7 @@ struct Launch {
 struct LaunchResult {
     std::vector<CoreResult> cores;  // block by block: the AIVs, then the AIC
     std::vector<Finding> across;    // findings that belong to no single core
+    std::vector<Finding> left;      // flags between cores that nobody waited for
     double seconds = 0;             // modelled
     bool extrapolated = false;      // a trace was full: the time is extrapolated in proportion
     bool finished = true;

@@ -60,9 +60,9 @@ public:
     void work();
     void finish() {
         result_.maxima = std::move(group_.maxima);
-        if (launch_.checks && launch_.effects) report_left();
+        if (launch_.checks && launch_.effects) list_left();
     }
-    void report_left();
+    void list_left();
 
 private:
     bool open_block(std::vector<Block>& mine);
@@ -119,7 +119,7 @@ void Scheduler::begin(Worker& p, const CoreId& id) {
 }
 
 // The counters of the flags stay in the hardware: the next kernel's first wait would go through at once.
-void Scheduler::report_left() {
+void Scheduler::list_left() {
     for (const auto& c : result_.cores)
         if (!c.finished) return;
     for (const CoreGroup::Left& l : group_.left()) {
@@ -127,7 +127,7 @@ void Scheduler::report_left() {
         one.clear(l.block);
         one.add("cross-left", true, l.here,
                 Numbers().add("id", l.id).add("core", l.to_cube ? "AIC" : "AIV").add("times", l.times));
-        add_across(result_, one.list().front());
+        result_.left.push_back(one.list().front());
     }
 }
 
