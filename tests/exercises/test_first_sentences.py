@@ -374,7 +374,7 @@ def test_a_number_may_be_typed_as_text_or_come_as_a_tensor():
 
 def test_every_change_of_an_answer_is_python_again():
     """An f-string's parts look like expressions and are none; it stands in answers that name what they chose."""
-    code = '''x = f"axpy<{n + 1:>{w}},{t[0]!r}>"; y = [f"{'a' if k else k / 2}" for k in range(int(n)) if k <= 3]'''
+    code = """x = f"axpy<{n + 1:>{w}},{t[0]!r}>"; y = [f"{'a' if k else k / 2}" for k in range(int(n)) if k <= 3]"""
     theirs = Template(("",), (Region({}, (), (), "", 1, 1),), "#")
     texts = [text for _, text in variations._mended(ast.parse(code), theirs)]
     assert len(texts) > 200 and all(ast.parse(text) for text in texts)

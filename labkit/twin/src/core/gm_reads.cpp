@@ -50,8 +50,7 @@ GmClock gm_clock(const VectorClock& c, int self) {
 
 void learn(VectorClock& c, int self, const GmClock& told) {
     for (int k = 0; k < 2; k++)
-        for (int p = 0; p < 4; p++)
-            c.far[k * 4 + p] = std::max(c.far[k * 4 + p], told.seen[other_core(self, k)][p]);
+        for (int p = 0; p < 4; p++) c.far[k * 4 + p] = std::max(c.far[k * 4 + p], told.seen[other_core(self, k)][p]);
 }
 
 void GmSteps::clear() {
@@ -91,7 +90,8 @@ void GmSteps::note(const Access& a, const VectorClock& now, uint64_t lo, uint64_
         }
     }
     recent = uint32_t(steps.size());
-    steps.push_back({{lo, hi, row, apart, 0, a.here.line, a.here.file, write, false}, a.number, last, pipe, write, atomic});
+    steps.push_back(
+        {{lo, hi, row, apart, 0, a.here.line, a.here.file, write, false}, a.number, last, pipe, write, atomic});
 }
 
 }  // namespace twin

@@ -58,8 +58,8 @@ struct CoreResult {
     std::vector<GmRead> reads;
     GmSteps steps;
     bool ordered_unseen = false;  // by a wait whose sender is not followed
-    uint32_t phases = 0;    // how many barriers of all cores it has passed
-    bool may_poll = false;  // has read past its data cache, or cleaned it
+    uint32_t phases = 0;          // how many barriers of all cores it has passed
+    bool may_poll = false;        // has read past its data cache, or cleaned it
     std::vector<BufferView> buffers;
     std::string output;
     Counters counters;
@@ -101,8 +101,8 @@ public:
     void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false, const uint8_t* from = nullptr);
     // rows of `row` bytes, `apart` bytes from start to start, that other cores may store to
     void note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here, bool exact, bool scalar = false);
-    void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write,
-                 const uint8_t* from = nullptr, bool step = true);  // from: the values, where available
+    void book_gm(const Ticket&, const uint8_t* p, uint64_t bytes, bool write, const uint8_t* from = nullptr,
+                 bool step = true);  // from: the values, where available
     // What an instruction behind a flag that this pipe sets may rely on, for the other cores of the block.
     GmClock gm_clock(Pipe) const;
     void learn(const GmClock& told) { twin::learn(known[int(Pipe::S)], slot(), told); }

@@ -70,7 +70,8 @@ std::vector<CoreGroup::Left> CoreGroup::left() const {
     for (const auto& [to, signals] : inbox_)
         if (!signals.empty()) {
             size_t core = to.first;
-            all.push_back({uint32_t(core / (aic + aiv)), core % (aic + aiv) >= aiv, to.second, signals.size(), signals.front().here});
+            all.push_back({uint32_t(core / (aic + aiv)), core % (aic + aiv) >= aiv, to.second, signals.size(),
+                           signals.front().here});
         }
     return all;
 }

@@ -73,8 +73,8 @@ private:
     std::mutex lock_;
     std::atomic<uint64_t> epoch_{0};
     std::map<std::tuple<size_t, int, int>, std::vector<Signal>> set_;  // (core, mode, id) -> signals
-    std::map<std::tuple<uint32_t, int, int>, size_t> completed_;      // (group, mode, id) -> how many have come through
-    std::map<std::pair<size_t, int>, std::deque<Signal>> inbox_;      // (core, id) -> signals
+    std::map<std::tuple<uint32_t, int, int>, size_t> completed_;  // (group, mode, id) -> how many have come through
+    std::map<std::pair<size_t, int>, std::deque<Signal>> inbox_;  // (core, id) -> signals
     struct Barrier {
         uint32_t arrived = 0;
         std::vector<Stamp> at, turns;
