@@ -18,6 +18,7 @@ for _name in ("LABKIT_LANG", "LABKIT_STRICT", "LABKIT_TARGET", "LABKIT_DEVICE"):
     os.environ.pop(_name, None)
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a thread that waits leaves its core to the other worker
 sys.modules.setdefault("rfc3987_syntax", None)  # a second of every process' start: see labkit/notebook/__init__.py
 os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")  # jupyter_core warns on standard error without it
 
