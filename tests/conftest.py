@@ -5,7 +5,9 @@ The environment is set before anything imports labkit or torch, and child proces
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 import zlib
 from pathlib import Path
@@ -16,6 +18,7 @@ for _name in ("LABKIT_LANG", "LABKIT_STRICT", "LABKIT_TARGET", "LABKIT_DEVICE"):
     os.environ.pop(_name, None)
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a thread that waits leaves its core to the other worker
 sys.modules.setdefault("rfc3987_syntax", None)  # a second of every process' start: see labkit/notebook/__init__.py
 os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")  # jupyter_core warns on standard error without it
 
@@ -38,6 +41,48 @@ else:
     from hypothesis.internal.conjecture import engine
 
     engine.ConjectureRunner.generate_mutations_from = lambda self, data: None
+
+
+# ---- a run that is ended early still tells what failed
+
+
+def pytest_configure(config):
+    """SIGTERM ends a run as Ctrl-C does, with a summary."""
+    if not hasattr(config, "workerinput") and sys.platform != "win32":
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        config.pluginmanager.register(Failures(config), "lab-failures")
+
+
+class Failures:
+    """Of the process that the terminal belongs to: each failure is named as it comes, there and in run/failed.txt."""
+
+    def __init__(self, config):
+        self.config, self.file = config, Path(__file__).resolve().parents[1] / "run" / "failed.txt"
+        with contextlib.suppress(OSError):
+            self.file.unlink(missing_ok=True)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report):
+        if not report.failed:
+            return
+        crash = getattr(getattr(report, "longrepr", None), "reprcrash", None)
+        why = (getattr(crash, "message", "") or str(report.longrepr)).strip().partition("\n")[0][:160]
+        line = f"{'FAILED' if report.when == 'call' else 'ERROR'} {report.nodeid} - {why}"
+        if terminal := self.config.pluginmanager.get_plugin("terminalreporter"):
+            terminal.ensure_newline()
+            terminal.write_line(line, red=True)
+        with contextlib.suppress(OSError):
+            self.file.parent.mkdir(exist_ok=True)
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+    def pytest_keyboard_interrupt(self):
+        """Workers are asked to end, and answer behind the test that they are at, which may be minutes."""
+        from labkit.build.process import descendants
+
+        for pid in descendants(os.getpid()):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="session")

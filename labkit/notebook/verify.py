@@ -143,6 +143,30 @@ def variant(out: Path, kind: Variant, only: Iterable[str] | None = None, home: P
     return [build_variant(src, out, kind, home) for src in chosen(only, home)]
 
 
+def nbval_words(targets: Iterable[Path], timeout: int = 300, more: Iterable[str] = ()) -> list[str]:
+    """What pytest is started with."""
+    return [
+        "-o",
+        "addopts=",  # the lab's own are for its tests
+        "--nbval",
+        "--nbval-current-env",
+        "--nbval-sanitize-with",
+        str(paths.repo_root() / "tests" / "notebook" / "nbval.cfg"),
+        f"--nbval-cell-timeout={timeout}",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        *more,
+        *map(str, targets),
+    ]
+
+
+def build_twin(env: Mapping[str, str]) -> None:
+    """The one that these variables ask for: built here, its announcement is not an output of the first notebook."""
+    program = "from labkit.build import runtime; runtime.runner()"
+    subprocess.run([sys.executable, "-c", program], env=env, check=True, capture_output=True)
+
+
 def nbval(
     folder: Path | Iterable[Path],
     *,
@@ -155,34 +179,10 @@ def nbval(
     settings: more of its environment.
     """
     targets = [folder] if isinstance(folder, Path) else list(folder)
-    config = paths.repo_root() / "tests" / "notebook" / "nbval.cfg"
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-o",
-        "addopts=",  # the lab's own are for its tests
-        "-p",
-        "labkit.notebook",  # before nbval imports nbformat, see there
-        "--nbval",
-        "--nbval-current-env",
-        "--nbval-sanitize-with",
-        str(config),
-        f"--nbval-cell-timeout={timeout}",
-        "-p",
-        "no:cacheprovider",
-        "-q",
-        *more,
-        *map(str, targets),
-    ]
+    # labkit.notebook: before nbval imports nbformat, see there
+    command = [sys.executable, "-m", "pytest", "-p", "labkit.notebook", *nbval_words(targets, timeout, more)]
     env = environment(LABKIT_STRICT="1" if strict else "0", **(settings or {}))
-    # The twin that these settings ask for is built here, where its announcement is not an output of the first notebook.
-    subprocess.run(
-        [sys.executable, "-c", "from labkit.build import runtime; runtime.runner()"],
-        env=env,
-        check=True,
-        capture_output=True,
-    )
+    build_twin(env)
     # Its own folder: a conftest or an ini of the place it is started from must not apply to these notebooks.
     return subprocess.run(
         command,

@@ -14,7 +14,7 @@ from places import REPO
 from typer.testing import CliRunner
 
 from labkit import bench, messages
-from labkit.bench.lies import KINDS, judging, mismatch, reading, words
+from labkit.bench.lies import KINDS, _Runs, judging, mismatch, reading, words
 from labkit.cli import app
 
 if sys.version_info >= (3, 11):
@@ -27,6 +27,33 @@ SETS = [Path(__file__).parent / f"scripts_{name}" for name in "abc"]
 
 def text_of(source: str) -> reading.Text:
     return reading.read({"script.py": source})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_import():
+    """The process that has imported torch, and forks for each run, is kept from one script to the next: those of the
+    trial leave nothing behind in it.
+    """
+    kept, leave = [], _Runs.__exit__
+
+    def enter(self):
+        self.server = kept.pop() if kept else None
+        return self
+
+    def keep(self, *error):
+        if error and self.server is not None:  # without: it did not end in time, or is gone
+            kept.append(self.server)
+            self.server = None
+        leave(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Runs, "__enter__", enter)
+        patch.setattr(_Runs, "__exit__", keep)
+        yield
+    for server in kept:
+        server.stdin.close()
+        server.stdout.close()
+        server.wait(timeout=20)
 
 
 # ---- the scripts of the trial

@@ -91,11 +91,7 @@ def test_a_submission_never_runs_in_the_judges_process():
 
 @pytest.mark.parametrize(
     "name, right, wrong",
-    [
-        ("scale_law", "(1 + contention", "(17 + contention"),
-        ("tail_split", "more ? 1 : 0", "more ? 17 : 0"),
-        ("reg_meta", "x.shape[-1] // 2", "x.shape[-1] // 17"),
-    ],
+    [("scale_law", "(1 + contention", "(17 + contention"), ("reg_meta", "x.shape[-1] // 2", "x.shape[-1] // 17")],
 )
 def test_nor_does_a_changed_copy_of_it(name, right, wrong, monkeypatch):
     """Of a mistake that nobody knows the answer itself is tried with changes: with `os._exit(1)` for `os._exit(0)` it
@@ -103,13 +99,11 @@ def test_nor_does_a_changed_copy_of_it(name, right, wrong, monkeypatch):
     """
     spec, seen = load(name), []
     cell = template(spec).solution().replace(right, wrong)
-    for module, call in ((launch, "function"), (launch, "build"), (launch, "program"), (operators, "build")):
+    for module, call in ((launch, "function"), (operators, "build")):
         real = getattr(module, call)
         monkeypatch.setattr(module, call, lambda text, *a, real=real, **k: seen.append(text) or real(text, *a, **k))
     assert verdict(spec, cell)[0].state == "FAIL"
     assert [text for text in seen if "17" in text] == []
-    judge.examine(spec, cell)
-    assert [text for text in seen if "17" in text], "the notebook's own judge does run it"
 
 
 def test_a_folder_of_submissions(tmp_path):
