@@ -14,16 +14,8 @@ def scale_cases(seed, quick):
     asked = [
         (say("an ordinary step", "普通的一步"), (1024.0, 3, False, 2.0, 0.5, 10), (1024.0, 4, False)),
         (say("an overflow", "一次溢出"), (1024.0, 7, True, 2.0, 0.5, 10), (512.0, 0, True)),
-        (
-            say("the last step before it grows", "增长前的最后一步"),
-            (1024.0, 9, False, 2.0, 0.5, 10),
-            (2048.0, 0, False),
-        ),
-        (
-            say("an overflow where it would have grown", "本该增长时溢出"),
-            (64.0, 4, True, 4.0, 0.25, 5),
-            (16.0, 0, True),
-        ),
+        (say("the last step before it grows", "增长前的最后一步"), (1024.0, 9, False, 2.0, 0.5, 10), (2048.0, 0, False)),
+        (say("an overflow where it would have grown", "本该增长时溢出"), (64.0, 4, True, 4.0, 0.25, 5), (16.0, 0, True)),
         (say("every step grows", "每一步都增长"), (8.0, 0, False, 2.0, 0.5, 1), (16.0, 0, False)),
     ]
     return [Case(name, args, expected) for name, args, expected in asked]
@@ -38,6 +30,4 @@ def clip_cases(seed, quick):
         (say("one weight alone", "只有一个权重"), [16.0], 2.0, 0.125),
         (say("no gradient at all", "梯度全为零"), [0.0, 0.0], 1.0, 1.0),
     ]
-    return [
-        Case(name, (norms, largest), expected, tolerance=(1e-12, 1e-12)) for name, norms, largest, expected in asked
-    ]
+    return [Case(name, (norms, largest), expected, tolerance=(1e-12, 1e-12)) for name, norms, largest, expected in asked]
