@@ -63,7 +63,9 @@ def test_the_exercises_of_the_attention_kernel_are_the_finished_kernel():
 
     folder = REPO / "kernels" / "cross_attention"
     for exercise in ("att_correct", "att_tail", "att_ahead"):
-        assert lines(folder / "exercises" / exercise / "solution.asc") == lines(folder / "cross_attention.asc"), exercise
+        assert lines(folder / "exercises" / exercise / "solution.asc") == lines(folder / "cross_attention.asc"), (
+            exercise
+        )
 
 
 @pytest.mark.parametrize(
