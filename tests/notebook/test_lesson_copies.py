@@ -53,6 +53,21 @@ def test_mixed_kernels_have_the_same_parts(exercise):
     assert common() in (LEAKY / "exercises" / exercise / "solution.asc").read_text(encoding="utf-8")
 
 
+def test_the_exercises_of_the_attention_kernel_are_the_finished_kernel():
+    """Up to the heads, the lines that regions mark and the number of steps ahead, which the finished one is given."""
+
+    def lines(path: Path) -> list[str]:
+        text = path.read_text(encoding="utf-8").split("// workspace: blocks")[0].replace("LAG = 2", "AHEAD = 2")
+        marks = ("// >>>", "// <<<", "// stub:")
+        return [line for line in text.splitlines() if not line.strip().startswith(marks)]
+
+    folder = REPO / "kernels" / "cross_attention"
+    for exercise in ("att_correct", "att_tail", "att_ahead"):
+        assert lines(folder / "exercises" / exercise / "solution.asc") == lines(folder / "cross_attention.asc"), (
+            exercise
+        )
+
+
 @pytest.mark.parametrize(
     "finished, exercise",
     [

@@ -1,0 +1,70 @@
+"""Cases of notebook 08.02's exercises: a small attention kernel, a softmax with a tail, the gradients."""
+
+from __future__ import annotations
+
+import torch
+
+from labkit.exercises import Case, Out
+
+SIDE, SLOTS = 128, 3
+TOLERANCE = (4e-3, 2e-3)  # shares are rounded to half before they are multiplied
+
+
+def attention(q, k, v):
+    """softmax(q k^T / sqrt(dim)) v in double, on [heads, rows, dim]."""
+    q, k, v = q.double(), k.double(), v.double()
+    return torch.softmax(q @ k.transpose(1, 2) * q.shape[-1] ** -0.5, -1) @ v
+
+
+def workspace(blocks: int):
+    return torch.full((blocks * SLOTS * 5 * SIDE * SIDE // 2,), -77.0)
+
+
+def _case(seed, heads, rows, keys, dim, blocks, rising=True, **how):
+    """rising: later keys have larger scores, so that the maximum rises from step to step; else most are negative."""
+    made = torch.Generator().manual_seed(seed)
+    q, k, v = (torch.randint(-8, 9, (heads, n, dim), generator=made) / 8 for n in (rows, keys, keys))
+    q[:, :, 0] = 2.0
+    k[:, :, 0] = (torch.arange(keys) // SIDE * 4.0).clamp(max=16) if rising else -16.0
+    v += 0.0 if rising else 1.0  # sums that do not cancel
+    q, k, v = q.half(), k.half(), v.half()
+    args = (q, k, v, Out((heads, rows, dim), torch.float16), workspace(blocks), heads, rows, keys, dim, dim**-0.5)
+    name = f"heads={heads} queries={rows} keys={keys} dim={dim}"
+    return Case(
+        name, args, attention(q, k, v).float(), TOLERANCE, blocks=blocks, tile=SIDE * dim, layout="interleaved", **how
+    )
+
+
+def correct_cases(seed, quick):
+    """(heads, rows, keys, dim, blocks): one step a task; several, whose maximum rises from one to the next."""
+    sizes = ((2, 128, 128, 64, 1), (1, 197, 256, 80, 2), (3, 77, 640, 80, 1), (2, 16, 300, 48, 1))
+    return [_case(seed + i, *size) for i, size in enumerate(sizes)]
+
+
+def tail_cases(seed, quick):
+    """Texts of 77 to 256 tokens, and shorter ones; most scores are negative, so that a zero in their place counts."""
+    sizes = ((2, 128, 128, 64, 1), (2, 197, 77, 80, 2), (1, 100, 64, 80, 1), (1, 40, 33, 48, 1), (1, 64, 65, 80, 1),
+             (1, 130, 197, 80, 1), (1, 128, 240, 80, 1))  # fmt: skip
+    return [_case(seed + i, *size, rising=False) for i, size in enumerate(sizes)]
+
+
+def ahead_cases(seed, quick):
+    """One step alone, few steps, many; the last is timed: eight steps of one task."""
+    sizes = ((1, 16, 16, 16, 1), (3, 197, 77, 80, 2), (2, 130, 700, 48, 1), (1, 128, 1024, 128, 1))
+    last = len(sizes) - 1
+    return [_case(seed + i, *size, timed=i == last) for i, size in enumerate(sizes)]
+
+
+def grad_cases(seed, quick):
+    """One head; double, so that what is wrong is no rounding. The sums of exp come as the forward pass keeps them."""
+    made, cases = torch.Generator().manual_seed(seed), []
+    for rows, keys, dim, scale in ((3, 2, 2, 1.0), (5, 7, 4, 0.5), (16, 9, 8, 0.25)):
+        q, k, v, grad = (torch.randint(-8, 9, (n, dim), generator=made).double() / 4 for n in (rows, keys, keys, rows))
+        leaves = [t.clone().requires_grad_() for t in (q, k, v)]
+        scores = leaves[0] @ leaves[1].T * scale
+        out = torch.softmax(scores, -1) @ leaves[2]
+        out.backward(grad)
+        lse = torch.logsumexp(scores, -1).detach()
+        args = (q, k, v, grad, out.detach(), lse, scale)
+        cases.append(Case(f"{rows} queries, {keys} keys", args, tuple(t.grad for t in leaves), (1e-9, 1e-9)))
+    return cases

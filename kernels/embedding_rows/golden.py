@@ -1,0 +1,117 @@
+"""Cases of notebook 08.03's exercises: rows added by atomic stores, runs of sorted ids, shares, the choice of a way."""
+
+from __future__ import annotations
+
+import torch
+
+from labkit import messages
+from labkit.exercises import Case, InOut, Out
+
+COUNTED = 8  # numbers that a core writes down; the first is how many ids it has refused
+TALL = 16  # rows of a tile
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+def summed(grad, ids, rows: int, padding: int = -1):
+    """[rows, width]: for each row of the table the sum of grad's rows with its id."""
+    there = (ids >= 0) & (ids < rows) & (ids != padding)
+    return torch.zeros(rows, grad.shape[1]).index_add_(0, ids[there].long(), grad[there])
+
+
+def _drawn(seed: int, count: int, width: int, low: int, high: int):
+    """Multiples of 1/8, whose sums are exact in any order."""
+    made = torch.Generator().manual_seed(seed)
+    grad = torch.randint(-32, 33, (count, width), generator=made) / 8
+    return grad, torch.randint(low, high, (count,), generator=made).int()
+
+
+def atomic_cases(seed, quick):
+    """(rows added, width, rows of the table, padding, lowest and highest id drawn, cores)"""
+    sizes = (
+        (40, 16, 50, -1, 0, 50, 1),
+        (100, 80, 12, -1, 0, 12, 4),
+        (77, 40, 20, 7, 0, 20, 3),
+        (90, 24, 30, 0, -4, 36, 2),
+        (65, 100, 9, 8, 0, 10, 5),
+    )
+    cases = []
+    for i, (count, width, rows, padding, low, high, cores) in enumerate(sizes):
+        grad, ids = _drawn(seed + i, count, width, low, high)
+        ids[:2] = torch.tensor([low, high - 1], dtype=torch.int32)
+        wrong, refused = (ids < 0) | (ids >= rows), torch.zeros(cores, COUNTED, dtype=torch.int32)
+        for at in wrong.nonzero().flatten().tolist():
+            refused[at // TALL % cores, 0] += 1
+        args = (
+            grad,
+            ids,
+            InOut(torch.zeros(rows, width)),
+            Out((cores, COUNTED), torch.int32),
+            count,
+            width,
+            rows,
+            padding,
+        )
+        name = f"rows={count} width={width} table={rows} padding={padding} ids={low}..{high - 1}"
+        cases.append(Case(name, args, (summed(grad, ids, rows, padding), refused), (0, 0), blocks=cores))
+    return cases
+
+
+def cut(ids: list[int], cores: int) -> list[int]:
+    """Where each core's places begin, and the end: even shares, each edge moved on to the next begin of a run."""
+    share, edges = -(-len(ids) // cores), []
+    for core in range(cores + 1):
+        at = min(core * share, len(ids))
+        while 0 < at < len(ids) and ids[at] == ids[at - 1]:
+            at += 1
+        edges.append(at)
+    return edges
+
+
+def runs_cases(seed, quick):
+    """(places, width, rows of the table, cores): every id its own, few ids, one id, a core without places."""
+    sizes = ((24, 16, 200, 1), (96, 40, 12, 3), (50, 80, 1, 1), (60, 24, 2, 4), (130, 100, 40, 4))
+    cases = []
+    for i, (count, width, rows, cores) in enumerate(sizes):
+        grad, ids = _drawn(seed + i, count, width, 0, rows)
+        found, order = torch.sort(ids, stable=True)
+        edges = torch.tensor(cut(found.tolist(), cores), dtype=torch.int32)
+        args = (grad, found, order.int(), edges, InOut(torch.zeros(rows, width)), count, width)
+        name = f"places={count} width={width} table={rows}"
+        cases.append(Case(name, args, summed(grad, ids, rows), (0, 0), blocks=cores, timed=i == len(sizes) - 1))
+    return cases
+
+
+def edges_cases(seed, quick):
+    asked = (
+        (say("no run is cut", "没有一段被切开"), [0, 0, 1, 1, 2, 2, 3, 3], 4),
+        (say("an edge inside of a run", "边界落在一段之内"), [0, 1, 1, 1, 2, 3, 4, 5], 2),
+        (say("a run longer than a share", "一段比一份还长"), [0, 1, 1, 1, 1, 1, 1, 2, 3], 3),
+        (say("one id", "只有一个 id"), [5] * 7, 3),
+        (say("shares that do not come out even", "分不均匀"), [0, 1, 2, 3, 4, 5, 6], 3),
+        (say("more cores than places", "核比位置多"), [4, 9], 4),
+    )
+    return [Case(name, (ids, cores), cut(ids, cores)) for name, ids, cores in asked]
+
+
+ROWS = 151_674
+
+
+def choose_cases(seed, quick):
+    """Far from where the two ways take the same time."""
+    asked = (
+        (say("all ids alike rare", "所有 id 都很少出现"), (8192, 80, 0.0, False, False), "scatter"),
+        (say("one id alone", "只有一个 id"), (8192, 80, 1.0, False, False), "segments"),
+        (
+            say("a text's most frequent word, short rows", "文本中最常见的词，行很短"),
+            (8192, 80, 0.15, False, False),
+            "segments",
+        ),
+        (say("the same, long rows", "同样，行很长"), (8192, 4096, 0.15, False, False), "scatter"),
+        (say("few ids, one of them frequent", "id 不多，其中一个频繁"), (512, 80, 0.15, False, False), "scatter"),
+        (say("16-bit rows", "16 位的行"), (8192, 80, 0.0, True, False), "segments"),
+        (say("the same bits each time", "每次结果逐位相同"), (8192, 4096, 0.0, False, True), "segments"),
+    )
+    return [Case(name, args, expected) for name, args, expected in asked]
