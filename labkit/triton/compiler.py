@@ -101,6 +101,6 @@ def _ttir(module):
 
 
 def _asc(module, metadata: dict) -> bytes:
-    lowered = lower(read(module))
+    lowered = lower(lambda: read(module))
     metadata.update(name=lowered.name, shared=0, cores=lowered.cores, workspace=lowered.workspace)
     return lowered.text.encode()

@@ -109,11 +109,12 @@ def symbol_in(text: str, names: set[str]) -> bool:
 
 
 @lowers("scf.for")
-def loop(k: Kernel, op: Op):
+def loop(k: Kernel, op: Op, skip: set[int] = frozenset()):
+    """skip: what is handed on where no slot is needed."""
     low, high, step = (cpp(k.forms[x].expr) for x in op.operands[:3])
     body = op.blocks[0]
     index, carried = body.args[0], body.args[1:]
-    wanted = [i for i, arg in enumerate(carried) if k.wanted is None or k.hands_on(op, i)]
+    wanted = [i for i, arg in enumerate(carried) if i not in skip and (k.needed is None or arg in k.needed)]
     slots = {}
     for i in wanted:
         first = k.forms[op.operands[3 + i]]
@@ -180,5 +181,3 @@ def branch(k: Kernel, op: Op):
 def hand_on(k: Kernel, op: Op):
     return None
 
-
-__all__ = ["NEVER", "Relation", "Slot", "assign", "branch", "loop"]

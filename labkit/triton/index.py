@@ -60,14 +60,17 @@ def call(name: str, *args) -> sympy.Expr:
 
 
 class _Printer(StrPrinter):
+    def _one(self, e):
+        return self._print(e) if e.is_Atom and not e.could_extract_minus_sign() else f"({self._print(e)})"
+
     def _print_Div(self, e):
-        return f"{self.parenthesize(e.args[0], 1000)} / {self.parenthesize(e.args[1], 1000)}"
+        return f"{self._one(e.args[0])} / {self._one(e.args[1])}"
 
     def _print_Rem(self, e):
-        return f"{self.parenthesize(e.args[0], 1000)} % {self.parenthesize(e.args[1], 1000)}"
+        return f"{self._one(e.args[0])} % {self._one(e.args[1])}"
 
     def _print_Call(self, e):
-        return OPERATORS[str(e.args[0])].format(*(self.parenthesize(a, 1000) for a in e.args[1:]))
+        return OPERATORS[str(e.args[0])].format(*map(self._one, e.args[1:]))
 
     def _print_At(self, e):
         return f"{e.args[0]}.GetValue({self._print(e.args[1])})"

@@ -44,9 +44,10 @@ def lowers(*names: str):
 
 
 class Kernel:
-    def __init__(self, func: Op, wanted: set[Op] | None = None):
-        """wanted: operations that this core has work for; None: all."""
-        self.func, self.wanted = func, wanted
+    def __init__(self, func: Op, wanted: set[Op] | None = None, needed: set[Value] | None = None):
+        """wanted, needed: operations and values that this core has work for; None: all."""
+        self.func, self.wanted, self.needed = func, wanted, needed
+        self.rules = RULES
         self.lines: list[str] = []
         self.depth = 2
         self.forms: dict[Value, object] = {}
@@ -233,18 +234,13 @@ class Kernel:
         t.place.held = 1
         self.dropped.discard(v)
 
-    def hands_on(self, loop: Op, i: int) -> bool:
-        """Whether this core needs what a loop hands on."""
-        arg = loop.blocks[0].args[1 + i]
-        return any(u in self.wanted for u in (*arg.users, *loop.results[i].users))
-
     # ---- operations
 
     def block(self, ops: list[Op]) -> None:
         for op in ops:
             if self.wanted is not None and op not in self.wanted:
                 continue
-            rule = RULES.get(op.name)
+            rule = self.rules.get(op.name)
             if rule is None:
                 raise refuse(op, op.name.replace("tt.", "tl.").replace("math.", "tl.math."))
             self.comment(op)

@@ -38,8 +38,8 @@ def extent(k: Kernel, access: Access) -> tuple[str, str, list[str], dict[int, st
     for d, n in enumerate(access.stored):
         expr = str(n)
         for limit in access.limits.get(d, ()):
-            k.helpers.add("Clamp")
-            expr = f"Clamp({cpp(limit)}, {expr})"
+            k.helpers.add("Within")
+            expr = f"Within({cpp(limit)}, {expr})"
         names[d] = expr if expr == str(n) else k.count(expr)
     dims = layout.wide_dims(access.stored)
     outside = [names[d] for d in range(len(access.stored)) if d not in dims and d in access.limits]
