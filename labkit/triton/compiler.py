@@ -39,6 +39,15 @@ class Options:
     instrumentation_mode: str = ""
     ir_override: str | None = None
     allow_fp8e4nv: bool = False
+    waves_per_eu: int = 0  # of other chips' back ends, which tuned configurations carry along
+    matrix_instr_nonkdim: int = 0
+    kpack: int = 1
+    maxnreg: int | None = None
+    multibuffer: bool = True
+    enable_auto_bind_sub_block: bool = True
+    optimize_dynamic_offset: bool = False
+    enable_sync_block_lock: bool = False
+    enable_nd2nz_on_vector: bool = False
 
     def hash(self) -> str:
         return hashlib.sha256(repr(self).encode()).hexdigest()
@@ -102,5 +111,5 @@ def _ttir(module):
 
 def _asc(module, metadata: dict) -> bytes:
     lowered = lower(lambda: read(module))
-    metadata.update(name=lowered.name, shared=0, cores=lowered.cores, workspace=lowered.workspace)
+    metadata.update(name=lowered.name, shared=lowered.ub, cores=lowered.cores, workspace=lowered.workspace)
     return lowered.text.encode()

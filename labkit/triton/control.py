@@ -180,4 +180,3 @@ def branch(k: Kernel, op: Op):
 @lowers("scf.yield")
 def hand_on(k: Kernel, op: Op):
     return None
-

@@ -76,7 +76,9 @@ class CubeKernel(Kernel):
     def sum(self, high: int, wide: int, fresh: str, hint: str) -> Sum:
         memory = chips.load(chips.chosen())["memory"]
         if self.l0c + high * wide * 4 > memory["l0c"]:
-            raise self.refuse(f"products of {high} x {wide}: {self.l0c + high * wide * 4} bytes of L0C", "use a smaller BLOCK")
+            raise self.refuse(
+                f"products of {high} x {wide}: {self.l0c + high * wide * 4} bytes of L0C", "use a smaller BLOCK"
+            )
         var = self.fresh(hint)
         self.emit(f"LocalTensor<float> {var}(TPosition::CO1, {self.l0c}, {high * wide});")
         self.l0c += high * wide * 4
@@ -151,7 +153,9 @@ def load(k: CubeKernel, op: Op) -> None:
     high, wide = shape[row], shape[column]
     var = k.room(v.elem, high, wide, v.name or "matrix")
     k.helpers.add("CopyToL1")
-    k.emit(f"CopyToL1({var}, {p.arg}Gm[{cpp(access.base)}], {names[row]}, {names[column]}, {cpp(access.steps[row])}, {high}, {wide});")
+    k.emit(
+        f"CopyToL1({var}, {p.arg}Gm[{cpp(access.base)}], {names[row]}, {names[column]}, {cpp(access.steps[row])}, {high}, {wide});"
+    )
     k.forms[v] = L1(var, v.elem, high, wide, names[row], names[column], turned)
 
 
@@ -171,7 +175,11 @@ def dot(k: CubeKernel, op: Op) -> None:
     (m, n), depth = op.result.shape, op.operands[0].shape[1]
     if not isinstance(c, Sum):
         c = k.sum(m, n, "true", op.result.name or "product")
-    deep = [x for x in dict.fromkeys((a.rows if a.turned else a.columns, b.columns if b.turned else b.rows)) if not x.isdigit()]
+    deep = [
+        x
+        for x in dict.fromkeys((a.rows if a.turned else a.columns, b.columns if b.turned else b.rows))
+        if not x.isdigit()
+    ]
     counted = " ".join(deep)
     most = f"LeastOf({deep[0]}, {deep[1]})" if len(deep) == 2 else counted or str(depth)
     piece = depth
@@ -180,7 +188,9 @@ def dot(k: CubeKernel, op: Op) -> None:
     k.helpers |= {"MultiplyTiles", "CopyToL1"}
     k.sync("MTE2_MTE1")
     flags = f"{str(a.turned).lower()}, {str(b.turned).lower()}"
-    k.emit(f"MultiplyTiles<{C[a.elem]}, {m}, {depth}, {n}, {piece}, {flags}>({c.var}, {a.var}, {b.var}, {most}, {c.fresh});")
+    k.emit(
+        f"MultiplyTiles<{C[a.elem]}, {m}, {depth}, {n}, {piece}, {flags}>({c.var}, {a.var}, {b.var}, {most}, {c.fresh});"
+    )
     k.forms[op.result] = replace(c, fresh="false")
     k.complete(op.result)
 
@@ -233,5 +243,7 @@ def store(k: CubeKernel, op: Op) -> None:
     k.sync("M_FIX")
     head = f"if ({' && '.join(conditions)}) " if conditions else ""
     elem = s.elem if s.elem in C else "f32"
-    k.emit(f"{head}StoreSum<{C[elem]}, {s.high}>({p.arg}Gm[{cpp(access.base)}], {s.var}, {names[0]}, {names[1]}, {cpp(access.steps[0])});")
+    k.emit(
+        f"{head}StoreSum<{C[elem]}, {s.high}>({p.arg}Gm[{cpp(access.base)}], {s.var}, {names[0]}, {names[1]}, {cpp(access.steps[0])});"
+    )
     k.sync("FIX_M")

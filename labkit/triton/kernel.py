@@ -64,6 +64,7 @@ class Kernel:
         self.counts: list[dict[str, str]] = [{}]
         self.shown: tuple[str, int] = ("", 0)
         self.op: Op | None = None
+        self.used = 0  # bytes of UB, once homes() has counted them
         self._taken: dict[str, int] = dict.fromkeys(RESERVED, 1)
         self._lifetimes(func.blocks[0])
 
@@ -289,6 +290,7 @@ class Kernel:
         if not slots:
             needed = buffers + sum(p.bytes for p, _ in self.queues)
             raise Refused(messages.text("triton.ub", name=self.func.str("sym_name"), bytes=needed, ub=most))
+        self.used = buffers + slots * sum(p.bytes for p, _ in self.queues)
         lines = ["TPipe pipe;"]
         for p, kind in self.queues:
             lines += [f"TQue<TPosition::VEC{kind.upper()}, 1> {p.name};"]

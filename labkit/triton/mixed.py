@@ -45,7 +45,9 @@ def receive(k: VectorKernel, v: Value) -> Tile:
         k.sync("V_MTE2")
     k.helpers.add("Rows")
     pitch, at = layout.pitch(v.shape), next(k.spaces) // 4
-    k.emit(f"DataCopyPad({made.var}, space[{at} + row0 * {wide}], RowsIn<float>({tall}, {wide}, {wide}, {pitch}), Behind<float>({wide}, 0.0f));")
+    k.emit(
+        f"DataCopyPad({made.var}, space[{at} + row0 * {wide}], RowsIn<float>({tall}, {wide}, {wide}, {pitch}), Behind<float>({wide}, 0.0f));"
+    )
     k.sync("MTE2_V")
     k.emit(f"{last}CrossCoreSetFlag<0x2, PIPE_MTE2>(FREE);")
     return made

@@ -16,13 +16,15 @@ from labkit.triton.ttir import Op
 
 @dataclass(frozen=True)
 class Lowered:
-    """text: Ascend C. cores: "vector", "cube" or "mix". workspace: bytes of GM for each block. access: what was
+    """text: Ascend C. cores: "vector", "cube" or "mix". workspace: bytes of GM for each block; ub: bytes of UB that
+    are used. access: what was
     decided for loads and stores that are not contiguous."""
 
     text: str
     name: str
     cores: str = "vector"
     workspace: int = 0
+    ub: int = 0
     access: list[str] = field(default_factory=list)
 
 
@@ -69,7 +71,7 @@ def _vector(func: Op) -> Lowered:
     lines = head(func, k.access) + source(k.helpers, k.shared).splitlines()
     lines += ["", f'extern "C" __global__ __aicore__ void {name}({", ".join([*params, *GRID])})', "{"]
     lines += ["    " + line for line in [*k.globals(), *k.homes()]]
-    return Lowered("\n".join([*lines, *programs(k.lines), "}", ""]), name, access=k.access)
+    return Lowered("\n".join([*lines, *programs(k.lines), "}", ""]), name, ub=k.used, access=k.access)
 
 
 def _cube(func: Op) -> Lowered:
@@ -111,4 +113,5 @@ def _mixed(read) -> Lowered:
     mine = programs(vector.lines)
     mine[0] = mine[0].replace("GetBlockIdx()", f"GetBlockIdx() / {vectors}")
     lines += ["    " + line for line in mine]
-    return Lowered("\n".join([*lines, "    }", "}", ""]), name, "mix", cube.workspace, [*cube.access, *vector.access])
+    text = "\n".join([*lines, "    }", "}", ""])
+    return Lowered(text, name, "mix", cube.workspace, vector.used, [*cube.access, *vector.access])

@@ -70,7 +70,11 @@ def handed(v: Value) -> bool:
     adds = all(
         (u.name == "tt.dot" and u.operands[2] is v)
         or (u.name == "scf.for" and v in u.operands[3:] and accumulator(u, u.operands.index(v) - 3))
-        or (u.name == "scf.yield" and u.block.parent.name == "scf.for" and accumulator(u.block.parent, u.operands.index(v)))
+        or (
+            u.name == "scf.yield"
+            and u.block.parent.name == "scf.for"
+            and accumulator(u.block.parent, u.operands.index(v))
+        )
         for u in v.users
     )
     return v.op is not None and product(v) and not adds
@@ -108,7 +112,12 @@ def needs(start: list[Value], ops: list[Op], stop) -> Part:
         if found := carried(v):
             loop, i = found
             take(loop)
-            stack += [loop.operands[3 + i], loop.blocks[0].args[1 + i], loop.blocks[0].ops[-1].operands[i], loop.results[i]]
+            stack += [
+                loop.operands[3 + i],
+                loop.blocks[0].args[1 + i],
+                loop.blocks[0].ops[-1].operands[i],
+                loop.results[i],
+            ]
         elif v.op is not None:
             take(v.op)
             if v.op.name == "scf.if":
