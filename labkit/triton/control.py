@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import sympy
 
-from labkit.triton.forms import NEVER, BlockPointer, C, Index, Mask, Pointer, Relation, Scalar, Text, Tile
+from labkit.triton.forms import BlockPointer, C, Index, Mask, Pointer, Scalar, Text, Tile
 from labkit.triton.index import LANES, cpp, symbol
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.tiles import move, tile

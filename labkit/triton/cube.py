@@ -13,6 +13,7 @@ from labkit.triton.access import addressed, decide
 from labkit.triton.forms import SIZE, C, Mask, Pointer, Relation, Scalar
 from labkit.triton.index import LANES, Rem, affine, cpp
 from labkit.triton.kernel import RULES, Kernel
+from labkit.triton.refused import too_large
 from labkit.triton.split import Part, accumulator, handed
 from labkit.triton.ttir import Op, Value
 
@@ -67,7 +68,9 @@ class CubeKernel(Kernel):
         memory = chips.load(chips.chosen())["memory"]
         size = high * wide * SIZE[elem]
         if self.l1 + size > memory["l1"]:
-            raise self.refuse(f"operands of tl.dot that take {self.l1 + size} bytes of L1", "use a smaller BLOCK")
+            raise too_large(
+                str(self.refuse(f"{self.l1 + size} bytes of L1 for tl.dot's operands", "use a smaller BLOCK"))
+            )
         var = self.fresh(hint)
         self.emit(f"LocalTensor<{C[elem]}> {var}(TPosition::A1, {self.l1}, {high * wide});")
         self.l1 += size
@@ -76,9 +79,8 @@ class CubeKernel(Kernel):
     def sum(self, high: int, wide: int, fresh: str, hint: str) -> Sum:
         memory = chips.load(chips.chosen())["memory"]
         if self.l0c + high * wide * 4 > memory["l0c"]:
-            raise self.refuse(
-                f"products of {high} x {wide}: {self.l0c + high * wide * 4} bytes of L0C", "use a smaller BLOCK"
-            )
+            size = self.l0c + high * wide * 4
+            raise too_large(str(self.refuse(f"{size} bytes of L0C for {high} x {wide}", "use a smaller BLOCK")))
         var = self.fresh(hint)
         self.emit(f"LocalTensor<float> {var}(TPosition::CO1, {self.l0c}, {high * wide});")
         self.l0c += high * wide * 4
@@ -154,7 +156,8 @@ def load(k: CubeKernel, op: Op) -> None:
     var = k.room(v.elem, high, wide, v.name or "matrix")
     k.helpers.add("CopyToL1")
     k.emit(
-        f"CopyToL1({var}, {p.arg}Gm[{cpp(access.base)}], {names[row]}, {names[column]}, {cpp(access.steps[row])}, {high}, {wide});"
+        f"CopyToL1({var}, {p.arg}Gm[{cpp(access.base)}], {names[row]}, {names[column]}, "
+        f"{cpp(access.steps[row])}, {high}, {wide});"
     )
     k.forms[v] = L1(var, v.elem, high, wide, names[row], names[column], turned)
 
@@ -189,7 +192,8 @@ def dot(k: CubeKernel, op: Op) -> None:
     k.sync("MTE2_MTE1")
     flags = f"{str(a.turned).lower()}, {str(b.turned).lower()}"
     k.emit(
-        f"MultiplyTiles<{C[a.elem]}, {m}, {depth}, {n}, {piece}, {flags}>({c.var}, {a.var}, {b.var}, {most}, {c.fresh});"
+        f"MultiplyTiles<{C[a.elem]}, {m}, {depth}, {n}, {piece}, {flags}>"
+        f"({c.var}, {a.var}, {b.var}, {most}, {c.fresh});"
     )
     k.forms[op.result] = replace(c, fresh="false")
     k.complete(op.result)
@@ -244,6 +248,7 @@ def store(k: CubeKernel, op: Op) -> None:
     head = f"if ({' && '.join(conditions)}) " if conditions else ""
     elem = s.elem if s.elem in C else "f32"
     k.emit(
-        f"{head}StoreSum<{C[elem]}, {s.high}>({p.arg}Gm[{cpp(access.base)}], {s.var}, {names[0]}, {names[1]}, {cpp(access.steps[0])});"
+        f"{head}StoreSum<{C[elem]}, {s.high}>({p.arg}Gm[{cpp(access.base)}], {s.var}, "
+        f"{names[0]}, {names[1]}, {cpp(access.steps[0])});"
     )
     k.sync("FIX_M")

@@ -129,9 +129,10 @@ RULES: dict[str, Callable] = {
     "math.log": LN, "math.log2": unary("Ln({d}, {a}, {n});", "Muls({d}, {d}, 1.44269504088896f, {n});"),
     "math.sqrt": SQRT, "tt.precise_sqrt": SQRT, "math.rsqrt": reciprocal_root,
     "math.absf": ABS, "math.absi": ABS, "math.fma": fused, "tt.clampf": clamp,
-    **{f"math.{f.lower()}": unary(f"{f}({{d}}, {{a}}, {{n}});") for f in ("Erf", "Tanh", "Sin", "Cos", "Floor", "Ceil")},
+    **{f"math.{f.lower()}": unary(f"{f}({{d}}, {{a}}, {{n}});") for f in "Erf Tanh Sin Cos Floor Ceil".split()},
     "libdevice.exp": EXP, "libdevice.log": LN, "libdevice.sqrt": SQRT, "libdevice.rsqrt": reciprocal_root,
-    "libdevice.tanh": unary("Tanh({d}, {a}, {n});"), "libdevice.erf": unary("Erf({d}, {a}, {n});"), "libdevice.fabs": ABS,
+    "libdevice.tanh": unary("Tanh({d}, {a}, {n});"), "libdevice.erf": unary("Erf({d}, {a}, {n});"),
+    "libdevice.fabs": ABS,
 }  # fmt: skip
 CONVERSIONS = (
     "arith.extf", "arith.truncf", "tt.fp_to_fp", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.extsi",
@@ -151,7 +152,8 @@ def common(k: Kernel, op: Op, forms: list) -> tuple[int, ...]:
 
 
 @lowers(*(n for n in RULES if n.startswith(("arith.", "math.", "tt.")) and not n.endswith("i")), "arith.cmpf",
-        "tt.extern_elementwise", "math.absi", *(n for n in CONVERSIONS if n.endswith(("f", "p", "fptosi"))))  # fmt: skip
+        "tt.extern_elementwise", "math.absi",
+        *(n for n in CONVERSIONS if n.endswith(("f", "p", "fptosi"))))  # fmt: skip
 def elementwise(k: Kernel, op: Op) -> None:
     v, forms, name = op.result, [k.forms[o] for o in op.operands], op.name
     if name == "tt.extern_elementwise":

@@ -1,4 +1,4 @@
-"""What a value of the kernel is known as while it is lowered: an index, a pointer, a condition, a number, a tile in UB."""
+"""What a value is known as while a kernel is lowered: an index, a pointer, a condition, a number, a tile in UB."""
 
 from __future__ import annotations
 

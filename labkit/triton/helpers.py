@@ -95,8 +95,8 @@ PRODUCT = """\
 // sum (+)= left [M, K] right [K, N], of which `deep` columns and rows count, PIECE of them at a time. A turned matrix
 // lies in L1 as its transpose.
 template <typename T, uint32_t M, uint32_t K, uint32_t N, uint32_t PIECE, bool TURNED_LEFT, bool TURNED_RIGHT>
-__aicore__ inline void MultiplyTiles(const LocalTensor<float>& sum, const LocalTensor<T>& left, const LocalTensor<T>& right,
-                               uint32_t deep, bool fresh)
+__aicore__ inline void MultiplyTiles(const LocalTensor<float>& sum, const LocalTensor<T>& left,
+                                     const LocalTensor<T>& right, uint32_t deep, bool fresh)
 {
     constexpr uint32_t ROWS = M / 16, COLUMNS = N / 16, STEPS = K / 16, FRACTAL = 256;
     LocalTensor<T> a(TPosition::A2, 0, M * PIECE), b(TPosition::B2, 0, PIECE * N);
@@ -104,16 +104,20 @@ __aicore__ inline void MultiplyTiles(const LocalTensor<float>& sum, const LocalT
         uint32_t now = LeastOf(PIECE, deep - at), steps = (now + 15) / 16, first = at / 16;
         for (uint32_t i = 0; i < ROWS; i++) {  // to Zz
             if constexpr (TURNED_LEFT) {
-                LoadData(a[i * steps * FRACTAL], left[(i * STEPS + first) * FRACTAL], LoadData2DParams(0, steps, 1, 0, 0, true, 0));
+                LoadData(a[i * steps * FRACTAL], left[(i * STEPS + first) * FRACTAL],
+                         LoadData2DParams(0, steps, 1, 0, 0, true, 0));
             } else {
-                LoadData(a[i * steps * FRACTAL], left[(first * ROWS + i) * FRACTAL], LoadData2DParams(0, steps, ROWS, 0, 0, false, 0));
+                LoadData(a[i * steps * FRACTAL], left[(first * ROWS + i) * FRACTAL],
+                         LoadData2DParams(0, steps, ROWS, 0, 0, false, 0));
             }
         }
         for (uint32_t i = 0; i < steps; i++) {  // to Zn
             if constexpr (TURNED_RIGHT) {
-                LoadData(b[i * COLUMNS * FRACTAL], right[(first + i) * COLUMNS * FRACTAL], LoadData2DParams(0, COLUMNS, 1, 0, 0, false, 0));
+                LoadData(b[i * COLUMNS * FRACTAL], right[(first + i) * COLUMNS * FRACTAL],
+                         LoadData2DParams(0, COLUMNS, 1, 0, 0, false, 0));
             } else {
-                LoadData(b[i * COLUMNS * FRACTAL], right[(first + i) * FRACTAL], LoadData2DParams(0, COLUMNS, STEPS, 0, 0, true, 0));
+                LoadData(b[i * COLUMNS * FRACTAL], right[(first + i) * FRACTAL],
+                         LoadData2DParams(0, COLUMNS, STEPS, 0, 0, true, 0));
             }
         }
         Sync<HardEvent::MTE1_M>();
@@ -126,7 +130,8 @@ __aicore__ inline void MultiplyTiles(const LocalTensor<float>& sum, const LocalT
 
 STORE_SUM = """\
 template <typename T, uint32_t HIGH>
-__aicore__ inline void StoreSum(const GlobalTensor<T>& to, const LocalTensor<float>& sum, uint32_t rows, uint32_t columns, int64_t stride)
+__aicore__ inline void StoreSum(const GlobalTensor<T>& to, const LocalTensor<float>& sum, uint32_t rows,
+                                uint32_t columns, int64_t stride)
 {
     FixpipeParamsV220 params(columns, rows, HIGH, stride, false);
     if constexpr (IsSameType<T, half>::value) params.quantPre = QuantMode_t::F322F16;

@@ -1,4 +1,4 @@
-"""Integers that never reach UB: indices, addresses and limits as sympy expressions over the lanes i0, i1, ... of a tile."""
+"""Integers that never reach UB: indices, addresses and limits, as sympy expressions over a tile's lanes i0, i1, ..."""
 
 from __future__ import annotations
 

@@ -18,15 +18,16 @@ from labkit.triton import layout
 from labkit.triton.access import straight
 from labkit.triton.forms import C, Index, Mask, Place, Pointer, Scalar, Text, Tile
 from labkit.triton.index import cpp, symbol
-from labkit.triton.refused import Refused, refuse, source_line
+from labkit.triton.refused import Refused, refuse, source_line, too_large
 from labkit.triton.ttir import Block, Op, Value
 
 MOST_QUEUES = 4  # with two places each: there are eight events for a pair of pipes
 SPARE = 1024
 RESERVED = (
-    "alignas auto bool break case catch char class const constexpr continue default delete do double else enum explicit "
-    "export extern false float for friend goto half if inline int long mutable namespace new operator private protected "
-    "public register return short signed sizeof static struct switch template this throw true try typedef typename "
+    "alignas auto bool break case catch char class const constexpr continue default delete do double else enum "
+    "explicit export extern false float for friend goto half if inline int long mutable namespace new operator "
+    "private protected public register return short signed sizeof static struct switch"
+    "template this throw true try typedef typename "
     "union unsigned using virtual void volatile while pid0 pid1 pid2 grid0 grid1 grid2 program pipe i0 i1 i2 i3 i4 r"
 ).split()
 RULES: dict[str, Callable] = {}
@@ -289,7 +290,7 @@ class Kernel:
         slots = next((n for n in (2, 1) if buffers + n * sum(p.bytes for p, _ in self.queues) <= most), 0)
         if not slots:
             needed = buffers + sum(p.bytes for p, _ in self.queues)
-            raise Refused(messages.text("triton.ub", name=self.func.str("sym_name"), bytes=needed, ub=most))
+            raise too_large(messages.text("triton.ub", name=self.func.str("sym_name"), bytes=needed, ub=most))
         self.used = buffers + slots * sum(p.bytes for p, _ in self.queues)
         lines = ["TPipe pipe;"]
         for p, kind in self.queues:

@@ -147,7 +147,8 @@ def contiguous_load(k: Kernel, op: Op, access: Access, elem: str, fill: str) -> 
     pitch, c = layout.pitch(stored), C[elem]
     _rows(
         k, access,
-        lambda at, gm, r, w, apart: f"DataCopyPad({made.var}{at}, {gm}, RowsIn<{c}>({r}, {w}, {apart}, {pitch}), Behind<{c}>({w}, {fill}));",
+        lambda at, gm, r, w, apart: f"DataCopyPad({made.var}{at}, {gm}, RowsIn<{c}>({r}, {w}, {apart}, {pitch}), "
+                                    f"Behind<{c}>({w}, {fill}));",
     )  # fmt: skip
     if place is None:
         k.sync("MTE2_V")

@@ -1,4 +1,4 @@
-"""A kernel for both kinds of cores: the cube core hands each product to the two vector cores of its block through GM."""
+"""A kernel for both kinds of cores: the cube core hands each product to its block's two vector cores through GM."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def receive(k: VectorKernel, v: Value) -> Tile:
     k.helpers.add("Rows")
     pitch, at = layout.pitch(v.shape), next(k.spaces) // 4
     k.emit(
-        f"DataCopyPad({made.var}, space[{at} + row0 * {wide}], RowsIn<float>({tall}, {wide}, {wide}, {pitch}), Behind<float>({wide}, 0.0f));"
+        f"DataCopyPad({made.var}, space[{at} + row0 * {wide}], RowsIn<float>({tall}, {wide}, {wide}, {pitch}), "
+        f"Behind<float>({wide}, 0.0f));"
     )
     k.sync("MTE2_V")
     k.emit(f"{last}CrossCoreSetFlag<0x2, PIPE_MTE2>(FREE);")

@@ -109,7 +109,8 @@ def floats(k: Kernel, op: Op, src: Tile, kind: str, shape: tuple[int, ...], axis
                 k,
                 tall,
                 lambda r, n: (
-                    f"{helper}({to.var}{'' if r == '0' else '[r]'}, {src.var}{at(r, pitch)}, {parts.var}, {n}, {wide}, {pitch});"
+                    f"{helper}({to.var}{'' if r == '0' else '[r]'}, {src.var}{at(r, pitch)}, "
+                    f"{parts.var}, {n}, {wide}, {pitch});"
                 ),
             )
         return to

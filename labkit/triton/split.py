@@ -1,7 +1,7 @@
 """Which operations the cube core works on and which the vector cores do: the same kernel, read twice.
 
-The cube needs what its products are made of; the vector cores what is stored. Where a vector core needs a product, it is
-handed over. Both run the loops and branches around what they need.
+The cube needs what its products are made of; the vector cores what is stored. Where a vector core needs a product, it
+is handed over. Both run the loops and branches around what they need.
 """
 
 from __future__ import annotations

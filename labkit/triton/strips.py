@@ -16,7 +16,7 @@ WHOLE = ("tt.trans", "tt.reshape", "tt.make_tensor_ptr", "tt.advance", "tt.scan"
 
 
 def separate(func: Op) -> None:
-    """Each reader its own tl.arange: Triton makes one of those that count alike, and rows and columns part ways here."""
+    """Each reader its own tl.arange: Triton makes one of those that count alike, rows and columns are two here."""
     for op in list(func.walk()):
         if op.name == "tt.make_range":
             for user in op.result.users[1:]:

@@ -47,9 +47,8 @@ def duplicate(k: Kernel, to: Tile, value: str, count: int | None = None) -> None
     n = count or layout.count(to.stored)
     if to.elem == "i1":
         word = "0xFFFF" if value == "true" else "0"
-        k.emit(
-            f"Duplicate({to.var}.ReinterpretCast<uint16_t>(), static_cast<uint16_t>({word}), {layout.whole(to.stored) // 16});"
-        )
+        words = layout.whole(to.stored) // 16
+        k.emit(f"Duplicate({to.var}.ReinterpretCast<uint16_t>(), static_cast<uint16_t>({word}), {words});")
     elif to.elem in ("i8", "i64"):
         if value not in (f"static_cast<{C[to.elem]}>(0)",):
             raise k.refuse(f"a tile of {to.elem} filled with {value}", "fill int32 and convert where it is stored")
@@ -105,7 +104,8 @@ def widen(k: Kernel, t: Tile, stored: tuple[int, ...]) -> Tile:
             source = k.buffer(t.elem, stored[:-1] + (pitch,), "row")
             duplicate(k, source, zero(t.elem), pitch)
             k.emit(
-                f"Adds({source.var}{words}, {t.var}{words}, static_cast<{'int16_t' if words else C[t.elem]}>(0), {layout.width(stored)});"
+                f"Adds({source.var}{words}, {t.var}{words}, static_cast<{'int16_t' if words else C[t.elem]}>(0), "
+                f"{layout.width(stored)});"
             )
             k.emit(f"RepeatRow({made.var}{words}, {source.var}{words}, {tall}, {pitch});")
             k.done(source)
@@ -161,8 +161,9 @@ class blocks:
 
 
 CASTS = {  # where the unit has one instruction for it
-    ("f16", "f32"): "CAST_NONE", ("bf16", "f32"): "CAST_NONE", ("f32", "f16"): "CAST_RINT", ("f32", "bf16"): "CAST_RINT",
-    ("i32", "f32"): "CAST_RINT", ("f32", "i32"): "CAST_TRUNC", ("i16", "f32"): "CAST_NONE", ("f32", "i16"): "CAST_TRUNC",
+    ("f16", "f32"): "CAST_NONE", ("bf16", "f32"): "CAST_NONE", ("f32", "f16"): "CAST_RINT",
+    ("f32", "bf16"): "CAST_RINT", ("i32", "f32"): "CAST_RINT", ("f32", "i32"): "CAST_TRUNC",
+    ("i16", "f32"): "CAST_NONE", ("f32", "i16"): "CAST_TRUNC",
     ("i8", "f16"): "CAST_NONE", ("f16", "i8"): "CAST_TRUNC", ("i16", "f16"): "CAST_RINT", ("f16", "i16"): "CAST_TRUNC",
     ("i32", "i64"): "CAST_NONE", ("i64", "i32"): "CAST_NONE", ("i32", "i16"): "CAST_NONE", ("f16", "i32"): "CAST_TRUNC",
     ("bf16", "i32"): "CAST_TRUNC", ("i64", "f32"): "CAST_RINT", ("f32", "i64"): "CAST_TRUNC",
@@ -213,12 +214,14 @@ def counted(k: Kernel, form: Index, stored: tuple[int, ...], elem: str) -> Tile:
         wide, pitch = layout.width(stored), layout.pitch(stored)
         step = cpp(steps[dims[-1]]) if dims else "0"
         k.emit(
-            f"Arange({made.var}, static_cast<int32_t>({cpp(base)}), static_cast<int32_t>({step}), {pitch if len(dims) == 2 else wide});"
+            f"Arange({made.var}, static_cast<int32_t>({cpp(base)}), static_cast<int32_t>({step}), "
+            f"{pitch if len(dims) == 2 else wide});"
         )
         if len(dims) == 2:
             with k.inside(f"for (int32_t r = 1; r < {stored[dims[0]]}; r++)"):
                 k.emit(
-                    f"Adds({made.var}[r * {pitch}], {made.var}, static_cast<int32_t>(r * ({cpp(steps[dims[0]])})), {pitch});"
+                    f"Adds({made.var}[r * {pitch}], {made.var}, "
+                    f"static_cast<int32_t>(r * ({cpp(steps[dims[0]])})), {pitch});"
                 )
     else:
         k.access.append(f"{k.op.line if k.op else 0}: counted by the scalar unit: {cpp(form.expr)}")
@@ -273,9 +276,8 @@ def both(k: Kernel, name: str, to: Tile, a: Tile, b: Tile) -> None:
 
 
 def negate(k: Kernel, to: Tile, a: Tile) -> None:
-    k.emit(
-        f"Not({to.var}.ReinterpretCast<uint16_t>(), {a.var}.ReinterpretCast<uint16_t>(), {layout.whole(to.stored) // 16});"
-    )
+    words = layout.whole(to.stored) // 16
+    k.emit(f"Not({to.var}.ReinterpretCast<uint16_t>(), {a.var}.ReinterpretCast<uint16_t>(), {words});")
 
 
 def _term(k: Kernel, term, stored: tuple[int, ...]) -> Tile:
