@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import triton
 import triton.language as tl
 
@@ -173,3 +174,26 @@ def matmul(
     out = total.to(c.dtype.element_ty)
     om, on = row * BM + tl.arange(0, BM), column * BN + tl.arange(0, BN)
     tl.store(c + cm * om[:, None] + cn * on[None, :], out, mask=(om[:, None] < M) & (on[None, :] < N))
+
+
+UNIT = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
+
+
+def multiply(m, n, k, blocks, kind, out, turned, act):
+    """(the compiled kernel, the largest error in units of the result's type) of a product against PyTorch's."""
+    generator = torch.Generator().manual_seed(m + n + k)
+    a, b = (torch.randint(-8, 9, shape, generator=generator) / 8 for shape in ((m, k), (k, n)))
+    x = a.t().contiguous().to(kind).npu().t() if "a" in turned else a.to(kind).npu()
+    y = b.t().contiguous().to(kind).npu().t() if "b" in turned else b.to(kind).npu()
+    c = torch.zeros(m, n, dtype=out).npu()
+    bm, bn, bk = blocks
+    grid = (-(-m // bm) * -(-n // bn),)
+    made = matmul[grid](
+        x, y, c, m, n, k, *x.stride(), *y.stride(), *c.stride(), BM=bm, BN=bn, BK=bk, GROUP=4, ACT=act
+    )  # fmt: skip
+    want = a @ b
+    if act == "leaky_relu":
+        want = torch.where(want >= 0, want, 0.01 * want)
+    if act == "bias":
+        want += torch.arange(m)[:, None] * 0.5
+    return made, ((c.cpu().float() - want).abs() / want.abs().clamp(min=1)).max().item() / UNIT[out]

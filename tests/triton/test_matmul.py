@@ -14,7 +14,6 @@ import triton_kernels as kernels
 
 from labkit.triton.refused import Refused
 
-UNIT = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 CASES = {  # m, n, k, blocks, type of the operands and of the result, which of them is a transpose, epilogue
     "ragged": (100, 130, 70, (32, 64, 32), torch.float16, torch.float16, "", ""),
     "turned left": (64, 48, 64, (32, 16, 32), torch.bfloat16, torch.bfloat16, "a", ""),
@@ -27,28 +26,9 @@ CASES = {  # m, n, k, blocks, type of the operands and of the result, which of t
 }
 
 
-def multiply(m, n, k, blocks, kind, out, turned, act, wrong=None):
-    generator = torch.Generator().manual_seed(m + n + k)
-    a, b = (torch.randint(-8, 9, shape, generator=generator) / 8 for shape in ((m, k), (k, n)))
-    x = a.t().contiguous().to(kind).npu().t() if "a" in turned else a.to(kind).npu()
-    y = b.t().contiguous().to(kind).npu().t() if "b" in turned else b.to(kind).npu()
-    c = torch.zeros(m, n, dtype=out).npu()
-    bm, bn, bk = blocks
-    grid = (-(-m // bm) * -(-n // bn),)
-    made = kernels.matmul[grid](
-        x, y, c, m, n, k, *x.stride(), *y.stride(), *c.stride(), BM=bm, BN=bn, BK=bk, GROUP=4, ACT=act
-    )  # fmt: skip
-    want = a @ b
-    if act == "leaky_relu":
-        want = torch.where(want >= 0, want, 0.01 * want)
-    if act == "bias":
-        want += torch.arange(m)[:, None] * 0.5
-    return made, ((c.cpu().float() - want).abs() / want.abs().clamp(min=1)).max().item() / UNIT[out]
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_a_product(name):
-    made, error = multiply(*CASES[name])
+    made, error = kernels.multiply(*CASES[name])
     record = labkit.triton.last()
     assert error <= 1 and not record.findings, record.report()
     text = made.asm["asc"].decode()
@@ -58,4 +38,4 @@ def test_a_product(name):
 
 def test_what_the_cube_does_not_multiply():
     with pytest.raises(Refused, match="triton_kernels.py:.*tl.dot of f32 is not there"):
-        multiply(32, 32, 32, (32, 32, 32), torch.float32, torch.float32, "", "")
+        kernels.multiply(32, 32, 32, (32, 32, 32), torch.float32, torch.float32, "", "")
