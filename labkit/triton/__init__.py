@@ -7,9 +7,10 @@
 Triton's front end gives its IR (ttir.py); integers become expressions over lanes (index.py, forms.py), from which each
 load and store is decided (access.py, memory.py); what is left goes to the vector unit (elementwise.py, tiles.py,
 reduce.py, numbers.py, scalars.py, control.py), each tile by one rule of layout (layout.py) in places by liveness
-(kernel.py), with small functions before the kernel (helpers.py). tl.dot goes to the cube core (cube.py); where its result
-is worked on, split.py parts the kernel, mixed.py hands the products over and strips.py parts their rows over two vector
-cores. program.py prints the whole; compiler.py and driver.py are what Triton calls; refused.py says what is not there.
+(kernel.py), with small functions before the kernel (helpers.py). tl.dot goes to the cube core (cube.py); where its
+result is worked on, split.py parts the kernel, mixed.py hands the products over and strips.py parts their rows over two
+vector cores. program.py prints the whole; compiler.py and driver.py are what Triton calls; refused.py says what is not
+there.
 """
 
 from __future__ import annotations
