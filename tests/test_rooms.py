@@ -16,7 +16,7 @@ import labkit
 TWIN = "base core lanes memory vector cube library matmul tiling clock launch host".split()
 LABKIT = (
     "paths chips messages source build device launch operators program figures analysis profiler trace bench codegen "
-    "fusion tuning serving migrate exercises book notebook camp environment calibration batch cli"
+    "triton fusion tuning serving migrate exercises book notebook camp environment calibration batch cli"
 ).split()
 LATER = (
     "profiler/",
@@ -29,12 +29,14 @@ LATER = (
     "batch/",
     "messages/batch",
     "migrate/",
+    "triton/",
     "serving/",
     "book/",
     "messages/codegen",
     "messages/fusion",
     "messages/tuning",
     "messages/migrate",
+    "messages/triton",
     "messages/serving",
     "messages/troubleshooting",
     "messages/profiler",

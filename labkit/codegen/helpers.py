@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from labkit.codegen.steps import IDENTITY
 
-ALWAYS = """\
+COUNTS = """\
 constexpr uint64_t LANES = 64;  // float in one repeat of the vector unit
 
 __aicore__ inline uint32_t CeilTo(uint32_t a, uint32_t b) { return (a + b - 1) / b * b; }
 __aicore__ inline uint32_t LeastOf(uint32_t a, uint32_t b) { return a < b ? a : b; }
+"""
+
+ROWS = """\
 
 // tall x wide elements between GM, whose rows lie `apart`, and UB, where they lie `pitch`. Rows that touch on both
 // sides go as one. Behind the end of what is loaded come zeros up to 32 bytes.
@@ -317,9 +320,10 @@ def text(name: str, narrow: int = 0) -> str:
     )
 
 
-def source(names: set[str], narrow: int = 0, infinite: bool = False) -> str:
-    """All of `names`, each behind those that it calls. infinite: the kernel's own lines name INFINITE."""
+def source(names: set[str], narrow: int = 0, infinite: bool = False, rows: bool = True) -> str:
+    """All of `names`, each behind those that it calls. infinite: the kernel's own lines name INFINITE; rows: they call
+    LoadRows or StoreRows."""
     used = [text(n, narrow) for n in sorted(names, key=lambda n: (n not in ("Spread", "Zero"), n))]
     first = INFINITE + "\n" if infinite or any("INFINITE" in t for t in used) else ""
     pitch = _PITCH.format(pitch=narrow) if narrow else ""
-    return first + pitch + "\n".join([ALWAYS, *used])
+    return first + pitch + "\n".join([COUNTS + (ROWS if rows else ""), *used])

@@ -1,0 +1,43 @@
+"""Triton kernels on the simulated npu: unchanged `@triton.jit`, lowered to Ascend C that one can read.
+
+    import labkit.triton
+    labkit.triton.install()              # not needed where labkit was installed with pip: Triton finds its entry point
+    kernel[grid](x.npu(), y, n, BLOCK=1024)
+
+Triton's front end gives its IR (ttir.py); integers become expressions over lanes (index.py, forms.py), from which each
+load and store is decided (access.py, memory.py); what is left goes to the vector unit (elementwise.py, tiles.py,
+reduce.py, numbers.py, scalars.py, control.py), each tile by one rule of layout (layout.py) in places by liveness
+(kernel.py), with small functions before the kernel (helpers.py). tl.dot goes to the cube core (cube.py); where its
+result is worked on, split.py parts the kernel, mixed.py hands the products over and strips.py parts their rows over two
+vector cores. program.py prints the whole; compiler.py and driver.py are what Triton calls; refused.py says what is not
+there.
+"""
+
+from __future__ import annotations
+
+TESTED = "3.7.1"
+
+
+def install() -> None:
+    """Makes the back end known to Triton, where its entry point is not. Raises ImportError where Triton is missing."""
+    from labkit import messages
+
+    try:
+        import triton
+        from triton import backends
+    except ImportError:
+        raise ImportError(messages.text("triton.absent")) from None
+    if triton.__version__.split(".")[:2] != TESTED.split(".")[:2]:
+        raise ImportError(messages.text("triton.version", tested=TESTED, found=triton.__version__))
+    if "ascendc" not in backends.backends:
+        from labkit.triton.compiler import AscendCBackend
+        from labkit.triton.driver import AscendCDriver
+
+        backends.backends["ascendc"] = backends.Backend(AscendCBackend, AscendCDriver)
+
+
+def last():
+    """The record of the last launch of a Triton kernel: see labkit.launch.record. Raises IndexError before any."""
+    from labkit.triton.driver import records
+
+    return records[-1]

@@ -1,0 +1,91 @@
+"""How a load or a store reaches GM, decided by its address: this is what a kernel's speed hangs on.
+
+contiguous: neighbouring lanes are neighbours in GM, whole rows go by one DataCopyPad. strided: they lie a fixed step
+apart. gather: anything else (a remainder, a loaded index, a mask that is no rectangle). Strided and gathered elements
+go one by one through the scalar unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy
+
+from labkit.triton import layout
+from labkit.triton.forms import BlockPointer, Mask, Pointer
+from labkit.triton.index import Div, Rem, affine, cpp
+from labkit.triton.ttir import Op
+
+
+@dataclass(frozen=True)
+class Access:
+    """kind: as above; why: for the reader. base: of the first element; step: of each dimension. limits: lanes that
+    count, by dimension; same: conditions of the whole tile; mask: all of it."""
+
+    kind: str
+    why: str
+    pointer: Pointer
+    stored: tuple[int, ...]
+    base: sympy.Expr
+    steps: tuple
+    limits: dict
+    same: tuple
+    mask: Mask
+
+    @property
+    def partial(self) -> bool:
+        return bool(self.mask.terms)
+
+
+def decide(p: Pointer, mask: Mask, stored: tuple[int, ...]) -> Access:
+    """stored: the lanes that are moved."""
+    limits, same, rest = mask.split(stored)
+    found = affine(p.expr, len(stored))
+    base, steps = found or (p.expr, ())
+    dims = layout.wide_dims(stored)
+
+    def of(kind: str, why: str) -> Access:
+        return Access(kind, why, p, stored, base, steps, limits, tuple(same), mask)
+
+    if found is None:
+        loaded = "a loaded index" if not p.expr.has(Div, Rem) else "a quotient or a remainder"
+        return of("gather", f"{loaded} in the address {cpp(p.expr)}")
+    if rest:
+        return of("gather", f"the mask is no rectangle: {rest[0]}")
+    if not dims or steps[dims[-1]] == 1:
+        return of("contiguous", "")
+    return of("strided", f"neighbouring lanes lie {cpp(steps[dims[-1]])} elements apart")
+
+
+def addressed(forms: dict, op: Op, mask_at: int) -> tuple[object, Mask] | None:
+    """(pointer, mask) of a tt.load or tt.store; None for a pointer that is no sum of steps."""
+    p = forms[op.operands[0]]
+    if isinstance(p, BlockPointer):
+        return p.plain(op.checked)
+    mask = forms.get(op.operands[mask_at]) if len(op.operands) > mask_at else Mask()
+    return (p, mask) if isinstance(p, Pointer) and isinstance(mask, Mask) else None
+
+
+def straight(forms: dict, store: Op) -> bool:
+    """Whether a store's rows go to GM in one piece, so that its value may be computed where they leave from."""
+    if store.operands[0] not in forms or (len(store.operands) > 2 and store.operands[2] not in forms):
+        return False
+    found = addressed(forms, store, 2)
+    shape = store.operands[1].shape
+    return found is not None and bool(shape) and decide(*found, shape).kind == "contiguous"
+
+
+def feeds_address(op: Op, depth: int = 0) -> bool:
+    """Whether an integer ends in an address: then it is kept as an index."""
+    passing = ("addi", "subi", "muli", "divsi", "remsi", "extsi", "trunci", "select", "minsi", "maxsi")
+    for user in op.result.users:
+        if user.name == "tt.addptr":
+            return True
+        if (
+            depth < 12
+            and user.results
+            and user.name.split(".")[1] in (*passing, "splat", "broadcast", "expand_dims", "reshape")
+        ):
+            if feeds_address(user, depth + 1):
+                return True
+    return False

@@ -1,0 +1,115 @@
+"""The compiler half of the back end: Triton's own front end and passes, then Ascend C instead of a GPU's code."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from triton._C.libtriton import ir, passes
+from triton.backends.compiler import BaseBackend, GPUTarget
+
+from labkit.triton.program import lower
+from labkit.triton.ttir import read
+
+
+@dataclass(frozen=True)
+class Options:
+    """The names that Triton's JITFunction reads; warps and stages mean nothing here and are taken and left unused."""
+
+    num_warps: int = 1
+    num_ctas: int = 1
+    num_stages: int = 2
+    warp_size: int = 1
+    cluster_dims: tuple = (1, 1, 1)
+    enable_fp_fusion: bool = False
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    debug: bool = False
+    sanitize_overflow: bool = False
+    backend_name: str = "ascendc"
+    arch: str = "910B"
+    extern_libs: tuple = ()
+    supported_fp8_dtypes: tuple = ()
+    deprecated_fp8_dot_operand_dtypes: tuple = ()
+    default_dot_input_precision: str = "ieee"
+    allowed_dot_input_precisions: tuple = ("ieee", "tf32", "hf32")
+    max_num_imprecise_acc_default: int = 0
+    instrumentation_mode: str = ""
+    ir_override: str | None = None
+    allow_fp8e4nv: bool = False
+    waves_per_eu: int = 0  # of other chips' back ends, which tuned configurations carry along
+    matrix_instr_nonkdim: int = 0
+    kpack: int = 1
+    maxnreg: int | None = None
+    multibuffer: bool = True
+    enable_auto_bind_sub_block: bool = True
+    optimize_dynamic_offset: bool = False
+    enable_sync_block_lock: bool = False
+    enable_nd2nz_on_vector: bool = False
+
+    def hash(self) -> str:
+        return hashlib.sha256(repr(self).encode()).hexdigest()
+
+
+def _sources() -> bytes:
+    here = Path(__file__).parent
+    shared = [here.parent / "codegen" / name for name in ("helpers.py", "places.py", "lines.py")]
+    return b"".join(p.read_bytes() for p in [*sorted(here.glob("*.py")), *shared])
+
+
+class AscendCBackend(BaseBackend):
+    binary_ext = "asc"
+    supports_native_tensor_specialization = False  # that one asks the tensor for its pointer in C++
+
+    @staticmethod
+    def supports_target(target: GPUTarget) -> bool:
+        return target.backend == "npu"
+
+    def hash(self) -> str:
+        """Of everything that the text depends on: Triton's cache would serve a stale one."""
+        return hashlib.sha256(_sources()).hexdigest()
+
+    def parse_options(self, options: dict) -> Options:
+        known = Options.__dataclass_fields__
+        return Options(**{k: v for k, v in options.items() if k in known and v is not None})
+
+    def pack_metadata(self, metadata):
+        return metadata
+
+    def get_codegen_implementation(self, options) -> dict:
+        return {"min_dot_size": lambda lhs, rhs: (1, 1, 1), "convert_custom_types": lambda *a, **_: a[0]}
+
+    def get_module_map(self) -> dict[str, ModuleType]:
+        from triton.language.extra.cuda import libdevice
+
+        return {"triton.language.extra.libdevice": libdevice}
+
+    def load_dialects(self, context) -> None:
+        pass
+
+    def add_stages(self, stages: dict, options: Options, language=None) -> None:
+        stages["ttir"] = lambda module, metadata: _ttir(module)
+        stages["asc"] = _asc
+
+
+def _ttir(module):
+    manager = ir.pass_manager(module.context)
+    passes.common.add_inliner(manager)
+    passes.ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
+    passes.common.add_canonicalizer(manager)
+    passes.ttir.add_combine(manager)
+    passes.ttir.add_reorder_broadcast(manager)
+    passes.common.add_cse(manager)
+    passes.ttir.add_triton_licm(manager)
+    passes.common.add_symbol_dce(manager)
+    passes.ttir.add_loop_unroll(manager)
+    manager.run(module, "make_ttir")
+    return module
+
+
+def _asc(module, metadata: dict) -> bytes:
+    lowered = lower(lambda: read(module))
+    metadata.update(name=lowered.name, shared=lowered.ub, cores=lowered.cores, workspace=lowered.workspace)
+    return lowered.text.encode()

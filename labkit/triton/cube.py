@@ -1,0 +1,254 @@
+"""tl.dot on the cube core: its operands go from GM to L1, from there to L0A and L0B; the sum stays in L0C until it is
+whole, and FIXPIPE stores it, or hands it to the vector cores through GM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import sympy
+
+from labkit import chips
+from labkit.triton import control, scalars  # noqa: F401  (rules for numbers and loops)
+from labkit.triton.access import addressed, decide
+from labkit.triton.forms import SIZE, C, Mask, Pointer, Relation, Scalar
+from labkit.triton.index import LANES, Rem, affine, cpp
+from labkit.triton.kernel import RULES, Kernel
+from labkit.triton.refused import too_large
+from labkit.triton.split import Part, accumulator, handed
+from labkit.triton.ttir import Op, Value
+
+KINDS = ("f16", "bf16")
+READY, FREE = 1, 2  # flags between the cube core and its two vector cores
+
+
+@dataclass(frozen=True)
+class L1:
+    """A matrix in L1. high, wide: as it lies there, of which rows x columns count, as C++; turned: it is meant as its
+    transpose."""
+
+    var: str
+    elem: str
+    high: int
+    wide: int
+    rows: str
+    columns: str
+    turned: bool = False
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A product in L0C. fresh: the condition under which it still holds nothing, as C++."""
+
+    var: str
+    high: int
+    wide: int
+    fresh: str
+    elem: str = "f32"
+
+
+class CubeKernel(Kernel):
+    def __init__(self, func: Op, part: Part, alone: bool):
+        """alone: products go to GM as they are; else through the workspace."""
+        super().__init__(func, part.ops, part.values)
+        self.alone, self.l1, self.l0c, self.workspace = alone, 0, 0, 0
+        self.spaces: dict[Value, int] = {}  # of each product that is handed over, its place in the workspace
+        self.starts: dict[tuple[str, str], sympy.Symbol] = {}
+        self.rules = {
+            **RULES,
+            "tt.load": load,
+            "tt.dot": dot,
+            "tt.store": store,
+            "tt.trans": trans,
+            "scf.for": loop,
+            "arith.truncf": narrow,
+            "tt.fp_to_fp": narrow,
+        }
+
+    def room(self, elem: str, high: int, wide: int, hint: str) -> str:
+        memory = chips.load(chips.chosen())["memory"]
+        size = high * wide * SIZE[elem]
+        if self.l1 + size > memory["l1"]:
+            raise too_large(
+                str(self.refuse(f"{self.l1 + size} bytes of L1 for tl.dot's operands", "use a smaller BLOCK"))
+            )
+        var = self.fresh(hint)
+        self.emit(f"LocalTensor<{C[elem]}> {var}(TPosition::A1, {self.l1}, {high * wide});")
+        self.l1 += size
+        return var
+
+    def sum(self, high: int, wide: int, fresh: str, hint: str) -> Sum:
+        memory = chips.load(chips.chosen())["memory"]
+        if self.l0c + high * wide * 4 > memory["l0c"]:
+            size = self.l0c + high * wide * 4
+            raise too_large(str(self.refuse(f"{size} bytes of L0C for {high} x {wide}", "use a smaller BLOCK")))
+        var = self.fresh(hint)
+        self.emit(f"LocalTensor<float> {var}(TPosition::CO1, {self.l0c}, {high * wide});")
+        self.l0c += high * wide * 4
+        return Sum(var, high, wide, fresh)
+
+    def complete(self, v: Value) -> None:
+        """A product that nobody adds to: to the vector cores."""
+        if self.alone or not handed(v):
+            return
+        s = self.forms[v]
+        at = self.spaces[v] = self.workspace
+        self.workspace += s.high * s.wide * 4
+        self.sync("M_FIX")
+        self.helpers.add("StoreSum")
+        self.emit("if (!first) CrossCoreWaitFlag(FREE);")
+        self.emit("first = false;")
+        self.emit(f"StoreSum<float, {s.high}>(space[{at // 4}], {s.var}, {s.high}, {s.wide}, {s.wide});")
+        self.sync("FIX_M")
+        self.emit("CrossCoreSetFlag<0x2, PIPE_FIX>(READY);")
+
+
+def _block(k: CubeKernel, op: Op, mask_at: int = 1) -> tuple[Pointer, Mask]:
+    found = addressed(k.forms, op, mask_at)
+    if found is None:
+        raise k.refuse("an operand of tl.dot whose address or mask was computed", "load it by a sum of steps")
+    return found
+
+
+def load(k: CubeKernel, op: Op) -> None:
+    v, shape = op.result, op.result.shape
+    if len(shape) != 2:
+        if shape:
+            raise k.refuse("a row or a column among the operands of tl.dot", "add it to the product")
+        return RULES["tt.load"](k, op)
+    if v.elem not in KINDS:
+        raise k.refuse(f"tl.dot of {v.elem}", "convert to float16 or bfloat16 in GM before")
+    if any(n % 16 for n in shape):
+        raise k.refuse(f"an operand of tl.dot of {shape}", "sides are multiples of 16")
+    p, mask = _block(k, op)
+    if len(op.operands) > 2:
+        other = k.forms[op.operands[2]]
+        if not (isinstance(other, Scalar) and float(other.text.rstrip("f")) == 0):
+            raise k.refuse("an operand of tl.dot with another value than 0 where it is masked", "use other=0.0")
+    expr, terms, wraps = p.expr, list(mask.terms), {}
+    for wrap in sorted(expr.atoms(Rem), key=str):  # (first + lane) % size: the rows behind the end are the first ones
+        inner, size = wrap.args
+        found = affine(inner, 2)
+        moving = [d for d in (0, 1) if found and found[1][d] == 1]
+        if len(moving) == 1 and all(found[1][d] == 0 for d in (0, 1) if d != moving[0]):
+            key = (str(found[0]), str(size))
+            if key not in k.starts:
+                k.starts[key] = k.named(Rem(found[0], size), "start")
+            start = k.starts[key]
+            expr = expr.subs(wrap, start + LANES[moving[0]])
+            wraps[moving[0]] = (start, size)
+            terms.append(Relation(LANES[moving[0]], "<", size - start))
+    access = decide(Pointer(p.arg, sympy.expand(expr), p.elem), Mask(tuple(terms)), shape)
+    if access.kind == "gather":
+        raise k.refuse(f"an operand of tl.dot that is gathered ({access.why})", "load it by a sum of steps")
+    turned = access.kind == "strided"
+    row, column = (1, 0) if turned else (0, 1)
+    if access.steps[column] != 1:
+        raise k.refuse("an operand of tl.dot in which no dimension is contiguous", "make one of them contiguous")
+    names = [str(n) for n in shape]
+    for d in (0, 1):
+        for limit in access.limits.get(d, ()):
+            k.helpers.add("Within")
+            names[d] = f"Within({cpp(limit)}, {names[d]})"
+        names[d] = names[d] if names[d].isdigit() else k.count(names[d])
+    for condition in access.same:
+        names[row] = k.count(f"({condition}) ? {names[row]} : 0")
+    high, wide = shape[row], shape[column]
+    var = k.room(v.elem, high, wide, v.name or "matrix")
+    k.helpers.add("CopyToL1")
+    k.emit(
+        f"CopyToL1({var}, {p.arg}Gm[{cpp(access.base)}], {names[row]}, {names[column]}, "
+        f"{cpp(access.steps[row])}, {high}, {wide});"
+    )
+    k.forms[v] = L1(var, v.elem, high, wide, names[row], names[column], turned)
+
+
+def trans(k: CubeKernel, op: Op) -> None:
+    form = k.forms[op.operands[0]]
+    if isinstance(form, L1):
+        k.forms[op.result] = replace(form, turned=not form.turned)
+    else:
+        RULES["tt.trans"](k, op)
+
+
+def dot(k: CubeKernel, op: Op) -> None:
+    a, b = (k.forms.get(x) for x in op.operands[:2])
+    c = k.forms.get(op.operands[2])
+    if not (isinstance(a, L1) and isinstance(b, L1)):
+        raise k.refuse("tl.dot of what a vector core computed", "store it and multiply in another kernel")
+    (m, n), depth = op.result.shape, op.operands[0].shape[1]
+    if not isinstance(c, Sum):
+        c = k.sum(m, n, "true", op.result.name or "product")
+    deep = [
+        x
+        for x in dict.fromkeys((a.rows if a.turned else a.columns, b.columns if b.turned else b.rows))
+        if not x.isdigit()
+    ]
+    counted = " ".join(deep)
+    most = f"LeastOf({deep[0]}, {deep[1]})" if len(deep) == 2 else counted or str(depth)
+    piece = depth
+    while max(m, n) * piece * SIZE[a.elem] > chips.load(chips.chosen())["memory"]["l0a"] and piece > 16:
+        piece //= 2
+    k.helpers |= {"MultiplyTiles", "CopyToL1"}
+    k.sync("MTE2_MTE1")
+    flags = f"{str(a.turned).lower()}, {str(b.turned).lower()}"
+    k.emit(
+        f"MultiplyTiles<{C[a.elem]}, {m}, {depth}, {n}, {piece}, {flags}>"
+        f"({c.var}, {a.var}, {b.var}, {most}, {c.fresh});"
+    )
+    k.forms[op.result] = replace(c, fresh="false")
+    k.complete(op.result)
+
+
+def loop(k: CubeKernel, op: Op) -> None:
+    body = op.blocks[0]
+    sums = {i for i in range(len(op.results)) if accumulator(op, i)}
+    before = k.l1
+    index = f"{body.args[0].name or 'i'}"
+    n = k._taken.get(index, 0)
+    if n:
+        index = f"{index}_{n}"
+    first = f"{index} == {cpp(k.forms[op.operands[0]].expr)}"
+    for i in sums:
+        init = k.forms.get(op.operands[3 + i])
+        high, wide = op.results[i].shape
+        made = init if isinstance(init, Sum) else k.sum(high, wide, first, body.args[1 + i].name or "sum")
+        if isinstance(init, Sum) and init.fresh != "false":
+            made = replace(init, fresh=f"{first} && {init.fresh}")
+        k.forms[body.args[1 + i]] = made
+    control.loop(k, op, skip=sums)
+    for i in sums:
+        k.forms[op.results[i]] = replace(k.forms[body.args[1 + i]], fresh="false")
+        k.complete(op.results[i])
+    k.l1 = before
+
+
+def narrow(k: CubeKernel, op: Op) -> None:
+    form = k.forms[op.operands[0]]
+    if isinstance(form, Sum):
+        k.forms[op.result] = replace(form, elem=op.result.elem)
+    else:
+        RULES[op.name](k, op)
+
+
+def store(k: CubeKernel, op: Op) -> None:
+    s = k.forms[op.operands[1]]
+    p, mask = _block(k, op, 2)
+    access = decide(p, mask, op.operands[1].shape)
+    if not isinstance(s, Sum) or access.kind != "contiguous":
+        raise k.refuse("a product that is not stored row by row", access.why)
+    names = [str(n) for n in access.stored]
+    for d in (0, 1):
+        for limit in access.limits.get(d, ()):
+            k.helpers.add("Within")
+            names[d] = f"Within({cpp(limit)}, {names[d]})"
+        names[d] = names[d] if names[d].isdigit() else k.count(names[d])
+    conditions = [*map(str, access.same), *(f"{n} > 0" for n in names if not n.isdigit())]
+    k.helpers |= {"StoreSum"}
+    k.sync("M_FIX")
+    head = f"if ({' && '.join(conditions)}) " if conditions else ""
+    elem = s.elem if s.elem in C else "f32"
+    k.emit(
+        f"{head}StoreSum<{C[elem]}, {s.high}>({p.arg}Gm[{cpp(access.base)}], {s.var}, "
+        f"{names[0]}, {names[1]}, {cpp(access.steps[0])});"
+    )
+    k.sync("FIX_M")

@@ -1,0 +1,186 @@
+"""The driver half of the back end: device npu, a launch is one of labkit.kernel, a time is the clock's."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+
+from labkit import chips, messages
+from labkit.launch import record as launches
+from labkit.launch.kernel import Kernel, kernel
+
+MOST_PROGRAMS = 2**31 - 1
+records: deque = deque(maxlen=4096)  # of launches, the newest last
+_kernels: dict[str, Kernel] = {}
+_lines: dict[str, list[tuple[str, int]]] = {}  # of each emitted file: the Triton line behind each of its lines
+
+
+def triton_lines(text: str, file: str) -> list[tuple[str, int]]:
+    """For each line of the emitted text the author's (file, line): what the comment above it says; of a small function
+    before the kernel that of its caller, where all calls stand under one line."""
+    lines = text.splitlines()
+    found, now, function, inside = [], ("", 0), "", {}
+    for i, line in enumerate(lines):
+        if m := re.match(r"\s*// (\d+): ", line):
+            now = (file, int(m[1]))
+        if m := re.match(r"(?:template <.*> )?__aicore__ inline \S+ (\w+)\(", line):
+            function = m[1]
+        if not now[1]:
+            inside[i] = function
+        found.append(now)
+    for i, function in inside.items():
+        calls = {found[n] for n, line in enumerate(lines) if n not in inside and re.search(rf"\b{function}\b", line)}
+        if function and len(calls) == 1:
+            found[i] = calls.pop()
+    return found
+
+
+def _on_triton_lines(record) -> None:
+    """Findings point at the author's kernel, not at what was made of it."""
+    for f in record.findings:
+        places = _lines.get(f.file)
+        if places and 0 < f.line <= len(places) and places[f.line - 1][1]:
+            f.file, f.line = places[f.line - 1]
+
+
+launches.watchers.insert(0, _on_triton_lines)
+
+
+def cores(kind: str) -> int:
+    chip = chips.load(chips.chosen())
+    return chip["cores"]["aiv"] if kind == "vector" else chip["cores"]["aic"]
+
+
+class Utils:
+    @staticmethod
+    def get_device_properties(device: int) -> dict:
+        memory = chips.load(chips.chosen())["memory"]
+        return {
+            "max_shared_mem": memory["ub"],
+            "multiprocessor_count": cores("vector"),
+            "num_aicore": cores("cube"),
+            "num_vectorcore": cores("vector"),
+            "warpSize": 1,
+            "max_num_regs": 1 << 16,
+            "sm_clock_rate": 1850000,
+            "mem_clock_rate": 1600000,
+            "mem_bus_width": 4096,
+        }
+
+    @staticmethod
+    def load_binary(name: str, binary: bytes, shared: int, device: int):
+        """(module, function, registers, spills, most threads): the last three mean nothing here, but scripts divide by
+        the registers."""
+        text = binary.decode()
+        if text not in _kernels:
+            author = re.search(r"^// from (.*)$", text, re.M)
+            file = f"{name}.asc"
+            _kernels[text] = kernel(text=text, filename=file)
+            _lines[file] = triton_lines(text, author[1] if author else file)
+        return text, _kernels[text], 1, 0, 1 << 20
+
+
+def _pointer(a, name: str):
+    """Triton takes a pointer, labkit.kernel a contiguous tensor: all that the tensor spans, as one row."""
+    if not hasattr(a, "is_contiguous"):
+        return a
+    if a.device.type != "npu":
+        raise ValueError(messages.text("triton.cpu_tensor", name=name, device=a.device))
+    if a.dtype.is_floating_point is False and str(a.dtype) == "torch.bool":
+        a = a.view(dtype=__import__("torch").int8)
+    return a if a.is_contiguous() else a.as_strided((sum((n - 1) * s for n, s in zip(a.shape, a.stride())) + 1,), (1,))
+
+
+class Launcher:
+    def __init__(self, src, metadata):
+        names = list(src.signature)
+        constants = {names[p] if isinstance(p, int) else p for p in (path[0] for path in src.constants)}
+        self.kept = [(i, name) for i, name in enumerate(names) if name not in constants]
+        self.cores, self.workspace = metadata.cores, metadata.workspace
+
+    def __call__(self, g0, g1, g2, stream, function, packed_metadata, launch_metadata, enter, leave, *args):
+        count = g0 * g1 * g2
+        if not 0 < count <= MOST_PROGRAMS:
+            raise ValueError(messages.text("triton.grid", grid=(g0, g1, g2)))
+        values = [_pointer(args[i], name) for i, name in self.kept]
+        blocks = min(cores(self.cores), count)
+        if self.workspace:
+            import torch
+
+            values.append(torch.empty(self.workspace * blocks, dtype=torch.uint8, device="npu"))
+        if enter is not None:
+            enter(launch_metadata)
+        records.append(function[blocks](*values, g0, g1, g2))
+        if leave is not None:
+            leave(launch_metadata)
+
+
+def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean", **_):
+    """triton.testing.do_bench by the device's clock: milliseconds, modelled. Every run takes the same, so it is one,
+    behind another that leaves its tensors in the L2; warmup, rep and return_mode mean nothing."""
+    npu = AscendCDriver.get_device_interface(None)
+    fn()
+    for x in grad_to_none or ():
+        x.grad = None
+    begin, end = npu.Event(enable_timing=True), npu.Event(enable_timing=True)
+    begin.record()
+    fn()
+    end.record()
+    npu.synchronize()
+    ms = begin.elapsed_time(end)
+    return ms if quantiles is None else [ms] * len(quantiles) if len(quantiles) > 1 else ms
+
+
+class AscendCDriver(DriverBase):
+    def __init__(self):
+        super().__init__()
+        import triton.testing
+
+        triton.testing.do_bench = do_bench  # its own repeats for 100 ms of the clock: 50,000 launches
+        self.utils, self.launcher_cls = Utils(), Launcher
+
+    @staticmethod
+    def is_active() -> bool:
+        """Not where CANN is usable: there triton-ascend drives the card."""
+        from labkit import device
+
+        return device.install() != "npu"
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        return "GM_ADDR" if ty.startswith("*") else ty
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("npu", chips.chosen(), 1)
+
+    def get_current_device(self) -> int:
+        return self.get_device_interface().current_device()
+
+    def set_current_device(self, device: int) -> None:
+        self.get_device_interface().set_device(device)
+
+    def get_current_stream(self, device=None) -> int:
+        return 0
+
+    def get_device_interface(self):
+        import torch
+
+        return torch.npu
+
+    def get_active_torch_device(self):
+        import torch
+
+        return torch.device("npu", self.get_current_device())
+
+    def get_empty_cache_for_benchmark(self):
+        import torch
+
+        return torch.empty(1024, dtype=torch.int32, device="npu")
+
+    def clear_cache(self, cache) -> None:
+        cache.zero_()
+
+    def get_benchmarker(self):
+        return do_bench

@@ -1,0 +1,416 @@
+"""Instructions lane by lane: what each operation of Triton becomes on the vector unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from labkit.triton import layout
+from labkit.triton.forms import FLOATS, C, Index, Mask, Scalar, Tile, scalar_index
+from labkit.triton.kernel import Kernel, lowers
+from labkit.triton.numbers import SIGNS, float_sign, scalar_float
+
+from labkit.triton.tiles import MODE, blocks, both, by_rows, at, cast, duplicate, literal, negate, number, ones, tile  # isort: skip
+from labkit.triton.ttir import Op
+
+Args = list  # of Tile, or of str: a number of the scalar unit
+
+
+def binary(tensor: str, scalar: str, swapped: str = ""):
+    """scalar: the lines for a number on the right; swapped: on the left, where that is another thing."""
+
+    def lines(k, t, args, n):
+        a, b = args
+        if isinstance(a, Tile) and isinstance(b, Tile):
+            return [f"{tensor}({t.var}, {a.var}, {b.var}, {n});"]
+        of, s, form = (a, b, scalar) if isinstance(a, Tile) else (b, a, swapped or scalar)
+        minus = literal("-1.0f" if t.elem in FLOATS else "-1", t.elem)
+        return form.format(d=t.var, a=of.var, s=s, n=n, minus=minus).split("\n")
+
+    return lines
+
+
+def unary(*forms: str):
+    return lambda k, t, args, n: [f.format(d=t.var, a=args[0].var, n=n) for f in forms]
+
+
+def negative(k, t, args, n):
+    return [f"Muls({t.var}, {args[0].var}, {literal('-1.0f', t.elem)}, {n});"]
+
+
+def divide(k, t, args, n):
+    a, b = args
+    if isinstance(a, Tile) and not isinstance(b, Tile):
+        return [f"Muls({t.var}, {a.var}, {literal(f'1.0f / static_cast<float>({b})', t.elem)}, {n});"]
+    return precise_divide(k, t, args, n)
+
+
+def precise_divide(k, t, args, n):
+    tiles = []
+    for x in args:
+        if not isinstance(x, Tile):
+            same = k.buffer(t.elem, t.stored, "same")
+            duplicate(k, same, x)
+            k.done(same)
+            x = same
+        tiles.append(x)
+    return [f"Div({t.var}, {tiles[0].var}, {tiles[1].var}, {n});"]
+
+
+def reciprocal_root(k, t, args, n):
+    one = k.buffer("f32", t.stored, "one")
+    k.done(one)
+    return [
+        f"Sqrt({t.var}, {args[0].var}, {n});",
+        f"Duplicate({one.var}, 1.0f, {n});",
+        f"Div({t.var}, {one.var}, {t.var}, {n});",
+    ]
+
+
+def fused(k, t, args, n):
+    tiles = [x if isinstance(x, Tile) else tile(k, Scalar(x, t.elem), t.stored, t.elem) for x in args]
+    with k.scratch(t.elem, t.stored, "product") as product:
+        k.emit(f"Mul({product.var}, {tiles[0].var}, {tiles[1].var}, {n});")
+        k.emit(f"Add({t.var}, {product.var}, {tiles[2].var}, {n});")
+    for made, x in zip(tiles, args):
+        if made is not x:
+            k.done(made)
+    return []
+
+
+def clamp(k, t, args, n):
+    x, low, high = args
+    if any(isinstance(a, Tile) for a in (low, high)):
+        raise k.refuse("tl.clamp between tiles", "use tl.minimum and tl.maximum")
+    return [f"Maxs({t.var}, {x.var}, {low}, {n});", f"Mins({t.var}, {t.var}, {high}, {n});"]
+
+
+def shift(name: str):
+    def lines(k, t, args, n):
+        if isinstance(args[1], Tile):
+            raise k.refuse("a shift by a tile")
+        return [f"{name}({t.var}, {args[0].var}, {args[1]}, {n});"]
+
+    return lines
+
+
+def words(name: str):
+    """And, Or of integers: the unit has them for 16 bits."""
+
+    def lines(k, t, args, n):
+        tiles = [x if isinstance(x, Tile) else None for x in args]
+        for i, x in enumerate(args):
+            if tiles[i] is None:
+                tiles[i] = k.buffer(t.elem, t.stored, "same")
+                duplicate(k, tiles[i], x)
+                k.done(tiles[i])
+        each = layout.SIZE[t.elem] // 2
+        if not each:
+            raise k.refuse(f"{name} of 8 bits", "convert to int32")
+        as_words = [f"{x.var}.ReinterpretCast<uint16_t>()" for x in (t, *tiles)]
+        return [f"{name}({', '.join(as_words)}, {n * each});"]
+
+    return lines
+
+
+ADD = binary("Add", "Adds({d}, {a}, {s}, {n});")
+SUB = binary("Sub", "Adds({d}, {a}, -({s}), {n});", "Muls({d}, {a}, {minus}, {n});\nAdds({d}, {d}, {s}, {n});")
+MUL = binary("Mul", "Muls({d}, {a}, {s}, {n});")
+MAX, MIN = binary("Max", "Maxs({d}, {a}, {s}, {n});"), binary("Min", "Mins({d}, {a}, {s}, {n});")
+EXP, LN, SQRT, ABS = (unary(f"{f}({{d}}, {{a}}, {{n}});") for f in ("Exp", "Ln", "Sqrt", "Abs"))
+RULES: dict[str, Callable] = {
+    "arith.addf": ADD, "arith.addi": ADD, "arith.subf": SUB, "arith.subi": SUB, "arith.mulf": MUL, "arith.muli": MUL,
+    "arith.maxnumf": MAX, "arith.maximumf": MAX, "arith.maxsi": MAX,
+    "arith.minnumf": MIN, "arith.minimumf": MIN, "arith.minsi": MIN,
+    "arith.negf": negative,
+    "arith.divf": divide, "tt.precise_divf": precise_divide,
+    "arith.shli": shift("ShiftLeft"), "arith.shrsi": shift("ShiftRight"),
+    "arith.andi": words("And"), "arith.ori": words("Or"),
+    "math.exp": EXP, "math.exp2": unary("Muls({d}, {a}, 0.693147180559945f, {n});", "Exp({d}, {d}, {n});"),
+    "math.log": LN, "math.log2": unary("Ln({d}, {a}, {n});", "Muls({d}, {d}, 1.44269504088896f, {n});"),
+    "math.sqrt": SQRT, "tt.precise_sqrt": SQRT, "math.rsqrt": reciprocal_root,
+    "math.absf": ABS, "math.absi": ABS, "math.fma": fused, "tt.clampf": clamp,
+    **{f"math.{f.lower()}": unary(f"{f}({{d}}, {{a}}, {{n}});") for f in "Erf Tanh Sin Cos Floor Ceil".split()},
+    "libdevice.exp": EXP, "libdevice.log": LN, "libdevice.sqrt": SQRT, "libdevice.rsqrt": reciprocal_root,
+    "libdevice.tanh": unary("Tanh({d}, {a}, {n});"), "libdevice.erf": unary("Erf({d}, {a}, {n});"),
+    "libdevice.fabs": ABS,
+}  # fmt: skip
+CONVERSIONS = (
+    "arith.extf", "arith.truncf", "tt.fp_to_fp", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.extsi",
+    "arith.extui", "arith.trunci",
+)  # fmt: skip
+IN_PLACE = {n for n in RULES if n.startswith("arith.")} | {"math.exp", "math.log", "math.sqrt", "math.absf"} - {
+    "arith.divf"
+}
+BESIDE = {"arith.addf": "Add", "arith.subf": "Sub", "arith.mulf": "Mul", "arith.divf": "Div"}
+FLIP = {"GT": "LT", "LT": "GT", "GE": "LE", "LE": "GE", "EQ": "EQ", "NE": "NE"}
+
+
+def common(k: Kernel, op: Op, forms: list) -> tuple[int, ...]:
+    """The lanes in which any operand varies: the result needs no more of them."""
+    shape = op.result.shape
+    return tuple(n if any(f.varies(d) for f in forms) else 1 for d, n in enumerate(shape))
+
+
+@lowers(*(n for n in RULES if n.startswith(("arith.", "math.", "tt.")) and not n.endswith("i")), "arith.cmpf",
+        "tt.extern_elementwise", "math.absi",
+        *(n for n in CONVERSIONS if n.endswith(("f", "p", "fptosi"))))  # fmt: skip
+def elementwise(k: Kernel, op: Op) -> None:
+    v, forms, name = op.result, [k.forms[o] for o in op.operands], op.name
+    if name == "tt.extern_elementwise":
+        name = "libdevice." + op.str("symbol").removeprefix("__nv_").removesuffix("f")
+        if name not in RULES:
+            raise k.refuse(name)
+    if v.elem not in C:
+        raise k.refuse(f"a tile of {v.elem}", "use float32")
+    if all(isinstance(f, Scalar) or scalar_index(f) for f in forms):
+        if scalar_float(k, op, forms):
+            return
+        single(k, op, name, forms)
+        return
+    stored = common(k, op, forms)
+    if name in ("arith.cmpf", "arith.cmpi"):
+        compare(k, op, forms, stored)
+    elif name in CONVERSIONS:
+        convert(k, op, forms[0], stored)
+    elif v.elem == "i1":
+        logic(k, op, forms, stored)
+    elif name not in RULES:
+        raise k.refuse(name.replace("arith.", "").replace("tt.", "tl.") + " of tiles")
+    else:
+        k.keep(v, compute(k, op, name, forms, stored))
+
+
+def compute(k: Kernel, op: Op, name: str, forms: list, stored: tuple[int, ...]) -> Tile:
+    v, elem = op.result, op.result.elem
+    if elem in ("i8", "i64"):
+        raise k.refuse(f"arithmetic on a tile of {elem}", "convert to int32 or float32")
+    through = elem == "bf16" or (elem == "f16" and (name.startswith(("math.", "libdevice.")) and name != "math.absf"))
+    inner = "f32" if through else elem  # the vector unit has no arithmetic of bfloat16
+    args, made = [], []
+    beside = not through and column_beside(k, op, name, forms, stored)
+    if beside:
+        return beside
+    for f, o in zip(forms, op.operands):
+        if (value := number(f, inner)) is not None:
+            args.append(value)
+            continue
+        t = tile(k, f, stored, o.elem)
+        if t is not f and not (isinstance(f, Tile) and t.place is f.place):
+            made.append(t)
+        if through:
+            wide = k.buffer("f32", stored, "wide")
+            cast(k, wide, t)
+            made.append(wide)
+            t = wide
+        args.append(t)
+    if not through and name in IN_PLACE:
+        k.release(op, ("buf",))
+    to = k.buffer("f32", stored, "wide") if through else k.result(v, elem, stored)
+    for line in RULES[name](k, to, args, layout.count(stored)):
+        k.emit(line)
+    for t in made:
+        k.done(t)
+    if through:
+        narrow = k.result(v, elem, stored)
+        cast(k, narrow, to)
+        k.done(to)
+        to = narrow
+    return to
+
+
+def column_beside(k: Kernel, op: Op, name: str, forms: list, stored: tuple[int, ...]) -> Tile | None:
+    """A full tile and a column of it: the column goes beside the rows as blocks, nothing is widened."""
+    if name not in BESIDE or op.result.elem != "f32" or not all(isinstance(f, Tile) for f in forms):
+        return None
+    full, column = forms
+    dims = layout.wide_dims(stored)
+    if full.stored != stored or len(dims) != 2 or layout.wide_dims(column.stored) != dims[:1]:
+        return None
+    tall, pitch = layout.rows(stored), layout.pitch(stored)
+    helper = f"{BESIDE[name]}Column"
+    k.shared |= {helper, "Spread"}
+    with blocks(k, column, tall) as spread:
+        k.release(op, ("buf",))
+        to = k.result(op.result, "f32", stored)
+        by_rows(
+            k,
+            tall,
+            lambda r, n: (
+                f"{helper}({to.var}{at(r, pitch)}, {full.var}{at(r, pitch)}, {spread.var}{at(r, 8)}, {n}, {pitch});"
+            ),
+        )
+    return to
+
+
+def single(k: Kernel, op: Op, name: str, forms: list) -> None:
+    """The scalar unit has no such function: the vector unit works on one block, and the number is read back."""
+    if name not in RULES or op.result.elem not in ("f32", "f16", "bf16"):
+        raise k.refuse(name.replace("arith.", "").replace("math.", "tl.math.") + " of single numbers")
+    with k.scratch("f32", (8,), "one") as one:
+        duplicate(k, one, forms[0].text, 8)
+        if len(forms) > 1 and name != "tt.clampf":
+            raise k.refuse(f"{name} of single numbers")
+        for line in RULES[name](k, one, [one, *(f.text for f in forms[1:])], 8):
+            k.emit(line)
+        k.forms[op.result] = Scalar(fetch(k, one, op.result.name or "s"), op.result.elem)
+
+
+def fetch(k: Kernel, t: Tile, hint: str) -> str:
+    k.sync("V_S")
+    name = k.fresh(hint)
+    value = f"{t.var}.GetValue(0)"
+    value = {"f16": f"static_cast<float>({value})", "bf16": f"ToFloat({value})"}.get(t.elem, value)
+    k.emit(f"const {'float' if t.elem in ('f16', 'bf16') else C[t.elem]} {name} = {value};")
+    return name
+
+
+def convert(k: Kernel, op: Op, form, stored: tuple[int, ...]) -> None:
+    v = op.result
+    source = op.operands[0].elem
+    if v.elem == "i1":  # of what is 0 or 1
+        wide = k.buffer("f32", stored, "number")
+        cast(k, wide, tile(k, form, stored, source))
+        to = k.buffer("i1", stored, v.name or "bits")
+        k.emit(f"CompareScalar({to.var}, {wide.var}, 0.0f, CMPMODE::NE, {layout.whole(stored)});")
+        k.done(wide)
+        return k.keep(v, to)
+    of = tile(k, form, stored, source)
+    if source == "i1":
+        wide = ones(k, of)
+        if of is not form:
+            k.done(of)
+        if op.name in ("arith.extsi", "arith.sitofp"):
+            k.emit(f"Muls({wide.var}, {wide.var}, -1.0f, {layout.count(stored)});")
+        of, form = wide, None
+    elif v.elem == source:
+        return k.keep(v, of)
+    if of.elem == v.elem:
+        return k.keep(v, of)
+    to = k.result(v, v.elem, stored)
+    cast(k, to, of)
+    if of is not form and not (isinstance(form, Tile) and of.place is form.place):
+        k.done(of)
+    k.keep(v, to)
+
+
+def compare(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
+    elem = op.operands[0].elem
+    if elem == "i1":
+        raise k.refuse("a comparison of conditions", "use & and |")
+    mode = MODE[SIGNS[op.int("predicate")] if op.name == "arith.cmpi" else float_sign(k, op)]
+    a, b = forms
+    if number(a, elem) is not None:
+        a, b, mode = b, a, FLIP[mode]
+    made = []
+
+    def own(f):
+        t = tile(k, f, stored, elem)
+        if t is not f and not (isinstance(f, Tile) and t.place is f.place):
+            made.append(t)
+        return t
+
+    x, y = own(a), number(b, elem)
+    y = y if y is not None else own(b)
+    n = layout.count(stored)
+    if elem not in ("f32", "f16"):
+        if elem == "bf16" or elem == "i8" or elem == "i64":
+            raise k.refuse(f"a comparison of {elem}", "convert to float32 or int32 before")
+        difference = k.buffer(elem, stored, "difference")
+        made.append(difference)
+        k.emit(
+            f"Sub({difference.var}, {x.var}, {y.var}, {n});"
+            if isinstance(y, Tile)
+            else f"Adds({difference.var}, {x.var}, -({y}), {n});"
+        )
+        x = k.buffer("f32", stored, "sign")  # a float keeps an integer's sign
+        made.append(x)
+        cast(k, x, difference)
+        y = "0.0f"
+    to = k.result(op.result, "i1", stored)
+    rest = f"CMPMODE::{mode}, {layout.whole(stored)});"
+    k.emit(
+        f"Compare({to.var}, {x.var}, {y.var}, {rest}"
+        if isinstance(y, Tile)
+        else f"CompareScalar({to.var}, {x.var}, {y}, {rest}"
+    )
+    for t in made:
+        k.done(t)
+    k.keep(op.result, to)
+
+
+def logic(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
+    """Conditions of which one lies in UB."""
+    a, b = (tile(k, f, stored, "i1") for f in forms)
+    to = k.buffer("i1", stored, op.result.name or "bits")
+    if op.name == "arith.xori":
+        with k.scratch("i1", stored, "other") as other:  # (a or b) and not (a and b)
+            both(k, "And", other, a, b)
+            negate(k, other, other)
+            both(k, "Or", to, a, b)
+            both(k, "And", to, to, other)
+    elif op.name in ("arith.andi", "arith.ori"):
+        both(k, {"arith.andi": "And", "arith.ori": "Or"}[op.name], to, a, b)
+    else:
+        raise k.refuse(f"{op.name} of conditions", "use & and |")
+    for t, f in ((a, forms[0]), (b, forms[1])):
+        if t is not f:
+            k.done(t)
+    k.keep(op.result, to)
+
+
+@lowers("arith.select")
+def select(k: Kernel, op: Op) -> None:
+    from labkit.triton.index import call, symbol
+
+    mask, a, b = (k.forms[o] for o in op.operands)
+    v, elem = op.result, op.result.elem
+    if isinstance(mask, Mask) and not mask.terms:
+        return k.keep(v, a)
+    if isinstance(a, Index) and isinstance(b, Index) and isinstance(mask, Mask):
+        expr = call("choose", symbol(f"({mask})"), a.expr, b.expr)
+        lanes = any(mask.varies(d) or a.varies(d) or b.varies(d) for d in range(len(v.shape)))
+        if not lanes:
+            k.forms[v] = Index(k.named(expr, v.name or "chosen", elem), elem)
+            return None
+    same = isinstance(mask, Mask) and not any(mask.varies(d) for d in range(max(len(v.shape), 1)))
+    if same and isinstance(a, Scalar) and isinstance(b, Scalar):
+        name = k.fresh(v.name or "chosen")
+        k.emit(f"const float {name} = {mask} ? {a.text} : {b.text};")
+        k.forms[v] = Scalar(name, elem)
+        return None
+    if elem == "i1":
+        if isinstance(mask, Mask) and isinstance(a, Mask) and isinstance(b, Mask):
+            from labkit.triton.forms import Not, Or
+
+            k.forms[v] = Mask((Or((mask & a, Mask((Not(mask),)) & b)),))
+            return None
+        raise k.refuse("tl.where of conditions", "use & and |")
+    stored = tuple(n if any(f.varies(d) for f in (mask, a, b)) else 1 for d, n in enumerate(v.shape))
+    if elem in ("i8", "i64"):
+        raise k.refuse(f"tl.where of {elem}", "convert to int32 or float32")
+    made = []
+
+    def own(form, kind):
+        t = tile(k, form, stored, kind)
+        if t is not form and not (isinstance(form, Tile) and t.place is form.place):
+            made.append(t)
+        return t
+
+    bits_, x = own(mask, "i1"), own(a, elem)
+    plain = number(b, elem) if elem in ("f32", "f16") else None
+    y = None if plain is not None else own(b, elem)
+    to = k.result(v, elem, stored)
+    as_float = {
+        "i32": ".ReinterpretCast<float>()",
+        "i16": ".ReinterpretCast<half>()",
+        "bf16": ".ReinterpretCast<half>()",
+    }.get(elem, "")
+    n = layout.whole(stored)
+    if y is None:
+        k.emit(f"Select({to.var}, {bits_.var}, {x.var}, {plain}, SELMODE::VSEL_TENSOR_SCALAR_MODE, {n});")
+    else:
+        words_ = ", ".join([to.var + as_float, bits_.var, x.var + as_float, y.var + as_float])
+        k.emit(f"Select({words_}, SELMODE::VSEL_TENSOR_TENSOR_MODE, {n});")
+    for t in made:
+        k.done(t)
+    k.keep(v, to)

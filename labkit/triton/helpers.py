@@ -1,0 +1,166 @@
+"""The small functions that a lowered kernel begins with: only those that it calls are written into it."""
+
+from __future__ import annotations
+
+from labkit.codegen import helpers as codegen
+
+SYNC = """\
+template <HardEvent EVENT> __aicore__ inline void Sync()  // the second pipe waits for the first
+{
+    event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(EVENT));
+    SetFlag<EVENT>(id);
+    WaitFlag<EVENT>(id);
+}
+"""
+
+CLAMP = """\
+__aicore__ inline int32_t Within(int64_t count, int32_t most)
+{
+    return count < 0 ? 0 : count < most ? static_cast<int32_t>(count) : most;
+}
+"""
+
+ROWS = """\
+// tall x wide elements of GM, whose rows lie `apart`, and of UB, where they lie `pitch`: DataCopyPad's numbers.
+template <typename T>
+__aicore__ inline DataCopyExtParams RowsIn(uint32_t tall, uint32_t wide, int64_t apart, uint32_t pitch)
+{
+    uint32_t bytes = wide * sizeof(T), gap = tall > 1 ? (pitch * sizeof(T) - CeilTo(bytes, 32)) / 32 : 0;
+    return DataCopyExtParams(tall, bytes, tall > 1 ? (apart - wide) * sizeof(T) : 0, gap, 0);
+}
+template <typename T>
+__aicore__ inline DataCopyExtParams RowsOut(uint32_t tall, uint32_t wide, int64_t apart, uint32_t pitch)
+{
+    uint32_t bytes = wide * sizeof(T), gap = tall > 1 ? (pitch * sizeof(T) - CeilTo(bytes, 32)) / 32 : 0;
+    return DataCopyExtParams(tall, bytes, gap, tall > 1 ? (apart - wide) * sizeof(T) : 0, 0);
+}
+// `fill` behind each row's end, up to 32 bytes.
+template <typename T> __aicore__ inline DataCopyPadExtParams<T> Behind(uint32_t wide, T fill)
+{
+    return DataCopyPadExtParams<T>(true, 0, static_cast<uint8_t>(CeilTo(wide, 32 / sizeof(T)) - wide), fill);
+}
+"""
+
+PUT = """\
+// One element of UB to GM, by way of `one`: to the byte, so that a neighbour's element stays what it is.
+template <typename T>
+__aicore__ inline void Put(const GlobalTensor<T>& to, const LocalTensor<T>& one, T value)
+{
+    one.SetValue(0, value);
+    Sync<HardEvent::S_MTE3>();
+    DataCopyPad(to, one, DataCopyExtParams(1, sizeof(T), 0, 0, 0));
+    Sync<HardEvent::MTE3_S>();
+}
+"""
+
+_FOLD = """\
+// {what} of a row's integers: halves go into halves, the last sixteen are taken by the scalar unit.
+__aicore__ inline int32_t Fold{name}(const LocalTensor<int32_t>& x, uint32_t count)
+{{
+    uint32_t left = count;
+    for (; left > 16; left /= 2) {op}(x, x, x[left / 2], static_cast<int32_t>(left / 2));
+    Sync<HardEvent::V_S>();
+    int32_t a = x.GetValue(0);
+    for (uint32_t i = 1; i < left; i++) {{
+        int32_t b = x.GetValue(i);
+        a = {formula};
+    }}
+    return a;
+}}
+"""
+
+CUBE_SYNC = """\
+template <HardEvent EVENT> __aicore__ inline void Sync()  // the second pipe waits for the first
+{
+    SetFlag<EVENT>(0);
+    WaitFlag<EVENT>(0);
+}
+"""
+
+COPY_TO_L1 = """\
+// rows x columns of GM into L1 as NZ, where high x wide have room; zeros where there is nothing to copy.
+template <typename T>
+__aicore__ inline void CopyToL1(const LocalTensor<T>& to, const GlobalTensor<T>& from, uint32_t rows, uint32_t columns,
+                                int64_t stride, uint16_t high, uint32_t wide)
+{
+    if (rows < high || columns < wide) {
+        Fill(to, InitConstValueParams<T>(1, high * wide / 16, 0, static_cast<T>(0)));
+        PipeBarrier<PIPE_MTE2>();
+    }
+    if (rows > 0 && columns > 0) DataCopy(to, from, Nd2NzParams(1, rows, columns, 0, stride, high, 1, 0));
+}
+"""
+
+PRODUCT = """\
+// sum (+)= left [M, K] right [K, N], of which `deep` columns and rows count, PIECE of them at a time. A turned matrix
+// lies in L1 as its transpose.
+template <typename T, uint32_t M, uint32_t K, uint32_t N, uint32_t PIECE, bool TURNED_LEFT, bool TURNED_RIGHT>
+__aicore__ inline void MultiplyTiles(const LocalTensor<float>& sum, const LocalTensor<T>& left,
+                                     const LocalTensor<T>& right, uint32_t deep, bool fresh)
+{
+    constexpr uint32_t ROWS = M / 16, COLUMNS = N / 16, STEPS = K / 16, FRACTAL = 256;
+    LocalTensor<T> a(TPosition::A2, 0, M * PIECE), b(TPosition::B2, 0, PIECE * N);
+    for (uint32_t at = 0; at < deep; at += PIECE) {
+        uint32_t now = LeastOf(PIECE, deep - at), steps = (now + 15) / 16, first = at / 16;
+        for (uint32_t i = 0; i < ROWS; i++) {  // to Zz
+            if constexpr (TURNED_LEFT) {
+                LoadData(a[i * steps * FRACTAL], left[(i * STEPS + first) * FRACTAL],
+                         LoadData2DParams(0, steps, 1, 0, 0, true, 0));
+            } else {
+                LoadData(a[i * steps * FRACTAL], left[(first * ROWS + i) * FRACTAL],
+                         LoadData2DParams(0, steps, ROWS, 0, 0, false, 0));
+            }
+        }
+        for (uint32_t i = 0; i < steps; i++) {  // to Zn
+            if constexpr (TURNED_RIGHT) {
+                LoadData(b[i * COLUMNS * FRACTAL], right[(first + i) * COLUMNS * FRACTAL],
+                         LoadData2DParams(0, COLUMNS, 1, 0, 0, false, 0));
+            } else {
+                LoadData(b[i * COLUMNS * FRACTAL], right[(first + i) * FRACTAL],
+                         LoadData2DParams(0, COLUMNS, STEPS, 0, 0, true, 0));
+            }
+        }
+        Sync<HardEvent::MTE1_M>();
+        Mmad(sum, a, b, MmadParams(M, N, now, 0, false, fresh && at == 0));
+        Sync<HardEvent::M_MTE1>();
+    }
+    Sync<HardEvent::MTE1_MTE2>();
+}
+"""
+
+STORE_SUM = """\
+template <typename T, uint32_t HIGH>
+__aicore__ inline void StoreSum(const GlobalTensor<T>& to, const LocalTensor<float>& sum, uint32_t rows,
+                                uint32_t columns, int64_t stride)
+{
+    FixpipeParamsV220 params(columns, rows, HIGH, stride, false);
+    if constexpr (IsSameType<T, half>::value) params.quantPre = QuantMode_t::F322F16;
+    if constexpr (IsSameType<T, bfloat16_t>::value) params.quantPre = QuantMode_t::F322BF16;
+    Fixpipe(to, sum, params);
+}
+"""
+
+CUBE = {"Sync": CUBE_SYNC, "Within": CLAMP, "CopyToL1": COPY_TO_L1, "MultiplyTiles": PRODUCT, "StoreSum": STORE_SUM}
+OWN = {"Sync": SYNC, "Within": CLAMP, "Rows": ROWS, "Put": PUT} | {
+    f"Fold{name}": _FOLD.format(what=what, name=name, op=op, formula=formula)
+    for name, what, op, formula in (
+        ("Sum", "The sum", "Add", "a + b"),
+        ("Max", "The largest", "Max", "a > b ? a : b"),
+        ("Min", "The smallest", "Min", "a < b ? a : b"),
+    )
+}
+NEEDS = dict.fromkeys(("Put", "FoldSum", "FoldMax", "FoldMin"), ("Sync",))
+
+
+def source(own: set[str], shared: set[str]) -> str:
+    """own: names of OWN; shared: helpers of labkit.codegen."""
+    own = own | {n for name in own for n in NEEDS.get(name, ())}
+    if any(n in shared for n in ("FillFrom", "WidenColumn")) or any(n.endswith("Column") for n in shared):
+        shared = shared | {"Spread"}
+    return codegen.source(shared, rows=False) + "\n" + "\n".join(text for name, text in OWN.items() if name in own)
+
+
+def cube_source(own: set[str], mixed: bool) -> str:
+    """Of the cube core; mixed: behind those of the vector cores, which it shares some with."""
+    names = [n for n in CUBE if n in own | {"Sync"} and not (mixed and n == "Within")]
+    return "\n".join(CUBE[n].replace("Sync", "CubeSync") if mixed else CUBE[n] for n in names)

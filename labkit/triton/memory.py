@@ -1,0 +1,273 @@
+"""Loads and stores."""
+
+from __future__ import annotations
+
+from labkit.triton import layout
+from labkit.triton.access import Access, addressed, decide, feeds_address
+from labkit.triton.forms import FLOATS, INTEGERS, BlockPointer, C, Index, Mask, Scalar, Tile
+from labkit.triton.index import LANES, cpp, is_scalar
+from labkit.triton.kernel import Kernel, lowers
+from labkit.triton.tiles import duplicate, each_lane, move, number, stored_of, tile, zero
+from labkit.triton.ttir import Op
+
+
+@lowers("tt.make_tensor_ptr")
+def make_block_pointer(k: Kernel, op: Op):
+    import re
+
+    shape = tuple(int(n) for n in re.match(r"!tt.ptr<tensor<((?:\d+x)+)", op.result.type)[1].split("x")[:-1])
+    base, n = k.forms[op.operands[0]], len(shape)
+    rest = [k.forms[x].expr for x in op.operands[1:]]
+    k.forms[op.result] = BlockPointer(
+        base.arg, base.expr, tuple(rest[:n]), tuple(rest[n : 2 * n]), tuple(rest[2 * n :]), base.elem, shape
+    )
+
+
+@lowers("tt.advance")
+def advance(k: Kernel, op: Op):
+    from dataclasses import replace
+
+    form = k.forms[op.operands[0]]
+    offsets = tuple(o + k.forms[x].expr for o, x in zip(form.offsets, op.operands[1:]))
+    k.forms[op.result] = replace(form, offsets=offsets)
+
+
+def extent(k: Kernel, access: Access) -> tuple[str, str, list[str], dict[int, str]]:
+    """(rows, columns, conditions for any of it, counts of the outer dimensions) as C++."""
+    names = {}
+    for d, n in enumerate(access.stored):
+        expr = str(n)
+        for limit in access.limits.get(d, ()):
+            k.helpers.add("Within")
+            expr = f"Within({cpp(limit)}, {expr})"
+        names[d] = expr if expr == str(n) else k.count(expr)
+    dims = layout.wide_dims(access.stored)
+    outside = [names[d] for d in range(len(access.stored)) if d not in dims and d in access.limits]
+    guard = [*map(str, access.same), *(f"{n} > 0" for n in outside)]
+    rows = names[dims[-2]] if len(dims) > 1 else "1"
+    return rows, names[dims[-1]] if dims else "1", guard, {d: names[d] for d in dims[:-2]}
+
+
+def _rows(k: Kernel, access: Access, line) -> None:
+    """One instruction for the last two dimensions, a loop for each before them."""
+    dims = layout.wide_dims(access.stored)
+    rows, wide, guard, outer = extent(k, access)
+    apart = cpp(access.steps[dims[-2]]) if len(dims) > 1 else wide
+    conditions = [*guard, *(f"{n} > 0" for n in (rows, wide) if not n.isdigit())]
+
+    def level(i: int, gm, row: str) -> None:
+        if i < len(dims) - 2:
+            d = dims[i]
+            with k.inside(f"for (int32_t i{d} = 0; i{d} < {outer[d]}; i{d}++)"):
+                inner = layout.rows(tuple(access.stored[x] for x in dims[i + 1 :]))
+                level(i + 1, gm + access.steps[d] * LANES[d], f"{row}i{d} * {inner} + ")
+            return
+        at = f"[({row[:-3]}) * {layout.pitch(access.stored)}]" if row else ""
+        head = f"if ({' && '.join(conditions)}) " if conditions else ""
+        k.emit(head + line(at, f"{access.pointer.arg}Gm[{cpp(gm)}]", rows, wide, apart))
+
+    level(0, access.base, "")
+
+
+@lowers("tt.load")
+def load(k: Kernel, op: Op):
+    v, shape = op.result, op.result.shape
+    found = addressed(k.forms, op, 1)
+    if found is None:
+        mask = k.forms.get(op.operands[1]) if len(op.operands) > 1 else None
+        if isinstance(mask, Tile):
+            raise k.refuse("a load whose mask was computed", "load all lanes and use tl.where")
+        raise k.refuse("a load through a pointer that was loaded", "pass tensors, not tables of addresses")
+    p, mask = found
+    other = k.forms[op.operands[2]] if len(op.operands) > 2 else None
+    stored = stored_of(p, shape)
+    if not layout.wide_dims(stored):
+        if not any(mask.varies(d) for d in range(len(shape))):
+            return single(k, op, p, mask, other)
+    if isinstance(other, Tile):
+        raise k.refuse("a load with a tile as other", "use tl.where")
+    # a mask that varies where the address does not lets fewer lanes count: those are never stored
+    narrow = Mask(tuple(t for t in mask.terms if all(stored[d] > 1 or not t.varies(d) for d in range(len(shape)))))
+    if len(narrow.terms) < len(mask.terms):
+        if not layout.wide_dims(stored):
+            return single(k, op, p, narrow, other)
+        stored = shape if other is not None else stored
+        mask = mask if other is not None else narrow
+    access = decide(p, mask, stored)
+    elem = "i8" if v.elem == "i1" else v.elem
+    fill = number(other, elem) if other is not None else None
+    fill = fill if fill is not None else zero(elem)
+    made = (
+        contiguous_load(k, op, access, elem, fill)
+        if access.kind == "contiguous"
+        else lanes_load(k, op, access, elem, fill)
+    )
+    if v.elem == "i1":
+        from labkit.triton.tiles import cast
+
+        wide = k.buffer("f32", stored, "number")
+        cast(k, wide, made)
+        bits = k.buffer("i1", stored, v.name or "bits")
+        k.emit(f"CompareScalar({bits.var}, {wide.var}, 0.0f, CMPMODE::NE, {layout.whole(stored)});")
+        k.done(wide)
+        made.place.held += 1
+        k.forms[v], keep = made, bits
+        k.drop(v)
+        k.dropped.discard(v)
+        made = keep
+    k.keep(v, made)
+
+
+def contiguous_load(k: Kernel, op: Op, access: Access, elem: str, fill: str) -> Tile:
+    v, stored = op.result, access.stored
+    size = layout.size(stored, elem)
+    place = k.queue("in", size, (v.name or "x") + "In") if not (elem in INTEGERS and feeds_address(op)) else None
+    if place is None:
+        made = k.buffer(elem, stored, v.name or "x")
+        k.sync("V_MTE2")
+    else:
+        made = Tile(k.tensor(place, elem, v.name or "x"), elem, stored, place)
+    rows, wide, guard, outer = extent(k, access)
+    full = [
+        *map(str, access.same),
+        *(f"{n} == {w}" for n, w in zip((rows, wide), _last_two(stored)) if not n.isdigit()),
+    ]
+    full += [f"{n} == {stored[d]}" for d, n in outer.items() if not n.isdigit()]
+    full += [f"{g}" for g in guard if g not in full]
+    padded = layout.width(stored) != layout.pitch(stored)
+    if padded or full:  # what is not copied has the value of `other`
+        if full and not padded:
+            with k.inside(f"if (!({' && '.join(full)}))"):
+                duplicate(k, made, fill)
+                k.sync("V_MTE2")
+        else:
+            duplicate(k, made, fill)
+            k.sync("V_MTE2")
+    k.helpers.add("Rows")
+    pitch, c = layout.pitch(stored), C[elem]
+    _rows(
+        k, access,
+        lambda at, gm, r, w, apart: f"DataCopyPad({made.var}{at}, {gm}, RowsIn<{c}>({r}, {w}, {apart}, {pitch}), "
+                                    f"Behind<{c}>({w}, {fill}));",
+    )  # fmt: skip
+    if place is None:
+        k.sync("MTE2_V")
+    else:
+        k.emit(f"{place.name}.EnQue({made.var});")
+        k.emit(f"{made.var} = {place.name}.DeQue<{C[elem]}>();")
+    return made
+
+
+def _last_two(stored: tuple[int, ...]) -> tuple[int, int]:
+    dims = layout.wide_dims(stored)
+    return (stored[dims[-2]] if len(dims) > 1 else 1, stored[dims[-1]] if dims else 1)
+
+
+def say(k: Kernel, op: Op, access: Access) -> None:
+    k.access.append(f"{op.line}: {access.kind}: {access.why}")
+    k.emit(f"// {access.kind}, element by element: {access.why}")
+
+
+def lanes_load(k: Kernel, op: Op, access: Access, elem: str, fill: str) -> Tile:
+    v, stored = op.result, access.stored
+    made = k.buffer(elem, stored, v.name or "x")
+    say(k, op, access)
+    if layout.width(stored) != layout.pitch(stored):
+        duplicate(k, made, fill)
+    k.sync("V_S")
+    read = f"{access.pointer.arg}Gm.GetValue({cpp(access.pointer.expr)})"
+    if access.partial:
+        read = f"{access.mask} ? {read} : {fill}"
+    each_lane(k, stored, lambda at: k.emit(f"{made.var}.SetValue({at}, {read});"))
+    k.sync("S_V")
+    return made
+
+
+def single(k: Kernel, op: Op, p, mask: Mask, other) -> None:
+    """One element, for the scalar unit."""
+    v, elem = op.result, op.result.elem
+    read = f"{p.arg}Gm.GetValue({cpp(p.expr)})"
+    if elem in FLOATS:
+        read = {"f16": f"static_cast<float>({read})", "bf16": f"ToFloat({read})"}.get(elem, read)
+        rest = other.text if isinstance(other, Scalar) else "0.0f"
+    else:
+        rest = cpp(other.expr) if isinstance(other, Index) and is_scalar(other.expr) else "0"
+    name = k.fresh(v.name or "loaded")
+    c = "float" if elem in FLOATS else "int32_t" if elem == "i1" else C[elem]
+    if mask.terms:
+        read = f"{mask} ? {read} : static_cast<{c}>({rest})"
+    k.emit(f"const {c} {name} = {read};")
+    from labkit.triton.forms import Text
+    from labkit.triton.index import symbol
+
+    k.forms[v] = (
+        Scalar(name, elem)
+        if elem in FLOATS
+        else Mask((Text(f"{name} != 0"),))
+        if elem == "i1"
+        else Index(symbol(name), elem)
+    )
+
+
+@lowers("tt.store")
+def store(k: Kernel, op: Op):
+    found = addressed(k.forms, op, 2)
+    if found is None:
+        raise k.refuse("a store through a loaded pointer or with a computed mask", "use tl.where and store all lanes")
+    p, mask = found
+    form, shape, elem = k.forms[op.operands[1]], op.operands[1].shape or (1,), p.elem
+    stored = stored_of(p, shape)
+    if any(mask.varies(d) or form.varies(d) for d, n in enumerate(shape) if stored[d] == 1 and n > 1):
+        raise k.refuse("a store of several lanes to one address", "reduce them before")
+    access = decide(p, mask, stored)
+    if elem == "i1":
+        raise k.refuse("a store of conditions", "convert to int8 before")
+    leaving = isinstance(form, Tile) and form.place.kind == "out"
+    if access.kind != "contiguous":
+        return lanes_store(k, op, access, form, elem)
+    t = form if leaving else k.out(elem, stored, "result")
+    if not leaving:
+        value = number(form, elem)
+        if value is not None:
+            duplicate(k, t, value)
+        else:
+            source = tile(k, form, stored, elem)
+            move(k, t, source)
+            if source is not form:
+                k.done(source)
+    k.helpers.add("Rows")
+    if t.place.kind == "buf":
+        k.sync("V_MTE3")
+    else:
+        k.emit(f"{t.place.name}.EnQue({t.var});")
+        k.emit(f"{t.var} = {t.place.name}.DeQue<{C[elem]}>();")
+    pitch = layout.pitch(stored)
+    _rows(
+        k,
+        access,
+        lambda at, gm, r, w, apart: f"DataCopyPad({gm}, {t.var}{at}, RowsOut<{C[elem]}>({r}, {w}, {apart}, {pitch}));",
+    )
+    if t.place.kind == "buf":
+        k.sync("MTE3_V")
+        k.sync("MTE3_MTE2")
+        k.done(t)
+    else:
+        k.emit(f"{t.place.name}.FreeTensor({t.var});")
+        k.idle.append(t.place)
+
+
+def lanes_store(k: Kernel, op: Op, access: Access, form, elem: str) -> None:
+    """To the byte: the scalar unit's cache writes lines of 64, which would take neighbours of other cores with them."""
+    stored = access.stored
+    t = tile(k, form, stored, elem)
+    say(k, op, access)
+    k.helpers.add("Put")
+    with k.scratch(elem, (32 // layout.SIZE[elem],), "one") as one:
+        k.sync("V_S")
+        k.sync("V_MTE3")
+        head = f"if ({access.mask}) " if access.partial else ""
+        to = f"{access.pointer.arg}Gm[{cpp(access.pointer.expr)}]"
+        each_lane(k, stored, lambda at: k.emit(f"{head}Put({to}, {one.var}, {t.var}.GetValue({at}));"))
+        k.sync("S_V")
+    if t is not form:
+        k.done(t)

@@ -1,0 +1,117 @@
+"""The whole of a kernel's Ascend C: one Triton program is one pass of a loop in which a core takes its programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from labkit.codegen import helpers as codegen
+from labkit.codegen.lines import comment
+from labkit.triton import control, elementwise, memory, mixed, reduce, scalars, split  # noqa: F401  (they bring their rules)
+from labkit.triton.cube import CubeKernel
+from labkit.triton.helpers import cube_source, source
+from labkit.triton.kernel import Kernel
+from labkit.triton.refused import refuse
+from labkit.triton.ttir import Op
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """text: Ascend C. cores: "vector", "cube" or "mix". workspace: bytes of GM for each block; ub: bytes of UB that
+    are used. access: what was
+    decided for loads and stores that are not contiguous."""
+
+    text: str
+    name: str
+    cores: str = "vector"
+    workspace: int = 0
+    ub: int = 0
+    access: list[str] = field(default_factory=list)
+
+
+GRID = ["int32_t grid0", "int32_t grid1", "int32_t grid2"]
+
+
+def programs(body: list[str]) -> list[str]:
+    """The loop over the programs of a core, with the program's place in the grid."""
+    text = "\n".join(body)
+    lines = ["    for (int32_t program = GetBlockIdx(); program < grid0 * grid1 * grid2; program += GetBlockNum()) {"]
+    if "pid0" in text:
+        several = "pid1" in text or "pid2" in text
+        lines.append(f"        const int32_t pid0 = {'program % grid0' if several else 'program'};")
+    if "pid1" in text:
+        lines.append("        const int32_t pid1 = program / grid0 % grid1;")
+    if "pid2" in text:
+        lines.append("        const int32_t pid2 = program / grid0 / grid1;")
+    return [*lines, *body, "    }"]
+
+
+def head(func: Op, access: list[str]) -> list[str]:
+    name, file = func.str("sym_name"), next((op.file for op in func.walk() if op.line), "?")
+    lines = comment(f"Written by labkit.triton from the Triton kernel {name}; numbers in comments are its lines.")
+    lines += [f"// {note}" for note in access] + [f"// from {file}"]
+    return [*lines, '#include "kernel_operator.h"', "using namespace AscendC;", ""]
+
+
+def lower(read) -> Lowered:
+    """read: gives the kernel's tt.func, a new one at each call. Raises Refused."""
+    func = read()
+    for op in func.walk():
+        if op.name == "tt.call":
+            raise refuse(op, "a call of a function with noinline", "leave noinline out")
+    if not any(op.name == "tt.dot" for op in func.walk()):
+        return _vector(func)
+    return _cube(func) if split.stored_alone(func) else _mixed(read)
+
+
+def _vector(func: Op) -> Lowered:
+    name = func.str("sym_name")
+    k = Kernel(func)
+    params = k.arguments()
+    k.block(func.blocks[0].ops)
+    lines = head(func, k.access) + source(k.helpers, k.shared).splitlines()
+    lines += ["", f'extern "C" __global__ __aicore__ void {name}({", ".join([*params, *GRID])})', "{"]
+    lines += ["    " + line for line in [*k.globals(), *k.homes()]]
+    return Lowered("\n".join([*lines, *programs(k.lines), "}", ""]), name, ub=k.used, access=k.access)
+
+
+def _cube(func: Op) -> Lowered:
+    name = func.str("sym_name")
+    part = split.cube(func)
+    stores = split.needs([], [op for op in func.walk() if op.name == "tt.store"], split.handed)
+    k = CubeKernel(func, split.Part(part.ops | stores.ops, part.values | stores.values), alone=True)
+    params = k.arguments()
+    k.block(func.blocks[0].ops)
+    lines = head(func, k.access)
+    lines += codegen.source(set(), rows=False).splitlines() + ["", *cube_source(k.helpers, False).splitlines()]
+    lines += ["", f'extern "C" __global__ __cube__ void {name}({", ".join([*params, *GRID])})', "{"]
+    lines += ["    " + line for line in [*k.globals(), "InitSocState();"]]
+    return Lowered("\n".join([*lines, *programs(k.lines), "}", ""]), name, cores="cube", access=k.access)
+
+
+def _mixed(read) -> Lowered:
+    cube = mixed.cube_part(read)
+    vector, vectors = mixed.vector_part(read, list(cube.spaces.values()))
+    func, name = cube.func, cube.func.str("sym_name")
+    params = Kernel(func).arguments()
+    words = cube.workspace // 4
+    space = f"space.SetGlobalBuffer((__gm__ float*)workspace + uint64_t(GetBlockIdx() / {{}}) * {words});"
+    lines = head(func, [*cube.access, *vector.access])
+    lines += source(vector.helpers | cube.helpers & {"Within"}, vector.shared).splitlines()
+    lines += ["", *cube_source(cube.helpers, True).splitlines()]
+    lines += ["", "constexpr uint16_t READY = 1, FREE = 2;  // a product is whole; both vector cores have read it", ""]
+    taken = ", ".join([*params, "GM_ADDR workspace", *GRID])
+    lines += [f'extern "C" __global__ __mix__(1, {vectors}) void {name}({taken})', "{"]
+    lines += ["    " + line for line in [*cube.globals(), "GlobalTensor<float> space;", "InitSocState();"]]
+    body = [space.format(1), "bool first = true;"]
+    lines += ["    if ASCEND_IS_AIC {", *("        " + line for line in body)]
+    lines += ["    " + line.replace("Sync<", "CubeSync<") for line in programs(cube.lines)]
+    lines += ["        if (!first) CrossCoreWaitFlag(FREE);", "    }"]
+    lines += ["    if ASCEND_IS_AIV {", f"        {space.format(vectors)}"]
+    lines += ["        " + line for line in vector.homes()]
+    if vectors == 1:
+        lines.append("        const int32_t row0 = 0;")
+    mine = programs(vector.lines)
+    mine[0] = mine[0].replace("GetBlockIdx()", f"GetBlockIdx() / {vectors}")
+    lines += ["    " + line for line in mine]
+    text = "\n".join([*lines, "    }", "}", ""])
+    return Lowered(text, name, "mix", cube.workspace, vector.used, [*cube.access, *vector.access])

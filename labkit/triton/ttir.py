@@ -1,0 +1,176 @@
+"""Triton's IR as Python objects, read through libtriton's own bindings.
+
+`module.walk` visits an operation after its regions; each names its block and its regions by id, which is all that the
+tree needs. The bindings show int, bool and str attributes. Constants, and the lines of operations without a result
+(stores), are read from the printed form, where operations without regions come in the walk's order.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(repr=False, eq=False)
+class Value:
+    """type: as MLIR prints it. name: the Python variable's, where Triton noted one. op: None for a block's argument."""
+
+    type: str
+    name: str = ""
+    op: Op | None = None
+    users: list[Op] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return _shape(self.type)[0]
+
+    @property
+    def elem(self) -> str:
+        return _shape(self.type)[1]
+
+
+@dataclass(repr=False, eq=False)
+class Block:
+    args: list[Value] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+    parent: Op | None = None
+
+
+@dataclass(repr=False, eq=False)
+class Op:
+    """file, line: the author's; 0 where Triton noted none. const: of arith.constant, a number.
+    checked: of a load or store by a block pointer, the dimensions that are held against the tensor."""
+
+    name: str
+    handle: object
+    operands: list[Value]
+    results: list[Value]
+    blocks: list[Block]
+    block: Block | None = None
+    file: str = ""
+    line: int = 0
+    const: object = None
+    checked: tuple[int, ...] = ()
+
+    @property
+    def result(self) -> Value:
+        return self.results[0]
+
+    def int(self, name: str) -> int:
+        return self.handle.get_int_attr(name)
+
+    def str(self, name: str) -> str:
+        return self.handle.get_str_attr(name) or ""
+
+    def walk(self) -> Iterator[Op]:
+        for block in self.blocks:
+            for op in block.ops:
+                yield op
+                yield from op.walk()
+
+
+def _shape(text: str) -> tuple[tuple[int, ...], str]:
+    m = re.fullmatch(r"tensor<((?:\d+x)*)(.*)>", text)
+    return (tuple(int(n) for n in m[1].split("x")[:-1]), m[2]) if m else ((), text)
+
+
+_CONSTANT = re.compile(r"= arith\.constant (?:\{[^}]*\} )?([^:\n]+?)(?: : \S+)?$", re.M)
+_NAMED = re.compile(r'loc\((?:"([^"]*)"\()?"([^"]*)":(\d+):\d+')
+_ALIAS = re.compile(r"^(#loc\d*) = (loc\(.*\))$", re.M)
+_FORMATS = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
+
+
+def _number(text: str, elem: str) -> bool | int | float:
+    text = re.sub(r"^dense<(.*)>$", r"\1", text.strip())
+    if text in ("true", "false"):
+        return text == "true"
+    floating = elem in ("f16", "bf16", "f32", "f64")
+    if text.startswith("0x") and floating:
+        bits = int(text, 16)
+        if elem == "bf16":
+            return struct.unpack("<f", struct.pack("<I", bits << 16))[0]
+        to, of = _FORMATS[elem]
+        return struct.unpack(to, struct.pack(of, bits))[0]
+    return float(text) if floating else int(text)
+
+
+def _place(loc: str, aliases: dict[str, str]) -> tuple[str, int]:
+    """(file, line) in the kernel itself: of a function that was inlined, where it is called."""
+    for _ in range(20):
+        places = re.findall(r'"([^"]*)":(\d+):\d+|(#loc\d*)', loc)
+        if not places:
+            break
+        file, line, alias = places[-1]
+        if file:
+            return file, int(line)
+        loc = aliases.get(alias, "")
+    return "", 0
+
+
+def _printed(module) -> dict[str, Iterator[tuple[tuple[str, int], tuple[int, ...]]]]:
+    """Of each kind of operation that is not asked for this: the place of the first, the second, ... of them, and the
+    dimensions that are checked."""
+    text = str(module)
+    aliases = dict(_ALIAS.findall(text))
+    found: dict[str, list] = {}
+    for name, rest, loc in re.findall(r"^.*?\b(tt\.(?:store|load|assert|print))\b(.*) (loc\(.*\))$", text, re.M):
+        check = re.search(r"boundaryCheck = array<i32: ([\d, ]+)>", rest)
+        checked = tuple(int(d) for d in check[1].split(",")) if check else ()
+        found.setdefault(name, []).append((_place(loc, aliases), checked))
+    return {name: iter(places) for name, places in found.items()}
+
+
+def read(module) -> Op:
+    """The kernel: the one tt.func that is public."""
+    values: dict[int, Value] = {}
+    blocks: dict[int, Block] = {}
+    regions: dict[int, list[int]] = {}
+    constants = iter(_CONSTANT.findall(module.str_nodebug()))
+    printed = _printed(module)
+    functions: list[Op] = []
+
+    def value(handle) -> Value:
+        return values.setdefault(handle.id(), Value(str(handle.get_type())))
+
+    def block(handle) -> Block:
+        if handle.id() not in blocks:
+            made = blocks[handle.id()] = Block()
+            for i in range(handle.get_num_arguments()):
+                made.args.append(value(handle.get_argument(i)))
+                m = _NAMED.match(str(handle.get_argument(i).get_loc()))
+                made.args[-1].name = (m[1] or "") if m else ""
+            regions.setdefault(handle.get_parent().id(), []).append(handle.id())
+        return blocks[handle.id()]
+
+    def visit(handle) -> None:
+        inner = [blocks[b] for i in range(handle.get_num_regions()) for b in regions.get(handle.get_region(i).id(), [])]
+        operands = [value(handle.get_operand(i)) for i in range(handle.get_num_operands())]
+        op = Op(handle.get_name(), handle, operands, [], inner)
+        for i in range(handle.get_num_results()):
+            result = value(handle.get_result(i))
+            result.op = op
+            op.results.append(result)
+            loc = str(handle.get_result(i).get_loc())
+            if m := _NAMED.match(loc):
+                result.name = m[1] or ""
+            op.file, op.line = _place(loc, {})
+        if op.name in printed:
+            (op.file, op.line), op.checked = next(printed[op.name], (("", 0), ()))
+        for operand in operands:
+            operand.users.append(op)
+        for b in inner:
+            b.parent = op
+        if op.name == "arith.constant":
+            op.const = _number(next(constants), op.result.elem)
+        elif op.name == "tt.func":
+            functions.append(op)
+        where = handle.get_block()
+        if where is not None:
+            op.block = block(where)
+            op.block.ops.append(op)
+
+    module.walk(visit)
+    public = [f for f in functions if f.str("sym_visibility") != "private"]
+    return public[0]

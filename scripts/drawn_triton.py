@@ -1,0 +1,76 @@
+"""Writes data/triton_drawn.csv: kernels by chance through labkit.triton, against PyTorch in float32.
+
+    python scripts/drawn_triton.py --count 400
+
+The rule: the first COUNT examples that hypothesis draws from tests/support/triton_drawn.py by seed 19, all counted;
+right is an error within the output type's unit (triton_drawn.wrong <= 1) and no finding of the twin.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import tempfile
+from pathlib import Path
+
+import typer
+
+REPO = Path(__file__).resolve().parents[1]
+sys.path += [str(REPO), str(REPO / "tests" / "support")]
+
+
+def main(count: int = 400, out: Path = REPO / "data" / "triton_drawn.csv", show: bool = False):
+    import triton_drawn
+    from hypothesis import HealthCheck, Phase, given, seed, settings
+
+    import labkit.triton
+
+    labkit.triton.install()
+    rows: list[list] = []
+
+    @seed(19)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+        database=None,
+    )
+    @given(kernel=triton_drawn.kernels())
+    def each(kernel):
+        tile, tensor = f"{kernel.high} x {kernel.wide}", f"{kernel.rows} x {kernel.width}"
+        row = [
+            tile,
+            tensor,
+            " ".join(f"{k}:{d}" for k, d, _ in kernel.loads),
+            " ".join(n for n, _ in kernel.steps),
+            kernel.out,
+        ]
+        try:
+            got, want = kernel.run(folder)
+            record = labkit.triton.last()
+            error, codes = triton_drawn.wrong(got, want), sorted(set(record.codes()))
+            row += [
+                "right" if error <= 1 and not codes else "wrong",
+                f"{error:.3f}",
+                f"{record.time_us:.2f}",
+                " ".join(codes),
+            ]
+        except Exception as problem:
+            row += ["error", "", "", f"{type(problem).__name__}: {problem}".splitlines()[0][:160]]
+        if show and row[5] != "right":
+            print(row, kernel.source(), sep="\n")
+        rows.append(row)
+
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        each()
+    with out.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["tile", "tensor", "loads", "steps", "stored", "outcome", "error", "modelled_us", "note"])
+        table.writerows(rows)
+    print(f"{sum(r[5] == 'right' for r in rows)} of {len(rows)} right")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,199 @@
+"""Triton kernels that the tests launch, in the shapes in which people write them."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x, y, z, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    tl.store(z + at, tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
+
+
+@triton.jit
+def softmax(y, x, stride_x, stride_y, rows, columns, BLOCK: tl.constexpr):
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0)):
+        at = tl.arange(0, BLOCK)
+        v = tl.load(x + row * stride_x + at, mask=at < columns, other=-float("inf"))
+        e = tl.exp(v - tl.max(v, axis=0))
+        tl.store(y + row * stride_y + at, e / tl.sum(e, axis=0), mask=at < columns)
+
+
+@triton.jit
+def layer_norm(X, Y, W, B, Mean, Rstd, stride, N, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for off in range(0, N, BLOCK):
+        at = off + tl.arange(0, BLOCK)
+        total += tl.load(X + row * stride + at, mask=at < N, other=0.0).to(tl.float32)
+    mean = tl.sum(total, axis=0) / N
+    squares = tl.zeros([BLOCK], dtype=tl.float32)
+    for off in range(0, N, BLOCK):
+        at = off + tl.arange(0, BLOCK)
+        x = tl.load(X + row * stride + at, mask=at < N, other=0.0).to(tl.float32)
+        x = tl.where(at < N, x - mean, 0.0)
+        squares += x * x
+    rstd = 1 / tl.sqrt(tl.sum(squares, axis=0) / N + eps)
+    tl.store(Mean + row, mean)
+    tl.store(Rstd + row, rstd)
+    for off in range(0, N, BLOCK):
+        at = off + tl.arange(0, BLOCK)
+        inside = at < N
+        w, b = tl.load(W + at, mask=inside), tl.load(B + at, mask=inside)
+        x = tl.load(X + row * stride + at, mask=inside, other=0.0).to(tl.float32)
+        tl.store(Y + row * stride + at, (x - mean) * rstd * w + b, mask=inside)
+
+
+@triton.jit
+def rows_gathered(table, index, out, width, BLOCK: tl.constexpr):
+    row = tl.load(index + tl.program_id(0))
+    at = tl.arange(0, BLOCK)
+    tl.store(out + tl.program_id(0) * width + at, tl.load(table + row * width + at, mask=at < width), mask=at < width)
+
+
+@triton.jit
+def lanes_gathered(x, index, out, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    where = tl.load(index + at, mask=at < n, other=0)
+    tl.store(out + at, tl.load(x + where, mask=at < n, other=0.0), mask=at < n)
+
+
+@triton.jit
+def turned(x, y, rows, columns, HIGH: tl.constexpr, WIDE: tl.constexpr):
+    r, c = tl.arange(0, HIGH), tl.arange(0, WIDE)
+    inside = (r < rows)[:, None] & (c < columns)[None, :]
+    v = tl.load(x + r[:, None] * columns + c[None, :], mask=inside)
+    tl.store(y + c[None, :] * rows + r[:, None], v, mask=inside)
+
+
+@triton.jit
+def causal(x, y, n, BLOCK: tl.constexpr):
+    r, c = tl.arange(0, BLOCK), tl.arange(0, BLOCK)
+    inside = (r < n)[:, None] & (c < n)[None, :]
+    v = tl.load(x + r[:, None] * n + c[None, :], mask=inside, other=0.0)
+    v = tl.where(r[:, None] >= c[None, :], v, -1.0)
+    tl.store(y + r[:, None] * n + c[None, :], v, mask=inside)
+
+
+@triton.jit
+def swapped(x, y, n, times, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a, b = tl.load(x + at, mask=at < n, other=0.0), tl.load(y + at, mask=at < n, other=0.0)
+    for i in range(times):
+        if i % 2 == 0:
+            a, b = b, a + b
+        else:
+            a, b = b + 1.0, a
+    tl.store(x + at, a, mask=at < n)
+    tl.store(y + at, b, mask=at < n)
+
+
+@triton.jit
+def whole_numbers(x, y, total, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    v = tl.load(x + at, mask=at < n, other=0)
+    v = tl.where(v > 3, v * 2 - 1, v + 100)
+    tl.store(y + at, tl.minimum(v, 150), mask=at < n)
+    tl.store(total, tl.sum(tl.where(at < n, v, 0), axis=0))
+
+
+@triton.jit
+def block_pointers(x, y, rows, columns, HIGH: tl.constexpr, WIDE: tl.constexpr):
+    shape, strides = (rows, columns), (columns, 1)
+    at = (tl.program_id(0) * HIGH, 0)
+    source = tl.make_block_ptr(x, shape, strides, at, (HIGH, WIDE), (1, 0))
+    to = tl.make_block_ptr(y, shape, strides, at, (HIGH, WIDE), (1, 0))
+    for _ in range(0, columns, WIDE):
+        tl.store(to, tl.load(source, boundary_check=(0, 1)) * 2.0, boundary_check=(0, 1))
+        source, to = tl.advance(source, (0, WIDE)), tl.advance(to, (0, WIDE))
+
+
+@triton.jit
+def sorts(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, tl.cumsum(tl.load(x + at), axis=0))
+
+
+@triton.jit
+def too_large(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, tl.exp(tl.load(x + at)))
+
+
+@triton.jit
+def beyond_the_end(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    v = tl.load(x + at)
+    tl.store(y + at, v)
+
+
+@triton.jit
+def matmul(
+    a,
+    b,
+    c,
+    M,
+    N,
+    K,
+    am,
+    ak,
+    bk,
+    bn,
+    cm,
+    cn,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    GROUP: tl.constexpr,
+    ACT: tl.constexpr,
+):
+    pid = tl.program_id(0)
+    across, down = tl.cdiv(N, BN), tl.cdiv(M, BM)
+    group = pid // (GROUP * across)
+    first = group * GROUP
+    high = min(down - first, GROUP)
+    row = first + (pid % (GROUP * across)) % high
+    column = (pid % (GROUP * across)) // high
+    rm, rn, rk = (row * BM + tl.arange(0, BM)) % M, (column * BN + tl.arange(0, BN)) % N, tl.arange(0, BK)
+    pa, pb = a + rm[:, None] * am + rk[None, :] * ak, b + rk[:, None] * bk + rn[None, :] * bn
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        left = tl.load(pa, mask=rk[None, :] < K - k * BK, other=0.0)
+        right = tl.load(pb, mask=rk[:, None] < K - k * BK, other=0.0)
+        total = tl.dot(left, right, total)
+        pa += BK * ak
+        pb += BK * bk
+    if ACT == "leaky_relu":
+        total = tl.where(total >= 0, total, 0.01 * total)
+    if ACT == "bias":
+        total += (row * BM + tl.arange(0, BM))[:, None] * 0.5
+    out = total.to(c.dtype.element_ty)
+    om, on = row * BM + tl.arange(0, BM), column * BN + tl.arange(0, BN)
+    tl.store(c + cm * om[:, None] + cn * on[None, :], out, mask=(om[:, None] < M) & (on[None, :] < N))
+
+
+UNIT = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
+
+
+def multiply(m, n, k, blocks, kind, out, turned, act):
+    """(the compiled kernel, the largest error in units of the result's type) of a product against PyTorch's."""
+    generator = torch.Generator().manual_seed(m + n + k)
+    a, b = (torch.randint(-8, 9, shape, generator=generator) / 8 for shape in ((m, k), (k, n)))
+    x = a.t().contiguous().to(kind).npu().t() if "a" in turned else a.to(kind).npu()
+    y = b.t().contiguous().to(kind).npu().t() if "b" in turned else b.to(kind).npu()
+    c = torch.zeros(m, n, dtype=out).npu()
+    bm, bn, bk = blocks
+    grid = (-(-m // bm) * -(-n // bn),)
+    made = matmul[grid](
+        x, y, c, m, n, k, *x.stride(), *y.stride(), *c.stride(), BM=bm, BN=bn, BK=bk, GROUP=4, ACT=act
+    )  # fmt: skip
+    want = a @ b
+    if act == "leaky_relu":
+        want = torch.where(want >= 0, want, 0.01 * want)
+    if act == "bias":
+        want += torch.arange(m)[:, None] * 0.5
+    return made, ((c.cpu().float() - want).abs() / want.abs().clamp(min=1)).max().item() / UNIT[out]

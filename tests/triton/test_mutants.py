@@ -1,0 +1,124 @@
+"""Known-wrong lowerings: each must show in the numbers or as a finding of the twin."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
+torch = pytest.importorskip("torch")
+
+import triton
+
+import labkit.triton
+
+labkit.triton.install()
+import triton_drawn
+import triton_kernels as kernels
+
+from labkit.triton import forms, helpers, kernel, layout, mixed, reduce, scalars
+
+FULL = triton_drawn.Drawn(
+    8,
+    32,
+    11,
+    27,
+    (("full", "f32", -2), ("column", "f32", 0)),
+    (("sum", (0, 1)), ("sub", (0, 2)), ("add", (3, 1))),
+    "f32",
+)
+
+
+def softmax() -> float:
+    x = (torch.randint(-40, 41, (5, 23), generator=torch.Generator().manual_seed(3)) - 80) / 8
+    y = torch.zeros_like(x).npu()
+    kernels.softmax[(5,)](y, x.npu(), 23, 23, 5, 23, BLOCK=32)
+    return float((y.cpu() - torch.softmax(x, 1)).abs().max()) / 1e-6
+
+
+def drawn(folder) -> float:
+    return triton_drawn.wrong(*FULL.run(folder))
+
+
+def product(act: str = "") -> float:
+    return kernels.multiply(70, 90, 70, (32, 64, 32), torch.float16, torch.float32, "", act)[1]
+
+
+def text(monkeypatch, table: dict, name: str, old: str, new: str) -> None:
+    assert old in table[name]
+    monkeypatch.setitem(table, name, table[name].replace(old, new))
+
+
+def first_use(self, block):
+    """Values end with their first reader."""
+    for v in [*block.args, *(r for op in block.ops for r in op.results)]:
+        inside = [u for u in v.users if u.block is block]
+        if inside:
+            self.last[v] = inside[0]
+    for op in block.ops:
+        for inner in op.blocks:
+            first_use(self, inner)
+
+
+MUTANTS = {
+    "rows lie at their own width": lambda m: m.setattr(layout, "pitch", layout.width),
+    "zeros behind the end in place of other": lambda m: text(
+        m, helpers.OWN, "Rows", "- wide), fill)", "- wide), T(0))"
+    ),
+    "a mask lets one lane more count": lambda m: m.setattr(
+        forms.Relation, "limit", lambda r, n, own=forms.Relation.limit: (f := own(r, n)) and (f[0], f[1] + 1)
+    ),
+    "max is min": lambda m: m.setitem(reduce.COMBINERS, ("arith.maxnumf",), "Min"),
+    "rows go to GM without their gap": lambda m: text(m, helpers.OWN, "Rows", "bytes, gap, tall", "bytes, 0, tall"),
+    "values end with their first reader": lambda m: m.setattr(kernel.Kernel, "_lifetimes", first_use),
+    "no pipe waits": lambda m: m.setattr(kernel.Kernel, "sync", lambda self, event: None),
+    "a rest is a quotient": lambda m: m.setitem(scalars.ARITHMETIC, "arith.remsi", scalars.Div),
+    "L0 is laid out for the whole depth": lambda m: text(
+        m, helpers.CUBE, "MultiplyTiles", "steps = (now + 15) / 16", "steps = PIECE / 16"
+    ),
+    "each step of a sum begins anew": lambda m: text(m, helpers.CUBE, "MultiplyTiles", "fresh && at == 0", "at == 0"),
+    "both vector cores take the first rows' places": lambda m: m.setattr(mixed, "rows", scalars.make_range),
+}
+KERNELS = {
+    "zeros behind the end in place of other": "softmax",
+    "max is min": "softmax",
+    "values end with their first reader": "drawn",
+    "a rest is a quotient": "product",
+    "L0 is laid out for the whole depth": "product",
+    "each step of a sum begins anew": "product",
+    "both vector cores take the first rows' places": "mixed",
+}
+
+
+def outcome(name: str, folder) -> tuple[float, list[str]]:
+    run = {"softmax": softmax, "product": product, "mixed": lambda: product("leaky_relu")}
+    error = run[name]() if name in run else drawn(folder)
+    return error, labkit.triton.last().codes()
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """What is compiled here is compiled anew, and stays here."""
+    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
+    kept = [kernels.softmax, kernels.matmul]
+    for f in kept:
+        f.device_caches.clear()
+    yield tmp_path
+    for f in kept:
+        f.device_caches.clear()
+
+
+@pytest.mark.parametrize("name", ["softmax", "drawn", "product", "mixed"])
+def test_the_right_ones_pass(name, own_cache):
+    error, codes = outcome(name, own_cache)
+    assert error <= 1 and not codes
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_wrong_lowering_shows(mutant, own_cache, monkeypatch, capsys):
+    MUTANTS[mutant](monkeypatch)
+    try:
+        error, codes = outcome(KERNELS.get(mutant, "drawn"), own_cache)
+    except Exception as problem:  # the twin stopped it, or the compiler
+        assert type(problem).__module__.startswith("labkit"), problem
+    else:
+        assert error > 1 or error != error or codes, f"error {error}"
