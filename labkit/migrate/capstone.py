@@ -38,7 +38,7 @@ from labkit.migrate.capstone_entry import Entry
 from labkit.migrate.capstone_tasks import Task
 
 MARKS = {"function": 15, "network": 5, "operator": 5, "speed": 5, "defence": 10}
-HIDDEN = 3  # shapes drawn anew in each judgement; as many more are timed
+CLOCKED = 3  # hidden shapes whose times count, beside the last of the shown ones
 STATED = ("operator_us", "chain_us", "network_us", "network_chain_us")  # and bound_by, a pipe
 NEAR = 0.02  # of a stated number
 ALLOWED = TOLERANCE[torch.float16]  # of every output: inputs are half, and so is the sum that leaves
@@ -104,7 +104,8 @@ def judge(source: str, seed: int | None = None, timed: int = 0) -> Verdict:
 def _judge(entry: Entry, seed: int | None, timed: int) -> Verdict:
     seed = secrets.randbits(62) if seed is None else seed
     task, draw = entry.task, torch.Generator().manual_seed(seed)
-    hidden, clocked = _shapes(task, draw), _shapes(task, torch.Generator().manual_seed(timed))
+    hidden, clock = _hidden(task, draw), torch.Generator().manual_seed(timed)
+    clocked = [_any(task, clock) for _ in range(CLOCKED)]
     net = _Network(task, seed)
     shapes = list(dict.fromkeys([*task.shown, *hidden, *clocked, *net.shapes]))
     order = torch.randperm(len(shapes), generator=draw).tolist()  # which of them are shown is not said
@@ -350,7 +351,19 @@ def _shown(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:,.2f}"
 
 
-def _shapes(task: Task, draw: torch.Generator) -> list[tuple[int, int]]:
-    """HIDDEN shapes, any number of rows and any width from 8 on."""
-    number = lambda low, high: int(torch.randint(low, high + 1, (1,), generator=draw))  # noqa: E731
-    return [(number(1, task.tallest), number(8, task.widest)) for _ in range(HIDDEN)]
+def _hidden(task: Task, draw: torch.Generator) -> list[tuple[int, int]]:
+    """Shapes where kernels fail: one row; one row more than a power of two; a narrow row; and one of any size."""
+    rows, width = _any(task, draw), _any(task, draw)
+    powers = [2**n + 1 for n in range(1, 10) if 2**n < task.tallest]
+    return [
+        (1, rows[1]), (powers[_number(draw, 0, len(powers) - 1)], width[1]), (rows[0], _number(draw, 8, 40)),
+        _any(task, draw),
+    ]  # fmt: skip
+
+
+def _any(task: Task, draw: torch.Generator) -> tuple[int, int]:
+    return _number(draw, 1, task.tallest), _number(draw, 8, task.widest)
+
+
+def _number(draw: torch.Generator, low: int, high: int) -> int:
+    return int(torch.randint(low, high + 1, (1,), generator=draw))
