@@ -17,9 +17,22 @@ def launch(rows, width):
 
 
 REPORT = """
-operator_us: 10.47
-chain_us: 27.7
-network_us: 1
-network_chain_us: 1
-bound_by: MTE2
+## What it does, and for whom
+y = RMSNorm(x + residual) * weight and the sum itself, in one launch: the second norm of each layer of the language
+model, and the residual that goes on from there. PyTorch takes two launches, and the sum passes through memory twice.
+
+## Numbers
+Modelled, 910B1, 1024 rows of 1024; the network's are of one forward pass of 8 scenes.
+- operator_us: 6.58
+- chain_us: 18.91
+- network_us: 915.09
+- network_chain_us: 926.49
+- bound_by: V
+
+## What was tried and did not help
+More cores for small shapes: each further core begins later than the last one, and 4 rows need no 48 of them.
+
+## Where it is slow, and what it cannot do
+The network gains little: the operator is a small part of it, and the host issues the rest as slowly as before. Rows
+wider than 6656 do not fit UB with all that is made of them. It has no gradient of its own here.
 """

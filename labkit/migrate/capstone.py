@@ -35,7 +35,7 @@ from labkit.migrate import capstone_entry, scenes
 from labkit.migrate import model as model_
 from labkit.migrate.bisecting import TOLERANCE, excess
 from labkit.migrate.capstone_entry import Entry
-from labkit.migrate.capstone_tasks import Task
+from labkit.migrate.capstone_tasks import TASKS, Task
 
 MARKS = {"function": 15, "network": 5, "operator": 5, "speed": 5, "defence": 10}
 CLOCKED = 3  # hidden shapes whose times count, beside the last of the shown ones
@@ -157,6 +157,37 @@ def _judge(entry: Entry, seed: int | None, timed: int) -> Verdict:
         (), {k: v if isinstance(v, str) else round(v, 2) for k, v in figures.items()}, stated, better,
         round(math.exp(sum(math.log(chains[s] / times[s].us) for s in counted) / len(counted)), 4),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One launch beside the chain. wrong, refused: in words, empty where it is right. Times are modelled."""
+
+    wrong: str
+    refused: str
+    us: float
+    chain_us: float
+
+
+def launched(task: str, kernel: str, plan: dict, draw: torch.Generator, rows: int, width: int) -> Launched:
+    """What a kernel of a task's own gives at one shape, on inputs drawn now. plan: as launch() of an entry gives it.
+    Raises ValueError for another task or plan, labkit.CompileError."""
+    if task not in TASKS:
+        raise ValueError(text("capstone.no-task", task=task, all=", ".join(TASKS)))
+    if not capstone_entry.plain(plan):
+        raise ValueError(text("capstone.plan"))
+    shape = rows, width
+    try:
+        own = _Operator(Entry("", TASKS[task], kernel, "", "", ""), {shape: plan})
+        timed, wrong, refused = _launch(own, shape, own.task.draw(rows, width, draw))
+    except _Unlaunchable as error:
+        return Launched(str(error), "", math.inf, math.nan)
+    return Launched(wrong, refused, timed.us, _chain_us(own.task, shape))
+
+
+def bound_us(task: str, rows: int, width: int) -> float:
+    """Modelled microseconds in which a task's inputs are read from HBM: no entry is faster."""
+    return _bound_us(TASKS[task], (rows, width))
 
 
 # ---- one launch

@@ -113,13 +113,13 @@ def plans(entry: Entry, shapes: list[tuple[int, int]]) -> list[dict[str, Any]]:
         made = json.loads(out)
     except ValueError:
         made = None
-    if not isinstance(made, list) or len(made) != len(shapes) or not all(map(_plain, made)):
+    if not isinstance(made, list) or len(made) != len(shapes) or not all(map(plain, made)):
         raise ValueError(text("capstone.plan"))
     return made
 
 
-def _plain(plan: Any) -> bool:
-    """Blocks, and scalars that a kernel can take."""
+def plain(plan: Any) -> bool:
+    """Whether launch() may answer that: blocks, scalars that a kernel can take, the name of an instantiation."""
     if not isinstance(plan, dict) or not plan.keys() <= {"blocks", "scalars", "entry"}:
         return False
     number = plan.get("blocks")

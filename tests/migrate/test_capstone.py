@@ -14,7 +14,7 @@ from labkit import device
 from labkit.migrate import capstone, capstone_entry, leaderboard
 from labkit.migrate.capstone_tasks import TASKS
 
-HONEST = (REPO / "kernels" / "capstone" / "scaled_residual.py").read_text(encoding="utf-8")
+HONEST = (REPO / "tests" / "support" / "honest_entry.py").read_text(encoding="utf-8")
 EXAMPLE = (REPO / "kernels" / "capstone" / "example.py").read_text(encoding="utf-8")
 
 
@@ -31,6 +31,11 @@ def honest():
     return capstone.judge(HONEST, seed=11)
 
 
+@pytest.fixture(scope="module")
+def example():
+    return capstone.judge(EXAMPLE, seed=3)
+
+
 LAST = "    inS.FreeTensor(scales);\n}\n"
 RAW = "    __gm__ half *to = (__gm__ half*)y, *a = (__gm__ half*)x, *b = (__gm__ half*)residual, *c = (__gm__ half*)scale;\n"
 ALL = "for (uint32_t i = 0; i < rows * width; i++)"
@@ -40,8 +45,8 @@ ALL = "for (uint32_t i = 0; i < rows * width; i++)"
 
 
 @pytest.mark.parametrize("name", ["own", "example"])
-def test_an_honest_entry_passes(name, honest):
-    verdict = honest if name == "own" else capstone.judge(EXAMPLE, seed=3)
+def test_an_honest_entry_passes(name, honest, example):
+    verdict = honest if name == "own" else example
     assert verdict.listed and verdict.right == verdict.launches >= 18 and not verdict.wrong, verdict
     assert verdict.marks["function"] == 15 and verdict.marks["network"] == 5
     assert 2 < verdict.marks["operator"] <= 5 and 1 < verdict.marks["speed"] <= 5 and verdict.gain > 1.5
@@ -58,6 +63,12 @@ def test_a_report_that_says_what_is_true_has_its_marks(honest):
     lines = "\n".join(f"- {key}: {value}" for key, value in honest.figures.items())
     true = capstone.judge(changed(("operator_us: 1\n", lines + "\n")), seed=1)
     assert true.marks["defence"] == 10 and not true.overstated and true.total == honest.total + 10
+
+
+def test_the_example_says_what_is_true_and_the_template_is_judged(example):
+    assert example.listed and example.marks["defence"] == 10, example
+    verdict = capstone.judge((REPO / "kernels" / "capstone" / "template.py").read_text(encoding="utf-8"), seed=1)
+    assert not verdict.listed and verdict.right == 0 and verdict.total == 0 and not verdict.stated, verdict
 
 
 # ---- the function
