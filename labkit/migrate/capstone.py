@@ -122,7 +122,8 @@ def _judge(entry: Entry, seed: int | None, timed: int) -> Verdict:
                 wrong += [text("capstone.wrong", rows=shape[0], width=shape[1], why=bad)] if bad else []
                 refused += [false] if false else []
     except _Unlaunchable as error:
-        return Verdict(entry.name, task.name, entry.digest, refused=(str(error),), launches=launches)
+        right = launches - 1 - len(wrong)
+        return Verdict(entry.name, task.name, entry.digest, {}, right, launches, tuple(wrong), (str(error),))
     if refused:
         return Verdict(
             entry.name, task.name, entry.digest, dict.fromkeys(MARKS, 0.0), launches - len(wrong), launches,
@@ -251,7 +252,7 @@ def _launch(own: _Operator, shape: tuple[int, int], inputs: list[torch.Tensor]) 
         worst = max((excess(o, g.to(o.dtype), ALLOWED), name) for o, g, name in zip(out, golden, own.task.outputs))
         if worst[0] > 1:
             bad = text("capstone.differs", output=worst[1], times=f"{worst[0]:.3g}")
-    return timed, bad, _unseen(own.task, shape, record)
+    return timed, bad, "" if bad else _unseen(own.task, shape, record)  # what is wrong need not be suspected
 
 
 def _unseen(task: Task, shape: tuple[int, int], record: LaunchRecord) -> str:
