@@ -29,7 +29,7 @@ import torch
 
 import labkit
 from labkit import chips, device
-from labkit.launch.record import LaunchRecord, expect
+from labkit.launch.record import PIPES, LaunchRecord, expect
 from labkit.messages import text
 from labkit.migrate import capstone_entry, scenes
 from labkit.migrate import model as model_
@@ -353,8 +353,9 @@ def _stated(report: str) -> dict[str, float | str]:
     """`operator_us: 12.5` anywhere at the beginning of a line, a list's dash allowed; the last one counts."""
     found: dict[str, float | str] = {}
     for key, value in re.findall(r"(?m)^[ \t]*[-*]?[ \t]*(\w+)[ \t]*[:=][ \t]*([\w.,]+)", report):
-        if key == "bound_by":
-            found[key] = value.strip(".,").upper()
+        pipe = value.strip(".,").upper()
+        if key == "bound_by" and pipe in PIPES:
+            found[key] = pipe
         elif key in STATED:
             try:
                 found[key] = float(value.replace(",", "").rstrip("."))
