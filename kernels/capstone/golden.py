@@ -39,7 +39,11 @@ def rank_cases(seed, quick):
 
 
 def project_cases(seed, quick):
-    right, seen, faster = say("values", "数值"), say("on the clock", "计入时钟"), say("faster than the chain", "快于算子链")
+    right, seen, faster = (
+        say("values", "数值"),
+        say("on the clock", "计入时钟"),
+        say("faster than the chain", "快于算子链"),
+    )
     expected = {right: say("right", "正确"), seen: True, faster: True}
     shapes = [(4, 64), (1, 40), (33, 333), (176, 256), (1024, 1024)]
     return [Case(f"{rows} x {width}", (rows, width, seed), expected) for rows, width in shapes[:: 2 if quick else 1]]
@@ -52,6 +56,8 @@ def run_project(function, args, case):
 
     rows, width, seed = args
     made = function(rows, width)
-    found = capstone.launched("scaled_residual", made["kernel"], made["launch"], torch.Generator().manual_seed(seed), rows, width)
+    found = capstone.launched(
+        "scaled_residual", made["kernel"], made["launch"], torch.Generator().manual_seed(seed), rows, width
+    )
     right, seen, faster = case.expected
     return {right: found.wrong or say("right", "正确"), seen: not found.refused, faster: found.us < found.chain_us}

@@ -15,7 +15,12 @@ def spike_cases(seed, quick):
     asked = [
         (say("a little above", "略高"), flat, 2.5, False),
         (say("far above", "远高于"), flat, 3.25, True),
-        (say("above the last, which was low itself", "高于最后一步，而最后一步本身偏低"), [2.0] * 19 + [0.5], 2.25, False),
+        (
+            say("above the last, which was low itself", "高于最后一步，而最后一步本身偏低"),
+            [2.0] * 19 + [0.5],
+            2.25,
+            False,
+        ),
         (say("one of the last steps was odd", "最近几步中有一步异常"), [2.0] * 18 + [9.0, 2.0], 3.5, True),
         (say("a steep fall, a step back", "快速下降时的一次回升"), steep, 15.0, False),
         (say("a steep fall, a long way back", "快速下降时的大幅回升"), steep, 17.0, True),
@@ -57,7 +62,12 @@ def recall_cases(seed, quick):
         (say("among two", "前两个之中"), ranked, 2, 2 / 3),
         (say("among all", "全部之中"), ranked, 3, 1.0),
         (say("the other way round", "反方向"), turned, 1, 2 / 3),
-        (say("a model that says the same of everything", "对一切给出相同分数的模型"), [[1.0] * 4 for _ in range(4)], 1, 0.0),
+        (
+            say("a model that says the same of everything", "对一切给出相同分数的模型"),
+            [[1.0] * 4 for _ in range(4)],
+            1,
+            0.0,
+        ),
         (say("negative scores", "负的分数"), [[-1.0, -2.0], [-3.0, -4.0]], 1, 0.5),
     ]
     return [Case(name, (scores, k), expected, tolerance=(1e-9, 1e-9)) for name, scores, k, expected in asked]
@@ -76,6 +86,11 @@ def verdict_cases(seed, quick):
         (say("1 lost, 1 gained of 20", "20 个中丢 1 个、得 1 个"), answers(9, 9, 1, 1), 0.05, "undecided"),
         (say("10 gained of 200", "200 个中多得 10 个"), answers(100, 90, 0, 10), 0.05, "no worse"),
         (say("2 lost of 200", "200 个中丢了 2 个"), answers(100, 98, 2, 0), 0.05, "no worse"),
-        (say("2 lost of 200, a narrow margin", "200 个中丢了 2 个，余量很小"), answers(100, 98, 2, 0), 0.01, "undecided"),
+        (
+            say("2 lost of 200, a narrow margin", "200 个中丢了 2 个，余量很小"),
+            answers(100, 98, 2, 0),
+            0.01,
+            "undecided",
+        ),
     ]
     return [Case(name, (*pair, margin), expected) for name, pair, margin, expected in asked]

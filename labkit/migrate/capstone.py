@@ -76,7 +76,9 @@ class Verdict:
 
     def __str__(self) -> str:
         lines = [f"{self.name} [{self.task}] {self.digest}"]
-        lines += [f"  {text(f'capstone.{part}'):18}{self.marks.get(part, 0):5.1f} / {most}" for part, most in MARKS.items()]
+        lines += [
+            f"  {text(f'capstone.{part}'):18}{self.marks.get(part, 0):5.1f} / {most}" for part, most in MARKS.items()
+        ]
         lines += [f"  {text('capstone.total'):18}{self.total:5.1f} / {sum(MARKS.values())}"]
         lines += [f"  {text('capstone.launches', right=self.right, launches=self.launches)}"]
         lines += [f"  - {line}" for line in (*self.refused, *self.wrong[:3])]
@@ -102,6 +104,8 @@ def judge(source: str, seed: int | None = None, timed: int = 0) -> Verdict:
 
 
 def _judge(entry: Entry, seed: int | None, timed: int) -> Verdict:
+    if raw := [word for word in ("GetPhyAddr", "__ubuf__") if word in entry.kernel]:
+        return Verdict(entry.name, entry.task.name, entry.digest, refused=(text("capstone.raw", word=raw[0]),))
     seed = secrets.randbits(62) if seed is None else seed
     task, draw = entry.task, torch.Generator().manual_seed(seed)
     hidden, clock = _hidden(task, draw), torch.Generator().manual_seed(timed)
@@ -261,7 +265,9 @@ def _unseen(task: Task, shape: tuple[int, int], record: LaunchRecord) -> str:
     for core in record.cores:
         total.update({k: v for k, v in core.items() if isinstance(v, (int, float))})
     size = 2 * shape[0] * shape[1]
-    moved = [sum(total[f"bytes.{way}"] for way in ways) for ways in (("to_ub", "to_l1", "to_l1_nz"), ("from_ub", "from_l0c"))]
+    moved = [
+        sum(total[f"bytes.{way}"] for way in ways) for ways in (("to_ub", "to_l1", "to_l1_nz"), ("from_ub", "from_l0c"))
+    ]
     needed = [size * task.rows, size * sum(name != "rstd" for name in task.outputs)]
     for done, least, way in zip(moved, needed, ("in", "out")):
         if done < least:

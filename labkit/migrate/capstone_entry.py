@@ -98,7 +98,9 @@ def plans(entry: Entry, shapes: list[tuple[int, int]]) -> list[dict[str, Any]]:
             cwd=folder, env={"PATH": os.environ.get("PATH", "")}, start_new_session=True, text=True,
         )  # fmt: skip
         try:
-            out, said = process.communicate(json.dumps({"source": entry.source, "shapes": shapes}), timeout=3 * _SECONDS)
+            out, said = process.communicate(
+                json.dumps({"source": entry.source, "shapes": shapes}), timeout=3 * _SECONDS
+            )
         except subprocess.TimeoutExpired:
             raise ValueError(text("capstone.launch", why=f"{3 * _SECONDS} s")) from None
         finally:
@@ -108,7 +110,9 @@ def plans(entry: Entry, shapes: list[tuple[int, int]]) -> list[dict[str, Any]]:
                 pass
             process.wait()
     if process.returncode:
-        raise ValueError(text("capstone.launch", why=(said.strip().splitlines() or [str(process.returncode)])[-1][:300]))
+        raise ValueError(
+            text("capstone.launch", why=(said.strip().splitlines() or [str(process.returncode)])[-1][:300])
+        )
     try:
         made = json.loads(out)
     except ValueError:

@@ -102,7 +102,9 @@ class Board:
         """All entries, judged anew: by marks, then by gain, then by name. What the file says of them is only compared."""
         held = self._read()
         ranked, others = [], []
-        for stored, verdict in zip(held["entries"], judged([str(e.get("source")) for e in held["entries"]], held["seed"])):
+        for stored, verdict in zip(
+            held["entries"], judged([str(e.get("source")) for e in held["entries"]], held["seed"])
+        ):
             if isinstance(verdict, str):
                 others.append(Row(0, str(stored.get("name")), str(stored.get("digest")), 0.0, 0.0, 0.0, verdict))
                 continue

@@ -4,6 +4,7 @@ shown with the true figure."""
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -105,7 +106,9 @@ GAMES = {
 def test_a_wrong_operator_is_not_listed(name, honest):
     verdict = capstone.judge(changed(*GAMES[name]), seed=11)
     assert not verdict.listed and verdict.right < verdict.launches, verdict
-    assert verdict.marks.get("function", 0) < 15 and verdict.marks.get("operator", 0) == verdict.marks.get("speed", 0) == 0
+    assert (
+        verdict.marks.get("function", 0) < 15 and verdict.marks.get("operator", 0) == verdict.marks.get("speed", 0) == 0
+    )
     assert verdict.total < honest.total
 
 
@@ -122,7 +125,12 @@ def test_what_the_clock_does_not_see_is_refused():
     """Plain C++ on GM costs nothing on the twin; so does plain C++ on UB between two copies."""
     start = HONEST.index("    uint32_t pitch")
     end = HONEST.index(LAST) + len(LAST)
-    alone = HONEST[:start] + RAW + f"    if (GetBlockIdx() == 0) {ALL} to[i] = (float)b[i] + (float)c[i % width] * (float)a[i];\n}}\n" + HONEST[end:]
+    alone = (
+        HONEST[:start]
+        + RAW
+        + f"    if (GetBlockIdx() == 0) {ALL} to[i] = (float)b[i] + (float)c[i % width] * (float)a[i];\n}}\n"
+        + HONEST[end:]
+    )
     verdict = capstone.judge(alone, seed=1)
     assert verdict.refused and verdict.total == 0 and not verdict.listed, verdict
     vector = HONEST[HONEST.index("        for (uint32_t r = 0;") : HONEST.index("        inX.FreeTensor(xs)")]
@@ -132,7 +140,18 @@ def test_what_the_clock_does_not_see_is_refused():
         "        for (uint32_t i = 0; i < here * pitch; i++) p[i] = (float)s[i] + (float)t[i % pitch] * (float)q[i];\n"
     )
     verdict = capstone.judge(changed((vector, plain)), seed=1)
-    assert verdict.refused and verdict.total == 0, verdict
+    assert "GetPhyAddr" in verdict.refused[0] and verdict.total == 0, verdict
+
+
+def test_each_thing_that_the_clock_must_have_seen():
+    def record(us=9.0, **sums):
+        seen = {"bytes.to_ub": 2 * 65536, "bytes.from_ub": 65536, "vector16": 65536} | sums
+        return SimpleNamespace(time_us=us, cores=[{"block": 0, **seen}])
+
+    task, unseen = TASKS["scaled_residual"], capstone._unseen
+    assert unseen(task, (128, 256), record()) == ""
+    for less in ({"bytes.to_ub": 131071}, {"bytes.from_ub": 65535}, {"vector16": 0}, {"us": 0.01}):
+        assert unseen(task, (128, 256), record(**less)), less
 
 
 def test_python_of_an_entry_reaches_no_clock(honest):
@@ -150,13 +169,19 @@ def test_a_launch_that_does_not_end_is_ended(monkeypatch):
     monkeypatch.setattr(capstone_entry, "_SECONDS", 1)
     for body in ("while True: pass", "x = [0] * 10**10", "open('left', 'wb', 0).write(b'x')", "raise SystemExit(3)"):
         with pytest.raises(ValueError, match="launch"):
-            capstone_entry.plans(capstone_entry.read(changed(("    return {", f"    {body}\n    return {{"))), [(4, 64)])
+            capstone_entry.plans(
+                capstone_entry.read(changed(("    return {", f"    {body}\n    return {{"))), [(4, 64)]
+            )
 
 
-@pytest.mark.parametrize("answer", ["3", "{'blocks': 0}", "{'blocks': 1, 'scalars': ['x']}", "{'time_us': 0.1}", "{'blocks': True}"])
+@pytest.mark.parametrize(
+    "answer", ["3", "{'blocks': 0}", "{'blocks': 1, 'scalars': ['x']}", "{'time_us': 0.1}", "{'blocks': True}"]
+)
 def test_launch_says_blocks_and_scalars_and_nothing_else(answer):
     with pytest.raises(ValueError, match="blocks"):
-        capstone_entry.plans(capstone_entry.read(changed(("    return {", f"    return {answer}\n    return {{"))), [(4, 64)])
+        capstone_entry.plans(
+            capstone_entry.read(changed(("    return {", f"    return {answer}\n    return {{"))), [(4, 64)]
+        )
 
 
 # ---- the report
