@@ -3,7 +3,8 @@ TASK = "residual_rms_norm"
 KERNEL = r"""
 #include "../residual_rms_norm/residual_rms_norm.asc"
 
-extern "C" __global__ __aicore__ void entry(GM_ADDR x, GM_ADDR residual, GM_ADDR weight, GM_ADDR y, GM_ADDR sum, GM_ADDR rstd, uint32_t rows, uint32_t width)
+extern "C" __global__ __aicore__ void entry(GM_ADDR x, GM_ADDR residual, GM_ADDR weight, GM_ADDR y, GM_ADDR sum,
+                                            GM_ADDR rstd, uint32_t rows, uint32_t width)
 {
     ResidualNorm<half> op(x, residual, weight, y, sum, rstd, rows, width, width, width, 1e-6f);
     op.Run();

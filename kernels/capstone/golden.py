@@ -30,8 +30,14 @@ def rank_cases(seed, quick):
     a, b, c = entry("ada", "11", 20.0), entry("bo", "22", 40.0), entry("cy", "33", 30.0)
     asked = [
         (say("as the file says", "与文件一致"), [a, c], [("11", 20.0), ("33", 30.0)], ["cy", "ada"]),
-        (say("a better number in the file", "文件中的数字更好"), [a, b, c], [("11", 20.0), ("22", 10.0), ("33", 30.0)], ["cy", "ada", "bo"]),
-        (say("a source that was changed", "源码被改过"), [a, b, c], [("11", 20.0), ("29", 38.0), ("33", 30.0)], ["cy", "ada"]),
+        (
+            say("a better number in the file", "文件中的数字更好"), [a, b, c],
+            [("11", 20.0), ("22", 10.0), ("33", 30.0)], ["cy", "ada", "bo"],
+        ),
+        (
+            say("a source that was changed", "源码被改过"), [a, b, c],
+            [("11", 20.0), ("29", 38.0), ("33", 30.0)], ["cy", "ada"],
+        ),
         (say("equal marks", "同分"), [c, b, a], [("33", 25.0), ("22", 25.0), ("11", 25.0)], ["ada", "bo", "cy"]),
         (say("an empty board", "空的排行榜"), [], [], []),
     ]  # fmt: skip

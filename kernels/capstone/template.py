@@ -14,7 +14,8 @@ using namespace AscendC;
 
 constexpr uint32_t TILE = 8192;  // elements of half: six of them and a row fit UB
 
-extern "C" __global__ __aicore__ void scaled_residual(GM_ADDR x, GM_ADDR residual, GM_ADDR scale, GM_ADDR y, uint32_t rows, uint32_t width)
+extern "C" __global__ __aicore__ void scaled_residual(GM_ADDR x, GM_ADDR residual, GM_ADDR scale, GM_ADDR y,
+                                                      uint32_t rows, uint32_t width)
 {
     uint32_t pitch = (width + 15) / 16 * 16;  // a row in UB begins at a multiple of 32 bytes
     uint32_t tall = TILE / pitch, share = (rows + GetBlockNum() - 1) / GetBlockNum();

@@ -5,11 +5,11 @@
 
 | part | marks | how |
 |---|---|---|
-| function | 15 | share of launches that are right: shown shapes and shapes drawn now, two launches each with inputs drawn now |
+| function | 15 | share of launches that are right: shown shapes and others drawn now, two each, inputs drawn now |
 | network | 5 | the model of stage 08 with the operator in it is no further from fp64 than twice what the chain is |
 | operator speed | 5 | (chain - own) / (chain - bound) of the modelled times; the bound is reading the inputs from HBM |
 | network speed | 5 | (chain - own) / (chain - without), without: the same network in which the operator costs nothing |
-| defence | 10 | two for each of five numbers of the report that is as recomputed; none at all if one is better than it is |
+| defence | 10 | two for each of five numbers of the report that is as recomputed; none if one is too good |
 
 Every launch that is timed is checked, and outputs hold NaN before it. The clock sees what passes the pipes, so a kernel
 that moves less than its inputs and outputs, computes less than an operation an element, or is faster than memory is
@@ -81,7 +81,7 @@ class Verdict:
         ]
         lines += [f"  {text('capstone.total'):18}{self.total:5.1f} / {sum(MARKS.values())}"]
         lines += [f"  {text('capstone.launches', right=self.right, launches=self.launches)}"]
-        lines += [f"  - {line}" for line in (*self.refused, *self.wrong[:3])]
+        lines += [f"  - {line}" for line in (*self.refused[:3], *self.wrong[:3])]
         for key, true in self.figures.items():
             said = self.stated.get(key, text("capstone.unsaid"))
             note = text("capstone.overstated") if key in self.overstated else ""
@@ -157,7 +157,8 @@ def _judge(entry: Entry, seed: int | None, timed: int) -> Verdict:
     if wrong or not network.right:
         marks["operator"] = marks["speed"] = 0.0  # fast and wrong is not fast
     return Verdict(
-        entry.name, task.name, entry.digest, {k: round(v, 1) for k, v in marks.items()}, launches - len(wrong), launches,
+        entry.name, task.name, entry.digest, {k: round(v, 1) for k, v in marks.items()},
+        launches - len(wrong), launches,
         tuple(wrong) + (() if network.right else (text("capstone.network-wrong", times=f"{network.times:.1f}"),)),
         (), {k: v if isinstance(v, str) else round(v, 2) for k, v in figures.items()}, stated, better,
         round(math.exp(sum(math.log(chains[s] / times[s].us) for s in counted) / len(counted)), 4),

@@ -99,7 +99,7 @@ class Board:
         return verdict
 
     def standing(self) -> Standing:
-        """All entries, judged anew: by marks, then by gain, then by name. What the file says of them is only compared."""
+        """All entries, judged anew: by marks, then by gain, then by name. What the file says is compared."""
         held = self._read()
         ranked, others = [], []
         for stored, verdict in zip(
