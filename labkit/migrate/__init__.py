@@ -51,8 +51,8 @@ __all__ = [
     "training",
 ]
 _MODULES = (
-    "capstone", "evaluation", "failures", "leaderboard", "model", "monitor", "parallel", "precision", "scenes", "support",
-    "training",
+    "capstone", "evaluation", "failures", "leaderboard", "model", "monitor", "parallel", "precision", "scenes",
+    "support", "training",
 )  # fmt: skip
 _HOMES = {
     "assess": "report", "Assessment": "report", "scan": "programs",

@@ -7,8 +7,8 @@
     def launch(rows, width): return {"blocks": 8, "scalars": [rows, width]}   # what follows the GM arguments
 
 NAME, TASK, KERNEL and REPORT must be plain text. launch() runs in a process of its own that holds no tensor, no clock
-and no golden: whole numbers go in, whole numbers and a kernel's name come out. So nothing that the file does in Python can
-change what is measured. "entry" in launch()'s answer names an instantiation, "norm<half>".
+and no golden: whole numbers go in, whole numbers and a kernel's name come out. So nothing that the file does in Python
+can change what is measured. "entry" in launch()'s answer names an instantiation, "norm<half>".
 """
 
 from __future__ import annotations
