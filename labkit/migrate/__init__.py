@@ -19,6 +19,11 @@ parallel.py is one step on several cards: the batch in parts, layers in a row, e
 model.py makes the vision-language model that stage 08 brings to the npu, scenes.py what it learns from: images with
 captions, questions and answers by a seed. training.py is the loop, precision.py its types, loss scale and master
 weights, evaluation.py says how good the result is, monitor.py watches a run, failures.py plants what it should see.
+
+    print(labkit.migrate.capstone.judge(source))         # the open project: an operator and its report, by a rubric
+
+capstone_tasks.py says what it may be for, capstone_entry.py reads what is handed in, capstone.py gives the marks,
+leaderboard.py lists entries and believes no number in its file.
 """
 
 from __future__ import annotations
@@ -31,10 +36,12 @@ __all__ = [
     "Difference",
     "assess",
     "bisect",
+    "capstone",
     "differences",
     "evaluation",
     "failures",
     "faulty",
+    "leaderboard",
     "model",
     "monitor",
     "parallel",
@@ -43,7 +50,10 @@ __all__ = [
     "scenes",
     "training",
 ]
-_MODULES = ("evaluation", "failures", "model", "monitor", "parallel", "precision", "scenes", "support", "training")
+_MODULES = (
+    "capstone", "evaluation", "failures", "leaderboard", "model", "monitor", "parallel", "precision", "scenes",
+    "support", "training",
+)  # fmt: skip
 _HOMES = {
     "assess": "report", "Assessment": "report", "scan": "programs",
     "bisect": "bisecting", "differences": "bisecting", "Difference": "bisecting", "faulty": "faults",

@@ -1,0 +1,69 @@
+"""Cases of notebook 08.07's exercises: what the clock must have seen, the order of a leaderboard, the project."""
+
+from __future__ import annotations
+
+from labkit import messages
+from labkit.exercises import Case
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+def unseen_cases(seed, quick):
+    asked = [
+        (say("all of it", "全部"), 4096, 2048, 16, 64, 2, 1, False),
+        (say("padding on top", "另有补齐"), 5000, 2500, 16, 64, 2, 1, False),
+        (say("nothing passed a pipe", "没有任何字节经过流水"), 0, 0, 16, 64, 2, 1, True),
+        (say("one input never read", "一个输入从未读取"), 2048, 2048, 16, 64, 2, 1, True),
+        (say("read, and written past MTE3", "读了，但绕过 MTE3 写出"), 4096, 0, 16, 64, 2, 1, True),
+        (say("half of the bytes", "只有一半的字节"), 2048, 1024, 16, 64, 2, 1, True),
+        (say("two outputs", "两个输出"), 4096, 2048, 16, 64, 2, 2, True),
+    ]
+    return [Case(name, tuple(args), expected) for name, *args, expected in asked]
+
+
+def rank_cases(seed, quick):
+    def entry(name, digest, total):
+        return {"name": name, "digest": digest, "total": total}
+
+    a, b, c = entry("ada", "11", 20.0), entry("bo", "22", 40.0), entry("cy", "33", 30.0)
+    asked = [
+        (say("as the file says", "与文件一致"), [a, c], [("11", 20.0), ("33", 30.0)], ["cy", "ada"]),
+        (
+            say("a better number in the file", "文件中的数字更好"), [a, b, c],
+            [("11", 20.0), ("22", 10.0), ("33", 30.0)], ["cy", "ada", "bo"],
+        ),
+        (
+            say("a source that was changed", "源码被改过"), [a, b, c],
+            [("11", 20.0), ("29", 38.0), ("33", 30.0)], ["cy", "ada"],
+        ),
+        (say("equal marks", "同分"), [c, b, a], [("33", 25.0), ("22", 25.0), ("11", 25.0)], ["ada", "bo", "cy"]),
+        (say("an empty board", "空的排行榜"), [], [], []),
+    ]  # fmt: skip
+    return [Case(name, (held, found), expected) for name, held, found, expected in asked]
+
+
+def project_cases(seed, quick):
+    right, seen, faster = (
+        say("values", "数值"),
+        say("on the clock", "计入时钟"),
+        say("faster than the chain", "快于算子链"),
+    )
+    expected = {right: say("right", "正确"), seen: True, faster: True}
+    shapes = [(4, 64), (1, 40), (33, 333), (176, 256), (1024, 1024)]
+    return [Case(f"{rows} x {width}", (rows, width, seed), expected) for rows, width in shapes[:: 2 if quick else 1]]
+
+
+def run_project(function, args, case):
+    import torch
+
+    from labkit.migrate import capstone
+
+    rows, width, seed = args
+    made = function(rows, width)
+    found = capstone.launched(
+        "scaled_residual", made["kernel"], made["launch"], torch.Generator().manual_seed(seed), rows, width
+    )
+    right, seen, faster = case.expected
+    return {right: found.wrong or say("right", "正确"), seen: not found.refused, faster: found.us < found.chain_us}

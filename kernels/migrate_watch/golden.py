@@ -1,0 +1,96 @@
+"""Cases of notebook 08.05's exercises: a loss that is far off, the curvature, recall, a verdict on two models."""
+
+from __future__ import annotations
+
+from labkit import messages
+from labkit.exercises import Case
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
+def spike_cases(seed, quick):
+    flat, steep = [2.0] * 20, [20.0 - i / 2 for i in range(20)]
+    asked = [
+        (say("a little above", "略高"), flat, 2.5, False),
+        (say("far above", "远高于"), flat, 3.25, True),
+        (
+            say("above the last, which was low itself", "高于最后一步，而最后一步本身偏低"),
+            [2.0] * 19 + [0.5],
+            2.25,
+            False,
+        ),
+        (say("one of the last steps was odd", "最近几步中有一步异常"), [2.0] * 18 + [9.0, 2.0], 3.5, True),
+        (say("a steep fall, a step back", "快速下降时的一次回升"), steep, 15.0, False),
+        (say("a steep fall, a long way back", "快速下降时的大幅回升"), steep, 17.0, True),
+    ]
+    return [Case(name, (losses, loss), expected) for name, losses, loss, expected in asked]
+
+
+def trace_cases(seed, quick):
+    ones, signs = [1, 1, 1], [[1, 1, 1], [1, -1, 1], [1, 1, -1], [1, -1, -1]]
+    diagonal, mixed = [[1, 0, 0], [0, 2, 0], [0, 0, 4]], [[2, 3, -1], [3, 5, 2], [-1, 2, 8]]
+    asked = [
+        (say("no mixed derivatives, one vector", "没有混合导数，一个向量"), diagonal, 0, [ones], 0.25, 7.0),
+        (say("one vector of signs", "一个符号向量"), diagonal, 0, [[1, -1, -1]], 0.5, 7.0),
+        (say("mixed derivatives, one vector", "有混合导数，一个向量"), mixed, 0, [ones], 0.25, 23.0),
+        (say("mixed derivatives, all vectors", "有混合导数，所有向量"), mixed, 0, signs, 0.25, 15.0),
+        (say("a loss that is no parabola", "不是抛物线的损失"), diagonal, 1, [ones], 0.5, 13.0),
+    ]
+    return [
+        Case(name, (matrix, cubic, vectors, step), expected, tolerance=(1e-9, 1e-9))
+        for name, matrix, cubic, vectors, step, expected in asked
+    ]
+
+
+def run_trace(function, args, case):
+    """The loss is w.Aw / 2 + cubic * sum(w ** 3) / 3; its gradient at w is A w + cubic * w ** 2."""
+    matrix, cubic, vectors, step = args
+
+    def gradient(weights):
+        return [sum(a * w for a, w in zip(row, weights)) + cubic * own * own for row, own in zip(matrix, weights)]
+
+    return function(gradient, [1.0, 1.0, 1.0], vectors, step)
+
+
+def recall_cases(seed, quick):
+    ranked = [[9.0, 1.0, 2.0], [5.0, 4.0, 3.0], [7.0, 8.0, 6.0]]  # the right one comes first, second, third
+    turned = [list(row) for row in zip(*ranked)]
+    asked = [
+        (say("the best one", "最好的一个"), ranked, 1, 1 / 3),
+        (say("among two", "前两个之中"), ranked, 2, 2 / 3),
+        (say("among all", "全部之中"), ranked, 3, 1.0),
+        (say("the other way round", "反方向"), turned, 1, 2 / 3),
+        (
+            say("a model that says the same of everything", "对一切给出相同分数的模型"),
+            [[1.0] * 4 for _ in range(4)],
+            1,
+            0.0,
+        ),
+        (say("negative scores", "负的分数"), [[-1.0, -2.0], [-3.0, -4.0]], 1, 0.5),
+    ]
+    return [Case(name, (scores, k), expected, tolerance=(1e-9, 1e-9)) for name, scores, k, expected in asked]
+
+
+def answers(right: int, wrong: int, lost: int, gained: int) -> tuple[list[float], list[float]]:
+    """(before, after): of right + lost answers that were right before, `lost` are wrong afterwards."""
+    before = [1.0] * right + [0.0] * wrong + [1.0] * lost + [0.0] * gained
+    return before, [1.0] * right + [0.0] * wrong + [0.0] * lost + [1.0] * gained
+
+
+def verdict_cases(seed, quick):
+    asked = [
+        (say("20 answers lost of 200", "200 个回答中丢了 20 个"), answers(90, 90, 20, 0), 0.05, "worse"),
+        (say("6 lost, 6 gained of 400", "400 个中丢 6 个、得 6 个"), answers(200, 188, 6, 6), 0.05, "no worse"),
+        (say("1 lost, 1 gained of 20", "20 个中丢 1 个、得 1 个"), answers(9, 9, 1, 1), 0.05, "undecided"),
+        (say("10 gained of 200", "200 个中多得 10 个"), answers(100, 90, 0, 10), 0.05, "no worse"),
+        (say("2 lost of 200", "200 个中丢了 2 个"), answers(100, 98, 2, 0), 0.05, "no worse"),
+        (
+            say("2 lost of 200, a narrow margin", "200 个中丢了 2 个，余量很小"),
+            answers(100, 98, 2, 0),
+            0.01,
+            "undecided",
+        ),
+    ]
+    return [Case(name, (*pair, margin), expected) for name, pair, margin, expected in asked]
