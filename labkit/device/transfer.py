@@ -104,6 +104,7 @@ def apply() -> None:
     torch.jit.script = lambda obj=None, *args, **kwargs: obj
     torch.jit.script_method = lambda fn: fn
     after_import("torch.distributed.distributed_c10d", _hccl)
+    after_import("torch._dynamo.device_interface", _no_cuda)
 
 
 def _replace(old: ModuleType, new: ModuleType) -> None:
@@ -235,3 +236,8 @@ def _hccl(module: ModuleType) -> None:
     for where in (module, torch.distributed):
         where.is_nccl_available = lambda: True
     module.Backend.default_device_backend_map.pop("cuda", None)
+
+
+def _no_cuda(module: ModuleType) -> None:
+    """Where Triton is installed torch.compile asks the GPU for its generation, and there is none."""
+    module.CudaInterface.is_available = staticmethod(lambda: False)
