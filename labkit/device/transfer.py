@@ -105,6 +105,7 @@ def apply() -> None:
     torch.jit.script_method = lambda fn: fn
     after_import("torch.distributed.distributed_c10d", _hccl)
     after_import("torch._dynamo.device_interface", _no_cuda)
+    after_import("torch.utils._triton", _no_cuda)
 
 
 def _replace(old: ModuleType, new: ModuleType) -> None:
@@ -239,5 +240,8 @@ def _hccl(module: ModuleType) -> None:
 
 
 def _no_cuda(module: ModuleType) -> None:
-    """Where Triton is installed torch.compile asks the GPU for its generation, and there is none."""
-    module.CudaInterface.is_available = staticmethod(lambda: False)
+    """Where Triton is installed torch.compile asks the GPU what it can do, and there is none."""
+    if hasattr(module, "CudaInterface"):
+        module.CudaInterface.is_available = staticmethod(lambda: False)
+    else:
+        module._device_supports_tma = lambda: False
