@@ -13,6 +13,9 @@ this machine lets the simulated device have), 4 images of 448 x 448 and 77 words
                   backward; the lab's own run on the twin, which takes too long at this size)
     memory        activation checkpointing of every layer; the same batch
     batch         as many images as the fp32 row's memory holds then
+    pipeline      the same batch over two cards, in parts of 4 images, 1F1B; cut behind the vision tower or one of the
+                  language model's first layers, where it is fastest. Each card's passes are modelled on a card of its
+                  own and put together by labkit.migrate.parallel.makespan
 
 tokens_s: tokens of the language model (256 of the image and 77) a modelled second. peak_gb: of the device's memory, in
 2 ** 30 bytes. kept: what the small model (labkit.migrate.model) keeps of the fp32 VQA accuracy: for `mixed` by
@@ -32,8 +35,8 @@ from contextlib import contextmanager
 import torch
 
 import labkit  # noqa: F401  (the device)
-from labkit import device
-from labkit.migrate import evaluation, model, precision, scenes, training
+from labkit import chips, device
+from labkit.migrate import evaluation, model, parallel, precision, scenes, training
 from labkit.paths import data_dir
 
 WORDS, IMAGE_TOKENS, IMAGES, LAYERS = 77, 256, 4, 12
@@ -41,9 +44,11 @@ GB = 2**30
 
 
 class Large(torch.nn.Module):
-    """Widths of InternVL3-1B. Image tokens stand before the words, so that no operator's shape hangs on values."""
+    """Widths of InternVL3-1B. Image tokens stand before the words, so that no operator's shape hangs on values.
+    layers: those of the language model that are there; the first stage of a pipeline has the vision tower too, the last
+    one the head."""
 
-    def __init__(self, attention: str):
+    def __init__(self, attention: str, layers: slice = slice(None)):
         import transformers as hf
 
         super().__init__()
@@ -55,15 +60,28 @@ class Large(torch.nn.Module):
         config._attn_implementation = attention
         with torch.device("meta"):
             self.net = hf.InternVLForConditionalGeneration(config)
-        self.eager = attention == "eager"
+        self.eager, self.first, self.last = attention == "eager", layers.start is None, layers.stop is None
+        inner, whole = self.net.model, self.first and self.last
+        inner.language_model.layers = inner.language_model.layers[layers]
+        if not whole:
+            self.net.lm_head.weight = torch.nn.Parameter(self.net.lm_head.weight.detach().clone())  # no longer tied
+            config.text_config.tie_word_embeddings = self.net.config.tie_word_embeddings = False
+        if not self.first:
+            inner.vision_tower = inner.multi_modal_projector = inner.language_model.embed_tokens = torch.nn.Identity()
+        if not self.last:
+            inner.language_model.norm = self.net.lm_head = torch.nn.Identity()
 
-    def forward(self, ids: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
+    def forward(self, ids: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+        """given: pixels, or what the stage before gave. The loss, or what the next stage takes."""
         inner = self.net.model
-        seen = inner.get_image_features(pixels).pooler_output
-        embeds = torch.cat([seen, inner.get_input_embeddings()(ids).to(seen.dtype)], dim=1)
-        n = embeds.shape[1]
-        mask = torch.empty(1, 1, n, n, dtype=seen.dtype, device=seen.device) if self.eager else None
-        out = inner.language_model(inputs_embeds=embeds, attention_mask={"full_attention": mask}).last_hidden_state
+        if self.first:
+            seen = inner.get_image_features(given).pooler_output
+            given = torch.cat([seen, inner.get_input_embeddings()(ids).to(seen.dtype)], dim=1)
+        n = given.shape[1]
+        mask = torch.empty(1, 1, n, n, dtype=given.dtype, device=given.device) if self.eager else None
+        out = inner.language_model(inputs_embeds=given, attention_mask={"full_attention": mask}).last_hidden_state
+        if not self.last:
+            return out
         logits = self.net.lm_head(out[:, IMAGE_TOKENS - 1 : -1])
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids.flatten())
 
@@ -119,6 +137,74 @@ def modelled(attention: str, policy: precision.Policy | None, checkpoint: bool, 
             us = device.clock().host_us - began
         peak = torch.npu.max_memory_allocated() / GB
     return images * (WORDS + IMAGE_TOKENS) / us * 1e6, peak
+
+
+def stage(layers: slice, policy: precision.Policy, parts: int) -> tuple[parallel.Step, float]:
+    """One of two stages in the second of two steps, by shapes alone: its passes in the order of 1F1B with their
+    modelled us, its peak in bytes; and the us of its optimizer's step."""
+    torch.npu.empty_cache()
+    torch.npu.reset_peak_memory_stats()
+    with device.shapes_only():
+        large = Large("sdpa", layers).to_empty(device="npu").train()
+        large.net.gradient_checkpointing_enable({"use_reentrant": False})
+        masters = precision.Masters(large, policy)
+        scale = precision.LossScale("npu")
+        optimizer = torch.optim.AdamW(masters.parameters, fused=True)
+        ids = torch.empty(IMAGES, WORDS, dtype=torch.long, device="npu")
+        pixels = torch.empty(IMAGES, 3, 448, 448, device="npu")
+        between = torch.empty(IMAGES, IMAGE_TOKENS + WORDS, 896, dtype=torch.half, device="npu")
+
+        def timed(run, *args):
+            torch.npu.synchronize()
+            began = device.clock().host_us
+            out = run(*args)
+            torch.npu.synchronize()
+            return out, device.clock().host_us - began
+
+        def update():
+            scale.unscale(masters.gather())
+            torch.nn.utils.clip_grad_norm_(masters.parameters, 1.0, foreach=True)
+            optimizer.step()
+            masters.publish()
+            optimizer.zero_grad()
+
+        def forward(part: int):
+            given = pixels if large.first else between.detach().requires_grad_()
+            waiting[part], us = timed(large, ids, given)
+            actions.append(("F", part, us))
+
+        def backward(part: int):
+            out = waiting.pop(part)
+            actions.append(("B", part, timed(scale.of(out).backward if large.last else out.backward,
+                                             *([] if large.last else [between]))[1]))  # fmt: skip
+
+        for _ in range(2):
+            waiting: dict[int, torch.Tensor] = {}
+            actions: list[tuple[str, int, float]] = []
+            ahead = 0 if large.last else 1  # parts that the first stage has begun before the first comes back
+            for part in range(parts + ahead):
+                if part < parts:
+                    forward(part)
+                if part >= ahead:
+                    backward(part - ahead)
+            _, us = timed(update)
+        peak = torch.npu.max_memory_allocated()
+    return parallel.Step(math.nan, {}, peak, tuple(actions)), us
+
+
+def pipeline(policy: precision.Policy, images: int) -> tuple[float, float]:
+    """(tokens a modelled second of two cards, the larger peak in GB) at the best cut."""
+    flat, found = chips.flat(chips.DEFAULT), []
+    transfer = 1e6 * (flat["links.latency"] + IMAGES * (WORDS + IMAGE_TOKENS) * 896 * 2 / flat["links.peer"])
+    for cut in (0, 2, 4):
+        (one, first_us), (two, last_us) = (
+            stage(layers, policy, images // IMAGES) for layers in (slice(None, cut), slice(cut, None))
+        )
+        us = parallel.makespan([one, two], transfer)[0] + max(first_us, last_us)
+        found.append((images * (WORDS + IMAGE_TOKENS) / us * 1e6, max(one.peak, two.peak) / GB, cut))
+    rate, peak, cut = max(found)
+    print(f"pipeline: cut behind layer {cut} of {LAYERS}", flush=True)
+    return rate, peak
 
 
 def small_losses(checkpoint: bool) -> list[float]:
@@ -199,6 +285,7 @@ def main() -> int:
             images *= 2
             best = more
         rows += [["batch", images, *best, kept]] if images > IMAGES else []
+        rows.append(["pipeline", images, *pipeline(mixed, images), kept])
     for name, count, rate, peak, share in rows:
         print(f"{name:10} {count:3} images  {rate:9.0f} tokens/s modelled  {peak:6.2f} GB  {share:.3f} kept")
     if options.write:
