@@ -89,8 +89,10 @@ def _pointer(a, name: str):
         return a
     if a.device.type != "npu":
         raise ValueError(messages.text("triton.cpu_tensor", name=name, device=a.device))
-    if a.dtype.is_floating_point is False and str(a.dtype) == "torch.bool":
-        a = a.view(dtype=__import__("torch").int8)
+    if str(a.dtype) == "torch.bool":
+        import torch
+
+        a = a.view(torch.int8)
     return a if a.is_contiguous() else a.as_strided((sum((n - 1) * s for n, s in zip(a.shape, a.stride())) + 1,), (1,))
 
 
@@ -144,10 +146,13 @@ class AscendCDriver(DriverBase):
 
     @staticmethod
     def is_active() -> bool:
-        """Not where CANN is usable: there triton-ascend drives the card."""
+        """Not where CANN is usable, where triton-ascend drives the card, nor beside a GPU: Triton takes one driver."""
+        import torch
+
         from labkit import device
 
-        return device.install() != "npu"
+        gpus = getattr(torch._C, "_cuda_getDeviceCount", lambda: 0)()  # torch.cuda may be transfer_to_npu's
+        return not gpus and device.install() != "npu"
 
     def map_python_to_cpp_type(self, ty: str) -> str:
         return "GM_ADDR" if ty.startswith("*") else ty
