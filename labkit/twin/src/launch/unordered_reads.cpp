@@ -126,6 +126,16 @@ const GmStep* unordered(const CoreResult& mine, const GmStep& s, const CoreResul
     return nullptr;
 }
 
+// Had the core stored to these bytes itself before? Two vector cores that run the same lines do so, with the same
+// values.
+bool stored_before(const GmStep& s, const Stores& own) {
+    auto past = std::lower_bound(own.places.begin(), own.places.end(), s.place.hi,
+                                 [](const Place& p, uint64_t at) { return p.front()->place.lo < at; });
+    for (size_t i = size_t(past - own.places.begin()); i-- > 0 && own.reach[i] > s.place.lo;)
+        if (own.places[i].front() < &s && common_bytes(s.place, own.places[i].front()->place)) return true;
+    return false;
+}
+
 std::string called(const CoreResult& c) { return c.core == 2 ? "AIC" : "AIV " + std::to_string(c.core); }
 
 }  // namespace
@@ -136,8 +146,9 @@ void find_unordered_in_blocks(LaunchResult& result, uint32_t per_block) {
         bool followed = std::all_of(block, block + per_block,
                                     [](const CoreResult& c) { return !c.may_poll && !c.ordered_unseen; });
         if (!followed) continue;
+        std::vector<Stores> all(block, block + per_block);
         for (const CoreResult* other = block; other < block + per_block; other++) {
-            Stores stores(*other);
+            const Stores& stores = all[size_t(other - block)];
             if (stores.places.empty()) continue;
             for (const CoreResult* mine = block; mine < block + per_block; mine++) {
                 if (mine == other) continue;
@@ -146,6 +157,7 @@ void find_unordered_in_blocks(LaunchResult& result, uint32_t per_block) {
                     if (s.write && (mine->core > other->core || (mine->core != 2 && other->core != 2))) continue;
                     const GmStep* w = unordered(*mine, s, *other, stores);
                     if (!w) continue;
+                    if (mine->core != 2 && other->core != 2 && stored_before(s, all[size_t(mine - block)])) continue;
                     Findings one;
                     one.clear(mine->block);
                     one.add("gm-order", true, {s.place.file, s.place.line},
