@@ -185,7 +185,7 @@ def _judge(job: _Job, made: Grade) -> None:
             bad, count = hidden.wrong(
                 spec.id, session.current().seed, lambda case: there.run_function(spec, None, case)
             )
-            if 2 * bad > count:
+            if count and 2 * bad >= count:
                 made.state, made.diagnosis = "FAIL", "hard-coded"
                 made.lines = messages.lines("camp.hard-coded", wrong=bad, count=count)
     finally:

@@ -151,6 +151,21 @@ def test_hidden_cases_find_written_in_results():
     assert hidden.derived("scale_law", 78) != cases and hidden.derived("scale_case", 77) == ()
 
 
+def test_hidden_cases_of_a_verdict_hold_as_many_of_each():
+    """Whatever a table of the shown cases answers to what it does not hold, it is wrong on half of them."""
+    cases = hidden.derived("gate_verdict", 77)
+    assert len(cases) >= hidden.FEWEST and len({c.expected for c in cases}) > 1
+    spec = load("gate_verdict")
+    looked_up = {repr(c.args): c.expected for c in spec.function(spec.cases)(0, False)}
+    for default in {c.expected for c in cases}:
+        bad, count = hidden.wrong("gate_verdict", 77, lambda c: looked_up.get(repr(c.args), default))
+        assert 2 * bad >= count
+    from labkit.exercises import launch
+
+    ours = launch.function(template(spec).join(template(spec).solution(), "ours").text, "ours", spec.entry)
+    assert hidden.wrong("gate_verdict", 77, lambda c: ours(*c.args)) == (0, len(cases))
+
+
 @pytest.mark.skipif(confine.offers().level == "none", reason="nothing here confines")
 def test_a_class_from_end_to_end(tmp_path):
     spec = load("scale_law")

@@ -287,6 +287,9 @@ Span = type("Span", (float,), _span(float))
 NsSpan = type("NsSpan", (int,), _span(int))
 
 
+_DEVICE = "device_us"
+
+
 def _tick(plain, span):
     def new(cls, value, reading=None):
         made = plain.__new__(cls, value)
@@ -295,8 +298,10 @@ def _tick(plain, span):
 
     def minus(self, other):
         if isinstance(other, (Tick, NsTick)):
-            value = plain(self) - plain(other)
-            return span(value, frozenset([NOTES.region(other.reading, self.reading, shown=float(value))]))
+            value, begin, end = plain(self) - plain(other), other.reading, self.reading
+            device = begin.clock == end.clock == _DEVICE
+            found = ("event", float(value)) if device else ("host", None)
+            return span(value, frozenset([NOTES.region(begin, end, *found, shown=float(value))]))
         return plain(self) - other
 
     def scaled(name: str):
@@ -329,6 +334,21 @@ def _clock(name: str, real, base_s: float, nanoseconds: bool):
         return Tick(base_s + reading.at * 1e-9, reading)
 
     return read
+
+
+def watch_clock(device) -> None:
+    """labkit.device.clock(): two clocks in one reading, the host's and when the device will be idle."""
+    real = device.clock
+
+    @functools.wraps(real)
+    def clock():
+        if NOTES is None or not NOTES.watched(sys._getframe(1).f_code.co_filename):
+            return real()
+        reading, now = NOTES.read("labkit.device.clock"), real()
+        idle = dataclasses.replace(reading, clock=_DEVICE)
+        return now._replace(host_us=Tick(reading.at / 1e3, reading), device_us=Tick(now.device_us, idle))
+
+    device.clock = clock
 
 
 def whole(real=int):

@@ -400,6 +400,8 @@ def _ordered(c: Case) -> Iterator[Finding]:
     sides = {key: side for key, side in sides.items() if side}
     blocks, partners = [], _in_turn(list(sides.values()))
     for one, other in pairs_of(sides):
+        if one[0]["names"] == other[0]["names"] and says(words.BANDWIDTH, c.claims) and says(words.WARM, c.claims):
+            continue  # the same operators with a full and with an empty L2
         order = _order(one, other)
         switches = _changes(order)
         if switches < min(_SWITCHES, 2 * min(len(one), len(other)) + 1) and not _balanced(order):

@@ -38,10 +38,15 @@ def mismatched(c: Case) -> Iterator[Finding]:
         line = pair["line"][0] if pair["line"] else None
         names = {"one": names_of(pair["one"]), "other": names_of(pair["other"])}
         if "apart" in pair:
-            yield c.find("mismatch", line, "results", shape=str(pair["shape"]), share=100 * pair["apart"], **names)
+            yield c.find(
+                "mismatch", line, "results", shape=str(pair["shape"] or [1]), share=100 * pair["apart"], **names
+            )
         elif not says(words.FEWER, c.claims):
             yield c.find("mismatch", line, "fewer", mine=pair["fewer"][0], its=pair["fewer"][1], **names)
     sides = sides_of(c)
+    for side in sides.values():
+        if part := _divisor(side):
+            yield c.find("mismatch", side[0]["line"], "divisor", by=part, calls=_times(side))
     yield from _sizes(c, sides)
     for one, other in pairs_of(sides):
         mine, its = ({d for r in side for d in r["takes_of"] if d in words.DTYPES} for side in (one, other))
@@ -91,6 +96,19 @@ def _shared(one: list[dict], other: list[dict]) -> int:
         times = _times(one), _times(other)
         whole = [n > 0 and n % part == 0 for n in times]
         if part > 1 and whole[0] != whole[1] and 0 < max(times[whole[0]], 0) < part:
+            return part
+    return 0
+
+
+def _divisor(side: list[dict]) -> int:
+    """The number by which a sample of `n` equal calls is divided where it is near to n and is not n: the calls before
+    the clock are counted too, or a loop's bound was changed in one place. Sizes of the tensors are no such number."""
+    times = {_times([r]) for r in side}
+    sizes = {n for r in side for shape in (*r["shapes"], *r["host_shapes"]) for n in (*shape, prod(shape))}
+    if len(times) != 1 or (n := times.pop()) < 3:
+        return 0
+    for part in set.intersection(*(set(r["parts"]) for r in side)) - sizes - {60, 100, 1000}:
+        if n / 2 < part < 2 * n and n % part and part % n:
             return part
     return 0
 

@@ -172,7 +172,7 @@ def _contents(tensor: torch.Tensor) -> tuple:
         return tuple(tensor.shape), tensor.dtype, None
     flat = tensor.detach().to("cpu").flatten()
     flat = flat[:: max(1, flat.numel() // _SAMPLE)]
-    return tuple(tensor.shape), tensor.dtype, np.nan_to_num(np.asarray(flat.float()), posinf=0.0, neginf=0.0)
+    return tuple(tensor.shape), tensor.dtype, np.asarray(flat.float())
 
 
 def _seen(steps: list[_Step], region) -> _Seen | None:
@@ -193,8 +193,11 @@ def _seen(steps: list[_Step], region) -> _Seen | None:
         for address, contents in step.gives:
             produced.add(address)
             outs.append((i, address, contents))
-    outs = [o for o in outs if o[2][2] is not None and o[2][2].size > 1]
+    outs = [o for o in outs if o[2][2] is not None]
     ends = [contents for i, address, contents in outs if read_at.get(address, -1) <= i]
+    if len(ends) != 1:  # one number beside others may be anything; alone it is the result
+        outs, ends = ([o for o in some if o[-1][2].size > 1] for some in (outs, [(e,) for e in ends]))
+        ends = [e for (e,) in ends]
     if not takes or not ends:
         return None
     return _Seen(frozenset(takes), tuple(s.name for s in steps), [o[2] for o in outs], ends, region)
@@ -232,6 +235,15 @@ def _deliberate(one: tuple, other: tuple) -> bool:
 
 def _nearest(value: tuple, others: list[tuple]) -> float:
     """How far the nearest of the others of its shape is, as a share of the largest value."""
-    largest = float(np.abs(value[2]).max()) or 1.0
     like = [o[2] for o in others if o[0] == value[0] and o[2].shape == value[2].shape]
-    return min((float(np.abs(o - value[2]).max()) / largest for o in like), default=np.inf)
+    return min((_distance(value[2], o) for o in like), default=np.inf)
+
+
+def _distance(a: np.ndarray, b: np.ndarray) -> float:
+    """As a share of the largest value of `a`; 1 where one overflows (inf, NaN) and the other does not."""
+    finite = np.isfinite(a) & np.isfinite(b)
+    if (np.isfinite(a) != np.isfinite(b)).any():
+        return 1.0
+    if not finite.any():
+        return 0.0
+    return float(np.abs(a - b)[finite].max()) / (float(np.abs(a[finite]).max()) or 1.0)

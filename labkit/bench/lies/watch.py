@@ -20,7 +20,9 @@ import json
 import os
 import re
 import runpy
+import signal
 import sys
+import threading
 from collections import Counter, defaultdict
 
 from labkit.bench.lies import clocks
@@ -65,6 +67,7 @@ def main(arguments: list[str]) -> None:
             importlib.import_module(library)
     clocks.install(notes)
     clocks.watch_numpy(numpy, torch)
+    clocks.watch_clock(labkit.device)
     _watch_device(notes, torch)
     clocks.COMPILED.slow_us = SLOW_FIRST_US if "--slow-first" in flags else 0.0
     clocks.COMPILED.watch(torch)
@@ -80,6 +83,8 @@ def main(arguments: list[str]) -> None:
 
         values = Values(notes)
         values.in_threads()
+    if "--shapes" in flags:
+        _end_with_its_threads()
     recorder.start()
     try:
         mode = values or (labkit.device.shapes_only() if "--shapes" in flags else contextlib.nullcontext())
@@ -101,6 +106,18 @@ def main(arguments: list[str]) -> None:
         json.dump(document, file)
     sys.stdout.flush()
     os._exit(0)  # threads of the script must not keep the process
+
+
+def _end_with_its_threads() -> None:
+    """A thread that ends because it read a value ends the run too: the main thread may wait for what it was to say."""
+    main, shown = threading.main_thread().ident, threading.excepthook
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
+
+    def ended(arguments: threading.ExceptHookArgs) -> None:
+        shown(arguments)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.excepthook = ended
 
 
 def _written(out: str) -> list[str]:

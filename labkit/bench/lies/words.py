@@ -66,8 +66,9 @@ LESS = (
 # Two ways to one result; and two that differ on purpose.
 SAME = (
     r"\b(eager|compiled?|fused|fusion|unfused|naive|reference|optimi[sz]ed|custom|hand.?(written|made)|composed|manual"
-    r"|original|looped|rewritten|one.pass|two.pass|implementations?|versions?|same (result|answer|output|value|thing)s?"
-    r"|equivalent|old|new|drop.in|baseline|candidates?|merg(ed|ing)|separate|in advance|dedup\w*|ways?)\b"
+    r"|original|looped|rewritten|one.pass|two.pass|implementations?|versions?"
+    r"|same (result|answer|output|value|thing|function|formula)s?|equivalent|old|new|drop.in|baseline"
+    r"|candidates?|merg(ed|ing)|separate|in advance|dedup\w*|ways?)\b"
     r"|融合|等价|版本|实现"
 )
 FEWER = r"\btop.?k\b|\bk largest|\bselect|\breduc|\bsort|\bmask|前 ?k|排序"  # results of which one needs fewer
