@@ -177,6 +177,48 @@ def branch(k: Kernel, op: Op):
         k.keep(v, s.form)
 
 
+@lowers("scf.while")
+def while_loop(k: Kernel, op: Op):
+    before, after = op.blocks
+    slots = []
+    for arg, first in zip(before.args, op.operands):
+        slots.append(Slot(k, arg, k.forms[first], arg.name or "carried"))
+        slots[-1].declare(k.forms[first])
+        k.forms[arg] = slots[-1].form
+    outer, mark = k.lines, len(k.lines)
+    k.lines = []
+    with k.inside("while (true)"):
+        k.block(before.ops[:-1])
+        end = before.ops[-1]
+        k.op = op
+        handed = [k.forms[v] for v in end.operands[1:]]
+        if isinstance(k.forms[end.operands[0]], Tile):
+            raise k.refuse("while on a tile", "reduce it to one number")
+        here, k.lines, depth, k.depth = k.lines, [], k.depth, k.depth - 1
+        leaving = [Slot(k, v, form, v.name or "last") for v, form in zip(op.results, handed)]
+        for s in leaving:
+            for c, name in s.declared:
+                k.emit(f"{c} {name};")
+        outer[mark:mark] = k.lines
+        k.lines, k.depth = here, depth
+        assign(k, leaving, handed)
+        k.emit(f"if (!({k.forms[end.operands[0]]})) break;")
+        for arg, form in zip(after.args, handed):
+            k.forms[arg] = form
+            if isinstance(form, Tile):
+                form.place.held += 1  # until the loop is over
+        k.block(after.ops[:-1])
+        k.op = op
+        assign(k, slots, [k.forms[v] for v in after.ops[-1].operands])
+    outer += k.lines
+    k.lines = outer
+    for s in slots:
+        s.give_back()
+    for v, s in zip(op.results, leaving):
+        s.give_back()
+        k.keep(v, s.form)
+
+
 @lowers("scf.yield")
 def hand_on(k: Kernel, op: Op):
     return None

@@ -26,9 +26,10 @@ SPARE = 1024
 RESERVED = (
     "alignas auto bool break case catch char class const constexpr continue default delete do double else enum "
     "explicit export extern false float for friend goto half if inline int long mutable namespace new operator "
-    "private protected public register return short signed sizeof static struct switch"
+    "private protected public register return short signed sizeof static struct switch "
     "template this throw true try typedef typename "
-    "union unsigned using virtual void volatile while pid0 pid1 pid2 grid0 grid1 grid2 program pipe i0 i1 i2 i3 i4 r"
+    "union unsigned using virtual void volatile while pid0 pid1 pid2 grid0 grid1 grid2 program pipe n r "
+    + " ".join(f"i{d}" for d in range(16))
 ).split()
 RULES: dict[str, Callable] = {}
 SILENT = {"arith.constant", "tt.make_range", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr", "tt.reshape"}
@@ -65,6 +66,8 @@ class Kernel:
         self.counts: list[dict[str, str]] = [{}]
         self.shown: tuple[str, int] = ("", 0)
         self.op: Op | None = None
+        self.casts: set[tuple[str, str]] = set()  # (argument, type) that GM is also read or written as
+        self.alone = False  # whether all programs run on one core, one after the other
         self.used = 0  # bytes of UB, once homes() has counted them
         self._taken: dict[str, int] = dict.fromkeys(RESERVED, 1)
         self._lifetimes(func.blocks[0])
@@ -280,6 +283,9 @@ class Kernel:
             if isinstance(form := self.forms[v], Pointer):
                 c = "int8_t" if form.elem == "i1" else C[form.elem]
                 lines += [f"GlobalTensor<{c}> {form.arg}Gm;", f"{form.arg}Gm.SetGlobalBuffer((__gm__ {c}*){form.arg});"]
+        for arg, elem in sorted(self.casts):
+            name = f"{arg}As{elem.capitalize()}Gm"
+            lines += [f"GlobalTensor<{C[elem]}> {name};", f"{name}.SetGlobalBuffer((__gm__ {C[elem]}*){arg});"]
         return lines
 
     def homes(self) -> list[str]:

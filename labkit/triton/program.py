@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from labkit.codegen import helpers as codegen
 from labkit.codegen.lines import comment
-from labkit.triton import control, elementwise, memory, mixed, reduce, scalars, split  # noqa: F401  (they bring their rules)
+from labkit.triton import atomics, control, elementwise, memory, mixed, reduce, scalars, split  # noqa: F401  (they bring their rules)
 from labkit.triton.cube import CubeKernel
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
@@ -16,7 +16,7 @@ from labkit.triton.ttir import Op
 
 @dataclass(frozen=True)
 class Lowered:
-    """text: Ascend C. cores: "vector", "cube" or "mix". workspace: bytes of GM for each block; ub: bytes of UB that
+    """text: Ascend C. cores: "vector", "cube" or "mix", or "one": a single vector core. workspace: bytes of GM for each block; ub: bytes of UB that
     are used. access: what was
     decided for loads and stores that are not contiguous."""
 
@@ -60,18 +60,25 @@ def lower(read) -> Lowered:
             raise refuse(op, "a call of a function with noinline", "leave noinline out")
     if not any(op.name == "tt.dot" for op in func.walk()):
         return _vector(func)
+    for op in func.walk():
+        if op.name.startswith("tt.atomic"):
+            raise refuse(op, "an atomic beside tl.dot", "store the product and add it in a kernel of its own")
     return _cube(func) if split.stored_alone(func) else _mixed(read)
 
 
 def _vector(func: Op) -> Lowered:
     name = func.str("sym_name")
     k = Kernel(func)
+    k.alone = atomics.alone(func)
     params = k.arguments()
+    if k.alone:
+        k.emit("PipeBarrier<PIPE_ALL>();  // what the program before has stored")
     k.block(func.blocks[0].ops)
     lines = head(func, k.access) + source(k.helpers, k.shared).splitlines()
     lines += ["", f'extern "C" __global__ __aicore__ void {name}({", ".join([*params, *GRID])})', "{"]
     lines += ["    " + line for line in [*k.globals(), *k.homes()]]
-    return Lowered("\n".join([*lines, *programs(k.lines), "}", ""]), name, ub=k.used, access=k.access)
+    cores = "one" if k.alone else "vector"
+    return Lowered("\n".join([*lines, *programs(k.lines), "}", ""]), name, cores, ub=k.used, access=k.access)
 
 
 def _cube(func: Op) -> Lowered:

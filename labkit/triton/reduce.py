@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy
 
-from labkit.triton import layout
+from labkit.triton import combine, layout
 from labkit.triton.elementwise import fetch
 from labkit.triton.forms import Index, Mask, Relation, Scalar, Tile
 from labkit.triton.index import symbol
@@ -20,23 +20,30 @@ COMBINERS = {
 }  # fmt: skip
 
 
-def combiner(k: Kernel, block: Block) -> str:
+def combiner(block: Block) -> str | None:
     names = tuple(op.name for op in block.ops[:-1])
     if names in COMBINERS:
         return COMBINERS[names]
     if names == ("arith.cmpf", "arith.cmpf", "arith.ori", "arith.select"):  # the larger or smaller one, NaN wins
         return {2: "Max", 4: "Min"}[block.ops[0].int("predicate")]
-    raise k.refuse(f"a reduction by {', '.join(names)}", "tl.sum, tl.max and tl.min are there")
+    return None
 
 
 @lowers("tt.reduce")
 def reduce(k: Kernel, op: Op):
-    if len(op.operands) != 1:
-        raise k.refuse("a reduction of several tensors (argmax, argmin)", "tl.max gives the value")
-    kind, v, elem = combiner(k, op.blocks[0]), op.result, op.operands[0].elem
+    kind = combiner(op.blocks[0])
+    v, elem = op.result, op.operands[0].elem
     shape, axis = op.operands[0].shape, op.int("axis")
-    if kind in ("Any", "All") and elem != "i1":
-        raise k.refuse("a reduction by bits of integers")
+    dims = layout.wide_dims(shape)
+    whole = elem in ("i32", "i16", "i8", "i64")
+    if (
+        kind is None
+        or len(op.operands) != 1
+        or (kind in ("Any", "All") and elem != "i1")
+        or (whole and (elem == "i64" or len(dims) > 2 or (len(dims) == 2 and axis != dims[1])))
+        or (shape[axis] > 1 and len(dims) > 2)
+    ):
+        return combine.reduced(k, op)
     source = k.forms[op.operands[0]]
     src = tile(k, source, shape, elem)
     made = [] if src is source or (isinstance(source, Tile) and src.place is source.place) else [src]
@@ -126,13 +133,10 @@ def floats(k: Kernel, op: Op, src: Tile, kind: str, shape: tuple[int, ...], axis
 def integers(k: Kernel, op: Op, src: Tile, kind: str, shape: tuple[int, ...], axis: int) -> Tile | str:
     """Exact: halves of a row are folded into each other."""
     v = op.result
-    dims = layout.wide_dims(shape)
     if src.elem != "i32":
         wide = k.buffer("i32", shape, "wide")
         cast(k, wide, src)
         src = wide
-    if len(dims) > 2 or (len(dims) == 2 and axis != dims[1]):
-        raise k.refuse("a reduction of integers down the columns", "convert to float32 where 24 bits suffice")
     tall, wide, pitch = layout.rows(shape), layout.width(shape), layout.pitch(shape)
     k.helpers.add(f"Fold{kind}")
     with k.scratch("i32", shape, "folded") as folded:

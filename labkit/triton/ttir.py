@@ -53,6 +53,7 @@ class Op:
     line: int = 0
     const: object = None
     checked: tuple[int, ...] = ()
+    text: str = ""  # of some, what is printed behind the name
 
     @property
     def result(self) -> Value:
@@ -109,16 +110,16 @@ def _place(loc: str, aliases: dict[str, str]) -> tuple[str, int]:
     return "", 0
 
 
-def _printed(module) -> dict[str, Iterator[tuple[tuple[str, int], tuple[int, ...]]]]:
+def _printed(module) -> dict[str, Iterator[tuple[tuple[str, int], tuple[int, ...], str]]]:
     """Of each kind of operation that is not asked for this: the place of the first, the second, ... of them, and the
     dimensions that are checked."""
     text = str(module)
     aliases = dict(_ALIAS.findall(text))
     found: dict[str, list] = {}
-    for name, rest, loc in re.findall(r"^.*?\b(tt\.(?:store|load|assert|print))\b(.*) (loc\(.*\))$", text, re.M):
+    for name, rest, loc in re.findall(r"^.*?\b(tt\.(?:store|load|assert|print|trans|atomic_rmw|atomic_cas))\b(.*) (loc\(.*\))$", text, re.M):
         check = re.search(r"boundaryCheck = array<i32: ([\d, ]+)>", rest)
         checked = tuple(int(d) for d in check[1].split(",")) if check else ()
-        found.setdefault(name, []).append((_place(loc, aliases), checked))
+        found.setdefault(name, []).append((_place(loc, aliases), checked, rest))
     return {name: iter(places) for name, places in found.items()}
 
 
@@ -157,7 +158,7 @@ def read(module) -> Op:
                 result.name = m[1] or ""
             op.file, op.line = _place(loc, {})
         if op.name in printed:
-            (op.file, op.line), op.checked = next(printed[op.name], (("", 0), ()))
+            (op.file, op.line), op.checked, op.text = next(printed[op.name], (("", 0), (), ""))
         for operand in operands:
             operand.users.append(op)
         for b in inner:
