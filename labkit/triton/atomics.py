@@ -15,7 +15,7 @@ import re
 
 from labkit.triton import lanes, layout
 from labkit.triton.access import addressed, decide
-from labkit.triton.combine import c_type, known
+from labkit.triton.reduce import c_type, known
 from labkit.triton.forms import C, Mask
 from labkit.triton.index import cpp
 from labkit.triton.kernel import Kernel, lowers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from labkit.triton import lanes, layout, words
+from labkit.triton import lanes, layout, rearrange, words
 from labkit.triton.forms import FLOATS, C, Index, Mask, Scalar, Tile, scalar_index
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.numbers import SIGNS, float_sign, scalar_float
@@ -56,6 +56,12 @@ def precise_divide(k, t, args, n):
     return [f"Div({t.var}, {tiles[0].var}, {tiles[1].var}, {n});"]
 
 
+def remainder(k, t, args, n):
+    with words.whole_tiles(k, t, args) as (a, b):
+        k.emit(f"Fmod({t.var}, {a.var}, {b.var}, {n});")
+    return []
+
+
 def reciprocal_root(k, t, args, n):
     one = k.buffer("f32", t.stored, "one")
     k.done(one)
@@ -97,17 +103,11 @@ def bitwise(name: str):
     """And, Or of integers: the unit has them for 16 bits."""
 
     def lines(k, t, args, n):
-        tiles = [x if isinstance(x, Tile) else None for x in args]
-        for i, x in enumerate(args):
-            if tiles[i] is None:
-                tiles[i] = k.buffer(t.elem, t.stored, "same")
-                duplicate(k, tiles[i], x)
-                k.done(tiles[i])
         each = layout.SIZE[t.elem] // 2
-        if not each:
-            raise k.refuse(f"{name} of 8 bits", "convert to int32")
-        as_words = [f"{x.var}.ReinterpretCast<uint16_t>()" for x in (t, *tiles)]
-        return [f"{name}({', '.join(as_words)}, {n * each});"]
+        with words.whole_tiles(k, t, args) as tiles:
+            parts = [f"{x.var}.ReinterpretCast<uint16_t>()" for x in (t, *tiles)]
+            k.emit(f"{name}({', '.join(parts)}, {n * each});")
+        return []
 
     return lines
 
@@ -134,7 +134,17 @@ RULES: dict[str, Callable] = {
     "libdevice.exp": EXP, "libdevice.log": LN, "libdevice.sqrt": SQRT, "libdevice.rsqrt": reciprocal_root,
     "libdevice.tanh": unary("Tanh({d}, {a}, {n});"), "libdevice.erf": unary("Erf({d}, {a}, {n});"),
     "libdevice.fabs": ABS,
+    **{f"libdevice.{f.lower()}": unary(f"{f}({{d}}, {{a}}, {{n}});") for f in
+       "Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Digamma Erfc Floor Lgamma Log10 Sin Sinh Tan Trunc".split()},
+    **{f"libdevice.{f}": unary(f"Cast({{d}}, {{a}}, RoundMode::{mode}, {{n}});") for f, mode in
+       (("rint", "CAST_RINT"), ("nearbyint", "CAST_RINT"), ("round", "CAST_ROUND"))},
+    "libdevice.log2": unary("Ln({d}, {a}, {n});", "Muls({d}, {d}, 1.44269504088896f, {n});"),
+    "libdevice.exp2": unary("Muls({d}, {a}, 0.693147180559945f, {n});", "Exp({d}, {d}, {n});"),
+    "libdevice.pow": binary("Power", "Power({d}, {a}, {s}, {n});", "Power({d}, {s}, {a}, {n});"),
+    "libdevice.fmod": remainder, "arith.remf": remainder,
+    "libdevice.log1p": unary("Adds({d}, {a}, 1.0f, {n});", "Ln({d}, {d}, {n});"),
 }  # fmt: skip
+SHORT = {"erf": "erf"}  # names of CUDA's libdevice whose last letter is their own
 CONVERSIONS = (
     "arith.extf", "arith.truncf", "tt.fp_to_fp", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.extsi",
     "arith.extui", "arith.trunci", "arith.fptoui",
@@ -158,7 +168,11 @@ def common(k: Kernel, op: Op, forms: list) -> tuple[int, ...]:
 def elementwise(k: Kernel, op: Op) -> None:
     v, forms, name = op.result, [k.forms[o] for o in op.operands], op.name
     if name == "tt.extern_elementwise":
-        name = "libdevice." + op.str("symbol").removeprefix("__nv_").removesuffix("f")
+        symbol = op.str("symbol")
+        if symbol.startswith("ascendc_sort_"):
+            return rearrange.sort(k, op, symbol)
+        plain = symbol.removeprefix("__nv_")
+        name = "libdevice." + (symbol[8:] if symbol.startswith("ascendc_") else SHORT.get(plain, plain.removesuffix("f")))
         if name not in RULES:
             raise k.refuse(name)
     if v.elem not in C:

@@ -121,6 +121,37 @@ __aicore__ inline void UpperProduct(const LocalTensor<uint32_t>& to, const Local
 }
 """
 
+SORT = """\
+template <typename T> __aicore__ inline bool Below(T a, T b)
+{
+    if constexpr (IsSameType<T, half>::value) return static_cast<float>(a) < static_cast<float>(b);
+    else if constexpr (IsSameType<T, bfloat16_t>::value) return ToFloat(a) < ToFloat(b);
+    else return a < b;
+}
+// Sorts count elements that lie `apart`; pieces of 1, 2, 4, ... are merged through `work`.
+template <typename T>
+__aicore__ inline void SortLanes(const LocalTensor<T>& x, const LocalTensor<T>& work, int32_t count, int32_t apart,
+                                 bool down)
+{
+    for (int32_t width = 1; width < count; width *= 2) {
+        for (int32_t low = 0; low < count; low += 2 * width) {
+            const int32_t middle = low + width < count ? low + width : count;
+            const int32_t high = low + 2 * width < count ? low + 2 * width : count;
+            int32_t a = low, b = middle;
+            for (int32_t i = low; i < high; i++) {
+                bool left = a < middle;
+                if (left && b < high) {
+                    T one = x.GetValue(a * apart), other = x.GetValue(b * apart);
+                    left = down ? !Below(one, other) : !Below(other, one);
+                }
+                work.SetValue(i, x.GetValue((left ? a++ : b++) * apart));
+            }
+        }
+        for (int32_t i = 0; i < count; i++) x.SetValue(i * apart, work.GetValue(i));
+    }
+}
+"""
+
 BITS_AS = """\
 template <typename To, typename From> __aicore__ inline To BitsAs(From x)
 {
@@ -218,7 +249,7 @@ __aicore__ inline void StoreSum(const GlobalTensor<T>& to, const LocalTensor<flo
 
 CUBE = {"Sync": CUBE_SYNC, "Within": CLAMP, "CopyToL1": COPY_TO_L1, "MultiplyTiles": PRODUCT, "StoreSum": STORE_SUM}
 OWN = {"Sync": SYNC, "Within": CLAMP, "Rows": ROWS, "Put": PUT, "Take": TAKE, "Quotient": QUOTIENT,
-       "Rest": REST, "HighWord": HIGH_WORD, "UpperProduct": UPPER_PRODUCT, "BitsAs": BITS_AS} | {
+       "Rest": REST, "HighWord": HIGH_WORD, "UpperProduct": UPPER_PRODUCT, "BitsAs": BITS_AS, "SortLanes": SORT} | {
     f"Fold{name}": _FOLD.format(what=what, name=name, op=op, formula=formula)
     for name, what, op, formula in (
         ("Sum", "The sum", "Add", "a + b"),

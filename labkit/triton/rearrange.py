@@ -11,7 +11,7 @@ from labkit.triton import lanes, layout
 from labkit.triton.forms import Index, Mask, Pointer, Scalar, Tile
 from labkit.triton.index import LANES, Div, Rem, affine, cpp
 from labkit.triton.kernel import Kernel, lowers
-from labkit.triton.tiles import each_lane, tile
+from labkit.triton.tiles import each_lane, move, tile
 from labkit.triton.ttir import Op
 
 
@@ -68,6 +68,35 @@ def turned(k: Kernel, op: Op) -> None:
     return k.keep(op.result, lanes.moved(k, op, form, op.operands[0].shape, at, f"dimensions in the order {by}"))
 
 
+def sort(k: Kernel, op: Op, symbol: str) -> None:
+    """Along one dimension; what is equal keeps its order."""
+    form, v = k.forms[op.operands[0]], op.result
+    _, _, way, axis = symbol.split("_")
+    axis, shape = int(axis), v.shape
+    if v.elem == "i1":
+        raise k.refuse("tl.sort of conditions", "convert to int8 before")
+    source = tile(k, form, shape, v.elem)
+    made = k.buffer(v.elem, shape, v.name or "sorted")
+    move(k, made, source)
+    if source is not form:
+        k.done(source)
+    k.helpers.add("SortLanes")
+    lanes.say(k, op, "tl.sort, by merging")
+    apart = 1
+    if axis != layout.wide_dims(shape)[-1]:
+        apart = layout.pitch(shape) * math.prod(
+            n for d, n in enumerate(shape[:-1]) if d > axis and d in layout.wide_dims(shape)[:-1]
+        )
+    with k.scratch(v.elem, (shape[axis],), "work") as work:
+        k.sync("V_S")
+        at = [n if d != axis else "0" for d, n in enumerate(lanes.NAMES)]
+        one = tuple(n if d != axis else 1 for d, n in enumerate(shape))
+        line = f"SortLanes({made.var}[{layout.flat(shape, at)}], {work.var}, {shape[axis]}, {apart}, {str(way == 'down').lower()});"
+        each_lane(k, one, lambda _: k.emit(line))
+        k.sync("S_V")
+    k.keep(v, made)
+
+
 @lowers("tt.gather")
 def gather(k: Kernel, op: Op) -> None:
     source, index = (k.forms[o] for o in op.operands)
@@ -104,7 +133,7 @@ def split(k: Kernel, op: Op) -> None:
         if v.shape:
             k.keep(v, lanes.as_bits(k, made, v.name) if v.elem == "i1" else made)
             continue
-        from labkit.triton.combine import c_type, known
+        from labkit.triton.reduce import c_type, known
 
         name = k.fresh(v.name or "part")
         k.emit(f"const {c_type(v.elem)} {name} = {lanes.read(made, '0')};")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
 from labkit.triton import lanes, layout
 from labkit.triton.forms import C, Index, Mask, Tile, scalar_index
 from labkit.triton.index import symbol
@@ -60,9 +63,8 @@ def by_lanes(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
 
 def xor(k: Kernel, t: Tile, args: list, n: int) -> list[str]:
     """a ^ b = (a | b) - (a & b)."""
-    a, b = whole_tiles(k, t, args)
     each = layout.SIZE[t.elem] // 2
-    with k.scratch(t.elem, t.stored, "common") as common:
+    with whole_tiles(k, t, args) as (a, b), k.scratch(t.elem, t.stored, "common") as common:
         w = {x: f"{x}.ReinterpretCast<uint16_t>()" for x in (t.var, a.var, b.var, common.var)}
         k.emit(f"And({w[common.var]}, {w[a.var]}, {w[b.var]}, {n * each});")
         k.emit(f"Or({w[t.var]}, {w[a.var]}, {w[b.var]}, {n * each});")
@@ -70,23 +72,26 @@ def xor(k: Kernel, t: Tile, args: list, n: int) -> list[str]:
     return []
 
 
-def whole_tiles(k: Kernel, t: Tile, args: list) -> list[Tile]:
+@contextmanager
+def whole_tiles(k: Kernel, t: Tile, args: list) -> Iterator[list[Tile]]:
+    """Numbers of the scalar unit as tiles, for as long as the `with` lasts."""
     made = []
     for x in args:
         if not isinstance(x, Tile):
-            same = k.buffer(t.elem, t.stored, "same")
-            duplicate(k, same, x)
-            k.done(same)
-            x = same
-        made.append(x)
-    return made
+            made.append(k.buffer(t.elem, t.stored, "same"))
+            duplicate(k, made[-1], x)
+    rest = iter(made)
+    yield [x if isinstance(x, Tile) else next(rest) for x in args]
+    for x in made:
+        k.done(x)
 
 
 def high_word(k: Kernel, t: Tile, args: list, n: int) -> list[str]:
     """The upper 32 bits of an unsigned product, from four products of 16 bits."""
-    a, b = whole_tiles(k, t, args)
     k.helpers.add("UpperProduct")
-    with k.scratch("i32", t.stored, "x") as x, k.scratch("i32", t.stored, "y") as y, k.scratch("i32", t.stored, "z") as z:
+    with ExitStack() as places:
+        a, b = places.enter_context(whole_tiles(k, t, args))
+        x, y, z = (places.enter_context(k.scratch("i32", t.stored, name)) for name in "xyz")
         words = ", ".join(f"{v.var}.ReinterpretCast<uint32_t>()" for v in (t, a, b, x, y, z))
         k.emit(f"UpperProduct({words}, {n});")
     return []
