@@ -28,7 +28,7 @@ class CannModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """The modules that kernels for this chip import, where triton-ascend, which has them, is not installed."""
 
     def find_spec(self, name, path=None, target=None):
-        if name in (CANN, f"{CANN}.libdevice", f"{CANN}.extension"):
+        if name in (CANN, f"{CANN}.libdevice", f"{CANN}.extension", "triton.runtime.libentry"):
             return importlib.machinery.ModuleSpec(name, self, is_package=name == CANN)
         return None
 

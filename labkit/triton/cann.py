@@ -310,6 +310,11 @@ def cast(input, dtype, fp_downcast_rounding=None, bitcast=False, overflow_mode=N
     return core.cast(input, dtype, fp_downcast_rounding, bitcast, _semantic=_semantic)
 
 
+def libentry():
+    """Of triton.runtime.libentry: a quicker way to launch, which is not needed here."""
+    return lambda function: function
+
+
 _here = globals()
 for _name in UNARY:
     _here[_name] = _extern("ascendc_" + _name, 1)
@@ -323,7 +328,7 @@ LIBDEVICE = [*UNARY, *(
 
 def fill(module: ModuleType) -> None:
     """The names of triton.language.extra.cann, .libdevice or .extension."""
-    names = {"libdevice": LIBDEVICE, "extension": EXTENSION}.get(module.__name__.rsplit(".", 1)[1], ())
+    names = {"libdevice": LIBDEVICE, "extension": EXTENSION, "libentry": ["libentry"]}.get(module.__name__.rsplit(".", 1)[1], ())
     for name in names:
         setattr(module, name, _here[name])
 

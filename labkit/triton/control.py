@@ -154,8 +154,15 @@ def branch(k: Kernel, op: Op):
     for n, block in enumerate(op.blocks):
         k.lines = []
         with k.inside(f"if ({condition})" if n == 0 else "else"):
-            k.block(block.ops[:-1])
             end = block.ops[-1]
+            own = [(v, s) for v, s in zip(end.operands, slots) if not s.declared and v.op in block.ops]
+            for v, s in own:  # worked out where it has to lie
+                s.form.place.held = 0
+                k.carried[v] = s.form
+            k.block(block.ops[:-1])
+            for v, s in own:
+                s.form.place.held = 1
+                k.carried.pop(v, None)
             k.op = op
             forms = [k.forms[v] for v in end.operands]
             ends.append((k.lines, forms, end))

@@ -50,6 +50,7 @@ class Kernel:
         """wanted, needed: operations and values that this core has work for; None: all."""
         self.func, self.wanted, self.needed = func, wanted, needed
         self.rules = RULES
+        self.most_queues = MOST_QUEUES
         self.lines: list[str] = []
         self.depth = 2
         self.forms: dict[Value, object] = {}
@@ -200,7 +201,7 @@ class Kernel:
             if (place.kind, place.bytes) == (kind, size):
                 self.idle.remove(place)
                 return place
-        if sum(p.kind == kind for p, _ in self.queues) == MOST_QUEUES:
+        if sum(p.kind == kind for p, _ in self.queues) >= self.most_queues:
             return None
         place = Place(kind, self.fresh(hint), size)
         self.queues.append((place, kind))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from triton.runtime.errors import OutOfResources
+
 from labkit.codegen import helpers as codegen
 from labkit.codegen.lines import comment
 from labkit.triton import atomics, control, elementwise, memory, mixed, reduce, scalars, split  # noqa: F401  (they bring their rules)
@@ -59,16 +61,21 @@ def lower(read) -> Lowered:
         if op.name == "tt.call":
             raise refuse(op, "a call of a function with noinline", "leave noinline out")
     if not any(op.name == "tt.dot" for op in func.walk()):
-        return _vector(func)
+        try:
+            return _vector(func)
+        except OutOfResources:  # with places that loads and stores share with all else
+            return _vector(read(), queues=0)
     for op in func.walk():
         if op.name.startswith("tt.atomic"):
             raise refuse(op, "an atomic beside tl.dot", "store the product and add it in a kernel of its own")
     return _cube(func) if split.stored_alone(func) else _mixed(read)
 
 
-def _vector(func: Op) -> Lowered:
+def _vector(func: Op, queues: int | None = None) -> Lowered:
+    """queues: how many of a kind at most."""
     name = func.str("sym_name")
     k = Kernel(func)
+    k.most_queues = k.most_queues if queues is None else queues
     k.alone = atomics.alone(func)
     params = k.arguments()
     if k.alone:

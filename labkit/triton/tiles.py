@@ -187,13 +187,13 @@ def cast(k: Kernel, to: Tile, of: Tile) -> None:
     n = layout.count(of.stored)
     if to.elem == of.elem:
         move(k, to, of)
-    elif of.elem in ("f32", "f16", "bf16") and to.elem == "i8":  # a half rounds: 126.9 is not 127
+    elif of.elem in ("f32", "bf16") and to.elem == "i8":  # a half rounds: 126.9 is not 127
         with k.scratch("i32", of.stored, "whole") as whole, k.scratch("f32", of.stored, "by") as middle:
             cast(k, whole, of)
             cast(k, middle, whole)
             with k.scratch("f16", of.stored, "half") as narrow:
                 cast(k, narrow, middle)
-                cast(k, to, narrow)
+                k.emit(f"Cast({to.var}, {narrow.var}, RoundMode::CAST_TRUNC, {n});")
     elif mode := CASTS.get((of.elem, to.elem)):
         k.emit(f"Cast({to.var}, {of.var}, RoundMode::{mode}, {n});")
     else:
@@ -254,6 +254,11 @@ def counted(k: Kernel, form: Index, stored: tuple[int, ...], elem: str) -> Tile:
         k.sync("S_V")
     if elem == made.elem:
         return made
+    if elem == "f32" and made.elem == "i32":  # where it lies
+        number_ = Tile(k.fresh("number"), "f32", made.stored, made.place)
+        k.emit(f"LocalTensor<float> {number_.var} = {made.var}.ReinterpretCast<float>();")
+        cast(k, number_, made)
+        return number_
     other = k.buffer(elem, stored, "index")
     cast(k, other, made)
     k.done(made)
