@@ -24,7 +24,8 @@ def binary(tensor: str, scalar: str, swapped: str = ""):
             return [f"{tensor}({t.var}, {a.var}, {b.var}, {n});"]
         of, s, form = (a, b, scalar) if isinstance(a, Tile) else (b, a, swapped or scalar)
         minus = literal("-1.0f" if t.elem in FLOATS else "-1", t.elem)
-        return form.format(d=t.var, a=of.var, s=s, n=n, minus=minus).split("\n")
+        less = f"static_cast<int16_t>(-({s}))" if t.elem == "i16" else f"-({s})"
+        return form.format(d=t.var, a=of.var, s=s, n=n, minus=minus, less=less).split("\n")
 
     return lines
 
@@ -113,7 +114,7 @@ def bitwise(name: str):
 
 
 ADD = binary("Add", "Adds({d}, {a}, {s}, {n});")
-SUB = binary("Sub", "Adds({d}, {a}, -({s}), {n});", "Muls({d}, {a}, {minus}, {n});\nAdds({d}, {d}, {s}, {n});")
+SUB = binary("Sub", "Adds({d}, {a}, {less}, {n});", "Muls({d}, {a}, {minus}, {n});\nAdds({d}, {d}, {s}, {n});")
 MUL = binary("Mul", "Muls({d}, {a}, {s}, {n});")
 MAX, MIN = binary("Max", "Maxs({d}, {a}, {s}, {n});"), binary("Min", "Mins({d}, {a}, {s}, {n});")
 EXP, LN, SQRT, ABS = (unary(f"{f}({{d}}, {{a}}, {{n}});") for f in ("Exp", "Ln", "Sqrt", "Abs"))

@@ -62,6 +62,7 @@ class Kernel:
         self.free: list[Place] = []
         self.idle: list[Place] = []
         self.last: dict[Value, Op] = {}
+        self.ending: dict[Op, list[Value]] = {}  # a loop or a branch -> what is used for the last time inside
         self.dropped: set[Value] = set()
         self.carried: dict[Value, Tile] = {}  # a value that a loop hands on -> where it shall lie
         self.counts: list[dict[str, str]] = [{}]
@@ -135,6 +136,8 @@ class Kernel:
                 users.append(user)
             if users:
                 self.last[v] = max(users, key=position.__getitem__)
+                if self.last[v].blocks:
+                    self.ending.setdefault(self.last[v], []).append(v)
         for op in block.ops:
             for inner in op.blocks:
                 self._lifetimes(inner)
@@ -154,7 +157,7 @@ class Kernel:
 
     def release(self, op: Op, kinds: tuple[str, ...] = ("buf", "in")) -> None:
         """Gives back what is used for the last time."""
-        for v in dict.fromkeys(op.operands):
+        for v in dict.fromkeys([*op.operands, *self.ending.get(op, ())]):
             form = self.forms.get(v)
             if self.last.get(v) is op and isinstance(form, Tile) and form.place.kind in (*kinds, "kept"):
                 self.drop(v)
