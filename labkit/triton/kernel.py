@@ -51,6 +51,7 @@ class Kernel:
         self.func, self.wanted, self.needed = func, wanted, needed
         self.rules = RULES
         self.most_queues = MOST_QUEUES
+        self.as_tiles: set[Value] = set()  # integers that a loop hands on as tiles
         self.lines: list[str] = []
         self.depth = 2
         self.forms: dict[Value, object] = {}

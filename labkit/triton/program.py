@@ -13,7 +13,7 @@ from labkit.triton.cube import CubeKernel
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
 from labkit.triton.refused import refuse
-from labkit.triton.ttir import Op
+from labkit.triton.ttir import Op, Value
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,33 @@ def lower(read) -> Lowered:
         if op.name == "tt.call":
             raise refuse(op, "a call of a function with noinline", "leave noinline out")
     if not any(op.name == "tt.dot" for op in func.walk()):
-        try:
-            return _vector(func)
-        except OutOfResources:  # with places that loads and stores share with all else
-            return _vector(read(), queues=0)
+        tiles: set[Value] = set()
+        queues = None
+        while True:
+            try:
+                return _vector(func, tiles, queues)
+            except control.NeedsTile as again:
+                if again.value in tiles:
+                    raise
+                tiles.add(again.value)
+            except OutOfResources:  # with places that loads and stores share with all else
+                if queues == 0:
+                    raise
+                queues = 0
     for op in func.walk():
         if op.name.startswith("tt.atomic"):
             raise refuse(op, "an atomic beside tl.dot", "store the product and add it in a kernel of its own")
+        if op.name == "cf.cond_br":
+            raise refuse(op, "an early return beside tl.dot", "put the rest under an if")
     return _cube(func) if split.stored_alone(func) else _mixed(read)
 
 
-def _vector(func: Op, queues: int | None = None) -> Lowered:
-    """queues: how many of a kind at most."""
+def _vector(func: Op, tiles: set[Value], queues: int | None) -> Lowered:
+    """tiles: what loops hand on as tiles; queues: how many of a kind at most."""
     name = func.str("sym_name")
     k = Kernel(func)
     k.most_queues = k.most_queues if queues is None else queues
+    k.as_tiles = tiles
     k.alone = atomics.alone(func)
     params = k.arguments()
     if k.alone:

@@ -174,4 +174,32 @@ def read(module) -> Op:
 
     module.walk(visit)
     public = [f for f in functions if f.str("sym_visibility") != "private"]
+    _in_one(public[0], str(module))
     return public[0]
+
+
+def _in_one(func: Op, text: str) -> None:
+    """An early return makes several blocks of a kernel; where each branch has one side that returns at once they are
+    one again: its const is whether the program ends where the condition holds. Others stay, and are refused."""
+    if len(func.blocks) == 1:
+        return
+    ways = iter(re.findall(r"cf\.cond_br %\S+, \^bb(\d+), \^bb(\d+)", text))
+    first, at = func.blocks[0], func.blocks[0]
+    merged: list[Op] = []
+    for _ in func.blocks:
+        end = at.ops[-1]
+        merged += at.ops[:-1]
+        if end.name != "cf.cond_br":
+            merged.append(end)
+            break
+        sides = [func.blocks[int(n)] for n in next(ways)]
+        leaves = [len(b.ops) == 1 and b.ops[0].name == "tt.return" for b in sides]
+        if not any(leaves) or any(b.args for b in sides):
+            return
+        end.const = leaves[0]
+        merged.append(end)
+        at = sides[1 if leaves[0] else 0]
+    first.ops[:] = merged
+    for op in merged:
+        op.block = first
+    del func.blocks[1:]
