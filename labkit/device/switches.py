@@ -269,6 +269,7 @@ def utils() -> types.ModuleType:
     module = types.ModuleType("torch_npu.npu.utils")
     module.npu_check_overflow = npu_check_overflow
     module.get_cann_version, module._is_gte_cann_version = get_cann_version, _is_gte_cann_version
+    module.set_device = lambda device: torch.npu.set_device(device)
     module.get_soc_version = lambda: torch.npu.get_soc_version()
     module.get_npu_overflow_flag, module.clear_npu_overflow_flag = get_npu_overflow_flag, clear_npu_overflow_flag
     return module

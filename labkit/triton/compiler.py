@@ -84,7 +84,9 @@ class AscendCBackend(BaseBackend):
     def get_module_map(self) -> dict[str, ModuleType]:
         from triton.language.extra.cuda import libdevice
 
-        return {"triton.language.extra.libdevice": libdevice}
+        from labkit.triton import cann
+
+        return {"triton.language.extra.libdevice": libdevice, "triton.language": cann.language()}
 
     def load_dialects(self, context) -> None:
         pass

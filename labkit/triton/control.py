@@ -9,6 +9,7 @@ import sympy
 from labkit.triton.forms import BlockPointer, C, Index, Mask, Pointer, Scalar, Text, Tile
 from labkit.triton.index import LANES, cpp, symbol
 from labkit.triton.kernel import Kernel, lowers
+from labkit.triton.refused import Refused
 from labkit.triton.tiles import move, tile
 from labkit.triton.ttir import Op, Value
 
@@ -18,6 +19,14 @@ def split(expr: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
     terms = sympy.Add.make_args(sympy.expand(expr))
     lanes = sympy.Add(*(t for t in terms if t.free_symbols & set(LANES)))
     return sympy.Add(*(t for t in terms if not t.free_symbols & set(LANES))), lanes
+
+
+class NeedsTile(Refused):
+    """A value that begins as an index and becomes a tile: the kernel is lowered again, with a tile from the start."""
+
+    def __init__(self, value: Value, why: Refused):
+        super().__init__(str(why))
+        self.value = value
 
 
 class Slot:
@@ -31,7 +40,7 @@ class Slot:
             names = [k.fresh(f"{name}_{d}") for d in range(len(first.offsets))]
             self.form = replace(first, offsets=tuple(map(symbol, names)))
             self.declared = [("int64_t", n) for n in names]
-        elif isinstance(first, (Index, Pointer)):
+        elif isinstance(first, (Index, Pointer)) and v not in k.as_tiles:
             self.lanes = split(first.expr)[1]
             self.form = replace(first, expr=symbol(name) + self.lanes)
             self.declared = [(C[first.elem] if isinstance(first, Index) else "int64_t", name)]
@@ -50,6 +59,8 @@ class Slot:
 
     def values(self, form) -> list[str]:
         """What its variables become, as C++."""
+        if isinstance(self.form, Index) and not isinstance(form, Index):
+            raise NeedsTile(self.v, self.k.refuse("an integer that a loop makes a tile of"))
         if isinstance(self.form, BlockPointer):
             return [cpp(o) for o in form.offsets]
         if isinstance(self.form, (Index, Pointer)):
@@ -154,8 +165,15 @@ def branch(k: Kernel, op: Op):
     for n, block in enumerate(op.blocks):
         k.lines = []
         with k.inside(f"if ({condition})" if n == 0 else "else"):
-            k.block(block.ops[:-1])
             end = block.ops[-1]
+            own = [(v, s) for v, s in zip(end.operands, slots) if not s.declared and v.op in block.ops]
+            for v, s in own:  # worked out where it has to lie
+                s.form.place.held = 0
+                k.carried[v] = s.form
+            k.block(block.ops[:-1])
+            for v, s in own:
+                s.form.place.held = 1
+                k.carried.pop(v, None)
             k.op = op
             forms = [k.forms[v] for v in end.operands]
             ends.append((k.lines, forms, end))
@@ -175,6 +193,61 @@ def branch(k: Kernel, op: Op):
     for v, s in zip(op.results, slots):
         s.give_back()
         k.keep(v, s.form)
+
+
+@lowers("scf.while")
+def while_loop(k: Kernel, op: Op):
+    before, after = op.blocks
+    slots = []
+    for arg, first in zip(before.args, op.operands):
+        slots.append(Slot(k, arg, k.forms[first], arg.name or "carried"))
+        slots[-1].declare(k.forms[first])
+        k.forms[arg] = slots[-1].form
+    outer, mark = k.lines, len(k.lines)
+    k.lines = []
+    with k.inside("while (true)"):
+        k.block(before.ops[:-1])
+        end = before.ops[-1]
+        k.op = op
+        handed = [k.forms[v] for v in end.operands[1:]]
+        if isinstance(k.forms[end.operands[0]], Tile):
+            raise k.refuse("while on a tile", "reduce it to one number")
+        here, k.lines, depth, k.depth = k.lines, [], k.depth, k.depth - 1
+        leaving = [Slot(k, v, form, v.name or "last") for v, form in zip(op.results, handed)]
+        for s in leaving:
+            for c, name in s.declared:
+                k.emit(f"{c} {name};")
+        outer[mark:mark] = k.lines
+        k.lines, k.depth = here, depth
+        assign(k, leaving, handed)
+        k.emit(f"if (!({k.forms[end.operands[0]]})) break;")
+        for arg, form in zip(after.args, handed):
+            k.forms[arg] = form
+            if isinstance(form, Tile):
+                form.place.held += 1  # until the loop is over
+        k.block(after.ops[:-1])
+        k.op = op
+        assign(k, slots, [k.forms[v] for v in after.ops[-1].operands])
+    outer += k.lines
+    k.lines = outer
+    for s in slots:
+        s.give_back()
+    for v, s in zip(op.results, leaving):
+        s.give_back()
+        k.keep(v, s.form)
+
+
+@lowers("cf.cond_br")
+def early_return(k: Kernel, op: Op):
+    """The rest of this program is left out."""
+    condition = k.forms[op.operands[0]]
+    if op.const is None or k.depth != 2 or isinstance(condition, Tile):
+        raise k.refuse("a return in the midst of other branches", "put the rest under an if")
+    with k.inside(f"if ({condition})" if op.const else f"if (!({condition}))"):
+        for form in {f.place.name: f for f in k.forms.values() if isinstance(f, Tile) and f.place.held}.values():
+            if form.place.kind == "in":
+                k.emit(f"{form.place.name}.FreeTensor({form.var});")
+        k.emit("continue;")
 
 
 @lowers("scf.yield")

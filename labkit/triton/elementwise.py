@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from labkit.triton import layout
+from labkit.triton import lanes, layout, rearrange, words
 from labkit.triton.forms import FLOATS, C, Index, Mask, Scalar, Tile, scalar_index
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.numbers import SIGNS, float_sign, scalar_float
@@ -24,7 +24,8 @@ def binary(tensor: str, scalar: str, swapped: str = ""):
             return [f"{tensor}({t.var}, {a.var}, {b.var}, {n});"]
         of, s, form = (a, b, scalar) if isinstance(a, Tile) else (b, a, swapped or scalar)
         minus = literal("-1.0f" if t.elem in FLOATS else "-1", t.elem)
-        return form.format(d=t.var, a=of.var, s=s, n=n, minus=minus).split("\n")
+        less = f"static_cast<int16_t>(-({s}))" if t.elem == "i16" else f"-({s})"
+        return form.format(d=t.var, a=of.var, s=s, n=n, minus=minus, less=less).split("\n")
 
     return lines
 
@@ -54,6 +55,12 @@ def precise_divide(k, t, args, n):
             x = same
         tiles.append(x)
     return [f"Div({t.var}, {tiles[0].var}, {tiles[1].var}, {n});"]
+
+
+def remainder(k, t, args, n):
+    with words.whole_tiles(k, t, args) as (a, b):
+        k.emit(f"Fmod({t.var}, {a.var}, {b.var}, {n});")
+    return []
 
 
 def reciprocal_root(k, t, args, n):
@@ -93,27 +100,21 @@ def shift(name: str):
     return lines
 
 
-def words(name: str):
+def bitwise(name: str):
     """And, Or of integers: the unit has them for 16 bits."""
 
     def lines(k, t, args, n):
-        tiles = [x if isinstance(x, Tile) else None for x in args]
-        for i, x in enumerate(args):
-            if tiles[i] is None:
-                tiles[i] = k.buffer(t.elem, t.stored, "same")
-                duplicate(k, tiles[i], x)
-                k.done(tiles[i])
         each = layout.SIZE[t.elem] // 2
-        if not each:
-            raise k.refuse(f"{name} of 8 bits", "convert to int32")
-        as_words = [f"{x.var}.ReinterpretCast<uint16_t>()" for x in (t, *tiles)]
-        return [f"{name}({', '.join(as_words)}, {n * each});"]
+        with words.whole_tiles(k, t, args) as tiles:
+            parts = [f"{x.var}.ReinterpretCast<uint16_t>()" for x in (t, *tiles)]
+            k.emit(f"{name}({', '.join(parts)}, {n * each});")
+        return []
 
     return lines
 
 
 ADD = binary("Add", "Adds({d}, {a}, {s}, {n});")
-SUB = binary("Sub", "Adds({d}, {a}, -({s}), {n});", "Muls({d}, {a}, {minus}, {n});\nAdds({d}, {d}, {s}, {n});")
+SUB = binary("Sub", "Adds({d}, {a}, {less}, {n});", "Muls({d}, {a}, {minus}, {n});\nAdds({d}, {d}, {s}, {n});")
 MUL = binary("Mul", "Muls({d}, {a}, {s}, {n});")
 MAX, MIN = binary("Max", "Maxs({d}, {a}, {s}, {n});"), binary("Min", "Mins({d}, {a}, {s}, {n});")
 EXP, LN, SQRT, ABS = (unary(f"{f}({{d}}, {{a}}, {{n}});") for f in ("Exp", "Ln", "Sqrt", "Abs"))
@@ -124,21 +125,32 @@ RULES: dict[str, Callable] = {
     "arith.negf": negative,
     "arith.divf": divide, "tt.precise_divf": precise_divide,
     "arith.shli": shift("ShiftLeft"), "arith.shrsi": shift("ShiftRight"),
-    "arith.andi": words("And"), "arith.ori": words("Or"),
+    "arith.andi": bitwise("And"), "arith.ori": bitwise("Or"), "arith.xori": words.xor, "arith.shrui": words.logical_right,
+    "tt.mulhiui": words.high_word,
     "math.exp": EXP, "math.exp2": unary("Muls({d}, {a}, 0.693147180559945f, {n});", "Exp({d}, {d}, {n});"),
     "math.log": LN, "math.log2": unary("Ln({d}, {a}, {n});", "Muls({d}, {d}, 1.44269504088896f, {n});"),
     "math.sqrt": SQRT, "tt.precise_sqrt": SQRT, "math.rsqrt": reciprocal_root,
-    "math.absf": ABS, "math.absi": ABS, "math.fma": fused, "tt.clampf": clamp,
+    "math.absf": ABS, "math.absi": words.absolute, "math.fma": fused, "tt.clampf": clamp,
     **{f"math.{f.lower()}": unary(f"{f}({{d}}, {{a}}, {{n}});") for f in "Erf Tanh Sin Cos Floor Ceil".split()},
     "libdevice.exp": EXP, "libdevice.log": LN, "libdevice.sqrt": SQRT, "libdevice.rsqrt": reciprocal_root,
     "libdevice.tanh": unary("Tanh({d}, {a}, {n});"), "libdevice.erf": unary("Erf({d}, {a}, {n});"),
     "libdevice.fabs": ABS,
+    **{f"libdevice.{f.lower()}": unary(f"{f}({{d}}, {{a}}, {{n}});") for f in
+       "Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Digamma Erfc Floor Lgamma Log10 Sin Sinh Tan Trunc".split()},
+    **{f"libdevice.{f}": unary(f"Cast({{d}}, {{a}}, RoundMode::{mode}, {{n}});") for f, mode in
+       (("rint", "CAST_RINT"), ("nearbyint", "CAST_RINT"), ("round", "CAST_ROUND"))},
+    "libdevice.log2": unary("Ln({d}, {a}, {n});", "Muls({d}, {d}, 1.44269504088896f, {n});"),
+    "libdevice.exp2": unary("Muls({d}, {a}, 0.693147180559945f, {n});", "Exp({d}, {d}, {n});"),
+    "libdevice.pow": binary("Power", "Power({d}, {a}, {s}, {n});", "Power({d}, {s}, {a}, {n});"),
+    "libdevice.fmod": remainder, "arith.remf": remainder,
+    "libdevice.log1p": unary("Adds({d}, {a}, 1.0f, {n});", "Ln({d}, {d}, {n});"),
 }  # fmt: skip
+SHORT = {"erf": "erf"}  # names of CUDA's libdevice whose last letter is their own
 CONVERSIONS = (
     "arith.extf", "arith.truncf", "tt.fp_to_fp", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.extsi",
-    "arith.extui", "arith.trunci",
+    "arith.extui", "arith.trunci", "arith.fptoui",
 )  # fmt: skip
-IN_PLACE = {n for n in RULES if n.startswith("arith.")} | {"math.exp", "math.log", "math.sqrt", "math.absf"} - {
+IN_PLACE = {n for n in RULES if n.startswith("arith.") and n != "arith.xori"} | {"math.exp", "math.log", "math.sqrt", "math.absf"} - {
     "arith.divf"
 }
 BESIDE = {"arith.addf": "Add", "arith.subf": "Sub", "arith.mulf": "Mul", "arith.divf": "Div"}
@@ -152,17 +164,23 @@ def common(k: Kernel, op: Op, forms: list) -> tuple[int, ...]:
 
 
 @lowers(*(n for n in RULES if n.startswith(("arith.", "math.", "tt.")) and not n.endswith("i")), "arith.cmpf",
-        "tt.extern_elementwise", "math.absi",
-        *(n for n in CONVERSIONS if n.endswith(("f", "p", "fptosi"))))  # fmt: skip
+        "tt.extern_elementwise", "math.absi", "tt.mulhiui",
+        *(n for n in CONVERSIONS if n.endswith(("f", "p", "fptosi", "fptoui"))))  # fmt: skip
 def elementwise(k: Kernel, op: Op) -> None:
     v, forms, name = op.result, [k.forms[o] for o in op.operands], op.name
     if name == "tt.extern_elementwise":
-        name = "libdevice." + op.str("symbol").removeprefix("__nv_").removesuffix("f")
+        symbol = op.str("symbol")
+        if symbol.startswith("ascendc_sort_"):
+            return rearrange.sort(k, op, symbol)
+        plain = symbol.removeprefix("__nv_")
+        name = "libdevice." + (symbol[8:] if symbol.startswith("ascendc_") else SHORT.get(plain, plain.removesuffix("f")))
         if name not in RULES:
             raise k.refuse(name)
     if v.elem not in C:
         raise k.refuse(f"a tile of {v.elem}", "use float32")
     if all(isinstance(f, Scalar) or scalar_index(f) for f in forms):
+        if words.on_integers(op) and words.scalar(k, op, forms):
+            return
         if scalar_float(k, op, forms):
             return
         single(k, op, name, forms)
@@ -174,6 +192,8 @@ def elementwise(k: Kernel, op: Op) -> None:
         convert(k, op, forms[0], stored)
     elif v.elem == "i1":
         logic(k, op, forms, stored)
+    elif words.on_integers(op) and not words.vector(op, forms):
+        words.by_lanes(k, op, forms, stored)
     elif name not in RULES:
         raise k.refuse(name.replace("arith.", "").replace("tt.", "tl.") + " of tiles")
     else:
@@ -182,8 +202,6 @@ def elementwise(k: Kernel, op: Op) -> None:
 
 def compute(k: Kernel, op: Op, name: str, forms: list, stored: tuple[int, ...]) -> Tile:
     v, elem = op.result, op.result.elem
-    if elem in ("i8", "i64"):
-        raise k.refuse(f"arithmetic on a tile of {elem}", "convert to int32 or float32")
     through = elem == "bf16" or (elem == "f16" and (name.startswith(("math.", "libdevice.")) and name != "math.absf"))
     inner = "f32" if through else elem  # the vector unit has no arithmetic of bfloat16
     args, made = [], []
@@ -267,6 +285,10 @@ def fetch(k: Kernel, t: Tile, hint: str) -> str:
 def convert(k: Kernel, op: Op, form, stored: tuple[int, ...]) -> None:
     v = op.result
     source = op.operands[0].elem
+    if words.signless(op) and not (isinstance(form, Index) and v.elem == "i32"):
+        return k.keep(v, lanes.lanewise(k, op, [form], stored, lanes.conversion(op), "a cast knows signs and saturates"))
+    if v.elem == "i1" and source in ("i8", "i64"):
+        return k.keep(v, lanes.lanewise(k, op, [form], stored, lanes.conversion(op), words.SLOW[source]))
     if v.elem == "i1":  # of what is 0 or 1
         wide = k.buffer("f32", stored, "number")
         cast(k, wide, tile(k, form, stored, source))
@@ -287,7 +309,14 @@ def convert(k: Kernel, op: Op, form, stored: tuple[int, ...]) -> None:
     if of.elem == v.elem:
         return k.keep(v, of)
     to = k.result(v, v.elem, stored)
-    cast(k, to, of)
+    if source == "i8" and op.name in ("arith.extui", "arith.uitofp"):
+        words.without_sign(k, to, of)
+    elif op.name == "arith.trunci" and of.elem in ("i32", "i16"):
+        lower = words.wrapped(k, of, v.elem)
+        cast(k, to, lower)
+        k.done(lower)
+    else:
+        cast(k, to, of)
     if of is not form and not (isinstance(form, Tile) and of.place is form.place):
         k.done(of)
     k.keep(v, to)
@@ -296,7 +325,9 @@ def convert(k: Kernel, op: Op, form, stored: tuple[int, ...]) -> None:
 def compare(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
     elem = op.operands[0].elem
     if elem == "i1":
-        raise k.refuse("a comparison of conditions", "use & and |")
+        return different(k, op, forms, stored)
+    if elem in lanes.UNSIGNED:
+        return k.keep(op.result, words.compared(k, op, forms, stored))
     mode = MODE[SIGNS[op.int("predicate")] if op.name == "arith.cmpi" else float_sign(k, op)]
     a, b = forms
     if number(a, elem) is not None:
@@ -313,19 +344,12 @@ def compare(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
     y = y if y is not None else own(b)
     n = layout.count(stored)
     if elem not in ("f32", "f16"):
-        if elem == "bf16" or elem == "i8" or elem == "i64":
-            raise k.refuse(f"a comparison of {elem}", "convert to float32 or int32 before")
-        difference = k.buffer(elem, stored, "difference")
-        made.append(difference)
-        k.emit(
-            f"Sub({difference.var}, {x.var}, {y.var}, {n});"
-            if isinstance(y, Tile)
-            else f"Adds({difference.var}, {x.var}, -({y}), {n});"
-        )
-        x = k.buffer("f32", stored, "sign")  # a float keeps an integer's sign
-        made.append(x)
-        cast(k, x, difference)
-        y = "0.0f"
+        wide = [k.buffer("f32", stored, "wide") if isinstance(t, Tile) else None for t in (x, y)]  # bfloat16
+        for to, of in zip(wide, (x, y)):
+            if to is not None:
+                cast(k, to, of)
+                made.append(to)
+        x, y = wide[0], wide[1] or f"ToFloat({y})"
     to = k.result(op.result, "i1", stored)
     rest = f"CMPMODE::{mode}, {layout.whole(stored)});"
     k.emit(
@@ -335,6 +359,17 @@ def compare(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
     )
     for t in made:
         k.done(t)
+    k.keep(op.result, to)
+
+
+def different(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
+    """Conditions that are compared: by what each is worth."""
+    x, y = (ones(k, tile(k, f, stored, "i1")) for f in forms)
+    to = k.buffer("i1", stored, op.result.name or "bits")
+    mode = MODE[SIGNS[op.int("predicate")]]
+    k.emit(f"Compare({to.var}, {x.var}, {y.var}, CMPMODE::{mode}, {layout.whole(stored)});")
+    k.done(x)
+    k.done(y)
     k.keep(op.result, to)
 
 
@@ -384,10 +419,11 @@ def select(k: Kernel, op: Op) -> None:
 
             k.forms[v] = Mask((Or((mask & a, Mask((Not(mask),)) & b)),))
             return None
-        raise k.refuse("tl.where of conditions", "use & and |")
+        stored = tuple(n if any(f.varies(d) for f in (mask, a, b)) else 1 for d, n in enumerate(v.shape))
+        return k.keep(v, words.chosen_bits(k, op, [mask, a, b], stored))
     stored = tuple(n if any(f.varies(d) for f in (mask, a, b)) else 1 for d, n in enumerate(v.shape))
     if elem in ("i8", "i64"):
-        raise k.refuse(f"tl.where of {elem}", "convert to int32 or float32")
+        return k.keep(v, words.chosen(k, op, [mask, a, b], stored))
     made = []
 
     def own(form, kind):

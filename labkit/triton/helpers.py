@@ -53,6 +53,113 @@ __aicore__ inline void Put(const GlobalTensor<T>& to, const LocalTensor<T>& one,
 }
 """
 
+TAKE = """\
+// One element of GM by way of `one`: the scalar unit's own cache may hold an older one.
+template <typename T> __aicore__ inline T Take(const GlobalTensor<T>& from, const LocalTensor<T>& one)
+{
+    DataCopyPad(one, from, DataCopyExtParams(1, sizeof(T), 0, 0, 0), DataCopyPadExtParams<T>(false, 0, 0, 0));
+    Sync<HardEvent::MTE2_S>();
+    return one.GetValue(0);
+}
+"""
+
+QUOTIENT = """\
+template <typename T> __aicore__ inline T Quotient(T a, T b)  // lanes that are masked off may hold a zero
+{
+    if (b == 0) return 0;
+    if (T(-1) < 0 && b == T(-1)) return static_cast<T>(0 - static_cast<uint64_t>(a));
+    return a / b;
+}
+"""
+
+REST = """\
+template <typename T> __aicore__ inline T Rest(T a, T b)
+{
+    return b == 0 || (T(-1) < 0 && b == T(-1)) ? 0 : a % b;
+}
+"""
+
+HIGH_WORD = """\
+__aicore__ inline uint64_t HighWord(uint64_t a, uint64_t b)  // the upper 64 bits of a product, by halves
+{
+    const uint64_t low = 0xFFFFFFFF, al = a & low, ah = a >> 32, bl = b & low, bh = b >> 32;
+    const uint64_t middle = ah * bl + (al * bl >> 32), other = al * bh + (middle & low);
+    return ah * bh + (middle >> 32) + (other >> 32);
+}
+"""
+
+UPPER_PRODUCT = """\
+// to = the upper 32 bits of a * b, from four products of 16 bits; x, y, z have room for as much.
+__aicore__ inline void UpperProduct(const LocalTensor<uint32_t>& to, const LocalTensor<uint32_t>& a,
+                                    const LocalTensor<uint32_t>& b, const LocalTensor<uint32_t>& x,
+                                    const LocalTensor<uint32_t>& y, const LocalTensor<uint32_t>& z, uint32_t count)
+{
+    auto n = [](const LocalTensor<uint32_t>& t) { return t.ReinterpretCast<int32_t>(); };
+    auto low = [&](const LocalTensor<uint32_t>& t, const LocalTensor<uint32_t>& of) {
+        ShiftLeft(t, of, static_cast<uint32_t>(16), count);
+        ShiftRight(t, t, static_cast<uint32_t>(16), count);
+    };
+    low(x, a);
+    ShiftRight(y, b, static_cast<uint32_t>(16), count);
+    Mul(n(z), n(x), n(y), count);  // the lower half of a, the upper of b
+    low(y, b);
+    Mul(n(x), n(x), n(y), count);  // both lower halves
+    ShiftRight(x, x, static_cast<uint32_t>(16), count);
+    Add(n(z), n(z), n(x), count);
+    low(x, b);
+    ShiftRight(y, a, static_cast<uint32_t>(16), count);
+    Mul(n(x), n(x), n(y), count);  // the upper half of a, the lower of b
+    low(y, z);
+    Add(n(x), n(x), n(y), count);
+    ShiftRight(x, x, static_cast<uint32_t>(16), count);
+    ShiftRight(z, z, static_cast<uint32_t>(16), count);
+    Add(n(x), n(x), n(z), count);
+    ShiftRight(y, a, static_cast<uint32_t>(16), count);
+    ShiftRight(z, b, static_cast<uint32_t>(16), count);
+    Mul(n(y), n(y), n(z), count);  // both upper halves
+    Add(n(to), n(x), n(y), count);
+}
+"""
+
+SORT = """\
+template <typename T> __aicore__ inline bool Below(T a, T b)
+{
+    if constexpr (IsSameType<T, half>::value) return static_cast<float>(a) < static_cast<float>(b);
+    else if constexpr (IsSameType<T, bfloat16_t>::value) return ToFloat(a) < ToFloat(b);
+    else return a < b;
+}
+// Sorts count elements that lie `apart`; pieces of 1, 2, 4, ... are merged through `work`.
+template <typename T>
+__aicore__ inline void SortLanes(const LocalTensor<T>& x, const LocalTensor<T>& work, int32_t count, int32_t apart,
+                                 bool down)
+{
+    for (int32_t width = 1; width < count; width *= 2) {
+        for (int32_t low = 0; low < count; low += 2 * width) {
+            const int32_t middle = low + width < count ? low + width : count;
+            const int32_t high = low + 2 * width < count ? low + 2 * width : count;
+            int32_t a = low, b = middle;
+            for (int32_t i = low; i < high; i++) {
+                bool left = a < middle;
+                if (left && b < high) {
+                    T one = x.GetValue(a * apart), other = x.GetValue(b * apart);
+                    left = down ? !Below(one, other) : !Below(other, one);
+                }
+                work.SetValue(i, x.GetValue((left ? a++ : b++) * apart));
+            }
+        }
+        for (int32_t i = 0; i < count; i++) x.SetValue(i * apart, work.GetValue(i));
+    }
+}
+"""
+
+BITS_AS = """\
+template <typename To, typename From> __aicore__ inline To BitsAs(From x)
+{
+    union { From from; To to; } bits{x};
+    return bits.to;
+}
+"""
+
 _FOLD = """\
 // {what} of a row's integers: halves go into halves, the last sixteen are taken by the scalar unit.
 __aicore__ inline int32_t Fold{name}(const LocalTensor<int32_t>& x, uint32_t count)
@@ -141,7 +248,8 @@ __aicore__ inline void StoreSum(const GlobalTensor<T>& to, const LocalTensor<flo
 """
 
 CUBE = {"Sync": CUBE_SYNC, "Within": CLAMP, "CopyToL1": COPY_TO_L1, "MultiplyTiles": PRODUCT, "StoreSum": STORE_SUM}
-OWN = {"Sync": SYNC, "Within": CLAMP, "Rows": ROWS, "Put": PUT} | {
+OWN = {"Sync": SYNC, "Within": CLAMP, "Rows": ROWS, "Put": PUT, "Take": TAKE, "Quotient": QUOTIENT,
+       "Rest": REST, "HighWord": HIGH_WORD, "UpperProduct": UPPER_PRODUCT, "BitsAs": BITS_AS, "SortLanes": SORT} | {
     f"Fold{name}": _FOLD.format(what=what, name=name, op=op, formula=formula)
     for name, what, op, formula in (
         ("Sum", "The sum", "Add", "a + b"),
@@ -149,7 +257,7 @@ OWN = {"Sync": SYNC, "Within": CLAMP, "Rows": ROWS, "Put": PUT} | {
         ("Min", "The smallest", "Min", "a < b ? a : b"),
     )
 }
-NEEDS = dict.fromkeys(("Put", "FoldSum", "FoldMax", "FoldMin"), ("Sync",))
+NEEDS = dict.fromkeys(("Put", "Take", "FoldSum", "FoldMax", "FoldMin"), ("Sync",))
 
 
 def source(own: set[str], shared: set[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy
 from sympy.printing.str import StrPrinter
 
-LANES = sympy.symbols("i0 i1 i2 i3 i4", integer=True, nonnegative=True)
+LANES = sympy.symbols("i0:16", integer=True, nonnegative=True)
 _ALL = frozenset(LANES)
 
 
@@ -46,6 +46,13 @@ OPERATORS = {
     "xor": "({0} ^ {1})",
     "shl": "({0} << {1})",
     "shr": "({0} >> {1})",
+    "shr32": "static_cast<int32_t>(static_cast<uint32_t>({0}) >> {1})",
+    "shr64": "static_cast<int64_t>(static_cast<uint64_t>({0}) >> {1})",
+    "low8": "static_cast<int8_t>({0})",
+    "low16": "static_cast<int16_t>({0})",
+    "low32": "static_cast<int32_t>({0})",
+    "from8": "static_cast<uint8_t>({0})",
+    "from16": "static_cast<uint16_t>({0})",
     "choose": "({0} ? {1} : {2})",
 }
 OPAQUE = (Div, Rem, Call, At)
@@ -101,6 +108,7 @@ def affine(e: sympy.Expr, rank: int) -> tuple[sympy.Expr, tuple[sympy.Expr, ...]
     return (base, steps) if is_scalar(base) and all(map(is_scalar, steps)) else None
 
 
-def moved(e: sympy.Expr, change: dict[int, int]) -> sympy.Expr:
-    """With its lanes renumbered."""
-    return e.subs({LANES[a]: LANES[b] for a, b in change.items() if a != b}, simultaneous=True)
+def moved(e: sympy.Expr, change: dict) -> sympy.Expr:
+    """With its lanes renumbered, or an expression in a lane's place."""
+    there = {LANES[a]: LANES[b] if isinstance(b, int) else b for a, b in change.items()}
+    return e.subs({a: b for a, b in there.items() if a != b}, simultaneous=True)

@@ -26,9 +26,10 @@ SPARE = 1024
 RESERVED = (
     "alignas auto bool break case catch char class const constexpr continue default delete do double else enum "
     "explicit export extern false float for friend goto half if inline int long mutable namespace new operator "
-    "private protected public register return short signed sizeof static struct switch"
+    "private protected public register return short signed sizeof static struct switch "
     "template this throw true try typedef typename "
-    "union unsigned using virtual void volatile while pid0 pid1 pid2 grid0 grid1 grid2 program pipe i0 i1 i2 i3 i4 r"
+    "union unsigned using virtual void volatile while pid0 pid1 pid2 grid0 grid1 grid2 program pipe n r "
+    + " ".join(f"i{d}" for d in range(16))
 ).split()
 RULES: dict[str, Callable] = {}
 SILENT = {"arith.constant", "tt.make_range", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr", "tt.reshape"}
@@ -49,6 +50,8 @@ class Kernel:
         """wanted, needed: operations and values that this core has work for; None: all."""
         self.func, self.wanted, self.needed = func, wanted, needed
         self.rules = RULES
+        self.most_queues = MOST_QUEUES
+        self.as_tiles: set[Value] = set()  # integers that a loop hands on as tiles
         self.lines: list[str] = []
         self.depth = 2
         self.forms: dict[Value, object] = {}
@@ -60,11 +63,14 @@ class Kernel:
         self.free: list[Place] = []
         self.idle: list[Place] = []
         self.last: dict[Value, Op] = {}
+        self.ending: dict[Op, list[Value]] = {}  # a loop or a branch -> what is used for the last time inside
         self.dropped: set[Value] = set()
         self.carried: dict[Value, Tile] = {}  # a value that a loop hands on -> where it shall lie
         self.counts: list[dict[str, str]] = [{}]
         self.shown: tuple[str, int] = ("", 0)
         self.op: Op | None = None
+        self.casts: set[tuple[str, str]] = set()  # (argument, type) that GM is also read or written as
+        self.alone = False  # whether all programs run on one core, one after the other
         self.used = 0  # bytes of UB, once homes() has counted them
         self._taken: dict[str, int] = dict.fromkeys(RESERVED, 1)
         self._lifetimes(func.blocks[0])
@@ -131,6 +137,8 @@ class Kernel:
                 users.append(user)
             if users:
                 self.last[v] = max(users, key=position.__getitem__)
+                if self.last[v].blocks:
+                    self.ending.setdefault(self.last[v], []).append(v)
         for op in block.ops:
             for inner in op.blocks:
                 self._lifetimes(inner)
@@ -150,7 +158,7 @@ class Kernel:
 
     def release(self, op: Op, kinds: tuple[str, ...] = ("buf", "in")) -> None:
         """Gives back what is used for the last time."""
-        for v in dict.fromkeys(op.operands):
+        for v in dict.fromkeys([*op.operands, *self.ending.get(op, ())]):
             form = self.forms.get(v)
             if self.last.get(v) is op and isinstance(form, Tile) and form.place.kind in (*kinds, "kept"):
                 self.drop(v)
@@ -197,7 +205,7 @@ class Kernel:
             if (place.kind, place.bytes) == (kind, size):
                 self.idle.remove(place)
                 return place
-        if sum(p.kind == kind for p, _ in self.queues) == MOST_QUEUES:
+        if sum(p.kind == kind for p, _ in self.queues) >= self.most_queues:
             return None
         place = Place(kind, self.fresh(hint), size)
         self.queues.append((place, kind))
@@ -280,6 +288,9 @@ class Kernel:
             if isinstance(form := self.forms[v], Pointer):
                 c = "int8_t" if form.elem == "i1" else C[form.elem]
                 lines += [f"GlobalTensor<{c}> {form.arg}Gm;", f"{form.arg}Gm.SetGlobalBuffer((__gm__ {c}*){form.arg});"]
+        for arg, elem in sorted(self.casts):
+            name = f"{arg}As{elem.capitalize()}Gm"
+            lines += [f"GlobalTensor<{C[elem]}> {name};", f"{name}.SetGlobalBuffer((__gm__ {C[elem]}*){arg});"]
         return lines
 
     def homes(self) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from labkit.triton import layout
+from labkit.triton import lanes, layout
 from labkit.triton.access import Access, addressed, decide, feeds_address
-from labkit.triton.forms import FLOATS, INTEGERS, BlockPointer, C, Index, Mask, Scalar, Tile
+from labkit.triton.forms import FLOATS, INTEGERS, BlockPointer, C, Index, Mask, Pointer, Scalar, Tile
 from labkit.triton.index import LANES, cpp, is_scalar
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.tiles import duplicate, each_lane, move, number, stored_of, tile, zero
@@ -74,18 +74,15 @@ def load(k: Kernel, op: Op):
     v, shape = op.result, op.result.shape
     found = addressed(k.forms, op, 1)
     if found is None:
-        mask = k.forms.get(op.operands[1]) if len(op.operands) > 1 else None
-        if isinstance(mask, Tile):
-            raise k.refuse("a load whose mask was computed", "load all lanes and use tl.where")
-        raise k.refuse("a load through a pointer that was loaded", "pass tensors, not tables of addresses")
+        return through_bits(k, op)
     p, mask = found
     other = k.forms[op.operands[2]] if len(op.operands) > 2 else None
     stored = stored_of(p, shape)
     if not layout.wide_dims(stored):
         if not any(mask.varies(d) for d in range(len(shape))):
             return single(k, op, p, mask, other)
-    if isinstance(other, Tile):
-        raise k.refuse("a load with a tile as other", "use tl.where")
+    if isinstance(other, Tile) or (isinstance(other, Index) and not is_scalar(other.expr)):
+        return through_bits(k, op)
     # a mask that varies where the address does not lets fewer lanes count: those are never stored
     narrow = Mask(tuple(t for t in mask.terms if all(stored[d] > 1 or not t.varies(d) for d in range(len(shape)))))
     if len(narrow.terms) < len(mask.terms):
@@ -115,6 +112,23 @@ def load(k: Kernel, op: Op):
         k.drop(v)
         k.dropped.discard(v)
         made = keep
+    k.keep(v, made)
+
+
+def through_bits(k: Kernel, op: Op) -> None:
+    """A load whose mask was computed, or with a tile as other."""
+    v, p = op.result, k.forms[op.operands[0]]
+    if isinstance(p, BlockPointer) or not isinstance(p, Pointer):
+        raise k.refuse("a load through a pointer that was loaded", "pass tensors, not tables of addresses")
+    mask = k.forms[op.operands[1]] if len(op.operands) > 1 else Mask()
+    other = k.forms[op.operands[2]] if len(op.operands) > 2 else None
+    lanes.say(k, op, "the mask was computed" if isinstance(mask, Tile) else "other is a tile")
+    made = lanes.room(k, op, "i8" if v.elem == "i1" else v.elem, v.shape)
+    k.sync("V_S")
+    fill = lanes.written(lanes.element(other), made.elem) if other is not None else zero(made.elem)
+    read = f"{lanes.element(mask)} ? {p.arg}Gm.GetValue({cpp(p.expr)}) : {fill}"
+    each_lane(k, v.shape, lambda at: k.emit(f"{made.var}.SetValue({at}, {read});"))
+    k.sync("S_V")
     k.keep(v, made)
 
 
@@ -187,6 +201,13 @@ def single(k: Kernel, op: Op, p, mask: Mask, other) -> None:
     """One element, for the scalar unit."""
     v, elem = op.result, op.result.elem
     read = f"{p.arg}Gm.GetValue({cpp(p.expr)})"
+    if k.alone:  # what another program stored: the scalar unit's cache may hold an older one
+        k.helpers.add("Take")
+        k.sync("MTE3_MTE2")
+        c = "i8" if elem == "i1" else elem
+        one = k.buffer(c, (32 // layout.SIZE[c],), "one")
+        read = f"Take({p.arg}Gm[{cpp(p.expr)}], {one.var})"
+        k.done(one)
     if elem in FLOATS:
         read = {"f16": f"static_cast<float>({read})", "bf16": f"ToFloat({read})"}.get(elem, read)
         rest = other.text if isinstance(other, Scalar) else "0.0f"
@@ -213,15 +234,15 @@ def single(k: Kernel, op: Op, p, mask: Mask, other) -> None:
 def store(k: Kernel, op: Op):
     found = addressed(k.forms, op, 2)
     if found is None:
-        raise k.refuse("a store through a loaded pointer or with a computed mask", "use tl.where and store all lanes")
+        return store_through_bits(k, op)
     p, mask = found
     form, shape, elem = k.forms[op.operands[1]], op.operands[1].shape or (1,), p.elem
     stored = stored_of(p, shape)
     if any(mask.varies(d) or form.varies(d) for d, n in enumerate(shape) if stored[d] == 1 and n > 1):
-        raise k.refuse("a store of several lanes to one address", "reduce them before")
+        return lanes_store(k, op, decide(p, mask, shape), form, elem)  # several lanes to one address: the last one stays
     access = decide(p, mask, stored)
     if elem == "i1":
-        raise k.refuse("a store of conditions", "convert to int8 before")
+        raise k.refuse("a store of conditions through a pointer to int1", "convert to int8 before")
     leaving = isinstance(form, Tile) and form.place.kind == "out"
     if access.kind != "contiguous":
         return lanes_store(k, op, access, form, elem)
@@ -254,6 +275,22 @@ def store(k: Kernel, op: Op):
     else:
         k.emit(f"{t.place.name}.FreeTensor({t.var});")
         k.idle.append(t.place)
+
+
+def store_through_bits(k: Kernel, op: Op) -> None:
+    """A store whose mask was computed."""
+    p, value, mask = (k.forms[o] for o in op.operands)
+    if not isinstance(p, Pointer):
+        raise k.refuse("a store through a pointer that was loaded", "pass tensors, not tables of addresses")
+    shape = op.operands[1].shape
+    lanes.say(k, op, "the mask was computed")
+    k.helpers.add("Put")
+    with k.scratch(p.elem, (32 // layout.SIZE[p.elem],), "one") as one:
+        k.sync("V_S")
+        k.sync("V_MTE3")
+        to, text = f"{p.arg}Gm[{cpp(p.expr)}]", lanes.written(lanes.element(value), p.elem)
+        each_lane(k, shape, lambda _: k.emit(f"if ({lanes.element(mask)}) Put({to}, {one.var}, {text});"))
+        k.sync("S_V")
 
 
 def lanes_store(k: Kernel, op: Op, access: Access, form, elem: str) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from triton.runtime.errors import OutOfResources
+
 from labkit.codegen import helpers as codegen
 from labkit.codegen.lines import comment
-from labkit.triton import control, elementwise, memory, mixed, reduce, scalars, split  # noqa: F401  (they bring their rules)
+from labkit.triton import atomics, control, elementwise, memory, mixed, reduce, scalars, split  # noqa: F401  (they bring their rules)
 from labkit.triton.cube import CubeKernel
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
 from labkit.triton.refused import refuse
-from labkit.triton.ttir import Op
+from labkit.triton.ttir import Op, Value
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """text: Ascend C. cores: "vector", "cube" or "mix". workspace: bytes of GM for each block; ub: bytes of UB that
+    """text: Ascend C. cores: "vector", "cube" or "mix", or "one": a single vector core. workspace: bytes of GM for each block; ub: bytes of UB that
     are used. access: what was
     decided for loads and stores that are not contiguous."""
 
@@ -59,19 +61,43 @@ def lower(read) -> Lowered:
         if op.name == "tt.call":
             raise refuse(op, "a call of a function with noinline", "leave noinline out")
     if not any(op.name == "tt.dot" for op in func.walk()):
-        return _vector(func)
+        tiles: set[Value] = set()
+        queues = None
+        while True:
+            try:
+                return _vector(func, tiles, queues)
+            except control.NeedsTile as again:
+                if again.value in tiles:
+                    raise
+                tiles.add(again.value)
+            except OutOfResources:  # with places that loads and stores share with all else
+                if queues == 0:
+                    raise
+                queues = 0
+    for op in func.walk():
+        if op.name.startswith("tt.atomic"):
+            raise refuse(op, "an atomic beside tl.dot", "store the product and add it in a kernel of its own")
+        if op.name == "cf.cond_br":
+            raise refuse(op, "an early return beside tl.dot", "put the rest under an if")
     return _cube(func) if split.stored_alone(func) else _mixed(read)
 
 
-def _vector(func: Op) -> Lowered:
+def _vector(func: Op, tiles: set[Value], queues: int | None) -> Lowered:
+    """tiles: what loops hand on as tiles; queues: how many of a kind at most."""
     name = func.str("sym_name")
     k = Kernel(func)
+    k.most_queues = k.most_queues if queues is None else queues
+    k.as_tiles = tiles
+    k.alone = atomics.alone(func)
     params = k.arguments()
+    if k.alone:
+        k.emit("PipeBarrier<PIPE_ALL>();  // what the program before has stored")
     k.block(func.blocks[0].ops)
     lines = head(func, k.access) + source(k.helpers, k.shared).splitlines()
     lines += ["", f'extern "C" __global__ __aicore__ void {name}({", ".join([*params, *GRID])})', "{"]
     lines += ["    " + line for line in [*k.globals(), *k.homes()]]
-    return Lowered("\n".join([*lines, *programs(k.lines), "}", ""]), name, ub=k.used, access=k.access)
+    cores = "one" if k.alone else "vector"
+    return Lowered("\n".join([*lines, *programs(k.lines), "}", ""]), name, cores, ub=k.used, access=k.access)
 
 
 def _cube(func: Op) -> Lowered:

@@ -6,6 +6,7 @@ import math
 
 import sympy
 
+from labkit.triton import lanes, layout, rearrange
 from labkit.triton.access import feeds_address
 from labkit.triton.elementwise import elementwise
 from labkit.triton.forms import (
@@ -25,6 +26,7 @@ from labkit.triton.forms import (
 from labkit.triton.index import LANES, At, Call, Div, Rem, call, is_scalar, symbol
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.numbers import SIGNS
+from labkit.triton.tiles import each_lane, tile
 from labkit.triton.ttir import Op
 
 
@@ -107,9 +109,6 @@ def reshape(k: Kernel, op: Op):
     was, becomes = ([d for d, n in enumerate(s) if n > 1] for s in (old, new))
     if [old[d] for d in was] == [new[d] for d in becomes]:
         return renumber(k, op, dict(zip(was, becomes)))
-    if isinstance(form, (Scalar, Mask)) and not any(form.varies(d) for d in range(len(old))):
-        k.forms[op.result] = form
-        return None
     dense = (
         isinstance(form, Tile)
         and form.stored == old
@@ -117,14 +116,14 @@ def reshape(k: Kernel, op: Op):
     )
     if dense:
         return k.keep(op.result, Tile(form.var, form.elem, new, form.place))
-    raise k.refuse(f"a reshape of {old} to {new}", "load in the shape that is needed")
+    return rearrange.viewed(k, op)
 
 
 @lowers("tt.trans")
 def trans(k: Kernel, op: Op):
     form, shape = k.forms[op.operands[0]], op.operands[0].shape
     if len(shape) != 2:
-        raise k.refuse(f"tl.trans of {len(shape)} dimensions")
+        return rearrange.turned(k, op)
     if hasattr(form, "turned"):  # a matrix on its way to the cube: read the other way round
         return k.keep(op.result, form.turned())
     if not isinstance(form, Tile) or 1 in form.stored:
@@ -195,15 +194,29 @@ def integers(k: Kernel, op: Op):
         return conditions(k, op, forms)
     if any(isinstance(f, Tile) for f in forms) and not feeds_address(op):
         return elementwise(k, op)
+    if op.name == "arith.muli" and v.shape and not feeds_address(op) and any(large(f) for f in forms):
+        return elementwise(k, op)  # it wraps: no index
     forms = [index_of(k, f, o.shape) for f, o in zip(forms, op.operands)]
     if not all(isinstance(f, Index) for f in forms):
         return elementwise(k, op)
-    expr = ARITHMETIC[op.name](*(f.expr for f in forms))
+    source = op.operands[0].elem
+    if op.name == "arith.shrui" and source in ("i32", "i64"):
+        expr = call("shr" + source[1:], *(f.expr for f in forms))
+    elif op.name == "arith.trunci" and v.elem in ("i8", "i16"):
+        expr = call("low" + v.elem[1:], forms[0].expr)
+    elif op.name == "arith.extui" and source in ("i8", "i16"):
+        expr = call("from" + source[1:], forms[0].expr)
+    else:
+        expr = ARITHMETIC[op.name](*(f.expr for f in forms))
     expr = expr if expr.has(Div, Rem, Call, At) else sympy.expand(expr)
     wider = op.name == "arith.extsi" and v.elem == "i64" and not expr.is_Integer
     if not v.shape and (wider or (not expr.is_Atom and v.name) or expr.has(Call, Div, Rem)):
         expr = k.named(expr, v.name or "n", v.elem)
     k.forms[v] = Index(expr, v.elem)
+
+
+def large(form) -> bool:
+    return isinstance(form, Index) and form.expr.is_Integer and abs(int(form.expr)) >= 2**24
 
 
 def conditions(k: Kernel, op: Op, forms: list):
@@ -272,6 +285,42 @@ def logic(k: Kernel, op: Op):
     return elementwise(k, op)
 
 
-@lowers("llvm.intr.assume", "tt.return", "tt.assert")
+@lowers("llvm.intr.assume", "tt.return")
 def nothing(k: Kernel, op: Op):
     return None
+
+
+@lowers("ttg.barrier", "gpu.barrier", "tt.debug_barrier")
+def barrier(k: Kernel, op: Op):
+    k.emit("PipeBarrier<PIPE_ALL>();")
+
+
+@lowers("tt.print")
+def device_print(k: Kernel, op: Op):
+    """A number by printf, a tile by DumpTensor, under the number of its line."""
+    prefix = op.str("prefix").strip().replace('"', "'")
+    if not op.operands:
+        k.emit(f'printf("{prefix}\\n");')
+    for v in op.operands:
+        form = k.forms[v]
+        if v.shape and any(form.varies(d) for d in range(len(v.shape))):
+            t = tile(k, form, v.shape, v.elem)
+            k.sync("V_S")
+            k.emit(f"DumpTensor({t.var}, {op.line}, {layout.count(t.stored)});  // {prefix}")
+            if t is not form:
+                k.done(t)
+            continue
+        how = "%f" if v.elem in FLOATS else "%ld" if v.elem == "i64" else "%d"
+        k.emit(f'printf("pid (%d, %d, %d) {prefix} {how}\\n", pid0, pid1, pid2, {lanes.element(form)});')
+
+
+@lowers("tt.assert")
+def device_assert(k: Kernel, op: Op):
+    form, said = k.forms[op.operands[0]], op.str("message").replace('"', "'")
+    if isinstance(form, Tile):
+        k.sync("V_S")
+    shape = op.operands[0].shape
+    stored = tuple(n if form.varies(d) else 1 for d, n in enumerate(shape))
+    each_lane(
+        k, stored, lambda _: k.emit(f'ASCENDC_ASSERT(({lanes.element(form)}), {{ KERNEL_LOG(KERNEL_ERROR, "{said}"); }});')
+    )

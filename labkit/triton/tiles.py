@@ -49,9 +49,14 @@ def duplicate(k: Kernel, to: Tile, value: str, count: int | None = None) -> None
         word = "0xFFFF" if value == "true" else "0"
         words = layout.whole(to.stored) // 16
         k.emit(f"Duplicate({to.var}.ReinterpretCast<uint16_t>(), static_cast<uint16_t>({word}), {words});")
+    elif to.elem == "i8" and value != "static_cast<int8_t>(0)":
+        twice = f"static_cast<int16_t>(static_cast<uint8_t>({value}) * 0x0101)"
+        k.emit(f"Duplicate({to.var}.ReinterpretCast<int16_t>(), {twice}, {-(-n // 2)});")
+    elif to.elem == "i64" and value != "static_cast<int64_t>(0)":
+        k.sync("V_S")
+        k.emit(f"for (int32_t n = 0; n < {n}; n++) {to.var}.SetValue(n, {value});")
+        k.sync("S_V")
     elif to.elem in ("i8", "i64"):
-        if value not in (f"static_cast<{C[to.elem]}>(0)",):
-            raise k.refuse(f"a tile of {to.elem} filled with {value}", "fill int32 and convert where it is stored")
         pairs = layout.size(to.stored, to.elem) // 2
         k.emit(f"Duplicate({to.var}.ReinterpretCast<int16_t>(), static_cast<int16_t>(0), {pairs});")
     else:
@@ -80,11 +85,19 @@ def widen(k: Kernel, t: Tile, stored: tuple[int, ...]) -> Tile:
     narrow, wide = layout.wide_dims(t.stored), layout.wide_dims(stored)
     if narrow == wide:
         return Tile(t.var, t.elem, stored, t.place)
-    if t.elem in ("i1", "i8", "i64"):
+    if t.elem in ("i8", "i64") or (len(wide) != 2 and narrow and t.elem != "i1"):
+        made = k.buffer(t.elem, stored, "wide")
+        if layout.width(stored) != layout.pitch(stored):
+            duplicate(k, made, zero(t.elem))
+        k.emit("// widened lane by lane by the scalar unit")
+        k.sync("V_S")
+        of = layout.flat(t.stored, [str(x) for x in LANES])
+        each_lane(k, stored, lambda at: k.emit(f"{made.var}.SetValue({at}, {t.var}.GetValue({of}));"))
+        k.sync("S_V")
+        return made
+    if t.elem == "i1":
         number_tile = ones(k, t)
-        full = widen(k, number_tile, stored) if t.elem == "i1" else None
-        if full is None:
-            raise k.refuse(f"a broadcast of {t.elem}", "convert to int32 or float32 before")
+        full = widen(k, number_tile, stored)
         k.done(number_tile)
         made = k.buffer("i1", stored, "bits")
         k.emit(f"CompareScalar({made.var}, {full.var}, 0.0f, CMPMODE::NE, {layout.whole(stored)});")
@@ -95,8 +108,6 @@ def widen(k: Kernel, t: Tile, stored: tuple[int, ...]) -> Tile:
     if not narrow:
         k.sync("V_S")
         k.emit(f"Duplicate({made.var}, {t.var}.GetValue(0), {layout.count(stored)});")
-    elif len(wide) != 2:
-        raise k.refuse(f"a broadcast of {t.stored} to {stored}", "use two dimensions")
     elif narrow == wide[1:]:
         k.shared.add("RepeatRow")
         words = ".ReinterpretCast<int16_t>()" if t.elem == "bf16" else ""
@@ -176,6 +187,13 @@ def cast(k: Kernel, to: Tile, of: Tile) -> None:
     n = layout.count(of.stored)
     if to.elem == of.elem:
         move(k, to, of)
+    elif of.elem in ("f32", "bf16") and to.elem == "i8":  # a half rounds: 126.9 is not 127
+        with k.scratch("i32", of.stored, "whole") as whole, k.scratch("f32", of.stored, "by") as middle:
+            cast(k, whole, of)
+            cast(k, middle, whole)
+            with k.scratch("f16", of.stored, "half") as narrow:
+                cast(k, narrow, middle)
+                k.emit(f"Cast({to.var}, {narrow.var}, RoundMode::CAST_TRUNC, {n});")
     elif mode := CASTS.get((of.elem, to.elem)):
         k.emit(f"Cast({to.var}, {of.var}, RoundMode::{mode}, {n});")
     else:
@@ -206,10 +224,13 @@ def ones(k: Kernel, t: Tile) -> Tile:
 
 def counted(k: Kernel, form: Index, stored: tuple[int, ...], elem: str) -> Tile:
     """An index in UB: counted up by the vector unit where it is a sum of steps, else by the scalar unit."""
-    made = k.buffer("i32", stored, "index")
+    from labkit.triton.lanes import counted_far
+
+    far = counted_far(form)
+    made = k.buffer("i64" if far and elem == "i64" else "i32", stored, "index")
     dims = layout.wide_dims(stored)
     found = affine(form.expr, len(stored))
-    if found and len(dims) <= 2:
+    if found and len(dims) <= 2 and not far:
         base, steps = found
         wide, pitch = layout.width(stored), layout.pitch(stored)
         step = cpp(steps[dims[-1]]) if dims else "0"
@@ -226,14 +247,18 @@ def counted(k: Kernel, form: Index, stored: tuple[int, ...], elem: str) -> Tile:
     else:
         k.access.append(f"{k.op.line if k.op else 0}: counted by the scalar unit: {cpp(form.expr)}")
         if layout.width(stored) != layout.pitch(stored):
-            duplicate(k, made, "static_cast<int32_t>(0)")
+            duplicate(k, made, zero(made.elem))
         k.sync("V_S")
-        each_lane(
-            k, stored, lambda flat: k.emit(f"{made.var}.SetValue({flat}, static_cast<int32_t>({cpp(form.expr)}));")
-        )
+        c = C[made.elem]
+        each_lane(k, stored, lambda flat: k.emit(f"{made.var}.SetValue({flat}, static_cast<{c}>({cpp(form.expr)}));"))
         k.sync("S_V")
-    if elem == "i32":
+    if elem == made.elem:
         return made
+    if elem == "f32" and made.elem == "i32":  # where it lies
+        number_ = Tile(k.fresh("number"), "f32", made.stored, made.place)
+        k.emit(f"LocalTensor<float> {number_.var} = {made.var}.ReinterpretCast<float>();")
+        cast(k, number_, made)
+        return number_
     other = k.buffer(elem, stored, "index")
     cast(k, other, made)
     k.done(made)

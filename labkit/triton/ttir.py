@@ -53,6 +53,7 @@ class Op:
     line: int = 0
     const: object = None
     checked: tuple[int, ...] = ()
+    text: str = ""  # of some, what is printed behind the name
 
     @property
     def result(self) -> Value:
@@ -109,16 +110,16 @@ def _place(loc: str, aliases: dict[str, str]) -> tuple[str, int]:
     return "", 0
 
 
-def _printed(module) -> dict[str, Iterator[tuple[tuple[str, int], tuple[int, ...]]]]:
+def _printed(module) -> dict[str, Iterator[tuple[tuple[str, int], tuple[int, ...], str]]]:
     """Of each kind of operation that is not asked for this: the place of the first, the second, ... of them, and the
     dimensions that are checked."""
     text = str(module)
     aliases = dict(_ALIAS.findall(text))
     found: dict[str, list] = {}
-    for name, rest, loc in re.findall(r"^.*?\b(tt\.(?:store|load|assert|print))\b(.*) (loc\(.*\))$", text, re.M):
+    for name, rest, loc in re.findall(r"^.*?\b(tt\.(?:store|load|assert|print|trans|atomic_rmw|atomic_cas))\b(.*) (loc\(.*\))$", text, re.M):
         check = re.search(r"boundaryCheck = array<i32: ([\d, ]+)>", rest)
         checked = tuple(int(d) for d in check[1].split(",")) if check else ()
-        found.setdefault(name, []).append((_place(loc, aliases), checked))
+        found.setdefault(name, []).append((_place(loc, aliases), checked, rest))
     return {name: iter(places) for name, places in found.items()}
 
 
@@ -157,7 +158,7 @@ def read(module) -> Op:
                 result.name = m[1] or ""
             op.file, op.line = _place(loc, {})
         if op.name in printed:
-            (op.file, op.line), op.checked = next(printed[op.name], (("", 0), ()))
+            (op.file, op.line), op.checked, op.text = next(printed[op.name], (("", 0), (), ""))
         for operand in operands:
             operand.users.append(op)
         for b in inner:
@@ -173,4 +174,32 @@ def read(module) -> Op:
 
     module.walk(visit)
     public = [f for f in functions if f.str("sym_visibility") != "private"]
+    _in_one(public[0], str(module))
     return public[0]
+
+
+def _in_one(func: Op, text: str) -> None:
+    """An early return makes several blocks of a kernel; where each branch has one side that returns at once they are
+    one again: its const is whether the program ends where the condition holds. Others stay, and are refused."""
+    if len(func.blocks) == 1:
+        return
+    ways = iter(re.findall(r"cf\.cond_br %\S+, \^bb(\d+), \^bb(\d+)", text))
+    first, at = func.blocks[0], func.blocks[0]
+    merged: list[Op] = []
+    for _ in func.blocks:
+        end = at.ops[-1]
+        merged += at.ops[:-1]
+        if end.name != "cf.cond_br":
+            merged.append(end)
+            break
+        sides = [func.blocks[int(n)] for n in next(ways)]
+        leaves = [len(b.ops) == 1 and b.ops[0].name == "tt.return" for b in sides]
+        if not any(leaves) or any(b.args for b in sides):
+            return
+        end.const = leaves[0]
+        merged.append(end)
+        at = sides[1 if leaves[0] else 0]
+    first.ops[:] = merged
+    for op in merged:
+        op.block = first
+    del func.blocks[1:]

@@ -14,7 +14,8 @@ import torch
 from hypothesis import strategies as st
 
 KINDS = {"full": "[:, None] * width + c[None, :]", "column": "[:, None]", "row": "c[None, :]"}
-DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32}
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "i8": torch.int8,
+          "i16": torch.int16, "i64": torch.int64}  # fmt: skip
 TL = {"f32": "tl.float32", "f16": "tl.float16", "bf16": "tl.bfloat16", "i32": "tl.int32"}
 BINARY = {
     "add": ("{a} + {b}", torch.add),
@@ -38,6 +39,22 @@ REDUCE = {
     "max": lambda a, d: a.amax(d, keepdim=True),
     "min": lambda a, d: a.amin(d, keepdim=True),
 }
+
+INTEGERS = {  # of both as integers, back in float32
+    "quotient": ("({a} * 8).to({t}) // (({b} * 8).to({t}) | 1)", lambda a, b: torch.div(a, b | 1, rounding_mode="trunc")),
+    "rest": ("({a} * 8).to({t}) % (({b} * 8).to({t}) | 1)", lambda a, b: torch.fmod(a, b | 1)),
+    "bits": ("({a} * 8).to({t}) & 63 ^ ({b} * 8).to({t}) << 1 | 1", lambda a, b: a & 63 ^ b << 1 | 1),
+    "order": ("tl.where(({a} * 8).to({t}) <= ({b} * 8).to({t}), 3, ({a} * 8).to({t}) >> 2)",
+              lambda a, b: torch.where(a <= b, torch.full_like(a, 3), a >> 2)),
+}  # fmt: skip
+ALONG = {  # the numbers are eighths, so sums are exact
+    "cumsum": ("tl.cumsum({a}, axis={d})", lambda a, d: a.cumsum(d)),
+    "backwards": ("tl.cumsum({a}, axis={d}, reverse=True)", lambda a, d: a.flip(d).cumsum(d).flip(d)),
+    "argmax": ("tl.argmax({a}, axis={d}, keep_dims=True).to(tl.float32)",
+               lambda a, d: (a == a.amax(d, keepdim=True)).float().argmax(d, keepdim=True).float()),
+    "argmin": ("tl.argmin({a}, axis={d}, keep_dims=True).to(tl.float32)",
+               lambda a, d: (a == a.amin(d, keepdim=True)).float().argmax(d, keepdim=True).float()),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,6 +85,11 @@ class Drawn:
                 text = BINARY[name][0].format(a=a, b=f"v{operands[1]}")
             elif name in UNARY:
                 text = UNARY[name][0].format(a=a)
+            elif name in INTEGERS:
+                wide = f"tl.int{operands[2]}"
+                text = f"({INTEGERS[name][0].format(a=a, b=f'v{operands[1]}', t=wide)}).to(tl.float32) * 0.125"
+            elif name in ALONG:
+                text = ALONG[name][0].format(a=a, d=operands[1])
             else:
                 text = f"tl.{name}({a}, axis={operands[1]}, keep_dims=True)"
             lines.append(f"    v{i} = {text}")
@@ -80,7 +102,7 @@ class Drawn:
         generator = torch.Generator().manual_seed(self.rows * 1000 + self.width)
         shapes = {"full": (self.rows, self.width), "column": (self.rows,), "row": (self.width,)}
         made = [torch.randint(-32, 33, shapes[kind], generator=generator) / 8 for kind, _, _ in self.loads]
-        return [(x * 8 if d == "i32" else x).to(DTYPES[d]) for x, (_, d, _) in zip(made, self.loads)]
+        return [(x * 8 if d[0] == "i" else x).to(DTYPES[d]) for x, (_, d, _) in zip(made, self.loads)]
 
     def reference(self, inputs: list[torch.Tensor]) -> torch.Tensor:
         made = []
@@ -104,6 +126,14 @@ class Drawn:
                     values.append(BINARY[name][1](a, b))
                 elif name in UNARY:
                     values.append(UNARY[name][1](a))
+                elif name in INTEGERS:
+                    a, b = torch.broadcast_tensors(a, values[operands[1]])
+                    dtype = {8: torch.int8, 16: torch.int16, 32: torch.int32, 64: torch.int64}[operands[2]]
+                    info = torch.iinfo(dtype)  # what is too large for the type: its largest, as on the chip
+                    a, b = ((x * 8).trunc().double().clamp(info.min, info.max).to(dtype) for x in (a, b))
+                    values.append(INTEGERS[name][1](a, b).to(dtype).float() * 0.125)
+                elif name in ALONG:
+                    values.append(ALONG[name][1](a, operands[1]))
                 else:
                     values.append(REDUCE[name](a, operands[1]))
             made.append(values[-1].expand(self.high, self.wide)[:n, : self.width])
@@ -156,3 +186,28 @@ def kernels(draw) -> Drawn:
         count += 1
     out = draw(st.sampled_from(["f32", "f32", "f16", "bf16"]))
     return Drawn(high, wide, rows, width, tuple(loads), tuple(steps), out)
+
+
+@st.composite
+def whole_kernels(draw) -> Drawn:
+    """With integers of every width, scans and places of the largest. The arithmetic before them stays among eighths of
+    small integers, whose every step is exact in both: else a quotient's or an order's jump would meet a rounding."""
+    high, wide = draw(st.sampled_from([1, 2, 4, 8, 16])), draw(st.sampled_from([8, 16, 32, 64, 128]))
+    rows, width = draw(st.integers(1, 3 * high)), draw(st.integers(max(1, wide // 2), wide))
+    types = ["f32", "f16", "i8", "i16", "i32", "i64"]
+    loads = [(kind, draw(st.sampled_from(types)), 0) for kind in ("full", draw(st.sampled_from(["full", "column", "row"])))]
+    exact = ["maximum", "minimum", "abs", *INTEGERS, *INTEGERS, "argmax", "argmin"]
+    steps, count = [], len(loads)
+    for n in range(draw(st.integers(1, 4))):
+        name = draw(st.sampled_from(exact))
+        a, b = draw(st.integers(0, count - 1)), draw(st.integers(0, count - 1))
+        if name in INTEGERS:
+            steps.append((name, (a, b, draw(st.sampled_from([8, 16, 32, 64])))))
+        elif name in BINARY:
+            steps.append((name, (a, b)))
+        else:
+            steps.append((name, (a,) if name in UNARY else (a, draw(st.integers(0, 1)))))
+        count += 1
+    if draw(st.booleans()):
+        steps.append((draw(st.sampled_from(["cumsum", "backwards"])), (count - 1, draw(st.integers(0, 1)))))
+    return Drawn(high, wide, rows, width, tuple(loads), tuple(steps), "f32")

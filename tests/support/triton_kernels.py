@@ -113,9 +113,9 @@ def block_pointers(x, y, rows, columns, HIGH: tl.constexpr, WIDE: tl.constexpr):
 
 
 @triton.jit
-def sorts(x, y, BLOCK: tl.constexpr):
+def addresses(x, y, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
-    tl.store(y + at, tl.cumsum(tl.load(x + at), axis=0))
+    tl.store(y + at, (x + at).to(tl.int64).to(tl.float32))
 
 
 @triton.jit

@@ -127,9 +127,9 @@ def test_a_grid_of_three_dimensions_and_views():
 def test_what_is_not_there_is_one_line_with_the_authors():
     x = exact(64).npu()
     with pytest.raises(Refused) as error:
-        kernels.sorts[(1,)](x, x, BLOCK=64)
+        kernels.addresses[(1,)](x, x, BLOCK=64)
     text = str(error.value)
-    assert "\n" not in text and "triton_kernels.py:" in text and "tl.cumsum(tl.load(x + at), axis=0)" in text, text
+    assert "\n" not in text and "triton_kernels.py:" in text and "tl.store(y + at, (x + at).to(tl.int64)" in text, text
     with pytest.raises(Refused, match="too_large needs 262144 bytes of UB"):
         kernels.too_large[(1,)](x, x, BLOCK=32768)
 

@@ -1,0 +1,226 @@
+"""The language beyond floats: numbers against PyTorch and Python, no finding, refusals in one line."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
+torch = pytest.importorskip("torch")
+
+import labkit.triton
+
+labkit.triton.install()
+import triton_language as kernels
+
+from labkit.triton.refused import Refused
+
+WIDTHS = {torch.int8: 8, torch.uint8: 8, torch.int16: 16, torch.int32: 32, torch.int64: 64}
+
+
+def eighths(*shape, most=40):
+    generator = torch.Generator().manual_seed(sum(shape))
+    return torch.randint(-most, most + 1, shape, generator=generator) / 8
+
+
+def right():
+    record = labkit.triton.last()
+    assert not record.findings, record.report()
+    return record
+
+
+def wrapped(n: int, dtype) -> int:
+    n %= 2 ** WIDTHS[dtype]
+    return n if dtype == torch.uint8 or n < 2 ** (WIDTHS[dtype] - 1) else n - 2 ** WIDTHS[dtype]
+
+
+def whole_by_python(a: int, b: int, dtype) -> list[int]:
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    made = [a + b, a * b, quotient, a - quotient * b, (a & b) | (a ^ 5), a ^ b, a << 2, a >> 1]
+    return [wrapped(n, dtype) for n in [*made, a if a < b else b - 1, max(a, b), int(a * 0.5), a * 3]]
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_integers_of_every_width_wrap_and_divide_as_in_c(dtype):
+    least, most = (0, 255) if dtype == torch.uint8 else (-(2 ** (WIDTHS[dtype] - 1)), 2 ** (WIDTHS[dtype] - 1) - 1)
+    generator = torch.Generator().manual_seed(5)
+    small = 2**20 if WIDTHS[dtype] > 16 else most // 2
+    x = torch.randint(max(least, -small), small, (60,), generator=generator, dtype=dtype)
+    y = torch.randint(1, min(most, 100), (60,), generator=generator, dtype=dtype)
+    x[:6] = torch.tensor([least, most, 0, 1, most - 1, 7], dtype=dtype)
+    if dtype != torch.uint8:
+        y[6:20] = -y[6:20]
+    out = torch.zeros(12, 60, dtype=dtype).npu()
+    kernels.whole[(1,)](x.npu(), y.npu(), out, 60, BLOCK=64)
+    want = [whole_by_python(a, b, dtype) for a, b in zip(x.tolist(), y.tolist())]
+    got = out.cpu().t().tolist()
+    if WIDTHS[dtype] > 16:  # by way of float: not exact at the ends
+        got, want = ([row[:10] + row[11:] for row in rows] for rows in (got, want))
+    if WIDTHS[dtype] == 64:
+        got, want = ([row[:10] for row in rows] for rows in (got, want))
+    assert got == want
+    right()
+
+
+def philox(seed: int, offset: int) -> int:
+    """The first of four numbers; J. Salmon and others, Parallel Random Numbers: As Easy as 1, 2, 3."""
+    c, k, m = [offset, 0, 0, 0], [seed % 2**32, seed >> 32], 2**32
+    for _ in range(10):
+        high, low = 0xCD9E8D57 * c[2], 0xD2511F53 * c[0]
+        c = [high // m ^ c[1] ^ k[0], high % m, low // m ^ c[3] ^ k[1], low % m]
+        k = [(k[0] + 0x9E3779B9) % m, (k[1] + 0xBB67AE85) % m]
+    return c[0]
+
+
+def test_chance_is_philox():
+    out, n = torch.zeros(6 * 32, dtype=torch.int32).npu(), 32
+    made = kernels.chance[(2,)](out, 77, BLOCK=n)
+    got = out.cpu()
+    numbers = [philox(77, i) for i in range(64)]
+    assert [int(g) % 2**32 for g in got[:64]] == numbers
+    a, b = ([(i * k + s) % 2**32 for i in range(64)] for k, s in ((0x1234567, 0), (-0x765432, 77)))
+    assert [int(g) % 2**32 for g in got[64:128]] == [x * y >> 32 for x, y in zip(a, b)]
+    signed = [x - 2**32 if x >= 2**31 else x for x in numbers]
+    want = torch.tensor([(-x - 1 if x < 0 else x) * 4.6566127342e-10 for x in signed])
+    assert (got[128:].view(torch.float32) - want).abs().max() < 1e-7
+    assert "UpperProduct(" in made.asm["asc"].decode(), "on the vector unit"
+    right()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_place_of_the_largest_and_of_the_smallest(axis):
+    x = eighths(8, 32, most=9)  # many are equal: the first counts
+    most, least = torch.zeros(32, dtype=torch.int32).npu(), torch.zeros(32).npu()
+    kernels.best[(1,)](x.npu(), most, least, HIGH=8, WIDE=32, AXIS=axis)
+    n = x.shape[1 - axis]
+    first = (x == x.amax(axis, keepdim=True)).float().argmax(axis)
+    low = (x == x.amin(axis, keepdim=True)).float().argmax(axis)
+    assert torch.equal(most.cpu()[:n], first.int()) and torch.equal(least.cpu()[:n], x.amin(axis) + low)
+    right()
+
+
+def test_scans_and_reductions_by_a_function_of_ones_own():
+    x = eighths(8, 16, most=12)
+    sums, products, states = (torch.zeros(8, 16).npu() for _ in range(3))
+    both = torch.zeros(8).npu()
+    kernels.scans[(1,)](x.npu(), sums, products, states, both, HIGH=8, WIDE=16)
+    assert torch.equal(sums.cpu(), x.cumsum(1) + x.flip(0).cumsum(0).flip(0))
+    assert torch.allclose(products.cpu(), x.cumprod(0), rtol=1e-5)
+    state, want = torch.zeros(8), []
+    for i in range(16):
+        state = x[:, i] if i == 0 else state * 0.5 + x[:, i]
+        want.append(state + 0.5 ** (i + 1))
+    assert torch.allclose(states.cpu(), torch.stack(want, 1), atol=1e-6)
+    assert torch.allclose(both.cpu(), x.sum(1) + x.prod(1), rtol=1e-5)
+    right()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_elements_in_another_order(dtype):
+    n = 32
+    x = eighths(n, most=100).to(dtype)
+    out = torch.zeros(11, n, dtype=dtype).npu()
+    kernels.orders[(1,)](x.npu(), out, N=n)
+    got = out.cpu().reshape(-1)
+    assert torch.equal(got[:n], x.sort()[0]) and torch.equal(got[n : n + 4], x.topk(4)[0])
+    assert torch.equal(got[2 * n : 3 * n], x.flip(0))
+    assert torch.equal(got[3 * n : 5 * n], torch.stack((x, -x), 1).reshape(-1))
+    assert torch.equal(got[5 * n : 6 * n], x[(torch.arange(n) * 7 + 3) % n])
+    assert torch.equal(got[6 * n : 6 * n + n // 2], x[::2] - x[1::2])
+    assert torch.equal(got[7 * n : 7 * n + 16], torch.bincount(x.abs().int(), minlength=16)[:16].to(dtype))
+    assert torch.equal(got[8 * n : 10 * n], torch.cat((x, x * 2)))
+    assert torch.equal(got[10 * n :], x.reshape(2, 4, n // 8).permute(2, 0, 1).reshape(-1))
+    right()
+
+
+def test_slices_and_a_sort_down_the_columns():
+    x = eighths(8, 16)
+    y = torch.zeros_like(x).npu()
+    kernels.sorts_down[(1,)](x.npu(), y, HIGH=8, WIDE=16)
+    want = x.sort(0, descending=True)[0]
+    element, part = want[1, 2].clone(), want[2:6, 4:12] * 100
+    want[:4, 8:16] = part
+    assert torch.equal(y.cpu(), want + element)
+    right()
+
+
+def test_atomics_that_a_store_does_are_on_all_cores():
+    n, block = 150, 32
+    x = eighths(n)
+    index = torch.randint(0, 5, (n,), generator=torch.Generator().manual_seed(2), dtype=torch.int32)
+    out, counts = torch.zeros(2 * block).npu(), torch.zeros(block + 2, dtype=torch.int32).npu()
+    made = kernels.adds[(5,)](x.npu(), index.npu(), out, counts, n, BLOCK=block)
+    padded = torch.nn.functional.pad(x, (0, 10)).reshape(5, block)
+    whole = padded.int()
+    assert torch.equal(out.cpu()[:block], padded.sum(0))
+    assert torch.equal(out.cpu()[block:], torch.zeros(block).index_add(0, index, x))
+    assert torch.equal(counts.cpu()[:block], whole.amax(0).clamp(min=0))
+    assert counts.cpu()[block:].tolist() == [5, int(whole.min())]
+    assert right().blocks == 5 and "SetAtomicAdd<float>();" in made.asm["asc"].decode()
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_atomics_that_give_the_old_value_run_on_one_core(dtype):
+    n = 20
+    first = torch.arange(n, dtype=dtype) * 5
+    x, old = torch.nn.functional.pad(first, (0, 12)).npu(), torch.zeros(5 * n + 1, dtype=dtype).npu()
+    kernels.exchanges[(1,)](x, old, n, BLOCK=32)  # compare and exchange has no mask: x has room for all lanes
+    a = first ^ 12
+    b = a & 9
+    c = b | 64
+    at = torch.arange(n, dtype=dtype)
+    d = torch.where(c == 64, at, c)
+    want = torch.cat((first, a, b, c, d, (d + at)[:1]))
+    assert torch.equal(old.cpu(), want) and int(x.cpu()[0]) == 7
+    assert right().blocks == 1
+
+
+def test_a_lock_between_programs():
+    rows, width, group = 11, 37, 3
+    x = eighths(rows, width)
+    sums, lock, seen = torch.full((group, width), 99.0).npu(), *(torch.zeros(group, dtype=torch.int32).npu() for _ in "ab")
+    made = kernels.locked[(rows,)](x.npu(), sums, lock, seen, width, GROUP=group, BLOCK=64)
+    assert torch.equal(sums.cpu(), torch.stack([x[i::group].sum(0) for i in range(group)]))
+    assert lock.cpu().tolist() == [0] * group and seen.cpu().tolist() == [1] * group
+    assert right().blocks == 1 and "so all programs run on one core" in made.asm["asc"].decode()
+
+
+def test_masks_that_were_computed_and_a_while_loop():
+    n = 27
+    x, flags = eighths(n), torch.arange(n) % 3 != 0
+    y, steps = torch.zeros(n).npu(), torch.zeros(1, dtype=torch.int32).npu()
+    kernels.masks_that_are_computed[(1,)](x.npu(), flags.npu(), y, steps, n, BLOCK=32)
+    assert torch.equal(y.cpu(), torch.where(flags, torch.where(x > 1, x, -x), 0.0))
+    assert int(steps.cpu()) == 111  # Collatz's number of 27
+    right()
+
+
+def test_the_library_of_this_chip():
+    n = 64
+    x, y = eighths(n, most=7), eighths(n + 1, most=20)[:n]
+    out = torch.zeros(5, n).npu()
+    kernels.library[(1,)](x.npu(), y.npu(), out, N=n)
+    want = torch.stack(
+        (
+            torch.atan2(x, y) + torch.log1p(x.abs()) + torch.expm1(y * 0.1),
+            x.round() + y.trunc() + torch.copysign(x, y),
+            torch.acos(x * 0.1) + (x.abs() + 1) ** y + torch.hypot(x, y),
+            torch.erfinv(x * 0.125) + torch.special.i0(y),
+            (x / y).isnan().float() + y.signbit() * 2.0,
+        )
+    )
+    assert ((out.cpu() - want).abs() / want.abs().clamp(min=1)).max() < 2e-5
+    right()
+
+
+def test_a_print_from_the_device(capfd):
+    x = eighths(16)
+    kernels.prints[(1,)](x.npu(), N=16)
+    labkit.triton.last()
+    torch.npu.synchronize()
+    assert f"the sum: {float(x.sum()):f}" in capfd.readouterr().out
+
+
+def test_what_stays_out_is_one_line():
+    with pytest.raises(Refused, match="triton_language.py:.*tl.ptr_to_int is not there") as error:
+        kernels.asks_for_an_address[(1,)](eighths(8).npu(), torch.zeros(1, dtype=torch.int64).npu())
+    assert "\n" not in str(error.value)
