@@ -60,6 +60,7 @@ class Kernel:
         self.free: list[Place] = []
         self.idle: list[Place] = []
         self.last: dict[Value, Op] = {}
+        self.ends: dict[Op, list[Value]] = {}  # what is used for the last time inside of a loop or a branch
         self.dropped: set[Value] = set()
         self.carried: dict[Value, Tile] = {}  # a value that a loop hands on -> where it shall lie
         self.counts: list[dict[str, str]] = [{}]
@@ -130,7 +131,9 @@ class Kernel:
                     user = user.block.parent
                 users.append(user)
             if users:
-                self.last[v] = max(users, key=position.__getitem__)
+                self.last[v] = last = max(users, key=position.__getitem__)
+                if last.blocks and v not in last.operands:
+                    self.ends.setdefault(last, []).append(v)
         for op in block.ops:
             for inner in op.blocks:
                 self._lifetimes(inner)
@@ -150,7 +153,7 @@ class Kernel:
 
     def release(self, op: Op, kinds: tuple[str, ...] = ("buf", "in")) -> None:
         """Gives back what is used for the last time."""
-        for v in dict.fromkeys(op.operands):
+        for v in dict.fromkeys([*op.operands, *self.ends.get(op, ())]):
             form = self.forms.get(v)
             if self.last.get(v) is op and isinstance(form, Tile) and form.place.kind in (*kinds, "kept"):
                 self.drop(v)
