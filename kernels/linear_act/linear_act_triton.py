@@ -29,7 +29,7 @@ def linear_act(x, w, bias, y, M, N, K, ACT: tl.constexpr, BM: tl.constexpr, BN: 
     tl.store(y + m[:, None] * N + n[None, :], total.to(y.dtype.element_ty), mask=inside)
 
 
-def launch(x, w, bias=None, act: str = "none", blocks: tuple[int, int, int] = (128, 128, 64)):
+def launch(x, w, bias=None, act: str = "none", blocks: tuple[int, int, int] = (128, 256, 128)):
     """act(x w^T + bias) of npu tensors x [M, K] and w [N, K]; act: none (the bias is left out), bias, relu or silu."""
     (m, k), n = x.shape, w.shape[0]
     y = x.new_empty((m, n))
