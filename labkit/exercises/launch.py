@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -51,14 +50,13 @@ class TritonKernel:
         return lambda *args, **constants: self._launch(grid if isinstance(grid, tuple) or callable(grid) else (grid,), args, constants)
 
     def _launch(self, grid: tuple, args: tuple, constants: dict):
-        from labkit.triton import driver
+        from labkit.triton import driver, element_wise
 
         before = len(driver.records)
         made = self.jit[grid](*args, **constants)
         if len(driver.records) == before:  # on a node Triton's own driver launches, and leaves no record
             return None
-        stated = re.findall(r"^// (\d+): ((?:strided|gather).*)$", made.asm["asc"].decode(), re.M)
-        self.element_wise = [(int(line), how) for line, how in stated]
+        self.element_wise = element_wise(made)
         record = driver.records[-1]
         for f in record.findings:
             if not f.file.endswith(".asc"):  # Triton keeps what it compiled by its text, not by its file

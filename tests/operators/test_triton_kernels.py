@@ -96,4 +96,5 @@ def test_the_table_is_of_this_code():
         rows = {(r["kernel"], r["shape"]): r for r in csv.DictReader(file)}
     assert {k for k, _ in rows} == set(NAMES)
     for name, shape in (("swiglu", "128 x 11008"), ("softmax", "183 x 781")):
-        assert f"{times.triton_us(name, shape)[0]:.2f}" == rows[name, shape]["triton_us"], "write the table again"
+        now, then = times.triton_us(name, shape)[0], float(rows[name, shape]["triton_us"])
+        assert abs(now / then - 1) < 0.1, f"{now:.2f} us, {then:.2f} in the table: write it again"
