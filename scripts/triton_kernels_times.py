@@ -11,10 +11,7 @@ kinds of the loads and stores of the emitted code. All times are modelled.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import re
-import sys
-from pathlib import Path
 
 import torch
 import typer
@@ -36,11 +33,7 @@ SHAPES = {
 
 
 def made(name: str):
-    path = paths.kernels_dir() / name / f"{name}_triton.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return labkit.triton.load(f"kernels/{name}/{name}_triton.py")
 
 
 def tensors(name: str, shape: str) -> list:

@@ -66,3 +66,20 @@ def element_wise(made) -> list[tuple[int, str]]:
 
     stated = re.findall(r"^// (\d+): ((?:strided|gather).*)$", made.asm["asc"].decode(), re.M)
     return [(int(line), how) for line, how in stated]
+
+
+def load(path):
+    """The module of a Python file with Triton kernels, as those beside ours: load("kernels/swiglu/swiglu_triton.py").
+    path: from the checkout's folder, or absolute. Raises FileNotFoundError, and what the file raises."""
+    import importlib.util
+    import sys
+
+    from labkit import messages, paths
+
+    file = paths.repo_root() / path
+    if not file.is_file():
+        raise FileNotFoundError(messages.text("triton.no-file", path=file))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
