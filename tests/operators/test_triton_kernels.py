@@ -87,6 +87,16 @@ def test_depthwise_conv():
         close(got.contiguous(), gold.forward(x, w, b, **how), ULPS[dtype], 2e-3 * size if dtype != FLOAT else size)
 
 
+def test_autotune_goes_by_the_device_and_not_by_the_host():
+    """Of two short kernels, both shorter than the host takes to launch one."""
+    import triton
+
+    kernel = triton.autotune(configs=[triton.Config({"BLOCK": n}) for n in (128, 4096)], key=["n"])(MADE["swiglu"].swiglu)
+    x = torch.ones(40_000).npu()
+    kernel[lambda meta: (triton.cdiv(40_000, meta["BLOCK"]),)](x, x, torch.empty_like(x), 40_000)
+    assert kernel.best_config.kwargs == {"BLOCK": 4096}
+
+
 def test_the_table_is_of_this_code():
     """The quickest rows are launched again."""
     sys.path.append(str(paths.repo_root() / "scripts"))
