@@ -265,6 +265,7 @@ class RemoteKernel:
     entry: str
     target: str = "twin"
     schedule: str = "program"
+    element_wise: list = field(default_factory=list)  # of a Triton kernel, see labkit.exercises.launch
 
     def __getitem__(self, blocks: int):
         def call(*args):
@@ -273,12 +274,16 @@ class RemoteKernel:
                 if tuple(after.shape) != tuple(args[place].shape) or after.dtype != args[place].dtype:
                     raise wire.Broken("an array of another shape")
                 args[place].copy_(after)
+            self.heard(answer)
             record = record_of(answer["value"])
             if expect._open:
                 expect._open[-1].records.append(record)
             return record
 
         return call
+
+    def heard(self, answer: dict) -> None:
+        self.element_wise = [(int(line), str(how)[:200]) for line, how in answer.get("element_wise", ())]
 
 
 def _by_value(value: Any) -> Any:
@@ -333,6 +338,9 @@ class Remote(Here):
                 "kernel", text=joined.text, filename=name, entry=spec.entry, timeout=w.budget.launch_s, building=True
             )
             return RemoteKernel(w, str(said["value"]["entry"]))
+        if spec.kind == "triton":
+            w.ask("triton", text=joined.text, filename=name, entry=spec.entry)
+            return RemoteKernel(w, spec.entry)
         told = w.ask("function", text=joined.text, filename=name, entry=spec.entry)
         return RemoteFunction(w, [str(p) for p in told["value"] or ()][:50])
 
@@ -365,6 +373,7 @@ class Remote(Here):
         if not spec.run or self.how == "proxy":
             return launch.run_kernel(spec, made, case, place="cpu")
         answer = self.worker.ask("helped_launch", case=fields_of(case), blocks=spec.blocks, **_slice(spec, spec.run))
+        made.heard(answer)
         outputs = [Output(np.asarray(g), np.asarray(i), str(d)) for g, i, d in answer["outputs"]]
         return outputs, None if answer["value"] is None else record_of(answer["value"])
 

@@ -21,7 +21,7 @@ _ways: dict[str, str] = {}
 
 def start_of(spec: Spec) -> str:
     """What a worker for this exercise needs from the beginning: "device", "torch", or "" for neither."""
-    if spec.on_device or spec.kind == "kernel" or way(spec) == "helper":
+    if spec.on_device or spec.is_kernel or way(spec) == "helper":
         return "device"
     if spec.kind != "python":
         return ""
@@ -42,7 +42,7 @@ def way(spec: Spec) -> str:
 def _find_way(spec: Spec) -> str:
     if not spec.run or spec.kind in ("adapter", "predict", "program"):
         return "value"
-    if spec.kind == "kernel":
+    if spec.is_kernel:
         return (
             "proxy"
             if "case.expected" in helper.alone(spec.golden_path.read_text(encoding="utf-8"), spec.run)

@@ -122,6 +122,13 @@ class Worker:
         foreign = imports.foreign([str(p) for p in self.made.build().values()])
         return {"foreign": foreign, "value": {"target": self.made.target, "entry": self.made.entry}}
 
+    def do_triton(self, text: str, filename: str, entry: str) -> dict:
+        from labkit.exercises import launch
+
+        os.environ["TRITON_CACHE_DIR"] = os.path.join(os.environ["LABKIT_CACHE"], "triton")
+        self.made = launch.triton(text, filename, entry)
+        return {"value": True}
+
     def do_launch(self, blocks: int, args: tuple, schedule: str) -> dict:
         from dataclasses import replace
 
@@ -132,14 +139,15 @@ class Worker:
         with launch.quietly():
             made = kernel[blocks](*placed)
             after = {k: a.cpu() for k, a in enumerate(placed) if hasattr(a, "data_ptr")}
-        return {"value": record(made), "after": after}
+        return {"value": record(made), "after": after, "element_wise": getattr(self.made, "element_wise", [])}
 
     def do_helped_launch(self, slice_: str, run: str, case: dict, blocks: int) -> dict:
         """A launch by golden.py's own `run`, which needs the kernel itself."""
         from labkit.exercises import launch
 
         outputs, made = launch.run_kernel(_spec(slice_, run, blocks=blocks), self.made, asked.case_of(case))
-        return {"value": record(made), "outputs": [(o.got, o.initial, o.dtype) for o in outputs]}
+        told = {"element_wise": getattr(self.made, "element_wise", [])}
+        return {"value": record(made), "outputs": [(o.got, o.initial, o.dtype) for o in outputs]} | told
 
     def do_program(self, text: str, name: str) -> dict:
         from labkit.camp import imports

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import traceback
 from collections import Counter
 from dataclasses import dataclass
@@ -94,6 +95,29 @@ def of_exception(error: BaseException, joined: Joined, name: str) -> Failure:
     )
 
 
+def of_triton(error: Exception, joined: Joined, name: str, made) -> Failure:
+    """What Triton's front end, or ours behind it, does not take: on the line that it names."""
+    line, key, said = 0, "triton-refused", str(error)
+    if hasattr(error, "node") and hasattr(error, "error_message"):  # triton's CompilationError
+        inner = error
+        while isinstance(inner.__cause__, Exception):
+            inner = inner.__cause__
+        said = getattr(inner, "error_message", None) or (str(inner) if inner is not error else "") or said
+        said = said.strip().split("\n")[-1] if said.startswith("at ") else said.strip()
+        line, key = made.jit.starting_line_number - 1 + getattr(error.node, "lineno", 0), "triton-compile"
+    elif found := re.match(r".*?:(\d+): ", said):
+        line = int(found[1])
+    return Failure(None, Diagnosis(key, {"message": said}), where=place_of(joined, name, line) if line else name)
+
+
+def on_cell(record, joined: Joined, name: str) -> None:
+    """The findings of a launch in Triton, whose lines are those of the joined text, at the learner's lines."""
+    for f in getattr(record, "findings", None) or ():
+        if f.file == name:
+            f.file, _, line = place_of(joined, name, f.line).rpartition(":")
+            f.line = int(line)
+
+
 def of_time_limit(error: TookTooLong, joined: Joined, name: str) -> Failure:
     failure = of_exception(error, joined, name)
     failure.diagnosis, failure.fatal = Diagnosis("took-too-long", {"seconds": error.seconds}), True
@@ -108,7 +132,7 @@ def place_of(joined: Joined, name: str, line: int) -> str:
 def tell_cases(spec: Spec, result: Result, shown: Failure, failures: list[Failure], cases, made) -> None:
     names = ", ".join(f.case.name for f in failures[:8]) + (", ..." if len(failures) > 8 else "")
     common = {"case": shown.case.name, "failed": len(failures), "cases": len(cases), "names": names}
-    if spec.kind != "kernel":
+    if not spec.is_kernel:
         names_of = _parameters(made, shown.case.args) if spec.kind == "python" and not spec.run else ()
         args = ", ".join((f"{names_of[k]}=" if names_of else "") + _short(a) for k, a in enumerate(shown.case.args))
         result.notes.append(messages.text("exercise.case-python", args=args, **common))

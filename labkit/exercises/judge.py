@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,6 +34,8 @@ from labkit.exercises.failure import (
     line_at,
     of_exception,
     of_time_limit,
+    of_triton,
+    on_cell,
     place_of,
     put,
     tell_cases,
@@ -195,6 +198,8 @@ def examine(spec: Spec, source: str, first_line: int = 1, *, even_stub: bool = F
 def _cannot_run(spec: Spec, session) -> str:
     if spec.on_device and session.reason:
         return messages.text("exercise.skip-npu", reason=session.reason)
+    if spec.kind == "triton" and importlib.util.find_spec("triton") is None:
+        return messages.text("triton.absent")
     if spec.needs == "npu" and session.target != "npu":
         return messages.text("exercise.skip-needs-npu", target=session.target)
     return ""
@@ -250,14 +255,16 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))
         return put(spec, result, shown, source, first_line)
     result.lines = [messages.text("exercise.pass" if len(cases) > 1 else "exercise.pass-one", cases=len(cases))]
-    if spec.kind == "kernel":
-        found = measure(spec, ours, cases, runs.records, result, source)
+    if spec.is_kernel:
+        found = measure(spec, ours, cases, runs.records, result, source, getattr(made, "element_wise", ()))
         result.checked_on = _checked_on(result)
         if found:
             case = next(c for c in cases if c.name == result.case)
             say = sentence_by_text(spec, ours, source) or slow_sentence(spec, ours, source, case, result.time_us)
             found = replace(found, say=say)
-            put(spec, result, Failure(case, found, result.record), source, first_line)
+            at_line = found.numbers.get("line")
+            where = place_of(joined, name, at_line) if at_line else ""
+            put(spec, result, Failure(case, found, result.record, where), source, first_line)
 
 
 def _build(spec: Spec, joined: Joined, name: str, at: Here):
@@ -339,8 +346,17 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
     except LaunchError as error:
         found = first_error(error.record)
         runs.results[id(case)] = Reported(found or NOT_ENDED, last=True)
+        on_cell(error.record, joined, name)
         found = found or Diagnosis("launch", {"message": getattr(error.record, "crashed", None) or str(error)})
         return Failure(case, found, error.record, found.where(), fatal=True)
+    except Exception as error:
+        if spec.kind != "triton":
+            raise
+        runs.results[id(case)] = Raised(error)
+        failure = of_triton(error, joined, name, made) if _not_taken(error) else of_exception(error, joined, name)
+        failure.case, failure.fatal = case, True
+        return failure
+    on_cell(record if spec.kind == "triton" else None, joined, name)
     found = first_error(record)
     runs.records[case.name] = record
     runs.results[id(case)] = Reported(found) if found else [out.got for out in outputs]
@@ -348,6 +364,11 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
     if found and found.finding is None and _copies_came_late(record):
         found = Diagnosis("late-copies", found.numbers, found.state, found.map)
     return Failure(case, found, record, found.where()) if found else None
+
+
+def _not_taken(error: Exception) -> bool:
+    """Is it a kernel that Triton's front end, or labkit.triton behind it, refuses?"""
+    return hasattr(error, "error_message") or type(error).__name__ in ("Refused", "TooLarge")
 
 
 def _copies_came_late(record) -> bool:
@@ -429,7 +450,7 @@ def _name_mistake(
     spec: Spec, ours: Template, source: str, shown: Failure, failures: list[Failure], cases, runs: Runs, mends: bool
 ) -> None:
     """Give the diagnosis the sentence of a known mistake that has the same results."""
-    if spec.kind not in ("python", "kernel", "program") or shown.diagnosis.say and shown.diagnosis.key != "value":
+    if spec.kind not in ("python", "kernel", "triton", "program") or shown.diagnosis.say and shown.diagnosis.key != "value":
         return
     wrong = {id(f.case) for f in failures}
     order = [shown.case, *sorted((c for c in cases if c is not shown.case), key=lambda c: id(c) not in wrong)]

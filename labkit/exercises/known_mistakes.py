@@ -194,7 +194,7 @@ def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: 
     """Of the known-wrong solution that is right and takes exactly as long as the learner's, else ""."""
     found = set()
     for mutant in spec.mutants:
-        if mutant.say and mutant.noticed == "too-slow" and bears(ours, source, ours.mutant(mutant.regions)):
+        if mutant.say and mutant.noticed in ("too-slow", "element-by-element") and bears(ours, source, ours.mutant(mutant.regions)):
             made = _build(spec, ours.mutant(mutant.regions), ours)
             try:
                 record = launch.run_kernel(spec, made, case)[1] if made is not None else None
@@ -212,15 +212,14 @@ def _build(spec: Spec, cell: str, ours: Template):
         with time_limit():
             if spec.kind == "program":
                 return launch.program(text, spec.id)
-            make = launch.build if spec.kind == "kernel" else launch.function
-            return make(text, name, spec.entry)
+            return launch.made_of(spec, text, name) if spec.is_kernel else launch.function(text, name, spec.entry)
     except (CompileError, Exception, TookTooLong):
         return None
 
 
 def _result(spec: Spec, made, case: Case, seconds: float = CPU_SECONDS) -> Any:
     try:
-        if spec.kind == "kernel":
+        if spec.is_kernel:
             outputs, record = launch.run_kernel(spec, made, case)
             found = first_error(record)
             return Reported(found) if found else [out.got for out in outputs]

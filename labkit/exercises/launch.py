@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from labkit import messages
 from labkit.exercises.cases import POISON_FLOAT, POISON_INT, Case, InOut, Out
 from labkit.exercises.diagnose import tensor_to_numpy
 from labkit.exercises.spec import Spec
@@ -35,6 +36,49 @@ def build(text: str, filename: str, entry: str):
     from labkit.launch.kernel import kernel
 
     return kernel(text=text, filename=filename, entry=entry)
+
+
+class TritonKernel:
+    """A function of @triton.jit, launched as a kernel is: made[grid](*args, **constants) gives the launch's record.
+    element_wise: (line of the text, how and why) of its loads and stores that go element by element.
+    """
+
+    def __init__(self, jit, filename: str):
+        self.jit, self.filename, self.element_wise = jit, filename, []
+
+    def __getitem__(self, grid):
+        return lambda *args, **constants: self._launch(grid if isinstance(grid, tuple) or callable(grid) else (grid,), args, constants)
+
+    def _launch(self, grid: tuple, args: tuple, constants: dict):
+        from labkit.triton import driver, element_wise
+
+        before = len(driver.records)
+        made = self.jit[grid](*args, **constants)
+        if len(driver.records) == before:  # on a node Triton's own driver launches, and leaves no record
+            return None
+        self.element_wise = element_wise(made)
+        record = driver.records[-1]
+        for f in record.findings:
+            if not f.file.endswith(".asc"):  # Triton keeps what it compiled by its text, not by its file
+                f.file = self.filename
+        return record
+
+
+def triton(text: str, filename: str, entry: str) -> TritonKernel:
+    """The Triton kernel `entry` of a module text; it is compiled when it is launched. Raises what the text raises, and
+    TypeError where `entry` is no function of @triton.jit."""
+    import labkit.triton
+
+    labkit.triton.install()
+    made = module(text, filename)[entry]
+    if not hasattr(getattr(made, "fn", made), "starting_line_number") and not hasattr(made, "starting_line_number"):
+        raise TypeError(messages.text("exercise.no-jit", name=entry))
+    return TritonKernel(made, filename)
+
+
+def made_of(spec: Spec, text: str, filename: str):
+    """The kernel of a text, by the exercise's kind. Raises as `build` and `triton` do."""
+    return (triton if spec.kind == "triton" else build)(text, filename, spec.entry)
 
 
 def program(text: str, name: str):

@@ -28,6 +28,9 @@ class Here:
             return launch.program(joined.text, spec.id)
         if spec.kind == "kernel":
             return launch.build(joined.text, name, spec.entry)
+        if spec.kind == "triton":
+            with time_limit():
+                return launch.triton(joined.text, name, spec.entry)
         with time_limit():
             return launch.function(joined.text, name, spec.entry)
 

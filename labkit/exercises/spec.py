@@ -20,7 +20,7 @@ try:
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
-KINDS = ("kernel", "program", "adapter", "python", "predict")
+KINDS = ("kernel", "triton", "program", "adapter", "python", "predict")
 ANSWERS = ("number", "text", "choice")
 HINT_LEVELS = 3
 Text = dict  # {"en": ..., "zh": ...}
@@ -59,10 +59,13 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Budget:
-    """max_ratio: time of the timed case over that of our solution; max_ub_bytes: peak of UB in use."""
+    """max_ratio: time of the timed case over that of our solution; max_ub_bytes: peak of UB in use. contiguous: no load
+    or store of a Triton kernel may go element by element.
+    """
 
     max_ratio: float | None = None
     max_ub_bytes: int | None = None
+    contiguous: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,12 +116,17 @@ class Spec:
     @property
     def on_device(self) -> bool:
         """Does the check launch on the target? A Python exercise says so with `device = true`."""
-        return self.kind in ("kernel", "adapter") or self.device or self.needs == "npu"
+        return self.kind in ("kernel", "triton", "adapter") or self.device or self.needs == "npu"
+
+    @property
+    def is_kernel(self) -> bool:
+        """Is a kernel launched and its outputs compared? One in Ascend C or in Triton."""
+        return self.kind in ("kernel", "triton")
 
     @property
     def in_python(self) -> bool:
         """An adapter is C++ (solution.asc) or uses torch.library (solution.py)."""
-        return self.kind == "python" or self.kind == "adapter" and (self.folder / "solution.py").is_file()
+        return self.kind in ("python", "triton") or self.kind == "adapter" and (self.folder / "solution.py").is_file()
 
     @property
     def comment(self) -> str:

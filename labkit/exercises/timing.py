@@ -17,9 +17,11 @@ MUCH_SLOWER = 1.5  # of ours: worth a note where no budget is broken
 
 
 def measure(
-    spec: Spec, ours: Template, cases: list[Case], records: dict[str, Any], result: Result, source: str
+    spec: Spec, ours: Template, cases: list[Case], records: dict[str, Any], result: Result, source: str,
+    element_wise=(),
 ) -> Diagnosis | None:
-    """Fill in the times and warnings of a right kernel; what breaks its budget, if anything does."""
+    """Fill in the times and warnings of a right kernel; what breaks its budget, if anything does.
+    element_wise: as in launch.TritonKernel."""
     timed = next((c for c in cases if c.timed), cases[-1])
     record = records.get(timed.name)
     result.record, result.case = record, timed.name
@@ -29,6 +31,9 @@ def measure(
     limit, ratio = spec.budget.max_ub_bytes, spec.budget.max_ratio
     if limit and record.ub_used > limit:
         return Diagnosis("too-much-ub", {"ub_used": record.ub_used, "limit": limit})
+    if spec.budget.contiguous and element_wise:
+        line, how = element_wise[0]
+        return Diagnosis("element-by-element", {"line": line, "how": how, "time_us": record.time_us})
     solution = ours.solution()
     same = normalise(source, spec.comment) == normalise(solution, spec.comment)
     reference = record.time_us if same else reference_us(spec, ours, timed)
@@ -65,6 +70,6 @@ def reference_us(spec: Spec, ours: Template, case: Case) -> float:
     key = (spec.id, current().target, case.name, case.blocks, solution)
     if key not in _references:
         name = f"solution {spec.id}"
-        kernel = launch.build(ours.join(solution, name).text, name, spec.entry)
+        kernel = launch.made_of(spec, ours.join(solution, name).text, name)
         _references[key] = launch.run_kernel(spec, kernel, case)[1].time_us
     return _references[key]

@@ -42,17 +42,24 @@ if not any(type(finder).__name__ == "CannModules" for finder in sys.meta_path):
     sys.meta_path.append(CannModules())
 
 
+class Absent(ImportError):
+    """Triton is not there, or not one that this back end was tested with. In a notebook it is one line."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
 def install() -> None:
-    """Makes the back end known to Triton, where its entry point is not. Raises ImportError where Triton is missing."""
+    """Makes the back end known to Triton, where its entry point is not. Raises Absent where Triton is missing."""
     from labkit import messages
 
     try:
         import triton
         from triton import backends
     except ImportError:
-        raise ImportError(messages.text("triton.absent")) from None
+        raise Absent(messages.text("triton.absent")) from None
     if triton.__version__.split(".")[:2] != TESTED.split(".")[:2]:
-        raise ImportError(messages.text("triton.version", tested=TESTED, found=triton.__version__))
+        raise Absent(messages.text("triton.version", tested=TESTED, found=triton.__version__))
     if "ascendc" not in backends.backends:
         from labkit.triton.compiler import AscendCBackend
         from labkit.triton.driver import AscendCDriver
@@ -65,3 +72,38 @@ def last():
     from labkit.triton.driver import records
 
     return records[-1]
+
+
+def body(made) -> str:
+    """What a launch's compiled kernel does in each program, as Ascend C: the text behind its small functions and the
+    declarations of its buffers. made: what kernel[grid](...) returned."""
+    import textwrap
+
+    lines = made.asm["asc"].decode().rstrip("\n").split("\n")
+    first = next(i for i, line in enumerate(lines) if line.lstrip().startswith("for (int32_t program"))
+    return textwrap.dedent("\n".join(lines[first:-1]))
+
+
+def element_wise(made) -> list[tuple[int, str]]:
+    """(line of the Triton file, how and why) of each load and store that goes element by element."""
+    import re
+
+    stated = re.findall(r"^// (\d+): ((?:strided|gather).*)$", made.asm["asc"].decode(), re.M)
+    return [(int(line), how) for line, how in stated]
+
+
+def load(path):
+    """The module of a Python file with Triton kernels, as those beside ours: load("kernels/swiglu/swiglu_triton.py").
+    path: from the checkout's folder, or absolute. Raises FileNotFoundError, and what the file raises."""
+    import importlib.util
+    import sys
+
+    from labkit import messages, paths
+
+    file = paths.repo_root() / path
+    if not file.is_file():
+        raise FileNotFoundError(messages.text("triton.no-file", path=file))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -8,14 +8,14 @@ from collections import deque
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
-from labkit import chips, messages
+from labkit import chips, device, messages
 from labkit.launch import record as launches
 from labkit.launch.kernel import Kernel, kernel
 
 MOST_PROGRAMS = 2**31 - 1
 records: deque = deque(maxlen=4096)  # of launches, the newest last
 _kernels: dict[str, Kernel] = {}
-_lines: dict[str, list[tuple[str, int]]] = {}  # of each emitted file: the Triton line behind each of its lines
+_lines: dict[str, tuple[str, list[tuple[str, int]]]] = {}  # of each emitted file: its text, the Triton line of each line
 
 
 def triton_lines(text: str, file: str) -> list[tuple[str, int]]:
@@ -38,12 +38,28 @@ def triton_lines(text: str, file: str) -> list[tuple[str, int]]:
     return found
 
 
+def _of_call(text: str, places: list[tuple[str, int]], line: int, tensor: str) -> tuple[str, int]:
+    """The place of the one call that hands `tensor` to the small function around `line`."""
+    lines = text.splitlines()
+    heads = (re.match(r"__aicore__ inline \S+ (\w+)\(", head) for head in reversed(lines[:line]))
+    function = next((m[1] for m in heads if m), "")
+    calls = {
+        at for call, at in zip(lines, places) if at[1] and f"{tensor}Gm[" in call and re.search(rf"\b{function}\b", call)
+    }
+    return calls.pop() if function and len(calls) == 1 else ("", 0)
+
+
 def _on_triton_lines(record) -> None:
     """Findings point at the author's kernel, not at what was made of it."""
     for f in record.findings:
-        places = _lines.get(f.file)
-        if places and 0 < f.line <= len(places) and places[f.line - 1][1]:
-            f.file, f.line = places[f.line - 1]
+        text, places = _lines.get(f.file, ("", []))
+        if not 0 < f.line <= len(places):
+            continue
+        place = places[f.line - 1]
+        if not place[1] and f.numbers.get("tensor"):
+            place = _of_call(text, places, f.line, f.numbers["tensor"])
+        if place[1]:
+            f.file, f.line = place
 
 
 launches.watchers.insert(0, _on_triton_lines)
@@ -79,9 +95,9 @@ class Utils:
         text = binary.decode()
         if text not in _kernels:
             author = re.search(r"^// from (.*)$", text, re.M)
-            file = f"{name}.asc"
+            file = f"{name}.asc" if f"{name}.asc" not in _lines else f"{name}_{len(_lines)}.asc"
             _kernels[text] = kernel(text=text, filename=file)
-            _lines[file] = triton_lines(text, author[1] if author else file)
+            _lines[file] = text, triton_lines(text, author[1] if author else file)
         return text, _kernels[text], 1, 0, 1 << 20
 
 
@@ -123,18 +139,19 @@ class Launcher:
 
 
 def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean", **_):
-    """triton.testing.do_bench by the device's clock: milliseconds, modelled. Every run takes the same, so it is one,
-    behind another that leaves its tensors in the L2; warmup, rep and return_mode mean nothing."""
+    """triton.testing.do_bench by the device's clock: milliseconds in which the device worked, modelled. Events around
+    the call would show the host's time wherever it is the longer one, the same for every short kernel. Every run takes
+    the same, so it is one, behind another that leaves its tensors in the L2; warmup, rep and return_mode mean nothing.
+    """
     npu = AscendCDriver.get_device_interface(None)
     fn()
     for x in grad_to_none or ():
         x.grad = None
-    begin, end = npu.Event(enable_timing=True), npu.Event(enable_timing=True)
-    begin.record()
-    fn()
-    end.record()
     npu.synchronize()
-    ms = begin.elapsed_time(end)
+    done = max((s.end_us for s in device.timeline()), default=0.0)
+    fn()
+    npu.synchronize()
+    ms = sum(s.end_us - s.start_us for s in device.timeline() if s.start_us >= done) / 1e3
     return ms if quantiles is None else [ms] * len(quantiles) if len(quantiles) > 1 else ms
 
 
@@ -150,8 +167,6 @@ class AscendCDriver(DriverBase):
     def is_active() -> bool:
         """Not where CANN is usable, where triton-ascend drives the card, nor beside a GPU: Triton takes one driver."""
         import torch
-
-        from labkit import device
 
         gpus = getattr(torch._C, "_cuda_getDeviceCount", lambda: 0)()  # torch.cuda may be transfer_to_npu's
         return not gpus and device.install() != "npu"

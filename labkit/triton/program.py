@@ -12,7 +12,7 @@ from labkit.triton import atomics, control, elementwise, memory, mixed, reduce, 
 from labkit.triton.cube import CubeKernel
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
-from labkit.triton.refused import refuse
+from labkit.triton.refused import refuse, shown
 from labkit.triton.ttir import Op, Value
 
 
@@ -50,7 +50,7 @@ def programs(body: list[str]) -> list[str]:
 def head(func: Op, access: list[str]) -> list[str]:
     name, file = func.str("sym_name"), next((op.file for op in func.walk() if op.line), "?")
     lines = comment(f"Written by labkit.triton from the Triton kernel {name}; numbers in comments are its lines.")
-    lines += [f"// {note}" for note in access] + [f"// from {file}"]
+    lines += [f"// {note}" for note in access] + [f"// from {'cell' if shown(file) == 'cell' else file}"]
     return [*lines, '#include "kernel_operator.h"', "using namespace AscendC;", ""]
 
 

@@ -17,10 +17,15 @@ def source_line(file: str, line: int) -> str:
     return linecache.getline(file, line).strip()
 
 
+def shown(file: str) -> str:
+    """A file as messages name it; a notebook's cell has one that ipykernel makes up, with the process's number."""
+    return "cell" if "ipykernel_" in file else Path(file).name
+
+
 def refuse(op, what: str, hint: str = "") -> Refused:
     """what: in the words of Triton; hint: what to write instead."""
     file, line = (op.file, op.line) if op is not None else ("", 0)
-    where = f"{Path(file).name}:{line}: {source_line(file, line)}" if line else "the kernel"
+    where = f"{shown(file)}:{line}: {source_line(file, line)}" if line else "the kernel"
     return Refused(messages.text("triton.refused", where=where, what=what) + (f"; {hint}" if hint else ""))
 
 
