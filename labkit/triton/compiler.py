@@ -12,6 +12,7 @@ from triton.backends.compiler import BaseBackend, GPUTarget
 
 from labkit.triton.program import lower
 from labkit.triton.ttir import read
+from labkit.triton.windows import windows
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,6 @@ class AscendCBackend(BaseBackend):
 def _ttir(module):
     manager = ir.pass_manager(module.context)
     passes.common.add_inliner(manager)
-    passes.ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
     passes.common.add_canonicalizer(manager)
     passes.ttir.add_combine(manager)
     passes.ttir.add_reorder_broadcast(manager)
@@ -110,6 +110,6 @@ def _ttir(module):
 
 
 def _asc(module, metadata: dict) -> bytes:
-    lowered = lower(lambda: read(module))
+    lowered = lower(lambda: windows(read(module)))
     metadata.update(name=lowered.name, shared=lowered.ub, cores=lowered.cores, workspace=lowered.workspace)
     return lowered.text.encode()

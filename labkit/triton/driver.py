@@ -96,6 +96,11 @@ def _pointer(a, name: str):
     return a if a.is_contiguous() else a.as_strided((sum((n - 1) * s for n, s in zip(a.shape, a.stride())) + 1,), (1,))
 
 
+def _described(a, name: str) -> list:
+    """A TensorDescriptor as Triton's IR has it: the tensor, its sizes, its strides."""
+    return [_pointer(a.base, name), *a.shape, *a.strides]
+
+
 class Launcher:
     def __init__(self, src, metadata):
         names = list(src.signature)
@@ -107,7 +112,9 @@ class Launcher:
         count = g0 * g1 * g2
         if not 0 < count <= MOST_PROGRAMS:
             raise ValueError(messages.text("triton.grid", grid=(g0, g1, g2)))
-        values = [_pointer(args[i], name) for i, name in self.kept]
+        values = []
+        for i, name in self.kept:
+            values += _described(args[i], name) if hasattr(args[i], "block_shape") else [_pointer(args[i], name)]
         blocks = min(cores(self.cores), count)
         if self.workspace:
             import torch

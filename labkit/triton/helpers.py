@@ -78,16 +78,18 @@ template <HardEvent EVENT> __aicore__ inline void Sync()  // the second pipe wai
 """
 
 COPY_TO_L1 = """\
-// rows x columns of GM into L1 as NZ, where high x wide have room; zeros where there is nothing to copy.
+// rows x columns of GM into L1 as NZ, from its row `first` on, where high x wide have room; zeros where there is nothing
+// to copy.
 template <typename T>
 __aicore__ inline void CopyToL1(const LocalTensor<T>& to, const GlobalTensor<T>& from, uint32_t rows, uint32_t columns,
-                                int64_t stride, uint16_t high, uint32_t wide)
+                                int64_t stride, uint16_t high, uint32_t wide, uint32_t first = 0)
 {
     if (rows < high || columns < wide) {
         Fill(to, InitConstValueParams<T>(1, high * wide / 16, 0, static_cast<T>(0)));
         PipeBarrier<PIPE_MTE2>();
     }
-    if (rows > 0 && columns > 0) DataCopy(to, from, Nd2NzParams(1, rows, columns, 0, stride, high, 1, 0));
+    if (rows > 0 && columns > 0)
+        DataCopy(to[first * (32 / sizeof(T))], from, Nd2NzParams(1, rows, columns, 0, stride, high, 1, 0));
 }
 """
 
