@@ -64,6 +64,14 @@ class Op:
     def str(self, name: str) -> str:
         return self.handle.get_str_attr(name) or ""
 
+    def holds(self, op: Op) -> bool:
+        """Whether an operation lies in one of its blocks."""
+        while op.block is not None and op.block.parent is not None:
+            op = op.block.parent
+            if op is self:
+                return True
+        return False
+
     def walk(self) -> Iterator[Op]:
         for block in self.blocks:
             for op in block.ops:
