@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from functools import cache
 
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
@@ -11,13 +12,15 @@ from triton.backends.driver import DriverBase
 from labkit import chips, messages
 from labkit.launch import record as launches
 from labkit.launch.kernel import Kernel, kernel
+from labkit.triton import kept
 
 MOST_PROGRAMS = 2**31 - 1
 records: deque = deque(maxlen=4096)  # of launches, the newest last
 _kernels: dict[str, Kernel] = {}
-_lines: dict[str, list[tuple[str, int]]] = {}  # of each emitted file: the Triton line behind each of its lines
+_texts: dict[str, tuple[str, str]] = {}  # of each emitted file its text, and the author's file
 
 
+@cache
 def triton_lines(text: str, file: str) -> list[tuple[str, int]]:
     """For each line of the emitted text the author's (file, line): what the comment above it says; of a small function
     before the kernel that of its caller, where all calls stand under one line."""
@@ -41,8 +44,8 @@ def triton_lines(text: str, file: str) -> list[tuple[str, int]]:
 def _on_triton_lines(record) -> None:
     """Findings point at the author's kernel, not at what was made of it."""
     for f in record.findings:
-        places = _lines.get(f.file)
-        if places and 0 < f.line <= len(places) and places[f.line - 1][1]:
+        places = triton_lines(*_texts[f.file]) if f.file in _texts else ()
+        if 0 < f.line <= len(places) and places[f.line - 1][1]:
             f.file, f.line = places[f.line - 1]
 
 
@@ -78,8 +81,8 @@ class Utils:
         if text not in _kernels:
             author = re.search(r"^// from (.*)$", text, re.M)
             file = f"{name}.asc"
-            _kernels[text] = kernel(text=text, filename=file)
-            _lines[file] = triton_lines(text, author[1] if author else file)
+            _kernels[text] = kept.kernel(text, file, lambda: kernel(text=text, filename=file))
+            _texts[file] = (text, author[1] if author else file)
         return text, _kernels[text], 1, 0, 1 << 20
 
 
@@ -148,6 +151,7 @@ class AscendCDriver(DriverBase):
         super().__init__()
         import triton.testing
 
+        kept.quick_key()
         triton.testing.do_bench = do_bench  # its own repeats for 100 ms of the clock: 50,000 launches
         self.utils, self.launcher_cls = Utils(), Launcher
 
