@@ -35,7 +35,7 @@ class Options:
     supported_fp8_dtypes: tuple = ()
     deprecated_fp8_dot_operand_dtypes: tuple = ()
     default_dot_input_precision: str = "ieee"
-    allowed_dot_input_precisions: tuple = ("ieee", "tf32", "hf32")
+    allowed_dot_input_precisions: tuple = ("ieee", "tf32")  # both: the cube multiplies float32 as it is
     max_num_imprecise_acc_default: int = 0
     instrumentation_mode: str = ""
     ir_override: str | None = None

@@ -10,7 +10,7 @@ import sympy
 from labkit import chips
 from labkit.triton import control, handover, scalars  # noqa: F401  (rules for numbers and loops)
 from labkit.triton.access import addressed, decide
-from labkit.triton.forms import SIZE, C, Mask, Pointer, Relation, Scalar
+from labkit.triton.forms import SIZE, C, Index, Mask, Pointer, Relation
 from labkit.triton.index import LANES, Rem, affine, cpp, symbol
 from labkit.triton.kernel import RULES, Kernel
 from labkit.triton.memory import lanes_of, lowest
@@ -19,8 +19,9 @@ from labkit.triton.handover import Space
 from labkit.triton.split import Part, accumulator
 from labkit.triton.ttir import Op, Value
 
-KINDS = ("f16", "bf16")
-HINT, SMALLER = "convert to float16 or bfloat16 in GM before", "use a smaller BLOCK"
+KINDS = ("f16", "bf16", "f32", "i8")
+HINT, SMALLER = "the cube multiplies float16, bfloat16, float32 and int8", "use a smaller BLOCK"
+SQUARE = {"f32": 16, "i8": 32}  # what the unit turns on the way to L0; of 16 bits each fractal
 
 
 class Computed(Exception):
@@ -46,7 +47,8 @@ class L1:
 
 @dataclass(frozen=True)
 class Sum:
-    """A product in L0C. fresh: the condition under which it still holds nothing, as C++; at: its bytes."""
+    """A product in L0C. fresh: the condition under which it still holds nothing, as C++; at: its bytes; elem: what it becomes;
+    unit: what it is there."""
 
     var: str
     high: int
@@ -54,13 +56,16 @@ class Sum:
     fresh: str
     elem: str = "f32"
     at: tuple[int, int] = (0, 0)
+    unit: str = "f32"
 
 
 class CubeKernel(Kernel):
-    def __init__(self, func: Op, part: Part, spaces: dict[Value, Space] | None):
+    def __init__(self, func: Op, part: Part, spaces: list[tuple[Value, Space]] | None):
         """spaces: of what is handed over; None: products go to GM as they are."""
         super().__init__(func, part.ops, part.values)
-        self.alone, self.spaces = spaces is None, spaces or {}
+        self.alone = spaces is None
+        self.products = {v: s for v, s in spaces or () if s.from_cube}
+        self.computed = {v: s for v, s in spaces or () if not s.from_cube}
         self.l1, self.sums = 0, []  # bytes of L1; (from, to) bytes of L0C that hold a product
         self.coming: list[list[Value]] = []  # of each block around: what the vector cores have on its way
         self.starts: dict[tuple[str, str], sympy.Symbol] = {}
@@ -75,13 +80,10 @@ class CubeKernel(Kernel):
             "tt.fp_to_fp": narrow,
         }
 
-    def given(self, v: Value) -> bool:
-        return v in self.spaces and not self.spaces[v].from_cube
-
     def block(self, ops: list[Op]) -> None:
         """What a vector core made is fetched in the order in which it is made, as late as it may be."""
         mark = self.l1
-        self.coming.append([v for v in (ops[0].block.args if ops else ()) if self.given(v)])
+        self.coming.append([v for v in (ops[0].block.args if ops else ()) if v in self.computed])
         for op in ops:
             if op in self.wanted:
                 if op.blocks:
@@ -90,7 +92,7 @@ class CubeKernel(Kernel):
                     if v in self.coming[-1]:
                         self.fetch(v)
                 super().block([op])
-            self.coming[-1] += [v for v in op.results if self.given(v)]
+            self.coming[-1] += [v for v in op.results if v in self.computed]
         self.fetch()
         self.coming.pop()
         self.l1 = mark if self.coming else self.l1
@@ -100,13 +102,14 @@ class CubeKernel(Kernel):
         coming = self.coming[-1]
         n = coming.index(last) + 1 if last is not None else len(coming)
         for v in coming[:n]:
-            s = self.spaces[v]
+            s = self.computed[v]
             if s.elem not in KINDS:
                 raise self.refuse(f"tl.dot of {s.elem}", HINT)
             var = self.room(s.elem, s.high, s.wide, v.name or "tile")
             self.helpers.add("CopyToL1")
             self.emit(f"CrossCoreWaitFlag({s.whole});")
-            self.emit(f"CopyToL1({var}, {s.var}, {s.high}, {s.wide}, {s.wide}, {s.high}, {s.wide});")
+            behind = f", 0, {panel}" if (panel := panel_of(self, v, False)) else ""
+            self.emit(f"CopyToL1({var}, {s.var}, {s.high}, {s.wide}, {s.wide}, {s.high}, {s.wide}{behind});")
             self.emit(f"CrossCoreSetFlag<0x2, PIPE_MTE2>({s.free});")
             self.forms[v] = L1(var, s.elem, s.high, s.wide, str(s.high), str(s.wide))
         del coming[:n]
@@ -135,13 +138,13 @@ class CubeKernel(Kernel):
         var = self.fresh(hint)
         self.emit(f"LocalTensor<{C[elem]}> {var}(TPosition::CO1, {at}, {high * wide});")
         self.sums.append((at, at + size))
-        return Sum(var, high, wide, fresh, elem, (at, at + size))
+        return Sum(var, high, wide, fresh, elem, (at, at + size), elem)
 
     def complete(self, v: Value) -> None:
         """A product that nobody adds to: to the vector cores."""
-        if self.alone or v not in self.spaces:
+        if v not in self.products:
             return
-        sum_, s = self.forms[v], self.spaces[v]
+        sum_, s = self.forms[v], self.products[v]
         self.sync("M_FIX")
         self.helpers.add("StoreSum")
         for line in handover.before_writing(s):
@@ -168,13 +171,12 @@ def load(k: CubeKernel, op: Op) -> None:
             raise k.refuse(f"a tile of {shape} among the operands of tl.dot", "add it to the product")
         return RULES["tt.load"](k, op)
     if v.elem not in KINDS:
-        raise k.refuse(f"tl.dot of {v.elem}", "convert to float16 or bfloat16 in GM before")
-    if any(n % 16 for n in shape):
-        raise k.refuse(f"an operand of tl.dot of {shape}", "sides are multiples of 16")
+        raise k.refuse(f"tl.dot of {v.elem}", HINT)
     p, mask = _block(k, op)
     if len(op.operands) > 2:
         other = k.forms[op.operands[2]]
-        if not (isinstance(other, Scalar) and float(other.text.rstrip("f")) == 0):
+        zero = other.expr == 0 if isinstance(other, Index) else other.text.rstrip("f") in ("0.0", "-0.0")
+        if not zero:
             raise Computed(v)
     expr, terms, wraps = p.expr, list(mask.terms), {}
     for wrap in sorted(expr.atoms(Rem), key=str):  # (first + lane) % size: the rows behind the end are the first ones
@@ -194,7 +196,8 @@ def load(k: CubeKernel, op: Op) -> None:
         raise Computed(v)
     turned = access.kind == "strided"
     row, column = (1, 0) if turned else (0, 1)
-    if access.lows.get(column):
+    panel = panel_of(k, v, turned)
+    if access.lows.get(column) or (panel and access.lows.get(row)):
         raise Computed(v)
     if access.steps[column] != 1:
         raise Computed(v)
@@ -205,7 +208,7 @@ def load(k: CubeKernel, op: Op) -> None:
     high, wide = shape[row], shape[column]
     var = k.room(v.elem, high, wide, v.name or "matrix")
     k.helpers.add("CopyToL1")
-    base, behind = access.base, ""
+    base, behind = access.base, f", 0, {panel}" if panel else ""
     if low != "0":
         base, behind = base + symbol(low) * access.steps[row], f", {low}"
     k.emit(
@@ -214,6 +217,23 @@ def load(k: CubeKernel, op: Op) -> None:
     )
     rows = names[row] if low == "0" else str(high)
     k.forms[v] = L1(var, v.elem, high, wide, rows, names[column], turned)
+
+
+def panel_of(k: CubeKernel, v: Value, turned: bool) -> int:
+    """Rows of a panel in L1, where a matrix is turned on its way to L0 and has not 16 bits; else 0."""
+    wanted, stack = set(), [(v, turned)]
+    while stack:
+        x, now = stack.pop()
+        for u in x.users:
+            if u.name == "tt.trans":
+                stack.append((u.result, not now))
+            elif u.name == "tt.dot":
+                wanted |= {now if i == 0 else not now for i in (0, 1) if u.operands[i] is x}
+    if v.elem not in SQUARE or True not in wanted:
+        return 0
+    if False in wanted:
+        raise k.refuse(f"a tile of {v.elem} that tl.dot takes as it is and as its transpose", "load it twice")
+    return SQUARE[v.elem]
 
 
 def trans(k: CubeKernel, op: Op) -> None:
@@ -229,9 +249,17 @@ def dot(k: CubeKernel, op: Op) -> None:
     c = k.forms.get(op.operands[2])
     if not (isinstance(a, L1) and isinstance(b, L1)):
         raise k.refuse("tl.dot of what is no matrix here", "load it, or compute it from what was loaded")
+    if len(op.result.shape) != 2:
+        raise k.refuse("tl.dot of three dimensions", "multiply its matrices in a loop")
     (m, n), depth = op.result.shape, op.operands[0].shape[1]
+    least = (16, 32 if a.elem == "i8" else 16, 32 if a.elem == "i8" and not b.turned else 16)
+    least = (32 if a.elem == "i8" and a.turned else least[0], *least[1:])
+    if any(x % y for x, y in zip((m, depth, n), least)):
+        raise k.refuse(
+            f"tl.dot of [{m}, {depth}] and [{depth}, {n}] {a.elem}", f"sides are multiples of {', '.join(map(str, least))}"
+        )
     if not isinstance(c, Sum):
-        c = k.sum(m, n, "true", op.result.name or "product")
+        c = k.sum(m, n, "true", op.result.name or "product", "i32" if a.elem == "i8" else "f32")
     deep = [
         x
         for x in dict.fromkeys((a.rows if a.turned else a.columns, b.columns if b.turned else b.rows))
@@ -240,13 +268,13 @@ def dot(k: CubeKernel, op: Op) -> None:
     counted = " ".join(deep)
     most = f"LeastOf({deep[0]}, {deep[1]})" if len(deep) == 2 else counted or str(depth)
     piece = depth
-    while max(m, n) * piece * SIZE[a.elem] > chips.load(chips.chosen())["memory"]["l0a"] and piece > 16:
+    while max(m, n) * piece * SIZE[a.elem] > chips.load(chips.chosen())["memory"]["l0a"] and piece > least[1]:
         piece //= 2
     k.helpers |= {"MultiplyTiles", "CopyToL1"}
     k.sync("MTE2_MTE1")
     flags = f"{str(a.turned).lower()}, {str(b.turned).lower()}"
     k.emit(
-        f"MultiplyTiles<{C[a.elem]}, {m}, {depth}, {n}, {piece}, {flags}>"
+        f"MultiplyTiles<{C[a.elem]}, {C[c.unit]}, {m}, {depth}, {n}, {piece}, {flags}>"
         f"({c.var}, {a.var}, {b.var}, {most}, {c.fresh});"
     )
     k.forms[op.result] = replace(c, fresh="false")
@@ -265,7 +293,9 @@ def loop(k: CubeKernel, op: Op) -> None:
     for i in sums:
         init = k.forms.get(op.operands[3 + i])
         high, wide = op.results[i].shape
-        made = init if isinstance(init, Sum) else k.sum(high, wide, first, body.args[1 + i].name or "sum")
+        made = init if isinstance(init, Sum) else k.sum(
+            high, wide, first, body.args[1 + i].name or "sum", "i32" if op.results[i].elem == "i32" else "f32"
+        )
         if isinstance(init, Sum) and init.fresh != "false":
             made = replace(init, fresh=f"{first} && {init.fresh}")
         k.forms[body.args[1 + i]] = made

@@ -7,7 +7,7 @@ import sympy
 
 from labkit.triton import control, handover, layout, split, strips
 from labkit.triton.cube import Computed, CubeKernel
-from labkit.triton.forms import SIZE, C, Index, Tile
+from labkit.triton.forms import C, Index, Tile
 from labkit.triton.handover import Space
 from labkit.triton.index import LANES, symbol
 from labkit.triton.kernel import RULES, Kernel
@@ -21,12 +21,13 @@ MOST_PASSES = 16
 
 
 class VectorKernel(Kernel):
-    def __init__(self, func: Op, part: split.Part, spaces: dict[Value, Space], passes: int, whole: set[Value]):
+    def __init__(self, func: Op, part: split.Part, spaces: list[tuple[Value, Space]], passes: int, whole: set):
         """spaces: of what is handed over; passes: of each vector core, over rows; whole: values of which each of two
         vector cores has all rows."""
         super().__init__(func, part.ops, part.values)
-        self.spaces, self.passes, self.whole = spaces, passes, whole
-        self.sends = {v: s for v, s in spaces.items() if not s.from_cube}
+        self.passes, self.whole = passes, whole
+        self.comes = {v: s for v, s in spaces if s.from_cube}
+        self.sends = {v: s for v, s in spaces if not s.from_cube}
         self.rules = {**RULES, "tt.dot": dot, "scf.for": loop, "tt.make_range": rows}
 
     def block(self, ops: list[Op]) -> None:
@@ -74,7 +75,7 @@ def send(k: VectorKernel, v: Value) -> None:
 def receive(k: VectorKernel, v: Value) -> Tile:
     """A product, or this pass's rows of it, from the workspace."""
     tall, wide = v.shape
-    s, c = k.spaces[v], C[v.elem]
+    s, c = k.comes[v], C[v.elem]
     made = k.buffer(v.elem, v.shape, v.name or "product")
     once, last = ("if (strip < 2) ", f"if (strip + 2 >= {2 * k.passes}) ") if k.passes > 1 else ("", "")
     k.emit(f"{once}CrossCoreWaitFlag({s.whole});")
@@ -145,8 +146,9 @@ class Pair:
         number = {v: n for n, v in enumerate(every)}
         part = split.vector(func, given)
         products = [v for v in every if v in part.values and handed(v)]
-        self.spaces = handover.plan([(number[v], v) for v in products], [(number[v], v) for v in given])
-        k = CubeKernel(func, split.cube(func, set(given)), {every[n]: s for n, s in self.spaces.items()})
+        self.planned = handover.plan([(number[v], v) for v in products], [(number[v], v) for v in given])
+        self.spaces = [s for _, s in self.planned]
+        k = CubeKernel(func, split.cube(func, set(given)), [(every[n], s) for n, s in self.planned])
         k.arguments()
         for name in handover.names(self.spaces):
             k.fresh(name)
@@ -159,7 +161,7 @@ class Pair:
         while True:
             func = self.read()
             every, given = self._sent(func)
-            spaces = {every[n]: s for n, s in self.spaces.items()}
+            spaces = [(every[n], s) for n, s in self.planned]
             strips.separate(func)
             part = split.vector(func, given)
             found = strips.by_rows(func, part) if split_rows else None
