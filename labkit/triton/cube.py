@@ -249,8 +249,6 @@ def dot(k: CubeKernel, op: Op) -> None:
     c = k.forms.get(op.operands[2])
     if not (isinstance(a, L1) and isinstance(b, L1)):
         raise k.refuse("tl.dot of what is no matrix here", "load it, or compute it from what was loaded")
-    if len(op.result.shape) != 2:
-        raise k.refuse("tl.dot of three dimensions", "multiply its matrices in a loop")
     (m, n), depth = op.result.shape, op.operands[0].shape[1]
     least = (16, 32 if a.elem == "i8" else 16, 32 if a.elem == "i8" and not b.turned else 16)
     least = (32 if a.elem == "i8" and a.turned else least[0], *least[1:])

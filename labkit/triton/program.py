@@ -58,6 +58,8 @@ def lower(read) -> Lowered:
     for op in func.walk():
         if op.name == "tt.call":
             raise refuse(op, "a call of a function with noinline", "leave noinline out")
+        if op.name == "tt.dot" and len(op.result.shape) != 2:
+            raise refuse(op, "tl.dot of three dimensions", "multiply the matrices one by one, in a loop")
     if not any(op.name == "tt.dot" for op in func.walk()):
         return _vector(func)
     if split.stored_alone(func):

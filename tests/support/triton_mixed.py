@@ -8,6 +8,7 @@ products. The reference is PyTorch in float32 on the padded tiles, rounded where
 from __future__ import annotations
 
 import importlib.util
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,26 +106,27 @@ class Mixed:
         at = "k[None, :] * rows + m[:, None]" if "x" in self.turned else "m[:, None] * K + k[None, :]"
         lines += [f"    left = tl.load(x + {at}, mask=(m < rows)[:, None], other=0.0)"]
         if self.before:
-            lines += ["    r, c, v = m, k, left.to(tl.float32)", *self._steps(self.before, "    ")]
-            lines += ["    left = v.to(x.dtype.element_ty)"]
+            lines += ["    u = left.to(tl.float32)", *self._steps(self.before, "    u", "k")]
+            lines += ["    left = u.to(x.dtype.element_ty)"]
         lines += ["    acc = tl.zeros((M, P), tl.float32)"]
         if loop:
             lines += ["    for t in range(0, times * N, N):", "        n = t + tl.arange(0, N)"]
         at = "n[None, :] * K + k[:, None]" if "y" in self.turned else "k[:, None] * times * N + n[None, :]"
-        lines += [f"{p}r, c = m, n", f"{p}v = tl.dot(left, tl.load(y + {at}))"]
-        lines += self._steps(self.between, p)
+        lines += [f"{p}v = tl.dot(left, tl.load(y + {at}))", *self._steps(self.between, f"{p}v", "n")]
         if self.order != "vector-dot-vector":
             at = "p[None, :] * times * N + n[:, None]" if "z" in self.turned else "n[:, None] * P + p[None, :]"
             start = "acc * 0.5" if loop else "acc"
             lines += [f"{p}acc = tl.dot(v.to(x.dtype.element_ty), tl.load(z + {at}), {start})"]
-            lines += ["    r, c, v = m, p, acc", *self._steps(self.behind, "    ")]
+            lines += self._steps(self.behind, "    acc", "p")
         to = "n" if self.order == "vector-dot-vector" else "p"
-        size = "N" if to == "n" else "P"
-        lines += [f"    tl.store(out + m[:, None] * {size} + {to}[None, :], v, mask=(m < rows)[:, None])"]
+        size, last = ("N", "v") if to == "n" else ("P", "acc")
+        lines += [f"    tl.store(out + m[:, None] * {size} + {to}[None, :], {last}, mask=(m < rows)[:, None])"]
         return "\n".join(lines) + "\n"
 
-    def _steps(self, names, indent: str) -> list[str]:
-        return [f"{indent}v = {STEPS[name][0]}" for name in names]
+    def _steps(self, names, to: str, column: str) -> list[str]:
+        named = {"v": to.strip(), "r": "m", "c": column}
+        word = re.compile(r"\b[vrc]\b")
+        return [f"{to} = " + word.sub(lambda m: named[m[0]], STEPS[name][0]) for name in names]
 
     def run(self, folder: Path) -> tuple[torch.Tensor, torch.Tensor]:
         """(what the kernel gives, what it should)."""
