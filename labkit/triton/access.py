@@ -19,8 +19,8 @@ from labkit.triton.ttir import Op
 
 @dataclass(frozen=True)
 class Access:
-    """kind: as above; why: for the reader. base: of the first element; step: of each dimension. limits: lanes that
-    count, by dimension; same: conditions of the whole tile; mask: all of it."""
+    """kind: as above; why: for the reader. base: of the first element; step: of each dimension. limits, lows: lanes
+    that count, by dimension; same: conditions of the whole tile; mask: all of it."""
 
     kind: str
     why: str
@@ -31,6 +31,7 @@ class Access:
     limits: dict
     same: tuple
     mask: Mask
+    lows: dict
 
     @property
     def partial(self) -> bool:
@@ -39,13 +40,13 @@ class Access:
 
 def decide(p: Pointer, mask: Mask, stored: tuple[int, ...]) -> Access:
     """stored: the lanes that are moved."""
-    limits, same, rest = mask.split(stored)
+    limits, lows, same, rest = mask.split(stored)
     found = affine(p.expr, len(stored))
     base, steps = found or (p.expr, ())
     dims = layout.wide_dims(stored)
 
     def of(kind: str, why: str) -> Access:
-        return Access(kind, why, p, stored, base, steps, limits, tuple(same), mask)
+        return Access(kind, why, p, stored, base, steps, limits, tuple(same), mask, lows)
 
     if found is None:
         loaded = "a loaded index" if not p.expr.has(Div, Rem) else "a quotient or a remainder"

@@ -15,11 +15,11 @@ import re
 
 from labkit.triton import lanes, layout
 from labkit.triton.access import addressed, decide
-from labkit.triton.reduce import c_type, known
 from labkit.triton.forms import C, Mask
 from labkit.triton.index import cpp
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.memory import lanes_store, store
+from labkit.triton.reduce import c_type, known
 from labkit.triton.tiles import each_lane
 from labkit.triton.ttir import Op
 

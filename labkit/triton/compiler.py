@@ -12,6 +12,7 @@ from triton.backends.compiler import BaseBackend, GPUTarget
 
 from labkit.triton.program import lower
 from labkit.triton.ttir import read
+from labkit.triton.windows import windows
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Options:
     supported_fp8_dtypes: tuple = ()
     deprecated_fp8_dot_operand_dtypes: tuple = ()
     default_dot_input_precision: str = "ieee"
-    allowed_dot_input_precisions: tuple = ("ieee", "tf32", "hf32")
+    allowed_dot_input_precisions: tuple = ("ieee", "tf32")  # both: the cube multiplies float32 as it is
     max_num_imprecise_acc_default: int = 0
     instrumentation_mode: str = ""
     ir_override: str | None = None
@@ -99,7 +100,6 @@ class AscendCBackend(BaseBackend):
 def _ttir(module):
     manager = ir.pass_manager(module.context)
     passes.common.add_inliner(manager)
-    passes.ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
     passes.common.add_canonicalizer(manager)
     passes.ttir.add_combine(manager)
     passes.ttir.add_reorder_broadcast(manager)
@@ -112,6 +112,6 @@ def _ttir(module):
 
 
 def _asc(module, metadata: dict) -> bytes:
-    lowered = lower(lambda: read(module))
+    lowered = lower(lambda: windows(read(module)))
     metadata.update(name=lowered.name, shared=lowered.ub, cores=lowered.cores, workspace=lowered.workspace)
     return lowered.text.encode()

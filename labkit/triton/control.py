@@ -10,7 +10,7 @@ from labkit.triton.forms import BlockPointer, C, Index, Mask, Pointer, Scalar, T
 from labkit.triton.index import LANES, cpp, symbol
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.refused import Refused
-from labkit.triton.tiles import move, tile
+from labkit.triton.tiles import duplicate, move, number, tile
 from labkit.triton.ttir import Op, Value
 
 
@@ -32,8 +32,9 @@ class NeedsTile(Refused):
 class Slot:
     """A variable that a loop or a branch hands on: numbers of the scalar unit, or a place in UB."""
 
-    def __init__(self, k: Kernel, v: Value, first, hint: str):
-        """first: what it is known as at the beginning. Declares it."""
+    def __init__(self, k: Kernel, v: Value, first, hint: str, of: Value | None = None):
+        """first: what it is known as at the beginning. Declares it. of: whose value that is, where nobody reads it
+        any more: then the slot is where it lies."""
         self.k, self.v, self.lanes = k, v, sympy.Integer(0)
         name = k.fresh(hint)
         if isinstance(first, BlockPointer):
@@ -49,7 +50,13 @@ class Slot:
         elif not v.shape and isinstance(first, Mask):
             self.form, self.declared = Mask((Text(name),)), [("bool", name)]
         else:
-            self.form, self.declared = k.buffer(v.elem, v.shape, name), []
+            over = (
+                of is not None and isinstance(first, Tile) and (first.elem, first.stored) == (v.elem, v.shape)
+                and (first.place.kind, first.place.held) == ("buf", 1)
+            )  # fmt: skip
+            if over:
+                k.dropped.add(of)
+            self.form, self.declared = first if over else k.buffer(v.elem, v.shape, name), []
             self.form.place.held, self.form.place.kind = 1, "kept"
 
     def give_back(self) -> None:
@@ -80,6 +87,8 @@ class Slot:
 
     def fill(self, form) -> None:
         """A tile into its place."""
+        if (value := number(form, self.form.elem)) is not None and self.form.elem not in ("i1", "i8", "i64"):
+            return duplicate(self.k, self.form, value)
         source = tile(self.k, form, self.form.stored, self.form.elem)
         if source.place is not self.form.place:
             move(self.k, self.form, source)
@@ -128,8 +137,11 @@ def loop(k: Kernel, op: Op, skip: set[int] = frozenset()):
     wanted = [i for i, arg in enumerate(carried) if i not in skip and (k.needed is None or arg in k.needed)]
     slots = {}
     for i in wanted:
-        first = k.forms[op.operands[3 + i]]
-        slots[i] = Slot(k, carried[i], first, carried[i].name or op.results[i].name or "carried")
+        begins = op.operands[3 + i]
+        first = k.forms[begins]
+        last = k.last.get(begins) is op and op.operands.count(begins) == 1 and not any(map(op.holds, begins.users))
+        hint = carried[i].name or op.results[i].name or "carried"
+        slots[i] = Slot(k, carried[i], first, hint, begins if last else None)
         slots[i].declare(first)
         k.forms[carried[i]] = slots[i].form
     yielded = body.ops[-1].operands

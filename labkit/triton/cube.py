@@ -8,17 +8,27 @@ from dataclasses import dataclass, replace
 import sympy
 
 from labkit import chips
-from labkit.triton import control, scalars  # noqa: F401  (rules for numbers and loops)
+from labkit.triton import control, handover, scalars  # noqa: F401  (rules for numbers and loops)
 from labkit.triton.access import addressed, decide
-from labkit.triton.forms import SIZE, C, Mask, Pointer, Relation, Scalar
-from labkit.triton.index import LANES, Rem, affine, cpp
+from labkit.triton.forms import SIZE, C, Index, Mask, Pointer, Relation
+from labkit.triton.handover import Space
+from labkit.triton.index import LANES, Rem, affine, cpp, symbol
 from labkit.triton.kernel import RULES, Kernel
+from labkit.triton.memory import lanes_of, lowest
 from labkit.triton.refused import too_large
-from labkit.triton.split import Part, accumulator, handed
+from labkit.triton.split import Part, accumulator
 from labkit.triton.ttir import Op, Value
 
-KINDS = ("f16", "bf16")
-READY, FREE = 1, 2  # flags between the cube core and its two vector cores
+KINDS = ("f16", "bf16", "f32", "i8")
+HINT, SMALLER = "the cube multiplies float16, bfloat16, float32 and int8", "use a smaller BLOCK"
+SQUARE = {"f32": 16, "i8": 32}  # what the unit turns on the way to L0; of 16 bits each fractal
+
+
+class Computed(Exception):
+    """value: a load that the cube core has no copy for."""
+
+    def __init__(self, value: Value):
+        self.value = value
 
 
 @dataclass(frozen=True)
@@ -37,21 +47,26 @@ class L1:
 
 @dataclass(frozen=True)
 class Sum:
-    """A product in L0C. fresh: the condition under which it still holds nothing, as C++."""
+    """A product in L0C. fresh: the condition under which it still holds nothing, as C++; at: its bytes; elem: what it becomes;
+    unit: what it is there."""
 
     var: str
     high: int
     wide: int
     fresh: str
     elem: str = "f32"
+    at: tuple[int, int] = (0, 0)
+    unit: str = "f32"
 
 
 class CubeKernel(Kernel):
-    def __init__(self, func: Op, part: Part, alone: bool):
-        """alone: products go to GM as they are; else through the workspace."""
+    def __init__(self, func: Op, part: Part, spaces: list[tuple[Value, Space]] | None):
+        """spaces: of what is handed over; None: products go to GM as they are."""
         super().__init__(func, part.ops, part.values)
-        self.alone, self.l1, self.l0c, self.workspace = alone, 0, 0, 0
-        self.spaces: dict[Value, int] = {}  # of each product that is handed over, its place in the workspace
+        self.products = {v: s for v, s in spaces or () if s.from_cube}
+        self.computed = {v: s for v, s in spaces or () if not s.from_cube}
+        self.l1, self.sums = 0, []  # bytes of L1; (from, to) bytes of L0C that hold a product
+        self.coming: list[list[Value]] = []  # of each block around: what the vector cores have on its way
         self.starts: dict[tuple[str, str], sympy.Symbol] = {}
         self.rules = {
             **RULES,
@@ -63,6 +78,40 @@ class CubeKernel(Kernel):
             "arith.truncf": narrow,
             "tt.fp_to_fp": narrow,
         }
+
+    def block(self, ops: list[Op]) -> None:
+        """What a vector core made is fetched in the order in which it is made, as late as it may be."""
+        mark = self.l1
+        self.coming.append([v for v in (ops[0].block.args if ops else ()) if v in self.computed])
+        for op in ops:
+            if op in self.wanted:
+                if op.blocks:
+                    self.fetch()
+                for v in op.operands:
+                    if v in self.coming[-1]:
+                        self.fetch(v)
+                super().block([op])
+            self.coming[-1] += [v for v in op.results if v in self.computed]
+        self.fetch()
+        self.coming.pop()
+        self.l1 = mark if self.coming else self.l1
+
+    def fetch(self, last: Value | None = None) -> None:
+        """Of what is on its way all, or all up to the last."""
+        coming = self.coming[-1]
+        n = coming.index(last) + 1 if last is not None else len(coming)
+        for v in coming[:n]:
+            s = self.computed[v]
+            if s.elem not in KINDS:
+                raise self.refuse(f"tl.dot of {s.elem}", HINT)
+            var = self.room(s.elem, s.high, s.wide, v.name or "tile")
+            self.helpers.add("CopyToL1")
+            self.emit(f"CrossCoreWaitFlag({s.whole});")
+            behind = f", 0, {panel}" if (panel := panel_of(self, v, False)) else ""
+            self.emit(f"CopyToL1({var}, {s.var}, {s.high}, {s.wide}, {s.wide}, {s.high}, {s.wide}{behind});")
+            self.emit(f"CrossCoreSetFlag<0x2, PIPE_MTE2>({s.free});")
+            self.forms[v] = L1(var, s.elem, s.high, s.wide, str(s.high), str(s.wide))
+        del coming[:n]
 
     def room(self, elem: str, high: int, wide: int, hint: str) -> str:
         memory = chips.load(chips.chosen())["memory"]
@@ -76,36 +125,41 @@ class CubeKernel(Kernel):
         self.l1 += size
         return var
 
-    def sum(self, high: int, wide: int, fresh: str, hint: str) -> Sum:
-        memory = chips.load(chips.chosen())["memory"]
-        if self.l0c + high * wide * 4 > memory["l0c"]:
-            size = self.l0c + high * wide * 4
-            raise too_large(str(self.refuse(f"{size} bytes of L0C for {high} x {wide}", "use a smaller BLOCK")))
+    def sum(self, high: int, wide: int, fresh: str, hint: str, elem: str = "f32") -> Sum:
+        most, size = chips.load(chips.chosen())["memory"]["l0c"], high * wide * 4
+        at = next((a for a in sorted({0, *(end for _, end in self.sums)})
+                   if all(a + size <= low or end <= a for low, end in self.sums)), 0)  # fmt: skip
+        if at + size > most:
+            whole = size + sum(end - low for low, end in self.sums)
+            raise too_large(
+                str(self.refuse(f"{whole} bytes of L0C (there are {most}) with the sum of {high} x {wide}", SMALLER))
+            )
         var = self.fresh(hint)
-        self.emit(f"LocalTensor<float> {var}(TPosition::CO1, {self.l0c}, {high * wide});")
-        self.l0c += high * wide * 4
-        return Sum(var, high, wide, fresh)
+        self.emit(f"LocalTensor<{C[elem]}> {var}(TPosition::CO1, {at}, {high * wide});")
+        self.sums.append((at, at + size))
+        return Sum(var, high, wide, fresh, elem, (at, at + size), elem)
 
     def complete(self, v: Value) -> None:
         """A product that nobody adds to: to the vector cores."""
-        if self.alone or not handed(v):
+        if v not in self.products:
             return
-        s = self.forms[v]
-        at = self.spaces[v] = self.workspace
-        self.workspace += s.high * s.wide * 4
+        sum_, s = self.forms[v], self.products[v]
         self.sync("M_FIX")
         self.helpers.add("StoreSum")
-        self.emit("if (!first) CrossCoreWaitFlag(FREE);")
-        self.emit("first = false;")
-        self.emit(f"StoreSum<float, {s.high}>(space[{at // 4}], {s.var}, {s.high}, {s.wide}, {s.wide});")
+        for line in handover.before_writing(s):
+            self.emit(line)
+        self.emit(
+            f"StoreSum<{C[s.elem]}, {sum_.high}>({s.var}, {sum_.var}, {sum_.high}, {sum_.wide}, {sum_.wide});"
+        )
         self.sync("FIX_M")
-        self.emit("CrossCoreSetFlag<0x2, PIPE_FIX>(READY);")
+        self.emit(f"CrossCoreSetFlag<0x2, PIPE_FIX>({s.whole});")
+        self.sums.remove(sum_.at)
 
 
 def _block(k: CubeKernel, op: Op, mask_at: int = 1) -> tuple[Pointer, Mask]:
     found = addressed(k.forms, op, mask_at)
     if found is None:
-        raise k.refuse("an operand of tl.dot whose address or mask was computed", "load it by a sum of steps")
+        raise Computed(op.result if op.results else op.operands[1])
     return found
 
 
@@ -113,17 +167,16 @@ def load(k: CubeKernel, op: Op) -> None:
     v, shape = op.result, op.result.shape
     if len(shape) != 2:
         if shape:
-            raise k.refuse("a row or a column among the operands of tl.dot", "add it to the product")
+            raise k.refuse(f"a tile of {shape} among the operands of tl.dot", "add it to the product")
         return RULES["tt.load"](k, op)
     if v.elem not in KINDS:
-        raise k.refuse(f"tl.dot of {v.elem}", "convert to float16 or bfloat16 in GM before")
-    if any(n % 16 for n in shape):
-        raise k.refuse(f"an operand of tl.dot of {shape}", "sides are multiples of 16")
+        raise k.refuse(f"tl.dot of {v.elem}", HINT)
     p, mask = _block(k, op)
     if len(op.operands) > 2:
         other = k.forms[op.operands[2]]
-        if not (isinstance(other, Scalar) and float(other.text.rstrip("f")) == 0):
-            raise k.refuse("an operand of tl.dot with another value than 0 where it is masked", "use other=0.0")
+        zero = other.expr == 0 if isinstance(other, Index) else other.text.rstrip("f") in ("0.0", "-0.0")
+        if not zero:
+            raise Computed(v)
     expr, terms, wraps = p.expr, list(mask.terms), {}
     for wrap in sorted(expr.atoms(Rem), key=str):  # (first + lane) % size: the rows behind the end are the first ones
         inner, size = wrap.args
@@ -139,27 +192,47 @@ def load(k: CubeKernel, op: Op) -> None:
             terms.append(Relation(LANES[moving[0]], "<", size - start))
     access = decide(Pointer(p.arg, sympy.expand(expr), p.elem), Mask(tuple(terms)), shape)
     if access.kind == "gather":
-        raise k.refuse(f"an operand of tl.dot that is gathered ({access.why})", "load it by a sum of steps")
+        raise Computed(v)
     turned = access.kind == "strided"
     row, column = (1, 0) if turned else (0, 1)
+    panel = panel_of(k, v, turned)
+    if access.lows.get(column) or (panel and access.lows.get(row)):
+        raise Computed(v)
     if access.steps[column] != 1:
-        raise k.refuse("an operand of tl.dot in which no dimension is contiguous", "make one of them contiguous")
-    names = [str(n) for n in shape]
-    for d in (0, 1):
-        for limit in access.limits.get(d, ()):
-            k.helpers.add("Within")
-            names[d] = f"Within({cpp(limit)}, {names[d]})"
-        names[d] = names[d] if names[d].isdigit() else k.count(names[d])
+        raise Computed(v)
+    names = [lanes_of(k, access, d) for d in (0, 1)]
+    low = lowest(k, access, row)  # the rows before it are zeros
     for condition in access.same:
         names[row] = k.count(f"({condition}) ? {names[row]} : 0")
     high, wide = shape[row], shape[column]
     var = k.room(v.elem, high, wide, v.name or "matrix")
     k.helpers.add("CopyToL1")
+    base, behind = access.base, f", 0, {panel}" if panel else ""
+    if low != "0":
+        base, behind = base + symbol(low) * access.steps[row], f", {low}"
     k.emit(
-        f"CopyToL1({var}, {p.arg}Gm[{cpp(access.base)}], {names[row]}, {names[column]}, "
-        f"{cpp(access.steps[row])}, {high}, {wide});"
+        f"CopyToL1({var}, {p.arg}Gm[{cpp(base)}], {names[row]}, {names[column]}, "
+        f"{cpp(access.steps[row])}, {high}, {wide}{behind});"
     )
-    k.forms[v] = L1(var, v.elem, high, wide, names[row], names[column], turned)
+    rows = names[row] if low == "0" else str(high)
+    k.forms[v] = L1(var, v.elem, high, wide, rows, names[column], turned)
+
+
+def panel_of(k: CubeKernel, v: Value, turned: bool) -> int:
+    """Rows of a panel in L1, where a matrix is turned on its way to L0 and has not 16 bits; else 0."""
+    wanted, stack = set(), [(v, turned)]
+    while stack:
+        x, now = stack.pop()
+        for u in x.users:
+            if u.name == "tt.trans":
+                stack.append((u.result, not now))
+            elif u.name == "tt.dot":
+                wanted |= {now if i == 0 else not now for i in (0, 1) if u.operands[i] is x}
+    if v.elem not in SQUARE or True not in wanted:
+        return 0
+    if False in wanted:
+        raise k.refuse(f"a tile of {v.elem} that tl.dot takes as it is and as its transpose", "load it twice")
+    return SQUARE[v.elem]
 
 
 def trans(k: CubeKernel, op: Op) -> None:
@@ -174,10 +247,16 @@ def dot(k: CubeKernel, op: Op) -> None:
     a, b = (k.forms.get(x) for x in op.operands[:2])
     c = k.forms.get(op.operands[2])
     if not (isinstance(a, L1) and isinstance(b, L1)):
-        raise k.refuse("tl.dot of what a vector core computed", "store it and multiply in another kernel")
+        raise k.refuse("tl.dot of what is no matrix here", "load it, or compute it from what was loaded")
     (m, n), depth = op.result.shape, op.operands[0].shape[1]
+    least = (16, 32 if a.elem == "i8" else 16, 32 if a.elem == "i8" and not b.turned else 16)
+    least = (32 if a.elem == "i8" and a.turned else least[0], *least[1:])
+    if any(x % y for x, y in zip((m, depth, n), least)):
+        raise k.refuse(
+            f"tl.dot of [{m}, {depth}] and [{depth}, {n}] {a.elem}", f"sides are multiples of {', '.join(map(str, least))}"
+        )
     if not isinstance(c, Sum):
-        c = k.sum(m, n, "true", op.result.name or "product")
+        c = k.sum(m, n, "true", op.result.name or "product", "i32" if a.elem == "i8" else "f32")
     deep = [
         x
         for x in dict.fromkeys((a.rows if a.turned else a.columns, b.columns if b.turned else b.rows))
@@ -186,13 +265,13 @@ def dot(k: CubeKernel, op: Op) -> None:
     counted = " ".join(deep)
     most = f"LeastOf({deep[0]}, {deep[1]})" if len(deep) == 2 else counted or str(depth)
     piece = depth
-    while max(m, n) * piece * SIZE[a.elem] > chips.load(chips.chosen())["memory"]["l0a"] and piece > 16:
+    while max(m, n) * piece * SIZE[a.elem] > chips.load(chips.chosen())["memory"]["l0a"] and piece > least[1]:
         piece //= 2
     k.helpers |= {"MultiplyTiles", "CopyToL1"}
     k.sync("MTE2_MTE1")
     flags = f"{str(a.turned).lower()}, {str(b.turned).lower()}"
     k.emit(
-        f"MultiplyTiles<{C[a.elem]}, {m}, {depth}, {n}, {piece}, {flags}>"
+        f"MultiplyTiles<{C[a.elem]}, {C[c.unit]}, {m}, {depth}, {n}, {piece}, {flags}>"
         f"({c.var}, {a.var}, {b.var}, {most}, {c.fresh});"
     )
     k.forms[op.result] = replace(c, fresh="false")
@@ -211,7 +290,9 @@ def loop(k: CubeKernel, op: Op) -> None:
     for i in sums:
         init = k.forms.get(op.operands[3 + i])
         high, wide = op.results[i].shape
-        made = init if isinstance(init, Sum) else k.sum(high, wide, first, body.args[1 + i].name or "sum")
+        made = init if isinstance(init, Sum) else k.sum(
+            high, wide, first, body.args[1 + i].name or "sum", "i32" if op.results[i].elem == "i32" else "f32"
+        )
         if isinstance(init, Sum) and init.fresh != "false":
             made = replace(init, fresh=f"{first} && {init.fresh}")
         k.forms[body.args[1 + i]] = made
@@ -234,14 +315,9 @@ def store(k: CubeKernel, op: Op) -> None:
     s = k.forms[op.operands[1]]
     p, mask = _block(k, op, 2)
     access = decide(p, mask, op.operands[1].shape)
-    if not isinstance(s, Sum) or access.kind != "contiguous":
-        raise k.refuse("a product that is not stored row by row", access.why)
-    names = [str(n) for n in access.stored]
-    for d in (0, 1):
-        for limit in access.limits.get(d, ()):
-            k.helpers.add("Within")
-            names[d] = f"Within({cpp(limit)}, {names[d]})"
-        names[d] = names[d] if names[d].isdigit() else k.count(names[d])
+    if not isinstance(s, Sum) or access.kind != "contiguous" or access.lows:
+        raise Computed(op.operands[1])  # FIXPIPE stores row by row: the vector cores store it
+    names = [lanes_of(k, access, d) for d in (0, 1)]
     conditions = [*map(str, access.same), *(f"{n} > 0" for n in names if not n.isdigit())]
     k.helpers |= {"StoreSum"}
     k.sync("M_FIX")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from functools import cache
 
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
@@ -11,13 +12,15 @@ from triton.backends.driver import DriverBase
 from labkit import chips, device, messages
 from labkit.launch import record as launches
 from labkit.launch.kernel import Kernel, kernel
+from labkit.triton import kept
 
 MOST_PROGRAMS = 2**31 - 1
 records: deque = deque(maxlen=4096)  # of launches, the newest last
 _kernels: dict[str, Kernel] = {}
-_lines: dict[str, tuple[str, list[tuple[str, int]]]] = {}  # of each emitted file: its text, the Triton line of each line
+_texts: dict[str, tuple[str, str]] = {}  # of each emitted file its text, and the author's file
 
 
+@cache
 def triton_lines(text: str, file: str) -> list[tuple[str, int]]:
     """For each line of the emitted text the author's (file, line): what the comment above it says; of a small function
     before the kernel that of its caller, where all calls stand under one line."""
@@ -52,7 +55,10 @@ def _of_call(text: str, places: list[tuple[str, int]], line: int, tensor: str) -
 def _on_triton_lines(record) -> None:
     """Findings point at the author's kernel, not at what was made of it."""
     for f in record.findings:
-        text, places = _lines.get(f.file, ("", []))
+        if f.file not in _texts:
+            continue
+        text, author = _texts[f.file]
+        places = triton_lines(text, author)
         if not 0 < f.line <= len(places):
             continue
         place = places[f.line - 1]
@@ -95,9 +101,9 @@ class Utils:
         text = binary.decode()
         if text not in _kernels:
             author = re.search(r"^// from (.*)$", text, re.M)
-            file = f"{name}.asc" if f"{name}.asc" not in _lines else f"{name}_{len(_lines)}.asc"
-            _kernels[text] = kernel(text=text, filename=file)
-            _lines[file] = text, triton_lines(text, author[1] if author else file)
+            file = f"{name}.asc" if f"{name}.asc" not in _texts else f"{name}_{len(_texts)}.asc"
+            _kernels[text] = kept.kernel(text, file, lambda: kernel(text=text, filename=file))
+            _texts[file] = (text, author[1] if author else file)
         return text, _kernels[text], 1, 0, 1 << 20
 
 
@@ -114,6 +120,11 @@ def _pointer(a, name: str):
     return a if a.is_contiguous() else a.as_strided((sum((n - 1) * s for n, s in zip(a.shape, a.stride())) + 1,), (1,))
 
 
+def _described(a, name: str) -> list:
+    """A TensorDescriptor as Triton's IR has it: the tensor, its sizes, its strides."""
+    return [_pointer(a.base, name), *a.shape, *a.strides]
+
+
 class Launcher:
     def __init__(self, src, metadata):
         names = list(src.signature)
@@ -125,7 +136,9 @@ class Launcher:
         count = g0 * g1 * g2
         if not 0 < count <= MOST_PROGRAMS:
             raise ValueError(messages.text("triton.grid", grid=(g0, g1, g2)))
-        values = [_pointer(args[i], name) for i, name in self.kept]
+        values = []
+        for i, name in self.kept:
+            values += _described(args[i], name) if hasattr(args[i], "block_shape") else [_pointer(args[i], name)]
         blocks = min(cores(self.cores), count)
         if self.workspace:
             import torch
@@ -160,6 +173,7 @@ class AscendCDriver(DriverBase):
         super().__init__()
         import triton.testing
 
+        kept.quick_key()
         triton.testing.do_bench = do_bench  # its own repeats for 100 ms of the clock: 50,000 launches
         self.utils, self.launcher_cls = Utils(), Launcher
 

@@ -47,7 +47,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class BlockPointer:
-    """tl.make_block_ptr: a window into a tensor of `sizes`."""
+    """tl.make_block_ptr: a window into a tensor of `sizes`. inside: dimensions in which it cannot begin before it."""
 
     arg: str
     base: sympy.Expr
@@ -56,6 +56,7 @@ class BlockPointer:
     offsets: tuple
     elem: str
     shape: tuple[int, ...]
+    inside: tuple[bool, ...] = ()
 
     def plain(self, checked: tuple[int, ...]) -> tuple[Pointer, Mask]:
         """As a pointer with a mask: what lies inside the tensor along the dimensions that are checked."""
@@ -63,7 +64,11 @@ class BlockPointer:
         inside = [o + i for o, i in zip(self.offsets, lanes)]
         at = self.base + sum(s * i for s, i in zip(self.strides, inside))
         terms = [Relation(inside[d], "<", self.sizes[d]) for d in checked]
-        terms += [Relation(inside[d], ">=", sympy.Integer(0)) for d in checked if self.offsets[d] != 0]
+        terms += [
+            Relation(inside[d], ">=", sympy.Integer(0))
+            for d in checked
+            if self.offsets[d] != 0 and not (self.inside and self.inside[d])
+        ]
         return Pointer(self.arg, sympy.expand(at), self.elem), Mask(tuple(terms))
 
 
@@ -89,6 +94,11 @@ class Relation:
         if len(moving) != 1 or found[1][moving[0]] != 1:
             return None
         return moving[0], sympy.expand(-found[0] + (1 if "=" in self.sign else 0))
+
+    def low(self, rank: int) -> tuple[int, sympy.Expr] | None:
+        """(d, n) where it says no more than: lane d is n or more."""
+        other = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}.get(self.sign)
+        return Relation(self.left, other, self.right).limit(rank) if other else None
 
     def __str__(self):
         return f"{cpp(self.left)} {self.sign} {cpp(self.right)}"
@@ -156,10 +166,13 @@ class Mask:
     def __str__(self):
         return " && ".join(map(str, self.terms)) or "true"
 
-    def split(self, shape: tuple[int, ...]) -> tuple[dict[int, list], list, list]:
-        """(for each dimension the limits that its lane lies below, terms without lanes, the rest)."""
+    def split(self, shape: tuple[int, ...]) -> tuple[dict[int, list], dict[int, list], list, list]:
+        """(for each dimension the limits that its lane lies below, the lowest that it is, terms without lanes, the
+        rest). The last dimension's lanes have no lowest: a row is copied from its beginning."""
         limits: dict[int, list] = {}
+        lows: dict[int, list] = {}
         same, rest = [], []
+        last = max((d for d, n in enumerate(shape) if n > 1), default=0)
         for term in self.terms:
             if not any(term.varies(d) for d in range(len(shape))):
                 same.append(term)
@@ -167,9 +180,12 @@ class Mask:
                 d, n = found
                 if not (n.is_Integer and int(n) >= shape[d]):  # holds for every lane
                     limits.setdefault(d, []).append(n)
+            elif isinstance(term, Relation) and (found := term.low(len(shape))) and found[0] < last:
+                if not (found[1].is_Integer and int(found[1]) <= 0):
+                    lows.setdefault(found[0], []).append(found[1])
             else:
                 rest.append(term)
-        return limits, same, rest
+        return limits, lows, same, rest
 
 
 NEVER = Mask((Text("false"),))

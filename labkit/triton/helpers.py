@@ -185,50 +185,76 @@ template <HardEvent EVENT> __aicore__ inline void Sync()  // the second pipe wai
 """
 
 COPY_TO_L1 = """\
-// rows x columns of GM into L1 as NZ, where high x wide have room; zeros where there is nothing to copy.
+// rows x columns of GM into L1 as NZ, from its row `first` on, where high x wide have room; zeros where there is nothing
+// to copy. panel: so many rows after each other are an NZ of their own; 0: all of them.
 template <typename T>
 __aicore__ inline void CopyToL1(const LocalTensor<T>& to, const GlobalTensor<T>& from, uint32_t rows, uint32_t columns,
-                                int64_t stride, uint16_t high, uint32_t wide)
+                                int64_t stride, uint16_t high, uint32_t wide, uint32_t first = 0, uint32_t panel = 0)
 {
+    uint16_t tall = panel > 0 ? panel : high;
     if (rows < high || columns < wide) {
-        Fill(to, InitConstValueParams<T>(1, high * wide / 16, 0, static_cast<T>(0)));
+        uint16_t blocks = high * wide * sizeof(T) / 32;
+        Fill(to.template ReinterpretCast<int16_t>(), InitConstValueParams<int16_t>(1, blocks, 0, 0));
         PipeBarrier<PIPE_MTE2>();
     }
-    if (rows > 0 && columns > 0) DataCopy(to, from, Nd2NzParams(1, rows, columns, 0, stride, high, 1, 0));
+    for (uint32_t r = 0; columns > 0 && r < rows; r += tall) {
+        DataCopy(to[r * wide + first * (32 / sizeof(T))], from[r * stride],
+                 Nd2NzParams(1, LeastOf(tall, rows - r), columns, 0, stride, tall, 1, 0));
+    }
 }
 """
 
 PRODUCT = """\
 // sum (+)= left [M, K] right [K, N], of which `deep` columns and rows count, PIECE of them at a time. A turned matrix
-// lies in L1 as its transpose.
-template <typename T, uint32_t M, uint32_t K, uint32_t N, uint32_t PIECE, bool TURNED_LEFT, bool TURNED_RIGHT>
-__aicore__ inline void MultiplyTiles(const LocalTensor<float>& sum, const LocalTensor<T>& left,
+// lies in L1 as its transpose. What must be turned on the way to L0 lies in L1 in panels, unless it has 16 bits: the
+// unit turns squares of SQUARE numbers.
+template <typename T, typename SUM, uint32_t M, uint32_t K, uint32_t N, uint32_t PIECE, bool TURNED_LEFT,
+          bool TURNED_RIGHT>
+__aicore__ inline void MultiplyTiles(const LocalTensor<SUM>& sum, const LocalTensor<T>& left,
                                      const LocalTensor<T>& right, uint32_t deep, bool fresh)
 {
-    constexpr uint32_t ROWS = M / 16, COLUMNS = N / 16, STEPS = K / 16, FRACTAL = 256;
+    constexpr uint32_t LINE = 32 / sizeof(T), FRACTAL = 16 * LINE, SQUARE = sizeof(T) == 1 ? 32 : 16;
+    constexpr uint32_t ROWS = M / 16, COLUMNS = N / 16, STEPS = K / LINE, EACH = SQUARE / LINE, HALVES = SQUARE / 16;
     LocalTensor<T> a(TPosition::A2, 0, M * PIECE), b(TPosition::B2, 0, PIECE * N);
     for (uint32_t at = 0; at < deep; at += PIECE) {
-        uint32_t now = LeastOf(PIECE, deep - at), steps = (now + 15) / 16, first = at / 16;
-        for (uint32_t i = 0; i < ROWS; i++) {  // to Zz
-            if constexpr (TURNED_LEFT) {
-                LoadData(a[i * steps * FRACTAL], left[(i * STEPS + first) * FRACTAL],
-                         LoadData2DParams(0, steps, 1, 0, 0, true, 0));
-            } else {
-                LoadData(a[i * steps * FRACTAL], left[(first * ROWS + i) * FRACTAL],
-                         LoadData2DParams(0, steps, ROWS, 0, 0, false, 0));
+        uint32_t now = LeastOf(PIECE, deep - at), squares = (now + SQUARE - 1) / SQUARE, steps = squares * EACH;
+        uint32_t first = at / LINE;
+        if constexpr (TURNED_LEFT && sizeof(T) != 2) {  // to Zz
+            for (uint32_t i = 0; i < squares; i++) {
+                LoadDataWithTranspose(a[i * EACH * FRACTAL], left[(at + i * SQUARE) * M],
+                                      LoadData2dTransposeParams(0, M / SQUARE, 1, HALVES * steps - 1,
+                                                                HALVES == 2 ? steps - 1 : 0, 0));
+            }
+        } else {
+            for (uint32_t i = 0; i < ROWS; i++) {
+                if constexpr (TURNED_LEFT) {
+                    LoadData(a[i * steps * FRACTAL], left[(i * STEPS + first) * FRACTAL],
+                             LoadData2DParams(0, steps, 1, 0, 0, true, 0));
+                } else {
+                    LoadData(a[i * steps * FRACTAL], left[(first * ROWS + i) * FRACTAL],
+                             LoadData2DParams(0, steps, ROWS, 0, 0, false, 0));
+                }
             }
         }
-        for (uint32_t i = 0; i < steps; i++) {  // to Zn
-            if constexpr (TURNED_RIGHT) {
-                LoadData(b[i * COLUMNS * FRACTAL], right[(first + i) * COLUMNS * FRACTAL],
-                         LoadData2DParams(0, COLUMNS, 1, 0, 0, false, 0));
-            } else {
-                LoadData(b[i * COLUMNS * FRACTAL], right[(first + i) * FRACTAL],
-                         LoadData2DParams(0, COLUMNS, STEPS, 0, 0, true, 0));
+        if constexpr (!TURNED_RIGHT && sizeof(T) != 2) {  // to Zn
+            for (uint32_t i = 0; i < squares; i++) {
+                LoadDataWithTranspose(b[i * EACH * COLUMNS * FRACTAL], right[(at + i * SQUARE) * N],
+                                      LoadData2dTransposeParams(0, N / SQUARE, 1, HALVES - 1,
+                                                                EACH == 2 ? COLUMNS - 1 : 0, 0));
+            }
+        } else {
+            for (uint32_t i = 0; i < steps; i++) {
+                if constexpr (TURNED_RIGHT) {
+                    LoadData(b[i * COLUMNS * FRACTAL], right[(first + i) * COLUMNS * FRACTAL],
+                             LoadData2DParams(0, COLUMNS, 1, 0, 0, false, 0));
+                } else {
+                    LoadData(b[i * COLUMNS * FRACTAL], right[(first + i) * FRACTAL],
+                             LoadData2DParams(0, COLUMNS, STEPS, 0, 0, true, 0));
+                }
             }
         }
         Sync<HardEvent::MTE1_M>();
-        Mmad(sum, a, b, MmadParams(M, N, now, 0, false, fresh && at == 0));
+        Mmad(sum, a, b, MmadParams(M, N, EACH == 2 ? steps * LINE : now, 0, false, fresh && at == 0));
         Sync<HardEvent::M_MTE1>();
     }
     Sync<HardEvent::MTE1_MTE2>();
@@ -236,9 +262,9 @@ __aicore__ inline void MultiplyTiles(const LocalTensor<float>& sum, const LocalT
 """
 
 STORE_SUM = """\
-template <typename T, uint32_t HIGH>
-__aicore__ inline void StoreSum(const GlobalTensor<T>& to, const LocalTensor<float>& sum, uint32_t rows,
-                                uint32_t columns, int64_t stride)
+template <typename T, uint32_t HIGH, typename SUM>
+__aicore__ inline void StoreSum(const GlobalTensor<T>& to, const LocalTensor<SUM>& sum, uint32_t rows, uint32_t columns,
+                                int64_t stride)
 {
     FixpipeParamsV220 params(columns, rows, HIGH, stride, false);
     if constexpr (IsSameType<T, half>::value) params.quantPre = QuantMode_t::F322F16;

@@ -16,10 +16,10 @@ import sympy
 from labkit import chips, messages
 from labkit.triton import layout
 from labkit.triton.access import straight
-from labkit.triton.forms import C, Index, Mask, Place, Pointer, Scalar, Text, Tile
+from labkit.triton.forms import BlockPointer, C, Index, Mask, Place, Pointer, Scalar, Text, Tile
 from labkit.triton.index import cpp, symbol
 from labkit.triton.refused import Refused, refuse, source_line, too_large
-from labkit.triton.ttir import Block, Op, Value
+from labkit.triton.ttir import Block, Op, Value, parse
 
 MOST_QUEUES = 4  # with two places each: there are eight events for a pair of pipes
 SPARE = 1024
@@ -64,6 +64,7 @@ class Kernel:
         self.idle: list[Place] = []
         self.last: dict[Value, Op] = {}
         self.ending: dict[Op, list[Value]] = {}  # a loop or a branch -> what is used for the last time inside
+        self.sends: dict = {}  # of a kernel for both kinds of cores: values that it hands over
         self.dropped: set[Value] = set()
         self.carried: dict[Value, Tile] = {}  # a value that a loop hands on -> where it shall lie
         self.counts: list[dict[str, str]] = [{}]
@@ -132,6 +133,8 @@ class Kernel:
         for v in [*block.args, *(r for op in block.ops for r in op.results)]:
             users = []
             for user in v.users:
+                if self.wanted is not None and user not in self.wanted and user.name != "scf.yield":
+                    continue
                 while user.block is not block:
                     user = user.block.parent
                 users.append(user)
@@ -167,7 +170,7 @@ class Kernel:
         self.forms[v] = form
         if isinstance(form, Tile):
             form.place.held += 1
-            if not v.users:
+            if v not in self.last and v not in self.sends:
                 self.drop(v)
 
     # ---- places
@@ -256,7 +259,11 @@ class Kernel:
             self.comment(op)
             self.op = op
             rule(self, op)
-            self.release(op)
+            self.behind(op)
+
+    def behind(self, op: Op) -> None:
+        """What follows an operation."""
+        self.release(op)
 
     def refuse(self, what: str, hint: str = "") -> Refused:
         return refuse(self.op, what, hint)
@@ -265,13 +272,16 @@ class Kernel:
 
     def arguments(self) -> list[str]:
         """Declares them as forms; their C++."""
-        params = []
+        params, described = [], []
         for i, v in enumerate(self.func.blocks[0].args):
             name = self.fresh(v.name or f"arg{i}")
             if v.type.startswith("!tt.ptr<"):
                 elem = v.type[8:-1].split(",")[0]
                 params.append(f"GM_ADDR {name}")
                 self.forms[v] = Pointer(name, sympy.Integer(0), elem)
+            elif v.type.startswith("!tt.tensordesc<"):
+                described.append((v, name))
+                params.append(f"GM_ADDR {name}")
             elif v.elem == "i1":
                 params.append(f"int32_t {name}")
                 self.forms[v] = Mask((Text(f"{name} != 0"),))
@@ -280,12 +290,21 @@ class Kernel:
                 self.forms[v] = Index(symbol(name), v.elem) if v.elem[0] == "i" else Scalar(name, v.elem)
             else:
                 raise refuse(None, f"an argument of type {v.type}")
+        args = list(self.func.blocks[0].args)
+        for v, name in described:  # Triton passes its sizes and strides behind it
+            _, shape, elem = parse(v.type)
+            at, n = args.index(v) + 1, len(shape)
+            rest = [self.forms[x].expr for x in args[at : at + 2 * n]]
+            self.forms[v] = BlockPointer(
+                name, sympy.Integer(0), tuple(rest[:n]), (*rest[n : 2 * n - 1], sympy.Integer(1)),
+                (sympy.Integer(0),) * n, elem, shape,
+            )  # fmt: skip
         return params
 
     def globals(self) -> list[str]:
         lines = []
         for v in self.func.blocks[0].args:
-            if isinstance(form := self.forms[v], Pointer):
+            if isinstance(form := self.forms[v], (Pointer, BlockPointer)):
                 c = "int8_t" if form.elem == "i1" else C[form.elem]
                 lines += [f"GlobalTensor<{c}> {form.arg}Gm;", f"{form.arg}Gm.SetGlobalBuffer((__gm__ {c}*){form.arg});"]
         for arg, elem in sorted(self.casts):

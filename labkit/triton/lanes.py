@@ -5,7 +5,7 @@ elements). Right for every type, and slow: one element takes some ten cycles. Th
 from __future__ import annotations
 
 from labkit.triton import layout
-from labkit.triton.forms import FLOATS, INTEGERS, C, Index, Mask, Scalar, Tile
+from labkit.triton.forms import C, Index, Scalar, Tile
 from labkit.triton.index import LANES, Call, cpp, is_scalar
 from labkit.triton.kernel import Kernel
 from labkit.triton.tiles import duplicate, each_lane, tile, zero

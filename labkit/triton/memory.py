@@ -5,7 +5,7 @@ from __future__ import annotations
 from labkit.triton import lanes, layout
 from labkit.triton.access import Access, addressed, decide, feeds_address
 from labkit.triton.forms import FLOATS, INTEGERS, BlockPointer, C, Index, Mask, Pointer, Scalar, Tile
-from labkit.triton.index import LANES, cpp, is_scalar
+from labkit.triton.index import LANES, cpp, is_scalar, symbol
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.tiles import duplicate, each_lane, move, number, stored_of, tile, zero
 from labkit.triton.ttir import Op
@@ -32,17 +32,32 @@ def advance(k: Kernel, op: Op):
     k.forms[op.result] = replace(form, offsets=offsets)
 
 
+def lowest(k: Kernel, access: Access, d: int) -> str:
+    """The first lane of a dimension that counts, as C++."""
+    expr = "0"
+    for low in access.lows.get(d, ()):
+        k.helpers.add("Within")
+        one = f"Within({cpp(low)}, {access.stored[d]})"
+        expr = one if expr == "0" else f"({expr} > {one} ? {expr} : {one})"
+    return expr if expr == "0" else k.count(expr)
+
+
+def lanes_of(k: Kernel, access: Access, d: int) -> str:
+    """How many lanes of a dimension count, from the lowest on, as C++."""
+    expr = n = str(access.stored[d])
+    for limit in access.limits.get(d, ()):
+        k.helpers.add("Within")
+        expr = f"Within({cpp(limit)}, {expr})"
+    low = lowest(k, access, d)
+    expr = expr if low == "0" else f"{expr} - {low}"
+    return expr if expr == n else k.count(expr)
+
+
 def extent(k: Kernel, access: Access) -> tuple[str, str, list[str], dict[int, str]]:
     """(rows, columns, conditions for any of it, counts of the outer dimensions) as C++."""
-    names = {}
-    for d, n in enumerate(access.stored):
-        expr = str(n)
-        for limit in access.limits.get(d, ()):
-            k.helpers.add("Within")
-            expr = f"Within({cpp(limit)}, {expr})"
-        names[d] = expr if expr == str(n) else k.count(expr)
+    names = {d: lanes_of(k, access, d) for d in range(len(access.stored))}
     dims = layout.wide_dims(access.stored)
-    outside = [names[d] for d in range(len(access.stored)) if d not in dims and d in access.limits]
+    outside = [names[d] for d in range(len(access.stored)) if d not in dims and not names[d].isdigit()]
     guard = [*map(str, access.same), *(f"{n} > 0" for n in outside)]
     rows = names[dims[-2]] if len(dims) > 1 else "1"
     return rows, names[dims[-1]] if dims else "1", guard, {d: names[d] for d in dims[:-2]}
@@ -58,10 +73,15 @@ def _rows(k: Kernel, access: Access, line) -> None:
     def level(i: int, gm, row: str) -> None:
         if i < len(dims) - 2:
             d = dims[i]
-            with k.inside(f"for (int32_t i{d} = 0; i{d} < {outer[d]}; i{d}++)"):
+            low = lowest(k, access, d)
+            end = outer[d] if low == "0" else f"{low} + {outer[d]}"
+            with k.inside(f"for (int32_t i{d} = {low}; i{d} < {end}; i{d}++)"):
                 inner = layout.rows(tuple(access.stored[x] for x in dims[i + 1 :]))
                 level(i + 1, gm + access.steps[d] * LANES[d], f"{row}i{d} * {inner} + ")
             return
+        low = lowest(k, access, dims[-2]) if len(dims) > 1 else "0"
+        if low != "0":
+            gm, row = gm + access.steps[dims[-2]] * symbol(low), f"{row}{low} + "
         at = f"[({row[:-3]}) * {layout.pitch(access.stored)}]" if row else ""
         head = f"if ({' && '.join(conditions)}) " if conditions else ""
         k.emit(head + line(at, f"{access.pointer.arg}Gm[{cpp(gm)}]", rows, wide, apart))
@@ -219,7 +239,6 @@ def single(k: Kernel, op: Op, p, mask: Mask, other) -> None:
         read = f"{mask} ? {read} : static_cast<{c}>({rest})"
     k.emit(f"const {c} {name} = {read};")
     from labkit.triton.forms import Text
-    from labkit.triton.index import symbol
 
     k.forms[v] = (
         Scalar(name, elem)

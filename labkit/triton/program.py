@@ -8,8 +8,8 @@ from triton.runtime.errors import OutOfResources
 
 from labkit.codegen import helpers as codegen
 from labkit.codegen.lines import comment
-from labkit.triton import atomics, control, elementwise, memory, mixed, reduce, scalars, split  # noqa: F401  (they bring their rules)
-from labkit.triton.cube import CubeKernel
+from labkit.triton import atomics, control, elementwise, handover, memory, mixed, reduce, scalars, split, windows  # noqa: F401  (they bring their rules)
+from labkit.triton.cube import Computed, CubeKernel
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
 from labkit.triton.refused import refuse, shown
@@ -60,6 +60,8 @@ def lower(read) -> Lowered:
     for op in func.walk():
         if op.name == "tt.call":
             raise refuse(op, "a call of a function with noinline", "leave noinline out")
+        if op.name == "tt.dot" and len(op.result.shape) != 2:
+            raise refuse(op, "tl.dot of three dimensions", "multiply the matrices one by one, in a loop")
     if not any(op.name == "tt.dot" for op in func.walk()):
         tiles: set[Value] = set()
         queues = None
@@ -79,7 +81,12 @@ def lower(read) -> Lowered:
             raise refuse(op, "an atomic beside tl.dot", "store the product and add it in a kernel of its own")
         if op.name == "cf.cond_br":
             raise refuse(op, "an early return beside tl.dot", "put the rest under an if")
-    return _cube(func) if split.stored_alone(func) else _mixed(read)
+    if split.stored_alone(func):
+        try:
+            return _cube(func)
+        except Computed:
+            pass
+    return _mixed(read)
 
 
 def _vector(func: Op, tiles: set[Value], queues: int | None) -> Lowered:
@@ -102,9 +109,9 @@ def _vector(func: Op, tiles: set[Value], queues: int | None) -> Lowered:
 
 def _cube(func: Op) -> Lowered:
     name = func.str("sym_name")
-    part = split.cube(func)
+    part = split.cube(func, set())
     stores = split.needs([], [op for op in func.walk() if op.name == "tt.store"], split.handed)
-    k = CubeKernel(func, split.Part(part.ops | stores.ops, part.values | stores.values), alone=True)
+    k = CubeKernel(func, split.Part(part.ops | stores.ops, part.values | stores.values), None)
     params = k.arguments()
     k.block(func.blocks[0].ops)
     lines = head(func, k.access)
@@ -115,29 +122,29 @@ def _cube(func: Op) -> Lowered:
 
 
 def _mixed(read) -> Lowered:
-    cube = mixed.cube_part(read)
-    vector, vectors = mixed.vector_part(read, list(cube.spaces.values()))
+    pair = mixed.Pair(read)
+    cube, vector, vectors, spaces = pair.cube, pair.vector, pair.vectors, pair.spaces
     func, name = cube.func, cube.func.str("sym_name")
     params = Kernel(func).arguments()
-    words = cube.workspace // 4
-    space = f"space.SetGlobalBuffer((__gm__ float*)workspace + uint64_t(GetBlockIdx() / {{}}) * {words});"
-    lines = head(func, [*cube.access, *vector.access])
+    access = list(dict.fromkeys([*cube.access, *vector.access]))
+    lines = head(func, access)
     lines += source(vector.helpers | cube.helpers & {"Within"}, vector.shared).splitlines()
     lines += ["", *cube_source(cube.helpers, True).splitlines()]
-    lines += ["", "constexpr uint16_t READY = 1, FREE = 2;  // a product is whole; both vector cores have read it", ""]
+    lines += ["", *handover.flags(spaces), ""]
     taken = ", ".join([*params, "GM_ADDR workspace", *GRID])
     lines += [f'extern "C" __global__ __mix__(1, {vectors}) void {name}({taken})', "{"]
-    lines += ["    " + line for line in [*cube.globals(), "GlobalTensor<float> space;", "InitSocState();"]]
-    body = [space.format(1), "bool first = true;"]
+    lines += ["    " + line for line in [*cube.globals(), *handover.declared(spaces), "InitSocState();"]]
+    body = [*handover.places(spaces, 1), *handover.begun(spaces, True)]
     lines += ["    if ASCEND_IS_AIC {", *("        " + line for line in body)]
     lines += ["    " + line.replace("Sync<", "CubeSync<") for line in programs(cube.lines)]
-    lines += ["        if (!first) CrossCoreWaitFlag(FREE);", "    }"]
-    lines += ["    if ASCEND_IS_AIV {", f"        {space.format(vectors)}"]
+    lines += [*("        " + line for line in handover.ended(spaces, True)), "    }", "    if ASCEND_IS_AIV {"]
+    lines += ["        " + x for x in [*handover.places(spaces, vectors), *handover.begun(spaces, False)]]
     lines += ["        " + line for line in vector.homes()]
     if vectors == 1:
         lines.append("        const int32_t row0 = 0;")
     mine = programs(vector.lines)
     mine[0] = mine[0].replace("GetBlockIdx()", f"GetBlockIdx() / {vectors}")
     lines += ["    " + line for line in mine]
+    lines += ["        " + line for line in handover.ended(spaces, False)]
     text = "\n".join([*lines, "    }", "}", ""])
-    return Lowered(text, name, "mix", cube.workspace, vector.used, [*cube.access, *vector.access])
+    return Lowered(text, name, "mix", handover.size(spaces), vector.used, access)

@@ -1,7 +1,8 @@
 """Which operations the cube core works on and which the vector cores do: the same kernel, read twice.
 
 The cube needs what its products are made of; the vector cores what is stored. Where a vector core needs a product, it
-is handed over. Both run the loops and branches around what they need.
+is handed over, and so is what a vector core computed and a product is made of. Both run the loops and branches around
+what they need, so both come by all that is handed over in one order.
 """
 
 from __future__ import annotations
@@ -80,8 +81,48 @@ def handed(v: Value) -> bool:
     return v.op is not None and product(v) and not adds
 
 
-def needs(start: list[Value], ops: list[Op], stop) -> Part:
-    """All that leads to these values and operations. stop: values behind which another core's work begins."""
+def source(v: Value) -> Value:
+    """What an operand of tl.dot is the transpose of, or itself: the cube core can read either way round."""
+    while v.op is not None and v.op.name == "tt.trans":
+        v = v.op.operands[0]
+    return v
+
+
+def sent(func: Op, computed: set[Value]) -> list[Value]:
+    """Operands of tl.dot that the vector cores hand over: what is not simply loaded. computed: what was loaded, but in
+    a way that the cube core has no copy for."""
+    found = [source(x) for op in func.walk() if op.name == "tt.dot" for x in op.operands[:2]]
+    return [v for v in dict.fromkeys(found) if v in computed or not plainly_loaded(v)]
+
+
+def plainly_loaded(v: Value) -> bool:
+    """Whether a value is loaded, and from an address that no tile has a part in."""
+    if v.op is None or v.op.name != "tt.load":
+        return False
+    seen, stack = set(), list(v.op.operands)
+    while stack:
+        x = stack.pop()
+        if x in seen:
+            continue
+        seen.add(x)
+        if found := carried(x):
+            loop, i = found
+            stack += [loop.operands[3 + i], loop.blocks[0].ops[-1].operands[i]]
+        elif x.op is not None:
+            if x.shape and x.op.name in ("tt.load", "tt.dot", "tt.reduce", "tt.scan", "tt.gather"):
+                return False
+            stack += x.op.operands
+    return True
+
+
+def values(func: Op) -> list[Value]:
+    """All of them, in one order: a kernel that is read twice has each at the same place."""
+    return [v for op in func.walk() for v in [*(a for b in op.blocks for a in b.args), *op.results]]
+
+
+def needs(start: list[Value], ops: list[Op], stop, given: set[Value] = frozenset()) -> Part:
+    """All that leads to these values and operations. stop: values behind which another core's work begins; given:
+    values that are another core's altogether."""
     part = Part()
     stack: list[Value] = list(start)
 
@@ -101,7 +142,7 @@ def needs(start: list[Value], ops: list[Op], stop) -> Part:
         stack.extend(op.operands)
     while stack:
         v = stack.pop()
-        if v in part.values:
+        if v in part.values or v in given:
             continue
         part.values.add(v)
         if stop(v):
@@ -127,26 +168,27 @@ def needs(start: list[Value], ops: list[Op], stop) -> Part:
     return part
 
 
-def cube(func: Op) -> Part:
+def cube(func: Op, given: set[Value]) -> Part:
+    """given: what the vector cores hand over."""
     dots = [op for op in func.walk() if op.name == "tt.dot"]
     start = [v for op in dots for v in op.operands[:2]]
     start += [op.operands[2] for op in dots if product(op.operands[2])]
-    part = needs(start, [], lambda v: False)
+    part = needs(start, [], lambda v: False, given)
     part.ops.update(dots)
-    for op in dots:
+    for op in [*dots, *(v.op for v in given if v.op is not None)]:
         parent = op.block.parent
         while parent is not None and parent.name != "tt.func":
             part.ops.add(parent)
-            more = needs(parent.operands[: 3 if parent.name == "scf.for" else 1], [], lambda v: False)
+            more = needs(parent.operands[: 3 if parent.name == "scf.for" else 1], [], lambda v: False, given)
             part.ops |= more.ops
             part.values |= more.values
             parent = parent.block.parent
     return part
 
 
-def vector(func: Op) -> Part:
+def vector(func: Op, given: list[Value]) -> Part:
     effects = [op for op in func.walk() if op.name in EFFECTS[:-2]]
-    return needs([], effects, handed)
+    return needs(given, effects, handed)
 
 
 def stored_alone(func: Op) -> bool:
@@ -158,4 +200,4 @@ def stored_alone(func: Op) -> bool:
             return True
         return v.op is not None and v.op.name in NARROWS and len(v.users) == 1 and handed(v.op.operands[0])
 
-    return all(op.name == "tt.store" and straight(op.operands[1]) for op in stores)
+    return all(op.name == "tt.store" and straight(op.operands[1]) for op in stores) and not sent(func, set())

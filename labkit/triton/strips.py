@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from labkit.triton.split import Part, handed
-from labkit.triton.ttir import Op, Value
+from labkit.triton.ttir import Op, Value, parse
 
 SAME = ("arith.constant", "tt.splat", "tt.make_range")  # known for any number of rows
 WHOLE = ("tt.trans", "tt.reshape", "tt.make_tensor_ptr", "tt.advance", "tt.scan", "tt.gather", "tt.cat", "tt.join")
@@ -51,8 +51,8 @@ def _together(op: Op, v: Value) -> list[Value] | None:
         return None
     if op.name == "tt.reduce":
         return [*op.operands, *op.results] if op.int("axis") == 1 else None
-    if op.name == "tt.dot":
-        return [op.operands[2], *op.results]
+    if op.name == "tt.dot":  # its other operands go to GM as they are cut
+        return [op.operands[2], *op.results] if v is op.operands[2] or v in op.results else []
     return [*op.operands, *op.results]
 
 
@@ -65,6 +65,11 @@ def by_rows(func: Op, part: Part) -> tuple[set[Value], int] | None:
     while stack:
         v = stack.pop()
         if v in found or (v.op is not None and v.op.name in SAME and v.op.name != "tt.make_range"):
+            continue
+        if v.op is not None and v.op.name == "window":
+            if parse(v.type)[1][0] != tall:
+                return None
+            found.add(v)
             continue
         if v.type.startswith("!tt.ptr<tensor"):
             return None
@@ -95,7 +100,7 @@ def by_rows(func: Op, part: Part) -> tuple[set[Value], int] | None:
 def cut(values: set[Value], tall: int) -> None:
     """From now on they have so many rows."""
     for v in values:
-        first = v.type.index("<") + 1
+        first = v.type.index("tensor<") + len("tensor<")
         v.type = v.type[:first] + str(tall) + v.type[v.type.index("x", first) :]
-        if v.op is not None and v.op.name == "tt.make_range":
+        if v.op is not None and v.op.name in ("tt.make_range", "window"):
             v.op.const = "row0"

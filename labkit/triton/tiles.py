@@ -239,11 +239,12 @@ def counted(k: Kernel, form: Index, stored: tuple[int, ...], elem: str) -> Tile:
             f"{pitch if len(dims) == 2 else wide});"
         )
         if len(dims) == 2:
-            with k.inside(f"for (int32_t r = 1; r < {stored[dims[0]]}; r++)"):
-                k.emit(
-                    f"Adds({made.var}[r * {pitch}], {made.var}, "
-                    f"static_cast<int32_t>(r * ({cpp(steps[dims[0]])})), {pitch});"
-                )
+            have, tall = 1, stored[dims[0]]
+            while have < tall:  # twice as many rows each time
+                n = min(have, tall - have)
+                by = cpp(have * steps[dims[0]])
+                k.emit(f"Adds({made.var}[{have * pitch}], {made.var}, static_cast<int32_t>({by}), {n * pitch});")
+                have += n
     else:
         k.access.append(f"{k.op.line if k.op else 0}: counted by the scalar unit: {cpp(form.expr)}")
         if layout.width(stored) != layout.pitch(stored):

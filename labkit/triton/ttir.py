@@ -65,11 +65,26 @@ class Op:
     def str(self, name: str) -> str:
         return self.handle.get_str_attr(name) or ""
 
+    def holds(self, op: Op) -> bool:
+        """Whether an operation lies in one of its blocks."""
+        while op.block is not None and op.block.parent is not None:
+            op = op.block.parent
+            if op is self:
+                return True
+        return False
+
     def walk(self) -> Iterator[Op]:
         for block in self.blocks:
             for op in block.ops:
                 yield op
                 yield from op.walk()
+
+
+def parse(text: str) -> tuple[str, tuple[int, ...], str]:
+    """(inner type, shape, element's type) of a pointer to a tensor, or of a descriptor of one."""
+    inner = text[text.index("<") + 1 : -1]
+    inner = inner if inner.startswith("tensor") else f"tensor<{inner}>"
+    return inner, *_shape(inner)
 
 
 def _shape(text: str) -> tuple[tuple[int, ...], str]:
@@ -78,7 +93,7 @@ def _shape(text: str) -> tuple[tuple[int, ...], str]:
 
 
 _CONSTANT = re.compile(r"= arith\.constant (?:\{[^}]*\} )?([^:\n]+?)(?: : \S+)?$", re.M)
-_NAMED = re.compile(r'loc\((?:"([^"]*)"\()?"([^"]*)":(\d+):\d+')
+_NAMED = re.compile(r'loc\((?:callsite\()*(?:"([^"]*)"\()?"([^"]*)":(\d+):\d+')
 _ALIAS = re.compile(r"^(#loc\d*) = (loc\(.*\))$", re.M)
 _FORMATS = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
 
@@ -98,7 +113,10 @@ def _number(text: str, elem: str) -> bool | int | float:
 
 
 def _place(loc: str, aliases: dict[str, str]) -> tuple[str, int]:
-    """(file, line) in the kernel itself: of a function that was inlined, where it is called."""
+    """(file, line) in the kernel's own file: of a function of another one that was inlined, where it is called."""
+    found = re.findall(r'"([^"]*)":(\d+):\d+', loc)
+    if found and not re.search(r"#loc\d", loc):
+        return next((file, int(line)) for file, line in found if file == found[-1][0])
     for _ in range(20):
         places = re.findall(r'"([^"]*)":(\d+):\d+|(#loc\d*)', loc)
         if not places:
@@ -116,7 +134,7 @@ def _printed(module) -> dict[str, Iterator[tuple[tuple[str, int], tuple[int, ...
     text = str(module)
     aliases = dict(_ALIAS.findall(text))
     found: dict[str, list] = {}
-    for name, rest, loc in re.findall(r"^.*?\b(tt\.(?:store|load|assert|print|trans|atomic_rmw|atomic_cas))\b(.*) (loc\(.*\))$", text, re.M):
+    for name, rest, loc in re.findall(r"^.*?\b(tt\.(?:descriptor_store|store|load|assert|print|trans|atomic_rmw|atomic_cas))\b(.*) (loc\(.*\))$", text, re.M):
         check = re.search(r"boundaryCheck = array<i32: ([\d, ]+)>", rest)
         checked = tuple(int(d) for d in check[1].split(",")) if check else ()
         found.setdefault(name, []).append((_place(loc, aliases), checked, rest))

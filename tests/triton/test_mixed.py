@@ -1,0 +1,154 @@
+"""Products of what a vector core computed: attention, kernels by chance (60 by LABKIT_DRAWN=all), and wrong lowerings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
+torch = pytest.importorskip("torch")
+
+import triton
+import triton.language as tl
+from drawn import whole
+from hypothesis import HealthCheck, given, settings
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import labkit.triton
+
+labkit.triton.install()
+import triton_mixed as mixed_kernels
+
+from labkit.triton import handover, mixed, program
+from labkit.triton.refused import Refused
+
+SMALL = (2, 128, 64, (64, 32))
+CHAIN = mixed_kernels.Mixed("loop", (32, 32, 64, 32), 40, "f16", "z", ("half",), ("relu", "share"), ("column",), 2)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("case", [SMALL, (1, 128, 128, (128, 64))], ids=str)
+def test_attention(case, causal):
+    error = mixed_kernels.attend(*case, causal)
+    record = labkit.triton.last()
+    assert error <= 1 and not record.findings, record.report()
+
+
+@settings(max_examples=60 if whole() else 8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(kernel=mixed_kernels.kernels())
+def test_a_drawn_kernel_is_right(kernel, tmp_path_factory):
+    got, want = kernel.run(tmp_path_factory.getbasetemp())
+    found = labkit.triton.last().findings
+    assert not found, "\n".join(map(str, found)) + "\n" + kernel.source()
+    assert kernel.wrong(got, want) <= 1, kernel.source()
+
+
+@triton.jit
+def product(a, b, c, M, N, K, am, ak, bk, bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, OUT: tl.constexpr,
+            TWICE: tl.constexpr):  # fmt: skip
+    m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), OUT)
+    for first in range(0, K, BK):
+        k = first + tl.arange(0, BK)
+        x = tl.load(a + m[:, None] * am + k[None, :] * ak, mask=(m < M)[:, None] & (k < K)[None, :], other=0)
+        y = tl.load(b + k[:, None] * bk + n[None, :] * bn, mask=(k < K)[:, None] & (n < N)[None, :], other=0)
+        total = tl.dot(x, y, total, out_dtype=OUT)
+    if TWICE:
+        total = total * 2
+    tl.store(c + m[:, None] * N + n[None, :], total, mask=(m < M)[:, None] & (n < N)[None, :])
+
+
+@pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
+@pytest.mark.parametrize("kind", [torch.float32, torch.int8], ids=str)
+def test_types_whose_matrices_are_turned_in_squares(kind, turned, twice=False):
+    m, n, k = 50, 100, 90
+    generator = torch.Generator().manual_seed(1)
+    a, b = (torch.randint(-9, 10, s, generator=generator).to(kind) for s in ((m, k), (k, n)))
+    x, y = (v.t().contiguous().npu().t() if name in turned else v.npu() for name, v in zip("ab", (a, b)))
+    out = torch.float32 if kind.is_floating_point else torch.int32
+    c = torch.zeros(m, n, dtype=out).npu()
+    made = product[(2, 2)](x, y, c, m, n, k, *x.stride(), *y.stride(), BM=32, BN=64, BK=32,
+                    OUT=tl.float32 if kind.is_floating_point else tl.int32, TWICE=twice)  # fmt: skip
+    assert torch.equal(c.cpu(), (a.to(out) @ b.to(out)) * (2 if twice else 1)) and not labkit.triton.last().findings
+    assert ("__mix__" if twice else "__cube__") in made.asm["asc"].decode()
+
+
+def test_a_product_of_int8_goes_to_the_vector_cores():
+    test_types_whose_matrices_are_turned_in_squares(torch.int8, "", twice=True)
+
+
+@triton.jit
+def doubled(x, y, BM: tl.constexpr, BN: tl.constexpr):
+    at = [tl.program_id(0) * BM - 4, 0]
+    y.store(at, x.load(at) * 2.0)
+
+
+def test_descriptors_from_the_host_and_rows_before_the_tensor():
+    x = torch.arange(40.0 * 24).reshape(40, 24)
+    y = torch.zeros(40, 24).npu()
+    doubled[(6,)](*(TensorDescriptor(t, [40, 24], [24, 1], [8, 32]) for t in (x.npu(), y)), BM=8, BN=32)
+    assert torch.equal(y.cpu(), x * 2) and not labkit.triton.last().findings
+
+
+@triton.jit
+def batch(x, y, z, B: tl.constexpr):
+    b, i, j = tl.arange(0, 2)[:, None, None], tl.arange(0, B)[None, :, None], tl.arange(0, B)[None, None, :]
+    at = b * B * B + i * B + j
+    tl.store(z + at, tl.dot(tl.load(x + at), tl.load(y + at)))
+
+
+def test_what_is_refused_says_what_to_do():
+    x, z = torch.zeros(2, 16, 16).half().npu(), torch.zeros(2, 16, 16).npu()
+    with pytest.raises(Refused, match=r"test_mixed.py:\d+: .*three dimensions.*in a loop"):
+        batch[(1,)](x, x, z, B=16)
+    with pytest.raises(Refused, match="bytes of UB.*smaller BLOCK"):
+        mixed_kernels.attend(1, 256, 128, (256, 128), False)
+
+
+def edit(old: str, new: str):
+    """A change of the emitted text."""
+
+    def apply(monkeypatch):
+        own = program._mixed
+
+        def changed(read):
+            lowered = own(read)
+            assert old in lowered.text
+            return replace(lowered, text=lowered.text.replace(old, new))
+
+        monkeypatch.setattr(program, "_mixed", changed)
+
+    return apply
+
+
+WRONG = {
+    "a product is read before it is whole": edit("CrossCoreWaitFlag(READY0);", ""),
+    "a tile is multiplied before it is whole": edit("CrossCoreWaitFlag(SENT1);", ""),
+    "a tile is written over before it was read": edit("if (untaken1) CrossCoreWaitFlag(TAKEN1);", ""),
+    "a product is written over before it was read": edit("if (unread1) CrossCoreWaitFlag(FREE1);", ""),
+    "the flag goes ahead of the tile": edit("Flag<0x2, PIPE_MTE3>(SENT1)", "Flag<0x2, PIPE_V>(SENT1)"),
+    "both vector cores write the first rows": edit("DataCopyPad(accSpace2[row0 * 64]", "DataCopyPad(accSpace2[0]"),
+    "all spaces are one": lambda m: m.setattr(handover.Space, "bytes", property(lambda s: 0)),
+    "each step forgets the sum before it": lambda m: m.setattr(mixed, "zero", lambda v: True),
+    "the last flags are left": lambda m: m.setattr(handover, "ended", lambda spaces, from_cube: []),
+    "the sum lies where the next tile comes": edit("const int32_t row0 = strip * 16;", "const int32_t row0 = strip * 8;"),
+}
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["right", *WRONG])
+def test_a_wrong_lowering_shows(name, own_cache, monkeypatch):
+    WRONG.get(name, lambda m: None)(monkeypatch)
+    try:
+        got, want = CHAIN.run(own_cache)
+        shows = CHAIN.wrong(got, want) > 1 or bool(labkit.triton.last().codes())
+    except Exception as problem:  # the twin stopped it
+        assert type(problem).__module__.startswith("labkit"), problem
+        shows = True
+    assert shows == (name != "right")
