@@ -10,8 +10,9 @@ from labkit.triton import atomics, control, elementwise, memory, mixed, reduce, 
 from labkit.triton.cube import CubeKernel
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
-from labkit.triton.refused import refuse
+from labkit.triton.refused import Refused, refuse
 from labkit.triton.ttir import Op
+from labkit.triton.turned import can_turn, turn
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,28 @@ def lower(read) -> Lowered:
         if op.name == "tt.call":
             raise refuse(op, "a call of a function with noinline", "leave noinline out")
     if not any(op.name == "tt.dot" for op in func.walk()):
-        return _vector(func)
+        return _either_way(read, func)
     for op in func.walk():
         if op.name.startswith("tt.atomic"):
             raise refuse(op, "an atomic beside tl.dot", "store the product and add it in a kernel of its own")
     return _cube(func) if split.stored_alone(func) else _mixed(read)
 
 
-def _vector(func: Op) -> Lowered:
+def _either_way(read, func: Op) -> Lowered:
+    """As it stands, or with its tiles turned where that leaves fewer accesses element by element."""
+    if not can_turn(func):
+        return _vector(func)
+    made = _vector(func)
+    if not made.access:
+        return made
+    try:
+        other = _vector(turn(read()), "tiles are turned: lanes of the first dimension are neighbours in GM")
+    except Refused:
+        return made
+    return other if len(other.access) < len(made.access) else made
+
+
+def _vector(func: Op, note: str = "") -> Lowered:
     name = func.str("sym_name")
     k = Kernel(func)
     k.alone = atomics.alone(func)
@@ -74,7 +89,7 @@ def _vector(func: Op) -> Lowered:
     if k.alone:
         k.emit("PipeBarrier<PIPE_ALL>();  // what the program before has stored")
     k.block(func.blocks[0].ops)
-    lines = head(func, k.access) + source(k.helpers, k.shared).splitlines()
+    lines = head(func, [*([note] if note else []), *k.access]) + source(k.helpers, k.shared).splitlines()
     lines += ["", f'extern "C" __global__ __aicore__ void {name}({", ".join([*params, *GRID])})', "{"]
     lines += ["    " + line for line in [*k.globals(), *k.homes()]]
     cores = "one" if k.alone else "vector"
