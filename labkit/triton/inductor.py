@@ -38,7 +38,7 @@ SETTINGS = {
     "use_static_triton_launcher": False,
     "triton.prefer_nd_tiling": True,  # quotients and remainders in an address become a dimension of the tile
     "triton.max_tiles": 2,
-    "split_reductions": False,  # made for thousands of threads; here a core takes rows
+    "split_reductions": False,  # its pieces are addressed by remainders
     "layout_optimization": False,
     "comprehensive_padding": False,
     "assert_indirect_indexing": False,
@@ -46,8 +46,13 @@ SETTINGS = {
     "fallback_random": True,  # dropout draws what it draws without torch.compile
     "triton.codegen_upcast_to_fp32": True,
 }  # a setting of the program's own (options=...) goes first
+HARD = (
+    "sum mean var amax amin argmax argmin prod any all norm softmax cumsum cumprod sort topk gather index scatter "
+    "embedding rand bernoulli max_pool avg_pool upsample bucketize"
+).split()
+VIEWS = "view reshape expand permute transpose squeeze unsqueeze slice select alias clone full iota _to_copy".split()
 _refused: list[tuple[str, Exception]] = []  # (kernel, why), while a graph is compiled
-_origins: dict[str, set[str]] = {}  # of each kernel: the nodes that it computes
+_origins: dict[str, dict[str, object]] = {}  # of each kernel: the nodes that it computes, by name
 _stay: set[str] = set()  # names of nodes that stay ATen, in the graph that is compiled now
 fallen: list[tuple[str, ...]] = []  # what fell back, for tests and tables: names of operators; ("graph", why)
 
@@ -164,7 +169,7 @@ def register() -> None:
         benchmarking.GPU_BENCHMARK_DEVICE_TYPES += ("npu",)
     benchmarking.register_benchmarker("npu", lambda self, call, **_: do_bench(call), override=True)
     _touch_inductor()
-    inductor_blocks.touch(RefusedKernel, _refused)
+    inductor_blocks.touch(RefusedKernel, _refused, lambda kernel: len(_work(kernel)))
 
 
 def raw_stream(index: int = 0) -> int:
@@ -214,7 +219,8 @@ def _scheduling():
         def define_kernel(self, src_code, node_schedule, kernel):
             name = super().define_kernel(src_code, node_schedule, kernel)
             nodes = (getattr(n, "node", None) for n in node_schedule)
-            _origins[name] = {o.name for n in nodes if n is not None for o in n.get_origins()}
+            origins = {o for n in nodes if n is not None for o in n.get_origins()}
+            _origins[name] = {o.name: o for o in origins if o.op == "call_function"}
             return name
 
     return Scheduling
@@ -281,25 +287,26 @@ class Falling:
         import torch
         from torch._inductor import config
 
-        keep, self_names, why = set(), {n.name: n for n in graph.graph.nodes}, None
+        keep: dict[str, object] = {}
+        why = None
         for _ in range(MOST_TRIES):
             again = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
             again.meta = dict(graph.meta)
             _refused.clear()
             try:
-                with config.patch(self.patches), staying(keep):
+                with config.patch(self.patches), staying(set(keep)):
                     made = self.compile_inner(again, example_inputs, **named)
                 if keep:
-                    _warn(self_names, keep, why)
+                    _warn(keep, why)
                 return made
             except Exception as error:
                 if not _refused and not type(error).__module__.startswith("torch._inductor.exc"):
                     raise
                 kernel, why = _refused[-1] if _refused else ("", error)
-                more = _origins.get(kernel, set()) - keep
+                more = {name: n for name, n in _origins.get(kernel, {}).items() if name not in keep}
                 if not more:
                     break
-                keep |= more
+                keep |= {name: n for name, n in more.items() if hard(n)} or more
         first = str(why).strip().splitlines()[0]
         fallen.append(("graph", first))
         warnings.warn(messages.text("triton.inductor_graph", why=first), stacklevel=2)
@@ -318,8 +325,20 @@ def staying(names: set[str]):
         _stay = before
 
 
-def _warn(nodes: dict, keep: set[str], why) -> None:
-    names = sorted({str(nodes[n].target).removesuffix(".default") for n in keep if n in nodes})
+def hard(node) -> bool:
+    """What vector instructions of floats do not do: these stay ATen first, and what is fused with them is tried again."""
+    value = node.meta.get("val")
+    whole = hasattr(value, "dtype") and not value.dtype.is_floating_point and str(value.dtype) != "torch.bool"
+    return whole or any(word in str(node.target) for word in HARD)
+
+
+def _work(kernel: str) -> list:
+    """The nodes of a kernel that are launches of their own without it."""
+    return [n for n in _origins.get(kernel, {}).values() if not any(word in str(n.target) for word in VIEWS)]
+
+
+def _warn(keep: dict, why) -> None:
+    names = sorted({str(n.target).removesuffix(".default") for n in keep.values()})
     fallen.append(tuple(names))
     text = messages.text("triton.inductor_nodes", names=", ".join(names), why=str(why).strip().splitlines()[0])
     warnings.warn(text, stacklevel=3)

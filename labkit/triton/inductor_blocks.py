@@ -8,8 +8,16 @@ from __future__ import annotations
 
 import copy
 
+from labkit import messages
+
 TILE = 4096  # elements of a tile, to begin with
+LANE, ONE = 0.0003, 0.011  # us of the clock for a lane of a loop over tiles; for one that the scalar unit moves
+LAUNCH, MOVED = 5.0, 7e-6  # us of an ATen operator that moves little; for each lane that it reads and writes
 LEAST = 256  # elements of a pointwise tile: below, starting a program costs more than its lanes
+
+
+class Slow(Exception):
+    """A kernel that would take longer than the operators that it is made of."""
 
 
 def power(n: int) -> int:
@@ -51,12 +59,28 @@ def smaller(kwargs: dict[str, int]) -> dict[str, int] | None:
     return kwargs | {largest: blocks[largest] // 2}
 
 
-def touch(error: type[Exception], refused: list) -> None:
-    """error: raised for a kernel that is not taken; refused: where (name, why) is noted."""
+def estimate(text: str, hints: dict[str, int], blocks: dict[str, int], cores: int) -> float:
+    """Microseconds that the emitted kernel takes, from the modelled costs of its lanes."""
+    from math import prod
+
+    lanes = prod(hints.values())
+    programs = prod(-(-n // blocks.get(f"{d.upper()}BLOCK", 1)) for d, n in hints.items() if not d.startswith("r"))
+    return lanes / min(cores, max(1, programs)) * (LANE + ONE * text.count("element by element"))
+
+
+def eager(hints: dict[str, int], operators: int) -> float:
+    """The same of as many ATen operators, each over all lanes."""
+    from math import prod
+
+    return operators * (LAUNCH + prod(hints.values()) * MOVED)
+
+
+def touch(error: type[Exception], refused: list, operators) -> None:
+    """error: raised for a kernel that is not taken; refused: where (name, why) is noted; operators(name): of how many
+    a kernel is made."""
     from torch._inductor.runtime import triton_heuristics as heuristics
 
     from labkit.triton.driver import cores
-    from labkit.triton.refused import Refused
 
     autotune, precompile = heuristics.cached_autotune, heuristics.CachingAutotuner._precompile_config
 
@@ -70,12 +94,22 @@ def touch(error: type[Exception], refused: list) -> None:
                 configs = configs[:1]
         return autotune(size_hints, configs, triton_meta, *args, **named)
 
+    def slow(name: str, text, hints, blocks) -> None:
+        text = text.decode() if isinstance(text, bytes) else text
+        if not hints or not operators(name):
+            return
+        ours, others = estimate(text, hints, blocks, cores("vector")), eager(hints, operators(name))
+        if ours > others:
+            raise Slow(messages.text("triton.inductor_slow", name=name, ours=round(ours), others=round(others)))
+
     def _precompile_config(self, cfg):
         if self.device_props.type != "npu":
             return precompile(self, cfg)
         while True:
             try:
                 made = precompile(self, cfg)
+                name = self.inductor_meta.get("kernel_name", self.fn.__name__)
+                slow(name, made.kernel.asm["asc"], self.size_hints, cfg.kwargs)
                 made.kernel._init_handles()  # the C++ compiler speaks now, not at the first launch
                 return made
             except Exception as why:
@@ -87,6 +121,5 @@ def touch(error: type[Exception], refused: list) -> None:
                 cfg = copy.deepcopy(cfg)
                 cfg.kwargs = less
 
-    assert issubclass(Refused, NotImplementedError)
     heuristics.cached_autotune = cached_autotune
     heuristics.CachingAutotuner._precompile_config = _precompile_config
