@@ -50,6 +50,16 @@ HARD = (
     "sum mean var amax amin argmax argmin prod any all norm softmax cumsum cumprod sort topk gather index scatter "
     "embedding rand bernoulli max_pool avg_pool upsample bucketize"
 ).split()
+WHOLE = (
+    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional native_batch_norm_backward "
+    "_native_batch_norm_legit_no_training batch_norm_backward _batch_norm_with_update "
+    "_batch_norm_with_update_functional _batch_norm_no_update nll_loss_forward nll_loss_backward nll_loss2d_forward "
+    "nll_loss2d_backward max_pool2d_with_indices max_pool2d_with_indices_backward embedding_dense_backward avg_pool2d "
+    "avg_pool2d_backward _adaptive_avg_pool2d _adaptive_avg_pool2d_backward index_put index_put_ scatter_add scatter "
+    "scatter_reduce index_add upsample_nearest2d upsample_bilinear2d native_group_norm native_group_norm_backward "
+    "native_dropout native_dropout_backward grid_sampler_2d reflection_pad2d replication_pad2d im2col col2im "
+    "median mode histc unfold_backward convolution_backward"
+)
 VIEWS = "view reshape expand permute transpose squeeze unsqueeze slice select alias clone full iota _to_copy".split()
 _refused: list[tuple[str, Exception]] = []  # (kernel, why), while a graph is compiled
 _origins: dict[str, dict[str, object]] = {}  # of each kernel: the nodes that it computes, by name
@@ -95,11 +105,29 @@ def touch(compile_fx) -> None:
             raise NotImplementedError(messages.text("triton.inductor_absent", why=why))
         register()
         patches = SETTINGS | (config_patches or {})
+        if named.get("decompositions") is None:
+            named["decompositions"] = decompositions()
         config = sys.modules["torch._inductor.config"]
         with config.patch(patches):
             return inner(graph, example_inputs, Falling(inner_compile, patches), None, **named)
 
     compile_fx.compile_fx = wrapped
+
+
+@functools.cache
+def whole() -> frozenset:
+    """Operators that ATen runs as one: taken apart they would be ten, or address by a remainder or a loaded index."""
+    import torch
+
+    packets = (getattr(torch.ops.aten, name, None) for name in WHOLE.split())
+    return frozenset(p for p in packets if p is not None)
+
+
+@functools.cache
+def decompositions() -> dict:
+    from torch._inductor.decomposition import decompositions as known
+
+    return {op: f for op, f in known.items() if getattr(op, "overloadpacket", op) not in whole()}
 
 
 def _on_npu(graph, example_inputs) -> bool:
@@ -263,7 +291,11 @@ def _touch_inductor() -> None:
     unsupported = graph.fallback_node_due_to_unsupported_type
 
     def stays(node, **named) -> bool:
-        return node.name in _stay or unsupported(node, **named)
+        value = node.meta.get("val")
+        value = value[0] if isinstance(value, (tuple, list)) and value else value
+        ours = getattr(getattr(value, "device", None), "type", "") == "npu"
+        kept = node.name in _stay or getattr(node.target, "overloadpacket", None) in whole()
+        return (ours and kept) or unsupported(node, **named)
 
     graph.fallback_node_due_to_unsupported_type = stays
     two_steps = lowering.use_two_step_variance

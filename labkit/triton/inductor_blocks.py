@@ -6,6 +6,7 @@ than its start, and all its tiles lie in UB together.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 
 from labkit import messages
@@ -75,6 +76,16 @@ def eager(hints: dict[str, int], operators: int) -> float:
     return operators * (LAUNCH + prod(hints.values()) * MOVED)
 
 
+@contextlib.contextmanager
+def quiet(log):
+    """Without what Inductor writes of a kernel that is not taken: the kernel and two stacks."""
+    was, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = was
+
+
 def touch(error: type[Exception], refused: list, operators) -> None:
     """error: raised for a kernel that is not taken; refused: where (name, why) is noted; operators(name): of how many
     a kernel is made."""
@@ -107,7 +118,8 @@ def touch(error: type[Exception], refused: list, operators) -> None:
             return precompile(self, cfg)
         while True:
             try:
-                made = precompile(self, cfg)
+                with quiet(heuristics.log):
+                    made = precompile(self, cfg)
                 name = self.inductor_meta.get("kernel_name", self.fn.__name__)
                 slow(name, made.kernel.asm["asc"], self.size_hints, cfg.kwargs)
                 made.kernel._init_handles()  # the C++ compiler speaks now, not at the first launch
