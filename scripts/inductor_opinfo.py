@@ -1,9 +1,9 @@
 """PyTorch's own samples of its operators (op_db) in fp32 through torch.compile's default backend on the simulated npu.
 
-    python scripts/inductor_opinfo.py [--write] [--all] [--part 3] [name ...]     # --write: data/inductor_opinfo.csv
+    python scripts/inductor_opinfo.py [--write] [--all] [--part 3] [--samples 2] [name ...]     # --write: data/inductor_opinfo.csv
 
 The rule: of the operators that take float32 on the CPU, one in PART drawn by random.Random(19) (--all: every one), all
-counted. Of each the first two samples, compiled and compared with eager on npu: numbers within 1e-4, shapes and types;
+counted. Of each the first SAMPLES samples (2), compiled and compared with eager on npu: numbers within 1e-4, shapes and types;
 of the first one the gradients of the results' sum too. Operators whose values are random are compared in shape and
 type. An operator is
     kernels   right, all of it by Triton kernels, views and ATen's own extern kernels
@@ -70,11 +70,11 @@ def same(got, want, values: bool) -> str:
     return ""
 
 
-def outcome(op) -> tuple[str, str]:
+def outcome(op, count: int) -> tuple[str, str]:
     """(one of the words above, a note)."""
     values, word, first = op.name not in samples.RANDOM, "eager", len(inductor.fallen)
     wants_grad = op.supports_autograd
-    for i, sample in enumerate(islice(op.sample_inputs("cpu", torch.float32, requires_grad=wants_grad), 2)):
+    for i, sample in enumerate(islice(op.sample_inputs("cpu", torch.float32, requires_grad=wants_grad), count)):
         given = samples.there((sample.input, sample.args, sample.kwargs), op.name in samples.STAYS)
         if "device" in given[2]:
             given[2]["device"] = "npu"
@@ -118,6 +118,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--part", type=int, default=3)
+    parser.add_argument("--samples", type=int, default=2)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -130,7 +131,7 @@ def main() -> None:
         before = len(driver.records)
         signal.alarm(SECONDS)
         try:
-            word, note = outcome(op)
+            word, note = outcome(op, args.samples)
         except TooLong as error:
             word, note = "refused", str(error)
         finally:

@@ -5,6 +5,7 @@ the Python wrapper, words of the wrapper (Words), a benchmarker that reads the c
 
 What is set from outside, all of it in `touch`, for the tested PyTorch (TESTED):
   1. torch._inductor.compile_fx.compile_fx            our settings and the fall back, where a tensor lies on npu
+     ... .select_decomp_table                         while it runs: without the operators of WHOLE
   2. torch._inductor.utils.GPU_TYPES, get_gpu_type    npu is one of them
   3. torch.utils._triton.has_triton                   its table of devices is fixed; also where it was imported to
   4. torch._inductor.graph.fallback_node_due_to_unsupported_type   nodes that shall stay ATen
@@ -24,6 +25,7 @@ import copy
 import functools
 import sys
 import warnings
+from unittest import mock
 
 from labkit import messages
 from labkit.device.import_hook import after_import
@@ -105,10 +107,8 @@ def touch(compile_fx) -> None:
             raise NotImplementedError(messages.text("triton.inductor_absent", why=why))
         register()
         patches = SETTINGS | (config_patches or {})
-        if named.get("decompositions") is None:
-            named["decompositions"] = decompositions()
         config = sys.modules["torch._inductor.config"]
-        with config.patch(patches):
+        with config.patch(patches), mock.patch.object(compile_fx, "select_decomp_table", decompositions):
             return inner(graph, example_inputs, Falling(inner_compile, patches), None, **named)
 
     compile_fx.compile_fx = wrapped
@@ -124,10 +124,15 @@ def whole() -> frozenset:
 
 
 @functools.cache
-def decompositions() -> dict:
+def _decompositions() -> dict:
     from torch._inductor.decomposition import decompositions as known
 
     return {op: f for op, f in known.items() if getattr(op, "overloadpacket", op) not in whole()}
+
+
+def decompositions() -> dict:
+    """A function with a name, by which the cache of compiled graphs knows it."""
+    return _decompositions()
 
 
 def _on_npu(graph, example_inputs) -> bool:
