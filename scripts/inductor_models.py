@@ -1,11 +1,11 @@
-"""torch.compile with its default backend against eager on the simulated npu: twenty small models, one training step each.
+"""torch.compile with its default backend against eager on the simulated npu: twenty small models in training.
 
     python scripts/inductor_models.py [--write] [name ...]      # --write: data/inductor_models.csv
 
 The cases are MODELS below, stated before the run: fourteen architectures of transformers with small random
-configurations, six of our own. Each runs three training steps (forward, backward, SGD) eagerly and compiled from the same
-weights and inputs in fp32, dropout off. right: outputs of the first step, gradients of it and weights after the third are within 1e-4 of
-eager's, relative to the largest number of the tensor. Times are modelled, of the third step, by events.
+configurations, six of our own. Each runs three training steps (forward, backward, SGD) eagerly and compiled, from the
+same weights and inputs in fp32, dropout off. right: outputs of the first step, its gradients and the weights after the
+third are within 1e-4 of eager's, relative to the largest number of the tensor. Times are modelled, of the third step, by events.
 """
 
 from __future__ import annotations
@@ -214,13 +214,20 @@ def case(name: str) -> dict:
         made = run(copy.deepcopy(model).npu(), inputs, True)
     except Exception as error:  # counted, and the next one runs
         why = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
-        return {"model": name, "right": "no", "note": why[:160], "eager_us": round(eager[3], 1), "wall": time.time() - wall}
+        return {
+            "model": name,
+            "right": "no",
+            "note": why[:160],
+            "eager_us": round(eager[3], 1),
+            "wall": time.time() - wall,
+        }
     worst = [apart(made[i], eager[i]) for i in range(3)]
     fell = sorted({n for names in inductor.fallen[first:] for n in names})
     return {
         "model": name, "right": "yes" if max(worst) <= TOLERANCE else "no",
         "outputs_below": power(worst[0]), "gradients_below": power(worst[1]), "weights_below": power(worst[2]),
-        "eager_us": round(eager[3], 1), "compiled_us": round(made[3], 1), "not_slower": "yes" if made[3] <= eager[3] else "no",
+        "eager_us": round(eager[3], 1), "compiled_us": round(made[3], 1),
+        "not_slower": "yes" if made[3] <= eager[3] else "no",
         "note": "ATen: " + " ".join(fell) if fell else "", "wall": time.time() - wall,
     }  # fmt: skip
 

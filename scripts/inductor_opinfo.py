@@ -1,11 +1,13 @@
 """PyTorch's own samples of its operators (op_db) in fp32 through torch.compile's default backend on the simulated npu.
 
-    python scripts/inductor_opinfo.py [--write] [--all] [--part 3] [--samples 2] [name ...]     # --write: data/inductor_opinfo.csv
+    python scripts/inductor_opinfo.py [--write] [--all] [--part 3] [--samples 2] [name ...]
+
+--write: data/inductor_opinfo.csv.
 
 The rule: of the operators that take float32 on the CPU, one in PART drawn by random.Random(19) (--all: every one), all
-counted. Of each the first SAMPLES samples (2), compiled and compared with eager on npu: numbers within 1e-4, shapes and types;
-of the first one the gradients of the results' sum too. Operators whose values are random are compared in shape and
-type. An operator is
+counted. Of each the first SAMPLES samples (2), compiled and compared with eager on npu: numbers within 1e-4, shapes and
+types; of the first one the gradients of the results' sum too. Operators whose values are random are compared in shape
+and type. An operator is
     kernels   right, all of it by Triton kernels, views and ATen's own extern kernels
     part      right, some nodes stayed ATen after labkit.triton refused a kernel (the note names them)
     graph     right, a whole graph ran operator by operator
@@ -33,7 +35,7 @@ import torch  # noqa: E402
 
 from labkit.triton import driver, inductor  # noqa: E402
 
-SECONDS = 120  # for one operator
+SECONDS = 300  # for one operator
 
 
 class TooLong(Exception):
@@ -118,12 +120,14 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--part", type=int, default=3)
+    parser.add_argument("--skip", type=int, default=0, help="of the draw, done before")
     parser.add_argument("--samples", type=int, default=2)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGALRM, stop)
     chosen = operators(1 if args.all or args.names else args.part)
+    chosen = chosen[args.skip :]
     if args.names:
         chosen = [op for op in chosen if op.formatted_name in args.names]
     rows = []

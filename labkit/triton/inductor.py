@@ -1,9 +1,9 @@
-"""torch.compile with its default backend, Inductor, on the simulated npu: Inductor writes Triton, labkit.triton lowers it.
+"""torch.compile with its default backend on the simulated npu: Inductor writes Triton, labkit.triton lowers it.
 
 What is registered by PyTorch's own hooks: the device's interface, TritonScheduling with one note added (Scheduling),
 the Python wrapper, words of the wrapper (Words), a benchmarker that reads the clock, a key of the caches.
 
-What is set from outside, all of it in `touch`, for the tested PyTorch (TESTED):
+What is set from outside (touch, _touch_inductor, inductor_blocks.touch), for the tested PyTorch (TESTED):
   1. torch._inductor.compile_fx.compile_fx            our settings and the fall back, where a tensor lies on npu
      ... .select_decomp_table                         while it runs: without the operators of WHOLE
   2. torch._inductor.utils.GPU_TYPES, get_gpu_type    npu is one of them
@@ -11,7 +11,7 @@ What is set from outside, all of it in `touch`, for the tested PyTorch (TESTED):
   4. torch._inductor.graph.fallback_node_due_to_unsupported_type   nodes that shall stay ATen
   5. torch._inductor.runtime.triton_heuristics.cached_autotune     block sizes for UB (inductor_blocks.py)
   6. torch._inductor.lowering.use_two_step_variance   a variance by two sums: Welford's triples suit no vector unit
-  7. CachingAutotuner._precompile_config              smaller blocks while UB is exceeded; a refused kernel gets its name
+  7. CachingAutotuner._precompile_config              smaller blocks while UB is exceeded; a name for what is refused
 
 A kernel that labkit.triton refuses does not end the program: the operators that it was made of stay ATen, with one
 warning that names them, and the graph is compiled again; where that does not help, the whole graph runs operator by
@@ -58,7 +58,9 @@ WHOLE = (
     "_batch_norm_with_update_functional _batch_norm_no_update nll_loss_forward nll_loss_backward nll_loss2d_forward "
     "nll_loss2d_backward max_pool2d_with_indices max_pool2d_with_indices_backward embedding_dense_backward avg_pool2d "
     "avg_pool2d_backward _adaptive_avg_pool2d _adaptive_avg_pool2d_backward index_put index_put_ scatter_add scatter "
-    "scatter_reduce index_add upsample_nearest2d upsample_bilinear2d native_group_norm native_group_norm_backward "
+    "scatter_reduce index_add upsample_nearest1d upsample_nearest2d "
+    "upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d "
+    "_upsample_bilinear2d_aa _upsample_bicubic2d_aa native_group_norm native_group_norm_backward "
     "native_dropout native_dropout_backward grid_sampler_2d reflection_pad2d replication_pad2d im2col col2im "
     "median mode histc unfold_backward convolution_backward"
 )
@@ -153,7 +155,7 @@ def _is_node(v) -> bool:
 
 
 class Properties:
-    """What Inductor's heuristics ask a device for. A core has no threads: numbers that make them neither cut nor grow."""
+    """What Inductor's heuristics ask a device for. A core has no threads: numbers that neither cut nor grow."""
 
     def __init__(self):
         from labkit.triton.driver import cores
@@ -363,7 +365,7 @@ def staying(names: set[str]):
 
 
 def hard(node) -> bool:
-    """What vector instructions of floats do not do: these stay ATen first, and what is fused with them is tried again."""
+    """What vector instructions of floats do not do: these stay ATen first, what is fused with them is tried again."""
     value = node.meta.get("val")
     whole = hasattr(value, "dtype") and not value.dtype.is_floating_point and str(value.dtype) != "torch.bool"
     return whole or any(word in str(node.target) for word in HARD)

@@ -118,7 +118,9 @@ def test_a_sum_of_columns_turns_its_tiles():
 def test_training_with_dropout_draws_as_eager_does():
     def trained(compiled: bool):
         torch.manual_seed(5)
-        made = torch.nn.Sequential(torch.nn.Linear(24, 48), torch.nn.GELU(), torch.nn.Dropout(0.25), torch.nn.Linear(48, 6))
+        made = torch.nn.Sequential(
+            torch.nn.Linear(24, 48), torch.nn.GELU(), torch.nn.Dropout(0.25), torch.nn.Linear(48, 6)
+        )
         for i, p in enumerate(made.parameters()):
             p.data = exact(*p.shape) / 8 + i / 64
         made, optimizer = made.npu(), None
@@ -248,7 +250,9 @@ def test_the_graph_cache_serves_another_process(tmp_path):
     """)
     places = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "i"), "TRITON_CACHE_DIR": str(tmp_path / "t")}
     runs = [
-        subprocess.run([sys.executable, "-c", program], env=os.environ | places, capture_output=True, text=True, timeout=120)
+        subprocess.run(
+            [sys.executable, "-c", program], env=os.environ | places, capture_output=True, text=True, timeout=120
+        )
         for _ in range(2)
     ]
     assert [r.stdout.split() for r in runs] == [["True", "0"], ["True", "1"]], runs[0].stderr[-800:]
@@ -317,5 +321,3 @@ def test_a_known_wrong_version_is_caught(name, monkeypatch):
 
     with fresh_cache():
         assert not right(f, shapes, 0.5), f"{name} gives the right numbers and no finding"
-
-
