@@ -54,8 +54,16 @@ def decide(p: Pointer, mask: Mask, stored: tuple[int, ...]) -> Access:
     if rest:
         return of("gather", f"the mask is no rectangle: {rest[0]}")
     if not dims or steps[dims[-1]] == 1:
+        if len(dims) > 1 and steps[dims[-2]].is_Integer and steps[dims[-2]] < longest(stored, limits, dims[-1]):
+            return of("strided", f"rows lie {cpp(steps[dims[-2]])} elements apart and are longer")
         return of("contiguous", "")
     return of("strided", f"neighbouring lanes lie {cpp(steps[dims[-1]])} elements apart")
+
+
+def longest(stored: tuple[int, ...], limits: dict, d: int) -> int:
+    """Lanes of a row, at most: a limit such as 700 - offset is 700 at most, as offsets begin at 0."""
+    most = [int(n.as_coeff_Add()[0]) for n in limits.get(d, ()) if n.as_coeff_Add()[0].is_Integer]
+    return min([stored[d], *(n for n in most if n > 0)])
 
 
 def addressed(forms: dict, op: Op, mask_at: int) -> tuple[object, Mask] | None:

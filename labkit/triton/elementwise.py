@@ -150,9 +150,9 @@ CONVERSIONS = (
     "arith.extf", "arith.truncf", "tt.fp_to_fp", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.extsi",
     "arith.extui", "arith.trunci", "arith.fptoui",
 )  # fmt: skip
-IN_PLACE = {n for n in RULES if n.startswith("arith.") and n != "arith.xori"} | {"math.exp", "math.log", "math.sqrt", "math.absf"} - {
-    "arith.divf"
-}
+OWN_PLACE = {"arith.divf", "arith.andi", "arith.ori", "arith.xori"}  # a number beside a tile takes a place while the tile is read
+IN_PLACE = {n for n in RULES if n.startswith("arith.")} - OWN_PLACE
+IN_PLACE |= {"math.exp", "math.log", "math.sqrt", "math.absf"}
 BESIDE = {"arith.addf": "Add", "arith.subf": "Sub", "arith.mulf": "Mul", "arith.divf": "Div"}
 FLIP = {"GT": "LT", "LT": "GT", "GE": "LE", "LE": "GE", "EQ": "EQ", "NE": "NE"}
 

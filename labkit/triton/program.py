@@ -12,8 +12,9 @@ from labkit.triton import atomics, control, elementwise, handover, memory, mixed
 from labkit.triton.cube import Computed, CubeKernel
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
-from labkit.triton.refused import refuse, shown
+from labkit.triton.refused import Refused, refuse, shown
 from labkit.triton.ttir import Op, Value
+from labkit.triton.turned import can_turn, turn
 
 
 @dataclass(frozen=True)
@@ -63,19 +64,7 @@ def lower(read) -> Lowered:
         if op.name == "tt.dot" and len(op.result.shape) != 2:
             raise refuse(op, "tl.dot of three dimensions", "multiply the matrices one by one, in a loop")
     if not any(op.name == "tt.dot" for op in func.walk()):
-        tiles: set[Value] = set()
-        queues = None
-        while True:
-            try:
-                return _vector(func, tiles, queues)
-            except control.NeedsTile as again:
-                if again.value in tiles:
-                    raise
-                tiles.add(again.value)
-            except OutOfResources:  # with places that loads and stores share with all else
-                if queues == 0:
-                    raise
-                queues = 0
+        return _either_way(read, func)
     for op in func.walk():
         if op.name.startswith("tt.atomic"):
             raise refuse(op, "an atomic beside tl.dot", "store the product and add it in a kernel of its own")
@@ -89,7 +78,37 @@ def lower(read) -> Lowered:
     return _mixed(read)
 
 
-def _vector(func: Op, tiles: set[Value], queues: int | None) -> Lowered:
+def _either_way(read, func: Op) -> Lowered:
+    """As it stands, or with its tiles turned where that leaves fewer accesses element by element."""
+    may = can_turn(func)
+    made = _fitting(func)
+    if not may or not made.access:
+        return made
+    try:
+        other = _fitting(turn(read()), "tiles are turned: lanes of the first dimension are neighbours in GM")
+    except Refused:
+        return made
+    return other if len(other.access) < len(made.access) else made
+
+
+def _fitting(func: Op, note: str = "") -> Lowered:
+    """Lowered again where a loop's integers turn out to be tiles, or where UB is too small for queues of their own."""
+    tiles: set[Value] = set()
+    queues = None
+    while True:
+        try:
+            return _vector(func, tiles, queues, note)
+        except control.NeedsTile as again:
+            if again.value in tiles:
+                raise
+            tiles.add(again.value)
+        except OutOfResources:  # with places that loads and stores share with all else
+            if queues == 0:
+                raise
+            queues = 0
+
+
+def _vector(func: Op, tiles: set[Value], queues: int | None, note: str = "") -> Lowered:
     """tiles: what loops hand on as tiles; queues: how many of a kind at most."""
     name = func.str("sym_name")
     k = Kernel(func)
@@ -100,7 +119,7 @@ def _vector(func: Op, tiles: set[Value], queues: int | None) -> Lowered:
     if k.alone:
         k.emit("PipeBarrier<PIPE_ALL>();  // what the program before has stored")
     k.block(func.blocks[0].ops)
-    lines = head(func, k.access) + source(k.helpers, k.shared).splitlines()
+    lines = head(func, [*([note] if note else []), *k.access]) + source(k.helpers, k.shared).splitlines()
     lines += ["", f'extern "C" __global__ __aicore__ void {name}({", ".join([*params, *GRID])})', "{"]
     lines += ["    " + line for line in [*k.globals(), *k.homes()]]
     cores = "one" if k.alone else "vector"
