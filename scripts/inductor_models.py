@@ -5,7 +5,8 @@
 The cases are MODELS below, stated before the run: fourteen architectures of transformers with small random
 configurations, six of our own. Each runs three training steps (forward, backward, SGD) eagerly and compiled, from the
 same weights and inputs in fp32, dropout off. right: outputs of the first step, its gradients and the weights after the
-third are within 1e-4 of eager's, relative to the largest number of the tensor. Times are modelled, of the third step, by events.
+third are within 1e-4 of eager's, relative to the largest number of the tensor. Times are modelled, of the third step,
+by events.
 """
 
 from __future__ import annotations
