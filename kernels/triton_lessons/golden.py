@@ -31,7 +31,9 @@ def first_cases(seed, quick):
     for n in (5, 1024, 3000) if quick else (1, 5, 1023, 1024, 4096, 5001, 70_000):
         x, r = eighths(seed, n), eighths(seed + 1, n)
         blocks = cdiv(n, tile)
-        made.append(Case(f"n={n}", (x, r, Out(n, FLOAT), n, tile), (0.75 * x + r).clamp(min=0), blocks=blocks, tile=tile))
+        made.append(
+            Case(f"n={n}", (x, r, Out(n, FLOAT), n, tile), (0.75 * x + r).clamp(min=0), blocks=blocks, tile=tile)
+        )
     return made
 
 
@@ -70,10 +72,14 @@ def where_cases(seed, quick):
 def case_cases(seed, quick):
     """Widths that are a power of two come first."""
     made = []
-    for rows, width, block in ((4, 64, 64), (4, 100, 128)) if quick else ((4, 64, 64), (9, 256, 256), (4, 100, 128), (7, 777, 1024)):
+    for rows, width, block in (
+        ((4, 64, 64), (4, 100, 128)) if quick else ((4, 64, 64), (9, 256, 256), (4, 100, 128), (7, 777, 1024))
+    ):
         x = eighths(seed, rows, width)
         want = x / x.abs().max(1, keepdim=True).values
-        made.append(Case(f"{rows} rows of {width}", (x, Out((rows, width), FLOAT), width, block), want, blocks=rows, tile=width))
+        made.append(
+            Case(f"{rows} rows of {width}", (x, Out((rows, width), FLOAT), width, block), want, blocks=rows, tile=width)
+        )
     return made
 
 
@@ -113,7 +119,9 @@ def act_cases(seed, quick):
 def tune_cases(seed, quick):
     m, n, k = 512, 512, 256
     a, b = pair(seed, m, n, k)
-    return [Case(f"{m} x {n} x {k}", (a, b, Out((m, n), FLOAT), m, n, k), (a.double() @ b.double()).float(), timed=True)]
+    return [
+        Case(f"{m} x {n} x {k}", (a, b, Out((m, n), FLOAT), m, n, k), (a.double() @ b.double()).float(), timed=True)
+    ]
 
 
 def run_tune(kernel, args, case):

@@ -104,7 +104,10 @@ def of_triton(error: Exception, joined: Joined, name: str, made) -> Failure:
             inner = inner.__cause__
         said = getattr(inner, "error_message", None) or (str(inner) if inner is not error else "") or said
         said = said.strip().split("\n")[-1] if said.startswith("at ") else said.strip()
-        line, key = made.jit.starting_line_number - 1 + getattr(error.node, "lineno", 0), "triton-compile"
+        said = re.sub(r"^\w+\((['\"])(.*)\1\)$", r"\2", said)  # Triton keeps an exception's repr
+        jit = getattr(made.jit, "fn", made.jit) if not hasattr(made.jit, "raw_src") else made.jit
+        before = next((i for i, text in enumerate(jit.raw_src) if text.lstrip().startswith("def ")), 0)  # decorators
+        line, key = jit.starting_line_number + before + getattr(error.node, "lineno", 1) - 1, "triton-compile"
     elif found := re.match(r".*?:(\d+): ", said):
         line = int(found[1])
     return Failure(None, Diagnosis(key, {"message": said}), where=place_of(joined, name, line) if line else name)

@@ -450,7 +450,11 @@ def _name_mistake(
     spec: Spec, ours: Template, source: str, shown: Failure, failures: list[Failure], cases, runs: Runs, mends: bool
 ) -> None:
     """Give the diagnosis the sentence of a known mistake that has the same results."""
-    if spec.kind not in ("python", "kernel", "triton", "program") or shown.diagnosis.say and shown.diagnosis.key != "value":
+    if (
+        spec.kind not in ("python", "kernel", "triton", "program")
+        or shown.diagnosis.say
+        and shown.diagnosis.key != "value"
+    ):
         return
     wrong = {id(f.case) for f in failures}
     order = [shown.case, *sorted((c for c in cases if c is not shown.case), key=lambda c: id(c) not in wrong)]

@@ -194,7 +194,11 @@ def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: 
     """Of the known-wrong solution that is right and takes exactly as long as the learner's, else ""."""
     found = set()
     for mutant in spec.mutants:
-        if mutant.say and mutant.noticed in ("too-slow", "element-by-element") and bears(ours, source, ours.mutant(mutant.regions)):
+        if (
+            mutant.say
+            and mutant.noticed in ("too-slow", "element-by-element")
+            and bears(ours, source, ours.mutant(mutant.regions))
+        ):
             made = _build(spec, ours.mutant(mutant.regions), ours)
             try:
                 record = launch.run_kernel(spec, made, case)[1] if made is not None else None

@@ -47,7 +47,9 @@ class TritonKernel:
         self.jit, self.filename, self.element_wise = jit, filename, []
 
     def __getitem__(self, grid):
-        return lambda *args, **constants: self._launch(grid if isinstance(grid, tuple) or callable(grid) else (grid,), args, constants)
+        return lambda *args, **constants: self._launch(
+            grid if isinstance(grid, tuple) or callable(grid) else (grid,), args, constants
+        )
 
     def _launch(self, grid: tuple, args: tuple, constants: dict):
         from labkit.triton import driver, element_wise

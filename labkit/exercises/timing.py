@@ -17,8 +17,7 @@ MUCH_SLOWER = 1.5  # of ours: worth a note where no budget is broken
 
 
 def measure(
-    spec: Spec, ours: Template, cases: list[Case], records: dict[str, Any], result: Result, source: str,
-    element_wise=(),
+    spec: Spec, ours: Template, cases: list[Case], records: dict[str, Any], result: Result, source: str, element_wise=()
 ) -> Diagnosis | None:
     """Fill in the times and warnings of a right kernel; what breaks its budget, if anything does.
     element_wise: as in launch.TritonKernel."""

@@ -47,7 +47,9 @@ def _of_call(text: str, places: list[tuple[str, int]], line: int, tensor: str) -
     heads = (re.match(r"__aicore__ inline \S+ (\w+)\(", head) for head in reversed(lines[:line]))
     function = next((m[1] for m in heads if m), "")
     calls = {
-        at for call, at in zip(lines, places) if at[1] and f"{tensor}Gm[" in call and re.search(rf"\b{function}\b", call)
+        at
+        for call, at in zip(lines, places)
+        if at[1] and f"{tensor}Gm[" in call and re.search(rf"\b{function}\b", call)
     }
     return calls.pop() if function and len(calls) == 1 else ("", 0)
 

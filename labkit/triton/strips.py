@@ -87,7 +87,7 @@ def by_rows(func: Op, part: Part) -> tuple[set[Value], int] | None:
                 return None
             stack += together
         if v.op is None:  # what a loop hands on
-            loop = next(u.block.parent for u in v.users)
+            loop = next((u.block.parent for u in v.users), None)  # nobody reads it: each turn begins anew
             while loop is not None and not (loop.name == "scf.for" and v in loop.blocks[0].args):
                 loop = loop.block.parent
             together = _together(loop, v) if loop is not None else None

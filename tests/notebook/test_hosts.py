@@ -8,6 +8,7 @@ others do, not all on the host as it is. Each notebook is an item of its own: a 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import subprocess
@@ -75,6 +76,9 @@ EVERY = (("unsolved", "this"), ("solved", "oldest"), ("unsolved", "avx2"))
 #   LABKIT_HOSTS=all pytest tests/notebook/test_hosts.py -k zh
 CHINESE = 4
 UNSOLVED = 6
+WITHOUT_TRITON = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="Stage 07 needs Triton: pip install 'labkit[triton]'"
+)
 HOW_MANY = os.environ.get("LABKIT_HOSTS", "one")
 
 
@@ -103,7 +107,12 @@ def runs() -> list:
     notebooks = build.chosen(None)
     found = [(n, *how) for number, n in enumerate(notebooks) for how in chosen(number, n)]
     found += [(notebook, "zh", "this") for notebook in drawn(notebooks)]
-    return [pytest.param(n, reading, host, id=f"{n.number}-{reading}-{host}") for n, reading, host in found]
+    return [
+        pytest.param(
+            n, reading, host, id=f"{n.number}-{reading}-{host}", marks=WITHOUT_TRITON if n.number[:2] == "07" else ()
+        )
+        for n, reading, host in found
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,9 @@ def test_autotune_goes_by_the_device_and_not_by_the_host():
     """Of two short kernels, both shorter than the host takes to launch one."""
     import triton
 
-    kernel = triton.autotune(configs=[triton.Config({"BLOCK": n}) for n in (128, 4096)], key=["n"])(MADE["swiglu"].swiglu)
+    kernel = triton.autotune(configs=[triton.Config({"BLOCK": n}) for n in (128, 4096)], key=["n"])(
+        MADE["swiglu"].swiglu
+    )
     x = torch.ones(40_000).npu()
     kernel[lambda meta: (triton.cdiv(40_000, meta["BLOCK"]),)](x, x, torch.empty_like(x), 40_000)
     assert kernel.best_config.kwargs == {"BLOCK": 4096}
