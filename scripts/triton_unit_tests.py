@@ -141,7 +141,9 @@ def run(files: list[Path], folder: Path, seconds: int) -> dict[str, tuple[str, s
     return found
 
 
-def main(tests: Path, out: Path = REPO / "data" / "triton_unit_tests.csv", seconds: int = 40, files: int = 12, only: str = ""):
+def main(
+    tests: Path, out: Path = REPO / "data" / "triton_unit_tests.csv", seconds: int = 40, files: int = 12, only: str = ""
+):
     every = [p for p in sorted(tests.resolve().glob("test_*.py")) if re.search(only or ".", p.name)]
     table = []
     with tempfile.TemporaryDirectory() as made:
@@ -161,7 +163,9 @@ def main(tests: Path, out: Path = REPO / "data" / "triton_unit_tests.csv", secon
                 if not done:
                     every[at + files : at + files] = []
                     for p in rest[1:]:
-                        more = run([p], Path(made), seconds).get(p.name, ("", "skipped", "no test, or the process ended"))
+                        more = run([p], Path(made), seconds).get(
+                            p.name, ("", "skipped", "no test, or the process ended")
+                        )
                         table.append([p.name, more[0], judged(*more[1:]), more[2]])
                 print(f"{sum(r[2] == 'right' for r in table)} of {len(table)}", flush=True)
     table.sort()

@@ -37,12 +37,7 @@ def kind(op: Op) -> str:
 
 
 def by_store(op: Op) -> bool:
-    return (
-        op.name == "tt.atomic_rmw"
-        and kind(op) in BY_STORE
-        and op.operands[1].elem in TYPES
-        and not op.result.users
-    )
+    return op.name == "tt.atomic_rmw" and kind(op) in BY_STORE and op.operands[1].elem in TYPES and not op.result.users
 
 
 def alone(func: Op) -> bool:
@@ -53,7 +48,9 @@ def alone(func: Op) -> bool:
 @lowers("tt.atomic_rmw")
 def modify(k: Kernel, op: Op) -> None:
     if not by_store(op):
-        return one_by_one(k, op, k.forms[op.operands[1]], k.forms.get(op.operands[2]) if len(op.operands) > 2 else Mask())
+        return one_by_one(
+            k, op, k.forms[op.operands[1]], k.forms.get(op.operands[2]) if len(op.operands) > 2 else Mask()
+        )
     form, shape, elem = k.forms[op.operands[1]], op.operands[1].shape, op.operands[1].elem
     found = addressed(k.forms, op, 2)
     k.emit(f"SetAtomic{BY_STORE[kind(op)]}<{C[elem]}>();")

@@ -150,5 +150,3 @@ def counted_far(form: Index) -> bool:
         return False
     numbers = [abs(int(n)) for n in form.expr.atoms() if n.is_Integer]
     return max(numbers, default=0) >= 2**24 or form.expr.has(Call)
-
-

@@ -258,7 +258,9 @@ def store(k: Kernel, op: Op):
     form, shape, elem = k.forms[op.operands[1]], op.operands[1].shape or (1,), p.elem
     stored = stored_of(p, shape)
     if any(mask.varies(d) or form.varies(d) for d, n in enumerate(shape) if stored[d] == 1 and n > 1):
-        return lanes_store(k, op, decide(p, mask, shape), form, elem)  # several lanes to one address: the last one stays
+        return lanes_store(
+            k, op, decide(p, mask, shape), form, elem
+        )  # several lanes to one address: the last one stays
     access = decide(p, mask, stored)
     if elem == "i1":
         raise k.refuse("a store of conditions through a pointer to int1", "convert to int8 before")

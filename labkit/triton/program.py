@@ -19,8 +19,8 @@ from labkit.triton.turned import can_turn, turn
 
 @dataclass(frozen=True)
 class Lowered:
-    """text: Ascend C. cores: "vector", "cube" or "mix", or "one": a single vector core. workspace: bytes of GM for each block; ub: bytes of UB that
-    are used. access: what was
+    """text: Ascend C. cores: "vector", "cube" or "mix", or "one": a single vector core. workspace: bytes of GM for
+    each block; ub: bytes of UB that are used. access: what was
     decided for loads and stores that are not contiguous."""
 
     text: str

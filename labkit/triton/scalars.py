@@ -322,5 +322,7 @@ def device_assert(k: Kernel, op: Op):
     shape = op.operands[0].shape
     stored = tuple(n if form.varies(d) else 1 for d, n in enumerate(shape))
     each_lane(
-        k, stored, lambda _: k.emit(f'ASCENDC_ASSERT(({lanes.element(form)}), {{ KERNEL_LOG(KERNEL_ERROR, "{said}"); }});')
+        k,
+        stored,
+        lambda _: k.emit(f'ASCENDC_ASSERT(({lanes.element(form)}), {{ KERNEL_LOG(KERNEL_ERROR, "{said}"); }});'),
     )
