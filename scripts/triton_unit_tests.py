@@ -24,9 +24,9 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[1]
 UPSTREAM = (
-    r"No module named|cannot import name '\w+' from 'triton|power of 2|"
-    r"module 'triton(?!.language.extra.cann)\S* has no attribute|was specified but unrecognised|CompilationError|fixture '|not supported in this architecture|Skipped|ttadapter|"
-    r"unexpected keyword argument"
+    r"No module named|cannot import name '\w+' from 'triton|power of 2|CompilationError|fixture '|Skipped|ttadapter|"
+    r"module 'triton(?!.language.extra.cann)\S* has no attribute|was specified but unrecognised|"
+    r"not supported in this architecture|unexpected keyword argument"
 )
 _rows = None  # inside a process of tests: where its rows go
 
