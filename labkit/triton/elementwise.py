@@ -7,7 +7,7 @@ from collections.abc import Callable
 from labkit.triton import lanes, layout, rearrange, words
 from labkit.triton.forms import FLOATS, C, Index, Mask, Scalar, Tile, scalar_index
 from labkit.triton.kernel import Kernel, lowers
-from labkit.triton.numbers import SIGNS, float_sign, scalar_float
+from labkit.triton.lanes import SIGNS, float_sign, scalar_float
 
 from labkit.triton.tiles import MODE, blocks, both, by_rows, at, cast, duplicate, literal, negate, number, ones, tile  # isort: skip
 from labkit.triton.ttir import Op

@@ -137,12 +137,11 @@ def split(k: Kernel, op: Op) -> None:
         if v.shape:
             k.keep(v, lanes.as_bits(k, made, v.name) if v.elem == "i1" else made)
             continue
-        from labkit.triton.reduce import c_type, known
 
         name = k.fresh(v.name or "part")
-        k.emit(f"const {c_type(v.elem)} {name} = {lanes.read(made, '0')};")
+        k.emit(f"const {lanes.c_type(v.elem)} {name} = {lanes.read(made, '0')};")
         k.done(made)
-        k.forms[v] = known(name, v.elem)
+        k.forms[v] = lanes.known(name, v.elem)
 
 
 @lowers("tt.cat")

@@ -25,7 +25,7 @@ from labkit.triton.forms import (
 )  # fmt: skip
 from labkit.triton.index import LANES, At, Call, Div, Rem, call, is_scalar, symbol
 from labkit.triton.kernel import Kernel, lowers
-from labkit.triton.numbers import SIGNS
+from labkit.triton.lanes import SIGNS
 from labkit.triton.tiles import each_lane, tile
 from labkit.triton.ttir import Op
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from labkit.triton import lanes, layout
-from labkit.triton.forms import C, Index, Mask, Tile, scalar_index
+from labkit.triton.forms import C, Index, Mask, Scalar, Tile, scalar_index
 from labkit.triton.index import symbol
 from labkit.triton.kernel import Kernel, lowers
-from labkit.triton.numbers import SIGNS, Scalar
+from labkit.triton.lanes import SIGNS
 from labkit.triton.tiles import cast, duplicate, number, ones, tile
 from labkit.triton.ttir import Op
 

@@ -15,7 +15,7 @@ import labkit.triton
 labkit.triton.install()
 import triton_language as kernels
 
-from labkit.triton import atomics, helpers, kernel, lanes, memory, rearrange, reduce, words
+from labkit.triton import helpers, kernel, lanes, memory, rearrange, reduce, words
 from labkit.triton.refused import Refused
 
 WIDTHS = {torch.int8: 8, torch.uint8: 8, torch.int16: 16, torch.int32: 32, torch.int64: 64}
@@ -276,7 +276,7 @@ MUTANTS = {
         "orders", lambda m: m.setattr(rearrange, "order", lambda op, own=rearrange.order: own(op)[::-1]),
     ),
     "an atomic addition is a store": ("adds", lambda m: m.setitem(kernel.RULES, "tt.atomic_rmw", memory.store)),
-    "the old value is the new one": ("exchanges", lambda m: m.setitem(atomics.FORMULAS, "xor", "{v}")),
+    "the old value is the new one": ("exchanges", lambda m: m.setitem(memory.FORMULAS, "xor", "{v}")),
 }  # fmt: skip
 
 
