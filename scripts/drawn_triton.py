@@ -1,6 +1,7 @@
 """Writes data/triton_drawn.csv: kernels by chance through labkit.triton, against PyTorch in float32.
 
     python scripts/drawn_triton.py --count 400
+    python scripts/drawn_triton.py --count 100 --whole     # data/triton_drawn_whole.csv
 
 The rule: the first COUNT examples that hypothesis draws from tests/support/triton_drawn.py by seed 19, all counted;
 right is an error within the output type's unit (triton_drawn.wrong <= 1) and no finding of the twin.
@@ -19,7 +20,9 @@ REPO = Path(__file__).resolve().parents[1]
 sys.path += [str(REPO), str(REPO / "tests" / "support")]
 
 
-def main(count: int = 400, out: Path = REPO / "data" / "triton_drawn.csv", show: bool = False):
+def main(count: int = 400, out: Path | None = None, show: bool = False, whole: bool = False):
+    """whole: integers of 8 to 64 bits, quotients, bits, scans and argmax in place of floats' arithmetic."""
+    out = out or REPO / "data" / ("triton_drawn_whole.csv" if whole else "triton_drawn.csv")
     import triton_drawn
     from hypothesis import HealthCheck, Phase, given, seed, settings
 
@@ -36,7 +39,7 @@ def main(count: int = 400, out: Path = REPO / "data" / "triton_drawn.csv", show:
         phases=[Phase.generate],
         database=None,
     )
-    @given(kernel=triton_drawn.kernels())
+    @given(kernel=triton_drawn.whole_kernels() if whole else triton_drawn.kernels())
     def each(kernel):
         tile, tensor = f"{kernel.high} x {kernel.wide}", f"{kernel.rows} x {kernel.width}"
         row = [

@@ -1,5 +1,5 @@
-"""What kernels for this chip import beside tl: triton.language.extra.cann.libdevice and .extension; and tl.sort, tl.topk
-and tl.flip, which upstream builds from exchanges in a cube of two lanes a side: here they are one operation.
+"""What kernels for this chip import beside tl: triton.language.extra.cann.libdevice and .extension; and tl.sort,
+tl.topk and tl.flip, which upstream builds from exchanges in a cube of two lanes a side: here they are one operation.
 
 Triton's front end reads these functions; `ascendc_...` are names that labkit.triton.elementwise and rearrange lower.
 """
@@ -12,7 +12,6 @@ import triton
 import triton.language as tl
 from triton.language import core
 
-ROUND = {"rint": "CAST_RINT", "nearbyint": "CAST_RINT", "trunc": "CAST_TRUNC", "round": "CAST_ROUND"}
 UNARY = (
     "acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfc exp exp2 fabs floor lgamma log log10 log2 "
     "rint nearbyint round rsqrt sin sinh sqrt tan tanh trunc"
@@ -224,7 +223,9 @@ def _picked(x, numbers, axis: int, count: int, semantic):
 def extract_slice(ful, offsets, sizes, strides, _semantic=None, _generator=None):
     for d, (offset, size, stride) in enumerate(zip(offsets, sizes, strides)):
         at = core.arange(0, int(_plain(size)), _semantic=_semantic)
-        at = _semantic.add(_semantic.mul(at, _semantic.to_tensor(int(_plain(stride))), True), _number(offset, _semantic), True)
+        at = _semantic.add(
+            _semantic.mul(at, _semantic.to_tensor(int(_plain(stride))), True), _number(offset, _semantic), True
+        )
         ful = _picked(ful, at, d, int(_plain(size)), _semantic)
     return ful
 
@@ -318,17 +319,20 @@ def libentry():
 _here = globals()
 for _name in UNARY:
     _here[_name] = _extern("ascendc_" + _name, 1)
+atan, lgamma = _here["atan"], _here["lgamma"]
 _power, fmod = _extern("ascendc_pow", 2), _extern("ascendc_fmod", 2)
 EXTENSION = ("insert_slice extract_slice get_element compile_hint multibuffer parallel sort flip cast atan2 isfinited "
              "finitef").split()  # fmt: skip
 LIBDEVICE = [*UNARY, *(
-    "log1p expm1 reciprocal relu isnan isinf isfinited finitef signbit copysign hypot pow fast_dividef div_rz fast_expf "
-    "gamma atan2 cyl_bessel_i0 erfinv nextafter fmod").split()]  # fmt: skip
+    "log1p expm1 reciprocal relu isnan isinf isfinited finitef signbit copysign hypot pow fast_dividef div_rz "
+    "fast_expf gamma atan2 cyl_bessel_i0 erfinv nextafter fmod").split()]  # fmt: skip
 
 
 def fill(module: ModuleType) -> None:
     """The names of triton.language.extra.cann, .libdevice or .extension."""
-    names = {"libdevice": LIBDEVICE, "extension": EXTENSION, "libentry": ["libentry"]}.get(module.__name__.rsplit(".", 1)[1], ())
+    names = {"libdevice": LIBDEVICE, "extension": EXTENSION, "libentry": ["libentry"]}.get(
+        module.__name__.rsplit(".", 1)[1], ()
+    )
     for name in names:
         setattr(module, name, _here[name])
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from labkit.triton import lanes, layout, rearrange, words
 from labkit.triton.forms import FLOATS, C, Index, Mask, Scalar, Tile, scalar_index
 from labkit.triton.kernel import Kernel, lowers
-from labkit.triton.numbers import SIGNS, float_sign, scalar_float
+from labkit.triton.lanes import SIGNS, float_sign, scalar_float
 
 from labkit.triton.tiles import MODE, blocks, both, by_rows, at, cast, duplicate, literal, negate, number, ones, tile  # isort: skip
 from labkit.triton.ttir import Op
@@ -125,7 +125,8 @@ RULES: dict[str, Callable] = {
     "arith.negf": negative,
     "arith.divf": divide, "tt.precise_divf": precise_divide,
     "arith.shli": shift("ShiftLeft"), "arith.shrsi": shift("ShiftRight"),
-    "arith.andi": bitwise("And"), "arith.ori": bitwise("Or"), "arith.xori": words.xor, "arith.shrui": words.logical_right,
+    "arith.andi": bitwise("And"), "arith.ori": bitwise("Or"), "arith.xori": words.xor,
+    "arith.shrui": words.logical_right,
     "tt.mulhiui": words.high_word,
     "math.exp": EXP, "math.exp2": unary("Muls({d}, {a}, 0.693147180559945f, {n});", "Exp({d}, {d}, {n});"),
     "math.log": LN, "math.log2": unary("Ln({d}, {a}, {n});", "Muls({d}, {d}, 1.44269504088896f, {n});"),
@@ -150,7 +151,8 @@ CONVERSIONS = (
     "arith.extf", "arith.truncf", "tt.fp_to_fp", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.extsi",
     "arith.extui", "arith.trunci", "arith.fptoui",
 )  # fmt: skip
-OWN_PLACE = {"arith.divf", "arith.andi", "arith.ori", "arith.xori"}  # a number beside a tile takes a place while the tile is read
+# a number beside a tile takes a place while the tile is read
+OWN_PLACE = {"arith.divf", "arith.andi", "arith.ori", "arith.xori"}
 IN_PLACE = {n for n in RULES if n.startswith("arith.")} - OWN_PLACE
 IN_PLACE |= {"math.exp", "math.log", "math.sqrt", "math.absf"}
 BESIDE = {"arith.addf": "Add", "arith.subf": "Sub", "arith.mulf": "Mul", "arith.divf": "Div"}
@@ -173,7 +175,9 @@ def elementwise(k: Kernel, op: Op) -> None:
         if symbol.startswith("ascendc_sort_"):
             return rearrange.sort(k, op, symbol)
         plain = symbol.removeprefix("__nv_")
-        name = "libdevice." + (symbol[8:] if symbol.startswith("ascendc_") else SHORT.get(plain, plain.removesuffix("f")))
+        name = "libdevice." + (
+            symbol[8:] if symbol.startswith("ascendc_") else SHORT.get(plain, plain.removesuffix("f"))
+        )
         if name not in RULES:
             raise k.refuse(name)
     if v.elem not in C:
@@ -286,7 +290,9 @@ def convert(k: Kernel, op: Op, form, stored: tuple[int, ...]) -> None:
     v = op.result
     source = op.operands[0].elem
     if words.signless(op) and not (isinstance(form, Index) and v.elem == "i32"):
-        return k.keep(v, lanes.lanewise(k, op, [form], stored, lanes.conversion(op), "a cast knows signs and saturates"))
+        return k.keep(
+            v, lanes.lanewise(k, op, [form], stored, lanes.conversion(op), "a cast knows signs and saturates")
+        )
     if v.elem == "i1" and source in ("i8", "i64"):
         return k.keep(v, lanes.lanewise(k, op, [form], stored, lanes.conversion(op), words.SLOW[source]))
     if v.elem == "i1":  # of what is 0 or 1
@@ -342,7 +348,6 @@ def compare(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
 
     x, y = own(a), number(b, elem)
     y = y if y is not None else own(b)
-    n = layout.count(stored)
     if elem not in ("f32", "f16"):
         wide = [k.buffer("f32", stored, "wide") if isinstance(t, Tile) else None for t in (x, y)]  # bfloat16
         for to, of in zip(wide, (x, y)):

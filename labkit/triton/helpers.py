@@ -274,8 +274,19 @@ __aicore__ inline void StoreSum(const GlobalTensor<T>& to, const LocalTensor<SUM
 """
 
 CUBE = {"Sync": CUBE_SYNC, "Within": CLAMP, "CopyToL1": COPY_TO_L1, "MultiplyTiles": PRODUCT, "StoreSum": STORE_SUM}
-OWN = {"Sync": SYNC, "Within": CLAMP, "Rows": ROWS, "Put": PUT, "Take": TAKE, "Quotient": QUOTIENT,
-       "Rest": REST, "HighWord": HIGH_WORD, "UpperProduct": UPPER_PRODUCT, "BitsAs": BITS_AS, "SortLanes": SORT} | {
+OWN = {
+    "Sync": SYNC,
+    "Within": CLAMP,
+    "Rows": ROWS,
+    "Put": PUT,
+    "Take": TAKE,
+    "Quotient": QUOTIENT,
+    "Rest": REST,
+    "HighWord": HIGH_WORD,
+    "UpperProduct": UPPER_PRODUCT,
+    "BitsAs": BITS_AS,
+    "SortLanes": SORT,
+} | {
     f"Fold{name}": _FOLD.format(what=what, name=name, op=op, formula=formula)
     for name, what, op, formula in (
         ("Sum", "The sum", "Add", "a + b"),

@@ -5,8 +5,8 @@ elements). Right for every type, and slow: one element takes some ten cycles. Th
 from __future__ import annotations
 
 from labkit.triton import layout
-from labkit.triton.forms import C, Index, Scalar, Tile
-from labkit.triton.index import LANES, Call, cpp, is_scalar
+from labkit.triton.forms import FLOATS, C, Index, Mask, Scalar, Text, Tile
+from labkit.triton.index import LANES, cpp, symbol
 from labkit.triton.kernel import Kernel
 from labkit.triton.tiles import duplicate, each_lane, tile, zero
 from labkit.triton.ttir import Op
@@ -144,11 +144,64 @@ def moved(k: Kernel, op: Op, source, shape: tuple[int, ...], lanes: list[str], w
     return as_bits(k, made, v.name) if v.elem == "i1" else made
 
 
-def counted_far(form: Index) -> bool:
-    """Whether an index may leave 32 bits, or wraps: then it is worked out lane by lane."""
-    if is_scalar(form.expr):
+def known(name: str, elem: str):
+    """A variable of the scalar unit as a form."""
+    if elem == "i1":
+        return Mask((Text(name),))
+    return Scalar(name, elem) if elem in FLOATS else Index(symbol(name), elem)
+
+
+def c_type(elem: str) -> str:
+    return "float" if elem in FLOATS else "bool" if elem == "i1" else C[elem]
+
+
+# ---- single floats: always worked out in float, rounded to their own type
+
+SIGNS = ["==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">="]  # of arith.cmpi's predicates
+INFIX = {"arith.addf": "+", "arith.subf": "-", "arith.mulf": "*", "arith.divf": "/", "tt.precise_divf": "/"}
+PICK = {"max": ">", "min": "<"}
+
+
+def rounded(text: str, elem: str) -> str:
+    if elem == "f16":
+        return f"static_cast<float>(static_cast<half>({text}))"
+    return f"ToFloat(ToBfloat16({text}))" if elem == "bf16" else text
+
+
+def scalar_float(k: Kernel, op: Op, forms: list) -> bool:
+    """Where the scalar unit can do it: True."""
+    v, name = op.result, op.name
+    e = [f.text if isinstance(f, Scalar) else f"static_cast<float>({cpp(f.expr)})" for f in forms]
+    if name in INFIX:
+        text = f"{e[0]} {INFIX[name]} {e[1]}"
+    elif name in ("arith.sitofp", "arith.uitofp", "arith.extf"):
+        text = e[0]
+    elif name in ("arith.truncf", "tt.fp_to_fp"):
+        text = e[0]
+    elif name in ("arith.fptosi", "arith.fptoui"):
+        k.forms[v] = Index(k.named(f"static_cast<{C[v.elem]}>({e[0]})", v.name or "n", v.elem), v.elem)
+        return True
+    elif name[6:9] in PICK and name.startswith("arith."):
+        text = f"{e[0]} {PICK[name[6:9]]} {e[1]} ? {e[0]} : {e[1]}"
+    elif name == "arith.negf":
+        text = f"-{e[0]}"
+    elif name == "math.absf":
+        text = f"{e[0]} < 0.0f ? -({e[0]}) : {e[0]}"
+    elif name == "math.fma":
+        text = f"{e[0]} * {e[1]} + {e[2]}"
+    elif name == "arith.cmpf":
+        k.forms[v] = Mask((Text(f"{e[0]} {float_sign(k, op)} {e[1]}"),))
+        return True
+    else:
         return False
-    numbers = [abs(int(n)) for n in form.expr.atoms() if n.is_Integer]
-    return max(numbers, default=0) >= 2**24 or form.expr.has(Call)
+    var = k.fresh(v.name or "s")
+    k.emit(f"const float {var} = {rounded(text, v.elem)};")
+    k.forms[v] = Scalar(var, v.elem)
+    return True
 
 
+def float_sign(k: Kernel, op: Op) -> str:
+    signs = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 6: "!=", 8: "==", 9: ">", 10: ">=", 11: "<", 12: "<=", 13: "!="}
+    if (sign := signs.get(op.int("predicate"))) is None:
+        raise k.refuse("a comparison for NaN alone", "compare the number with itself by !=")
+    return sign

@@ -8,7 +8,7 @@ from triton.runtime.errors import OutOfResources
 
 from labkit.codegen import helpers as codegen
 from labkit.codegen.lines import comment
-from labkit.triton import atomics, control, elementwise, handover, memory, mixed, reduce, scalars, split, windows  # noqa: F401  (they bring their rules)
+from labkit.triton import control, elementwise, handover, memory, mixed, reduce, scalars, split, windows  # noqa: F401  (they bring their rules)
 from labkit.triton.cube import Computed, CubeKernel
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
@@ -19,8 +19,8 @@ from labkit.triton.turned import can_turn, turn
 
 @dataclass(frozen=True)
 class Lowered:
-    """text: Ascend C. cores: "vector", "cube" or "mix", or "one": a single vector core. workspace: bytes of GM for each block; ub: bytes of UB that
-    are used. access: what was
+    """text: Ascend C. cores: "vector", "cube" or "mix", or "one": a single vector core. workspace: bytes of GM for
+    each block; ub: bytes of UB that are used. access: what was
     decided for loads and stores that are not contiguous."""
 
     text: str
@@ -114,7 +114,7 @@ def _vector(func: Op, tiles: set[Value], queues: int | None, note: str = "") -> 
     k = Kernel(func)
     k.most_queues = k.most_queues if queues is None else queues
     k.as_tiles = tiles
-    k.alone = atomics.alone(func)
+    k.alone = memory.alone(func)
     params = k.arguments()
     if k.alone:
         k.emit("PipeBarrier<PIPE_ALL>();  // what the program before has stored")

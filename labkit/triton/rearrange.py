@@ -30,8 +30,10 @@ def places(new: tuple[int, ...], old: tuple[int, ...]) -> dict[int, sympy.Expr]:
         inside = [i for i in range(len(new)) if new[i] > 1]
         if n == 1:
             found[d] = sympy.Integer(0)
-        elif all(strides[i] >= top or (strides[i] >= step and strides[i] * new[i] <= top) or strides[i] * new[i] <= step
-                 for i in inside):  # fmt: skip  each new dimension lies in one old one
+        elif all(
+            strides[i] >= top or (strides[i] >= step and strides[i] * new[i] <= top) or strides[i] * new[i] <= step
+            for i in inside
+        ):  # fmt: skip  each new dimension lies in one old one
             found[d] = sum(
                 (LANES[i] * (strides[i] // step) for i in inside if step <= strides[i] < top), sympy.Integer(0)
             )
@@ -91,7 +93,9 @@ def sort(k: Kernel, op: Op, symbol: str) -> None:
         k.sync("V_S")
         at = [n if d != axis else "0" for d, n in enumerate(lanes.NAMES)]
         one = tuple(n if d != axis else 1 for d, n in enumerate(shape))
-        line = f"SortLanes({made.var}[{layout.flat(shape, at)}], {work.var}, {shape[axis]}, {apart}, {str(way == 'down').lower()});"
+        down = str(way == "down").lower()
+        first = f"{made.var}[{layout.flat(shape, at)}]"
+        line = f"SortLanes({first}, {work.var}, {shape[axis]}, {apart}, {down});"
         each_lane(k, one, lambda _: k.emit(line))
         k.sync("S_V")
     k.keep(v, made)
@@ -133,12 +137,11 @@ def split(k: Kernel, op: Op) -> None:
         if v.shape:
             k.keep(v, lanes.as_bits(k, made, v.name) if v.elem == "i1" else made)
             continue
-        from labkit.triton.reduce import c_type, known
 
         name = k.fresh(v.name or "part")
-        k.emit(f"const {c_type(v.elem)} {name} = {lanes.read(made, '0')};")
+        k.emit(f"const {lanes.c_type(v.elem)} {name} = {lanes.read(made, '0')};")
         k.done(made)
-        k.forms[v] = known(name, v.elem)
+        k.forms[v] = lanes.known(name, v.elem)
 
 
 @lowers("tt.cat")
@@ -174,7 +177,9 @@ def histogram(k: Kernel, op: Op) -> None:
     def count(_) -> None:
         k.emit(f"const int64_t {bin_} = {lanes.element(form)};")
         guard = f" && {lanes.element(mask)}" if mask is not None else ""
-        k.emit(f"if ({bin_} >= 0 && {bin_} < {bins}{guard}) {made.var}.SetValue({bin_}, {made.var}.GetValue({bin_}) + 1);")
+        k.emit(
+            f"if ({bin_} >= 0 && {bin_} < {bins}{guard}) {made.var}.SetValue({bin_}, {made.var}.GetValue({bin_}) + 1);"
+        )
 
     each_lane(k, op.operands[0].shape, count)
     k.sync("S_V")

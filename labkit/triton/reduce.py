@@ -12,10 +12,10 @@ import sympy
 
 from labkit.triton import lanes, layout
 from labkit.triton.elementwise import fetch
-from labkit.triton.forms import FLOATS, C, Index, Mask, Relation, Scalar, Text, Tile
+from labkit.triton.forms import Index, Mask, Relation, Scalar, Tile
 from labkit.triton.index import symbol
 from labkit.triton.kernel import Kernel, lowers
-from labkit.triton.numbers import rounded
+from labkit.triton.lanes import rounded
 from labkit.triton.tiles import at, by_rows, cast, move, ones, tile
 from labkit.triton.ttir import Block, Op
 
@@ -162,21 +162,10 @@ def integers(k: Kernel, op: Op, src: Tile, kind: str, shape: tuple[int, ...], ax
 # ---- any function, lane by lane
 
 
-def known(name: str, elem: str):
-    """A variable of the scalar unit as a form."""
-    if elem == "i1":
-        return Mask((Text(name),))
-    return Scalar(name, elem) if elem in FLOATS else Index(symbol(name), elem)
-
-
-def c_type(elem: str) -> str:
-    return "float" if elem in FLOATS else "bool" if elem == "i1" else C[elem]
-
-
 def applied(k: Kernel, block: Block, left: list[str], right: list[str]) -> list[str]:
     """The function's lines; what it gives, as C++."""
     for arg, name in zip(block.args, [*left, *right]):
-        k.forms[arg] = known(name, arg.elem)
+        k.forms[arg] = lanes.known(name, arg.elem)
     op = k.op
     k.block(block.ops[:-1])
     k.op = op
@@ -205,7 +194,7 @@ def along(k: Kernel, op: Op, keep) -> None:
         start = shape[axis] - 1 if back else 0
         acc = [k.fresh(r.name or "acc") for r in op.results]
         for name, form, elem in zip(acc, forms, elems):
-            k.emit(f"{c_type(elem)} {name} = {first_lane(form, shape, axis, start)};")
+            k.emit(f"{lanes.c_type(elem)} {name} = {first_lane(form, shape, axis, start)};")
         i = f"i{axis}"
         if scan:
             keep(acc, str(start))
@@ -213,12 +202,12 @@ def along(k: Kernel, op: Op, keep) -> None:
         with k.inside(f"for (int32_t {head})"):
             now = [k.fresh("next") for _ in acc]
             for name, form, elem in zip(now, forms, elems):
-                k.emit(f"const {c_type(elem)} {name} = {lanes.element(form)};")
+                k.emit(f"const {lanes.c_type(elem)} {name} = {lanes.element(form)};")
             given = applied(k, op.blocks[0], acc, now)
             if len(acc) > 1:
                 kept = [k.fresh("both") for _ in acc]
                 for name, text, elem in zip(kept, given, elems):
-                    k.emit(f"const {c_type(elem)} {name} = {text};")
+                    k.emit(f"const {lanes.c_type(elem)} {name} = {text};")
                 given = kept
             for name, text in zip(acc, given):
                 k.emit(f"{name} = {text};")
@@ -251,7 +240,7 @@ def reduced(k: Kernel, op: Op) -> None:
 
         def keep(acc: list[str], _) -> None:
             for v, name in zip(op.results, acc):
-                k.forms[v] = known(name, v.elem)
+                k.forms[v] = lanes.known(name, v.elem)
 
         along(k, op, keep)
         return

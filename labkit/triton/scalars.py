@@ -25,7 +25,7 @@ from labkit.triton.forms import (
 )  # fmt: skip
 from labkit.triton.index import LANES, At, Call, Div, Rem, call, is_scalar, symbol
 from labkit.triton.kernel import Kernel, lowers
-from labkit.triton.numbers import SIGNS
+from labkit.triton.lanes import SIGNS
 from labkit.triton.tiles import each_lane, tile
 from labkit.triton.ttir import Op
 
@@ -322,5 +322,7 @@ def device_assert(k: Kernel, op: Op):
     shape = op.operands[0].shape
     stored = tuple(n if form.varies(d) else 1 for d, n in enumerate(shape))
     each_lane(
-        k, stored, lambda _: k.emit(f'ASCENDC_ASSERT(({lanes.element(form)}), {{ KERNEL_LOG(KERNEL_ERROR, "{said}"); }});')
+        k,
+        stored,
+        lambda _: k.emit(f'ASCENDC_ASSERT(({lanes.element(form)}), {{ KERNEL_LOG(KERNEL_ERROR, "{said}"); }});'),
     )

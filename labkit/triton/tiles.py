@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from labkit.triton import layout
 from labkit.triton.forms import FLOATS, INTEGERS, NEVER, C, Index, Mask, Not, Or, Relation, Scalar, Text, Tile
-from labkit.triton.index import LANES, affine, cpp, is_scalar
+from labkit.triton.index import LANES, Call, affine, cpp, is_scalar
 from labkit.triton.kernel import Kernel
 
 FLIP = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -224,8 +224,6 @@ def ones(k: Kernel, t: Tile) -> Tile:
 
 def counted(k: Kernel, form: Index, stored: tuple[int, ...], elem: str) -> Tile:
     """An index in UB: counted up by the vector unit where it is a sum of steps, else by the scalar unit."""
-    from labkit.triton.lanes import counted_far
-
     far = counted_far(form)
     made = k.buffer("i64" if far and elem == "i64" else "i32", stored, "index")
     dims = layout.wide_dims(stored)
@@ -338,3 +336,11 @@ def _term(k: Kernel, term, stored: tuple[int, ...]) -> Tile:
     n = layout.whole(stored) // 16
     k.emit(f"Duplicate({made.var}.ReinterpretCast<uint16_t>(), static_cast<uint16_t>({term.text} ? 0xFFFF : 0), {n});")
     return made
+
+
+def counted_far(form: Index) -> bool:
+    """Whether an index may leave 32 bits, or wraps: then it is worked out lane by lane."""
+    if is_scalar(form.expr):
+        return False
+    numbers = [abs(int(n)) for n in form.expr.atoms() if n.is_Integer]
+    return max(numbers, default=0) >= 2**24 or form.expr.has(Call)

@@ -6,17 +6,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from labkit.triton import lanes, layout
-from labkit.triton.forms import C, Index, Mask, Tile, scalar_index
+from labkit.triton.forms import C, Index, Mask, Scalar, Tile, scalar_index
 from labkit.triton.index import symbol
 from labkit.triton.kernel import Kernel, lowers
-from labkit.triton.numbers import SIGNS, Scalar
+from labkit.triton.lanes import SIGNS
 from labkit.triton.tiles import cast, duplicate, number, ones, tile
 from labkit.triton.ttir import Op
 
-SLOW = {
-    "i8": "8 bits have no arithmetic on the vector unit",
-    "i64": "64 bits have no arithmetic on the vector unit",
-}
+SLOW = {"i8": "8 bits have no arithmetic on the vector unit", "i64": "64 bits have no arithmetic on the vector unit"}
 VECTOR = {f"arith.{n}" for n in "addi subi muli minsi maxsi andi ori xori shli shrsi shrui".split()} | {
     "math.absi", "tt.mulhiui"
 }  # fmt: skip
@@ -153,10 +150,8 @@ def compared(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> Tile:
     elem, predicate = op.operands[0].elem, op.int("predicate")
     if elem in ("i16", "i32"):
         return order(k, op, *forms, stored)
-    t = lanes.UNSIGNED[elem] if predicate > 5 else C[elem]
-    return lanes.lanewise(
-        k, op, forms, stored, lambda a, b: f"({t}({a}) {SIGNS[predicate]} {t}({b}))", SLOW[elem].replace("arithmetic", "comparison")
-    )  # fmt: skip
+    t, why = lanes.UNSIGNED[elem] if predicate > 5 else C[elem], SLOW[elem].replace("arithmetic", "comparison")
+    return lanes.lanewise(k, op, forms, stored, lambda a, b: f"({t}({a}) {SIGNS[predicate]} {t}({b}))", why)
 
 
 def signless(op: Op) -> bool:

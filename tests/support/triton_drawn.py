@@ -195,7 +195,9 @@ def whole_kernels(draw) -> Drawn:
     high, wide = draw(st.sampled_from([1, 2, 4, 8, 16])), draw(st.sampled_from([8, 16, 32, 64, 128]))
     rows, width = draw(st.integers(1, 3 * high)), draw(st.integers(max(1, wide // 2), wide))
     types = ["f32", "f16", "i8", "i16", "i32", "i64"]
-    loads = [(kind, draw(st.sampled_from(types)), 0) for kind in ("full", draw(st.sampled_from(["full", "column", "row"])))]
+    loads = [
+        (kind, draw(st.sampled_from(types)), 0) for kind in ("full", draw(st.sampled_from(["full", "column", "row"])))
+    ]
     exact = ["maximum", "minimum", "abs", *INTEGERS, *INTEGERS, "argmax", "argmin"]
     steps, count = [], len(loads)
     for n in range(draw(st.integers(1, 4))):

@@ -114,7 +114,11 @@ def exchanges(x, old, n, BLOCK: tl.constexpr):
     tl.store(old + at, tl.atomic_xor(x + at, 12, mask=inside), mask=inside)
     tl.store(old + n + at, tl.atomic_and(x + at, 9, mask=inside), mask=inside)
     tl.store(old + 2 * n + at, tl.atomic_or(x + at, 64, mask=inside), mask=inside)
-    tl.store(old + 3 * n + at, tl.atomic_cas(x + at, (at * 0 + 64).to(x.dtype.element_ty), at.to(x.dtype.element_ty)), mask=inside)
+    tl.store(
+        old + 3 * n + at,
+        tl.atomic_cas(x + at, (at * 0 + 64).to(x.dtype.element_ty), at.to(x.dtype.element_ty)),
+        mask=inside,
+    )
     tl.store(old + 4 * n + at, tl.atomic_add(x + at, at.to(x.dtype.element_ty), mask=inside), mask=inside)
     tl.store(old + 5 * n, tl.atomic_xchg(x, 7))
 

@@ -25,3 +25,12 @@ def test_a_drawn_kernel_is_right(kernel, tmp_path_factory):
     found = labkit.triton.last().findings
     assert not found, "\n".join(map(str, found)) + "\n" + kernel.source()
     assert triton_drawn.wrong(got, want) <= 1, kernel.source()
+
+
+@settings(max_examples=6 if examples(80) < 80 else 100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(kernel=triton_drawn.whole_kernels())
+def test_a_drawn_kernel_of_integers_is_right(kernel, tmp_path_factory):
+    got, want = kernel.run(tmp_path_factory.getbasetemp())
+    found = labkit.triton.last().findings
+    assert not found, "\n".join(map(str, found)) + "\n" + kernel.source()
+    assert triton_drawn.wrong(got, want) <= 1, kernel.source()

@@ -1,4 +1,5 @@
-"""The language beyond floats: numbers against PyTorch and Python, no finding, refusals in one line."""
+"""The language beyond floats: numbers against PyTorch and Python, no finding, refusals in one line; at the end known-wrong
+lowerings, each of which these comparisons must see."""
 
 from __future__ import annotations
 
@@ -7,11 +8,14 @@ import pytest
 pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
 torch = pytest.importorskip("torch")
 
+import triton
+
 import labkit.triton
 
 labkit.triton.install()
 import triton_language as kernels
 
+from labkit.triton import helpers, kernel, lanes, memory, rearrange, reduce, words
 from labkit.triton.refused import Refused
 
 WIDTHS = {torch.int8: 8, torch.uint8: 8, torch.int16: 16, torch.int32: 32, torch.int64: 64}
@@ -177,7 +181,10 @@ def test_atomics_that_give_the_old_value_run_on_one_core(dtype):
 def test_a_lock_between_programs():
     rows, width, group = 11, 37, 3
     x = eighths(rows, width)
-    sums, lock, seen = torch.full((group, width), 99.0).npu(), *(torch.zeros(group, dtype=torch.int32).npu() for _ in "ab")
+    sums, lock, seen = (
+        torch.full((group, width), 99.0).npu(),
+        *(torch.zeros(group, dtype=torch.int32).npu() for _ in "ab"),
+    )
     made = kernels.locked[(rows,)](x.npu(), sums, lock, seen, width, GROUP=group, BLOCK=64)
     assert torch.equal(sums.cpu(), torch.stack([x[i::group].sum(0) for i in range(group)]))
     assert lock.cpu().tolist() == [0] * group and seen.cpu().tolist() == [1] * group
@@ -224,3 +231,84 @@ def test_what_stays_out_is_one_line():
     with pytest.raises(Refused, match="triton_language.py:.*tl.ptr_to_int is not there") as error:
         kernels.asks_for_an_address[(1,)](eighths(8).npu(), torch.zeros(1, dtype=torch.int64).npu())
     assert "\n" not in str(error.value)
+
+
+# ---- known-wrong lowerings
+
+
+RIGHT = {  # what runs a kernel and compares
+    "whole": lambda: test_integers_of_every_width_wrap_and_divide_as_in_c(torch.int8),
+    "unsigned": lambda: test_integers_of_every_width_wrap_and_divide_as_in_c(torch.uint8),
+    "chance": test_chance_is_philox,
+    "best": lambda: test_the_place_of_the_largest_and_of_the_smallest(1),
+    "scans": test_scans_and_reductions_by_a_function_of_ones_own,
+    "orders": lambda: test_elements_in_another_order(torch.float32),
+    "adds": test_atomics_that_a_store_does_are_on_all_cores,
+    "exchanges": lambda: test_atomics_that_give_the_old_value_run_on_one_core(torch.int32),
+}
+
+
+def text(m, name: str, old: str, new: str) -> None:
+    assert old in helpers.OWN[name]
+    m.setitem(helpers.OWN, name, helpers.OWN[name].replace(old, new))
+
+
+def applied(pick):
+    return lambda k, block, left, right, own=reduce.applied: pick(own, k, block, left, right)
+
+
+MUTANTS = {
+    "a quotient rounds down": ("whole", lambda m: text(m, "Quotient", "return a / b;", "return a / b - (a % b != 0 && (a < 0) != (b < 0));")),
+    "what is cut off saturates": ("whole", lambda m: m.setattr(words, "wrapped", lambda k, of, elem: copied(k, of))),
+    "bytes without a sign have one": ("unsigned", lambda m: m.setitem(lanes.UNSIGNED, "i8", "int8_t")),
+    "an upper product forgets the carry": (
+        "chance", lambda m: text(m, "UpperProduct", "    Add(n(z), n(z), n(x), count);\n", ""),
+    ),
+    "the last of equal ones counts": (
+        "best", lambda m: m.setattr(reduce, "applied", applied(lambda own, k, b, x, y: own(k, b, [y[0], x[1]], [x[0], y[1]]))),
+    ),
+    "a scan forgets what went before": (
+        "scans", lambda m: m.setattr(reduce, "applied", applied(lambda own, k, b, x, y: own(k, b, y, y))),
+    ),
+    "down the rows each adds itself": ("scans", lambda m: m.setitem(reduce.DOWN, "arith.mulf", "Add")),
+    "a sort merges the wrong way": ("orders", lambda m: text(m, "SortLanes", "!Below(other, one)", "Below(other, one)")),
+    "dimensions turn the other way": (
+        "orders", lambda m: m.setattr(rearrange, "order", lambda op, own=rearrange.order: own(op)[::-1]),
+    ),
+    "an atomic addition is a store": ("adds", lambda m: m.setitem(kernel.RULES, "tt.atomic_rmw", memory.store)),
+    "the old value is the new one": ("exchanges", lambda m: m.setitem(memory.FORMULAS, "xor", "{v}")),
+}  # fmt: skip
+
+
+def copied(k, of):
+    from labkit.triton.tiles import move
+
+    made = k.buffer(of.elem, of.stored, "copied")
+    move(k, made, of)
+    return made
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """What is compiled here is compiled anew, and stays here."""
+    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
+    kept = [f for f in vars(kernels).values() if hasattr(f, "device_caches")]
+    for f in kept:
+        f.device_caches.clear()
+    yield
+    for f in kept:
+        f.device_caches.clear()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_wrong_lowering_shows(mutant, own_cache, monkeypatch, capsys):
+    name, change = MUTANTS[mutant]
+    change(monkeypatch)
+    try:
+        RIGHT[name]()
+    except AssertionError:
+        return
+    except Exception as problem:  # the twin stopped it, or the compiler
+        assert type(problem).__module__.startswith("labkit"), problem
+        return
+    pytest.fail("nobody saw it")
