@@ -1,9 +1,10 @@
 """Writes data/triton_drawn.csv: kernels by chance through labkit.triton, against PyTorch in float32.
 
     python scripts/drawn_triton.py --count 400
+    python scripts/drawn_triton.py --mixed --count 60       data/triton_mixed_drawn.csv: products and vector steps
 
-The rule: the first COUNT examples that hypothesis draws from tests/support/triton_drawn.py by seed 19, all counted;
-right is an error within the output type's unit (triton_drawn.wrong <= 1) and no finding of the twin.
+The rule: the first COUNT examples that hypothesis draws from tests/support/triton_drawn.py (--mixed: triton_mixed.py)
+by seed 19, all counted; right is an error within the type's unit (wrong <= 1) and no finding of the twin.
 """
 
 from __future__ import annotations
@@ -19,8 +20,24 @@ REPO = Path(__file__).resolve().parents[1]
 sys.path += [str(REPO), str(REPO / "tests" / "support")]
 
 
-def main(count: int = 400, out: Path = REPO / "data" / "triton_drawn.csv", show: bool = False):
+VECTOR = ["tile", "tensor", "loads", "steps", "stored"]
+MIXED = ["order", "sides", "turned", "steps", "type"]
+
+
+def described(kernel, mixed: bool) -> list:
+    """Its first columns in the table."""
+    if mixed:
+        steps = " | ".join(" ".join(names) for names in (kernel.before, kernel.between, kernel.behind))
+        sides = f"{' x '.join(map(str, kernel.sides))}, {kernel.rows} rows, {kernel.times} times"
+        return [kernel.order, sides, kernel.turned, steps, kernel.dtype]
+    tile, tensor = f"{kernel.high} x {kernel.wide}", f"{kernel.rows} x {kernel.width}"
+    loads = " ".join(f"{k}:{d}" for k, d, _ in kernel.loads)
+    return [tile, tensor, loads, " ".join(n for n, _ in kernel.steps), kernel.out]
+
+
+def main(count: int = 400, out: Path | None = None, show: bool = False, mixed: bool = False):
     import triton_drawn
+    import triton_mixed
     from hypothesis import HealthCheck, Phase, given, seed, settings
 
     import labkit.triton
@@ -36,20 +53,13 @@ def main(count: int = 400, out: Path = REPO / "data" / "triton_drawn.csv", show:
         phases=[Phase.generate],
         database=None,
     )
-    @given(kernel=triton_drawn.kernels())
+    @given(kernel=(triton_mixed if mixed else triton_drawn).kernels())
     def each(kernel):
-        tile, tensor = f"{kernel.high} x {kernel.wide}", f"{kernel.rows} x {kernel.width}"
-        row = [
-            tile,
-            tensor,
-            " ".join(f"{k}:{d}" for k, d, _ in kernel.loads),
-            " ".join(n for n, _ in kernel.steps),
-            kernel.out,
-        ]
+        row = described(kernel, mixed)
         try:
             got, want = kernel.run(folder)
             record = labkit.triton.last()
-            error, codes = triton_drawn.wrong(got, want), sorted(set(record.codes()))
+            error, codes = (kernel if mixed else triton_drawn).wrong(got, want), sorted(set(record.codes()))
             row += [
                 "right" if error <= 1 and not codes else "wrong",
                 f"{error:.3f}",
@@ -65,9 +75,10 @@ def main(count: int = 400, out: Path = REPO / "data" / "triton_drawn.csv", show:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         each()
+    out = out or REPO / "data" / ("triton_mixed_drawn.csv" if mixed else "triton_drawn.csv")
     with out.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["tile", "tensor", "loads", "steps", "stored", "outcome", "error", "modelled_us", "note"])
+        table.writerow([*(MIXED if mixed else VECTOR), "outcome", "error", "modelled_us", "note"])
         table.writerows(rows)
     print(f"{sum(r[5] == 'right' for r in rows)} of {len(rows)} right")
 

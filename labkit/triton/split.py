@@ -52,7 +52,7 @@ def accumulator(loop: Op, i: int) -> bool:
         and len(arg.users) == 1
         and (
             (arg.users[0].name == "tt.dot" and arg.users[0].operands[2] is arg)
-            or (arg.users[0].name == "scf.for" and accumulator(arg.users[0], arg.users[0].operands.index(arg) - 3))
+            or (arg.users[0].name == "scf.for" and accumulator(arg.users[0], arg.users[0].operands.index(arg, 3) - 3))
         )
         and (len(last.users) == 1)
     )
@@ -68,9 +68,11 @@ def product(v: Value) -> bool:
 
 def handed(v: Value) -> bool:
     """Whether a product is complete here: nobody adds to it."""
-    adds = all(
+    if v.op is None or not product(v):
+        return False
+    return not all(
         (u.name == "tt.dot" and u.operands[2] is v)
-        or (u.name == "scf.for" and v in u.operands[3:] and accumulator(u, u.operands.index(v) - 3))
+        or (u.name == "scf.for" and v in u.operands[3:] and accumulator(u, u.operands.index(v, 3) - 3))
         or (
             u.name == "scf.yield"
             and u.block.parent.name == "scf.for"
@@ -78,7 +80,6 @@ def handed(v: Value) -> bool:
         )
         for u in v.users
     )
-    return v.op is not None and product(v) and not adds
 
 
 def source(v: Value) -> Value:

@@ -35,7 +35,7 @@ def _together(op: Op, v: Value) -> list[Value] | None:
         if v in op.results:
             i = op.results.index(v)
         elif v in op.operands[3:]:
-            i = op.operands.index(v) - 3
+            i = op.operands.index(v, 3) - 3
         else:
             i = op.blocks[0].args.index(v) - 1
         return [op.operands[3 + i], op.blocks[0].args[1 + i], op.blocks[0].ops[-1].operands[i], op.results[i]]

@@ -134,7 +134,8 @@ def _printed(module) -> dict[str, Iterator[tuple[tuple[str, int], tuple[int, ...
     text = str(module)
     aliases = dict(_ALIAS.findall(text))
     found: dict[str, list] = {}
-    for name, rest, loc in re.findall(r"^.*?\b(tt\.(?:descriptor_store|store|load|assert|print|trans|atomic_rmw|atomic_cas))\b(.*) (loc\(.*\))$", text, re.M):
+    kinds = r"descriptor_store|store|load|assert|print|trans|atomic_rmw|atomic_cas"
+    for name, rest, loc in re.findall(rf"^.*?\b(tt\.(?:{kinds}))\b(.*) (loc\(.*\))$", text, re.M):
         check = re.search(r"boundaryCheck = array<i32: ([\d, ]+)>", rest)
         checked = tuple(int(d) for d in check[1].split(",")) if check else ()
         found.setdefault(name, []).append((_place(loc, aliases), checked, rest))

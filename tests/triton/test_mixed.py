@@ -132,7 +132,9 @@ WRONG = {
     "all spaces are one": lambda m: m.setattr(handover.Space, "bytes", property(lambda s: 0)),
     "each step forgets the sum before it": lambda m: m.setattr(mixed, "zero", lambda v: True),
     "the last flags are left": lambda m: m.setattr(handover, "ended", lambda spaces, from_cube: []),
-    "the sum lies where the next tile comes": edit("const int32_t row0 = strip * 16;", "const int32_t row0 = strip * 8;"),
+    "the sum lies where the next tile comes": edit(
+        "const int32_t row0 = strip * 16;", "const int32_t row0 = strip * 8;"
+    ),
 }
 
 
