@@ -1,8 +1,8 @@
 """What the cores of a block hand to each other: each such tile has a space of its own in the block's GM workspace.
 
-Two flags go with a space: the writer's, that the tile is whole, and the reader's, that it was read and the space is free
-again. Each side waits and sets them in one order, so spaces may share a pair of flags (there are few): then the one
-before must have been read, whichever it was.
+Two flags go with a space: the writer's, that the tile is whole, and the reader's, that it was read and the space is
+free again. Each side waits and sets them in one order, so spaces may share a pair of flags (there are few): then the
+one before must have been read, whichever it was.
 """
 
 from __future__ import annotations
