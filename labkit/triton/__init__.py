@@ -7,13 +7,12 @@
 Triton's front end gives its IR (ttir.py); integers become expressions over lanes (index.py, forms.py), from which each
 load and store is decided (access.py, memory.py); what is left goes to the vector unit (elementwise.py, tiles.py,
 words.py, reduce.py, numbers.py, scalars.py, control.py) or, where that has no instruction, lane by lane to the scalar
-unit (lanes.py, rearrange.py), or to GM by atomics (atomics.py), each tile by one rule of layout (layout.py) in places by
-liveness (kernel.py), with small functions before the kernel (helpers.py). Block pointers and tensor descriptors are
-windows (windows.py). tl.dot goes to the cube core (cube.py); where its result is worked on, or an operand was computed,
-split.py parts the kernel, mixed.py lowers both parts, which hand tiles to each other through GM (handover.py), and
-strips.py parts their rows over two vector cores. cann.py has what kernels for this chip import beside tl. program.py
-prints the whole; compiler.py and driver.py are what Triton calls; kept.py is what a second process need not work out
-again; refused.py says what is not there.
+unit (lanes.py, rearrange.py), or to GM by atomics (atomics.py), each tile by one rule of layout (layout.py) in places
+by liveness (kernel.py), with small functions before the kernel (helpers.py). tl.dot goes to the cube core (cube.py);
+where its result is worked on, or an operand was computed, split.py parts the kernel, over the kinds of cores and its
+rows over two vector cores, and mixed.py lowers both parts, which hand tiles to each other through GM. cann.py has what
+kernels for this chip import beside tl. program.py prints the whole; compiler.py and driver.py are what Triton calls;
+refused.py says what is not there.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from types import ModuleType
 from triton._C.libtriton import ir, passes
 from triton.backends.compiler import BaseBackend, GPUTarget
 
+from labkit.triton.memory import windows
 from labkit.triton.program import lower
 from labkit.triton.ttir import read
-from labkit.triton.windows import windows
 
 
 @dataclass(frozen=True)

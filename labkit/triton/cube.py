@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 import sympy
 
 from labkit import chips
-from labkit.triton import control, handover, scalars  # noqa: F401  (rules for numbers and loops)
+from labkit.triton import control, scalars, split  # noqa: F401  (rules for numbers and loops)
 from labkit.triton.access import addressed, decide
 from labkit.triton.forms import SIZE, C, Index, Mask, Pointer, Relation
-from labkit.triton.handover import Space
 from labkit.triton.index import LANES, Rem, Where, affine, cpp, symbol
 from labkit.triton.kernel import RULES, Kernel
 from labkit.triton.memory import lanes_of, lowest
 from labkit.triton.refused import too_large
-from labkit.triton.split import Part, accumulator
+from labkit.triton.split import Part, Space, accumulator
 from labkit.triton.ttir import Op, Value
 
 KINDS = ("f16", "bf16", "f32", "i8")
@@ -146,7 +145,7 @@ class CubeKernel(Kernel):
         sum_, s = self.forms[v], self.products[v]
         self.sync("M_FIX")
         self.helpers.add("StoreSum")
-        for line in handover.before_writing(s):
+        for line in split.before_writing(s):
             self.emit(line)
         self.emit(f"StoreSum<{C[s.elem]}, {sum_.high}>({s.var}, {sum_.var}, {sum_.high}, {sum_.wide}, {sum_.wide});")
         self.sync("FIX_M")
