@@ -2,9 +2,10 @@
 
     python scripts/drawn_triton.py --count 400
     python scripts/drawn_triton.py --count 100 --whole     # data/triton_drawn_whole.csv
+    python scripts/drawn_triton.py --count 60 --mixed      # data/triton_mixed_drawn.csv: products and vector steps
 
-The rule: the first COUNT examples that hypothesis draws from tests/support/triton_drawn.py by seed 19, all counted;
-right is an error within the output type's unit (triton_drawn.wrong <= 1) and no finding of the twin.
+The rule: the first COUNT examples that hypothesis draws from tests/support/triton_drawn.py (--mixed: triton_mixed.py)
+by seed 19, all counted; right is an error within the type's unit (wrong <= 1) and no finding of the twin.
 """
 
 from __future__ import annotations
@@ -20,16 +21,35 @@ REPO = Path(__file__).resolve().parents[1]
 sys.path += [str(REPO), str(REPO / "tests" / "support")]
 
 
-def main(count: int = 400, out: Path | None = None, show: bool = False, whole: bool = False):
-    """whole: integers of 8 to 64 bits, quotients, bits, scans and argmax in place of floats' arithmetic."""
-    out = out or REPO / "data" / ("triton_drawn_whole.csv" if whole else "triton_drawn.csv")
+VECTOR = ["tile", "tensor", "loads", "steps", "stored"]
+MIXED = ["order", "sides", "turned", "steps", "type"]
+
+
+def described(kernel, mixed: bool) -> list:
+    """Its first columns in the table."""
+    if mixed:
+        steps = " | ".join(" ".join(names) for names in (kernel.before, kernel.between, kernel.behind))
+        sides = f"{' x '.join(map(str, kernel.sides))}, {kernel.rows} rows, {kernel.times} times"
+        return [kernel.order, sides, kernel.turned, steps, kernel.dtype]
+    tile, tensor = f"{kernel.high} x {kernel.wide}", f"{kernel.rows} x {kernel.width}"
+    loads = " ".join(f"{k}:{d}" for k, d, _ in kernel.loads)
+    return [tile, tensor, loads, " ".join(n for n, _ in kernel.steps), kernel.out]
+
+
+def main(count: int = 400, out: Path | None = None, show: bool = False, whole: bool = False, mixed: bool = False):
+    """whole: integers of 8 to 64 bits, quotients, bits, scans and argmax in place of floats' arithmetic. mixed:
+    products and vector steps."""
+    out = out or REPO / "data" / f"triton_{'mixed_' if mixed else ''}drawn{'_whole' if whole else ''}.csv"
     import triton_drawn
+    import triton_mixed
     from hypothesis import HealthCheck, Phase, given, seed, settings
 
     import labkit.triton
 
     labkit.triton.install()
     rows: list[list] = []
+
+    drawn = triton_mixed.kernels() if mixed else triton_drawn.whole_kernels() if whole else triton_drawn.kernels()
 
     @seed(19)
     @settings(
@@ -39,20 +59,13 @@ def main(count: int = 400, out: Path | None = None, show: bool = False, whole: b
         phases=[Phase.generate],
         database=None,
     )
-    @given(kernel=triton_drawn.whole_kernels() if whole else triton_drawn.kernels())
+    @given(kernel=drawn)
     def each(kernel):
-        tile, tensor = f"{kernel.high} x {kernel.wide}", f"{kernel.rows} x {kernel.width}"
-        row = [
-            tile,
-            tensor,
-            " ".join(f"{k}:{d}" for k, d, _ in kernel.loads),
-            " ".join(n for n, _ in kernel.steps),
-            kernel.out,
-        ]
+        row = described(kernel, mixed)
         try:
             got, want = kernel.run(folder)
             record = labkit.triton.last()
-            error, codes = triton_drawn.wrong(got, want), sorted(set(record.codes()))
+            error, codes = (kernel if mixed else triton_drawn).wrong(got, want), sorted(set(record.codes()))
             row += [
                 "right" if error <= 1 and not codes else "wrong",
                 f"{error:.3f}",
@@ -70,7 +83,7 @@ def main(count: int = 400, out: Path | None = None, show: bool = False, whole: b
         each()
     with out.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["tile", "tensor", "loads", "steps", "stored", "outcome", "error", "modelled_us", "note"])
+        table.writerow([*(MIXED if mixed else VECTOR), "outcome", "error", "modelled_us", "note"])
         table.writerows(rows)
     print(f"{sum(r[5] == 'right' for r in rows)} of {len(rows)} right")
 

@@ -13,7 +13,7 @@ import sympy
 
 from labkit.triton import layout
 from labkit.triton.forms import BlockPointer, Mask, Pointer
-from labkit.triton.index import Div, Rem, affine, cpp
+from labkit.triton.index import Div, Rem, Where, affine, cpp
 from labkit.triton.ttir import Op
 
 
@@ -49,7 +49,8 @@ def decide(p: Pointer, mask: Mask, stored: tuple[int, ...]) -> Access:
         return Access(kind, why, p, stored, base, steps, limits, tuple(same), mask, lows)
 
     if found is None:
-        loaded = "a loaded index" if not p.expr.has(Div, Rem) else "a quotient or a remainder"
+        loaded = "a quotient or a remainder" if p.expr.has(Div, Rem) else "a loaded index"
+        loaded = "a choice" if p.expr.has(Where) else loaded
         return of("gather", f"{loaded} in the address {cpp(p.expr)}")
     if rest:
         return of("gather", f"the mask is no rectangle: {rest[0]}")

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 import sympy
 
 from labkit import chips
-from labkit.triton import control, handover, scalars  # noqa: F401  (rules for numbers and loops)
+from labkit.triton import control, scalars, split  # noqa: F401  (rules for numbers and loops)
 from labkit.triton.access import addressed, decide
 from labkit.triton.forms import SIZE, C, Index, Mask, Pointer, Relation
-from labkit.triton.handover import Space
-from labkit.triton.index import LANES, Rem, affine, cpp, symbol
+from labkit.triton.index import LANES, Rem, Where, affine, cpp, symbol
 from labkit.triton.kernel import RULES, Kernel
 from labkit.triton.memory import lanes_of, lowest
 from labkit.triton.refused import too_large
-from labkit.triton.split import Part, accumulator
+from labkit.triton.split import Part, Space, accumulator
 from labkit.triton.ttir import Op, Value
 
 KINDS = ("f16", "bf16", "f32", "i8")
@@ -47,8 +46,8 @@ class L1:
 
 @dataclass(frozen=True)
 class Sum:
-    """A product in L0C. fresh: the condition under which it still holds nothing, as C++; at: its bytes; elem: what it becomes;
-    unit: what it is there."""
+    """A product in L0C. fresh: the condition under which it still holds nothing, as C++; at: its bytes; elem: what it
+    becomes; unit: what it is there."""
 
     var: str
     high: int
@@ -146,11 +145,9 @@ class CubeKernel(Kernel):
         sum_, s = self.forms[v], self.products[v]
         self.sync("M_FIX")
         self.helpers.add("StoreSum")
-        for line in handover.before_writing(s):
+        for line in split.before_writing(s):
             self.emit(line)
-        self.emit(
-            f"StoreSum<{C[s.elem]}, {sum_.high}>({s.var}, {sum_.var}, {sum_.high}, {sum_.wide}, {sum_.wide});"
-        )
+        self.emit(f"StoreSum<{C[s.elem]}, {sum_.high}>({s.var}, {sum_.var}, {sum_.high}, {sum_.wide}, {sum_.wide});")
         self.sync("FIX_M")
         self.emit(f"CrossCoreSetFlag<0x2, PIPE_FIX>({s.whole});")
         self.sums.remove(sum_.at)
@@ -190,6 +187,12 @@ def load(k: CubeKernel, op: Op) -> None:
             expr = expr.subs(wrap, start + LANES[moving[0]])
             wraps[moving[0]] = (start, size)
             terms.append(Relation(LANES[moving[0]], "<", size - start))
+    for wrap in sorted(expr.atoms(Where), key=str):  # tl.where(row < size, row, 0): the same
+        found = affine(wrap.args[0], 2)
+        moving = [d for d in (0, 1) if found and found[1][d] != 0]
+        if len(moving) == 1 and found[1][moving[0]] == 1:
+            expr = expr.subs(wrap, wrap.args[1])
+            terms.append(Relation(wrap.args[0], "<", sympy.Integer(0)))
     access = decide(Pointer(p.arg, sympy.expand(expr), p.elem), Mask(tuple(terms)), shape)
     if access.kind == "gather":
         raise Computed(v)
@@ -253,7 +256,8 @@ def dot(k: CubeKernel, op: Op) -> None:
     least = (32 if a.elem == "i8" and a.turned else least[0], *least[1:])
     if any(x % y for x, y in zip((m, depth, n), least)):
         raise k.refuse(
-            f"tl.dot of [{m}, {depth}] and [{depth}, {n}] {a.elem}", f"sides are multiples of {', '.join(map(str, least))}"
+            f"tl.dot of [{m}, {depth}] and [{depth}, {n}] {a.elem}",
+            f"sides are multiples of {', '.join(map(str, least))}",
         )
     if not isinstance(c, Sum):
         c = k.sum(m, n, "true", op.result.name or "product", "i32" if a.elem == "i8" else "f32")
@@ -290,8 +294,12 @@ def loop(k: CubeKernel, op: Op) -> None:
     for i in sums:
         init = k.forms.get(op.operands[3 + i])
         high, wide = op.results[i].shape
-        made = init if isinstance(init, Sum) else k.sum(
-            high, wide, first, body.args[1 + i].name or "sum", "i32" if op.results[i].elem == "i32" else "f32"
+        made = (
+            init
+            if isinstance(init, Sum)
+            else k.sum(
+                high, wide, first, body.args[1 + i].name or "sum", "i32" if op.results[i].elem == "i32" else "f32"
+            )
         )
         if isinstance(init, Sum) and init.fresh != "false":
             made = replace(init, fresh=f"{first} && {init.fresh}")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import pickle
 import re
 from collections import deque
+from collections.abc import Callable, Iterable
 from functools import cache
+from pathlib import Path
 
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
 from labkit import chips, device, messages
+from labkit.build import cache as built
+from labkit.build import compiler
 from labkit.launch import record as launches
 from labkit.launch.kernel import Kernel, kernel
-from labkit.triton import kept
 
 MOST_PROGRAMS = 2**31 - 1
 records: deque = deque(maxlen=4096)  # of launches, the newest last
@@ -80,6 +86,75 @@ def cores(kind: str) -> int:
     return chip["cores"]["aiv"] if kind == "vector" else chip["cores"]["aic"]
 
 
+# ---- what a second process need not work out again: Triton's own key, and a kernel that was built already. Both are
+# kept under the names, sizes and times of change of all files that they depend on: hashing libtriton, and reading a
+# kernel's text and all headers that it reaches, take most of the time from an import to a result.
+
+LABKIT = Path(__file__).resolve().parents[1]
+OWN = ("build", "source", "launch", "twin", "chips.py")
+
+
+def stamp(paths: Iterable[str | os.PathLike]) -> str:
+    """Of files, and of all files in folders: names, sizes, times of change."""
+    found = hashlib.sha256()
+    stack = [str(p) for p in paths]
+    while stack:
+        path = stack.pop()
+        try:
+            inside = sorted(os.scandir(path), key=lambda e: e.name) if os.path.isdir(path) else []
+            stat = os.stat(path)
+        except FileNotFoundError:
+            continue
+        if not inside:
+            found.update(f"{path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+        for entry in inside:
+            if entry.is_dir():
+                if entry.name != "__pycache__":
+                    stack.append(entry.path)
+            else:
+                one = entry.stat()
+                found.update(f"{entry.path} {one.st_size} {one.st_mtime_ns}\n".encode())
+    return found.hexdigest()
+
+
+def quick_key() -> None:
+    """From now on Triton's key of itself is worked out once for an installation, not once a process."""
+    from triton.runtime import autotuner
+    from triton.runtime import cache as triton_cache
+
+    whole = triton_cache.triton_key
+    if getattr(whole, "labkit", False):
+        return
+
+    @cache
+    def triton_key() -> str:
+        root = Path(triton_cache.__file__).resolve().parents[1]
+        parts = [root / n for n in ("compiler", "backends", "language", "_C", "runtime/cache.py")]
+        return _kept("triton-key", stamp(parts), whole)
+
+    triton_key.labkit = True
+    triton_cache.triton_key = autotuner.triton_key = triton_key
+
+
+@cache
+def _surroundings() -> str:
+    return stamp([*(LABKIT / name for name in OWN), compiler.find_cxx()])
+
+
+def again(text: str, file: str, make: Callable[[], object]):
+    """A labkit.launch.kernel.Kernel of this text: as it was built before, or by make()."""
+    words = [_surroundings(), text, file, chips.chosen()]
+    found = _kept("triton-kernel", hashlib.sha256("\0".join(words).encode()).hexdigest(), make)
+    return found if all(Path(p).exists() for p in found._built.values()) else make()
+
+
+def _kept(name: str, digest: str, make: Callable[[], object]):
+    def write(work: Path) -> None:
+        (work / "it").write_bytes(pickle.dumps(make()))
+
+    return pickle.loads(built.keep(name, digest, "it", write).read_bytes())
+
+
 class Utils:
     @staticmethod
     def get_device_properties(device: int) -> dict:
@@ -104,7 +179,7 @@ class Utils:
         if text not in _kernels:
             author = re.search(r"^// from (.*)$", text, re.M)
             file = f"{name}.asc" if f"{name}.asc" not in _texts else f"{name}_{len(_texts)}.asc"
-            _kernels[text] = kept.kernel(text, file, lambda: kernel(text=text, filename=file))
+            _kernels[text] = again(text, file, lambda: kernel(text=text, filename=file))
             _texts[file] = (text, author[1] if author else file)
         return text, _kernels[text], 1, 0, 1 << 20
 
@@ -175,7 +250,7 @@ class AscendCDriver(DriverBase):
         super().__init__()
         import triton.testing
 
-        kept.quick_key()
+        quick_key()
         triton.testing.do_bench = do_bench  # its own repeats for 100 ms of the clock: 50,000 launches
         self.utils, self.launcher_cls = Utils(), Launcher
 

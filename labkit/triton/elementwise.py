@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from labkit.triton import lanes, layout, rearrange, words
-from labkit.triton.forms import FLOATS, C, Index, Mask, Scalar, Tile, scalar_index
+from labkit.triton.forms import FLOATS, C, Index, Mask, Relation, Scalar, Tile, scalar_index
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.lanes import SIGNS, float_sign, scalar_float
 
@@ -400,7 +400,8 @@ def logic(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
 
 @lowers("arith.select")
 def select(k: Kernel, op: Op) -> None:
-    from labkit.triton.index import call, symbol
+    from labkit.triton.access import feeds_address
+    from labkit.triton.index import Where, call, symbol
 
     mask, a, b = (k.forms[o] for o in op.operands)
     v, elem = op.result, op.result.elem
@@ -412,6 +413,12 @@ def select(k: Kernel, op: Op) -> None:
         if not lanes:
             k.forms[v] = Index(k.named(expr, v.name or "chosen", elem), elem)
             return None
+        if feeds_address(op) and len(mask.terms) == 1 and isinstance(term := mask.terms[0], Relation):
+            difference, sign = term.left - term.right, term.sign  # a and b as they are where it is negative, or not
+            if sign in ("<", "<=", ">", ">="):
+                a, b = (a, b) if sign[0] == "<" else (b, a)
+                k.forms[v] = Index(Where(difference - (1 if sign in ("<=", ">") else 0), a.expr, b.expr), elem)
+                return None
     same = isinstance(mask, Mask) and not any(mask.varies(d) for d in range(max(len(v.shape), 1)))
     if same and isinstance(a, Scalar) and isinstance(b, Scalar):
         name = k.fresh(v.name or "chosen")

@@ -185,8 +185,8 @@ template <HardEvent EVENT> __aicore__ inline void Sync()  // the second pipe wai
 """
 
 COPY_TO_L1 = """\
-// rows x columns of GM into L1 as NZ, from its row `first` on, where high x wide have room; zeros where there is nothing
-// to copy. panel: so many rows after each other are an NZ of their own; 0: all of them.
+// rows x columns of GM into L1 as NZ, from its row `first` on, where high x wide have room; zeros where there is
+// nothing to copy. panel: so many rows after each other are an NZ of their own; 0: all of them.
 template <typename T>
 __aicore__ inline void CopyToL1(const LocalTensor<T>& to, const GlobalTensor<T>& from, uint32_t rows, uint32_t columns,
                                 int64_t stride, uint16_t high, uint32_t wide, uint32_t first = 0, uint32_t panel = 0)

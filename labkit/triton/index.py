@@ -34,6 +34,10 @@ class Call(sympy.Function):
     """Call(format's name, a, b): an operator of C++ that the algebra does not look into."""
 
 
+class Where(sympy.Function):
+    """Where(d, a, b): a where d is negative, else b."""
+
+
 class At(sympy.Function):
     """At(a tile's name, element): a number that the scalar unit reads back from UB."""
 
@@ -55,7 +59,7 @@ OPERATORS = {
     "from16": "static_cast<uint16_t>({0})",
     "choose": "({0} ? {1} : {2})",
 }
-OPAQUE = (Div, Rem, Call, At)
+OPAQUE = (Div, Rem, Call, Where, At)
 
 
 def symbol(name: str) -> sympy.Symbol:
@@ -78,6 +82,9 @@ class _Printer(StrPrinter):
 
     def _print_Call(self, e):
         return OPERATORS[str(e.args[0])].format(*map(self._one, e.args[1:]))
+
+    def _print_Where(self, e):
+        return f"({self._print(e.args[0])} < 0 ? {self._print(e.args[1])} : {self._print(e.args[2])})"
 
     def _print_At(self, e):
         return f"{e.args[0]}.GetValue({self._print(e.args[1])})"

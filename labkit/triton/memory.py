@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from labkit.triton import lanes, layout
 from labkit.triton.access import Access, addressed, decide, feeds_address
@@ -25,8 +26,6 @@ def make_block_pointer(k: Kernel, op: Op):
 
 @lowers("tt.advance")
 def advance(k: Kernel, op: Op):
-    from dataclasses import replace
-
     form = k.forms[op.operands[0]]
     offsets = tuple(o + k.forms[x].expr for o, x in zip(form.offsets, op.operands[1:]))
     k.forms[op.result] = replace(form, offsets=offsets)

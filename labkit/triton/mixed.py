@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import sympy
 
-from labkit.triton import control, handover, layout, split, strips
+from labkit.triton import control, layout, split
 from labkit.triton.cube import Computed, CubeKernel
 from labkit.triton.forms import C, Index, Tile
-from labkit.triton.handover import Space
 from labkit.triton.index import LANES, symbol
 from labkit.triton.kernel import RULES, Kernel
 from labkit.triton.refused import Refused
 from labkit.triton.scalars import make_range
-from labkit.triton.split import accumulator, handed, product, zero
+from labkit.triton.split import Space, accumulator, handed, product, zero
 from labkit.triton.tiles import tile
 from labkit.triton.tiles import zero as nothing
 from labkit.triton.ttir import Op, Value
@@ -62,7 +61,7 @@ def send(k: VectorKernel, v: Value) -> None:
         space, of = f"{s.var}[GetSubBlockIdx() * {tall * wide}]", f"{of}[GetSubBlockIdx() * {tall * pitch}]"
     k.helpers.add("Rows")
     k.sync("V_MTE3")
-    for line in handover.before_writing(s):
+    for line in split.before_writing(s):
         k.emit(line)
     k.emit(f"DataCopyPad({space}, {of}, RowsOut<{C[v.elem]}>({tall}, {wide}, {wide}, {pitch}));")
     k.emit(f"CrossCoreSetFlag<0x2, PIPE_MTE3>({s.whole});")
@@ -147,11 +146,11 @@ class Pair:
         number = {v: n for n, v in enumerate(every)}
         part = split.vector(func, given)
         products = [v for v in every if v in part.values and handed(v)]
-        self.planned = handover.plan([(number[v], v) for v in products], [(number[v], v) for v in given])
+        self.planned = split.plan([(number[v], v) for v in products], [(number[v], v) for v in given])
         self.spaces = [s for _, s in self.planned]
         k = CubeKernel(func, split.cube(func, set(given)), [(every[n], s) for n, s in self.planned])
         k.arguments()
-        for name in handover.names(self.spaces):
+        for name in split.names(self.spaces):
             k.fresh(name)
         k.block(func.blocks[0].ops)
         return k
@@ -163,17 +162,17 @@ class Pair:
             func = self.read()
             every, given = self._sent(func)
             spaces = [(every[n], s) for n, s in self.planned]
-            strips.separate(func)
+            split.separate(func)
             part = split.vector(func, given)
-            found = strips.by_rows(func, part) if split_rows else None
+            found = split.by_rows(func, part) if split_rows else None
             if found is None or found[1] < 2 * passes:
                 split_rows, found = False, None
             else:
-                strips.cut(found[0], found[1] // (2 * passes))
+                split.cut(found[0], found[1] // (2 * passes))
             whole = {v for v in given if v not in found[0]} if found else set()
             k = VectorKernel(func, part, spaces, passes if found else 1, whole)
             k.arguments()
-            for name in ("row0", "strip", *handover.names(self.spaces)):
+            for name in ("row0", "strip", *split.names(self.spaces)):
                 k.fresh(name)
             if found:
                 k.depth += 1

@@ -8,7 +8,7 @@ from triton.runtime.errors import OutOfResources
 
 from labkit.codegen import helpers as codegen
 from labkit.codegen.lines import comment
-from labkit.triton import control, elementwise, handover, memory, mixed, reduce, scalars, split, windows  # noqa: F401  (they bring their rules)
+from labkit.triton import control, elementwise, memory, mixed, reduce, scalars, split, windows  # noqa: F401  (they bring rules)
 from labkit.triton.cube import Computed, CubeKernel
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
@@ -19,9 +19,8 @@ from labkit.triton.turned import can_turn, turn
 
 @dataclass(frozen=True)
 class Lowered:
-    """text: Ascend C. cores: "vector", "cube" or "mix", or "one": a single vector core. workspace: bytes of GM for
-    each block; ub: bytes of UB that are used. access: what was
-    decided for loads and stores that are not contiguous."""
+    """text: Ascend C. cores: "vector", "cube" or "mix", or "one": a single vector core. workspace: bytes of GM for each
+    block; ub: bytes of UB that are used. access: what was decided for loads and stores that are not contiguous."""
 
     text: str
     name: str
@@ -70,6 +69,8 @@ def lower(read) -> Lowered:
             raise refuse(op, "an atomic beside tl.dot", "store the product and add it in a kernel of its own")
         if op.name == "cf.cond_br":
             raise refuse(op, "an early return beside tl.dot", "put the rest under an if")
+        if op.name == "scf.while":
+            raise refuse(op, "a while loop beside tl.dot", "write it as for ... in range(...)")
     if split.stored_alone(func):
         try:
             return _cube(func)
@@ -149,21 +150,21 @@ def _mixed(read) -> Lowered:
     lines = head(func, access)
     lines += source(vector.helpers | cube.helpers & {"Within"}, vector.shared).splitlines()
     lines += ["", *cube_source(cube.helpers, True).splitlines()]
-    lines += ["", *handover.flags(spaces), ""]
+    lines += ["", *split.flags(spaces), ""]
     taken = ", ".join([*params, "GM_ADDR workspace", *GRID])
     lines += [f'extern "C" __global__ __mix__(1, {vectors}) void {name}({taken})', "{"]
-    lines += ["    " + line for line in [*cube.globals(), *handover.declared(spaces), "InitSocState();"]]
-    body = [*handover.places(spaces, 1), *handover.begun(spaces, True)]
+    lines += ["    " + line for line in [*cube.globals(), *split.declared(spaces), "InitSocState();"]]
+    body = [*split.places(spaces, 1), *split.begun(spaces, True)]
     lines += ["    if ASCEND_IS_AIC {", *("        " + line for line in body)]
     lines += ["    " + line.replace("Sync<", "CubeSync<") for line in programs(cube.lines)]
-    lines += [*("        " + line for line in handover.ended(spaces, True)), "    }", "    if ASCEND_IS_AIV {"]
-    lines += ["        " + x for x in [*handover.places(spaces, vectors), *handover.begun(spaces, False)]]
+    lines += [*("        " + line for line in split.ended(spaces, True)), "    }", "    if ASCEND_IS_AIV {"]
+    lines += ["        " + x for x in [*split.places(spaces, vectors), *split.begun(spaces, False)]]
     lines += ["        " + line for line in vector.homes()]
     if vectors == 1:
         lines.append("        const int32_t row0 = 0;")
     mine = programs(vector.lines)
     mine[0] = mine[0].replace("GetBlockIdx()", f"GetBlockIdx() / {vectors}")
     lines += ["    " + line for line in mine]
-    lines += ["        " + line for line in handover.ended(spaces, False)]
+    lines += ["        " + line for line in split.ended(spaces, False)]
     text = "\n".join([*lines, "    }", "}", ""])
-    return Lowered(text, name, "mix", handover.size(spaces), vector.used, access)
+    return Lowered(text, name, "mix", split.size(spaces), vector.used, access)

@@ -25,10 +25,7 @@ STEPS = {  # of a tile v with rows r and columns c
     "column": ("v + r[:, None] * 0.125", lambda v, r, c: v + r[:, None] * 0.125),
     "causal": ("tl.where(r[:, None] >= c[None, :], v, -1.0)", lambda v, r, c: torch.where(r[:, None] >= c, v, -1.0)),
     "highest": ("v - tl.max(v, 1)[:, None]", lambda v, r, c: v - v.amax(1, keepdim=True)),
-    "share": (
-        "v / (1.0 + tl.sum(tl.abs(v), 1))[:, None]",
-        lambda v, r, c: v / (1 + v.abs().sum(1, keepdim=True)),
-    ),
+    "share": ("v / (1.0 + tl.sum(tl.abs(v), 1))[:, None]", lambda v, r, c: v / (1 + v.abs().sum(1, keepdim=True))),
     "exp": ("tl.exp(-tl.abs(v))", lambda v, r, c: torch.exp(-v.abs())),
 }
 
@@ -145,7 +142,7 @@ class Mixed:
         return out.cpu(), self.reference(x, y, z)
 
     def reference(self, x, y, z) -> torch.Tensor:
-        (m, k, n, p), kind = self.sides, DTYPES[self.dtype]
+        (_, k, n, p), kind = self.sides, DTYPES[self.dtype]
         r = torch.arange(self.rows)
 
         def steps(names, v, c):

@@ -20,7 +20,7 @@ import labkit.triton
 labkit.triton.install()
 import triton_mixed as mixed_kernels
 
-from labkit.triton import handover, mixed, program
+from labkit.triton import mixed, program, split
 from labkit.triton.refused import Refused
 
 SMALL = (2, 128, 64, (64, 32))
@@ -129,10 +129,12 @@ WRONG = {
     "a product is written over before it was read": edit("if (unread1) CrossCoreWaitFlag(FREE1);", ""),
     "the flag goes ahead of the tile": edit("Flag<0x2, PIPE_MTE3>(SENT1)", "Flag<0x2, PIPE_V>(SENT1)"),
     "both vector cores write the first rows": edit("DataCopyPad(accSpace2[row0 * 64]", "DataCopyPad(accSpace2[0]"),
-    "all spaces are one": lambda m: m.setattr(handover.Space, "bytes", property(lambda s: 0)),
+    "all spaces are one": lambda m: m.setattr(split.Space, "bytes", property(lambda s: 0)),
     "each step forgets the sum before it": lambda m: m.setattr(mixed, "zero", lambda v: True),
-    "the last flags are left": lambda m: m.setattr(handover, "ended", lambda spaces, from_cube: []),
-    "the sum lies where the next tile comes": edit("const int32_t row0 = strip * 16;", "const int32_t row0 = strip * 8;"),
+    "the last flags are left": lambda m: m.setattr(split, "ended", lambda spaces, from_cube: []),
+    "the sum lies where the next tile comes": edit(
+        "const int32_t row0 = strip * 16;", "const int32_t row0 = strip * 8;"
+    ),
 }
 
 

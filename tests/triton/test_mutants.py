@@ -73,7 +73,7 @@ MUTANTS = {
     "no pipe waits": lambda m: m.setattr(kernel.Kernel, "sync", lambda self, event: None),
     "a rest is a quotient": lambda m: m.setitem(scalars.ARITHMETIC, "arith.remsi", scalars.Div),
     "L0 is laid out for the whole depth": lambda m: text(
-        m, helpers.CUBE, "MultiplyTiles", "steps = (now + 15) / 16", "steps = PIECE / 16"
+        m, helpers.CUBE, "MultiplyTiles", "steps = squares * EACH", "steps = PIECE / LINE"
     ),
     "each step of a sum begins anew": lambda m: text(m, helpers.CUBE, "MultiplyTiles", "fresh && at == 0", "at == 0"),
     "both vector cores take the first rows' places": lambda m: m.setattr(mixed, "rows", scalars.make_range),
