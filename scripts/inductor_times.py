@@ -3,7 +3,8 @@
     python scripts/inductor_times.py [--write]        # --write: data/inductor_times.csv
 
 The cases are CASES below, stated before the run. Times are modelled: one launch of the hand-written kernel on 48
-blocks, and the launches of one call of the compiled function, each the second of its kind, so that the L2 holds the tensors.
+blocks, and the launches of one call of the compiled function, each the second of its kind, so that the L2 holds the
+tensors.
 """
 
 from __future__ import annotations
