@@ -24,6 +24,7 @@ from labkit.exercises.spec import load_all  # noqa: E402
 RESTS = {
     "predict": "nothing: a value is read and compared here",
     "kernel": "values are compared here; findings and times come from the process that runs the kernel's own code",
+    "triton": "results are compared here; findings, times and accesses come from the process that runs its kernel",
     "program": "what it prints is compared here; findings and launches come from the program's own process",
     "adapter": "results and gradients are compared here; streams, opcheck and launches are seen beside its code",
     "value": "nothing: results are compared here",

@@ -12,11 +12,18 @@ from labkit.device.import_hook import after_import
 def register() -> None:
     after_import("torch._dynamo.backends.registry", _add_backend)
     after_import("torch._dynamo.device_interface", _add_interface)
+    after_import("torch._dynamo.trace_rules", _leave_generators)
 
 
 def _add_backend(registry) -> None:
     for name in ("npu", "npugraphs", "npugraph_ex"):
         registry.register_backend(npu, name=name)
+
+
+def _leave_generators(rules) -> None:
+    """torch.random.fork_rng() inside a compiled function: the generators' states are set outside of any graph, as
+    CUDA's are, since a state is a tensor that no graph may make."""
+    rules.add("labkit.device.random")
 
 
 def _add_interface(module) -> None:

@@ -170,6 +170,16 @@ def test_compiled_as_eager(backend):
     assert model[0].weight.grad.device.type == "npu"
 
 
+def test_generators_are_set_within_a_compiled_function():
+    def f(x):
+        with torch.random.fork_rng():
+            torch.manual_seed(42)
+            return torch.bernoulli(x) * 2
+
+    x = torch.full((8, 8), 0.5, device="npu")
+    torch.testing.assert_close(torch.compile(f, backend="aot_eager")(x), f(x))
+
+
 def test_without_triton_inductor_says_what_to_install(monkeypatch):
     monkeypatch.setattr("labkit.triton.inductor.absent", lambda: "Triton is not installed")
     with pytest.raises(Exception, match="Triton is not installed.*aot_eager"):
