@@ -10,7 +10,7 @@ import sympy
 from labkit import chips
 from labkit.triton import control, scalars, split  # noqa: F401  (rules for numbers and loops)
 from labkit.triton.access import addressed, decide
-from labkit.triton.forms import SIZE, C, Index, Mask, Pointer, Relation
+from labkit.triton.forms import SIZE, C, Index, Mask, Pointer, Relation, words
 from labkit.triton.index import LANES, Rem, Where, affine, cpp, symbol
 from labkit.triton.kernel import RULES, Kernel
 from labkit.triton.memory import lanes_of, lowest
@@ -66,6 +66,7 @@ class CubeKernel(Kernel):
         self.computed = {v: s for v, s in spaces or () if not s.from_cube}
         self.l1, self.sums = 0, []  # bytes of L1; (from, to) bytes of L0C that hold a product
         self.coming: list[list[Value]] = []  # of each block around: what the vector cores have on its way
+        self.ends: dict[Value, set[str]] = {}  # loads with rows beyond a size, which L1 has as zeros: names of the size
         self.starts: dict[tuple[str, str], sympy.Symbol] = {}
         self.rules = {
             **RULES,
@@ -153,6 +154,11 @@ class CubeKernel(Kernel):
         self.sums.remove(sum_.at)
 
 
+def behind_the_end(k: CubeKernel, masks: list[set[str]]) -> list[Value]:
+    """Loads whose rows beyond a size are zeros in L1 and are asked for: some store has no mask with that size."""
+    return [v for v, sizes in k.ends.items() if not all(sizes <= mask for mask in masks)]
+
+
 def _block(k: CubeKernel, op: Op, mask_at: int = 1) -> tuple[Pointer, Mask]:
     found = addressed(k.forms, op, mask_at)
     if found is None:
@@ -174,8 +180,10 @@ def load(k: CubeKernel, op: Op) -> None:
         zero = other.expr == 0 if isinstance(other, Index) else other.text.rstrip("f") in ("0.0", "-0.0")
         if not zero:
             raise Computed(v)
-    expr, terms, wraps = p.expr, list(mask.terms), {}
-    for wrap in sorted(expr.atoms(Rem), key=str):  # (first + lane) % size: the rows behind the end are the first ones
+    expr, terms, ends = p.expr, list(mask.terms), set()
+    for wrap in sorted(
+        expr.atoms(Rem), key=str
+    ):  # (first + lane) % size: zeros stand for the first ones, behind the end
         inner, size = wrap.args
         found = affine(inner, 2)
         moving = [d for d in (0, 1) if found and found[1][d] == 1]
@@ -185,7 +193,7 @@ def load(k: CubeKernel, op: Op) -> None:
                 k.starts[key] = k.named(Rem(found[0], size), "start")
             start = k.starts[key]
             expr = expr.subs(wrap, start + LANES[moving[0]])
-            wraps[moving[0]] = (start, size)
+            ends |= words(size)
             terms.append(Relation(LANES[moving[0]], "<", size - start))
     for wrap in sorted(expr.atoms(Where), key=str):  # tl.where(row < size, row, 0): the same
         found = affine(wrap.args[0], 2)
@@ -193,6 +201,8 @@ def load(k: CubeKernel, op: Op) -> None:
         if len(moving) == 1 and found[1][moving[0]] == 1:
             expr = expr.subs(wrap, wrap.args[1])
             terms.append(Relation(wrap.args[0], "<", sympy.Integer(0)))
+            sizes = {str(f.expr) for f in map(k.forms.get, k.func.blocks[0].args) if isinstance(f, Index)}
+            ends |= words(wrap.args[0]) & sizes or {str(-found[0].as_coeff_Add()[0])}
     access = decide(Pointer(p.arg, sympy.expand(expr), p.elem), Mask(tuple(terms)), shape)
     if access.kind == "gather":
         raise Computed(v)
@@ -218,6 +228,8 @@ def load(k: CubeKernel, op: Op) -> None:
         f"{cpp(access.steps[row])}, {high}, {wide}{behind});"
     )
     rows = names[row] if low == "0" else str(high)
+    if ends:
+        k.ends[v] = ends
     k.forms[v] = L1(var, v.elem, high, wide, rows, names[column], turned)
 
 
@@ -322,6 +334,7 @@ def narrow(k: CubeKernel, op: Op) -> None:
 def store(k: CubeKernel, op: Op) -> None:
     s = k.forms[op.operands[1]]
     p, mask = _block(k, op, 2)
+    k.masks.append(mask.words())
     access = decide(p, mask, op.operands[1].shape)
     if not isinstance(s, Sum) or access.kind != "contiguous" or access.lows:
         raise Computed(op.operands[1])  # FIXPIPE stores row by row: the vector cores store it

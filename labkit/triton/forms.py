@@ -148,6 +148,10 @@ class Or:
         return "(" + " || ".join(f"({m})" if len(m.terms) > 1 else str(m) for m in self.masks) + ")"
 
 
+def words(expr: sympy.Expr) -> set[str]:
+    return {str(a) for a in expr.atoms(sympy.Symbol, sympy.Integer) if a not in LANES and a not in (0, 1, -1)}
+
+
 @dataclass(frozen=True)
 class Mask:
     """True where all of its terms are; without terms: everywhere."""
@@ -165,6 +169,10 @@ class Mask:
 
     def __str__(self):
         return " && ".join(map(str, self.terms)) or "true"
+
+    def words(self) -> set[str]:
+        """The names and numbers in its comparisons."""
+        return set().union(*(words(side) for t in self.terms if isinstance(t, Relation) for side in (t.left, t.right)))
 
     def split(self, shape: tuple[int, ...]) -> tuple[dict[int, list], dict[int, list], list, list]:
         """(for each dimension the limits that its lane lies below, the lowest that it is, terms without lanes, the

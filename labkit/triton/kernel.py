@@ -64,6 +64,7 @@ class Kernel:
         self.idle: list[Place] = []
         self.last: dict[Value, Op] = {}
         self.ending: dict[Op, list[Value]] = {}  # a loop or a branch -> what is used for the last time inside
+        self.masks: list[set[str]] = []  # of each store the names and numbers in its mask
         self.sends: dict = {}  # of a kernel for both kinds of cores: values that it hands over
         self.dropped: set[Value] = set()
         self.carried: dict[Value, Tile] = {}  # a value that a loop hands on -> where it shall lie

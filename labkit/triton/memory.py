@@ -254,6 +254,7 @@ def store(k: Kernel, op: Op):
     if found is None:
         return store_through_bits(k, op)
     p, mask = found
+    k.masks.append(mask.words())
     form, shape, elem = k.forms[op.operands[1]], op.operands[1].shape or (1,), p.elem
     stored = stored_of(p, shape)
     if any(mask.varies(d) or form.varies(d) for d, n in enumerate(shape) if stored[d] == 1 and n > 1):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sympy
 
 from labkit.triton import control, layout, split
-from labkit.triton.cube import Computed, CubeKernel
+from labkit.triton.cube import Computed, CubeKernel, behind_the_end
 from labkit.triton.forms import C, Index, Tile
 from labkit.triton.index import LANES, symbol
 from labkit.triton.kernel import RULES, Kernel
@@ -132,10 +132,14 @@ class Pair:
             func = read()
             try:
                 self.cube = self._cube(func)
-                break
             except Computed as found:  # the cube core has no copy for it: the vector cores bring it
                 self.computed.add(split.values(func).index(found.value))
-        self.vector, self.vectors = self._vector()
+                continue
+            self.vector, self.vectors = self._vector()
+            again = behind_the_end(self.cube, self.cube.masks + self.vector.masks)
+            if not again:
+                break
+            self.computed |= {split.values(func).index(v) for v in again}
 
     def _sent(self, func: Op) -> tuple[list[Value], list[Value]]:
         every = split.values(func)

@@ -9,7 +9,7 @@ from triton.runtime.errors import OutOfResources
 from labkit.codegen import helpers as codegen
 from labkit.codegen.lines import comment
 from labkit.triton import control, elementwise, memory, mixed, reduce, scalars, split, windows  # noqa: F401  (they bring rules)
-from labkit.triton.cube import Computed, CubeKernel
+from labkit.triton.cube import Computed, CubeKernel, behind_the_end
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
 from labkit.triton.refused import Refused, refuse, shown
@@ -134,6 +134,8 @@ def _cube(func: Op) -> Lowered:
     k = CubeKernel(func, split.Part(part.ops | stores.ops, part.values | stores.values), None)
     params = k.arguments()
     k.block(func.blocks[0].ops)
+    for v in behind_the_end(k, k.masks):
+        raise Computed(v)
     lines = head(func, k.access)
     lines += codegen.source(set(), rows=False).splitlines() + ["", *cube_source(k.helpers, False).splitlines()]
     lines += ["", f'extern "C" __global__ __cube__ void {name}({", ".join([*params, *GRID])})', "{"]
