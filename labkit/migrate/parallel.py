@@ -374,7 +374,7 @@ def main() -> None:
     dist.init_process_group("hccl")
     done = WAYS[sys.argv[1]](rank)
     size = sum(float(g.double().square().sum()) for g in done.gradients.values()) ** 0.5
-    # One write, its end included: the ranks of torchrun share a pipe, and print() writes the end apart where unbuffered.
+    # One write with its end: the ranks of torchrun share a pipe, and an unbuffered print() writes the end apart.
     sys.stdout.write(f"rank {rank}: loss {done.loss:.4f}, gradient {size:.4f}, peak {done.peak:,} bytes\n")
     sys.stdout.flush()
     dist.destroy_process_group()
