@@ -107,7 +107,8 @@ def imports(module: str) -> set[str]:
     for_types = {
         id(inner)
         for node in nodes
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in (getattr(node.test, "id", ""), getattr(node.test, "attr", ""))
+        if isinstance(node, ast.If)
+        and "TYPE_CHECKING" in (getattr(node.test, "id", ""), getattr(node.test, "attr", ""))
         for inner in ast.walk(node)
     }
     found: set[str | None] = set()
