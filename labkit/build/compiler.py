@@ -288,16 +288,10 @@ def compile_kernel(
     only where one is found there), and an error that the compiler reports is given at the lines of that file.
     in_two_steps: the object is kept by itself, so that other `libs` cost a link. Raises CompileError, ToolError.
     """
-    stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "kernel"
-    code = text.encode()
-    words = [*KERNEL_FLAGS, *flags, *(f"-I{d}" for d in include_dirs)]
-    here = Path(filename).resolve().parent
-    if here.is_dir() and includes.reads_from(here, code, includes.folders(words)):
-        words += ["-iquote", str(here)]
-    units, flags, libs = (Unit(f"{stem}.cpp", None, code),), tuple(map(str, words)), tuple(map(str, libs))
-    whole = Recipe(units, flags, "shared", libs, stem, find_cxx(), learner=(filename, text))
+    whole = _kernel_recipe(text, filename=filename, include_dirs=include_dirs, flags=flags, libs=libs)
     if not in_two_steps:
         return _made(whole, 1, announce)
+    libs, stem = whole.libs, whole.name
     made = _made(replace(whole, kind="object", libs=(), pic=True), 1, announce)
     linked = [made, *(lib for lib in libs if os.path.isfile(lib))]
     digest = key(_FORMAT, "link", whole.cxx, cxx_version(whole.cxx), *libs, *map(includes.digest, linked))
@@ -305,9 +299,25 @@ def compile_kernel(
     return keep(stem, digest, whole.file, lambda work: step(Workers(), [*command, str(work / whole.file)], whole))
 
 
+def _kernel_recipe(text: str, *, filename: str, include_dirs=(), flags=(), libs=()) -> Recipe:
+    stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "kernel"
+    code = text.encode()
+    words = [*KERNEL_FLAGS, *flags, *(f"-I{d}" for d in include_dirs)]
+    here = Path(filename).resolve().parent
+    if here.is_dir() and includes.reads_from(here, code, includes.folders(words)):
+        words += ["-iquote", str(here)]
+    units, flags, libs = (Unit(f"{stem}.cpp", None, code),), tuple(map(str, words)), tuple(map(str, libs))
+    return Recipe(units, flags, "shared", libs, stem, find_cxx(), learner=(filename, text))
+
+
 def compile_object(recipe: Recipe) -> Path:
     """The object file of a recipe of kind "object" with one unit. Raises CompileError, ToolError."""
     return _made(recipe, 1, None)
+
+
+def kernel_object(text: str, **how) -> Path:
+    """The object file of what compile_kernel would make a library of. Raises CompileError, ToolError."""
+    return _made(replace(_kernel_recipe(text, **how), kind="object", libs=(), pic=True), 1, None)
 
 
 def _made(

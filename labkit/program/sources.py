@@ -49,11 +49,15 @@ def read(path: Path, includes: list[str], definitions: Iterable[str] = ()) -> Te
     return Text(path, text, text_of(text, path.parent, includes), defines)
 
 
-def core_mixes(texts: list[Text]) -> dict[str, tuple[int, int]]:
-    """name -> (cube cores, vector cores) of every kernel of the program. Raises SourceError."""
+def core_mixes(texts: list[Text], *, guessed: bool = False) -> dict[str, tuple[int, int]]:
+    """name -> (cube cores, vector cores) of every kernel of the program, as its text looks; guessed: only of those
+    that do not say it. Raises SourceError.
+    """
     found: dict[str, tuple[int, int]] = {}
     for t in texts:
-        found.update(lowering.core_mixes(t.text, str(t.path), t.around, defined=True, defines=t.defines))
+        found.update(
+            lowering.core_mixes(t.text, str(t.path), t.around, defined=True, defines=t.defines, guessed=guessed)
+        )
     return found
 
 
@@ -85,10 +89,21 @@ def _inlined(path: Path, text: str, includes: list[str], seen: set[str]) -> str:
             if re.search(r"^[ \t]*#[ \t]*pragma[ \t]+once", inside, re.M):
                 seen.add(str(header))
                 inside = re.sub(r"^([ \t]*#[ \t]*pragma[ \t]+once)", "//", inside, flags=re.M)
-            body = f'#line 1 "{header}"\n' + _inlined(header, inside, includes, seen).rstrip("\n") + "\n"
+            inside = _at_home(header, _inlined(header, inside, includes, seen))
+            body = f'#line 1 "{header}"\n' + inside.rstrip("\n") + "\n"
         out += [text[at : m.start()], body, f'#line {line + 1} "{path}"']
         at = m.end()
     return "".join([*out, text[at:]])
+
+
+def _at_home(header: Path, text: str) -> str:
+    """The text of a header that is put into another file: an include that starts from its own folder says where."""
+
+    def full(m: re.Match) -> str:
+        beside = _find(m[1], header.parent, [])
+        return m[0].replace(f'"{m[1]}"', f'"{beside}"') if beside and not os.path.isabs(m[1]) else m[0]
+
+    return _INCLUDE.sub(full, text)
 
 
 def _find(name: str, here: Path, includes: list[str]) -> Path | None:

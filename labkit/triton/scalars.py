@@ -324,5 +324,5 @@ def device_assert(k: Kernel, op: Op):
     each_lane(
         k,
         stored,
-        lambda _: k.emit(f'ASCENDC_ASSERT(({lanes.element(form)}), {{ KERNEL_LOG(KERNEL_ERROR, "{said}"); }});'),
+        lambda _: k.emit(f'ascendc_assert(({lanes.element(form)}), "{said}\\n");'),
     )
