@@ -219,8 +219,13 @@ class Kernel:
         return f"Kernel {self.entry}({params})"
 
     def struct(self, name: str, **fields) -> ctypes.Structure:
-        """A struct of the source as a C object, e.g. `k.struct("AddTiling", length=4096)`. Raises KeyError."""
-        return lowering.encode(name, fields, self.structs(name))
+        """A struct of the source, or one of the library's for tiling, as a C object: `k.struct("AddTiling",
+        length=4096)`, `k.struct("TCubeTiling", M=64, N=64, ...)`. Raises KeyError.
+        """
+        known = self.structs(name)
+        if name not in known:
+            raise KeyError(messages.text("kernel.no_struct", name=name, known=", ".join(sorted(self._structs)) or "-"))
+        return lowering.encode(name, fields, known)
 
     def structs(self, name: str) -> dict[str, lowering.Struct]:
         """Those that the source defines; for a name that is not among them,
@@ -229,6 +234,8 @@ class Kernel:
         if name not in self._structs and name not in SCALARS:
             around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
             self._structs = lowering.structs(around) | self._structs
+            if name not in self._structs:
+                return lowering.structs(headers.tiling_structs()) | self._structs
         return self._structs
 
 

@@ -90,8 +90,9 @@ class Project:
         """Tiles and launches. inputs: tensors (anywhere), None for an optional one that is left out,
         lists for dynamic ones.
 
-        outputs: (shape, torch dtype) of each, a list of them for a dynamic one; without them the project's InferShape
-        says. Raises ProjectError, LaunchError.
+        outputs: (shape, torch dtype) of each, or a tensor that holds what the kernel finds there (zeros, for one that
+        only adds); a list of them for a dynamic one; without them the project's InferShape says. Raises ProjectError,
+        LaunchError.
         """
         import torch
 
@@ -103,6 +104,10 @@ class Project:
             [(torch.zeros if z else torch.empty)(tuple(shape), dtype=dtype, device="npu") for shape, dtype in group]
             for group, z in zip(made, zeroed)
         ]
+        for group, given in zip(results, outputs or ()):
+            for result, began in zip(group, given if isinstance(given, list) else [given]):
+                if isinstance(began, torch.Tensor):
+                    result.copy_(began)
         held = [[t.npu().contiguous() for t in g] for g in groups]
         given = [_tensor_list(h) if n else h[0] if h else None for h, n in zip(held, dynamic)]
         places = [
@@ -141,7 +146,7 @@ class Project:
         inputs = (*inputs, *[None] * (len(self.definition["inputs"]) - len(inputs)))
         groups = [list(i) if isinstance(i, (list, tuple)) else [] if i is None else [i] for i in inputs]
         made = [
-            list(o) if isinstance(o, list) else [o]
+            [(t.shape, t.dtype) if hasattr(t, "dtype") else t for t in (o if isinstance(o, list) else [o])]
             for o in (outputs if outputs is not None else self._inferred(groups, attrs))
         ]
         self._in_place(made, groups)
@@ -261,14 +266,23 @@ class Project:
 
 
 def load(
-    folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: float = 60.0, schedule: str = "program"
+    folder,
+    op: str = "",
+    *,
+    kernel: str = "",
+    include_dirs=(),
+    without=(),
+    timeout: float = 60.0,
+    schedule: str = "program",
 ) -> Project:
-    """The operator of a project's folder; op: which, where its op_host defines several; kernel: the op_kernel file.
+    """The operator of a project's folder; op: which, where its op_host defines several; kernel: the op_kernel file;
+    without: names of op_host files to leave out. Of a named operator only its own op_host files are compiled, and those
+    that belong to none.
 
     Raises ProjectError, CompileError, ToolError.
     """
     folder = Path(folder).resolve()
-    hosts = _hosts(folder / "op_host")
+    hosts = [h for h in _hosts(folder / "op_host") if h.name not in without and (not op or _for(op, h))]
     if not hosts:
         raise ProjectError(f"{folder} has no op_host with C++ sources")
     dirs = [
@@ -319,6 +333,13 @@ def _hosts(folder: Path) -> list[Path]:
             continue
         kept.append(f)
     return kept
+
+
+def _for(op: str, host: Path) -> bool:
+    """Whether a file of op_host is this operator's, or no operator's own."""
+    text = host.read_text(encoding="utf-8", errors="replace")
+    named = re.findall(r"\b(?:OP_ADD|IMPL_OP\w*|REGISTER_TILING_DATA_CLASS)\(\s*(\w+)", text)
+    return not named or op in named
 
 
 def _shared_tiling(hosts: list[Path], op: str, folder: Path) -> list[Path]:
