@@ -180,8 +180,13 @@ class Kernel:
             )
 
         def inspected(flags: tuple[str, ...]) -> Path:
-            flags = [*words, *flags, *runtime.INSPECTED]
-            return compiler.kernel_object(lowered, filename=self.filename, flags=flags, include_dirs=folders)
+            return compiler.compile_kernel(
+                lowered,
+                filename=self.filename,
+                flags=[*words, *flags, *runtime.INSPECTED],
+                include_dirs=folders,
+                only_object=True,
+            )
 
         if not told and self.core_mix[0]:  # its text has words of the cube: whether its code has is seen when compiled
             with ThreadPoolExecutor(2) as pool:

@@ -111,7 +111,8 @@ class Project:
         held = [[t.npu().contiguous() for t in g] for g in groups]
         given = [_tensor_list(h) if n else h[0] if h else None for h, n in zip(held, dynamic)]
         places = [
-            _tensor_list(r) if isinstance(o, list) else r[0] for r, o in zip(results, outputs or [None] * len(results))
+            _tensor_list(r) if isinstance(o, list) else r[0]
+            for r, o in zip(results, [*(outputs or ()), *[None] * len(results)])  # those in place need not be named
         ]
         workspace = torch.empty(max(32, sum(tiling.workspaces)), dtype=torch.uint8, device="npu")
         k = self._kernel(groups, made, tiling)

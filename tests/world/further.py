@@ -114,7 +114,7 @@ def hello():
     "hipudding/ascendc_threshold",
     "ascendc_operators/threshold/threshold_opencv_kernel.cpp",
     "threshold_opencv",
-    include_dirs=["ascendc_operators"],
+    include_dirs=["ascendc_operators/include"],
 )
 def threshold():
     import torch
@@ -341,7 +341,7 @@ def step_response():
 @kernel(
     "hicann/mat-chem-sim-pred",
     MATCHEM + "TimeSeriesForecast/selective_scan_1d/op_kernel/selective_scan_1d_kernel.cpp",
-    "selective_scan_1d_kernel",
+    "selective_scan1_d",
     atol=1e-4,
 )
 def selective_scan():
@@ -356,7 +356,7 @@ def selective_scan():
         state = torch.exp(step * a) * state + step * bb[:, t, None] * u[:, t, :, None]
         golden[:, t] = (state * c[:, t, None]).sum(-1) + skip * u[:, t]
     tiling = ("SelectiveScanTiling", dict(batch=b, length=length, dim=d, state=n))
-    return 5, [u, delta, a, bb, c, skip, torch.zeros_like(golden), tiling], {6: golden}
+    return 5, [u, delta, a, bb, c, skip, torch.zeros_like(golden), None, tiling], {6: golden}
 
 
 @kernel(
@@ -400,7 +400,7 @@ def upsample_bilinear2d():
     x = randn(2, 3, 10, 14)
     golden = torch.nn.functional.interpolate(x, (25, 31), mode="bilinear", align_corners=False)
     size = torch.tensor([25, 31], dtype=torch.int32)
-    return dict(inputs=[x, size], outputs=like(golden), attrs=dict(align_corners=False), golden=[golden])
+    return dict(inputs=[x, size], outputs=like(golden), attrs=dict(align_corners=False, scales=[0.0, 0.0]), golden=[golden])
 
 
 @project("hicann/ops-math", "conversion/fill_diagonal_v2")
