@@ -43,6 +43,7 @@ _TYPES = {
 }
 _NUMBERS = {names[0]: number for number, names in _TYPES.items()}
 _ND = 2
+_STRUCT = r"\b(?:struct|class)\s+(?:alignas\s*\([^)]*\)\s*)?"  # in front of its name
 
 
 class ProjectError(Exception):
@@ -252,7 +253,7 @@ class Project:
         ]
         host = "\n".join(texts)
         for name, body in tiling_structs.plain_structs(host).items():
-            if not re.search(rf"\b(?:struct|class)\s+{name}\b|TILING_DATA_DEF\(\s*{name}\b", reached):
+            if not re.search(rf"{_STRUCT}{name}\b|TILING_DATA_DEF\(\s*{name}\b", reached):
                 out.append(body)
         classes = tiling_structs.registered(host)
         by_op = dict(reversed(classes))
@@ -260,7 +261,7 @@ class Project:
         if (
             default
             and "REGISTER_TILING_DEFAULT" not in reached
-            and not re.search(rf"\b(?:struct|class)\s+{default}\b", reached)
+            and not re.search(rf"{_STRUCT}{default}\b", reached)
         ):
             out.append(f"REGISTER_TILING_DEFAULT({default});")
         return "\n".join(out) + "\n"

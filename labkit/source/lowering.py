@@ -66,10 +66,18 @@ def lower(
     body = lower_launches(text, filename, core_mixes(text, filename, around, defines=defines)) if "<<<" in text else text
     end = "" if body.endswith("\n") else "\n"
     return (
-        f'{_reserved(text, filename, around)}#line 1 "{quoted}"\n{body}{end}'
+        f'{_known_before(text)}{_reserved(text, filename, around)}#line 1 "{quoted}"\n{body}{end}'
         + "\n".join(_trampolines(kernels, entries, filename, text))
         + "\n"
     )
+
+
+def _known_before(text: str) -> str:
+    """What bisheng knows without a header and a host compiler does not: int32_t in a header of the learner's that comes
+    before kernel_operator.h.
+    """
+    first = re.search(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)', text, re.M)
+    return "#include <stdint.h>\n" if first and first[1] != "kernel_operator.h" else ""
 
 
 def _reserved(text: str, filename: str, around: str) -> str:

@@ -495,6 +495,12 @@ def test_a_launch_in_a_macro_is_named_by_what_the_macro_is_given():
     assert raised.value.key == "source.launch_macro" and raised.value.line == 1
 
 
+def test_a_header_in_front_of_the_kernels_knows_the_sizes_that_bisheng_knows():
+    assert lower('#include "mine.h"\n' + ADD, "t.asc").startswith('#include <stdint.h>\n#line 1 "t.asc"\n')
+    for text in ('#include "kernel_operator.h"\n#include "mine.h"\n' + ADD, ADD):
+        assert "stdint" not in lower(text, "t.asc")
+
+
 def test_macros_in_front_of_a_kernel_are_no_return_type():
     call = "REGISTER(one, two)\nNOTHING\n__global__ __aicore__ void k(GM_ADDR x) {}\n"
     assert [k.name for k in parse(call)] == ["k"]
