@@ -78,7 +78,7 @@ def include_dirs(tree: str = "kernel") -> tuple[Path, ...]:
 
 @lru_cache(maxsize=1)
 def tiling_structs() -> str:
-    """C++ of the library's tiling structs (TCubeTiling, SoftMaxTiling, ...), which the headers hold as lists of fields."""
+    """C++ of the library's tiling structs (TCubeTiling, ...), which the headers hold as lists of fields."""
     text = (TREES["kernel"] / "twin" / "base" / "tiling_structs.h").read_text(encoding="utf-8").replace("\\\n", " ")
     made = []
     for line in text.splitlines():

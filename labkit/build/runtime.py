@@ -16,8 +16,8 @@ from pathlib import Path
 
 from labkit import messages
 from labkit.build import compiler, headers, shipped
-from labkit.source.kernels import CUBE, MIX_1_2, VECTOR, CoreMix
 from labkit.paths import twin_dir
+from labkit.source.kernels import CUBE, MIX_1_2, VECTOR, CoreMix
 
 # The instruction set that the runtime is compiled for: the host's own, unless a test asks for an older one
 # (LABKIT_MARCH=x86-64). The results are the same bits on each.
@@ -246,5 +246,7 @@ def _short(names: Iterable[str]) -> Iterable[str]:
         m = re.match(r"_ZN4twin(\d+)", name)
         if m:
             yield name[m.end() : m.end() + int(m[1])]
-        for one in re.finditer(r"TPositionE(\d+)E(?:LS\w*?_(\d+)E)?", name):  # TQueBind<(TPosition)0, (TPosition)1, ...>
+        for one in re.finditer(
+            r"TPositionE(\d+)E(?:LS\w*?_(\d+)E)?", name
+        ):  # TQueBind<(TPosition)0, (TPosition)1, ...>
             yield from (f"TPosition {n}" for n in one.groups() if n)

@@ -258,11 +258,7 @@ class Project:
         classes = tiling_structs.registered(host)
         by_op = dict(reversed(classes))
         default = by_op.get(f"{self.name}_{key}") or by_op.get(self.name) or (classes[0][1] if classes else "")
-        if (
-            default
-            and "REGISTER_TILING_DEFAULT" not in reached
-            and not re.search(rf"{_STRUCT}{default}\b", reached)
-        ):
+        if default and "REGISTER_TILING_DEFAULT" not in reached and not re.search(rf"{_STRUCT}{default}\b", reached):
             out.append(f"REGISTER_TILING_DEFAULT({default});")
         return "\n".join(out) + "\n"
 

@@ -63,7 +63,9 @@ def lower(
     parse(text, filename)
     kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
-    body = lower_launches(text, filename, core_mixes(text, filename, around, defines=defines)) if "<<<" in text else text
+    body = (
+        lower_launches(text, filename, core_mixes(text, filename, around, defines=defines)) if "<<<" in text else text
+    )
     end = "" if body.endswith("\n") else "\n"
     return (
         f'{_known_before(text)}{_reserved(text, filename, around)}#line 1 "{quoted}"\n{body}{end}'

@@ -321,8 +321,4 @@ def device_assert(k: Kernel, op: Op):
         k.sync("V_S")
     shape = op.operands[0].shape
     stored = tuple(n if form.varies(d) else 1 for d, n in enumerate(shape))
-    each_lane(
-        k,
-        stored,
-        lambda _: k.emit(f'ascendc_assert(({lanes.element(form)}), "{said}\\n");'),
-    )
+    each_lane(k, stored, lambda _: k.emit(f'ascendc_assert(({lanes.element(form)}), "{said}\\n");'))

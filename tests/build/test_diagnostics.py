@@ -350,7 +350,10 @@ def test_failures_without_a_place(stderr, word):
 @pytest.mark.parametrize(
     "stderr, word",
     [
-        ("k.asc:2:5: error: 'DTYPE_X' was not declared in this scope; did you mean 'DTYPE_Y'?\n", "operator_project.load"),
+        (
+            "k.asc:2:5: error: 'DTYPE_X' was not declared in this scope; did you mean 'DTYPE_Y'?\n",
+            "operator_project.load",
+        ),
         ("k.asc:2:10: fatal error: torch/extension.h: No such file or directory\n", "labkit.register"),
     ],
 )

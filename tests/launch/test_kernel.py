@@ -310,12 +310,15 @@ def test_cores_of_each_kernel_of_a_source():
     both = HEAD + NEVER + CUBE + OWN
     assert labkit.kernel(text=both, entry="through_l1<half>").core_mix == (1, 0)
     assert labkit.kernel(text=both, entry="copy").core_mix == (0, 1)
-    used = both + """
+    used = (
+        both
+        + """
 extern "C" __global__ __aicore__ void mixed(GM_ADDR x, GM_ADDR y, uint32_t n) {
     if ASCEND_IS_AIC { through_l1<half>(x); }
     if ASCEND_IS_AIV { copy(x, y, n); }
 }
 """
+    )
     assert labkit.kernel(text=used, entry="mixed").core_mix == (1, 2)
 
 
@@ -323,7 +326,7 @@ extern "C" __global__ __aicore__ void mixed(GM_ADDR x, GM_ADDR y, uint32_t n) {
 def test_a_source_sets_the_macros_that_cann_leaves_open(dims):
     text = f"#define K_MAX_SHAPE_DIM {dims}\n#define QBUF_MAX_LEN 32\n{HEAD}" + (
         f"#if K_MAX_SHAPE_DIM != {dims} || QBUF_MAX_LEN != 32\n#error these are the source's own\n#endif\n"
-        f"static_assert(sizeof(ShapeInfo::shape) == 4 * {dims}, \"the shape of a tensor is as long\");\n"
+        f'static_assert(sizeof(ShapeInfo::shape) == 4 * {dims}, "the shape of a tensor is as long");\n'
     )
     x, y = torch.arange(64.0).npu(), torch.zeros(64).npu()
     assert labkit.kernel(text=text + OWN)[1](x, y, 64).findings == [] and equal(x.cpu(), y.cpu())

@@ -126,9 +126,7 @@ bool plausible(const Img2col& p, uint32_t bits, bool right, Here here) {
 }
 
 // What is read of L1: in each plane of channels from the first to the last pixel under the filter, in bytes behind src.
-struct Span {
-    uint64_t from, to;
-};
+struct Span { uint64_t from, to; };
 std::vector<Span> spans_of(const Image& image, const Cut& cut) {
     const Img2col& p = image.p;
     std::vector<Span> found;

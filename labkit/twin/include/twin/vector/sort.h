@@ -105,16 +105,15 @@ template <typename T> uint32_t GetSortLen(const uint32_t elemCount) {
 template <typename T> void RpSort16(const LocalTensor<T>&, const LocalTensor<T>&, const int32_t, TWIN_HERE) {
     ::twin::does_nothing("RpSort16", here);
 }
-template <typename T>
-void MrgSort4(const LocalTensor<T>&, const MrgSortSrcList<T>&, const MrgSort4Info&, TWIN_HERE) {
+template <typename T> void MrgSort4(const LocalTensor<T>&, const MrgSortSrcList<T>&, const MrgSort4Info&, TWIN_HERE) {
     ::twin::does_nothing("MrgSort4", here);
 }
-template <typename T> void ProposalConcat(const LocalTensor<T>&, const LocalTensor<T>&, const int32_t, const int32_t,
-                                          TWIN_HERE) {
+template <typename T>
+void ProposalConcat(const LocalTensor<T>&, const LocalTensor<T>&, const int32_t, const int32_t, TWIN_HERE) {
     ::twin::does_nothing("ProposalConcat", here);
 }
-template <typename T> void ProposalExtract(const LocalTensor<T>&, const LocalTensor<T>&, const int32_t, const int32_t,
-                                           TWIN_HERE) {
+template <typename T>
+void ProposalExtract(const LocalTensor<T>&, const LocalTensor<T>&, const int32_t, const int32_t, TWIN_HERE) {
     ::twin::does_nothing("ProposalExtract", here);
 }
 
