@@ -200,7 +200,7 @@ class Kernel:
             return dict(zip(wanted, pool.map(lambda kind: library(*_CORE_FLAGS[kind]), wanted)))
 
     def _core_mix(self, around: str, key: int) -> tuple[tuple[int, int], bool]:
-        """What the part of the source that is compiled with these defines looks like, and whether the kernel says it."""
+        """What the part of the source compiled with these defines looks like, and whether the kernel says it."""
         whole = active(around + "\n" + self.text, self.defines)
         text, kernel = whole[len(around) + 1 :], self.signature
         if text != self.text:
