@@ -280,7 +280,7 @@ def load(
     Raises ProjectError, CompileError, ToolError.
     """
     folder = Path(folder).resolve()
-    hosts = [h for h in _hosts(folder / "op_host") if h.name not in without and (not op or _for(op, h))]
+    hosts = _of(op, [h for h in _hosts(folder / "op_host") if h.name not in without])
     if not hosts:
         raise ProjectError(f"{folder} has no op_host with C++ sources")
     dirs = [
@@ -333,11 +333,12 @@ def _hosts(folder: Path) -> list[Path]:
     return kept
 
 
-def _for(op: str, host: Path) -> bool:
-    """Whether a file of op_host is this operator's, or no operator's own."""
-    text = host.read_text(encoding="utf-8", errors="replace")
-    named = re.findall(r"\b(?:OP_ADD|IMPL_OP\w*|REGISTER_TILING_DATA_CLASS)\(\s*(\w+)", text)
-    return not named or op in named
+def _of(op: str, hosts: list[Path]) -> list[Path]:
+    """Those files of op_host that are this operator's, or no operator's own; all where none defines it."""
+    texts = {h: h.read_text(encoding="utf-8", errors="replace") for h in hosts}
+    named = {h: re.findall(r"\b(?:OP_ADD|IMPL_OP\w*)\(\s*(\w+)", text) for h, text in texts.items()}
+    kept = [h for h in hosts if not named[h] or op in named[h]]
+    return kept if any(op in names for names in named.values()) else hosts
 
 
 def _shared_tiling(hosts: list[Path], op: str, folder: Path) -> list[Path]:
