@@ -166,7 +166,11 @@ class Kernel:
             [self.signature.name]
         )
         words += compiler.later_standard(self.text + around)
-        lowered = lowering.lower(self.text, self.filename, entries, around, self.defines)
+        text = self.text
+        if lowering.has_attributes(around):  # in a header, where the compiler would meet them
+            dirs = [*self.include_dirs, *map(str, headers.include_dirs())]
+            text = includes.in_place(Path(self.filename), text, dirs, lowering.has_attributes)
+        lowered = lowering.lower(text, self.filename, entries, around, self.defines)
 
         folders = [*self.include_dirs, *headers.include_dirs()]
 

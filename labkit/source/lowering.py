@@ -79,7 +79,8 @@ def _known_before(text: str) -> str:
     before kernel_operator.h.
     """
     first = re.search(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)', text, re.M)
-    return "#include <stdint.h>\n" if first and first[1] != "kernel_operator.h" else ""
+    ahead = first and (first[1] != "kernel_operator.h" or mask(text[: first.start()]).strip())
+    return "#include <stdint.h>\n" if ahead else ""
 
 
 def _reserved(text: str, filename: str, around: str) -> str:
@@ -94,6 +95,11 @@ def _reserved(text: str, filename: str, around: str) -> str:
                 raise SourceError("source.in_cann", filename=filename, line=line, text=text, name=name)
             names.append(f"struct {name};")
     return f"namespace AscendC {{ {' '.join(names)} }}\n" if names else ""
+
+
+def has_attributes(text: str) -> bool:
+    """Whether the device compiler's own attributes stand in a text."""
+    return bool(_ATTRIBUTE.search(text) and _ATTRIBUTE.search(mask(text, directives=False)))
 
 
 def without_attributes(text: str) -> str:

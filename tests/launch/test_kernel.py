@@ -338,3 +338,21 @@ def test_a_tiling_struct_of_the_library():
     assert len(bytes(made)) == 200 and bytes(made)[4:8] == b"\x30\0\0\0" and made.stepKb == 2
     with pytest.raises(KeyError, match="no struct Nothing"):
         k.struct("Nothing")
+
+
+def test_a_header_with_the_attributes_of_the_device_compiler(tmp_path):
+    """Such a header is put in place of the line that includes it; the lines of the source stay."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "first.h").write_text('#pragma once\n#include "sizes.h"\n')
+    (tmp_path / "own" / "sizes.h").write_text(
+        "#pragma once\n#define __aicore__ [aicore]\ninline __aicore__ int32_t twice(int32_t n) { return 2 * n; }\n"
+    )
+    file = tmp_path / "own.asc"
+    file.write_text('#include "own/first.h"\n' + HEAD + OWN.replace("GetBlockIdx() * n", "twice(0)"))
+    x, y = torch.arange(64.0).npu(), torch.zeros(64).npu()
+    assert labkit.kernel(file)[1](x, y, 64).findings == [] and equal(x.cpu(), y.cpu())
+    file.write_text('#include "own/first.h"\n' + HEAD + OWN.replace("GetBlockIdx() * n", "thrice(0)"))
+    with pytest.raises(labkit.CompileError) as raised:
+        labkit.kernel(file)
+    line = 1 + file.read_text().split("\n").index("    a.SetGlobalBuffer((__gm__ float*)x + thrice(0), n);")
+    assert f"own.asc, line {line}: " in str(raised.value)
