@@ -1,4 +1,13 @@
-"""Kernels drawn by a rule before any of them was built or run (see data/README.md): our inputs and golden."""
+"""Kernels drawn by a rule that was written before any of them was built or run: our inputs and golden.
+
+Repositories: hicann's ops-nn, ops-math, ops-cv, ops-transformer, mat-chem-sim-pred, cann-samples and
+ascend-transformer-boost, vllm-ascend, sgl-kernel-npu, and those with "ascendc" in their name of which a snapshot could be
+had. A candidate is a folder with op_host and op_kernel whose definition names ascend910b (any chip in students'), of at
+most 900 lines of kernel and 1,200 of host code, or a file by itself of at most 400 lines; without generated files, code of
+Ascend 950, communication between cards, attention and recurrent operators; none of data/world_kernels.csv. In each
+repository random.Random(18) shuffles the sorted paths; they are taken round robin over the sorted repositories, none left
+out. These are the first 38; the clock ended the list.
+"""
 
 from __future__ import annotations
 
