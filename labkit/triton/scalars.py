@@ -316,7 +316,7 @@ def device_print(k: Kernel, op: Op):
 
 @lowers("tt.assert")
 def device_assert(k: Kernel, op: Op):
-    form, said = k.forms[op.operands[0]], op.str("message").replace('"', "'")
+    form, said = k.forms[op.operands[0]], op.str("message").replace('"', "'").replace("%", "%%")
     if isinstance(form, Tile):
         k.sync("V_S")
     shape = op.operands[0].shape
