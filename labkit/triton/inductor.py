@@ -286,13 +286,15 @@ def _key():
     from labkit.triton.compiler import AscendCBackend
 
     class Key(CustomGraphModulePass):
-        """Changes nothing; its key makes the caches of compiled graphs forget what another labkit wrote."""
+        """Changes nothing; its key makes the caches of compiled graphs forget what another labkit wrote, or said in
+        another language.
+        """
 
         def __call__(self, graph) -> None:
             pass
 
         def uuid(self):
-            return AscendCBackend.hash(None)
+            return f"{AscendCBackend.hash(None)} {messages.language()}"
 
     return Key()
 
