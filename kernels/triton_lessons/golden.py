@@ -215,7 +215,9 @@ def cores_cases(seed, quick):
 def pieces_cases(seed, quick):
     made = []
     for rows, width, high, block in (
-        ((5, 192, 4, 64), (500, 768, 8, 256)) if quick else ((5, 192, 4, 64), (7, 64, 2, 64), (33, 768, 4, 256), (500, 768, 8, 256))
+        ((5, 192, 4, 64), (500, 768, 8, 256))
+        if quick
+        else ((5, 192, 4, 64), (7, 64, 2, 64), (33, 768, 4, 256), (500, 768, 8, 256))
     ):
         x, w, b = norm_rows(seed, rows, width)
         args = x, w, b, Out((rows, width), FLOAT), rows, width, high, block

@@ -62,11 +62,16 @@ def install() -> None:
         raise Absent(messages.text("triton.absent")) from None
     if triton.__version__.split(".")[:2] != TESTED.split(".")[:2]:
         raise Absent(messages.text("triton.version", tested=TESTED, found=triton.__version__))
+    from triton.runtime import driver
+
+    from labkit.triton.driver import AscendCDriver
+
     if "ascendc" not in backends.backends:
         from labkit.triton.compiler import AscendCBackend
-        from labkit.triton.driver import AscendCDriver
 
         backends.backends["ascendc"] = backends.Backend(AscendCBackend, AscendCDriver)
+    if AscendCDriver.is_active():
+        _ = driver.active  # made now, so that do_bench goes by the device's clock before any launch, too
 
 
 def last():
