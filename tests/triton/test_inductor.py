@@ -142,7 +142,9 @@ def test_training_with_dropout_draws_as_eager_does():
 
 
 def test_one_kernel_for_every_width():
-    counter = torch._dynamo.testing.CompileCounterWithBackend("inductor")
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    counter = CompileCounterWithBackend("inductor")
     compiled = torch.compile(softmax, backend=counter)
     for wide in (100, 333, 640):
         x = exact(20, wide).npu()
