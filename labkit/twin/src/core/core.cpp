@@ -37,6 +37,8 @@ void Core::start(const CoreId& which, Schedule schedule) {
     findings.clear(block);
     gm.clear();
     gm_writes.clear();
+    open_reads.clear();
+    shared_.clear();
     gm_reads.clear();
     gm_steps.clear();
     ordered_unseen = false;
@@ -51,6 +53,7 @@ void Core::start(const CoreId& which, Schedule schedule) {
     ub_peak = ub_top = phase = turns = 0;
     ordered = false;
     sent = VectorClock{};
+    matmuls.clear();
     pipe = nullptr;
     instructions = issues = 0;
 }
@@ -87,9 +90,10 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     instructions++;
     issues++;
     trace.spend(chip.scalar_issue);
+    shared_.clear();
     int i = int(p);
-    known[i].join(known[int(Pipe::S)]);  // the scalar unit issues every instruction, so whatever it has waited for is
-                                         // done before all later ones
+    known[i].hear(known[int(Pipe::S)], p);  // the scalar unit issues every instruction, so whatever it has waited for
+                                            // is done before all later ones
     uint32_t n = ++issued[i];
     known[i].seen[i] = n;
     if (delayed.on && !DelayedTransfers::delays(p)) delayed.settle(known[i]);
@@ -105,7 +109,10 @@ GmClock Core::gm_clock(Pipe p) const {
 void Core::join_all() {
     VectorClock all;
     for (int i = 0; i < kPipes; i++) all.join(known[i]);
-    for (int i = 0; i < kPipes; i++) known[i] = all;
+    for (int i = 0; i < kPipes; i++) {
+        known[i] = all;
+        known[i].done = issued[i];
+    }
     trace.join();
     if (delayed.on) delayed.settle(all);
 }
@@ -113,7 +120,9 @@ void Core::join_all() {
 // ---------------------------------------------------------------- operands
 
 void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uint64_t lo, uint64_t hi) {
-    const char* code = memory[0] == 'G'                 ? "race-gm"
+    bool gm_store = memory[0] == 'G' && c.race == Race::WriteAfterRead;
+    const char* code = gm_store                         ? "race-gm-war"
+                       : memory[0] == 'G'               ? "race-gm"
                        : c.race == Race::ReadAfterWrite ? "race-raw"
                        : c.race == Race::WriteAfterRead ? "race-war"
                                                         : "race-waw";
@@ -129,6 +138,33 @@ void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uin
                .add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
 }
 
+// Whether the bytes of the two copies differ is known when the second is carried out: see perform().
+void Core::note_shared(Hazards& h, const uint8_t* base, const char* memory) {
+    for (const Hazards::Shared& s : h.shared) shared_.push_back({(uint8_t*)base + s.lo, s.hi - s.lo, s.other, memory});
+    h.shared.clear();
+}
+
+// The bytes that two copies of one pipe write, before and after the second of them: if they are the same, the order of
+// the copies does not matter.
+Core::SharedBytes Core::before_overlap() {
+    SharedBytes all;
+    for (const SharedPlace& s : shared_) all.push_back({s, std::vector<uint8_t>(s.at, s.at + s.bytes)});
+    shared_.clear();
+    return all;
+}
+void Core::after_overlap(const SharedBytes& all, const Ticket& t) {
+    for (const auto& [s, old] : all) {
+        if (std::memcmp(old.data(), s.at, s.bytes) == 0) continue;
+        return report("copy-order", true, t.access.here,
+                      Numbers()
+                          .add("op", name_of(t.op))
+                          .add("pipe", name_of(t.access.pipe))
+                          .add("memory", s.memory)
+                          .add("bytes", s.bytes)
+                          .add("other_line", s.other.here.line));
+    }
+}
+
 void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
     if (l.buf && write) buffers[l.buf].filled = true;
@@ -139,6 +175,7 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     Hazards& h = memory[int(l.mem)];
     Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
     if (checks && c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
+    if (!h.shared.empty()) note_shared(h, bytes_[int(l.mem)], name_of(l.mem));
 }
 
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
@@ -173,9 +210,23 @@ void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write
     if (!checks) return;
     const VectorClock& now = known[int(t.access.pipe)];
     if (id.mixed && step) gm_steps.note(t.access, now, lo, bytes, bytes, 1, write, bool(registers.atomic));
-    Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);
-    // Writes to the same GM bytes from one pipe stay in order; only reading back what may not have arrived is a hazard.
-    if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
+    if (!write) {
+        Conflict c = gm.read(lo, hi, t.access, now, false);
+        if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
+        if (open_reads.size() == kOpenReads) open_reads.erase(open_reads.begin(), open_reads.begin() + kOpenReads / 2);
+        open_reads.push_back({lo, hi, t.access});
+        return;
+    }
+    Access me = t.access;
+    me.atomic = bool(registers.atomic);
+    gm.write(lo, hi, me, now);
+    if (!gm.shared.empty()) note_shared(gm, nullptr, "GM");
+    // Loads that may still be under way when this store arrives.
+    auto over = [&](const Hazards::Shared& r) { return now.seen[int(r.other.pipe)] >= r.other.number; };
+    open_reads.erase(std::remove_if(open_reads.begin(), open_reads.end(), over), open_reads.end());
+    for (const Hazards::Shared& r : open_reads)
+        if (r.lo < hi && lo < r.hi && r.other.pipe != t.access.pipe)
+            return note_race({Race::WriteAfterRead, r.other}, t, "GM", std::max(lo, r.lo), std::min(hi, r.hi));
 }
 
 bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what, uint32_t align) {

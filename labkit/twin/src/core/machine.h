@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <functional>
 #include <vector>
 
 #include "base/chip.h"
@@ -115,8 +116,21 @@ public:
     // Performs a transfer: at once, or under Schedule::Worst as late as the synchronisation allows.
     template <typename F> void perform(const Ticket& t, F effect) {
         if (!effects) return;
+        if (!shared_.empty()) return perform_over(t, effect);
         if (delayed.on) delayed.push(t.access, known[int(t.access.pipe)], effect);
         else effect();
+    }
+    // The same for a copy that writes bytes which an earlier one of its pipe may still be writing.
+    template <typename F> void perform_over(const Ticket& t, F effect) {
+        auto places = std::move(shared_);
+        shared_.clear();
+        // A std::function: with the lambda's own type perform() and this would instantiate each other without end.
+        perform(t, std::function<void()>([this, t, effect, places] {
+            shared_ = places;
+            SharedBytes before = before_overlap();
+            effect();
+            after_overlap(before, t);
+        }));
     }
 
     // ---- checks before an instruction; false: it must not run
@@ -184,10 +198,11 @@ public:
     // ---- flags
     struct Flag {
         bool set = false, reserved = false, library = false;  // library: set by TPipe itself
+        bool queue = false;                                   // set by a queue that has not waited for it yet
         uint8_t again = 0;                                    // how many times it was set again before a wait
         VectorClock clock;
         Stamp at = 0;
-        Here here{nullptr, 0};
+        Here here{nullptr, 0}, queue_here{nullptr, 0};
     };
     Flag flags[8][8][8];
 
@@ -201,6 +216,8 @@ public:
     Hazards& ub = memory[int(Mem::UB)];
     DelayedTransfers delayed;
     std::vector<GmWrite> gm_writes;
+    static constexpr size_t kOpenReads = 128;
+    std::vector<Hazards::Shared> open_reads;  // of GM, that a store may overtake
     SharedReads gm_reads;
     GmSteps gm_steps;
     bool ordered_unseen = false;
@@ -217,6 +234,7 @@ public:
     class CoreGroup* group = nullptr;
     Core* cube = nullptr;  // the AIC of the same block; of a cube core, itself
     void* pipe = nullptr;  // the kernel's own TPipe
+    std::vector<const void*> matmuls;  // of a mixed kernel: its Matmul objects, which take two flags between cores each
     uint8_t slot() const { return id.kind == Kind::AIC ? 2 : uint8_t(id.sub); }
     // issues: instructions that go to a pipe, not those of the scalar unit itself
     uint64_t instructions = 0, issues = 0;
@@ -235,9 +253,22 @@ public:
 private:
     const GmRange* home_of(const Gm&, uint64_t hi) const;
     void report_stray(const Gm&, uint64_t bytes, bool write, const GmRange* home, Here);
+    struct SharedPlace {
+        uint8_t* at;
+        uint64_t bytes;
+        Access other;
+        const char* memory;
+    };
+    std::vector<SharedPlace> shared_;  // of the instruction that is being issued
+    using SharedBytes = std::vector<std::pair<SharedPlace, std::vector<uint8_t>>>;
+    SharedBytes before_overlap();
+    void after_overlap(const SharedBytes&, const Ticket&);
+    void note_shared(Hazards&, const uint8_t* base, const char* memory);
     void note_race(const Conflict&, const Ticket&, const char* memory, uint64_t lo, uint64_t hi);
     uint8_t* bytes_[int(Mem::Count)] = {};  // see arena.h
 };
+
+void note_matmuls(const Core&);  // to its group
 
 extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is running
 

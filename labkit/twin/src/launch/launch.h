@@ -42,6 +42,7 @@ struct LaunchResult {
     std::vector<CoreResult> cores;  // block by block: the AIVs, then the AIC
     std::vector<Finding> across;    // findings that belong to no single core
     std::vector<Finding> left;      // flags between cores that nobody waited for
+    std::vector<std::pair<uint64_t, uint64_t>> workspaces;  // in GM, of synchronisation by software
     double seconds = 0;             // modelled
     bool extrapolated = false;      // a trace was full: the time is extrapolated in proportion
     bool finished = true;

@@ -60,6 +60,7 @@ public:
     void work();
     void finish() {
         result_.maxima = std::move(group_.maxima);
+        result_.workspaces = std::move(group_.workspaces);
         if (launch_.checks && launch_.effects) list_left();
     }
     void list_left();
@@ -120,6 +121,13 @@ void Scheduler::begin(Worker& p, const CoreId& id) {
 
 // The counters of the flags stay in the hardware: the next kernel's first wait would go through at once.
 void Scheduler::list_left() {
+    for (const CoreGroup::Taken& t : group_.taken()) {
+        Findings one;
+        one.clear(t.block);
+        one.add("cross-taken", true, t.here,
+                Numbers().add("id", t.id).add("owner", t.by_matmul ? "Matmul" : "SyncAll"));
+        add_across(result_, one.list().front());
+    }
     for (const auto& c : result_.cores)
         if (!c.finished) return;
     for (const CoreGroup::Left& l : group_.left()) {
