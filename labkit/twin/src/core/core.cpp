@@ -7,7 +7,7 @@ namespace twin {
 
 thread_local Core* core = nullptr;
 
-void Core::start(const CoreId& which, Schedule schedule) {
+void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     id = which;
     block = which.block;
     for (int m = 0; m < int(Mem::Count); m++) {
@@ -16,7 +16,8 @@ void Core::start(const CoreId& which, Schedule schedule) {
         if (!bytes_[m]) bytes_[m] = map_memory(chip.size[m] + 4096);
         std::memset(bytes_[m], kPoison, chip.size[m]);
     }
-    delayed.clear(schedule == Schedule::Worst);
+    bool worst = schedule == Schedule::Worst;
+    delayed.clear(worst, seed, block * 4 + slot());
     buffers.assign(1, Buffer{});
     cube_state = CubeState{};
     queues.clear();
@@ -44,7 +45,10 @@ void Core::start(const CoreId& which, Schedule schedule) {
     ordered_unseen = false;
     may_poll = false;
     registers = Registers{};
-    cache.clear();
+    cache.clear(worst && seed);
+    exposed_.clear();
+    granted = 0;
+    stack_reported = false;
     probe.reset();
     counters = Counters{};
     output.clear();
@@ -61,7 +65,9 @@ void Core::start(const CoreId& which, Schedule schedule) {
 void settle_writes();
 
 CoreResult Core::finish() {
+    settle_exposed();
     delayed.flush();
+    cache.clean_all(~0u);
     settle_writes();
     CoreResult r;
     r.block = block;
@@ -75,6 +81,7 @@ CoreResult Core::finish() {
     r.ordered_unseen = ordered_unseen;
     r.phases = phase;
     r.may_poll = may_poll;
+    r.lines = std::move(cache.history);
     r.buffers = std::move(views);
     r.output = std::move(output);
     r.instructions = instructions;
@@ -85,18 +92,21 @@ CoreResult Core::finish() {
 
 // ---------------------------------------------------------------- order and time
 
-Core::Ticket Core::issue(Pipe p, Op op, Here here) {
+Core::Ticket Core::issue(Pipe p, Op op, Here here, bool deferred) {
     last = here;
     instructions++;
     issues++;
     trace.spend(chip.scalar_issue);
     shared_.clear();
+    if (!exposed_.empty()) settle_exposed();
+    check_stack(here);
     int i = int(p);
     known[i].hear(known[int(Pipe::S)], p);  // the scalar unit issues every instruction, so whatever it has waited for
                                             // is done before all later ones
     uint32_t n = ++issued[i];
     known[i].seen[i] = n;
-    if (delayed.on && !DelayedTransfers::delays(p)) delayed.settle(known[i]);
+    deferring = deferred && delayed.computes_late();
+    if (delayed.on && !DelayedTransfers::delays(p) && !deferring) delayed.settle(known[i]);
     return {{n, p, here}, op};
 }
 
@@ -154,7 +164,7 @@ Core::SharedBytes Core::before_overlap() {
 }
 void Core::after_overlap(const SharedBytes& all, const Ticket& t) {
     for (const auto& [s, old] : all) {
-        if (std::memcmp(old.data(), s.at, s.bytes) == 0) continue;
+        if (delayed.swapped || std::memcmp(old.data(), s.at, s.bytes) == 0) continue;
         return report("copy-order", true, t.access.here,
                       Numbers()
                           .add("op", name_of(t.op))
@@ -169,7 +179,7 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
     if (l.buf && write) buffers[l.buf].filled = true;
     uint64_t lo = l.addr, hi = lo + bytes;
-    if (delayed.on && write && !DelayedTransfers::delays(t.access.pipe)) delayed.keep(t.access, at(l), bytes);
+    if (delayed.on && write && !deferring && !DelayedTransfers::delays(t.access.pipe)) delayed.keep(t.access, at(l), bytes);
     if (!checks && l.mem != Mem::UB) return;  // of UB the scalar unit must know for what it waits
     const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
@@ -192,6 +202,7 @@ void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const
     }
     recent = uint32_t(gm_writes.size());
     gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, id.kind == Kind::AIC});
+    gm_writes.back().slot = slot();
     gm_writes.back().values(from, hi - lo);
 }
 
@@ -211,6 +222,7 @@ void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write
     const VectorClock& now = known[int(t.access.pipe)];
     if (id.mixed && step) gm_steps.note(t.access, now, lo, bytes, bytes, 1, write, bool(registers.atomic));
     if (!write) {
+        check_dirty_elsewhere(lo, hi, here);
         Conflict c = gm.read(lo, hi, t.access, now, false);
         if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
         if (open_reads.size() == kOpenReads) open_reads.erase(open_reads.begin(), open_reads.begin() + kOpenReads / 2);

@@ -61,6 +61,7 @@ struct CoreResult {
     bool ordered_unseen = false;  // by a wait whose sender is not followed
     uint32_t phases = 0;          // how many barriers of all cores it has passed
     bool may_poll = false;        // has read past its data cache, or cleaned it
+    std::vector<DataCache::Store> lines;  // scalar stores to GM
     std::vector<BufferView> buffers;
     std::string output;
     Counters counters;
@@ -81,7 +82,7 @@ struct CoreId {
 class Core {
 public:
     static constexpr uint64_t kNever = ~0ull;
-    void start(const CoreId&, Schedule);
+    void start(const CoreId&, Schedule, uint32_t seed);
     CoreResult finish();
 
     // ---- one instruction: order it, check and record its operands, cost it
@@ -89,7 +90,9 @@ public:
         Access access;
         Op op;
     };
-    Ticket issue(Pipe, Op, Here);
+    static constexpr uint64_t kStack = 0x8000;  // -cce-aicore-stack-size of CANN's own builds for dav-2201
+    // deferred: its effect is handed to perform(), so that the vector or the cube unit may be late with it
+    Ticket issue(Pipe, Op, Here, bool deferred = false);
     void retire(const Ticket& t, double cycles, uint64_t bytes) {
         trace.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes,
                    t.access.pipe == Pipe::V ? chip.vector_startup : 0);
@@ -107,6 +110,20 @@ public:
     // What an instruction behind a flag that this pipe sets may rely on, for the other cores of the block.
     GmClock gm_clock(Pipe) const;
     void learn(const GmClock& told) { twin::learn(known[int(Pipe::S)], slot(), told); }
+    // ---- the scalar unit and GM, through its data cache (scalar_gm.cpp)
+    // The place of [lo, lo + size) for a load or a store: GM, or a line of the cache under a schedule that keeps them.
+    uint8_t* cached(uint64_t lo, uint32_t size, bool write, Here);
+    // For code that takes a reference or a raw pointer: what it stores is seen by settle_exposed().
+    void expose(uint64_t lo, uint32_t size, Here);
+    void settle_exposed();
+    void publish();  // tells the other cores which lines are dirty: before a signal to them
+    void clean(const uint8_t* line, bool whole);
+    void check_dirty_elsewhere(uint64_t lo, uint64_t hi, Here);
+    void check_stack(Here);
+    uint64_t granted = 0;         // of GM: what the next raw access may be, as an API call has booked it
+    bool deferring = false;       // the instruction that is being issued may be late
+    uint64_t stack_from = 0;      // where the kernel's stack begins
+    bool stack_reported = false;
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, bool write, Here here) {
         instructions++;
@@ -117,7 +134,7 @@ public:
     template <typename F> void perform(const Ticket& t, F effect) {
         if (!effects) return;
         if (!shared_.empty()) return perform_over(t, effect);
-        if (delayed.on) delayed.push(t.access, known[int(t.access.pipe)], effect);
+        if (delayed.on && delayed.takes(t.access.pipe)) delayed.push(t.access, known[int(t.access.pipe)], effect);
         else effect();
     }
     // The same for a copy that writes bytes which an earlier one of its pipe may still be writing.
@@ -251,6 +268,13 @@ public:
     bool checks = true, effects = true;
 
 private:
+    struct Exposed {
+        uint64_t lo;
+        uint32_t size;
+        Here here;
+        uint8_t old[DataCache::kLine];  // of GM
+    };
+    std::vector<Exposed> exposed_;
     const GmRange* home_of(const Gm&, uint64_t hi) const;
     void report_stray(const Gm&, uint64_t bytes, bool write, const GmRange* home, Here);
     struct SharedPlace {
@@ -268,9 +292,12 @@ private:
     uint8_t* bytes_[int(Mem::Count)] = {};  // see arena.h
 };
 
+void give_way();  // lets the other cores run
 void note_matmuls(const Core&);  // to its group
 
 extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is running
+
+extern uint64_t device_from, device_bytes;  // the device's memory, for the check of raw pointers
 
 bool constant_data(uint64_t lo, uint64_t hi);  // true: these bytes belong to the kernel's constants
 

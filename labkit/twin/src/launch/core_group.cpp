@@ -63,6 +63,40 @@ size_t CoreGroup::set(const Core& c, int mode, int id, Signal signal) {
     return complete(mode, id, group, peers, mode == 2 ? others : peers);
 }
 
+void CoreGroup::publish(const Core& c, const DataCache::Line& l) {
+    std::lock_guard<std::mutex> hold(lock_);
+    size_t me = index_of(c.id.block, c.id.kind, c.id.sub);
+    dirty_[l.at].push_back({me, l.dirty, c.block, l.phase, l.here});
+    dirty_lines++;
+}
+
+void CoreGroup::retract(const Core& c, const std::vector<uint64_t>& lines) {
+    std::lock_guard<std::mutex> hold(lock_);
+    size_t me = index_of(c.id.block, c.id.kind, c.id.sub);
+    for (uint64_t line : lines) {
+        auto& all = dirty_[line];
+        size_t before = all.size();
+        all.erase(std::remove_if(all.begin(), all.end(), [&](const DirtyLine& d) { return d.core == me; }), all.end());
+        dirty_lines -= uint32_t(before - all.size());
+        if (all.empty()) dirty_.erase(line);
+    }
+}
+
+uint64_t CoreGroup::dirty_elsewhere(const Core& c, uint64_t lo, uint64_t hi, DirtyLine& found) {
+    std::lock_guard<std::mutex> hold(lock_);
+    size_t me = index_of(c.id.block, c.id.kind, c.id.sub);
+    uint64_t bytes = 0;
+    auto it = dirty_.lower_bound(lo / DataCache::kLine * DataCache::kLine);
+    for (; it != dirty_.end() && it->first < hi; ++it)
+        for (const DirtyLine& d : it->second) {
+            if (d.core == me) continue;
+            uint64_t some = d.bytes & DataCache::mask(it->first, lo, hi);
+            if (some && !bytes) found = d;
+            bytes += uint64_t(__builtin_popcountll(some));
+        }
+    return bytes;
+}
+
 void CoreGroup::note_matmuls(uint32_t objects) {
     std::lock_guard<std::mutex> hold(lock_);
     matmuls_ = std::max(matmuls_, objects);

@@ -51,6 +51,19 @@ public:
     void note_matmuls(uint32_t objects);
     std::vector<Taken> taken() const;
 
+    // Lines of GM that lie dirty in the data cache of a core, as far as it has told before a signal.
+    struct DirtyLine {
+        size_t core = 0;
+        uint64_t bytes = 0;  // a bit for each
+        uint32_t block = 0, phase = 0;
+        Here here{nullptr, 0};
+    };
+    std::atomic<uint32_t> dirty_lines{0};
+    void publish(const Core&, const DataCache::Line&);
+    void retract(const Core&, const std::vector<uint64_t>& lines);
+    // How many bytes of [lo, hi) another core than this one holds; where, in the last argument.
+    uint64_t dirty_elsewhere(const Core&, uint64_t lo, uint64_t hi, DirtyLine&);
+
     // Workspaces in GM of synchronisation by software.
     void note_workspace(uint64_t lo, uint64_t hi);
     std::vector<std::pair<uint64_t, uint64_t>> workspaces;
@@ -86,6 +99,7 @@ private:
     std::vector<size_t> cores(Kind, uint32_t first_block, uint32_t end_block) const;
     size_t complete(int mode, int id, uint32_t group, const std::vector<size_t>& from, const std::vector<size_t>& to);
 
+    std::map<uint64_t, std::vector<DirtyLine>> dirty_;  // by the line's address
     std::mutex lock_;
     std::atomic<uint64_t> epoch_{0};
     std::map<std::tuple<size_t, int, int>, std::vector<Signal>> set_;  // (core, mode, id) -> signals

@@ -12,6 +12,7 @@ namespace {
 void go_on(Stamp at, double after) { core->trace.await(Pipe::S, at, after); }
 
 Stamp everything_done() {
+    core->publish();
     core->join_all();
     return core->trace.mark(Pipe::S);
 }
@@ -38,6 +39,7 @@ void cross_set(int mode, Pipe pipe, int id, Here here) {
                      Numbers().add("mode", mode).add("core", core->id.kind == Kind::AIC ? "AIC" : "AIV"));
         throw Stop{};
     }
+    core->publish();
     int p = int(pipe);
     if (core->delayed.on) core->delayed.settle(core->known[p]);
     core->trace.spend(chip.scalar_issue);
@@ -90,9 +92,9 @@ static uint64_t mark_of(int32_t block, int32_t event, bool only_vector) {
 void block_set(const Gm& gm, const Loc& ub, int32_t block, int32_t event, bool only_vector, Here here) {
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
-    uint64_t at = mark_of(block, event, only_vector);
+    uint64_t mark = mark_of(block, event, only_vector);
     SoftSync call{"IBSet", here};
-    if (call.room(gm, at + kMark, ub, kMark)) call.zeroed(gm, at, kMark);
+    if (call.room(gm, mark + kMark, ub, kMark)) call.zeroed(gm, mark, kMark);
     Stamp at = everything_done();
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBSet", here, [=, group = core->group] { return !group->posted(k); });
