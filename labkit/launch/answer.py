@@ -106,7 +106,7 @@ def merged(found: list[dict]) -> list[Finding]:
         else:
             severity = "error" if f["error"] else "warning"
             merged[f["code"], f["file"], f["line"]] = Finding(
-                f["code"], severity, f["block"], f["file"], f["line"], f["numbers"], f["count"]
+                f["code"], severity, f["block"], f["file"], f["line"], f["numbers"], f["count"], f.get("skipped", False)
             )
     return list(merged.values())
 

@@ -35,8 +35,8 @@ _CORE_FLAGS = {"so": (), "cube_so": ("-DTWIN_CUBE_CORE",)}  # vector cores, cube
 
 
 def _pointer_checks(cxx: str) -> list[str]:
-    """Flags under which the kernel's own code calls the twin before each access through a pointer: one to GM may miss its
-    tensor (twin/src/memory/scalar_gm.cpp)."""
+    """Flags under which the kernel's own code calls the twin before each access through a pointer: one to GM may miss
+    its tensor (twin/src/memory/scalar_gm.cpp)."""
     option = ["-mllvm", "-asan-{}"] if "clang" in os.path.basename(cxx) else ["--param", "asan-{}"]
     limits = ["instrumentation-with-call-threshold=0", "stack=0", "globals=0"]
     return ["-fsanitize=kernel-address", *(word.format(limit) for limit in limits for word in option)]
@@ -65,9 +65,9 @@ def kernel(
     checks (for measuring).
     timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul
     is timed in seconds; a kernel whose control flow depends on its data takes wrong branches.
-    schedule="worst" delays every transfer as long as the synchronisation allows; "worst:7", with a number as seed, takes
-    another order that it allows: copies that come early, other orders of copies and cores. A race then shows in the
-    numbers, with some seed; a seed gives the same numbers each time.
+    schedule="worst" delays every transfer as long as the synchronisation allows; "worst:7", with a number as seed,
+    takes another order that it allows: copies that come early, other orders of copies and cores. A race then shows in
+    the numbers, with some seed; a seed gives the same numbers each time.
     l2="warm" (the default): a launch finds in the L2 what earlier launches of this program left there, as on the
     card; tensors that no launch has seen are not in it. l2="cold": every launch begins with an empty one
     (labkit.clear_l2() empties it once).

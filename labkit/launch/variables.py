@@ -51,18 +51,18 @@ def variables(library: str, source: str) -> tuple[Variable, ...]:
             last = entries[int(found[2], 16)] = _Entry(found[3], int(found[1]))
             array = last if last.tag == "array_type" else array
         elif last is not None and (found := _ATTRIBUTE.match(line)):
-            last.values[found[1]] = found[2].strip().rsplit("): ", 1)[-1]
+            value = re.sub(r"^\(\w+\) ", "", found[2].strip())  # newer ones begin with the form
+            last.values[found[1]] = value.rsplit("): ", 1)[-1]
             if last.tag == "subrange_type" and array is not None and found[1] in ("upper_bound", "count"):
-                number = found[2].strip()
-                if number.isdigit():
-                    array.lengths.append(int(number) + (found[1] == "upper_bound"))
+                if value.isdigit():
+                    array.lengths.append(int(value) + (found[1] == "upper_bound"))
     lines = source.splitlines()
 
     def target(e: _Entry, key: str) -> _Entry | None:
         at = re.match(r"<0x([0-9a-f]+)", e.values.get(key, ""))
         return entries.get(int(at[1], 16)) if at else None
 
-    def value(e: _Entry | None, key: str) -> str:
+    def value_of(e: _Entry | None, key: str) -> str:
         for _ in range(4):
             if e is None or key in e.values:
                 break
@@ -88,12 +88,12 @@ def variables(library: str, source: str) -> tuple[Variable, ...]:
 
     result = []
     for e in entries.values():
-        name, line = value(e, "name"), value(e, "decl_line")
+        name, line = value_of(e, "name"), value_of(e, "decl_line")
         if e.tag != "variable" or not line.isdigit() or not 1 <= int(line) <= len(lines):
             continue
         if re.search(rf"\b{re.escape(name)}\b", lines[int(line) - 1]):  # else of a header
             static = "addr" in e.values.get("location", "")
-            result.append(Variable(name, value(e, "linkage_name"), int(line), size(type_of(e)), static))
+            result.append(Variable(name, value_of(e, "linkage_name"), int(line), size(type_of(e)), static))
     return tuple(result)
 
 

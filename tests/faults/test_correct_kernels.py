@@ -55,7 +55,8 @@ def values(n, dtype, low=-8.0, high=8.0):
     return (rng.integers(int(low * 64), int(high * 64), n, endpoint=True) / 64).astype(dtype)
 
 
-@pytest.mark.parametrize("schedule", ["program", "worst"])  # the order is kept by flags and queues, not by luck
+# the order is kept by flags and queues, not by luck
+@pytest.mark.parametrize("schedule", ["program", "worst", "worst:1", "worst:2", "worst:3", "worst:9"])
 @pytest.mark.parametrize("golden, size, blocks, entry, tolerance", CASES)
 def test_right_and_silent(golden, size, blocks, entry, tolerance, schedule):
     import torch

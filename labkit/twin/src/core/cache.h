@@ -15,9 +15,9 @@ class DataCache {
 public:
     static constexpr uint64_t kLine = 64, kLines = 512;  // 32 KB (NPU architecture 2201, hardware constraints)
     struct Line {
-        uint64_t at = 0;     // address; 0: nothing is held
-        uint64_t dirty = 0;  // a bit for each byte
-        uint32_t phase = 0;  // of the first store since the line was clean
+        uint64_t at = 0;                                          // address; 0: nothing is held
+        uint64_t dirty = 0;                                       // a bit for each byte
+        uint32_t phase = 0;                                       // of the first store since the line was clean
         bool ordered = false, published = false, copied = false;  // copied: `bytes` were read from GM
         Here here{nullptr, 0};                                    // the last store
         uint8_t bytes[kLine];
@@ -28,8 +28,8 @@ public:
         bool ordered;
         Here here;
     };
-    bool keeps = false;          // values stay in the lines until they are written back
-    std::vector<Store> history;  // what has been written back
+    bool keeps = false;                   // values stay in the lines until they are written back
+    std::vector<Store> history;           // what has been written back
     uint32_t dirty = 0, unpublished = 0;  // lines
     std::vector<uint64_t> retracted;      // lines that other cores were told of and that have been written back
 

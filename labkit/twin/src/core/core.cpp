@@ -40,6 +40,7 @@ void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     gm_writes.clear();
     open_reads.clear();
     shared_.clear();
+    open_findings_.clear();
     gm_reads.clear();
     gm_steps.clear();
     ordered_unseen = false;
@@ -98,6 +99,7 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here, bool deferred) {
     issues++;
     trace.spend(chip.scalar_issue);
     shared_.clear();
+    open_findings_.clear();  // of an instruction that is carried out all the same
     if (!exposed_.empty()) settle_exposed();
     check_stack(here);
     int i = int(p);
@@ -179,12 +181,16 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
     if (l.buf && write) buffers[l.buf].filled = true;
     uint64_t lo = l.addr, hi = lo + bytes;
-    if (delayed.on && write && !deferring && !DelayedTransfers::delays(t.access.pipe)) delayed.keep(t.access, at(l), bytes);
+    if (delayed.on && write && !deferring && !DelayedTransfers::delays(t.access.pipe))
+        delayed.keep(t.access, at(l), bytes);
     if (!checks && l.mem != Mem::UB) return;  // of UB the scalar unit must know for what it waits
     const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
     Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
-    if (checks && c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
+    if (checks && c.race != Race::None) {
+        note_race(c, t, name_of(l.mem), lo, hi);
+        h.shared.clear();  // what orders the pipes orders the copies of one as well
+    }
     if (!h.shared.empty()) note_shared(h, bytes_[int(l.mem)], name_of(l.mem));
 }
 
@@ -392,7 +398,16 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
     return true;
 }
 
+void Core::skip() {
+    for (size_t i : open_findings_) {
+        Finding& f = findings.list()[i];
+        f.skipped = f.skipped || (f.error && f.line == last.line);
+    }
+    open_findings_.clear();
+}
+
 void Core::refuse(Loc dst, uint64_t bytes) {
+    skip();
     if (!has(id.kind, dst.mem)) return;
     unseen_writes = true;
     if (dst.buf) buffers[dst.buf].filled = true;

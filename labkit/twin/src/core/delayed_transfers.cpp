@@ -14,8 +14,9 @@ void DelayedTransfers::clear(bool on_, uint32_t seed, uint32_t core) {
     constexpr auto bit = [](Pipe p) { return uint8_t(1 << int(p)); };
     constexpr uint8_t kIn = bit(Pipe::MTE2), kOut = bit(Pipe::MTE3) | bit(Pipe::FIX), kL0 = bit(Pipe::MTE1);
     constexpr Choice kFirst[] = {
-        {0, false, false},         {kIn | kOut | kL0, true, false}, {kIn, false, true}, {kOut, true, true},
-        {kIn | kL0, false, false}, {0, true, true},                 {kL0, true, false}, {kOut | kL0, false, true},
+        {0, false, false},  {kIn | kOut | kL0, true, false}, {kIn, false, true},
+        {kOut, true, true}, {kIn | kL0, false, false},       {0, true, true},
+        {kL0, true, false}, {kOut | kL0, false, true},
     };
     on = on_;
     seed_ = seed;

@@ -3,9 +3,9 @@
 #include <array>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
-#include <functional>
 #include <vector>
 
 #include "base/chip.h"
@@ -58,9 +58,9 @@ struct CoreResult {
     std::vector<GmWrite> writes;
     std::vector<GmRead> reads;
     GmSteps steps;
-    bool ordered_unseen = false;  // by a wait whose sender is not followed
-    uint32_t phases = 0;          // how many barriers of all cores it has passed
-    bool may_poll = false;        // has read past its data cache, or cleaned it
+    bool ordered_unseen = false;          // by a wait whose sender is not followed
+    uint32_t phases = 0;                  // how many barriers of all cores it has passed
+    bool may_poll = false;                // has read past its data cache, or cleaned it
     std::vector<DataCache::Store> lines;  // scalar stores to GM
     std::vector<BufferView> buffers;
     std::string output;
@@ -120,9 +120,9 @@ public:
     void clean(const uint8_t* line, bool whole);
     void check_dirty_elsewhere(uint64_t lo, uint64_t hi, Here);
     void check_stack(Here);
-    uint64_t granted = 0;         // of GM: what the next raw access may be, as an API call has booked it
-    bool deferring = false;       // the instruction that is being issued may be late
-    uint64_t stack_from = 0;      // where the kernel's stack begins
+    uint64_t granted = 0;     // of GM: what the next raw access may be, as an API call has booked it
+    bool deferring = false;   // the instruction that is being issued may be late
+    uint64_t stack_from = 0;  // where the kernel's stack begins
     bool stack_reported = false;
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, bool write, Here here) {
@@ -143,11 +143,11 @@ public:
         shared_.clear();
         // A std::function: with the lambda's own type perform() and this would instantiate each other without end.
         perform(t, std::function<void()>([this, t, effect, places] {
-            shared_ = places;
-            SharedBytes before = before_overlap();
-            effect();
-            after_overlap(before, t);
-        }));
+                    shared_ = places;
+                    SharedBytes before = before_overlap();
+                    effect();
+                    after_overlap(before, t);
+                }));
     }
 
     // ---- checks before an instruction; false: it must not run
@@ -161,7 +161,11 @@ public:
     bool gm_usable(Gm, uint64_t bytes, bool write, Here, bool exact);  // exact: moves no byte more than asked
     // Marks the destination of a refused instruction as written, so that no follow-up findings are reported about it.
     void refuse(Loc dst, uint64_t bytes);
-    void report(const char* code, bool error, Here here, const Numbers& n) { findings.add(code, error, here, n); }
+    void report(const char* code, bool error, Here here, const Numbers& n) {
+        open_findings_.push_back(findings.add(code, error, here, n));
+    }
+    // The instruction of the findings since the last one is not carried out: they say so.
+    void skip();
     [[noreturn]] void stop(const char* code, Here here, const Numbers& n) {
         findings.add(code, true, here, n);
         throw Stop{};
@@ -249,8 +253,8 @@ public:
     VectorClock sent;      // the vector clock that this core sent with its last signal
     bool ordered = false;  // has waited for another core: its accesses to shared GM may be ordered
     class CoreGroup* group = nullptr;
-    Core* cube = nullptr;  // the AIC of the same block; of a cube core, itself
-    void* pipe = nullptr;  // the kernel's own TPipe
+    Core* cube = nullptr;              // the AIC of the same block; of a cube core, itself
+    void* pipe = nullptr;              // the kernel's own TPipe
     std::vector<const void*> matmuls;  // of a mixed kernel: its Matmul objects, which take two flags between cores each
     uint8_t slot() const { return id.kind == Kind::AIC ? 2 : uint8_t(id.sub); }
     // issues: instructions that go to a pipe, not those of the scalar unit itself
@@ -275,6 +279,7 @@ private:
         uint8_t old[DataCache::kLine];  // of GM
     };
     std::vector<Exposed> exposed_;
+    std::vector<size_t> open_findings_;  // of the instruction that is being looked at
     const GmRange* home_of(const Gm&, uint64_t hi) const;
     void report_stray(const Gm&, uint64_t bytes, bool write, const GmRange* home, Here);
     struct SharedPlace {
@@ -292,7 +297,7 @@ private:
     uint8_t* bytes_[int(Mem::Count)] = {};  // see arena.h
 };
 
-void give_way();  // lets the other cores run
+void give_way();                 // lets the other cores run
 void note_matmuls(const Core&);  // to its group
 
 extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is running

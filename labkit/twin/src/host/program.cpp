@@ -111,8 +111,7 @@ void program_begin() {
     if (const char* v = setting("LABKIT_TWIN_SOC")) g_program.soc = v;
     if (const char* v = setting("LABKIT_TWIN_THREADS")) g_program.threads = std::max(1, std::atoi(v));
     if (const char* v = setting("LABKIT_TWIN_CHECKS")) g_program.checks = *v != '0';
-    if (const char* v = setting("LABKIT_TWIN_SCHEDULE"))
-        read_schedule(v, g_program.schedule, g_program.seed);
+    if (const char* v = setting("LABKIT_TWIN_SCHEDULE")) read_schedule(v, g_program.schedule, g_program.seed);
     if (const char* v = std::getenv("LABKIT_TWIN_L2")) g_program.keep_l2 = std::strcmp(v, "cold") != 0;
     try {
         chip.load(table);

@@ -19,7 +19,7 @@ std::vector<size_t> CoreGroup::cores(Kind kind, uint32_t first, uint32_t end) co
 
 // A flag is delivered when every core in `from` has set it once more; then every core in `to` receives it.
 size_t CoreGroup::complete(int mode, int id, uint32_t group, const std::vector<size_t>& from,
-                         const std::vector<size_t>& to) {
+                           const std::vector<size_t>& to) {
     size_t& through = completed_[{group, mode, id}];
     std::vector<Stamp> all;
     Here here{nullptr, 0};

@@ -105,9 +105,9 @@ private:
     std::map<std::tuple<size_t, int, int>, std::vector<Signal>> set_;  // (core, mode, id) -> signals
     std::map<std::tuple<uint32_t, int, int>, size_t> completed_;  // (group, mode, id) -> how many have come through
     std::map<std::pair<size_t, int>, std::deque<Signal>> inbox_;  // (core, id) -> signals
-    std::atomic<bool> meets_{false};                               // some core has called SyncAll
-    uint32_t matmuls_ = 0;                                         // Matmul objects of a core of a mixed kernel
-    std::vector<Taken> by_hand_;                                   // flags that the kernel sets itself, once a line
+    std::atomic<bool> meets_{false};                              // some core has called SyncAll
+    uint32_t matmuls_ = 0;                                        // Matmul objects of a core of a mixed kernel
+    std::vector<Taken> by_hand_;                                  // flags that the kernel sets itself, once a line
     struct Barrier {
         uint32_t arrived = 0;
         std::vector<Stamp> at, turns;

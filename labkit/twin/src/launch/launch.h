@@ -40,12 +40,12 @@ struct Launch {
 };
 
 struct LaunchResult {
-    std::vector<CoreResult> cores;  // block by block: the AIVs, then the AIC
-    std::vector<Finding> across;    // findings that belong to no single core
-    std::vector<Finding> left;      // flags between cores that nobody waited for
+    std::vector<CoreResult> cores;                          // block by block: the AIVs, then the AIC
+    std::vector<Finding> across;                            // findings that belong to no single core
+    std::vector<Finding> left;                              // flags between cores that nobody waited for
     std::vector<std::pair<uint64_t, uint64_t>> workspaces;  // in GM, of synchronisation by software
-    double seconds = 0;             // modelled
-    bool extrapolated = false;      // a trace was full: the time is extrapolated in proportion
+    double seconds = 0;                                     // modelled
+    bool extrapolated = false;                              // a trace was full: the time is extrapolated in proportion
     bool finished = true;
     std::vector<std::vector<Stamp>> maxima;  // of the traces, see kMaxOf
     std::vector<WhatIf> what_ifs;

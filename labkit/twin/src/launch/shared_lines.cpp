@@ -7,7 +7,8 @@
 namespace twin {
 
 void find_shared_lines(LaunchResult& result, const std::vector<GmWrite>& stores, uint32_t per_block) {
-    bool any = std::any_of(result.cores.begin(), result.cores.end(), [](const CoreResult& c) { return !c.lines.empty(); });
+    bool any = std::any_of(result.cores.begin(), result.cores.end(),
+                           [](const CoreResult& c) { return !c.lines.empty(); });
     if (!any) return;
     std::vector<uint64_t> reach;  // the highest end of all stores up to each one
     for (const GmWrite& w : stores) reach.push_back(std::max(reach.empty() ? 0 : reach.back(), w.hi));

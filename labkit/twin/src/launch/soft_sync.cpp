@@ -26,7 +26,8 @@ bool SoftSync::room(const Gm& gm, uint64_t need_gm, const Loc& ub, uint64_t need
     };
     uint64_t at = uint64_t(gm.ptr), have = 0;
     if (const GmRange* home = tensor_of(gm)) have = home->hi - at;
-    if (have && gm.bytes) have = std::min(have, uint64_t(gm.base) + std::max<uint64_t>(gm.bytes, at - uint64_t(gm.base)) - at);
+    if (have && gm.bytes)
+        have = std::min(have, uint64_t(gm.base) + std::max<uint64_t>(gm.bytes, at - uint64_t(gm.base)) - at);
     uint64_t local = ub.pos < kNowhere && ub.mem == Mem::UB ? ub.bytes : 0;
     if (ub.buf) {
         const Core::Buffer& b = core->buffers[ub.buf];

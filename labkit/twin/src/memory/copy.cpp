@@ -164,9 +164,9 @@ static void check_filled(Loc src, const Dma& d, Here here) {
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
-    if (!plausible(d, here)) return;
-    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
-    if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad)) return;
+    if (!plausible(d, here) || !core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
+        !core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad))
+        return core->skip();
     check_filled(src, d, here);
     AtomicMode atomic = core->registers.atomic;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);

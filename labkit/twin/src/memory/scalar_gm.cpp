@@ -120,6 +120,7 @@ void Core::check_stack(Here here) {
 // see labkit/build/compiler.py).
 
 uint64_t device_from = 0, device_bytes = 0;
+constexpr uint64_t kAround = 1 << 20;  // what misses the device's memory by less is meant for it
 
 static void accessed(uint64_t at, uint64_t size, bool write, void* pc) {
     Core& c = *core;
@@ -133,7 +134,8 @@ static void accessed(uint64_t at, uint64_t size, bool write, void* pc) {
     for (size_t i = 0; c.ranges && i < c.ranges->size(); i++) {
         const GmRange& r = (*c.ranges)[i];
         if (at >= r.lo && at + size <= r.hi) home = &r;
-        if (at >= r.lo && at < r.hi + 4096 && (!near || r.lo > near->lo)) near = &r;
+        auto apart = [&](const GmRange& t) { return at < t.lo ? t.lo - at : at < t.hi ? 0 : at - t.hi + 1; };
+        if (!near || apart(r) < apart(*near)) near = &r;
     }
     if (!home && !constant_data(at, at + size)) {
         if (c.checks)
@@ -143,7 +145,7 @@ static void accessed(uint64_t at, uint64_t size, bool write, void* pc) {
                          .add("bytes", size)
                          .add("argument", near ? near->argument : -1)
                          .add("size", near ? near->hi - near->lo : 0)
-                         .add("offset", near ? at - near->lo : 0));
+                         .add("offset", near ? int64_t(at - near->lo) : 0));
         return;
     }
     if (!c.checks && !c.cache.keeps) return;
@@ -157,13 +159,13 @@ static void accessed(uint64_t at, uint64_t size, bool write, void* pc) {
 
 }  // namespace twin
 
-#define TWIN_ACCESS(at, size, write)                                            \
-    do {                                                                        \
-        if ((at) - twin::device_from < twin::device_bytes && twin::core)        \
-            twin::accessed((at), (size), (write), __builtin_return_address(0)); \
+#define TWIN_ACCESS(at, size, write)                                                                         \
+    do {                                                                                                     \
+        if ((at) - twin::device_from + twin::kAround < twin::device_bytes + 2 * twin::kAround && twin::core) \
+            twin::accessed((at), (size), (write), __builtin_return_address(0));                              \
     } while (0)
 #define TWIN_SIZES(X) X(1) X(2) X(4) X(8) X(16)
-#define X(n)                                                                        \
+#define X(n)                                                                     \
     void __asan_load##n##_noabort(uint64_t at) { TWIN_ACCESS(at, n##u, false); } \
     void __asan_store##n##_noabort(uint64_t at) { TWIN_ACCESS(at, n##u, true); }
 extern "C" {
@@ -171,5 +173,7 @@ TWIN_SIZES(X)
 void __asan_loadN_noabort(uint64_t at, uint64_t size) { TWIN_ACCESS(at, size, false); }
 void __asan_storeN_noabort(uint64_t at, uint64_t size) { TWIN_ACCESS(at, size, true); }
 void __asan_handle_no_return() {}
+void __asan_before_dynamic_init(const char*) {}
+void __asan_after_dynamic_init() {}
 }
 #undef X

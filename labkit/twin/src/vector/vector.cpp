@@ -72,9 +72,8 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) {
     core->book(k, a, uint32_t(bytes), false);
     core->book(k, b, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
-    core->perform(k, [=, to = core->at(d), x = core->at(a), y = core->at(b)] {
-        math::binary(op, t, to, x, y, size_t(n));
-    });
+    core->perform(
+        k, [=, to = core->at(d), x = core->at(a), y = core->at(b)] { math::binary(op, t, to, x, y, size_t(n)); });
     core->retire(k, cost(op, t, bytes, banks_of(d, {a, b}, bytes)), bytes);
 }
 void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {

@@ -28,14 +28,12 @@ template <bool isAIVOnly = true>
 void SyncAll(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub, const int32_t usedCores = 0, TWIN_HERE) {
     ::twin::sync_all(isAIVOnly, gm.gm_, ub.loc_, usedCores, here);
 }
-template <bool isAIVOnly = true>
-void IBSet(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub, int32_t blockIdx, int32_t eventID,
-           TWIN_HERE) {
+template <bool isAIVOnly = true> void IBSet(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub,
+                                            int32_t blockIdx, int32_t eventID, TWIN_HERE) {
     ::twin::block_set(gm.gm_, ub.loc_, blockIdx, eventID, isAIVOnly, here);
 }
-template <bool isAIVOnly = true>
-void IBWait(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub, int32_t blockIdx, int32_t eventID,
-            TWIN_HERE) {
+template <bool isAIVOnly = true> void IBWait(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub,
+                                             int32_t blockIdx, int32_t eventID, TWIN_HERE) {
     ::twin::block_wait(gm.gm_, ub.loc_, blockIdx, eventID, isAIVOnly, here);
 }
 inline void InitDetermineComputeWorkspace(GlobalTensor<int32_t>& gm, LocalTensor<int32_t>& ub, TWIN_HERE) {
