@@ -81,13 +81,13 @@ def _at_lines(k, found: list[Finding]) -> list[Finding]:
             exact = _line_of(f.numbers.pop(key), -f.numbers[at], k.filename)
             f.numbers[at] = exact[1] if exact else 0
         if f.code == "static-state":
-            variable = variables.changed(f.file, -f.line, k.debug_library(), k.text)
+            variable = variables.changed(f.file, -f.line, k.debug_libraries(), k.text)
             if variable is None:
                 continue
             f.file, f.line, f.numbers["name"] = k.filename, variable.line, variable.name
         elif f.line < 0:
             f.file, f.line = _line_of(f.file, -f.line, k.filename) or (k.filename, 0)
-        if f.code == "stack" and (variable := variables.largest_local(k.debug_library(), k.text)):
+        if f.code == "stack" and (variable := variables.largest_local(k.debug_libraries(), k.text)):
             if 2 * variable.bytes > f.numbers["used"] - f.numbers["limit"]:
                 f.file, f.line = k.filename, variable.line
         known = kept.setdefault((f.code, f.file, f.line), f)

@@ -195,9 +195,9 @@ class Kernel:
         with ThreadPoolExecutor(2) as pool:
             return dict(zip(wanted, pool.map(lambda kind: library(*_CORE_FLAGS[kind]), wanted)))
 
-    def debug_library(self) -> Path:
-        """The kernel once more, with what the debugger knows of its variables."""
-        return self._library(*_CORE_FLAGS["so" if self.core_mix[1] else "cube_so"], "-g")
+    def debug_libraries(self) -> list[Path]:
+        """The kernel once more, for each kind of core, with what the debugger knows of its variables."""
+        return [self._library(*_CORE_FLAGS[kind], "-g") for kind in self._built]
 
     def _core_mix(self, around: str, key: int) -> tuple[int, int]:
         """What the part of the source says that is compiled with these defines."""

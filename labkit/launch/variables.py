@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 _ENTRY = re.compile(r"^ <(\w+)><(\w+)>: Abbrev Number: \d+ \(DW_TAG_(\w+)\)")
+_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 _ATTRIBUTE = re.compile(r"^\s+<\w+>\s+DW_AT_(\w+)\s*:\s*(.*)$")
 
 
@@ -54,8 +55,8 @@ def variables(library: str, source: str) -> tuple[Variable, ...]:
             value = re.sub(r"^\(\w+\) ", "", found[2].strip())  # newer ones begin with the form
             last.values[found[1]] = value.rsplit("): ", 1)[-1]
             if last.tag == "subrange_type" and array is not None and found[1] in ("upper_bound", "count"):
-                if value.isdigit():
-                    array.lengths.append(int(value) + (found[1] == "upper_bound"))
+                if _NUMBER.fullmatch(value):
+                    array.lengths.append(int(value, 0) + (found[1] == "upper_bound"))
     lines = source.splitlines()
 
     def target(e: _Entry, key: str) -> _Entry | None:
@@ -72,8 +73,8 @@ def variables(library: str, source: str) -> tuple[Variable, ...]:
     def size(e: _Entry | None, deep: int = 0) -> int:
         if e is None or deep > 20:
             return 0
-        if e.values.get("byte_size", "").isdigit():
-            return int(e.values["byte_size"])
+        if _NUMBER.fullmatch(e.values.get("byte_size", "")):
+            return int(e.values["byte_size"], 0)
         whole = size(target(e, "type"), deep + 1)
         for n in e.lengths if e.tag == "array_type" else ():
             whole *= n
@@ -97,13 +98,13 @@ def variables(library: str, source: str) -> tuple[Variable, ...]:
     return tuple(result)
 
 
-def largest_local(library: Path, source: str) -> Variable | None:
+def largest_local(libraries: list[Path], source: str) -> Variable | None:
     """The local variable that takes most of the stack."""
-    local = [v for v in variables(str(library), source) if not v.static]
+    local = [v for library in libraries for v in variables(str(library), source) if not v.static]
     return max(local, key=lambda v: v.bytes, default=None)
 
 
-def changed(binary: str, offset: int, library: Path, source: str) -> Variable | None:
+def changed(binary: str, offset: int, libraries: list[Path], source: str) -> Variable | None:
     """The static variable of the source at this place of the library `binary`; None for constants that are computed
     once, and for what is not the learner's."""
     symbol = ""
@@ -114,7 +115,8 @@ def changed(binary: str, offset: int, library: Path, source: str) -> Variable | 
     if not symbol or symbol.startswith("_ZGV"):
         return None
     name = re.split(r"::", re.sub(r"\[abi:\w+\]", "", _run("c++filt", symbol).strip()))[-1]
-    known = [v for v in variables(str(library), source) if v.static and (v.linkage == symbol or v.name == name)]
+    known = [v for library in libraries for v in variables(str(library), source) if v.static]
+    known = [v for v in known if v.linkage == symbol or v.name == name]
     known.sort(key=lambda v: v.linkage != symbol)
     if not known or re.search(r"\bconst(expr)?\b", source.splitlines()[known[0].line - 1]):
         return None

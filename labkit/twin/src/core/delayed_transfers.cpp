@@ -14,15 +14,17 @@ void DelayedTransfers::clear(bool on_, uint32_t seed, uint32_t core) {
     constexpr auto bit = [](Pipe p) { return uint8_t(1 << int(p)); };
     constexpr uint8_t kIn = bit(Pipe::MTE2), kOut = bit(Pipe::MTE3) | bit(Pipe::FIX), kL0 = bit(Pipe::MTE1);
     constexpr Choice kFirst[] = {
-        {0, false, false},  {kIn | kOut | kL0, true, false}, {kIn, false, true},
+        {0, false, false},  {kIn | kOut | kL0, true, false}, {kIn, true, true},
         {kOut, true, true}, {kIn | kL0, false, false},       {0, true, true},
         {kL0, true, false}, {kOut | kL0, false, true},
     };
     on = on_;
-    seed_ = seed;
     swapped = false;
     random_ = (seed * 0x9e3779b97f4a7c15ull) ^ (core * 0xff51afd7ed558ccdull) ^ 0x2545f4914f6cdd1dull;
-    Choice c = seed < std::size(kFirst) ? kFirst[seed] : Choice{0, seed % 2 == 0, seed % 3 != 0};
+    uint64_t drawn = (seed + 1) * 0xd6e8feb86659fd93ull >> 32;
+    Choice c = seed < std::size(kFirst) ? kFirst[seed]
+                                        : Choice{uint8_t(drawn), (drawn >> 8) % 3 != 0, (drawn >> 10) % 3 != 0};
+    each_anew_ = seed >= std::size(kFirst) && seed % 4 == 3;
     early_ = c.early;
     compute_late_ = on && c.compute_late;
     swaps_ = c.swaps;
@@ -36,7 +38,7 @@ void DelayedTransfers::push(const Access& a, const VectorClock& known, Effect ef
 }
 
 bool DelayedTransfers::at_once(Pipe p) {
-    if (seed_ < 8) return early_ >> int(p) & 1;
+    if (!each_anew_) return early_ >> int(p) & 1;
     random_ ^= random_ << 13;
     random_ ^= random_ >> 7;
     random_ ^= random_ << 17;

@@ -72,9 +72,8 @@ private:
     std::deque<Transfer> waiting_[kPipes];
     std::deque<Overwritten> overwritten_;
     uint64_t turn_ = 0, random_ = 0;
-    uint32_t seed_ = 0;
-    bool compute_late_ = false, swaps_ = false;
-    uint8_t early_ = 0;  // a bit for each pipe that performs at once
+    bool compute_late_ = false, swaps_ = false, each_anew_ = false;  // each_anew: early or late is drawn each time
+    uint8_t early_ = 0;                                              // a bit for each pipe that performs at once
 };
 
 }  // namespace twin

@@ -97,6 +97,7 @@ void perform_kernel(Worker& p, const Launch& l) {
     try {
         l.body[int(c.id.kind)]();
         check_leftovers();
+        c.settle_exposed();
         p.finished = true;
     } catch (const Stop&) {
     } catch (const std::bad_alloc&) {
@@ -308,6 +309,7 @@ void wait_until(const char* call, Here here, std::function<bool()> ready) {
 }
 
 void let_others_run() {
+    core->settle_exposed();
     core->may_poll = true;
     Worker* me = t_worker;
     me->core.ordered = true;  // its next read may be ordered after another core's write

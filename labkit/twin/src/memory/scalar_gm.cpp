@@ -35,7 +35,7 @@ uint8_t* Core::cached(uint64_t lo, uint32_t size, bool write, Here here) {
         std::memcpy(l.bytes, reinterpret_cast<const void*>(l.at), DataCache::kLine);
         l.copied = true;
         if (!write) check_dirty_elsewhere(lo, lo + size, here);
-        if (cache.keeps && write && id.blocks * (id.mixed ? 2 : 1) > 1) give_way();  // others may load the same line
+        if (cache.keeps && id.blocks * (id.mixed ? 2 : 1) > 1) give_way();  // others may load the same line
     } else if (!write && checks && !(bytes & l.dirty) && std::memcmp(held, gm, size) != 0) {
         report("gm-old", true, here, Numbers().add("bytes", size));
         if (!cache.keeps) std::memcpy(held, gm, size);
@@ -49,8 +49,9 @@ void Core::expose(uint64_t lo, uint32_t size, Here here) {
     for (uint64_t at = lo, end = lo + size; at < end;) {
         uint64_t line = at / DataCache::kLine * DataCache::kLine, to = std::min(end, line + DataCache::kLine);
         Exposed e{at, uint32_t(to - at), here, {}};
+        const uint8_t* held = cache.keeps ? cached(at, e.size, false, here) : nullptr;
         std::memcpy(e.old, reinterpret_cast<const void*>(at), e.size);
-        if (cache.keeps) std::memcpy(reinterpret_cast<void*>(at), cached(at, e.size, false, here), e.size);
+        if (held) std::memcpy(reinterpret_cast<void*>(at), held, e.size);
         exposed_.push_back(e);
         at = to;
     }
