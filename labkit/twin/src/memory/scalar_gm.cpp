@@ -1,7 +1,8 @@
 // The scalar unit and GM: its data cache, references and raw pointers to GM.
 #include <dlfcn.h>
 
-#include <array>
+#include <mutex>
+#include <unordered_map>
 
 #include "launch/core_group.h"
 
@@ -10,17 +11,14 @@ namespace twin {
 // The value of an address that no GlobalTensor names, for findings: the library and, below zero, the place in it. The
 // program that shows the finding looks the line up.
 static Here here_of(void* pc) {
-    struct Known {
-        void* pc = nullptr;
-        Here here{nullptr, 0};
-    };
-    static thread_local std::array<Known, 64> known;
-    Known& k = known[uint64_t(pc) / 4 % known.size()];
-    if (k.pc == pc) return k.here;
+    static std::mutex lock;
+    static std::unordered_map<void*, Here> known;
+    std::lock_guard<std::mutex> hold(lock);
+    auto [entry, anew] = known.try_emplace(pc, Here{nullptr, 0});
     Dl_info info{};
-    bool found = dladdr(pc, &info) && info.dli_fname;
-    k = {pc, found ? Here{info.dli_fname, -int(uint64_t(pc) - 1 - uint64_t(info.dli_fbase))} : Here{nullptr, 0}};
-    return k.here;
+    if (anew && dladdr(pc, &info) && info.dli_fname)
+        entry->second = {info.dli_fname, -int(uint64_t(pc) - 1 - uint64_t(info.dli_fbase))};
+    return entry->second;
 }
 
 uint8_t* Core::cached(uint64_t lo, uint32_t size, bool write, Here here) {
@@ -44,17 +42,28 @@ uint8_t* Core::cached(uint64_t lo, uint32_t size, bool write, Here here) {
     return cache.keeps ? held : gm;
 }
 
+// Such accesses go to GM itself: the compiler may move a load before the call that announces it. Under a schedule that
+// keeps lines, what this core has stored is put there first, and the line is written back whole all the same.
 void Core::expose(uint64_t lo, uint32_t size, Here here) {
     settle_exposed();
-    for (uint64_t at = lo, end = lo + size; at < end;) {
-        uint64_t line = at / DataCache::kLine * DataCache::kLine, to = std::min(end, line + DataCache::kLine);
-        Exposed e{at, uint32_t(to - at), here, {}};
-        const uint8_t* held = cache.keeps ? cached(at, e.size, false, here) : nullptr;
-        std::memcpy(e.old, reinterpret_cast<const void*>(at), e.size);
-        if (held) std::memcpy(reinterpret_cast<void*>(at), held, e.size);
+    uint64_t end = lo + size;
+    auto each = [&](auto f) {
+        for (uint64_t at = lo, to; at < end; at = to) {
+            to = std::min(end, at / DataCache::kLine * DataCache::kLine + DataCache::kLine);
+            f(at, uint32_t(to - at));
+        }
+    };
+    if (cache.keeps)
+        each([&](uint64_t at, uint32_t some) {
+            cached(at, some, false, here);
+            DataCache::Line* l = cache.held(at);
+            if (l && l->dirty) DataCache::copy(reinterpret_cast<uint8_t*>(l->at), l->bytes, l->dirty);
+        });
+    each([&](uint64_t at, uint32_t some) {
+        Exposed e{at, some, here, {}};
+        std::memcpy(e.old, reinterpret_cast<const void*>(at), some);
         exposed_.push_back(e);
-        at = to;
-    }
+    });
 }
 
 void Core::settle_exposed() {
@@ -62,18 +71,13 @@ void Core::settle_exposed() {
     auto all = std::move(exposed_);
     exposed_.clear();
     for (const Exposed& e : all) {
-        uint8_t* gm = reinterpret_cast<uint8_t*>(e.lo);
-        DataCache::Line* line = cache.keeps ? cache.held(e.lo) : nullptr;
-        const uint8_t* before = line ? line->bytes + (e.lo - line->at) : e.old;
-        if (std::memcmp(before, gm, e.size) == 0) {
-            if (line) std::memcpy(gm, e.old, e.size);
-            continue;
-        }
+        const uint8_t* gm = reinterpret_cast<const uint8_t*>(e.lo);
+        if (std::memcmp(e.old, gm, e.size) == 0) continue;
         note_gm_write(e.lo, e.lo + e.size, e.here);
-        if (checks || cache.keeps) cache.wrote(e.lo, e.lo + e.size, phase, ordered, e.here);
-        if (!line) continue;
-        std::memcpy(line->bytes + (e.lo - line->at), gm, e.size);
-        std::memcpy(gm, e.old, e.size);
+        if (!checks && !cache.keeps) continue;
+        cache.wrote(e.lo, e.lo + e.size, phase, ordered, e.here);
+        DataCache::Line* line = cache.keeps ? cache.held(e.lo) : nullptr;
+        if (line && line->copied) std::memcpy(line->bytes + (e.lo - line->at), gm, e.size);
     }
 }
 
