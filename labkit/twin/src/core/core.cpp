@@ -7,7 +7,7 @@ namespace twin {
 
 thread_local Core* core = nullptr;
 
-void Core::start(const CoreId& which, Schedule schedule) {
+void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     id = which;
     block = which.block;
     for (int m = 0; m < int(Mem::Count); m++) {
@@ -16,7 +16,8 @@ void Core::start(const CoreId& which, Schedule schedule) {
         if (!bytes_[m]) bytes_[m] = map_memory(chip.size[m] + 4096);
         std::memset(bytes_[m], kPoison, chip.size[m]);
     }
-    delayed.clear(schedule == Schedule::Worst);
+    bool worst = schedule == Schedule::Worst;
+    delayed.clear(worst, seed, block * 4 + slot());
     buffers.assign(1, Buffer{});
     cube_state = CubeState{};
     queues.clear();
@@ -37,12 +38,18 @@ void Core::start(const CoreId& which, Schedule schedule) {
     findings.clear(block);
     gm.clear();
     gm_writes.clear();
+    open_reads.clear();
+    shared_.clear();
+    open_findings_.clear();
     gm_reads.clear();
     gm_steps.clear();
     ordered_unseen = false;
     may_poll = false;
     registers = Registers{};
-    cache.clear();
+    cache.clear(worst && seed);
+    exposed_.clear();
+    granted = 0;
+    stack_reported = false;
     probe.reset();
     counters = Counters{};
     output.clear();
@@ -51,6 +58,7 @@ void Core::start(const CoreId& which, Schedule schedule) {
     ub_peak = ub_top = phase = turns = 0;
     ordered = false;
     sent = VectorClock{};
+    matmuls.clear();
     pipe = nullptr;
     instructions = issues = 0;
 }
@@ -58,7 +66,9 @@ void Core::start(const CoreId& which, Schedule schedule) {
 void settle_writes();
 
 CoreResult Core::finish() {
+    settle_exposed();
     delayed.flush();
+    cache.clean_all(~0u);
     settle_writes();
     CoreResult r;
     r.block = block;
@@ -72,6 +82,7 @@ CoreResult Core::finish() {
     r.ordered_unseen = ordered_unseen;
     r.phases = phase;
     r.may_poll = may_poll;
+    r.lines = std::move(cache.history);
     r.buffers = std::move(views);
     r.output = std::move(output);
     r.instructions = instructions;
@@ -82,17 +93,22 @@ CoreResult Core::finish() {
 
 // ---------------------------------------------------------------- order and time
 
-Core::Ticket Core::issue(Pipe p, Op op, Here here) {
+Core::Ticket Core::issue(Pipe p, Op op, Here here, bool deferred) {
     last = here;
     instructions++;
     issues++;
     trace.spend(chip.scalar_issue);
+    shared_.clear();
+    open_findings_.clear();  // of an instruction that is carried out all the same
+    if (!exposed_.empty()) settle_exposed();
+    check_stack(here);
     int i = int(p);
-    known[i].join(known[int(Pipe::S)]);  // the scalar unit issues every instruction, so whatever it has waited for is
-                                         // done before all later ones
+    known[i].hear(known[int(Pipe::S)], p);  // the scalar unit issues every instruction, so whatever it has waited for
+                                            // is done before all later ones
     uint32_t n = ++issued[i];
     known[i].seen[i] = n;
-    if (delayed.on && !DelayedTransfers::delays(p)) delayed.settle(known[i]);
+    deferring = deferred && delayed.computes_late();
+    if (delayed.on && !DelayedTransfers::delays(p) && !deferring) delayed.settle(known[i]);
     return {{n, p, here}, op};
 }
 
@@ -105,7 +121,10 @@ GmClock Core::gm_clock(Pipe p) const {
 void Core::join_all() {
     VectorClock all;
     for (int i = 0; i < kPipes; i++) all.join(known[i]);
-    for (int i = 0; i < kPipes; i++) known[i] = all;
+    for (int i = 0; i < kPipes; i++) {
+        known[i] = all;
+        known[i].done = issued[i];
+    }
     trace.join();
     if (delayed.on) delayed.settle(all);
 }
@@ -113,7 +132,9 @@ void Core::join_all() {
 // ---------------------------------------------------------------- operands
 
 void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uint64_t lo, uint64_t hi) {
-    const char* code = memory[0] == 'G'                 ? "race-gm"
+    bool gm_store = memory[0] == 'G' && c.race == Race::WriteAfterRead;
+    const char* code = gm_store                         ? "race-gm-war"
+                       : memory[0] == 'G'               ? "race-gm"
                        : c.race == Race::ReadAfterWrite ? "race-raw"
                        : c.race == Race::WriteAfterRead ? "race-war"
                                                         : "race-waw";
@@ -129,16 +150,48 @@ void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uin
                .add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
 }
 
+// Whether the bytes of the two copies differ is known when the second is carried out: see perform().
+void Core::note_shared(Hazards& h, const uint8_t* base, const char* memory) {
+    for (const Hazards::Shared& s : h.shared) shared_.push_back({(uint8_t*)base + s.lo, s.hi - s.lo, s.other, memory});
+    h.shared.clear();
+}
+
+// The bytes that two copies of one pipe write, before and after the second of them: if they are the same, the order of
+// the copies does not matter.
+Core::SharedBytes Core::before_overlap() {
+    SharedBytes all;
+    for (const SharedPlace& s : shared_) all.push_back({s, std::vector<uint8_t>(s.at, s.at + s.bytes)});
+    shared_.clear();
+    return all;
+}
+void Core::after_overlap(const SharedBytes& all, const Ticket& t) {
+    for (const auto& [s, old] : all) {
+        if (delayed.swapped || std::memcmp(old.data(), s.at, s.bytes) == 0) continue;
+        return report("copy-order", true, t.access.here,
+                      Numbers()
+                          .add("op", name_of(t.op))
+                          .add("pipe", name_of(t.access.pipe))
+                          .add("memory", s.memory)
+                          .add("bytes", s.bytes)
+                          .add("other_line", s.other.here.line));
+    }
+}
+
 void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
     if (l.buf && write) buffers[l.buf].filled = true;
     uint64_t lo = l.addr, hi = lo + bytes;
-    if (delayed.on && write && !DelayedTransfers::delays(t.access.pipe)) delayed.keep(t.access, at(l), bytes);
+    if (delayed.on && write && !deferring && !DelayedTransfers::delays(t.access.pipe))
+        delayed.keep(t.access, at(l), bytes);
     if (!checks && l.mem != Mem::UB) return;  // of UB the scalar unit must know for what it waits
     const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
     Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
-    if (checks && c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
+    if (checks && c.race != Race::None) {
+        note_race(c, t, name_of(l.mem), lo, hi);
+        h.shared.clear();  // what orders the pipes orders the copies of one as well
+    }
+    if (!h.shared.empty()) note_shared(h, bytes_[int(l.mem)], name_of(l.mem));
 }
 
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
@@ -155,6 +208,7 @@ void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const
     }
     recent = uint32_t(gm_writes.size());
     gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, id.kind == Kind::AIC});
+    gm_writes.back().slot = slot();
     gm_writes.back().values(from, hi - lo);
 }
 
@@ -173,9 +227,24 @@ void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write
     if (!checks) return;
     const VectorClock& now = known[int(t.access.pipe)];
     if (id.mixed && step) gm_steps.note(t.access, now, lo, bytes, bytes, 1, write, bool(registers.atomic));
-    Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);
-    // Writes to the same GM bytes from one pipe stay in order; only reading back what may not have arrived is a hazard.
-    if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
+    if (!write) {
+        check_dirty_elsewhere(lo, hi, here);
+        Conflict c = gm.read(lo, hi, t.access, now, false);
+        if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
+        if (open_reads.size() == kOpenReads) open_reads.erase(open_reads.begin(), open_reads.begin() + kOpenReads / 2);
+        open_reads.push_back({lo, hi, t.access});
+        return;
+    }
+    Access me = t.access;
+    me.atomic = bool(registers.atomic);
+    gm.write(lo, hi, me, now);
+    if (!gm.shared.empty()) note_shared(gm, nullptr, "GM");
+    // Loads that may still be under way when this store arrives.
+    auto over = [&](const Hazards::Shared& r) { return now.seen[int(r.other.pipe)] >= r.other.number; };
+    open_reads.erase(std::remove_if(open_reads.begin(), open_reads.end(), over), open_reads.end());
+    for (const Hazards::Shared& r : open_reads)
+        if (r.lo < hi && lo < r.hi && r.other.pipe != t.access.pipe)
+            return note_race({Race::WriteAfterRead, r.other}, t, "GM", std::max(lo, r.lo), std::min(hi, r.hi));
 }
 
 bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what, uint32_t align) {
@@ -329,7 +398,16 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
     return true;
 }
 
+void Core::skip() {
+    for (size_t i : open_findings_) {
+        Finding& f = findings.list()[i];
+        f.skipped = f.skipped || (f.error && f.line == last.line);
+    }
+    open_findings_.clear();
+}
+
 void Core::refuse(Loc dst, uint64_t bytes) {
+    skip();
     if (!has(id.kind, dst.mem)) return;
     unseen_writes = true;
     if (dst.buf) buffers[dst.buf].filled = true;

@@ -56,6 +56,7 @@ Conflict Hazards::write(uint64_t lo, uint64_t hi, const Access& me, const Vector
     size_t j = i;
     for (; j < cells_.size() && cells_[j].lo < hi; j++) {
         Cell& c = cells_[j];
+        if (overtakes(c.write, me, now)) shared.push_back({c.lo, c.hi, c.write});
         if (found.race != Race::None) continue;
         for (const Access& r : c.reads)
             if (unordered(r, me, now)) found = {Race::WriteAfterRead, r};

@@ -20,6 +20,13 @@ constexpr int kPipes = int(Pipe::Count);
 struct VectorClock {  // for each pipe: how many of its instructions are known to be done
     uint32_t seen[8] = {};
     uint32_t far[8] = {};  // the same of the other two cores of a block, four pipes of each: see GmClock
+    // The clock of a pipe: how many of the pipe's own instructions are over, not only begun, when its next one begins.
+    // Copies of one pipe need that where they write the same bytes.
+    uint32_t done = 0;
+    void hear(const VectorClock& o, Pipe self) {
+        join(o);
+        done = std::max(done, o.seen[int(self)]);
+    }
     void join(const VectorClock& o) {
         for (int i = 0; i < 8; i++) seen[i] = std::max(seen[i], o.seen[i]);
         for (int i = 0; i < 8; i++) far[i] = std::max(far[i], o.far[i]);
@@ -29,7 +36,10 @@ struct VectorClock {  // for each pipe: how many of its instructions are known t
 struct Access {
     uint32_t number = 0;  // 0: none
     Pipe pipe = Pipe::S;
+    bool atomic = false;
     Here here{nullptr, 0};
+    Access() = default;
+    Access(uint32_t n, Pipe p, Here h) : number(n), pipe(p), here(h) {}
 };
 
 enum class Race { None, ReadAfterWrite, WriteAfterRead, WriteAfterWrite };
@@ -42,6 +52,12 @@ struct Conflict {
 class Hazards {
 public:
     void clear() { cells_.clear(); }
+    // Bytes that an earlier copy of the same pipe also writes and may still be writing: filled by write().
+    struct Shared {
+        uint64_t lo, hi;
+        Access other;
+    };
+    std::vector<Shared> shared;
     // Records a read or write of [lo, hi) by `me`, whose vector clock is `now`; returns the first conflict.
     Conflict read(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now, bool keep = true);
     Conflict write(uint64_t lo, uint64_t hi, const Access& me, const VectorClock& now);
@@ -71,6 +87,10 @@ private:
             else b = m;
         }
         return a;
+    }
+    static bool overtakes(const Access& a, const Access& me, const VectorClock& now) {
+        return a.pipe == me.pipe && a.number > now.done && a.number < me.number && !(a.atomic && me.atomic) &&
+               (me.pipe == Pipe::MTE2 || me.pipe == Pipe::MTE3);
     }
     void split(uint64_t at);
     void cover(uint64_t lo, uint64_t hi);

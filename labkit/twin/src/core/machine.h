@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,9 +58,10 @@ struct CoreResult {
     std::vector<GmWrite> writes;
     std::vector<GmRead> reads;
     GmSteps steps;
-    bool ordered_unseen = false;  // by a wait whose sender is not followed
-    uint32_t phases = 0;          // how many barriers of all cores it has passed
-    bool may_poll = false;        // has read past its data cache, or cleaned it
+    bool ordered_unseen = false;          // by a wait whose sender is not followed
+    uint32_t phases = 0;                  // how many barriers of all cores it has passed
+    bool may_poll = false;                // has read past its data cache, or cleaned it
+    std::vector<DataCache::Store> lines;  // scalar stores to GM
     std::vector<BufferView> buffers;
     std::string output;
     Counters counters;
@@ -80,7 +82,7 @@ struct CoreId {
 class Core {
 public:
     static constexpr uint64_t kNever = ~0ull;
-    void start(const CoreId&, Schedule);
+    void start(const CoreId&, Schedule, uint32_t seed);
     CoreResult finish();
 
     // ---- one instruction: order it, check and record its operands, cost it
@@ -88,7 +90,9 @@ public:
         Access access;
         Op op;
     };
-    Ticket issue(Pipe, Op, Here);
+    static constexpr uint64_t kStack = 0x8000;  // -cce-aicore-stack-size of CANN's own builds for dav-2201
+    // deferred: its effect is handed to perform(), so that the vector or the cube unit may be late with it
+    Ticket issue(Pipe, Op, Here, bool deferred = false);
     void retire(const Ticket& t, double cycles, uint64_t bytes) {
         trace.work(t.access.pipe, t.op, t.access.here.line, cycles, bytes,
                    t.access.pipe == Pipe::V ? chip.vector_startup : 0);
@@ -106,6 +110,20 @@ public:
     // What an instruction behind a flag that this pipe sets may rely on, for the other cores of the block.
     GmClock gm_clock(Pipe) const;
     void learn(const GmClock& told) { twin::learn(known[int(Pipe::S)], slot(), told); }
+    // ---- the scalar unit and GM, through its data cache (scalar_gm.cpp)
+    // The place of [lo, lo + size) for a load or a store: GM, or a line of the cache under a schedule that keeps them.
+    uint8_t* cached(uint64_t lo, uint32_t size, bool write, Here);
+    // For code that takes a reference or a raw pointer: what it stores is seen by settle_exposed().
+    void expose(uint64_t lo, uint32_t size, Here);
+    void settle_exposed();
+    void publish();  // tells the other cores which lines are dirty: before a signal to them
+    void clean(const uint8_t* line, bool whole);
+    void check_dirty_elsewhere(uint64_t lo, uint64_t hi, Here);
+    void check_stack(Here);
+    uint64_t granted = 0;     // of GM: what the next raw access may be, as an API call has booked it
+    bool deferring = false;   // the instruction that is being issued may be late
+    uint64_t stack_from = 0;  // where the kernel's stack begins
+    bool stack_reported = false;
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, bool write, Here here) {
         instructions++;
@@ -115,8 +133,21 @@ public:
     // Performs a transfer: at once, or under Schedule::Worst as late as the synchronisation allows.
     template <typename F> void perform(const Ticket& t, F effect) {
         if (!effects) return;
-        if (delayed.on) delayed.push(t.access, known[int(t.access.pipe)], effect);
+        if (!shared_.empty()) return perform_over(t, effect);
+        if (delayed.on && delayed.takes(t.access.pipe)) delayed.push(t.access, known[int(t.access.pipe)], effect);
         else effect();
+    }
+    // The same for a copy that writes bytes which an earlier one of its pipe may still be writing.
+    template <typename F> void perform_over(const Ticket& t, F effect) {
+        auto places = std::move(shared_);
+        shared_.clear();
+        // A std::function: with the lambda's own type perform() and this would instantiate each other without end.
+        perform(t, std::function<void()>([this, t, effect, places] {
+                    shared_ = places;
+                    SharedBytes before = before_overlap();
+                    effect();
+                    after_overlap(before, t);
+                }));
     }
 
     // ---- checks before an instruction; false: it must not run
@@ -130,7 +161,11 @@ public:
     bool gm_usable(Gm, uint64_t bytes, bool write, Here, bool exact);  // exact: moves no byte more than asked
     // Marks the destination of a refused instruction as written, so that no follow-up findings are reported about it.
     void refuse(Loc dst, uint64_t bytes);
-    void report(const char* code, bool error, Here here, const Numbers& n) { findings.add(code, error, here, n); }
+    void report(const char* code, bool error, Here here, const Numbers& n) {
+        open_findings_.push_back(findings.add(code, error, here, n));
+    }
+    // The instruction of the findings since the last one is not carried out: they say so.
+    void skip();
     [[noreturn]] void stop(const char* code, Here here, const Numbers& n) {
         findings.add(code, true, here, n);
         throw Stop{};
@@ -184,10 +219,11 @@ public:
     // ---- flags
     struct Flag {
         bool set = false, reserved = false, library = false;  // library: set by TPipe itself
+        bool queue = false;                                   // set by a queue that has not waited for it yet
         uint8_t again = 0;                                    // how many times it was set again before a wait
         VectorClock clock;
         Stamp at = 0;
-        Here here{nullptr, 0};
+        Here here{nullptr, 0}, queue_here{nullptr, 0};
     };
     Flag flags[8][8][8];
 
@@ -201,6 +237,8 @@ public:
     Hazards& ub = memory[int(Mem::UB)];
     DelayedTransfers delayed;
     std::vector<GmWrite> gm_writes;
+    static constexpr size_t kOpenReads = 128;
+    std::vector<Hazards::Shared> open_reads;  // of GM, that a store may overtake
     SharedReads gm_reads;
     GmSteps gm_steps;
     bool ordered_unseen = false;
@@ -215,8 +253,9 @@ public:
     VectorClock sent;      // the vector clock that this core sent with its last signal
     bool ordered = false;  // has waited for another core: its accesses to shared GM may be ordered
     class CoreGroup* group = nullptr;
-    Core* cube = nullptr;  // the AIC of the same block; of a cube core, itself
-    void* pipe = nullptr;  // the kernel's own TPipe
+    Core* cube = nullptr;              // the AIC of the same block; of a cube core, itself
+    void* pipe = nullptr;              // the kernel's own TPipe
+    std::vector<const void*> matmuls;  // of a mixed kernel: its Matmul objects, which take two flags between cores each
     uint8_t slot() const { return id.kind == Kind::AIC ? 2 : uint8_t(id.sub); }
     // issues: instructions that go to a pipe, not those of the scalar unit itself
     uint64_t instructions = 0, issues = 0;
@@ -233,13 +272,37 @@ public:
     bool checks = true, effects = true;
 
 private:
+    struct Exposed {
+        uint64_t lo;
+        uint32_t size;
+        Here here;
+        uint8_t old[DataCache::kLine];  // of GM
+    };
+    std::vector<Exposed> exposed_;
+    std::vector<size_t> open_findings_;  // of the instruction that is being looked at
     const GmRange* home_of(const Gm&, uint64_t hi) const;
     void report_stray(const Gm&, uint64_t bytes, bool write, const GmRange* home, Here);
+    struct SharedPlace {
+        uint8_t* at;
+        uint64_t bytes;
+        Access other;
+        const char* memory;
+    };
+    std::vector<SharedPlace> shared_;  // of the instruction that is being issued
+    using SharedBytes = std::vector<std::pair<SharedPlace, std::vector<uint8_t>>>;
+    SharedBytes before_overlap();
+    void after_overlap(const SharedBytes&, const Ticket&);
+    void note_shared(Hazards&, const uint8_t* base, const char* memory);
     void note_race(const Conflict&, const Ticket&, const char* memory, uint64_t lo, uint64_t hi);
     uint8_t* bytes_[int(Mem::Count)] = {};  // see arena.h
 };
 
+void give_way();                 // lets the other cores run
+void note_matmuls(const Core&);  // to its group
+
 extern thread_local Core* core __attribute__((tls_model("initial-exec")));  // the core that this host thread is running
+
+extern uint64_t device_from, device_bytes;  // the device's memory, for the check of raw pointers
 
 bool constant_data(uint64_t lo, uint64_t hi);  // true: these bytes belong to the kernel's constants
 

@@ -102,6 +102,7 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
     lowest.ptr += (down ? f.start - span : f.start) * kFractal;
     if (!core->usable(d, writes, false, here, "dst", d.mem == Mem::L1 ? 32 : kFractal)) return core->refuse(d, writes);
     if (!core->gm_usable(lowest, (span + 1) * kFractal, false, here, true)) return core->refuse(d, writes);
+    core->settle_exposed();
     if (!core->cache.empty()) check_stale(lowest, (span + 1) * kFractal, here);
     auto t = core->issue(Pipe::MTE2, Op::LoadData, here);
     if (f.stride == 1) core->book_gm(t, lowest.ptr, uint64_t(f.times) * kFractal, false);

@@ -125,25 +125,30 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
         want_depth(b, b_bytes, wide, used, kFractal, wide * kFractal, here, "filter");
     }
     if (p.unit_flag & 2) pass_unit_flag(p, c, c_bytes);
-    auto t = core->issue(Pipe::M, p.sparse ? Op::MmadWithSparse : Op::Mmad, here);
+    bool late = !p.sparse;
+    auto t = core->issue(Pipe::M, p.sparse ? Op::MmadWithSparse : Op::Mmad, here, late);
     core->book(t, a, uint32_t(a_bytes), false);
     core->book(t, b, uint32_t(b_bytes), false);
     if (from_bias) core->book(t, bias, p.n * 4u, false);
     core->book(t, c, uint32_t(c_bytes), true);  // recorded as a write; that covers the read of the old sum as well
 
     uint8_t* to = core->at(c);
-    if (core->effects && !keeps) start_c(p, tall, to, from_bias ? core->at(bias) : nullptr);
+    const uint8_t* from = from_bias ? core->at(bias) : nullptr;
     if (core->effects && p.sparse) {
+        if (!keeps) start_c(p, tall, to, from);
         core->cube_state.sparse_index.resize(chip.size[int(Mem::L0B)] / 4);
         multiply_sparse(p, (int8_t*)core->at(a), (int8_t*)core->at(b),
                         core->cube_state.sparse_index.data() + b.addr / 4, (int32_t*)to, tall,
                         p.start != MmadShape::Zero);
-    } else if (core->effects) {
+    } else {
+        Hf32 rounding = type == Dt::F32 ? core->cube_state.rounding() : Hf32::Off;
         View left = row ? View::rows(core->at(a), type, p.k) : View::zz(core->at(a), type, ptrdiff_t(deep) * c0, c0);
         View right = View::zn(core->at(b), type, ptrdiff_t(wide) * 16, c0);
         left.nibbles = right.nibbles = nibbles;
-        gemm(left, right, Out::nz(to, tall), p.m, p.n, p.k, p.start != MmadShape::Zero,
-             type == Dt::F32 ? core->cube_state.rounding() : Hf32::Off);
+        core->perform(t, [=] {
+            if (!keeps) start_c(p, tall, to, from);
+            gemm(left, right, Out::nz(to, tall), p.m, p.n, p.k, p.start != MmadShape::Zero, rounding);
+        });
     }
 
     double per = nibbles                 ? chip.cube_k_int4

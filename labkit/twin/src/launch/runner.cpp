@@ -7,6 +7,7 @@
 // of time, an answer is sent as well; the process then ends and the parent starts another.
 #include <dirent.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -165,7 +166,7 @@ bool read_request(Request& r) {
         else if (key == "keep") r.launch.keep_events = std::stoul(value);
         else if (key == "effects") r.launch.effects = value == "1";
         else if (key == "checks") r.launch.checks = value == "1";
-        else if (key == "schedule") r.launch.schedule = value == "worst" ? Schedule::Worst : Schedule::Program;
+        else if (key == "schedule") read_schedule(value.c_str(), r.launch.schedule, r.launch.seed);
         else if (key == "key") r.tiling_key = std::stoull(value);
         else if (key == "whatif")
             r.launch.what_ifs.push_back({value.substr(0, value.find(' ')), std::stod(value.substr(value.find(' ')))});
@@ -279,6 +280,62 @@ void give_fault_stack() {  // the signal handler needs its own stack: the kernel
 // Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
 uint64_t g_memory = 0;  // heap limit of a launch
 
+// The variables of a kernel's library as they were when it was loaded. On the device no launch, and no block, can rely
+// on what another has left in them: what a launch changes is reported and set back.
+class Variables {
+public:
+    explicit Variables(void* entry) {
+        Dl_info info{};
+        if (!dladdr(entry, &info)) return;
+        name_ = info.dli_fname;
+        base_ = uint64_t(info.dli_fbase);
+        dl_iterate_phdr(
+            [](dl_phdr_info* lib, size_t, void* me) {
+                auto& v = *static_cast<Variables*>(me);
+                if (lib->dlpi_addr != v.base_) return 0;
+                uint64_t fixed = 0;  // up to here the loader has made it read-only
+                for (int i = 0; i < lib->dlpi_phnum; i++)
+                    if (lib->dlpi_phdr[i].p_type == PT_GNU_RELRO)
+                        fixed = v.base_ + lib->dlpi_phdr[i].p_vaddr + lib->dlpi_phdr[i].p_memsz;
+                for (int i = 0; i < lib->dlpi_phnum; i++) {
+                    const auto& p = lib->dlpi_phdr[i];
+                    if (p.p_type != PT_LOAD || !(p.p_flags & PF_W)) continue;
+                    v.from_ = std::max(v.base_ + p.p_vaddr, fixed);
+                    uint64_t end = v.base_ + p.p_vaddr + p.p_memsz;
+                    if (v.from_ < end) v.first_.assign((uint8_t*)v.from_, (uint8_t*)end);
+                }
+                return 1;
+            },
+            this);
+    }
+    void check(LaunchResult& result) {
+        auto* now = reinterpret_cast<uint8_t*>(from_);
+        size_t found = 0;
+        for (size_t i = 0; i < first_.size() && found < 64; i++) {
+            if (now[i] == first_[i]) continue;
+            Findings one;
+            one.clear(0);
+            one.add("static-state", true, {name_, -int(from_ + i - base_)}, Numbers());
+            result.across.push_back(one.list().front());
+            found++;
+            i = i / 8 * 8 + 7;
+        }
+        if (found) std::copy(first_.begin(), first_.end(), now);
+    }
+
+private:
+    const char* name_ = "";
+    uint64_t base_ = 0, from_ = 0;
+    std::vector<uint8_t> first_;
+};
+
+Variables& variables_of(void* entry) {
+    static std::map<void*, Variables> all;  // by where the library begins
+    Dl_info info{};
+    dladdr(entry, &info);
+    return all.try_emplace(info.dli_fbase, entry).first->second;
+}
+
 void serve(const Request& q) {
     // without effects the kernel uses no heap, but the traces need memory
     rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};
@@ -292,6 +349,8 @@ void serve(const Request& q) {
         none.finished = false;
         return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
     }
+    for (KernelEntry e : entry)
+        if (e) variables_of(reinterpret_cast<void*>(e));
     g_kernels[0] = q.so.c_str();
     g_kernels[1] = q.cube_so.c_str();
     std::vector<const void*> args;
@@ -323,6 +382,8 @@ void serve(const Request& q) {
     }
     if (woke == 0 && !g_fault.signal) {
         worker.join();
+        for (KernelEntry e : entry)
+            if (e && q.launch.checks && q.launch.effects) variables_of(reinterpret_cast<void*>(e)).check(result);
         return answer(result);
     }
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
@@ -369,6 +430,8 @@ int main(int argc, char** argv) {
             return 2;
         }
     }
+    device_from = base;
+    device_bytes = bytes;
     g_memory = limit;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     rlimit none{0, 0};

@@ -104,11 +104,17 @@ void set_pad_value(uint64_t bits, uint32_t elem) {
 
 // The scalar unit's stores stay in its data cache until they are cleaned out; a transfer reads GM.
 void check_stale(Gm g, uint64_t bytes, Here here) {
-    uint64_t lo = uint64_t(g.ptr);
-    if (const auto* d = core->cache.holds(lo, lo + bytes))
-        core->report(
-            "gm-stale", true, here,
-            Numbers().add("set_line", d->here.line).add("bytes", std::min(d->hi, lo + bytes) - std::max(d->lo, lo)));
+    uint64_t lo = uint64_t(g.ptr), stale = 0;
+    Here set{nullptr, 0};
+    core->cache.each_dirty(lo, lo + bytes, [&](const DataCache::Line& l, uint64_t mask) {
+        stale += uint64_t(__builtin_popcountll(mask));
+        if (!set.file) set = l.here;
+    });
+    if (!stale) return;
+    Numbers n;
+    n.add("set_line", set.line).add("bytes", stale);
+    if (set.line < 0) n.add("set_line_in", set.file);
+    core->report("gm-stale", true, here, n);
 }
 
 void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
@@ -123,6 +129,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
         !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad))
         return core->refuse(dst, extent(d, d.dst_stride, piece));
+    core->settle_exposed();
     if (!core->cache.empty()) check_stale(src, extent(d, d.src_stride, d.len), here);
     auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
     if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
@@ -157,9 +164,9 @@ static void check_filled(Loc src, const Dma& d, Here here) {
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
-    if (!plausible(d, here)) return;
-    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
-    if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad)) return;
+    if (!plausible(d, here) || !core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
+        !core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad))
+        return core->skip();
     check_filled(src, d, here);
     AtomicMode atomic = core->registers.atomic;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);

@@ -42,6 +42,7 @@ void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz& p, Here here) {
     }
     if (!core->usable(d, writes, false, here, "dst") || !core->gm_usable(s, reads, false, here, true))
         return core->refuse(d, writes);
+    core->settle_exposed();
     if (!core->cache.empty()) check_stale(s, reads, here);
     auto t = core->issue(Pipe::MTE2, Op::CopyInNz, here);
     for (uint32_t m = 0; m < p.nds; m++) {

@@ -152,12 +152,13 @@ void cross_set(int mode, Pipe, int id, Here);
 void cross_wait(int id, Here);
 void sync_all(bool only_vector, Here);
 void sync_all(bool only_vector, Gm, Loc, int32_t used, Here);
-void block_set(int32_t block, int32_t event, Here);
-void block_wait(int32_t block, int32_t event, Here);
+void block_set(const Gm&, const Loc&, int32_t block, int32_t event, bool only_vector, Here);
+void block_wait(const Gm&, const Loc&, int32_t block, int32_t event, bool only_vector, Here);
 void group_arrive(const uint8_t* gm, uint32_t member, uint32_t round, Here);
 void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed, Here);
-void turn_wait(Here);
-void turn_pass(Here);
+void turn_begin(const Gm&, const Loc&, Here);
+void turn_wait(const Gm&, const Loc&, Here);
+void turn_pass(const Gm&, const Loc&, Here);
 void let_others_run();  // in a loop that reads GM until another core has written
 
 // ---- scalar access: the address of the `size` bytes at `offset`, after all checks. Never null: a refused access gets
