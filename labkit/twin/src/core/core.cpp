@@ -12,11 +12,16 @@ void Core::start(const CoreId& which, Schedule schedule) {
     block = which.block;
     for (int m = 0; m < int(Mem::Count); m++) {
         memory[m].clear();
+        holes[m].clear();
         if (!has(id.kind, Mem(m))) continue;
         if (!bytes_[m]) bytes_[m] = map_memory(chip.size[m] + 4096);
         std::memset(bytes_[m], kPoison, chip.size[m]);
     }
     delayed.clear(schedule == Schedule::Worst);
+    scalar_stores.clear();
+    raw.clear();
+    origins.clear();
+    instruction.begin();
     buffers.assign(1, Buffer{});
     cube_state = CubeState{};
     queues.clear();
@@ -87,6 +92,7 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     instructions++;
     issues++;
     trace.spend(chip.scalar_issue);
+    instruction.begin();
     int i = int(p);
     known[i].join(known[int(Pipe::S)]);  // the scalar unit issues every instruction, so whatever it has waited for is
                                          // done before all later ones
@@ -129,7 +135,30 @@ void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uin
                .add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
 }
 
+void Core::add_operand(const Operand& o) {
+    if (instruction.operands.size() < Instruction::kMost) instruction.operands.push_back(o);
+    else instruction.opaque = true;
+}
+
 void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
+    if (!bytes) return;
+    add_operand({l.mem, write, l.addr, bytes, bytes, 0});
+    book_piece(t, l, bytes, write);
+    if (!write && seen_gap_) look_at_operand();
+}
+
+void Core::book_rows(const Ticket& t, Loc l, uint32_t row, uint64_t apart, uint32_t rows, bool write) {
+    if (!row || !rows) return;
+    uint32_t all = uint32_t((rows - 1) * apart + row);
+    if (rows == 1 || apart == row) return book(t, l, all, write);
+    add_operand({l.mem, write, l.addr, all, row, uint32_t(apart)});
+    if (apart < row + 32u) book_piece(t, l, all, write);  // gaps shorter than a block count as part of it
+    else
+        for (uint32_t i = 0; i < rows; i++, l.addr += uint32_t(apart)) book_piece(t, l, row, write);
+    if (!write && seen_gap_) look_at_operand();
+}
+
+void Core::book_piece(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
     if (l.buf && write) buffers[l.buf].filled = true;
     uint64_t lo = l.addr, hi = lo + bytes;
@@ -138,6 +167,10 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
     Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
+    Holes& open = holes[int(l.mem)];
+    if (write) {
+        if (!open.empty()) open.fill(lo, hi);
+    } else if (checks) seen_gap_ = seen_gap_ || c.gap || (!open.empty() && open.touch(lo, hi));
     if (checks && c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
 }
 
@@ -230,15 +263,19 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         return false;
     }
     if (read && checks && bytes && !stale) {
-        bool filled = l.buf && buffers[l.buf].queue >= 0
-                          ? buffers[l.buf].filled
-                          : (l.buf && buffers[l.buf].filled) || memory[int(l.mem)].any_written(l.addr, l.addr + bytes);
-        if (!filled)
+        named_[named_next_++ % 4] = {what, l.mem, l.addr};
+        if (!any_filled(l, bytes))
             report("uninit-local", true, here,
                    Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("bytes", bytes));
     }
     if (l.mem == Mem::UB) ub_top = std::max(ub_top, uint32_t(l.addr + bytes));
     return true;
+}
+
+bool Core::any_filled(Loc l, uint64_t bytes) const {
+    if (l.buf && (buffers[l.buf].filled || buffers[l.buf].queue >= 0)) return buffers[l.buf].filled;
+    return memory[int(l.mem)].any_written(l.addr, l.addr + bytes) ||
+           (l.mem == Mem::UB && scalar_stores.any(l.addr, l.addr + bytes));
 }
 
 void Core::want_filled(Loc l, uint64_t bytes, uint32_t piece, Here here, const char* what) {
@@ -356,6 +393,7 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
         });
     if (delayed.on) delayed.settle(s);
     spend_scalar(bytes, write, here);
+    if (write && l.mem == Mem::UB) store_scalar(l.addr, bytes);
     if (!l.buf || l.mem != Mem::UB) return;
     // Is there still something to wait for in this buffer? If not, the next element need not search the cells.
     Buffer& b = buffers[l.buf];
@@ -368,6 +406,10 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     });
     b.settled[0] = writes ? issues : kNever;
     b.settled[1] = writes && reads && b.by_scalar ? issues : kNever;
+    b.whole = b.len;
+    if (checks)
+        each_unwritten(l.mem, b.addr, b.addr + b.len,
+                       [&](uint64_t lo, uint64_t, int) { b.whole = std::min(b.whole, uint32_t(lo) - b.addr); });
 }
 
 }  // namespace twin

@@ -32,8 +32,18 @@ void book_pieces(const Core::Ticket& t, Loc l, uint64_t first, uint32_t times, i
                  bool write) {
     Loc part = l;
     part.addr += uint32_t(first);
-    if (stride == piece || times == 1) return core->book(t, part, times * piece, write);
+    if (stride >= int64_t(piece) || times == 1) return core->book_rows(t, part, piece, uint64_t(stride), times, write);
     for (uint32_t i = 0; i < times; i++, part.addr += uint32_t(stride)) core->book(t, part, piece, write);
+}
+
+// Unwritten bytes go where the instruction takes their values: it runs on their shadow as well.
+template <typename F> void carry_through(F load, Loc s, uint64_t reads, Loc d, uint64_t writes) {
+    if (!core->instruction.partial()) return;
+    int origin = core->instruction.dark.front().origin;
+    core->instruction.dark.clear();
+    Shadow from = core->shadow(s.mem, s.addr, reads), to(writes, 0);
+    load(from.data(), to.data());
+    core->leave(d.mem, d.addr, to, origin);
 }
 
 // Transposes a square of 16, 32 or 64 elements a side, stored as consecutive fractals, into `to`.
@@ -76,14 +86,16 @@ void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     book_pieces(t, s, uint64_t(f.start) * kFractal, f.stride ? f.times : 1, int64_t(f.stride) * kFractal, kFractal,
                 false);
     book_pieces(t, d, 0, f.times, (1 + int64_t(f.gap)) * kFractal, kFractal, true);
-    core->perform(t, [=, from = (const uint8_t*)core->at(s), to = core->at(d)] {
+    auto load = [=](const uint8_t* from, uint8_t* to) {
         for (uint32_t i = 0; i < f.times; i++) {
             const uint8_t* one = from + (uint64_t(f.start) + uint64_t(i) * f.stride) * kFractal;
             uint8_t* place = to + uint64_t(i) * (1 + f.gap) * kFractal;
             if (f.turned) turn_square(16, one, place, 0);
             else std::memcpy(place, one, kFractal);
         }
-    });
+    };
+    carry_through(load, s, reads, d, writes);
+    core->perform(t, [=, from = (const uint8_t*)core->at(s), to = core->at(d)] { load(from, to); });
     core->retire(t, cycles(d.mem, f.times * kFractal), f.times * kFractal);
 }
 
@@ -147,12 +159,14 @@ void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     book_pieces(t, s, lowest, f.stride ? f.times : 1, int64_t(f.stride) * square, square, false);
     for (uint32_t part = 0; part < parts; part++)
         book_pieces(t, d, part * inner, f.times, int64_t(outer), kFractal, true);
-    core->perform(t, [=, from = (const uint8_t*)core->at(s), to = core->at(d)] {
+    auto load = [=](const uint8_t* from, uint8_t* to) {
         for (uint32_t i = 0; i < f.times; i++) {
             int64_t index = int64_t(f.start) + (f.down ? -1 : 1) * int64_t(i) * f.stride;
             turn_square(bits, from + index * int64_t(square), to + i * outer, inner);
         }
-    });
+    };
+    carry_through(load, s, lowest + (span + 1) * square, d, writes);
+    core->perform(t, [=, from = (const uint8_t*)core->at(s), to = core->at(d)] { load(from, to); });
     core->retire(t, cycles(d.mem, uint64_t(f.times) * square), uint64_t(f.times) * square);
 }
 

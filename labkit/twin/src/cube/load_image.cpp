@@ -204,6 +204,7 @@ void load_3d(uint32_t bits, Loc d, Loc s, const Img2col& asked, Here here) {
         return core->refuse(d, writes);
     auto t = core->issue(Pipe::MTE1, Op::LoadData, here);
     book_map(t, s, image, cut);
+    core->instruction.opaque = true;  // pixels go to several places
     core->book(t, d, uint32_t(writes), true);
     Loc l1 = s;
     l1.addr = 0;

@@ -89,6 +89,47 @@ static void want_depth(Loc l, uint64_t bytes, uint32_t strips, uint32_t deep, ui
     }
 }
 
+namespace {
+
+// What of C comes from unwritten bytes: whole rows and columns. What fractals hold beyond m, n and k has no part in it.
+struct Dark {
+    Shadow c;
+    int origin = kNobody;
+
+    void multiply(const MmadShape& p, uint32_t c0, uint32_t bits, uint32_t deep, uint32_t wide, uint32_t tall,
+                  uint64_t c_bytes) {
+        for (const Instruction::Dark& part : core->instruction.dark) {
+            auto line = [&](bool down, uint32_t at) {  // a column or a row
+                c.resize(c_bytes);
+                origin = part.origin;
+                for (uint32_t i = 0; i < (down ? p.m : p.n); i++) {
+                    uint32_t r = down ? i : at, n = down ? at : i;
+                    std::memset(&c[(uint64_t(n / 16) * tall + r) * 64 + n % 16 * 4], 0xff, 4);
+                }
+            };
+            for (uint64_t k = 0; k < part.bytes.size(); k++) {
+                if (!part.bytes[k]) continue;
+                uint32_t fractal = uint32_t(k / kFractal), of = uint32_t(k % kFractal / 32),
+                         along = uint32_t(k % 32 * 8 / bits);
+                if (part.operand == 0) {
+                    uint32_t m = fractal / deep * 16 + of;
+                    if (m < p.m && fractal % deep * c0 + along < p.k) line(false, m);
+                } else if (part.operand == 1) {
+                    uint32_t n = fractal % wide * 16 + of;
+                    if (n < p.n && fractal / wide * c0 + along < p.k) line(true, n);
+                } else if (k / 4 < p.n) {
+                    line(true, uint32_t(k / 4));
+                }
+            }
+        }
+    }
+    int origin_at(Loc at, Here here) const {
+        return origin != kNobody ? origin : core->origin_of(at.mem, at.addr, at.addr + c.size(), here, "dst", c.size());
+    }
+};
+
+}  // namespace
+
 void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape& p, Here here) {
     const char* op = p.sparse ? "MmadWithSparse" : "Mmad";
     c = results(c, here);
@@ -129,7 +170,11 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     core->book(t, a, uint32_t(a_bytes), false);
     core->book(t, b, uint32_t(b_bytes), false);
     if (from_bias) core->book(t, bias, p.n * 4u, false);
+    core->instruction.opaque = true;
+    Dark dark{keeps ? core->shadow_if_any(c.mem, c.addr, c_bytes) : Shadow()};
+    if (core->instruction.partial() && !row && !p.sparse) dark.multiply(p, c0, bits, deep, wide, tall, c_bytes);
     core->book(t, c, uint32_t(c_bytes), true);  // recorded as a write; that covers the read of the old sum as well
+    if (!dark.c.empty()) core->leave(c.mem, c.addr, dark.c, dark.origin_at(c, here));
 
     uint8_t* to = core->at(c);
     if (core->effects && !keeps) start_c(p, tall, to, from_bias ? core->at(bias) : nullptr);

@@ -14,12 +14,8 @@ static void* element_checked(Loc l, uint32_t offset, uint32_t size, bool write, 
     l.bytes = offset < l.bytes ? l.bytes - offset : 0;
     if (!core->usable(l, size, !write, here, write ? "SetValue" : "GetValue", 1)) return nowhere();
     core->touch_scalar(l, size, write, here);
-    if (write && l.mem == Mem::UB && !l.buf && !core->ub.any_written(l.addr, l.addr + size)) {
-        // An unmanaged tensor becomes "written" here; ordered with everything, so it can never be part of a race.
-        Access me{++core->issued[0], Pipe::S, here};
-        core->known[0].seen[0] = me.number;
-        core->ub.write(l.addr / 32 * 32, l.addr / 32 * 32 + 32, me, core->known[0]);
-    }
+    if (!write && core->checks && core->any_filled(l, size) && core->unwritten(l.mem, l.addr, l.addr + size))
+        core->report_unwritten(l.mem, l.addr, l.addr + size, here, "GetValue");
     return core->at(l);
 }
 
@@ -28,9 +24,10 @@ void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here her
     if (l.buf) {
         const Core::Buffer& b = c.buffers[l.buf];
         if (b.settled[write] == c.issues && b.gen == l.gen && uint64_t(offset) + size <= l.bytes &&
-            uint64_t(l.addr) + offset + size <= b.addr + b.len) {
+            uint64_t(l.addr) + offset + size <= b.addr + (write ? b.len : b.whole)) {
             c.last = here;
             c.spend_scalar(size, write, here);
+            if (write) c.store_scalar(l.addr + offset, size);
             return c.at(l) + offset;
         }
     }
@@ -78,6 +75,17 @@ void* place(const Gm& base, uint64_t offset, uint32_t size, Here here) {
     if (!core->gm_usable(g, size, true, here, true)) return nowhere();
     wait_for_gm(uint64_t(g.ptr), size);
     return g.ptr;
+}
+
+void does_not_fit(int64_t value, uint32_t bits, Here here) {
+    if (!core) return;  // the host's own arithmetic
+    core->last = here;
+    core->report("param-wrap", true, here,
+                 Numbers()
+                     .add("value", (long long)value)
+                     .add("bits", bits)
+                     .add("most", (1u << bits) - 1)
+                     .add("kept", uint32_t(value) & ((1u << bits) - 1)));
 }
 
 void clean_cache(const uint8_t* line, bool whole, Here here) {
