@@ -90,6 +90,17 @@ class ArgumentError(TypeError):
     """An argument that the kernel cannot take; the text says which, why and what to write."""
 
 
+def _watched(text: str) -> list[str]:
+    """Flags under which every load and store of a source with pointers to UB reports to twin/src/memory/raw_access.cpp.
+
+    They are those of g++'s kernel address sanitizer, by whose calls, and by nothing else of it, the twin sees them.
+    """
+    if "__ubuf__" not in text or "clang" in compiler.cxx_version(compiler.find_cxx()).lower():
+        return []
+    rules = ("asan-instrumentation-with-call-threshold=0", "asan-stack=0", "asan-globals=0")
+    return ["-fsanitize=kernel-address", *(word for rule in rules for word in ("--param", rule))]
+
+
 @dataclass
 class Kernel:
     """Made by `labkit.kernel`. signature: what it takes; launch with `k[blocks](*arguments)`."""
@@ -166,6 +177,7 @@ class Kernel:
             [self.signature.name]
         )
         words += compiler.later_standard(self.text + around)
+        words += _watched(self.text + around)
         lowered = lowering.lower(self.text, self.filename, entries, around, self.defines)
 
         def library(*flags: str) -> Path:

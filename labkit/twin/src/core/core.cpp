@@ -20,6 +20,7 @@ void Core::start(const CoreId& which, Schedule schedule) {
     delayed.clear(schedule == Schedule::Worst);
     scalar_stores.clear();
     raw.clear();
+    raw_accesses.clear();
     origins.clear();
     instruction.begin();
     buffers.assign(1, Buffer{});
@@ -54,7 +55,7 @@ void Core::start(const CoreId& which, Schedule schedule) {
     last = {nullptr, 0};
     vec = VectorState{};
     ub_peak = ub_top = phase = turns = 0;
-    ordered = false;
+    ordered = far = false;
     sent = VectorClock{};
     pipe = nullptr;
     instructions = issues = 0;
@@ -93,6 +94,7 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here) {
     issues++;
     trace.spend(chip.scalar_issue);
     instruction.begin();
+    if (!raw_accesses.empty()) settle_raw();
     int i = int(p);
     known[i].join(known[int(Pipe::S)]);  // the scalar unit issues every instruction, so whatever it has waited for is
                                          // done before all later ones
@@ -111,6 +113,7 @@ GmClock Core::gm_clock(Pipe p) const {
 void Core::join_all() {
     VectorClock all;
     for (int i = 0; i < kPipes; i++) all.join(known[i]);
+    all.seen[kRawPipe] = raw_done();
     for (int i = 0; i < kPipes; i++) known[i] = all;
     trace.join();
     if (delayed.on) delayed.settle(all);
@@ -119,6 +122,7 @@ void Core::join_all() {
 // ---------------------------------------------------------------- operands
 
 void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uint64_t lo, uint64_t hi) {
+    Pipe by = int(c.other.pipe) == kRawPipe ? Pipe::S : c.other.pipe;
     const char* code = memory[0] == 'G'                 ? "race-gm"
                        : c.race == Race::ReadAfterWrite ? "race-raw"
                        : c.race == Race::WriteAfterRead ? "race-war"
@@ -127,12 +131,12 @@ void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uin
            Numbers()
                .add("op", name_of(t.op))
                .add("pipe", name_of(t.access.pipe))
-               .add("other", name_of(c.other.pipe))
+               .add("other", name_of(by))
                .add("other_line", c.other.here.line)
                .add("memory", memory)
                .add("addr", lo)
                .add("bytes", hi - lo)
-               .add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
+               .add("event", std::string(name_of(by)) + "_" + name_of(t.access.pipe)));
 }
 
 void Core::add_operand(const Operand& o) {
@@ -176,23 +180,23 @@ void Core::book_piece(const Ticket& t, Loc l, uint32_t bytes, bool write) {
 
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
     GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
-    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic)
+    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == far && w->atomic == atomic)
         return w->append(hi, from, hi - lo);
     // A loop that stores to the same place repeatedly keeps one entry, so that memory stays bounded.
     uint32_t& recent = recent_writes[(lo >> 5 ^ uint64_t(here.line)) % recent_writes.size()];
     if (recent < gm_writes.size()) {
         GmWrite& r = gm_writes[recent];
-        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == ordered &&
+        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == far &&
             r.atomic == atomic)
             return r.values(from, hi - lo);
     }
     recent = uint32_t(gm_writes.size());
-    gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, id.kind == Kind::AIC});
+    gm_writes.push_back({lo, hi, block, phase, far, here.file, here.line, atomic, id.kind == Kind::AIC});
     gm_writes.back().values(from, hi - lo);
 }
 
 void Core::note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here here, bool exact, bool scalar) {
-    if (!checks || ordered || id.blocks == 1 || !rows || !row) return;
+    if (!checks || far || id.blocks == 1 || !rows || !row) return;
     if (rows == 1 || apart <= row) apart = row = (rows - 1) * apart + row;
     gm_reads.note({lo, rows == 1 || apart == row ? lo + row : lo + (rows - 1) * apart + row, row, apart, phase,
                    here.line, here.file, exact, scalar});
@@ -379,7 +383,9 @@ void Core::refuse(Loc dst, uint64_t bytes) {
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
 void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     VectorClock& s = known[int(Pipe::S)];
-    auto open = [&](const Access& a) { return a.number && s.seen[int(a.pipe)] < a.number; };
+    auto open = [&](const Access& a) {
+        return a.number && int(a.pipe) != kRawPipe && s.seen[int(a.pipe)] < a.number;
+    };
     auto wait_for = [&](const Access& a) {
         if (!open(a)) return;
         s.join(known[int(a.pipe)]);

@@ -126,6 +126,12 @@ public:
     Shadow lanes_off(const Operand&) const;  // what is unwritten of it, without its active lanes
     void add_operand(const Operand&);        // before its pieces
     void look_at_operand();                  // after its pieces, if it is read
+    // of the scalar unit, for the other cores of the block
+    void note_scalar_step(uint64_t lo, uint32_t bytes, bool write, Here here) {
+        if (!id.mixed || !checks) return;
+        known[0].seen[0] = ++issued[0];
+        gm_steps.note({issued[0], Pipe::S, here}, known[0], lo, bytes, bytes, 1, write, false);
+    }
     void note_gm_write(uint64_t lo, uint64_t hi, Here, bool atomic = false, const uint8_t* from = nullptr);
     // rows of `row` bytes, `apart` bytes from start to start, that other cores may store to
     void note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here, bool exact, bool scalar = false);
@@ -134,6 +140,21 @@ public:
     // What an instruction behind a flag that this pipe sets may rely on, for the other cores of the block.
     GmClock gm_clock(Pipe) const;
     void learn(const GmClock& told) { twin::learn(known[int(Pipe::S)], slot(), told); }
+    // Through a pointer to UB (memory/raw_access.cpp): of a pipe of its own, kept until the next instruction.
+    static constexpr int kRawPipe = int(Pipe::Count);
+    struct RawAccess {
+        uint64_t lo, hi;
+        bool write;
+        Here here;
+    };
+    std::vector<RawAccess> raw_accesses;
+    void raw_access(uint64_t lo, uint64_t bytes, bool write, void* pc);
+    void settle_raw();
+    // What is ordered behind the scalar unit, is behind its accesses through pointers as well.
+    uint32_t raw_done() {
+        if (!raw_accesses.empty()) settle_raw();
+        return issued[kRawPipe];
+    }
     void touch_scalar(Loc, uint32_t bytes, bool write, Here);
     void spend_scalar(uint32_t bytes, bool write, Here here) {
         instructions++;
@@ -268,6 +289,7 @@ public:
     uint32_t turns = 0;
     VectorClock sent;      // the vector clock that this core sent with its last signal
     bool ordered = false;  // has waited for another core: its accesses to shared GM may be ordered
+    bool far = false;      // for one of another block, or for one that had
     class CoreGroup* group = nullptr;
     Core* cube = nullptr;  // the AIC of the same block; of a cube core, itself
     void* pipe = nullptr;  // the kernel's own TPipe

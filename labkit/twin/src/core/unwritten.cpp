@@ -110,7 +110,9 @@ void Core::forget(Mem m, uint64_t lo, uint64_t hi) {
 // bytes: how many of them an instruction reads in all.
 int Core::origin_of(Mem m, uint64_t lo, uint64_t hi, Here here, const char* what, uint64_t bytes) {
     int found = kNobody;
-    holes[int(m)].each(lo, hi, [&](uint64_t, uint64_t, int origin) { found = std::max(found, origin); });
+    holes[int(m)].each(lo, hi, [&](uint64_t, uint64_t, int origin) {
+        if (origin != kNobody && (found == kNobody || origins[size_t(found)].rounding)) found = origin;
+    });
     if (found != kNobody) return found;
     for (size_t i = origins.size(); i-- > 0 && i + 64 > origins.size();)
         if (origins[i].here.line == here.line && origins[i].here.file == here.file) return int(i);
@@ -231,9 +233,13 @@ void Core::look_at_operand() {
     const Operand& o = now.operands.back();
     Shadow s = shadow(o.mem, o.lo, o.bytes);
     uint64_t from = 0, bytes = 0;
+    bool rounding = true;
     auto look = [&](uint64_t at, uint64_t n) {
-        for (uint64_t a = at; a < at + n && a < s.size(); a++)
-            if (s[a]) from = bytes++ ? from : a;
+        for (uint64_t a = at; a < at + n && a < s.size(); a++) {
+            if (!s[a]) continue;
+            from = bytes++ ? from : a;
+            rounding = rounding && (o.lo + a) % 32;  // a block of which not even the first byte is written
+        }
     };
     if (o.rows())
         for (uint64_t at = 0; at < o.bytes; at += o.apart ? o.apart : o.bytes) look(at, o.row);
@@ -242,7 +248,9 @@ void Core::look_at_operand() {
             for (uint32_t lane = 0; lane < now.lanes.top_of(i); lane++)
                 if (now.lanes.on(lane)) look(Instruction::place(o, i, lane) - o.lo, std::max(o.width, 1u));
     if (!bytes) return;
-    int origin = origin_of(o.mem, o.lo + from, o.lo + from + 1, last, name_of_operand(o), bytes);
+    size_t before = origins.size();
+    int origin = origin_of(o.mem, o.lo + from, o.lo + o.bytes, last, name_of_operand(o), bytes);
+    if (origins.size() > before) origins.back().rounding = rounding;
     now.dark.push_back({now.operands.size() - 1, origin, std::move(s)});
 }
 
@@ -267,11 +275,13 @@ void Core::carry_unwritten(const Ticket& t) {
     }
 }
 
-// A block's unwritten end may be there by rounding: DataCopy moves whole blocks.
+// A block's unwritten end may be there by rounding: DataCopy moves whole blocks, and instructions are told to compute
+// them.
 void Core::report_stored(bool exact) {
     for (const Instruction::Dark& part : instruction.dark) {
         const Operand& o = instruction.operands[part.operand];
-        bool bad = false;
+        const Origin& from = origins[size_t(part.origin)];
+        bool own = from.here.line == last.line && from.here.file == last.file, bad = !own && !from.rounding;
         for (uint64_t at = 0; at < o.bytes && !bad; at += o.apart ? o.apart : o.bytes)
             for (uint64_t block = at; block < at + o.row && !bad; block += 32) {
                 uint64_t end = std::min(block + 32, at + o.row), k = block;

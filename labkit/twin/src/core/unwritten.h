@@ -20,6 +20,7 @@ struct Origin {  // the instruction that first read unwritten bytes
     const char* what = nullptr;
     Mem mem = Mem::UB;
     uint64_t addr = 0, bytes = 0;
+    bool rounding = false;  // no more than the ends of blocks that are written otherwise
 };
 
 struct Hole {

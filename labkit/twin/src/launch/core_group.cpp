@@ -21,17 +21,19 @@ void CoreGroup::complete(int mode, int id, uint32_t group, const std::vector<siz
     size_t& through = completed_[{group, mode, id}];
     std::vector<Stamp> all;
     Here here{nullptr, 0};
+    bool far = false;
     for (size_t core : from) {
         auto& set = set_[{core, mode, id}];
         if (set.size() <= through) return;
         all.push_back(set[through].at);
         here = set[through].here;
+        far = far || set[through].far;
     }
     Stamp last = max_of(std::move(all));
     std::map<size_t, GmClock> told;  // in each block
     for (size_t core : from) told[core / (aic + aiv)].join(set_[{core, mode, id}][through].told);
     through++;
-    for (size_t core : to) inbox_[{core, id}].push_back({last, told[core / (aic + aiv)], here});
+    for (size_t core : to) inbox_[{core, id}].push_back({last, told[core / (aic + aiv)], here, far});
     bump();
 }
 

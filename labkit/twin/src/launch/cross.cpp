@@ -41,7 +41,7 @@ void cross_set(int mode, Pipe pipe, int id, Here here) {
     if (core->delayed.on) core->delayed.settle(core->known[p]);
     core->trace.spend(chip.scalar_issue);
     core->sent.join(core->known[p]);
-    core->group->set(*core, mode, id & 15, {core->trace.mark(pipe), core->gm_clock(pipe), here});
+    core->group->set(*core, mode, id & 15, {core->trace.mark(pipe), core->gm_clock(pipe), here, mode == 0 || core->far});
 }
 
 void cross_wait(int id, Here here) {
@@ -54,6 +54,7 @@ void cross_wait(int id, Here here) {
     // the core that sent the flag had received this core's own flag, so everything before that flag is done
     core->known[int(Pipe::S)].join(core->sent);
     core->ordered = true;
+    core->far = core->far || signal.far;
 }
 
 void sync_all(bool only_vector, Here here) {
@@ -82,7 +83,7 @@ void block_set(int32_t block, int32_t event, Here here) {
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBSet", here, [=, group = core->group] { return !group->posted(k); });
     core->group->post(k, at);
-    core->ordered = true;
+    core->ordered = core->far = true;
 }
 
 void block_wait(int32_t block, int32_t event, Here here) {
@@ -92,7 +93,7 @@ void block_wait(int32_t block, int32_t event, Here here) {
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBWait", here, [=, group = core->group] { return group->posted(k); });
     go_on(core->group->collect(k), chip.cross_flag);
-    core->ordered = core->ordered_unseen = true;
+    core->ordered = core->far = core->ordered_unseen = true;
 }
 
 // The members' posts are kept for the round: any number of cores may wait for them.
@@ -105,7 +106,7 @@ void group_arrive(const uint8_t* gm, uint32_t member, uint32_t round, Here here)
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
     core->group->post(group_key(gm, member, round), everything_done());
-    core->ordered = true;
+    core->ordered = core->far = true;
 }
 
 void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed, Here here) {
@@ -118,7 +119,7 @@ void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed
         return true;
     });
     for (uint32_t m = 0; m < members; m++) go_on(core->group->posted_at(group_key(gm, m, round)), chip.cross_flag);
-    core->ordered = core->ordered_unseen = true;
+    core->ordered = core->far = core->ordered_unseen = true;
 }
 
 // Runs the blocks one after the other: block 0 may proceed at once, and each block passes the turn to the next.
@@ -127,7 +128,7 @@ constexpr uint32_t kTurn = 0xffff;
 void turn_wait(Here here) {
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
-    core->ordered = core->ordered_unseen = true;
+    core->ordered = core->far = core->ordered_unseen = true;
     everything_done();  // the device reads its flag by MTE2 and waits for that, so earlier work on that pipe is done as
                         // well
     uint64_t k = key(uint32_t(block_idx()), kTurn);
@@ -139,7 +140,7 @@ void turn_wait(Here here) {
 void turn_pass(Here here) {
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
-    core->ordered = true;
+    core->ordered = core->far = true;
     Stamp at = everything_done();
     uint32_t next = uint32_t(block_idx()) + 1;
     if (next < core->group->blocks * core->group->aiv) core->group->post(key(next, kTurn), at);

@@ -296,7 +296,7 @@ void wait_until(const char* call, Here here, std::function<bool()> ready) {
 void let_others_run() {
     core->may_poll = true;
     Worker* me = t_worker;
-    me->core.ordered = true;  // its next read may be ordered after another core's write
+    me->core.ordered = me->core.far = true;  // its next read may be ordered after another core's write
     me->ready = [] { return true; };
     me->fiber.yield();
     me->ready = nullptr;

@@ -54,6 +54,7 @@ void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here h
     uint64_t lo = uint64_t(g.ptr);
     wait_for_gm(lo, size);
     if (!write) core->note_gm_read(lo, size, size, 1, here, true, true);
+    core->note_scalar_step(lo, size, write, here);
     if (write) {
         core->note_gm_write(lo, lo + size, here);
         if (core->checks) core->cache.wrote(lo, lo + size, here);

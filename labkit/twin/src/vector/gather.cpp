@@ -255,7 +255,7 @@ uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool 
     if (bits && core->checks && core->any_filled(*bits, bn) &&
         core->unwritten(bits->mem, bits->addr, bits->addr + bn)) {
         core->report_unwritten(bits->mem, bits->addr, bits->addr + bn, here, "src1Pattern");
-        core->refuse(d, kBlock);
+        core->refuse(d, d.bytes);
         return 0;
     }
     const uint8_t* map = bits ? core->at(*bits) : nullptr;
