@@ -111,7 +111,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     }
     Dma d = asked;
     core->last = here;
-    if (!plausible(d, here)) return core->refuse(dst, asked.len);
+    if (!plausible(d, here)) return core->refuse(dst, dst.bytes);
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
         !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad))
