@@ -383,9 +383,7 @@ void Core::refuse(Loc dst, uint64_t bytes) {
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
 void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     VectorClock& s = known[int(Pipe::S)];
-    auto open = [&](const Access& a) {
-        return a.number && int(a.pipe) != kRawPipe && s.seen[int(a.pipe)] < a.number;
-    };
+    auto open = [&](const Access& a) { return a.number && int(a.pipe) != kRawPipe && s.seen[int(a.pipe)] < a.number; };
     auto wait_for = [&](const Access& a) {
         if (!open(a)) return;
         s.join(known[int(a.pipe)]);

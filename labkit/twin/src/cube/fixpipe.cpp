@@ -175,7 +175,7 @@ bool prepare(Plan& p, Dt to, Dt from, Loc& s, Loc quantities, const Fix& asked, 
     if (!placed(s, {Mem::L0C}, "Fixpipe", "src", here) || !has(core->id.kind, Mem::L0C))
         return has(core->id.kind, Mem::L0C) ? false : core->usable(s, 0, false, here, "src");
     if (!plausible(f, to, from, gm, here) ||
-        !core->usable(in_l0(s, p.layout.read()), p.layout.read(), true, here, "src", 64))
+        !core->usable(in_l0(s, p.layout.read(), uint64_t(f.m) * f.n * 4), p.layout.read(), true, here, "src", 64))
         return false;
     p.quantities.scalar = f.scalar;
     bool tensor = f.quant == Quant::DeqHalfV || f.quant == Quant::ToB8V || f.quant == Quant::ReqB8V;

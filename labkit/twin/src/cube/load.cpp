@@ -36,6 +36,12 @@ void book_pieces(const Core::Ticket& t, Loc l, uint64_t first, uint32_t times, i
     for (uint32_t i = 0; i < times; i++, part.addr += uint32_t(stride)) core->book(t, part, piece, write);
 }
 
+Loc loaded(Loc d, uint64_t writes, Here here) {
+    auto& loads = core->cube_state.loads;
+    if (!d.buf && d.mem != Mem::L1 && d.bytes < writes && loads.size() < 256) loads.push_back({d, writes, here});
+    return in_l0(d, writes, 0);
+}
+
 // Unwritten bytes go where the instruction takes their values: it runs on their shadow as well.
 template <typename F> void carry_through(F load, Loc s, uint64_t reads, Loc d, uint64_t writes) {
     if (!core->instruction.partial()) return;
@@ -75,7 +81,7 @@ void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
         return core->refuse(d, d.bytes);
     uint64_t reads = (uint64_t(f.start) + uint64_t(f.times - 1) * f.stride + 1) * kFractal;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
-    d = in_l0(d, writes);
+    d = loaded(d, writes, here);
     if (f.turned && bits != 16) {
         core->report("load-turned", true, here, Numbers().add("bits", bits));
         return core->refuse(d, writes);
@@ -105,7 +111,7 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
     bool down = f.down && d.mem == Mem::L1;  // the other paths support only one direction
     uint64_t span = uint64_t(f.times - 1) * f.stride;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
-    d = in_l0(d, writes);
+    d = loaded(d, writes, here);
     if (down && span > f.start) {
         core->report("load-below", true, here, Numbers().add("start", unsigned(f.start)).add("span", span));
         return core->refuse(d, writes);
@@ -142,7 +148,7 @@ void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     uint64_t inner = (1 + uint64_t(parts > 1 ? f.inner_gap : 0)) * kFractal, outer = (1 + uint64_t(f.gap)) * kFractal;
     uint64_t span = uint64_t(f.times - 1) * f.stride;
     uint64_t writes = (f.times - 1) * outer + (parts - 1) * inner + kFractal;
-    d = in_l0(d, writes);
+    d = loaded(d, writes, here);
     if (bits == 4 && d.mem == Mem::L0A) {
         core->report("load-turned", true, here, Numbers().add("bits", bits));
         return core->refuse(d, writes);
@@ -178,7 +184,7 @@ void load_sparse(Loc d, Loc s, Loc index, const Fractals& f, Here here) {
         !placed(d, {Mem::L0B}, op, "dst", here))
         return core->refuse(d, d.bytes);
     uint64_t fractals = uint64_t(f.start) + f.times, writes = f.times * kFractal;
-    d = in_l0(d, writes);
+    d = loaded(d, writes, here);
     if (!core->usable(s, fractals * kFractal, true, here, "src") ||
         !core->usable(index, fractals * kIndex, true, here, "idx") ||
         !core->usable(d, writes, false, here, "dst", kFractal))
@@ -201,7 +207,7 @@ void fill_local(uint32_t elem, Loc d, uint64_t value, uint16_t times, uint16_t b
     if (!placed(d, {Mem::L1, Mem::L0A, Mem::L0B}, "Fill", "dst", here)) return core->refuse(d, d.bytes);
     uint32_t unit = d.mem == Mem::L1 ? 32 : kFractal, piece = blocks * unit;
     uint64_t stride = (uint64_t(blocks) + gap) * unit, writes = (times - 1) * stride + piece;
-    d = in_l0(d, writes);
+    d = loaded(d, writes, here);
     if (times > 32767 || blocks > 32767 || gap > 32767) {
         core->report("fill-params", true, here,
                      Numbers().add("times", unsigned(times)).add("blocks", unsigned(blocks)).add("gap", unsigned(gap)));

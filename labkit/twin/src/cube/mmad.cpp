@@ -91,6 +91,17 @@ static void want_depth(Loc l, uint64_t bytes, uint32_t strips, uint32_t deep, ui
 
 namespace {
 
+// The loads of this operand that went beyond their tensors: were they declared for `least` bytes from the operand on?
+void settle_loads(const Loc& operand, uint64_t bytes, uint64_t least) {
+    auto& loads = core->cube_state.loads;
+    for (size_t i = loads.size(); i-- > 0;) {
+        CubeState::Load l = loads[i];
+        if (l.to.mem != operand.mem || l.to.addr < operand.addr || l.to.addr >= operand.addr + bytes) continue;
+        loads.erase(loads.begin() + long(i));
+        if (uint64_t(l.to.addr) + l.to.bytes < operand.addr + least) core->usable(l.to, l.bytes, false, l.here, "dst");
+    }
+}
+
 // What of C comes from unwritten bytes: whole rows and columns. What fractals hold beyond m, n and k has no part in it.
 struct Dark {
     Shadow c;
@@ -151,9 +162,12 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
             Numbers().add("m", unsigned(p.m)).add("n", unsigned(p.n)).add("k", unsigned(p.k)).add("most", kMost));
         return core->refuse(c, c_bytes);
     }
-    a = in_l0(a, a_bytes);
-    b = in_l0(b, b_bytes);
-    c = in_l0(c, c_bytes);
+    uint64_t a_least = uint64_t(p.m) * p.k * bits / 8, b_least = uint64_t(p.k / (p.sparse ? 2 : 1)) * p.n * bits / 8;
+    settle_loads(a, a_bytes, a_least);
+    settle_loads(b, b_bytes, b_least);
+    a = in_l0(a, a_bytes, a_least);
+    b = in_l0(b, b_bytes, b_least);
+    c = in_l0(c, c_bytes, uint64_t(p.m) * p.n * 4);
     bool keeps = p.start == MmadShape::Kept, from_bias = p.start == MmadShape::Bias;
     if (!core->usable(a, a_bytes, true, here, "fm", kFractal) ||
         !core->usable(b, b_bytes, true, here, "filter", kFractal) ||

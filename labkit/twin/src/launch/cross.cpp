@@ -41,7 +41,8 @@ void cross_set(int mode, Pipe pipe, int id, Here here) {
     if (core->delayed.on) core->delayed.settle(core->known[p]);
     core->trace.spend(chip.scalar_issue);
     core->sent.join(core->known[p]);
-    core->group->set(*core, mode, id & 15, {core->trace.mark(pipe), core->gm_clock(pipe), here, mode == 0 || core->far});
+    core->group->set(*core, mode, id & 15,
+                     {core->trace.mark(pipe), core->gm_clock(pipe), here, mode == 0 || core->far});
 }
 
 void cross_wait(int id, Here here) {

@@ -77,12 +77,12 @@ static void accessed(uint64_t address, uint64_t bytes, bool write, void* pc) {
 }  // namespace twin
 
 extern "C" {
-#define TWIN_ACCESS(n)                                                                                   \
-    __attribute__((visibility("default"))) void __asan_load##n##_noabort(uint64_t a) {                   \
-        twin::accessed(a, n, false, __builtin_return_address(0));                                        \
-    }                                                                                                    \
-    __attribute__((visibility("default"))) void __asan_store##n##_noabort(uint64_t a) {                  \
-        twin::accessed(a, n, true, __builtin_return_address(0));                                         \
+#define TWIN_ACCESS(n)                                                                  \
+    __attribute__((visibility("default"))) void __asan_load##n##_noabort(uint64_t a) {  \
+        twin::accessed(a, n, false, __builtin_return_address(0));                       \
+    }                                                                                   \
+    __attribute__((visibility("default"))) void __asan_store##n##_noabort(uint64_t a) { \
+        twin::accessed(a, n, true, __builtin_return_address(0));                        \
     }
 TWIN_ACCESS(1)
 TWIN_ACCESS(2)
