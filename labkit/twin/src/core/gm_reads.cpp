@@ -98,8 +98,13 @@ void GmSteps::note(const Access& a, const VectorClock& now, uint64_t lo, uint64_
         }
     }
     recent = uint32_t(steps.size());
-    steps.push_back(
-        {{lo, hi, row, apart, 0, a.here.line, a.here.file, write, false}, a.number, last, pipe, write, atomic});
+    steps.push_back({{lo, hi, row, apart, 0, a.here.line, a.here.file, write || a.pipe == Pipe::S, false},
+                     a.number,
+                     last,
+                     a.number,
+                     pipe,
+                     write,
+                     atomic});
 }
 
 }  // namespace twin

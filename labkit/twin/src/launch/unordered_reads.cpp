@@ -151,8 +151,8 @@ bool waited_for(const CoreResult& mine, const GmStep& s, const CoreResult& other
                 const GmStep& later) {
     for (const Place& p : stores.places)
         for (const GmStep* w : p) {
-            if (w->number > heard_of(mine, s, other, w->pipe)) break;
-            if ((w->pipe != later.pipe || w->number < later.number) && common_bytes(s.place, w->place)) return true;
+            if (w->first > heard_of(mine, s, other, w->pipe)) break;
+            if ((w->pipe != later.pipe || w->first < later.number) && common_bytes(s.place, w->place)) return true;
         }
     return false;
 }
