@@ -68,7 +68,7 @@ def kernel(
         raise TypeError("give a path or text=, one of the two")
     if text is None:
         file = Path(path) if Path(path).exists() else paths.repo_root() / path  # a notebook runs in its own folder
-        text = file.read_text(encoding="utf-8")
+        text = _text_of(file)
         filename = filename or str(file.resolve())
     return Kernel(
         text,
@@ -88,6 +88,15 @@ def kernel(
 
 class ArgumentError(TypeError):
     """An argument that the kernel cannot take; the text says which, why and what to write."""
+
+
+def _text_of(file: Path) -> str:
+    """UTF-8, or what editors of a Chinese Windows write."""
+    data = file.read_bytes()
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return data.decode("gb18030", errors="replace").replace("\r\n", "\n")
 
 
 def _watched(text: str) -> list[str]:

@@ -364,7 +364,7 @@ def standing_still(k):
 @border()
 def gathered_within(k):
     x = values(64, F32)
-    return [x, None], [x[::-1]]
+    return [x, None], [x[::-1].copy()]
 
 
 @border()
@@ -376,7 +376,7 @@ def bits_enough(k):
 @border()
 def sorted_exactly(k):
     x = values(64, F32)
-    return [x, None], [np.sort(x)[::-1]]
+    return [x, None], [np.sort(x)[::-1].copy()]
 
 
 @border()
@@ -441,7 +441,7 @@ def ring(k, slots, steps):
 @mixed()
 def in_step(k):
     a, b, c = product()
-    return [a, b, None], [c]
+    return [a, b, None], [2 * c]
 
 
 @mixed()

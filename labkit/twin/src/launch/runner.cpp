@@ -76,6 +76,7 @@ struct Fault {
     int signal = 0;
     uint64_t address = 0, pc = 0;
     Core* where = nullptr;
+    Object object;
 } g_fault;
 sem_t g_event;
 
@@ -92,7 +93,9 @@ bool in_kernel(void* pc) {
 [[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc, const uint64_t* link = nullptr) {
     static volatile sig_atomic_t taken = 0;
     if (__sync_lock_test_and_set(&taken, 1) == 0) {
-        g_fault = {signal, address, own_place(pc, link, in_kernel), core};
+        g_fault = {signal, address, own_place(pc, link, in_kernel), core, {}};
+        // here, not in the main thread: the loader's lock may be this thread's, for ever
+        g_fault.object = object_of(g_fault.pc);
         sem_post(&g_event);
     }
     for (;;) pause();  // the process ends as soon as the main thread has answered
@@ -249,7 +252,7 @@ void answer(const LaunchResult& r, const std::string& fault = "") {
 std::string fault_json(const char* kind) {
     Here last = g_fault.where ? g_fault.where->last : Here{nullptr, 0};
     return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) +
-           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(g_fault.pc) +
+           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(g_fault.object) +
            ",\"block\":" + std::to_string(g_fault.where ? g_fault.where->block : 0) +
            ",\"file\":" + json_string(last.file ? last.file : "") + ",\"line\":" + std::to_string(last.line) + "}";
 }
@@ -285,13 +288,6 @@ void serve(const Request& q) {
     setrlimit(RLIMIT_DATA, &most);
     std::string why;
     KernelEntry entry[2] = {};
-    if (q.launch.mix.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
-    if (q.launch.mix.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
-    if (!why.empty()) {
-        LaunchResult none;
-        none.finished = false;
-        return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
-    }
     g_kernels[0] = q.so.c_str();
     g_kernels[1] = q.cube_so.c_str();
     std::vector<const void*> args;
@@ -299,6 +295,10 @@ void serve(const Request& q) {
 
     LaunchResult result;
     std::thread worker([&] {
+        give_fault_stack();  // loading runs the static constructors
+        if (q.launch.mix.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
+        if (q.launch.mix.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
+        if (!why.empty()) return void(sem_post(&g_event));
         Launch launch = q.launch;
         set_tiling_key(q.tiling_key);
         for (int k = 0; k < 2; k++)
@@ -323,7 +323,10 @@ void serve(const Request& q) {
     }
     if (woke == 0 && !g_fault.signal) {
         worker.join();
-        return answer(result);
+        if (why.empty()) return answer(result);
+        LaunchResult none;
+        none.finished = false;
+        return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
     }
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
     if (woke != 0) {  // time is up: ask one thread that runs a core where it is

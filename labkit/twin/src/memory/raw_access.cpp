@@ -17,6 +17,7 @@ static void report_raw(const char* code, void* pc, Numbers n) {
 
 void Core::raw_access(uint64_t lo, uint64_t bytes, bool write, void* pc) {
     const VectorClock& now = known[int(Pipe::S)];
+    if (delayed.on) delayed.settle(now);
     const Access* other = nullptr;
     auto open = [&](const Access& a) {
         if (a.number && int(a.pipe) != kRawPipe && now.seen[int(a.pipe)] < a.number) other = &a;
@@ -25,10 +26,10 @@ void Core::raw_access(uint64_t lo, uint64_t bytes, bool write, void* pc) {
     const char* code = "race-raw";
     ub.each(lo, lo + bytes, [&](const Hazards::Cell& c) {
         if (other) return;
-        if (open(c.write)) code = write ? "race-waw" : "race-raw";
-        else if (write)
+        if (write)
             for (const Access& r : c.reads)
-                if (open(r)) code = "race-war";
+                if (!other && open(r)) code = "race-war";
+        if (!other && open(c.write)) code = write ? "race-waw" : "race-raw";
     });
     if (other)
         report_raw(code, pc,
