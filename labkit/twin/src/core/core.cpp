@@ -21,6 +21,7 @@ void Core::start(const CoreId& which, Schedule schedule) {
     scalar_stores.clear();
     raw.clear();
     raw_accesses.clear();
+    unseen_writes = false;
     origins.clear();
     instruction.begin();
     buffers.assign(1, Buffer{});

@@ -199,7 +199,7 @@ public:
     // For instructions that use every lane: reports a whole piece (a block, a fractal) to which nothing was ever
     // written.
     void want_filled(Loc, uint64_t bytes, uint32_t piece, Here, const char* what);
-    // Something may have been written unseen: through a raw pointer, or by an instruction that was refused.
+    // An instruction was refused: what it would have written is missing.
     bool unseen_writes = false;
     bool gm_usable(Gm, uint64_t bytes, bool write, Here, bool exact);  // exact: moves no byte more than asked
     // Marks the destination of a refused instruction as written, so that no follow-up findings are reported about it.

@@ -131,6 +131,7 @@ void Core::report_unwritten(Mem m, uint64_t lo, uint64_t hi, Here here, const ch
 }
 void Core::report_origin(int origin) {
     const Origin& o = origins[size_t(origin)];
+    if (unseen_writes) return;  // what a refused instruction would have written is not to be reported again
     report("uninit-local", true, o.here,
            Numbers().add("what", o.what).add("memory", twin::name_of(o.mem)).add("addr", o.addr).add("bytes", o.bytes));
 }

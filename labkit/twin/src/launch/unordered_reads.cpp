@@ -136,13 +136,14 @@ bool stored_before(const GmStep& s, const Stores& own) {
     return false;
 }
 
-// Do two cores store different values to the bytes that these steps have in common?
+// Do two cores store different values to the bytes that these steps have in common? Of the scalar unit's the values are
+// not kept.
 bool differ(const CoreResult& a, const CoreResult& b, const GmStep& s, const GmStep& w) {
     uint64_t lo = std::max(s.place.lo, w.place.lo), hi = std::min(s.place.hi, w.place.hi);
     auto in = [&](const GmWrite& x) { return x.lo < hi && lo < x.hi; };
     for (const GmWrite& x : a.writes)
         for (const GmWrite& y : b.writes)
-            if (in(x) && in(y) && x.lo < y.hi && y.lo < x.hi && !x.same_values(y)) return true;
+            if (in(x) && in(y) && x.lo < y.hi && y.lo < x.hi && x.known && y.known && !x.same_values(y)) return true;
     return false;
 }
 

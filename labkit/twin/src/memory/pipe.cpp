@@ -321,7 +321,6 @@ uint8_t* address(Loc l) {
                       : Hole{l.addr, l.addr + uint64_t(l.bytes), int(l.mem)};
     auto same = [&](const Hole& h) { return h.lo == seen.lo && h.hi == seen.hi && h.origin == seen.origin; };
     if (std::none_of(core->raw.begin(), core->raw.end(), same)) core->raw.push_back(seen);
-    core->unseen_writes = true;
     return core->at(l);
 }
 
