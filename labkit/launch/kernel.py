@@ -78,7 +78,7 @@ def kernel(
         raise TypeError("give a path or text=, one of the two")
     if text is None:
         file = Path(path) if Path(path).exists() else paths.repo_root() / path  # a notebook runs in its own folder
-        text = file.read_text(encoding="utf-8")
+        text = _text_of(file)
         filename = filename or str(file.resolve())
     return Kernel(
         text,
@@ -98,6 +98,21 @@ def kernel(
 
 class ArgumentError(TypeError):
     """An argument that the kernel cannot take; the text says which, why and what to write."""
+
+
+def _text_of(file: Path) -> str:
+    """UTF-8, or what editors of a Chinese Windows write."""
+    data = file.read_bytes()
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return data.decode("gb18030", errors="replace").replace("\r\n", "\n")
+
+
+def _watched(text: str) -> list[str]:
+    """Has a source with pointers to UB heard of its loads and stores there too (twin/src/memory/raw_access.cpp)."""
+    clang = "clang" in compiler.cxx_version(compiler.find_cxx()).lower()
+    return ["-DTWIN_UB_POINTERS"] if "__ubuf__" in text and not clang else []
 
 
 @dataclass
@@ -182,7 +197,7 @@ class Kernel:
             text = includes.in_place(Path(self.filename), text, dirs, lowering.has_attributes)
         lowered = lowering.lower(text, self.filename, entries, around, self.defines)
 
-        words += _pointer_checks(compiler.find_cxx())
+        words += _pointer_checks(compiler.find_cxx()) + _watched(self.text + around)
         folders = [*self.include_dirs, *headers.include_dirs()]
 
         def library(*flags: str) -> Path:

@@ -12,12 +12,19 @@ void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     block = which.block;
     for (int m = 0; m < int(Mem::Count); m++) {
         memory[m].clear();
+        holes[m].clear();
         if (!has(id.kind, Mem(m))) continue;
         if (!bytes_[m]) bytes_[m] = map_memory(chip.size[m] + 4096);
         std::memset(bytes_[m], kPoison, chip.size[m]);
     }
     bool worst = schedule == Schedule::Worst;
     delayed.clear(worst, seed, block * 4 + slot());
+    scalar_stores.clear();
+    raw.clear();
+    raw_accesses.clear();
+    unseen_writes = false;
+    origins.clear();
+    instruction.begin();
     buffers.assign(1, Buffer{});
     cube_state = CubeState{};
     queues.clear();
@@ -56,7 +63,7 @@ void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     last = {nullptr, 0};
     vec = VectorState{};
     ub_peak = ub_top = phase = turns = 0;
-    ordered = false;
+    ordered = far = false;
     sent = VectorClock{};
     matmuls.clear();
     pipe = nullptr;
@@ -102,6 +109,8 @@ Core::Ticket Core::issue(Pipe p, Op op, Here here, bool deferred) {
     open_findings_.clear();  // of an instruction that is carried out all the same
     if (!exposed_.empty()) settle_exposed();
     check_stack(here);
+    instruction.begin();
+    if (!raw_accesses.empty()) settle_raw();
     int i = int(p);
     known[i].hear(known[int(Pipe::S)], p);  // the scalar unit issues every instruction, so whatever it has waited for
                                             // is done before all later ones
@@ -121,6 +130,7 @@ GmClock Core::gm_clock(Pipe p) const {
 void Core::join_all() {
     VectorClock all;
     for (int i = 0; i < kPipes; i++) all.join(known[i]);
+    all.seen[kRawPipe] = raw_done();
     for (int i = 0; i < kPipes; i++) {
         known[i] = all;
         known[i].done = issued[i];
@@ -132,6 +142,7 @@ void Core::join_all() {
 // ---------------------------------------------------------------- operands
 
 void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uint64_t lo, uint64_t hi) {
+    Pipe by = int(c.other.pipe) == kRawPipe ? Pipe::S : c.other.pipe;
     bool gm_store = memory[0] == 'G' && c.race == Race::WriteAfterRead;
     const char* code = gm_store                         ? "race-gm-war"
                        : memory[0] == 'G'               ? "race-gm"
@@ -142,12 +153,17 @@ void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uin
            Numbers()
                .add("op", name_of(t.op))
                .add("pipe", name_of(t.access.pipe))
-               .add("other", name_of(c.other.pipe))
+               .add("other", name_of(by))
                .add("other_line", c.other.here.line)
                .add("memory", memory)
                .add("addr", lo)
                .add("bytes", hi - lo)
-               .add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
+               .add("event", std::string(name_of(by)) + "_" + name_of(t.access.pipe)));
+}
+
+void Core::add_operand(const Operand& o) {
+    if (instruction.operands.size() < Instruction::kMost) instruction.operands.push_back(o);
+    else instruction.opaque = true;
 }
 
 // Whether the bytes of the two copies differ is known when the second is carried out: see perform().
@@ -179,6 +195,24 @@ void Core::after_overlap(const SharedBytes& all, const Ticket& t) {
 
 void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
+    add_operand({l.mem, write, l.addr, bytes, bytes, 0});
+    book_piece(t, l, bytes, write);
+    if (!write && seen_gap_) look_at_operand();
+}
+
+void Core::book_rows(const Ticket& t, Loc l, uint32_t row, uint64_t apart, uint32_t rows, bool write) {
+    if (!row || !rows) return;
+    uint32_t all = uint32_t((rows - 1) * apart + row);
+    if (rows == 1 || apart == row) return book(t, l, all, write);
+    add_operand({l.mem, write, l.addr, all, row, uint32_t(apart)});
+    if (apart < row + 32u) book_piece(t, l, all, write);  // gaps shorter than a block count as part of it
+    else
+        for (uint32_t i = 0; i < rows; i++, l.addr += uint32_t(apart)) book_piece(t, l, row, write);
+    if (!write && seen_gap_) look_at_operand();
+}
+
+void Core::book_piece(const Ticket& t, Loc l, uint32_t bytes, bool write) {
+    if (!bytes) return;
     if (l.buf && write) buffers[l.buf].filled = true;
     uint64_t lo = l.addr, hi = lo + bytes;
     if (delayed.on && write && !deferring && !DelayedTransfers::delays(t.access.pipe))
@@ -187,6 +221,10 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
     Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
+    Holes& open = holes[int(l.mem)];
+    if (write) {
+        if (!open.empty()) open.fill(lo, hi);
+    } else if (checks) seen_gap_ = seen_gap_ || c.gap || (!open.empty() && open.touch(lo, hi));
     if (checks && c.race != Race::None) {
         note_race(c, t, name_of(l.mem), lo, hi);
         h.shared.clear();  // what orders the pipes orders the copies of one as well
@@ -196,24 +234,24 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
 
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
     GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
-    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic)
+    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == far && w->atomic == atomic)
         return w->append(hi, from, hi - lo);
     // A loop that stores to the same place repeatedly keeps one entry, so that memory stays bounded.
     uint32_t& recent = recent_writes[(lo >> 5 ^ uint64_t(here.line)) % recent_writes.size()];
     if (recent < gm_writes.size()) {
         GmWrite& r = gm_writes[recent];
-        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == ordered &&
+        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == far &&
             r.atomic == atomic)
             return r.values(from, hi - lo);
     }
     recent = uint32_t(gm_writes.size());
-    gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, id.kind == Kind::AIC});
+    gm_writes.push_back({lo, hi, block, phase, far, here.file, here.line, atomic, id.kind == Kind::AIC});
     gm_writes.back().slot = slot();
     gm_writes.back().values(from, hi - lo);
 }
 
 void Core::note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here here, bool exact, bool scalar) {
-    if (!checks || ordered || id.blocks == 1 || !rows || !row) return;
+    if (!checks || far || id.blocks == 1 || !rows || !row) return;
     if (rows == 1 || apart <= row) apart = row = (rows - 1) * apart + row;
     gm_reads.note({lo, rows == 1 || apart == row ? lo + row : lo + (rows - 1) * apart + row, row, apart, phase,
                    here.line, here.file, exact, scalar});
@@ -299,15 +337,19 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         return false;
     }
     if (read && checks && bytes && !stale) {
-        bool filled = l.buf && buffers[l.buf].queue >= 0
-                          ? buffers[l.buf].filled
-                          : (l.buf && buffers[l.buf].filled) || memory[int(l.mem)].any_written(l.addr, l.addr + bytes);
-        if (!filled)
+        named_[named_next_++ % 4] = {what, l.mem, l.addr};
+        if (!any_filled(l, bytes))
             report("uninit-local", true, here,
                    Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("bytes", bytes));
     }
     if (l.mem == Mem::UB) ub_top = std::max(ub_top, uint32_t(l.addr + bytes));
     return true;
+}
+
+bool Core::any_filled(Loc l, uint64_t bytes) const {
+    if (l.buf && (buffers[l.buf].filled || buffers[l.buf].queue >= 0)) return buffers[l.buf].filled;
+    return memory[int(l.mem)].any_written(l.addr, l.addr + bytes) ||
+           (l.mem == Mem::UB && scalar_stores.any(l.addr, l.addr + bytes));
 }
 
 void Core::want_filled(Loc l, uint64_t bytes, uint32_t piece, Here here, const char* what) {
@@ -420,7 +462,7 @@ void Core::refuse(Loc dst, uint64_t bytes) {
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
 void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     VectorClock& s = known[int(Pipe::S)];
-    auto open = [&](const Access& a) { return a.number && s.seen[int(a.pipe)] < a.number; };
+    auto open = [&](const Access& a) { return a.number && int(a.pipe) != kRawPipe && s.seen[int(a.pipe)] < a.number; };
     auto wait_for = [&](const Access& a) {
         if (!open(a)) return;
         s.join(known[int(a.pipe)]);
@@ -434,6 +476,7 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
         });
     if (delayed.on) delayed.settle(s);
     spend_scalar(bytes, write, here);
+    if (write && l.mem == Mem::UB) store_scalar(l.addr, bytes);
     if (!l.buf || l.mem != Mem::UB) return;
     // Is there still something to wait for in this buffer? If not, the next element need not search the cells.
     Buffer& b = buffers[l.buf];
@@ -446,6 +489,10 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     });
     b.settled[0] = writes ? issues : kNever;
     b.settled[1] = writes && reads && b.by_scalar ? issues : kNever;
+    b.whole = b.len;
+    if (checks)
+        each_unwritten(l.mem, b.addr, b.addr + b.len,
+                       [&](uint64_t lo, uint64_t, int) { b.whole = std::min(b.whole, uint32_t(lo) - b.addr); });
 }
 
 }  // namespace twin

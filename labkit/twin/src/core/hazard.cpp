@@ -34,7 +34,9 @@ Conflict Hazards::read(uint64_t lo, uint64_t hi, const Access& me, const VectorC
     }
     for (; i < cells_.size() && cells_[i].lo < hi; i++) {
         Cell& c = cells_[i];
-        if (found.race == Race::None && unordered(c.write, me, now)) found = {Race::ReadAfterWrite, c.write};
+        found.gap = found.gap || !c.write.number;
+        if (found.race == Race::None && unordered(c.write, me, now))
+            found.race = Race::ReadAfterWrite, found.other = c.write;
         if (keep) c.reads[reader_slot(me.pipe)] = me;
     }
     return found;
@@ -59,8 +61,8 @@ Conflict Hazards::write(uint64_t lo, uint64_t hi, const Access& me, const Vector
         if (overtakes(c.write, me, now)) shared.push_back({c.lo, c.hi, c.write});
         if (found.race != Race::None) continue;
         for (const Access& r : c.reads)
-            if (unordered(r, me, now)) found = {Race::WriteAfterRead, r};
-        if (found.race == Race::None && unordered(c.write, me, now)) found = {Race::WriteAfterWrite, c.write};
+            if (unordered(r, me, now)) found = {Race::WriteAfterRead, r, false};
+        if (found.race == Race::None && unordered(c.write, me, now)) found = {Race::WriteAfterWrite, c.write, false};
     }
     if (exact) {
         cells_[i].write = me;

@@ -47,6 +47,7 @@ enum class Race { None, ReadAfterWrite, WriteAfterRead, WriteAfterWrite };
 struct Conflict {
     Race race = Race::None;
     Access other;
+    bool gap = false;  // of a read: some bytes were never written
 };
 
 class Hazards {

@@ -23,11 +23,13 @@ size_t CoreGroup::complete(int mode, int id, uint32_t group, const std::vector<s
     size_t& through = completed_[{group, mode, id}];
     std::vector<Stamp> all;
     Here here{nullptr, 0};
+    bool far = false;
     for (size_t core : from) {
         auto& set = set_[{core, mode, id}];
         if (set.size() <= through) return 0;
         all.push_back(set[through].at);
         here = set[through].here;
+        far = far || set[through].far;
     }
     Stamp last = max_of(std::move(all));
     std::map<size_t, GmClock> told;  // in each block
@@ -36,7 +38,7 @@ size_t CoreGroup::complete(int mode, int id, uint32_t group, const std::vector<s
     size_t most = 0;
     for (size_t core : to) {
         auto& box = inbox_[{core, id}];
-        box.push_back({last, told[core / (aic + aiv)], here});
+        box.push_back({last, told[core / (aic + aiv)], here, far});
         most = std::max(most, box.size());
     }
     bump();

@@ -26,6 +26,7 @@ public:
         Stamp at;
         GmClock told;  // by cores of the receiver's block
         Here here{nullptr, 0};
+        bool far = false;  // a sender may know of other blocks
     };
     struct Left {  // a flag that nobody waited for
         uint32_t block;

@@ -44,7 +44,8 @@ void cross_set(int mode, Pipe pipe, int id, Here here) {
     if (core->delayed.on) core->delayed.settle(core->known[p]);
     core->trace.spend(chip.scalar_issue);
     core->sent.join(core->known[p]);
-    size_t waiting = core->group->set(*core, mode, id & 15, {core->trace.mark(pipe), core->gm_clock(pipe), here});
+    CoreGroup::Signal signal{core->trace.mark(pipe), core->gm_clock(pipe), here, mode == 0 || core->far};
+    size_t waiting = core->group->set(*core, mode, id & 15, std::move(signal));
     if (waiting > 15) core->report("cross-many", true, here, Numbers().add("id", id & 15).add("times", waiting));
 }
 
@@ -58,6 +59,7 @@ void cross_wait(int id, Here here) {
     // the core that sent the flag had received this core's own flag, so everything before that flag is done
     core->known[int(Pipe::S)].join(core->sent);
     core->ordered = true;
+    core->far = core->far || signal.far;
 }
 
 void sync_all(bool only_vector, Here here) {
@@ -99,7 +101,7 @@ void block_set(const Gm& gm, const Loc& ub, int32_t block, int32_t event, bool o
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBSet", here, [=, group = core->group] { return !group->posted(k); });
     core->group->post(k, at);
-    core->ordered = true;
+    core->ordered = core->far = true;
 }
 
 void block_wait(const Gm& gm, const Loc& ub, int32_t block, int32_t event, bool only_vector, Here here) {
@@ -110,7 +112,7 @@ void block_wait(const Gm& gm, const Loc& ub, int32_t block, int32_t event, bool 
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBWait", here, [=, group = core->group] { return group->posted(k); });
     go_on(core->group->collect(k), chip.cross_flag);
-    core->ordered = core->ordered_unseen = true;
+    core->ordered = core->far = core->ordered_unseen = true;
 }
 
 // The members' posts are kept for the round: any number of cores may wait for them.
@@ -123,7 +125,7 @@ void group_arrive(const uint8_t* gm, uint32_t member, uint32_t round, Here here)
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
     core->group->post(group_key(gm, member, round), everything_done());
-    core->ordered = true;
+    core->ordered = core->far = true;
 }
 
 void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed, Here here) {
@@ -136,7 +138,7 @@ void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed
         return true;
     });
     for (uint32_t m = 0; m < members; m++) go_on(core->group->posted_at(group_key(gm, m, round)), chip.cross_flag);
-    core->ordered = core->ordered_unseen = true;
+    core->ordered = core->far = core->ordered_unseen = true;
 }
 
 // Runs the blocks one after the other: block 0 may proceed at once, and each block passes the turn to the next.
@@ -153,7 +155,7 @@ void turn_begin(const Gm& gm, const Loc& ub, Here here) { want_turns("InitDeterm
 void turn_wait(const Gm& gm, const Loc& ub, Here here) {
     want_turns("WaitPreBlock", gm, ub, here);
     if (core->id.kind == Kind::AIC) return;
-    core->ordered = core->ordered_unseen = true;
+    core->ordered = core->far = core->ordered_unseen = true;
     everything_done();  // the device reads its flag by MTE2 and waits for that, so earlier work on that pipe is done as
                         // well
     uint64_t k = key(uint32_t(block_idx()), kTurn);
@@ -165,7 +167,7 @@ void turn_wait(const Gm& gm, const Loc& ub, Here here) {
 void turn_pass(const Gm& gm, const Loc& ub, Here here) {
     want_turns("NotifyNextBlock", gm, ub, here);
     if (core->id.kind == Kind::AIC) return;
-    core->ordered = true;
+    core->ordered = core->far = true;
     Stamp at = everything_done();
     uint32_t next = uint32_t(block_idx()) + 1;
     if (next < core->group->blocks * core->group->aiv) core->group->post(key(next, kTurn), at);

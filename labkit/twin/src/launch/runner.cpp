@@ -77,6 +77,7 @@ struct Fault {
     int signal = 0;
     uint64_t address = 0, pc = 0;
     Core* where = nullptr;
+    Object object;
 } g_fault;
 sem_t g_event;
 
@@ -93,7 +94,9 @@ bool in_kernel(void* pc) {
 [[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc, const uint64_t* link = nullptr) {
     static volatile sig_atomic_t taken = 0;
     if (__sync_lock_test_and_set(&taken, 1) == 0) {
-        g_fault = {signal, address, own_place(pc, link, in_kernel), core};
+        g_fault = {signal, address, own_place(pc, link, in_kernel), core, {}};
+        // here, not in the main thread: the loader's lock may be this thread's, for ever
+        g_fault.object = object_of(g_fault.pc);
         sem_post(&g_event);
     }
     for (;;) pause();  // the process ends as soon as the main thread has answered
@@ -250,7 +253,7 @@ void answer(const LaunchResult& r, const std::string& fault = "") {
 std::string fault_json(const char* kind) {
     Here last = g_fault.where ? g_fault.where->last : Here{nullptr, 0};
     return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) +
-           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(g_fault.pc) +
+           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(g_fault.object) +
            ",\"block\":" + std::to_string(g_fault.where ? g_fault.where->block : 0) +
            ",\"file\":" + json_string(last.file ? last.file : "") + ",\"line\":" + std::to_string(last.line) + "}";
 }
@@ -342,15 +345,6 @@ void serve(const Request& q) {
     setrlimit(RLIMIT_DATA, &most);
     std::string why;
     KernelEntry entry[2] = {};
-    if (q.launch.mix.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
-    if (q.launch.mix.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
-    if (!why.empty()) {
-        LaunchResult none;
-        none.finished = false;
-        return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
-    }
-    for (KernelEntry e : entry)
-        if (e) variables_of(reinterpret_cast<void*>(e));
     g_kernels[0] = q.so.c_str();
     g_kernels[1] = q.cube_so.c_str();
     std::vector<const void*> args;
@@ -358,6 +352,16 @@ void serve(const Request& q) {
 
     LaunchResult result;
     std::thread worker([&] {
+        give_fault_stack();  // loading runs the static constructors
+        if (q.launch.mix.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
+        if (q.launch.mix.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
+        if (!why.empty()) return void(sem_post(&g_event));
+        ub_pointers = false;
+        for (KernelEntry e : entry)
+            if (e) {
+                variables_of(reinterpret_cast<void*>(e));
+                ub_pointers = ub_pointers || watches_ub_pointers(reinterpret_cast<const void*>(e));
+            }
         Launch launch = q.launch;
         set_tiling_key(q.tiling_key);
         for (int k = 0; k < 2; k++)
@@ -382,9 +386,14 @@ void serve(const Request& q) {
     }
     if (woke == 0 && !g_fault.signal) {
         worker.join();
-        for (KernelEntry e : entry)
-            if (e && q.launch.checks && q.launch.effects) variables_of(reinterpret_cast<void*>(e)).check(result);
-        return answer(result);
+        if (why.empty()) {
+            for (KernelEntry e : entry)
+                if (e && q.launch.checks && q.launch.effects) variables_of(reinterpret_cast<void*>(e)).check(result);
+            return answer(result);
+        }
+        LaunchResult none;
+        none.finished = false;
+        return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
     }
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
     if (woke != 0) {  // time is up: ask one thread that runs a core where it is

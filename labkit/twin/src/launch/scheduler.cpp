@@ -312,7 +312,7 @@ void let_others_run() {
     core->settle_exposed();
     core->may_poll = true;
     Worker* me = t_worker;
-    me->core.ordered = true;  // its next read may be ordered after another core's write
+    me->core.ordered = me->core.far = true;  // its next read may be ordered after another core's write
     give_way();
 }
 

@@ -38,6 +38,7 @@ void set_flag(Pipe from, Pipe to, int id, Here here) {
     f.library = false;
     f.here = here;
     f.clock = core->known[p];
+    if (from == Pipe::S) f.clock.seen[Core::kRawPipe] = core->raw_done();
     f.at = core->trace.mark(from);
 }
 

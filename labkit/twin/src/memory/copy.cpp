@@ -70,6 +70,7 @@ bool plausible(Dma& d, Here here) {
                          .add("kept", d.len - cut)
                          .add("lost", cut / d.elem)
                          .add("count", d.len / d.elem));
+        core->unseen_writes = true;  // what is cut off is missing, and this says so
         d.len -= cut;
         d.src_stride = d.dst_stride = d.len;
     }
@@ -79,14 +80,7 @@ bool plausible(Dma& d, Here here) {
 uint64_t extent(const Dma& d, uint64_t stride, uint64_t last) { return (d.blocks - 1) * stride + last; }
 
 void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uint32_t piece, bool write) {
-    if (stride < piece + 32u)
-        // gaps shorter than a block count as part of it
-        return core->book(t, l, uint32_t(extent(d, stride, piece)), write);
-    for (uint32_t b = 0; b < d.blocks; b++) {
-        Loc part = l;
-        part.addr += uint32_t(b * stride);
-        core->book(t, part, piece, write);
-    }
+    core->book_rows(t, l, piece, stride, d.blocks, write);
 }
 
 // Streaming stores stay in the host's write buffers; the results may be read next by another thread.
@@ -124,7 +118,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     }
     Dma d = asked;
     core->last = here;
-    if (!plausible(d, here)) return core->refuse(dst, asked.len);
+    if (!plausible(d, here)) return core->refuse(dst, dst.bytes);
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
         !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad))
@@ -150,27 +144,16 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
                      src.l2_bypass});
 }
 
-// Blocks of 32 bytes in which nobody stored anything would be copied to GM.
-static void check_filled(Loc src, const Dma& d, Here here) {
-    if (core->unseen_writes) return;
-    if (d.src_stride < d.len + 32u) return core->want_filled(src, extent(d, d.src_stride, d.len), 32, here, "src");
-    for (uint32_t b = 0; b < d.blocks; b++) {
-        Loc row = src;
-        row.addr += uint32_t(b * d.src_stride), row.bytes = d.len;
-        core->want_filled(row, d.len, 32, here, "src");
-    }
-}
-
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
     if (!plausible(d, here) || !core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
         !core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad))
         return core->skip();
-    check_filled(src, d, here);
     AtomicMode atomic = core->registers.atomic;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
+    if (core->instruction.partial()) core->report_stored(d.pad);
     const uint8_t* from = core->at(src);
     if (d.dst_stride == d.len && (d.src_stride == d.len || d.blocks == 1))
         core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true, from);

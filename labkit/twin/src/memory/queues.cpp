@@ -229,6 +229,7 @@ Loc queue_alloc(int id, Here here) {
         q.next = uint16_t((q.next + step + 1) % q.num);
         b.state = Core::State::Occupied;
         b.filled = false;
+        core->forget(mem_of(AscendC::TPosition(b.pos)), b.addr, b.addr + b.len);
         b.settled[0] = b.settled[1] = Core::kNever;
         b.gen++;
         b.last = here;

@@ -168,6 +168,8 @@ static void accessed(uint64_t at, uint64_t size, bool write, void* pc) {
     do {                                                                                                     \
         if ((at) - twin::device_from + twin::kAround < twin::device_bytes + 2 * twin::kAround && twin::core) \
             twin::accessed((at), (size), (write), __builtin_return_address(0));                              \
+        else if (twin::ub_pointers && twin::core)                                                            \
+            twin::ub_accessed((at), (size), (write), __builtin_return_address(0));                           \
     } while (0)
 #define TWIN_SIZES(X) X(1) X(2) X(4) X(8) X(16)
 #define X(n)                                                                     \

@@ -16,6 +16,13 @@ bool reads_dst(Op op) {
     }
 }
 
+// Documented for these alone: the second source and the destination of a running sum stay where they are.
+bool sums(Op op, Dt t) {
+    bool one = op == Op::Add || op == Op::Sub || op == Op::Mul || op == Op::Max || op == Op::Min || op == Op::AddRelu ||
+               op == Op::SubRelu;
+    return one && (t == Dt::F16 || t == Dt::F32 || t == Dt::I32);
+}
+
 // The mask/repeat form; body(dst, source..., lanes).
 template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, const Shape& s, Here here, F body) {
     if (!rep_ok(s, here)) return;
@@ -24,6 +31,7 @@ template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, c
         !core->usable(d, dn, reads_dst(op), here, "dst"))
         return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, op, here, true);
+    if (reads_dst(op)) book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, false);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
     core->perform(k, [=, to = core->at(d), from = core->at(a)] {
@@ -71,6 +79,7 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) {
     auto k = core->issue(Pipe::V, op, here, true);
     core->book(k, a, uint32_t(bytes), false);
     core->book(k, b, uint32_t(bytes), false);
+    if (reads_dst(op)) core->book(k, d, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
     core->perform(
         k, [=, to = core->at(d), x = core->at(a), y = core->at(b)] { math::binary(op, t, to, x, y, size_t(n)); });
@@ -85,6 +94,8 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
         !core->usable(d, dn, reads_dst(op), here, "dst"))
         return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, op, here, true);
+    if (reads_dst(op)) book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, false);
+    core->instruction.running = sums(op, t);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
     book_rep(k, b, s, r.src1_blk, r.src1_rep, s.size, false);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
@@ -105,6 +116,7 @@ void scalar(Op op, Dt t, Loc d, Loc s, Value v, int32_t n, Here here) {
         return core->refuse(d, bytes);
     auto k = core->issue(Pipe::V, op, here, true);
     core->book(k, s, uint32_t(bytes), false);
+    if (reads_dst(op)) core->book(k, d, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
     core->perform(k, [=, to = core->at(d), from = core->at(s)] { math::scalar(op, t, to, from, v.bits, size_t(n)); });
     core->retire(k, cost(op, t, bytes, banks_of(d, {s}, bytes)), bytes);

@@ -24,7 +24,7 @@ constexpr uint32_t size_of(Dt t) {
 struct Here {
     const char* file;
     int line;
-    Here(const char* f = __builtin_FILE(), int l = __builtin_LINE()) : file(f), line(l) {}
+    constexpr Here(const char* f = __builtin_FILE(), int l = __builtin_LINE()) : file(f), line(l) {}
 };
 #define TWIN_HERE ::twin::Here here = ::twin::Here()
 
@@ -101,7 +101,8 @@ struct Dma {
 struct Rep {
     uint64_t mask[2] = {~0ull, ~0ull};
     int32_t times = 1;
-    bool own = true;  // isSetMask: the mask is stored in the register; false: the register's mask is used
+    uint32_t asked = 0;  // lanes of a continuous mask
+    bool own = true;     // isSetMask: the mask is stored in the register; false: the register's mask is used
     uint16_t dst_blk = 1, src0_blk = 1, src1_blk = 1;
     uint16_t dst_rep = 8, src0_rep = 8, src1_rep = 8;
 };

@@ -7,6 +7,10 @@ namespace twin {
 void clean_cache(const uint8_t* line, bool whole, Here);
 void preload(const void* at, int64_t offset, Here);
 void* past_cache(const uint8_t* at, uint32_t size, bool write, Here);
+#ifdef TWIN_UB_POINTERS  // the source takes pointers to UB: its loads and stores there are looked at
+bool watch_ub_pointers(const void* place_in_library);
+static const bool g_ub_pointers = watch_ub_pointers(&g_ub_pointers);
+#endif
 }  // namespace twin
 
 enum cache_line_t : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
