@@ -25,15 +25,21 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
 os.environ["PYTHONPATH"] = str(ROOT) + (":" + os.environ["PYTHONPATH"] if os.environ.get("PYTHONPATH") else "")
 
-from tests.world import Case, Outcome, course, devkit, projects  # noqa: E402
+from tests.world import Case, Outcome, course, devkit, further, projects  # noqa: E402
 
 TABLE = ROOT / "data" / "world_kernels.csv"
 FIELDS = ("group", "repository", "commit", "path", "class", "result", "reason")
-BARS = [("devkit", ("vector",), 75), ("devkit", ("cube", "mixed"), 50), ("course", None, 90), ("ops", None, 70)]
+BARS = [
+    ("devkit", ("vector",), 75),
+    ("devkit", ("cube", "mixed"), 50),
+    ("course", None, 90),
+    ("ops", None, 70),
+    ("drawn", None, 93),
+]
 
 
 def all_cases(sources: Path) -> list[Case]:
-    return [*devkit.cases(sources), *course.cases(sources), *projects.cases(sources)]
+    return [*devkit.cases(sources), *course.cases(sources), *projects.cases(sources), *further.cases(sources)]
 
 
 def table() -> dict[tuple[str, str], dict]:
@@ -51,7 +57,7 @@ def chosen(cases: list[Case], filters: list[str]) -> list[Case]:
             return kept.get((case.repository, case.name), {}).get("result") == word
         if word in ("counted", "vector", "cube", "mixed"):
             return case.counted if word == "counted" else case.kind == word
-        if word in ("devkit", "course", "ops"):
+        if word in ("devkit", "course", "ops", "drawn"):
             return case.group == word
         return word in case.name or word in case.repository
 

@@ -135,6 +135,8 @@ def _unknown(error: Diagnostic, context: ErrorContext) -> Advice | None:
         return messages.say("hint.stl", name=name if name.startswith("std") else f"std::{name}")
     if not scope and bare in api.names() | {"int32_t", "uint32_t", "uint8_t"} and not context.has(r'#\s*include\s*"'):
         return messages.say("hint.no_header", name=bare)
+    if not scope and re.fullmatch(r"(?:ORIG_)?DTYPE_[A-Z]\w*|FORMAT_[A-Z]\w*|TILING_KEY_VAR", bare):
+        return messages.say("hint.operator_name", name=bare)
     if (enum := api.enum_of(bare)) and not scope:
         return messages.say("hint.enum", name=bare, enum=enum)
     if not scope and bare == name and bare in api.names() and not bare.startswith("__"):

@@ -204,18 +204,8 @@ def _reached(recipe: Recipe) -> dict[str, bytes]:
 
 
 def _digest(recipe: Recipe, reached: dict[str, bytes] | None = None) -> str:
-    parts: list[str | bytes] = [
-        _FORMAT,
-        recipe.kind,
-        recipe.name,
-        recipe.cxx,
-        cxx_version(recipe.cxx),
-        platform.machine(),
-        str(len(recipe.flags)),
-        *recipe.flags,
-        str(len(recipe.libs)),
-        *recipe.libs,
-    ]
+    parts: list[str | bytes] = [_FORMAT, recipe.kind, recipe.name, recipe.cxx, cxx_version(recipe.cxx)]
+    parts += [platform.machine(), str(len(recipe.flags)), *recipe.flags, str(len(recipe.libs)), *recipe.libs]
     if recipe.pic:
         parts.append("-fPIC")
     if any(_native([*recipe.flags, *unit.flags]) for unit in recipe.units or (Unit(""),)):
@@ -281,12 +271,13 @@ def compile_kernel(
     libs: Sequence[str | os.PathLike] = (),
     announce: Callable[[str], None] | None = None,
     in_two_steps: bool = False,
+    only_object: bool = False,
 ) -> Path:
-    """The shared library of one lowered kernel text (labkit.source.lowering.lower).
+    """The shared library, or only_object, of one lowered kernel text (labkit.source.lowering.lower).
 
     filename is the name that the learner gave the text: its folder is searched for quoted includes (and is in the key
-    only where one is found there), and an error that the compiler reports is given at the lines of that file.
-    in_two_steps: the object is kept by itself, so that other `libs` cost a link. Raises CompileError, ToolError.
+    only where one is found there), and errors are given at the lines of that file. in_two_steps: the object is kept by
+    itself, so that other `libs` cost a link. Raises CompileError, ToolError.
     """
     stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "kernel"
     code = text.encode()
@@ -296,9 +287,11 @@ def compile_kernel(
         words += ["-iquote", str(here)]
     units, flags, libs = (Unit(f"{stem}.cpp", None, code),), tuple(map(str, words)), tuple(map(str, libs))
     whole = Recipe(units, flags, "shared", libs, stem, find_cxx(), learner=(filename, text))
-    if not in_two_steps:
+    if not in_two_steps and not only_object:
         return _made(whole, 1, announce)
     made = _made(replace(whole, kind="object", libs=(), pic=True), 1, announce)
+    if only_object:
+        return made
     linked = [made, *(lib for lib in libs if os.path.isfile(lib))]
     digest = key(_FORMAT, "link", whole.cxx, cxx_version(whole.cxx), *libs, *map(includes.digest, linked))
     command = [whole.cxx, "-shared", str(made), *libs, "-o"]
@@ -471,8 +464,7 @@ def _first(recipe: Recipe, header: Path, words: tuple[str, ...], folder: Path) -
 
 
 def _folder_and_name(path: str) -> str:
-    """`folder/file`: distinguishes two files of one name, and is the same in every checkout."""
-    return "/".join(Path(path).parts[-2:])
+    return "/".join(Path(path).parts[-2:])  # distinguishes two files of one name, and is the same in every checkout
 
 
 def _input(unit: Unit, work: Path) -> str:

@@ -36,7 +36,8 @@ class Diagnostic:
 
 _PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)?\s+(?P<rest>.*)$")
 _SEVERITY = re.compile(
-    r"(?:fatal )?(?P<severity>error|warning|note): (?P<message>.*)$|sorry, (?P<sorry>unimplemented: .*)$"
+    r"(?:fatal )?(?P<severity>error|warning|note): (?P<message>.*)$|(?:sorry, )?"
+    r"(?P<given_up>(?:unimplemented|internal compiler error): .*)$"
 )
 _CONTEXT = re.compile(r"^(?P<file>[^\s:][^:\n]*): (?:In |At )[^\n]*:$")
 _INCLUDED = re.compile(
@@ -104,12 +105,12 @@ class _Reader:
             elif message := self._linker(rest):
                 self.found.append(Diagnostic("error", file, line, column, message))
             return
-        message = _OPTION.sub("", said["message"] or said["sorry"])
+        message = _OPTION.sub("", said["message"] or said["given_up"])
         if said["severity"] == "note":
             self._note(Frame(file, line, column, message.strip()))
         else:
             one = Diagnostic(
-                "error" if said["sorry"] else said["severity"], file, line, column, message, [*self._chain]
+                "error" if said["given_up"] else said["severity"], file, line, column, message, [*self._chain]
             )
             one.frames += self._way_in(file)
             self.found.append(one)

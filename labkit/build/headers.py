@@ -5,6 +5,7 @@ Those names stand in twin/headers.toml. The files behind them are written once a
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -73,6 +74,18 @@ def include_dirs(tree: str = "kernel") -> tuple[Path, ...]:
 
     digest = key(Path(__file__).read_bytes(), table().read_bytes())
     return TREES[tree], keep(f"headers-{tree}", digest, "include", write)
+
+
+@lru_cache(maxsize=1)
+def tiling_structs() -> str:
+    """C++ of the library's tiling structs (TCubeTiling, ...), which the headers hold as lists of fields."""
+    text = (TREES["kernel"] / "twin" / "base" / "tiling_structs.h").read_text(encoding="utf-8").replace("\\\n", " ")
+    made = []
+    for line in text.splitlines():
+        if m := re.match(r"#define TWIN_FIELDS_(\w+)\(F\)(.*)", line):
+            fields = re.findall(r"F\(([\w:]+), (\w+)\)", m[2])
+            made.append(f"struct {m[1]} {{ " + " ".join(f"{ctype} {name};" for ctype, name in fields) + " };")
+    return "\n".join(made)
 
 
 @lru_cache(maxsize=1)

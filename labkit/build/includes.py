@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from labkit.source.scan import mask
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
 _COMPUTED = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*[A-Za-z_]", re.M)
@@ -105,3 +107,77 @@ def text_of(source: str, here: Path, dirs: Sequence[str] = ()) -> str:
     quoted = [(q, name) for q, name in includes(source.encode()) if q]
     files = [p for p in _resolve(quoted, dirs, str(here)) if os.path.isfile(p)]
     return "\n".join(Path(p).read_text(encoding="utf-8", errors="replace") for p in reach(files, [], list(dirs)))
+
+
+# ---- headers put in place of the lines that include them
+
+_QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.M)
+_LINE = re.compile(r'^[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+"([^"\n]*)")?[^\n]*\n', re.M)
+
+
+def in_place(path: Path, text: str, dirs: Sequence[str], wanted: Callable[[str], bool], seen=None) -> str:
+    """The text of the file `path` with every header that is `wanted`, by its text, in place of its include line, and
+    every header that leads to one: what the compiler includes by itself cannot be changed. No line of the file moves.
+    """
+    seen = set() if seen is None else seen
+    out, at = [], 0
+    visible = mask(text, directives=False)
+    for m in _QUOTED.finditer(text):
+        if visible[m.start() : m.end()].strip()[:1] != "#":
+            continue  # commented out
+        header = _found(m[1], path.parent, dirs)
+        if header is None or not _leads_to(header, dirs, wanted, set()):
+            continue
+        line, file = _logical(text, m.start(), path)
+        body = ""
+        if str(header) not in seen:
+            inside = _read(header)
+            if re.search(r"^[ \t]*#[ \t]*pragma[ \t]+once", inside, re.M):
+                seen.add(str(header))
+                inside = re.sub(r"^([ \t]*#[ \t]*pragma[ \t]+once)", "//", inside, flags=re.M)
+            inside = _at_home(header, in_place(header, inside, dirs, wanted, seen))
+            body = f'#line 1 "{header}"\n' + inside.rstrip("\n") + "\n"
+        out += [text[at : m.start()], body, f'#line {line + 1} "{file}"']
+        at = m.end()
+    return "".join([*out, text[at:]])
+
+
+def _logical(text: str, at: int, path: Path) -> tuple[int, str]:
+    """(line, file) of a place of the text, as its own `#line` says."""
+    said = list(_LINE.finditer(text[:at]))
+    if not said:
+        return text.count("\n", 0, at) + 1, str(path)
+    return int(said[-1][1]) + text.count("\n", said[-1].end(), at), said[-1][2] or str(path)
+
+
+def _read(header: Path) -> str:
+    return header.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _at_home(header: Path, text: str) -> str:
+    """The text of a header that is put into another file: an include that starts from its own folder says where."""
+
+    def full(m: re.Match) -> str:
+        beside = _found(m[1], header.parent, [])
+        return m[0].replace(f'"{m[1]}"', f'"{beside}"') if beside and not os.path.isabs(m[1]) else m[0]
+
+    return _QUOTED.sub(full, text)
+
+
+def _found(name: str, here: Path, dirs: Sequence[str]) -> Path | None:
+    for folder in [str(here), *dirs]:
+        path = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(path):
+            return Path(path)
+    return None
+
+
+def _leads_to(header: Path, dirs: Sequence[str], wanted: Callable[[str], bool], seen: set[Path]) -> bool:
+    if header in seen:
+        return False
+    seen.add(header)
+    text = _read(header)
+    if wanted(text):
+        return True
+    found = (_found(m[1], header.parent, dirs) for m in _QUOTED.finditer(text))
+    return any(_leads_to(h, dirs, wanted, seen) for h in found if h is not None)

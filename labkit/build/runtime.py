@@ -6,14 +6,18 @@ A kernel is compiled against `twin/include` alone; what its calls do is in `libt
 from __future__ import annotations
 
 import os
+import re
+import struct
 import sys
 import time
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
 from labkit import messages
 from labkit.build import compiler, headers, shipped
 from labkit.paths import twin_dir
+from labkit.source.kernels import CUBE, MIX_1_2, VECTOR, CoreMix
 
 # The instruction set that the runtime is compiled for: the host's own, unless a test asks for an older one
 # (LABKIT_MARCH=x86-64). The results are the same bits on each.
@@ -138,3 +142,111 @@ def link_runner(finds: str) -> Path:
 def program_start() -> Path:
     """The source that every program of a learner is linked with."""
     return _SRC / "host" / "program_start.cpp"
+
+
+# ---- what a compiled kernel reaches of the runtime, and so which cores have work for it
+
+INSPECTED = ("-fno-inline", "-ffunction-sections")  # so that a call is seen as one, and a function alone
+_UNDEFINED, _RESERVED = 0, 0xFF00  # section numbers of ELF
+
+
+def cores_of(cube: Path, vector: Path, kernel: str, guess: CoreMix) -> CoreMix:
+    """The cores that a kernel has work for, by the functions of the twin that its compiled code reaches, as CANN's
+    compiler takes its kind from its instructions. What is written and never compiled (a template that nobody
+    instantiates, the other branch of an `if constexpr`) does not count.
+
+    cube, vector: the objects of the compilations for each kind of core, made with INSPECTED; kernel: a C name, or a
+    function's plain name; guess: what its text looks like, which stands where the objects do not tell.
+    """
+    on_cube, on_vector = (reached(file, kernel) for file in (cube, vector))
+    if not on_cube or not on_vector:
+        return guess
+    calls, seen = _functions(), on_cube | on_vector
+    if seen & calls["matmul"]:
+        return guess if guess[0] else MIX_1_2
+    has_cube = bool(on_cube & (calls["cube"] | _places("1 2 3 4 5 6 7")))  # TPosition::A1 to CO1
+    has_vector = bool(on_vector & (calls["vector"] | _places("9 10 11")))  # VECIN, VECOUT, VECCALC
+    apart = on_cube != on_vector  # the two kinds of core run different code
+    if has_cube:
+        return guess if guess[0] and guess[1] and (has_vector or apart) else MIX_1_2 if has_vector or apart else CUBE
+    idle = not on_cube & calls["any"]
+    return VECTOR if has_vector and (idle or not apart) else guess
+
+
+@lru_cache(maxsize=1)
+def _functions() -> dict[str, frozenset[str]]:
+    """kind of work -> the runtime's functions for it, by the headers that declare them; "any": what is work at all."""
+
+    def declared(*texts: str) -> frozenset[str]:
+        return frozenset(n for text in texts for n in re.findall(r"^[a-z][\w:<>]*[ &*]+(\w+)\(.*Here", text, re.M))
+
+    def room(name: str) -> list[str]:
+        return [p.read_text(encoding="utf-8") for p in (headers.TREES["kernel"] / "twin" / name).glob("*.h")]
+
+    abi = (headers.TREES["kernel"] / "twin" / "base" / "abi.h").read_text(encoding="utf-8")
+    vector, _, rest = abi.partition("// ---- vector")[2].partition("// ---- data movement")
+    kinds = dict(
+        cube=declared(*room("cube")),
+        matmul=declared(*room("matmul")),
+        vector=declared(vector, *room("vector"), *room("library")),
+    )
+    return kinds | {"any": frozenset().union(*kinds.values(), declared(rest.partition("// ---- system")[0]))}
+
+
+def _places(numbers: str) -> frozenset[str]:
+    return frozenset(f"TPosition {n}" for n in numbers.split())
+
+
+def reached(file: Path, kernel: str) -> set[str]:
+    """Names of the twin's functions that the code of a function reaches in an object file, and "TPosition 9" for each
+    queue or buffer on its way; empty where there is no such function, or no ELF file of 64 bits.
+    """
+    data = file.read_bytes()
+    if data[:5] != b"\x7fELF\x02":
+        return set()
+    at, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, at + 64 * i) for i in range(count)]
+    table = next((s for s in sections if s[1] == 2), None)  # SHT_SYMTAB
+    if table is None:
+        return set()
+    words = sections[table[6]]
+    symbols = []
+    for offset in range(table[4], table[4] + table[5], 24):
+        name, _, _, home = struct.unpack_from("<IBBH", data, offset)
+        begin = words[4] + name
+        symbols.append((data[begin : data.index(0, begin)].decode("ascii", "replace"), home))
+    homes: dict[int, list[str]] = {}
+    for name, home in symbols:
+        if name and _UNDEFINED < home < _RESERVED:
+            homes.setdefault(home, []).append(name)
+    uses: dict[int, set[int]] = {}
+    for s in sections:
+        if s[1] == 4:  # SHT_RELA: what section s[7] refers to
+            found = uses.setdefault(s[7], set())
+            found.update(struct.unpack_from("<Q", data, o + 8)[0] >> 32 for o in range(s[4], s[4] + s[5], 24))
+    plain = f"{len(kernel)}{kernel}"
+    todo = [h for h, names in homes.items() if any(n == kernel or (n[:2] == "_Z" and plain in n) for n in names)]
+    names, seen = set(), set()
+    while todo:
+        home = todo.pop()
+        if home in seen:
+            continue
+        seen.add(home)
+        names.update(homes.get(home, ()))
+        for number in uses.get(home, ()):
+            name, target = symbols[number]
+            names.add(name)
+            if _UNDEFINED < target < _RESERVED:
+                todo.append(target)
+    return set(_short(names))
+
+
+def _short(names: Iterable[str]) -> Iterable[str]:
+    for name in names:
+        m = re.match(r"_ZN4twin(\d+)", name)
+        if m:
+            yield name[m.end() : m.end() + int(m[1])]
+        for one in re.finditer(
+            r"TPositionE(\d+)E(?:LS\w*?_(\d+)E)?", name
+        ):  # TQueBind<(TPosition)0, (TPosition)1, ...>
+            yield from (f"TPosition {n}" for n in one.groups() if n)

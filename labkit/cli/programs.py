@@ -20,6 +20,9 @@ def run(
         Optional[list[str]],
         typer.Option("-D", metavar="NAME=VALUE", help="As for cmake; also replaces NAME=... in a README's commands."),
     ] = None,
+    include: Annotated[
+        Optional[list[Path]], typer.Option("-I", metavar="DIR", help="A folder of headers, for a single file.")
+    ] = None,
     chip: Annotated[str, typer.Option(help="The chip whose table the clock uses.")] = "910B1",
     schedule: Annotated[
         str, typer.Option(help="program, or worst: every transfer as late as the order allows.")
@@ -56,7 +59,10 @@ def run(
                 path, arguments or [], settings, definitions=definitions, in_place=in_place, capture=as_json
             )
         else:
-            result = program.run_file(path, arguments or [], settings, definitions=definitions, capture=as_json)
+            folders = [str(d.resolve()) for d in include or []]
+            result = program.run_file(
+                path, arguments or [], settings, definitions=definitions, include_dirs=folders, capture=as_json
+            )
     except program.NoProgram as error:
         sys.exit(f"labkit: {error}")
     if as_json:

@@ -42,6 +42,7 @@ def record_of(k, blocks: int, answer: dict, timeline) -> LaunchRecord:
         ub_used=answer.get("ub_used", 0),
         extrapolated=answer.get("extrapolated", False),
         cores=[dict(zip(CORE_FIELDS, c)) for c in answer.get("cores", [])],
+        mix=k.core_mix,
         ub_size=int(chips.load(k.chip)["memory"]["ub"]),
         finished=answer["finished"],
     )

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labkit import chips, device, messages, paths
-from labkit.build import bisheng, compiler, headers, includes, operator_folders
+from labkit.build import bisheng, compiler, headers, includes, operator_folders, runtime
 from labkit.build.bisheng import template_arguments
 from labkit.launch import runner
 from labkit.launch.answer import record_of
 from labkit.launch.record import LaunchRecord, announce, may_launch
 from labkit.source import lowering, macros
-from labkit.source.kernels import active, kernels
+from labkit.source.kernels import active, kernels, says
 from labkit.source.structs import SCALARS
 
 MOST_BLOCKS = 65535
@@ -161,12 +161,18 @@ class Kernel:
         """One library for each kind of core that the kernel has work for."""
         around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
         key = int(self.defines.get("TILING_KEY_VAR", self.tiling_key))
-        self.core_mix = self._core_mix(around, key)
+        self.core_mix, told = self._core_mix(around, key)
         words = [f"-D{name}={value}" for name, value in self.defines.items()] + compiler.no_builtins(
             [self.signature.name]
         )
         words += compiler.later_standard(self.text + around)
-        lowered = lowering.lower(self.text, self.filename, entries, around, self.defines)
+        text = self.text
+        if lowering.has_attributes(around):  # in a header, where the compiler would meet them
+            dirs = [*self.include_dirs, *map(str, headers.include_dirs())]
+            text = includes.in_place(Path(self.filename), text, dirs, lowering.has_attributes)
+        lowered = lowering.lower(text, self.filename, entries, around, self.defines)
+
+        folders = [*self.include_dirs, *headers.include_dirs()]
 
         def library(*flags: str) -> Path:
             return compiler.compile_kernel(
@@ -174,23 +180,38 @@ class Kernel:
                 filename=self.filename,
                 flags=[*words, *flags],
                 libs=compiler.kernel_libs(),
-                include_dirs=[*self.include_dirs, *headers.include_dirs()],
+                include_dirs=folders,
             )
 
+        def inspected(flags: tuple[str, ...]) -> Path:
+            return compiler.compile_kernel(
+                lowered,
+                filename=self.filename,
+                flags=[*words, *flags, *runtime.INSPECTED],
+                include_dirs=folders,
+                only_object=True,
+            )
+
+        if not told and self.core_mix[0]:  # its text has words of the cube: whether its code has is seen when compiled
+            with ThreadPoolExecutor(2) as pool:
+                cube, vector = pool.map(inspected, (_CORE_FLAGS["cube_so"], _CORE_FLAGS["so"]))
+            entry = f"twin_entry_{lowering.symbol(self.entry)}"
+            self.core_mix = runtime.cores_of(cube, vector, entry, self.core_mix)
         wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.core_mix)) if cores]
         if len(wanted) == 1:
             return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
         with ThreadPoolExecutor(2) as pool:
             return dict(zip(wanted, pool.map(lambda kind: library(*_CORE_FLAGS[kind]), wanted)))
 
-    def _core_mix(self, around: str, key: int) -> tuple[int, int]:
-        """What the part of the source says that is compiled with these defines."""
+    def _core_mix(self, around: str, key: int) -> tuple[tuple[int, int], bool]:
+        """What the part of the source compiled with these defines looks like, and whether the kernel says it."""
         whole = active(around + "\n" + self.text, self.defines)
         text, kernel = whole[len(around) + 1 :], self.signature
         if text != self.text:
             found = kernels(text, self.filename)
             kernel = next((k for k in found if k.qualified == kernel.qualified and k.defined), kernel)
-        return lowering.core_mix(kernel, whole, key)
+        told = says(kernel, key)
+        return told or lowering.core_mix(kernel, whole, key), bool(told)
 
     # ---- launching
 
@@ -207,8 +228,13 @@ class Kernel:
         return f"Kernel {self.entry}({params})"
 
     def struct(self, name: str, **fields) -> ctypes.Structure:
-        """A struct of the source as a C object, e.g. `k.struct("AddTiling", length=4096)`. Raises KeyError."""
-        return lowering.encode(name, fields, self.structs(name))
+        """A struct of the source, or one of the library's for tiling, as a C object: `k.struct("AddTiling",
+        length=4096)`, `k.struct("TCubeTiling", M=64, N=64, ...)`. Raises KeyError.
+        """
+        known = self.structs(name)
+        if name not in known:
+            raise KeyError(messages.text("kernel.no_struct", name=name, known=", ".join(sorted(self._structs)) or "-"))
+        return lowering.encode(name, fields, known)
 
     def structs(self, name: str) -> dict[str, lowering.Struct]:
         """Those that the source defines; for a name that is not among them,
@@ -217,6 +243,8 @@ class Kernel:
         if name not in self._structs and name not in SCALARS:
             around = includes.text_of(self.text, Path(self.filename).resolve().parent, self.include_dirs)
             self._structs = lowering.structs(around) | self._structs
+            if name not in self._structs:
+                return lowering.structs(headers.tiling_structs()) | self._structs
         return self._structs
 
 

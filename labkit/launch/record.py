@@ -110,9 +110,10 @@ class LaunchRecord:
 
     timeline: records (block, core, pipe, op, line, bytes, start, end); core 0 and 1 are a block's AIVs, 2 its AIC. It
     may be cut, timeline_total counts all instructions. busy: each pipe's busy time, the mean over the cores that have
-    it. cores: for each core its times in us and its sums, by the names of CORE_FIELDS; unit_wait: the part of busy.FIX
-    in which FIXPIPE waited for unit flags, which the profiler counts as busy. extrapolated: a core ran so many
-    instructions that only the first ones were timed, and the rest taken in proportion. buffers: how the kernel laid out
+    it. mix: (cube cores, vector cores) of a block, None where it is not known. cores: for each core its times in us and
+    its sums, by the names of CORE_FIELDS; unit_wait: the part of busy.FIX in which FIXPIPE waited for unit flags, which
+    the profiler counts as busy. extrapolated: a core ran so many instructions that only the first ones were timed, and
+    the rest taken in proportion. buffers: how the kernel laid out
     UB. wall_s: host seconds spent.
     """
 
@@ -132,6 +133,7 @@ class LaunchRecord:
     core_us: float = 0.0
     extrapolated: bool = False
     cores: list[dict] = field(default_factory=list)
+    mix: tuple[int, int] | None = None
     ub_used: int = 0
     ub_size: int = 0
     buffers: list[dict] = field(default_factory=list)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import shlex
 import shutil
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from labkit import messages
@@ -32,30 +34,32 @@ def run_file(
     settings: Settings,
     *,
     definitions: dict[str, str] | None = None,
+    include_dirs: Sequence[str] = (),
     capture: bool = False,
 ) -> Result:
-    """Builds one file (with what its CMakeLists.txt adds to it) and runs it where it lies.
+    """Builds one file (with what its CMakeLists.txt adds to it) and runs it where it lies. include_dirs: as -I.
 
     Raises CompileError, ToolError, SourceError, NoProgram.
     """
     path = path.resolve()
-    program = _build.build(_program_of(path, definitions or {}))
+    program = _build.build(_program_of(path, definitions or {}, list(include_dirs)))
     ended = supervise.run([str(program), *arguments], path.parent, settings, capture=capture)
     return results.of(ended, settings)
 
 
-def _program_of(path: Path, definitions: dict[str, str]) -> _build.Program:
+def _program_of(path: Path, definitions: dict[str, str], include_dirs: list[str]) -> _build.Program:
     if (path.parent / "CMakeLists.txt").is_file():
         try:
             made = _build.of_project(cmakefile.read(path.parent, definitions))
             for program in made:
                 if path in [s.path for s in program.sources]:
+                    program.sources = [replace(s, includes=(*s.includes, *include_dirs)) for s in program.sources]
                     return program
         except (cmakefile.CMakeError, NoProgram):
             pass  # the file by itself is a program as well
     if not _has_main(path):
         raise NoProgram(messages.text("program.no_main", file=path.name))
-    return _build.of_files([path], definitions, [])
+    return _build.of_files([path], definitions, include_dirs)
 
 
 def _has_main(path: Path) -> bool:
@@ -78,6 +82,8 @@ def run_folder(
     Raises NoProgram. What fails on the way (a compilation, a script) shows as the status of the commands.
     """
     folder = folder.resolve()
+    if _is_operator(folder):
+        raise NoProgram(messages.text("program.operator", folder=folder))
     if not _has_anything(folder):
         raise NoProgram(messages.text("program.none", folder=folder))
     script = commands.commands(folder, definitions or {}, arguments)
@@ -93,6 +99,14 @@ def run_folder(
     result = results.of(ended, settings)
     result.steps = script.lines
     return result
+
+
+def _is_operator(folder: Path) -> bool:
+    """Whether it is a custom operator's project, which has no program: op_host and op_kernel, here or one below."""
+    homes = [folder, *(p for p in folder.iterdir() if p.is_dir())]
+    return not (folder / "run.sh").is_file() and any(
+        (h / "op_host").is_dir() and (h / "op_kernel").is_dir() for h in homes
+    )
 
 
 def _has_anything(folder: Path) -> bool:

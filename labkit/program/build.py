@@ -82,9 +82,9 @@ def build(program: Program, *, start: bool = True) -> Path:
     """
     texts = [sources.read(s.path, list(s.includes), s.definitions) for s in program.sources]
     by_name = sources.launched_by_name([t.text for t in texts])
-    core_mixes = sources.core_mixes(texts)
-    units = [(s, sources.lower(t, core_mixes, by_name)) for s, t in zip(program.sources, texts)]
     generated = [str(_headers(by_name))] if by_name else []
+    core_mixes = _core_mixes(program.sources, texts, by_name, generated)
+    units = [(s, sources.lower(t, core_mixes, by_name)) for s, t in zip(program.sources, texts)]
     kinds = [(), *([("-DTWIN_CUBE_CORE",)] if any(aic for aic, _ in core_mixes.values()) else [])]
     plain = tuple(compiler.no_builtins(core_mixes))
     jobs = [(s, text, generated, (*flags, *plain)) for flags in kinds for s, text in units]
@@ -106,13 +106,30 @@ def compiled(source: Source) -> tuple[Path, Path | None]:
     Raises CompileError, ToolError, SourceError.
     """
     text = sources.read(source.path, list(source.includes), source.definitions)
-    mixes = sources.core_mixes([text])
     by_name = sources.launched_by_name([text.text])
     generated = [str(_headers(by_name))] if by_name else []
+    mixes = _core_mixes([source], [text], by_name, generated)
     lowered, plain = sources.lower(text, mixes, by_name), tuple(compiler.no_builtins(mixes))
     own = _object(source, lowered, generated, plain)
     cube = any(aic for aic, _ in mixes.values())
     return own, _object(source, lowered, generated, ("-DTWIN_CUBE_CORE", *plain)) if cube else None
+
+
+def _core_mixes(
+    files: list[Source], texts: list[sources.Text], by_name: list[str], generated: list[str]
+) -> dict[str, tuple[int, int]]:
+    """name -> cores of a block of each kernel: what it says, else what its compiled code has work for."""
+    found = sources.core_mixes(texts)
+    for source, text in zip(files, texts):
+        guessed = {name: mix for name, mix in sources.core_mixes([text], guessed=True).items() if mix[0]}
+        if not guessed or "__global__" not in text.text:
+            continue
+        lowered, plain = sources.lower(text, found, by_name), tuple(compiler.no_builtins(found))
+        kinds = [(*kind, *plain, *runtime.INSPECTED) for kind in (("-DTWIN_CUBE_CORE",), ())]
+        with ThreadPoolExecutor(2) as pool:
+            cube, vector = pool.map(lambda kind: _object(source, lowered, generated, kind), kinds)
+        found |= {name: runtime.cores_of(cube, vector, name, mix) for name, mix in guessed.items()}
+    return found
 
 
 def linked(name: str, own: list[Path], cube: list[Path], flags: Sequence[str]) -> Path:

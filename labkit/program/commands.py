@@ -39,8 +39,15 @@ def commands(folder: Path, settings: dict[str, str], arguments: list[str]) -> Sc
         if path.is_file() and (lines := _of_readme(path.read_text(encoding="utf-8", errors="replace"), folder)):
             return Script(_with(lines, settings, arguments), name)
     if (folder / "run.sh").is_file():
-        return Script([" ".join(["bash", "run.sh", *arguments])], "run.sh")
+        text = (folder / "run.sh").read_text(encoding="utf-8", errors="replace")
+        return Script([" ".join(["bash", "run.sh", *(arguments or _flags(text))])], "run.sh")
     return Script(_with(_usual(folder), settings, arguments))
+
+
+def _flags(text: str) -> list[str]:
+    """The options without which a run.sh of older samples ends at once: where it runs, and for which chip."""
+    run_mode, chip = ("run-mode" in text, "soc-version" in text)
+    return [*(["-r", "npu"] if run_mode else []), *(["-v", "Ascend910B1"] if chip else [])]
 
 
 def _of_readme(text: str, folder: Path) -> list[str]:

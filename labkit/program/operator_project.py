@@ -43,6 +43,7 @@ _TYPES = {
 }
 _NUMBERS = {names[0]: number for number, names in _TYPES.items()}
 _ND = 2
+_STRUCT = r"\b(?:struct|class)\s+(?:alignas\s*\([^)]*\)\s*)?"  # in front of its name
 
 
 class ProjectError(Exception):
@@ -90,8 +91,9 @@ class Project:
         """Tiles and launches. inputs: tensors (anywhere), None for an optional one that is left out,
         lists for dynamic ones.
 
-        outputs: (shape, torch dtype) of each, a list of them for a dynamic one; without them the project's InferShape
-        says. Raises ProjectError, LaunchError.
+        outputs: (shape, torch dtype) of each, or a tensor that holds what the kernel finds there (zeros, for one that
+        only adds); a list of them for a dynamic one; without them the project's InferShape says. Raises ProjectError,
+        LaunchError.
         """
         import torch
 
@@ -103,10 +105,15 @@ class Project:
             [(torch.zeros if z else torch.empty)(tuple(shape), dtype=dtype, device="npu") for shape, dtype in group]
             for group, z in zip(made, zeroed)
         ]
+        for group, given in zip(results, outputs or ()):
+            for result, began in zip(group, given if isinstance(given, list) else [given]):
+                if isinstance(began, torch.Tensor):
+                    result.copy_(began)
         held = [[t.npu().contiguous() for t in g] for g in groups]
         given = [_tensor_list(h) if n else h[0] if h else None for h, n in zip(held, dynamic)]
         places = [
-            _tensor_list(r) if isinstance(o, list) else r[0] for r, o in zip(results, outputs or [None] * len(results))
+            _tensor_list(r) if isinstance(o, list) else r[0]
+            for r, o in zip(results, [*(outputs or ()), *[None] * len(results)])  # those in place need not be named
         ]
         workspace = torch.empty(max(32, sum(tiling.workspaces)), dtype=torch.uint8, device="npu")
         k = self._kernel(groups, made, tiling)
@@ -141,7 +148,7 @@ class Project:
         inputs = (*inputs, *[None] * (len(self.definition["inputs"]) - len(inputs)))
         groups = [list(i) if isinstance(i, (list, tuple)) else [] if i is None else [i] for i in inputs]
         made = [
-            list(o) if isinstance(o, list) else [o]
+            [(t.shape, t.dtype) if hasattr(t, "dtype") else t for t in (o if isinstance(o, list) else [o])]
             for o in (outputs if outputs is not None else self._inferred(groups, attrs))
         ]
         self._in_place(made, groups)
@@ -246,29 +253,34 @@ class Project:
         ]
         host = "\n".join(texts)
         for name, body in tiling_structs.plain_structs(host).items():
-            if not re.search(rf"\b(?:struct|class)\s+{name}\b|TILING_DATA_DEF\(\s*{name}\b", reached):
+            if not re.search(rf"{_STRUCT}{name}\b|TILING_DATA_DEF\(\s*{name}\b", reached):
                 out.append(body)
         classes = tiling_structs.registered(host)
         by_op = dict(reversed(classes))
         default = by_op.get(f"{self.name}_{key}") or by_op.get(self.name) or (classes[0][1] if classes else "")
-        if (
-            default
-            and "REGISTER_TILING_DEFAULT" not in reached
-            and not re.search(rf"\b(?:struct|class)\s+{default}\b", reached)
-        ):
+        if default and "REGISTER_TILING_DEFAULT" not in reached and not re.search(rf"{_STRUCT}{default}\b", reached):
             out.append(f"REGISTER_TILING_DEFAULT({default});")
         return "\n".join(out) + "\n"
 
 
 def load(
-    folder, op: str = "", *, kernel: str = "", include_dirs=(), timeout: float = 60.0, schedule: str = "program"
+    folder,
+    op: str = "",
+    *,
+    kernel: str = "",
+    include_dirs=(),
+    without=(),
+    timeout: float = 60.0,
+    schedule: str = "program",
 ) -> Project:
-    """The operator of a project's folder; op: which, where its op_host defines several; kernel: the op_kernel file.
+    """The operator of a project's folder; op: which, where its op_host defines several; kernel: the op_kernel file;
+    without: names of op_host files to leave out. Of a named operator only its own op_host files are compiled, and those
+    that belong to none.
 
     Raises ProjectError, CompileError, ToolError.
     """
     folder = Path(folder).resolve()
-    hosts = _hosts(folder / "op_host")
+    hosts = _of(op, [h for h in _hosts(folder / "op_host") if h.name not in without])
     if not hosts:
         raise ProjectError(f"{folder} has no op_host with C++ sources")
     dirs = [
@@ -319,6 +331,14 @@ def _hosts(folder: Path) -> list[Path]:
             continue
         kept.append(f)
     return kept
+
+
+def _of(op: str, hosts: list[Path]) -> list[Path]:
+    """Those files of op_host that are this operator's, or no operator's own; all where none defines it."""
+    texts = {h: h.read_text(encoding="utf-8", errors="replace") for h in hosts}
+    named = {h: re.findall(r"\b(?:OP_ADD|IMPL_OP\w*)\(\s*(\w+)", text) for h, text in texts.items()}
+    kept = [h for h in hosts if not named[h] or op in named[h]]
+    return kept if any(op in names for names in named.values()) else hosts
 
 
 def _shared_tiling(hosts: list[Path], op: str, folder: Path) -> list[Path]:

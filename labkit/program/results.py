@@ -21,11 +21,14 @@ class Launch:
     line: int
     us: list[float] = field(default_factory=list)
     finished: bool = True
+    mix: tuple[int, int] = (0, 1)  # cube cores, vector cores of a block
 
     def json(self) -> dict:
         return dict(
             kernel=self.kernel,
             blocks=self.blocks,
+            aic=self.mix[0],
+            aiv=self.mix[1],
             file=self.file,
             line=self.line,
             count=len(self.us),
@@ -47,7 +50,8 @@ class Launch:
             )
         )
         place = f"{display_path(self.file)}:{self.line}" if self.line > 0 else "?"
-        return f"{self.kernel}[{self.blocks}] {place}: {times}"
+        kind = f" (AIC:AIV {self.mix[0]}:{self.mix[1]})" if self.mix[0] else ""  # else vector cores, one a block
+        return f"{self.kernel}[{self.blocks}]{kind} {place}: {times}"
 
 
 @dataclass(repr=False)
@@ -166,6 +170,7 @@ def _add_launch(launches: list[Launch], launch: dict) -> None:
             break
     else:
         known = Launch(launch["kernel"], launch["blocks"], launch["file"], launch["line"])
+        known.mix = (launch.get("aic", 0), launch.get("aiv", 1))
         launches.append(known)
     known.us.append(launch["us"])
     known.finished = known.finished and launch["finished"]

@@ -6,19 +6,17 @@ of the line that includes it, since what the compiler includes by itself cannot 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit.build.includes import text_of
+from labkit.build.includes import in_place, text_of
 from labkit.source import lowering
 from labkit.source.errors import ENTRY_FILE
 from labkit.source.kernels import clean, kernels
 from labkit.source.scan import mask
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.M)
 _LAUNCHED = re.compile(r'#[ \t]*include[ \t]*[<"]aclrtlaunch_(\w+)\.h[">]|\bACLRT_LAUNCH_KERNEL\s*\(\s*(\w+)\s*\)')
 
 
@@ -42,18 +40,22 @@ class Text:
 
 def read(path: Path, includes: list[str], definitions: Iterable[str] = ()) -> Text:
     """includes: the folders that the file is compiled with; definitions: "NAME" or "NAME=value"."""
-    text = _inlined(path, clean(path.read_text(encoding="utf-8", errors="replace")), includes, set())
+    text = in_place(path, clean(path.read_text(encoding="utf-8", errors="replace")), includes, _has_launch)
     defines = {
         name: value if said else "1" for name, said, value in (d.removeprefix("-D").partition("=") for d in definitions)
     }
     return Text(path, text, text_of(text, path.parent, includes), defines)
 
 
-def core_mixes(texts: list[Text]) -> dict[str, tuple[int, int]]:
-    """name -> (cube cores, vector cores) of every kernel of the program. Raises SourceError."""
+def core_mixes(texts: list[Text], *, guessed: bool = False) -> dict[str, tuple[int, int]]:
+    """name -> (cube cores, vector cores) of every kernel of the program, as its text looks; guessed: only of those
+    that do not say it. Raises SourceError.
+    """
     found: dict[str, tuple[int, int]] = {}
     for t in texts:
-        found.update(lowering.core_mixes(t.text, str(t.path), t.around, defined=True, defines=t.defines))
+        found.update(
+            lowering.core_mixes(t.text, str(t.path), t.around, defined=True, defines=t.defines, guessed=guessed)
+        )
     return found
 
 
@@ -68,46 +70,8 @@ def lower(t: Text, mixes: dict[str, tuple[int, int]], by_name: list[str]) -> str
     return f'#line 1 "{quoted}"\n{lowered}{end}' + _named_entries(t, mixes, by_name)
 
 
-def _inlined(path: Path, text: str, includes: list[str], seen: set[str]) -> str:
-    """The text with every header that leads to a launch in place of its include line."""
-    out, at = [], 0
-    visible = mask(text, directives=False)
-    for m in _INCLUDE.finditer(text):
-        if visible[m.start() : m.end()].strip()[:1] != "#":
-            continue  # commented out
-        header = _find(m[1], path.parent, includes)
-        if header is None or not _leads_to_launch(header, includes, set()):
-            continue
-        line = text.count("\n", 0, m.start()) + 1
-        body = ""
-        if str(header) not in seen:
-            inside = clean(header.read_text(encoding="utf-8", errors="replace"))
-            if re.search(r"^[ \t]*#[ \t]*pragma[ \t]+once", inside, re.M):
-                seen.add(str(header))
-                inside = re.sub(r"^([ \t]*#[ \t]*pragma[ \t]+once)", "//", inside, flags=re.M)
-            body = f'#line 1 "{header}"\n' + _inlined(header, inside, includes, seen).rstrip("\n") + "\n"
-        out += [text[at : m.start()], body, f'#line {line + 1} "{path}"']
-        at = m.end()
-    return "".join([*out, text[at:]])
-
-
-def _find(name: str, here: Path, includes: list[str]) -> Path | None:
-    for folder in [str(here), *includes]:
-        path = os.path.normpath(os.path.join(folder, name))
-        if os.path.isfile(path):
-            return Path(path)
-    return None
-
-
-def _leads_to_launch(header: Path, includes: list[str], seen: set[Path]) -> bool:
-    if header in seen:
-        return False
-    seen.add(header)
-    text = header.read_text(encoding="utf-8", errors="replace")
-    if "<<<" in mask(text, directives=False):
-        return True
-    found = (_find(m[1], header.parent, includes) for m in _INCLUDE.finditer(text))
-    return any(_leads_to_launch(h, includes, seen) for h in found if h is not None)
+def _has_launch(text: str) -> bool:
+    return "<<<" in mask(text, directives=False) or lowering.has_attributes(text)
 
 
 # ---- ACLRT_LAUNCH_KERNEL(name)(blocks, stream, arguments...)

@@ -137,7 +137,7 @@ def _signature(outline: Outline, start: int, at: int, names, filename: str, guar
         for w in words
         if w not in ("extern", "static", "inline") and w not in linkage and not re.fullmatch(r"__\w+__", w)
     ]
-    if returns != ["void"]:
+    if returns[-1:] != ["void"]:  # what else stands there are macros: a call without a semicolon, one word of its own
         raise wrong("source.not_void", name=name, type=" ".join(returns) or "nothing")
     body = _body(outline, end)
     mix = re.search(r"\b__mix__\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", head)
@@ -175,8 +175,12 @@ def core_mix(kernel: KernelSignature, around: str = "", tiling_key: int | None =
     """(cube cores, vector cores) of a block of this kernel.
     around: its source with all that it includes, where at hand.
     """
-    says = declared(list(kernel.qualifiers), kernel.mix, kernel.body, tiling_key)
-    return says or used(mask(around, directives=False) if around else kernel.body)
+    return says(kernel, tiling_key) or used(mask(around, directives=False) if around else kernel.body)
+
+
+def says(kernel: KernelSignature, tiling_key: int | None = None) -> CoreMix | None:
+    """The cores that a kernel names itself; None where they follow from what it does."""
+    return declared(list(kernel.qualifiers), kernel.mix, kernel.body, tiling_key)
 
 
 # ---- parameters

@@ -10,7 +10,8 @@ import re
 
 _LINE = re.compile(r'^[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?')
 _LOWERED = re.compile(
-    r'::twin::bind<\d+, \d+>\("[^"]*", \[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, '
+    r'::twin::bind<[^\n]*?>\((?:"[^"\n]*"|TWIN_TEXT\([^\n]*?\)), '
+    r"\[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, "
     r'|::labkit::bind\("[^"]*", (?P<adapter>.*?)/\*<<<\*/, |\)/\*>>>\*/',
     re.S,
 )

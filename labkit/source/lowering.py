@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 
 from labkit.source import api
 from labkit.source.errors import ENTRY_FILE, SourceError
-from labkit.source.kernels import KernelSignature, Param, active, clean, core_mix, parse, symbol, wanted
+from labkit.source.kernels import KernelSignature, Param, active, clean, core_mix, parse, says, symbol, wanted
 from labkit.source.kernels import kernels as all_kernels
 from labkit.source.scan import Lines, closing, closing_angle, mask, split
 from labkit.source.structs import Struct, as_ctypes, encode, structs
@@ -63,13 +63,24 @@ def lower(
     parse(text, filename)
     kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
-    body = _lower_launches(text, filename, core_mixes(text, filename, around, defines=defines) if "<<<" in text else {})
+    body = (
+        lower_launches(text, filename, core_mixes(text, filename, around, defines=defines)) if "<<<" in text else text
+    )
     end = "" if body.endswith("\n") else "\n"
     return (
-        f'{_reserved(text, filename, around)}#line 1 "{quoted}"\n{body}{end}'
+        f'{_known_before(text)}{_reserved(text, filename, around)}#line 1 "{quoted}"\n{body}{end}'
         + "\n".join(_trampolines(kernels, entries, filename, text))
         + "\n"
     )
+
+
+def _known_before(text: str) -> str:
+    """What bisheng knows without a header and a host compiler does not: int32_t in a header of the learner's that comes
+    before kernel_operator.h.
+    """
+    first = re.search(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)', text, re.M)
+    ahead = first and (first[1] != "kernel_operator.h" or mask(text[: first.start()]).strip())
+    return "#include <stdint.h>\n" if ahead else ""
 
 
 def _reserved(text: str, filename: str, around: str) -> str:
@@ -86,6 +97,11 @@ def _reserved(text: str, filename: str, around: str) -> str:
     return f"namespace AscendC {{ {' '.join(names)} }}\n" if names else ""
 
 
+def has_attributes(text: str) -> bool:
+    """Whether the device compiler's own attributes stand in a text."""
+    return bool(_ATTRIBUTE.search(text) and _ATTRIBUTE.search(mask(text, directives=False)))
+
+
 def without_attributes(text: str) -> str:
     """`text` with the device compiler's own attributes, [aicore] and [host, aicore], blanked:
     sources write `#define __aicore__ [aicore]`.
@@ -97,10 +113,10 @@ def without_attributes(text: str) -> str:
 
 
 def lower_launches(text: str, filename: str, core_mixes: dict[str, tuple[int, int]]) -> str:
-    """`text` with its launches lowered and nothing else changed; also where a #define holds one.
-    core_mixes: by kernel name.
+    """`text` with its launches lowered and nothing else changed; also where a #define holds one, whose name and cores
+    are then those that the macro's parameters stand for. core_mixes: by kernel name.
     """
-    return _lower_launches(text, filename, core_mixes, mask(text, directives=False))
+    return _lower_launches(text, filename, core_mixes, in_macros=True)
 
 
 def lower_adapter(text: str, filename: str) -> str:
@@ -130,11 +146,13 @@ def _lower_launches(
     text: str,
     filename: str,
     core_mixes: dict[str, tuple[int, int]],
-    masked: str | None = None,
-    form: str = '::twin::bind<{aic}, {aiv}>("{words}", ' + _BIND_HEAD,
+    *,
+    in_macros: bool = False,
+    form: str = "::twin::bind<{aic}, {aiv}>({said}, " + _BIND_HEAD,
 ) -> str:
-    macro = re.search(r"<<<", mask(text, directives=False))
-    masked, lines = masked or mask(text), Lines(text)
+    whole, code = mask(text, directives=False), mask(text)
+    macro = re.search(r"<<<", whole)
+    masked, lines = whole if in_macros else code, Lines(text)
     edits: list[tuple[int, int, str]] = []
     for m in re.finditer(r"<<<", masked):
 
@@ -151,11 +169,19 @@ def _lower_launches(
         count = _parts(masked, m.end(), close)
         if not 1 <= count <= 3:
             raise wrong("source.launch_parts", name=" ".join(name.split()), count=count)
-        words = " ".join(mask(name).split()).replace('"', "'")
+        words = " ".join(mask(name).replace("\\\n", " ").split()).replace('"', "'")
         kinds = set(core_mixes.values())
         unknown = kinds.pop() if len(kinds) == 1 else (0, 1)  # launched by way of a variable
         aic, aiv = core_mixes.get(words.partition("<")[0].rpartition("::")[2].strip(), unknown)
-        edits.append((name_at, m.end(), form.format(aic=aic, aiv=aiv, words=words, call=text[name_at : m.start()])))
+        said = f'"{words}"'
+        if code[m.start()] != "<":  # in a #define: what its parameters stand for is known where it is used
+            said = f"TWIN_TEXT({words})"
+            if len(set(core_mixes.values())) > 1:
+                table = "".join(f"{k}:{c}:{v};" for k, (c, v) in core_mixes.items())
+                aic, aiv = (f'::twin::cores_of("{table}", {said}, {i})' for i in (0, 1))
+        edits.append(
+            (name_at, m.end(), form.format(aic=aic, aiv=aiv, words=words, said=said, call=text[name_at : m.start()]))
+        )
         edits.append((close, close + 3, _BIND_TAIL))
     if macro and not edits and "<<<" not in masked:
         raise SourceError("source.launch_macro", filename=filename, line=lines.line(macro.start()), text=text)
@@ -165,16 +191,22 @@ def _lower_launches(
 
 
 def core_mixes(
-    text: str, filename: str, around: str, *, defined: bool = False, defines: Mapping[str, str] | None = None
+    text: str,
+    filename: str,
+    around: str,
+    *,
+    defined: bool = False,
+    defines: Mapping[str, str] | None = None,
+    guessed: bool = False,
 ) -> dict[str, tuple[int, int]]:
     """name -> (cube cores, vector cores) of every kernel in reach; defined: only of those whose body is there.
-    defines: the compiler's macros, which decide what `#if` leaves out.
+    defines: the compiler's macros, which decide what `#if` leaves out; guessed: only of those that do not say it.
     """
     whole = active(around + "\n" + text, defines or {})
     found = {}
     for part in (whole[: len(around)], whole[len(around) + 1 :]):
         for kernel in all_kernels(part, filename) if "__global__" in part else ():
-            if kernel.defined or (kernel.name not in found and not defined):
+            if (kernel.defined or (kernel.name not in found and not defined)) and not (guessed and says(kernel)):
                 found[kernel.name] = core_mix(kernel, whole)
     return found
 
@@ -187,7 +219,7 @@ def _callee(masked: str, at: int) -> int | None:
         if not starts:
             return None
         end = len(masked[: starts[-1]].rstrip())
-    m = re.search(r"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*$", masked[:end])
+    m = re.search(r"(?:::\s*)?[A-Za-z_]\w*(?:\s*(?:::|##)\s*\w+)*$", masked[:end])
     return m.start() if m else None
 
 

@@ -316,13 +316,9 @@ def device_print(k: Kernel, op: Op):
 
 @lowers("tt.assert")
 def device_assert(k: Kernel, op: Op):
-    form, said = k.forms[op.operands[0]], op.str("message").replace('"', "'")
+    form, said = k.forms[op.operands[0]], op.str("message").replace('"', "'").replace("%", "%%")
     if isinstance(form, Tile):
         k.sync("V_S")
     shape = op.operands[0].shape
     stored = tuple(n if form.varies(d) else 1 for d, n in enumerate(shape))
-    each_lane(
-        k,
-        stored,
-        lambda _: k.emit(f'ASCENDC_ASSERT(({lanes.element(form)}), {{ KERNEL_LOG(KERNEL_ERROR, "{said}"); }});'),
-    )
+    each_lane(k, stored, lambda _: k.emit(f'ascendc_assert(({lanes.element(form)}), "{said}\\n");'))

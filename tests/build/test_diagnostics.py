@@ -332,6 +332,12 @@ def test_the_chain_ends_where_the_next_function_begins():
             "g()",
         ),
         ("g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.\n", "memory"),
+        (
+            "In file included from k.asc:1:\n/t/norm.h: In instantiation of 'void f()':\nk.asc:2:3:   required from here\n"
+            "/t/norm.h:9:5: internal compiler error: in tsubst_copy, at cp/pt.cc:17004\n"
+            "Please submit a full bug report.\nSee <file:///usr/share/doc/gcc-12/README.Bugs> for instructions.\n",
+            "internal compiler error",
+        ),
         ("something nobody expected\n", "something nobody expected"),
         ("", "said nothing"),
     ],
@@ -339,6 +345,20 @@ def test_the_chain_ends_where_the_next_function_begins():
 def test_failures_without_a_place(stderr, word):
     error = compile_error(stderr, filename="k.asc", text="\nint x;\n")
     assert len(error.problems) == 1 and word in str(error)
+
+
+@pytest.mark.parametrize(
+    "stderr, word",
+    [
+        (
+            "k.asc:2:5: error: 'DTYPE_X' was not declared in this scope; did you mean 'DTYPE_Y'?\n",
+            "operator_project.load",
+        ),
+        ("k.asc:2:10: fatal error: torch/extension.h: No such file or directory\n", "labkit.register"),
+    ],
+)
+def test_signposts_for_sources_of_others(stderr, word):
+    assert word in str(compile_error(stderr, filename="k.asc", text="\nDTYPE_X x;\n"))
 
 
 def test_errors_of_the_labs_own_sources_are_told_as_they_are():

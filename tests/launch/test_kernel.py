@@ -13,6 +13,42 @@ from labkit import paths
 from labkit.launch.kernel import ArgumentError
 
 HEAD = '#include "kernel_operator.h"\nusing namespace AscendC;\n'
+OWN = """
+extern "C" __global__ __aicore__ void copy(GM_ADDR x, GM_ADDR y, uint32_t n) {
+    GlobalTensor<float> a, b;
+    a.SetGlobalBuffer((__gm__ float*)x + GetBlockIdx() * n, n);
+    b.SetGlobalBuffer((__gm__ float*)y + GetBlockIdx() * n, n);
+    TPipe pipe;
+    TQueBind<TPosition::VECIN, TPosition::VECOUT, 1> through;
+    pipe.InitBuffer(through, 1, n * sizeof(float));
+    LocalTensor<float> t = through.AllocTensor<float>();
+    DataCopy(t, a, n);
+    through.EnQue(t);
+    t = through.DeQue<float>();
+    DataCopy(b, t, n);
+    through.FreeTensor(t);
+}
+"""
+NEVER = """
+template <typename T> __aicore__ inline void never(LocalTensor<float> c, LocalTensor<T> a, LocalTensor<T> b) {
+    if ASCEND_IS_AIC { Mmad(c, a, b, MmadParams()); }
+    TQue<TPosition::A1, 1> queue;
+}
+"""
+CUBE = """
+template <typename T> __global__ __aicore__ void through_l1(GM_ADDR x) {
+    GlobalTensor<T> a;
+    a.SetGlobalBuffer((__gm__ T*)x, 256);
+    TPipe pipe;
+    TQue<TPosition::A1, 1> queue;
+    pipe.InitBuffer(queue, 1, 512);
+    LocalTensor<T> t = queue.template AllocTensor<T>();
+    DataCopy(t, a, 256);
+    queue.EnQue(t);
+    t = queue.template DeQue<T>();
+    queue.FreeTensor(t);
+}
+"""
 SCALE = (
     HEAD
     + """
@@ -256,3 +292,67 @@ def test_same_launch_same_time_on_one_and_two_threads(monkeypatch):
 def test_structs_are_c_structs():
     s = made("by_gm").struct("Tiling", length=7, factor=0.5)
     assert ctypes.sizeof(s) == 8 and bytes(s)[:4] == (7).to_bytes(4, "little")
+
+
+# ---- sources of others
+
+
+@pytest.mark.parametrize("before", ["", NEVER, '#include "lib/matmul_intf.h"\n' + NEVER])
+def test_cores_follow_from_what_is_compiled(before):
+    """Cube code that nobody instantiates makes no cube core: blocks would count twice, GetBlockIdx run past the end."""
+    k = labkit.kernel(text=HEAD + before + OWN)
+    x, y = torch.arange(256.0).npu(), torch.zeros(256).npu()
+    record = k[4](x, y, 64)
+    assert record.mix == k.core_mix == (0, 1) and record.findings == [] and equal(x.cpu(), y.cpu())
+
+
+def test_cores_of_each_kernel_of_a_source():
+    both = HEAD + NEVER + CUBE + OWN
+    assert labkit.kernel(text=both, entry="through_l1<half>").core_mix == (1, 0)
+    assert labkit.kernel(text=both, entry="copy").core_mix == (0, 1)
+    used = (
+        both
+        + """
+extern "C" __global__ __aicore__ void mixed(GM_ADDR x, GM_ADDR y, uint32_t n) {
+    if ASCEND_IS_AIC { through_l1<half>(x); }
+    if ASCEND_IS_AIV { copy(x, y, n); }
+}
+"""
+    )
+    assert labkit.kernel(text=used, entry="mixed").core_mix == (1, 2)
+
+
+@pytest.mark.parametrize("dims", [0, 3, 8])
+def test_a_source_sets_the_macros_that_cann_leaves_open(dims):
+    text = f"#define K_MAX_SHAPE_DIM {dims}\n#define QBUF_MAX_LEN 32\n{HEAD}" + (
+        f"#if K_MAX_SHAPE_DIM != {dims} || QBUF_MAX_LEN != 32\n#error these are the source's own\n#endif\n"
+        f'static_assert(sizeof(ShapeInfo::shape) == 4 * {dims}, "the shape of a tensor is as long");\n'
+    )
+    x, y = torch.arange(64.0).npu(), torch.zeros(64).npu()
+    assert labkit.kernel(text=text + OWN)[1](x, y, 64).findings == [] and equal(x.cpu(), y.cpu())
+
+
+def test_a_tiling_struct_of_the_library():
+    k = labkit.kernel(text=HEAD + OWN)
+    made = k.struct("TCubeTiling", M=48, stepKb=2)
+    assert len(bytes(made)) == 200 and bytes(made)[4:8] == b"\x30\0\0\0" and made.stepKb == 2
+    with pytest.raises(KeyError, match="no struct Nothing"):
+        k.struct("Nothing")
+
+
+def test_a_header_with_the_attributes_of_the_device_compiler(tmp_path):
+    """Such a header is put in place of the line that includes it; the lines of the source stay."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "first.h").write_text('#pragma once\n#include "sizes.h"\n')
+    (tmp_path / "own" / "sizes.h").write_text(
+        "#pragma once\n#define __aicore__ [aicore]\ninline __aicore__ int32_t twice(int32_t n) { return 2 * n; }\n"
+    )
+    file = tmp_path / "own.asc"
+    file.write_text('#include "own/first.h"\n' + HEAD + OWN.replace("GetBlockIdx() * n", "twice(0)"))
+    x, y = torch.arange(64.0).npu(), torch.zeros(64).npu()
+    assert labkit.kernel(file)[1](x, y, 64).findings == [] and equal(x.cpu(), y.cpu())
+    file.write_text('#include "own/first.h"\n' + HEAD + OWN.replace("GetBlockIdx() * n", "thrice(0)"))
+    with pytest.raises(labkit.CompileError) as raised:
+        labkit.kernel(file)
+    line = 1 + file.read_text().split("\n").index("    a.SetGlobalBuffer((__gm__ float*)x + thrice(0), n);")
+    assert f"own.asc, line {line}: " in str(raised.value)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from places import PROGRAMS
 from same import equal  # noqa: E402
 
 from labkit.program import operator_project, operator_repo, tiling_structs
+from labkit.source.errors import CompileError
 
 FOLDER = PROGRAMS / "op_project"
 torch = pytest.importorskip("torch")
@@ -31,6 +34,42 @@ def test_an_attribute_has_the_definitions_default(project):
     x = torch.ones(64)
     assert equal(project(x, x, None).outputs[0], x + x * 0.1)
     assert project(x, x, x).tiling.key == 2
+
+
+def test_an_output_begins_as_the_caller_says(project):
+    x, began = torch.ones(64), torch.full((64,), 3.0)
+    seen = {}
+    project._kernel, kernel = lambda *a: Seen(kernel(*a), seen), project._kernel
+    try:
+        assert equal(project(x, x, None, outputs=[began]).outputs[0], x + x * 0.1)
+    finally:
+        project._kernel = kernel
+    assert equal(seen["output"], began) and equal(began, torch.full((64,), 3.0))
+
+
+class Seen:
+    """A kernel whose fourth argument is looked at before it runs."""
+
+    def __init__(self, kernel, seen):
+        self.kernel, self.signature, self.seen = kernel, kernel.signature, seen
+
+    def __getitem__(self, blocks):
+        def launch(*arguments):
+            self.seen["output"] = arguments[3].cpu()
+            return self.kernel[blocks](*arguments)
+
+        return launch
+
+
+def test_of_a_named_operator_only_its_own_files_are_compiled(tmp_path):
+    """Another operator's file that does not compile is no obstacle; one that belongs to none can be left out."""
+    shutil.copytree(FOLDER, tmp_path / "two")
+    (tmp_path / "two" / "op_host" / "broken.cpp").write_text("OP_ADD(Other) this is no C++\n")
+    (tmp_path / "two" / "op_host" / "of_none.cpp").write_text("nor is this\n")
+    made = operator_project.load(tmp_path / "two", "ScaleAdd", without=["of_none.cpp"])
+    assert made.name == "ScaleAdd" and "broken.cpp" not in [h.name for h in made.hosts]
+    with pytest.raises(CompileError):
+        operator_project.load(tmp_path / "two", without=["of_none.cpp"])
 
 
 def test_what_the_host_code_refuses_is_told(project):

@@ -256,3 +256,64 @@ target_compile_options(demo PRIVATE $<$<COMPILE_LANGUAGE:ASC>:--npu-arch=dav-220
     assert demo.definitions == ["A_ON=1", "B_ON=1", "ARCH=2201"] and demo.includes == [str(tmp_path / "inc")]
     with pytest.raises(cmakefile.CMakeError, match="MODE is other"):
         cmakefile.read(tmp_path, {"MODE": "other"})
+
+
+# ---- sources of others
+
+LAUNCHES = """
+#include "acl/acl.h"
+#include "inner/kernel.cpp"
+#define GO(name, type) name<type><<<2, nullptr, stream>>>(nullptr)
+int main() {
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtStream stream;
+    aclrtCreateStream(&stream);
+    GO(ns::nothing, half);
+    GO(ns::nothing, float);
+    go(stream);
+    aclrtSynchronizeStream(stream);
+    return SHARED - 7;
+}
+"""
+INNER = """
+#include "kernel_operator.h"
+#include "sizes.h"
+#include "shared.h"
+namespace ns {
+template <typename T> __global__ __vector__ void nothing(GM_ADDR x) {}
+}
+__global__ __cube__ void only_cube(GM_ADDR x) {}
+void go(void* stream) { only_cube<<<BLOCKS, nullptr, stream>>>(nullptr); }
+"""
+
+
+def test_launches_in_macros_and_files_put_in_place(tmp_path):
+    """A launch in a macro has its kernel's name and cores; what an included .cpp includes is found from its folder, and
+    a header of another repository by -I."""
+    inner, other = tmp_path / "a" / "inner", tmp_path / "other"
+    inner.mkdir(parents=True)
+    other.mkdir()
+    (inner.parent / "main.asc").write_text(LAUNCHES)
+    (inner / "kernel.cpp").write_text(INNER)
+    (inner / "sizes.h").write_text("constexpr int BLOCKS = 3;\n")
+    (other / "shared.h").write_text("constexpr int SHARED = 7;\n")
+    done = CliRunner().invoke(cli.app, ["run", "--json", "-I", str(other), str(inner.parent / "main.asc")])
+    assert done.exit_code == 0, done.output
+    seen = [(x["kernel"], x["blocks"], x["aic"], x["aiv"]) for x in json.loads(done.output)["launches"]]
+    assert seen == [("ns::nothing<half>", 2, 0, 1), ("ns::nothing<float>", 2, 0, 1), ("only_cube", 3, 1, 0)]
+
+
+def test_an_operator_project_is_no_program(tmp_path):
+    for name in ("op_host", "op_kernel"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(program.NoProgram, match="operator_project.load"):
+        program.run_folder(tmp_path, [], SETTINGS)
+
+
+def test_the_flags_that_an_older_run_sh_wants(tmp_path):
+    (tmp_path / "run.sh").write_text("SHORT=r:,v:,\nLONG=run-mode:,soc-version:,\n")
+    assert commands.commands(tmp_path, {}, []).lines == ["bash run.sh -r npu -v Ascend910B1"]
+    assert commands.commands(tmp_path, {}, ["-v", "x"]).lines == ["bash run.sh -v x"]
+    (tmp_path / "run.sh").write_text("cmake .\n")
+    assert commands.commands(tmp_path, {}, []).lines == ["bash run.sh"]

@@ -11,7 +11,7 @@ from labkit.build import compiler
 from labkit.source import lowering
 from labkit.source.errors import CompileError
 from labkit.source.line_map import unlower
-from labkit.source.lowering import SourceError, core_mix, lower, parse, structs, symbol
+from labkit.source.lowering import SourceError, core_mix, lower, lower_adapter, parse, structs, symbol
 from labkit.source.scan import Outline, mask
 
 hypothesis = pytest.importorskip("hypothesis")
@@ -483,10 +483,30 @@ def test_wrong_launches_are_told(statement, key):
     assert raised.value.key == key and raised.value.line == 3
 
 
-def test_a_launch_in_a_macro_is_told():
+def test_a_launch_in_a_macro_is_named_by_what_the_macro_is_given():
+    line = lower(ADD + "#define GO(k) k##_it<T><<<8, \\\n nullptr, s>>>(x)\n", "t.asc").split("\n")[2]
+    assert line.startswith("#define GO(k) ::twin::bind<0, 1>(TWIN_TEXT(k##_it<T>), [&]")
+    assert line.endswith("{ k##_it<T>(twin_a...); }, 8, \\") and unlower(line)[0] == "#define GO(k) k##_it<T><<<8, \\"
+    mixed = "__global__ __mix__(1, 2) void both(GM_ADDR x) {}\n"
+    line = lower(ADD + mixed + "#define GO(k) k<<<8, nullptr, s>>>(x)\n", "t.asc").split("\n")[3]
+    assert '::twin::cores_of("add:0:1;both:1:2;", TWIN_TEXT(k), 0)' in line
+    with pytest.raises(SourceError) as raised:  # an operator's C++ side registers what it launches by its name
+        lower_adapter("#define GO(k) k<<<8, nullptr, s>>>(x)\n", "t.cpp")
+    assert raised.value.key == "source.launch_macro" and raised.value.line == 1
+
+
+def test_a_header_in_front_of_the_kernels_knows_the_sizes_that_bisheng_knows():
+    assert lower('#include "mine.h"\n' + ADD, "t.asc").startswith('#include <stdint.h>\n#line 1 "t.asc"\n')
+    for text in ('#include "kernel_operator.h"\n#include "mine.h"\n' + ADD, ADD):
+        assert "stdint" not in lower(text, "t.asc")
+
+
+def test_macros_in_front_of_a_kernel_are_no_return_type():
+    call = "REGISTER(one, two)\nNOTHING\n__global__ __aicore__ void k(GM_ADDR x) {}\n"
+    assert [k.name for k in parse(call)] == ["k"]
     with pytest.raises(SourceError) as raised:
-        lower(ADD + "#define GO(k) k<<<8, nullptr, s>>>(x)\n", "t.asc")
-    assert raised.value.key == "source.launch_macro" and raised.value.line == 2
+        parse("REGISTER(one, two)\n__global__ __aicore__ int k(GM_ADDR x) {}\n")
+    assert raised.value.key == "source.not_void"
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,9 @@ def test_select_bytes(whole, host, t, rows, blocks, more, kind, reuse, tensor_fi
     most, least = host.sizes("select", [rows, width], [rows, step], size, mask_t.itemsize, reuse)
     kw = dict(mask=MORE, a=rows, b=width, c=step, d=kind * 4 + reuse * 2 + tensor_first, x=float(scalar))
     agree(whole(start, "Select", t, **kw, work_bytes=most if largest else least), want, DT[t])
-    if not more:
-        too_small(whole, least, start, "Select", t, **kw)
+    if not more:  # the function itself works from one piece of 32 elements on, behind 256 bytes of its own
+        agree(whole(start, "Select", t, **kw, work_bytes=320), want, DT[t])
+        too_small(whole, 320, start, "Select", t, **kw)
 
 
 @pytest.mark.parametrize("t", ["half", "float"])

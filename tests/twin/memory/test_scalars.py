@@ -182,3 +182,20 @@ extern "C" __global__ __aicore__ void k(GM_ADDR) {{
     with pytest.raises(CompileError) as error:
         labkit.kernel(text=text, filename="refused.asc")
     assert REFUSED[call] in str(error.value).splitlines()[0], str(error.value)
+
+
+def test_blocks_that_store_the_same_single_values_only_warn():
+    """Shares that are rounded to whole cache lines overlap: what two blocks store to the same place is the same."""
+    text = """
+#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void fill(GM_ADDR z, uint32_t n, float step) {
+    AscendC::GlobalTensor<float> gz;
+    gz.SetGlobalBuffer((__gm__ float*)z, n);
+    for (uint32_t i = 0; i < n; i += 8) gz.SetValue(i, 7.5f + step * AscendC::GetBlockIdx());
+    AscendC::DataCacheCleanAndInvalid<float, AscendC::CacheLine::ENTIRE_DATA_CACHE>(gz);
+}
+"""
+    k, z = labkit.kernel(text=text), torch.zeros(64).npu()
+    record = k[2](z, 64, 0.0)
+    assert set(record.codes()) == {"gm-twice"} and record.ok and z.cpu()[::8].tolist() == [7.5] * 8
+    assert set(k[2](z, 64, 1.0).codes()) == {"gm-overlap"}

@@ -6,6 +6,7 @@
 // with fewer channels is stored, and unfolded, correspondingly narrower. L1 holds [C1][height][width][C0].
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "core/machine.h"
 #include "lanes/transpose_16x16.h"
@@ -124,30 +125,33 @@ bool plausible(const Img2col& p, uint32_t bits, bool right, Here here) {
     return !why;
 }
 
-// Records the reads of L1: in each plane of channels from the first to the last pixel.
-void book_map(const Core::Ticket& t, Loc s, const Image& image, const Cut& cut) {
+// What is read of L1: in each plane of channels from the first to the last pixel under the filter, in bytes behind src.
+struct Span { uint64_t from, to; };
+std::vector<Span> spans_of(const Image& image, const Cut& cut) {
     const Img2col& p = image.p;
+    std::vector<Span> found;
     uint32_t first_row = p.m_start,
              last_row = std::min<uint32_t>(p.m_start + (cut.times - 1) * cut.row_step + cut.rows, image.rows());
-    if (first_row >= last_row) return;
+    if (first_row >= last_row) return found;
     int64_t from, to;
     if (image.taps() == 1 && p.stride_w == 1 && p.stride_h == 1 && image.out_w == p.width) {
         from = first_row, to = last_row;
     } else {
+        int64_t bottom = std::min<int64_t>(p.height - 1, int64_t((last_row - 1) / image.out_w) * p.stride_h - p.pad[2] +
+                                                             (p.filter_h - 1) * p.dilation_h);
+        int64_t right = std::min<int64_t>(
+            p.width, int64_t(image.out_w - 1) * p.stride_w - p.pad[0] + (p.filter_w - 1) * p.dilation_w + 1);
         from = std::max(0, int(first_row / image.out_w) * p.stride_h - p.pad[2]) * int64_t(p.width);
-        to = std::min<int64_t>(
-                 p.height, (last_row - 1) / image.out_w * p.stride_h - p.pad[2] + (p.filter_h - 1) * p.dilation_h + 1) *
-             p.width;
+        to = bottom * p.width + right;
     }
     uint32_t span = image.c0 * image.taps(), end = p.k_start + (cut.times - 1) * cut.col_step + cut.lines * image.c0;
     uint32_t planes = image.whole / image.c0 + (image.tail ? 1 : 0);
     for (uint32_t plane = p.k_start / span; plane < planes && plane * span < end && from < to; plane++) {
         uint32_t pixel = plane < image.whole / image.c0 ? 32 : image.tail * image.bits / 8;
-        Loc part = s;
-        part.addr += uint32_t(uint64_t(plane) * p.height * p.width * 32 + uint64_t(from) * pixel);
-        if (!image.boundary || part.addr + (to - from) * pixel <= image.boundary)
-            core->book(t, part, uint32_t((to - from) * pixel), false);
+        uint64_t base = uint64_t(plane) * p.height * p.width * 32;
+        found.push_back({base + uint64_t(from) * pixel, base + uint64_t(to) * pixel});
     }
+    return found;
 }
 
 }  // namespace
@@ -193,17 +197,19 @@ void load_3d(uint32_t bits, Loc d, Loc s, const Img2col& asked, Here here) {
     image.out_h = uint32_t(p.height + p.pad[2] + p.pad[3] - (p.filter_h - 1) * p.dilation_h - 1) / p.stride_h + 1;
     image.boundary = state.boundary;
     image.origin = s.addr;
-    uint64_t reads = uint64_t(p.height) * p.width * p.channels * bits / 8;
+    // The feature map may be larger than what lies in L1; only the pixels under the filter must exist.
+    std::vector<Span> spans = spans_of(image, cut);
+    uint64_t reads = spans.empty() ? 0 : spans.back().to;
     if (image.boundary) reads = s.addr < image.boundary ? std::min<uint64_t>(reads, image.boundary - s.addr) : 0;
-    // The feature map may declare more planes than this instruction uses; only those used must exist.
-    uint64_t planes = (p.k_start + uint64_t(cut.times - 1) * cut.col_step + cut.lines * image.c0 - 1) /
-                          (image.c0 * image.taps()) +
-                      1;
-    reads = std::min<uint64_t>(reads, planes * p.height * p.width * 32);
     if (!core->usable(s, reads, true, here, "src") || !core->usable(d, writes, false, here, "dst", kFractal))
         return core->refuse(d, writes);
     auto t = core->issue(Pipe::MTE1, Op::LoadData, here);
-    book_map(t, s, image, cut);
+    for (const Span& span : spans) {
+        Loc part = s;
+        part.addr += uint32_t(span.from);
+        if (!image.boundary || part.addr + (span.to - span.from) <= image.boundary)
+            core->book(t, part, uint32_t(span.to - span.from), false);
+    }
     core->book(t, d, uint32_t(writes), true);
     Loc l1 = s;
     l1.addr = 0;

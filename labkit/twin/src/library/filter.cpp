@@ -31,7 +31,10 @@ void select_bytes(Dt t, uint32_t mask_size, Loc d, Loc s, Value v, Loc mask, Loc
     if (packs) used = (m.rows - 1) * step + uint64_t(m.src) * mask_size;
     Room room = select_room(n, packs && !reuse_mask, mask_size);
     Call call(Op::SelectBytes, here);
-    call.in(s, bytes).out(d, bytes).scratch(tmp, room.least, room.most);
+    // The host is told 1,024 bytes or more; the function itself (asc-devkit, selectwithbytesmask_impl.h) keeps 256 and
+    // cuts what is left into pieces of 32 elements, so that it works from one piece on.
+    uint64_t apart = room.most - select_room(n, false, mask_size).most;
+    call.in(s, bytes).out(d, bytes).scratch(tmp, std::min(room.least, apart + 256 + 64), room.most);
     if (packs && reuse_mask) call.inout(mask, used, "mask");
     else call.in(mask, used, "mask");
     if (packs) call.whole("bytes of a mask row", step, kBlock);
@@ -53,8 +56,7 @@ void select_bytes(Dt t, uint32_t mask_size, Loc d, Loc s, Value v, Loc mask, Loc
     math::select_scalar(t, core->at(d), bits.data(), core->at(s), v.bits, n);
     hold(t, v.bits);
     core->vec.full();
-    uint64_t extra = room.most - select_room(n, false, mask_size).most,
-             piece = std::min<uint64_t>(n, std::max<uint64_t>(32, (call.scratch_bytes() - extra - 512) / 64 * 32));
+    uint64_t piece = std::min<uint64_t>(n, (call.scratch_bytes() - apart - 256) / 64 * 32);
     if (packs) call.charge(Dt::U16, n * mask_size / 2, Op::GatherMask, 1);
     double pieces = double((n + piece - 1) / piece);
     call.charge(Dt::F16, piece, Op::Cast, pieces);

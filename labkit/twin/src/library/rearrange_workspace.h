@@ -22,7 +22,7 @@ inline Room broadcast_room(uint64_t rows, uint64_t width, uint64_t sources, bool
     return {std::min(most, casts + per * 32 + per * row), most};
 }
 
-// n elements of the source; `packed`: mask rows are packed, and not in place.
+// What the host is told, n elements of the source; `packed`: mask rows are packed, and not in place.
 inline Room select_room(uint64_t n, bool packed, uint32_t mask_size) {
     auto of = [&](uint64_t piece) {
         return std::max<uint64_t>(1024, whole_of(piece, 32) * 2 + 512) + (packed ? whole_of(n * mask_size, 32) : 0);

@@ -50,7 +50,8 @@ static void wait_for_gm(uint64_t lo, uint32_t size) {
     core->trace.spend(chip.scalar_gm);
 }
 
-void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here here) {
+// value: what a store is going to write, so that two blocks that store the same are known to.
+void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here here, const void* value) {
     Gm g = base;
     g.ptr += offset;
     if (!core->gm_usable(g, size, write, here, true)) return nowhere();
@@ -58,7 +59,7 @@ void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here h
     wait_for_gm(lo, size);
     if (!write) core->note_gm_read(lo, size, size, 1, here, true, true);
     if (write) {
-        core->note_gm_write(lo, lo + size, here);
+        core->note_gm_write(lo, lo + size, here, false, static_cast<const uint8_t*>(value));
         if (core->checks) core->cache.wrote(lo, lo + size, here);
     }
     return g.ptr;

@@ -7,6 +7,32 @@
 #ifndef KFC_L1_RESERVER_SIZE
 #define KFC_L1_RESERVER_SIZE 128
 #endif
+// Macros of CANN that a source may define before its first include (asc-devkit 9.1: impl/utils/sys_macros.h,
+// impl/basic_api/kernel_macros.h). 0 is a legal K_MAX_SHAPE_DIM: tensors then keep no shape.
+#ifndef K_MAX_SHAPE_DIM
+#define K_MAX_SHAPE_DIM 8
+#endif
+#ifndef QBUF_MAX_LEN
+#define QBUF_MAX_LEN 64
+#endif
+#ifndef QBUFPOOL_MAX_LEN
+#define QBUFPOOL_MAX_LEN 16
+#endif
+#ifndef MAX_MSG_COUNT
+#define MAX_MSG_COUNT 64
+#endif
+#ifndef QBUF_L0A_RESERVED_LEN
+#define QBUF_L0A_RESERVED_LEN 2
+#endif
+#ifndef QBUF_L0B_RESERVED_LEN
+#define QBUF_L0B_RESERVED_LEN 2
+#endif
+#ifndef QBUF_TOTAL_RESERVED_LEN
+#define QBUF_TOTAL_RESERVED_LEN 4
+#endif
+#ifndef TPIPE_MAX_TYPE
+#define TPIPE_MAX_TYPE 4
+#endif
 
 namespace AscendC {
 
@@ -47,8 +73,15 @@ constexpr uint8_t DEFAULT_DATA_COPY_NBURST = 1;
 constexpr uint8_t DEFAULT_DATA_COPY_STRIDE = 0;
 constexpr uint32_t BRCB_BROADCAST_NUMBER = 8;
 constexpr int32_t K_MAX_DIM = 8;
-constexpr uint8_t K_MAX_SHAPE_DIM = 8;
 constexpr uint32_t MAX_SLICE_SIZE = 6 * 256;
+
+constexpr int32_t QUE_MAX_EVENT = 8;
+// bits of the control register (SetCtrlSpr, GetCtrlSpr)
+constexpr int32_t HF32_MODE_BIT = 46;
+constexpr int32_t HF32_TRANS_MODE_BIT = 47;
+constexpr int32_t MM_LAYOUT_MODE_BIT = 51;
+constexpr int32_t LEAKY_RELU_MODE_BIT = 50;
+constexpr int32_t CAST_MODE_BIT = 59;
 
 // ---- elements
 constexpr int32_t HALF_FACTOR = 2;

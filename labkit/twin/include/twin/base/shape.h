@@ -48,7 +48,7 @@ inline uint16_t number_of(const ShapeInfo& info) {
     k.dims = info.shapeDim;
     k.original_dims = info.originalShapeDim;
     k.format = uint32_t(info.dataFormat);
-    for (int i = 0; i < K_MAX_SHAPE_DIM; i++) {
+    for (int i = 0; i < K_MAX_SHAPE_DIM && i < 8; i++) {
         k.shape[i] = info.shape[i];
         k.original[i] = info.originalShape[i];
     }

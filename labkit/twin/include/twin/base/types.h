@@ -11,9 +11,11 @@
 #ifdef TWIN_CUBE_CORE
 #define __DAV_C220_CUBE__ 1
 #define __DAV_CUBE__ 1
+#define SPLIT_CORE_CUBE
 #else
 #define __DAV_C220_VEC__ 1
 #define __DAV_VEC__ 1
+#define SPLIT_CORE_VEC
 #endif
 
 #define __global__
@@ -25,6 +27,21 @@
 #define __BLOCK_LOCAL__ \
     thread_local  // one variable for each block and library: its AIVs share it, its AIC (compiled separately) has its
                   // own
+#ifndef __WORKGROUP_LOCAL__
+#define __WORKGROUP_LOCAL__ __BLOCK_LOCAL__
+#endif
+#ifndef __host__
+#define __host__
+#endif
+#ifndef __host_aicore__
+#define __host_aicore__
+#endif
+#ifndef __disable_kernel_type_autoinfer__
+#define __disable_kernel_type_autoinfer__
+#endif
+#define ASCENDC_HOST __host__
+#define ASCENDC_AICORE __aicore__
+#define ASCENDC_HOST_AICORE __host_aicore__
 #define __schedmode__(mode)
 #define __in_pipe__(pipe)
 #define __out_pipe__(pipe)
@@ -39,6 +56,9 @@
 #define GM_ADDR __gm__ uint8_t*
 
 #define __bf16 bfloat16_t
+#if !defined(__clang__) && !defined(__ARM_FP16_FORMAT_IEEE)
+#define __fp16 half  // bisheng's own word for it, in raw CCE code
+#endif
 using float32_t = float;
 #ifndef __forceinline__
 #define __forceinline__ inline __attribute__((always_inline))
@@ -61,6 +81,7 @@ constexpr int32_t g_coreType = AscendC::AIV;
 #define ASCEND_IS_AIC constexpr(g_coreType == AscendC::AIC)
 #define ASCEND_IS_NOT_AIV constexpr(g_coreType != AscendC::AIV)
 #define ASCEND_IS_NOT_AIC constexpr(g_coreType != AscendC::AIC)
+#define ASCEND_IS_AICORE constexpr(false)  // true where one core is both, as on Ascend 310P
 
 namespace AscendC {
 

@@ -63,7 +63,7 @@ public:
         return v;
     }
     void SetValue(uint64_t offset, T value, TWIN_HERE) {
-        __builtin_memcpy(::twin::element(gm_, offset * sizeof(T), sizeof(T), true, here), &value, sizeof(T));
+        __builtin_memcpy(::twin::element(gm_, offset * sizeof(T), sizeof(T), true, here, &value), &value, sizeof(T));
     }
     __gm__ T& operator()(uint64_t offset, TWIN_HERE) const {
         return *(T*)::twin::place(gm_, offset * sizeof(T), sizeof(T), here);

@@ -94,6 +94,9 @@ inline int asserted(bool ok, const char* expr, Here here) {
 // ascendc_assert(condition, "format", values...): stops the kernel when the condition does not hold.
 #define ascendc_assert(expr, ...) \
     ::twin::check_assert(bool(expr), #expr, ::twin::Here{__FILE__, __LINE__}, ##__VA_ARGS__)
+// As in kernel_macros.h and kernel_log.h: on the device these stand for nothing, and their arguments may be no code
+// there. Only a debug build for the CPU compiles them.
+#if defined(ASCENDC_CPU_DEBUG) && ASCENDC_CPU_DEBUG == 1
 #define ASCENDC_ASSERT(expr, body)                                            \
     do {                                                                      \
         if (!(expr)) {                                                        \
@@ -102,13 +105,29 @@ inline int asserted(bool ok, const char* expr, Here here) {
         }                                                                     \
     } while (0)
 #ifndef ASSERT
-// Begins with a sign, so that `count ASSERT(count != 0);` is a valid expression: some sources write this because ASSERT
-// expands to nothing for them.
-#define ASSERT(expr) +::twin::asserted(bool(expr), #expr, ::twin::Here{__FILE__, __LINE__})
+#define ASSERT(expr) ::twin::asserted(bool(expr), #expr, ::twin::Here{__FILE__, __LINE__})
 #endif
+#define DEBUG_CODE(...) __VA_ARGS__
+#else
+#define ASCENDC_ASSERT(expr, body)
+#ifndef ASSERT
+#define ASSERT(expr)
+#endif
+#define DEBUG_CODE(...)
+#endif
+#define ASCENDC_REPORT_NOT_SUPPORT(cond, apiMsg)
+#define ASCENDC_REPORT_OVERFLOW_MEM(cond)
+#define ASCENDC_REPORT_CHECK_ERROR(apiMsg, funcType)
+#define ASCENDC_CHECK_VALUE_RANGE(value, rangeLow, rangeHigh, paramName, apiMsg)
+#define ASCENDC_CHECK_TENSOR_PTR_ALIGN(tensorPtr, tPos, alignBytes, tensorName, apiMsg)
+#define ASCENDC_CHECK_TPOSITION(cond, tensorName, tPosName, apiMsg, curPos)
 #undef assert
 #define assert ascendc_assert
 // Compiled only by a debug build of the library.
 #define ASCENDC_DEBUG_ASSERT(...)
+#define ASCENDC_DEBUG_WARNING(...)
+// A message and a stop, in every build.
+#define ASSERT_MSG(expr, fmt, ...) \
+    ::twin::check_assert(bool(expr), #expr, ::twin::Here{__FILE__, __LINE__}, fmt, ##__VA_ARGS__)
 #define KERNEL_LOG(level, format, ...)
 #define KERNEL_LOG_INTERNAL(level, format, ...)

@@ -39,9 +39,26 @@ template <int aic, int aiv, typename F> struct Bound {  // aic, aiv: the cores o
         run_blocks(name, blocks, aic, aiv, stream, typeid(Once).name(), &once, here);
     }
 };
+// Of a launch in a macro: the cores of the kernel that `name` says, "ns::add<half>", by a table "add:0:1;mul:1:2;".
+constexpr int cores_of(const char* table, const char* name, int which) {
+    const char* from = name;
+    for (const char* c = name; *c && *c != '<'; c++)
+        if (*c == ':' || *c == ' ') from = c + 1;
+    for (const char* row = table; *row; row++) {
+        const char *a = row, *b = from;
+        while (*a != ':' && *a == *b) a++, b++;
+        if (*a == ':' && (!*b || *b == '<')) return a[1 + 2 * which] - '0';
+        while (*row != ';') row++;
+    }
+    return which;  // launched by way of a variable
+}
+
 template <int aic, int aiv, typename F, typename D = int>
 Bound<aic, aiv, F> bind(const char* name, F body, uint32_t blocks, D = {}, void* stream = nullptr, TWIN_HERE) {
     return Bound<aic, aiv, F>{name, body, blocks, stream, here};
 }
 
 }  // namespace twin
+
+#define TWIN_TEXT(...) TWIN_TEXT_AS_IT_IS(__VA_ARGS__)
+#define TWIN_TEXT_AS_IT_IS(...) #__VA_ARGS__

@@ -122,15 +122,15 @@ template <typename T, typename U> void DataCopy(const LocalTensor<T>& dst, const
 
 namespace detail {
 inline bool slices(::twin::Slice* out, const SliceInfo* in, const ShapeInfo& known, bool own, uint32_t dims) {
-    for (uint32_t i = 0; i < dims && i < uint32_t(K_MAX_SHAPE_DIM); i++)
+    for (uint32_t i = 0; i < dims && i < 8; i++)
         out[i] = {in[i].startIndex, in[i].endIndex, in[i].stride, in[i].burstLen,
-                  own ? in[i].shapeValue : known.shape[i]};
-    return dims <= uint32_t(K_MAX_SHAPE_DIM);
+                  own || i >= uint32_t(K_MAX_SHAPE_DIM) ? in[i].shapeValue : known.shape[i]};
+    return dims <= 8;
 }
 }  // namespace detail
 template <typename T> void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const SliceInfo dstSlice[],
                                     const SliceInfo srcSlice[], uint32_t dimValue = 1, TWIN_HERE) {
-    ::twin::Slice d[K_MAX_SHAPE_DIM], s[K_MAX_SHAPE_DIM];
+    ::twin::Slice d[8], s[8];
     bool own = srcSlice[0].shapeValue != 0;
     detail::slices(s, srcSlice, src.GetShapeInfo(), own, dimValue);
     detail::slices(d, dstSlice, dst.GetShapeInfo(), own, dimValue);
@@ -138,7 +138,7 @@ template <typename T> void DataCopy(const LocalTensor<T>& dst, const GlobalTenso
 }
 template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const SliceInfo dstSlice[],
                                     const SliceInfo srcSlice[], uint32_t dimValue = 1, TWIN_HERE) {
-    ::twin::Slice d[K_MAX_SHAPE_DIM], s[K_MAX_SHAPE_DIM];
+    ::twin::Slice d[8], s[8];
     bool own = srcSlice[0].shapeValue != 0;
     detail::slices(s, srcSlice, src.GetShapeInfo(), own, dimValue);
     detail::slices(d, dstSlice, dst.GetShapeInfo(), own, dimValue);

@@ -14,6 +14,7 @@ void merge_sort(Dt, Loc d, const Runs&, Here);
 uint16_t merged(int list);  // records that the last merge took from a run
 void full_sort(Dt, Loc d, Loc scores, Loc index, Loc work, int32_t times, Here);
 void extract(Dt, Loc values, Loc index, Loc sorted, int32_t times, Here);
+void does_nothing(const char* call, Here);  // reports a call that Atlas A2 leaves out
 }  // namespace twin
 
 namespace AscendC {
@@ -99,15 +100,21 @@ template <typename T> uint32_t GetSortLen(const uint32_t elemCount) {
     return elemCount * uint32_t(8 / sizeof(T));
 }
 
-#define TWIN_NO_PROPOSALS(name)                                                                                     \
-    template <typename T, typename... Args> void name(const LocalTensor<T>&, const Args&...) {                      \
-        static_assert(sizeof(T) == 0, #name                                                                         \
-                      " works on Region Proposals, which Atlas A2 does not have: use Sort32, MrgSort and Extract"); \
-    }
-TWIN_NO_PROPOSALS(RpSort16)
-TWIN_NO_PROPOSALS(MrgSort4)
-TWIN_NO_PROPOSALS(ProposalConcat)
-TWIN_NO_PROPOSALS(ProposalExtract)
-#undef TWIN_NO_PROPOSALS
+// Region Proposals are not on Atlas A2: CANN compiles these calls there to nothing (asc-devkit, dav_c220,
+// kernel_operator_proposal_impl.h), so that code for several chips may hold them where they are never reached.
+template <typename T> void RpSort16(const LocalTensor<T>&, const LocalTensor<T>&, const int32_t, TWIN_HERE) {
+    ::twin::does_nothing("RpSort16", here);
+}
+template <typename T> void MrgSort4(const LocalTensor<T>&, const MrgSortSrcList<T>&, const MrgSort4Info&, TWIN_HERE) {
+    ::twin::does_nothing("MrgSort4", here);
+}
+template <typename T>
+void ProposalConcat(const LocalTensor<T>&, const LocalTensor<T>&, const int32_t, const int32_t, TWIN_HERE) {
+    ::twin::does_nothing("ProposalConcat", here);
+}
+template <typename T>
+void ProposalExtract(const LocalTensor<T>&, const LocalTensor<T>&, const int32_t, const int32_t, TWIN_HERE) {
+    ::twin::does_nothing("ProposalExtract", here);
+}
 
 }  // namespace AscendC
