@@ -127,3 +127,139 @@ def tune_cases(seed, quick):
 def run_tune(kernel, args, case):
     m, n = args[3:5]
     return kernel[lambda meta: (cdiv(m, meta["BM"]), cdiv(n, meta["BN"]))](*args)
+
+
+# ---- 07.04
+
+
+def act(x, b):
+    """GELU of x + b in tanh's form, and x once more: two operators around one."""
+    return torch.nn.functional.gelu(x + b, approximate="tanh") + x
+
+
+def flag_cases(seed, quick):
+    """Rows of 768: a tile of 1,024 has a quarter of its lanes for nothing."""
+    x, b = eighths(seed, 512, 768), eighths(seed + 1, 768)
+    expected = {
+        say("result", "结果"): act(x.double(), b.double()).float(),
+        say("launches", "启动次数"): 1,
+        say("a sixth faster than by default", "比默认快六分之一以上"): True,
+    }
+    return [Case("512 x 768", (x, b), expected, (1e-5, 1e-5))]
+
+
+def run_flag(function, args, case):
+    """Compiles `act` by default and by the learner's function, and compares the device's times of the launches."""
+    import labkit.triton
+
+    labkit.triton.install()
+    from labkit.triton import driver
+
+    def seen(made):
+        torch._dynamo.reset()
+        made(*args)
+        before = len(driver.records)
+        y = made(*args)
+        records = list(driver.records)[before:]
+        return y, len(records), sum(r.time_us for r in records)
+
+    _, _, plain = seen(torch.compile(act))
+    y, launches, us = seen(function(act))
+    names = list(case.expected)
+    return dict(zip(names, (y, launches, 0 < us <= plain * 5 / 6)))
+
+
+def break_cases(seed, quick):
+    made = []
+    for name, most in (("the largest of b is 3", 3.0), ("the largest of b is 0.5", 0.5)):
+        b = eighths(seed, 40, most=4).clamp(max=0.5)
+        b[7] = most
+        x = eighths(seed + 1, 6, 40, most=128)
+        y = (x + b).clamp(max=8) if most > 1 else x + b
+        want = (torch.nn.functional.gelu(y.double(), approximate="tanh") + x).float()
+        made.append(Case(name, (x, b), {say("result", "结果"): want, say("graphs", "图的个数"): 1}, (1e-5, 1e-5)))
+    return made
+
+
+def run_break(function, args, case):
+    torch._dynamo.reset()
+    graphs = torch._dynamo.explain(function)(*args).graph_count
+    torch._dynamo.reset()
+    return dict(zip(case.expected, (function(*args), graphs)))
+
+
+# ---- 07.05
+
+
+def norm(x, w, b):
+    return torch.nn.functional.layer_norm(x.double(), x.shape[-1:], w.double(), b.double()).float()
+
+
+def norm_rows(seed, rows, width):
+    return eighths(seed, rows, width) + 1, eighths(seed + 1, width), eighths(seed + 2, width)
+
+
+def cores_cases(seed, quick):
+    """Fewer rows than programs, as many for each, and some more; the last one is timed."""
+    made = []
+    for rows, width in ((5, 100), (500, 768)) if quick else ((5, 100), (96, 64), (131, 300), (500, 768)):
+        x, w, b = norm_rows(seed, rows, width)
+        args = x, w, b, Out((rows, width), FLOAT), rows, width, 1 << (width - 1).bit_length()
+        timed = (rows, width) == (500, 768)
+        made.append(
+            Case(f"{rows} rows of {width}", args, norm(x, w, b), (1e-5, 1e-5), blocks=48, tile=width, timed=timed)
+        )
+    return made
+
+
+def pieces_cases(seed, quick):
+    made = []
+    for rows, width, high, block in (
+        ((5, 192, 4, 64), (500, 768, 8, 256))
+        if quick
+        else ((5, 192, 4, 64), (7, 64, 2, 64), (33, 768, 4, 256), (500, 768, 8, 256))
+    ):
+        x, w, b = norm_rows(seed, rows, width)
+        args = x, w, b, Out((rows, width), FLOAT), rows, width, high, block
+        name = f"{rows} rows of {width} in pieces of {high} x {block}"
+        made.append(
+            Case(name, args, norm(x, w, b), (1e-5, 1e-5), blocks=cdiv(rows, high), tile=high * width, timed=rows == 500)
+        )
+    return made
+
+
+def first_to_mend(seen: dict) -> str:
+    if seen["launches"] * 6 > seen["device_us"]:
+        return "launches"
+    if seen["element_wise"]:
+        return "elements"
+    if seen["blocks"] < seen["cores"]:
+        return "cores"
+    pipe = max(seen["busy"], key=seen["busy"].get)
+    return pipe if seen["busy"][pipe] >= 0.75 * seen["device_us"] else "order"
+
+
+def sign_cases(seed, quick):
+    """Facts drawn by the seed; two signs at once are among them."""
+    g = torch.Generator().manual_seed(seed)
+
+    def one(high: int, low: int = 0) -> int:
+        return int(torch.randint(low, high, (1,), generator=g))
+
+    made = []
+    for i in range(8 if quick else 24):
+        us = 20.0 + one(200)
+        launches = 30 + one(20) if i % 8 == 0 else 1 + one(3)
+        shares = [one(60) for _ in range(4)]
+        if i % 8 in (1, 2, 3, 6):
+            shares[one(4)] = 78 + one(20)
+        seen = {
+            "launches": launches,
+            "device_us": us,
+            "element_wise": one(3, 1) if i % 8 in (0, 2, 4) else 0,
+            "blocks": 4 + one(40) if i % 8 in (3, 4, 5) else 48,
+            "cores": 48,
+            "busy": dict(zip(("S", "V", "MTE2", "MTE3"), (us * s / 100 for s in shares))),
+        }
+        made.append(Case(str(i), (seen,), first_to_mend(seen)))
+    return made

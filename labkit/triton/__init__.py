@@ -62,11 +62,16 @@ def install() -> None:
         raise Absent(messages.text("triton.absent")) from None
     if triton.__version__.split(".")[:2] != TESTED.split(".")[:2]:
         raise Absent(messages.text("triton.version", tested=TESTED, found=triton.__version__))
+    from triton.runtime import driver
+
+    from labkit.triton.driver import AscendCDriver
+
     if "ascendc" not in backends.backends:
         from labkit.triton.compiler import AscendCBackend
-        from labkit.triton.driver import AscendCDriver
 
         backends.backends["ascendc"] = backends.Backend(AscendCBackend, AscendCDriver)
+    if AscendCDriver.is_active():
+        _ = driver.active  # made now, so that do_bench goes by the device's clock before any launch, too
 
 
 def last():
@@ -76,21 +81,28 @@ def last():
     return records[-1]
 
 
-def body(made) -> str:
+def _text(made) -> str:
+    from labkit.triton.driver import launched
+
+    return launched[-1] if made is None else made.asm["asc"].decode()
+
+
+def body(made=None) -> str:
     """What a launch's compiled kernel does in each program, as Ascend C: the text behind its small functions and the
-    declarations of its buffers. made: what kernel[grid](...) returned."""
+    declarations of its buffers. made: what kernel[grid](...) returned; None: of the last launch, as of a kernel that
+    torch.compile wrote. Raises IndexError before any."""
     import textwrap
 
-    lines = made.asm["asc"].decode().rstrip("\n").split("\n")
+    lines = _text(made).rstrip("\n").split("\n")
     first = next(i for i, line in enumerate(lines) if line.lstrip().startswith("for (int32_t program"))
     return textwrap.dedent("\n".join(lines[first:-1]))
 
 
-def element_wise(made) -> list[tuple[int, str]]:
-    """(line of the Triton file, how and why) of each load and store that goes element by element."""
+def element_wise(made=None) -> list[tuple[int, str]]:
+    """(line of the Triton file, how and why) of each load and store that goes element by element. made: as of body."""
     import re
 
-    stated = re.findall(r"^// (\d+): ((?:strided|gather).*)$", made.asm["asc"].decode(), re.M)
+    stated = re.findall(r"^// (\d+): ((?:strided|gather).*)$", _text(made), re.M)
     return [(int(line), how) for line, how in stated]
 
 

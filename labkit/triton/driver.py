@@ -22,6 +22,7 @@ from labkit.launch.kernel import Kernel, kernel
 
 MOST_PROGRAMS = 2**31 - 1
 records: deque = deque(maxlen=4096)  # of launches, the newest last
+launched: deque = deque(maxlen=4096)  # of the same launches, what was emitted
 _kernels: dict[str, Kernel] = {}
 _texts: dict[str, tuple[str, str]] = {}  # of each emitted file its text, and the author's file
 
@@ -224,6 +225,7 @@ class Launcher:
         if enter is not None:
             enter(launch_metadata)
         records.append(function[blocks](*values, g0, g1, g2))
+        launched.append(function.text)
         if leave is not None:
             leave(launch_metadata)
 

@@ -68,6 +68,7 @@ VIEWS = "view reshape expand permute transpose squeeze unsqueeze slice select al
 _refused: list[tuple[str, Exception]] = []  # (kernel, why), while a graph is compiled
 _origins: dict[str, dict[str, object]] = {}  # of each kernel: the nodes that it computes, by name
 _stay: set[str] = set()  # names of nodes that stay ATen, in the graph that is compiled now
+_note: tuple[tuple[str, ...], str] = ((), "")  # their operators, and why
 fallen: list[tuple[str, ...]] = []  # what fell back, for tests and tables: names of operators; ("graph", why)
 
 
@@ -172,7 +173,6 @@ def register() -> None:
     import torch
     from torch._dynamo import device_interface
     from torch._inductor.codegen import common
-    from torch._inductor.codegen.wrapper import PythonWrapperCodegen
     from torch._inductor.runtime import benchmarking
 
     from labkit import chips
@@ -199,7 +199,7 @@ def register() -> None:
         device_interface.register_interface_for_device(device, interface)
     words = type("Words", (common.DeviceOpOverrides,), WORDS)
     common.register_device_op_overrides("npu", words())
-    common.register_backend_for_device("npu", _scheduling(), PythonWrapperCodegen, device_custom_pass=_key())
+    common.register_backend_for_device("npu", _scheduling(), _wrapper(), device_custom_pass=_key())
     if "npu" not in benchmarking.GPU_BENCHMARK_DEVICE_TYPES:
         benchmarking.GPU_BENCHMARK_DEVICE_TYPES += ("npu",)
     benchmarking.register_benchmarker("npu", lambda self, call, **_: do_bench(call), override=True)
@@ -261,19 +261,40 @@ def _scheduling():
     return Scheduling
 
 
+def _wrapper():
+    from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+
+    class Wrapper(PythonWrapperCodegen):
+        """Inductor's own, which says itself what stays ATen: a graph that a cache kept says so too."""
+
+        @staticmethod
+        def create(is_subgraph, subgraph_name, parent_wrapper, partition_signatures=None):
+            given = is_subgraph, subgraph_name, parent_wrapper, partition_signatures
+            return PythonWrapperCodegen.create(*given) if is_subgraph else Wrapper()
+
+        def generate_after_suffix(self, result) -> None:
+            super().generate_after_suffix(result)
+            if _note[0]:
+                result.splice(f"\n\nfrom labkit.triton.inductor import stays_aten\n\nstays_aten{_note!r}\n")
+
+    return Wrapper
+
+
 def _key():
     from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
     from labkit.triton.compiler import AscendCBackend
 
     class Key(CustomGraphModulePass):
-        """Changes nothing; its key makes the caches of compiled graphs forget what another labkit wrote."""
+        """Changes nothing; its key makes the caches of compiled graphs forget what another labkit wrote, or said in
+        another language.
+        """
 
         def __call__(self, graph) -> None:
             pass
 
         def uuid(self):
-            return AscendCBackend.hash(None)
+            return f"{AscendCBackend.hash(None)} {messages.language()}"
 
     return Key()
 
@@ -333,11 +354,8 @@ class Falling:
             again.meta = dict(graph.meta)
             _refused.clear()
             try:
-                with config.patch(self.patches), staying(set(keep)):
-                    made = self.compile_inner(again, example_inputs, **named)
-                if keep:
-                    _warn(keep, why)
-                return made
+                with config.patch(self.patches), staying(keep, why):
+                    return self.compile_inner(again, example_inputs, **named)
             except Exception as error:
                 if not _refused and not type(error).__module__.startswith("torch._inductor.exc"):
                     raise
@@ -355,13 +373,16 @@ class Falling:
 
 
 @contextlib.contextmanager
-def staying(names: set[str]):
-    global _stay
-    before, _stay = _stay, names
+def staying(nodes: dict, why):
+    """nodes: by name, those that stay ATen; why: what the first of them was refused for."""
+    global _stay, _note
+    before = _stay, _note
+    names = sorted({str(n.target).removesuffix(".default") for n in nodes.values()})
+    _stay, _note = set(nodes), (tuple(names), str(why).strip().splitlines()[0])
     try:
         yield
     finally:
-        _stay = before
+        _stay, _note = before
 
 
 def hard(node) -> bool:
@@ -376,8 +397,7 @@ def _work(kernel: str) -> list:
     return [n for n in _origins.get(kernel, {}).values() if not any(word in str(n.target) for word in VIEWS)]
 
 
-def _warn(keep: dict, why) -> None:
-    names = sorted({str(n.target).removesuffix(".default") for n in keep.values()})
-    fallen.append(tuple(names))
-    text = messages.text("triton.inductor_nodes", names=", ".join(names), why=str(why).strip().splitlines()[0])
-    warnings.warn(text, stacklevel=3)
+def stays_aten(names: tuple[str, ...], why: str) -> None:
+    """Called by what Inductor wrote, once a process: where a cache kept the graph nothing is compiled."""
+    fallen.append(names)
+    warnings.warn(messages.text("triton.inductor_nodes", names=", ".join(names), why=why), stacklevel=2)

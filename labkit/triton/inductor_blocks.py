@@ -15,6 +15,7 @@ TILE = 4096  # elements of a tile, to begin with
 LANE, ONE = 0.0003, 0.011  # us of the clock for a lane of a loop over tiles; for one that the scalar unit moves
 LAUNCH, MOVED = 5.0, 7e-6  # us of an ATen operator that moves little; for each lane that it reads and writes
 LEAST = 256  # elements of a pointwise tile: below, starting a program costs more than its lanes
+ROW = 64  # elements of a tile's row that are worth a try: one repeat of the vector unit
 
 
 class Slow(Exception):
@@ -60,6 +61,11 @@ def smaller(kwargs: dict[str, int]) -> dict[str, int] | None:
     return kwargs | {largest: blocks[largest] // 2}
 
 
+def worth(kwargs: dict[str, int], hints: dict[str, int]) -> bool:
+    """Whether autotune tries these blocks: a GPU's threads take rows of two elements, a vector unit starts for each."""
+    return "XBLOCK" not in kwargs or "r0_" in hints or kwargs["XBLOCK"] >= min(ROW, hints.get("x", 1))
+
+
 def estimate(text: str, hints: dict[str, int], blocks: dict[str, int], cores: int) -> float:
     """Microseconds that the emitted kernel takes, from the modelled costs of its lanes."""
     from math import prod
@@ -101,8 +107,8 @@ def touch(error: type[Exception], refused: list, operators) -> None:
             inner = "OUTER" not in str(meta.get("reduction_hint", ""))
             for c in configs[:1]:
                 c.kwargs |= sizes(size_hints, set(c.kwargs), cores("vector"), inner)
-            if not meta.get("max_autotune") and not meta.get("max_autotune_pointwise"):
-                configs = configs[:1]
+            every = meta.get("max_autotune") or meta.get("max_autotune_pointwise")
+            configs = [c for i, c in enumerate(configs) if not i or every and worth(c.kwargs, size_hints)]
         return autotune(size_hints, configs, triton_meta, *args, **named)
 
     def slow(name: str, text, hints, blocks) -> None:

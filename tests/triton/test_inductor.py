@@ -142,7 +142,9 @@ def test_training_with_dropout_draws_as_eager_does():
 
 
 def test_one_kernel_for_every_width():
-    counter = torch._dynamo.testing.CompileCounterWithBackend("inductor")
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    counter = CompileCounterWithBackend("inductor")
     compiled = torch.compile(softmax, backend=counter)
     for wide in (100, 333, 640):
         x = exact(20, wide).npu()
@@ -205,6 +207,19 @@ def test_blocks_use_all_cores_and_stay_within_inductors_most():
     assert inductor_blocks.smaller({"XBLOCK": 8, "YBLOCK": 64}) == {"XBLOCK": 8, "YBLOCK": 32}
 
 
+def test_autotune_tries_no_rows_that_a_vector_unit_would_start_anew_for():
+    hints = {"x": 4096, "y": 512}
+    assert not inductor_blocks.worth({"XBLOCK": 2, "YBLOCK": 128}, hints)
+    assert inductor_blocks.worth({"XBLOCK": 64, "YBLOCK": 64}, hints) and inductor_blocks.worth({"XBLOCK": 2}, {"x": 2})
+    assert inductor_blocks.worth({"XBLOCK": 1, "R0_BLOCK": 4096}, {"x": 64, "r0_": 4096})
+    f = torch.compile(lambda x, b: torch.exp(x + b) + x, options={"max_autotune_pointwise": True})
+    x, first = exact(64, 300).npu(), len(driver.records)
+    f(x, exact(300).npu())
+    assert len(driver.records) > first + 2  # more than one tile was tried
+    last, text = labkit.triton.last(), labkit.triton.body()
+    assert "program < grid0" in text and last.time_us < 1.01 * min(r.time_us for r in list(driver.records)[first:])
+
+
 # ---- where it may work at all
 
 
@@ -241,21 +256,30 @@ def test_a_graph_on_the_cpu_is_left_alone():
 
 
 def test_the_graph_cache_serves_another_process(tmp_path):
+    """Which says in the reader's language what stays ATen, as the first one did."""
     program = textwrap.dedent("""
-        import torch, labkit
+        import torch, labkit, warnings
         from torch._dynamo.utils import counters
         x = (torch.arange(600).reshape(20, 30) % 7 / 8).npu()
         y = torch.compile(lambda x: torch.softmax(x, -1) * 2)(x)
         print(bool((y.cpu() - torch.softmax(x.cpu(), -1) * 2).abs().max() < 1e-6), counters["inductor"]["fxgraph_cache_hit"])
+        bias = torch.ones(3072).npu()
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always", UserWarning)
+            torch.compile(lambda x: torch.tanh(x + bias), options={"triton.prefer_nd_tiling": False})(x.new_ones(512, 3072))
+        print(*(str(w.message).split()[-3] for w in seen if "ATen" in str(w.message)))
     """)
     places = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "i"), "TRITON_CACHE_DIR": str(tmp_path / "t")}
     runs = [
         subprocess.run(
-            [sys.executable, "-c", program], env=os.environ | places, capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", program],
+            env=os.environ | places | {"LABKIT_LANG": lang}, capture_output=True, text=True, timeout=120,
         )
-        for _ in range(2)
-    ]
-    assert [r.stdout.split() for r in runs] == [["True", "0"], ["True", "1"]], runs[0].stderr[-800:]
+        for lang in ("en", "en", "zh")
+    ]  # fmt: skip
+    (right, hit, *said), (_, again, *too), (_, other, *zh) = (r.stdout.split() for r in runs)
+    assert (right, hit, again, other) == ("True", "0", "1", "0"), runs[0].stderr[-800:]
+    assert len(said) == 1 and too == said and len(zh) == 1 and zh != said
 
 
 # ---- known-wrong versions
