@@ -6,6 +6,7 @@ from __future__ import annotations
 import sympy
 
 from labkit.triton import control, layout, split
+from labkit.triton.access import behind_stores
 from labkit.triton.cube import Computed, CubeKernel, behind_the_end
 from labkit.triton.forms import C, Index, Tile
 from labkit.triton.index import LANES, symbol
@@ -169,6 +170,8 @@ class Pair:
             split.separate(func)
             part = split.vector(func, given)
             found = split.by_rows(func, part) if split_rows else None
+            if found and any(op.result not in found[0] for op in behind_stores(func) if op in part.ops):
+                found = None  # a vector core would read what the other one has stored
             if found is None or found[1] < 2 * passes:
                 split_rows, found = False, None
             else:

@@ -386,6 +386,8 @@ def by_rows(func: Op, part: Part) -> tuple[set[Value], int] | None:
             return None
         found.add(v)
         makers = [] if v.op is None or handed(v) else [v.op]
+        if v.op is not None and v.op.name == "tt.dot" and handed(v):  # a product that is added to a tile
+            stack.append(v.op.operands[2])
         for op in [*makers, *(u for u in v.users if u in part.ops or u.name == "scf.yield")]:
             if op.name == "tt.broadcast" and op.operands[0].shape[0] != op.result.shape[0]:
                 continue
