@@ -42,8 +42,8 @@ import pytest
 
 REPO = Path(__file__).resolve().parents[1]
 OUT = REPO / "data" / "triton_public.csv"
-STANDINS = "aiohttp cachetools cbor2 llguidance openai_harmony pybase64 uvloop".split()
-NPU_NAMES = ("float4_e2m1fn_x2", "float4_e1m2fn_x2", "hifloat8")  # read while modules are imported, used by no test
+STANDINS = "aiohttp cachetools cbor2 llguidance openai_harmony pybase64 uvloop xgrammar".split()
+NPU_NAMES = ("float4_e2m1fn_x2", "float4_e1m2fn_x2", "hifloat8", "float8_e8m0fnu")  # read while modules are imported, used by no test
 FILES = {"fla": ("tests/ops", "tests/modules"), "ascend": ("tests/e2e/nightly/single_node/ops/singlecard_ops/triton",)}
 NAMES = {"fla": "flash-linear-attention", "ascend": "vllm-ascend"}
 UPSTREAM = r"No module named|cannot import name|CompilationError|power of 2|fixture '|torch.cuda|CUDA|NVIDIA"
@@ -136,11 +136,13 @@ def pytest_configure(config):
 def stand_in() -> None:
     import torch
     import torch_npu
+    import triton.experimental.gluon.nvidia  # noqa: F401  (vllm-ascend puts an empty one where it is not imported)
 
     sys.meta_path.append(StandIn(STANDINS))
     for name in NPU_NAMES:
         setattr(torch_npu, name, torch.uint8)
     torch.npu.ExternalEvent = torch.npu.Event
+    torch_npu._C = types.SimpleNamespace(_NPUTaskGroupHandle=object)
     made = sys.modules["vllm_ascend._build_info"] = types.ModuleType("vllm_ascend._build_info")
     made.__device_type__, made.__soc_version__ = "A2", "ascend910b1"
 
@@ -295,7 +297,7 @@ def main() -> None:
                 now = now[: now.index(ended[0]) + 1]
             for p in now:
                 test, outcome, kernels, note = found.get(p.name, ["", "skipped", "", "no test, or the process ended"])
-                word = "not here" if outcome == "no kernel" else judged(outcome, note)
+                word = judged(outcome, note) if kernels else "not here"
                 table.append(dict(zip(FIELDS, [NAMES[name], p.name, test, word, kernels, note])))
                 print(*table[-1].values(), sep="  ", flush=True)
     count = {w: sum(r["outcome"] == w for r in table) for w in dict.fromkeys(r["outcome"] for r in table)}

@@ -253,9 +253,10 @@ def while_loop(k: Kernel, op: Op):
 def early_return(k: Kernel, op: Op):
     """The rest of this program is left out."""
     condition = k.forms[op.operands[0]]
-    if op.const is None or k.depth != 2 or isinstance(condition, Tile):
-        raise k.refuse("a return in the midst of other branches", "put the rest under an if")
+    if isinstance(condition, Tile):
+        raise k.refuse("if on a tile", "use tl.where")
     with k.inside(f"if ({condition})" if op.const else f"if (!({condition}))"):
+        k.block(op.blocks[0].ops[:-1])
         for form in {f.place.name: f for f in k.forms.values() if isinstance(f, Tile) and f.place.held}.values():
             if form.place.kind == "in":
                 k.emit(f"{form.place.name}.FreeTensor({form.var});")

@@ -57,6 +57,8 @@ def head(func: Op, access: list[str]) -> list[str]:
 def lower(read) -> Lowered:
     """read: gives the kernel's tt.func, a new one at each call. Raises Refused."""
     func = read()
+    if len(func.blocks) > 1:
+        raise refuse(func.blocks[0].ops[-1], "a return in the midst of other branches", "put the rest under an if")
     for op in func.walk():
         if op.name == "tt.call":
             raise refuse(op, "a call of a function with noinline", "leave noinline out")
@@ -67,8 +69,6 @@ def lower(read) -> Lowered:
     for op in func.walk():
         if op.name.startswith("tt.atomic"):
             raise refuse(op, "an atomic beside tl.dot", "store the product and add it in a kernel of its own")
-        if op.name == "cf.cond_br":
-            raise refuse(op, "an early return beside tl.dot", "put the rest under an if")
         if op.name == "scf.while":
             raise refuse(op, "a while loop beside tl.dot", "write it as for ... in range(...)")
     if split.stored_alone(func):
