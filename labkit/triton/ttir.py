@@ -176,6 +176,8 @@ def read(module) -> Op:
             if m := _NAMED.match(loc):
                 result.name = m[1] or ""
             op.file, op.line = _place(loc, {})
+        if op.results and op.result.elem == "i1":  # arithmetic of one bit
+            op.name = {"arith.muli": "arith.andi", "arith.addi": "arith.xori"}.get(op.name, op.name)
         if op.name in printed:
             (op.file, op.line), op.checked, op.text = next(printed[op.name], (("", 0), (), ""))
         for operand in operands:
