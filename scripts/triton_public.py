@@ -43,7 +43,8 @@ import pytest
 REPO = Path(__file__).resolve().parents[1]
 OUT = REPO / "data" / "triton_public.csv"
 STANDINS = "aiohttp cachetools cbor2 llguidance openai_harmony pybase64 uvloop xgrammar".split()
-NPU_NAMES = ("float4_e2m1fn_x2", "float4_e1m2fn_x2", "hifloat8", "float8_e8m0fnu")  # read while modules are imported, used by no test
+# names that modules read while they are imported, and that no test uses
+NPU_NAMES = ("float4_e2m1fn_x2", "float4_e1m2fn_x2", "hifloat8", "float8_e8m0fnu")
 FILES = {"fla": ("tests/ops", "tests/modules"), "ascend": ("tests/e2e/nightly/single_node/ops/singlecard_ops/triton",)}
 NAMES = {"fla": "flash-linear-attention", "ascend": "vllm-ascend"}
 UPSTREAM = r"No module named|cannot import name|CompilationError|power of 2|fixture '|torch.cuda|CUDA|NVIDIA"

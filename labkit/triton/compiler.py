@@ -14,7 +14,6 @@ from labkit.triton.program import lower
 from labkit.triton.ttir import read
 from labkit.triton.windows import windows
 
-
 # what triton-ascend's documentation lists for its own compiler: taken, as tuned kernels pass it, and left unused
 ASCEND = (
     "multibuffer enable_ubuf_saving enable_preload limit_auto_multi_buffer_only_for_local_buffer unit_flag sync_solver "
