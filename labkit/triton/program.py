@@ -38,8 +38,7 @@ def programs(body: list[str]) -> list[str]:
     text = "\n".join(body)
     lines = ["    for (int32_t program = GetBlockIdx(); program < grid0 * grid1 * grid2; program += GetBlockNum()) {"]
     if "pid0" in text:
-        several = "pid1" in text or "pid2" in text
-        lines.append(f"        const int32_t pid0 = {'program % grid0' if several else 'program'};")
+        lines.append("        const int32_t pid0 = program % grid0;")
     if "pid1" in text:
         lines.append("        const int32_t pid1 = program / grid0 % grid1;")
     if "pid2" in text:

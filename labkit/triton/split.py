@@ -198,6 +198,9 @@ def vector(func: Op, given: list[Value]) -> Part:
 
 def stored_alone(func: Op) -> bool:
     """Whether all products go to GM as they are, or narrowed: then FIXPIPE stores them, and there is no other store."""
+    begins = (op.operands[2] for op in func.walk() if op.name == "tt.dot")
+    if not all(zero(c) or product(c) for c in begins):  # a product that is added to a tile
+        return False
     stores = [op for op in func.walk() if op.name in EFFECTS[:-2]]
 
     def straight(v: Value) -> bool:

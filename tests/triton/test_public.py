@@ -141,7 +141,36 @@ def branched() -> float:
     return float((z.cpu() - want).abs().max())
 
 
+@triton.jit
+def each_row(x, z, N: tl.constexpr):
+    at = tl.program_id(0) * N * N + tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    a = tl.load(x + at)
+    product = tl.dot(a, a)
+    tl.store(z + at + tl.program_id(1) * N, product + 1, mask=tl.arange(0, N)[:, None] < 1)
+
+
+def grids() -> float:
+    x, z = eighths(2, N, N), torch.zeros(2, N, N).npu()
+    each_row[(2, 3)](x.npu(), z, N=N)
+    want = torch.zeros(2, N, N)
+    want[:, :3] = (x @ x + 1)[:, :1]
+    return float((z.cpu() - want).abs().max())
+
+
+@triton.jit
+def counted(z):
+    tl.atomic_add(z + tl.program_id(0), 1.0)
+
+
+def repeated() -> float:
+    z = torch.zeros(4).npu()
+    counted[(3, 2)](z)
+    return float((z.cpu() - torch.tensor([2.0, 2, 2, 0])).abs().max())
+
+
 CASES = {
+    "a grid of two dimensions that one core asks for": grids,
+    "a grid of two dimensions that nobody asks for": repeated,
     "one loop is empty": lambda: sums(0, 64, False),
     "one loop is empty, then vector steps": lambda: sums(0, 64, True),
     "both loops run": lambda: sums(32, 64, True),
