@@ -162,7 +162,7 @@ class Pair:
 
     def _vector(self) -> tuple[VectorKernel, int]:
         """(the lowered kernel, vector cores of a block)."""
-        passes, split_rows = 1, True
+        passes, split_rows, queues = 1, True, None
         while True:
             func = self.read()
             every, given = self._sent(func)
@@ -178,6 +178,7 @@ class Pair:
                 split.cut(found[0], found[1] // (2 * passes))
             whole = {v for v in given if v not in found[0]} if found else set()
             k = VectorKernel(func, part, spaces, passes if found else 1, whole)
+            k.most_queues = k.most_queues if queues is None else queues
             k.arguments()
             for name in ("row0", "strip", *split.names(self.spaces)):
                 k.fresh(name)
@@ -187,9 +188,12 @@ class Pair:
             try:
                 k.homes()
             except Refused:
-                if not found or passes == MOST_PASSES or in_loops(part) or given:
+                if found and passes < MOST_PASSES and not in_loops(part) and not given:
+                    passes *= 2
+                elif queues is None:  # with places that loads and stores share with all else
+                    queues = 0
+                else:
                     raise
-                passes *= 2
                 continue
             if not found:
                 return k, 1

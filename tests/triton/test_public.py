@@ -3,6 +3,8 @@ without a finding; at the end known-wrong lowerings."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
@@ -14,7 +16,8 @@ import triton.language as tl
 import labkit.triton
 
 labkit.triton.install()
-from labkit.triton import cube, kernel, mixed
+from labkit import chips
+from labkit.triton import cube, kernel, mixed, program
 
 N = 32
 
@@ -193,6 +196,22 @@ def test_it_is_right(name):
 
 def in_panels(v, turned):
     return [0, 0][: len(cube_panels(v, turned))]
+
+
+def test_where_queues_are_too_much_loads_and_stores_share_places(tmp_path, monkeypatch):
+    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
+    beside.device_caches.clear()
+    made = []
+    monkeypatch.setattr(program, "_mixed", lambda read, own=program._mixed: made.append(own(read)) or made[-1])
+    assert added() <= 1e-5
+    single = sum(map(int, re.findall(r"InitBuffer\(\w+, (?:\d, )?(\d+)\)", made[0].text)))
+    memory = chips.load(chips.chosen())["memory"]
+    monkeypatch.setattr(kernel, "SPARE", memory["ub"] - memory["ub_reserved"] - single + 32)
+    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "again"))
+    beside.device_caches.clear()
+    assert added() <= 1e-5 and not labkit.triton.last().findings
+    assert "TQue" in made[0].text and "TQue" not in made[1].text
+    beside.device_caches.clear()
 
 
 def never_begun(self, line: str, emit=cube.CubeKernel.emit) -> None:
