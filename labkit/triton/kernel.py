@@ -130,7 +130,9 @@ class Kernel:
     def comment(self, op: Op) -> None:
         if op.line and op.name not in SILENT and (op.file, op.line) != self.shown:
             self.shown = (op.file, op.line)
-            self.emit(f"// {op.line}: {source_line(op.file, op.line)}".rstrip())
+            self.emit(
+                f"// {op.line}: {source_line(op.file, op.line)}".rstrip(" \\")
+            )  # a "\\" takes the next line with it
 
     # ---- lifetimes
 
