@@ -174,7 +174,10 @@ def repeated() -> float:
 @triton.jit
 def continued(x, y, N: tl.constexpr):
     at = tl.arange(0, N)
-    a = tl.load(x + at) * 2 + tl.load(x + at + N)
+    # fmt: off
+    a = tl.load(x + at) * 2 + \
+        tl.load(x + at + N)
+    # fmt: on
     tl.store(y + at, a)
 
 
