@@ -1,6 +1,6 @@
 """torch.compile with its default backend against eager on the simulated npu: twenty small models in training.
 
-    python scripts/inductor_models.py [--write] [name ...]      # --write: data/inductor_models.csv
+    python scripts/inductor_models.py [--write] [name ...]      # --write: their rows of data/inductor_models.csv
 
 The cases are MODELS below, stated before the run: fourteen architectures of transformers with small random
 configurations, six of our own. Each runs three training steps (forward, backward, SGD) eagerly and compiled, from the
@@ -253,12 +253,14 @@ def main() -> None:
     right, quick = (sum(r.get(k) == "yes" for r in rows) for k in ("right", "not_slower"))
     print(f"{right} of {len(rows)} right; modelled time at most eager's in {quick}")
     if args.write:
+        path = REPO / "data" / "inductor_models.csv"
+        table = {r["model"]: r for r in csv.DictReader(path.open(encoding="utf-8"))} | {r["model"]: r for r in rows}
         names = ["model", "right", "outputs_below", "gradients_below", "weights_below", "eager_us", "compiled_us",
                  "not_slower", "note"]  # fmt: skip
-        with open(REPO / "data" / "inductor_models.csv", "w", newline="", encoding="utf-8") as file:
+        with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, names, extrasaction="ignore", lineterminator="\n")
             writer.writeheader()
-            writer.writerows(rows)
+            writer.writerows(table[name] for name in MODELS if name in table)
     sys.exit(right < len(rows))
 
 

@@ -14,7 +14,8 @@ import sympy
 from labkit.triton import layout
 from labkit.triton.forms import BlockPointer, Mask, Pointer
 from labkit.triton.index import Div, Rem, Where, affine, cpp
-from labkit.triton.ttir import Op
+from labkit.triton.split import carried
+from labkit.triton.ttir import Op, Value
 
 
 @dataclass(frozen=True)
@@ -99,3 +100,36 @@ def feeds_address(op: Op, depth: int = 0) -> bool:
             if feeds_address(user, depth + 1):
                 return True
     return False
+
+
+def tensor_of(v: Value, seen: tuple[Value, ...] = ()) -> Value | None:
+    """The argument that a pointer points into; None where that is not known."""
+    if v in seen:
+        return None
+    if found := carried(v):
+        return tensor_of(found[0].operands[3 + found[1]], (*seen, v))
+    if v.op is None:
+        return v
+    return tensor_of(v.op.operands[0], (*seen, v)) if v.op.operands and "scf" not in v.op.name else None
+
+
+def behind_stores(func: Op) -> set[Op]:
+    """Loads of what the same program may have stored before: in an earlier line, or in an earlier turn of a loop."""
+    order = [op for op in func.walk() if op.name in ("tt.store", "tt.load", "tt.atomic_rmw")]
+    place = {op: n for n, op in enumerate(order)}
+    stores: dict[Value | None, list[Op]] = {}
+    for op in order:
+        if op.name != "tt.load":
+            stores.setdefault(tensor_of(op.operands[0]), []).append(op)
+
+    def loops(op: Op) -> set[Op]:
+        found = set()
+        while op.block is not None and op.block.parent is not None:
+            op = op.block.parent
+            found |= {op} if op.name in ("scf.for", "scf.while") else set()
+        return found
+
+    return {
+        op for op in order if op.name == "tt.load"
+        for s in stores.get(tensor_of(op.operands[0]), ()) if place[s] < place[op] or loops(s) & loops(op)
+    }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -14,9 +14,21 @@ from labkit.triton.program import lower
 from labkit.triton.ttir import read
 from labkit.triton.windows import windows
 
+# what triton-ascend's documentation lists for its own compiler: taken, as tuned kernels pass it, and left unused
+ASCEND = (
+    "multibuffer enable_ubuf_saving enable_preload limit_auto_multi_buffer_only_for_local_buffer unit_flag sync_solver "
+    "limit_auto_multi_buffer_of_local_buffer set_workspace_multibuffer disable_tightly_coupled_buffer_reuse "
+    "enable_hivm_auto_cv_balance inject_barrier_all inject_block_all disable_auto_inject_block_sync enable_mixed_cv "
+    "tile_mix_vector_loop tile_mix_cube_loop enable_vf_fusion enable_drop_unit_dims enable_flatten auto_blockify_size "
+    "vf_merge_level enable_select_analysis add_auto_scheduling optimize_epilogue enable_persistent storage_align "
+    "enable_warp_specialization shared_mem_dynamic_size ops_reorder code_motion force_simt_only "
+    "auto_tile_and_bind_subblock optimize_dynamic_offset enable_sync_block_lock enable_nd2nz_on_vector "
+    "enable_auto_bind_sub_block"
+).split()
+
 
 @dataclass(frozen=True)
-class Options:
+class Known:
     """The names that Triton's JITFunction reads; warps and stages mean nothing here and are taken and left unused."""
 
     num_warps: int = 1
@@ -44,14 +56,12 @@ class Options:
     matrix_instr_nonkdim: int = 0
     kpack: int = 1
     maxnreg: int | None = None
-    multibuffer: bool = True
-    enable_auto_bind_sub_block: bool = True
-    optimize_dynamic_offset: bool = False
-    enable_sync_block_lock: bool = False
-    enable_nd2nz_on_vector: bool = False
 
     def hash(self) -> str:
         return hashlib.sha256(repr(self).encode()).hexdigest()
+
+
+Options = make_dataclass("Options", [(n, object, None) for n in ASCEND], bases=(Known,), frozen=True)
 
 
 def _sources() -> bytes:

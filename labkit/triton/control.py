@@ -170,15 +170,17 @@ def branch(k: Kernel, op: Op):
     condition = k.forms[op.operands[0]]
     if isinstance(condition, Tile):
         raise k.refuse("if on a tile", "use tl.where")
+    wanted = [i for i, v in enumerate(op.results) if k.needed is None or v in k.needed]
+    results = [op.results[i] for i in wanted]
     slots: list[Slot] = []
-    ends = []
     mark = len(k.lines)
     outer = k.lines
     for n, block in enumerate(op.blocks):
         k.lines = []
         with k.inside(f"if ({condition})" if n == 0 else "else"):
             end = block.ops[-1]
-            own = [(v, s) for v, s in zip(end.operands, slots) if not s.declared and v.op in block.ops]
+            handed = [end.operands[i] for i in wanted]
+            own = [(v, s) for v, s in zip(handed, slots) if not s.declared and v.op in block.ops]
             for v, s in own:  # worked out where it has to lie
                 s.form.place.held = 0
                 k.carried[v] = s.form
@@ -187,22 +189,21 @@ def branch(k: Kernel, op: Op):
                 s.form.place.held = 1
                 k.carried.pop(v, None)
             k.op = op
-            forms = [k.forms[v] for v in end.operands]
-            ends.append((k.lines, forms, end))
-            if n == 0 and op.results:
+            forms = [k.forms[v] for v in handed]
+            if n == 0 and results:
                 here, k.lines, depth, k.depth = k.lines, [], k.depth, k.depth - 1
-                for v, form in zip(op.results, forms):
+                for v, form in zip(results, forms):
                     slots.append(Slot(k, v, form, v.name or "either"))
                     for c, name in slots[-1].declared:
                         k.emit(f"{c} {name};")
                 outer[mark:mark] = k.lines
                 k.lines, k.depth = here, depth
-            if op.results:
+            if results:
                 assign(k, slots, forms)
             k.release(end)
         outer += k.lines
     k.lines = outer
-    for v, s in zip(op.results, slots):
+    for v, s in zip(results, slots):
         s.give_back()
         k.keep(v, s.form)
 
@@ -253,9 +254,10 @@ def while_loop(k: Kernel, op: Op):
 def early_return(k: Kernel, op: Op):
     """The rest of this program is left out."""
     condition = k.forms[op.operands[0]]
-    if op.const is None or k.depth != 2 or isinstance(condition, Tile):
-        raise k.refuse("a return in the midst of other branches", "put the rest under an if")
+    if isinstance(condition, Tile):
+        raise k.refuse("if on a tile", "use tl.where")
     with k.inside(f"if ({condition})" if op.const else f"if (!({condition}))"):
+        k.block(op.blocks[0].ops[:-1])
         for form in {f.place.name: f for f in k.forms.values() if isinstance(f, Tile) and f.place.held}.values():
             if form.place.kind == "in":
                 k.emit(f"{form.place.name}.FreeTensor({form.var});")

@@ -33,7 +33,7 @@ class Computed(Exception):
 @dataclass(frozen=True)
 class L1:
     """A matrix in L1. high, wide: as it lies there, of which rows x columns count, as C++; turned: it is meant as its
-    transpose."""
+    transpose; turning: a copy of it in panels, where it is read both ways round."""
 
     var: str
     elem: str
@@ -42,12 +42,17 @@ class L1:
     rows: str
     columns: str
     turned: bool = False
+    turning: str = ""
+
+    def read(self, turns: bool) -> str:
+        """turns: whether it is turned on its way to L0."""
+        return self.turning if turns and self.turning else self.var
 
 
 @dataclass(frozen=True)
 class Sum:
-    """A product in L0C. fresh: the condition under which it still holds nothing, as C++; at: its bytes; elem: what it
-    becomes; unit: what it is there."""
+    """A product in L0C. fresh: the condition under which it still holds nothing, as C++, a name where loops may run
+    not once; at: its bytes; elem: what it becomes; unit: what it is there."""
 
     var: str
     high: int
@@ -104,13 +109,15 @@ class CubeKernel(Kernel):
             s = self.computed[v]
             if s.elem not in KINDS:
                 raise self.refuse(f"tl.dot of {s.elem}", HINT)
-            var = self.room(s.elem, s.high, s.wide, v.name or "tile")
+            panels = panels_of(v, False)
+            made = [self.room(s.elem, s.high, s.wide, v.name or "tile") for _ in panels]
             self.helpers.add("CopyToL1")
             self.emit(f"CrossCoreWaitFlag({s.whole});")
-            behind = f", 0, {panel}" if (panel := panel_of(self, v, False)) else ""
-            self.emit(f"CopyToL1({var}, {s.var}, {s.high}, {s.wide}, {s.wide}, {s.high}, {s.wide}{behind});")
+            for var, panel in zip(made, panels):
+                behind = f", 0, {panel}" if panel else ""
+                self.emit(f"CopyToL1({var}, {s.var}, {s.high}, {s.wide}, {s.wide}, {s.high}, {s.wide}{behind});")
             self.emit(f"CrossCoreSetFlag<0x2, PIPE_MTE2>({s.free});")
-            self.forms[v] = L1(var, s.elem, s.high, s.wide, str(s.high), str(s.wide))
+            self.forms[v] = L1(made[0], s.elem, s.high, s.wide, str(s.high), str(s.wide), turning="".join(made[1:]))
         del coming[:n]
 
     def room(self, elem: str, high: int, wide: int, hint: str) -> str:
@@ -139,11 +146,18 @@ class CubeKernel(Kernel):
         self.sums.append((at, at + size))
         return Sum(var, high, wide, fresh, elem, (at, at + size), elem)
 
+    def whole(self, sum_: Sum) -> None:
+        """Zeros where no loop added anything."""
+        if sum_.fresh != "false":
+            self.helpers.add("ClearSum")
+            self.emit(f"if ({sum_.fresh}) ClearSum<{sum_.high}, {sum_.wide}>({sum_.var});")
+
     def complete(self, v: Value) -> None:
         """A product that nobody adds to: to the vector cores."""
         if v not in self.products:
             return
         sum_, s = self.forms[v], self.products[v]
+        self.whole(sum_)
         self.sync("M_FIX")
         self.helpers.add("StoreSum")
         for line in split.before_writing(s):
@@ -174,6 +188,8 @@ def load(k: CubeKernel, op: Op) -> None:
         return RULES["tt.load"](k, op)
     if v.elem not in KINDS:
         raise k.refuse(f"tl.dot of {v.elem}", HINT)
+    if op in k.again:  # stored by the vector cores
+        raise Computed(v)
     p, mask = _block(k, op)
     if len(op.operands) > 2:
         other = k.forms[op.operands[2]]
@@ -208,8 +224,8 @@ def load(k: CubeKernel, op: Op) -> None:
         raise Computed(v)
     turned = access.kind == "strided"
     row, column = (1, 0) if turned else (0, 1)
-    panel = panel_of(k, v, turned)
-    if access.lows.get(column) or (panel and access.lows.get(row)):
+    panels = panels_of(v, turned)
+    if access.lows.get(column) or (any(panels) and access.lows.get(row)):
         raise Computed(v)
     if access.steps[column] != 1:
         raise Computed(v)
@@ -218,23 +234,23 @@ def load(k: CubeKernel, op: Op) -> None:
     for condition in access.same:
         names[row] = k.count(f"({condition}) ? {names[row]} : 0")
     high, wide = shape[row], shape[column]
-    var = k.room(v.elem, high, wide, v.name or "matrix")
     k.helpers.add("CopyToL1")
-    base, behind = access.base, f", 0, {panel}" if panel else ""
-    if low != "0":
-        base, behind = base + symbol(low) * access.steps[row], f", {low}"
-    k.emit(
-        f"CopyToL1({var}, {p.arg}Gm[{cpp(base)}], {names[row]}, {names[column]}, "
-        f"{cpp(access.steps[row])}, {high}, {wide}{behind});"
-    )
+    base = access.base if low == "0" else access.base + symbol(low) * access.steps[row]
+    made = [k.room(v.elem, high, wide, v.name or "matrix") for _ in panels]
+    for var, panel in zip(made, panels):
+        behind = f", {low}" if low != "0" else f", 0, {panel}" if panel else ""
+        k.emit(
+            f"CopyToL1({var}, {p.arg}Gm[{cpp(base)}], {names[row]}, {names[column]}, "
+            f"{cpp(access.steps[row])}, {high}, {wide}{behind});"
+        )
     rows = names[row] if low == "0" else str(high)
     if ends:
         k.ends[v] = ends
-    k.forms[v] = L1(var, v.elem, high, wide, rows, names[column], turned)
+    k.forms[v] = L1(made[0], v.elem, high, wide, rows, names[column], turned, "".join(made[1:]))
 
 
-def panel_of(k: CubeKernel, v: Value, turned: bool) -> int:
-    """Rows of a panel in L1, where a matrix is turned on its way to L0 and has not 16 bits; else 0."""
+def panels_of(v: Value, turned: bool) -> list[int]:
+    """Of each copy in L1 the rows of a panel, where a matrix is turned on its way to L0 and has not 16 bits; else 0."""
     wanted, stack = set(), [(v, turned)]
     while stack:
         x, now = stack.pop()
@@ -243,11 +259,9 @@ def panel_of(k: CubeKernel, v: Value, turned: bool) -> int:
                 stack.append((u.result, not now))
             elif u.name == "tt.dot":
                 wanted |= {now if i == 0 else not now for i in (0, 1) if u.operands[i] is x}
-    if v.elem not in SQUARE or True not in wanted:
-        return 0
-    if False in wanted:
-        raise k.refuse(f"a tile of {v.elem} that tl.dot takes as it is and as its transpose", "load it twice")
-    return SQUARE[v.elem]
+    if v.elem not in SQUARE:
+        return [0]
+    return [SQUARE[v.elem] if turns else 0 for turns in sorted(wanted)] or [0]
 
 
 def trans(k: CubeKernel, op: Op) -> None:
@@ -288,9 +302,13 @@ def dot(k: CubeKernel, op: Op) -> None:
     flags = f"{str(a.turned).lower()}, {str(b.turned).lower()}"
     k.emit(
         f"MultiplyTiles<{C[a.elem]}, {C[c.unit]}, {m}, {depth}, {n}, {piece}, {flags}>"
-        f"({c.var}, {a.var}, {b.var}, {most}, {c.fresh});"
+        f"({c.var}, {a.read(a.turned)}, {b.read(not b.turned)}, {most}, {c.fresh});"
     )
-    k.forms[op.result] = replace(c, fresh="false")
+    if c.fresh.isidentifier() and c.fresh not in ("true", "false"):
+        k.emit(f"{c.fresh} = false;")
+    else:
+        c = replace(c, fresh="false")
+    k.forms[op.result] = c
     k.complete(op.result)
 
 
@@ -298,27 +316,25 @@ def loop(k: CubeKernel, op: Op) -> None:
     body = op.blocks[0]
     sums = {i for i in range(len(op.results)) if accumulator(op, i)}
     before = k.l1
+    low, high = (k.forms[x].expr for x in op.operands[:2])
+    runs = (high - low).is_positive
     index = f"{body.args[0].name or 'i'}"
     n = k._taken.get(index, 0)
     if n:
         index = f"{index}_{n}"
-    first = f"{index} == {cpp(k.forms[op.operands[0]].expr)}"
     for i in sums:
-        init = k.forms.get(op.operands[3 + i])
-        high, wide = op.results[i].shape
-        made = (
-            init
-            if isinstance(init, Sum)
-            else k.sum(
-                high, wide, first, body.args[1 + i].name or "sum", "i32" if op.results[i].elem == "i32" else "f32"
-            )
-        )
-        if isinstance(init, Sum) and init.fresh != "false":
-            made = replace(init, fresh=f"{first} && {init.fresh}")
-        k.forms[body.args[1 + i]] = made
+        made, arg = k.forms.get(op.operands[3 + i]), body.args[1 + i]
+        if not isinstance(made, Sum):
+            elem = "i32" if op.results[i].elem == "i32" else "f32"
+            made = k.sum(*op.results[i].shape, f"{index} == {cpp(low)}", arg.name or "sum", elem)
+            if not runs or arg.users[0].block is not body or arg.users[0].name != "tt.dot":
+                made = replace(made, fresh=k.fresh("fresh"))
+                k.emit(f"bool {made.fresh} = true;")
+        k.forms[arg] = made
     control.loop(k, op, skip=sums)
     for i in sums:
-        k.forms[op.results[i]] = replace(k.forms[body.args[1 + i]], fresh="false")
+        made = k.forms[body.args[1 + i]]
+        k.forms[op.results[i]] = made if made.fresh.isidentifier() else replace(made, fresh="false")
         k.complete(op.results[i])
     k.l1 = before
 
@@ -341,6 +357,7 @@ def store(k: CubeKernel, op: Op) -> None:
     names = [lanes_of(k, access, d) for d in (0, 1)]
     conditions = [*map(str, access.same), *(f"{n} > 0" for n in names if not n.isdigit())]
     k.helpers |= {"StoreSum"}
+    k.whole(s)
     k.sync("M_FIX")
     head = f"if ({' && '.join(conditions)}) " if conditions else ""
     elem = s.elem if s.elem in C else "f32"

@@ -216,6 +216,7 @@ __aicore__ inline void MultiplyTiles(const LocalTensor<SUM>& sum, const LocalTen
     constexpr uint32_t LINE = 32 / sizeof(T), FRACTAL = 16 * LINE, SQUARE = sizeof(T) == 1 ? 32 : 16;
     constexpr uint32_t ROWS = M / 16, COLUMNS = N / 16, STEPS = K / LINE, EACH = SQUARE / LINE, HALVES = SQUARE / 16;
     LocalTensor<T> a(TPosition::A2, 0, M * PIECE), b(TPosition::B2, 0, PIECE * N);
+    if (deep == 0 && fresh) deep = 1;  // of zeros: the sum is not left as it was
     for (uint32_t at = 0; at < deep; at += PIECE) {
         uint32_t now = LeastOf(PIECE, deep - at), squares = (now + SQUARE - 1) / SQUARE, steps = squares * EACH;
         uint32_t first = at / LINE;
@@ -273,7 +274,24 @@ __aicore__ inline void StoreSum(const GlobalTensor<T>& to, const LocalTensor<SUM
 }
 """
 
-CUBE = {"Sync": CUBE_SYNC, "Within": CLAMP, "CopyToL1": COPY_TO_L1, "MultiplyTiles": PRODUCT, "StoreSum": STORE_SUM}
+CLEAR_SUM = """\
+// Zeros in L0C: a product of zeros.
+template <uint32_t M, uint32_t N, typename SUM> __aicore__ inline void ClearSum(const LocalTensor<SUM>& sum)
+{
+    constexpr uint32_t LINE = IsSameType<SUM, int32_t>::value ? 32 : 16;
+    LocalTensor<int16_t> a(TPosition::A2, 0, M * 16), b(TPosition::B2, 0, N * 16);
+    Fill(a, InitConstValueParams<int16_t>(1, M / 16, 0, 0));
+    Fill(b, InitConstValueParams<int16_t>(1, N / 16, 0, 0));
+    Sync<HardEvent::MTE1_M>();
+    MmadParams params(M, N, LINE, 0, false, true);
+    if constexpr (LINE == 32) Mmad(sum, a.ReinterpretCast<int8_t>(), b.ReinterpretCast<int8_t>(), params);
+    else Mmad(sum, a.ReinterpretCast<half>(), b.ReinterpretCast<half>(), params);
+    Sync<HardEvent::M_MTE1>();
+}
+"""
+
+CUBE = {"Sync": CUBE_SYNC, "Within": CLAMP, "CopyToL1": COPY_TO_L1, "MultiplyTiles": PRODUCT, "ClearSum": CLEAR_SUM,
+        "StoreSum": STORE_SUM}  # fmt: skip
 OWN = {
     "Sync": SYNC,
     "Within": CLAMP,

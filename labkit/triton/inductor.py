@@ -62,7 +62,7 @@ WHOLE = (
     "upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d "
     "_upsample_bilinear2d_aa _upsample_bicubic2d_aa native_group_norm native_group_norm_backward "
     "native_dropout native_dropout_backward grid_sampler_2d reflection_pad2d replication_pad2d im2col col2im "
-    "median mode histc unfold_backward convolution_backward"
+    "median mode histc unfold_backward convolution convolution_backward"
 )
 VIEWS = "view reshape expand permute transpose squeeze unsqueeze slice select alias clone full iota _to_copy".split()
 _refused: list[tuple[str, Exception]] = []  # (kernel, why), while a graph is compiled
@@ -352,6 +352,7 @@ class Falling:
         for _ in range(MOST_TRIES):
             again = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
             again.meta = dict(graph.meta)
+            statistics_in_place(again.graph)
             _refused.clear()
             try:
                 with config.patch(self.patches), staying(keep, why):
@@ -370,6 +371,32 @@ class Falling:
         from torch._functorch._aot_autograd.utils import make_boxed_func
 
         return make_boxed_func(graph.forward)
+
+
+def statistics_in_place(graph) -> None:
+    """A batch norm writes its running statistics itself, as without torch.compile: the functional one returns new ones
+    beside clones of the old, which are copied back, four launches more. Backward takes them along and in training does
+    not read them: there the batch's own stand for them."""
+    import operator
+
+    import torch
+
+    aten = torch.ops.aten
+    for node in graph.find_nodes(op="call_function", target=aten._native_batch_norm_legit_functional.default):
+        outs = {u.args[1]: u for u in node.users if u.target is operator.getitem}
+        if not node.args[5] or len(outs) < 5:
+            continue
+        copies = [next((u for u in outs[i].users if u.target is aten.copy_.default), None) for i in (3, 4)]
+        if all(
+            copy is not None and copy.args[:2] == (node.args[i], outs[i]) and not copy.users
+            and set(node.args[i].users) == {node, copy} and all(u is copy or u.op == "output" for u in outs[i].users)
+            for i, copy in zip((3, 4), copies)
+        ):  # fmt: skip
+            node.target, node.meta["val"] = aten._native_batch_norm_legit.default, node.meta["val"][:3]
+            for i, copy in zip((3, 4), copies):
+                graph.erase_node(copy)
+                outs[i].replace_all_uses_with(outs[i - 2])
+                graph.erase_node(outs[i])
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import sympy
 
 from labkit import chips, messages
 from labkit.triton import layout
-from labkit.triton.access import straight
+from labkit.triton.access import behind_stores, straight
 from labkit.triton.forms import BlockPointer, C, Index, Mask, Place, Pointer, Scalar, Text, Tile
 from labkit.triton.index import cpp, symbol
 from labkit.triton.refused import Refused, refuse, source_line, too_large
@@ -60,6 +60,7 @@ class Kernel:
         self.access: list[str] = []
         self.buffers: list[Place] = []
         self.queues: list[tuple[Place, str]] = []
+        self.between: set[str] = set()  # kinds of queues between whose tensors pipes wait for each other
         self.free: list[Place] = []
         self.idle: list[Place] = []
         self.last: dict[Value, Op] = {}
@@ -72,6 +73,7 @@ class Kernel:
         self.shown: tuple[str, int] = ("", 0)
         self.op: Op | None = None
         self.casts: set[tuple[str, str]] = set()  # (argument, type) that GM is also read or written as
+        self.again = behind_stores(func)  # loads that wait for stores
         self.alone = False  # whether all programs run on one core, one after the other
         self.used = 0  # bytes of UB, once homes() has counted them
         self._taken: dict[str, int] = dict.fromkeys(RESERVED, 1)
@@ -105,6 +107,9 @@ class Kernel:
 
     def sync(self, event: str) -> None:
         self.helpers.add("Sync")
+        kind = {"V_MTE2": "in", "MTE3_V": "out"}.get(event)
+        if kind and not any(p.kind == kind and p not in self.idle for p, _ in self.queues):
+            self.between.add(kind)
         self.emit(f"Sync<HardEvent::{event}>();")
 
     def count(self, expr: str) -> str:
@@ -125,7 +130,8 @@ class Kernel:
     def comment(self, op: Op) -> None:
         if op.line and op.name not in SILENT and (op.file, op.line) != self.shown:
             self.shown = (op.file, op.line)
-            self.emit(f"// {op.line}: {source_line(op.file, op.line)}".rstrip())
+            text = source_line(op.file, op.line).rstrip(" \\")  # a backslash would take the next line along
+            self.emit(f"// {op.line}: {text}".rstrip())
 
     # ---- lifetimes
 
@@ -325,8 +331,10 @@ class Kernel:
         self.used = buffers + slots * sum(p.bytes for p, _ in self.queues)
         lines = ["TPipe pipe;"]
         for p, kind in self.queues:
+            every = [q for q, other in self.queues if other == kind]
+            last = kind in self.between and len(every) == MOST_QUEUES and p is every[-1]
             lines += [f"TQue<TPosition::VEC{kind.upper()}, 1> {p.name};"]
-            lines += [f"pipe.InitBuffer({p.name}, {slots}, {p.bytes});"]
+            lines += [f"pipe.InitBuffer({p.name}, {1 if last else slots}, {p.bytes});"]  # it leaves one of 8 events
         for p in self.buffers:
             lines += [f"TBuf<TPosition::VECCALC> {p.name};", f"pipe.InitBuffer({p.name}, {p.bytes});"]
         return lines

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from labkit.triton import lanes, layout
@@ -134,6 +136,20 @@ def load(k: Kernel, op: Op):
     k.keep(v, made)
 
 
+@contextmanager
+def element(k: Kernel, op: Op, p: Pointer) -> Iterator[str]:
+    """One number of GM for the scalar unit. What was stored before comes through UB: the unit's cache may hold what was
+    there earlier."""
+    if not k.alone and op not in k.again:
+        yield f"{p.arg}Gm.GetValue({cpp(p.expr)})"
+        return
+    k.helpers.add("Take")
+    k.sync("MTE3_MTE2")
+    c = "i8" if p.elem == "i1" else p.elem
+    with k.scratch(c, (32 // layout.SIZE[c],), "one") as one:
+        yield f"Take({p.arg}Gm[{cpp(p.expr)}], {one.var})"
+
+
 def through_bits(k: Kernel, op: Op) -> None:
     """A load whose mask was computed, or with a tile as other."""
     v, p = op.result, k.forms[op.operands[0]]
@@ -145,8 +161,9 @@ def through_bits(k: Kernel, op: Op) -> None:
     made = lanes.room(k, op, "i8" if v.elem == "i1" else v.elem, v.shape)
     k.sync("V_S")
     fill = lanes.written(lanes.element(other), made.elem) if other is not None else zero(made.elem)
-    read = f"{lanes.element(mask)} ? {p.arg}Gm.GetValue({cpp(p.expr)}) : {fill}"
-    each_lane(k, v.shape, lambda at: k.emit(f"{made.var}.SetValue({at}, {read});"))
+    with element(k, op, p) as text:
+        read = f"{lanes.element(mask)} ? {text} : {fill}"
+        each_lane(k, v.shape, lambda at: k.emit(f"{made.var}.SetValue({at}, {read});"))
     k.sync("S_V")
     k.keep(v, made)
 
@@ -160,6 +177,8 @@ def contiguous_load(k: Kernel, op: Op, access: Access, elem: str, fill: str) -> 
         k.sync("V_MTE2")
     else:
         made = Tile(k.tensor(place, elem, v.name or "x"), elem, stored, place)
+    if op in k.again:
+        k.sync("MTE3_MTE2")
     rows, wide, guard, outer = extent(k, access)
     full = [
         *map(str, access.same),
@@ -208,10 +227,10 @@ def lanes_load(k: Kernel, op: Op, access: Access, elem: str, fill: str) -> Tile:
     if layout.width(stored) != layout.pitch(stored):
         duplicate(k, made, fill)
     k.sync("V_S")
-    read = f"{access.pointer.arg}Gm.GetValue({cpp(access.pointer.expr)})"
-    if access.partial:
-        read = f"{access.mask} ? {read} : {fill}"
-    each_lane(k, stored, lambda at: k.emit(f"{made.var}.SetValue({at}, {read});"))
+    with element(k, op, access.pointer) as read:
+        if access.partial:
+            read = f"{access.mask} ? {read} : {fill}"
+        each_lane(k, stored, lambda at: k.emit(f"{made.var}.SetValue({at}, {read});"))
     k.sync("S_V")
     return made
 
@@ -219,14 +238,8 @@ def lanes_load(k: Kernel, op: Op, access: Access, elem: str, fill: str) -> Tile:
 def single(k: Kernel, op: Op, p, mask: Mask, other) -> None:
     """One element, for the scalar unit."""
     v, elem = op.result, op.result.elem
-    read = f"{p.arg}Gm.GetValue({cpp(p.expr)})"
-    if k.alone:  # what another program stored: the scalar unit's cache may hold an older one
-        k.helpers.add("Take")
-        k.sync("MTE3_MTE2")
-        c = "i8" if elem == "i1" else elem
-        one = k.buffer(c, (32 // layout.SIZE[c],), "one")
-        read = f"Take({p.arg}Gm[{cpp(p.expr)}], {one.var})"
-        k.done(one)
+    with element(k, op, p) as read:
+        pass
     if elem in FLOATS:
         read = {"f16": f"static_cast<float>({read})", "bf16": f"ToFloat({read})"}.get(elem, read)
         rest = other.text if isinstance(other, Scalar) else "0.0f"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sympy
 
 from labkit.triton import control, layout, split
+from labkit.triton.access import behind_stores
 from labkit.triton.cube import Computed, CubeKernel, behind_the_end
 from labkit.triton.forms import C, Index, Tile
 from labkit.triton.index import LANES, symbol
@@ -161,7 +162,7 @@ class Pair:
 
     def _vector(self) -> tuple[VectorKernel, int]:
         """(the lowered kernel, vector cores of a block)."""
-        passes, split_rows = 1, True
+        passes, split_rows, queues = 1, True, None
         while True:
             func = self.read()
             every, given = self._sent(func)
@@ -169,12 +170,15 @@ class Pair:
             split.separate(func)
             part = split.vector(func, given)
             found = split.by_rows(func, part) if split_rows else None
+            if found and any(op.result not in found[0] for op in behind_stores(func) if op in part.ops):
+                found = None  # a vector core would read what the other one has stored
             if found is None or found[1] < 2 * passes:
                 split_rows, found = False, None
             else:
                 split.cut(found[0], found[1] // (2 * passes))
             whole = {v for v in given if v not in found[0]} if found else set()
             k = VectorKernel(func, part, spaces, passes if found else 1, whole)
+            k.most_queues = k.most_queues if queues is None else queues
             k.arguments()
             for name in ("row0", "strip", *split.names(self.spaces)):
                 k.fresh(name)
@@ -184,9 +188,12 @@ class Pair:
             try:
                 k.homes()
             except Refused:
-                if not found or passes == MOST_PASSES or in_loops(part) or given:
+                if found and passes < MOST_PASSES and not in_loops(part) and not given:
+                    passes *= 2
+                elif queues is None:  # with places that loads and stores share with all else
+                    queues = 0
+                else:
                     raise
-                passes *= 2
                 continue
             if not found:
                 return k, 1

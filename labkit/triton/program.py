@@ -38,8 +38,7 @@ def programs(body: list[str]) -> list[str]:
     text = "\n".join(body)
     lines = ["    for (int32_t program = GetBlockIdx(); program < grid0 * grid1 * grid2; program += GetBlockNum()) {"]
     if "pid0" in text:
-        several = "pid1" in text or "pid2" in text
-        lines.append(f"        const int32_t pid0 = {'program % grid0' if several else 'program'};")
+        lines.append("        const int32_t pid0 = program % grid0;")
     if "pid1" in text:
         lines.append("        const int32_t pid1 = program / grid0 % grid1;")
     if "pid2" in text:
@@ -57,6 +56,8 @@ def head(func: Op, access: list[str]) -> list[str]:
 def lower(read) -> Lowered:
     """read: gives the kernel's tt.func, a new one at each call. Raises Refused."""
     func = read()
+    if len(func.blocks) > 1:
+        raise refuse(func.blocks[0].ops[-1], "a return in the midst of other branches", "put the rest under an if")
     for op in func.walk():
         if op.name == "tt.call":
             raise refuse(op, "a call of a function with noinline", "leave noinline out")
@@ -67,8 +68,6 @@ def lower(read) -> Lowered:
     for op in func.walk():
         if op.name.startswith("tt.atomic"):
             raise refuse(op, "an atomic beside tl.dot", "store the product and add it in a kernel of its own")
-        if op.name == "cf.cond_br":
-            raise refuse(op, "an early return beside tl.dot", "put the rest under an if")
         if op.name == "scf.while":
             raise refuse(op, "a while loop beside tl.dot", "write it as for ... in range(...)")
     if split.stored_alone(func):

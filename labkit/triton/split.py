@@ -15,6 +15,8 @@ from labkit.triton.ttir import Op, Value, parse
 
 EFFECTS = ("tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.print", "tt.return", "scf.yield")
 NARROWS = ("arith.truncf", "tt.fp_to_fp")
+RETURNS = "cf.cond_br"  # an early return: every kind of core leaves out the rest
+BRANCHES = ("scf.if", RETURNS)
 
 
 @dataclass
@@ -135,7 +137,7 @@ def needs(start: list[Value], ops: list[Op], stop, given: set[Value] = frozenset
         part.ops.add(op)
         if op.name == "scf.for":
             stack.extend(op.operands[:3])
-        elif op.name == "scf.if":
+        elif op.name in BRANCHES:
             stack.append(op.operands[0])
         if op.block is not None and op.block.parent is not None and op.block.parent.name != "tt.func":
             take(op.block.parent)
@@ -176,7 +178,7 @@ def cube(func: Op, given: set[Value]) -> Part:
     dots = [op for op in func.walk() if op.name == "tt.dot"]
     start = [v for op in dots for v in op.operands[:2]]
     start += [op.operands[2] for op in dots if product(op.operands[2])]
-    part = needs(start, [], lambda v: False, given)
+    part = needs(start, [op for op in func.walk() if op.name == RETURNS], lambda v: False, given)
     part.ops.update(dots)
     for op in [*dots, *(v.op for v in given if v.op is not None)]:
         parent = op.block.parent
@@ -190,12 +192,15 @@ def cube(func: Op, given: set[Value]) -> Part:
 
 
 def vector(func: Op, given: list[Value]) -> Part:
-    effects = [op for op in func.walk() if op.name in EFFECTS[:-2]]
+    effects = [op for op in func.walk() if op.name in (*EFFECTS[:-2], RETURNS)]
     return needs(given, effects, handed)
 
 
 def stored_alone(func: Op) -> bool:
     """Whether all products go to GM as they are, or narrowed: then FIXPIPE stores them, and there is no other store."""
+    begins = (op.operands[2] for op in func.walk() if op.name == "tt.dot")
+    if not all(zero(c) or product(c) for c in begins):  # a product that is added to a tile
+        return False
     stores = [op for op in func.walk() if op.name in EFFECTS[:-2]]
 
     def straight(v: Value) -> bool:
@@ -386,6 +391,8 @@ def by_rows(func: Op, part: Part) -> tuple[set[Value], int] | None:
             return None
         found.add(v)
         makers = [] if v.op is None or handed(v) else [v.op]
+        if v.op is not None and v.op.name == "tt.dot" and handed(v):  # a product that is added to a tile
+            stack.append(v.op.operands[2])
         for op in [*makers, *(u for u in v.users if u in part.ops or u.name == "scf.yield")]:
             if op.name == "tt.broadcast" and op.operands[0].shape[0] != op.result.shape[0]:
                 continue

@@ -83,6 +83,8 @@ def tile(k: Kernel, form, stored: tuple[int, ...], elem: str) -> Tile:
 def widen(k: Kernel, t: Tile, stored: tuple[int, ...]) -> Tile:
     """A row over all rows, a column over all columns."""
     narrow, wide = layout.wide_dims(t.stored), layout.wide_dims(stored)
+    if any(n not in (1, stored[d]) for d, n in enumerate(t.stored)):
+        raise k.refuse(f"a tile of {t.stored} where one of {stored} is worked on")
     if narrow == wide:
         return Tile(t.var, t.elem, stored, t.place)
     if t.elem in ("i8", "i64") or (len(wide) != 2 and narrow and t.elem != "i1"):

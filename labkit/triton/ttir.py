@@ -176,6 +176,8 @@ def read(module) -> Op:
             if m := _NAMED.match(loc):
                 result.name = m[1] or ""
             op.file, op.line = _place(loc, {})
+        if op.results and op.result.elem == "i1":  # arithmetic of one bit
+            op.name = {"arith.muli": "arith.andi", "arith.addi": "arith.xori"}.get(op.name, op.name)
         if op.name in printed:
             (op.file, op.line), op.checked, op.text = next(printed[op.name], (("", 0), (), ""))
         for operand in operands:
@@ -198,27 +200,41 @@ def read(module) -> Op:
 
 
 def _in_one(func: Op, text: str) -> None:
-    """An early return makes several blocks of a kernel; where each branch has one side that returns at once they are
-    one again: its const is whether the program ends where the condition holds. Others stay, and are refused."""
-    if len(func.blocks) == 1:
-        return
-    ways = iter(re.findall(r"cf\.cond_br %\S+, \^bb(\d+), \^bb(\d+)", text))
-    first, at = func.blocks[0], func.blocks[0]
-    merged: list[Op] = []
-    for _ in func.blocks:
-        end = at.ops[-1]
-        merged += at.ops[:-1]
-        if end.name != "cf.cond_br":
-            merged.append(end)
-            break
-        sides = [func.blocks[int(n)] for n in next(ways)]
-        leaves = [len(b.ops) == 1 and b.ops[0].name == "tt.return" for b in sides]
-        if not any(leaves) or any(b.args for b in sides):
-            return
-        end.const = leaves[0]
-        merged.append(end)
-        at = sides[1 if leaves[0] else 0]
-    first.ops[:] = merged
-    for op in merged:
-        op.block = first
-    del func.blocks[1:]
+    """An early return makes several blocks of a kernel. Where the two sides of a branch do not meet again they are one
+    again: the shorter side, which ends the program, lies in the branch, whose const is whether it is taken where the
+    condition holds. Others stay, and are refused."""
+    ways, jumps = (iter(re.findall(rf"cf\.{kind} .*", text)) for kind in ("cond_br", "br"))
+    targets: dict[Block, list[Block]] = {}
+    for b in func.blocks if len(func.blocks) > 1 else ():
+        line = {"cf.cond_br": ways, "cf.br": jumps}.get(b.ops[-1].name)
+        targets[b] = [func.blocks[int(n)] for n in re.findall(r"\^bb(\d+)", next(line))] if line else []
+
+    def reached(b: Block) -> set[Block]:
+        return {b}.union(*map(reached, targets[b]))
+
+    def plain(b: Block) -> bool:
+        """Whether its branches do not meet again, but where the program ends, and hand nothing on."""
+        sides = targets[b]
+        apart = len(sides) < 2 or all(len(x.ops) == 1 for x in reached(sides[0]) & reached(sides[1]))
+        return apart and all(not s.args and plain(s) for s in sides)
+
+    def straight(b: Block, home: Block) -> list[Op]:
+        ops, end = b.ops[:-1], b.ops[-1]
+        for op in ops:
+            op.block = home
+        if end.name == "cf.br":
+            return ops + straight(targets[b][0], home)
+        if end.name == "cf.cond_br":
+            lengths = [sum(len(x.ops) for x in reached(s)) for s in targets[b]]
+            end.const = lengths[0] <= lengths[1]
+            early, late = targets[b] if end.const else targets[b][::-1]
+            inside = Block(parent=end)
+            inside.ops, end.block, end.blocks = straight(early, inside), home, [inside]
+            return [*ops, end, *straight(late, home)]
+        end.block = home
+        return [*ops, end]
+
+    if targets and plain(func.blocks[0]):
+        first = func.blocks[0]
+        first.ops[:] = straight(first, first)
+        del func.blocks[1:]

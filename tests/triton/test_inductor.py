@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
@@ -345,3 +346,23 @@ def test_a_known_wrong_version_is_caught(name, monkeypatch):
 
     with fresh_cache():
         assert not right(f, shapes, 0.5), f"{name} gives the right numbers and no finding"
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_batch_norm_writes_its_running_statistics_itself(broken, monkeypatch):
+    if broken:  # known-wrong: left to the functional one, which copies
+        monkeypatch.setattr(inductor, "statistics_in_place", lambda graph: None)
+    torch.manual_seed(3)
+    eager = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU()).npu()
+    ours = copy.deepcopy(eager)
+    compiled, states, names = torch.compile(ours), [], []
+    for model, call in ((eager, eager), (ours, compiled)):
+        first, second = (call(exact(2, 3, n, 8).npu()) for n in (8, 8))  # two passes forward before one back
+        before = len(labkit.device.timeline())
+        call(exact(2, 3, 8, 8).npu())
+        names = [s.name for s in list(labkit.device.timeline())[before:]]
+        (first.sum() + (second**2).sum()).backward()
+        states.append([*(b.cpu() for b in model.buffers()), *(p.grad.cpu() for p in model.parameters())])
+    for a, b in zip(*states):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+    assert ("aten::copy_" in names) == broken and not any("convolution" in n for n in names if n.startswith("triton"))
