@@ -130,7 +130,8 @@ class Kernel:
     def comment(self, op: Op) -> None:
         if op.line and op.name not in SILENT and (op.file, op.line) != self.shown:
             self.shown = (op.file, op.line)
-            self.emit(f"// {op.line}: {source_line(op.file, op.line)}".rstrip())
+            text = source_line(op.file, op.line).rstrip(" \\")  # a backslash would take the next line along
+            self.emit(f"// {op.line}: {text}".rstrip())
 
     # ---- lifetimes
 

@@ -171,7 +171,24 @@ def repeated() -> float:
     return float((z.cpu() - torch.tensor([2.0, 2, 2, 0])).abs().max())
 
 
+@triton.jit
+def continued(x, y, N: tl.constexpr):
+    at = tl.arange(0, N)
+    # fmt: off
+    a = tl.load(x + at) * 2 + \
+        tl.load(x + at + N)
+    # fmt: on
+    tl.store(y + at, a)
+
+
+def long_line() -> float:
+    x, y = eighths(2, 64), torch.zeros(64).npu()
+    continued[(1,)](x.npu(), y, N=64)
+    return float((y.cpu() - (2 * x[0] + x[1])).abs().max())
+
+
 CASES = {
+    "a line that ends in a backslash": long_line,
     "a grid of two dimensions that one core asks for": grids,
     "a grid of two dimensions that nobody asks for": repeated,
     "one loop is empty": lambda: sums(0, 64, False),
