@@ -16,7 +16,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 SHARED = ("notebooks", "kernels", "data", "scripts")
-FILES = ("pyproject.toml", "README.md", "LICENSE", "Makefile", "environment.yml", "environment.npu.yml")
+FILES = ("pyproject.toml", "README.md", "README.zh.md", "LICENSE", "Makefile", "environment.yml", "environment.npu.yml")
 PLATFORM = os.environ.get("LABKIT_PLATFORM_WHEEL") == "1"
 
 

@@ -356,6 +356,9 @@ def main(arguments):
             have=dotted(sys.version_info[:3]),
             mend=system.install_command(["python"]),
         )
+    # Images of Python often set this. pip leaves compiling to the first import (see pip()), so nothing would be kept:
+    # each of the many processes of a notebook or a test run would compile torch anew, 3 of the 5 seconds that it takes.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     python = ensure()
     if command in ("lab", "test"):  # before the processes start that would each wait for it
         if run([python, "-m", "labkit", "prebuild"], cwd=str(ROOT)).returncode:

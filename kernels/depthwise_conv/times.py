@@ -3,7 +3,7 @@
     python kernels/depthwise_conv/times.py                 # measures and prints, minutes
     python kernels/depthwise_conv/times.py --write         # and brings the table up to date
     python kernels/depthwise_conv/times.py --write "4 cube" dx   # these ways only; the other rows stay
-    python kernels/depthwise_conv/times.py --readme        # only the committed table, as the README's
+    python kernels/depthwise_conv/times.py --readme        # only the committed table, as kernels/README.md has it
 
 The table is data/depthwise_conv.csv. It begins with an empty L2. `us` is all that a call launches, on tensors in
 channels_last (steps 0 and 1: as they lie in NCHW); of it `fold_us` is the second launch of dweight, which adds up

@@ -1,5 +1,5 @@
-"""What the fusion of SwiGLU with its projections gains on the modelled clock: data/swiglu_speedup.csv and the README's
-table.
+"""What the fusion of SwiGLU with its projections gains on the modelled clock: data/swiglu_speedup.csv and the
+table of kernels/README.md.
 
     python kernels/swiglu_linear/speedup.py            # measures and prints
     python kernels/swiglu_linear/speedup.py --write    # and brings both up to date
@@ -203,7 +203,7 @@ def write(rows: list[dict]) -> None:
             }
             for row in rows
         )
-    readme = paths.repo_root() / "README.md"
+    readme = paths.kernels_dir() / "README.md"
     text = readme.read_text(encoding="utf-8")
     readme.write_text(
         re.sub(f"{_BEGIN}.*?{_END}", lambda _: f"{_BEGIN}\n{markdown(load())}\n{_END}", text, flags=re.S),

@@ -28,8 +28,8 @@ from labkit.exercises.spec import Spec, folders, load, tomllib
 from labkit.exercises.stub import normalise, template
 from labkit.notebook import source as reader
 
-_COPIED = ("labkit", "kernels", "data", "notebooks/source", "scripts", "pyproject.toml", "README.md", "LICENSE",
-           "Makefile", "environment.yml", "environment.npu.yml")  # fmt: skip
+_COPIED = ("labkit", "kernels", "data", "notebooks/source", "scripts", "pyproject.toml", "README.md", "README.zh.md",
+           "LICENSE", "Makefile", "environment.yml", "environment.npu.yml")  # fmt: skip
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".labkit", "answers_trial*", "camp_*")
 _OF_PACKAGE = shutil.ignore_patterns("__pycache__", "*.pyc", "share", "shipped")  # of an installed one
 _OF_KERNELS = shutil.ignore_patterns("__pycache__", "exercises", "golden.py", "mutants.toml")

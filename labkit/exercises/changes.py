@@ -74,6 +74,9 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
         yield "several", {}, lambda n: ast.List(n.elts, ast.Load())
     elif isinstance(node, ast.IfExp):
         yield "branches", {}, lambda n: ast.IfExp(n.test, n.orelse, n.body)
+        if text := _part(node.test, given):
+            yield "condition", {"part": text}, lambda n: n.body
+            yield "case", {"part": text}, lambda n: n.orelse
     elif isinstance(node, ast.If) and (text := _part(node.test, given)):
         yield "case", {"part": text}, lambda n: ast.If(ast.Constant(False), n.body, n.orelse)
     elif isinstance(node, ast.Attribute) and node.attr == "T":
@@ -237,6 +240,11 @@ def _of_call(node: ast.Call) -> Iterator[Change]:
                 if k != at:
                     yield "axis", {}, lambda n, k=k: ast.Call(n.func, _with_rest_at(len(n.args), k), [])
     for k, word in enumerate(node.keywords):
+        if word.arg in ("min", "max"):
+            old, new = word.arg, _CALLS[word.arg]
+            yield "instead", {"old": f"{old}=", "new": f"{new}="}, lambda n, k=k, new=new: _with_word(n, k, new)
+        if word.arg == "key" and name in ("min", "max") and len(node.args) == len(node.keywords) == 1:
+            yield "its-value", {}, _its_value
         if word.arg:
             names = {"word": word.arg, "name": name}
             yield "no-keyword", names, lambda n, k=k: ast.Call(n.func, n.args, n.keywords[:k] + n.keywords[k + 1 :])
@@ -250,6 +258,17 @@ def _of_call(node: ast.Call) -> Iterator[Change]:
         yield "axis", {}, lambda n, value=value: _along(n, value)
     if len(node.args) == 2 and not node.keywords and name not in ("max", "min"):
         yield "arguments", {"name": name}, lambda n: ast.Call(n.func, n.args[::-1], [])
+
+
+def _its_value(call: ast.Call) -> ast.Call:
+    """min(map(key, x)) of min(x, key=key)"""
+    mapped = ast.Call(ast.Name("map", ast.Load()), [call.keywords[0].value, *call.args], [])
+    return ast.Call(call.func, [mapped], [])
+
+
+def _with_word(call: ast.Call, at: int, word: str) -> ast.Call:
+    words = [ast.keyword(word, k.value) if i == at else k for i, k in enumerate(call.keywords)]
+    return ast.Call(call.func, call.args, words)
 
 
 def _with_rest_at(count: int, at: int) -> list[ast.expr]:

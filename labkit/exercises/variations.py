@@ -285,6 +285,8 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
     if key == "other-name":  # more often than ours
         more = len(re.findall(rf"\b{names['a']}\b", source)) > int(names["count"])
         return more and any(ast.unparse(n) == names["within"] for n in ast.walk(theirs) if isinstance(n, ast.expr))
+    if key == "its-value":
+        return fewer(r"\bkey\s*=")
     if key == "no-transpose":
         return fewer(r"\.T\b|\.t\(|transpose|permute")
     if key == "goes-on":

@@ -322,6 +322,6 @@ _RULES = (
     *FUSED,
 )
 RULES = {rule.name: rule for rule in _RULES}
-# swiglu_linear is chosen by name: at few rows its later start costs what its fewer launches save (README, the table of
-# SwiGLU with its projections)
+# swiglu_linear is chosen by name: at few rows its later start costs what its fewer launches save (kernels/README.md,
+# the table of SwiGLU with its projections)
 DEFAULT = tuple(name for name in RULES if name != "swiglu_linear")

@@ -18,7 +18,11 @@ from labkit.notebook.cells import Variant
 from labkit.notebook.execute import environment
 from labkit.notebook.source import Markdown
 
-PAGES = [REPO / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md")]
+PAGES = [
+    REPO / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md", "kernels/README.md")
+]
+PAGES += [REPO / "data" / "README.md", REPO / "kernels" / "README.md"]
+PAGES += [page for page in sorted((REPO / "labkit").glob("*/README.md")) if page.parent.name != "notebook"]  # a form
 WHOLE_BYTES = 8_000_000  # both languages; 4.2 MB in November 2026
 
 

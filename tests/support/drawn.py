@@ -22,12 +22,12 @@ def _sum_of(folder: Path) -> int:
     return zlib.crc32(b"".join(f.read_bytes() for f in files))
 
 
-def half(name: str, folders: Iterable[Path]) -> bool:
-    """Is `name` of the half that a run takes? The checksum of it and of all that these folders hold decides: others
-    after each change there.
+def one_in(many: int, name: str, folders: Iterable[Path]) -> bool:
+    """Is `name` of the share, one in `many`, that a run takes? The checksum of it and of all that these folders hold
+    decides: others after each change there.
     """
     sums = "".join(str(_sum_of(folder)) for folder in folders)
-    return whole() or zlib.crc32(f"{name} {sums}".encode()) % 2 == 0
+    return whole() or zlib.crc32(f"{name} {sums}".encode()) % many == 0
 
 
 def examples(most: int) -> int:
