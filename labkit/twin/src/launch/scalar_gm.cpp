@@ -121,7 +121,7 @@ void Core::check_stack(Here here) {
     uint64_t used = stack_from - uint64_t(__builtin_frame_address(0));
     if (used <= kStack || stack_reported || used > 1ull << 30) return;
     stack_reported = true;
-    report("stack", true, here, Numbers().add("used", used).add("limit", kStack));
+    report("stack", true, here, Numbers().add("used", used / 1024 * 1024).add("limit", kStack));
 }
 
 // ---------------------------------------------------------------- raw pointers
