@@ -36,7 +36,7 @@ _CORE_FLAGS = {"so": (), "cube_so": ("-DTWIN_CUBE_CORE",)}  # vector cores, cube
 
 def _pointer_checks(cxx: str) -> list[str]:
     """Flags under which the kernel's own code calls the twin before each access through a pointer: one to GM may miss
-    its tensor (twin/src/memory/scalar_gm.cpp)."""
+    its tensor (twin/src/launch/scalar_gm.cpp)."""
     option = ["-mllvm", "-asan-{}"] if "clang" in os.path.basename(cxx) else ["--param", "asan-{}"]
     limits = ["instrumentation-with-call-threshold=0", "stack=0", "globals=0"]
     return ["-fsanitize=kernel-address", *(word.format(limit) for limit in limits for word in option)]

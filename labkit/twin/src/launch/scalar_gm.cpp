@@ -43,7 +43,8 @@ uint8_t* Core::cached(uint64_t lo, uint32_t size, bool write, Here here) {
 }
 
 // Such accesses go to GM itself: the compiler may move a load before the call that announces it. Under a schedule that
-// keeps lines, what this core has stored is put there first, and the line is written back whole all the same.
+// keeps lines, what this core has stored is put there first; of a reference, the line is written back whole all the
+// same.
 void Core::expose(uint64_t lo, uint32_t size, Here here) {
     settle_exposed();
     uint64_t end = lo + size;
@@ -57,7 +58,10 @@ void Core::expose(uint64_t lo, uint32_t size, Here here) {
         each([&](uint64_t at, uint32_t some) {
             cached(at, some, false, here);
             DataCache::Line* l = cache.held(at);
-            if (l && l->dirty) DataCache::copy(reinterpret_cast<uint8_t*>(l->at), l->bytes, l->dirty);
+            if (!l) return;
+            if (l->dirty && l->copied) DataCache::copy(reinterpret_cast<uint8_t*>(l->at), l->bytes, l->dirty);
+            // the compiler announces only the first of several accesses to a place: what else it stores is in GM alone
+            if (here.line < 0) l->copied = false;
         });
     each([&](uint64_t at, uint32_t some) {
         Exposed e{at, some, here, {}};
@@ -117,7 +121,7 @@ void Core::check_stack(Here here) {
     uint64_t used = stack_from - uint64_t(__builtin_frame_address(0));
     if (used <= kStack || stack_reported || used > 1ull << 30) return;
     stack_reported = true;
-    report("stack", true, here, Numbers().add("used", used).add("limit", kStack));
+    report("stack", true, here, Numbers().add("used", used / 1024 * 1024).add("limit", kStack));
 }
 
 // ---------------------------------------------------------------- raw pointers
