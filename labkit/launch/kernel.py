@@ -100,7 +100,7 @@ def _text_of(file: Path) -> str:
 
 
 def _watched(text: str) -> list[str]:
-    """Flags under which every load and store of a source with pointers to UB reports to twin/src/memory/raw_access.cpp.
+    """Flags under which every load and store of a source with pointers to UB reports to twin/src/memory/scalar.cpp.
 
     They are those of g++'s kernel address sanitizer, by whose calls, and by nothing else of it, the twin sees them.
     """

@@ -17,7 +17,6 @@
 #include "core/hazard.h"
 #include "core/registers.h"
 #include "core/trace.h"
-#include "core/unwritten.h"
 #include "core/vector_state.h"
 
 namespace twin {
@@ -140,7 +139,7 @@ public:
     // What an instruction behind a flag that this pipe sets may rely on, for the other cores of the block.
     GmClock gm_clock(Pipe) const;
     void learn(const GmClock& told) { twin::learn(known[int(Pipe::S)], slot(), told); }
-    // Through a pointer to UB (memory/raw_access.cpp): of a pipe of its own, kept until the next instruction.
+    // Through a pointer to UB (memory/scalar.cpp): of a pipe of its own, kept until the next instruction.
     static constexpr int kRawPipe = int(Pipe::Count);
     struct RawAccess {
         uint64_t lo, hi;
@@ -172,7 +171,7 @@ public:
     // Silent where this kind of core has no such memory: in a mixed kernel each kind skips the other's instructions.
     bool usable(Loc, uint64_t bytes, bool read, Here, const char* what, uint32_t align = 32);
     bool any_filled(Loc, uint64_t bytes) const;
-    // ---- unwritten bytes (unwritten.h)
+    // ---- unwritten bytes (hazard.h)
     template <typename F> void each_unwritten(Mem, uint64_t lo, uint64_t hi, F) const;
     bool unwritten(Mem, uint64_t lo, uint64_t hi) const;
     Shadow shadow(Mem, uint64_t lo, uint64_t bytes) const;

@@ -1,4 +1,6 @@
 // Operations of the scalar unit itself: single elements, its data cache, system variables.
+#include <dlfcn.h>
+
 #include "core/machine.h"
 
 namespace twin {
@@ -109,3 +111,101 @@ void*& current_pipe() { return core->pipe; }
 int64_t block_num() { return core->id.blocks; }
 
 }  // namespace twin
+
+// UB through a pointer. A kernel whose source takes pointers to UB is compiled so that each of its loads and stores
+// calls one of the functions at the end of this file (launch/kernel.py). The bisheng compiler orders GetValue and
+// SetValue with the pipes by itself, but no access through a pointer: here such an access is one of a pipe of its own,
+// which only a flag of the scalar unit or a barrier orders.
+namespace twin {
+
+static void report_raw(const char* code, void* pc, Numbers n) {
+    Dl_info info{};
+    bool known = dladdr(pc, &info) && info.dli_fname;
+    if (known) n.add("object", info.dli_fname).add("code", uint64_t(pc) - uint64_t(info.dli_fbase) - 1);
+    core->report(code, true, core->last, n);
+}
+
+void Core::raw_access(uint64_t lo, uint64_t bytes, bool write, void* pc) {
+    const VectorClock& now = known[int(Pipe::S)];
+    if (delayed.on) delayed.settle(now);
+    const Access* other = nullptr;
+    auto open = [&](const Access& a) {
+        if (a.number && int(a.pipe) != kRawPipe && now.seen[int(a.pipe)] < a.number) other = &a;
+        return other != nullptr;
+    };
+    const char* code = "race-raw";
+    ub.each(lo, lo + bytes, [&](const Hazards::Cell& c) {
+        if (other) return;
+        if (write)
+            for (const Access& r : c.reads)
+                if (!other && open(r)) code = "race-war";
+        if (!other && open(c.write)) code = write ? "race-waw" : "race-raw";
+    });
+    if (other)
+        report_raw(code, pc,
+                   Numbers()
+                       .add("op", write ? "store through a pointer" : "load through a pointer")
+                       .add("pipe", "S")
+                       .add("other", name_of(other->pipe))
+                       .add("other_line", other->here.line)
+                       .add("memory", "UB")
+                       .add("addr", lo)
+                       .add("bytes", bytes)
+                       .add("event", std::string(name_of(other->pipe)) + "_S"));
+    else if (!write && !ub.any_written(lo, lo + bytes) && !scalar_stores.any(lo, lo + bytes))
+        report_raw("uninit-local", pc,
+                   Numbers().add("what", "pointer").add("memory", "UB").add("addr", lo).add("bytes", bytes));
+    if (write) store_scalar(uint32_t(lo), uint32_t(bytes));
+    // kept until the next instruction of a pipe; a loop's accesses are one stretch
+    for (size_t i = raw_accesses.size(); i-- > 0 && i + 4 >= raw_accesses.size();) {
+        RawAccess& r = raw_accesses[i];
+        if (r.write != write || lo > r.hi || lo + bytes < r.lo) continue;
+        r.lo = std::min(r.lo, lo);
+        r.hi = std::max(r.hi, lo + bytes);
+        return;
+    }
+    if (raw_accesses.size() < 4096) raw_accesses.push_back({lo, lo + bytes, write, last});
+}
+
+void Core::settle_raw() {
+    for (const RawAccess& r : raw_accesses) {
+        Access me{++issued[kRawPipe], Pipe(kRawPipe), r.here};
+        VectorClock now = known[int(Pipe::S)];
+        now.seen[kRawPipe] = me.number;
+        if (r.write) ub.write(r.lo, r.hi, me, now);
+        else ub.read(r.lo, r.hi, me, now);
+    }
+    raw_accesses.clear();
+}
+
+static void accessed(uint64_t address, uint64_t bytes, bool write, void* pc) {
+    Core* c = core;
+    if (!c || !c->checks || c->id.kind != Kind::AIV) return;
+    uint64_t at = address - uint64_t(c->at(Loc{}));
+    if (at < chip.size[int(Mem::UB)]) c->raw_access(at, std::min(bytes, chip.size[int(Mem::UB)] - at), write, pc);
+}
+
+}  // namespace twin
+
+extern "C" {
+#define TWIN_ACCESS(n)                                                                  \
+    __attribute__((visibility("default"))) void __asan_load##n##_noabort(uint64_t a) {  \
+        twin::accessed(a, n, false, __builtin_return_address(0));                       \
+    }                                                                                   \
+    __attribute__((visibility("default"))) void __asan_store##n##_noabort(uint64_t a) { \
+        twin::accessed(a, n, true, __builtin_return_address(0));                        \
+    }
+TWIN_ACCESS(1)
+TWIN_ACCESS(2)
+TWIN_ACCESS(4)
+TWIN_ACCESS(8)
+TWIN_ACCESS(16)
+#undef TWIN_ACCESS
+__attribute__((visibility("default"))) void __asan_loadN_noabort(uint64_t a, uint64_t n) {
+    twin::accessed(a, n, false, __builtin_return_address(0));
+}
+__attribute__((visibility("default"))) void __asan_storeN_noabort(uint64_t a, uint64_t n) {
+    twin::accessed(a, n, true, __builtin_return_address(0));
+}
+__attribute__((visibility("default"))) void __asan_handle_no_return() {}
+}
