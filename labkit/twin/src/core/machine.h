@@ -19,7 +19,6 @@
 #include "core/hazard.h"
 #include "core/registers.h"
 #include "core/trace.h"
-#include "core/unwritten.h"
 #include "core/vector_state.h"
 
 namespace twin {
@@ -204,7 +203,7 @@ public:
     // Silent where this kind of core has no such memory: in a mixed kernel each kind skips the other's instructions.
     bool usable(Loc, uint64_t bytes, bool read, Here, const char* what, uint32_t align = 32);
     bool any_filled(Loc, uint64_t bytes) const;
-    // ---- unwritten bytes (unwritten.h)
+    // ---- unwritten bytes (hazard.h)
     template <typename F> void each_unwritten(Mem, uint64_t lo, uint64_t hi, F) const;
     bool unwritten(Mem, uint64_t lo, uint64_t hi) const;
     Shadow shadow(Mem, uint64_t lo, uint64_t bytes) const;

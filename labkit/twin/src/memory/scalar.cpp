@@ -1,4 +1,6 @@
 // Operations of the scalar unit itself: single elements, its data cache, system variables.
+#include <dlfcn.h>
+
 #include "core/machine.h"
 
 namespace twin {
@@ -123,5 +125,11 @@ int64_t sub_block_idx() { return core->id.sub; }
 int64_t sub_block_num() { return core->id.subs; }
 void*& current_pipe() { return core->pipe; }
 int64_t block_num() { return core->id.blocks; }
+
+}  // namespace twin
+
+// UB through a pointer. A kernel whose source takes pointers to UB is compiled so that each of its loads and stores
+// calls one of the functions at the end of this file (launch/kernel.py). The bisheng compiler orders GetValue and
+// SetValue with the pipes by itself, but no access through a pointer: here such an access is one of a pipe of its own,
 
 }  // namespace twin
