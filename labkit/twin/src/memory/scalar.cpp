@@ -127,9 +127,3 @@ void*& current_pipe() { return core->pipe; }
 int64_t block_num() { return core->id.blocks; }
 
 }  // namespace twin
-
-// UB through a pointer. A kernel whose source takes pointers to UB is compiled so that each of its loads and stores
-// calls one of the functions at the end of this file (launch/kernel.py). The bisheng compiler orders GetValue and
-// SetValue with the pipes by itself, but no access through a pointer: here such an access is one of a pipe of its own,
-
-}  // namespace twin
