@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from places import CORRECT as HERE
-from same import equal  # noqa: E402
-from test_correct_kernels import product
+import sys
+from pathlib import Path
 
-import labkit
+sys.path.insert(0, str(Path(__file__).parent))
+
+from places import CORRECT as HERE  # noqa: E402
+from same import equal  # noqa: E402
+from test_correct_kernels import product  # noqa: E402
+
+import labkit  # noqa: E402
 
 
 def test_vector_cores_add_in_any_order():
