@@ -18,12 +18,8 @@ tolerance are the test's. Of a tuned kernel the first configuration that fits UB
                skips it
 vllm, which vllm-ascend is a part of, is read from its source; STANDINS, which both import and which are not here, are
 empty, as are NPU_NAMES of torch_npu; what vllm-ascend's setup.py writes (the kind of chip) says A2. kernels: what the
-<<<<<<< HEAD
-test called, those without an answer marked with !.
-=======
 test called, those without an answer marked with !. first: the outcome when the rule was run for the first time; --write
 changes the rows of the files that were run.
->>>>>>> main
 """
 
 from __future__ import annotations
@@ -53,11 +49,7 @@ NPU_NAMES = ("float4_e2m1fn_x2", "float4_e1m2fn_x2", "hifloat8", "float8_e8m0fnu
 FILES = {"fla": ("tests/ops", "tests/modules"), "ascend": ("tests/e2e/nightly/single_node/ops/singlecard_ops/triton",)}
 NAMES = {"fla": "flash-linear-attention", "ascend": "vllm-ascend"}
 UPSTREAM = r"No module named|cannot import name|CompilationError|power of 2|fixture '|torch.cuda|CUDA|NVIDIA"
-<<<<<<< HEAD
-FIELDS = ["repository", "file", "test", "outcome", "kernels", "note"]
-=======
 FIELDS = ["repository", "file", "test", "first", "outcome", "kernels", "note"]
->>>>>>> main
 _state: dict = {"called": [], "done": set(), "rows": None}
 
 
@@ -308,21 +300,11 @@ def main() -> None:
             for p in now:
                 test, outcome, kernels, note = found.get(p.name, ["", "skipped", "", "no test, or the process ended"])
                 word = judged(outcome, note) if kernels else "not here"
-<<<<<<< HEAD
-                table.append(dict(zip(FIELDS, [NAMES[name], p.name, test, word, kernels, note])))
-=======
                 table.append(dict(zip(FIELDS, [NAMES[name], p.name, test, word, word, kernels, note])))
->>>>>>> main
                 print(*table[-1].values(), sep="  ", flush=True)
     count = {w: sum(r["outcome"] == w for r in table) for w in dict.fromkeys(r["outcome"] for r in table)}
     print(f"{len(table)} files: {count}")
     if args.write:
-<<<<<<< HEAD
-        with args.out.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(sorted(table, key=lambda r: (r["repository"], r["file"])))
-=======
         kept = list(csv.DictReader(args.out.open(encoding="utf-8"))) if args.out.exists() else []
         rows = {(r["repository"], r["file"]): r for r in kept}
         for r in table:
@@ -332,7 +314,6 @@ def main() -> None:
             writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows[key] for key in sorted(rows))
->>>>>>> main
 
 
 if __name__ == "__main__":
