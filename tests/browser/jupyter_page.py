@@ -137,7 +137,10 @@ def open_browser(work: Path):
     service = webdriver.ChromeService(
         executable_path=shutil.which("chromedriver"), log_output=str(work / "chromedriver.log")
     )
-    return webdriver.Chrome(options=options, service=service)
+    browser = webdriver.Chrome(options=options, service=service)
+    # Chromium 150 gives a headless page no focus, and JupyterLab then has no current notebook.
+    browser.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
+    return browser
 
 
 class Page:
