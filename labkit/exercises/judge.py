@@ -373,7 +373,7 @@ def _not_taken(error: Exception) -> bool:
 
 def _copies_came_late(record) -> bool:
     """Was it the launch in which every transfer comes as late as the synchronisation allows?"""
-    return getattr(getattr(getattr(record, "again", None), "request", None), "schedule", "") == "worst"
+    return getattr(getattr(getattr(record, "again", None), "request", None), "schedule", "").startswith("worst")
 
 
 def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:

@@ -34,6 +34,14 @@ DEFAULT_L2 = "warm"  # what a launch finds in the L2; the lab's own tests begin 
 _CORE_FLAGS = {"so": (), "cube_so": ("-DTWIN_CUBE_CORE",)}  # vector cores, cube cores
 
 
+def _pointer_checks(cxx: str) -> list[str]:
+    """Flags under which the kernel's own code calls the twin before each access through a pointer: one to GM may miss
+    its tensor (twin/src/launch/scalar_gm.cpp)."""
+    option = ["-mllvm", "-asan-{}"] if "clang" in os.path.basename(cxx) else ["--param", "asan-{}"]
+    limits = ["instrumentation-with-call-threshold=0", "stack=0", "globals=0"]
+    return ["-fsanitize=kernel-address", *(word.format(limit) for limit in limits for word in option)]
+
+
 def kernel(
     path: str | os.PathLike | None = None,
     *,
@@ -57,7 +65,9 @@ def kernel(
     checks (for measuring).
     timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul
     is timed in seconds; a kernel whose control flow depends on its data takes wrong branches.
-    schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
+    schedule="worst" delays every transfer as long as the synchronisation allows; "worst:7", with a number as seed,
+    takes another order that it allows: copies that come early, other orders of copies and cores. A race then shows in
+    the numbers, with some seed; a seed gives the same numbers each time.
     l2="warm" (the default): a launch finds in the L2 what earlier launches of this program left there, as on the
     card; tensors that no launch has seen are not in it. l2="cold": every launch begins with an empty one
     (labkit.clear_l2() empties it once).
@@ -68,7 +78,7 @@ def kernel(
         raise TypeError("give a path or text=, one of the two")
     if text is None:
         file = Path(path) if Path(path).exists() else paths.repo_root() / path  # a notebook runs in its own folder
-        text = file.read_text(encoding="utf-8")
+        text = _text_of(file)
         filename = filename or str(file.resolve())
     return Kernel(
         text,
@@ -88,6 +98,21 @@ def kernel(
 
 class ArgumentError(TypeError):
     """An argument that the kernel cannot take; the text says which, why and what to write."""
+
+
+def _text_of(file: Path) -> str:
+    """UTF-8, or what editors of a Chinese Windows write."""
+    data = file.read_bytes()
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return data.decode("gb18030", errors="replace").replace("\r\n", "\n")
+
+
+def _watched(text: str) -> list[str]:
+    """Has a source with pointers to UB heard of its loads and stores there too (twin/src/memory/raw_access.cpp)."""
+    clang = "clang" in compiler.cxx_version(compiler.find_cxx()).lower()
+    return ["-DTWIN_UB_POINTERS"] if "__ubuf__" in text and not clang else []
 
 
 @dataclass
@@ -110,7 +135,7 @@ class Kernel:
     core_mix: tuple[int, int] = field(init=False, default=(0, 1))  # cube cores, vector cores of a block
 
     def __post_init__(self):
-        if self.schedule not in ("program", "worst"):
+        if not runner.is_schedule(self.schedule):
             raise ValueError(messages.text("kernel.schedule", schedule=self.schedule))
         if self.l2 not in ("warm", "cold"):
             raise ValueError(messages.text("kernel.l2", l2=self.l2))
@@ -172,6 +197,7 @@ class Kernel:
             text = includes.in_place(Path(self.filename), text, dirs, lowering.has_attributes)
         lowered = lowering.lower(text, self.filename, entries, around, self.defines)
 
+        words += _pointer_checks(compiler.find_cxx()) + _watched(self.text + around)
         folders = [*self.include_dirs, *headers.include_dirs()]
 
         def library(*flags: str) -> Path:
@@ -197,11 +223,16 @@ class Kernel:
                 cube, vector = pool.map(inspected, (_CORE_FLAGS["cube_so"], _CORE_FLAGS["so"]))
             entry = f"twin_entry_{lowering.symbol(self.entry)}"
             self.core_mix = runtime.cores_of(cube, vector, entry, self.core_mix)
+        self._library = library
         wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.core_mix)) if cores]
         if len(wanted) == 1:
             return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
         with ThreadPoolExecutor(2) as pool:
             return dict(zip(wanted, pool.map(lambda kind: library(*_CORE_FLAGS[kind]), wanted)))
+
+    def debug_libraries(self) -> list[Path]:
+        """The kernel once more, for each kind of core, with what the debugger knows of its variables."""
+        return [self._library(*_CORE_FLAGS[kind], "-g") for kind in self._built]
 
     def _core_mix(self, around: str, key: int) -> tuple[tuple[int, int], bool]:
         """What the part of the source compiled with these defines looks like, and whether the kernel says it."""

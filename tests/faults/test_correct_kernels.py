@@ -22,10 +22,12 @@ F16, F32, I8, I32 = np.float16, np.float32, np.int8, np.int32
 CASES: list = []
 
 
-def case(*sizes, blocks=(1,), entry=None, tolerance=0.0):
-    """Registers golden(k, *size) -> (arguments, [wanted, ...]); None among the arguments: the next output.
+def case(*sizes, blocks=(1,), entry=None, tolerance=0.0, file=None):
+    """Registers golden(k, *size) -> (arguments, [wanted, ...]); None among the arguments: the next output;
+    (array, wanted): an argument that the kernel changes.
 
     blocks: launched with each of these numbers; a name: with that one of the golden's own parameters.
+    file: with several kernels; the golden has the kernel's name.
     """
 
     def register(golden):
@@ -33,7 +35,9 @@ def case(*sizes, blocks=(1,), entry=None, tolerance=0.0):
         for size in (s if isinstance(s, tuple) else (s,) for s in sizes):
             for b in [size[names.index(blocks)]] if isinstance(blocks, str) else blocks:
                 label = "x".join(map(str, size))
-                CASES.append(pytest.param(golden, size, b, entry, tolerance, id=f"{golden.__name__}-{label}-on{b}"))
+                name = golden.__name__
+                which = (file or name, name if file else entry)
+                CASES.append(pytest.param(golden, size, b, which, tolerance, id=f"{name}-{label}-on{b}"))
         return golden
 
     return register
@@ -54,12 +58,14 @@ def values(n, dtype, low=-8.0, high=8.0):
     return (rng.integers(int(low * 64), int(high * 64), n, endpoint=True) / 64).astype(dtype)
 
 
-@pytest.mark.parametrize("schedule", ["program", "worst"])  # the order is kept by flags and queues, not by luck
-@pytest.mark.parametrize("golden, size, blocks, entry, tolerance", CASES)
-def test_right_and_silent(golden, size, blocks, entry, tolerance, schedule):
+# the order is kept by flags and queues, not by luck
+@pytest.mark.parametrize("schedule", ["program", "worst", "worst:1", "worst:2", "worst:3", "worst:9"])
+@pytest.mark.parametrize("golden, size, blocks, which, tolerance", CASES)
+def test_right_and_silent(golden, size, blocks, which, tolerance, schedule):
     import torch
 
-    k = labkit.kernel(HERE / f"{golden.__name__}.asc", entry=entry, schedule=schedule)
+    file, entry = which
+    k = labkit.kernel(HERE / f"{file}.asc", entry=entry, schedule=schedule)
     arguments, wanted = golden(k, *size)
     outputs, given, pending = [], [], iter(wanted)
     for a in arguments:
@@ -68,7 +74,10 @@ def test_right_and_silent(golden, size, blocks, entry, tolerance, schedule):
             a = torch.empty(
                 w.size, dtype=torch.bfloat16 if w.dtype == np.uint16 else torch.from_numpy(w[:0]).dtype, device="npu"
             )
-            outputs.append(a)
+            outputs.append((a, w))
+        elif isinstance(a, tuple):
+            outputs.append((torch.from_numpy(a[0]).npu(), a[1]))
+            a = outputs[-1][0]
         elif isinstance(a, np.ndarray):
             a = torch.from_numpy(a).view(torch.bfloat16).npu() if a.dtype == np.uint16 else torch.from_numpy(a).npu()
         given.append(a)
@@ -76,7 +85,8 @@ def test_right_and_silent(golden, size, blocks, entry, tolerance, schedule):
     assert record.finished and not record.findings, record.report()
     # the same in both schedules
     pins.check(f"correct/{golden.__name__} {'x'.join(map(str, size))} on {blocks}", record)
-    for got, want in zip(outputs, wanted, strict=True):
+    assert next(pending, None) is None
+    for got, want in outputs:
         got = got.cpu().view(torch.int16).numpy().view(np.uint16) if want.dtype == np.uint16 else got.cpu().numpy()
         if tolerance:
             np.testing.assert_allclose(got, want.ravel(), rtol=tolerance, atol=tolerance)
@@ -281,6 +291,348 @@ def templated(k, n):
 def print_dump(k, blocks):
     x = values(16 * blocks, F16)
     return [x, None, 16 * blocks], [np.abs(x)]
+
+
+# ---- at the borders of the checks for caches, meetings, orders of copies, pointers, stacks and flags
+
+
+def zeros(n, dtype=I32):
+    return np.zeros(n, dtype)
+
+
+@case((8, 1), (16, 4), (64, 8), blocks="cores")
+def soft_meeting(k, share, cores):
+    x = values(share * cores, F32).reshape(cores, share)
+    return [x.ravel(), None, None, zeros(16 * cores), share], [np.roll(x, -2, 0), np.roll(x, -1, 0)]
+
+
+@case(1, 3, 8, blocks="cores")
+def soft_meeting_zeroed(k, cores):
+    mine = np.repeat(np.arange(cores, dtype=I32), 16)
+    return [None, None, values(8 * cores, I32)], [mine, np.roll(mine, -16)]
+
+
+@case(1, 2, 7, blocks="cores")
+def lines_apart(k, cores):
+    z = zeros((cores, 16))
+    z[:, 0] = sum(i + 1 + 10 * i for i in range(cores))
+    return [zeros(16 * cores), (zeros(16 * cores), z)], []
+
+
+@case(64, 320)
+def cleaned_whole(k, n):
+    x = values(n, F16)
+    z = x.copy()
+    z[0::3], z[1::3] = -1, 2
+    return [x, None, n], [z]
+
+
+@case(12)
+def cleaned_halves(k, n):
+    return [values(n, np.int64), None], [np.arange(8, dtype=np.int64) ** 2]
+
+
+@case(1, 5, blocks="cores")
+def past_the_cache(k, cores):
+    return [zeros(cores), None], [np.array([sum(range(100, 100 + cores))], I32)]
+
+
+@case((64, 1), (32, 4), blocks="cores")
+def polled_marks(k, share, cores):
+    x = values(share * cores, F32)
+    return [x, zeros(share * cores, F32), zeros(16 * cores), None, share], [x * 2]
+
+
+@case(1, 16)
+def combed_copies(k, rows):
+    x, y = values(rows * 16, F16).reshape(rows, 16), values(rows * 32, F16).reshape(rows, 32)
+    return [x.ravel(), y.ravel(), None, rows], [np.hstack([y[:, 16:], y[:, :16], x])]
+
+
+@case(1, 5)
+def overlap_in_turn(k, tiles):
+    x, y = values(64, F32), values(8, F32)
+    a, z = x.copy(), np.zeros(tiles * 48 + 16, F32)
+    a[24:32] = y
+    for i in range(tiles):
+        z[i * 48 : i * 48 + 64] = a + F32(i)
+    return [x, y, None, tiles], [z]
+
+
+@case((1, 1), (5, 4), blocks="cores")
+def sums_at_once(k, rows, cores):
+    x = values(rows * cores * 32, I32)
+    return [x, (zeros(32), x.reshape(-1, 32).sum(0, dtype=I32)), rows], []
+
+
+@case(100, 4999)
+def const_tables(k, n):
+    x, i = values(n, F32), np.arange(n)
+    w = np.array([0.5, 1, 1.5, 2], F32)[i % 4]
+    scratch = np.zeros(n, F32)
+    scratch[(i * 7 + 1) % n] = x * w
+    return [x, None, n], [scratch * np.where(i % 2, F32(-1), F32(1)) + F32(1.5)]
+
+
+@case(1, 6)
+def flags_beside_queue(k, tiles):
+    x, y = values(tiles * 64, F16), values(64, F16)
+    return [x, y, None, tiles], [x.reshape(tiles, 64) + y]
+
+
+@case(1, 3, blocks="blocks")
+def fifteen_ahead(k, blocks):
+    x = values(64 * blocks, F32)
+    return [x, None], [x]
+
+
+@case(1, 77)
+def pointers_inside(k, n):
+    x, i = values(n, F32), np.arange(n) % 3
+    steps = np.zeros((3, 2), F32)
+    steps[:, 0], steps[:, 1] = [1, 2, 0.5], np.array([4, -1, 0], I32).view(F32)
+    return [x, steps.ravel(), None, n, 3], [x * steps[i, 0] + np.array([4, -1, 0], F32)[i] + x]
+
+
+@case(1, 7, blocks="cores")
+def line_by_copies(k, cores):
+    x = values(10 * cores, I8, -16, 15)
+    return [x, None], [x]
+
+
+@case(1, 4, blocks="cores")
+def in_turn(k, cores):
+    x = values(16 * cores, F32)
+    return [x, (zeros(16, F32), x.reshape(-1, 16).sum(0)), zeros(8 * cores), zeros(8 * cores + 8)], []
+
+
+@case(1, 2, 9)
+def early_and_right(k, tiles):
+    x = values(tiles * 64, I32)
+    return [x, None, tiles], [x + np.repeat(np.arange(tiles, dtype=I32), 64)]
+
+
+@case(32)
+def scalar_between(k, n):
+    return [zeros(n), (zeros(16), np.eye(1, 16, dtype=I32)[0] * 41)], []
+
+
+# ---- beside the borders: borders.asc, borders_mixed.asc
+
+
+def border(*sizes, **more):
+    return case(*(sizes or ((),)), file="borders", **more)
+
+
+def mixed(*sizes, **more):
+    return case(*(sizes or ((),)), file="borders_mixed", tolerance=1e-3, **more)
+
+
+def product(seed=0):
+    """Two matrices of half precision and their product; small whole numbers, so that it is exact."""
+    rng = np.random.default_rng(seed)
+    a, b = (rng.integers(-4, 4, (32, 32)).astype(F16) for _ in range(2))
+    return a.ravel(), b.ravel(), a.astype(F32) @ b.astype(F32)
+
+
+@border(1, 4, 100)
+def running_sum(k, n):
+    x = values(64 * n, F32)
+    return [x, None, n], [x.reshape(n, 64).sum(0)]
+
+
+@border(1, 7)
+def towards_front(k, n):
+    x = values(128 * (n + 1), np.int16)
+    return [x, None, n], [x[128:] + np.int16(1)]
+
+
+@border()
+def between(k):
+    x = values(256, F32)
+    z = x.copy().reshape(-1, 2, 8)
+    z[:, 1] = z[:, 0] * 2
+    return [x, None], [z]
+
+
+@border()
+def all_lanes(k):
+    x = values(255 * 128, F16)
+    return [x, None], [x + F16(1)]
+
+
+@border()
+def part_used(k):
+    x = values(40, I32)
+    return [x, None], [x + 1]
+
+
+@border()
+def lanes_in_turn(k):
+    x = values(256, F16)
+    return [x, None], [(x + np.tile([F16(1), F16(-1)], 128)) * F16(2)]
+
+
+@border()
+def padded_rows(k):
+    x = values(40, F32)
+    return [x, None], [x.reshape(4, 10).sum(1)]
+
+
+@border(1, 16, 37)
+def rounded_up(k, n):
+    x = values(n, F16)
+    return [x, None, n], [np.abs(x)]
+
+
+@border()
+def standing_still(k):
+    x, w = values(256, F32), values(64, F32)
+    return [x, w, None], [(x.reshape(4, 64) * w).reshape(32, 8) + w[:8]]
+
+
+@border()
+def gathered_within(k):
+    x = values(64, F32)
+    return [x, None], [x[::-1].copy()]
+
+
+@border()
+def bits_enough(k):
+    x = values(64, F32)
+    return [x, None], [np.where(x >= 0, x, F32(-1))]
+
+
+@border()
+def sorted_exactly(k):
+    x = values(64, F32)
+    return [x, None], [np.sort(x)[::-1].copy()]
+
+
+@border()
+def spread_exactly(k):
+    x = values(16, F32)
+    return [x, None], [np.repeat(x, 8)]
+
+
+@border()
+def widest(k):
+    x = values(4095 * 16, F16)
+    return [x, None], [np.abs(np.concatenate([x[:128], x[255 * 16 :][:128]]))]
+
+
+@border()
+def nothing(k):
+    return [values(64, F32), None, 0], [np.full(64, 3, F32)]
+
+
+@border()
+def by_address(k):
+    x = values(64, I32)
+    return [x, None], [x[::-1] + 1]
+
+
+@border(1, 64, 201)
+def counted(k, n):
+    x = values(256, F32)
+    return [x, None, n], [(x[:n] + 1) * 2]
+
+
+@border()
+def with_gaps(k):
+    x = values(128, F16)
+    return [x, None], [x * F16(3)]
+
+
+@border()
+def row_maxima(k):
+    x = values(192, F32)
+    return [x, None], [x.reshape(4, 48).max(1)]
+
+
+@border()
+def widened(k):
+    x = values(128, F16).astype(F32)
+    return [x.astype(F16), None], [x / 2 + x * F32(0.5)]
+
+
+@border()
+def used_twice(k):
+    x = values(352, F16)
+    return [x, None], [x]
+
+
+@mixed((2, 5), (3, 7), (1, 4))
+def ring(k, slots, steps):
+    a, b, c = product()
+    return [a, b, np.zeros(slots * 1024, F32), None, slots, steps], [np.tile(c.ravel(), steps)]
+
+
+@mixed()
+def in_step(k):
+    a, b, c = product()
+    return [a, b, None], [2 * c]
+
+
+@mixed()
+def exchange(k):
+    x = values(1024, F32)
+    return [x, np.zeros(1024, F32), None], [np.roll(x, 512) + 2]
+
+
+@mixed()
+def one_flag(k):
+    a, b, c = product()
+    return [a, b, np.zeros(3072, F32), None], [np.tile(c.ravel() + 1, 3)]
+
+
+@mixed()
+def by_way_of(k):
+    _, b, _ = product()
+    return [b, b, np.zeros(1024, F16), None], [np.full((32, 32), 0.5, F32) @ b.reshape(32, 32).astype(F32)]
+
+
+@mixed()
+def neighbours_met(k):
+    a, b, c = product()
+    return [a, b, np.zeros(1024, F32), None], [c + 1]
+
+
+@mixed()
+def by_the_cube(k):
+    x = values(256, F32)
+    return [x, np.zeros(256, F32), None], [np.roll(x, 128) + 2]
+
+
+@mixed()
+def side_by_side(k):
+    x = values(32 * 20, F16)
+    return [x, None], [x]
+
+
+@mixed()
+def quarter(k):
+    a, b, _ = product()
+    return [a, b, None], [(a.reshape(32, 32)[:16].astype(F32) @ b.reshape(32, 32)[:, :16].astype(F32))]
+
+
+@mixed()
+def fractals(k):
+    a, b, c = product()
+    return [a, b, None], [c.reshape(32, 2, 16).transpose(1, 0, 2)]
+
+
+@mixed()
+def two_matrices(k):
+    a, b, c = product()
+    return [a, b, None], [np.stack([c[:, :16], c[:, 16:]])]
+
+
+@mixed()
+def table_first(k):
+    a, b, c = product()
+    w = values(2048, F32)
+    return [a, b, w, None], [c.ravel() + w[1024:]]
 
 
 # ---- what does not fit the table

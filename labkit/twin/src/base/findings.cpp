@@ -30,14 +30,15 @@ Numbers& Numbers::raw(const char* key, const std::string& v) {
     return *this;
 }
 
-void Findings::add(const char* code, bool error, Here here, const Numbers& numbers) {
+size_t Findings::add(const char* code, bool error, Here here, const Numbers& numbers) {
     const char* file = here.file ? here.file : "";
     for (auto& f : list_)
         if (f.line == here.line && f.code == code && !std::strcmp(f.file, file)) {
             f.count++;
-            return;
+            return size_t(&f - list_.data());
         }
-    if (list_.size() < kMost) list_.push_back({code, error, block_, file, here.line, numbers.text(), 1});
+    if (list_.size() < kMost) list_.push_back({code, error, block_, file, here.line, numbers.text()});
+    return list_.size() - 1;
 }
 
 }  // namespace twin
