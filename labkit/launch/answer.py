@@ -62,7 +62,7 @@ def record_of(k, blocks: int, answer: dict, timeline) -> LaunchRecord:
     record.findings = merged(answer.get("findings", []))
     for finding in record.findings:  # raised outside any Ascend C call: all that is known is a code address
         if "object" in finding.numbers:
-            exact = _line_of(finding.numbers["object"], finding.numbers["code"], k.filename)
+            exact = _line_of(finding.numbers.pop("object"), finding.numbers.pop("code"), k.filename)
             finding.file, finding.line = exact or (finding.file or k.filename, finding.line)
     record.findings = _at_lines(k, record.findings)
     if "fault" in answer:

@@ -179,6 +179,11 @@ public:
         trace.scalar(here.line, write ? chip.scalar_set : chip.scalar_get, bytes);
     }
     void join_all();  // every pipe waits for every other
+    // Performs what an instruction of this pipe may rely on, for one that reads operands before it is issued (offsets).
+    void catch_up(Pipe p) {
+        known[int(p)].hear(known[int(Pipe::S)], p);
+        if (delayed.on) delayed.settle(known[int(p)]);
+    }
     // Performs a transfer: at once, or under Schedule::Worst as late as the synchronisation allows.
     template <typename F> void perform(const Ticket& t, F effect) {
         if (!effects) return;

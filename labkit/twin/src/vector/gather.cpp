@@ -118,6 +118,7 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, int64_t n, Here here)
     if (!core->usable(offset, uint64_t(n) * 4, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") ||
         !core->usable(d, bytes, false, here, "dst"))
         return core->refuse(d, bytes);
+    core->catch_up(Pipe::V);
     if (!OffsetCheck::written(offset, uint64_t(n) * 4, here)) return core->refuse(d, bytes);
     OffsetCheck reach(s, base, size, size, "Gather");
     for (int64_t i = 0; i < n; i++) reach.look(offset_at(core->at(offset), uint64_t(i)), uint64_t(i));
@@ -155,6 +156,7 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& asked, Her
     if (!core->usable(offset, offsets, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") ||
         !core->usable(d, dn, false, here, "dst"))
         return core->refuse(d, dn);
+    core->catch_up(Pipe::V);
     if (!OffsetCheck::written(offset, offsets, here)) return core->refuse(d, dn);
     OffsetCheck reach(s, base, shape.size, shape.size, "Gather");
     for (uint32_t i = 0; i < uint32_t(r.times); i++)
@@ -201,6 +203,7 @@ void gather_blocks(Dt t, Loc d, Loc s, Loc offset, const Rep& asked, Here here) 
     if (!core->usable(offset, blocks * 4, true, here, "offset") || !core->usable(s, 0, false, here, "src") ||
         !core->usable(d, dn, false, here, "dst"))
         return core->refuse(d, dn);
+    core->catch_up(Pipe::V);
     if (!OffsetCheck::written(offset, blocks * 4, here)) return core->refuse(d, dn);
     OffsetCheck reach(s, 0, kBlock, kBlock, "Gatherb");
     for (uint32_t i = 0; i < blocks; i++) reach.look(offset_at(core->at(offset), i), i);
@@ -258,6 +261,7 @@ uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool 
         core->refuse(d, d.bytes);
         return 0;
     }
+    core->catch_up(Pipe::V);
     const uint8_t* map = bits ? core->at(*bits) : nullptr;
     auto kept = [&](uint64_t i, uint64_t lane) {
         return (map ? map[i * r.src1_rep * kBlock + lane / 8] >> (lane % 8) : kFixed[pattern] >> (lane % 8)) & 1;
