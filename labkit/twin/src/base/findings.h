@@ -46,9 +46,11 @@ public:
         list_.clear();
     }
     size_t add(const char* code, bool error, Here, const Numbers&);  // returns its place in the list
+    bool has(const char* code, Here here) const { return find(code, here) != kMost; }
     std::vector<Finding>& list() { return list_; }
 private:
     static constexpr size_t kMost = 64;
+    size_t find(const char* code, Here) const;  // its place in the list; kMost: not there
     uint32_t block_ = 0;
     std::vector<Finding> list_;
 };

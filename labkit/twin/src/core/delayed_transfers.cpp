@@ -28,6 +28,7 @@ void DelayedTransfers::clear(bool on_, uint32_t seed, uint32_t core) {
     early_ = c.early;
     compute_late_ = on && c.compute_late;
     swaps_ = c.swaps;
+    waits_after_signals_ = on && (seed & 2);
     for (auto& pipe : waiting_) pipe.clear();
     overwritten_.clear();
 }

@@ -7,7 +7,8 @@
 // transfer reads the old bytes.
 // Other seeds: some pipes are late in this way and others perform at once what they are given, before what late pipes
 // still have to do (a copy that comes early); among the late ones may be the vector and the cube unit. Copies of one
-// pipe without a barrier between them may change places. Scalar stores to GM stay in lines of the data cache.
+// pipe without a barrier between them may change places. Scalar stores to GM stay in lines of the data cache. Under half
+// of the seeds a core that signals to another lets the others run first, so that what it does next comes late to them.
 #pragma once
 #include <cstdlib>
 #include <cstring>
@@ -32,6 +33,7 @@ public:
     bool swapped = false;  // the transfer that is being performed has changed places with an earlier one
     static bool delays(Pipe p) { return p == Pipe::MTE1 || p == Pipe::MTE2 || p == Pipe::MTE3 || p == Pipe::FIX; }
     bool computes_late() const { return compute_late_; }
+    bool waits_after_signals() const { return waits_after_signals_; }
     bool takes(Pipe p) const { return delays(p) || (compute_late_ && (p == Pipe::V || p == Pipe::M)); }
     void clear(bool on_, uint32_t seed, uint32_t core);
     template <typename F> void push(const Access& a, const VectorClock& known, F effect) {
@@ -73,6 +75,7 @@ private:
     std::deque<Overwritten> overwritten_;
     uint64_t turn_ = 0, random_ = 0;
     bool compute_late_ = false, swaps_ = false, each_anew_ = false;  // each_anew: early or late is drawn each time
+    bool waits_after_signals_ = false;
     uint8_t early_ = 0;                                              // a bit for each pipe that performs at once
 };
 

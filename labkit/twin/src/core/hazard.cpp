@@ -226,8 +226,11 @@ void Core::report_unwritten(Mem m, uint64_t lo, uint64_t hi, Here here, const ch
     report_origin(origin_of(m, lo, hi, here, what, hi - lo));
 }
 void Core::report_origin(int origin) {
-    const Origin& o = origins[size_t(origin)];
+    Origin& o = origins[size_t(origin)];
     if (unseen_writes) return;  // what a refused instruction would have written is not to be reported again
+    // The operand's own check has said so, or it reads past the end of its tensor and that has been said.
+    if (!o.said && (findings.has("uninit-local", o.here) || findings.has("local-bounds", o.here))) return;
+    o.said = true;
     report("uninit-local", true, o.here,
            Numbers().add("what", o.what).add("memory", twin::name_of(o.mem)).add("addr", o.addr).add("bytes", o.bytes));
 }

@@ -114,6 +114,7 @@ struct Origin {  // the instruction that first read unwritten bytes
     Mem mem = Mem::UB;
     uint64_t addr = 0, bytes = 0;
     bool rounding = false;  // no more than the ends of blocks that are written otherwise
+    bool said = false;
 };
 
 struct Hole {

@@ -47,6 +47,7 @@ void cross_set(int mode, Pipe pipe, int id, Here here) {
     CoreGroup::Signal signal{core->trace.mark(pipe), core->gm_clock(pipe), here, mode == 0 || core->far};
     size_t waiting = core->group->set(*core, mode, id & 15, std::move(signal));
     if (waiting > 15) core->report("cross-many", true, here, Numbers().add("id", id & 15).add("times", waiting));
+    if (core->delayed.waits_after_signals()) give_way();
 }
 
 void cross_wait(int id, Here here) {
