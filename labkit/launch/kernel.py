@@ -383,7 +383,7 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
             home = device.block(pointer)
             runner.runner_for(k.chip, device.arena()).l2.meet(tensor)
             ranges.append((i, pointer, tensor.numel() * tensor.element_size(), home is None or home[2]))
-        ranges += [] if v.tensor is not None else pointed_to(i, v.data)
+        ranges += pointed_to(i, v.data if v.tensor is None else _words(v.tensor))
     record = run_on_twin(k, blocks, [v.data for v in values], ranges)
     record.again.tiling = [v.tensor for v in values if v.ours]
     device.launch(k.signature.name, record.time_us, float(sum(r[2] for r in ranges)))
@@ -393,9 +393,15 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
     return record
 
 
+def _words(tensor) -> bytes:
+    """What a tensor holds, where it may be a list of addresses (ListTensorDesc): no more words than such a list has."""
+    whole = not tensor.dtype.is_floating_point and tensor.element_size() == 8 and tensor.is_contiguous()
+    return ctypes.string_at(tensor.data_ptr(), tensor.numel() * 8) if whole and 1 < tensor.numel() <= 4096 else b""
+
+
 def pointed_to(index: int, value: bytes) -> list[tuple[int, int, int, bool]]:
-    """Ranges of GM whose addresses stand in a struct that is passed by value (a list of tensors): of each word of 8
-    bytes that is the address of device memory, from there to the end of the allocation."""
+    """Ranges of GM whose addresses stand in a struct that is passed by value, or in a tensor (a list of tensors): of
+    each word of 8 bytes that is the address of device memory, from there to the end of the allocation."""
     _, base, size = device.arena()
     words = struct.unpack(f"<{len(value) // 8}Q", value[: len(value) // 8 * 8]) if len(value) > 8 else ()
     homes = [(p, device.block(p)) for p in words if base <= p < base + size]

@@ -7,91 +7,24 @@ first lines promise; where the unit rounds once per instruction the numbers must
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 
 import numpy as np
-import pins
 import pytest
-from places import CORRECT
-from same import equal  # noqa: E402
+from correct_kernels import F16, F32, I8, I32, SCHEDULES, register, right_and_silent, values, zeros
+from places import CORRECT as HERE
+from same import equal
 from twin_launch import build_all
 
 import labkit
 
-HERE = CORRECT
-F16, F32, I8, I32 = np.float16, np.float32, np.int8, np.int32
 CASES: list = []
-
-
-def case(*sizes, blocks=(1,), entry=None, tolerance=0.0, file=None):
-    """Registers golden(k, *size) -> (arguments, [wanted, ...]); None among the arguments: the next output;
-    (array, wanted): an argument that the kernel changes.
-
-    blocks: launched with each of these numbers; a name: with that one of the golden's own parameters.
-    file: with several kernels; the golden has the kernel's name.
-    """
-
-    def register(golden):
-        names = golden.__code__.co_varnames[1:]
-        for size in (s if isinstance(s, tuple) else (s,) for s in sizes):
-            for b in [size[names.index(blocks)]] if isinstance(blocks, str) else blocks:
-                label = "x".join(map(str, size))
-                name = golden.__name__
-                which = (file or name, name if file else entry)
-                CASES.append(pytest.param(golden, size, b, which, tolerance, id=f"{name}-{label}-on{b}"))
-        return golden
-
-    return register
+case = partial(register, CASES)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def built():
     build_all(sorted(HERE.glob("*.asc")))
-
-
-def values(n, dtype, low=-8.0, high=8.0):
-    """n numbers that are exact in half, in an order fixed by n."""
-    rng = np.random.default_rng(n)
-    if np.issubdtype(dtype, np.integer):
-        return rng.integers(
-            max(low * 8, np.iinfo(dtype).min), min(high * 8, np.iinfo(dtype).max), n, endpoint=True
-        ).astype(dtype)
-    return (rng.integers(int(low * 64), int(high * 64), n, endpoint=True) / 64).astype(dtype)
-
-
-# the order is kept by flags and queues, not by luck
-@pytest.mark.parametrize("schedule", ["program", "worst", "worst:1", "worst:2", "worst:3", "worst:9"])
-@pytest.mark.parametrize("golden, size, blocks, which, tolerance", CASES)
-def test_right_and_silent(golden, size, blocks, which, tolerance, schedule):
-    import torch
-
-    file, entry = which
-    k = labkit.kernel(HERE / f"{file}.asc", entry=entry, schedule=schedule)
-    arguments, wanted = golden(k, *size)
-    outputs, given, pending = [], [], iter(wanted)
-    for a in arguments:
-        if a is None:
-            w = next(pending)
-            a = torch.empty(
-                w.size, dtype=torch.bfloat16 if w.dtype == np.uint16 else torch.from_numpy(w[:0]).dtype, device="npu"
-            )
-            outputs.append((a, w))
-        elif isinstance(a, tuple):
-            outputs.append((torch.from_numpy(a[0]).npu(), a[1]))
-            a = outputs[-1][0]
-        elif isinstance(a, np.ndarray):
-            a = torch.from_numpy(a).view(torch.bfloat16).npu() if a.dtype == np.uint16 else torch.from_numpy(a).npu()
-        given.append(a)
-    record = k[blocks](*given)
-    assert record.finished and not record.findings, record.report()
-    # the same in both schedules
-    pins.check(f"correct/{golden.__name__} {'x'.join(map(str, size))} on {blocks}", record)
-    assert next(pending, None) is None
-    for got, want in outputs:
-        got = got.cpu().view(torch.int16).numpy().view(np.uint16) if want.dtype == np.uint16 else got.cpu().numpy()
-        if tolerance:
-            np.testing.assert_allclose(got, want.ravel(), rtol=tolerance, atol=tolerance)
-        else:
-            np.testing.assert_array_equal(got, want.ravel())
 
 
 # ---- the goldens, one a kernel
@@ -296,10 +229,6 @@ def print_dump(k, blocks):
 # ---- at the borders of the checks for caches, meetings, orders of copies, pointers, stacks and flags
 
 
-def zeros(n, dtype=I32):
-    return np.zeros(n, dtype)
-
-
 @case((8, 1), (16, 4), (64, 8), blocks="cores")
 def soft_meeting(k, share, cores):
     x = values(share * cores, F32).reshape(cores, share)
@@ -417,222 +346,10 @@ def scalar_between(k, n):
     return [zeros(n), (zeros(16), np.eye(1, 16, dtype=I32)[0] * 41)], []
 
 
-# ---- beside the borders: borders.asc, borders_mixed.asc
-
-
-def border(*sizes, **more):
-    return case(*(sizes or ((),)), file="borders", **more)
-
-
-def mixed(*sizes, **more):
-    return case(*(sizes or ((),)), file="borders_mixed", tolerance=1e-3, **more)
-
-
-def product(seed=0):
-    """Two matrices of half precision and their product; small whole numbers, so that it is exact."""
-    rng = np.random.default_rng(seed)
-    a, b = (rng.integers(-4, 4, (32, 32)).astype(F16) for _ in range(2))
-    return a.ravel(), b.ravel(), a.astype(F32) @ b.astype(F32)
-
-
-@border(1, 4, 100)
-def running_sum(k, n):
-    x = values(64 * n, F32)
-    return [x, None, n], [x.reshape(n, 64).sum(0)]
-
-
-@border(1, 7)
-def towards_front(k, n):
-    x = values(128 * (n + 1), np.int16)
-    return [x, None, n], [x[128:] + np.int16(1)]
-
-
-@border()
-def between(k):
-    x = values(256, F32)
-    z = x.copy().reshape(-1, 2, 8)
-    z[:, 1] = z[:, 0] * 2
-    return [x, None], [z]
-
-
-@border()
-def all_lanes(k):
-    x = values(255 * 128, F16)
-    return [x, None], [x + F16(1)]
-
-
-@border()
-def part_used(k):
-    x = values(40, I32)
-    return [x, None], [x + 1]
-
-
-@border()
-def lanes_in_turn(k):
-    x = values(256, F16)
-    return [x, None], [(x + np.tile([F16(1), F16(-1)], 128)) * F16(2)]
-
-
-@border()
-def padded_rows(k):
-    x = values(40, F32)
-    return [x, None], [x.reshape(4, 10).sum(1)]
-
-
-@border(1, 16, 37)
-def rounded_up(k, n):
-    x = values(n, F16)
-    return [x, None, n], [np.abs(x)]
-
-
-@border()
-def standing_still(k):
-    x, w = values(256, F32), values(64, F32)
-    return [x, w, None], [(x.reshape(4, 64) * w).reshape(32, 8) + w[:8]]
-
-
-@border()
-def gathered_within(k):
-    x = values(64, F32)
-    return [x, None], [x[::-1].copy()]
-
-
-@border()
-def bits_enough(k):
-    x = values(64, F32)
-    return [x, None], [np.where(x >= 0, x, F32(-1))]
-
-
-@border()
-def sorted_exactly(k):
-    x = values(64, F32)
-    return [x, None], [np.sort(x)[::-1].copy()]
-
-
-@border()
-def spread_exactly(k):
-    x = values(16, F32)
-    return [x, None], [np.repeat(x, 8)]
-
-
-@border()
-def widest(k):
-    x = values(4095 * 16, F16)
-    return [x, None], [np.abs(np.concatenate([x[:128], x[255 * 16 :][:128]]))]
-
-
-@border()
-def nothing(k):
-    return [values(64, F32), None, 0], [np.full(64, 3, F32)]
-
-
-@border()
-def by_address(k):
-    x = values(64, I32)
-    return [x, None], [x[::-1] + 1]
-
-
-@border(1, 64, 201)
-def counted(k, n):
-    x = values(256, F32)
-    return [x, None, n], [(x[:n] + 1) * 2]
-
-
-@border()
-def with_gaps(k):
-    x = values(128, F16)
-    return [x, None], [x * F16(3)]
-
-
-@border()
-def row_maxima(k):
-    x = values(192, F32)
-    return [x, None], [x.reshape(4, 48).max(1)]
-
-
-@border()
-def widened(k):
-    x = values(128, F16).astype(F32)
-    return [x.astype(F16), None], [x / 2 + x * F32(0.5)]
-
-
-@border()
-def used_twice(k):
-    x = values(352, F16)
-    return [x, None], [x]
-
-
-@mixed((2, 5), (3, 7), (1, 4))
-def ring(k, slots, steps):
-    a, b, c = product()
-    return [a, b, np.zeros(slots * 1024, F32), None, slots, steps], [np.tile(c.ravel(), steps)]
-
-
-@mixed()
-def in_step(k):
-    a, b, c = product()
-    return [a, b, None], [2 * c]
-
-
-@mixed()
-def exchange(k):
-    x = values(1024, F32)
-    return [x, np.zeros(1024, F32), None], [np.roll(x, 512) + 2]
-
-
-@mixed()
-def one_flag(k):
-    a, b, c = product()
-    return [a, b, np.zeros(3072, F32), None], [np.tile(c.ravel() + 1, 3)]
-
-
-@mixed()
-def by_way_of(k):
-    _, b, _ = product()
-    return [b, b, np.zeros(1024, F16), None], [np.full((32, 32), 0.5, F32) @ b.reshape(32, 32).astype(F32)]
-
-
-@mixed()
-def neighbours_met(k):
-    a, b, c = product()
-    return [a, b, np.zeros(1024, F32), None], [c + 1]
-
-
-@mixed()
-def by_the_cube(k):
-    x = values(256, F32)
-    return [x, np.zeros(256, F32), None], [np.roll(x, 128) + 2]
-
-
-@mixed()
-def side_by_side(k):
-    x = values(32 * 20, F16)
-    return [x, None], [x]
-
-
-@mixed()
-def quarter(k):
-    a, b, _ = product()
-    return [a, b, None], [(a.reshape(32, 32)[:16].astype(F32) @ b.reshape(32, 32)[:, :16].astype(F32))]
-
-
-@mixed()
-def fractals(k):
-    a, b, c = product()
-    return [a, b, None], [c.reshape(32, 2, 16).transpose(1, 0, 2)]
-
-
-@mixed()
-def two_matrices(k):
-    a, b, c = product()
-    return [a, b, None], [np.stack([c[:, :16], c[:, 16:]])]
-
-
-@mixed()
-def table_first(k):
-    a, b, c = product()
-    w = values(2048, F32)
-    return [a, b, w, None], [c.ravel() + w[1024:]]
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("golden, size, blocks, which, tolerance", CASES)
+def test_right_and_silent(golden, size, blocks, which, tolerance, schedule):
+    right_and_silent(golden, size, blocks, which, tolerance, schedule)
 
 
 # ---- what does not fit the table

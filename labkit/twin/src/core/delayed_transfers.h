@@ -7,8 +7,9 @@
 // transfer reads the old bytes.
 // Other seeds: some pipes are late in this way and others perform at once what they are given, before what late pipes
 // still have to do (a copy that comes early); among the late ones may be the vector and the cube unit. Copies of one
-// pipe without a barrier between them may change places. Scalar stores to GM stay in lines of the data cache. Under half
-// of the seeds a core that signals to another lets the others run first, so that what it does next comes late to them.
+// pipe without a barrier between them may change places. Scalar stores to GM stay in lines of the data cache. Under
+// half of the seeds a core that signals to another lets the others run first, so that what it does next comes late to
+// them.
 #pragma once
 #include <cstdlib>
 #include <cstring>
@@ -76,7 +77,7 @@ private:
     uint64_t turn_ = 0, random_ = 0;
     bool compute_late_ = false, swaps_ = false, each_anew_ = false;  // each_anew: early or late is drawn each time
     bool waits_after_signals_ = false;
-    uint8_t early_ = 0;                                              // a bit for each pipe that performs at once
+    uint8_t early_ = 0;  // a bit for each pipe that performs at once
 };
 
 }  // namespace twin

@@ -1,6 +1,6 @@
-// UB through a pointer: the loads and stores of a source that takes pointers to UB, as scalar_gm.cpp hears of them. The bisheng compiler orders GetValue and
-// SetValue with the pipes by itself, but no access through a pointer: here such an access is one of a pipe of its own,
-// which only a flag of the scalar unit or a barrier orders.
+// UB through a pointer: the loads and stores of a source that takes pointers to UB, as scalar_gm.cpp hears of them. The
+// bisheng compiler orders GetValue and SetValue with the pipes by itself, but no access through a pointer: here such an
+// access is one of a pipe of its own, which only a flag of the scalar unit or a barrier orders.
 #include <dlfcn.h>
 
 #include <set>
