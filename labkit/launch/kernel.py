@@ -198,41 +198,35 @@ class Kernel:
         lowered = lowering.lower(text, self.filename, entries, around, self.defines)
 
         words += _pointer_checks(compiler.find_cxx()) + _watched(self.text + around)
-        folders = [*self.include_dirs, *headers.include_dirs()]
-
-        def library(*flags: str) -> Path:
-            return compiler.compile_kernel(
-                lowered,
-                filename=self.filename,
-                flags=[*words, *flags],
-                libs=compiler.kernel_libs(),
-                include_dirs=folders,
-            )
+        self._lowered, self._words = lowered, words
 
         def inspected(flags: tuple[str, ...]) -> Path:
-            return compiler.compile_kernel(
-                lowered,
-                filename=self.filename,
-                flags=[*words, *flags, *runtime.INSPECTED],
-                include_dirs=folders,
-                only_object=True,
-            )
+            return self._compiled(*flags, *runtime.INSPECTED, only_object=True)
 
         if not told and self.core_mix[0]:  # its text has words of the cube: whether its code has is seen when compiled
             with ThreadPoolExecutor(2) as pool:
                 cube, vector = pool.map(inspected, (_CORE_FLAGS["cube_so"], _CORE_FLAGS["so"]))
             entry = f"twin_entry_{lowering.symbol(self.entry)}"
             self.core_mix = runtime.cores_of(cube, vector, entry, self.core_mix)
-        self._library = library
         wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.core_mix)) if cores]
         if len(wanted) == 1:
-            return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
+            return {wanted[0]: self._compiled(*_CORE_FLAGS[wanted[0]])}
         with ThreadPoolExecutor(2) as pool:
-            return dict(zip(wanted, pool.map(lambda kind: library(*_CORE_FLAGS[kind]), wanted)))
+            return dict(zip(wanted, pool.map(lambda kind: self._compiled(*_CORE_FLAGS[kind]), wanted)))
+
+    def _compiled(self, *flags: str, only_object: bool = False) -> Path:
+        return compiler.compile_kernel(
+            self._lowered,
+            filename=self.filename,
+            flags=[*self._words, *flags],
+            libs=() if only_object else compiler.kernel_libs(),
+            include_dirs=[*self.include_dirs, *headers.include_dirs()],
+            only_object=only_object,
+        )
 
     def debug_libraries(self) -> list[Path]:
         """The kernel once more, for each kind of core, with what the debugger knows of its variables."""
-        return [self._library(*_CORE_FLAGS[kind], "-g") for kind in self._built]
+        return [self._compiled(*_CORE_FLAGS[kind], "-g") for kind in self._built]
 
     def _core_mix(self, around: str, key: int) -> tuple[tuple[int, int], bool]:
         """What the part of the source compiled with these defines looks like, and whether the kernel says it."""
