@@ -197,7 +197,7 @@ void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
     add_operand({l.mem, write, l.addr, bytes, bytes, 0});
     book_piece(t, l, bytes, write);
-    if (!write && seen_gap_) look_at_operand();
+    if (!write && seen_gap_) look_at_operand(t);
 }
 
 void Core::book_rows(const Ticket& t, Loc l, uint32_t row, uint64_t apart, uint32_t rows, bool write) {
@@ -208,7 +208,7 @@ void Core::book_rows(const Ticket& t, Loc l, uint32_t row, uint64_t apart, uint3
     if (apart < row + 32u) book_piece(t, l, all, write);  // gaps shorter than a block count as part of it
     else
         for (uint32_t i = 0; i < rows; i++, l.addr += uint32_t(apart)) book_piece(t, l, row, write);
-    if (!write && seen_gap_) look_at_operand();
+    if (!write && seen_gap_) look_at_operand(t);
 }
 
 void Core::book_piece(const Ticket& t, Loc l, uint32_t bytes, bool write) {

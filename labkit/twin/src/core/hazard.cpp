@@ -217,8 +217,10 @@ int Core::origin_of(Mem m, uint64_t lo, uint64_t hi, Here here, const char* what
 }
 
 const char* Core::name_of_operand(const Operand& o) const {
-    for (const Named& n : named_)
-        if (n.what && n.mem == o.mem && n.addr >= o.lo && n.addr < o.lo + o.bytes) return n.what;
+    for (uint32_t i = 1; i <= 4; i++)  // the newest first: older ones may be of an earlier instruction
+        if (const Named& n = named_[(named_next_ - i) % 4];
+            n.what && n.mem == o.mem && n.addr >= o.lo && n.addr < o.lo + o.bytes)
+            return n.what;
     return "src";
 }
 
@@ -326,7 +328,7 @@ void Core::check_repeats(const Ticket& t, const Operand& d) {
 }
 
 // Called after the pieces of an operand that is read, if some of them are unwritten: are they among its elements?
-void Core::look_at_operand() {
+void Core::look_at_operand(const Ticket& t) {
     seen_gap_ = false;
     Instruction& now = instruction;
     if (now.operands.empty() || now.opaque) return;
@@ -334,11 +336,14 @@ void Core::look_at_operand() {
     Shadow s = shadow(o.mem, o.lo, o.bytes);
     uint64_t from = 0, bytes = 0;
     bool rounding = true;
+    constexpr uint64_t kRow = 32, kFractal = 16 * kRow;
+    bool fractals = o.mem == Mem::L0A || o.mem == Mem::L0B || t.op == Op::LoadData;
     auto look = [&](uint64_t at, uint64_t n) {
         for (uint64_t a = at; a < at + n && a < s.size(); a++) {
             if (!s[a]) continue;
             from = bytes++ ? from : a;
-            rounding = rounding && (o.lo + a) % 32;  // a block of which not even the first byte is written
+            // not of a block of which not even the first byte is written, or a fractal without its first row
+            rounding = rounding && (fractals ? (a - at) % kFractal >= kRow : (o.lo + a) % kRow > 0);
         }
     };
     if (o.rows())

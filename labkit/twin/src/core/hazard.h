@@ -113,7 +113,7 @@ struct Origin {  // the instruction that first read unwritten bytes
     const char* what = nullptr;
     Mem mem = Mem::UB;
     uint64_t addr = 0, bytes = 0;
-    bool rounding = false;  // no more than the ends of blocks that are written otherwise
+    bool rounding = false;  // no more than the ends of blocks, or rows of fractals, that are written otherwise
     bool said = false;
 };
 

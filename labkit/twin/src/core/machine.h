@@ -114,7 +114,7 @@ public:
         add_operand(o);
         if (!o.write) {
             pieces();
-            if (seen_gap_) look_at_operand();
+            if (seen_gap_) look_at_operand(t);
             return;
         }
         if (!checks) return pieces();
@@ -129,7 +129,7 @@ public:
     void check_repeats(const Ticket&, const Operand& dst);
     Shadow lanes_off(const Operand&) const;  // what is unwritten of it, without its active lanes
     void add_operand(const Operand&);        // before its pieces
-    void look_at_operand();                  // after its pieces, if it is read
+    void look_at_operand(const Ticket&);     // after its pieces, if it is read
     // of the scalar unit, for the other cores of the block
     void note_scalar_step(uint64_t lo, uint32_t bytes, bool write, Here here) {
         if (!id.mixed || !checks) return;
@@ -361,7 +361,7 @@ private:
     };
     std::vector<Exposed> exposed_;
     std::vector<size_t> open_findings_;  // of the instruction that is being looked at
-    struct Named {  // the last operands that were read
+    struct Named {                       // the last operands that were read
         const char* what;
         Mem mem;
         uint32_t addr;

@@ -195,9 +195,11 @@ void look_at_rows(const Plan& p, Loc s, Here here) {
     const Fix& f = p.layout.f;
     core->instruction.dark.clear();
     auto look = [&](const Loc& l, uint64_t at, uint64_t bytes, const char* what) {
-        if (core->unwritten(l.mem, at, at + bytes)) core->report_unwritten(l.mem, at, at + bytes, here, what);
-        else return false;
-        return true;
+        if (!core->unwritten(l.mem, at, at + bytes)) return false;
+        int origin = core->origin_of(l.mem, at, at + bytes, here, what, bytes);
+        // rows that fill up a fractal go to GM with their neighbours: the kernel knows where its columns end
+        if (!core->origins[size_t(origin)].rounding) core->report_origin(origin);
+        return !core->origins[size_t(origin)].rounding;
     };
     if (p.quantities.each && look(p.quantities.lies, p.quantities.lies.addr, f.n * 8ull, "quantPre")) return;
     for (uint32_t nd = 0; nd < (f.rows ? f.nds : 1u); nd++)
