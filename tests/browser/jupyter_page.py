@@ -252,7 +252,9 @@ class Page:
         """ "[*]:", "[3]:" or "[ ]:" of every code cell; a folded cell shows its number beside the output, if it has one,
         and else only its model knows."""
         return self.script("""
-            const models = [...jupyterapp.shell.currentWidget.content.model.cells].filter(model => model.type === 'code');
+            // not shell.currentWidget: there is none while nothing on the page has the focus
+            const panel = [...jupyterapp.shell.widgets('main')].find(widget => widget.content?.model?.cells);
+            const models = panel ? [...panel.content.model.cells].filter(model => model.type === 'code') : [];
             return [...document.querySelectorAll('.jp-NotebookPanel .jp-CodeCell')].map((cell, place) =>
                 (cell.querySelector('.jp-InputPrompt')?.textContent || cell.querySelector('.jp-OutputPrompt')?.textContent
                  || `[${models[place]?.executionCount ?? ' '}]:`).trim())""")
