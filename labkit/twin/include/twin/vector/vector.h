@@ -44,7 +44,7 @@ namespace AscendC {
     }                                                                                                                  \
     template <typename T, bool isSetMask = true, TWIN_PLAIN>                                                           \
     void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,        \
-              const ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, N...) {                                      \
+              const uint8_t repeatTime, const BinaryRepeatParams& p, N...) {                                           \
         name<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, ::twin::Here());                                      \
     }
 #define TWIN_BINARY_BY(name, masktype, types, ...)                                                         \
