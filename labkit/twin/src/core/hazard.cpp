@@ -269,6 +269,9 @@ void carry(Op op, const Lanes& l, const Operand& s, const Shadow& from, const Op
     auto lit = [&](uint64_t k) {
         if (k < to.size()) to[k] = 0xff;
     };
+    // Eight lanes make a byte of bits, of which no more is known than whether all of them are unwritten.
+    bool bits = op == Op::Compare || op == Op::CompareScalar;
+    std::vector<uint64_t> seen(bits ? to.size() : 0);
     if (!s.rows()) {
         uint32_t g = groups(op, l);
         for (uint32_t i = 0; i < l.times; i++)
@@ -281,7 +284,7 @@ void carry(Op op, const Lanes& l, const Operand& s, const Shadow& from, const Op
                 uint64_t all = size_of(d), group = uint64_t(i) * g + uint64_t(lane) * g / l.lanes,
                          of = uint64_t(l.times) * g;
                 for (uint64_t k = group * all / of, end = std::max(k + 1, (group + 1) * all / of); k < end; k++)
-                    lit(byte_of(d, k));
+                    if (!bits || (k < seen.size() && ++seen[k] * all >= of)) lit(byte_of(d, k));
             }
         return;
     }
@@ -293,6 +296,7 @@ void carry(Op op, const Lanes& l, const Operand& s, const Shadow& from, const Op
         if (at >= from.size() || !from[at]) continue;
         uint64_t a = k * elements / sn, b = ((k + 1) * elements + sn - 1) / sn;
         for (uint64_t e = a; e < b; e++) {
+            if (bits && (e >= seen.size() || ++seen[e] * elements < sn)) continue;
             if (d.rows()) lit(byte_of(d, e));
             else if (uint32_t i = uint32_t(e / l.lanes), lane = uint32_t(e % l.lanes); l.on(lane))
                 for (uint32_t w = 0; w < std::max(d.width, 1u); w++) lit(Instruction::place(d, i, lane) + w - d.lo);
