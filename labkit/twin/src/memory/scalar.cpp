@@ -98,7 +98,7 @@ void* place(const Gm& base, uint64_t offset, uint32_t size, Here here) {
 }
 
 void does_not_fit(int64_t value, uint32_t bits, Here here) {
-    if (!core) return;  // the host's own arithmetic
+    if (!core || !core->checks) return;  // without a core: the host's own arithmetic
     core->last = here;
     core->report("param-wrap", true, here,
                  Numbers()
