@@ -23,7 +23,7 @@ namespace AscendC {
     }
 #define TWIN_UNARY_BY(name, masktype, types, ...)                                                                \
     template <typename T, bool isSetMask = true> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, \
-                                                           masktype, const uint8_t repeatTime,                   \
+                                                           masktype, const ::twin::Arg8 repeatTime,              \
                                                            const UnaryRepeatParams& p, TWIN_HERE) {              \
         TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                   \
         ::twin::unary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_,                                     \
@@ -50,7 +50,7 @@ namespace AscendC {
 #define TWIN_BINARY_BY(name, masktype, types, ...)                                                         \
     template <typename T, bool isSetMask = true>                                                           \
     void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, masktype, \
-              const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                          \
+              const ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                     \
         TWIN_ALLOW(#name, types, __VA_ARGS__);                                                             \
         ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_,                  \
                        detail::rep(mask, repeatTime, p, isSetMask), here);                                 \
@@ -85,18 +85,18 @@ namespace AscendC {
                       " takes a scalar of the tensor's own type, as in " #name                                      \
                       "(dst, src, T(1), count), or a mask, repeats and UnaryRepeatParams in place of the count");   \
     }
-#define TWIN_SCALAR_BY(name, masktype, types, ...)                                                                   \
-    template <typename T, bool isSetMask = true> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src,     \
-                                                           const T& scalarValue, masktype, const uint8_t repeatTime, \
-                                                           const UnaryRepeatParams& p, TWIN_HERE) {                  \
-        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                       \
-        ::twin::scalar(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue),         \
-                       detail::rep(mask, repeatTime, p, isSetMask), here);                                           \
-    }                                                                                                                \
-    template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true>    \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, masktype,                  \
-              const uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                                     \
-        name<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, here);                                        \
+#define TWIN_SCALAR_BY(name, masktype, types, ...)                                                                \
+    template <typename T, bool isSetMask = true>                                                                  \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, masktype,               \
+              const ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                             \
+        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                    \
+        ::twin::scalar(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue),      \
+                       detail::rep(mask, repeatTime, p, isSetMask), here);                                        \
+    }                                                                                                             \
+    template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true> \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, masktype,               \
+              const ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                             \
+        name<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, here);                                     \
     }
 
 TWIN_UNARY(Abs, "half and float", half, float)
@@ -141,7 +141,7 @@ TWIN_SCALAR(ShiftRight, "int16_t, uint16_t, int32_t and uint32_t", int16_t, uint
 #define TWIN_SHIFT_ROUNDED(masktype)                                                                               \
     template <typename T, bool isSetMask = true>                                                                   \
     void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, masktype,          \
-                    const uint8_t repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) {               \
+                    const ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) {          \
         if (!roundEn) return ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, here);           \
         TWIN_ALLOW("ShiftRight", "int16_t, uint16_t, int32_t and uint32_t", int16_t, uint16_t, int32_t, uint32_t); \
         ::twin::shift_right_rounded(::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue),            \
@@ -149,7 +149,7 @@ TWIN_SCALAR(ShiftRight, "int16_t, uint16_t, int32_t and uint32_t", int16_t, uint
     }                                                                                                              \
     template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true>  \
     void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, masktype,          \
-                    const uint8_t repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) {               \
+                    const ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) {          \
         ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, roundEn, here);                       \
     }
 TWIN_SHIFT_ROUNDED(uint64_t mask)
@@ -162,12 +162,12 @@ template <typename T> void FusedMulAddRelu(const LocalTensor<T>& dst, const Loca
 }
 template <typename T, bool isSetMask = true>
 void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-                     const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
+                     const ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
     MulAddRelu<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, here);
 }
 template <typename T, bool isSetMask = true>
 void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask[],
-                     const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
+                     const ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
     MulAddRelu<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, here);
 }
 
