@@ -248,10 +248,8 @@ uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool 
     if (r.times <= 0 || !each) return 0;
     uint64_t last = (each - 1) / per * r.src0_blk * kBlock + ((each - 1) % per + 1) * size;
     uint64_t sn = uint64_t(r.times - 1) * r.src0_rep * kBlock + last;
-    s = roomy(s, sn);
     uint64_t bn = bits ? uint64_t(r.times - 1) * r.src1_rep * kBlock + (each + 7) / 8 : 0;
-    if (!core->usable(s, sn, true, here, "src0") ||
-        (bits && !core->usable(roomy(*bits, bn), bn, true, here, "src1Pattern"))) {
+    if (!core->usable(s, sn, true, here, "src0") || (bits && !core->usable(*bits, bn, true, here, "src1Pattern"))) {
         core->refuse(d, kBlock);
         return 0;
     }
@@ -328,8 +326,7 @@ void broadcast_blocks(Dt t, Loc d, Loc s, const Rep& asked, Here here) {
     if (!r.dst_blk) r.dst_blk = 1;
     Shape shape = whole_blocks(r, size_of(t));
     uint64_t sn = uint64_t(r.times) * 8 * shape.size, dn = shape.extent(r.dst_blk, r.dst_rep, shape.size);
-    if (!core->usable(roomy(s, sn), sn, true, here, "src") || !core->usable(roomy(d, dn), dn, false, here, "dst"))
-        return core->refuse(d, dn);
+    if (!core->usable(s, sn, true, here, "src") || !core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
     s.bytes = uint32_t(sn);
     warn_in_place(d, dn, s, uint32_t(r.times), here);
     auto k = core->issue(Pipe::V, Op::Brcb, here);

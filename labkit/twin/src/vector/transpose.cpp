@@ -32,10 +32,10 @@ void book_blocks(const Core::Ticket& k, const Blocks16& b, uint32_t times, uint6
 bool blocks_usable(const Blocks16& b, uint32_t times, uint64_t first, bool read, Here here, const char* what) {
     for (Loc l : b.block) {
         uint64_t bytes = first + uint64_t(times - 1) * b.step * kBlock + kBlock;
-        if (!core->usable(roomy(l, bytes), bytes, false, here, what)) return false;
+        if (!core->usable(l, bytes, false, here, what)) return false;
         if (!read) continue;
         l.addr += uint32_t(first);
-        if (!core->usable(roomy(l, kBlock), kBlock, true, here, what)) return false;
+        if (!core->usable(l, kBlock, true, here, what)) return false;
     }
     return true;
 }
@@ -158,8 +158,7 @@ void transpose_image(Dt t, Loc d, Loc s, Loc tmp, uint32_t n, uint32_t c, uint32
         return core->refuse(d, bytes);
     }
     uint64_t scratch = uint64_t(to_nhwc ? c + 2 : 2 * c + 1) * (size == 1 ? 32 : 16) * kBlock;  // the documented size
-    if (!core->usable(s, bytes, true, here, "src") ||
-        !core->usable(roomy(tmp, scratch), scratch, false, here, "sharedTmpBuffer") ||
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(tmp, scratch, false, here, "sharedTmpBuffer") ||
         !core->usable(d, bytes, false, here, "dst"))
         return core->refuse(d, bytes);
     if (meets(d, bytes, s, bytes))

@@ -7,7 +7,9 @@
 
 namespace AscendC {
 
-// The last form of each, without `here`, is selected by a pointer to the instruction; a call never selects it.
+// The last form of each, without `here`, is selected by a pointer to the instruction; a call never selects it: of two
+// forms that fit alike, the one without a pack is taken. That form's repeats are a uint8_t, as in CANN, so there is one
+// with `here` of the very same type, and one for every other type, which reports what does not fit.
 #define TWIN_PLAIN typename... N, std::enable_if_t<sizeof...(N) == 0, int> = 0
 #define TWIN_UNARY(name, types, ...)                                                                   \
     template <typename T>                                                                              \
@@ -36,8 +38,13 @@ namespace AscendC {
         TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                         \
         ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                \
     }                                                                                                                  \
-    TWIN_BINARY_BY(name, uint64_t mask, types, __VA_ARGS__)                                                            \
-    TWIN_BINARY_BY(name, uint64_t mask[], types, __VA_ARGS__)                                                          \
+    template <typename T, bool isSetMask = true, typename R>                                                           \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,        \
+              R repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                                                  \
+        name<T, isSetMask>(dst, src0, src1, mask, uint8_t(::twin::Arg8(repeatTime, here)), p, here);                   \
+    }                                                                                                                  \
+    TWIN_BINARY_BY(name, uint64_t mask, uint8_t, types, __VA_ARGS__)                                                   \
+    TWIN_BINARY_BY(name, uint64_t mask[], ::twin::Arg8, types, __VA_ARGS__)                                            \
     template <typename T, TWIN_PLAIN> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0,                 \
                                                 const LocalTensor<T>& src1, const int32_t& count, N...) {              \
         name(dst, src0, src1, count, ::twin::Here());                                                                  \
@@ -47,10 +54,10 @@ namespace AscendC {
               const uint8_t repeatTime, const BinaryRepeatParams& p, N...) {                                           \
         name<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, ::twin::Here());                                      \
     }
-#define TWIN_BINARY_BY(name, masktype, types, ...)                                                         \
+#define TWIN_BINARY_BY(name, masktype, repeattype, types, ...)                                             \
     template <typename T, bool isSetMask = true>                                                           \
     void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, masktype, \
-              const ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                     \
+              const repeattype repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                       \
         TWIN_ALLOW(#name, types, __VA_ARGS__);                                                             \
         ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_,                  \
                        detail::rep(mask, repeatTime, p, isSetMask), here);                                 \
