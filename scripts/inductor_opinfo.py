@@ -132,16 +132,16 @@ def main() -> None:
         chosen = [op for op in chosen if op.formatted_name in args.names]
     rows = []
     for op in chosen:
-        before = len(driver.records)
         signal.alarm(SECONDS)
         try:
-            word, note = outcome(op, args.samples)
+            with driver.recording() as launched:
+                word, note = outcome(op, args.samples)
         except TooLong as error:
             word, note = "refused", str(error)
         finally:
             signal.alarm(0)
         rows.append({"operator": op.formatted_name, "outcome": word, "note": note})
-        print(*rows[-1].values(), len(driver.records) - before, sep="  ", flush=True)
+        print(*rows[-1].values(), len(launched), sep="  ", flush=True)
     count = {word: sum(r["outcome"] == word for r in rows) for word in "kernels part graph refused eager wrong".split()}
     print(f"{len(rows)} operators: {count}")
     if args.write:

@@ -158,10 +158,9 @@ def run_flag(function, args, case):
     def seen(made):
         torch._dynamo.reset()
         made(*args)
-        before = len(driver.records)
-        y = made(*args)
-        records = list(driver.records)[before:]
-        return y, len(records), sum(r.time_us for r in records)
+        with driver.recording() as launched:
+            y = made(*args)
+        return y, len(launched), sum(r.time_us for r in launched)
 
     _, _, plain = seen(torch.compile(act))
     y, launches, us = seen(function(act))

@@ -54,12 +54,12 @@ class TritonKernel:
     def _launch(self, grid: tuple, args: tuple, constants: dict):
         from labkit.triton import driver, element_wise
 
-        before = len(driver.records)
-        made = self.jit[grid](*args, **constants)
-        if len(driver.records) == before:  # on a node Triton's own driver launches, and leaves no record
+        with driver.recording() as launched:
+            made = self.jit[grid](*args, **constants)
+        if not launched:  # on a node Triton's own driver launches, and leaves no record
             return None
         self.element_wise = element_wise(made)
-        record = driver.records[-1]
+        record = launched[-1]
         for f in record.findings:
             if not f.file.endswith(".asc"):  # Triton keeps what it compiled by its text, not by its file
                 f.file = self.filename

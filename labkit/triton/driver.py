@@ -7,7 +7,8 @@ import os
 import pickle
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -21,8 +22,10 @@ from labkit.launch import record as launches
 from labkit.launch.kernel import Kernel, kernel
 
 MOST_PROGRAMS = 2**31 - 1
-records: deque = deque(maxlen=4096)  # of launches, the newest last
-launched: deque = deque(maxlen=4096)  # of the same launches, what was emitted
+MOST_RECORDS = 4096
+records: deque = deque(maxlen=MOST_RECORDS)  # of launches, the newest last
+launched: deque = deque(maxlen=MOST_RECORDS)  # of the same launches, what was emitted
+_recording: list[list] = []
 _kernels: dict[str, Kernel] = {}
 _texts: dict[str, tuple[str, str]] = {}  # of each emitted file its text, and the author's file
 
@@ -203,6 +206,18 @@ def _described(a, name: str) -> list:
     return [_pointer(a.base, name), *a.shape, *a.strides]
 
 
+@contextmanager
+def recording() -> Iterator[list]:
+    """The records of the launches made inside, the oldest first, however many: `records` forgets its oldest, so a
+    place in it is none."""
+    seen: list = []
+    _recording.append(seen)
+    try:
+        yield seen
+    finally:
+        _recording[:] = [other for other in _recording if other is not seen]
+
+
 class Launcher:
     def __init__(self, src, metadata):
         names = list(src.signature)
@@ -224,8 +239,11 @@ class Launcher:
             values.append(torch.empty(self.workspace * blocks, dtype=torch.uint8, device="npu"))
         if enter is not None:
             enter(launch_metadata)
-        records.append(function[blocks](*values, g0, g1, g2))
+        record = function[blocks](*values, g0, g1, g2)
+        records.append(record)
         launched.append(function.text)
+        for seen in _recording:
+            seen.append(record)
         if leave is not None:
             leave(launch_metadata)
 

@@ -33,11 +33,10 @@ GOLD = {name: golden(name) for name in NAMES}
 
 @pytest.fixture(autouse=True)
 def without_findings():
-    before = len(labkit.triton.driver.records) if "labkit.triton.driver" in sys.modules else 0
-    yield
-    from labkit.triton.driver import records
+    from labkit.triton import driver
 
-    seen = list(records)[before:]
+    with driver.recording() as seen:
+        yield
     assert seen and not any(r.findings for r in seen), [r.report() for r in seen if r.findings]
 
 

@@ -49,9 +49,8 @@ def modelled(f, args) -> float:
 
 def difference(f, *args) -> tuple[float, int]:
     """(largest difference from fp32 on the CPU, Triton launches of the first call). No finding is let pass."""
-    first = len(driver.records)
-    got = torch.compile(f)(*(a.npu() for a in args))
-    launched = list(driver.records)[first:]
+    with driver.recording() as launched:
+        got = torch.compile(f)(*(a.npu() for a in args))
     found = [code for r in launched for code in r.codes()]
     assert not found, found
     want = f(*(a.float() if a.is_floating_point() else a for a in args))
@@ -214,11 +213,12 @@ def test_autotune_tries_no_rows_that_a_vector_unit_would_start_anew_for():
     assert inductor_blocks.worth({"XBLOCK": 64, "YBLOCK": 64}, hints) and inductor_blocks.worth({"XBLOCK": 2}, {"x": 2})
     assert inductor_blocks.worth({"XBLOCK": 1, "R0_BLOCK": 4096}, {"x": 64, "r0_": 4096})
     f = torch.compile(lambda x, b: torch.exp(x + b) + x, options={"max_autotune_pointwise": True})
-    x, first = exact(64, 300).npu(), len(driver.records)
-    f(x, exact(300).npu())
-    assert len(driver.records) > first + 2  # more than one tile was tried
+    x = exact(64, 300).npu()
+    with driver.recording() as launched:
+        f(x, exact(300).npu())
+    assert len(launched) > 2  # more than one tile was tried
     last, text = labkit.triton.last(), labkit.triton.body()
-    assert "program < grid0" in text and last.time_us < 1.01 * min(r.time_us for r in list(driver.records)[first:])
+    assert "program < grid0" in text and last.time_us < 1.01 * min(r.time_us for r in launched)
 
 
 # ---- where it may work at all
@@ -327,9 +327,10 @@ def right(f, shapes, more: float = 0.0) -> bool:
     """more: added to the inputs, so that memory of an earlier run never holds the numbers that are missing."""
     compiled = torch.compile(f, dynamic=len(shapes) > 1)
     for shape in shapes:
-        x, first = exact(*shape) + more, len(driver.records)
-        got = compiled(x.npu()).cpu()
-        if any(r.findings for r in list(driver.records)[first:]):
+        x = exact(*shape) + more
+        with driver.recording() as launched:
+            got = compiled(x.npu()).cpu()
+        if any(r.findings for r in launched):
             return False
         if not torch.allclose(got, f(x), atol=1e-4):
             return False
