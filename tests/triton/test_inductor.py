@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from collections import deque
 
 import pytest
 
@@ -219,6 +220,17 @@ def test_autotune_tries_no_rows_that_a_vector_unit_would_start_anew_for():
     assert len(launched) > 2  # more than one tile was tried
     last, text = labkit.triton.last(), labkit.triton.body()
     assert "program < grid0" in text and last.time_us < 1.01 * min(r.time_us for r in launched)
+
+
+def test_launches_are_counted_however_many_there_were_before(monkeypatch):
+    monkeypatch.setattr(driver, "records", deque(maxlen=1))
+    f, x = torch.compile(lambda x: torch.exp(x) + x), exact(4, 300).npu()
+    f(x)
+    with driver.recording() as outer:
+        with driver.recording() as launched:
+            f(x)
+        f(x)
+    assert len(launched) == 1 and len(outer) == 2 and outer[0] is launched[0]
 
 
 # ---- where it may work at all
