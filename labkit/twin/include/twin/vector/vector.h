@@ -127,8 +127,8 @@ TWIN_BINARY(Div, "half and float", half, float)
                                     const int32_t& count, TWIN_HERE) {                                                 \
         ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                \
     }                                                                                                                  \
-    TWIN_BINARY_BY(name, uint64_t mask, "int16_t and uint16_t", int16_t, uint16_t)                                     \
-    TWIN_BINARY_BY(name, uint64_t mask[], "int16_t and uint16_t", int16_t, uint16_t)
+    TWIN_BINARY_BY(name, uint64_t mask, ::twin::Arg8, "int16_t and uint16_t", int16_t, uint16_t)                       \
+    TWIN_BINARY_BY(name, uint64_t mask[], ::twin::Arg8, "int16_t and uint16_t", int16_t, uint16_t)
 TWIN_BITS(And)
 TWIN_BITS(Or)
 TWIN_BINARY(AddRelu, "half, int16_t and float", half, int16_t, float)
