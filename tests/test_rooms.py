@@ -47,7 +47,11 @@ LATER = (
     "messages/book",
     "device/csrc/recorder",
 )  # what stage 05 and later ones have brought
-MOST_FILES, MOST_IN_A_FOLDER, MOST_LINES = 513, 30, 500  # 490, what stage 15 added to exercises/, camp's three
+MOST_FILES, MOST_IN_A_FOLDER, MOST_LINES = (
+    519,
+    30,
+    500,
+)  # 490, what stage 15 added to exercises/, camp's three, six of checks
 
 
 def includes(folder: Path, prefix: str) -> Iterator[tuple[Path, str, str]]:

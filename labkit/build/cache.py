@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -63,7 +64,7 @@ def keep(
 def find(name: str, digest: str, file: str) -> Path | None:
     """Path of `file` in the entry `<name>-<digest>`; None where it is not there."""
     result = _home() / f"{name}-{digest}" / file
-    return result if result.exists() else None
+    return result if _whole(result) else None
 
 
 def _home() -> Path:
@@ -72,9 +73,25 @@ def _home() -> Path:
     return home
 
 
+def _whole(result: Path) -> bool:
+    """Whether the result is there, and complete as far as its format tells: a full disk leaves a part of a library."""
+    try:
+        with open(result, "rb") as file:
+            head = file.read(64)
+            if not head.startswith(b"\x7fELF"):
+                return bool(head) or result.suffix != ".so"
+            # a linker writes the table of sections last: where it begins, the size of an entry, their number
+            table, size, count = *struct.unpack_from("<Q", head, 40), *struct.unpack_from("<HH", head, 58)
+            return os.fstat(file.fileno()).st_size >= table + size * count
+    except IsADirectoryError:
+        return True
+    except (OSError, struct.error):
+        return False
+
+
 def _touch(result: Path, entry: Path) -> bool:
     """Whether the result is there; marks its entry as used, for prune()."""
-    if not result.exists():
+    if not _whole(result):
         return False
     try:
         os.utime(entry)
@@ -87,7 +104,7 @@ def _publish(work: Path, entry: Path, result: Path) -> None:
     try:
         os.rename(work, entry)
     except OSError:
-        if not result.exists():  # not an entry that another process finished: what an interrupted one left
+        if not _whole(result):  # not an entry that another process finished: what an interrupted one left
             shutil.rmtree(entry, ignore_errors=True)
             os.rename(work, entry)
 

@@ -188,6 +188,8 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str], list[str]] | Non
     for word in todo:
         if word == "-iquote":
             next(todo, None)
+        elif word in ("--param", "-mllvm"):
+            options += [word, next(todo, "")]
         elif word.startswith("-I") and len(word) > 2:
             folders.append(word[2:])
         elif word.startswith(_NO_BUILTIN) and len(word) > len(_NO_BUILTIN):

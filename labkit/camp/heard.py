@@ -54,7 +54,7 @@ def compile_error_of(told: dict, name: str, text: str) -> CompileError:
 
 def finding_of(f: dict) -> Finding:
     return Finding(str(f["code"]), str(f["severity"]), int(f["block"]), str(f["file"]), int(f["line"]),
-                   dict(f["numbers"]), int(f["count"]))  # fmt: skip
+                   dict(f["numbers"]), int(f["count"]), bool(f.get("skipped")))  # fmt: skip
 
 
 def record_of(told: dict) -> LaunchRecord:

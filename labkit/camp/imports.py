@@ -18,6 +18,7 @@ _ALWAYS = re.compile(
     rf"[CDE]\w*|{_MATHS}|mem(?:cpy|set|move|cmp)|strlen|abort|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|"
     r"__stack_chk_fail|__assert_fail|_GLOBAL_OFFSET_TABLE_|__tls_get_addr|__mem\w+_chk|_ITM_\w+|__gmon_start__|"
     r"__(?:trunc|extend)\w+|__dso_handle|"
+    r"__asan_\w+|"  # the twin's own hooks of accesses through pointers (labkit/launch/kernel.py)
     r"_ZNSt8ios_base4Init[CD]\dEv"  # a header's, whether it is used or not
 )  # fmt: skip
 _PROGRAM = re.compile(

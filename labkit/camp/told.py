@@ -25,7 +25,7 @@ def plain(numbers: dict) -> dict:
 
 def finding(f) -> dict:
     return {"code": f.code, "severity": f.severity, "block": f.block, "file": f.file, "line": f.line,
-            "numbers": plain(f.numbers), "count": f.count}  # fmt: skip
+            "numbers": plain(f.numbers), "count": f.count, "skipped": f.skipped}  # fmt: skip
 
 
 def record(made) -> dict | None:

@@ -25,7 +25,7 @@ def run(
     ] = None,
     chip: Annotated[str, typer.Option(help="The chip whose table the clock uses.")] = "910B1",
     schedule: Annotated[
-        str, typer.Option(help="program, or worst: every transfer as late as the order allows.")
+        str, typer.Option(help="program; worst: every transfer as late as the order allows; worst:SEED: another order.")
     ] = "program",
     l2: Annotated[
         str, typer.Option("--l2", help="warm: a launch finds what earlier ones left in the L2. cold: an empty one.")
@@ -44,11 +44,12 @@ def run(
     error.
     """
     from labkit import chips, messages, program
+    from labkit.launch.runner import is_schedule
 
     if chip not in chips.names():
         raise typer.BadParameter(f"{chip!r} is none of {', '.join(chips.names())}", param_hint="--chip")
-    if schedule not in ("program", "worst"):
-        raise typer.BadParameter(f"{schedule!r} is none of program, worst", param_hint="--schedule")
+    if not is_schedule(schedule):
+        raise typer.BadParameter(f"{schedule!r} is none of program, worst, worst:SEED", param_hint="--schedule")
     if l2 not in ("warm", "cold"):
         raise typer.BadParameter(f"{l2!r} is none of warm, cold", param_hint="--l2")
     settings = program.Settings(chip, timeout, threads, checks, schedule, l2)

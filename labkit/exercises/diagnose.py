@@ -62,12 +62,25 @@ class Diagnosis:
         return f"{self.finding.file}:{self.finding.line}" if self.finding is not None else ""
 
 
+# Two copies to one place: often what another mistake leads to, which a further finding or the numbers name.
+FOLLOWS = ("copy-order",)
+
+
 def first_error(record) -> Diagnosis | None:
-    """The first finding of severity error, as a diagnosis."""
-    for finding in getattr(record, "findings", None) or ():
-        if finding.severity == "error":
-            return Diagnosis(finding.code, dict(finding.numbers), finding=finding)
-    return None
+    """The first finding of severity error, as a diagnosis; one that may follow from another comes last."""
+    errors = [f for f in getattr(record, "findings", None) or () if f.severity == "error"]
+    finding = min(errors, key=lambda f: f.code in FOLLOWS, default=None)
+    return None if finding is None else Diagnosis(finding.code, dict(finding.numbers), finding=finding)
+
+
+def certain(found: Diagnosis | None) -> bool:
+    """Whether it is a finding that stands for itself, whatever the numbers are."""
+    return found is not None and found.finding is not None and found.key not in FOLLOWS
+
+
+def more_telling(found: Diagnosis | None, seen: Diagnosis | None) -> Diagnosis | None:
+    """Of a finding and of what the numbers show: the one that names the mistake."""
+    return found if found and (certain(found) or seen is None or seen.key in VAGUE) else seen
 
 
 def of_program(result) -> Diagnosis | None:
@@ -112,7 +125,8 @@ def diagnose(
     got, expected: arrays (any numeric dtype; bfloat16 as float32 with dtype="bfloat16"). initial: scalar or array, what
     the output held before the launch. The other arguments are those of Case.
     """
-    if (found := first_error(record)) is not None:
+    found = first_error(record)
+    if certain(found):
         return found
     got, expected = np.asarray(got), np.asarray(expected)
     dtype = dtype or str(expected.dtype)
@@ -121,7 +135,7 @@ def diagnose(
     rtol, atol = tolerance_of(dtype, tolerance)
     wrong = mismatches(got, expected, rtol, atol)
     if not wrong.any():
-        return None
+        return found
     itemsize = 2 if dtype in ("float16", "bfloat16") else expected.dtype.itemsize
     flat = [np.asarray(a).reshape(-1).astype(np.float64) for a in (got, expected)]
     tried = layouts(len(flat[0]), blocks or 1, tile, split, layout, itemsize)
@@ -139,7 +153,8 @@ def diagnose(
     )
     with np.errstate(all="ignore"):
         key, numbers = _first_match(evidence)
-    return Diagnosis(key, {**_common(evidence), **numbers}, evidence.state, mismatch_map(evidence.wrong, tried[0]))
+    seen = Diagnosis(key, {**_common(evidence), **numbers}, evidence.state, mismatch_map(evidence.wrong, tried[0]))
+    return more_telling(found, seen)
 
 
 def mismatches(got: np.ndarray, expected: np.ndarray, rtol: float, atol: float) -> np.ndarray:

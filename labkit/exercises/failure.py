@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from labkit import messages
 from labkit.exercises.cases import Case
-from labkit.exercises.diagnose import VAGUE, WHOLE, Diagnosis
+from labkit.exercises.diagnose import FOLLOWS, VAGUE, WHOLE, Diagnosis, certain
 from labkit.exercises.result import Result
 from labkit.exercises.slips import of_error, unbalanced
 from labkit.exercises.spec import Spec
@@ -38,9 +38,9 @@ def to_show(failures: list[Failure], in_order: bool = False) -> Failure:
     """
 
     def rank(failure: Failure) -> int:
-        if failure.diagnosis.finding is not None or failure.fatal:
+        if certain(failure.diagnosis) or failure.fatal:
             return 0
-        return 3 if failure.diagnosis.key in VAGUE else 2 if failure.diagnosis.key in WHOLE else 1
+        return 3 if failure.diagnosis.key in VAGUE else 2 if failure.diagnosis.key in (*WHOLE, *FOLLOWS) else 1
 
     best = min(map(rank, failures))
     if in_order and best:

@@ -19,9 +19,11 @@ from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
     VAGUE,
     Diagnosis,
+    certain,
     compare_values,
     diagnose,
     first_error,
+    more_telling,
     not_launched,
     of_program,
     printed,
@@ -359,8 +361,8 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
     on_cell(record if spec.kind == "triton" else None, joined, name)
     found = first_error(record)
     runs.records[case.name] = record
-    runs.results[id(case)] = Reported(found) if found else [out.got for out in outputs]
-    found = found or _compare(case, spec, outputs)
+    runs.results[id(case)] = Reported(found) if certain(found) else [out.got for out in outputs]
+    found = found if certain(found) else more_telling(found, _compare(case, spec, outputs))
     if found and found.finding is None and _copies_came_late(record):
         found = Diagnosis("late-copies", found.numbers, found.state, found.map)
     return Failure(case, found, record, found.where()) if found else None
@@ -373,7 +375,7 @@ def _not_taken(error: Exception) -> bool:
 
 def _copies_came_late(record) -> bool:
     """Was it the launch in which every transfer comes as late as the synchronisation allows?"""
-    return getattr(getattr(getattr(record, "again", None), "request", None), "schedule", "") == "worst"
+    return getattr(getattr(getattr(record, "again", None), "request", None), "schedule", "").startswith("worst")
 
 
 def _compare(case: Case, spec: Spec, outputs) -> Diagnosis | None:

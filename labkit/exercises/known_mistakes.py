@@ -14,7 +14,7 @@ import numpy as np
 from labkit.exercises import launch, operators, variations
 from labkit.exercises.alike import bears, words
 from labkit.exercises.cases import Case
-from labkit.exercises.diagnose import Diagnosis, compare_values, first_error, not_launched, of_program
+from labkit.exercises.diagnose import Diagnosis, certain, compare_values, first_error, not_launched, of_program
 from labkit.exercises.spec import Spec, pick
 from labkit.exercises.stub import Template, template
 from labkit.exercises.time_limit import CPU_SECONDS, TookTooLong, memory_limit, time_limit
@@ -226,7 +226,7 @@ def _result(spec: Spec, made, case: Case, seconds: float = CPU_SECONDS) -> Any:
         if spec.is_kernel:
             outputs, record = launch.run_kernel(spec, made, case)
             found = first_error(record)
-            return Reported(found) if found else [out.got for out in outputs]
+            return Reported(found) if certain(found) else [out.got for out in outputs]
         if spec.kind == "program":
             got, ended = launch.run_program(spec, made, case)
             return of_run(spec, got, ended)

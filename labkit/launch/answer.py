@@ -8,6 +8,7 @@ import subprocess
 
 from labkit import chips, paths
 from labkit.build import headers
+from labkit.launch import variables
 from labkit.launch.record import CORE_FIELDS, PIPES, POSITIONS, Finding, LaunchRecord
 
 _KINDS = ["queue", "buf", "local"]
@@ -61,13 +62,39 @@ def record_of(k, blocks: int, answer: dict, timeline) -> LaunchRecord:
     record.findings = merged(answer.get("findings", []))
     for finding in record.findings:  # raised outside any Ascend C call: all that is known is a code address
         if "object" in finding.numbers:
-            exact = _line_of(finding.numbers["object"], finding.numbers["code"], k.filename)
+            exact = _line_of(finding.numbers.pop("object"), finding.numbers.pop("code"), k.filename)
             finding.file, finding.line = exact or (finding.file or k.filename, finding.line)
+    record.findings = _at_lines(k, record.findings)
     if "fault" in answer:
         finding = _fault(k, answer["fault"])
         record.crashed = finding.code
         record.findings.insert(0, finding)
     return record
+
+
+def _at_lines(k, found: list[Finding]) -> list[Finding]:
+    """The findings with the lines that the runner could not know: those of raw accesses (below zero: a place in a
+    library), of the declaration of a variable."""
+    kept: dict[tuple, Finding] = {}
+    for f in found:
+        for key in [key for key in f.numbers if key.endswith("_line_in")]:
+            at = key.removesuffix("_in")
+            exact = _line_of(f.numbers.pop(key), -f.numbers[at], k.filename)
+            f.numbers[at] = exact[1] if exact else 0
+        if f.code == "static-state":
+            variable = variables.changed(f.file, -f.line, k.debug_libraries(), k.text)
+            if variable is None:
+                continue
+            f.file, f.line, f.numbers["name"] = k.filename, variable.line, variable.name
+        elif f.line < 0:
+            f.file, f.line = _line_of(f.file, -f.line, k.filename) or (k.filename, 0)
+        if f.code == "stack" and (variable := variables.largest_local(k.debug_libraries(), k.text)):
+            if 2 * variable.bytes > f.numbers["used"] - f.numbers["limit"]:
+                f.file, f.line = k.filename, variable.line
+        known = kept.setdefault((f.code, f.file, f.line), f)
+        if known is not f:
+            known.count += f.count
+    return list(kept.values())
 
 
 def merged(found: list[dict]) -> list[Finding]:
@@ -80,7 +107,7 @@ def merged(found: list[dict]) -> list[Finding]:
         else:
             severity = "error" if f["error"] else "warning"
             merged[f["code"], f["file"], f["line"]] = Finding(
-                f["code"], severity, f["block"], f["file"], f["line"], f["numbers"], f["count"]
+                f["code"], severity, f["block"], f["file"], f["line"], f["numbers"], f["count"], f.get("skipped", False)
             )
     return list(merged.values())
 

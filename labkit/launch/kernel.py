@@ -34,6 +34,14 @@ DEFAULT_L2 = "warm"  # what a launch finds in the L2; the lab's own tests begin 
 _CORE_FLAGS = {"so": (), "cube_so": ("-DTWIN_CUBE_CORE",)}  # vector cores, cube cores
 
 
+def _pointer_checks(cxx: str) -> list[str]:
+    """Flags under which the kernel's own code calls the twin before each access through a pointer: one to GM may miss
+    its tensor (twin/src/launch/scalar_gm.cpp)."""
+    option = ["-mllvm", "-asan-{}"] if "clang" in os.path.basename(cxx) else ["--param", "asan-{}"]
+    limits = ["instrumentation-with-call-threshold=0", "stack=0", "globals=0"]
+    return ["-fsanitize=kernel-address", *(word.format(limit) for limit in limits for word in option)]
+
+
 def kernel(
     path: str | os.PathLike | None = None,
     *,
@@ -57,7 +65,9 @@ def kernel(
     checks (for measuring).
     timing_only=True moves and multiplies nothing and checks nothing: the clock alone counts, so that an 8192^3 matmul
     is timed in seconds; a kernel whose control flow depends on its data takes wrong branches.
-    schedule="worst" delays every transfer as long as the synchronisation allows: a race then shows in the numbers.
+    schedule="worst" delays every transfer as long as the synchronisation allows; "worst:7", with a number as seed,
+    takes another order that it allows: copies that come early, other orders of copies and cores. A race then shows in
+    the numbers, with some seed; a seed gives the same numbers each time.
     l2="warm" (the default): a launch finds in the L2 what earlier launches of this program left there, as on the
     card; tensors that no launch has seen are not in it. l2="cold": every launch begins with an empty one
     (labkit.clear_l2() empties it once).
@@ -68,7 +78,7 @@ def kernel(
         raise TypeError("give a path or text=, one of the two")
     if text is None:
         file = Path(path) if Path(path).exists() else paths.repo_root() / path  # a notebook runs in its own folder
-        text = file.read_text(encoding="utf-8")
+        text = _text_of(file)
         filename = filename or str(file.resolve())
     return Kernel(
         text,
@@ -88,6 +98,21 @@ def kernel(
 
 class ArgumentError(TypeError):
     """An argument that the kernel cannot take; the text says which, why and what to write."""
+
+
+def _text_of(file: Path) -> str:
+    """UTF-8, or what editors of a Chinese Windows write."""
+    data = file.read_bytes()
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return data.decode("gb18030", errors="replace").replace("\r\n", "\n")
+
+
+def _watched(text: str) -> list[str]:
+    """Has a source with pointers to UB heard of its loads and stores there too (twin/src/memory/raw_access.cpp)."""
+    clang = "clang" in compiler.cxx_version(compiler.find_cxx()).lower()
+    return ["-DTWIN_UB_POINTERS"] if "__ubuf__" in text and not clang else []
 
 
 @dataclass
@@ -110,7 +135,7 @@ class Kernel:
     core_mix: tuple[int, int] = field(init=False, default=(0, 1))  # cube cores, vector cores of a block
 
     def __post_init__(self):
-        if self.schedule not in ("program", "worst"):
+        if not runner.is_schedule(self.schedule):
             raise ValueError(messages.text("kernel.schedule", schedule=self.schedule))
         if self.l2 not in ("warm", "cold"):
             raise ValueError(messages.text("kernel.l2", l2=self.l2))
@@ -172,25 +197,11 @@ class Kernel:
             text = includes.in_place(Path(self.filename), text, dirs, lowering.has_attributes)
         lowered = lowering.lower(text, self.filename, entries, around, self.defines)
 
-        folders = [*self.include_dirs, *headers.include_dirs()]
-
-        def library(*flags: str) -> Path:
-            return compiler.compile_kernel(
-                lowered,
-                filename=self.filename,
-                flags=[*words, *flags],
-                libs=compiler.kernel_libs(),
-                include_dirs=folders,
-            )
+        words += _pointer_checks(compiler.find_cxx()) + _watched(self.text + around)
+        self._lowered, self._words = lowered, words
 
         def inspected(flags: tuple[str, ...]) -> Path:
-            return compiler.compile_kernel(
-                lowered,
-                filename=self.filename,
-                flags=[*words, *flags, *runtime.INSPECTED],
-                include_dirs=folders,
-                only_object=True,
-            )
+            return self._compiled(*flags, *runtime.INSPECTED, only_object=True)
 
         if not told and self.core_mix[0]:  # its text has words of the cube: whether its code has is seen when compiled
             with ThreadPoolExecutor(2) as pool:
@@ -199,9 +210,23 @@ class Kernel:
             self.core_mix = runtime.cores_of(cube, vector, entry, self.core_mix)
         wanted = [kind for kind, cores in zip(_CORE_FLAGS, reversed(self.core_mix)) if cores]
         if len(wanted) == 1:
-            return {wanted[0]: library(*_CORE_FLAGS[wanted[0]])}
+            return {wanted[0]: self._compiled(*_CORE_FLAGS[wanted[0]])}
         with ThreadPoolExecutor(2) as pool:
-            return dict(zip(wanted, pool.map(lambda kind: library(*_CORE_FLAGS[kind]), wanted)))
+            return dict(zip(wanted, pool.map(lambda kind: self._compiled(*_CORE_FLAGS[kind]), wanted)))
+
+    def _compiled(self, *flags: str, only_object: bool = False) -> Path:
+        return compiler.compile_kernel(
+            self._lowered,
+            filename=self.filename,
+            flags=[*self._words, *flags],
+            libs=() if only_object else compiler.kernel_libs(),
+            include_dirs=[*self.include_dirs, *headers.include_dirs()],
+            only_object=only_object,
+        )
+
+    def debug_libraries(self) -> list[Path]:
+        """The kernel once more, for each kind of core, with what the debugger knows of its variables."""
+        return [self._compiled(*_CORE_FLAGS[kind], "-g") for kind in self._built]
 
     def _core_mix(self, around: str, key: int) -> tuple[tuple[int, int], bool]:
         """What the part of the source compiled with these defines looks like, and whether the kernel says it."""
@@ -352,7 +377,7 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
             home = device.block(pointer)
             runner.runner_for(k.chip, device.arena()).l2.meet(tensor)
             ranges.append((i, pointer, tensor.numel() * tensor.element_size(), home is None or home[2]))
-        ranges += [] if v.tensor is not None else pointed_to(i, v.data)
+        ranges += pointed_to(i, v.data if v.tensor is None else _words(v.tensor))
     record = run_on_twin(k, blocks, [v.data for v in values], ranges)
     record.again.tiling = [v.tensor for v in values if v.ours]
     device.launch(k.signature.name, record.time_us, float(sum(r[2] for r in ranges)))
@@ -362,9 +387,15 @@ def _on_twin(k: Kernel, blocks: int, values: list[_Value]) -> LaunchRecord:
     return record
 
 
+def _words(tensor) -> bytes:
+    """What a tensor holds, where it may be a list of addresses (ListTensorDesc): no more words than such a list has."""
+    whole = not tensor.dtype.is_floating_point and tensor.element_size() == 8 and tensor.is_contiguous()
+    return ctypes.string_at(tensor.data_ptr(), tensor.numel() * 8) if whole and 1 < tensor.numel() <= 4096 else b""
+
+
 def pointed_to(index: int, value: bytes) -> list[tuple[int, int, int, bool]]:
-    """Ranges of GM whose addresses stand in a struct that is passed by value (a list of tensors): of each word of 8
-    bytes that is the address of device memory, from there to the end of the allocation."""
+    """Ranges of GM whose addresses stand in a struct that is passed by value, or in a tensor (a list of tensors): of
+    each word of 8 bytes that is the address of device memory, from there to the end of the allocation."""
     _, base, size = device.arena()
     words = struct.unpack(f"<{len(value) // 8}Q", value[: len(value) // 8 * 8]) if len(value) > 8 else ()
     homes = [(p, device.block(p)) for p in words if base <= p < base + size]

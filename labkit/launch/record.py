@@ -54,14 +54,19 @@ class Finding:
     line: int
     numbers: dict = field(default_factory=dict)
     count: int = 1
+    skipped: bool = False  # the instruction was not carried out
 
     def lines(self, lang: str | None = None) -> list[str]:
-        """[what happened, why it matters, what to try]."""
+        """[what happened, why it matters, what to try]; what happened says so where the twin left the instruction
+        out."""
         numbers = {**self.numbers, "line": self.line}
         for key, value in numbers.items():  # "read", "a queue" ...: the twin's own words, in the reader's language
             if key != "call" and isinstance(value, str) and messages.has(f"word.{value}"):  # a call's name is no word
                 numbers[key] = messages.text(f"word.{value}", lang=lang)
-        return messages.lines(f"finding.{self.code}", lang=lang, **numbers)
+        what, *more = messages.lines(f"finding.{self.code}", lang=lang, **numbers)
+        if self.skipped:
+            what += ("" if what.endswith("。") else " ") + messages.text("record.left_out", lang=lang)
+        return [what, *more]
 
     @property
     def place(self) -> str:

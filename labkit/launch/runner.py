@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -51,7 +52,7 @@ class Request:
     checks: bool = True
     effects: bool = True  # False: the clock alone, see labkit.kernel(timing_only=True)
     tiling_key: int = 0
-    schedule: str = "program"  # or "worst": every transfer as late as the order allows
+    schedule: str = "program"  # or "worst", "worst:SEED": see is_schedule
     # the same launch with one thing changed: twin/src/launch/whatif.cpp
     what_ifs: list[tuple[str, float]] = field(default_factory=list)
     # what the L2 holds before: (address, bytes, dirty), oldest first; None: nothing, nor is it asked after
@@ -79,6 +80,11 @@ class Request:
         lines += [f"value={v.hex()}" for v in self.values]
         lines += [f"range={a} {p} {n} {int(w)}" for a, p, n, w in self.ranges]
         return ("\n".join(lines) + "\nend\n").encode()
+
+
+def is_schedule(word: str) -> bool:
+    """Whether this names a schedule: program, worst, or worst:SEED with a number from 0 on."""
+    return re.fullmatch(r"program|worst(:\d{1,9})?", word) is not None
 
 
 SECTOR = 512  # bytes, as twin/src/clock/traffic.h keeps them

@@ -26,7 +26,7 @@ _POLL_S = 0.02
 @dataclass(frozen=True)
 class Settings:
     """chip: of chips.names(). timeout: seconds that each program may take, of its processor
-    or asleep. schedule: "program" or "worst".
+    or asleep. schedule: "program", "worst" or "worst:SEED".
     l2: "warm", or "cold": each launch begins with an empty L2.
     """
 

@@ -110,7 +110,7 @@ BROKEN = {
     "constant": ("TPosition::VECIN, 2> inQ;", "TPosition::VECIN, depth> inQ; int depth;", 25, "depth>", ["depth"]),
     "narrowing": (
         "DataCopy(x, xGm, TILE)",
-        "DataCopyParams p{1, -1, 0, 0}; DataCopy(x, xGm, p)",
+        "uint16_t rows{-1}; DataCopy(x, xGm, DataCopyParams{1, rows, 0, 0})",
         15,
         None,
         ["uint16_t", "static_cast"],

@@ -28,13 +28,18 @@ GOOD = CORRECT / "tque_double.asc"
 
 @pytest.fixture(scope="module", autouse=True)
 def built():
-    build_all([GOOD, *(HERE / f"{name}.asc" for name in INDEX)])
+    build_all([GOOD, *({"path": case.file, "entry": case.entry} for case in INDEX.values())])
 
 
-def marked(path: Path) -> list[tuple[str, int]]:
-    """(code, line) of each `// <- code` mark."""
-    lines = path.read_text().splitlines()
-    return [(m[1], i) for i, line in enumerate(lines, 1) if (m := re.search(r"// <- ([\w-]+)$", line))]
+def marked(path: Path, entry: str | None = None) -> list[tuple[str, int]]:
+    """(code, line) of each `// <- code` mark; entry: of those in that kernel, of several in the file."""
+    found, kernel = [], None
+    for i, line in enumerate(path.read_text().splitlines(), 1):
+        if m := re.search(r"\b__global__\b.*?(\w+)\(", line):
+            kernel = m[1]
+        if (m := re.search(r"// <- ([\w-]+)$", line)) and entry in (None, kernel):
+            found.append((m[1], i))
+    return found
 
 
 def good_launch():
@@ -51,13 +56,14 @@ def good_launch():
 @pytest.mark.parametrize("name", INDEX)
 def test_found(name):
     case = INDEX[name]
-    path = HERE / f"{name}.asc"
+    path = case.file
     code = case.noticed
-    marks = marked(path)
+    marks = marked(path, case.entry)
     if case.line:
         code = marks[0][0]
         assert {c for c, _ in marks} == {code}, "one code a file"
-    seen = launch(path, case.args, case.blocks, timeout=case.timeout or (1.0 if code == "time-out" else 20.0))
+    patience = case.timeout or (1.0 if code == "time-out" else 20.0)
+    seen = launch(path, case.args, case.blocks, timeout=patience, entry=case.entry)
     found = [f for f in seen.findings if f.code == code]
     assert found, f"{code} was not found, but {seen.codes()}\n{seen.report()}"
     severity = "warning" if case.warning else "error"
@@ -95,7 +101,7 @@ def check_texts(finding: record.Finding) -> None:
 
 
 def test_every_file_is_in_the_index():
-    assert {p.stem for p in HERE.glob("*.asc")} == set(INDEX)
+    assert set(HERE.glob("*.asc")) == {case.file for case in INDEX.values()}
 
 
 def test_every_check_has_a_broken_kernel():
@@ -105,8 +111,8 @@ def test_every_check_has_a_broken_kernel():
     src = paths.twin_dir() / "src"
     spoken = {key.removeprefix("finding.") for key in messages.tables() if key.startswith("finding.")}
     shown = set()
-    for name in INDEX:
-        marks = marked(HERE / f"{name}.asc")
+    for name, case in INDEX.items():
+        marks = marked(case.file, case.entry)
         shown |= {c for c, _ in marks} or {name.replace("_", "-")}
     host = {code for code in spoken if code.startswith("host-") and code not in shown}
     assert shown == spoken - host

@@ -7,81 +7,24 @@ first lines promise; where the unit rounds once per instruction the numbers must
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 
 import numpy as np
-import pins
 import pytest
-from places import CORRECT
-from same import equal  # noqa: E402
+from correct_kernels import F16, F32, I8, I32, SCHEDULES, register, right_and_silent, values, zeros
+from places import CORRECT as HERE
+from same import equal
 from twin_launch import build_all
 
 import labkit
 
-HERE = CORRECT
-F16, F32, I8, I32 = np.float16, np.float32, np.int8, np.int32
 CASES: list = []
-
-
-def case(*sizes, blocks=(1,), entry=None, tolerance=0.0):
-    """Registers golden(k, *size) -> (arguments, [wanted, ...]); None among the arguments: the next output.
-
-    blocks: launched with each of these numbers; a name: with that one of the golden's own parameters.
-    """
-
-    def register(golden):
-        names = golden.__code__.co_varnames[1:]
-        for size in (s if isinstance(s, tuple) else (s,) for s in sizes):
-            for b in [size[names.index(blocks)]] if isinstance(blocks, str) else blocks:
-                label = "x".join(map(str, size))
-                CASES.append(pytest.param(golden, size, b, entry, tolerance, id=f"{golden.__name__}-{label}-on{b}"))
-        return golden
-
-    return register
+case = partial(register, CASES)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def built():
     build_all(sorted(HERE.glob("*.asc")))
-
-
-def values(n, dtype, low=-8.0, high=8.0):
-    """n numbers that are exact in half, in an order fixed by n."""
-    rng = np.random.default_rng(n)
-    if np.issubdtype(dtype, np.integer):
-        return rng.integers(
-            max(low * 8, np.iinfo(dtype).min), min(high * 8, np.iinfo(dtype).max), n, endpoint=True
-        ).astype(dtype)
-    return (rng.integers(int(low * 64), int(high * 64), n, endpoint=True) / 64).astype(dtype)
-
-
-@pytest.mark.parametrize("schedule", ["program", "worst"])  # the order is kept by flags and queues, not by luck
-@pytest.mark.parametrize("golden, size, blocks, entry, tolerance", CASES)
-def test_right_and_silent(golden, size, blocks, entry, tolerance, schedule):
-    import torch
-
-    k = labkit.kernel(HERE / f"{golden.__name__}.asc", entry=entry, schedule=schedule)
-    arguments, wanted = golden(k, *size)
-    outputs, given, pending = [], [], iter(wanted)
-    for a in arguments:
-        if a is None:
-            w = next(pending)
-            a = torch.empty(
-                w.size, dtype=torch.bfloat16 if w.dtype == np.uint16 else torch.from_numpy(w[:0]).dtype, device="npu"
-            )
-            outputs.append(a)
-        elif isinstance(a, np.ndarray):
-            a = torch.from_numpy(a).view(torch.bfloat16).npu() if a.dtype == np.uint16 else torch.from_numpy(a).npu()
-        given.append(a)
-    record = k[blocks](*given)
-    assert record.finished and not record.findings, record.report()
-    # the same in both schedules
-    pins.check(f"correct/{golden.__name__} {'x'.join(map(str, size))} on {blocks}", record)
-    for got, want in zip(outputs, wanted, strict=True):
-        got = got.cpu().view(torch.int16).numpy().view(np.uint16) if want.dtype == np.uint16 else got.cpu().numpy()
-        if tolerance:
-            np.testing.assert_allclose(got, want.ravel(), rtol=tolerance, atol=tolerance)
-        else:
-            np.testing.assert_array_equal(got, want.ravel())
 
 
 # ---- the goldens, one a kernel
@@ -281,6 +224,132 @@ def templated(k, n):
 def print_dump(k, blocks):
     x = values(16 * blocks, F16)
     return [x, None, 16 * blocks], [np.abs(x)]
+
+
+# ---- at the borders of the checks for caches, meetings, orders of copies, pointers, stacks and flags
+
+
+@case((8, 1), (16, 4), (64, 8), blocks="cores")
+def soft_meeting(k, share, cores):
+    x = values(share * cores, F32).reshape(cores, share)
+    return [x.ravel(), None, None, zeros(16 * cores), share], [np.roll(x, -2, 0), np.roll(x, -1, 0)]
+
+
+@case(1, 3, 8, blocks="cores")
+def soft_meeting_zeroed(k, cores):
+    mine = np.repeat(np.arange(cores, dtype=I32), 16)
+    return [None, None, values(8 * cores, I32)], [mine, np.roll(mine, -16)]
+
+
+@case(1, 2, 7, blocks="cores")
+def lines_apart(k, cores):
+    z = zeros((cores, 16))
+    z[:, 0] = sum(i + 1 + 10 * i for i in range(cores))
+    return [zeros(16 * cores), (zeros(16 * cores), z)], []
+
+
+@case(64, 320)
+def cleaned_whole(k, n):
+    x = values(n, F16)
+    z = x.copy()
+    z[0::3], z[1::3] = -1, 2
+    return [x, None, n], [z]
+
+
+@case(12)
+def cleaned_halves(k, n):
+    return [values(n, np.int64), None], [np.arange(8, dtype=np.int64) ** 2]
+
+
+@case(1, 5, blocks="cores")
+def past_the_cache(k, cores):
+    return [zeros(cores), None], [np.array([sum(range(100, 100 + cores))], I32)]
+
+
+@case((64, 1), (32, 4), blocks="cores")
+def polled_marks(k, share, cores):
+    x = values(share * cores, F32)
+    return [x, zeros(share * cores, F32), zeros(16 * cores), None, share], [x * 2]
+
+
+@case(1, 16)
+def combed_copies(k, rows):
+    x, y = values(rows * 16, F16).reshape(rows, 16), values(rows * 32, F16).reshape(rows, 32)
+    return [x.ravel(), y.ravel(), None, rows], [np.hstack([y[:, 16:], y[:, :16], x])]
+
+
+@case(1, 5)
+def overlap_in_turn(k, tiles):
+    x, y = values(64, F32), values(8, F32)
+    a, z = x.copy(), np.zeros(tiles * 48 + 16, F32)
+    a[24:32] = y
+    for i in range(tiles):
+        z[i * 48 : i * 48 + 64] = a + F32(i)
+    return [x, y, None, tiles], [z]
+
+
+@case((1, 1), (5, 4), blocks="cores")
+def sums_at_once(k, rows, cores):
+    x = values(rows * cores * 32, I32)
+    return [x, (zeros(32), x.reshape(-1, 32).sum(0, dtype=I32)), rows], []
+
+
+@case(100, 4999)
+def const_tables(k, n):
+    x, i = values(n, F32), np.arange(n)
+    w = np.array([0.5, 1, 1.5, 2], F32)[i % 4]
+    scratch = np.zeros(n, F32)
+    scratch[(i * 7 + 1) % n] = x * w
+    return [x, None, n], [scratch * np.where(i % 2, F32(-1), F32(1)) + F32(1.5)]
+
+
+@case(1, 6)
+def flags_beside_queue(k, tiles):
+    x, y = values(tiles * 64, F16), values(64, F16)
+    return [x, y, None, tiles], [x.reshape(tiles, 64) + y]
+
+
+@case(1, 3, blocks="blocks")
+def fifteen_ahead(k, blocks):
+    x = values(64 * blocks, F32)
+    return [x, None], [x]
+
+
+@case(1, 77)
+def pointers_inside(k, n):
+    x, i = values(n, F32), np.arange(n) % 3
+    steps = np.zeros((3, 2), F32)
+    steps[:, 0], steps[:, 1] = [1, 2, 0.5], np.array([4, -1, 0], I32).view(F32)
+    return [x, steps.ravel(), None, n, 3], [x * steps[i, 0] + np.array([4, -1, 0], F32)[i] + x]
+
+
+@case(1, 7, blocks="cores")
+def line_by_copies(k, cores):
+    x = values(10 * cores, I8, -16, 15)
+    return [x, None], [x]
+
+
+@case(1, 4, blocks="cores")
+def in_turn(k, cores):
+    x = values(16 * cores, F32)
+    return [x, (zeros(16, F32), x.reshape(-1, 16).sum(0)), zeros(8 * cores), zeros(8 * cores + 8)], []
+
+
+@case(1, 2, 9)
+def early_and_right(k, tiles):
+    x = values(tiles * 64, I32)
+    return [x, None, tiles], [x + np.repeat(np.arange(tiles, dtype=I32), 64)]
+
+
+@case(32)
+def scalar_between(k, n):
+    return [zeros(n), (zeros(16), np.eye(1, 16, dtype=I32)[0] * 41)], []
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("golden, size, blocks, which, tolerance", CASES)
+def test_right_and_silent(golden, size, blocks, which, tolerance, schedule):
+    right_and_silent(golden, size, blocks, which, tolerance, schedule)
 
 
 # ---- what does not fit the table

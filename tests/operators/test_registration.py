@@ -310,7 +310,7 @@ def test_the_command_on_a_node(monkeypatch, tmp_path):
 
     def compile_words(words, root, filename, text):
         ran.append(words)
-        Path(words[words.index("-o") + 1]).write_bytes(b"")
+        Path(words[words.index("-o") + 1]).write_bytes(b"a library")
 
     monkeypatch.setattr(bisheng, "compile_words", compile_words)
     source = Path("kernels/silu/silu_torch.asc").resolve()

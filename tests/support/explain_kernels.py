@@ -174,7 +174,7 @@ def queues(tile=2048, count=16, buffers=1, rounds=4, blocks=1, shift=0):
 def rows(gap=0, rows=128, width=64, count=8, shift=0):
     """shift: floats by which GM is not aligned."""
     n = rows * (width + gap * 8) * count
-    x = tensor(f"float {n + 32}")
+    x = tensor(f"one float {n + 32}")  # one number: the copies go to one place, and with others that would be found
     return _run(ROWS, 1, x[shift : shift + n], x.new_empty(rows * width), rows, width, gap, count)
 
 

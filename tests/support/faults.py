@@ -9,8 +9,8 @@ kernel is wrong), tests/faults/mutants.toml and kernels/<operator>/mutants.toml 
     way        in place of file: a kernel of scripts/operator_times.py; step, dtype: which of its instantiations
     edits      [[old, new], ...], or [old, new, n]: the n-th time that old occurs. Else old occurs once
     entry      of several kernels in the file, this one
-    args       "half 64": a tensor of 64 random halves; "empty half 64": one that nothing was stored in; numbers and
-               structs as they are. blocks: 1 where it is not given
+    args       "half 64": a tensor of 64 random halves; "empty half 64": one that nothing was stored in; "zero half 64",
+               "one half 64": of that number; numbers and structs as they are. blocks: 1 where it is not given
     timeout    seconds of host time
     fatal      the launch does not finish
     warning    the finding is a warning, not an error

@@ -46,13 +46,16 @@ def at_a_page(count: int, dtype):
 
 
 def tensor(words: str, seed: int = 0):
-    """ "half 64", "empty half 64": a tensor on the device; random values, exact in half, fixed by the words."""
+    """ "half 64", "empty half 64", "zero int32 64", "one int32 64": a tensor on the device; else random values, exact in
+    half, fixed by the words."""
     import torch
 
     *kind, dtype, count = words.split()
     dtype = getattr(torch, DTYPES.get(dtype, dtype))
     if kind == ["empty"]:
         return at_a_page(int(count), dtype)
+    if kind:
+        return at_a_page(int(count), dtype).fill_({"zero": 0, "one": 1}[kind[0]])
     rng = np.random.default_rng(zlib.crc32(words.encode()) + seed)
     values = torch.from_numpy(rng.integers(-64, 64, int(count)) / (8 if dtype.is_floating_point else 1)).to(dtype)
     return at_a_page(int(count), dtype).copy_(values)

@@ -85,8 +85,8 @@ def quiet():
 
 
 @st.composite
-def repeats(draw):
-    """A mask/repeat form that stays within its regions."""
+def repeats(draw, lanes: int):
+    """A mask/repeat form that stays within its regions, and its mask within the lanes of a repeat."""
     kind = draw(st.sampled_from([1, 2]))
     f = dict(
         kind=kind,
@@ -104,7 +104,7 @@ def repeats(draw):
         high=0,
     )
     if kind == 1:
-        f["low"] = draw(st.integers(0, 130) | st.just(128) | st.just(64))
+        f["low"] = draw(st.integers(0, lanes) | st.just(lanes) | st.just(lanes // 2))
     else:
         f["low"], f["high"] = draw(st.integers(0, 2**64 - 1)), draw(st.integers(0, 2**64 - 1))
     return f
@@ -124,6 +124,10 @@ def most_of(dtype) -> int:
     return (REGION - 41 * 32) // np.dtype(dtype).itemsize
 
 
+def lanes_of(dtype) -> int:
+    return 256 // np.dtype(dtype).itemsize
+
+
 # ---- element-wise: counts, lanes, bits
 
 
@@ -135,7 +139,7 @@ def test_elementwise(lab, name, t):
     @given(st.data(), st.integers(0, 99))
     def check(data, seed):
         counts = data.draw(st.booleans()) and name != "Copy"
-        form = counted(data.draw, most_of(dtype)) if counts else data.draw(repeats())
+        form = counted(data.draw, most_of(dtype)) if counts else data.draw(repeats(lanes_of(dtype)))
         same_place = data.draw(st.integers(0, 3))
         if same_place == 0:  # in place
             form["src0"] = form["dst"]
@@ -243,7 +247,11 @@ def test_cast(lab, frm, to):
     @many
     @given(st.data(), st.integers(0, 99), st.sampled_from(modes_of(frm, to)))
     def check(data, seed, mode):
-        form = counted(data.draw, (REGION - 41 * 32) // wide) if data.draw(st.booleans()) else data.draw(repeats())
+        form = (
+            counted(data.draw, (REGION - 41 * 32) // wide)
+            if data.draw(st.booleans())
+            else data.draw(repeats(256 // wide))
+        )
         start = fill(seed, to, frm, low=-300, high=300)
         start[2 * REGION :] = start[: 2 * REGION]
         want = start.copy()
@@ -372,10 +380,10 @@ def test_reduce(lab, name, t):
 @pytest.mark.parametrize("t", FLOATS)
 def test_reduce_repeats(lab, name, t):
     @many
-    @given(repeats(), st.integers(0, 3), st.integers(0, 99), st.booleans())
+    @given(repeats(lanes_of(NP[t])), st.integers(0, 3), st.integers(0, 99), st.booleans())
     def check(form, mode, seed, plain):
         if plain:
-            form |= dict(kind=1, low=128, dstRep=1, src0Blk=1, src0Rep=8)
+            form |= dict(kind=1, low=lanes_of(NP[t]), dstRep=1, src0Blk=1, src0Rep=8)
         form |= dict(mode=mode, dst=form["dst"] % 512)
         start = fill(seed, t)
         want = start.copy()

@@ -163,14 +163,16 @@ def hold(play, program, managed):
     record = play(program, managed)
     assert record.finished
     first = first_race(program)
+    # the order of copies of one pipe and of a load before a store is not modelled here: tests/faults has them
+    others = {"copy-order", "race-gm-war"}
     if first is None:
-        assert not record.findings, record.report()
+        assert {f.code for f in record.findings} <= others, record.report()
         return
     kind, codes = first
     assert any(f.line == LINES[kind] and f.code in codes for f in record.findings), (
         f"{codes} at line {LINES[kind]}, but {record}"
     )
-    assert {f.code for f in record.findings} <= {"race-raw", "race-war", "race-waw", "race-gm"}
+    assert {f.code for f in record.findings} <= {"race-raw", "race-war", "race-waw", "race-gm"} | others
 
 
 @settings(max_examples=400)

@@ -9,7 +9,7 @@ from same import equal  # noqa: E402
 import labkit  # noqa: E402
 
 FILE = KERNELS / "cores.asc"
-ROW = 8
+ROW = 16
 
 
 @pytest.fixture(params=["program", "worst"])

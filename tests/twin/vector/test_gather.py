@@ -81,7 +81,7 @@ def test_gather(run, t):
             count=data.draw(st.integers(0, 300)),
             times=data.draw(st.integers(0, 4)),
             dstRep=data.draw(st.integers(0, 10)),
-            low=data.draw(st.integers(0, 130)) if kind == 1 else data.draw(st.integers(0, 2**64 - 1)),
+            low=data.draw(st.integers(0, lanes)) if kind == 1 else data.draw(st.integers(0, 2**64 - 1)),
             high=data.draw(st.integers(0, 2**64 - 1)),
         )
         start = fill(seed, t)
@@ -286,7 +286,7 @@ def test_index_in_repeats(run, t):
             times=data.draw(st.integers(0, 4)),
             dstBlk=data.draw(st.integers(1, 2)),
             dstRep=data.draw(st.integers(16, 20)),
-            low=data.draw(st.integers(0, 130)) if kind == 1 else data.draw(st.integers(0, 2**64 - 1)),
+            low=data.draw(st.integers(0, lanes)) if kind == 1 else data.draw(st.integers(0, 2**64 - 1)),
             high=data.draw(st.integers(0, 2**64 - 1)),
         )
         first = dtype(data.draw(st.integers(-500, 500)))

@@ -30,14 +30,21 @@ Numbers& Numbers::raw(const char* key, const std::string& v) {
     return *this;
 }
 
-void Findings::add(const char* code, bool error, Here here, const Numbers& numbers) {
+size_t Findings::find(const char* code, Here here) const {
     const char* file = here.file ? here.file : "";
-    for (auto& f : list_)
-        if (f.line == here.line && f.code == code && !std::strcmp(f.file, file)) {
-            f.count++;
-            return;
-        }
-    if (list_.size() < kMost) list_.push_back({code, error, block_, file, here.line, numbers.text(), 1});
+    for (const auto& f : list_)
+        if (f.line == here.line && f.code == code && !std::strcmp(f.file, file)) return size_t(&f - list_.data());
+    return kMost;
+}
+
+size_t Findings::add(const char* code, bool error, Here here, const Numbers& numbers) {
+    if (size_t known = find(code, here); known != kMost) {
+        list_[known].count++;
+        return known;
+    }
+    const char* file = here.file ? here.file : "";
+    if (list_.size() < kMost) list_.push_back({code, error, block_, file, here.line, numbers.text()});
+    return list_.size() - 1;
 }
 
 }  // namespace twin

@@ -17,6 +17,7 @@ struct Finding {
     int line;
     std::string numbers;  // the inside of a JSON object
     uint32_t count = 1;
+    bool skipped = false;  // its instruction was not carried out
 };
 
 // Builds the inside of a JSON object: Numbers().add("need", 4096).add("name", "Add").
@@ -44,10 +45,12 @@ public:
         block_ = block;
         list_.clear();
     }
-    void add(const char* code, bool error, Here, const Numbers&);
+    size_t add(const char* code, bool error, Here, const Numbers&);  // returns its place in the list
+    bool has(const char* code, Here here) const { return find(code, here) != kMost; }
     std::vector<Finding>& list() { return list_; }
 private:
     static constexpr size_t kMost = 64;
+    size_t find(const char* code, Here) const;  // its place in the list; kMost: not there
     uint32_t block_ = 0;
     std::vector<Finding> list_;
 };

@@ -7,16 +7,24 @@ namespace twin {
 
 thread_local Core* core = nullptr;
 
-void Core::start(const CoreId& which, Schedule schedule) {
+void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     id = which;
     block = which.block;
     for (int m = 0; m < int(Mem::Count); m++) {
         memory[m].clear();
+        holes[m].clear();
         if (!has(id.kind, Mem(m))) continue;
         if (!bytes_[m]) bytes_[m] = map_memory(chip.size[m] + 4096);
         std::memset(bytes_[m], kPoison, chip.size[m]);
     }
-    delayed.clear(schedule == Schedule::Worst);
+    bool worst = schedule == Schedule::Worst;
+    delayed.clear(worst, seed, block * 4 + slot());
+    scalar_stores.clear();
+    raw.clear();
+    raw_accesses.clear();
+    unseen_writes = false;
+    origins.clear();
+    instruction.begin();
     buffers.assign(1, Buffer{});
     cube_state = CubeState{};
     queues.clear();
@@ -37,20 +45,27 @@ void Core::start(const CoreId& which, Schedule schedule) {
     findings.clear(block);
     gm.clear();
     gm_writes.clear();
+    open_reads.clear();
+    shared_.clear();
+    open_findings_.clear();
     gm_reads.clear();
     gm_steps.clear();
     ordered_unseen = false;
     may_poll = false;
     registers = Registers{};
-    cache.clear();
+    cache.clear(worst && seed);
+    exposed_.clear();
+    granted = 0;
+    stack_reported = false;
     probe.reset();
     counters = Counters{};
     output.clear();
     last = {nullptr, 0};
     vec = VectorState{};
     ub_peak = ub_top = phase = turns = 0;
-    ordered = false;
+    ordered = far = false;
     sent = VectorClock{};
+    matmuls.clear();
     pipe = nullptr;
     instructions = issues = 0;
 }
@@ -58,7 +73,9 @@ void Core::start(const CoreId& which, Schedule schedule) {
 void settle_writes();
 
 CoreResult Core::finish() {
+    settle_exposed();
     delayed.flush();
+    cache.clean_all(~0u);
     settle_writes();
     CoreResult r;
     r.block = block;
@@ -72,6 +89,7 @@ CoreResult Core::finish() {
     r.ordered_unseen = ordered_unseen;
     r.phases = phase;
     r.may_poll = may_poll;
+    r.lines = std::move(cache.history);
     r.buffers = std::move(views);
     r.output = std::move(output);
     r.instructions = instructions;
@@ -82,17 +100,24 @@ CoreResult Core::finish() {
 
 // ---------------------------------------------------------------- order and time
 
-Core::Ticket Core::issue(Pipe p, Op op, Here here) {
+Core::Ticket Core::issue(Pipe p, Op op, Here here, bool deferred) {
     last = here;
     instructions++;
     issues++;
     trace.spend(chip.scalar_issue);
+    shared_.clear();
+    open_findings_.clear();  // of an instruction that is carried out all the same
+    if (!exposed_.empty()) settle_exposed();
+    check_stack(here);
+    instruction.begin();
+    if (!raw_accesses.empty()) settle_raw();
     int i = int(p);
-    known[i].join(known[int(Pipe::S)]);  // the scalar unit issues every instruction, so whatever it has waited for is
-                                         // done before all later ones
+    known[i].hear(known[int(Pipe::S)], p);  // the scalar unit issues every instruction, so whatever it has waited for
+                                            // is done before all later ones
     uint32_t n = ++issued[i];
     known[i].seen[i] = n;
-    if (delayed.on && !DelayedTransfers::delays(p)) delayed.settle(known[i]);
+    deferring = deferred && delayed.computes_late();
+    if (delayed.on && !DelayedTransfers::delays(p) && !deferring) delayed.settle(known[i]);
     return {{n, p, here}, op};
 }
 
@@ -105,7 +130,11 @@ GmClock Core::gm_clock(Pipe p) const {
 void Core::join_all() {
     VectorClock all;
     for (int i = 0; i < kPipes; i++) all.join(known[i]);
-    for (int i = 0; i < kPipes; i++) known[i] = all;
+    all.seen[kRawPipe] = raw_done();
+    for (int i = 0; i < kPipes; i++) {
+        known[i] = all;
+        known[i].done = issued[i];
+    }
     trace.join();
     if (delayed.on) delayed.settle(all);
 }
@@ -113,7 +142,10 @@ void Core::join_all() {
 // ---------------------------------------------------------------- operands
 
 void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uint64_t lo, uint64_t hi) {
-    const char* code = memory[0] == 'G'                 ? "race-gm"
+    Pipe by = int(c.other.pipe) == kRawPipe ? Pipe::S : c.other.pipe;
+    bool gm_store = memory[0] == 'G' && c.race == Race::WriteAfterRead;
+    const char* code = gm_store                         ? "race-gm-war"
+                       : memory[0] == 'G'               ? "race-gm"
                        : c.race == Race::ReadAfterWrite ? "race-raw"
                        : c.race == Race::WriteAfterRead ? "race-war"
                                                         : "race-waw";
@@ -121,45 +153,105 @@ void Core::note_race(const Conflict& c, const Ticket& t, const char* memory, uin
            Numbers()
                .add("op", name_of(t.op))
                .add("pipe", name_of(t.access.pipe))
-               .add("other", name_of(c.other.pipe))
+               .add("other", name_of(by))
                .add("other_line", c.other.here.line)
                .add("memory", memory)
                .add("addr", lo)
                .add("bytes", hi - lo)
-               .add("event", std::string(name_of(c.other.pipe)) + "_" + name_of(t.access.pipe)));
+               .add("event", std::string(name_of(by)) + "_" + name_of(t.access.pipe)));
+}
+
+void Core::add_operand(const Operand& o) {
+    if (instruction.operands.size() < Instruction::kMost) instruction.operands.push_back(o);
+    else instruction.opaque = true;
+}
+
+// Whether the bytes of the two copies differ is known when the second is carried out: see perform().
+void Core::note_shared(Hazards& h, const uint8_t* base, const char* memory) {
+    for (const Hazards::Shared& s : h.shared) shared_.push_back({(uint8_t*)base + s.lo, s.hi - s.lo, s.other, memory});
+    h.shared.clear();
+}
+
+// The bytes that two copies of one pipe write, before and after the second of them: if they are the same, the order of
+// the copies does not matter.
+Core::SharedBytes Core::before_overlap() {
+    SharedBytes all;
+    for (const SharedPlace& s : shared_) all.push_back({s, std::vector<uint8_t>(s.at, s.at + s.bytes)});
+    shared_.clear();
+    return all;
+}
+void Core::after_overlap(const SharedBytes& all, const Ticket& t) {
+    for (const auto& [s, old] : all) {
+        if (delayed.swapped || std::memcmp(old.data(), s.at, s.bytes) == 0) continue;
+        return report("copy-order", true, t.access.here,
+                      Numbers()
+                          .add("op", name_of(t.op))
+                          .add("pipe", name_of(t.access.pipe))
+                          .add("memory", s.memory)
+                          .add("bytes", s.bytes)
+                          .add("other_line", s.other.here.line));
+    }
 }
 
 void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
+    add_operand({l.mem, write, l.addr, bytes, bytes, 0});
+    book_piece(t, l, bytes, write);
+    if (!write && seen_gap_) look_at_operand(t);
+}
+
+void Core::book_rows(const Ticket& t, Loc l, uint32_t row, uint64_t apart, uint32_t rows, bool write) {
+    if (!row || !rows) return;
+    uint32_t all = uint32_t((rows - 1) * apart + row);
+    if (rows == 1 || apart == row) return book(t, l, all, write);
+    add_operand({l.mem, write, l.addr, all, row, uint32_t(apart)});
+    if (apart < row + 32u) book_piece(t, l, all, write);  // gaps shorter than a block count as part of it
+    else
+        for (uint32_t i = 0; i < rows; i++, l.addr += uint32_t(apart)) book_piece(t, l, row, write);
+    if (!write && seen_gap_) look_at_operand(t);
+}
+
+void Core::book_piece(const Ticket& t, Loc l, uint32_t bytes, bool write) {
+    if (!bytes) return;
     if (l.buf && write) buffers[l.buf].filled = true;
     uint64_t lo = l.addr, hi = lo + bytes;
-    if (delayed.on && write && !DelayedTransfers::delays(t.access.pipe)) delayed.keep(t.access, at(l), bytes);
+    if (delayed.on && write && !deferring && !DelayedTransfers::delays(t.access.pipe))
+        delayed.keep(t.access, at(l), bytes);
     if (!checks && l.mem != Mem::UB) return;  // of UB the scalar unit must know for what it waits
     const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
     Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
-    if (checks && c.race != Race::None) note_race(c, t, name_of(l.mem), lo, hi);
+    Holes& open = holes[int(l.mem)];
+    if (write) {
+        if (!open.empty()) open.fill(lo, hi);
+    } else if (checks) seen_gap_ = seen_gap_ || c.gap || (!open.empty() && open.touch(lo, hi));
+    if (checks && c.race != Race::None) {
+        note_race(c, t, name_of(l.mem), lo, hi);
+        h.shared.clear();  // what orders the pipes orders the copies of one as well
+    }
+    if (!h.shared.empty()) note_shared(h, bytes_[int(l.mem)], name_of(l.mem));
 }
 
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
     GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
-    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == ordered && w->atomic == atomic)
+    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == far && w->atomic == atomic)
         return w->append(hi, from, hi - lo);
     // A loop that stores to the same place repeatedly keeps one entry, so that memory stays bounded.
     uint32_t& recent = recent_writes[(lo >> 5 ^ uint64_t(here.line)) % recent_writes.size()];
     if (recent < gm_writes.size()) {
         GmWrite& r = gm_writes[recent];
-        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == ordered &&
+        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == far &&
             r.atomic == atomic)
             return r.values(from, hi - lo);
     }
     recent = uint32_t(gm_writes.size());
-    gm_writes.push_back({lo, hi, block, phase, ordered, here.file, here.line, atomic, id.kind == Kind::AIC});
+    gm_writes.push_back({lo, hi, block, phase, far, here.file, here.line, atomic, id.kind == Kind::AIC});
+    gm_writes.back().slot = slot();
     gm_writes.back().values(from, hi - lo);
 }
 
 void Core::note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here here, bool exact, bool scalar) {
-    if (!checks || ordered || id.blocks == 1 || !rows || !row) return;
+    if (!checks || far || id.blocks == 1 || !rows || !row) return;
     if (rows == 1 || apart <= row) apart = row = (rows - 1) * apart + row;
     gm_reads.note({lo, rows == 1 || apart == row ? lo + row : lo + (rows - 1) * apart + row, row, apart, phase,
                    here.line, here.file, exact, scalar});
@@ -173,9 +265,24 @@ void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write
     if (!checks) return;
     const VectorClock& now = known[int(t.access.pipe)];
     if (id.mixed && step) gm_steps.note(t.access, now, lo, bytes, bytes, 1, write, bool(registers.atomic));
-    Conflict c = write ? gm.write(lo, hi, t.access, now) : gm.read(lo, hi, t.access, now, false);
-    // Writes to the same GM bytes from one pipe stay in order; only reading back what may not have arrived is a hazard.
-    if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
+    if (!write) {
+        check_dirty_elsewhere(lo, hi, here);
+        Conflict c = gm.read(lo, hi, t.access, now, false);
+        if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);
+        if (open_reads.size() == kOpenReads) open_reads.erase(open_reads.begin(), open_reads.begin() + kOpenReads / 2);
+        open_reads.push_back({lo, hi, t.access});
+        return;
+    }
+    Access me = t.access;
+    me.atomic = bool(registers.atomic);
+    gm.write(lo, hi, me, now);
+    if (!gm.shared.empty()) note_shared(gm, nullptr, "GM");
+    // Loads that may still be under way when this store arrives.
+    auto over = [&](const Hazards::Shared& r) { return now.seen[int(r.other.pipe)] >= r.other.number; };
+    open_reads.erase(std::remove_if(open_reads.begin(), open_reads.end(), over), open_reads.end());
+    for (const Hazards::Shared& r : open_reads)
+        if (r.lo < hi && lo < r.hi && r.other.pipe != t.access.pipe)
+            return note_race({Race::WriteAfterRead, r.other}, t, "GM", std::max(lo, r.lo), std::min(hi, r.hi));
 }
 
 bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what, uint32_t align) {
@@ -230,15 +337,19 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         return false;
     }
     if (read && checks && bytes && !stale) {
-        bool filled = l.buf && buffers[l.buf].queue >= 0
-                          ? buffers[l.buf].filled
-                          : (l.buf && buffers[l.buf].filled) || memory[int(l.mem)].any_written(l.addr, l.addr + bytes);
-        if (!filled)
+        named_[named_next_++ % 4] = {what, l.mem, l.addr};
+        if (!any_filled(l, bytes))
             report("uninit-local", true, here,
                    Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("bytes", bytes));
     }
     if (l.mem == Mem::UB) ub_top = std::max(ub_top, uint32_t(l.addr + bytes));
     return true;
+}
+
+bool Core::any_filled(Loc l, uint64_t bytes) const {
+    if (l.buf && (buffers[l.buf].filled || buffers[l.buf].queue >= 0)) return buffers[l.buf].filled;
+    return memory[int(l.mem)].any_written(l.addr, l.addr + bytes) ||
+           (l.mem == Mem::UB && scalar_stores.any(l.addr, l.addr + bytes));
 }
 
 void Core::want_filled(Loc l, uint64_t bytes, uint32_t piece, Here here, const char* what) {
@@ -329,7 +440,16 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
     return true;
 }
 
+void Core::skip() {
+    for (size_t i : open_findings_) {
+        Finding& f = findings.list()[i];
+        f.skipped = f.skipped || (f.error && f.line == last.line);
+    }
+    open_findings_.clear();
+}
+
 void Core::refuse(Loc dst, uint64_t bytes) {
+    skip();
     if (!has(id.kind, dst.mem)) return;
     unseen_writes = true;
     if (dst.buf) buffers[dst.buf].filled = true;
@@ -342,7 +462,7 @@ void Core::refuse(Loc dst, uint64_t bytes) {
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
 void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     VectorClock& s = known[int(Pipe::S)];
-    auto open = [&](const Access& a) { return a.number && s.seen[int(a.pipe)] < a.number; };
+    auto open = [&](const Access& a) { return a.number && int(a.pipe) != kRawPipe && s.seen[int(a.pipe)] < a.number; };
     auto wait_for = [&](const Access& a) {
         if (!open(a)) return;
         s.join(known[int(a.pipe)]);
@@ -356,6 +476,7 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
         });
     if (delayed.on) delayed.settle(s);
     spend_scalar(bytes, write, here);
+    if (write && l.mem == Mem::UB) store_scalar(l.addr, bytes);
     if (!l.buf || l.mem != Mem::UB) return;
     // Is there still something to wait for in this buffer? If not, the next element need not search the cells.
     Buffer& b = buffers[l.buf];
@@ -368,6 +489,10 @@ void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
     });
     b.settled[0] = writes ? issues : kNever;
     b.settled[1] = writes && reads && b.by_scalar ? issues : kNever;
+    b.whole = b.len;
+    if (checks)
+        each_unwritten(l.mem, b.addr, b.addr + b.len,
+                       [&](uint64_t lo, uint64_t, int) { b.whole = std::min(b.whole, uint32_t(lo) - b.addr); });
 }
 
 }  // namespace twin

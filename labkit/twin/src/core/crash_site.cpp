@@ -48,11 +48,14 @@ uint64_t own_place(uint64_t pc, const uint64_t* link, bool (*own)(void*)) {
     return pc;
 }
 
-std::string object_json(uint64_t pc) {
+Object object_of(uint64_t pc) {
     Dl_info info{};
     bool known = pc && dladdr((void*)pc, &info) && info.dli_fname;
-    return "\"object\":" + json_string(known ? info.dli_fname : "") +
-           ",\"offset\":" + std::to_string(known ? pc - uint64_t(info.dli_fbase) : 0);
+    return known ? Object{info.dli_fname, pc - uint64_t(info.dli_fbase)} : Object{};
+}
+
+std::string object_json(const Object& o) {
+    return "\"object\":" + json_string(o.file) + ",\"offset\":" + std::to_string(o.offset);
 }
 
 void warm_walk() {

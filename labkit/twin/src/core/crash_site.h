@@ -18,8 +18,13 @@ struct Stopped {
 Stopped stopped_at(int signal, const siginfo_t* info, void* context);
 // The location in the learner's own code: of the fault, or of the call that led to it. If none is found: pc.
 uint64_t own_place(uint64_t pc, const uint64_t* link, bool (*own)(void* pc));
-// As members of a JSON object: the library that holds pc ("object", empty where none does) and pc's offset in it.
-std::string object_json(uint64_t pc);
+struct Object {  // the library that holds a pc, empty where none does, and the pc's offset in it
+    const char* file = "";
+    uint64_t offset = 0;
+};
+// To be called where the fault is: a thread that stopped inside the loader keeps its lock for ever.
+Object object_of(uint64_t pc);
+std::string object_json(const Object&);  // as members of a JSON object
 // Loads the unwinder beforehand: a signal handler must not load libraries.
 void warm_walk();
 

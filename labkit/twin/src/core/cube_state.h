@@ -31,6 +31,15 @@ struct CubeState {
     uint16_t fix_nds = 1, fix_nd_src = 0;
     uint32_t fix_nd_dst = 0;
 
+    // Loads of more fractals than the tensor was declared for. Whether that is rounding is known when they are
+    // multiplied.
+    struct Load {
+        Loc to;
+        uint64_t bytes;
+        Here here;
+    };
+    std::vector<Load> loads;
+
     // One flag for each 512 bytes of L0C: set by an Mmad with unitFlag 3, cleared by a Fixpipe with unitFlag 3.
     std::vector<bool> unit_flags;
     VectorClock unit_set, unit_cleared;
@@ -44,10 +53,10 @@ bool placed(Loc, std::initializer_list<Mem>, const char* op, const char* what, H
 // L0C; on the device kernels with this mistake work by accident.
 Loc results(Loc, Here);
 
-// A tensor in L0 that the kernel placed itself: its declared size is not checked, only the end of the memory is.
-// Kernels declare m x n elements and multiply in whole fractals, which is more.
-inline Loc in_l0(Loc l, uint64_t need) {
-    if (!l.buf && (l.mem == Mem::L0A || l.mem == Mem::L0B || l.mem == Mem::L0C))
+// A tensor in L0 that the kernel placed itself. Kernels declare m x n elements, `least` bytes, and multiply in whole
+// fractals, which is more: that is no overrun.
+inline Loc in_l0(Loc l, uint64_t need, uint64_t least) {
+    if (!l.buf && l.bytes >= least && (l.mem == Mem::L0A || l.mem == Mem::L0B || l.mem == Mem::L0C))
         l.bytes = uint32_t(std::max<uint64_t>(l.bytes, need));
     return l;
 }

@@ -74,6 +74,14 @@ void GmSteps::note(const Access& a, const VectorClock& now, uint64_t lo, uint64_
             return;
         }
     }
+    if (a.pipe == Pipe::S && !steps.empty()) {  // the next of many numbers
+        GmStep& s = steps.back();
+        if (s.pipe == 0 && s.place.hi == lo && s.place.row == s.place.apart && s.place.line == a.here.line &&
+            s.write == write && std::equal(now.far, now.far + 8, heard[s.heard].begin())) {
+            s.place.hi = hi, s.place.row = s.place.apart = hi - s.place.lo, s.number = a.number;
+            return;
+        }
+    }
     if (heard.empty() || !std::equal(now.far, now.far + 8, heard.back().begin())) {
         heard.emplace_back();
         std::copy(now.far, now.far + 8, heard.back().begin());
@@ -90,8 +98,13 @@ void GmSteps::note(const Access& a, const VectorClock& now, uint64_t lo, uint64_
         }
     }
     recent = uint32_t(steps.size());
-    steps.push_back(
-        {{lo, hi, row, apart, 0, a.here.line, a.here.file, write, false}, a.number, last, pipe, write, atomic});
+    steps.push_back({{lo, hi, row, apart, 0, a.here.line, a.here.file, write || a.pipe == Pipe::S, false},
+                     a.number,
+                     last,
+                     a.number,
+                     pipe,
+                     write,
+                     atomic});
 }
 
 }  // namespace twin

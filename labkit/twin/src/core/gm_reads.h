@@ -58,6 +58,7 @@ void learn(VectorClock&, int self, const GmClock&);
 struct GmStep {
     GmRead place;
     uint32_t number, heard;  // on its pipe; index into GmSteps::heard
+    uint32_t first;          // the number of the first that this entry stands for
     uint8_t pipe;            // of kGmPipes
     bool write, atomic;
 };

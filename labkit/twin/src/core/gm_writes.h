@@ -15,6 +15,7 @@ struct GmWrite {
     const char* file;
     int line;
     bool atomic, cube;
+    uint8_t slot = 0;                            // of the core in its block
     bool known = false;                          // the values below are valid
     uint64_t stamp = 0;                          // hash over samples of all stores merged into this entry
     uint8_t head[kEdge] = {}, tail[kEdge] = {};  // the first and the last bytes

@@ -7,14 +7,21 @@
 
 namespace twin {
 
-// Makes `c` the current core for as long as this object exists.
+// Makes `c` the current core for as long as this object exists. It works on the stack of the core before.
 class OnCore {
 public:
-    explicit OnCore(Core* c) : before_(core) { core = c; }
-    ~OnCore() { core = before_; }
+    explicit OnCore(Core* c) : before_(core), on_(c), stack_from_(c->stack_from) {
+        c->stack_from = before_->stack_from;
+        core = c;
+    }
+    ~OnCore() {
+        on_->stack_from = stack_from_;
+        core = before_;
+    }
     OnCore(const OnCore&) = delete;
 private:
-    Core* before_;
+    Core *before_, *on_;
+    uint64_t stack_from_;
 };
 
 // The core that owns this L1 memory if it is not the current one; null: the current core's own memory.

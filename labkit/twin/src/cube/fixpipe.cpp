@@ -46,6 +46,18 @@ struct Layout {
         uint64_t one = (uint64_t((f.n + 15) / 16 - 1) * f.src_stride + f.m) * 64;
         return f.rows ? uint64_t(f.nds - 1) * f.nd_src * 1024 + one : one;
     }
+    // Does a row, or a column of fractals, begin before the one before it ends?
+    bool rows_meet() const {
+        return f.rows ? f.m > 1 && f.dst_stride < f.n
+                      : columns > 1 && uint64_t(f.dst_stride) * 32 < uint64_t(f.m) * wide(0) * size;
+    }
+    bool matrices_meet() const {  // rows of one matrix may lie between those of another
+        for (uint64_t j = 1; j < f.nds; j++) {
+            uint64_t down = j * f.nd_dst / f.dst_stride, right = j * f.nd_dst % f.dst_stride;
+            if ((down < f.m && right < f.n) || (down + 1 < f.m && f.dst_stride - right < f.n)) return true;
+        }
+        return false;
+    }
     uint64_t written() const {
         if (f.rows) return (uint64_t(f.nds - 1) * f.nd_dst + uint64_t(f.m - 1) * f.dst_stride + f.n) * size;
         return uint64_t(columns - 1) * f.dst_stride * 32 + uint64_t(f.m) * wide(columns - 1) * size;
@@ -67,8 +79,11 @@ bool plausible(const Fix& f, Dt to, Dt from, bool gm, Here here) {
         return false;
     }
     const char* why = nullptr;
+    Layout l(f, to);
     if (f.n > 4095 || (f.rows && f.m > 8192)) why = "size";
-    else if (!f.dst_stride) why = "dstStride";
+    else if (!f.dst_stride || l.rows_meet()) why = "dstStride";
+    else if (f.n > 16 && f.src_stride < f.m) why = "srcStride";
+    else if (f.rows && f.nds > 1 && l.matrices_meet()) why = "dstNdStride";
     else if (!f.rows && f.n % (f.split ? 8 : 16)) why = "nSize";
     else if (f.split && (f.rows || to != Dt::F32 || !gm)) why = "channelSplit";
     if (why) core->report("fixpipe-params", true, here, n.add("why", why));
@@ -160,7 +175,7 @@ bool prepare(Plan& p, Dt to, Dt from, Loc& s, Loc quantities, const Fix& asked, 
     if (!placed(s, {Mem::L0C}, "Fixpipe", "src", here) || !has(core->id.kind, Mem::L0C))
         return has(core->id.kind, Mem::L0C) ? false : core->usable(s, 0, false, here, "src");
     if (!plausible(f, to, from, gm, here) ||
-        !core->usable(in_l0(s, p.layout.read()), p.layout.read(), true, here, "src", 64))
+        !core->usable(in_l0(s, p.layout.read(), uint64_t(f.m) * f.n * 4), p.layout.read(), true, here, "src", 64))
         return false;
     p.quantities.scalar = f.scalar;
     bool tensor = f.quant == Quant::DeqHalfV || f.quant == Quant::ToB8V || f.quant == Quant::ReqB8V;
@@ -173,6 +188,26 @@ bool prepare(Plan& p, Dt to, Dt from, Loc& s, Loc quantities, const Fix& asked, 
         p.quantities.lies = q;
     }
     return !(f.unit_flag & 2) || take_unit_flag(p.layout, s, here);
+}
+
+// Of the fractals that it reads the rows and columns beyond m and n go nowhere.
+void look_at_rows(const Plan& p, Loc s, Here here) {
+    const Fix& f = p.layout.f;
+    core->instruction.dark.clear();
+    auto look = [&](const Loc& l, uint64_t at, uint64_t bytes, const char* what) {
+        if (!core->unwritten(l.mem, at, at + bytes)) return false;
+        int origin = core->origin_of(l.mem, at, at + bytes, here, what, bytes);
+        // rows that fill up a fractal go to GM with their neighbours: the kernel knows where its columns end
+        if (!core->origins[size_t(origin)].rounding) core->report_origin(origin);
+        return !core->origins[size_t(origin)].rounding;
+    };
+    if (p.quantities.each && look(p.quantities.lies, p.quantities.lies.addr, f.n * 8ull, "quantPre")) return;
+    for (uint32_t nd = 0; nd < (f.rows ? f.nds : 1u); nd++)
+        for (uint32_t j = 0; j < (f.n + 15u) / 16; j++)
+            for (uint32_t r = 0; r < f.m; r++)
+                if (look(s, s.addr + uint64_t(nd) * f.nd_src * 1024 + (uint64_t(j) * f.src_stride + r) * 64,
+                         std::min(16u, f.n - j * 16) * 4, "src"))
+                    return;
 }
 
 Core::Ticket issue(const Plan& p, Loc s, Here here) {
@@ -188,6 +223,7 @@ Core::Ticket issue(const Plan& p, Loc s, Here here) {
         }
     }
     if (p.quantities.each) core->book(t, p.quantities.lies, f.n * 8, false);
+    if (core->instruction.partial()) look_at_rows(p, s, here);
     return t;
 }
 

@@ -32,8 +32,24 @@ void book_pieces(const Core::Ticket& t, Loc l, uint64_t first, uint32_t times, i
                  bool write) {
     Loc part = l;
     part.addr += uint32_t(first);
-    if (stride == piece || times == 1) return core->book(t, part, times * piece, write);
+    if (stride >= int64_t(piece) || times == 1) return core->book_rows(t, part, piece, uint64_t(stride), times, write);
     for (uint32_t i = 0; i < times; i++, part.addr += uint32_t(stride)) core->book(t, part, piece, write);
+}
+
+Loc loaded(Loc d, uint64_t writes, Here here) {
+    auto& loads = core->cube_state.loads;
+    if (!d.buf && d.mem != Mem::L1 && d.bytes < writes && loads.size() < 256) loads.push_back({d, writes, here});
+    return in_l0(d, writes, 0);
+}
+
+// Unwritten bytes go where the instruction takes their values: it runs on their shadow as well.
+template <typename F> void carry_through(F load, Loc s, uint64_t reads, Loc d, uint64_t writes) {
+    if (!core->instruction.partial()) return;
+    int origin = core->instruction.dark.front().origin;
+    core->instruction.dark.clear();
+    Shadow from = core->shadow(s.mem, s.addr, reads), to(writes, 0);
+    load(from.data(), to.data());
+    core->leave(d.mem, d.addr, to, origin);
 }
 
 // Transposes a square of 16, 32 or 64 elements a side, stored as consecutive fractals, into `to`.
@@ -65,7 +81,7 @@ void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
         return core->refuse(d, d.bytes);
     uint64_t reads = (uint64_t(f.start) + uint64_t(f.times - 1) * f.stride + 1) * kFractal;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
-    d = in_l0(d, writes);
+    d = loaded(d, writes, here);
     if (f.turned && bits != 16) {
         core->report("load-turned", true, here, Numbers().add("bits", bits));
         return core->refuse(d, writes);
@@ -76,14 +92,16 @@ void load_2d(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     book_pieces(t, s, uint64_t(f.start) * kFractal, f.stride ? f.times : 1, int64_t(f.stride) * kFractal, kFractal,
                 false);
     book_pieces(t, d, 0, f.times, (1 + int64_t(f.gap)) * kFractal, kFractal, true);
-    core->perform(t, [=, from = (const uint8_t*)core->at(s), to = core->at(d)] {
+    auto load = [=](const uint8_t* from, uint8_t* to) {
         for (uint32_t i = 0; i < f.times; i++) {
             const uint8_t* one = from + (uint64_t(f.start) + uint64_t(i) * f.stride) * kFractal;
             uint8_t* place = to + uint64_t(i) * (1 + f.gap) * kFractal;
             if (f.turned) turn_square(16, one, place, 0);
             else std::memcpy(place, one, kFractal);
         }
-    });
+    };
+    carry_through(load, s, reads, d, writes);
+    core->perform(t, [=, from = (const uint8_t*)core->at(s), to = core->at(d)] { load(from, to); });
     core->retire(t, cycles(d.mem, f.times * kFractal), f.times * kFractal);
 }
 
@@ -93,7 +111,7 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
     bool down = f.down && d.mem == Mem::L1;  // the other paths support only one direction
     uint64_t span = uint64_t(f.times - 1) * f.stride;
     uint64_t writes = (uint64_t(f.times - 1) * (1 + f.gap) + 1) * kFractal;
-    d = in_l0(d, writes);
+    d = loaded(d, writes, here);
     if (down && span > f.start) {
         core->report("load-below", true, here, Numbers().add("start", unsigned(f.start)).add("span", span));
         return core->refuse(d, writes);
@@ -102,6 +120,7 @@ void load_2d(uint32_t, Loc d, Gm s, const Fractals& f, Here here) {
     lowest.ptr += (down ? f.start - span : f.start) * kFractal;
     if (!core->usable(d, writes, false, here, "dst", d.mem == Mem::L1 ? 32 : kFractal)) return core->refuse(d, writes);
     if (!core->gm_usable(lowest, (span + 1) * kFractal, false, here, true)) return core->refuse(d, writes);
+    core->settle_exposed();
     if (!core->cache.empty()) check_stale(lowest, (span + 1) * kFractal, here);
     auto t = core->issue(Pipe::MTE2, Op::LoadData, here);
     if (f.stride == 1) core->book_gm(t, lowest.ptr, uint64_t(f.times) * kFractal, false);
@@ -130,7 +149,7 @@ void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     uint64_t inner = (1 + uint64_t(parts > 1 ? f.inner_gap : 0)) * kFractal, outer = (1 + uint64_t(f.gap)) * kFractal;
     uint64_t span = uint64_t(f.times - 1) * f.stride;
     uint64_t writes = (f.times - 1) * outer + (parts - 1) * inner + kFractal;
-    d = in_l0(d, writes);
+    d = loaded(d, writes, here);
     if (bits == 4 && d.mem == Mem::L0A) {
         core->report("load-turned", true, here, Numbers().add("bits", bits));
         return core->refuse(d, writes);
@@ -147,12 +166,14 @@ void load_turned(uint32_t bits, Loc d, Loc s, const Fractals& f, Here here) {
     book_pieces(t, s, lowest, f.stride ? f.times : 1, int64_t(f.stride) * square, square, false);
     for (uint32_t part = 0; part < parts; part++)
         book_pieces(t, d, part * inner, f.times, int64_t(outer), kFractal, true);
-    core->perform(t, [=, from = (const uint8_t*)core->at(s), to = core->at(d)] {
+    auto load = [=](const uint8_t* from, uint8_t* to) {
         for (uint32_t i = 0; i < f.times; i++) {
             int64_t index = int64_t(f.start) + (f.down ? -1 : 1) * int64_t(i) * f.stride;
             turn_square(bits, from + index * int64_t(square), to + i * outer, inner);
         }
-    });
+    };
+    carry_through(load, s, lowest + (span + 1) * square, d, writes);
+    core->perform(t, [=, from = (const uint8_t*)core->at(s), to = core->at(d)] { load(from, to); });
     core->retire(t, cycles(d.mem, uint64_t(f.times) * square), uint64_t(f.times) * square);
 }
 
@@ -164,7 +185,7 @@ void load_sparse(Loc d, Loc s, Loc index, const Fractals& f, Here here) {
         !placed(d, {Mem::L0B}, op, "dst", here))
         return core->refuse(d, d.bytes);
     uint64_t fractals = uint64_t(f.start) + f.times, writes = f.times * kFractal;
-    d = in_l0(d, writes);
+    d = loaded(d, writes, here);
     if (!core->usable(s, fractals * kFractal, true, here, "src") ||
         !core->usable(index, fractals * kIndex, true, here, "idx") ||
         !core->usable(d, writes, false, here, "dst", kFractal))
@@ -187,7 +208,7 @@ void fill_local(uint32_t elem, Loc d, uint64_t value, uint16_t times, uint16_t b
     if (!placed(d, {Mem::L1, Mem::L0A, Mem::L0B}, "Fill", "dst", here)) return core->refuse(d, d.bytes);
     uint32_t unit = d.mem == Mem::L1 ? 32 : kFractal, piece = blocks * unit;
     uint64_t stride = (uint64_t(blocks) + gap) * unit, writes = (times - 1) * stride + piece;
-    d = in_l0(d, writes);
+    d = loaded(d, writes, here);
     if (times > 32767 || blocks > 32767 || gap > 32767) {
         core->report("fill-params", true, here,
                      Numbers().add("times", unsigned(times)).add("blocks", unsigned(blocks)).add("gap", unsigned(gap)));

@@ -191,7 +191,7 @@ void load_3d(uint32_t bits, Loc d, Loc s, const Img2col& asked, Here here) {
     cut.col_step = cut.along_rows ? 0 : state.repeat_stride * image.c0;
     uint64_t writes = cut.all_rows() / 16 * uint64_t(cut.all_lines()) * kFractal;
     if (bits == 32 && turned) writes = cut.all_rows() / 8 * ((uint64_t(cut.all_lines()) * 8 + 15) / 16) * kFractal;
-    d = in_l0(d, writes);
+    d = in_l0(d, writes, 0);
     if (!plausible(p, bits, right, here)) return core->refuse(d, writes);
     image.out_w = uint32_t(p.width + p.pad[0] + p.pad[1] - (p.filter_w - 1) * p.dilation_w - 1) / p.stride_w + 1;
     image.out_h = uint32_t(p.height + p.pad[2] + p.pad[3] - (p.filter_h - 1) * p.dilation_h - 1) / p.stride_h + 1;
@@ -210,6 +210,7 @@ void load_3d(uint32_t bits, Loc d, Loc s, const Img2col& asked, Here here) {
         if (!image.boundary || part.addr + (span.to - span.from) <= image.boundary)
             core->book(t, part, uint32_t(span.to - span.from), false);
     }
+    core->instruction.opaque = true;  // pixels go to several places
     core->book(t, d, uint32_t(writes), true);
     Loc l1 = s;
     l1.addr = 0;

@@ -89,6 +89,58 @@ static void want_depth(Loc l, uint64_t bytes, uint32_t strips, uint32_t deep, ui
     }
 }
 
+namespace {
+
+// The loads of this operand that went beyond their tensors: were they declared for `least` bytes from the operand on?
+void settle_loads(const Loc& operand, uint64_t bytes, uint64_t least) {
+    auto& loads = core->cube_state.loads;
+    for (size_t i = loads.size(); i-- > 0;) {
+        CubeState::Load l = loads[i];
+        if (l.to.mem != operand.mem || l.to.addr < operand.addr || l.to.addr >= operand.addr + bytes) continue;
+        loads.erase(loads.begin() + long(i));
+        if (uint64_t(l.to.addr) + l.to.bytes < operand.addr + least) core->usable(l.to, l.bytes, false, l.here, "dst");
+    }
+}
+
+// What of C comes from unwritten bytes: whole rows and columns. What fractals hold beyond m, n and k has no part in it.
+struct Dark {
+    Shadow c;
+    int origin = kNobody;
+
+    void multiply(const MmadShape& p, uint32_t c0, uint32_t bits, uint32_t deep, uint32_t wide, uint32_t tall,
+                  uint64_t c_bytes) {
+        for (const Instruction::Dark& part : core->instruction.dark) {
+            auto line = [&](bool down, uint32_t at) {  // a column or a row
+                c.resize(c_bytes);
+                origin = part.origin;
+                for (uint32_t i = 0; i < (down ? p.m : p.n); i++) {
+                    uint32_t r = down ? i : at, n = down ? at : i;
+                    std::memset(&c[(uint64_t(n / 16) * tall + r) * 64 + n % 16 * 4], 0xff, 4);
+                }
+            };
+            for (uint64_t k = 0; k < part.bytes.size(); k++) {
+                if (!part.bytes[k]) continue;
+                uint32_t fractal = uint32_t(k / kFractal), of = uint32_t(k % kFractal / 32),
+                         along = uint32_t(k % 32 * 8 / bits);
+                if (part.operand == 0) {
+                    uint32_t m = fractal / deep * 16 + of;
+                    if (m < p.m && fractal % deep * c0 + along < p.k) line(false, m);
+                } else if (part.operand == 1) {
+                    uint32_t n = fractal % wide * 16 + of;
+                    if (n < p.n && fractal / wide * c0 + along < p.k) line(true, n);
+                } else if (k / 4 < p.n) {
+                    line(true, uint32_t(k / 4));
+                }
+            }
+        }
+    }
+    int origin_at(Loc at, Here here) const {
+        return origin != kNobody ? origin : core->origin_of(at.mem, at.addr, at.addr + c.size(), here, "dst", c.size());
+    }
+};
+
+}  // namespace
+
 void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape& p, Here here) {
     const char* op = p.sparse ? "MmadWithSparse" : "Mmad";
     c = results(c, here);
@@ -110,9 +162,12 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
             Numbers().add("m", unsigned(p.m)).add("n", unsigned(p.n)).add("k", unsigned(p.k)).add("most", kMost));
         return core->refuse(c, c_bytes);
     }
-    a = in_l0(a, a_bytes);
-    b = in_l0(b, b_bytes);
-    c = in_l0(c, c_bytes);
+    uint64_t a_least = uint64_t(p.m) * p.k * bits / 8, b_least = uint64_t(p.k / (p.sparse ? 2 : 1)) * p.n * bits / 8;
+    settle_loads(a, a_bytes, a_least);
+    settle_loads(b, b_bytes, b_least);
+    a = in_l0(a, a_bytes, a_least);
+    b = in_l0(b, b_bytes, b_least);
+    c = in_l0(c, c_bytes, uint64_t(p.m) * p.n * 4);
     bool keeps = p.start == MmadShape::Kept, from_bias = p.start == MmadShape::Bias;
     if (!core->usable(a, a_bytes, true, here, "fm", kFractal) ||
         !core->usable(b, b_bytes, true, here, "filter", kFractal) ||
@@ -125,25 +180,34 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
         want_depth(b, b_bytes, wide, used, kFractal, wide * kFractal, here, "filter");
     }
     if (p.unit_flag & 2) pass_unit_flag(p, c, c_bytes);
-    auto t = core->issue(Pipe::M, p.sparse ? Op::MmadWithSparse : Op::Mmad, here);
+    bool late = !p.sparse;
+    auto t = core->issue(Pipe::M, p.sparse ? Op::MmadWithSparse : Op::Mmad, here, late);
     core->book(t, a, uint32_t(a_bytes), false);
     core->book(t, b, uint32_t(b_bytes), false);
     if (from_bias) core->book(t, bias, p.n * 4u, false);
+    core->instruction.opaque = true;
+    Dark dark{keeps ? core->shadow_if_any(c.mem, c.addr, c_bytes) : Shadow()};
+    if (core->instruction.partial() && !row && !p.sparse) dark.multiply(p, c0, bits, deep, wide, tall, c_bytes);
     core->book(t, c, uint32_t(c_bytes), true);  // recorded as a write; that covers the read of the old sum as well
+    if (!dark.c.empty()) core->leave(c.mem, c.addr, dark.c, dark.origin_at(c, here));
 
     uint8_t* to = core->at(c);
-    if (core->effects && !keeps) start_c(p, tall, to, from_bias ? core->at(bias) : nullptr);
+    const uint8_t* from = from_bias ? core->at(bias) : nullptr;
     if (core->effects && p.sparse) {
+        if (!keeps) start_c(p, tall, to, from);
         core->cube_state.sparse_index.resize(chip.size[int(Mem::L0B)] / 4);
         multiply_sparse(p, (int8_t*)core->at(a), (int8_t*)core->at(b),
                         core->cube_state.sparse_index.data() + b.addr / 4, (int32_t*)to, tall,
                         p.start != MmadShape::Zero);
-    } else if (core->effects) {
+    } else {
+        Hf32 rounding = type == Dt::F32 ? core->cube_state.rounding() : Hf32::Off;
         View left = row ? View::rows(core->at(a), type, p.k) : View::zz(core->at(a), type, ptrdiff_t(deep) * c0, c0);
         View right = View::zn(core->at(b), type, ptrdiff_t(wide) * 16, c0);
         left.nibbles = right.nibbles = nibbles;
-        gemm(left, right, Out::nz(to, tall), p.m, p.n, p.k, p.start != MmadShape::Zero,
-             type == Dt::F32 ? core->cube_state.rounding() : Hf32::Off);
+        core->perform(t, [=] {
+            if (!keeps) start_c(p, tall, to, from);
+            gemm(left, right, Out::nz(to, tall), p.m, p.n, p.k, p.start != MmadShape::Zero, rounding);
+        });
     }
 
     double per = nibbles                 ? chip.cube_k_int4

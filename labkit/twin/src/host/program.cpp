@@ -26,6 +26,7 @@ struct Program {
     int threads = 1;
     bool checks = true;
     Schedule schedule = Schedule::Program;
+    uint32_t seed = 0;  // of an adversarial schedule
     bool keep_l2 = true;
     std::vector<Held> l2;  // what the launches so far left in it
     std::vector<std::string> launches;
@@ -110,8 +111,7 @@ void program_begin() {
     if (const char* v = setting("LABKIT_TWIN_SOC")) g_program.soc = v;
     if (const char* v = setting("LABKIT_TWIN_THREADS")) g_program.threads = std::max(1, std::atoi(v));
     if (const char* v = setting("LABKIT_TWIN_CHECKS")) g_program.checks = *v != '0';
-    if (const char* v = setting("LABKIT_TWIN_SCHEDULE"))
-        g_program.schedule = !std::strcmp(v, "worst") ? Schedule::Worst : Schedule::Program;
+    if (const char* v = setting("LABKIT_TWIN_SCHEDULE")) read_schedule(v, g_program.schedule, g_program.seed);
     if (const char* v = std::getenv("LABKIT_TWIN_L2")) g_program.keep_l2 = std::strcmp(v, "cold") != 0;
     try {
         chip.load(table);
@@ -181,6 +181,7 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
     l.keep_events = 0;
     l.checks = g_program.checks;
     l.schedule = g_program.schedule;
+    l.seed = g_program.seed;
     l.keep_l2 = g_program.keep_l2;
     l.l2 = std::move(g_program.l2);
     device_memory.open();

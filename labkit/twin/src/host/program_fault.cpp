@@ -66,7 +66,7 @@ std::string fault_json(const char* kind) {
         for (const Finding& f : c->findings.list()) findings.push_back(finding_json(f));
     const Allocation* a = device_memory.find(g_fault.address);
     return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) +
-           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(g_fault.pc) +
+           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(object_of(g_fault.pc)) +
            ",\"host\":" + (c ? "false" : "true") +
            ",\"device_memory\":" + (device_memory.holds(g_fault.address) ? "true" : "false") +
            ",\"allocation\":" + std::to_string(a ? a->number : 0) + ",\"block\":" + std::to_string(c ? c->block : 0) +

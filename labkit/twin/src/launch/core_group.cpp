@@ -6,6 +6,8 @@ namespace twin {
 
 const std::vector<std::vector<Stamp>>* Core::maxima() const { return group ? &group->maxima : nullptr; }
 
+void note_matmuls(const Core& c) { c.group->note_matmuls(uint32_t(c.matmuls.size())); }
+
 CoreGroup::CoreGroup(uint32_t blocks_, uint32_t aic_, uint32_t aiv_) : blocks(blocks_), aic(aic_), aiv(aiv_) {}
 
 std::vector<size_t> CoreGroup::cores(Kind kind, uint32_t first, uint32_t end) const {
@@ -16,23 +18,31 @@ std::vector<size_t> CoreGroup::cores(Kind kind, uint32_t first, uint32_t end) co
 }
 
 // A flag is delivered when every core in `from` has set it once more; then every core in `to` receives it.
-void CoreGroup::complete(int mode, int id, uint32_t group, const std::vector<size_t>& from,
-                         const std::vector<size_t>& to) {
+size_t CoreGroup::complete(int mode, int id, uint32_t group, const std::vector<size_t>& from,
+                           const std::vector<size_t>& to) {
     size_t& through = completed_[{group, mode, id}];
     std::vector<Stamp> all;
     Here here{nullptr, 0};
+    bool far = false;
     for (size_t core : from) {
         auto& set = set_[{core, mode, id}];
-        if (set.size() <= through) return;
+        if (set.size() <= through) return 0;
         all.push_back(set[through].at);
         here = set[through].here;
+        far = far || set[through].far;
     }
     Stamp last = max_of(std::move(all));
     std::map<size_t, GmClock> told;  // in each block
     for (size_t core : from) told[core / (aic + aiv)].join(set_[{core, mode, id}][through].told);
     through++;
-    for (size_t core : to) inbox_[{core, id}].push_back({last, told[core / (aic + aiv)], here});
+    size_t most = 0;
+    for (size_t core : to) {
+        auto& box = inbox_[{core, id}];
+        box.push_back({last, told[core / (aic + aiv)], here, far});
+        most = std::max(most, box.size());
+    }
     bump();
+    return most;
 }
 
 Stamp CoreGroup::max_of(std::vector<Stamp> all) {
@@ -41,15 +51,72 @@ Stamp CoreGroup::max_of(std::vector<Stamp> all) {
     return kMaxOf | (maxima.size() - 1);
 }
 
-void CoreGroup::set(const Core& c, int mode, int id, Signal signal) {
+size_t CoreGroup::set(const Core& c, int mode, int id, Signal signal) {
     std::lock_guard<std::mutex> hold(lock_);
     const CoreId& s = c.id;
     bool cube = s.kind == Kind::AIC;
     set_[{index_of(s.block, s.kind, s.sub), mode, id}].push_back(signal);
+    bool known = false;
+    for (const Taken& t : by_hand_) known = known || (t.id == id && t.here.line == signal.here.line);
+    if (!known) by_hand_.push_back({s.block, id, signal.here, false});
     auto peers = mode == 0 ? cores(s.kind, 0, blocks) : cores(s.kind, s.block, s.block + 1);
     auto others = cores(cube ? Kind::AIV : Kind::AIC, s.block, s.block + 1);
     uint32_t group = (mode == 0 ? 0 : s.block + 1) * 2 + cube;
-    complete(mode, id, group, peers, mode == 2 ? others : peers);
+    return complete(mode, id, group, peers, mode == 2 ? others : peers);
+}
+
+void CoreGroup::publish(const Core& c, const DataCache::Line& l) {
+    std::lock_guard<std::mutex> hold(lock_);
+    size_t me = index_of(c.id.block, c.id.kind, c.id.sub);
+    dirty_[l.at].push_back({me, l.dirty, c.block, l.phase, l.here});
+    dirty_lines++;
+}
+
+void CoreGroup::retract(const Core& c, const std::vector<uint64_t>& lines) {
+    std::lock_guard<std::mutex> hold(lock_);
+    size_t me = index_of(c.id.block, c.id.kind, c.id.sub);
+    for (uint64_t line : lines) {
+        auto& all = dirty_[line];
+        size_t before = all.size();
+        all.erase(std::remove_if(all.begin(), all.end(), [&](const DirtyLine& d) { return d.core == me; }), all.end());
+        dirty_lines -= uint32_t(before - all.size());
+        if (all.empty()) dirty_.erase(line);
+    }
+}
+
+uint64_t CoreGroup::dirty_elsewhere(const Core& c, uint64_t lo, uint64_t hi, DirtyLine& found) {
+    std::lock_guard<std::mutex> hold(lock_);
+    size_t me = index_of(c.id.block, c.id.kind, c.id.sub);
+    uint64_t bytes = 0;
+    auto it = dirty_.lower_bound(lo / DataCache::kLine * DataCache::kLine);
+    for (; it != dirty_.end() && it->first < hi; ++it)
+        for (const DirtyLine& d : it->second) {
+            if (d.core == me) continue;
+            uint64_t some = d.bytes & DataCache::mask(it->first, lo, hi);
+            if (some && !bytes) found = d;
+            bytes += uint64_t(__builtin_popcountll(some));
+        }
+    return bytes;
+}
+
+void CoreGroup::note_matmuls(uint32_t objects) {
+    std::lock_guard<std::mutex> hold(lock_);
+    matmuls_ = std::max(matmuls_, objects);
+}
+
+std::vector<CoreGroup::Taken> CoreGroup::taken() const {
+    std::vector<Taken> all;
+    for (Taken t : by_hand_) {
+        t.by_matmul = uint32_t(t.id) < 2 * matmuls_;
+        if (t.by_matmul || (meets_ && t.id >= 11 && t.id <= 14)) all.push_back(t);
+    }
+    return all;
+}
+
+void CoreGroup::note_workspace(uint64_t lo, uint64_t hi) {
+    std::lock_guard<std::mutex> hold(lock_);
+    if (std::find(workspaces.begin(), workspaces.end(), std::pair(lo, hi)) == workspaces.end())
+        workspaces.emplace_back(lo, hi);
 }
 
 bool CoreGroup::received(const Core& c, int id) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "launch/core_group.h"
+#include "launch/soft_sync.h"
 
 namespace twin {
 
@@ -11,6 +12,7 @@ namespace {
 void go_on(Stamp at, double after) { core->trace.await(Pipe::S, at, after); }
 
 Stamp everything_done() {
+    core->publish();
     core->join_all();
     return core->trace.mark(Pipe::S);
 }
@@ -37,11 +39,15 @@ void cross_set(int mode, Pipe pipe, int id, Here here) {
                      Numbers().add("mode", mode).add("core", core->id.kind == Kind::AIC ? "AIC" : "AIV"));
         throw Stop{};
     }
+    core->publish();
     int p = int(pipe);
     if (core->delayed.on) core->delayed.settle(core->known[p]);
     core->trace.spend(chip.scalar_issue);
     core->sent.join(core->known[p]);
-    core->group->set(*core, mode, id & 15, {core->trace.mark(pipe), core->gm_clock(pipe), here});
+    CoreGroup::Signal signal{core->trace.mark(pipe), core->gm_clock(pipe), here, mode == 0 || core->far};
+    size_t waiting = core->group->set(*core, mode, id & 15, std::move(signal));
+    if (waiting > 15) core->report("cross-many", true, here, Numbers().add("id", id & 15).add("times", waiting));
+    if (core->delayed.waits_after_signals()) give_way();
 }
 
 void cross_wait(int id, Here here) {
@@ -54,6 +60,7 @@ void cross_wait(int id, Here here) {
     // the core that sent the flag had received this core's own flag, so everything before that flag is done
     core->known[int(Pipe::S)].join(core->sent);
     core->ordered = true;
+    core->far = core->far || signal.far;
 }
 
 void sync_all(bool only_vector, Here here) {
@@ -64,35 +71,49 @@ void sync_all(bool only_vector, Here here) {
         core->stop("sync-kind", here, Numbers().add("core", "AIC"));
     }
     if (!only_vector && !core->id.mixed && !cube) core->stop("sync-kind", here, Numbers().add("core", "AIV"));
+    core->group->note_meeting();
     uint32_t cores = t.blocks * (only_vector ? t.aiv : t.aic + t.aiv);
     meet("SyncAll", only_vector ? 0 : 1, cores, here);
 }
 
-void sync_all(bool only_vector, Gm, Loc, int32_t used, Here here) {
+void sync_all(bool only_vector, Gm gm, Loc ub, int32_t used, Here here) {
     const CoreGroup& t = *core->group;
     if (core->id.kind == Kind::AIC) return;  // only vector cores have the form in GM
+    uint64_t marks = used > 0 ? uint64_t(used) : t.blocks;
+    SoftSync call{"SyncAll", here};
+    if (call.room(gm, marks * kMark, ub, marks * kMark)) call.zeroed(gm, 0, marks * kMark);
+    core->group->note_workspace(uint64_t(gm.ptr), uint64_t(gm.ptr) + marks * kMark);
     meet("SyncAll", 2, used > 0 ? uint32_t(used) : t.blocks * t.aiv, here);
     (void)only_vector;
 }
 
-void block_set(int32_t block, int32_t event, Here here) {
+// Where the mark of an event stands in the workspace, as documented: a row of all cores for each event.
+static uint64_t mark_of(int32_t block, int32_t event, bool only_vector) {
+    return (uint64_t(core->group->blocks) * (only_vector ? 1 : 2) * uint64_t(event) + uint64_t(block)) * kMark;
+}
+
+void block_set(const Gm& gm, const Loc& ub, int32_t block, int32_t event, bool only_vector, Here here) {
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
+    uint64_t mark = mark_of(block, event, only_vector);
+    SoftSync call{"IBSet", here};
+    if (call.room(gm, mark + kMark, ub, kMark)) call.zeroed(gm, mark, kMark);
     Stamp at = everything_done();
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBSet", here, [=, group = core->group] { return !group->posted(k); });
     core->group->post(k, at);
-    core->ordered = true;
+    core->ordered = core->far = true;
 }
 
-void block_wait(int32_t block, int32_t event, Here here) {
+void block_wait(const Gm& gm, const Loc& ub, int32_t block, int32_t event, bool only_vector, Here here) {
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
+    SoftSync{"IBWait", here}.room(gm, mark_of(block, event, only_vector) + kMark, ub, kMark);
     everything_done();
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBWait", here, [=, group = core->group] { return group->posted(k); });
     go_on(core->group->collect(k), chip.cross_flag);
-    core->ordered = core->ordered_unseen = true;
+    core->ordered = core->far = core->ordered_unseen = true;
 }
 
 // The members' posts are kept for the round: any number of cores may wait for them.
@@ -105,7 +126,7 @@ void group_arrive(const uint8_t* gm, uint32_t member, uint32_t round, Here here)
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
     core->group->post(group_key(gm, member, round), everything_done());
-    core->ordered = true;
+    core->ordered = core->far = true;
 }
 
 void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed, Here here) {
@@ -118,16 +139,24 @@ void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed
         return true;
     });
     for (uint32_t m = 0; m < members; m++) go_on(core->group->posted_at(group_key(gm, m, round)), chip.cross_flag);
-    core->ordered = core->ordered_unseen = true;
+    core->ordered = core->far = core->ordered_unseen = true;
 }
 
 // Runs the blocks one after the other: block 0 may proceed at once, and each block passes the turn to the next.
 constexpr uint32_t kTurn = 0xffff;
 
-void turn_wait(Here here) {
+static void want_turns(const char* call, const Gm& gm, const Loc& ub, Here here) {
     core->last = here;
+    uint64_t marks = core->group->blocks * kMark;
+    if (core->id.kind == Kind::AIV) SoftSync{call, here}.room(gm, marks, ub, marks + kMark);
+}
+
+void turn_begin(const Gm& gm, const Loc& ub, Here here) { want_turns("InitDetermineComputeWorkspace", gm, ub, here); }
+
+void turn_wait(const Gm& gm, const Loc& ub, Here here) {
+    want_turns("WaitPreBlock", gm, ub, here);
     if (core->id.kind == Kind::AIC) return;
-    core->ordered = core->ordered_unseen = true;
+    core->ordered = core->far = core->ordered_unseen = true;
     everything_done();  // the device reads its flag by MTE2 and waits for that, so earlier work on that pipe is done as
                         // well
     uint64_t k = key(uint32_t(block_idx()), kTurn);
@@ -136,10 +165,10 @@ void turn_wait(Here here) {
     go_on(core->group->collect(k), chip.cross_flag);
 }
 
-void turn_pass(Here here) {
-    core->last = here;
+void turn_pass(const Gm& gm, const Loc& ub, Here here) {
+    want_turns("NotifyNextBlock", gm, ub, here);
     if (core->id.kind == Kind::AIC) return;
-    core->ordered = true;
+    core->ordered = core->far = true;
     Stamp at = everything_done();
     uint32_t next = uint32_t(block_idx()) + 1;
     if (next < core->group->blocks * core->group->aiv) core->group->post(key(next, kTurn), at);

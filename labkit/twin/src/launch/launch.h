@@ -31,6 +31,7 @@ struct Launch {
     bool checks = true;
     bool effects = true;  // false: nothing is moved or computed, only the time is modelled; no checks either
     Schedule schedule = Schedule::Program;
+    uint32_t seed = 0;              // of an adversarial schedule
     bool in_order = false;          // one host thread, block after block: for sums that depend on the order
     std::vector<WhatIf> what_ifs;   // to be computed as well
     std::function<void()> body[2];  // what a core of each kind runs
@@ -39,11 +40,12 @@ struct Launch {
 };
 
 struct LaunchResult {
-    std::vector<CoreResult> cores;  // block by block: the AIVs, then the AIC
-    std::vector<Finding> across;    // findings that belong to no single core
-    std::vector<Finding> left;      // flags between cores that nobody waited for
-    double seconds = 0;             // modelled
-    bool extrapolated = false;      // a trace was full: the time is extrapolated in proportion
+    std::vector<CoreResult> cores;                          // block by block: the AIVs, then the AIC
+    std::vector<Finding> across;                            // findings that belong to no single core
+    std::vector<Finding> left;                              // flags between cores that nobody waited for
+    std::vector<std::pair<uint64_t, uint64_t>> workspaces;  // in GM, of synchronisation by software
+    double seconds = 0;                                     // modelled
+    bool extrapolated = false;                              // a trace was full: the time is extrapolated in proportion
     bool finished = true;
     std::vector<std::vector<Stamp>> maxima;  // of the traces, see kMaxOf
     std::vector<WhatIf> what_ifs;
@@ -61,6 +63,8 @@ void when_leaving(void (*)(void* caller));
 void find_unordered_reads(LaunchResult&, const std::vector<GmWrite>& stores);
 // The same of the accesses of a mixed block's cores to the bytes that another of them stores.
 void find_unordered_in_blocks(LaunchResult&, uint32_t cores_of_a_block);
+// Lines of the data cache that several cores store into.
+void find_shared_lines(LaunchResult&, const std::vector<GmWrite>& stores, uint32_t cores_of_a_block);
 void add_across(LaunchResult&, const Finding&);
 
 // For a watchdog: what each running core did last. Safe to read while they run.

@@ -20,8 +20,8 @@ std::string json_number(double v) {
 std::string finding_json(const Finding& f) {
     return "{\"code\":" + json_string(f.code) + ",\"error\":" + (f.error ? "true" : "false") +
            ",\"block\":" + std::to_string(f.block) + ",\"file\":" + json_string(f.file ? f.file : "") +
-           ",\"line\":" + std::to_string(f.line) + ",\"count\":" + std::to_string(f.count) + ",\"numbers\":{" +
-           f.numbers + "}}";
+           ",\"line\":" + std::to_string(f.line) + ",\"count\":" + std::to_string(f.count) + "," +
+           (f.skipped ? "\"skipped\":true," : "") + "\"numbers\":{" + f.numbers + "}}";
 }
 
 // Which cores of a block have this pipe; core as in TimelineEvent.

@@ -7,6 +7,7 @@
 // of time, an answer is sent as well; the process then ends and the parent starts another.
 #include <dirent.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -76,6 +77,7 @@ struct Fault {
     int signal = 0;
     uint64_t address = 0, pc = 0;
     Core* where = nullptr;
+    Object object;
 } g_fault;
 sem_t g_event;
 
@@ -92,7 +94,9 @@ bool in_kernel(void* pc) {
 [[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc, const uint64_t* link = nullptr) {
     static volatile sig_atomic_t taken = 0;
     if (__sync_lock_test_and_set(&taken, 1) == 0) {
-        g_fault = {signal, address, own_place(pc, link, in_kernel), core};
+        g_fault = {signal, address, own_place(pc, link, in_kernel), core, {}};
+        // here, not in the main thread: the loader's lock may be this thread's, for ever
+        g_fault.object = object_of(g_fault.pc);
         sem_post(&g_event);
     }
     for (;;) pause();  // the process ends as soon as the main thread has answered
@@ -165,7 +169,7 @@ bool read_request(Request& r) {
         else if (key == "keep") r.launch.keep_events = std::stoul(value);
         else if (key == "effects") r.launch.effects = value == "1";
         else if (key == "checks") r.launch.checks = value == "1";
-        else if (key == "schedule") r.launch.schedule = value == "worst" ? Schedule::Worst : Schedule::Program;
+        else if (key == "schedule") read_schedule(value.c_str(), r.launch.schedule, r.launch.seed);
         else if (key == "key") r.tiling_key = std::stoull(value);
         else if (key == "whatif")
             r.launch.what_ifs.push_back({value.substr(0, value.find(' ')), std::stod(value.substr(value.find(' ')))});
@@ -249,7 +253,7 @@ void answer(const LaunchResult& r, const std::string& fault = "") {
 std::string fault_json(const char* kind) {
     Here last = g_fault.where ? g_fault.where->last : Here{nullptr, 0};
     return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) +
-           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(g_fault.pc) +
+           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(g_fault.object) +
            ",\"block\":" + std::to_string(g_fault.where ? g_fault.where->block : 0) +
            ",\"file\":" + json_string(last.file ? last.file : "") + ",\"line\":" + std::to_string(last.line) + "}";
 }
@@ -279,19 +283,68 @@ void give_fault_stack() {  // the signal handler needs its own stack: the kernel
 // Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
 uint64_t g_memory = 0;  // heap limit of a launch
 
+// The variables of a kernel's library as they were when it was loaded. On the device no launch, and no block, can rely
+// on what another has left in them: what a launch changes is reported and set back.
+class Variables {
+public:
+    explicit Variables(void* entry) {
+        Dl_info info{};
+        if (!dladdr(entry, &info)) return;
+        name_ = info.dli_fname;
+        base_ = uint64_t(info.dli_fbase);
+        dl_iterate_phdr(
+            [](dl_phdr_info* lib, size_t, void* me) {
+                auto& v = *static_cast<Variables*>(me);
+                if (lib->dlpi_addr != v.base_) return 0;
+                uint64_t fixed = 0;  // up to here the loader has made it read-only
+                for (int i = 0; i < lib->dlpi_phnum; i++)
+                    if (lib->dlpi_phdr[i].p_type == PT_GNU_RELRO)
+                        fixed = v.base_ + lib->dlpi_phdr[i].p_vaddr + lib->dlpi_phdr[i].p_memsz;
+                for (int i = 0; i < lib->dlpi_phnum; i++) {
+                    const auto& p = lib->dlpi_phdr[i];
+                    if (p.p_type != PT_LOAD || !(p.p_flags & PF_W)) continue;
+                    v.from_ = std::max(v.base_ + p.p_vaddr, fixed);
+                    uint64_t end = v.base_ + p.p_vaddr + p.p_memsz;
+                    if (v.from_ < end) v.first_.assign((uint8_t*)v.from_, (uint8_t*)end);
+                }
+                return 1;
+            },
+            this);
+    }
+    void check(LaunchResult& result) {
+        auto* now = reinterpret_cast<uint8_t*>(from_);
+        size_t found = 0;
+        for (size_t i = 0; i < first_.size() && found < 64; i++) {
+            if (now[i] == first_[i]) continue;
+            Findings one;
+            one.clear(0);
+            one.add("static-state", true, {name_, -int(from_ + i - base_)}, Numbers());
+            result.across.push_back(one.list().front());
+            found++;
+            i = i / 8 * 8 + 7;
+        }
+        if (found) std::copy(first_.begin(), first_.end(), now);
+    }
+
+private:
+    const char* name_ = "";
+    uint64_t base_ = 0, from_ = 0;
+    std::vector<uint8_t> first_;
+};
+
+Variables& variables_of(void* entry) {
+    static std::map<void*, Variables> all;  // by where the library begins
+    Dl_info info{};
+    dladdr(entry, &info);
+    return all.try_emplace(info.dli_fbase, entry).first->second;
+}
+
 void serve(const Request& q) {
     // without effects the kernel uses no heap, but the traces need memory
     rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};
     setrlimit(RLIMIT_DATA, &most);
     std::string why;
     KernelEntry entry[2] = {};
-    if (q.launch.mix.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
-    if (q.launch.mix.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
-    if (!why.empty()) {
-        LaunchResult none;
-        none.finished = false;
-        return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
-    }
     g_kernels[0] = q.so.c_str();
     g_kernels[1] = q.cube_so.c_str();
     std::vector<const void*> args;
@@ -299,6 +352,16 @@ void serve(const Request& q) {
 
     LaunchResult result;
     std::thread worker([&] {
+        give_fault_stack();  // loading runs the static constructors
+        if (q.launch.mix.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
+        if (q.launch.mix.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
+        if (!why.empty()) return void(sem_post(&g_event));
+        ub_pointers = false;
+        for (KernelEntry e : entry)
+            if (e) {
+                variables_of(reinterpret_cast<void*>(e));
+                ub_pointers = ub_pointers || watches_ub_pointers(reinterpret_cast<const void*>(e));
+            }
         Launch launch = q.launch;
         set_tiling_key(q.tiling_key);
         for (int k = 0; k < 2; k++)
@@ -323,7 +386,14 @@ void serve(const Request& q) {
     }
     if (woke == 0 && !g_fault.signal) {
         worker.join();
-        return answer(result);
+        if (why.empty()) {
+            for (KernelEntry e : entry)
+                if (e && q.launch.checks && q.launch.effects) variables_of(reinterpret_cast<void*>(e)).check(result);
+            return answer(result);
+        }
+        LaunchResult none;
+        none.finished = false;
+        return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
     }
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
     if (woke != 0) {  // time is up: ask one thread that runs a core where it is
@@ -369,6 +439,8 @@ int main(int argc, char** argv) {
             return 2;
         }
     }
+    device_from = base;
+    device_bytes = bytes;
     g_memory = limit;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     rlimit none{0, 0};

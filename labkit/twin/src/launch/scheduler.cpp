@@ -24,7 +24,7 @@ struct Worker {
     Core core;
     Fiber fiber;
     std::function<bool()> ready;  // empty: it may continue
-    bool hopeless = false, finished = false;
+    bool hopeless = false, finished = false, gave_way = false;
 };
 
 struct Block {  // the cores of one block
@@ -54,12 +54,14 @@ public:
     Scheduler(const Launch& l, LaunchResult& r, uint32_t places, int threads)
         : launch_(l), result_(r), group_(l.blocks, l.mix.aic, l.mix.aiv), places_(places), threads_(threads) {
         per_block_ = l.mix.aic + l.mix.aiv;
+        turned_ = l.schedule == Schedule::Worst && l.seed % 2 == 1;
         result_.cores.resize(size_t(l.blocks) * per_block_);
         keep_ = std::max<size_t>(64, l.keep_events / result_.cores.size());
     }
     void work();
     void finish() {
         result_.maxima = std::move(group_.maxima);
+        result_.workspaces = std::move(group_.workspaces);
         if (launch_.checks && launch_.effects) list_left();
     }
     void list_left();
@@ -76,6 +78,7 @@ private:
     CoreGroup group_;
     const uint32_t places_;
     uint32_t per_block_ = 1;
+    bool turned_ = false;  // blocks, and the cores of each, from the last to the first
     size_t keep_ = 0;
     std::mutex lock_;
     std::condition_variable news_;
@@ -90,9 +93,11 @@ constexpr size_t kEntries = 16u << 20, kEntriesTimedOnly = 128u << 20;
 
 void perform_kernel(Worker& p, const Launch& l) {
     Core& c = p.core;
+    c.stack_from = uint64_t(__builtin_frame_address(0));
     try {
         l.body[int(c.id.kind)]();
         check_leftovers();
+        c.settle_exposed();
         p.finished = true;
     } catch (const Stop&) {
     } catch (const std::bad_alloc&) {
@@ -111,7 +116,7 @@ void Scheduler::begin(Worker& p, const CoreId& id) {
     p.core.trace.limit = (launch_.effects ? kEntries : kEntriesTimedOnly) /
                          std::max<size_t>(1, std::min<size_t>(result_.cores.size(), places_ * per_block_));
     p.core.group = &group_;
-    p.core.start(id, launch_.schedule);
+    p.core.start(id, launch_.schedule, launch_.seed);
     p.core.trace.spend(chip.scalar_start);
     p.ready = nullptr;
     p.hopeless = p.finished = false;
@@ -120,6 +125,13 @@ void Scheduler::begin(Worker& p, const CoreId& id) {
 
 // The counters of the flags stay in the hardware: the next kernel's first wait would go through at once.
 void Scheduler::list_left() {
+    for (const CoreGroup::Taken& t : group_.taken()) {
+        Findings one;
+        one.clear(t.block);
+        one.add("cross-taken", true, t.here,
+                Numbers().add("id", t.id).add("owner", t.by_matmul ? "Matmul" : "SyncAll"));
+        add_across(result_, one.list().front());
+    }
     for (const auto& c : result_.cores)
         if (!c.finished) return;
     for (const CoreGroup::Left& l : group_.left()) {
@@ -136,7 +148,7 @@ bool Scheduler::open_block(std::vector<Block>& mine) {
     {
         std::lock_guard<std::mutex> hold(lock_);
         if (next_block_ == launch_.blocks || open_ == places_) return false;
-        block = next_block_++;
+        block = turned_ ? launch_.blocks - 1 - next_block_++ : next_block_++;
         open_++;
     }
     Block b;
@@ -173,7 +185,8 @@ Worker* Scheduler::next(std::vector<Block>& mine, size_t& from) {
     size_t n = mine.size() * per_block_;
     for (size_t i = 0; i < n; i++) {
         size_t at = (from + i) % n;
-        Worker* p = mine[at / per_block_].workers[at % per_block_].get();
+        size_t in_block = turned_ ? per_block_ - 1 - at % per_block_ : at % per_block_;
+        Worker* p = mine[at / per_block_].workers[in_block].get();
         if (p->fiber.done() || (p->ready && !p->hopeless && !p->ready())) continue;
         from = at;
         return p;
@@ -247,6 +260,8 @@ void Scheduler::work() {
             std::lock_guard<std::mutex> hold(lock_);
             news_.notify_all();
         }
+        // a core that polls has given way: to those that have not begun, then to the next
+        if (std::exchange(p->gave_way, false)) from = open_block(mine) ? (mine.size() - 1) * per_block_ : from + 1;
     }
     {
         std::lock_guard<std::mutex> hold(lock_);
@@ -294,9 +309,16 @@ void wait_until(const char* call, Here here, std::function<bool()> ready) {
 }
 
 void let_others_run() {
+    core->settle_exposed();
     core->may_poll = true;
     Worker* me = t_worker;
-    me->core.ordered = true;  // its next read may be ordered after another core's write
+    me->core.ordered = me->core.far = true;  // its next read may be ordered after another core's write
+    give_way();
+}
+
+void give_way() {
+    Worker* me = t_worker;
+    me->gave_way = true;
     me->ready = [] { return true; };
     me->fiber.yield();
     me->ready = nullptr;

@@ -12,21 +12,33 @@ static Core::Flag& flag(Pipe from, Pipe to, int id, const char* call, Here here)
     return core->flags[int(from)][int(to)][id];
 }
 
+// A queue's EnQue or FreeTensor has set this flag, and its DeQue or AllocTensor has yet to wait for it.
+static void report_held(const Core::Flag& f, const char* call, Pipe from, Pipe to, int id, Here here) {
+    core->report("event-held", true, here,
+                 Numbers()
+                     .add("call", call)
+                     .add("event", event_name(from, to))
+                     .add("id", id)
+                     .add("queue_line", f.queue_here.line));
+}
+
 void set_flag(Pipe from, Pipe to, int id, Here here) {
     Core::Flag& f = flag(from, to, id, "SetFlag", here);
     if (f.library)
         core->report("event-taken", true, here,
                      Numbers().add("call", "SetFlag").add("id", id).add("pipe_line", f.here.line));
+    else if (f.queue && !f.set) report_held(f, "SetFlag", from, to, id, here);
     else if (f.set && f.again < 255 && ++f.again)
         core->report("event-twice", true, here,
                      Numbers().add("event", event_name(from, to)).add("id", id).add("first_line", f.here.line));
     int p = int(from);
     core->trace.spend(chip.scalar_issue);
-    core->known[p].join(core->known[0]);
+    core->known[p].hear(core->known[0], from);
     f.set = true;
     f.library = false;
     f.here = here;
     f.clock = core->known[p];
+    if (from == Pipe::S) f.clock.seen[Core::kRawPipe] = core->raw_done();
     f.at = core->trace.mark(from);
 }
 
@@ -35,6 +47,11 @@ void wait_flag(Pipe from, Pipe to, int id, Here here) {
     if (f.library)
         core->report("event-taken", true, here,
                      Numbers().add("call", "WaitFlag").add("id", id).add("pipe_line", f.here.line));
+    if (f.queue && !f.set && !f.library) {  // the queue would wait for ever
+        report_held(f, "WaitFlag", from, to, id, here);
+        f.queue = false;
+        return;
+    }
     f.library = false;
     if (!f.set && f.again) f.again--;  // second wait after two sets (the second set was already reported)
     else if (!f.set)
@@ -43,15 +60,15 @@ void wait_flag(Pipe from, Pipe to, int id, Here here) {
     int p = int(to);
     core->trace.spend(chip.scalar_issue);
     f.set = false;
-    core->known[p].join(f.clock);
+    core->known[p].hear(f.clock, to);
     core->trace.await(to, f.at);
 }
 
 void barrier(Pipe p, Here here) {
     core->last = here;
     core->trace.spend(chip.scalar_issue);
-    if (p != Pipe::All) return;  // a single pipe is in order anyway
-    core->join_all();
+    if (p == Pipe::All) return core->join_all();
+    core->known[int(p)].done = core->issued[int(p)];  // its instructions begin in order, but copies may overlap
 }
 
 // TPipe counts the reserved ids; an event that was set by hand does not reserve its id.

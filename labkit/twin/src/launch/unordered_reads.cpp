@@ -136,6 +136,28 @@ bool stored_before(const GmStep& s, const Stores& own) {
     return false;
 }
 
+// Do two cores store different values to the bytes that these steps have in common? Of the scalar unit's the values are
+// not kept.
+bool differ(const CoreResult& a, const CoreResult& b, const GmStep& s, const GmStep& w) {
+    uint64_t lo = std::max(s.place.lo, w.place.lo), hi = std::min(s.place.hi, w.place.hi);
+    auto in = [&](const GmWrite& x) { return x.lo < hi && lo < x.hi; };
+    for (const GmWrite& x : a.writes)
+        for (const GmWrite& y : b.writes)
+            if (in(x) && in(y) && x.lo < y.hi && y.lo < x.hi && x.known && y.known && !x.same_values(y)) return true;
+    return false;
+}
+
+// Is an earlier store of `other` to what `s` reads over when `s` begins?
+bool waited_for(const CoreResult& mine, const GmStep& s, const CoreResult& other, const Stores& stores,
+                const GmStep& later) {
+    for (const Place& p : stores.places)
+        for (const GmStep* w : p) {
+            if (w->first > heard_of(mine, s, other, w->pipe)) break;
+            if ((w->pipe != later.pipe || w->first < later.number) && common_bytes(s.place, w->place)) return true;
+        }
+    return false;
+}
+
 std::string called(const CoreResult& c) { return c.core == 2 ? "AIC" : "AIV " + std::to_string(c.core); }
 
 }  // namespace
@@ -153,20 +175,26 @@ void find_unordered_in_blocks(LaunchResult& result, uint32_t per_block) {
             for (const CoreResult* mine = block; mine < block + per_block; mine++) {
                 if (mine == other) continue;
                 for (const GmStep& s : mine->steps.steps) {
-                    // two vector cores that store the same are no fault, and their values are not at hand
-                    if (s.write && (mine->core > other->core || (mine->core != 2 && other->core != 2))) continue;
+                    if (s.write && mine->core > other->core) continue;
                     const GmStep* w = unordered(*mine, s, *other, stores);
                     if (!w) continue;
-                    if (mine->core != 2 && other->core != 2 && stored_before(s, all[size_t(mine - block)])) continue;
+                    // two vector cores that run the same lines store the same
+                    bool vectors = mine->core != 2 && other->core != 2;
+                    if (vectors && s.write && !differ(*mine, *other, s, *w)) continue;
+                    if (vectors && !s.write && stored_before(s, all[size_t(mine - block)])) continue;
+                    // A read that has waited for an earlier store to these bytes: it is the later one that has to wait.
+                    bool again = !s.write && waited_for(*mine, s, *other, stores, *w);
+                    const GmStep &late = again ? *w : s, &early = again ? s : *w;
                     Findings one;
                     one.clear(mine->block);
-                    one.add("gm-order", true, {s.place.file, s.place.line},
+                    one.add("gm-order", true, {late.place.file, late.place.line},
                             Numbers()
-                                .add("core", called(*mine))
-                                .add("other", called(*other))
-                                .add("verb", s.write ? "write" : "read")
+                                .add("core", called(again ? *other : *mine))
+                                .add("other", called(again ? *mine : *other))
+                                .add("verb", late.write ? "write" : "read")
+                                .add("other_verb", early.write ? "write" : "read")
                                 .add("bytes", common_bytes(s.place, w->place))
-                                .add("other_line", w->place.line));
+                                .add("other_line", early.place.line));
                     add_across(result, one.list().front());
                 }
             }

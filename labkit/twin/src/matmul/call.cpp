@@ -152,7 +152,7 @@ void go_on(const MatmulState& s, const MatmulCores& cores) {
     Core& me = *cores.caller;
     if (!s.kind->client) return;
     me.trace.await(Pipe::S, s.ready_at, chip.cross_flag);
-    for (int i = 0; i < kPipes; i++) me.known[i].join(me.known[int(Pipe::MTE3)]);
+    for (int i = 0; i < kPipes; i++) me.known[i].hear(me.known[int(Pipe::MTE3)], Pipe(i));
     if (me.delayed.on) me.delayed.settle(me.known[int(Pipe::S)]);
 }
 

@@ -18,6 +18,9 @@ MatmulScratch::~MatmulScratch() { std::free(data); }
 
 void matmul_init(MatmulState& s, const AscendC::tiling::TCubeTiling* t, Here here) {
     core->last = here;
+    auto& known = core->matmuls;
+    if (core->id.mixed && std::find(known.begin(), known.end(), &s) == known.end()) known.push_back(&s);
+    if (core->group) note_matmuls(*core);
     s.tiling = *t;
     s.ready = true;
     s.m = t->M, s.n = t->N, s.ka = t->Ka, s.kb = t->Kb, s.kc = 0;

@@ -20,6 +20,7 @@ MatmulCores cores_of(const MatmulState& s, Here here) {
     // its work for an AIV is ordered with other cores as the AIV is
     me->cube->phase = std::max(me->cube->phase, me->phase);
     me->cube->ordered = me->cube->ordered || me->ordered;
+    me->cube->far = me->cube->far || me->far;
     return {me, me->cube, s.kind->a.share && s.kind->b.share && me->id.sub > 0};
 }
 

@@ -70,6 +70,7 @@ bool plausible(Dma& d, Here here) {
                          .add("kept", d.len - cut)
                          .add("lost", cut / d.elem)
                          .add("count", d.len / d.elem));
+        core->unseen_writes = true;  // what is cut off is missing, and this says so
         d.len -= cut;
         d.src_stride = d.dst_stride = d.len;
     }
@@ -79,14 +80,7 @@ bool plausible(Dma& d, Here here) {
 uint64_t extent(const Dma& d, uint64_t stride, uint64_t last) { return (d.blocks - 1) * stride + last; }
 
 void book_local(const Core::Ticket& t, Loc l, const Dma& d, uint64_t stride, uint32_t piece, bool write) {
-    if (stride < piece + 32u)
-        // gaps shorter than a block count as part of it
-        return core->book(t, l, uint32_t(extent(d, stride, piece)), write);
-    for (uint32_t b = 0; b < d.blocks; b++) {
-        Loc part = l;
-        part.addr += uint32_t(b * stride);
-        core->book(t, part, piece, write);
-    }
+    core->book_rows(t, l, piece, stride, d.blocks, write);
 }
 
 // Streaming stores stay in the host's write buffers; the results may be read next by another thread.
@@ -104,11 +98,17 @@ void set_pad_value(uint64_t bits, uint32_t elem) {
 
 // The scalar unit's stores stay in its data cache until they are cleaned out; a transfer reads GM.
 void check_stale(Gm g, uint64_t bytes, Here here) {
-    uint64_t lo = uint64_t(g.ptr);
-    if (const auto* d = core->cache.holds(lo, lo + bytes))
-        core->report(
-            "gm-stale", true, here,
-            Numbers().add("set_line", d->here.line).add("bytes", std::min(d->hi, lo + bytes) - std::max(d->lo, lo)));
+    uint64_t lo = uint64_t(g.ptr), stale = 0;
+    Here set{nullptr, 0};
+    core->cache.each_dirty(lo, lo + bytes, [&](const DataCache::Line& l, uint64_t mask) {
+        stale += uint64_t(__builtin_popcountll(mask));
+        if (!set.file) set = l.here;
+    });
+    if (!stale) return;
+    Numbers n;
+    n.add("set_line", set.line).add("bytes", stale);
+    if (set.line < 0) n.add("set_line_in", set.file);
+    core->report("gm-stale", true, here, n);
 }
 
 void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
@@ -118,11 +118,12 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     }
     Dma d = asked;
     core->last = here;
-    if (!plausible(d, here)) return core->refuse(dst, asked.len);
+    if (!plausible(d, here)) return core->refuse(dst, dst.bytes);
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
         !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad))
         return core->refuse(dst, extent(d, d.dst_stride, piece));
+    core->settle_exposed();
     if (!core->cache.empty()) check_stale(src, extent(d, d.src_stride, d.len), here);
     auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
     if (d.src_stride == d.len) core->book_gm(t, src.ptr, uint64_t(d.blocks) * d.len, false);
@@ -143,27 +144,16 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
                      src.l2_bypass});
 }
 
-// Blocks of 32 bytes in which nobody stored anything would be copied to GM.
-static void check_filled(Loc src, const Dma& d, Here here) {
-    if (core->unseen_writes) return;
-    if (d.src_stride < d.len + 32u) return core->want_filled(src, extent(d, d.src_stride, d.len), 32, here, "src");
-    for (uint32_t b = 0; b < d.blocks; b++) {
-        Loc row = src;
-        row.addr += uint32_t(b * d.src_stride), row.bytes = d.len;
-        core->want_filled(row, d.len, 32, here, "src");
-    }
-}
-
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
-    if (!plausible(d, here)) return;
-    if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src")) return;
-    if (!core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad)) return;
-    check_filled(src, d, here);
+    if (!plausible(d, here) || !core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
+        !core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad))
+        return core->skip();
     AtomicMode atomic = core->registers.atomic;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
+    if (core->instruction.partial()) core->report_stored(d.pad);
     const uint8_t* from = core->at(src);
     if (d.dst_stride == d.len && (d.src_stride == d.len || d.blocks == 1))
         core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true, from);

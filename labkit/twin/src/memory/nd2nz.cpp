@@ -42,6 +42,7 @@ void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz& p, Here here) {
     }
     if (!core->usable(d, writes, false, here, "dst") || !core->gm_usable(s, reads, false, here, true))
         return core->refuse(d, writes);
+    core->settle_exposed();
     if (!core->cache.empty()) check_stale(s, reads, here);
     auto t = core->issue(Pipe::MTE2, Op::CopyInNz, here);
     for (uint32_t m = 0; m < p.nds; m++) {
@@ -50,8 +51,8 @@ void copy_nd2nz(uint32_t elem, Loc d, Gm s, const Nd2Nz& p, Here here) {
         else
             for (uint32_t r = 0; r < p.rows; r++) core->book_gm(t, from + r * src_row, row, false);
         core->note_gm_read(uint64_t(from), row, src_row, p.rows, here, true);
-        // Columns that leave less than a fractal between them are one piece.
-        bool dense = p.dst_row == 1 && p.dst_col >= p.rows && p.dst_col < p.rows + 16;
+        // What lies between the columns may be another copy's.
+        bool dense = p.dst_row == 1 && p.dst_col == p.rows;
         for (uint32_t c = 0; c < (dense ? 1 : lines); c++) {
             Loc part = d;
             part.addr += uint32_t(m * dst_matrix + uint64_t(c) * p.dst_col * 32);

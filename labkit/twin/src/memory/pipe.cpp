@@ -316,7 +316,11 @@ Loc rest_of(uint8_t pos, Here here) {
 uint8_t* address(Loc l) {
     if (l.buf && l.buf < core->buffers.size())
         core->buffers[l.buf].by_scalar = true;  // accesses through the pointer are not observed
-    core->unseen_writes = true;
+    const Core::Buffer& b = core->buffers[l.buf];
+    Hole seen = l.buf ? Hole{b.addr, b.addr + uint64_t(b.len), int(l.mem)}
+                      : Hole{l.addr, l.addr + uint64_t(l.bytes), int(l.mem)};
+    auto same = [&](const Hole& h) { return h.lo == seen.lo && h.hi == seen.hi && h.origin == seen.origin; };
+    if (std::none_of(core->raw.begin(), core->raw.end(), same)) core->raw.push_back(seen);
     return core->at(l);
 }
 

@@ -61,6 +61,16 @@ void hold(Core::Held& h, Core::Queue& q, Pipe from, Pipe to, const char* call, H
                        .add("most", 8));
 }
 
+// From here on the queue's own flag stands, until it waits for it.
+void raise(const Core::Held& h, Here here) {
+    Core::Flag& f = core->flags[int(h.from)][int(h.to)][h.id];
+    f.queue = true;
+    f.queue_here = here;
+}
+void lower(const Core::Held& h) {
+    if (h.id >= 0) core->flags[int(h.from)][int(h.to)][h.id].queue = false;
+}
+
 void enque(Core::Queue& q, Loc l, Pipe from, Pipe to, Here here) {
     Core::Buffer* b = own(q, l, "EnQue", here);
     if (!b) return;
@@ -73,6 +83,7 @@ void enque(Core::Queue& q, Loc l, Pipe from, Pipe to, Here here) {
     if (q.depth && q.fifo.size() >= size_t(q.depth))
         core->stop("queue-depth", here, Numbers().add("depth", q.depth).add("position", position_name(q.pos)));
     if (q.depth) hold(b->queued, q, from, to, "EnQue", here);
+    raise(b->queued, here);
     b->state = Core::State::Queued;
     b->last = here;
     int p = int(from);
@@ -90,11 +101,12 @@ Loc deque(Core::Queue& q, uint16_t index, Pipe from, Pipe to, Here here) {
                        .add("got", event(from, to))
                        .add("put_line", b.last.line));
     q.fifo.erase(std::find(q.fifo.begin(), q.fifo.end(), index));
+    lower(b.queued);
     if (q.depth) give_event(b.queued);
     b.state = Core::State::Taken;
     b.last = here;
     int c = int(to);
-    core->known[c].join(b.ready);
+    core->known[c].hear(b.ready, to);
     core->trace.await(to, b.ready_at);
     return loc_of(index, q.pos);
 }
@@ -169,13 +181,16 @@ int8_t take_event(Pipe from, Pipe to) {
     return -1;
 }
 void give_event(Core::Held& h) {
-    if (h.id >= 0) core->flags[int(h.from)][int(h.to)][h.id].reserved = false;
+    if (h.id >= 0) {
+        Core::Flag& f = core->flags[int(h.from)][int(h.to)][h.id];
+        f.reserved = f.queue = false;
+    }
     h.id = -1;
 }
 void wait_idle(Core::Buffer& b) {
     if (b.freed.id < 0) return;
     int p = int(b.freed.to);
-    core->known[p].join(b.idle);
+    core->known[p].hear(b.idle, b.freed.to);
     core->trace.await(b.freed.to, b.idle_at);
     give_event(b.freed);
 }
@@ -214,12 +229,14 @@ Loc queue_alloc(int id, Here here) {
         q.next = uint16_t((q.next + step + 1) % q.num);
         b.state = Core::State::Occupied;
         b.filled = false;
+        core->forget(mem_of(AscendC::TPosition(b.pos)), b.addr, b.addr + b.len);
         b.settled[0] = b.settled[1] = Core::kNever;
         b.gen++;
         b.last = here;
         b.tag = -1;
         // The producer may overwrite this buffer only once its last consumer is done: the event that FreeTensor set.
-        core->known[int(q.producer)].join(b.idle);
+        core->known[int(q.producer)].hear(b.idle, q.producer);
+        lower(b.freed);
         if (q.depth && b.freed.id >= 0) wait_idle(b);
         else core->trace.await(q.producer, b.idle_at);
         return loc_of(index, q.pos);
@@ -268,6 +285,7 @@ void queue_free(int id, Loc l, Here here) {
         return;
     }
     if (q.depth) hold(b->freed, q, q.consumer, q.producer, "FreeTensor", here);
+    raise(b->freed, here);
     b->state = Core::State::Free;
     b->gen++;
     b->last = here;

@@ -1,9 +1,12 @@
 // Operations of the scalar unit itself: single elements, its data cache, system variables.
+#include <dlfcn.h>
+
 #include "core/machine.h"
 
 namespace twin {
 
 static void* nowhere() {  // memory for refused accesses
+    core->skip();
     static thread_local uint64_t place;
     place = ~0ull;
     return &place;
@@ -13,13 +16,10 @@ static void* element_checked(Loc l, uint32_t offset, uint32_t size, bool write, 
     l.addr += offset;
     l.bytes = offset < l.bytes ? l.bytes - offset : 0;
     if (!core->usable(l, size, !write, here, write ? "SetValue" : "GetValue", 1)) return nowhere();
+    core->check_stack(here);
     core->touch_scalar(l, size, write, here);
-    if (write && l.mem == Mem::UB && !l.buf && !core->ub.any_written(l.addr, l.addr + size)) {
-        // An unmanaged tensor becomes "written" here; ordered with everything, so it can never be part of a race.
-        Access me{++core->issued[0], Pipe::S, here};
-        core->known[0].seen[0] = me.number;
-        core->ub.write(l.addr / 32 * 32, l.addr / 32 * 32 + 32, me, core->known[0]);
-    }
+    if (!write && core->checks && core->any_filled(l, size) && core->unwritten(l.mem, l.addr, l.addr + size))
+        core->report_unwritten(l.mem, l.addr, l.addr + size, here, "GetValue");
     return core->at(l);
 }
 
@@ -28,9 +28,10 @@ void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here her
     if (l.buf) {
         const Core::Buffer& b = c.buffers[l.buf];
         if (b.settled[write] == c.issues && b.gen == l.gen && uint64_t(offset) + size <= l.bytes &&
-            uint64_t(l.addr) + offset + size <= b.addr + b.len) {
+            uint64_t(l.addr) + offset + size <= b.addr + (write ? b.len : b.whole)) {
             c.last = here;
             c.spend_scalar(size, write, here);
+            if (write) c.store_scalar(l.addr + offset, size);
             return c.at(l) + offset;
         }
     }
@@ -55,13 +56,26 @@ void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here h
     Gm g = base;
     g.ptr += offset;
     if (!core->gm_usable(g, size, write, here, true)) return nowhere();
+    core->check_stack(here);
     uint64_t lo = uint64_t(g.ptr);
     wait_for_gm(lo, size);
     if (!write) core->note_gm_read(lo, size, size, 1, here, true, true);
-    if (write) {
-        core->note_gm_write(lo, lo + size, here, false, static_cast<const uint8_t*>(value));
-        if (core->checks) core->cache.wrote(lo, lo + size, here);
-    }
+    core->note_scalar_step(lo, size, write, here);
+    if (write) core->note_gm_write(lo, lo + size, here, false, static_cast<const uint8_t*>(value));
+    return core->cached(lo, size, write, here);
+}
+
+void* past_cache(const uint8_t* at, uint32_t size, bool write, Here here) {
+    Gm g;
+    g.ptr = const_cast<uint8_t*>(at);
+    g.base = g.ptr;
+    uint64_t lo = uint64_t(at);
+    if (!core->gm_usable(g, size, write, here, true)) return nowhere();
+    core->settle_exposed();
+    wait_for_gm(lo, size);
+    if (write) core->note_gm_write(lo, lo + size, here);
+    else core->note_gm_read(lo, size, size, 1, here, true, true);
+    core->granted = lo;
     return g.ptr;
 }
 
@@ -78,14 +92,26 @@ void* place(const Gm& base, uint64_t offset, uint32_t size, Here here) {
     g.ptr += offset;
     if (!core->gm_usable(g, size, true, here, true)) return nowhere();
     wait_for_gm(uint64_t(g.ptr), size);
+    core->expose(uint64_t(g.ptr), size, here);
+    core->granted = uint64_t(g.ptr);
     return g.ptr;
+}
+
+void does_not_fit(int64_t value, uint32_t bits, Here here) {
+    if (!core || !core->checks) return;  // without a core: the host's own arithmetic
+    core->last = here;
+    core->report("param-wrap", true, here,
+                 Numbers()
+                     .add("value", (long long)value)
+                     .add("bits", bits)
+                     .add("most", (1u << bits) - 1)
+                     .add("kept", uint32_t(value) & ((1u << bits) - 1)));
 }
 
 void clean_cache(const uint8_t* line, bool whole, Here here) {
     core->last = here;
     core->trace.spend(chip.scalar_gm);
-    if (whole) core->cache.clean_all();
-    else core->cache.clean_line(uint64_t(line));
+    core->clean(line, whole);
     let_others_run();  // a core that cleans its cache may be polling for another core's write
 }
 void preload(const void*, int64_t, Here here) {

@@ -15,6 +15,7 @@ bool whole_repeats(const char* op, Dt t, int32_t& n, Here here) {
                      .add("lanes", lanes)
                      .add("tail", n % int32_t(lanes))
                      .add("up", (n / int32_t(lanes) + 1) * int32_t(lanes)));
+    core->unseen_writes = true;  // the bits of the tail are missing, and this says so
     n -= n % int32_t(lanes);
     return n > 0;
 }

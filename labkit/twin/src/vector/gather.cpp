@@ -34,6 +34,14 @@ public:
                              .add("piece", piece_));
         return !bad_;
     }
+    // An offset that nobody wrote leads anywhere.
+    static bool written(Loc offset, uint64_t bytes, Here here) {
+        if (!core->checks || !core->any_filled(offset, bytes) ||
+            !core->unwritten(offset.mem, offset.addr, offset.addr + bytes))
+            return true;
+        core->report_unwritten(offset.mem, offset.addr, offset.addr + bytes, here, "srcOffset");
+        return false;
+    }
     Loc span() const {  // what is read, as one stretch
         Loc l = s_;
         l.addr = uint32_t(lo_);
@@ -53,6 +61,33 @@ uint32_t offset_at(const uint8_t* offsets, uint64_t i) {
     std::memcpy(&o, offsets + i * 4, 4);
     return o;
 }
+
+// Unwritten bytes among those that an instruction picks. Made behind the booking of the source, before that of the
+// destination.
+class Dark {
+public:
+    explicit Dark(Loc source) : lo_(source.addr) {
+        if (core->instruction.partial()) {
+            bytes_ = core->shadow(source.mem, source.addr, source.bytes);
+            origin_ = core->instruction.dark.front().origin;
+        }
+        core->instruction.opaque = true;
+    }
+    // each(f): f(address of a piece, where it goes in the destination) for each piece
+    template <typename F> void leave(Loc d, uint64_t dn, uint32_t piece, F each) const {
+        if (bytes_.empty()) return;
+        Shadow to(dn, 0);
+        each([&](uint64_t from, uint64_t at) {
+            for (uint64_t k = from - lo_; k < from - lo_ + piece && k < bytes_.size(); k++)
+                if (bytes_[k] && at + k - (from - lo_) < dn) to[at + k - (from - lo_)] = 0xff;
+        });
+        core->leave(d.mem, d.addr, to, origin_);
+    }
+private:
+    uint64_t lo_;
+    Shadow bytes_;
+    int origin_ = kNobody;
+};
 
 // Documented as not allowed. Kernels in production do it nevertheless and expect the old source.
 void warn_in_place(Loc d, uint64_t dn, Loc s, uint32_t repeats, Here here) {
@@ -83,6 +118,8 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, int64_t n, Here here)
     if (!core->usable(offset, uint64_t(n) * 4, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") ||
         !core->usable(d, bytes, false, here, "dst"))
         return core->refuse(d, bytes);
+    core->catch_up(Pipe::V);
+    if (!OffsetCheck::written(offset, uint64_t(n) * 4, here)) return core->refuse(d, bytes);
     OffsetCheck reach(s, base, size, size, "Gather");
     for (int64_t i = 0; i < n; i++) reach.look(offset_at(core->at(offset), uint64_t(i)), uint64_t(i));
     if (!reach.ok(here) || !core->usable(reach.span(), reach.span().bytes, true, here, "src", size))
@@ -91,7 +128,11 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, int64_t n, Here here)
     auto k = core->issue(Pipe::V, Op::Gather, here);
     core->book(k, offset, uint32_t(n) * 4, false);
     core->book(k, reach.span(), reach.span().bytes, false);
+    Dark dark(reach.span());
     core->book(k, d, uint32_t(bytes), true);
+    dark.leave(d, bytes, size, [&](auto f) {
+        for (int64_t i = 0; i < n; i++) f(s.addr + base + offset_at(core->at(offset), uint64_t(i)), uint64_t(i) * size);
+    });
     std::vector<uint8_t> copy;
     const uint8_t* from = core->at(s) + base;
     uint8_t* to = core->at(d);
@@ -115,6 +156,8 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& asked, Her
     if (!core->usable(offset, offsets, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") ||
         !core->usable(d, dn, false, here, "dst"))
         return core->refuse(d, dn);
+    core->catch_up(Pipe::V);
+    if (!OffsetCheck::written(offset, offsets, here)) return core->refuse(d, dn);
     OffsetCheck reach(s, base, shape.size, shape.size, "Gather");
     for (uint32_t i = 0; i < uint32_t(r.times); i++)
         for (uint32_t lane = 0; lane < shape.top; lane++)
@@ -127,7 +170,15 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& asked, Her
     auto k = core->issue(Pipe::V, Op::Gather, here);
     core->book(k, offset, uint32_t(offsets), false);
     core->book(k, reach.span(), reach.span().bytes, false);
+    Dark dark(reach.span());
     book_rep(k, d, shape, 1, r.dst_rep, shape.size, true);
+    dark.leave(d, dn, shape.size, [&](auto f) {
+        for (uint32_t i = 0; i < uint32_t(r.times); i++)
+            for (uint32_t lane = 0; lane < shape.top_of(i); lane++)
+                if (shape.on(lane))
+                    f(s.addr + base + offset_at(core->at(offset), uint64_t(i) * shape.lanes + lane),
+                      uint64_t(i) * r.dst_rep * kBlock + lane * shape.size);
+    });
     std::vector<uint8_t> lanes(size_t(r.times) * kRepeat);
     const uint8_t* from = core->at(s) + base;
     for (uint32_t i = 0; i < uint32_t(r.times); i++)
@@ -152,6 +203,8 @@ void gather_blocks(Dt t, Loc d, Loc s, Loc offset, const Rep& asked, Here here) 
     if (!core->usable(offset, blocks * 4, true, here, "offset") || !core->usable(s, 0, false, here, "src") ||
         !core->usable(d, dn, false, here, "dst"))
         return core->refuse(d, dn);
+    core->catch_up(Pipe::V);
+    if (!OffsetCheck::written(offset, blocks * 4, here)) return core->refuse(d, dn);
     OffsetCheck reach(s, 0, kBlock, kBlock, "Gatherb");
     for (uint32_t i = 0; i < blocks; i++) reach.look(offset_at(core->at(offset), i), i);
     if (!reach.ok(here) || !core->usable(reach.span(), reach.span().bytes, true, here, "src"))
@@ -160,7 +213,12 @@ void gather_blocks(Dt t, Loc d, Loc s, Loc offset, const Rep& asked, Here here) 
     auto k = core->issue(Pipe::V, Op::Gatherb, here);
     core->book(k, offset, blocks * 4, false);
     core->book(k, reach.span(), reach.span().bytes, false);
+    Dark dark(reach.span());
     book_rep(k, d, shape, r.dst_blk, r.dst_rep, shape.size, true);
+    dark.leave(d, dn, kBlock, [&](auto f) {
+        for (uint32_t i = 0; i < blocks; i++)
+            f(s.addr + offset_at(core->at(offset), i), (uint64_t(i / 8) * r.dst_rep + i % 8 * r.dst_blk) * kBlock);
+    });
     std::vector<uint8_t> lanes(size_t(r.times) * kRepeat);
     for (uint32_t i = 0; i < blocks; i++)
         std::memcpy(&lanes[i * kBlock], core->at(s) + offset_at(core->at(offset), i), kBlock);
@@ -190,13 +248,18 @@ uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool 
     if (r.times <= 0 || !each) return 0;
     uint64_t last = (each - 1) / per * r.src0_blk * kBlock + ((each - 1) % per + 1) * size;
     uint64_t sn = uint64_t(r.times - 1) * r.src0_rep * kBlock + last;
-    s = roomy(s, sn);
     uint64_t bn = bits ? uint64_t(r.times - 1) * r.src1_rep * kBlock + (each + 7) / 8 : 0;
-    if (!core->usable(s, sn, true, here, "src0") ||
-        (bits && !core->usable(roomy(*bits, bn), bn, true, here, "src1Pattern"))) {
+    if (!core->usable(s, sn, true, here, "src0") || (bits && !core->usable(*bits, bn, true, here, "src1Pattern"))) {
         core->refuse(d, kBlock);
         return 0;
     }
+    if (bits && core->checks && core->any_filled(*bits, bn) &&
+        core->unwritten(bits->mem, bits->addr, bits->addr + bn)) {
+        core->report_unwritten(bits->mem, bits->addr, bits->addr + bn, here, "src1Pattern");
+        core->refuse(d, d.bytes);
+        return 0;
+    }
+    core->catch_up(Pipe::V);
     const uint8_t* map = bits ? core->at(*bits) : nullptr;
     auto kept = [&](uint64_t i, uint64_t lane) {
         return (map ? map[i * r.src1_rep * kBlock + lane / 8] >> (lane % 8) : kFixed[pattern] >> (lane % 8)) & 1;
@@ -214,8 +277,19 @@ uint64_t gather_mask(Dt t, Loc d, Loc s, const Loc* bits, uint8_t pattern, bool 
                      Numbers().add("dst", d.addr).add("src", s.addr).add("bytes", (long long)dn));
     auto k = core->issue(Pipe::V, Op::GatherMask, here);
     core->book(k, s, uint32_t(sn), false);
+    Loc whole = s;
+    whole.bytes = uint32_t(sn);
+    Dark dark(whole);
     if (bits) core->book(k, *bits, uint32_t(bn), false);
     core->book(k, d, uint32_t(dn), true);
+    dark.leave(d, dn, size, [&](auto f) {
+        uint64_t at = 0;
+        for (uint64_t i = 0; i < uint64_t(r.times); i++)
+            for (uint64_t lane = 0; lane < each; lane++)
+                if (kept(i, lane))
+                    f(s.addr + i * r.src0_rep * kBlock + lane / per * r.src0_blk * kBlock + lane % per * size, at),
+                        at += size;
+    });
     alignas(64) uint8_t run[kRepeat];
     uint8_t* to = core->at(d);
     for (uint64_t i = 0; i < uint64_t(r.times); i++)
@@ -252,8 +326,7 @@ void broadcast_blocks(Dt t, Loc d, Loc s, const Rep& asked, Here here) {
     if (!r.dst_blk) r.dst_blk = 1;
     Shape shape = whole_blocks(r, size_of(t));
     uint64_t sn = uint64_t(r.times) * 8 * shape.size, dn = shape.extent(r.dst_blk, r.dst_rep, shape.size);
-    if (!core->usable(roomy(s, sn), sn, true, here, "src") || !core->usable(roomy(d, dn), dn, false, here, "dst"))
-        return core->refuse(d, dn);
+    if (!core->usable(s, sn, true, here, "src") || !core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
     s.bytes = uint32_t(sn);
     warn_in_place(d, dn, s, uint32_t(r.times), here);
     auto k = core->issue(Pipe::V, Op::Brcb, here);

@@ -52,6 +52,7 @@ void mixed(Op op, Dt to, Dt from, Loc d, Loc a, Loc b, Value v, int32_t n, Here 
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, a, uint32_t(sn), false);
     if (!m.one()) core->book(k, b, uint32_t(sn), false);
+    if (m.reads()) core->book(k, d, uint32_t(dn), false);
     core->book(k, d, uint32_t(dn), true);
     uint32_t lanes = kRepeat / std::max(dw, sw);
     Rep r;
@@ -77,6 +78,7 @@ void mixed(Op op, Dt to, Dt from, Loc d, Loc a, Loc b, Value v, const Rep& r, He
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, sw, false);
     if (!m.one()) book_rep(k, b, s, r.src1_blk, r.src1_rep, sw, false);
+    if (m.reads()) book_rep(k, d, s, r.dst_blk, r.dst_rep, dw, false);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, dw, true);
     Repeats(s, {core->at(d), r.dst_blk, r.dst_rep, dw}, m.reads())
         .run(m, Side{core->at(a), r.src0_blk, r.src0_rep, sw},

@@ -42,7 +42,6 @@ void progression(Op op, Dt t, Loc d, Value first, Value step, int64_t n, Here he
     // Arange fills its last block.
     uint64_t all = op == Op::Arange && n > block ? (uint64_t(n) + block - 1) / block * block : uint64_t(n);
     uint64_t bytes = all * size;
-    d = roomy(d, bytes);
     uint32_t align = all <= block ? size : 32;  // up to a block the scalar unit stores it
     if (!core->usable(d, bytes, false, here, "dst", align)) return core->refuse(d, bytes);
     scalar_block(t, d, first, step, uint32_t(std::min<uint64_t>(all, block)), here);

@@ -15,13 +15,6 @@ inline uint64_t end_of(Loc l) {  // end of the memory that an address behind thi
     return l.buf ? uint64_t(core->buffers[l.buf].addr) + core->buffers[l.buf].len : chip.size[int(l.mem)];
 }
 
-// Whole repeats and blocks may reach past the length that a tensor was given, but not past its memory.
-inline Loc roomy(Loc l, uint64_t bytes) {
-    uint64_t end = end_of(l), most = l.addr < end ? end - l.addr : 0;
-    l.bytes = uint32_t(std::max<uint64_t>(l.bytes, std::min(bytes, most)));
-    return l;
-}
-
 inline bool meets(Loc a, uint64_t an, Loc b, uint64_t bn) {
     return a.mem == b.mem && a.addr < b.addr + bn && b.addr < a.addr + an;
 }

@@ -27,11 +27,8 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
     want_lanes(s, shape, r, here);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
-    for (uint32_t i = 0; i < (step < width + kBlock ? 1 : times); i++) {
-        Loc part = d;
-        part.addr += uint32_t(i * step);
-        core->book(k, part, step < width + kBlock ? uint32_t(dn) : width, true);
-    }
+    core->check_repeats(k, {d.mem, true, d.addr, uint32_t(dn), width, uint32_t(step)});
+    core->book_rows(k, d, width, step, times, true);
     uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
     uint64_t bytes = uint64_t(times) * kRepeat;
     if (!index && !whole_extreme && shape.plain(r.src0_blk, r.src0_rep) && step == width &&

@@ -20,6 +20,7 @@ struct Shape {
     uint32_t size, lanes;  // lanes of a repeat
     uint32_t top, last;    // one past the highest active lane: of a repeat, and of the last one
     bool prefix, full;     // the active lanes are the first ones; none is switched off but behind the last
+    bool beyond = false;   // the mask asks for more lanes than a repeat has
 
     Shape(const Rep& rep, uint32_t bytes_per_lane) : r(rep), size(bytes_per_lane), lanes(kRepeat / bytes_per_lane) {
         VectorState& v = core->vec;
@@ -33,6 +34,7 @@ struct Shape {
         }
         if (v.counter) count(v.mask[0]);
         else lanes_on();
+        beyond = !v.counter && rep.own && rep.asked > lanes;
     }
     // A count form as repeats; the mask register is as the count forms leave it.
     Shape(const Rep& rep, uint32_t bytes_per_lane, uint64_t elements)
@@ -84,28 +86,37 @@ private:
 
 inline bool rep_ok(const Shape& s, Here here) {
     core->last = here;
+    if (s.beyond) core->report("mask-lanes", true, here, Numbers().add("mask", s.r.asked).add("lanes", s.lanes));
     if (s.r.times != INT32_MAX) return s.r.times > 0 && s.top > 0;
     core->report("mask-counter", true, here, Numbers().add("count", std::to_string(core->vec.mask[0])));
     return false;
 }
 
-inline void book_rep(const Core::Ticket& t, Loc l, const Shape& s, uint32_t blk, uint32_t rep, uint32_t width,
-                     bool write) {
+inline void book_pieces(const Core::Ticket& t, Loc l, const Shape& s, uint32_t blk, uint32_t rep, uint32_t width,
+                        bool write) {
     uint32_t step = rep * kBlock;
     uint64_t piece = s.once(std::min(blk, 1u), width);
     if (blk <= 1 && step < piece + kBlock)
         // gaps shorter than a block count as part of it
-        return core->book(t, l, uint32_t(s.extent(blk, rep, width)), write);
+        return core->book_piece(t, l, uint32_t(s.extent(blk, rep, width)), write);
     for (uint32_t i = 0; i < (rep ? uint32_t(s.r.times) : 1); i++) {
         uint64_t left = s.once(std::min(blk, 1u), width, s.top_of(i));
         for (uint32_t b = 0; left; b++) {
             uint64_t some = blk > 1 ? std::min<uint64_t>(left, kBlock) : left;
             Loc part = l;
             part.addr += i * step + b * blk * kBlock;
-            core->book(t, part, uint32_t(some), write);
+            core->book_piece(t, part, uint32_t(some), write);
             left -= some;
         }
     }
+}
+
+inline void book_rep(const Core::Ticket& t, Loc l, const Shape& s, uint32_t blk, uint32_t rep, uint32_t width,
+                     bool write) {
+    uint32_t bytes = uint32_t(s.extent(blk, rep, width));
+    Lanes lanes{{s.r.mask[0], s.r.mask[1]}, uint32_t(s.r.times), s.lanes, s.top, s.last};
+    Operand o{l.mem, write, l.addr, bytes, bytes, 0, width, blk, rep};
+    core->book_lanes(t, o, lanes, [&] { book_pieces(t, l, s, blk, rep, width, write); });
 }
 
 // Copies a repeat's active blocks to contiguous memory; and back, lane by lane according to the mask.

@@ -32,11 +32,8 @@ void sort_any(Op op, Dt t, Loc d, Loc scores, Loc index, const Loc* work, int32_
     if (!repeats_ok(op, times, d, here)) return;
     uint32_t n = uint32_t(times) * kRun;
     uint64_t sn = uint64_t(n) * size_of(t), dn = uint64_t(n) * kRecord;
-    scores = roomy(scores, sn);
-    index = roomy(index, n * 4);
-    d = roomy(d, dn);
     if (!core->usable(scores, sn, true, here, "src0") || !core->usable(index, n * 4, true, here, "src1") ||
-        (work && !core->usable(roomy(*work, dn), dn, false, here, "tmp")) || !core->usable(d, dn, false, here, "dst"))
+        (work && !core->usable(*work, dn, false, here, "tmp")) || !core->usable(d, dn, false, here, "dst"))
         return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, scores, uint32_t(sn), false);
@@ -88,7 +85,6 @@ void merge_sort(Dt t, Loc d, const Runs& asked, Here here) {
     for (int i = 0; i < 4; i++) {
         uint64_t sn = (uint64_t(r.times - 1) * all + r.length[i]) * kRecord;
         if (!r.length[i]) continue;
-        r.list[i] = roomy(r.list[i], sn);
         if (!core->usable(r.list[i], sn, true, here, names[i], kRecord)) return core->refuse(d, dn);
         overlap = overlap || meets(d, dn, r.list[i], sn);
     }
@@ -122,7 +118,7 @@ void merge_sort(Dt t, Loc d, const Runs& asked, Here here) {
         }
         for (int i = 0; i < 4; i++) core->merged[i] = uint16_t(at[i]);
     }
-    if (!core->usable(roomy(d, out.size()), out.size(), false, here, "dst")) return core->refuse(d, dn);
+    if (!core->usable(d, out.size(), false, here, "dst")) return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, Op::MrgSort, here);
     for (int i = 0; i < 4; i++)
         if (r.length[i])
@@ -142,9 +138,6 @@ void extract(Dt t, Loc values, Loc index, Loc sorted, int32_t times, Here here) 
     if (!repeats_ok(Op::Extract, times, values, here)) return;
     uint32_t n = uint32_t(times) * kRun;
     uint64_t sn = uint64_t(n) * kRecord, vn = uint64_t(n) * size_of(t);
-    sorted = roomy(sorted, sn);
-    values = roomy(values, vn);
-    index = roomy(index, n * 4);
     if (!core->usable(sorted, sn, true, here, "sorted") || !core->usable(values, vn, false, here, "dstValue") ||
         !core->usable(index, n * 4, false, here, "dstIndex")) {
         core->refuse(values, vn);

@@ -32,10 +32,10 @@ void book_blocks(const Core::Ticket& k, const Blocks16& b, uint32_t times, uint6
 bool blocks_usable(const Blocks16& b, uint32_t times, uint64_t first, bool read, Here here, const char* what) {
     for (Loc l : b.block) {
         uint64_t bytes = first + uint64_t(times - 1) * b.step * kBlock + kBlock;
-        if (!core->usable(roomy(l, bytes), bytes, false, here, what)) return false;
+        if (!core->usable(l, bytes, false, here, what)) return false;
         if (!read) continue;
         l.addr += uint32_t(first);
-        if (!core->usable(roomy(l, kBlock), kBlock, true, here, what)) return false;
+        if (!core->usable(l, kBlock, true, here, what)) return false;
     }
     return true;
 }
@@ -90,19 +90,34 @@ void trans_5hd(Dt t, const Blocks16& d, const Blocks16& s, int32_t times, Here h
     }
     auto k = core->issue(Pipe::V, Op::TransDataTo5HD, here);
     book_blocks(k, s, n, first_s, false);
+    Shadow dark;
+    int origin = kNobody;
+    if (core->instruction.partial()) {
+        dark = core->shadow(Mem::UB, 0, chip.size[int(Mem::UB)]);
+        origin = core->instruction.dark.front().origin;
+    }
+    core->instruction.opaque = true;
     book_blocks(k, d, n, first_d, true);
     uint32_t from_byte = size_of(t) == 1 && d.high ? 16 : 0, bytes = size_of(t) == 1 ? 16 : kBlock;
     alignas(64) uint8_t in[16][kBlock], out[16][kBlock];
-    for (uint32_t r = 0; r < n; r++) {
-        for (int i = 0; i < 16; i++)
-            std::memcpy(in[i], core->at(s.block[i]) + first_s + uint64_t(r) * s.step * kBlock, kBlock);
-        if (size_of(t) == 1) turn<uint8_t>(out, in, d.high, s.high);
-        else if (size_of(t) == 2) turn<uint16_t>(out, in, false, false);
-        else turn<uint32_t>(out, in, false, false);
-        for (int i = 0; i < 16; i++)
-            std::memcpy(core->at(d.block[i]) + first_d + uint64_t(r) * d.step * kBlock + from_byte, out[i] + from_byte,
-                        bytes);
-    }
+    auto turn_all = [&](auto at, auto put) {
+        for (uint32_t r = 0; r < n; r++) {
+            for (int i = 0; i < 16; i++)
+                std::memcpy(in[i], at(s.block[i]) + first_s + uint64_t(r) * s.step * kBlock, kBlock);
+            if (size_of(t) == 1) turn<uint8_t>(out, in, d.high, s.high);
+            else if (size_of(t) == 2) turn<uint16_t>(out, in, false, false);
+            else turn<uint32_t>(out, in, false, false);
+            for (int i = 0; i < 16; i++)
+                put(d.block[i], first_d + uint64_t(r) * d.step * kBlock + from_byte, out[i] + from_byte);
+        }
+    };
+    turn_all([](Loc l) { return core->at(l); },
+             [&](Loc l, uint64_t at, const uint8_t* from) { std::memcpy(core->at(l) + at, from, bytes); });
+    if (!dark.empty())
+        turn_all([&](Loc l) { return dark.data() + l.addr; },
+                 [&](Loc l, uint64_t at, const uint8_t* from) {
+                     core->leave(l.mem, l.addr + at, Shadow(from, from + bytes), origin);
+                 });
     core->retire(k, cost(Op::TransDataTo5HD, t, uint64_t(n) * 16 * kBlock), uint64_t(n) * 16 * kBlock);
 }
 
@@ -113,11 +128,20 @@ void transpose16(Dt t, Loc d, Loc s, Here here) {
         return core->refuse(d, bytes);
     auto k = core->issue(Pipe::V, Op::Transpose, here);
     core->book(k, s, bytes, false);
+    Shadow dark = core->instruction.partial() ? core->shadow(s.mem, s.addr, bytes) : Shadow();
+    int origin = dark.empty() ? kNobody : core->instruction.dark.front().origin;
+    core->instruction.opaque = true;
     core->book(k, d, bytes, true);
     alignas(64) uint8_t in[16][kBlock], out[16][kBlock];
     std::memcpy(in, core->at(s), bytes);
     turn<uint16_t>(out, in, false, false);
     std::memcpy(core->at(d), out, bytes);
+    if (!dark.empty()) {
+        std::memcpy(in, dark.data(), bytes);
+        turn<uint16_t>(out, in, false, false);
+        std::memcpy(dark.data(), out, bytes);
+        core->leave(d.mem, d.addr, dark, origin);
+    }
     core->retire(k, cost(Op::Transpose, t, bytes), bytes);
 }
 
@@ -134,8 +158,7 @@ void transpose_image(Dt t, Loc d, Loc s, Loc tmp, uint32_t n, uint32_t c, uint32
         return core->refuse(d, bytes);
     }
     uint64_t scratch = uint64_t(to_nhwc ? c + 2 : 2 * c + 1) * (size == 1 ? 32 : 16) * kBlock;  // the documented size
-    if (!core->usable(s, bytes, true, here, "src") ||
-        !core->usable(roomy(tmp, scratch), scratch, false, here, "sharedTmpBuffer") ||
+    if (!core->usable(s, bytes, true, here, "src") || !core->usable(tmp, scratch, false, here, "sharedTmpBuffer") ||
         !core->usable(d, bytes, false, here, "dst"))
         return core->refuse(d, bytes);
     if (meets(d, bytes, s, bytes))

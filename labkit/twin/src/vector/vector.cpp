@@ -16,6 +16,13 @@ bool reads_dst(Op op) {
     }
 }
 
+// Documented for these alone: the second source and the destination of a running sum stay where they are.
+bool sums(Op op, Dt t) {
+    bool one = op == Op::Add || op == Op::Sub || op == Op::Mul || op == Op::Max || op == Op::Min || op == Op::AddRelu ||
+               op == Op::SubRelu;
+    return one && (t == Dt::F16 || t == Dt::F32 || t == Dt::I32);
+}
+
 // The mask/repeat form; body(dst, source..., lanes).
 template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, const Shape& s, Here here, F body) {
     if (!rep_ok(s, here)) return;
@@ -23,11 +30,14 @@ template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, c
     if (!core->usable(a, s.extent(r.src0_blk, r.src0_rep, s.size), true, here, "src") ||
         !core->usable(d, dn, reads_dst(op), here, "dst"))
         return core->refuse(d, dn);
-    auto k = core->issue(Pipe::V, op, here);
+    auto k = core->issue(Pipe::V, op, here, true);
+    if (reads_dst(op)) book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, false);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
-    Repeats(s, {core->at(d), r.dst_blk, r.dst_rep, s.size}, reads_dst(op))
-        .run(body, Side{core->at(a), r.src0_blk, r.src0_rep, s.size});
+    core->perform(k, [=, to = core->at(d), from = core->at(a)] {
+        Repeats(s, {to, r.dst_blk, r.dst_rep, s.size}, reads_dst(op))
+            .run(body, Side{from, r.src0_blk, r.src0_rep, s.size});
+    });
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
     core->retire(k, cost(op, t, bytes, banks_of(s.r, d, a)), bytes);
 }
@@ -43,10 +53,10 @@ void unary(Op op, Dt t, Loc d, Loc s, int32_t n, Here here) {
     if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, false, here, "dst") ||
         !overlap_ok(d, size_of(t), s, size_of(t), uint64_t(n), here))
         return core->refuse(d, bytes);
-    auto k = core->issue(Pipe::V, op, here);
+    auto k = core->issue(Pipe::V, op, here, true);
     core->book(k, s, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
-    math::unary(op, t, core->at(d), core->at(s), size_t(n));
+    core->perform(k, [=, to = core->at(d), from = core->at(s)] { math::unary(op, t, to, from, size_t(n)); });
     core->retire(k, cost(op, t, bytes, banks_of(d, {s}, bytes)), bytes);
 }
 void unary(Op op, Dt t, Loc d, Loc s, const Rep& r, Here here) {
@@ -66,11 +76,13 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) {
         !overlap_ok(d, size_of(t), a, size_of(t), uint64_t(n), here) ||
         !overlap_ok(d, size_of(t), b, size_of(t), uint64_t(n), here))
         return core->refuse(d, bytes);
-    auto k = core->issue(Pipe::V, op, here);
+    auto k = core->issue(Pipe::V, op, here, true);
     core->book(k, a, uint32_t(bytes), false);
     core->book(k, b, uint32_t(bytes), false);
+    if (reads_dst(op)) core->book(k, d, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
-    math::binary(op, t, core->at(d), core->at(a), core->at(b), size_t(n));
+    core->perform(
+        k, [=, to = core->at(d), x = core->at(a), y = core->at(b)] { math::binary(op, t, to, x, y, size_t(n)); });
     core->retire(k, cost(op, t, bytes, banks_of(d, {a, b}, bytes)), bytes);
 }
 void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
@@ -81,13 +93,17 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
         !core->usable(b, s.extent(r.src1_blk, r.src1_rep, s.size), true, here, "src1") ||
         !core->usable(d, dn, reads_dst(op), here, "dst"))
         return core->refuse(d, dn);
-    auto k = core->issue(Pipe::V, op, here);
+    auto k = core->issue(Pipe::V, op, here, true);
+    if (reads_dst(op)) book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, false);
+    core->instruction.running = sums(op, t);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
     book_rep(k, b, s, r.src1_blk, r.src1_rep, s.size, false);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
-    Repeats(s, {core->at(d), r.dst_blk, r.dst_rep, s.size}, reads_dst(op))
-        .run([=](uint8_t* to, const uint8_t* x, const uint8_t* y, size_t n) { math::binary(op, t, to, x, y, n); },
-             Side{core->at(a), r.src0_blk, r.src0_rep, s.size}, Side{core->at(b), r.src1_blk, r.src1_rep, s.size});
+    core->perform(k, [=, dst = core->at(d), left = core->at(a), right = core->at(b)] {
+        Repeats(s, {dst, r.dst_blk, r.dst_rep, s.size}, reads_dst(op))
+            .run([=](uint8_t* to, const uint8_t* x, const uint8_t* y, size_t n) { math::binary(op, t, to, x, y, n); },
+                 Side{left, r.src0_blk, r.src0_rep, s.size}, Side{right, r.src1_blk, r.src1_rep, s.size});
+    });
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
     core->retire(k, cost(op, t, bytes, banks_of(r, d, a, b)), bytes);
 }
@@ -98,10 +114,11 @@ void scalar(Op op, Dt t, Loc d, Loc s, Value v, int32_t n, Here here) {
     if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, bytes, reads_dst(op), here, "dst") ||
         !overlap_ok(d, size_of(t), s, size_of(t), uint64_t(n), here))
         return core->refuse(d, bytes);
-    auto k = core->issue(Pipe::V, op, here);
+    auto k = core->issue(Pipe::V, op, here, true);
     core->book(k, s, uint32_t(bytes), false);
+    if (reads_dst(op)) core->book(k, d, uint32_t(bytes), false);
     core->book(k, d, uint32_t(bytes), true);
-    math::scalar(op, t, core->at(d), core->at(s), v.bits, size_t(n));
+    core->perform(k, [=, to = core->at(d), from = core->at(s)] { math::scalar(op, t, to, from, v.bits, size_t(n)); });
     core->retire(k, cost(op, t, bytes, banks_of(d, {s}, bytes)), bytes);
 }
 void scalar(Op op, Dt t, Loc d, Loc s, Value v, const Rep& r, Here here) {
@@ -131,9 +148,9 @@ void duplicate(Dt t, Loc d, Value v, int32_t n, Here here) {
     if (!count_ok(n, here)) return;
     uint64_t bytes = uint64_t(n) * size_of(t);
     if (!core->usable(d, bytes, false, here, "dst")) return core->refuse(d, bytes);
-    auto k = core->issue(Pipe::V, Op::Duplicate, here);
+    auto k = core->issue(Pipe::V, Op::Duplicate, here, true);
     core->book(k, d, uint32_t(bytes), true);
-    math::fill(t, core->at(d), v.bits, size_t(n));
+    core->perform(k, [=, to = core->at(d)] { math::fill(t, to, v.bits, size_t(n)); });
     core->retire(k, cost(Op::Duplicate, t, bytes), bytes);
 }
 void duplicate(Dt t, Loc d, Value v, const Rep& r, Here here) {
@@ -141,10 +158,12 @@ void duplicate(Dt t, Loc d, Value v, const Rep& r, Here here) {
     if (!rep_ok(s, here)) return;
     uint64_t dn = s.extent(r.dst_blk, r.dst_rep, s.size);
     if (!core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
-    auto k = core->issue(Pipe::V, Op::Duplicate, here);
+    auto k = core->issue(Pipe::V, Op::Duplicate, here, true);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
-    Repeats(s, {core->at(d), r.dst_blk, r.dst_rep, s.size}, false).run([=](uint8_t* to, size_t n) {
-        math::fill(t, to, v.bits, n);
+    core->perform(k, [=, dst = core->at(d)] {
+        Repeats(s, {dst, r.dst_blk, r.dst_rep, s.size}, false).run([=](uint8_t* to, size_t n) {
+            math::fill(t, to, v.bits, n);
+        });
     });
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
     core->retire(k, cost(Op::Duplicate, t, bytes), bytes);

@@ -24,7 +24,7 @@ constexpr uint32_t size_of(Dt t) {
 struct Here {
     const char* file;
     int line;
-    Here(const char* f = __builtin_FILE(), int l = __builtin_LINE()) : file(f), line(l) {}
+    constexpr Here(const char* f = __builtin_FILE(), int l = __builtin_LINE()) : file(f), line(l) {}
 };
 #define TWIN_HERE ::twin::Here here = ::twin::Here()
 
@@ -101,7 +101,8 @@ struct Dma {
 struct Rep {
     uint64_t mask[2] = {~0ull, ~0ull};
     int32_t times = 1;
-    bool own = true;  // isSetMask: the mask is stored in the register; false: the register's mask is used
+    uint32_t asked = 0;  // lanes of a continuous mask
+    bool own = true;     // isSetMask: the mask is stored in the register; false: the register's mask is used
     uint16_t dst_blk = 1, src0_blk = 1, src1_blk = 1;
     uint16_t dst_rep = 8, src0_rep = 8, src1_rep = 8;
 };
@@ -152,12 +153,13 @@ void cross_set(int mode, Pipe, int id, Here);
 void cross_wait(int id, Here);
 void sync_all(bool only_vector, Here);
 void sync_all(bool only_vector, Gm, Loc, int32_t used, Here);
-void block_set(int32_t block, int32_t event, Here);
-void block_wait(int32_t block, int32_t event, Here);
+void block_set(const Gm&, const Loc&, int32_t block, int32_t event, bool only_vector, Here);
+void block_wait(const Gm&, const Loc&, int32_t block, int32_t event, bool only_vector, Here);
 void group_arrive(const uint8_t* gm, uint32_t member, uint32_t round, Here);
 void group_wait(const uint8_t* gm, uint32_t members, uint32_t round, bool listed, Here);
-void turn_wait(Here);
-void turn_pass(Here);
+void turn_begin(const Gm&, const Loc&, Here);
+void turn_wait(const Gm&, const Loc&, Here);
+void turn_pass(const Gm&, const Loc&, Here);
 void let_others_run();  // in a loop that reads GM until another core has written
 
 // ---- scalar access: the address of the `size` bytes at `offset`, after all checks. Never null: a refused access gets

@@ -5,6 +5,34 @@
 #include "twin/base/float16.h"
 #include "twin/base/std.h"
 
+namespace twin {
+
+void does_not_fit(int64_t value, uint32_t bits, Here);
+
+// A parameter that CANN declares as T. The device loses the upper bits of a value that does not fit, and says nothing:
+// here it is reported, at the line that gives it.
+template <typename T> struct Narrow {
+    T value;
+    constexpr Narrow() : value() {}
+    template <typename U, std::enable_if_t<std::is_convertible<U, T>::value, int> = 0>
+    constexpr Narrow(U v, Here here = Here()) : value(static_cast<T>(v)) {
+        if constexpr (std::is_integral<U>::value && !std::is_same<U, T>::value)
+            if (int64_t(value) != int64_t(v)) does_not_fit(int64_t(v), 8 * sizeof(T), here);
+    }
+    template <typename U> constexpr Narrow(Narrow<U> v, Here here = Here()) : Narrow(v.value, here) {}
+    constexpr operator T() const { return value; }
+    template <typename U> Narrow& operator+=(U v) { return *this = value + v; }
+    template <typename U> Narrow& operator-=(U v) { return *this = value - v; }
+    template <typename U> Narrow& operator*=(U v) { return *this = value * v; }
+    template <typename U> Narrow& operator/=(U v) { return *this = value / v; }
+    Narrow& operator++() { return *this += 1; }
+    Narrow& operator--() { return *this -= 1; }
+};
+using Arg8 = Narrow<uint8_t>;
+using Arg16 = Narrow<uint16_t>;
+
+}  // namespace twin
+
 #define __NPU_ARCH__ 2201
 #define __CCE_AICORE__ 220
 #define __LABKIT_TWIN__ 1

@@ -74,10 +74,11 @@ constexpr FixpipeConfig CFG_COLUMN_MAJOR = {CO2Layout::COLUMN_MAJOR};
 
 struct FixpipeParamsV220 {
     FixpipeParamsV220() {}
-    FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu)
+    FixpipeParamsV220(::twin::Arg16 n, ::twin::Arg16 m, ::twin::Arg16 src, uint32_t dst, bool relu)
         : nSize(n), mSize(m), srcStride(src), dstStride(dst), reluEn(relu) {}
-    FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu, QuantMode_t quant, int64_t scalar,
-                      uint16_t nds, uint16_t srcNd, uint16_t dstNd, uint8_t flag, bool split = false)
+    FixpipeParamsV220(::twin::Arg16 n, ::twin::Arg16 m, ::twin::Arg16 src, uint32_t dst, bool relu, QuantMode_t quant,
+                      int64_t scalar, ::twin::Arg16 nds, ::twin::Arg16 srcNd, ::twin::Arg16 dstNd, ::twin::Arg8 flag,
+                      bool split = false)
         : nSize(n),
           mSize(m),
           srcStride(src),
@@ -90,13 +91,13 @@ struct FixpipeParamsV220 {
           reluEn(relu),
           unitFlag(flag),
           isChannelSplit(split) {}
-    uint16_t nSize = 0, mSize = 0, srcStride = 0;
+    ::twin::Arg16 nSize = 0, mSize = 0, srcStride = 0;
     uint32_t dstStride = 0;
     QuantMode_t quantPre = QuantMode_t::NoQuant;
     uint64_t deqScalar = 0;
-    uint16_t ndNum = 1, srcNdStride = 0, dstNdStride = 0;
+    ::twin::Arg16 ndNum = 1, srcNdStride = 0, dstNdStride = 0;
     bool reluEn = false;
-    uint8_t unitFlag = 0;
+    ::twin::Arg8 unitFlag = 0;
     bool isChannelSplit = false;
 };
 using FixpipeParamsM300 = FixpipeParamsV220;
@@ -155,8 +156,8 @@ template <CO2Layout format = CO2Layout::ROW_MAJOR> using FixpipeParamsC310 = Fix
 
 struct DataCopyCO12DstParams {
     DataCopyCO12DstParams() {}
-    DataCopyCO12DstParams(uint16_t n, uint16_t m, uint32_t dst, uint16_t src, QuantMode_t quant, uint8_t relu,
-                          bool split, bool nd)
+    DataCopyCO12DstParams(::twin::Arg16 n, ::twin::Arg16 m, uint32_t dst, ::twin::Arg16 src, QuantMode_t quant,
+                          ::twin::Arg8 relu, bool split, bool nd)
         : nSize(n),
           mSize(m),
           dstStride(dst),
@@ -165,13 +166,13 @@ struct DataCopyCO12DstParams {
           reluPre(relu),
           channelSplit(split),
           nz2ndEn(nd) {}
-    uint8_t sid = 0;
-    uint16_t nSize = 0, mSize = 0;
+    ::twin::Arg8 sid = 0;
+    ::twin::Arg16 nSize = 0, mSize = 0;
     uint32_t dstStride = 0;
-    uint16_t srcStride = 0;
-    uint8_t unitFlag = 0, clipReluPre = 0, eltWiseOp = 0;
+    ::twin::Arg16 srcStride = 0;
+    ::twin::Arg8 unitFlag = 0, clipReluPre = 0, eltWiseOp = 0;
     QuantMode_t quantPre = QuantMode_t::NoQuant;
-    uint8_t reluPre = 0;
+    ::twin::Arg8 reluPre = 0;
     bool channelSplit = false, nz2ndEn = false;
 };
 

@@ -47,8 +47,8 @@ constexpr int32_t PAD_SIZE = 4;
 
 struct Nd2NzParams {
     Nd2NzParams() {}
-    Nd2NzParams(uint16_t nds, uint16_t n, uint16_t d, uint16_t srcMatrix, uint16_t srcD, uint16_t c0, uint16_t nStride,
-                uint16_t matrix)
+    Nd2NzParams(::twin::Arg16 nds, ::twin::Arg16 n, ::twin::Arg16 d, ::twin::Arg16 srcMatrix, ::twin::Arg16 srcD,
+                ::twin::Arg16 c0, ::twin::Arg16 nStride, ::twin::Arg16 matrix)
         : ndNum(nds),
           nValue(n),
           dValue(d),
@@ -57,8 +57,8 @@ struct Nd2NzParams {
           dstNzC0Stride(c0),
           dstNzNStride(nStride),
           dstNzMatrixStride(matrix) {}
-    uint16_t ndNum = 0, nValue = 0, dValue = 0, srcNdMatrixStride = 0, srcDValue = 0;
-    uint16_t dstNzC0Stride = 0, dstNzNStride = 0, dstNzMatrixStride = 0;
+    ::twin::Arg16 ndNum = 0, nValue = 0, dValue = 0, srcNdMatrixStride = 0, srcDValue = 0;
+    ::twin::Arg16 dstNzC0Stride = 0, dstNzNStride = 0, dstNzMatrixStride = 0;
 };
 
 struct Dn2NzParams {  // parses; the copy belongs to Ascend 950
@@ -82,8 +82,8 @@ struct Dn2NzParams {  // parses; the copy belongs to Ascend 950
 
 struct LoadData2DParams {
     LoadData2DParams() {}
-    LoadData2DParams(uint16_t start, uint8_t times, uint16_t stride, uint8_t sidIn, uint16_t gap, bool transpose,
-                     uint8_t mode)
+    LoadData2DParams(::twin::Arg16 start, ::twin::Arg8 times, ::twin::Arg16 stride, ::twin::Arg8 sidIn,
+                     ::twin::Arg16 gap, bool transpose, ::twin::Arg8 mode)
         : startIndex(start),
           dstGap(gap),
           srcStride(stride),
@@ -91,9 +91,9 @@ struct LoadData2DParams {
           repeatTimes(times),
           sid(sidIn),
           addrMode(mode) {}
-    uint16_t startIndex = 0, dstGap = 0, srcStride = 0;
+    ::twin::Arg16 startIndex = 0, dstGap = 0, srcStride = 0;
     bool ifTranspose = false;
-    uint8_t repeatTimes = 0, sid = 0, addrMode = 0;
+    ::twin::Arg8 repeatTimes = 0, sid = 0, addrMode = 0;
 };
 using LoadData2dParams = LoadData2DParams;
 
@@ -119,13 +119,13 @@ struct LoadData2DParamsV2 {  // parses; the form belongs to Ascend 950
 
 struct LoadData2dTransposeParams {
     LoadData2dTransposeParams() {}
-    LoadData2dTransposeParams(uint16_t start, uint8_t times, uint16_t stride, uint16_t gap, uint16_t fracGap,
-                              uint8_t mode = 0)
+    LoadData2dTransposeParams(::twin::Arg16 start, ::twin::Arg8 times, ::twin::Arg16 stride, ::twin::Arg16 gap,
+                              ::twin::Arg16 fracGap, ::twin::Arg8 mode = 0)
         : startIndex(start), repeatTimes(times), srcStride(stride), dstGap(gap), dstFracGap(fracGap), addrMode(mode) {}
-    uint16_t startIndex = 0;
-    uint8_t repeatTimes = 0;
-    uint16_t srcStride = 0, dstGap = 0, dstFracGap = 0;
-    uint8_t addrMode = 0;
+    ::twin::Arg16 startIndex = 0;
+    ::twin::Arg8 repeatTimes = 0;
+    ::twin::Arg16 srcStride = 0, dstGap = 0, dstFracGap = 0;
+    ::twin::Arg8 addrMode = 0;
 };
 struct LoadData2dTransposeParamsV2 {  // parses; the form belongs to Ascend 950
     LoadData2dTransposeParamsV2() {}
@@ -215,10 +215,10 @@ enum class FmatrixMode : uint8_t { FMATRIX_LEFT, FMATRIX_RIGHT };
 
 template <typename T> struct InitConstValueParams {
     InitConstValueParams() {}
-    InitConstValueParams(uint16_t times, uint16_t blocks, uint16_t gap, T value)
+    InitConstValueParams(::twin::Arg16 times, ::twin::Arg16 blocks, ::twin::Arg16 gap, T value)
         : repeatTimes(times), blockNum(blocks), dstGap(gap), initValue(value) {}
-    InitConstValueParams(uint16_t times, T value) : repeatTimes(times), initValue(value) {}
-    uint16_t repeatTimes = 0, blockNum = 0, dstGap = 0;
+    InitConstValueParams(::twin::Arg16 times, T value) : repeatTimes(times), initValue(value) {}
+    ::twin::Arg16 repeatTimes = 0, blockNum = 0, dstGap = 0;
     T initValue = T(0);
 };
 

@@ -23,8 +23,8 @@ namespace AscendC {
 
 struct MmadParams {
     MmadParams() {}
-    MmadParams(uint16_t mIn, uint16_t nIn, uint16_t kIn, bool bias, int32_t offset, bool sparse, bool winogradA,
-               bool winogradB)
+    MmadParams(::twin::Arg16 mIn, ::twin::Arg16 nIn, ::twin::Arg16 kIn, bool bias, int32_t offset, bool sparse,
+               bool winogradA, bool winogradB)
         : m(mIn),
           n(nIn),
           k(kIn),
@@ -33,13 +33,13 @@ struct MmadParams {
           enSsparse(sparse),
           enWinogradA(winogradA),
           enWinogradB(winogradB) {}
-    MmadParams(uint16_t mIn, uint16_t nIn, uint16_t kIn, uint8_t flag, bool source, bool initVal)
+    MmadParams(::twin::Arg16 mIn, ::twin::Arg16 nIn, ::twin::Arg16 kIn, ::twin::Arg8 flag, bool source, bool initVal)
         : m(mIn), n(nIn), k(kIn), unitFlag(flag), cmatrixSource(source), cmatrixInitVal(initVal) {}
-    uint16_t m = 0, n = 0, k = 0;
+    ::twin::Arg16 m = 0, n = 0, k = 0;
     bool isBias = false;  // old: add to what L0C holds
     int32_t fmOffset = 0;
     bool enSsparse = false, enWinogradA = false, enWinogradB = false;
-    uint8_t unitFlag = 0;
+    ::twin::Arg8 unitFlag = 0;
     bool kDirectionAlign = false;
     bool cmatrixSource = false;  // where C starts when cmatrixInitVal is false: the bias table, or L0C
     bool cmatrixInitVal = true;  // C starts at zero

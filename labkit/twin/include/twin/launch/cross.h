@@ -28,17 +28,23 @@ template <bool isAIVOnly = true>
 void SyncAll(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub, const int32_t usedCores = 0, TWIN_HERE) {
     ::twin::sync_all(isAIVOnly, gm.gm_, ub.loc_, usedCores, here);
 }
-template <bool isAIVOnly = true>
-void IBSet(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, int32_t blockIdx, int32_t eventID, TWIN_HERE) {
-    ::twin::block_set(blockIdx, eventID, here);
+template <bool isAIVOnly = true> void IBSet(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub,
+                                            int32_t blockIdx, int32_t eventID, TWIN_HERE) {
+    ::twin::block_set(gm.gm_, ub.loc_, blockIdx, eventID, isAIVOnly, here);
 }
-template <bool isAIVOnly = true>
-void IBWait(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, int32_t blockIdx, int32_t eventID, TWIN_HERE) {
-    ::twin::block_wait(blockIdx, eventID, here);
+template <bool isAIVOnly = true> void IBWait(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub,
+                                             int32_t blockIdx, int32_t eventID, TWIN_HERE) {
+    ::twin::block_wait(gm.gm_, ub.loc_, blockIdx, eventID, isAIVOnly, here);
 }
-inline void InitDetermineComputeWorkspace(GlobalTensor<int32_t>&, LocalTensor<int32_t>&) {}
-inline void WaitPreBlock(GlobalTensor<int32_t>&, LocalTensor<int32_t>&, TWIN_HERE) { ::twin::turn_wait(here); }
-inline void NotifyNextBlock(GlobalTensor<int32_t>&, LocalTensor<int32_t>&, TWIN_HERE) { ::twin::turn_pass(here); }
+inline void InitDetermineComputeWorkspace(GlobalTensor<int32_t>& gm, LocalTensor<int32_t>& ub, TWIN_HERE) {
+    ::twin::turn_begin(gm.gm_, ub.loc_, here);
+}
+inline void WaitPreBlock(GlobalTensor<int32_t>& gm, LocalTensor<int32_t>& ub, TWIN_HERE) {
+    ::twin::turn_wait(gm.gm_, ub.loc_, here);
+}
+inline void NotifyNextBlock(GlobalTensor<int32_t>& gm, LocalTensor<int32_t>& ub, TWIN_HERE) {
+    ::twin::turn_pass(gm.gm_, ub.loc_, here);
+}
 inline void SetNextTaskStart() {}
 inline void WaitPreTaskEnd() {}
 

@@ -6,6 +6,11 @@ namespace twin {
 // write back and invalidate: one line from that address on, or all
 void clean_cache(const uint8_t* line, bool whole, Here);
 void preload(const void* at, int64_t offset, Here);
+void* past_cache(const uint8_t* at, uint32_t size, bool write, Here);
+#ifdef TWIN_UB_POINTERS  // the source takes pointers to UB: its loads and stores there are looked at
+bool watch_ub_pointers(const void* place_in_library);
+static const bool g_ub_pointers = watch_ub_pointers(&g_ub_pointers);
+#endif
 }  // namespace twin
 
 enum cache_line_t : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
@@ -38,19 +43,13 @@ inline int64_t GetICachePreloadStatus() { return 0; }  // done
 
 // One value of GM, past the data cache.
 template <typename T> void WriteGmByPassDCache(__gm__ T* addr, T value, TWIN_HERE) {
-    ::twin::Gm g;
-    g.ptr = (uint8_t*)addr;
-    g.base = g.ptr;
-    __builtin_memcpy(::twin::element(g, 0, sizeof(T), true, here), &value, sizeof(T));
-    ::twin::clean_cache(g.ptr, false, here);
+    __builtin_memcpy(::twin::past_cache((const uint8_t*)addr, sizeof(T), true, here), &value, sizeof(T));
+    ::twin::let_others_run();
 }
 template <typename T> T ReadGmByPassDCache(__gm__ T* addr, TWIN_HERE) {
     ::twin::let_others_run();
-    ::twin::Gm g;
-    g.ptr = (uint8_t*)addr;
-    g.base = g.ptr;
     T v;
-    __builtin_memcpy(&v, ::twin::element(g, 0, sizeof(T), false, here), sizeof(T));
+    __builtin_memcpy(&v, ::twin::past_cache((const uint8_t*)addr, sizeof(T), false, here), sizeof(T));
     return v;
 }
 

@@ -29,17 +29,17 @@ enum class PaddingMode : uint8_t { Normal, Compact };
 // blockLen and gaps in units of 32 bytes (DataCopy) or, for DataCopyPad, blockLen and the GM side in bytes.
 struct DataCopyParams {
     DataCopyParams() {}
-    DataCopyParams(uint16_t count, uint16_t len, uint16_t srcGapIn, uint16_t dstGapIn)
+    DataCopyParams(::twin::Arg16 count, ::twin::Arg16 len, ::twin::Arg16 srcGapIn, ::twin::Arg16 dstGapIn)
         : blockCount(count), blockLen(len), srcStride(srcGapIn), dstStride(dstGapIn) {}
-    uint16_t blockCount = 1;
-    uint16_t blockLen = 0;
+    ::twin::Arg16 blockCount = 1;
+    ::twin::Arg16 blockLen = 0;
     union {
-        uint16_t srcStride = 0;
-        uint16_t srcGap;
+        ::twin::Arg16 srcStride = 0;
+        ::twin::Arg16 srcGap;
     };
     union {
-        uint16_t dstStride = 0;
-        uint16_t dstGap;
+        ::twin::Arg16 dstStride = 0;
+        ::twin::Arg16 dstGap;
     };
 };
 struct DataCopyEnhancedParams {  // between GM, UB and L1 a copy is the same with and without it
@@ -64,25 +64,25 @@ struct DataCopyEnhancedParams {  // between GM, UB and L1 a copy is the same wit
 };
 struct DataCopyExtParams {
     DataCopyExtParams() {}
-    DataCopyExtParams(uint16_t count, uint32_t len, uint32_t src, uint32_t dst, uint32_t rsvIn)
+    DataCopyExtParams(::twin::Arg16 count, uint32_t len, uint32_t src, uint32_t dst, uint32_t rsvIn)
         : blockCount(count), blockLen(len), srcStride(src), dstStride(dst), rsv(rsvIn) {}
-    uint16_t blockCount = 1;
+    ::twin::Arg16 blockCount = 1;
     uint32_t blockLen = 0, srcStride = 0, dstStride = 0, rsv = 0;
 };
 struct DataCopyPadParams {
     DataCopyPadParams() {}
-    DataCopyPadParams(bool pad, uint8_t left, uint8_t right, uint64_t value)
+    DataCopyPadParams(bool pad, ::twin::Arg8 left, ::twin::Arg8 right, uint64_t value)
         : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
     bool isPad = false;
-    uint8_t leftPadding = 0, rightPadding = 0;
+    ::twin::Arg8 leftPadding = 0, rightPadding = 0;
     uint64_t paddingValue = 0;
 };
 template <typename T> struct DataCopyPadExtParams {
     DataCopyPadExtParams() {}
-    DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, T value)
+    DataCopyPadExtParams(bool pad, ::twin::Arg8 left, ::twin::Arg8 right, T value)
         : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
     bool isPad = false;
-    uint8_t leftPadding = 0, rightPadding = 0;
+    ::twin::Arg8 leftPadding = 0, rightPadding = 0;
     T paddingValue = T();
 };
 

@@ -15,7 +15,7 @@ template <typename T, typename U> void Compare(const LocalTensor<U>& dst, const 
 #define TWIN_COMPARE_BY(masktype)                                                                                     \
     template <typename T, typename U, bool isSetMask = true>                                                          \
     void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode,  \
-                 masktype, uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                              \
+                 masktype, ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                         \
         TWIN_COMPARABLE("Compare");                                                                                   \
         ::twin::compare(::twin::Cmp(cmpMode), ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_,                        \
                         detail::rep(mask, repeatTime, p), here);                                                      \
@@ -54,7 +54,7 @@ template <typename T> void SetCmpMask(const LocalTensor<T>& src, TWIN_HERE) {
 #define TWIN_COMPARE_SCALAR_BY(name, masktype)                                                                      \
     template <typename T, typename U, bool isSetMask = true>                                                        \
     void name(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode, masktype, \
-              uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                                          \
+              ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                                     \
         TWIN_COMPARABLE(#name);                                                                                     \
         ::twin::compare(::twin::Cmp(cmpMode), ::twin::dt<T>(), dst.loc_, src0.loc_, ::twin::value_of(src1Scalar),   \
                         detail::rep(mask, repeatTime, p), here);                                                    \
@@ -81,7 +81,7 @@ template <typename T, typename U> void Select(const LocalTensor<T>& dst, const L
 #define TWIN_SELECT_BY(masktype)                                                                                 \
     template <typename T, typename U, bool isSetMask = true>                                                     \
     void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,            \
-                const LocalTensor<T>& src1, SELMODE selMode, masktype, uint8_t repeatTime,                       \
+                const LocalTensor<T>& src1, SELMODE selMode, masktype, ::twin::Arg8 repeatTime,                  \
                 const BinaryRepeatParams& p, TWIN_HERE) {                                                        \
         TWIN_SELECTABLE;                                                                                         \
         ::twin::select(::twin::Sel(selMode), ::twin::dt<T>(), dst.loc_, selMask.loc_, src0.loc_, src1.loc_,      \
@@ -89,7 +89,7 @@ template <typename T, typename U> void Select(const LocalTensor<T>& dst, const L
     }                                                                                                            \
     template <typename T, typename U, bool isSetMask = true>                                                     \
     void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1,    \
-                SELMODE selMode, masktype, uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {         \
+                SELMODE selMode, masktype, ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {    \
         TWIN_SELECTABLE;                                                                                         \
         ::twin::select(::twin::Sel::TensorScalar, ::twin::dt<T>(), dst.loc_, selMask.loc_, src0.loc_, src0.loc_, \
                        ::twin::value_of(src1), detail::rep(mask, repeatTime, p), here);                          \
@@ -100,7 +100,7 @@ TWIN_SELECT_BY(uint64_t mask[])
 // Without a mask argument: lanes as SetVectorMask left them; CMPMASK holds the selection bits, or where they lie, or
 // (second form) the scalar.
 template <typename T, SELMODE selMode> void Select(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
-                                                   const LocalTensor<T>& src1, uint8_t repeatTime,
+                                                   const LocalTensor<T>& src1, ::twin::Arg8 repeatTime,
                                                    const BinaryRepeatParams& p, TWIN_HERE) {
     TWIN_SELECTABLE;
     static_assert(selMode != SELMODE::VSEL_TENSOR_SCALAR_MODE,
@@ -110,7 +110,7 @@ template <typename T, SELMODE selMode> void Select(const LocalTensor<T>& dst, co
                             detail::rep(uint64_t(0), repeatTime, p, false), here);
 }
 template <typename T, typename U> void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
-                                              const LocalTensor<T>& src0, uint8_t repeatTime,
+                                              const LocalTensor<T>& src0, ::twin::Arg8 repeatTime,
                                               const BinaryRepeatParams& p, TWIN_HERE) {
     TWIN_SELECTABLE;
     ::twin::select_register(::twin::Sel::TensorScalar, ::twin::dt<T>(), dst.loc_, selMask.loc_, src0.loc_, src0.loc_,

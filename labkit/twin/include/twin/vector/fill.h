@@ -6,9 +6,9 @@ namespace AscendC {
 
 struct CopyRepeatParams {
     CopyRepeatParams() {}
-    CopyRepeatParams(uint16_t dst, uint16_t src, uint16_t dstRep, uint16_t srcRep)
+    CopyRepeatParams(::twin::Arg16 dst, ::twin::Arg16 src, ::twin::Arg16 dstRep, ::twin::Arg16 srcRep)
         : dstStride(dst), srcStride(src), dstRepeatSize(dstRep), srcRepeatSize(srcRep) {}
-    uint16_t dstStride = 1, srcStride = 1, dstRepeatSize = 8, srcRepeatSize = 8;
+    ::twin::Arg16 dstStride = 1, srcStride = 1, dstRepeatSize = 8, srcRepeatSize = 8;
 };
 namespace detail {
 template <typename M>::twin::Rep rep(M mask, int32_t times, const CopyRepeatParams& p, bool own = true) {
@@ -27,8 +27,8 @@ template <typename T> void Duplicate(const LocalTensor<T>& dst, const T& scalarV
 }
 #define TWIN_FILL_BY(masktype)                                                                                         \
     template <typename T, bool isSetMask = true>                                                                       \
-    void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, masktype, const uint8_t repeatTime,                \
-                   const uint16_t dstBlockStride, const uint8_t dstRepeatStride, TWIN_HERE) {                          \
+    void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, masktype, const ::twin::Arg8 repeatTime,           \
+                   const ::twin::Arg16 dstBlockStride, const ::twin::Arg8 dstRepeatStride, TWIN_HERE) {                \
         TWIN_ALLOW("Duplicate", "16- and 32-bit types", half, bfloat16_t, float, int16_t, uint16_t, int32_t,           \
                    uint32_t);                                                                                          \
         ::twin::duplicate(                                                                                             \
@@ -45,7 +45,7 @@ template <typename T> void Duplicate(const LocalTensor<T>&, ...) {
 
 #define TWIN_COPY_BY(masktype)                                                                                      \
     template <typename T, bool isSetMask = true> void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src,    \
-                                                           masktype, const uint8_t repeatTime,                      \
+                                                           masktype, const ::twin::Arg8 repeatTime,                 \
                                                            const CopyRepeatParams& p, TWIN_HERE) {                  \
         TWIN_ALLOW("Copy", "16- and 32-bit types", half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t);  \
         ::twin::copy_local(::twin::dt<T>(), dst.loc_, src.loc_, detail::rep(mask, repeatTime, p, isSetMask), here); \

@@ -18,27 +18,27 @@ namespace AscendC {
 
 struct GatherRepeatParams {
     GatherRepeatParams() {}
-    GatherRepeatParams(uint8_t dstBlk, uint8_t dstRep) : dstRepStride(dstRep), dstBlkStride(dstBlk) {}
+    GatherRepeatParams(::twin::Arg8 dstBlk, ::twin::Arg8 dstRep) : dstRepStride(dstRep), dstBlkStride(dstBlk) {}
     uint32_t blockNumber = 8;  // this and the source strides are reserved: the offsets say where the blocks are
-    uint16_t dstRepStride = 8;
-    uint8_t dstBlkStride = 1, src0BlkStride = 1, src1BlkStride = 1, src0RepStride = 8, src1RepStride = 8;
+    ::twin::Arg16 dstRepStride = 8;
+    ::twin::Arg8 dstBlkStride = 1, src0BlkStride = 1, src1BlkStride = 1, src0RepStride = 8, src1RepStride = 8;
     bool repeatStrideMode = false, strideSizeMode = false;
 };
 struct BrcbRepeatParams {
     BrcbRepeatParams() {}
-    BrcbRepeatParams(uint16_t dstBlk, uint16_t dstRep) : dstRepStride(dstRep), dstBlkStride(dstBlk) {}
+    BrcbRepeatParams(::twin::Arg16 dstBlk, ::twin::Arg16 dstRep) : dstRepStride(dstRep), dstBlkStride(dstBlk) {}
     uint32_t blockNumber = 8;
-    uint16_t dstRepStride = 8, dstBlkStride = 1;
-    uint8_t src0BlkStride = 1, src1BlkStride = 1, src0RepStride = 8, src1RepStride = 8;
+    ::twin::Arg16 dstRepStride = 8, dstBlkStride = 1;
+    ::twin::Arg8 src0BlkStride = 1, src1BlkStride = 1, src0RepStride = 8, src1RepStride = 8;
     bool repeatStrideMode = false, strideSizeMode = false;
 };
 struct GatherMaskParams {
     GatherMaskParams() {}
-    GatherMaskParams(uint8_t srcBlk, uint16_t times, uint16_t srcRep, uint8_t bitsRep)
+    GatherMaskParams(::twin::Arg8 srcBlk, ::twin::Arg16 times, ::twin::Arg16 srcRep, ::twin::Arg8 bitsRep)
         : src0BlockStride(srcBlk), repeatTimes(times), src0RepeatStride(srcRep), src1RepeatStride(bitsRep) {}
-    uint8_t src0BlockStride = 1;
-    uint16_t repeatTimes = 0, src0RepeatStride = 8;
-    uint8_t src1RepeatStride = 8;
+    ::twin::Arg8 src0BlockStride = 1;
+    ::twin::Arg16 repeatTimes = 0, src0RepeatStride = 8;
+    ::twin::Arg8 src1RepeatStride = 8;
 };
 enum class GatherMaskMode : uint8_t { VERSION_V1, VERSION_V2 };
 constexpr GatherMaskMode defaultGatherMaskMode = GatherMaskMode::VERSION_V2;
@@ -79,7 +79,7 @@ template <typename T> void Gather(const LocalTensor<T>& dst, const LocalTensor<T
 }
 template <typename T> void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                   const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr,
-                                  const uint64_t mask, const uint8_t repeatTime, const uint16_t dstRepStride,
+                                  const uint64_t mask, const ::twin::Arg8 repeatTime, const uint16_t dstRepStride,
                                   TWIN_HERE) {
     TWIN_ALLOW_16_32("Gather");
     ::twin::gather(::twin::dt<T>(), dst.loc_, src.loc_, srcOffset.loc_, srcBaseAddr,
@@ -87,14 +87,14 @@ template <typename T> void Gather(const LocalTensor<T>& dst, const LocalTensor<T
 }
 template <typename T> void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                   const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr,
-                                  const uint64_t mask[], const uint8_t repeatTime, const uint16_t dstRepStride,
+                                  const uint64_t mask[], const ::twin::Arg8 repeatTime, const uint16_t dstRepStride,
                                   TWIN_HERE) {
     TWIN_ALLOW_16_32("Gather");
     ::twin::gather(::twin::dt<T>(), dst.loc_, src.loc_, srcOffset.loc_, srcBaseAddr,
                    detail::gather_rep(mask, repeatTime, dstRepStride), here);
 }
 template <typename T> void Gatherb(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                   const LocalTensor<uint32_t>& offset, const uint8_t repeatTime,
+                                   const LocalTensor<uint32_t>& offset, const ::twin::Arg8 repeatTime,
                                    const GatherRepeatParams& p, TWIN_HERE) {
     TWIN_ALLOW("Gatherb", "uint16_t and uint32_t (ReinterpretCast the tensor)", uint16_t, uint32_t);
     ::twin::gather_blocks(::twin::dt<T>(), dst.loc_, src.loc_, offset.loc_,
@@ -129,7 +129,7 @@ void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const uin
 inline int64_t GetGatherMaskRemainCount() { return ::twin::gathered(); }
 
 // ---- each of 8 elements a repeat fills one block
-template <typename T> void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint8_t repeatTime,
+template <typename T> void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const ::twin::Arg8 repeatTime,
                                 const BrcbRepeatParams& p, TWIN_HERE) {
     TWIN_ALLOW_16_32("Brcb");
     ::twin::broadcast_blocks(::twin::dt<T>(), dst.loc_, src.loc_,
@@ -144,13 +144,15 @@ template <typename T> void CreateVecIndex(const LocalTensor<T>& dst, const T& fi
                         ::twin::value_of(T(1)), count, here);
 }
 template <typename T> void CreateVecIndex(const LocalTensor<T>& dst, const T& firstValue, uint64_t mask,
-                                          uint8_t repeatTime, uint16_t dstBlkStride, uint8_t dstRepStride, TWIN_HERE) {
+                                          ::twin::Arg8 repeatTime, ::twin::Arg16 dstBlkStride,
+                                          ::twin::Arg8 dstRepStride, TWIN_HERE) {
     TWIN_ALLOW_INDEX("CreateVecIndex");
     ::twin::progression(::twin::dt<T>(), dst.loc_, ::twin::value_of(firstValue),
                         detail::rep(mask, repeatTime, UnaryRepeatParams(dstBlkStride, 1, dstRepStride, 8)), here);
 }
 template <typename T> void CreateVecIndex(const LocalTensor<T>& dst, const T& firstValue, uint64_t mask[],
-                                          uint8_t repeatTime, uint16_t dstBlkStride, uint8_t dstRepStride, TWIN_HERE) {
+                                          ::twin::Arg8 repeatTime, ::twin::Arg16 dstBlkStride,
+                                          ::twin::Arg8 dstRepStride, TWIN_HERE) {
     TWIN_ALLOW_INDEX("CreateVecIndex");
     ::twin::progression(
         ::twin::dt<T>(), dst.loc_, ::twin::value_of(firstValue),

@@ -11,19 +11,19 @@ namespace AscendC {
 // exist on the device too and have no effect on A2.
 struct UnaryRepeatParams {
     UnaryRepeatParams() {}
-    UnaryRepeatParams(uint16_t dstBlk, uint16_t srcBlk, uint8_t dstRep, uint8_t srcRep)
+    UnaryRepeatParams(::twin::Arg16 dstBlk, ::twin::Arg16 srcBlk, ::twin::Arg8 dstRep, ::twin::Arg8 srcRep)
         : dstBlkStride(dstBlk), srcBlkStride(srcBlk), dstRepStride(dstRep), srcRepStride(srcRep) {}
-    UnaryRepeatParams(uint16_t dstBlk, uint16_t srcBlk, uint8_t dstRep, uint8_t srcRep, bool half)
+    UnaryRepeatParams(::twin::Arg16 dstBlk, ::twin::Arg16 srcBlk, ::twin::Arg8 dstRep, ::twin::Arg8 srcRep, bool half)
         : dstBlkStride(dstBlk), srcBlkStride(srcBlk), dstRepStride(dstRep), srcRepStride(srcRep), halfBlock(half) {}
     uint32_t blockNumber = 8;
-    uint16_t dstBlkStride = 1, srcBlkStride = 1;
-    uint8_t dstRepStride = 8, srcRepStride = 8;
+    ::twin::Arg16 dstBlkStride = 1, srcBlkStride = 1;
+    ::twin::Arg8 dstRepStride = 8, srcRepStride = 8;
     bool repeatStrideMode = false, strideSizeMode = false, halfBlock = false;
 };
 struct BinaryRepeatParams {
     BinaryRepeatParams() {}
-    BinaryRepeatParams(uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk, uint8_t dstRep, uint8_t src0Rep,
-                       uint8_t src1Rep)
+    BinaryRepeatParams(::twin::Arg8 dstBlk, ::twin::Arg8 src0Blk, ::twin::Arg8 src1Blk, ::twin::Arg8 dstRep,
+                       ::twin::Arg8 src0Rep, ::twin::Arg8 src1Rep)
         : dstBlkStride(dstBlk),
           src0BlkStride(src0Blk),
           src1BlkStride(src1Blk),
@@ -31,8 +31,8 @@ struct BinaryRepeatParams {
           src0RepStride(src0Rep),
           src1RepStride(src1Rep) {}
     uint32_t blockNumber = 8;
-    uint8_t dstBlkStride = 1, src0BlkStride = 1, src1BlkStride = 1;
-    uint8_t dstRepStride = 8, src0RepStride = 8, src1RepStride = 8;
+    ::twin::Arg8 dstBlkStride = 1, src0BlkStride = 1, src1BlkStride = 1;
+    ::twin::Arg8 dstRepStride = 8, src0RepStride = 8, src1RepStride = 8;
     bool repeatStrideMode = false, strideSizeMode = false;
 };
 
@@ -51,6 +51,7 @@ inline ::twin::Rep masked(uint64_t lanes, int32_t times, bool own = true) {
     ::twin::Rep r;
     r.times = times;
     r.own = own;
+    r.asked = lanes < 65536 ? uint32_t(lanes) : 65536;
     if (own) mask_lanes(r, lanes);
     return r;
 }

@@ -13,7 +13,7 @@ template <typename T, typename U> void Cast(const LocalTensor<T>& dst, const Loc
 #define TWIN_CAST_BY(masktype)                                                                            \
     template <typename T, typename U, bool isSetMask = true>                                              \
     void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode, masktype, \
-              const uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                          \
+              const ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                     \
         ::twin::cast(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, ::twin::Round(roundMode),      \
                      detail::rep(mask, repeatTime, p, isSetMask), here);                                  \
     }
@@ -72,7 +72,7 @@ template <typename T, typename U> constexpr bool dequantises() {
     TWIN_CAST_DEQ_BY(name, const uint64_t mask[], mask)
 #define TWIN_CAST_DEQ_BY(name, masktype, lanes)                                                                     \
     template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>           \
-    void name(const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, uint8_t repeatTime,                   \
+    void name(const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, ::twin::Arg8 repeatTime,              \
               const UnaryRepeatParams& p, TWIN_HERE) {                                                              \
         static_assert(detail::dequantises<T, U>(),                                                                  \
                       #name " on Atlas A2 turns int16_t into int8_t or uint8_t, and int32_t into half");            \
@@ -108,7 +108,7 @@ template <typename T, typename U, typename A, typename B> constexpr bool pair_is
 #define TWIN_MIXED_BY(name, masktype, allowed, types)                                                      \
     template <typename T, typename U, bool isSetMask = true>                                               \
     void name(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1, masktype, \
-              const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                          \
+              const ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                     \
         static_assert(allowed, #name " on Atlas A2 goes from " types);                                     \
         detail::mixed<::twin::Op::name>(dst, src0, src1, ::twin::Value{0},                                 \
                                         detail::rep(mask, repeatTime, p, isSetMask), here);                \
@@ -133,7 +133,7 @@ template <typename T, typename U> void AddDeqRelu(const LocalTensor<T>& dst, con
 #define TWIN_ADD_DEQ_BY(masktype)                                                                                     \
     template <bool isSetMask = true>                                                                                  \
     void AddDeqRelu(const LocalTensor<half>& dst, const LocalTensor<int32_t>& src0, const LocalTensor<int32_t>& src1, \
-                    masktype, const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                     \
+                    masktype, const ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                \
         detail::mixed<::twin::Op::AddDeqRelu>(dst, src0, src1, ::twin::Value{0},                                      \
                                               detail::rep(mask, repeatTime, p, isSetMask), here);                     \
     }                                                                                                                 \
@@ -174,12 +174,12 @@ void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalarV
 #define TWIN_ACCUMULATE_BY(dstmask, axpymask)                                                                  \
     template <typename T, typename U, bool isSetMask = true>                                                   \
     void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1, dstmask, \
-                   const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                         \
+                   const ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                    \
         detail::mul_add(dst, src0, src1, detail::rep(mask, repeatTime, p, isSetMask), here);                   \
     }                                                                                                          \
     template <typename T, typename U, bool isSetMask = true>                                                   \
     void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalarValue, axpymask,            \
-              const uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                               \
+              const ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                          \
         detail::axpy(dst, src, scalarValue, detail::rep(mask, repeatTime, p, isSetMask), here);                \
     }
 TWIN_ACCUMULATE_BY(uint64_t mask, uint64_t mask)

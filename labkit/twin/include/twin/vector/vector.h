@@ -7,7 +7,9 @@
 
 namespace AscendC {
 
-// The last form of each, without `here`, is selected by a pointer to the instruction; a call never selects it.
+// The last form of each, without `here`, is selected by a pointer to the instruction; a call never selects it: of two
+// forms that fit alike, the one without a pack is taken. That form's repeats are a uint8_t, as in CANN, so there is one
+// with `here` of the very same type, and one for every other type, which reports what does not fit.
 #define TWIN_PLAIN typename... N, std::enable_if_t<sizeof...(N) == 0, int> = 0
 #define TWIN_UNARY(name, types, ...)                                                                   \
     template <typename T>                                                                              \
@@ -23,7 +25,7 @@ namespace AscendC {
     }
 #define TWIN_UNARY_BY(name, masktype, types, ...)                                                                \
     template <typename T, bool isSetMask = true> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, \
-                                                           masktype, const uint8_t repeatTime,                   \
+                                                           masktype, const ::twin::Arg8 repeatTime,              \
                                                            const UnaryRepeatParams& p, TWIN_HERE) {              \
         TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                   \
         ::twin::unary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_,                                     \
@@ -36,8 +38,13 @@ namespace AscendC {
         TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                         \
         ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                \
     }                                                                                                                  \
-    TWIN_BINARY_BY(name, uint64_t mask, types, __VA_ARGS__)                                                            \
-    TWIN_BINARY_BY(name, uint64_t mask[], types, __VA_ARGS__)                                                          \
+    template <typename T, bool isSetMask = true, typename R>                                                           \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,        \
+              R repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                                                  \
+        name<T, isSetMask>(dst, src0, src1, mask, uint8_t(::twin::Arg8(repeatTime, here)), p, here);                   \
+    }                                                                                                                  \
+    TWIN_BINARY_BY(name, uint64_t mask, uint8_t, types, __VA_ARGS__)                                                   \
+    TWIN_BINARY_BY(name, uint64_t mask[], ::twin::Arg8, types, __VA_ARGS__)                                            \
     template <typename T, TWIN_PLAIN> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0,                 \
                                                 const LocalTensor<T>& src1, const int32_t& count, N...) {              \
         name(dst, src0, src1, count, ::twin::Here());                                                                  \
@@ -47,10 +54,10 @@ namespace AscendC {
               const uint8_t repeatTime, const BinaryRepeatParams& p, N...) {                                           \
         name<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, ::twin::Here());                                      \
     }
-#define TWIN_BINARY_BY(name, masktype, types, ...)                                                         \
+#define TWIN_BINARY_BY(name, masktype, repeattype, types, ...)                                             \
     template <typename T, bool isSetMask = true>                                                           \
     void name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, masktype, \
-              const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                          \
+              const repeattype repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {                       \
         TWIN_ALLOW(#name, types, __VA_ARGS__);                                                             \
         ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_,                  \
                        detail::rep(mask, repeatTime, p, isSetMask), here);                                 \
@@ -85,18 +92,18 @@ namespace AscendC {
                       " takes a scalar of the tensor's own type, as in " #name                                      \
                       "(dst, src, T(1), count), or a mask, repeats and UnaryRepeatParams in place of the count");   \
     }
-#define TWIN_SCALAR_BY(name, masktype, types, ...)                                                                   \
-    template <typename T, bool isSetMask = true> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src,     \
-                                                           const T& scalarValue, masktype, const uint8_t repeatTime, \
-                                                           const UnaryRepeatParams& p, TWIN_HERE) {                  \
-        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                       \
-        ::twin::scalar(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue),         \
-                       detail::rep(mask, repeatTime, p, isSetMask), here);                                           \
-    }                                                                                                                \
-    template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true>    \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, masktype,                  \
-              const uint8_t repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                                     \
-        name<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, here);                                        \
+#define TWIN_SCALAR_BY(name, masktype, types, ...)                                                                \
+    template <typename T, bool isSetMask = true>                                                                  \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, masktype,               \
+              const ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                             \
+        TWIN_ALLOW(#name, types, __VA_ARGS__);                                                                    \
+        ::twin::scalar(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue),      \
+                       detail::rep(mask, repeatTime, p, isSetMask), here);                                        \
+    }                                                                                                             \
+    template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true> \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, masktype,               \
+              const ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, TWIN_HERE) {                             \
+        name<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, here);                                     \
     }
 
 TWIN_UNARY(Abs, "half and float", half, float)
@@ -120,8 +127,8 @@ TWIN_BINARY(Div, "half and float", half, float)
                                     const int32_t& count, TWIN_HERE) {                                                 \
         ::twin::binary(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src0.loc_, src1.loc_, count, here);                \
     }                                                                                                                  \
-    TWIN_BINARY_BY(name, uint64_t mask, "int16_t and uint16_t", int16_t, uint16_t)                                     \
-    TWIN_BINARY_BY(name, uint64_t mask[], "int16_t and uint16_t", int16_t, uint16_t)
+    TWIN_BINARY_BY(name, uint64_t mask, ::twin::Arg8, "int16_t and uint16_t", int16_t, uint16_t)                       \
+    TWIN_BINARY_BY(name, uint64_t mask[], ::twin::Arg8, "int16_t and uint16_t", int16_t, uint16_t)
 TWIN_BITS(And)
 TWIN_BITS(Or)
 TWIN_BINARY(AddRelu, "half, int16_t and float", half, int16_t, float)
@@ -141,7 +148,7 @@ TWIN_SCALAR(ShiftRight, "int16_t, uint16_t, int32_t and uint32_t", int16_t, uint
 #define TWIN_SHIFT_ROUNDED(masktype)                                                                               \
     template <typename T, bool isSetMask = true>                                                                   \
     void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, masktype,          \
-                    const uint8_t repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) {               \
+                    const ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) {          \
         if (!roundEn) return ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, here);           \
         TWIN_ALLOW("ShiftRight", "int16_t, uint16_t, int32_t and uint32_t", int16_t, uint16_t, int32_t, uint32_t); \
         ::twin::shift_right_rounded(::twin::dt<T>(), dst.loc_, src.loc_, ::twin::value_of(scalarValue),            \
@@ -149,7 +156,7 @@ TWIN_SCALAR(ShiftRight, "int16_t, uint16_t, int32_t and uint32_t", int16_t, uint
     }                                                                                                              \
     template <typename T, typename U, bool isSetMask = true, std::enable_if_t<std::is_same_v<T, U>, bool> = true>  \
     void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, masktype,          \
-                    const uint8_t repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) {               \
+                    const ::twin::Arg8 repeatTime, const UnaryRepeatParams& p, bool roundEn, TWIN_HERE) {          \
         ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, p, roundEn, here);                       \
     }
 TWIN_SHIFT_ROUNDED(uint64_t mask)
@@ -162,12 +169,12 @@ template <typename T> void FusedMulAddRelu(const LocalTensor<T>& dst, const Loca
 }
 template <typename T, bool isSetMask = true>
 void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-                     const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
+                     const ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
     MulAddRelu<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, here);
 }
 template <typename T, bool isSetMask = true>
 void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask[],
-                     const uint8_t repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
+                     const ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {
     MulAddRelu<T, isSetMask>(dst, src0, src1, mask, repeatTime, p, here);
 }
 
