@@ -206,6 +206,14 @@ def _described(a, name: str) -> list:
     return [_pointer(a.base, name), *a.shape, *a.strides]
 
 
+def _from(file: str, author: str) -> None:
+    """Triton's cache knows a kernel by its text, not by its place: what comes from there names the file of whoever
+    compiled it first, in a folder that may be gone. Findings point at the file that is launched now."""
+    text, before = _texts[file]
+    if Path(before).name == Path(author).name:
+        _texts[file] = text, author
+
+
 @contextmanager
 def recording() -> Iterator[list]:
     """The records of the launches made inside, the oldest first, however many: `records` forgets its oldest, so a
@@ -224,6 +232,8 @@ class Launcher:
         constants = {names[p] if isinstance(p, int) else p for p in (path[0] for path in src.constants)}
         self.kept = [(i, name) for i, name in enumerate(names) if name not in constants]
         self.cores, self.workspace = metadata.cores, metadata.workspace
+        code = getattr(getattr(getattr(src, "fn", None), "fn", None), "__code__", None)
+        self.author = code.co_filename if code else ""
 
     def __call__(self, g0, g1, g2, stream, function, packed_metadata, launch_metadata, enter, leave, *args):
         count = g0 * g1 * g2
@@ -239,6 +249,7 @@ class Launcher:
             values.append(torch.empty(self.workspace * blocks, dtype=torch.uint8, device="npu"))
         if enter is not None:
             enter(launch_metadata)
+        _from(function.filename, self.author)
         record = function[blocks](*values, g0, g1, g2)
         records.append(record)
         launched.append(function.text)

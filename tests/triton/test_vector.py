@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 
 pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
@@ -142,6 +144,27 @@ def test_a_finding_points_at_the_authors_line():
     assert finding.file.endswith("triton_kernels.py")
     line = open(finding.file).read().splitlines()[finding.line - 1]
     assert "tl.load" in line or "tl.store" in line
+
+
+def test_a_finding_points_at_the_file_that_is_launched(tmp_path):
+    """Triton keeps a compiled kernel by its text: one that was compiled in another folder comes back from its cache,
+    and the folder may be gone."""
+    for folder in ("first", "second"):
+        file = tmp_path / folder / "moved.py"
+        file.parent.mkdir()
+        file.write_text(
+            "import triton\nimport triton.language as tl\n\n\n"
+            "@triton.jit\ndef beyond(x, y, BLOCK: tl.constexpr):\n"
+            f"    at = tl.arange(0, BLOCK)  # {tmp_path.name}\n"
+            "    tl.store(y + at, tl.load(x + at))\n"
+        )
+        spec = importlib.util.spec_from_file_location(f"moved_{folder}", file)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        with labkit.expect("gm-bounds") as seen:
+            module.beyond[(1,)](exact(64).npu(), torch.zeros(64).npu(), BLOCK=128)
+        assert {(f.file, f.line) for f in seen.findings} == {(str(file), 8)}
+        file.unlink()
 
 
 def test_a_tensor_of_the_cpu_is_refused():
