@@ -7,10 +7,13 @@ up to the callers (labkit.build.compiler, labkit.build.bisheng).
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
+import json
 import os
 import shutil
+import stat
 import struct
 import tempfile
 import time
@@ -22,6 +25,7 @@ from labkit import paths
 
 CACHE_BYTES = 2 << 30
 _DAY_S = 86400.0
+_SEAL = ".sealed"
 
 
 def key(*parts: str | bytes) -> str:
@@ -46,7 +50,7 @@ def keep(
     result = entry / file
     if _touch(result, entry):
         return result
-    with _locked(entry):
+    with _explained(home), _locked(entry):
         if _touch(result, entry):  # another process made it while this one waited
             return result
         if announce is not None and os.environ.get("LABKIT_ANNOUNCE") != "off":
@@ -63,35 +67,98 @@ def keep(
 
 def find(name: str, digest: str, file: str) -> Path | None:
     """Path of `file` in the entry `<name>-<digest>`; None where it is not there."""
-    result = _home() / f"{name}-{digest}" / file
-    return result if _whole(result) else None
+    entry = _home() / f"{name}-{digest}"
+    return entry / file if _whole(entry, entry / file) else None
 
 
 def _home() -> Path:
     home = paths.cache_dir() / "build"
-    home.mkdir(parents=True, exist_ok=True)
+    with _explained(home):
+        home.mkdir(parents=True, exist_ok=True)
     return home
 
 
-def _whole(result: Path) -> bool:
-    """Whether the result is there, and complete as far as its format tells: a full disk leaves a part of a library."""
+@contextmanager
+def _explained(home: Path):
+    """A folder that cannot be written to, or is none, is an error that says what to try."""
+    try:
+        yield
+    except OSError as error:
+        try_this = {
+            errno.EEXIST: "a file stands where that folder must be: move it",
+            errno.ENOTDIR: "a file stands where that folder must be: move it",
+            errno.ENOSPC: "the disk is full: make room",
+            errno.EDQUOT: "your share of the disk is full: make room",
+            errno.EROFS: "it cannot be written to",
+            errno.EACCES: "you may not write there: mend its permissions",
+            errno.EPERM: "you may not write there: mend its permissions",
+        }.get(error.errno)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)  # a write knows no name
+        if try_this is None or not full and not str(error.filename).startswith(str(home)):
+            raise
+        text = f"the lab keeps what it builds in {home}, but {try_this}, or set LABKIT_CACHE to another folder"
+        raise OSError(error.errno, text, error.filename) from error
+
+
+# ---- whether an entry is as it was made
+
+
+def _seal(work: Path) -> None:
+    """Notes each file's size, time and digest: a later damage to any of them shows without knowing its format."""
+    files = (p for p in sorted(work.rglob("*")) if p.is_file() and not p.is_symlink())
+    held = {str(p.relative_to(work)): [(s := p.stat()).st_size, s.st_mtime_ns, _digest(p)] for p in files}
+    (work / _SEAL).write_text(json.dumps(held), encoding="utf-8")
+
+
+def _digest(file: Path) -> str:
+    h = hashlib.sha256()
+    with open(file, "rb") as data:
+        while part := data.read(1 << 20):
+            h.update(part)
+    return h.hexdigest()
+
+
+def _unharmed(entry: Path) -> bool:
+    """Whether all files are as the seal says. Contents are read only where the time is another, as in a copy."""
+    try:
+        held = json.loads((entry / _SEAL).read_bytes())
+        for name, (size, time_ns, digest) in held.items():
+            found = os.lstat(entry / name)
+            if not stat.S_ISREG(found.st_mode) or found.st_size != size or not os.access(entry / name, os.R_OK):
+                return False
+            if found.st_mtime_ns != time_ns and _digest(entry / name) != digest:
+                return False
+    except FileNotFoundError:
+        return not (entry / _SEAL).exists()  # made before there were seals
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+    return True
+
+
+def _whole(entry: Path, result: Path) -> bool:
+    """Whether the result is there and complete: by the seal, and as far as its format tells, for what was cut while
+    it was made (a full disk leaves a part of a library).
+    """
     try:
         with open(result, "rb") as file:
             head = file.read(64)
-            if not head.startswith(b"\x7fELF"):
-                return bool(head) or result.suffix != ".so"
-            # a linker writes the table of sections last: where it begins, the size of an entry, their number
-            table, size, count = *struct.unpack_from("<Q", head, 40), *struct.unpack_from("<HH", head, 58)
-            return os.fstat(file.fileno()).st_size >= table + size * count
+            if head.startswith(b"\x7fELF"):
+                # a linker writes the table of sections last: where it begins, the size of an entry, their number
+                table, size, count = *struct.unpack_from("<Q", head, 40), *struct.unpack_from("<HH", head, 58)
+                if os.fstat(file.fileno()).st_size < table + size * count:
+                    return False
+            elif not head and result.suffix == ".so":
+                return False
     except IsADirectoryError:
-        return True
+        pass
     except (OSError, struct.error):
         return False
+    return _unharmed(entry)
 
 
 def _touch(result: Path, entry: Path) -> bool:
     """Whether the result is there; marks its entry as used, for prune()."""
-    if not _whole(result):
+    if not _whole(entry, result):
         return False
     try:
         os.utime(entry)
@@ -101,18 +168,31 @@ def _touch(result: Path, entry: Path) -> bool:
 
 
 def _publish(work: Path, entry: Path, result: Path) -> None:
+    _seal(work)
     try:
         os.rename(work, entry)
     except OSError:
-        if not _whole(result):  # not an entry that another process finished: what an interrupted one left
-            shutil.rmtree(entry, ignore_errors=True)
+        if not _whole(entry, result):  # not an entry that another process finished: a damaged one, or none at all
+            _clear(entry)
             os.rename(work, entry)
+
+
+def _clear(path: Path) -> None:
+    """Takes away whatever is there: a folder, also one that may not be read, a file, a link that leads nowhere."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    path.chmod(0o700)
+    shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager
 def _locked(entry: Path):
     """One thread of one process at a time makes an entry. Where the file system has no locks, the rename is enough."""
-    with open(f"{entry}.lock", "a", encoding="ascii") as handle:
+    lock = Path(f"{entry}.lock")
+    if lock.is_dir() or lock.is_symlink():  # nothing of ours
+        _clear(lock)
+    with open(lock, "a", encoding="ascii") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
         except OSError:

@@ -46,6 +46,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         if name != self.name:
             return None
         sys.meta_path.remove(self)
+        _place()
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader, self.step)
@@ -60,12 +61,21 @@ def after_import(name: str, step: Callable) -> None:
         sys.meta_path.insert(0, _Finder(name, step))
 
 
-def _install(torch) -> None:
+def _place() -> None:
+    """Before PyTorch is loaded: its MKL ends a process without a word of why where the folder has been deleted.
+
+    A program that imports torch before labkit ends all the same: nothing of ours has run by then.
+    """
     try:
         os.getcwd()
-    except FileNotFoundError:
-        warnings.warn("labkit: the current folder has been deleted, and PyTorch's MKL ends a process that computes "
-                      "there: change to another folder first", stacklevel=2)  # fmt: skip
+    except FileNotFoundError as error:
+        text = (
+            "labkit: the current folder has been deleted, and PyTorch cannot be loaded there: change to another first"
+        )
+        raise FileNotFoundError(error.errno, text) from None
+
+
+def _install(torch) -> None:
     try:
         importlib.import_module("labkit.device").install()
     except Exception as error:
@@ -78,7 +88,7 @@ def _refuse(torch, text: str) -> None:
     """x.npu() and module.npu() say why there is no device: the warning at the import is long gone by then."""
 
     def npu(self, *arguments, **named):
-        raise RuntimeError(text)
+        raise importlib.import_module("labkit.build.compiler").ToolError(text)
 
     npu.refuses = True
     for kind in (torch.Tensor, torch.nn.Module):

@@ -1,0 +1,121 @@
+"""Damage to an entry of the cache is found by its class, not by the name of a file, and the entry is made again."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labkit.build import cache
+
+
+def make(work: Path) -> None:
+    (work / "sub").mkdir()
+    (work / "result").write_bytes(b"result " * 100)
+    (work / "sub" / "beside.h").write_bytes(b"beside " * 100)
+
+
+def kept() -> Path:
+    return cache.keep("thing", "1", "result", make).parent
+
+
+def sound(entry: Path) -> bool:
+    files = entry / "result", entry / "sub" / "beside.h"
+    return [f.read_bytes() for f in files] == [b"result " * 100, b"beside " * 100]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "build"
+
+
+def swapped(path: Path, put) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    put(path)
+
+
+FILE_DAMAGE = {
+    "cut": lambda p: p.write_bytes(p.read_bytes()[:300]),
+    "zeros": lambda p: p.write_bytes(bytes(700)),
+    "garbage": lambda p: p.write_bytes(b"garbage" * 100),
+    "empty": lambda p: p.write_bytes(b""),
+    "gone": lambda p: p.unlink(),
+    "folder": lambda p: swapped(p, Path.mkdir),
+    "link to nothing": lambda p: swapped(p, lambda q: q.symlink_to("/nothing")),
+}
+ENTRY_DAMAGE = {
+    "file": lambda e: swapped(e, lambda p: p.write_text("x")),
+    "link to nothing": lambda e: swapped(e, lambda p: p.symlink_to("/nothing")),
+    "empty": lambda e: swapped(e, Path.mkdir),
+    "cut seal": lambda e: (e / cache._SEAL).write_text('{"result": [1'),
+    "lock is a folder": lambda e: swapped(Path(f"{e}.lock"), Path.mkdir) or shutil.rmtree(e),
+}
+
+
+@pytest.mark.parametrize("file", ["result", "sub/beside.h"])
+@pytest.mark.parametrize("kind", FILE_DAMAGE)
+def test_a_damaged_file_is_made_again(kind, file):
+    entry = kept()
+    FILE_DAMAGE[kind](entry / file)
+    assert not sound_or_error(entry)
+    assert cache.find("thing", "1", "result") is None
+    assert sound(kept())
+
+
+@pytest.mark.parametrize("kind", ENTRY_DAMAGE)
+def test_a_damaged_entry_is_made_again(kind):
+    ENTRY_DAMAGE[kind](kept())
+    assert cache.find("thing", "1", "result") is None
+    assert sound(kept())
+
+
+def sound_or_error(entry: Path) -> bool:
+    try:
+        return sound(entry)
+    except OSError:
+        return False
+
+
+def test_a_copy_with_other_times_is_not_made_again():
+    entry = kept()
+    os.utime(entry / "result", (1, 1))
+    assert cache.keep("thing", "1", "result", lambda _: pytest.fail("made again")) == entry / "result"
+
+
+def test_a_file_for_the_folder_is_said(home):
+    home.parent.mkdir()
+    home.write_text("x")
+    with pytest.raises(OSError, match="a file stands where that folder must be.*LABKIT_CACHE"):
+        kept()
+
+
+@pytest.mark.parametrize("number, says", [(errno.ENOSPC, "disk is full"), (errno.EROFS, "cannot be written")])
+def test_a_disk_that_takes_nothing_is_said(home, monkeypatch, number, says):
+    def refuse(**_):
+        raise OSError(number, os.strerror(number), str(home))
+
+    monkeypatch.setattr(cache.tempfile, "mkdtemp", refuse)
+    with pytest.raises(OSError, match=f"{says}.*LABKIT_CACHE") as told:
+        kept()
+    assert told.value.errno == number
+
+
+@pytest.mark.parametrize(
+    "words, error, says",
+    [
+        ("os.environ['PATH'] = '/nonexistent'", "ToolError", "compiler"),
+        ("open('cache', 'w').close()", "ToolError", "is a file: move it"),
+        ("os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')", "FileNotFoundError", "folder has been deleted"),
+    ],
+)
+def test_npu_says_why_there_is_no_device(tmp_path, words, error, says):
+    code = f"import os; {words}; import labkit, torch; torch.arange(4).npu()"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    last = ran.stderr.strip().splitlines()[-1]
+    assert ran.returncode == 1 and error in last.split(":")[0] and says in ran.stderr
