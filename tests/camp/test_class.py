@@ -10,6 +10,8 @@ from datetime import datetime, timezone
 import pytest
 
 from labkit.camp import collect, confine, grade, guide, hidden, release, report
+from labkit.exercises import launch
+from labkit.exercises.diagnose import compare_values
 from labkit.exercises.spec import load
 from labkit.exercises.stub import normalise, parse, template
 from labkit.notebook import source as reader
@@ -167,6 +169,27 @@ def test_hidden_cases_of_a_verdict_hold_as_many_of_each():
 
 
 @pytest.mark.skipif(confine.offers().level == "none", reason="nothing here confines")
+@pytest.mark.parametrize("exercise", ["prof_top"])
+def test_cases_drawn_by_the_seed_find_written_in_results(exercise):
+    spec = load(exercise)
+    cases = spec.function(spec.cases)
+    shown, drawn = cases(0, False), cases(77, False)[len(cases(0, False)) :]
+    assert len(drawn) >= 3 and repr(cases(78, False)) != repr(cases(77, False))
+    ours = template(spec)
+    right = launch.function(ours.join(ours.solution(), exercise).text, exercise, spec.entry)
+    looked_up = {repr(c.args): c.expected for c in shown}
+
+    def passes(function, case) -> bool:
+        got = launch.run_function(spec, function, case)
+        return compare_values(got, case.expected, case.tolerance) is None
+
+    def written_in(*args):
+        return looked_up.get(repr(args), shown[0].expected)
+
+    assert all(passes(right, c) for c in [*shown, *drawn])
+    assert all(passes(written_in, c) for c in shown) and not any(passes(written_in, c) for c in drawn)
+
+
 def test_a_class_from_end_to_end(tmp_path):
     spec = load("scale_law")
     shown = spec.function(spec.cases)(0, False)
