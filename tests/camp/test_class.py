@@ -168,7 +168,6 @@ def test_hidden_cases_of_a_verdict_hold_as_many_of_each():
     assert hidden.wrong("gate_verdict", 77, lambda c: ours(*c.args)) == (0, len(cases))
 
 
-@pytest.mark.skipif(confine.offers().level == "none", reason="nothing here confines")
 @pytest.mark.parametrize("exercise", ["prof_top"])
 def test_cases_drawn_by_the_seed_find_written_in_results(exercise):
     spec = load(exercise)
@@ -190,6 +189,7 @@ def test_cases_drawn_by_the_seed_find_written_in_results(exercise):
     assert all(passes(written_in, c) for c in shown) and not any(passes(written_in, c) for c in drawn)
 
 
+@pytest.mark.skipif(confine.offers().level == "none", reason="nothing here confines")
 def test_a_class_from_end_to_end(tmp_path):
     spec = load("scale_law")
     shown = spec.function(spec.cases)(0, False)
