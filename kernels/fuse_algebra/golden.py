@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import torch
 from torch import nn
 
@@ -57,7 +59,14 @@ def may_cases(seed, quick):
         case("no running statistics", False, track_running_stats=False),
         case("no gamma and beta", True, affine=False),
         case("in training mode, no statistics", False, training=True, track_running_stats=False),
+        *(case("drawn", *how) for how in drawn_may(seed)),
     ]
+
+
+def drawn_may(seed):
+    """Of a class's seed: norms that may be folded and such that may not, with other numbers of readers."""
+    draw = random.Random(seed)
+    return [(True, 1), (False, draw.randint(3, 9)), (False, draw.randint(3, 9), True)] if seed else []
 
 
 def run_may(function, args, case):
@@ -65,7 +74,14 @@ def run_may(function, args, case):
     return function(nn.BatchNorm2d(4, **how).train(training), users)
 
 
+def drawn_chain(draw: random.Random) -> tuple[tuple[str, ...], list[str]]:
+    names = tuple(draw.choice(("conv", "norm", "relu", "pool")) for _ in range(draw.randint(4, 9)))
+    names += ("conv", "norm", *names[:2])
+    return names, [name for i, name in enumerate(names) if name != "norm" or i == 0 or names[i - 1] != "conv"]
+
+
 def first_cases(seed, quick):
+    draw = random.Random(seed)
     return [
         Case(" then ".join(names), (names,), expected)
         for names, expected in (
@@ -74,6 +90,7 @@ def first_cases(seed, quick):
             (("norm", "conv", "norm"), ["norm", "conv"]),
             (("conv", "norm", "conv", "norm", "relu"), ["conv", "conv", "relu"]),
             (("conv", "norm", "norm"), ["conv", "norm"]),
+            *(drawn_chain(draw) for _ in range(4 * (seed != 0))),
         )
     ]
 

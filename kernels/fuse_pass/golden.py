@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import torch
 from torch import fx
 from torch.nn import functional as F
@@ -72,8 +74,23 @@ def take_cases(seed, quick):
         ("two types", "npu", "npu", half, single, (4, 8), (4, 8), False),
         ("a row against many", "npu", "npu", half, half, (4, 8), (8,), False),
         ("double", "npu", "npu", torch.float64, torch.float64, (4, 8), (4, 8), False),
+        *drawn_pairs(seed),
     )
     return [Case(name, tuple(rest[:-1]), rest[-1]) for name, *rest in asked]
+
+
+def drawn_pairs(seed):
+    """Of a class's seed: shapes and types that were not shown, two that the kernel takes among them."""
+    draw = random.Random(seed)
+    rows, columns = draw.randint(5, 99), draw.randint(9, 99)
+    shape, types = (rows, columns), draw.sample([torch.float16, torch.bfloat16, torch.float32], 2)
+    return [] if not seed else [
+        ("drawn", "npu", "npu", types[0], types[0], shape, shape, True),
+        ("drawn", "npu", "npu", types[1], types[1], (rows,), (rows,), True),
+        ("drawn, two types", "npu", "npu", *types, shape, shape, False),
+        ("drawn, integers", "npu", "npu", torch.int32, torch.int32, shape, shape, False),
+        ("drawn, a column", "npu", "npu", types[0], types[0], shape, (rows, 1), False),
+    ]  # fmt: skip
 
 
 class Known:

@@ -19,13 +19,16 @@ def say(en: str, zh: str) -> str:
 
 
 def wait_cases(seed, quick):
-    expected = {
-        say("samples", "样本数"): 12,
-        say("calls", "调用次数"): 12,
-        say("each sample is that call's time", "每个样本就是那次调用的时间"): True,
-        say("waits before the last call", "最后一次调用之前的等待次数"): 0,
-    }
-    return [Case("12 calls", (), expected)]
+    made = []
+    for count in (12, *([int(np.random.default_rng(seed).integers(13, 60))] if seed else [])):
+        expected = {
+            say("samples", "样本数"): count,
+            say("calls", "调用次数"): count,
+            say("each sample is that call's time", "每个样本就是那次调用的时间"): True,
+            say("waits before the last call", "最后一次调用之前的等待次数"): 0,
+        }
+        made.append(Case(f"{count} calls", (count,), expected))
+    return made
 
 
 def run_wait(function, args, case):
@@ -53,7 +56,7 @@ def run_wait(function, args, case):
     before = len(device.timeline()) if simulated else 0
     torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time = map(counted, real)
     try:
-        samples = [float(v) for v in function(work, 12)]
+        samples = [float(v) for v in function(work, *args)]
     finally:
         torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time = real
     took, room = calls, (0.05, 0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from types import SimpleNamespace
 
 import torch
@@ -33,7 +34,19 @@ def leaves_cases(seed, quick):
         Case(say("nothing leaves", "没有离开"), (plain,), []),
         Case(say("one operator", "一个算子"), (one,), ["aten::lgamma"]),
         Case(say("two, one of them backward", "两个，其中一个在反向"), (more,), ["aten::digamma", "aten::lgamma"]),
+        *(drawn_leaves(seed + turn) for turn in range(3 * (seed != 0))),
     ]
+
+
+def drawn_leaves(seed):
+    draw = random.Random(seed)
+    names = draw.sample(["erfinv", "logit", "igamma", "polygamma", "sinc", "heaviside", "histc", "mode"], 6)
+    counts = draw.sample(range(1, 40), 6)
+    held = [(n, "cpu" if i < 3 else draw.choice(["aclnn", "others"]), c // 2, c - c // 2)
+            for i, (n, c) in enumerate(zip(names, counts))]  # fmt: skip
+    leaving = sorted(zip(counts, names[:3]), reverse=True)
+    draw.shuffle(held)
+    return Case("drawn", (rows(*held),), [f"aten::{name}" for _, name in leaving])
 
 
 def run_leaves(function, args, case):
@@ -64,6 +77,9 @@ class _Held(nn.Module):
 def wait_cases(seed, quick):
     expected = {say("values", "数值"): say("right", "正确"), say("waits", "等待"): 0}
     inputs = {"small": [0.5, -0.25, 0.0], "large": [0.5, -4.0, 2.0], "just one": [1.0, -1.0, 0.5]}
+    if seed:
+        draw = random.Random(seed)
+        inputs["drawn"] = [draw.randint(-64, 64) / 8 for _ in range(draw.randint(4, 9))]
     return [Case(name, (torch.tensor(values),), expected) for name, values in inputs.items()]
 
 

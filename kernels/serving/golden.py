@@ -18,22 +18,25 @@ def say(en: str, zh: str) -> str:
 
 
 def pool_cases(seed, quick):
-    expected = {
-        say("3 of 4 pages, each once", "4 页中的 3 页，各一次"): True,
-        say("2 more", "再要 2 页"): None,
-        say("pages free after that", "此后的空闲页"): 1,
-        say("the last one", "最后一页"): 1,
-        say("pages free when all came back", "全部归还后的空闲页"): 4,
-        say("4 pages, each once", "4 页，各一次"): True,
-    }
-    return [Case("4 pages", (4,), expected)]
+    made = []
+    for count in (4, *([random.Random(seed).randint(5, 60)] if seed else [])):
+        expected = {
+            say(f"{count - 1} of {count} pages, each once", f"{count} 页中的 {count - 1} 页，各一次"): True,
+            say("2 more", "再要 2 页"): None,
+            say("pages free after that", "此后的空闲页"): 1,
+            say("the last one", "最后一页"): 1,
+            say("pages free when all came back", "全部归还后的空闲页"): count,
+            say(f"{count} pages, each once", f"{count} 页，各一次"): True,
+        }
+        made.append(Case(f"{count} pages", (count,), expected))
+    return made
 
 
 def run_pool(function, args, case):
     (count,) = args
     free, allocate, give_back = function(count)
-    first = allocate(3)
-    found = [first is not None and len(set(first)) == 3]
+    first = allocate(count - 1)
+    found = [first is not None and len(set(first)) == count - 1]
     found += [allocate(2), len(free)]
     last = allocate(1)
     found += [len(last) if last else last]
