@@ -27,7 +27,8 @@ ENDS = {"exception": ("0x31", "vector core exception", 507035), "timeout": ("0x3
 
 
 def extract(cause: str, blocks, start: int = 0x124400000000, offset: int = 0x2C4) -> str:
-    """The message of a launch in which these blocks failed at `offset` bytes behind the kernel's first instruction."""
+    """The message of a launch in which these blocks failed at `offset` bytes behind the kernel's first instruction. A
+    block that stands twice failed on both of its vector cores."""
     errcode, words, end = CAUSES[cause]
     code, told, _ = ENDS[end]
     lines = []
@@ -39,7 +40,7 @@ def extract(cause: str, blocks, start: int = 0x124400000000, offset: int = 0x2C4
             f"current: {start + offset:#x}, vec error info: 0x9f{block:02x}, mte error info: 0x60000{block:02x}, "
             "aic error mask: 0x6500020bd00028c, para base: 0x12c100000000.[FUNC:PrintCoreInfo]",
             f"The extend info: errcode:{errcode} errorStr: {words}. fixp_error0 info: 0x60000{block:02x}, "
-            f"fixp_error1 info: 0x{0x26 + i:x}, fsmId:1, tslot:0, thread:0, ctxid:0, blk:{block}, sublk:0, "
+            f"fixp_error1 info: 0x{0x26 + i:x}, fsmId:1, tslot:0, thread:0, ctxid:0, blk:{block}, sublk:{int(block in blocks[:i])}, "
             "subErrType:4.[FUNC:PrintCoreInfo]",
         ]
     lines.append(f"Kernel task happen error, retCode={code}, [{told}].[FUNC:PreCheckTaskErr]")
@@ -47,7 +48,8 @@ def extract(cause: str, blocks, start: int = 0x124400000000, offset: int = 0x2C4
 
 
 def plog_cases(seed, quick):
-    """Drawn: the cause, one to six of 48 blocks, the address of the kernel, the place in it."""
+    """Drawn: the cause, one to six of 48 blocks in any order, in some messages one of them twice, the address of the
+    kernel, the place in it."""
     draw = random.Random(seed)
     made = []
     for i in range(3 if quick else 6):
@@ -55,7 +57,8 @@ def plog_cases(seed, quick):
         blocks = sorted(draw.sample(range(48), draw.randint(1, 6)))
         start, offset = 0x124000000000 + draw.randrange(1 << 16) * 0x1000, 4 * draw.randint(20, 2000)
         wanted = {"cause": CAUSES[cause][1], "blocks": blocks, "offset": hex(offset)}
-        made.append(Case(f"message {i + 1}", (extract(cause, blocks, start, offset),), wanted))
+        named = draw.sample(blocks, len(blocks)) + blocks[: i % 2]
+        made.append(Case(f"message {i + 1}", (extract(cause, named, start, offset),), wanted))
     return made
 
 

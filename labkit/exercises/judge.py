@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import inspect
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -65,7 +66,7 @@ from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
 from labkit.exercises.timing import measure
-from labkit.exercises.value_remarks import of_rows
+from labkit.exercises.value_remarks import missing_product, of_rows, remark
 from labkit.launch.record import LaunchError, strict
 from labkit.source.errors import CompileError, SourceError
 
@@ -253,6 +254,8 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
                 shown.diagnosis, shown.case, line_at(spec, shown.where, source, first_line), joined.text, spec.entry
             )
             shown.diagnosis = replace(shown.diagnosis, say=say or _rows(failures, runs))
+        if shown.diagnosis.key == "value" and spec.kind == "python":
+            shown.diagnosis = _by_a_product(made, shown, runs)
         if not shown.diagnosis.say:
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))
         return put(spec, result, shown, source, first_line)
@@ -425,6 +428,17 @@ def _rows(failures: list[Failure], runs: Runs) -> str:
             if say := of_rows(got[0], tensor_to_numpy(expected)[0], inputs):
                 return say
     return ""
+
+
+def _by_a_product(made: Any, shown: Failure, runs: Runs) -> Diagnosis:
+    """The diagnosis; where it only shows two values, with the argument by which they differ."""
+    got, expected, found = runs.results.get(id(shown.case)), shown.case.expected, shown.diagnosis
+    try:
+        named = inspect.signature(made).bind(*shown.case.args).arguments
+        product = missing_product(got, expected, named) if found.say in ("", remark(got, expected)) else ""
+    except (TypeError, ValueError):  # golden's own run calls it with other arguments
+        return found
+    return replace(found, say=f"{found.say} {product}".strip())
 
 
 def _no_return(spec: Spec, ours: Template, joined: Joined, made, shown: Failure, at: Here) -> str:

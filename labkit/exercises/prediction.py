@@ -111,7 +111,8 @@ def judge(spec: Spec, value: Any, right: Any) -> Diagnosis | None:
     if wanted == "choice":
         return Diagnosis("prediction-wrong-choice", {"got": got})
     side = messages.text("exercise.large" if abs(value) > abs(right) else "exercise.small")
-    numbers = {"got": got, "factor": factor(value, right), "side": side, "unit": unit(spec) or "-"}
+    times = factor(value, right) or _times(value, right)
+    numbers = {"got": got, "factor": times, "side": side, "unit": unit(spec) or "-"}
     return Diagnosis(_number_key(value, right), numbers)
 
 
@@ -122,4 +123,12 @@ def _number_key(value: Any, right: Any) -> str:
         return "prediction-sign"
     if factor(value, right) and value * right > 0:
         return "prediction-unit-factor"
+    if _times(value, right) and value * right > 0:
+        return "prediction-times" if abs(value) > abs(right) else "prediction-part"
     return "prediction-too-big" if value > right else "prediction-too-small"
+
+
+def _times(a: Any, b: Any) -> int:
+    """The small whole number by which two numbers differ, 0 if by none."""
+    ratio = max(abs(a), abs(b)) / min(abs(a), abs(b)) if a and b else 0
+    return round(ratio) if ratio < 12.5 and abs(ratio - round(ratio)) <= 1e-3 else 0

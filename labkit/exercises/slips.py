@@ -97,6 +97,8 @@ def _python(ours: Template, joined: Joined) -> str:
     for node in mine:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _called(node.value) in _NEW:
             return messages.text("slip.thrown-away", code=_shown(node.value))
+        if isinstance(node, ast.Expr) and isinstance(node.value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)):
+            return messages.text("slip.thrown-away", code=_shown(node.value))
     inside = {n for r in ours.regions for n in range(r.first, r.last + 1)}
     theirs = [n for n in ast.walk(solution) if getattr(n, "lineno", 0) in inside]
     adds = {ast.unparse(n.func.value) for n in theirs if isinstance(n, ast.Call) and _called(n) == "extend"}

@@ -43,7 +43,9 @@ def remark(got: Any, expected: Any, wrong: list | None = None) -> str:
             told = [
                 say("statement", what=k, got=_word(got[k]), expected=_word(expected[k])) for k in wrong if k != "result"
             ]
-            return " ".join(told[:3])
+            first = next((k for k in wrong if isinstance(expected[k], list)), None)
+            inner = remark(got[first], expected[first]) if len(wrong) == 1 and first is not None else ""
+            return f"{first}: {inner}" if inner else " ".join(told[:3])
         inner = remark(got[wrong[0]], expected[wrong[0]]) if len(wrong) == 1 else ""
         return f"{wrong[0]}: {inner}" if inner else ""
     if isinstance(expected, (list, tuple)):
@@ -53,6 +55,23 @@ def remark(got: Any, expected: Any, wrong: list | None = None) -> str:
     if isinstance(expected, str) and got.strip().lower() == expected.strip().lower():
         return say("spelling")
     return ""
+
+
+def missing_product(got: Any, expected: Any, named: dict[str, Any]) -> str:
+    """That one number is the other one times an argument of the function, or times two of them; "" where it is not, or
+    several would do. A pair of sequences is asked for its one place that differs."""
+    if isinstance(expected, (list, tuple)) and isinstance(got, (list, tuple)) and len(got) == len(expected):
+        wrong = [(a, b) for a, b in zip(got, expected) if not _equal(a, b)]
+        got, expected = wrong[0] if len(wrong) == 1 else (None, None)
+    if not (_number(got) and _number(expected)) or got * expected <= 0:
+        return ""
+    ratio = max(got / expected, expected / got)
+    known = [(n, v) for n, v in named.items() if _number(v) and v > 1]
+    pairs = [(f"{a} * {b}", x * y) for i, (a, x) in enumerate(known) for b, y in known[i:]]
+    fits = [name for name, value in (*known, *pairs) if abs(ratio - value) <= 1e-6 * value]
+    if len(fits) != 1:
+        return ""
+    return messages.text("value.without" if abs(got) < abs(expected) else "value.with", name=fits[0])
 
 
 def statements(expected: Any) -> bool:
@@ -97,8 +116,15 @@ def _of_sequences(got, expected, say) -> str:
     numbers = all(_number(x) for x in (*got, *expected))
     if numbers and any(got) and all(_equal(a, -b) for a, b in zip(got, expected)):
         return say("signs")
-    if len(wrong) > 1 and all(any(_equal(x, y) for y in got) for x in expected):
+    if len(wrong) > 1 and not _without(got, expected):
         return say("order")
+    if len(wrong) > 1 and len(expected) > 2:
+        for key, mine, theirs in (("late", got[1:], expected[:-1]), ("early", got[:-1], expected[1:])):
+            if all(map(_equal, mine, theirs)):
+                return say(key)
+    if all(isinstance(x, bool) for x in (*got, *expected)):
+        told = [say("at", k=k, got=_word(got[k]), expected=_word(expected[k])) for k in wrong]
+        return " ".join(told[:3])
     apart = {got[k] - expected[k] for k in wrong} if numbers else set()
     if len(wrong) > 1 and apart in ({1}, {-1}):
         return say("more-each" if apart == {1} else "less-each", count=len(wrong), n=len(expected))

@@ -534,6 +534,8 @@ def test_many_writers_do_not_tear_the_log():
         (16000, "unit-factor"),
         (14, "too-small"),
         (18, "too-big"),
+        (48, "times"),
+        (16 / 3, "part"),
         (0, "too-small"),
         ("sixteen", "type"),
         (True, "type"),

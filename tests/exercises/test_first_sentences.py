@@ -11,7 +11,7 @@ from labkit.exercises import Case, alike, check, known_mistakes, predict, sessio
 from labkit.exercises.diagnose import Diagnosis, compare_values
 from labkit.exercises.spec import load
 from labkit.exercises.stub import Region, Template, parse, template
-from labkit.exercises.value_remarks import remark
+from labkit.exercises.value_remarks import missing_product, remark
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +71,9 @@ PYTHON = '''def f(source, things):
     [
         ('source.replace("a", "b")\nedited = source', "throws it away"),
         ('edited = source.replace("a", "b")', ""),
+        ("source / 2\nedited = source", "`source / 2` makes a new value"),
+        ("edited == source\nedited = source", "throws it away"),
+        ("edited = source / 2", ""),
         ("things.sort()\nedited = things", ""),
         ("edited = Kind", "`Kind` stands without ()"),
         ("edited = Kind() + source", ""),
@@ -353,10 +356,38 @@ def test_a_finding_names_a_mistake_only_where_the_text_is_alike():
         (["a"], ["b", "c"], "Missing in it: 'b', 'c'; too much: 'a'"),
         ([-0.5, 0.5], [0.5, -0.5], "All signs"),
         ([9, 4, 3], [8, 4, 2], "2 of 3 elements are one too many"),
+        ([3, 1, 2], [1, 2, 3], "another order"),
+        ([5, 5, 6, 7], [5, 6, 7, 8], "From element 1 on"),
+        ([6, 7, 8, 8], [5, 6, 7, 8], "Each element but the last"),
+        ([True, True, False], [True, True, True], "Element 2 (counted from 0): no"),
+        ((True, False, False), (True, True, True), "Element 1 (counted from 0): no, where yes is right. Element 2"),
+        ((1, 1, 2), (1, 2, 2), "Only element 1"),
+        ({"sums": [5, 5, 6]}, {"sums": [5, 6, 7]}, "sums: From element 1 on"),
     ],
 )
 def test_remarks(got, expected, said):
     assert said in remark(got, expected) and bool(said) == bool(remark(got, expected))
+
+
+@pytest.mark.parametrize(
+    "got, expected, said",
+    [
+        (12, 1536, "Too small by just `width * size`"),
+        (1536, 24, "Too large by just `width`"),
+        ((6, 5), (12, 5), "Too small by just `size`"),
+        ((6, 5), (12, 10), ""),  # two of them are wrong
+        (7, 20, ""),
+        (1, 4096, "Too small by just `width * width`"),
+        (True, 2, ""),
+    ],
+)
+def test_an_argument_that_is_missing(got, expected, said):
+    found = missing_product(got, expected, {"ids": [3], "width": 64, "size": 2})
+    assert said in found and bool(said) == bool(found)
+
+
+def test_two_arguments_of_one_value_name_nothing():
+    assert not missing_product(1, 4, {"rows": 4, "width": 4})
 
 
 def test_a_number_within_its_tolerance_is_not_called_wrong():
