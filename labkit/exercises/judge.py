@@ -61,7 +61,7 @@ from labkit.exercises.progress_log import record as log
 from labkit.exercises.question import filled
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
-from labkit.exercises.slips import as_given, empty, endless, in_text, no_return, row_length
+from labkit.exercises.slips import as_given, empty, endless, in_text, no_return, row_length, same_load
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
@@ -266,6 +266,8 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         if found:
             case = next(c for c in cases if c.name == result.case)
             say = sentence_by_text(spec, ours, source) or slow_sentence(spec, ours, source, case, result.time_us)
+            if not say and spec.kind == "triton":
+                say = same_load(ours, source)
             found = replace(found, say=say)
             at_line = found.numbers.get("line")
             where = place_of(joined, name, at_line) if at_line else ""

@@ -78,8 +78,8 @@ def sentence(
     mends: may the answer's own text, with one change, run in this process? Not that of a submission.
     """
     little, found = _say_little(cases, results), {}
-    for mutant in spec.mutants:
-        cell = ours.mutant(mutant.regions, mutant.edit)
+    for mutant, edit in _ways(spec):
+        cell = ours.mutant(mutant.regions, edit)
         marked = bool(mutant.say) and bears(ours, source, cell, lenient=little in ("bool", "finding"))
         if not mutant.say or little and not marked:
             continue
@@ -92,7 +92,7 @@ def sentence(
     if not found and spec.kind == "python":
         say = variations.sentence(ours, source, lambda text: _agrees(spec, text, cases, results), bool(little))
         return say or mends and variations.repaired(ours, source, lambda text: _passes(spec, text, cases), bool(little))
-    if not found and not spec.in_python:
+    if not found and spec.kind in ("kernel", "program", "triton"):
 
         def gives_the_same(cell: str) -> bool:
             made = _build(spec, cell, ours)
@@ -102,11 +102,20 @@ def sentence(
             given = outcome(spec, ours, cell, every) or [None]
             return len(given) == len(every) and {variations.mark(c, r) for c, r in zip(every, given)} == {"="}
 
+        if spec.kind == "triton":
+            return variations.difference_sentence(ours, source, is_right, gives_the_same) if mends else ""
         say, sure = variations.kernel_sentence(spec, ours, source, every, results, gives_the_same, bool(little))
         if sure or not mends:
             return say
         return variations.difference_sentence(ours, source, is_right, gives_the_same) or say
     return next(iter(found)) if len(found) == 1 else ""
+
+
+def _ways(spec: Spec):
+    """The known-wrong solutions, each with its edits; of several edits also each one alone: a mistake that may be made
+    in two places is often made in one."""
+    yield from ((m, m.edit) for m in spec.mutants)
+    yield from ((m, (one,)) for m in spec.mutants if len(m.edit) > 1 for one in m.edit)
 
 
 def outcome(spec: Spec, ours: Template, cell: str, cases: list[Case]) -> list[Any] | None:

@@ -19,7 +19,8 @@ from labkit.exercises.stub import CELL, Joined, Template, normalise
 # What gives a new value and changes nothing: a line that does only this throws it away.
 _NEW = set(
     "replace strip lower upper join split format half float double to contiguous clone detach view reshape transpose "
-    "permute sum mean max min abs sort_values groupby round sorted reversed".split()
+    "permute sum mean max min abs sort_values groupby round sorted reversed compile clamp where stack cat pin_memory "
+    "expand squeeze unsqueeze flatten softmax".split()
 )
 _IN_PLACE = {"sort", "append", "extend", "reverse", "update", "clear", "insert", "remove", "shuffle"}  # they give None
 _TAKES = {"map", "filter", "sorted", "max", "min", "reduce"}  # calls that take a function
@@ -114,6 +115,22 @@ def _python(ours: Template, joined: Joined) -> str:
     given = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     bare = (_named(mine) & always) - {_called(n) for n in mine if isinstance(n, ast.Call)} - given
     return messages.text("slip.not-called", name=min(bare)) if bare else ""
+
+
+def same_load(ours: Template, source: str) -> str:
+    """A tl.load of a Triton loop whose address is the same in each turn: right, and too slow."""
+    try:
+        tree = ast.parse(ours.join(source, "exercise").text)
+    except SyntaxError:
+        return ""
+    for loop in (n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.While))):
+        inside = [n for statement in loop.body for n in ast.walk(statement)]
+        target = list(ast.walk(loop.target)) if isinstance(loop, ast.For) else []
+        changed = {n.id for n in (*inside, *target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        for call in (n for n in inside if isinstance(n, ast.Call) and _called(n) == "load" and n.args):
+            if not changed & {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}:
+                return messages.text("slip.same-load", code=_shown(call))
+    return ""
 
 
 def no_return(ours: Template, joined: Joined) -> tuple[str, bool]:

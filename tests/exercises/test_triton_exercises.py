@@ -10,7 +10,7 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 pytest.importorskip("torch")
 pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
 
-from labkit.exercises import judge
+from labkit.exercises import judge, slips
 from labkit.exercises.spec import load
 from labkit.exercises.stub import template
 
@@ -66,3 +66,37 @@ def test_without_triton_it_is_skipped_with_the_reason(monkeypatch):
     monkeypatch.setattr(judge.importlib.util, "find_spec", lambda name: None)
     made = told(RIGHT)
     assert made.state == "SKIP" and "pip install" in str(made)
+
+
+CORES = template(load("tri_cores")).solution()
+LOADS = "weight, bias = tl.load(w + at, mask=inside), tl.load(b + at, mask=inside)\n"
+
+
+@pytest.mark.parametrize(
+    "cell, said",
+    [
+        (CORES, ""),
+        (CORES.replace(LOADS, "").replace("    v = ", f"    {LOADS}    v = "), "`tl.load(w + at, mask=inside)`"),
+        ("for row in range(4):\n    here = row * 8\n    v = tl.load(x + here)", ""),
+        ("for row in range(4):\n    for at in range(2):\n        v = tl.load(x + row)", "`tl.load(x + row)`"),
+    ],
+)
+def test_a_load_that_is_the_same_in_each_turn(cell, said):
+    found = slips.same_load(template(load("tri_cores")), cell)
+    assert said in found and bool(said) == bool(found)
+
+
+def test_a_slow_answer_is_told_which_load():
+    made = told(CORES.replace(LOADS, "").replace("    v = ", f"    {LOADS}    v = "), "tri_cores")
+    assert made.diagnosis == "too-slow" and "load it once, before the loop" in made.lines[0], str(made)
+
+
+def test_a_mistake_in_one_of_two_places():
+    right = template(load("tri_pieces")).solution()
+    made = told(right.replace("[:, None] / width\n", "[:, None] / BLOCK\n"), "tri_pieces")
+    assert "divide by width" in made.lines[0], str(made)
+
+
+def test_the_one_difference_that_is_wrong():
+    made = told(RIGHT.replace("0.75", "0.5"))
+    assert "`0.5`" in made.lines[0] and "`0.75`" in made.lines[0], str(made)
