@@ -7,12 +7,13 @@ workers then too is given up.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
 from labkit import messages
@@ -83,7 +84,13 @@ def _client(place: Place):
                 silence_logs=logging.CRITICAL,
                 memory_limit=0,
             ) as cluster, Client(cluster) as client:  # fmt: skip
-                yield client
+                try:
+                    yield client
+                finally:
+                    # A worker that was lost is being started anew. Dask's nanny, closed meanwhile, joins a process that
+                    # has not begun: AssertionError, and the last answer would be lost with it.
+                    with suppress(TimeoutError, asyncio.TimeoutError):
+                        client.wait_for_workers(place.workers, timeout=_CONNECT_S)
 
 
 def run(

@@ -62,6 +62,23 @@ def test_a_worker_that_a_notebook_takes_along_is_replaced_and_a_deadly_notebook_
     assert schedule._TRIES + 1 <= ran(tmp_path)["deadly"] <= 2 * (schedule._TRIES + 1) and ran(tmp_path)["first"] >= 2
 
 
+def test_the_end_waits_for_a_worker_that_is_being_started_anew(tmp_path, monkeypatch):
+    """Dask's nanny, closed while it starts a worker, may join a process that has not begun: AssertionError, and the last
+    notebook's answer is lost with it."""
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(schedule, "_TRIES", 0)
+    there, leave = [], LocalCluster.__exit__
+
+    def counted(self, *error):
+        there.append(len(self.scheduler.workers))
+        return leave(self, *error)
+
+    monkeypatch.setattr(LocalCluster, "__exit__", counted)
+    found = go(jobs(tmp_path, "deadly"), schedule.Place(workers=2))
+    assert there == [2] and found["deadly"][0] is None and "workers ended" in found["deadly"][1]
+
+
 def test_a_cluster_by_its_address_with_resources(tmp_path):
     from distributed import LocalCluster
 
