@@ -40,8 +40,8 @@ def extract(cause: str, blocks, start: int = 0x124400000000, offset: int = 0x2C4
             f"current: {start + offset:#x}, vec error info: 0x9f{block:02x}, mte error info: 0x60000{block:02x}, "
             "aic error mask: 0x6500020bd00028c, para base: 0x12c100000000.[FUNC:PrintCoreInfo]",
             f"The extend info: errcode:{errcode} errorStr: {words}. fixp_error0 info: 0x60000{block:02x}, "
-            f"fixp_error1 info: 0x{0x26 + i:x}, fsmId:1, tslot:0, thread:0, ctxid:0, blk:{block}, sublk:{int(block in blocks[:i])}, "
-            "subErrType:4.[FUNC:PrintCoreInfo]",
+            f"fixp_error1 info: 0x{0x26 + i:x}, fsmId:1, tslot:0, thread:0, ctxid:0, blk:{block}, "
+            f"sublk:{int(block in blocks[:i])}, subErrType:4.[FUNC:PrintCoreInfo]",
         ]
     lines.append(f"Kernel task happen error, retCode={code}, [{told}].[FUNC:PreCheckTaskErr]")
     return "\n".join(lines)

@@ -195,7 +195,7 @@ def norm(x, w, b):
 
 
 def norm_rows(seed, rows, width):
-    """x, weight, bias. The numbers of x's last row lie so near to each other that the 1e-5 beside the variance counts."""
+    """x, weight, bias. The numbers of x's last row are so small that the 1e-5 beside their variance counts."""
     x = eighths(seed, rows, width) + 1
     x[-1] = (x[-1] - 1) / 256
     return x, eighths(seed + 1, width), eighths(seed + 2, width)

@@ -22,6 +22,7 @@ _NEW = set(
     "permute sum mean max min abs sort_values groupby round sorted reversed compile clamp where stack cat pin_memory "
     "expand squeeze unsqueeze flatten softmax".split()
 )
+_VALUES = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)
 _IN_PLACE = {"sort", "append", "extend", "reverse", "update", "clear", "insert", "remove", "shuffle"}  # they give None
 _TAKES = {"map", "filter", "sorted", "max", "min", "reduce"}  # calls that take a function
 
@@ -95,10 +96,11 @@ def _python(ours: Template, joined: Joined) -> str:
     except SyntaxError:
         return ""
     mine = [n for n in ast.walk(tree) if hasattr(n, "lineno") and joined.place(n.lineno)[0] == CELL]
+    last = {n.body[-1] for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}  # there it lacks a `return`
     for node in mine:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _called(node.value) in _NEW:
             return messages.text("slip.thrown-away", code=_shown(node.value))
-        if isinstance(node, ast.Expr) and isinstance(node.value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, _VALUES) and node not in last:
             return messages.text("slip.thrown-away", code=_shown(node.value))
     inside = {n for r in ours.regions for n in range(r.first, r.last + 1)}
     theirs = [n for n in ast.walk(solution) if getattr(n, "lineno", 0) in inside]
