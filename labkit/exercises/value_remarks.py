@@ -86,6 +86,17 @@ def _word(value: Any) -> str:
     return messages.text("value.yes" if value else "value.no") if isinstance(value, bool) else str(value)
 
 
+def _permuted(some, others) -> bool:
+    """The same elements, as often each, in any order; of what cannot be compared, as tensors, nothing is said."""
+    left = list(others)
+    for x in some:
+        at = next((i for i, y in enumerate(left) if _equal(x, y)), None)
+        if at is None:
+            return False
+        del left[at]
+    return not left
+
+
 def _without(some, others) -> list:
     left = list(others)
     return [x for x in some if x not in left or left.remove(x)]
@@ -116,7 +127,7 @@ def _of_sequences(got, expected, say) -> str:
     numbers = all(_number(x) for x in (*got, *expected))
     if numbers and any(got) and all(_equal(a, -b) for a, b in zip(got, expected)):
         return say("signs")
-    if len(wrong) > 1 and not _without(got, expected):
+    if len(wrong) > 1 and _permuted(got, expected):
         return say("order")
     if len(wrong) > 1 and len(expected) > 2:
         for key, mine, theirs in (("late", got[1:], expected[:-1]), ("early", got[:-1], expected[1:])):

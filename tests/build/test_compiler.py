@@ -113,7 +113,7 @@ def test_shared_library_and_program(tmp_path):
         [src / "main.cpp"], kind="exe", flags=[], name="prog", libs=[built, f"-Wl,-rpath,{built.parent}"]
     )
     assert subprocess.run([program]).returncode == 2
-    assert sorted(p.name for p in built.parent.iterdir()) == ["both.so"]  # no objects left
+    assert sorted(p.name for p in built.parent.iterdir()) == [".sealed", "both.so"]  # no objects left
 
 
 def test_no_shell_reads_the_words(tmp_path):

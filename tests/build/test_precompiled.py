@@ -211,7 +211,7 @@ def test_many_sources_share_a_large_header(tmp_path, commands):
     told = []
     built = make(progress=lambda done, of: told.append((done, of)))
     assert sum("c++-header" in c for c in commands) == 1 and sum("-include" in c for c in commands) == 5
-    assert sorted(p.name for p in built.parent.iterdir()) == ["many.so"]
+    assert sorted(p.name for p in built.parent.iterdir()) == [".sealed", "many.so"]
     assert told == [(n, 6) for n in range(7)]
     del commands[:]
     (src / "u1.cpp").write_text('#include "large.h"\nint g1() { return f() + 1; }\n')

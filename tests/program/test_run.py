@@ -123,7 +123,7 @@ def test_a_copy_that_nobody_waited_for_is_a_warning():
 
 @pytest.mark.parametrize("fault, code", [("loop", "time-out"), ("host-loop", "host-time-out")])
 def test_a_program_that_does_not_end_says_where_it_is(fault, code):
-    result = run_file("faults.asc", fault, settings=program.Settings(timeout=1.5))
+    result = run_file("faults.asc", fault, settings=program.Settings(timeout=4))
     wanted = [i for i, line in enumerate((PROGRAMS / "faults.asc").read_text().split("\n"), 1) if f"// {fault}" in line]
     assert result.late and result.exit_code == 3 and [(f.code, f.line) for f in result.findings] == [(code, wanted[0])]
 

@@ -118,6 +118,7 @@ void Core::check_dirty_elsewhere(uint64_t lo, uint64_t hi, Here here) {
 }
 
 void Core::check_stack(Here here) {
+    if (this != core) return;  // a vector core that gives its cube core an instruction stands on its own stack
     uint64_t used = stack_from - uint64_t(__builtin_frame_address(0));
     if (used <= kStack || stack_reported || used > 1ull << 30) return;
     stack_reported = true;
