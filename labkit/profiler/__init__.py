@@ -16,7 +16,7 @@ import importlib
 _NAMES = {
     "show": "viewer",
     "viewer_json": "viewer",
-    "write": "tree",
+    "write": "output_folder",
     "Recorder": "recorder",
     "Session": "events",
     "Settings": "settings",

@@ -13,10 +13,10 @@ import socket
 from logging.handlers import RotatingFileHandler
 
 from labkit.profiler.api import profile, tensorboard_trace_handler
+from labkit.profiler.output_folder import rank
 from labkit.profiler.recording import no_exception
 from labkit.profiler.schedule import Schedule
 from labkit.profiler.settings import AiCMetrics, ProfilerActivity, ProfilerLevel, _ExperimentalConfig, error, info, warn
-from labkit.profiler.tree import rank
 
 FILE = "profiler_config.json"
 _EXPERIMENTAL = """l2_cache op_attr gc_detect_threshold data_simplification record_op_args export_type msprof_tx mstx

@@ -20,7 +20,7 @@ import torch
 
 from labkit.device.library import lib
 from labkit.device.streams import marks as mstx_marks
-from labkit.profiler import exports, raw, tree
+from labkit.profiler import exports, output_folder, raw
 from labkit.profiler.events import Session
 from labkit.profiler.layout import calendar_ns
 from labkit.profiler.recorder import Recorder
@@ -232,7 +232,7 @@ class ProfInterface:
         if self._marks is not None:
             mstx_marks.watchers.remove(self._marks)
             marks, self._marks = self._marks.close(), None
-        self.recording = raw.Recording(session, self.settings(), os.getpid(), tree.rank(), marks)
+        self.recording = raw.Recording(session, self.settings(), os.getpid(), output_folder.rank(), marks)
 
     def finalize_trace(self) -> None:
         if self.recording is None or self.folder is None:
@@ -243,7 +243,7 @@ class ProfInterface:
         if groups:
             self.metadata["parallel_group_info"] = groups
         rank = self.recording.rank
-        tree.write_info(self.folder, self.recording.session, self.recording.settings, self.metadata, rank)
+        output_folder.write_info(self.folder, self.recording.session, self.recording.settings, self.metadata, rank)
         self.metadata.clear()
 
     def delete_prof_dir(self) -> None:
@@ -331,7 +331,7 @@ def write_tables(recording: raw.Recording, folder: Path, export: list[str] | Non
         info(f"Start parsing profiling data in {'async' if async_mode else 'sync'} mode at: {folder}")
         begin = datetime.now()
         try:
-            tree.write_tables(recording.layout(), folder, export, recording.marks)
+            output_folder.write_tables(recording.layout(), folder, export, recording.marks)
         except Exception as problem:
             warn(f"Profiling data parsing failed, error: {problem}")
             return

@@ -55,13 +55,13 @@ def _stop(original, prof):
 
     recorder = getattr(prof, _KEY, None)
     if isinstance(recorder, Recorder):
-        from labkit.profiler import raw, tree
+        from labkit.profiler import output_folder, raw
         from labkit.profiler.settings import Settings
 
         torch.npu.synchronize()
         settings = Settings(level="Level1", record_shapes=bool(prof.record_shapes), with_stack=bool(prof.with_stack),
                             profile_memory=bool(prof.profile_memory))  # fmt: skip
-        setattr(prof, _KEY, raw.Recording(recorder.stop(), settings, os.getpid(), tree.rank()))
+        setattr(prof, _KEY, raw.Recording(recorder.stop(), settings, os.getpid(), output_folder.rank()))
         prof._labkit_kernels = False
     return original(prof)
 

@@ -19,8 +19,8 @@ from labkit import messages
 from labkit.profiler import raw, trace_view
 from labkit.profiler.events import Session
 from labkit.profiler.layout import Layout
+from labkit.profiler.output_folder import OUTPUT
 from labkit.profiler.settings import Settings
-from labkit.profiler.tree import OUTPUT
 
 _THREAD = re.compile(r"Thread \d+")
 _MOST = 40_000  # slices in the notebook's picture: about 2 MB of page

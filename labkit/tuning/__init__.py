@@ -6,10 +6,10 @@
     tuned = labkit.fusion.tune(labkit.tuning.written(path, ...))         # template parameters of somebody's kernel
     tuned.best, tuned.us, tuned.made                                     # the candidate, its time, the kernel cut so
 
-problem.py: parameters and candidates. cuts.py, graphs.py, sources.py: the three kinds of problems. clock.py: what a
-candidate takes. search.py: the search, on an Optuna study. table.py: all candidates timed, to judge searches by.
-policy.py: a policy that learns from other problems. plot.py: pictures. choice.py: which implementation of an operator
-for a chip and a shape.
+problem.py: parameters and candidates. cuts.py, fusion_sets.py, sources.py: the three kinds of problems. clock.py:
+what a candidate takes. search.py: the search, on an Optuna study. table.py: all candidates timed, to judge searches
+by. policy.py: a policy that learns from other problems. plot.py: pictures. choice.py: which implementation of an
+operator for a chip and a shape.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from labkit.tuning.problem import Invalid, Problem
 _NAMES = {
     "generated": ("cuts", "generated"),
     "written": ("sources", "written"),
-    "sets": ("graphs", "sets"),
+    "sets": ("fusion_sets", "sets"),
     "Tuned": ("search", "Tuned"),
     "tune": ("search", "tune"),
     "Table": ("table", "Table"),

@@ -11,7 +11,7 @@ import pytest
 from profile_sessions import ns, processes, session, trace
 
 from labkit import chips
-from labkit.profiler import kernel_names, raw, tree
+from labkit.profiler import kernel_names, output_folder, raw
 from labkit.profiler.events import Task, TensorFacts
 from labkit.profiler.settings import AiCMetrics, Settings
 from labkit.profiler.tables import counter_columns
@@ -24,7 +24,9 @@ MEMORY = {"operator_memory.csv", "memory_record.csv", "npu_module_mem.csv"}
 
 
 def written(tmp_path, seed=1, rank=None, **how):
-    return tree.write(session(seed), tmp_path / "host_1_20260101000000000_ascend_pt", Settings(**how), 4242, rank)
+    return output_folder.write(
+        session(seed), tmp_path / "host_1_20260101000000000_ascend_pt", Settings(**how), 4242, rank
+    )
 
 
 def table(folder, name) -> list[dict]:
@@ -104,7 +106,7 @@ def test_counters_of_a_group_are_in_the_table_and_missing_ones_are_na(tmp_path, 
     columns = counter_columns(metrics)
     first = next(t for t in made.tasks if t.kind == "kernel")
     first.ours, first.name, first.pmu = True, "add_custom", {columns[0]: 12.34567, columns[1]: 4321.0}
-    folder = tree.write(made, tmp_path / "x_ascend_pt", Settings(level="Level1", aic_metrics=metrics), 1)
+    folder = output_folder.write(made, tmp_path / "x_ascend_pt", Settings(level="Level1", aic_metrics=metrics), 1)
     rows = table(folder, "kernel_details.csv")
     own = next(r for r in rows if r["Name"] == "add_custom")
     assert (own[columns[0]], own[columns[1]]) == ("12.346", "4321") and own[columns[-1]] == "N/A"
@@ -137,7 +139,9 @@ def test_tables_agree_with_the_trace_and_the_database(tmp_path):
 
 
 def test_simulated_whatever_a_program_adds(tmp_path):
-    folder = tree.write(session(), tmp_path / "x_ascend_pt", Settings(), 1, 3, {"simulated": "false", "mine": "1"})
+    folder = output_folder.write(
+        session(), tmp_path / "x_ascend_pt", Settings(), 1, 3, {"simulated": "false", "mine": "1"}
+    )
     meta = json.loads((folder / "profiler_metadata.json").read_text())
     assert meta["simulated"] == "true" and meta["mine"] == "1" and "ASCEND_LAUNCH_BLOCKING" in meta["ENV_VARIABLES"]
     info = json.loads((folder / "profiler_info_3.json").read_text())

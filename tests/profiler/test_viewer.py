@@ -10,13 +10,13 @@ import pytest
 from profile_sessions import session
 
 from labkit import profiler
-from labkit.profiler import tree, viewer
+from labkit.profiler import output_folder, viewer
 from labkit.profiler.settings import Settings
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return tree.write(session(2), tmp_path / "x_ascend_pt", Settings(level="Level1"), 4242)
+    return output_folder.write(session(2), tmp_path / "x_ascend_pt", Settings(level="Level1"), 4242)
 
 
 def test_perfetto_gets_small_numbers_from_zero(folder, tmp_path):
