@@ -15,6 +15,7 @@ from places import KERNELS  # noqa: E402
 from same import equal  # noqa: E402
 
 import labkit  # noqa: E402
+from labkit.launch import runner  # noqa: E402
 
 (UB, TSCM, CHAINED, FOUR, SHARED, SHARED_ADD, DUAL, ASYNC, HANDED_OUT, PART) = range(10)
 SIDE = st.integers(1, 60)
@@ -87,6 +88,17 @@ def test_a_from_tscm(mix, m, n, k, trans_a, trans_b, schedule):
 @given(SIDE, st.booleans(), st.booleans(), st.sampled_from(["program", "worst"]))
 def test_one_object_feeds_another(mix, n, trans_a, trans_b, schedule):
     got, _, a, b, _ = mix(CHAINED, n, n, n, trans_a=trans_a, trans_b=trans_b, most=2, schedule=schedule)
+    assert equal(got[0], a[0] @ b @ a[0])
+
+
+def test_a_cube_core_whose_stack_lies_above_the_vector_cores(mix):
+    """A vector core gives its cube core instructions, on its own stack: how far that is from the other core's is no use
+    of a stack. The cube core's is the higher one where a kernel for cube cores alone was launched first."""
+    for child in runner._runners.values():
+        child.stop()
+    head = '#include "kernel_operator.h"\nusing namespace AscendC;\n__global__ __aicore__ void alone() '
+    labkit.kernel(text=head + "{ KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY); PipeBarrier<PIPE_ALL>(); }")[1]()
+    got, _, a, b, _ = mix(CHAINED, 16, 16, 16, most=2)  # which asserts that there is no finding
     assert equal(got[0], a[0] @ b @ a[0])
 
 
