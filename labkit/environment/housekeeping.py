@@ -17,13 +17,28 @@ _PARTS = {"twin": ("twin-runner", ("twin/src", "twin/include")), "device": ("lab
 
 
 def built(part: str) -> bool:
-    """Whether the cache holds the "twin" or the "device", and no source of it was touched since it was built."""
+    """Whether the "twin" or the "device" is there: brought by a platform wheel, or in the cache, and no source of it
+    was touched since it was built."""
+    if _brought(part):
+        return True
     name, folders = _PARTS[part]
     entries = (paths.cache_dir() / "build").glob(f"{name}-*/{name}*")
     newest = max((entry.stat().st_mtime for entry in entries), default=0.0)
     package = paths.twin_dir().parent
     sources = [file for folder in folders for file in (package / folder).rglob("*") if file.is_file()]
     return newest > max((source.stat().st_mtime for source in sources), default=0.0)
+
+
+def _brought(part: str) -> bool:
+    from labkit.build import compiler, shipped
+    from labkit.device import build as device
+
+    if part == "twin":
+        return shipped.twin("twin-runner") is not None
+    try:
+        return shipped.device(device.torch_home()[1]) is not None
+    except compiler.ToolError:  # no torch, or too old a one
+        return False
 
 
 def prebuild() -> Iterator[tuple[str, float]]:

@@ -323,6 +323,23 @@ def pointers_inside(k, n):
     return [x, steps.ravel(), None, n, 3], [x * steps[i, 0] + np.array([4, -1, 0], F32)[i] + x]
 
 
+@case(1, 5, 9, 16)
+def masked_bits(k, rows):
+    x = np.arange(rows * 16, dtype=np.int16) * 3 + 1
+    diagonal = np.zeros(16, np.int16)
+    diagonal[:rows] = 2 * np.diag(x.reshape(rows, 16))
+    return [x, None, rows], [diagonal]
+
+
+@case(1, 3)
+def pointer_and_value(k, tiles):
+    x = values(64 * tiles, F32)
+    rows = x.reshape(tiles, 64)
+    z = rows * (rows[:, :1] + F32(1))
+    z[:, -1] += F32(1)
+    return [x, None, tiles], [z.ravel()]
+
+
 @case(1, 7, blocks="cores")
 def line_by_copies(k, cores):
     x = values(10 * cores, I8, -16, 15)

@@ -17,6 +17,7 @@ import labkit
 from labkit import cli, paths
 from labkit.build import runtime, shipped
 from labkit.device import build as device_build
+from labkit.environment import housekeeping
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +150,14 @@ def test_what_was_brought_is_taken(brought, monkeypatch):
     assert runtime.library().parent.parent == shipped.HOME and runtime.runner().name == "twin-runner"
     monkeypatch.setattr(device_build, "torch_home", lambda: (Path("x"), "9.9"))
     assert device_build.library() == shipped.HOME / "labdevice.so"
+
+
+def test_the_doctor_counts_what_was_brought(brought, monkeypatch, tmp_path):
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setattr(device_build, "torch_home", lambda: (Path("x"), "9.9"))
+    assert housekeeping.built("twin") and housekeeping.built("device")
+    brought(twin="other", torch="9.8")
+    assert not housekeeping.built("twin") and not housekeeping.built("device")
 
 
 @pytest.mark.parametrize("wrong", [{"twin": "other"}, {"machine": "riscv64"}, {"twin": None}])

@@ -1,5 +1,6 @@
 #include "core/hazard.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/machine.h"
@@ -361,6 +362,41 @@ void Core::look_at_operand(const Ticket& t) {
     int origin = origin_of(o.mem, o.lo + from, o.lo + o.bytes, last, name_of_operand(o), bytes);
     if (origins.size() > before) origins.back().rounding = rounding;
     now.dark.push_back({now.operands.size() - 1, origin, std::move(s)});
+}
+
+// Zeros under an And and ones under an Or give the same whatever stands in the other operand: masks are used so to
+// throw away what nobody wrote. `absorbing`: such a byte. Called when both operands are booked.
+void Core::absorb(const Ticket& t, uint8_t absorbing) {
+    if (delayed.on) delayed.settle(known[int(t.access.pipe)]);
+    Instruction& now = instruction;
+    std::vector<Instruction::Dark> before = now.dark;
+    for (Instruction::Dark& part : now.dark) {
+        const Operand& s = now.operands[part.operand];
+        for (size_t i = 0; i < now.operands.size(); i++) {
+            const Operand& o = now.operands[i];
+            if (i == part.operand || o.write) continue;
+            const Shadow* unknown = nullptr;
+            for (const Instruction::Dark& other : before)
+                if (other.operand == i) unknown = &other.bytes;
+            const uint8_t* bytes = bytes_[int(o.mem)] + o.lo;
+            auto meet = [&](uint64_t mine, uint64_t its) {
+                if (mine < part.bytes.size() && its < o.bytes && !(unknown && (*unknown)[its]) &&
+                    bytes[its] == absorbing)
+                    part.bytes[mine] = 0;
+            };
+            if (s.rows())
+                for (uint64_t k = 0; k < s.bytes; k++) meet(k, k);
+            else
+                for (uint32_t n = 0; n < now.lanes.times; n++)
+                    for (uint32_t lane = 0; lane < now.lanes.top_of(n); lane++)
+                        for (uint32_t k = 0; k < s.width; k++)
+                            meet(Instruction::place(s, n, lane) + k - s.lo, Instruction::place(o, n, lane) + k - o.lo);
+        }
+    }
+    auto none = [](const Instruction::Dark& part) {
+        return std::all_of(part.bytes.begin(), part.bytes.end(), [](uint8_t b) { return !b; });
+    };
+    now.dark.erase(std::remove_if(now.dark.begin(), now.dark.end(), none), now.dark.end());
 }
 
 // Called at the end of an instruction that read something unwritten.

@@ -154,7 +154,7 @@ public:
     void clean(const uint8_t* line, bool whole);
     void check_dirty_elsewhere(uint64_t lo, uint64_t hi, Here);
     void check_stack(Here);
-    uint64_t granted = 0;     // of GM: what the next raw access may be, as an API call has booked it
+    uint64_t granted = 0;     // what the next raw access may be, as an API call has booked it
     bool deferring = false;   // the instruction that is being issued may be late
     uint64_t stack_from = 0;  // where the kernel's stack begins
     bool stack_reported = false;
@@ -221,6 +221,7 @@ public:
     void report_origin(int origin);
     void report_unwritten(Mem, uint64_t lo, uint64_t hi, Here, const char* what);
     void report_stored(bool exact);  // a copy to GM; exact: it moves no byte more than asked
+    void absorb(const Ticket&, uint8_t absorbing);
     void carry_unwritten(const Ticket&);
     Instruction instruction;
     Holes holes[int(Mem::Count)];

@@ -71,6 +71,10 @@ void Core::settle_raw() {
 
 void ub_accessed(uint64_t address, uint64_t bytes, bool write, void* pc) {
     Core* c = core;
+    if (address == c->granted) {
+        c->granted = 0;
+        return;
+    }
     if (!c->checks || c->id.kind != Kind::AIV) return;
     uint64_t at = address - uint64_t(c->at(Loc{}));
     if (at < chip.size[int(Mem::UB)]) c->raw_access(at, std::min(bytes, chip.size[int(Mem::UB)] - at), write, pc);

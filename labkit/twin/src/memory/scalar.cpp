@@ -20,6 +20,7 @@ static void* element_checked(Loc l, uint32_t offset, uint32_t size, bool write, 
     core->touch_scalar(l, size, write, here);
     if (!write && core->checks && core->any_filled(l, size) && core->unwritten(l.mem, l.addr, l.addr + size))
         core->report_unwritten(l.mem, l.addr, l.addr + size, here, "GetValue");
+    core->granted = uint64_t(core->at(l));
     return core->at(l);
 }
 
@@ -32,6 +33,7 @@ void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here her
             c.last = here;
             c.spend_scalar(size, write, here);
             if (write) c.store_scalar(l.addr + offset, size);
+            c.granted = uint64_t(c.at(l) + offset);
             return c.at(l) + offset;
         }
     }

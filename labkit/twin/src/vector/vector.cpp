@@ -45,6 +45,10 @@ template <typename F> void one_source(Op op, Dt t, Loc d, Loc a, const Rep& r, H
     one_source(op, t, d, a, r, Shape(r, size_of(t)), here, body);
 }
 
+void absorb(Op op, const Core::Ticket& k) {
+    if ((op == Op::And || op == Op::Or) && core->instruction.partial()) core->absorb(k, op == Op::Or ? 0xff : 0);
+}
+
 }  // namespace
 
 void unary(Op op, Dt t, Loc d, Loc s, int32_t n, Here here) {
@@ -80,6 +84,7 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, int32_t n, Here here) {
     core->book(k, a, uint32_t(bytes), false);
     core->book(k, b, uint32_t(bytes), false);
     if (reads_dst(op)) core->book(k, d, uint32_t(bytes), false);
+    absorb(op, k);
     core->book(k, d, uint32_t(bytes), true);
     core->perform(
         k, [=, to = core->at(d), x = core->at(a), y = core->at(b)] { math::binary(op, t, to, x, y, size_t(n)); });
@@ -98,6 +103,7 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
     core->instruction.running = sums(op, t);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
     book_rep(k, b, s, r.src1_blk, r.src1_rep, s.size, false);
+    absorb(op, k);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
     core->perform(k, [=, dst = core->at(d), left = core->at(a), right = core->at(b)] {
         Repeats(s, {dst, r.dst_blk, r.dst_rep, s.size}, reads_dst(op))
