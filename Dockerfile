@@ -1,4 +1,4 @@
-# The lab on a CPU. Not built where it was written (no docker there): it is read only.
+# The lab on a CPU. Built with buildah, on a Debian image with Python 3.11 in the place of Docker's.
 #   docker build -t ascend-c-lab . && docker run --rm -p 8888:8888 -v "$PWD/mine:/home/learner/workbook" ascend-c-lab
 # The wheel is built in a first stage, with the runtime for this kind of machine in it; build with
 # --platform linux/arm64 for aarch64. The second stage keeps g++: a kernel is compiled when it is launched.
