@@ -31,8 +31,18 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def alternately(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 21) -> tuple[float, float]:
-    """Best wall time of each over `rounds` turns, after one untimed call of both."""
+def alternately(
+    ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 21, rest: float = 0.0
+) -> tuple[float, float]:
+    """Best wall time of each over `rounds` turns, after one untimed call of both. rest: seconds before each call, for
+    the threads of an OpenMP library, which keep a core busy for some milliseconds behind their work.
+    """
     ours(), theirs()
-    pairs = [(seconds(ours), seconds(theirs)) for _ in range(rounds)]
+    pairs = []
+    for _ in range(rounds):
+        times = []
+        for call in (ours, theirs):
+            time.sleep(rest)
+            times.append(seconds(call))
+        pairs.append(times)
     return min(a for a, _ in pairs), min(b for _, b in pairs)

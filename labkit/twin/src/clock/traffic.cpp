@@ -159,33 +159,27 @@ void Traffic::begin_with(const std::vector<Held>& content) {
 
 std::vector<Held> Traffic::content() const {
     constexpr uint32_t kAges = 16;  // the order of eviction is kept that finely
-    struct Found {
-        uint32_t age;
-        uint64_t sector, count;
-        bool dirty;
-    };
-    std::vector<Found> found;
-    for (auto& [page, blocks] : pages_)
+    std::vector<const decltype(pages_)::value_type*> pages;
+    for (auto& page : pages_) pages.push_back(&page);
+    std::sort(pages.begin(), pages.end(), [](auto* a, auto* b) { return a->first < b->first; });
+    std::vector<Held> of_age[kAges];  // each by address, what adjoins as one
+    for (auto* page : pages)
         for (uint64_t i = 0; i < kPage; i++) {
-            const Block& b = blocks[i];
+            const Block& b = page->second[i];
             for (uint32_t s = 0; s < (b.each ? kBlock : 1); s++) {
                 const Sector& one = b.each ? b.each[s] : b.all;
                 if (!held(one)) continue;
                 uint32_t age = std::min(kAges - 1, uint32_t(uint64_t(taken_ - one.stamp) * kAges / chip.l2.sectors));
-                found.push_back({age, (page * kPage + i) * kBlock + s, b.each ? 1 : kBlock, one.dirty});
+                uint64_t lo = ((page->first * kPage + i) * kBlock + s) * kSector;
+                uint64_t bytes = (b.each ? 1 : kBlock) * kSector;
+                std::vector<Held>& same = of_age[age];
+                if (!same.empty() && same.back().lo + same.back().bytes == lo && same.back().dirty == one.dirty)
+                    same.back().bytes += bytes;
+                else same.push_back({lo, bytes, one.dirty});
             }
         }
-    std::sort(found.begin(), found.end(),
-              [](const Found& a, const Found& b) { return a.age != b.age ? a.age > b.age : a.sector < b.sector; });
     std::vector<Held> all;
-    uint32_t age = kAges;
-    for (const Found& f : found) {
-        uint64_t lo = f.sector * kSector, bytes = f.count * kSector;
-        if (f.age == age && all.back().lo + all.back().bytes == lo && all.back().dirty == f.dirty)
-            all.back().bytes += bytes;
-        else all.push_back({lo, bytes, f.dirty});
-        age = f.age;
-    }
+    for (uint32_t age = kAges; age-- > 0;) all.insert(all.end(), of_age[age].begin(), of_age[age].end());
     return all;
 }
 
