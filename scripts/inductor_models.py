@@ -5,8 +5,9 @@
 The cases are MODELS below, stated before the run: fourteen architectures of transformers with small random
 configurations, six of our own. Each runs three training steps (forward, backward, SGD) eagerly and compiled, from the
 same weights and inputs in fp32, dropout off. right: outputs of the first step, its gradients and the weights after the
-third are within 1e-4 of eager's, relative to the largest number of the tensor. Times are modelled, of the third step,
-by events.
+third are within 1e-4 of eager's, relative to the largest number of the tensor, or no farther than twice eager's own
+distance from the model in fp64 (a gradient that is 0 but for rounding, as that of a key's bias). Times are modelled, of
+the third step, by events.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def step(call, model, optimizer, inputs):
     out = call(**inputs) if isinstance(inputs, dict) else call(*inputs)
     leaves = [t for t in torch.utils._pytree.tree_leaves(getattr(out, "to_tuple", lambda: out)()) if torch.is_tensor(t)]
     leaves = [t for t in leaves if t.dtype.is_floating_point and t.requires_grad]
-    loss = out.loss if getattr(out, "loss", None) is not None else sum((t.float() ** 2).mean() for t in leaves)
+    loss = out.loss if getattr(out, "loss", None) is not None else sum((t**2).mean() for t in leaves)
     loss.backward()
     grads = [p.grad.cpu() if p.grad is not None else torch.zeros(1) for p in model.parameters()]
     optimizer.step()
@@ -194,6 +195,30 @@ def run(model, inputs, compiled: bool):
 
 def apart(a: list, b: list) -> float:
     return max(float((x - y).abs().max() / y.abs().max().clamp(min=1e-3)) for x, y in zip(a, b, strict=True))
+
+
+def within(made, eager, model, inputs) -> bool:
+    """By the rule above, for what is farther than TOLERANCE from eager's."""
+    on_cpu = {k: _double(v) for k, v in inputs.items()} if isinstance(inputs, dict) else tuple(map(_double, inputs))
+    exact = steps(copy.deepcopy(model).cpu().double(), on_cpu)
+    for ours, theirs, true in zip(made[:3], eager[:3], exact, strict=True):
+        for a, b, c in zip(ours, theirs, true, strict=True):
+            if apart([a], [b]) > TOLERANCE and float((a - c).abs().max()) > 2 * float((b - c).abs().max()):
+                return False
+    return True
+
+
+def _double(tensor):
+    return tensor.cpu().double() if tensor.dtype.is_floating_point else tensor.cpu()
+
+
+def steps(model, inputs) -> tuple:
+    """(outputs, gradients, weights after three steps) on the CPU."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    outs, grads = step(model, model, optimizer, inputs)
+    for _ in range(2):
+        step(model, model, optimizer, inputs)
+    return outs, grads, [p.detach() for p in model.parameters()]
 
 
 def case(name: str) -> dict:
@@ -225,7 +250,7 @@ def case(name: str) -> dict:
     worst = [apart(made[i], eager[i]) for i in range(3)]
     fell = sorted({n for names in inductor.fallen[first:] for n in names})
     return {
-        "model": name, "right": "yes" if max(worst) <= TOLERANCE else "no",
+        "model": name, "right": "yes" if max(worst) <= TOLERANCE or within(made, eager, model, inputs) else "no",
         "outputs_below": power(worst[0]), "gradients_below": power(worst[1]), "weights_below": power(worst[2]),
         "eager_us": round(eager[3], 1), "compiled_us": round(made[3], 1),
         "not_slower": "yes" if made[3] <= eager[3] else "no",

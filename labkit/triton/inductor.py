@@ -12,6 +12,7 @@ What is set from outside (touch, _touch_inductor, inductor_blocks.touch), for th
   5. torch._inductor.runtime.triton_heuristics.cached_autotune     block sizes for UB (inductor_blocks.py)
   6. torch._inductor.lowering.use_two_step_variance   a variance by two sums: Welford's triples suit no vector unit
   7. CachingAutotuner._precompile_config              smaller blocks while UB is exceeded; a name for what is refused
+  8. torch._inductor.lowering.lowerings               of index_put_ and _unsafe_index_put_: ATen's, in place
 
 A kernel that labkit.triton refuses does not end the program: the operators that it was made of stay ATen, with one
 warning that names them, and the graph is compiled again; where that does not help, the whole graph runs operator by
@@ -57,7 +58,7 @@ WHOLE = (
     "_native_batch_norm_legit_no_training batch_norm_backward _batch_norm_with_update "
     "_batch_norm_with_update_functional _batch_norm_no_update nll_loss_forward nll_loss_backward nll_loss2d_forward "
     "nll_loss2d_backward max_pool2d_with_indices max_pool2d_with_indices_backward embedding_dense_backward avg_pool2d "
-    "avg_pool2d_backward _adaptive_avg_pool2d _adaptive_avg_pool2d_backward index_put index_put_ scatter_add scatter "
+    "avg_pool2d_backward _adaptive_avg_pool2d _adaptive_avg_pool2d_backward index_put scatter_add scatter "
     "scatter_reduce index_add upsample_nearest1d upsample_nearest2d "
     "upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d "
     "_upsample_bilinear2d_aa _upsample_bicubic2d_aa native_group_norm native_group_norm_backward "
@@ -300,8 +301,9 @@ def _key():
 
 
 def _touch_inductor() -> None:
+    import torch
     import torch._inductor.graph as graph
-    from torch._inductor import lowering, utils
+    from torch._inductor import inductor_prims, lowering, utils
     from torch.utils import _triton
 
     if "npu" not in utils.GPU_TYPES:
@@ -317,13 +319,18 @@ def _touch_inductor() -> None:
         if name.startswith("torch.") and vars(module).get("has_triton") is old:
             module.has_triton = has_triton
     unsupported = graph.fallback_node_due_to_unsupported_type
+    # A fall back's result counts as a buffer of its own; that of these is their first argument, and Inductor would write
+    # other things there while it is still read. Inductor's own fall back for them knows.
+    in_place = [torch.ops.aten.index_put_.default, inductor_prims._unsafe_index_put_]
+    for operator in in_place:
+        lowering.lowerings[operator] = _puts_in_place(lowering, lowering.lowerings[operator])
 
     def stays(node, **named) -> bool:
         value = node.meta.get("val")
         value = value[0] if isinstance(value, (tuple, list)) and value else value
         ours = getattr(getattr(value, "device", None), "type", "") == "npu"
         kept = node.name in _stay or getattr(node.target, "overloadpacket", None) in whole()
-        return (ours and kept) or unsupported(node, **named)
+        return (ours and kept and node.target not in in_place) or unsupported(node, **named)
 
     graph.fallback_node_due_to_unsupported_type = stays
     two_steps = lowering.use_two_step_variance
@@ -332,6 +339,16 @@ def _touch_inductor() -> None:
         return x.get_device().type == "npu" or two_steps(x, *args, **named)
 
     lowering.use_two_step_variance = use_two_step_variance
+
+
+def _puts_in_place(lowering, old):
+    @functools.wraps(old)
+    def put(into, indices, values, accumulate=False):
+        if into.get_device().type != "npu":
+            return old(into, indices, values, accumulate)
+        return lowering.index_put_fallback(into, indices, values, accumulate)
+
+    return put
 
 
 # ---- the fall back
