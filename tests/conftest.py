@@ -17,6 +17,7 @@ import pytest
 for _name in ("LABKIT_LANG", "LABKIT_STRICT", "LABKIT_TARGET", "LABKIT_DEVICE"):
     os.environ.pop(_name, None)
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+os.environ["LABKIT_REMARKS"] = "raise"  # labkit/exercises/known_mistakes.py: a remark that fails
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a thread that waits leaves its core to the other worker
 sys.modules.setdefault("rfc3987_syntax", None)  # a second of every process' start: see labkit/notebook/__init__.py

@@ -103,8 +103,10 @@ def mends(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], Any]]]:
             "rounds-down",
             lambda n: ast.UnaryOp(ast.USub(), ast.BinOp(ast.UnaryOp(ast.USub(), n.left), n.op, n.right)),
         )
+    if isinstance(node, ast.Tuple) and any(isinstance(one, (ast.Slice, ast.Starred)) for one in node.elts):
+        return  # of a subscript: it stands nowhere else
     if (
-        isinstance(node, (ast.Dict, ast.JoinedStr, ast.FormattedValue))  # an f-string's parts are no expressions
+        isinstance(node, (ast.Dict, ast.JoinedStr, ast.FormattedValue, ast.Starred))  # no expressions that stand alone
         or not isinstance(node, ast.expr)
         or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
     ):

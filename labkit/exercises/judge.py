@@ -66,7 +66,8 @@ from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
 from labkit.exercises.timing import measure
-from labkit.exercises.value_remarks import missing_product, of_rows, remark
+from labkit.exercises.value_remarks import missing_product, of_rows, remark, unchanged
+from labkit.exercises.variations import lacking
 from labkit.launch.record import LaunchError, strict
 from labkit.source.errors import CompileError, SourceError
 
@@ -418,6 +419,8 @@ def _first_words(spec: Spec, ours: Template, shown: Failure, source: str, joined
         say = endless(joined, int(line)) if late else in_text(ours, source, joined if ours.comment == "#" else None)
     if say:
         shown.diagnosis = replace(shown.diagnosis, say=say)
+    elif not shown.diagnosis.say and shown.diagnosis.key in VAGUE:
+        shown.diagnosis = replace(shown.diagnosis, say=lacking(ours, source))
     return say
 
 
@@ -435,11 +438,13 @@ def _rows(failures: list[Failure], runs: Runs) -> str:
 def _by_a_product(made: Any, shown: Failure, runs: Runs) -> Diagnosis:
     """The diagnosis; where it only shows two values, with the argument by which they differ."""
     got, expected, found = runs.results.get(id(shown.case)), shown.case.expected, shown.diagnosis
+    if found.say not in ("", remark(got, expected)):
+        return found
     try:
         named = inspect.signature(made).bind(*shown.case.args).arguments
-        product = missing_product(got, expected, named) if found.say in ("", remark(got, expected)) else ""
+        product = unchanged(got, expected, named) or missing_product(got, expected, named)
     except (TypeError, ValueError):  # golden's own run calls it with other arguments
-        return found
+        product = unchanged(got, expected, {f"input {k}": a for k, a in enumerate(shown.case.args, 1)})
     return replace(found, say=f"{found.say} {product}".strip())
 
 

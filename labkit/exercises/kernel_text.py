@@ -213,7 +213,7 @@ def differences(ours: Template, source: str) -> list[Difference]:
         same += [made(r, those) for those in alike.values() if len(those) > 1]
         torn = [h for h in hunks if not (_balanced(mine, *h[:2]) and _balanced(body, *h[2:]))]
         open_ += [made(r, torn)] if 1 < len(torn) <= 4 else []
-    whole = [made(r, [one]) for r, pair in enumerate(pairs) for one in _hunks(*pair, True)]
+    whole = [made(r, [one]) for r, pair in enumerate(pairs) for one in _hunks(*pair, True, ours.comment == "#")]
     clean = [d for d in single if _clean(d.new) and _clean(d.old)]
     out: dict[tuple[str, str], Difference] = {}
     for one in (*clean, *same, *whole, *open_, *single):
@@ -229,6 +229,8 @@ def _balanced(code: Code, a: int, b: int) -> bool:
 
 def _clean(text: str) -> bool:
     """Does it neither begin nor end within an expression, but for one operator in front?"""
+    if re.fullmatch(r"\.\w+\(.*\)", text):
+        return True  # a method more: .contiguous()
     return not re.search(r"[?:,=]$|^[?:,=.;)\]}]|[-+*/%(\[{.]$|;.", text) and all(
         text.count(o) == text.count(c) for o, c in ("()", "[]", "{}")
     )
@@ -250,10 +252,10 @@ def _span(code: Code, a: int, b: int) -> tuple[int, int]:
     return at, at
 
 
-def _hunks(mine: Code, body: Code, whole: bool) -> list[tuple[int, int, int, int]]:
+def _hunks(mine: Code, body: Code, whole: bool, lines: bool = False) -> list[tuple[int, int, int, int]]:
     """(first, end) in the answer and (first, end) in ours. whole: of whole statements."""
     if whole:
-        parts = [_parts(mine), _parts(body)]
+        parts = [_parts(mine, lines), _parts(body, lines)]
         texts = [[code.between(a, b) for a, b in those] for code, those in zip((mine, body), parts)]
     else:
         parts = [[(k, k + 1) for k in range(len(code.word))] for code in (mine, body)]
@@ -273,8 +275,8 @@ def _hunks(mine: Code, body: Code, whole: bool) -> list[tuple[int, int, int, int
     return [tuple(one) for one in out]
 
 
-def _parts(code: Code) -> list[tuple[int, int]]:
-    """Statements, heads of blocks and their brackets."""
+def _parts(code: Code, lines: bool) -> list[tuple[int, int]]:
+    """Statements, heads of blocks and their brackets. lines: a line's end ends a statement, as in Python."""
     out, first, at = [], 0, 0
     while at < len(code.word):
         word = code.word[at]
@@ -286,17 +288,24 @@ def _parts(code: Code) -> list[tuple[int, int]]:
             out.append((first, at + 1))
             first = at + 1
         at += 1
+        if lines and first < at < len(code.word) and "\n" in code.text[code.end(at - 1) : code.start[at]]:
+            out.append((first, at))
+            first = at
     return [*out, *([(first, len(code.word))] if first < len(code.word) else [])]
 
 
 def _own_names(ours: Template, pairs: list[tuple[Code, Code]]) -> dict[str, str]:
-    """The answer's own name -> ours, where one stands in the place of the other more often than anything else."""
+    """The answer's own name -> ours, where one stands in the place of the other more often than anything else. What is
+    called or belongs to an object is no name of its own."""
     given = set(re.findall(r"\w+", "\n".join(ours.given())))
     theirs, ourselves = ({w for pair in pairs for w in pair[k].word} for k in (0, 1))
     seen: dict[tuple[str, str], int] = {}
     for mine, body in pairs:
         for kind, a, b, c, d in SequenceMatcher(None, mine.word, body.word, autojunk=False).get_opcodes():
-            for x, y in zip(mine.word[a:b], body.word[c:d]) if kind == "replace" and b - a == d - c else ():
+            for i, j in zip(range(a, b), range(c, d)) if kind == "replace" and b - a == d - c else ():
+                x, y = mine.word[i], body.word[j]
+                if _borrowed(mine.word, i) or _borrowed(body.word, j):
+                    continue
                 if all(re.match(r"[A-Za-z_]\w*$", w) and w not in given for w in (x, y)):
                     if x not in ourselves and y not in theirs:
                         seen[x, y] = seen.get((x, y), 0) + 1
@@ -305,6 +314,12 @@ def _own_names(ours: Template, pairs: list[tuple[Code, Code]]) -> dict[str, str]
         if x not in out and y not in out.values():
             out[x] = y
     return out
+
+
+def _borrowed(words: list[str], k: int) -> bool:
+    """Is it an attribute, or something that is called and not defined here?"""
+    before, after = words[k - 1] if k else "", words[k + 1] if k + 1 < len(words) else ""
+    return before in (".", "->", "::") or after == "(" and before != "def"
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:

@@ -263,6 +263,8 @@ def of_error(error: BaseException, name: str) -> str:
         return _none(tree, known)
     if isinstance(error, AttributeError):
         thing = getattr(error, "obj", None)
+        if isinstance(thing, type):
+            return messages.text("slip.class", name=getattr(error, "name", "") or "", kind=thing.__name__)
         return _unknown(getattr(error, "name", "") or "", dir(thing), type(thing).__name__) if thing is not None else ""
     if isinstance(error, TypeError) and "float" in text and re.search(r"integer|\bint\b|'int'", text):
         return messages.text("slip.float")

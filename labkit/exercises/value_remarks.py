@@ -74,6 +74,20 @@ def missing_product(got: Any, expected: Any, named: dict[str, Any]) -> str:
     return messages.text("value.without" if abs(got) < abs(expected) else "value.with", name=fits[0])
 
 
+def unchanged(got: Any, expected: Any, named: dict[str, Any]) -> str:
+    """That what is wrong in a sequence stands there as an argument of the function had it; "" where it does not."""
+    if not all(isinstance(x, (list, tuple)) and len(x) == len(expected) for x in (got, expected)):
+        return ""
+    wrong = [k for k in range(len(expected)) if not _equal(got[k], expected[k])]
+    if not wrong or not all(map(_number, (*got, *expected))):
+        return ""
+    for name, value in named.items():
+        same = isinstance(value, (list, tuple)) and len(value) == len(got)
+        if same and all(_equal(value[k], got[k]) for k in wrong):
+            return messages.text("value.unchanged", name=name, places=", ".join(map(str, wrong[:4])))
+    return ""
+
+
 def statements(expected: Any) -> bool:
     """A few words of golden's own about the result, in place of the result."""
     if not isinstance(expected, dict):

@@ -15,6 +15,7 @@ import copy
 import csv
 import functools
 import hashlib
+import keyword
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -200,7 +201,7 @@ def difference_sentence(
 def put_right(old: str, new: str, code: str, how: str = "right") -> str:
     """old: what belongs there; new: what the answer has."""
     kind = "instead" if old and new else "missing" if old else "too-much"
-    bare = kind == "instead" and code in (new, "")
+    bare = kind == "instead" and (code == new or new not in code)
     return messages.text(f"repair.{how}-{kind}" + ("-bare" if bare else ""), old=old, new=new, code=code)
 
 
@@ -327,12 +328,39 @@ def _texts(tree: ast.Module, ours: Template) -> Iterator[tuple[str, dict[str, st
         for number, (key, names, _) in enumerate(changes(nodes[k], given)):
             group = groups.setdefault((type(nodes[k]), number, key, names.get("new")), [names])
             group.append((k, number))
+            if key == "number":
+                names["code"] = _around(nodes, nodes[k])
             yield key, names, _changed(tree, [(k, number)], given), nodes[k].lineno
     for (_, _, key, _), (names, *spots) in groups.items():
         if len(spots) > 1:
             yield key, names, _changed(tree, spots, given), nodes[spots[0][0]].lineno
     yield from _exchanged_words(tree, nodes, places)
     yield from _names(tree, nodes, places, given)
+
+
+def _around(nodes: list[ast.AST], one: ast.AST) -> str:
+    """The expression that a number stands in, two levels up where that is short."""
+    text = ast.unparse(one)
+    for _ in range(2):
+        above = next((n for n in nodes if isinstance(n, ast.expr) and one in ast.iter_child_nodes(n)), None)
+        if above is None or len(ast.unparse(above)) > 40:
+            break
+        one, text = above, ast.unparse(above)
+    return text
+
+
+def lacking(ours: Template, source: str) -> str:
+    """What our text has and the answer's has not, as a fact: a loop; names that are given. "" for nothing such."""
+    mine, right = normalise(source, ours.comment), normalise("\n".join(ours.bodies()), ours.comment)
+    loop = re.search(r"(?m)^\s*((?:for|while)\b.*?)[:{]*\s*$", "\n".join(ours.bodies()))
+    if loop and not re.search(r"\b(for|while)\b", mine):
+        return messages.text("repair.no-loop", code=loop[1].strip().rstrip(":{ "))
+    given = set(re.findall(r"[A-Za-z_]\w*", "\n".join(ours.given())))
+    used = [w for w in dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", right)) if w in given]
+    unused = [w for w in used if not re.search(rf"\b{w}\b", mine) and w not in keyword.kwlist]
+    if not unused or len(unused) > 3:
+        return ""
+    return messages.text("repair.unused", names=", ".join(f"`{w}`" for w in unused))
 
 
 def _moved(tree: ast.Module, nodes: list[ast.AST], places: list[int]) -> Iterator[tuple[str, dict[str, str], str, int]]:
