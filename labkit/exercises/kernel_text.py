@@ -186,13 +186,14 @@ def differences(ours: Template, source: str) -> list[Difference]:
     turned = {new: old for old, new in own.items()}
     texts = [[pair[k].text for pair in pairs] for k in (0, 1)]
 
-    def made(r: int, hunks: list[tuple[int, int, int, int]]) -> Difference:
+    def made(r: int, hunks: list[tuple[int, int, int, int]], lines: bool = False) -> Difference:
         mine, body = pairs[r]
         back, there = mine.text, body.text
         for a, b, c, d in reversed(hunks):
             x, y = _span(mine, a, b), _span(body, c, d)
-            back = _put(back, x, body.text[slice(*y)])
-            there = _put(there, y, mine.text[slice(*x)])
+            mend, slip = body.text[slice(*y)], mine.text[slice(*x)]
+            back = _put(back, x, _line(back, x, mend) if lines else mend)
+            there = _put(there, y, _line(there, y, slip) if lines else slip)
         new, old = (
             " ... ".join(dict.fromkeys(filter(None, parts)))
             for parts in ([mine.between(*h[:2]) for h in hunks], [body.between(*h[2:]) for h in hunks])
@@ -213,7 +214,8 @@ def differences(ours: Template, source: str) -> list[Difference]:
         same += [made(r, those) for those in alike.values() if len(those) > 1]
         torn = [h for h in hunks if not (_balanced(mine, *h[:2]) and _balanced(body, *h[2:]))]
         open_ += [made(r, torn)] if 1 < len(torn) <= 4 else []
-    whole = [made(r, [one]) for r, pair in enumerate(pairs) for one in _hunks(*pair, True, ours.comment == "#")]
+    lines = ours.comment == "#"
+    whole = [made(r, [one], lines) for r, pair in enumerate(pairs) for one in _hunks(*pair, True, lines)]
     clean = [d for d in single if _clean(d.new) and _clean(d.old)]
     out: dict[tuple[str, str], Difference] = {}
     for one in (*clean, *same, *whole, *open_, *single):
@@ -240,9 +242,18 @@ def _put(text: str, at: tuple[int, int], new: str) -> str:
     """`new` in place of a part of a text, with a blank where two words would become one."""
     before, after = text[: at[0]], text[at[1] :]
     for one in (new, after):
-        glued = re.search(r"\w$", before) and re.match(r"\w", one)
+        glued = re.search(r"\w\Z", before) and re.match(r"\w", one)
         before += (" " if glued else "") + one
     return before
+
+
+def _line(text: str, at: tuple[int, int], new: str) -> str:
+    """Statements that go into Python where nothing is taken out, as lines of their own."""
+    if at[0] < at[1] or not new:
+        return new
+    begin = text.rfind("\n", 0, at[0]) + 1
+    indent = re.match(r"[ ]*", text[begin:])[0]
+    return f"{new}\n{indent}" if text[at[0] :].strip() else f"\n{indent}{new}"
 
 
 def _span(code: Code, a: int, b: int) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from labkit.source.errors import CompileError
 
 
 def _remark(of: Callable[..., str]) -> Callable[..., str]:
-    """A remark that fails is none: the verdict, which is known by then, is not lost with it. The tests see the error."""
+    """A remark that fails is none: the verdict, known by then, is not lost with it. The tests see the error."""
 
     @functools.wraps(of)
     def careful(*given, **named) -> str:

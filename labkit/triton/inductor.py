@@ -319,8 +319,8 @@ def _touch_inductor() -> None:
         if name.startswith("torch.") and vars(module).get("has_triton") is old:
             module.has_triton = has_triton
     unsupported = graph.fallback_node_due_to_unsupported_type
-    # A fall back's result counts as a buffer of its own; that of these is their first argument, and Inductor would write
-    # other things there while it is still read. Inductor's own fall back for them knows.
+    # A fall back's result counts as a buffer of its own; that of these is their first argument, and Inductor would
+    # write other things there while it is still read. Inductor's own fall back for them knows.
     in_place = [torch.ops.aten.index_put_.default, inductor_prims._unsafe_index_put_]
     for operator in in_place:
         lowering.lowerings[operator] = _puts_in_place(lowering, lowering.lowerings[operator])

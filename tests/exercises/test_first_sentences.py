@@ -11,7 +11,7 @@ from labkit.exercises import Case, alike, check, known_mistakes, predict, sessio
 from labkit.exercises.diagnose import Diagnosis, compare_values
 from labkit.exercises.spec import load
 from labkit.exercises.stub import Region, Template, parse, template
-from labkit.exercises.value_remarks import missing_product, remark
+from labkit.exercises.value_remarks import missing_product, remark, unchanged
 
 
 @pytest.fixture(autouse=True)
@@ -394,6 +394,26 @@ def test_an_argument_that_is_missing(got, expected, said):
     assert said in found and bool(said) == bool(found)
 
 
+def test_what_stayed_as_it_came_in():
+    scores = [0.5, 0.5, 1.0]
+    assert "elements 1, 2" in unchanged([0.75, 0.5, 1.0], [0.75, 0.25, 0.5], {"rate": 2, "scores": scores})
+    assert not unchanged([0.75, 0.5, 2.0], [0.75, 0.25, 0.5], {"scores": scores})
+    assert not unchanged([0.75, 0.5], [0.75, 0.25, 0.5], {"scores": scores})
+
+
+def test_a_remark_that_fails_leaves_the_verdict(monkeypatch):
+    def fails(*_):
+        raise SyntaxError("(:, mine)")
+
+    monkeypatch.setattr(known_mistakes, "_say_little", fails)
+    spec, ours = load("fx_share"), template(load("fx_share"))
+    given = (spec, ours, ours.solution(), [], {}, [])
+    with pytest.raises(SyntaxError):
+        known_mistakes.sentence(*given)
+    monkeypatch.setenv("LABKIT_REMARKS", "")
+    assert known_mistakes.sentence(*given) == ""
+
+
 def test_two_arguments_of_one_value_name_nothing():
     assert not missing_product(1, 4, {"rows": 4, "width": 4})
 
@@ -413,7 +433,8 @@ def test_a_number_may_be_typed_as_text_or_come_as_a_tensor():
 
 def test_every_change_of_an_answer_is_python_again():
     """An f-string's parts look like expressions and are none; it stands in answers that name what they chose."""
-    code = """x = f"axpy<{n + 1:>{w}},{t[0]!r}>"; y = [f"{'a' if k else k / 2}" for k in range(int(n)) if k <= 3]"""
+    code = """x, z = f"axpy<{n + 1:>{w}},{t[0]!r}>", (t[:, n], [*t])
+y = [f"{'a' if k else k / 2}" for k in range(int(n)) if k <= 3]"""
     theirs = Template(("",), (Region({}, (), (), "", 1, 1),), "#")
     texts = [text for _, text in variations._mended(ast.parse(code), theirs)]
     assert len(texts) > 200 and all(ast.parse(text) for text in texts)

@@ -111,6 +111,41 @@ def test_an_answer_beside_ours():
     assert [(d.new, d.old) for d in found][:1] == [("pitch", "width")] and found[0].back.count("pitch") == 1
 
 
+def test_what_is_called_is_no_name_of_the_learners():
+    ours = parse(
+        "def f(x):\n    # >>> exercise: all | 全部\n    # stub: pass\n    return x.new_empty(x.shape)\n    # <<<\n", "#"
+    )
+    found = kernel_text.differences(ours, "return torch.empty(x.shape)")
+    assert ("torch.empty", "x.new_empty") in [(d.new, d.old) for d in found]
+    assert not any((d.new, d.old) == ("torch", "x") and "new_empty" in d.back for d in found)
+    found = kernel_text.differences(ours, "y = 1\nreturn x.new_empty(x.shape)")
+    assert "y = 1\nreturn x.new_empty(x.shape)" in [d.there for d in found], "a line is a statement"
+    more = kernel_text.differences(parse(ours_with(".contiguous()"), "#"), "return x.new_empty(x.shape)")
+    assert [(d.new, d.old) for d in more][0] == ("", ".contiguous()")
+
+
+def ours_with(tail: str) -> str:
+    return f"def f(x):\n    # >>> exercise: all | 全部\n    # stub: pass\n    return x.new_empty(x.shape){tail}\n    # <<<\n"
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("total += rows", "no loop where ours has `for at in range(0, rows, high)`"),
+        ("for at in range(rows):\n    total += at", "no use of `high`, and ours"),
+        ("for at in range(rows, 0, -high):\n    total += at", ""),
+    ],
+)
+def test_what_an_answer_lacks(text, said):
+    ours = parse(
+        "def f(rows, high):\n    total = 0\n    # >>> exercise: all | 全部\n    # stub: pass\n"
+        "    for at in range(0, rows, high):\n        total += at\n    # <<<\n    return total\n",
+        "#",
+    )
+    found = variations.lacking(ours, text)
+    assert said in found and bool(said) == bool(found)
+
+
 def test_a_mark_is_of_what_is_wrong_and_of_the_values():
     right = np.arange(8, dtype=np.float32)
     case = Case("x", (), right)
