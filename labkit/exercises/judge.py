@@ -258,7 +258,8 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         if shown.diagnosis.key == "value" and spec.kind == "python":
             shown.diagnosis = _by_a_product(made, shown, runs)
         if not shown.diagnosis.say:
-            shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source))
+            lacks = lacking(ours, source) if shown.diagnosis.key in VAGUE else ""
+            shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source) or lacks)
         return put(spec, result, shown, source, first_line)
     result.lines = [messages.text("exercise.pass" if len(cases) > 1 else "exercise.pass-one", cases=len(cases))]
     if spec.is_kernel:
@@ -419,8 +420,6 @@ def _first_words(spec: Spec, ours: Template, shown: Failure, source: str, joined
         say = endless(joined, int(line)) if late else in_text(ours, source, joined if ours.comment == "#" else None)
     if say:
         shown.diagnosis = replace(shown.diagnosis, say=say)
-    elif not shown.diagnosis.say and shown.diagnosis.key in VAGUE:
-        shown.diagnosis = replace(shown.diagnosis, say=lacking(ours, source))
     return say
 
 

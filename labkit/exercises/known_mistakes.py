@@ -123,7 +123,8 @@ def sentence(
             return len(given) == len(every) and {variations.mark(c, r) for c, r in zip(every, given)} == {"="}
 
         if spec.kind == "triton":
-            return variations.difference_sentence(ours, source, is_right, gives_the_same) if mends else ""
+            same = None if little else gives_the_same
+            return variations.difference_sentence(ours, source, is_right, same) if mends else ""
         say, sure = variations.kernel_sentence(spec, ours, source, every, results, gives_the_same, bool(little))
         if sure or not mends:
             return say

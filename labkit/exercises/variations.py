@@ -261,7 +261,7 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
         mine = len(re.findall(pattern, source))
         return not mine or mine < len(re.findall(pattern, right))
 
-    if key in ("edge", "turned", "number") or key == "instead" and (coarse or not names["new"].isidentifier()):
+    if key in ("edge", "turned", "number", "number-in") or key == "instead" and (coarse or not names["new"].isidentifier()):
         return names["new"] in source
     if key == "words":
         return all(re.search(f"[\"']{re.escape(word)}[\"']", source) for word in names.values())
@@ -328,8 +328,8 @@ def _texts(tree: ast.Module, ours: Template) -> Iterator[tuple[str, dict[str, st
         for number, (key, names, _) in enumerate(changes(nodes[k], given)):
             group = groups.setdefault((type(nodes[k]), number, key, names.get("new")), [names])
             group.append((k, number))
-            if key == "number":
-                names["code"] = _around(nodes, nodes[k])
+            if key == "number" and (code := _around(nodes, nodes[k])):
+                key, names = "number-in", {**names, "code": code}
             yield key, names, _changed(tree, [(k, number)], given), nodes[k].lineno
     for (_, _, key, _), (names, *spots) in groups.items():
         if len(spots) > 1:
@@ -339,10 +339,13 @@ def _texts(tree: ast.Module, ours: Template) -> Iterator[tuple[str, dict[str, st
 
 
 def _around(nodes: list[ast.AST], one: ast.AST) -> str:
-    """The expression that a number stands in, two levels up where that is short."""
-    text = ast.unparse(one)
+    """The expression that a number stands in, two levels up where that is short; "" where there is none."""
+    text = ""
     for _ in range(2):
-        above = next((n for n in nodes if isinstance(n, ast.expr) and one in ast.iter_child_nodes(n)), None)
+        kinds = ast.expr, ast.keyword
+        above = next((n for n in nodes if isinstance(n, kinds) and one in ast.iter_child_nodes(n)), None)
+        if isinstance(above, ast.keyword):
+            return f"{above.arg}={ast.unparse(above.value)}"
         if above is None or len(ast.unparse(above)) > 40:
             break
         one, text = above, ast.unparse(above)
