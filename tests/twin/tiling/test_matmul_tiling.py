@@ -48,6 +48,7 @@ ASKED = [
     "l1",
     "max_base",
     "align",
+    "traverse",
 ]
 
 
@@ -83,6 +84,7 @@ def ask(shim, host_class=0, **asked):
         l1=-1,
         max_base=-1,
         align=-1,
+        traverse=0,
         dtype=1,
     )
     q, t, dims = Asked(**{**free, **asked}), Tiling(), (ctypes.c_int32 * 3)()
@@ -192,6 +194,43 @@ def test_single_shapes_and_limits(shim):
     assert ask(shim, m=512, n=512, k=512, cores=1, l1=512)[0] == -1
     result, t, _ = ask(shim, m=512, n=512, k=512, cores=1, max_base=64)
     assert result == 0 and max(t.baseM, t.baseN) <= 64
+
+
+OUTER, FIRST_M, FIRST_N = 1, 1, 2
+
+
+@settings(max_examples=120)
+@given(
+    st.fixed_dictionaries(
+        dict(
+            m=st.integers(300, 4000),
+            n=st.integers(300, 4000),
+            k=st.integers(16, 400),
+            cores=st.just(1),
+            base_m=st.sampled_from([16, 64, 128, 256]),
+            base_n=st.sampled_from([16, 64, 128, 256]),
+            dtype=st.sampled_from([0, 1]),
+            bias=st.integers(0, 1),
+            l1=st.sampled_from([-1, 262144, 131072, 65536]),
+            traverse=st.sampled_from([FIRST_M, FIRST_N]),
+        )
+    )
+)
+def test_the_outer_product_keeps_two_bases_where_l1_has_room(shim, asked):
+    if asked["base_m"] * asked["base_n"] * 4 > L0C:
+        asked["base_n"] = 64
+    _, plain, _ = ask(shim, **asked)
+    result, t, _ = ask(shim, schedule=OUTER, **asked)
+    assert result == 0
+    bytes_of = BITS[asked["dtype"]] // 8
+    along_n = asked["traverse"] == FIRST_M  # the other axis has the two
+    one, two = (t.baseM, t.baseN) if along_n else (t.baseN, t.baseM)
+    several = t.singleCoreN > t.baseN if along_n else t.singleCoreM > t.baseM
+    steps = min(plain.stepKa, plain.stepKb)
+    all_of_k = t.singleCoreK <= t.baseK * steps
+    room = 2 * t.baseK * steps * bytes_of * (one + 2 * two) + t.baseN * 4 * asked["bias"]
+    widened = (t.stepM, t.stepN) == ((1, 2) if along_n else (2, 1))
+    assert widened == (several and all_of_k and room <= (asked["l1"] if asked["l1"] > 0 else L1))
 
 
 def test_three_buffers(shim):

@@ -5,7 +5,7 @@ using namespace matmul_tiling;
 
 struct Asked {
     int32_t m, n, k, cores, dtype, trans_a, trans_b, bias, base_m, base_n, single[3], split_k, schedule, l1, max_base,
-        align;
+        align, traverse;
 };
 
 extern "C" long cut_matmul(const Asked* q, TCubeTiling* out, int32_t* dims, int host_class) {
@@ -22,7 +22,7 @@ extern "C" long cut_matmul(const Asked* q, TCubeTiling* out, int32_t* dims, int 
     t.SetFixSplit(q->base_m, q->base_n, -1);
     t.SetSingleShape(q->single[0], q->single[1], q->single[2]);
     t.EnableMultiCoreSplitK(q->split_k);
-    t.SetMatmulConfigParams({1, false, ScheduleType(q->schedule), MatrixTraverse::NOSET, false});
+    t.SetMatmulConfigParams({1, false, ScheduleType(q->schedule), MatrixTraverse(q->traverse), false});
     t.SetBufferSpace(q->l1, -1, -1);
     t.SetSplitRange(q->max_base, q->max_base);
     t.SetAlignSplit(q->align, q->align, -1);
