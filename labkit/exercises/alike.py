@@ -40,7 +40,11 @@ def bears(ours: Template, source: str, wrong: str, lenient: bool = False) -> boo
     """Has `source` the marks by which the known-wrong cell `wrong` differs from our solution?
     lenient: most of the words in common are enough."""
     mine, theirs, right = (_plain(words(ours, text)) for text in (source, wrong, ours.solution()))
-    if mine == theirs or lenient and _ratio(mine, theirs) >= ALIKE:
+    if mine == theirs:
+        return True
+    if _as_ours(mine, right, theirs):
+        return False
+    if lenient and _ratio(mine, theirs) >= ALIKE:
         return True
     new = {w for w in theirs if re.match(_WORD, w) and theirs.count(w) > right.count(w)}
     if any(mine.count(w) < theirs.count(w) for w in new if w != "#"):
@@ -54,6 +58,17 @@ def bears(ours: Template, source: str, wrong: str, lenient: bool = False) -> boo
             return False
         marked &= _within(put, mine) > 0 if d > c else bool(out)
     return marked or _ratio(mine, theirs) >= ALIKE
+
+
+def _as_ours(mine: list[str], right: list[str], theirs: list[str]) -> bool:
+    """Does the answer read like ours wherever the known-wrong one differs from it, signs such as > and >= included?"""
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, right, theirs, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        ours, wrong = right[max(0, a - 2) : b + 2], theirs[max(0, c - 2) : d + 2]
+        if _within(ours, mine) < _within(ours, right) or _within(wrong, mine) > _within(wrong, right):
+            return False
+    return True
 
 
 def _by_names(ours: Template, source: str, wrong: str) -> bool:

@@ -288,3 +288,17 @@ def _along(call: ast.Call, axis: int) -> ast.Call:
     args = [ast.Constant(axis) if k and isinstance(a, ast.Constant) else a for k, a in enumerate(call.args)]
     words = [ast.keyword(k.arg, ast.Constant(axis)) if k.arg in ("dim", "axis") else k for k in call.keywords]
     return ast.Call(call.func, args, words)
+
+
+def around_number(nodes: list[ast.AST], one: ast.AST) -> str:
+    """The expression that a number stands in, two levels up where that is short; "" where there is none."""
+    text = ""
+    for _ in range(2):
+        kinds = ast.expr, ast.keyword
+        above = next((n for n in nodes if isinstance(n, kinds) and one in ast.iter_child_nodes(n)), None)
+        if isinstance(above, ast.keyword):
+            return f"{above.arg}={ast.unparse(above.value)}"
+        if above is None or len(ast.unparse(above)) > 40:
+            break
+        one, text = above, ast.unparse(above)
+    return text

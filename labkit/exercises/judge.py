@@ -61,13 +61,12 @@ from labkit.exercises.progress_log import record as log
 from labkit.exercises.question import filled
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
-from labkit.exercises.slips import as_given, empty, endless, in_text, no_return, row_length, same_load
+from labkit.exercises.slips import as_given, empty, endless, in_text, lacking, no_return, row_length, same_load
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
 from labkit.exercises.timing import measure
 from labkit.exercises.value_remarks import missing_product, of_rows, remark, unchanged
-from labkit.exercises.variations import lacking
 from labkit.launch.record import LaunchError, strict
 from labkit.source.errors import CompileError, SourceError
 

@@ -231,8 +231,8 @@ def _balanced(code: Code, a: int, b: int) -> bool:
 
 def _clean(text: str) -> bool:
     """Does it neither begin nor end within an expression, but for one operator in front?"""
-    if re.fullmatch(r"\.\w+\(.*\)", text):
-        return True  # a method more: .contiguous()
+    if re.fullmatch(r"\.\w+\(.*\)|, \w+ ?= ?[\w.]+", text):
+        return True  # a method or a named argument more: .contiguous(), mask=inside
     return not re.search(r"[?:,=]$|^[?:,=.;)\]}]|[-+*/%(\[{.]$|;.", text) and all(
         text.count(o) == text.count(c) for o, c in ("()", "[]", "{}")
     )

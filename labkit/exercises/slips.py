@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import keyword
 import re
 from typing import Any
 
@@ -44,6 +45,20 @@ def as_given(ours: Template, source: str) -> str:
     if len(ours.regions) == 1:
         return ""
     return _region(ours, source, "as-given", lambda text, r: text == normalise("\n".join(r.stub), ours.comment))
+
+
+def lacking(ours: Template, source: str) -> str:
+    """What our text has and the answer's has not, as a fact: a loop; names that are given. "" for nothing such."""
+    mine, right = normalise(source, ours.comment), normalise("\n".join(ours.bodies()), ours.comment)
+    loop = re.search(r"(?m)^\s*((?:for|while)\b.*?)[:{]*\s*$", "\n".join(ours.bodies()))
+    if loop and not re.search(r"\b(for|while)\b", mine):
+        return messages.text("slip.no-loop", code=loop[1].strip().rstrip(":{ "))
+    given = set(re.findall(r"[A-Za-z_]\w*", "\n".join(ours.given())))
+    used = [w for w in dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", right)) if w in given]
+    unused = [w for w in used if not re.search(rf"\b{w}\b", mine) and w not in keyword.kwlist]
+    if not unused or len(unused) > 3:
+        return ""
+    return messages.text("slip.unused", names=", ".join(f"`{w}`" for w in unused))
 
 
 def _region(ours: Template, source: str, key: str, asked) -> str:

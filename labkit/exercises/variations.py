@@ -15,7 +15,6 @@ import copy
 import csv
 import functools
 import hashlib
-import keyword
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +27,7 @@ from labkit import messages, paths
 from labkit.exercises import kernel_changes
 from labkit.exercises.alike import bears, words
 from labkit.exercises.cases import Case, tolerance_of
-from labkit.exercises.changes import changes, mends
+from labkit.exercises.changes import around_number, changes, mends
 from labkit.exercises.diagnose import mismatches, tensor_to_numpy
 from labkit.exercises.kernel_text import differences
 from labkit.exercises.spec import Spec
@@ -261,7 +260,11 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
         mine = len(re.findall(pattern, source))
         return not mine or mine < len(re.findall(pattern, right))
 
-    if key in ("edge", "turned", "number", "number-in") or key == "instead" and (coarse or not names["new"].isidentifier()):
+    if (
+        key in ("edge", "turned", "number", "number-in")
+        or key == "instead"
+        and (coarse or not names["new"].isidentifier())
+    ):
         return names["new"] in source
     if key == "words":
         return all(re.search(f"[\"']{re.escape(word)}[\"']", source) for word in names.values())
@@ -328,7 +331,7 @@ def _texts(tree: ast.Module, ours: Template) -> Iterator[tuple[str, dict[str, st
         for number, (key, names, _) in enumerate(changes(nodes[k], given)):
             group = groups.setdefault((type(nodes[k]), number, key, names.get("new")), [names])
             group.append((k, number))
-            if key == "number" and (code := _around(nodes, nodes[k])):
+            if key == "number" and (code := around_number(nodes, nodes[k])):
                 key, names = "number-in", {**names, "code": code}
             yield key, names, _changed(tree, [(k, number)], given), nodes[k].lineno
     for (_, _, key, _), (names, *spots) in groups.items():
@@ -336,34 +339,6 @@ def _texts(tree: ast.Module, ours: Template) -> Iterator[tuple[str, dict[str, st
             yield key, names, _changed(tree, spots, given), nodes[spots[0][0]].lineno
     yield from _exchanged_words(tree, nodes, places)
     yield from _names(tree, nodes, places, given)
-
-
-def _around(nodes: list[ast.AST], one: ast.AST) -> str:
-    """The expression that a number stands in, two levels up where that is short; "" where there is none."""
-    text = ""
-    for _ in range(2):
-        kinds = ast.expr, ast.keyword
-        above = next((n for n in nodes if isinstance(n, kinds) and one in ast.iter_child_nodes(n)), None)
-        if isinstance(above, ast.keyword):
-            return f"{above.arg}={ast.unparse(above.value)}"
-        if above is None or len(ast.unparse(above)) > 40:
-            break
-        one, text = above, ast.unparse(above)
-    return text
-
-
-def lacking(ours: Template, source: str) -> str:
-    """What our text has and the answer's has not, as a fact: a loop; names that are given. "" for nothing such."""
-    mine, right = normalise(source, ours.comment), normalise("\n".join(ours.bodies()), ours.comment)
-    loop = re.search(r"(?m)^\s*((?:for|while)\b.*?)[:{]*\s*$", "\n".join(ours.bodies()))
-    if loop and not re.search(r"\b(for|while)\b", mine):
-        return messages.text("repair.no-loop", code=loop[1].strip().rstrip(":{ "))
-    given = set(re.findall(r"[A-Za-z_]\w*", "\n".join(ours.given())))
-    used = [w for w in dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", right)) if w in given]
-    unused = [w for w in used if not re.search(rf"\b{w}\b", mine) and w not in keyword.kwlist]
-    if not unused or len(unused) > 3:
-        return ""
-    return messages.text("repair.unused", names=", ".join(f"`{w}`" for w in unused))
 
 
 def _moved(tree: ast.Module, nodes: list[ast.AST], places: list[int]) -> Iterator[tuple[str, dict[str, str], str, int]]:

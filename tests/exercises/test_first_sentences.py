@@ -86,6 +86,24 @@ def test_python(text, said):
     assert said in found and bool(said) == bool(found)
 
 
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("total += rows", "no loop where ours has `for at in range(0, rows, high)`"),
+        ("for at in range(rows):\n    total += at", "no use of `high`, and ours"),
+        ("for at in range(rows, 0, -high):\n    total += at", ""),
+    ],
+)
+def test_what_an_answer_lacks(text, said):
+    ours = parse(
+        "def f(rows, high):\n    total = 0\n    # >>> exercise: all | 全部\n    # stub: pass\n"
+        "    for at in range(0, rows, high):\n        total += at\n    # <<<\n    return total\n",
+        "#",
+    )
+    found = slips.lacking(ours, text)
+    assert said in found and bool(said) == bool(found)
+
+
 def test_append_where_ours_extends():
     one = ours(PYTHON.replace('edited = Kind() + source.replace("a", "b")', "things.extend(source)"), "#")
     for text, said in (("things.append(source)", "as one element"), ("things += source", ""), ("source.append(1)", "")):
